@@ -1,0 +1,1 @@
+//! The loops of the node agent and their assembly as a library.

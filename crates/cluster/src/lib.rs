@@ -1,0 +1,1 @@
+//! The Cluster seam and the API server behind it.

@@ -1,0 +1,1 @@
+//! The Linux machine underneath: namespaces, cgroups, mounts, processes; raw system calls live only here.

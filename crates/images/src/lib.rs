@@ -1,0 +1,1 @@
+//! Pulling, storing, unpacking and mounting images.

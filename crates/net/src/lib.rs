@@ -1,0 +1,1 @@
+//! Pod networking: a CNI client, and a bridge of our own for machines without one.

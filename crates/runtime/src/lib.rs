@@ -1,0 +1,1 @@
+//! The embedded container runtime, a Runtime inside the binary.

@@ -1,0 +1,1 @@
+//! HTTPS on 10250, health and metrics.

@@ -1,0 +1,1 @@
+//! WebSocket and SPDY codecs for exec, attach and port-forward.

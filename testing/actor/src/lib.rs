@@ -1,0 +1,1 @@
+//! A container's program whose script the fake runtime and the real one both understand.

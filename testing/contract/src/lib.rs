@@ -1,0 +1,1 @@
+//! What every CRI runtime does, as one suite of cases for every Runtime, fake or real.
