@@ -1,0 +1,161 @@
+//! The runtime's word on one pod, read in one go: its sandboxes and containers as they are.
+//!
+//! Everything that decides about a pod decides from this and from the pod as it is wanted; nobody keeps
+//! an opinion of their own about what runs.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::LifecycleHandler;
+
+use crate::ids::{ContainerId, FullName, PodUid, SandboxId};
+
+/// What the runtime holds of one pod.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PodView {
+    /// The pod's UID, from the sandbox metadata.
+    pub uid: PodUid,
+    /// The pod's name and namespace, from the sandbox metadata.
+    pub full_name: FullName,
+    /// Newest first (by creation, then by id).
+    pub sandboxes: Vec<SandboxView>,
+    /// Of every sandbox, newest first (by creation, then by id).
+    pub containers: Vec<ContainerView>,
+}
+
+/// One sandbox.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SandboxView {
+    /// The runtime's id.
+    pub id: SandboxId,
+    /// Counts the sandboxes this pod has had, from 0.
+    pub attempt: u32,
+    /// READY, as the runtime says it; a stopped sandbox is not.
+    pub ready: bool,
+    /// When the runtime made it.
+    pub created_at: Timestamp,
+    /// Whether it uses the node's network namespace.
+    pub host_network: bool,
+    /// Its addresses, the primary one first; empty for the host network.
+    pub ips: Vec<String>,
+    /// The annotations it was made with (where a pod came from, and its hash).
+    pub annotations: BTreeMap<String, String>,
+}
+
+/// One container.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ContainerView {
+    /// The runtime's id.
+    pub id: ContainerId,
+    /// The sandbox it lives in.
+    pub sandbox: SandboxId,
+    /// The name in the pod's spec.
+    pub name: String,
+    /// The image as the spec named it.
+    pub image: String,
+    /// What the runtime resolved the image to.
+    pub image_ref: String,
+    /// When the runtime made it.
+    pub created_at: Timestamp,
+    /// What it does now.
+    pub state: ContainerState,
+    /// What we wrote on it when we made it.
+    pub label: ContainerLabel,
+}
+
+/// What a container does now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ContainerState {
+    /// Made, not started.
+    Created,
+    /// Its process runs.
+    Running {
+        /// Since when.
+        started_at: Timestamp,
+    },
+    /// Its process has ended.
+    Exited(Exit),
+    /// The runtime cannot tell.
+    Unknown,
+}
+
+/// How a container ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exit {
+    /// When it had started; none when it never did.
+    pub started_at: Option<Timestamp>,
+    /// When it ended.
+    pub finished_at: Timestamp,
+    /// The exit code; 128 + n for signal n.
+    pub code: i32,
+    /// The runtime's one word: `Completed`, `Error`, `OOMKilled`, `ContainerCannotRun`.
+    pub reason: String,
+    /// The runtime's sentence, often empty.
+    pub message: String,
+}
+
+/// What we write into a container's annotations so that an agent that starts later can pick it up.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ContainerLabel {
+    /// Hash of name and image; none on a container that no kubelet made.
+    pub hash: Option<u32>,
+    /// How often a container of this name had been started before this one.
+    pub restart_count: u32,
+    /// Where in the container the termination message is written.
+    pub termination_message_path: String,
+    /// `File` or `FallbackToLogsOnError`.
+    pub termination_message_policy: String,
+    /// The pod's deletion grace period at creation, in seconds.
+    pub deletion_grace: Option<i64>,
+    /// The pod's termination grace period at creation, in seconds.
+    pub termination_grace: Option<i64>,
+    /// The preStop hook, so that an orphan's is still run.
+    pub pre_stop: Option<LifecycleHandler>,
+}
+
+impl PodView {
+    /// A pod the runtime holds nothing of.
+    pub fn empty(uid: PodUid, full_name: FullName) -> Self {
+        Self { uid, full_name, sandboxes: Vec::new(), containers: Vec::new() }
+    }
+
+    /// The newest sandbox: the only one whose addresses and containers count as the pod's own.
+    pub fn newest_sandbox(&self) -> Option<&SandboxView> {
+        self.sandboxes.first()
+    }
+
+    /// The newest container of that name, in whatever sandbox.
+    pub fn newest(&self, name: &str) -> Option<&ContainerView> {
+        self.containers.iter().find(|c| c.name == name)
+    }
+
+    /// Containers whose process runs, or may run for all the runtime can tell.
+    pub fn possibly_running(&self) -> impl Iterator<Item = &ContainerView> {
+        self.containers.iter().filter(|c| c.state.may_run())
+    }
+
+    /// Whether nothing of this pod runs: no container that may, no sandbox that is ready.
+    pub fn is_quiet(&self) -> bool {
+        self.possibly_running().next().is_none() && !self.sandboxes.iter().any(|s| s.ready)
+    }
+
+    /// Whether the runtime holds nothing at all of this pod.
+    pub fn is_empty(&self) -> bool {
+        self.sandboxes.is_empty() && self.containers.is_empty()
+    }
+}
+
+impl ContainerState {
+    /// Running, or in a state in which the runtime cannot say that it is not.
+    pub fn may_run(&self) -> bool {
+        matches!(self, Self::Running { .. } | Self::Unknown)
+    }
+
+    /// How it ended, if it has.
+    pub fn exit(&self) -> Option<&Exit> {
+        match self {
+            Self::Exited(exit) => Some(exit),
+            Self::Created | Self::Running { .. } | Self::Unknown => None,
+        }
+    }
+}
