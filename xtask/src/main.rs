@@ -1,2 +1,41 @@
-//! The project's own tasks.
-fn main() {}
+//! The project's own tasks: `cargo xtask --help` lists them.
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a task talks to the person who runs it"
+)]
+
+mod tidy;
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(about = "The project's own tasks")]
+struct Cli {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Check what a program can check: direction of dependencies, purity of core, docs, file sizes
+    Tidy,
+}
+
+fn main() -> Result<()> {
+    let root = workspace_root()?;
+    match Cli::parse().task {
+        Task::Tidy => tidy::run(&root),
+    }
+}
+
+fn workspace_root() -> Result<PathBuf> {
+    let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let root = here
+        .parent()
+        .context("xtask stands one level below the workspace root")?;
+    Ok(root.to_owned())
+}
