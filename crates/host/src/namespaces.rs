@@ -1,0 +1,177 @@
+//! Namespaces: leaving those we were born into, and what a new one needs to be lived in.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, unmount,
+};
+use rustix::process::{Signal, set_parent_process_death_signal};
+use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
+
+/// The kinds of namespace we deal in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// What is mounted where.
+    Mount,
+    /// Links, addresses, routes, packet filters, sockets.
+    Network,
+    /// Process numbers.
+    Pid,
+}
+
+impl Kind {
+    fn flag(self) -> UnshareFlags {
+        match self {
+            Self::Mount => UnshareFlags::NEWNS,
+            Self::Network => UnshareFlags::NEWNET,
+            Self::Pid => UnshareFlags::NEWPID,
+        }
+    }
+
+    fn file_name(self) -> &'static str {
+        match self {
+            Self::Mount => "mnt",
+            Self::Network => "net",
+            Self::Pid => "pid",
+        }
+    }
+}
+
+/// Which namespace of a kind a process is in, as the kernel names it: `net:[4026531840]`.
+///
+/// # Errors
+/// When there is no such process, or it is not ours to look at.
+pub fn of_process(pid: u32, kind: Kind) -> io::Result<String> {
+    let link = fs::read_link(format!("/proc/{pid}/ns/{}", kind.file_name()))?;
+    Ok(link.to_string_lossy().into_owned())
+}
+
+/// Moves this process into new namespaces; for [`Kind::Pid`] that holds for its next child, which
+/// becomes process 1 there, and not for itself.
+///
+/// # Errors
+/// When this process has a second thread (which would stay behind in the old namespaces), or lacks
+/// the right to do it.
+pub fn enter_new(kinds: &[Kind]) -> io::Result<()> {
+    require_one_thread()?;
+    let flags = kinds
+        .iter()
+        .fold(UnshareFlags::empty(), |all, kind| all | kind.flag());
+    #[expect(
+        unsafe_code,
+        reason = "rustix has no safe unshare: it cannot know the flags"
+    )]
+    // SAFETY: the call is unsafe for its FILES flag, after which a descriptor may be open in one
+    // thread and closed in another. We never pass that flag, and there is only one thread.
+    unsafe {
+        unshare_unsafe(flags)?;
+    }
+    Ok(())
+}
+
+/// Runs `spawn` with new children going into a new pid namespace, and children after that going
+/// into our own again.
+///
+/// # Errors
+/// As [`enter_new`], and when `spawn` fails.
+pub fn with_new_pid_namespace<T>(spawn: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    let ours = File::open("/proc/self/ns/pid")?;
+    enter_new(&[Kind::Pid])?;
+    let result = spawn();
+    move_into_link_name_space(ours.as_fd(), Some(LinkNameSpaceType::ProcessID))?;
+    result
+}
+
+fn require_one_thread() -> io::Result<()> {
+    match fs::read_dir("/proc/self/task")?.count() {
+        1 => Ok(()),
+        threads => Err(io::Error::other(format!(
+            "a process with {threads} threads cannot change its namespaces: do it first thing in main"
+        ))),
+    }
+}
+
+/// Has the kernel kill this process when its parent dies, however that happens.
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn die_with_parent() -> io::Result<()> {
+    Ok(set_parent_process_death_signal(Some(Signal::KILL))?)
+}
+
+/// Cuts the mounts of a new mount namespace off from the ones they were copied from, then makes
+/// them propagate among themselves, as container runtimes expect of the root they run on.
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn isolate_mounts() -> io::Result<()> {
+    for propagation in [
+        MountPropagationFlags::PRIVATE,
+        MountPropagationFlags::SHARED,
+    ] {
+        mount_change("/", propagation | MountPropagationFlags::REC)?;
+    }
+    Ok(())
+}
+
+/// Mounts the /proc of the pid namespace we are in over the one of the namespace we came from.
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn mount_proc() -> io::Result<()> {
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    Ok(mount("proc", "/proc", "proc", flags, None)?)
+}
+
+/// Covers a directory with an empty one in memory, readable by all.
+///
+/// # Errors
+/// When there is no such directory, or the kernel refuses.
+pub fn cover_with_empty(directory: &Path) -> io::Result<()> {
+    let flags = MountFlags::NOSUID | MountFlags::NODEV;
+    Ok(mount(
+        "tmpfs",
+        directory,
+        "tmpfs",
+        flags,
+        Some(c"mode=0755"),
+    )?)
+}
+
+/// Takes a mount away from its place at once; whoever still uses it may finish.
+///
+/// # Errors
+/// When nothing is mounted there.
+pub fn detach(point: &Path) -> io::Result<()> {
+    Ok(unmount(
+        point,
+        UnmountFlags::DETACH | UnmountFlags::NOFOLLOW,
+    )?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_with_threads_is_told_to_do_it_earlier() {
+        // A test runs beside the main thread of its binary, so there are two at least.
+        let error = enter_new(&[Kind::Mount]).unwrap_err();
+        assert!(error.to_string().contains("first thing in main"), "{error}");
+    }
+
+    #[test]
+    fn a_process_is_in_a_namespace_of_each_kind() {
+        for (kind, prefix) in [
+            (Kind::Mount, "mnt:["),
+            (Kind::Network, "net:["),
+            (Kind::Pid, "pid:["),
+        ] {
+            let name = of_process(std::process::id(), kind).unwrap();
+            assert!(name.starts_with(prefix), "{name}");
+        }
+    }
+}

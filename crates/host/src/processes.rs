@@ -1,0 +1,150 @@
+//! Processes as /proc tells of them.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::{fs, io};
+
+/// What `/proc/<pid>/stat` says of a process, as far as we want to know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Process {
+    /// Its number in the namespace of the /proc that was read.
+    pub pid: u32,
+    /// The name of its program, at most 15 bytes of it.
+    pub name: String,
+    /// One letter: `R`unning, `S`leeping, `T` stopped, `Z`ombie and so on.
+    pub state: char,
+    /// Its parent; 0 if that is outside of this namespace.
+    pub parent: u32,
+    /// When it started, in clock ticks since boot: with the pid it names a process for good.
+    pub started: u64,
+}
+
+/// Reads the text of a `/proc/<pid>/stat` file; none if it is not one.
+///
+/// The name stands in parentheses and may itself hold spaces and parentheses, so the last closing
+/// one ends it.
+pub fn parse_stat(text: &[u8]) -> Option<Process> {
+    let text = String::from_utf8_lossy(text);
+    let (pid, rest) = text.split_once(" (")?;
+    let (name, rest) = rest.rsplit_once(") ")?;
+    let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+    Some(Process {
+        pid: pid.parse().ok()?,
+        name: name.to_owned(),
+        state: fields.first()?.chars().next()?,
+        parent: fields.get(1)?.parse().ok()?,
+        started: fields.get(19)?.parse().ok()?,
+    })
+}
+
+/// Every process of this pid namespace, by pid.
+///
+/// # Errors
+/// When /proc cannot be listed. Processes that end meanwhile are left out.
+pub fn list() -> io::Result<Vec<Process>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc")? {
+        let name = entry?.file_name();
+        let Some(pid) = name.to_str().and_then(|name| name.parse::<u32>().ok()) else {
+            continue;
+        };
+        found.extend(find(pid));
+    }
+    found.sort_by_key(|process| process.pid);
+    Ok(found)
+}
+
+/// One process; none if there is no such one (any more).
+pub fn find(pid: u32) -> Option<Process> {
+    parse_stat(&fs::read(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// The arguments a process was started with; none of them for a kernel thread, a zombie, or one
+/// that is gone.
+pub fn arguments(pid: u32) -> Vec<OsString> {
+    let text = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let text = text.strip_suffix(b"\0").unwrap_or(&text);
+    if text.is_empty() {
+        return Vec::new();
+    }
+    text.split(|byte| *byte == 0)
+        .map(|argument| OsString::from_vec(argument.to_vec()))
+        .collect()
+}
+
+/// `roots` and all their descendants among `processes`.
+pub fn family(processes: &[Process], roots: &[u32]) -> Vec<u32> {
+    let mut members = roots.to_vec();
+    let mut next = 0;
+    while let Some(parent) = members.get(next).copied() {
+        let children = processes.iter().filter(|process| process.parent == parent);
+        let new: Vec<u32> = children
+            .map(|child| child.pid)
+            .filter(|pid| !members.contains(pid))
+            .collect();
+        members.extend(new);
+        next += 1;
+    }
+    members
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TAIL: &str = "0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 4711 1 2 3";
+
+    #[test]
+    fn a_name_may_hold_anything() {
+        for name in ["sh", "a b", "(sd-pam)", ") S 1 (", "x) R 7 7"] {
+            let text = format!("12 ({name}) S 3 12 12 {TAIL}\n");
+            let expected = Process {
+                pid: 12,
+                name: name.to_owned(),
+                state: 'S',
+                parent: 3,
+                started: 4711,
+            };
+            assert_eq!(parse_stat(text.as_bytes()), Some(expected));
+        }
+    }
+
+    #[test]
+    fn what_is_not_a_stat_file_is_nothing() {
+        for text in ["", "12", "12 (sh)", "12 (sh) S 3", "x (sh) S 3"] {
+            assert_eq!(parse_stat(text.as_bytes()), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_family_is_found_whatever_the_order_of_pids() {
+        let process = |pid, parent| Process {
+            pid,
+            name: String::new(),
+            state: 'S',
+            parent,
+            started: 0,
+        };
+        let all = [
+            process(2, 9),
+            process(5, 2),
+            process(9, 1),
+            process(7, 1),
+            process(1, 0),
+        ];
+        assert_eq!(family(&all, &[9]), [9, 2, 5]);
+        assert_eq!(family(&all, &[7, 404]), [7, 404]);
+    }
+
+    #[test]
+    fn this_process_is_listed_with_its_arguments() {
+        let own = std::process::id();
+        let all = list().unwrap();
+        assert_eq!(
+            all.iter().find(|process| process.pid == own),
+            find(own).as_ref()
+        );
+        let expected: Vec<OsString> = std::env::args_os().collect();
+        assert_eq!(arguments(own), expected);
+    }
+}
