@@ -5,6 +5,7 @@
     reason = "a task talks to the person who runs it"
 )]
 
+mod stages;
 mod tidy;
 
 use std::path::PathBuf;
@@ -23,12 +24,26 @@ struct Cli {
 enum Task {
     /// Check what a program can check: direction of dependencies, purity of core, docs, file sizes
     Tidy,
+    /// Run the stages of ./test (which installs what they need first: prefer it)
+    Test {
+        /// Name the stages and stop
+        #[arg(long)]
+        list: bool,
+        /// Only these stages
+        #[arg(long, num_args = 1.., value_name = "STAGE")]
+        only: Vec<String>,
+    },
 }
 
 fn main() -> Result<()> {
     let root = workspace_root()?;
     match Cli::parse().task {
         Task::Tidy => tidy::run(&root),
+        Task::Test { list: true, .. } => {
+            stages::print_list();
+            Ok(())
+        }
+        Task::Test { list: false, only } => stages::run(&root, &only),
     }
 }
 

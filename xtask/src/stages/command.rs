@@ -1,0 +1,55 @@
+//! Running programs: what is run is shown, and a failure names it.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+/// Runs `cargo` with these arguments in the workspace.
+pub(super) fn cargo<S: AsRef<OsStr>>(root: &Path, arguments: &[S]) -> Result<()> {
+    cargo_with(root, arguments, &[])
+}
+
+/// Runs `cargo` with these arguments and environment variables in the workspace.
+pub(super) fn cargo_with<S: AsRef<OsStr>>(
+    root: &Path,
+    arguments: &[S],
+    environment: &[(&str, &OsStr)],
+) -> Result<()> {
+    let mut command = Command::new("cargo");
+    command
+        .current_dir(root)
+        .args(arguments)
+        .envs(environment.iter().copied());
+    run(&mut command)
+}
+
+/// Shows the command, runs it, and fails when it does.
+pub(super) fn run(command: &mut Command) -> Result<()> {
+    println!("$ {}", shown(command));
+    let status = command
+        .status()
+        .with_context(|| format!("cannot run {}", shown(command)))?;
+    if !status.success() {
+        bail!("`{}` ended with {status}", shown(command));
+    }
+    Ok(())
+}
+
+/// Where builds and tools live, outside every clone.
+pub(super) fn cache() -> Result<PathBuf> {
+    if let Some(cache) = std::env::var_os("OARSMAN_CACHE") {
+        return Ok(PathBuf::from(cache));
+    }
+    let home = std::env::var_os("HOME").context("neither OARSMAN_CACHE nor HOME is set")?;
+    Ok(PathBuf::from(home).join(".cache/oarsman"))
+}
+
+fn shown(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    words
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect::<Vec<_>>()
+        .join(" ")
+}

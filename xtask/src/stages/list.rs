@@ -1,0 +1,149 @@
+//! The stages themselves, cheapest first so that a slip is told early.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::Result;
+
+use super::command::{cache, cargo, cargo_with, run};
+
+/// cargo-deny is compiled once into the cache.
+const CARGO_DENY: &str = "0.20.2";
+
+/// The crates whose tests need root, namespaces and the rig's parts.
+const NEED_THE_RIG: &[&str] = &["oarsman-rig", "oarsman-e2e"];
+
+pub(super) struct Stage {
+    pub(super) name: &'static str,
+    pub(super) what: &'static str,
+    pub(super) run: fn(&Path) -> Result<()>,
+}
+
+pub(super) const STAGES: &[Stage] = &[
+    Stage {
+        name: "format",
+        what: "every file is formatted",
+        run: format,
+    },
+    Stage {
+        name: "tidy",
+        what: "layers, purity, docs and sizes",
+        run: tidy,
+    },
+    Stage {
+        name: "deny",
+        what: "licences, sources and doubled crates",
+        run: deny,
+    },
+    Stage {
+        name: "clippy",
+        what: "the lint table, on everything",
+        run: clippy,
+    },
+    Stage {
+        name: "docs",
+        what: "the documentation builds without a warning",
+        run: docs,
+    },
+    Stage {
+        name: "unit",
+        what: "tables, properties and loops that need no rig",
+        run: unit,
+    },
+    Stage {
+        name: "parts",
+        what: "containerd, runc, CNI and images, built once",
+        run: parts,
+    },
+    Stage {
+        name: "wire",
+        what: "our CRI messages equal upstream's, field by field",
+        run: wire,
+    },
+    Stage {
+        name: "rig",
+        what: "the rig starts, stops and catches leaks",
+        run: rig,
+    },
+    Stage {
+        name: "contract",
+        what: "what a CRI runtime does, on real containerd",
+        run: contract,
+    },
+];
+
+fn format(root: &Path) -> Result<()> {
+    cargo(root, &["fmt", "--all", "--check"])
+}
+
+fn tidy(root: &Path) -> Result<()> {
+    crate::tidy::run(root)
+}
+
+fn deny(root: &Path) -> Result<()> {
+    let mut command = Command::new(cargo_deny(root)?);
+    // Advisories live in a git repository that a machine without internet cannot reach.
+    run(command
+        .current_dir(root)
+        .args(["--offline", "check", "bans", "licenses", "sources"]))
+}
+
+fn cargo_deny(root: &Path) -> Result<PathBuf> {
+    let home = cache()?
+        .join("tools")
+        .join(format!("cargo-deny-{CARGO_DENY}"));
+    let binary = home.join("bin/cargo-deny");
+    if !binary.exists() {
+        let target = cache()?.join("tools/target");
+        let home = home.to_string_lossy().into_owned();
+        let arguments = ["install", "cargo-deny", "--locked", "--version", CARGO_DENY];
+        let quick = ["--no-default-features", "--root", &home];
+        let environment = [("CARGO_TARGET_DIR", target.as_os_str())];
+        cargo_with(root, &[&arguments[..], &quick[..]].concat(), &environment)?;
+        std::fs::remove_dir_all(target)?;
+    }
+    Ok(binary)
+}
+
+fn clippy(root: &Path) -> Result<()> {
+    cargo(
+        root,
+        &[
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--",
+            "-D",
+            "warnings",
+        ],
+    )
+}
+
+fn docs(root: &Path) -> Result<()> {
+    let environment = [("RUSTDOCFLAGS", "-D warnings".as_ref())];
+    cargo_with(root, &["doc", "--workspace", "--no-deps"], &environment)
+}
+
+fn unit(root: &Path) -> Result<()> {
+    let mut arguments = vec!["test", "--workspace"];
+    for name in NEED_THE_RIG {
+        arguments.extend(["--exclude", name]);
+    }
+    cargo(root, &arguments)
+}
+
+fn parts(_root: &Path) -> Result<()> {
+    Ok(())
+}
+
+fn wire(_root: &Path) -> Result<()> {
+    Ok(())
+}
+
+fn rig(root: &Path) -> Result<()> {
+    cargo(root, &["test", "--package", "oarsman-rig"])
+}
+
+fn contract(root: &Path) -> Result<()> {
+    cargo(root, &["test", "--package", "oarsman-e2e"])
+}
