@@ -6,5 +6,6 @@
 pub mod event;
 pub mod ids;
 pub mod pod;
+pub mod quantity;
 pub mod time;
 pub mod view;
