@@ -1,0 +1,43 @@
+//! The cases, by subject.
+
+mod containers;
+mod errors;
+mod events;
+mod exec;
+mod images;
+mod lists;
+mod logs;
+mod names;
+mod node;
+mod sandboxes;
+mod stops;
+
+use crate::Case;
+
+/// Makes cases of async functions on a stage, named after them.
+macro_rules! cases {
+    ($($name:ident),* $(,)?) => {
+        vec![$(crate::Case {
+            name: stringify!($name),
+            run: |stage| Box::pin(async move { $name(&stage).await }),
+        }),*]
+    };
+}
+use cases;
+
+pub(crate) fn all() -> Vec<Case> {
+    [
+        node::all(),
+        sandboxes::all(),
+        containers::all(),
+        stops::all(),
+        names::all(),
+        errors::all(),
+        lists::all(),
+        events::all(),
+        exec::all(),
+        logs::all(),
+        images::all(),
+    ]
+    .concat()
+}

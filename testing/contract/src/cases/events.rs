@@ -1,0 +1,108 @@
+//! Events: hints that something happened to a container, in time and with its pod.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use futures::StreamExt;
+use oarsman_cri::EventStream;
+use oarsman_cri_types::v1::{ContainerEventResponse, ContainerEventType};
+use tokio::time::{Instant, timeout_at};
+
+use super::cases;
+use crate::{Case, Stage};
+
+pub(super) fn all() -> Vec<Case> {
+    cases![
+        a_containers_life_is_told_in_order,
+        an_exit_by_itself_is_told_with_the_pods_state,
+        a_sandboxes_start_and_end_are_told,
+        two_listeners_both_hear,
+    ]
+}
+
+/// The next event about that container or sandbox; others, old ones among them, are passed over.
+async fn next(events: &mut EventStream, id: &str) -> Result<ContainerEventResponse> {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    loop {
+        let event = timeout_at(deadline, events.next()).await;
+        match event.with_context(|| format!("no event about {id} in time"))? {
+            Some(event) => {
+                let event = event?;
+                if event.container_id == id {
+                    return Ok(event);
+                }
+            }
+            None => bail!("the events ended"),
+        }
+    }
+}
+
+async fn expect(events: &mut EventStream, id: &str, wanted: &[ContainerEventType]) -> Result<()> {
+    for kind in wanted {
+        assert_eq!(next(events, id).await?.container_event_type(), *kind);
+    }
+    Ok(())
+}
+
+async fn a_containers_life_is_told_in_order(stage: &Stage) -> Result<()> {
+    let mut events = stage.runtime().container_events().await?;
+    let (_, id) = stage.run(&["forever"]).await?;
+    stage.runtime().stop_container(&id, Duration::ZERO).await?;
+    stage.runtime().remove_container(&id).await?;
+    let life = [
+        ContainerEventType::ContainerCreatedEvent,
+        ContainerEventType::ContainerStartedEvent,
+        ContainerEventType::ContainerStoppedEvent,
+        ContainerEventType::ContainerDeletedEvent,
+    ];
+    expect(&mut events, &id, &life).await
+}
+
+async fn an_exit_by_itself_is_told_with_the_pods_state(stage: &Stage) -> Result<()> {
+    let mut events = stage.runtime().container_events().await?;
+    let (pod, id) = stage.run(&["sleep:200ms", "exit:9"]).await?;
+    let stopped = loop {
+        let event = next(&mut events, &id).await?;
+        if event.container_event_type() == ContainerEventType::ContainerStoppedEvent {
+            break event;
+        }
+    };
+    let sandbox = stopped.pod_sandbox_status.unwrap_or_default();
+    assert_eq!(sandbox.id, pod.id);
+    assert_eq!(sandbox.metadata, pod.config.metadata);
+    let status = stopped
+        .containers_statuses
+        .iter()
+        .find(|status| status.id == id);
+    assert_eq!(status.map(|status| status.exit_code), Some(9));
+    Ok(())
+}
+
+async fn a_sandboxes_start_and_end_are_told(stage: &Stage) -> Result<()> {
+    let mut events = stage.runtime().container_events().await?;
+    let pod = stage.pod().await?;
+    stage.runtime().stop_pod_sandbox(&pod.id).await?;
+    stage.runtime().remove_pod_sandbox(&pod.id).await?;
+    let life = [
+        ContainerEventType::ContainerCreatedEvent,
+        ContainerEventType::ContainerStartedEvent,
+        ContainerEventType::ContainerStoppedEvent,
+        ContainerEventType::ContainerDeletedEvent,
+    ];
+    expect(&mut events, &pod.id, &life).await
+}
+
+async fn two_listeners_both_hear(stage: &Stage) -> Result<()> {
+    let mut first = stage.runtime().container_events().await?;
+    let mut second = stage.runtime().container_events().await?;
+    let pod = stage.pod().await?;
+    for events in [&mut first, &mut second] {
+        expect(
+            events,
+            &pod.id,
+            &[ContainerEventType::ContainerCreatedEvent],
+        )
+        .await?;
+    }
+    Ok(())
+}

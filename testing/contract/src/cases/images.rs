@@ -1,0 +1,148 @@
+//! Images: there or not, pulled, listed, removed.
+
+use anyhow::{Context, Result};
+use oarsman_cri_types::v1::{AuthConfig, ImageFilter, PullImageRequest};
+
+use super::cases;
+use crate::stage::image;
+use crate::{Case, Stage};
+
+pub(super) fn all() -> Vec<Case> {
+    cases![
+        an_image_that_is_there_is_described,
+        an_image_says_who_it_runs_as,
+        an_image_that_is_not_there_is_nothing,
+        images_are_listed_and_filtered,
+        an_image_is_pulled_again_and_removed,
+        an_image_in_no_registry_cannot_be_pulled,
+        a_private_image_wants_its_credentials,
+        image_space_is_told,
+    ]
+}
+
+async fn pull(stage: &Stage, name: &str, auth: Option<AuthConfig>) -> oarsman_cri::Result<String> {
+    let request = PullImageRequest {
+        image: Some(image(name)),
+        auth,
+        ..Default::default()
+    };
+    stage.runtime().pull_image(request).await
+}
+
+async fn an_image_that_is_there_is_described(stage: &Stage) -> Result<()> {
+    let name = &stage.harness().images().actor;
+    let found = stage
+        .runtime()
+        .image_status(image(name))
+        .await?
+        .context("it is on the node")?;
+    assert!(found.repo_tags.contains(name), "{found:?}");
+    assert!(found.size > 0 && !found.id.is_empty(), "{found:?}");
+    let by_id = stage.runtime().image_status(image(&found.id)).await?;
+    assert_eq!(by_id.map(|image| image.id), Some(found.id));
+    Ok(())
+}
+
+async fn an_image_says_who_it_runs_as(stage: &Stage) -> Result<()> {
+    let images = stage.harness().images();
+    let user = stage
+        .runtime()
+        .image_status(image(&images.actor_as_user))
+        .await?;
+    assert_eq!(
+        user.and_then(|image| image.uid).map(|uid| uid.value),
+        Some(1000)
+    );
+    let root = stage.runtime().image_status(image(&images.actor)).await?;
+    assert_eq!(root.and_then(|image| image.uid), None);
+    Ok(())
+}
+
+async fn an_image_that_is_not_there_is_nothing(stage: &Stage) -> Result<()> {
+    let missing = image(&stage.harness().images().missing);
+    assert_eq!(stage.runtime().image_status(missing).await?, None);
+    Ok(())
+}
+
+async fn images_are_listed_and_filtered(stage: &Stage) -> Result<()> {
+    let images = stage.harness().images();
+    let listed = stage.runtime().list_images(None).await?;
+    for name in [&images.actor, &images.actor_as_user] {
+        assert!(
+            listed.iter().any(|image| image.repo_tags.contains(name)),
+            "{name}"
+        );
+    }
+    let filter = ImageFilter {
+        image: Some(image(&images.actor)),
+    };
+    let found = stage.runtime().list_images(Some(filter)).await?;
+    let [found] = found.as_slice() else {
+        anyhow::bail!("one image, not {found:?}")
+    };
+    assert!(found.repo_tags.contains(&images.actor), "{found:?}");
+    Ok(())
+}
+
+async fn an_image_is_pulled_again_and_removed(stage: &Stage) -> Result<()> {
+    let name = &stage.harness().images().pullable;
+    let runtime = stage.runtime();
+    let first = pull(stage, name, None).await?;
+    let found = runtime
+        .image_status(image(name))
+        .await?
+        .context("it was pulled")?;
+    assert_eq!(pull(stage, name, None).await?, first, "pulled again");
+    assert!(
+        runtime.image_status(image(&first)).await?.is_some(),
+        "found by what pull returned"
+    );
+    for _ in 0..2 {
+        runtime.remove_image(image(&found.id)).await?;
+    }
+    assert_eq!(runtime.image_status(image(name)).await?, None);
+    Ok(())
+}
+
+async fn an_image_in_no_registry_cannot_be_pulled(stage: &Stage) -> Result<()> {
+    let missing = pull(stage, &stage.harness().images().missing, None).await;
+    assert!(
+        missing.as_ref().is_err_and(oarsman_cri::CriError::is_gone),
+        "{missing:?}"
+    );
+    Ok(())
+}
+
+async fn a_private_image_wants_its_credentials(stage: &Stage) -> Result<()> {
+    let private = &stage.harness().images().private;
+    assert!(
+        pull(stage, &private.image, None).await.is_err(),
+        "without any"
+    );
+    let wrong = AuthConfig {
+        password: "wrong".to_owned(),
+        ..private.credentials.clone()
+    };
+    assert!(
+        pull(stage, &private.image, Some(wrong)).await.is_err(),
+        "with wrong ones"
+    );
+    pull(stage, &private.image, Some(private.credentials.clone())).await?;
+    stage.runtime().remove_image(image(&private.image)).await?;
+    Ok(())
+}
+
+async fn image_space_is_told(stage: &Stage) -> Result<()> {
+    let info = stage.runtime().image_fs_info().await?;
+    let space = info.image_filesystems.first().context("a file system")?;
+    assert!(
+        !space
+            .fs_id
+            .clone()
+            .unwrap_or_default()
+            .mountpoint
+            .is_empty(),
+        "{space:?}"
+    );
+    Ok(())
+}
