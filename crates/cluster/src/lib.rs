@@ -1,1 +1,61 @@
-//! The Cluster seam and the API server behind it.
+//! The Cluster seam: what the agent wants of an API server, in the agent's own words.
+//!
+//! The connection to a real API server will live here too; until then an agent runs [`standalone`] or in a
+//! simulated world. Watches, retries of connections and their jitter stay behind the seam, so that the
+//! simulation is not disturbed by them.
+
+mod standalone;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures::stream::BoxStream;
+use k8s_openapi::api::core::v1::{Pod, PodStatus};
+use oarsman_core::event::PodEvent;
+use oarsman_core::ids::{FullName, PodUid};
+
+pub use standalone::Standalone;
+
+/// What a call to the cluster gives.
+pub type Result<T> = std::result::Result<T, ClusterError>;
+
+/// Every pod that is bound to this node, all of them each time something changed.
+pub type PodSets = BoxStream<'static, Vec<Arc<Pod>>>;
+
+/// What the agent wants of an API server.
+#[async_trait]
+pub trait Cluster: Send + Sync + 'static {
+    /// The pods bound to this node, now and whenever one changes; none when there is no cluster to ask. The
+    /// stream outlives every loss of the connection.
+    fn pods(&self) -> Option<PodSets>;
+
+    /// Writes a pod's status down. The UID is a precondition: a namesake's status is never touched.
+    async fn publish(&self, pod: &FullName, uid: &PodUid, status: &PodStatus) -> Result<()>;
+
+    /// Deletes a pod's object at once, provided it still has this UID.
+    async fn delete(&self, pod: &FullName, uid: &PodUid) -> Result<()>;
+
+    /// Tells what happened to a pod. It may be dropped: nothing may depend on it.
+    async fn record(&self, pod: &Pod, event: &PodEvent);
+}
+
+/// Why the cluster did not do what was asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ClusterError {
+    /// There is no such object, or one of another UID has its name.
+    #[error("pod {pod} is not there any more")]
+    Gone {
+        /// The pod.
+        pod: FullName,
+    },
+    /// It did not answer, or could not do it now; it may have done it all the same.
+    #[error("the API server did not take {call} of pod {pod}: {why}")]
+    Unavailable {
+        /// What was asked for.
+        call: &'static str,
+        /// The pod.
+        pod: FullName,
+        /// What it said.
+        why: String,
+    },
+}

@@ -251,3 +251,11 @@ pub(crate) fn variable(key: &str, value: &str) -> KeyValue {
         value: value.as_bytes().to_vec(),
     }
 }
+
+/// Fails unless the call said that the thing does not exist.
+pub(crate) fn assert_gone<T: std::fmt::Debug>(result: &oarsman_cri::Result<T>) {
+    assert!(
+        result.as_ref().is_err_and(oarsman_cri::CriError::is_gone),
+        "{result:?}"
+    );
+}

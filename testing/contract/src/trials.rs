@@ -9,7 +9,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use libtest_mimic::{Failed, Trial};
 
-use crate::{Harness, Stage, cases};
+use crate::{Harness, Stage};
 
 /// No case takes this long on a loaded machine.
 const DEADLINE: Duration = Duration::from_secs(90);
@@ -25,7 +25,7 @@ pub struct Case {
 
 /// All cases.
 pub fn cases() -> Vec<Case> {
-    cases::all()
+    crate::cases::all()
 }
 
 /// All cases as trials named `<prefix>::<case>`, run on that executor.

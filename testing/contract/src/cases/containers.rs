@@ -4,7 +4,7 @@ use anyhow::Result;
 use oarsman_cri_types::v1::{ContainerState, Mount};
 
 use super::cases;
-use crate::stage::{image, variable};
+use crate::stage::{assert_gone, image, variable};
 use crate::{Case, Stage};
 
 pub(super) fn all() -> Vec<Case> {

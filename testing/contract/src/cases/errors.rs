@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use oarsman_cri::CriError;
 use oarsman_cri_types::v1::ExecSyncRequest;
 
 use super::cases;
-use crate::stage::image;
+use crate::stage::{assert_gone, image};
 use crate::{Case, Pod, Stage};
 
 pub(super) fn all() -> Vec<Case> {
@@ -25,26 +24,22 @@ pub(super) fn all() -> Vec<Case> {
 
 const NOBODY: &str = "4e0b0d9c8f7a6b5c4d3e2f1a0b9c8d7e6f5a4b3c2d1e0f9a8b7c6d5e4f3a2b1c";
 
-fn gone<T: std::fmt::Debug>(result: oarsman_cri::Result<T>) {
-    assert!(result.as_ref().is_err_and(CriError::is_gone), "{result:?}");
-}
-
 async fn describing_what_does_not_exist_says_gone(stage: &Stage) -> Result<()> {
-    gone(stage.runtime().pod_sandbox_status(NOBODY).await);
-    gone(stage.runtime().container_status(NOBODY).await);
-    gone(stage.runtime().container_stats(NOBODY).await);
+    assert_gone(&stage.runtime().pod_sandbox_status(NOBODY).await);
+    assert_gone(&stage.runtime().container_status(NOBODY).await);
+    assert_gone(&stage.runtime().container_stats(NOBODY).await);
     Ok(())
 }
 
 async fn starting_what_does_not_exist_says_gone(stage: &Stage) -> Result<()> {
-    gone(stage.runtime().start_container(NOBODY).await);
+    assert_gone(&stage.runtime().start_container(NOBODY).await);
     let request = ExecSyncRequest {
         container_id: NOBODY.to_owned(),
         cmd: vec!["/actor".to_owned()],
         timeout: 5,
     };
-    gone(stage.runtime().exec_sync(request).await);
-    gone(stage.runtime().reopen_container_log(NOBODY).await);
+    assert_gone(&stage.runtime().exec_sync(request).await);
+    assert_gone(&stage.runtime().reopen_container_log(NOBODY).await);
     Ok(())
 }
 
@@ -68,8 +63,8 @@ async fn a_container_needs_a_sandbox_that_exists(stage: &Stage) -> Result<()> {
         id: NOBODY.to_owned(),
         config: stage.sandbox_config(),
     };
-    gone(
-        stage
+    assert_gone(
+        &stage
             .create(&nowhere, stage.script("main", &["forever"]))
             .await,
     );

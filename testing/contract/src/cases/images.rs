@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use oarsman_cri_types::v1::{AuthConfig, ImageFilter, PullImageRequest};
 
 use super::cases;
-use crate::stage::image;
+use crate::stage::{assert_gone, image};
 use crate::{Case, Stage};
 
 pub(super) fn all() -> Vec<Case> {

@@ -6,6 +6,7 @@ use oarsman_cri_types::v1::{
 };
 
 use super::cases;
+use crate::stage::assert_gone;
 use crate::{Case, Stage};
 
 pub(super) fn all() -> Vec<Case> {

@@ -1,0 +1,25 @@
+//! The four seams: everything the agent does to the world, and everything it learns of it, goes through them.
+
+mod clock;
+mod disk;
+
+use std::sync::Arc;
+
+use oarsman_cluster::Cluster;
+use oarsman_cri::Runtime;
+
+pub use clock::{Clock, SystemClock};
+pub use disk::{Disk, DiskError};
+
+/// The world as the agent sees it.
+#[derive(Clone)]
+pub struct Seams {
+    /// What runs containers.
+    pub runtime: Arc<dyn Runtime>,
+    /// The API server, or nobody.
+    pub cluster: Arc<dyn Cluster>,
+    /// Pod directories, cgroups and what is remembered.
+    pub disk: Arc<dyn Disk>,
+    /// Both clocks and the dice.
+    pub clock: Arc<dyn Clock>,
+}

@@ -1,0 +1,70 @@
+//! Time and chance.
+
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use jiff::Timestamp;
+use oarsman_core::requeue::Dice;
+use oarsman_core::time::{Mono, Now};
+use tokio::time::Instant;
+
+/// Both clocks, and the dice for waits that are spread. Waits themselves are tokio's: a simulation pauses those.
+pub trait Clock: fmt::Debug + Send + Sync + 'static {
+    /// Wall time. It may jump.
+    fn wall(&self) -> Timestamp;
+    /// A fresh draw.
+    fn dice(&self) -> Dice;
+    /// Where tokio's clock stood when this one was made.
+    fn origin(&self) -> Instant;
+
+    /// Time on the clock that never jumps.
+    fn mono(&self) -> Mono {
+        Mono(Instant::now().saturating_duration_since(self.origin()))
+    }
+
+    /// Both at once.
+    fn now(&self) -> Now {
+        Now { wall: self.wall(), mono: self.mono() }
+    }
+
+    /// The moment on tokio's clock.
+    fn instant(&self, at: Mono) -> Instant {
+        self.origin() + at.0
+    }
+}
+
+/// The machine's own clocks.
+#[derive(Debug)]
+pub struct SystemClock {
+    origin: Instant,
+    drawn: AtomicU64,
+}
+
+impl SystemClock {
+    /// Starts counting now.
+    pub fn start() -> Self {
+        let seed = RandomState::new().hash_one(0_u8);
+        Self { origin: Instant::now(), drawn: AtomicU64::new(seed) }
+    }
+}
+
+impl Clock for SystemClock {
+    fn wall(&self) -> Timestamp {
+        Timestamp::now()
+    }
+
+    fn dice(&self) -> Dice {
+        // Splitmix64: waits need to be spread, not secret.
+        const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+        let mut bits = self.drawn.fetch_add(STEP, Ordering::Relaxed).wrapping_add(STEP);
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        let [a, b, c, d, ..] = bits.to_be_bytes();
+        Dice::from_bits(u32::from_be_bytes([a, b, c, d]))
+    }
+
+    fn origin(&self) -> Instant {
+        self.origin
+    }
+}

@@ -1,0 +1,57 @@
+//! The agent's own ground on the machine: what a pod holds besides its containers, and what must not be forgotten.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use async_trait::async_trait;
+use k8s_openapi::api::core::v1::{Pod, PodStatus};
+use oarsman_core::ids::{ContainerId, PodUid};
+
+/// Pod directories, cgroups (directories too, to the kernel) and remembered statuses. Every call may be
+/// repeated: making what is there and removing what is gone succeed.
+#[async_trait]
+pub trait Disk: Send + Sync + 'static {
+    /// Makes the pod's directories, its cgroup and its volumes.
+    async fn prepare(&self, pod: &Pod) -> Result<(), DiskError>;
+
+    /// Whether the pod's cgroup is there.
+    async fn has_cgroup(&self, pod: &PodUid) -> Result<bool, DiskError>;
+
+    /// Gives the pod's volumes back.
+    async fn release_volumes(&self, pod: &PodUid) -> Result<(), DiskError>;
+
+    /// Removes the pod's cgroup.
+    async fn release_cgroup(&self, pod: &PodUid) -> Result<(), DiskError>;
+
+    /// Removes the pod's directory and what is remembered of it.
+    async fn remove(&self, pod: &PodUid) -> Result<(), DiskError>;
+
+    /// Every pod that has a directory or a cgroup.
+    async fn pods(&self) -> Result<BTreeSet<PodUid>, DiskError>;
+
+    /// Remembers a pod's status over a restart of the agent, and when `lasting` over one of the machine.
+    async fn remember(
+        &self,
+        pod: &PodUid,
+        status: &PodStatus,
+        lasting: bool,
+    ) -> Result<(), DiskError>;
+
+    /// What was remembered last.
+    async fn recall(&self, pod: &PodUid) -> Result<Option<PodStatus>, DiskError>;
+
+    /// What a container wrote as its last words; bounded, and empty when it wrote nothing.
+    async fn last_words(&self, pod: &PodUid, container: &ContainerId) -> Result<Vec<u8>, DiskError>;
+}
+
+/// Something on the machine did not work.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("cannot {doing} {}: {why}", path.display())]
+pub struct DiskError {
+    /// What was tried.
+    pub doing: &'static str,
+    /// On what.
+    pub path: PathBuf,
+    /// What the system said.
+    pub why: String,
+}
