@@ -166,11 +166,7 @@ async fn a_removed_container_is_gone_and_its_sandbox_stays(stage: &Stage) -> Res
     let (pod, id) = stage.run(&["exit:0"]).await?;
     stage.until_exited(&id).await?;
     stage.runtime().remove_container(&id).await?;
-    let gone = stage.runtime().container_status(&id).await;
-    assert!(
-        gone.as_ref().is_err_and(oarsman_cri::CriError::is_gone),
-        "{gone:?}"
-    );
+    assert_gone(&stage.runtime().container_status(&id).await);
     stage.runtime().pod_sandbox_status(&pod.id).await?;
     Ok(())
 }
@@ -178,11 +174,7 @@ async fn a_removed_container_is_gone_and_its_sandbox_stays(stage: &Stage) -> Res
 async fn removing_a_running_container_kills_it(stage: &Stage) -> Result<()> {
     let (_, id) = stage.run(&["on-term:ignore", "forever"]).await?;
     stage.runtime().remove_container(&id).await?;
-    let gone = stage.runtime().container_status(&id).await;
-    assert!(
-        gone.as_ref().is_err_and(oarsman_cri::CriError::is_gone),
-        "{gone:?}"
-    );
+    assert_gone(&stage.runtime().container_status(&id).await);
     Ok(())
 }
 
@@ -192,11 +184,7 @@ async fn removing_a_created_container_is_fine(stage: &Stage) -> Result<()> {
         .create(&pod, stage.script("main", &["forever"]))
         .await?;
     stage.runtime().remove_container(&id).await?;
-    let gone = stage.runtime().container_status(&id).await;
-    assert!(
-        gone.as_ref().is_err_and(oarsman_cri::CriError::is_gone),
-        "{gone:?}"
-    );
+    assert_gone(&stage.runtime().container_status(&id).await);
     Ok(())
 }
 

@@ -106,10 +106,7 @@ async fn an_image_is_pulled_again_and_removed(stage: &Stage) -> Result<()> {
 
 async fn an_image_in_no_registry_cannot_be_pulled(stage: &Stage) -> Result<()> {
     let missing = pull(stage, &stage.harness().images().missing, None).await;
-    assert!(
-        missing.as_ref().is_err_and(oarsman_cri::CriError::is_gone),
-        "{missing:?}"
-    );
+    assert_gone(&missing);
     Ok(())
 }
 

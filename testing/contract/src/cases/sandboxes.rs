@@ -110,11 +110,7 @@ async fn stopping_and_removing_a_sandbox_may_be_repeated(stage: &Stage) -> Resul
 async fn removing_a_ready_sandbox_stops_it_first(stage: &Stage) -> Result<()> {
     let (pod, id) = stage.run(&["forever"]).await?;
     stage.runtime().remove_pod_sandbox(&pod.id).await?;
-    let gone = stage.runtime().container_status(&id).await;
-    assert!(
-        gone.as_ref().is_err_and(oarsman_cri::CriError::is_gone),
-        "{gone:?}"
-    );
+    assert_gone(&stage.runtime().container_status(&id).await);
     Ok(())
 }
 
@@ -134,11 +130,7 @@ async fn removing_a_sandbox_removes_its_containers(stage: &Stage) -> Result<()> 
             .await?
             .is_empty()
     );
-    let gone = stage.runtime().container_status(&id).await;
-    assert!(
-        gone.as_ref().is_err_and(oarsman_cri::CriError::is_gone),
-        "{gone:?}"
-    );
+    assert_gone(&stage.runtime().container_status(&id).await);
     Ok(())
 }
 
