@@ -3,9 +3,17 @@
 //! Nothing here waits, reads a file, asks for the time or writes a log line: the shell around it does, and
 //! hands in what it saw. That is what lets a simulated world live thousands of lives a minute through it.
 
+pub mod backoff;
 pub mod event;
+pub mod grace;
+pub mod hash;
 pub mod ids;
 pub mod pod;
+pub mod probe;
 pub mod quantity;
+pub mod restart;
 pub mod time;
 pub mod view;
+
+#[cfg(test)]
+mod fixture;

@@ -3,10 +3,11 @@
 //! Everything that decides about a pod decides from this and from the pod as it is wanted; nobody keeps
 //! an opinion of their own about what runs.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::LifecycleHandler;
+use k8s_openapi::api::core::v1::{ContainerPort, LifecycleHandler};
 
 use crate::ids::{ContainerId, FullName, PodUid, SandboxId};
 
@@ -17,9 +18,9 @@ pub struct PodView {
     pub uid: PodUid,
     /// The pod's name and namespace, from the sandbox metadata.
     pub full_name: FullName,
-    /// Newest first (by creation, then by id).
+    /// Newest first: by attempt, which only grows, then by creation, which follows a clock that may jump, then by id.
     pub sandboxes: Vec<SandboxView>,
-    /// Of every sandbox, newest first (by creation, then by id).
+    /// Of every sandbox, newest first: by restart count, then by creation, then by id.
     pub containers: Vec<ContainerView>,
 }
 
@@ -111,12 +112,22 @@ pub struct ContainerLabel {
     pub termination_grace: Option<i64>,
     /// The preStop hook, so that an orphan's is still run.
     pub pre_stop: Option<LifecycleHandler>,
+    /// The ports, which a hook may name.
+    pub ports: Vec<ContainerPort>,
 }
 
 impl PodView {
     /// A pod the runtime holds nothing of.
     pub fn empty(uid: PodUid, full_name: FullName) -> Self {
         Self { uid, full_name, sandboxes: Vec::new(), containers: Vec::new() }
+    }
+
+    /// The same, newest first, however the runtime listed it.
+    #[must_use]
+    pub fn in_order(mut self) -> Self {
+        self.sandboxes.sort_by(|a, b| Reverse(a.age_key()).cmp(&Reverse(b.age_key())));
+        self.containers.sort_by(|a, b| Reverse(a.age_key()).cmp(&Reverse(b.age_key())));
+        self
     }
 
     /// The newest sandbox: the only one whose addresses and containers count as the pod's own.
@@ -142,6 +153,18 @@ impl PodView {
     /// Whether the runtime holds nothing at all of this pod.
     pub fn is_empty(&self) -> bool {
         self.sandboxes.is_empty() && self.containers.is_empty()
+    }
+}
+
+impl SandboxView {
+    fn age_key(&self) -> (u32, Timestamp, &SandboxId) {
+        (self.attempt, self.created_at, &self.id)
+    }
+}
+
+impl ContainerView {
+    fn age_key(&self) -> (u32, Timestamp, &ContainerId) {
+        (self.label.restart_count, self.created_at, &self.id)
     }
 }
 

@@ -1,0 +1,60 @@
+//! Back-off of things we try ourselves, such as pulling an image: the wait is measured from the failed try.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::{EXPIRY, MAX, Steps, Verdict};
+use crate::time::Mono;
+
+/// The back-off of every key that has failed of late. For an image the key is pod and image.
+#[derive(Clone, Debug)]
+pub struct RetryBackoff {
+    steps: Steps,
+    failures: BTreeMap<String, Failure>,
+}
+
+/// The last failure of one key.
+#[derive(Clone, Copy, Debug)]
+struct Failure {
+    delay: Duration,
+    at: Mono,
+}
+
+impl Default for RetryBackoff {
+    fn default() -> Self {
+        Self { steps: Steps::up_to(MAX), failures: BTreeMap::new() }
+    }
+}
+
+impl RetryBackoff {
+    /// Whether it may be tried again.
+    pub fn check(&self, key: &str, now: Mono) -> Verdict {
+        self.failures
+            .get(key)
+            .map_or(Verdict::Ready, |failure| Verdict::after(failure.delay, now.since(failure.at)))
+    }
+
+    /// Notes a failed try: the next wait is longer, unless the one before is long ago.
+    pub fn failed(&mut self, key: &str, now: Mono) {
+        let delay = match self.failures.get(key) {
+            Some(last) if now.since(last.at) <= EXPIRY => self.steps.next(last.delay),
+            _ => self.steps.initial,
+        };
+        self.failures.insert(key.to_owned(), Failure { delay, at: now });
+    }
+
+    /// Forgets what has not failed for long.
+    pub fn collect(&mut self, now: Mono) {
+        self.failures.retain(|_, failure| now.since(failure.at) <= EXPIRY);
+    }
+
+    /// How many keys are remembered.
+    pub fn len(&self) -> usize {
+        self.failures.len()
+    }
+
+    /// Whether none is.
+    pub fn is_empty(&self) -> bool {
+        self.failures.is_empty()
+    }
+}
