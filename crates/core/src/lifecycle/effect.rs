@@ -1,0 +1,156 @@
+//! What a pod's worker wants done.
+
+use std::fmt;
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::Pod;
+
+use crate::pod::PodExt;
+use crate::time::Mono;
+
+use super::event::{Hint, Killer, Verdict};
+use super::grace::Grace;
+
+/// Something for the shell to do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    /// Make the pod run as its spec says. Answered by [`super::Event::SyncDone`].
+    StartSync {
+        /// The pod.
+        pod: Arc<Pod>,
+        /// What made us look.
+        why: SyncReason,
+        /// Since when somebody has been waiting for this look.
+        asked_at: Mono,
+    },
+    /// Let the sync end soon: waits are dropped, a call that changes the runtime runs on. No answer of its own.
+    CancelSync,
+    /// Stop every container, then every sandbox, and see that nothing runs. Answered by [`super::Event::KillDone`].
+    StartKill {
+        /// The pod; none for an orphan, whose containers carry what is needed.
+        pod: Option<Arc<Pod>>,
+        /// How long it has to stop by itself.
+        grace: Grace,
+        /// Why it must stop.
+        why: KillReason,
+    },
+    /// The kill under way has only this long from now on. No answer of its own.
+    ShortenKill {
+        /// How long the pod has to stop by itself.
+        grace: Grace,
+    },
+    /// A pod that is going down is not to be restarted: no more liveness and startup probes. Readiness goes on.
+    StopLivenessProbes,
+    /// Nothing is left to probe.
+    StopProbes,
+    /// Read the runtime's word and write down the pod's status.
+    Publish {
+        /// The pod.
+        pod: Arc<Pod>,
+        /// How far it has come.
+        standing: Standing,
+        /// What the node has to say about its end.
+        verdict: Option<Verdict>,
+    },
+    /// Give back what the pod held. Answered by [`super::Event::ReleaseDone`].
+    StartRelease(Part),
+    /// The API object may be deleted (with grace 0) as soon as the API server has the terminal status.
+    AllowDelete,
+    /// All is given back: the pod's name and its place on the node are free. Keep the worker while a source
+    /// holds the pod, so that it is not started again.
+    Finished,
+    /// Finished, and no source holds this pod any more: drop the worker. When the same pod has come back in the
+    /// meantime, begin a new one with it.
+    Forget {
+        /// The pod that came back.
+        restart: Option<Arc<Pod>>,
+    },
+    /// Wake me then; replaces any earlier one.
+    WakeAt(Mono),
+}
+
+/// How far a pod has come on its way out, which decides what its status may say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Standing {
+    /// It is being stopped: its phase must not be terminal yet, for something may still run.
+    Terminating,
+    /// Nothing runs: its phase is terminal now.
+    Stopped,
+    /// All is given back: this is the last word.
+    Released,
+}
+
+/// What a pod holds besides its containers, in the order in which it is given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// Its volumes, and the secrets and config maps watched for it.
+    Volumes,
+    /// Its cgroup and whatever else of the node's was its own.
+    Cgroup,
+}
+
+/// What made us look at a pod. In order of urgency, the least first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SyncReason {
+    /// Its time had come.
+    Due,
+    /// Something may have changed.
+    Hinted(Hint),
+    /// It was killed because its cgroup had vanished, and is built up again.
+    Reset,
+    /// Its source says something new.
+    Updated,
+    /// It is new here.
+    First,
+}
+
+/// Why a pod must stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum KillReason {
+    /// Its deletion was asked for.
+    Deleted,
+    /// Its phase is terminal.
+    Terminal,
+    /// Its source no longer holds it.
+    Removed,
+    /// It was not admitted.
+    Rejected,
+    /// Only the runtime knows of it.
+    Orphan,
+    /// Its cgroup vanished; it will be built up again.
+    CgroupGone,
+    /// Somebody on this node asked.
+    Asked(Killer),
+}
+
+impl KillReason {
+    /// Why the pod must stop by what its source says of it.
+    pub(super) fn of(pod: &Pod) -> Option<Self> {
+        match (pod.is_deleting(), pod.has_terminal_phase()) {
+            (true, _) => Some(Self::Deleted),
+            (false, true) => Some(Self::Terminal),
+            (false, false) => None,
+        }
+    }
+}
+
+impl SyncReason {
+    /// Whether it can wait until a pod that just failed has calmed down.
+    pub(super) fn can_wait(self) -> bool {
+        self < Self::Reset
+    }
+}
+
+impl fmt::Display for KillReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Deleted => f.write_str("its deletion was asked for"),
+            Self::Terminal => f.write_str("it has nothing more to run"),
+            Self::Removed => f.write_str("its source no longer holds it"),
+            Self::Rejected => f.write_str("it was not admitted to this node"),
+            Self::Orphan => f.write_str("no source knows of it"),
+            Self::CgroupGone => f.write_str("its cgroup vanished"),
+            Self::Asked(killer) => killer.fmt(f),
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! The time between two pieces of work on a pod: how long it lasts and why.
+
+use std::fmt;
+
+use crate::requeue::Work;
+use crate::time::Mono;
+
+use super::{Context, Effect};
+
+/// A wait, with its end and its reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rest {
+    until: Mono,
+    because: Because,
+    calm: Mono,
+}
+
+/// Why a pod waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Because {
+    /// All is well; it is looked at now and then all the same.
+    AllIsWell,
+    /// The runtime's network is not up.
+    NetworkNotReady,
+    /// A container or an image is held back for a while.
+    BackOff,
+    /// The work was told to stop and has to be done again.
+    Interrupted,
+    /// Something still runs although every call to stop it went well.
+    StillRunning,
+    /// The last try failed.
+    Failed(String),
+}
+
+impl Rest {
+    /// When the next try is due.
+    pub fn until(&self) -> Mono {
+        self.until
+    }
+
+    /// What it waits for.
+    pub fn because(&self) -> &Because {
+        &self.because
+    }
+
+    /// The wait after some work.
+    pub(super) fn after(work: Work, because: Because, cx: &Context) -> Self {
+        let until = cx.requeue.next(work, cx.now, cx.dice);
+        let calm = cx.requeue.calm(work, cx.now);
+        Self { until, because, calm }
+    }
+
+    /// The same wait, ending at `moment` at the latest. A moment that has passed must not make us spin.
+    pub(super) fn no_later_than(self, moment: Option<Mono>, cx: &Context) -> Self {
+        let moment = moment.map(|m| m.max(cx.now + cx.requeue.spacing));
+        let until = moment.map_or(self.until, |m| self.until.min(m));
+        Self { until, ..self }
+    }
+
+    /// The same wait, but no longer than it takes to calm down.
+    pub(super) fn hurried(self) -> Self {
+        let until = self.until.min(self.calm);
+        Self { until, ..self }
+    }
+
+    /// Whether a hint need not wait.
+    pub(super) fn is_calm(&self, now: Mono) -> bool {
+        self.calm <= now
+    }
+
+    /// Whether the wait is over.
+    pub(super) fn is_over(&self, now: Mono) -> bool {
+        self.until <= now
+    }
+
+    /// The timer that ends it.
+    pub(super) fn wake(&self) -> Effect {
+        Effect::WakeAt(self.until)
+    }
+}
+
+impl fmt::Display for Because {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AllIsWell => f.write_str("all is well"),
+            Self::NetworkNotReady => f.write_str("the runtime's network is not ready"),
+            Self::BackOff => f.write_str("a container or an image is backed off"),
+            Self::Interrupted => f.write_str("the last try was interrupted"),
+            Self::StillRunning => f.write_str("something still runs after it was stopped"),
+            Self::Failed(error) => write!(f, "the last try failed: {error}"),
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! How a worker comes to be.
+
+use super::*;
+
+fn rejected(quiet: bool) -> Begin {
+    Begin::Rejected {
+        pod: Arc::new(web()),
+        quiet,
+        verdict: Verdict::rejected("OutOfcpu", "Node didn't have enough resource: cpu"),
+    }
+}
+
+fn quiet(pod: Pod) -> Begin {
+    Begin::Wanted { pod: Arc::new(pod), quiet: true }
+}
+
+#[test]
+fn a_worker_begins_where_the_pod_stands() {
+    let kill_deleted: &[&str] = &["publish Terminating", "stop liveness", "kill in 5 Deleted"];
+    let kill_ended: &[&str] = &["publish Terminating", "stop liveness", "kill in 30 Terminal"];
+    let release: &[&str] = &["publish Stopped", "release Volumes"];
+    let table: [(&str, Begin, &[&str]); 11] = [
+        ("a new pod", admitted(web()), &["sync First asked at 0"]),
+        ("a new pod of which nothing runs", quiet(web()), &["sync First asked at 0"]),
+        ("a deleted pod", admitted(deleted(5)), kill_deleted),
+        ("a deleted pod of which nothing runs", quiet(deleted(5)), kill_deleted),
+        ("a failed pod that still runs", admitted(in_phase(web(), "Failed")), kill_ended),
+        ("a failed pod", quiet(in_phase(web(), "Failed")), release),
+        ("a completed pod", quiet(in_phase(web(), "Succeeded")), release),
+        ("a completed pod, deleted", quiet(in_phase(deleted(5), "Succeeded")), release),
+        ("a rejected pod", rejected(true), &["publish Stopped OutOfcpu", "release Volumes"]),
+        (
+            "a rejected pod that runs from before",
+            rejected(false),
+            &["publish Terminating OutOfcpu", "stop liveness", "kill in 30 Rejected"],
+        ),
+        ("an orphan", Begin::Orphan, &["kill in 1 Orphan"]),
+    ];
+    for (name, how, want) in table {
+        assert_eq!(Life::begin(how).1, want, "{name}");
+    }
+}
+
+#[test]
+fn an_orphan_has_no_status_and_no_api_object() {
+    let (mut life, _) = Life::begin(Begin::Orphan);
+    life.follows([
+        (
+            "a failed kill is tried again",
+            Event::KillDone(KillOutcome::StillRunning),
+            &["wake at 10"],
+        ),
+        (
+            "hints are answered by a kill, not by a status",
+            Event::Hint(Hint::Runtime),
+            &["wake at 1"],
+        ),
+    ]);
+    life.at(1).follows([
+        ("again", Event::Wake, &["kill in 1 Orphan"]),
+        ("nothing runs", killed(), &["stop probes", "release Volumes"]),
+        ("volumes gone", released(), &["release Cgroup"]),
+        ("cgroup gone", released(), &["finished", "forget"]),
+    ]);
+}
+
+#[test]
+fn an_orphan_that_a_source_claims_meanwhile_gets_a_new_life() {
+    let (mut life, _) = Life::begin(Begin::Orphan);
+    life.follows([
+        ("claimed", wanted(web()), &[]),
+        ("nothing runs", killed(), &["stop probes", "release Volumes"]),
+        ("volumes gone", released(), &["release Cgroup"]),
+        ("cgroup gone", released(), &["finished", "forget and restart"]),
+    ]);
+}
+
+#[test]
+fn a_rejection_says_so_in_its_message() {
+    let verdict = Verdict::rejected("NodePorts", "port 80 is taken");
+    assert_eq!(verdict.message, "Pod was rejected: port 80 is taken");
+    assert_eq!(verdict.kind, VerdictKind::Rejected);
+}

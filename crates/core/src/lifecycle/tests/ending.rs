@@ -1,0 +1,124 @@
+//! A pod that is cleared away and done with.
+
+use super::*;
+use crate::pod::SOURCE_ANNOTATION;
+
+/// A pod whose release is under way.
+fn terminated(pod: Pod) -> Life {
+    let mut life = Life::terminating(pod);
+    life.tell(killed());
+    life
+}
+
+/// A pod that is done with, and what its last step did.
+fn finished(pod: Pod) -> (Life, Vec<String>) {
+    let mut life = terminated(pod);
+    life.tell(released());
+    let last = life.tell(released());
+    assert_eq!(life.state.stage(), Stage::Finished);
+    (life, last)
+}
+
+fn from_file(pod: Pod) -> Pod {
+    let mut pod = pod;
+    pod.metadata
+        .annotations
+        .get_or_insert_default()
+        .insert(SOURCE_ANNOTATION.to_owned(), "file".to_owned());
+    pod
+}
+
+#[test]
+fn a_part_that_cannot_be_released_is_tried_again_alone() {
+    let failed = || Event::ReleaseDone(ReleaseOutcome::Failed("busy".to_owned()));
+    let mut life = terminated(deleted(5));
+    assert_eq!(life.tell(failed()), ["wake at 10"]);
+    assert_eq!(life.at(9).tell(Event::Wake), ["wake at 10"], "too early");
+    assert_eq!(life.at(10).tell(Event::Wake), ["release Volumes"]);
+    assert_eq!(life.tell(released()), ["release Cgroup"]);
+    assert_eq!(life.tell(failed()), ["wake at 20"]);
+    let because = life.state.rest().map(|rest| rest.because().to_string());
+    assert_eq!(because.as_deref(), Some("the last try failed: busy"));
+    assert_eq!(life.at(20).tell(Event::Wake), ["release Cgroup"], "volumes stay released");
+}
+
+#[test]
+fn nothing_brings_a_terminated_pod_back() {
+    let mut life = terminated(deleted(5));
+    life.follows([
+        ("undeleted", wanted(web()), &[]),
+        ("hint", Event::Hint(Hint::Runtime), &[]),
+        ("kill", evict(Some(1)), &[]),
+        ("timer", Event::Wake, &[]),
+        ("stray sync", synced(SyncOutcome::Ok), &[]),
+        ("stray kill", killed(), &[]),
+    ]);
+    assert_eq!(life.state.stage(), Stage::Terminated);
+}
+
+#[test]
+fn only_a_deleted_pod_of_the_api_is_deleted_there() {
+    let completed = in_phase(web(), "Succeeded");
+    let table: [(&str, Pod, &[&str]); 3] = [
+        ("deleted", deleted(5), &["publish Released", "allow delete", "finished"]),
+        ("completed", completed, &["publish Released", "finished"]),
+        ("static", from_file(deleted(5)), &["publish Released", "finished"]),
+    ];
+    for (name, pod, want) in table {
+        assert_eq!(finished(pod).1, want, "{name}");
+    }
+}
+
+#[test]
+fn a_completed_pod_is_kept_on_record_until_it_is_deleted() {
+    let (mut life, _) = finished(in_phase(web(), "Succeeded"));
+    life.follows([
+        ("an update starts nothing", wanted(in_phase(web(), "Succeeded")), &[]),
+        ("hint", Event::Hint(Hint::Runtime), &[]),
+        ("kill", evict(None), &[]),
+        ("timer", Event::Wake, &[]),
+        ("deletion asked for", wanted(in_phase(deleted(30), "Succeeded")), &["allow delete"]),
+        ("said once", wanted(in_phase(deleted(0), "Succeeded")), &[]),
+        ("gone from the API", Event::Removed, &["forget"]),
+        ("back, before it was forgotten", wanted(web()), &["forget and restart"]),
+    ]);
+}
+
+#[test]
+fn a_pod_gone_from_its_source_is_forgotten_when_all_is_over() {
+    let mut life = Life::running(from_file(web()));
+    life.tell(Event::Removed);
+    life.tell(killed());
+    life.tell(released());
+    assert_eq!(life.tell(released()), ["publish Released", "finished", "forget"]);
+}
+
+#[test]
+fn a_pod_that_comes_back_while_it_terminates_is_handed_over_at_the_end() {
+    let end = |events: Vec<Event>| {
+        let mut life = Life::running(from_file(web()));
+        life.tell(Event::Removed);
+        for event in events {
+            assert_eq!(life.tell(event), [""; 0]);
+        }
+        life.tell(killed());
+        life.tell(released());
+        let (_, effects) = step(life.state, released(), &context(second(0)));
+        effects.last().cloned()
+    };
+    let new = |value| from_file(labelled(web(), value));
+    let restart = |pod| Some(Effect::Forget { restart: Some(Arc::new(pod)) });
+    assert_eq!(end(vec![wanted(new("2"))]), restart(new("2")));
+    let latest = vec![wanted(new("2")), wanted(new("3"))];
+    assert_eq!(end(latest), restart(new("3")), "the latest word counts");
+    let gone = vec![wanted(new("2")), Event::Removed];
+    assert_eq!(end(gone), Some(Effect::Forget { restart: None }), "gone again");
+}
+
+#[test]
+fn the_pod_that_leaves_is_the_one_that_was_known_and_not_the_one_that_came_back() {
+    let mut life = Life::running(web());
+    life.tell(Event::Removed);
+    life.tell(wanted(labelled(web(), "2")));
+    assert_eq!(life.state.pod(), Some(&Arc::new(web())));
+}

@@ -1,0 +1,265 @@
+//! What holds in every life, whatever happens in it.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// One thing that happens in a life: to the pod, or to the work under way.
+#[derive(Clone, Debug)]
+enum Happening {
+    Told(Event),
+    Answered(Answer),
+    Passed(u64),
+}
+
+/// How the work under way ends, whichever it is.
+#[derive(Clone, Copy, Debug)]
+enum Answer {
+    Well,
+    Badly,
+    Oddly,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Job {
+    Sync,
+    Kill,
+    Release,
+}
+
+impl Job {
+    fn answer(self, answer: Answer, now: Mono) -> Event {
+        let error = || "no luck".to_owned();
+        match (self, answer) {
+            (Self::Sync, Answer::Well) => synced(SyncOutcome::Ok),
+            (Self::Sync, Answer::Badly) => synced(SyncOutcome::Failed(error())),
+            (Self::Sync, Answer::Oddly) => match now.0.as_secs() % 5 {
+                0 => synced(SyncOutcome::CgroupGone),
+                1 => synced(SyncOutcome::NetworkNotReady),
+                2 => synced(SyncOutcome::Terminal),
+                3 => synced(SyncOutcome::Cancelled),
+                _ => synced(SyncOutcome::BackOff { until: now }),
+            },
+            (Self::Kill, Answer::Well) => killed(),
+            (Self::Kill, Answer::Badly) => Event::KillDone(KillOutcome::Failed(error())),
+            (Self::Kill, Answer::Oddly) => Event::KillDone(KillOutcome::StillRunning),
+            (Self::Release, Answer::Well) => released(),
+            (Self::Release, Answer::Badly | Answer::Oddly) => {
+                Event::ReleaseDone(ReleaseOutcome::Failed(error()))
+            }
+        }
+    }
+}
+
+/// A shell that keeps its promises, and checks the machine's at every step.
+struct Shell {
+    state: State,
+    now: Mono,
+    job: Option<Job>,
+    timer: Option<Mono>,
+    held: bool,
+    graces: Vec<Grace>,
+}
+
+impl Shell {
+    fn begin(how: Begin) -> Self {
+        let held = how != Begin::Orphan;
+        let (state, effects) = begin(how, &context(second(0)));
+        let (now, graces) = (second(0), Vec::new());
+        let mut shell = Self { state, now, job: None, timer: None, held, graces };
+        shell.carry_out(effects);
+        shell
+    }
+
+    fn happen(&mut self, happening: Happening) {
+        match happening {
+            Happening::Told(event) => self.tell(event),
+            Happening::Answered(answer) => self.finish_job(answer),
+            Happening::Passed(seconds) => self.pass(Duration::from_secs(seconds)),
+        }
+    }
+
+    fn finish_job(&mut self, answer: Answer) {
+        if let Some(job) = self.job.take() {
+            self.tell(job.answer(answer, self.now));
+        }
+    }
+
+    fn pass(&mut self, time: Duration) {
+        self.now = self.now + time;
+        if self.timer.is_some_and(|at| at <= self.now) {
+            self.timer = None;
+            self.tell(Event::Wake);
+        }
+    }
+
+    fn tell(&mut self, event: Event) {
+        match event {
+            Event::Wanted(_) => self.held = true,
+            Event::Removed => self.held = false,
+            _ => {}
+        }
+        let before = self.state.stage();
+        let (state, effects) = step(self.state.clone(), event, &context(self.now));
+        assert!(state.stage() >= before, "went back from {before:?} to {:?}", state.stage());
+        self.state = state;
+        self.carry_out(effects);
+    }
+
+    fn carry_out(&mut self, effects: Vec<Effect>) {
+        for effect in effects {
+            self.check(&effect);
+            match effect {
+                Effect::StartSync { .. } => self.start(Job::Sync),
+                Effect::StartKill { .. } => self.start(Job::Kill),
+                Effect::StartRelease(_) => self.start(Job::Release),
+                Effect::WakeAt(at) => self.timer = Some(at),
+                _ => {}
+            }
+        }
+        self.check_something_is_pending();
+    }
+
+    fn start(&mut self, job: Job) {
+        assert_eq!(self.job, None, "{job:?} was started beside other work");
+        self.job = Some(job);
+    }
+
+    fn check(&mut self, effect: &Effect) {
+        match effect {
+            Effect::StartSync { .. } => {
+                assert_eq!(self.state.stage(), Stage::Syncing, "a sync of a pod that goes");
+                assert!(self.held, "a sync of a pod that nobody wants");
+            }
+            Effect::StartKill { grace, why, .. } if *why != KillReason::CgroupGone => {
+                self.graces.push(*grace);
+            }
+            Effect::ShortenKill { grace } => self.graces.push(*grace),
+            Effect::CancelSync => assert_eq!(self.job, Some(Job::Sync), "no sync to cancel"),
+            Effect::Publish { standing, .. } if *standing > Standing::Terminating => {
+                assert_ne!(self.job, Some(Job::Kill), "a terminal status while something runs");
+            }
+            _ => {}
+        }
+        if let Effect::ShortenKill { .. } = effect {
+            assert_eq!(self.job, Some(Job::Kill), "no kill to shorten");
+        }
+    }
+
+    fn check_something_is_pending(&self) {
+        let waits = self.job.is_some() || self.timer.is_some_and(|at| at >= self.now);
+        let done = self.state.stage() == Stage::Finished;
+        assert!(waits || done, "nothing will ever wake {:?}", self.state);
+        let rests = self.state.rest().map(Rest::until);
+        assert!(rests.is_none() || self.timer <= rests, "overslept in {:?}", self.state);
+    }
+}
+
+fn pods() -> impl Strategy<Value = Pod> {
+    prop_oneof![
+        6 => Just(web()),
+        2 => (0i64..40).prop_map(deleted),
+        1 => Just(in_phase(web(), "Failed")),
+    ]
+}
+
+fn happenings() -> impl Strategy<Value = Happening> {
+    let told = prop_oneof![
+        4 => pods().prop_map(wanted),
+        1 => Just(Event::Removed),
+        1 => proptest::option::of(-1i64..60).prop_map(evict),
+        4 => Just(Event::Hint(Hint::Runtime)),
+        1 => Just(Event::Wake),
+    ];
+    let answered = prop_oneof![Just(Answer::Well), Just(Answer::Badly), Just(Answer::Oddly)];
+    prop_oneof![
+        3 => told.prop_map(Happening::Told),
+        3 => answered.prop_map(Happening::Answered),
+        2 => (0u64..70).prop_map(Happening::Passed),
+    ]
+}
+
+fn beginnings() -> impl Strategy<Value = Begin> {
+    let verdict = || Verdict::rejected("OutOfcpu", "too big");
+    let wanted = |(pod, quiet)| Begin::Wanted { pod: Arc::new(pod), quiet };
+    let rejected =
+        move |(pod, quiet)| Begin::Rejected { pod: Arc::new(pod), quiet, verdict: verdict() };
+    prop_oneof![
+        6 => (pods(), any::<bool>()).prop_map(wanted),
+        1 => (pods(), any::<bool>()).prop_map(rejected),
+        1 => Just(Begin::Orphan),
+    ]
+}
+
+fn live(how: Begin, happenings: Vec<Happening>) -> Shell {
+    let mut shell = Shell::begin(how);
+    for happening in happenings {
+        shell.happen(happening);
+    }
+    shell
+}
+
+/// Any event at all, also answers that nobody asked for.
+fn any_event() -> impl Strategy<Value = Event> {
+    let answer = prop_oneof![Just(Answer::Well), Just(Answer::Badly), Just(Answer::Oddly)];
+    let job = prop_oneof![Just(Job::Sync), Just(Job::Kill), Just(Job::Release)];
+    let stray = (job, answer, 0u64..5).prop_map(|(job, how, now)| job.answer(how, second(now)));
+    prop_oneof![stray, pods().prop_map(wanted), Just(Event::Removed), Just(evict(None))]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    /// One work at a time, no sync of an unwanted pod, no way back, always something that will wake it: the shell
+    /// checks these at every step.
+    #[test]
+    fn the_machine_keeps_its_promises(
+        how in beginnings(),
+        happenings in proptest::collection::vec(happenings(), 0..60),
+    ) {
+        live(how, happenings);
+    }
+
+    #[test]
+    fn grace_never_grows(
+        how in beginnings(),
+        happenings in proptest::collection::vec(happenings(), 0..60),
+    ) {
+        let shell = live(how, happenings);
+        prop_assert!(shell.graces.is_sorted_by(|a, b| a >= b), "{:?}", shell.graces);
+        prop_assert!(shell.graces.iter().all(|grace| *grace >= Grace::SHORTEST));
+    }
+
+    #[test]
+    fn a_pod_that_must_go_is_finished_within_a_few_steps_once_work_succeeds(
+        how in beginnings(),
+        happenings in proptest::collection::vec(happenings(), 0..60),
+        removed in any::<bool>(),
+    ) {
+        let mut shell = live(how, happenings);
+        shell.tell(if removed { Event::Removed } else { evict(None) });
+        for _ in 0..8 {
+            match shell.job {
+                Some(_) => shell.finish_job(Answer::Well),
+                None => shell.pass(Duration::from_secs(16)),
+            }
+        }
+        prop_assert_eq!(shell.state.stage(), Stage::Finished);
+    }
+
+    #[test]
+    fn terminated_is_final(
+        pod in pods(),
+        events in proptest::collection::vec(any_event(), 0..30),
+    ) {
+        let pod = Arc::new(in_phase(pod, "Failed"));
+        let (mut state, _) = begin(Begin::Wanted { pod, quiet: true }, &context(second(0)));
+        for event in events {
+            let (next, effects) = step(state, event, &context(second(99)));
+            prop_assert!(next.stage() >= Stage::Terminated);
+            let started = effects.iter().map(brief).find(|e| e.starts_with("sync") || e.starts_with("kill"));
+            prop_assert_eq!(started, None);
+            state = next;
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! A pod that is being brought down.
+
+use super::*;
+
+#[test]
+fn a_shorter_grace_takes_effect_at_once_and_a_longer_one_never() {
+    let mut life = Life::terminating(deleted(20));
+    life.follows([
+        ("same", wanted(deleted(20)), &[]),
+        ("longer", wanted(deleted(40)), &[]),
+        ("shorter", wanted(deleted(10)), &["shorten to 10"]),
+        ("back to what it was", wanted(deleted(20)), &[]),
+        ("no word", wanted(web()), &[]),
+        (
+            "an eviction in a hurry",
+            evict(Some(3)),
+            &["publish Terminating Evicted", "shorten to 3"],
+        ),
+        ("grace 0 is one second", wanted(deleted(0)), &["shorten to 1"]),
+        ("less than nothing is one second", evict(Some(-5)), &["publish Terminating Evicted"]),
+    ]);
+    assert_eq!(life.state.grace(), Some(Grace::SHORTEST));
+}
+
+#[test]
+fn a_shorter_grace_that_comes_before_the_sync_has_ended_is_kept_for_the_kill() {
+    let (mut life, _) = Life::begin(admitted(web()));
+    life.follows([
+        ("deleted", wanted(deleted(20)), &["cancel sync"]),
+        ("hurry", wanted(deleted(4)), &[]),
+        ("a verdict", evict(Some(6)), &[]),
+        (
+            "sync ends",
+            synced(SyncOutcome::Cancelled),
+            &["publish Terminating Evicted", "stop liveness", "kill in 4 Deleted"],
+        ),
+    ]);
+}
+
+#[test]
+fn a_kill_that_does_not_succeed_is_tried_again() {
+    let again: &[&str] = &["publish Terminating", "stop liveness", "kill in 20 Deleted"];
+    let table = [
+        (KillOutcome::StillRunning, "something still runs after it was stopped"),
+        (KillOutcome::Failed("hung".to_owned()), "the last try failed: hung"),
+    ];
+    for (outcome, why) in table {
+        let mut life = Life::terminating(deleted(20));
+        assert_eq!(life.tell(Event::KillDone(outcome)), ["wake at 10"], "{why}");
+        let because = life.state.rest().map(|rest| rest.because().to_string());
+        assert_eq!(because.as_deref(), Some(why));
+        assert_eq!(life.at(9).tell(Event::Wake), ["wake at 10"], "{why}: too early");
+        assert_eq!(life.at(10).tell(Event::Wake), again, "{why}");
+    }
+}
+
+#[test]
+fn between_two_kills_a_shorter_grace_or_a_hint_brings_the_next() {
+    let failed = || Event::KillDone(KillOutcome::StillRunning);
+    let mut life = Life::terminating(deleted(20));
+    life.follows([
+        ("failed", failed(), &["wake at 10"]),
+        (
+            "hurry",
+            wanted(deleted(2)),
+            &["publish Terminating", "stop liveness", "kill in 2 Deleted"],
+        ),
+        ("failed", failed(), &["wake at 10"]),
+        ("hints are gathered", Event::Hint(Hint::Runtime), &["wake at 1"]),
+    ]);
+    let hinted = life.at(1).tell(Event::Hint(Hint::Runtime));
+    assert_eq!(hinted.last().map(String::as_str), Some("kill in 2 Deleted"), "calm again");
+}
+
+#[test]
+fn while_containers_go_down_the_status_follows() {
+    let mut life = Life::terminating(deleted(20));
+    assert_eq!(life.tell(Event::Hint(Hint::Runtime)), ["publish Terminating"]);
+}
+
+#[test]
+fn the_latest_verdict_counts_and_stays() {
+    let shutdown = Event::Kill(KillRequest {
+        by: Killer::Shutdown,
+        grace: None,
+        verdict: Some(Verdict::disrupted("Terminated", "node shuts down")),
+    });
+    let plain = Event::Kill(KillRequest { by: Killer::Preemption, grace: None, verdict: None });
+    let mut life = Life::running(web());
+    life.follows([
+        (
+            "evicted",
+            evict(None),
+            &["publish Terminating Evicted", "stop liveness", "kill in 30 Asked(Eviction)"],
+        ),
+        ("shutdown", shutdown, &["publish Terminating Terminated"]),
+        ("nothing to say", plain, &[]),
+        ("stopped", killed(), &["stop probes", "publish Stopped Terminated", "release Volumes"]),
+        ("volumes gone", released(), &["release Cgroup"]),
+        ("cgroup gone", released(), &["publish Released Terminated", "finished"]),
+    ]);
+}
+
+#[test]
+fn a_pod_that_terminates_never_syncs_again() {
+    let mut life = Life::terminating(deleted(20));
+    life.follows([
+        ("undeleted", wanted(web()), &[]),
+        ("a stray answer", synced(SyncOutcome::Ok), &[]),
+        ("a stray release", released(), &[]),
+        ("a stray timer", Event::Wake, &[]),
+    ]);
+    assert_eq!(life.state.stage(), Stage::Terminating);
+}

@@ -1,0 +1,146 @@
+//! When a pod is looked at again after a piece of work on it has ended.
+//!
+//! Nothing here draws a random number: the caller rolls the [`Dice`], so that the same life can be lived twice.
+
+use std::time::Duration;
+
+use crate::time::Mono;
+
+/// A drawn number that spreads waits, so that pods which failed together do not all come back together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Dice(u32);
+
+impl Dice {
+    /// From 32 random bits.
+    pub fn from_bits(bits: u32) -> Self {
+        Self(bits)
+    }
+
+    /// At least 0, below 1.
+    fn fraction(self) -> f64 {
+        f64::from(self.0) / (f64::from(u32::MAX) + 1.0)
+    }
+}
+
+/// The wait made longer by up to half of itself.
+pub fn jittered(wait: Duration, dice: Dice) -> Duration {
+    wait.saturating_add(wait.mul_f64(dice.fraction() / 2.0))
+}
+
+/// How a piece of work on a pod ended, as far as the next look at the pod is concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// It did all there was to do.
+    Done,
+    /// The runtime's network is not up; it often comes soon.
+    NetworkNotReady,
+    /// Something is held back, and the first of its back-offs ends then.
+    BackOff {
+        /// When the first back-off ends.
+        until: Mono,
+    },
+    /// It failed.
+    Failed,
+}
+
+/// How long to wait after what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Requeue {
+    /// After success: `syncFrequency`, the slow audit of one pod. No other wait is longer.
+    pub resync: Duration,
+    /// After a failure.
+    pub failure: Duration,
+    /// While the network is not ready.
+    pub network: Duration,
+    /// After anything but success, hints are gathered for this long. A kubelet that relists once a second
+    /// has this for free; without it, a start that fails and thereby makes an event would spin.
+    pub spacing: Duration,
+}
+
+impl Default for Requeue {
+    fn default() -> Self {
+        Self {
+            resync: Duration::from_secs(60),
+            failure: Duration::from_secs(10),
+            network: Duration::from_secs(1),
+            spacing: Duration::from_secs(1),
+        }
+    }
+}
+
+impl Requeue {
+    /// When to look again.
+    pub fn next(&self, work: Work, now: Mono, dice: Dice) -> Mono {
+        let wait = match work {
+            Work::Done => self.resync,
+            Work::NetworkNotReady => self.network,
+            Work::BackOff { until } => until.since(now).min(self.resync),
+            Work::Failed => self.failure,
+        };
+        now + jittered(wait, dice)
+    }
+
+    /// From when on a hint is acted upon at once.
+    pub fn calm(&self, work: Work, now: Mono) -> Mono {
+        match work {
+            Work::Done => now,
+            Work::NetworkNotReady | Work::BackOff { .. } | Work::Failed => now + self.spacing,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const NOW: Mono = Mono(Duration::from_secs(1000));
+
+    fn wait_ms(work: Work, bits: u32) -> u128 {
+        let next = Requeue::default().next(work, NOW, Dice::from_bits(bits));
+        next.since(NOW).as_millis()
+    }
+
+    fn back_off(seconds: u64) -> Work {
+        Work::BackOff { until: Mono(Duration::from_secs(seconds)) }
+    }
+
+    #[test]
+    fn waits_are_those_of_a_kubelet() {
+        let half = 1 << 31;
+        let table = [
+            ("success, lowest draw", Work::Done, 0, 60_000),
+            ("success, middle draw", Work::Done, half, 75_000),
+            ("network", Work::NetworkNotReady, 0, 1_000),
+            ("network, middle draw", Work::NetworkNotReady, half, 1_250),
+            ("failure", Work::Failed, 0, 10_000),
+            ("failure, middle draw", Work::Failed, half, 12_500),
+            ("back-off of 20 s", back_off(1020), 0, 20_000),
+            ("back-off is spread too", back_off(1020), half, 25_000),
+            ("back-off beyond the resync is cut", back_off(1300), 0, 60_000),
+            ("back-off that is over", back_off(900), half, 0),
+        ];
+        for (name, work, bits, want) in table {
+            assert_eq!(wait_ms(work, bits), want, "{name}");
+        }
+    }
+
+    #[test]
+    fn only_success_leaves_hints_undelayed() {
+        let requeue = Requeue::default();
+        assert_eq!(requeue.calm(Work::Done, NOW), NOW);
+        for work in [Work::NetworkNotReady, back_off(1020), Work::Failed] {
+            assert_eq!(requeue.calm(work, NOW), NOW + Duration::from_secs(1), "{work:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn jitter_adds_less_than_half(ms in 0u64..10_000_000, bits: u32) {
+            let wait = Duration::from_millis(ms);
+            let spread = jittered(wait, Dice::from_bits(bits));
+            prop_assert!(spread >= wait);
+            prop_assert!(spread.saturating_sub(wait) <= wait / 2);
+        }
+    }
+}
