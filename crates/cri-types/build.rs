@@ -3,10 +3,7 @@
 use std::error::Error;
 
 /// The two services; everything else is imported by them.
-const SERVICES: [&str; 2] = [
-    "runtime/v1/runtime_service.proto",
-    "runtime/v1/image_service.proto",
-];
+const SERVICES: [&str; 2] = ["runtime/v1/runtime_service.proto", "runtime/v1/image_service.proto"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=proto");

@@ -7,10 +7,7 @@
 mod redact;
 
 /// Messages and enums of the package `runtime.v1`.
-#[expect(
-    missing_docs,
-    reason = "generated; the signals of `Signal` have names that say it all"
-)]
+#[expect(missing_docs, reason = "generated; the signals of `Signal` have names that say it all")]
 pub mod v1 {
     include!(concat!(env!("OUT_DIR"), "/runtime.v1.rs"));
 }

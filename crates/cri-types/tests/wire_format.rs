@@ -12,10 +12,7 @@ use protox::prost_reflect::prost_types::{
     MethodDescriptorProto, ServiceDescriptorProto,
 };
 
-const OURS: [&str; 2] = [
-    "runtime/v1/runtime_service.proto",
-    "runtime/v1/image_service.proto",
-];
+const OURS: [&str; 2] = ["runtime/v1/runtime_service.proto", "runtime/v1/image_service.proto"];
 const OUR_ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/proto");
 const UPSTREAM: &str = "OARSMAN_UPSTREAM_CRI_PROTO";
 
@@ -75,22 +72,14 @@ fn upstream_descriptors(path: &Path) -> FileDescriptorSet {
 }
 
 fn differences(ours: &BTreeSet<String>, upstream: &BTreeSet<String>) -> Vec<String> {
-    let only_ours = ours
-        .difference(upstream)
-        .map(|fact| format!("only ours: {fact}"));
-    let only_upstream = upstream
-        .difference(ours)
-        .map(|fact| format!("only upstream: {fact}"));
+    let only_ours = ours.difference(upstream).map(|fact| format!("only ours: {fact}"));
+    let only_upstream = upstream.difference(ours).map(|fact| format!("only upstream: {fact}"));
     only_ours.chain(only_upstream).collect()
 }
 
 fn facts_of(set: &FileDescriptorSet) -> BTreeSet<String> {
     let mut facts = BTreeSet::new();
-    for file in set
-        .file
-        .iter()
-        .filter(|file| file.package() == "runtime.v1")
-    {
+    for file in set.file.iter().filter(|file| file.package() == "runtime.v1") {
         assert_eq!(file.syntax(), "proto3", "{}", file.name());
         for message in &file.message_type {
             message_facts("", message, &mut facts);

@@ -1,5 +1,11 @@
 //! The one error of all runtime calls.
 
+mod status;
+
+use std::fmt;
+
+pub(crate) use self::status::causes;
+
 /// What a runtime call gives.
 pub type Result<T> = std::result::Result<T, CriError>;
 
@@ -16,12 +22,7 @@ pub struct CriError {
 impl CriError {
     /// An error of the call with this RPC name.
     pub fn new(call: &'static str, code: Code, message: impl Into<String>) -> Self {
-        Self {
-            call,
-            subject: None,
-            code,
-            message: message.into(),
-        }
+        Self { call, subject: None, code, message: message.into() }
     }
 
     /// The thing the call was about does not exist.
@@ -90,39 +91,61 @@ impl CriError {
     }
 }
 
-/// Kinds of failure: the gRPC codes that runtimes use. The rest count as [`Code::Unknown`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-#[expect(missing_docs, reason = "the error messages are the documentation")]
+/// Kinds of failure: the gRPC codes that runtimes use, under gRPC's numbers. The rest count as
+/// [`Code::Unknown`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(i32)]
 pub enum Code {
-    #[error("cancelled")]
-    Cancelled,
-    #[error("unknown")]
-    Unknown,
-    #[error("invalid argument")]
-    InvalidArgument,
-    #[error("deadline exceeded")]
-    DeadlineExceeded,
-    #[error("not found")]
-    NotFound,
-    #[error("already exists")]
-    AlreadyExists,
-    #[error("permission denied")]
-    PermissionDenied,
-    #[error("resource exhausted")]
-    ResourceExhausted,
-    #[error("failed precondition")]
-    FailedPrecondition,
-    #[error("aborted")]
-    Aborted,
-    #[error("out of range")]
-    OutOfRange,
-    #[error("unimplemented")]
-    Unimplemented,
-    #[error("internal")]
-    Internal,
-    #[error("unavailable")]
-    Unavailable,
-    #[error("unauthenticated")]
-    Unauthenticated,
+    /// The caller, or somebody on the way, gave the call up.
+    Cancelled = 1,
+    /// Most of what goes wrong in a runtime: Go errors without a code arrive as this.
+    Unknown = 2,
+    /// The request makes no sense, whatever the state of the node.
+    InvalidArgument = 3,
+    /// No answer in time.
+    DeadlineExceeded = 4,
+    /// The thing does not exist.
+    NotFound = 5,
+    /// The name is taken.
+    AlreadyExists = 6,
+    /// Not allowed.
+    PermissionDenied = 7,
+    /// Out of space, of quota, or of patience with a message's size.
+    ResourceExhausted = 8,
+    /// The thing is in the wrong state for this.
+    FailedPrecondition = 9,
+    /// Lost a race; worth another try.
+    Aborted = 10,
+    /// Beyond the end of something; gRPC libraries say it of messages above their bound.
+    OutOfRange = 11,
+    /// The runtime does not have this call.
+    Unimplemented = 12,
+    /// The runtime is broken.
+    Internal = 13,
+    /// The runtime cannot be reached, or is not ready to serve.
+    Unavailable = 14,
+    /// Credentials are missing or wrong.
+    Unauthenticated = 16,
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Cancelled => "cancelled",
+            Self::Unknown => "unknown",
+            Self::InvalidArgument => "invalid argument",
+            Self::DeadlineExceeded => "deadline exceeded",
+            Self::NotFound => "not found",
+            Self::AlreadyExists => "already exists",
+            Self::PermissionDenied => "permission denied",
+            Self::ResourceExhausted => "resource exhausted",
+            Self::FailedPrecondition => "failed precondition",
+            Self::Aborted => "aborted",
+            Self::OutOfRange => "out of range",
+            Self::Unimplemented => "unimplemented",
+            Self::Internal => "internal",
+            Self::Unavailable => "unavailable",
+            Self::Unauthenticated => "unauthenticated",
+        })
+    }
 }

@@ -1,0 +1,90 @@
+//! How long a call may take.
+
+use std::time::Duration;
+
+use crate::seconds;
+
+/// Longer than any node lives; keeps absurd graces within what clocks and gRPC can express.
+const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
+
+/// Limits on runtime calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Deadlines {
+    /// For an ordinary call; the kubelet's `runtimeRequestTimeout`.
+    pub request: Duration,
+}
+
+impl Default for Deadlines {
+    fn default() -> Self {
+        Self { request: Duration::from_secs(2 * 60) }
+    }
+}
+
+/// What a call has to do, as far as its time is concerned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Effort {
+    /// Something that should take no time to speak of.
+    Ordinary,
+    /// Making a sandbox, which sets up a network and may pull an image on the way.
+    Sandbox,
+    /// Something that waits this long on purpose before it gets to work.
+    Prolonged(Duration),
+    /// Something whose length nobody can tell; only dropping the call ends it early.
+    Endless,
+}
+
+impl Effort {
+    /// Of a command with this timeout on the wire, where none means that it may run forever.
+    pub(crate) fn of_command(timeout: i64) -> Self {
+        if timeout > 0 { Self::Prolonged(seconds::from_wire(timeout)) } else { Self::Endless }
+    }
+}
+
+impl Deadlines {
+    /// How long a call may take; nothing for one without a limit.
+    pub(crate) fn limit(self, effort: Effort) -> Option<Duration> {
+        let limit = match effort {
+            Effort::Ordinary => self.request,
+            Effort::Sandbox => self.request.saturating_mul(2),
+            Effort::Prolonged(wait) => self.request.saturating_add(wait),
+            Effort::Endless => return None,
+        };
+        Some(limit.min(LONGEST))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn secs(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn each_effort_gets_the_time_it_needs() {
+        let deadlines = Deadlines::default();
+        for (effort, limit) in [
+            (Effort::Ordinary, Some(secs(120))),
+            (Effort::Sandbox, Some(secs(240))),
+            (Effort::Prolonged(secs(0)), Some(secs(120))),
+            (Effort::Prolonged(secs(30)), Some(secs(150))),
+            (Effort::Prolonged(Duration::MAX), Some(LONGEST)),
+            (Effort::of_command(5), Some(secs(125))),
+            (Effort::of_command(i64::MAX), Some(LONGEST)),
+            (Effort::of_command(0), None),
+            (Effort::of_command(-1), None),
+            (Effort::Endless, None),
+        ] {
+            assert_eq!(deadlines.limit(effort), limit, "{effort:?}");
+        }
+    }
+
+    #[test]
+    fn a_configured_limit_is_the_base_of_all() {
+        let deadlines = Deadlines { request: secs(10) };
+        assert_eq!(deadlines.limit(Effort::Ordinary), Some(secs(10)));
+        assert_eq!(deadlines.limit(Effort::Sandbox), Some(secs(20)));
+        assert_eq!(deadlines.limit(Effort::Prolonged(secs(3))), Some(secs(13)));
+    }
+}
