@@ -101,9 +101,13 @@ impl Adapter {
     ) -> std::result::Result<Response<A>, Status> {
         tokio::select! {
             answer = call => answer.map(Response::new).map_err(|error| error.to_status()),
-            () = self.closed.cancelled() => Err(Status::unavailable("the runtime is shutting down")),
+            () = self.closed.cancelled() => Err(shutting_down()),
         }
     }
+}
+
+fn shutting_down() -> Status {
+    Status::unavailable("the runtime is shutting down")
 }
 
 /// Implements a generated service. Each function takes the bare message, may use `?` on what the
