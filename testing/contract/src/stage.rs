@@ -40,12 +40,7 @@ pub struct Pod {
 
 impl Stage {
     pub(crate) fn new(harness: Arc<dyn Harness>, name: &'static str) -> Self {
-        Self {
-            harness,
-            name,
-            count: AtomicU32::new(0),
-            sandboxes: Mutex::default(),
-        }
+        Self { harness, name, count: AtomicU32::new(0), sandboxes: Mutex::default() }
     }
 
     /// The surroundings.
@@ -63,10 +58,8 @@ impl Stage {
         let number = self.count.fetch_add(1, Ordering::Relaxed);
         let name = format!("{}-{number}", self.name.replace('_', "-"));
         let logs = self.directory().join(format!("logs-{number}"));
-        let namespaces = NamespaceOption {
-            pid: NamespaceMode::Container.into(),
-            ..NamespaceOption::default()
-        };
+        let namespaces =
+            NamespaceOption { pid: NamespaceMode::Container.into(), ..NamespaceOption::default() };
         PodSandboxConfig {
             metadata: Some(PodSandboxMetadata {
                 uid: format!("uid-{name}"),
@@ -102,10 +95,7 @@ impl Stage {
 
     /// Makes a sandbox of that configuration.
     pub async fn pod_with(&self, config: PodSandboxConfig) -> Result<Pod> {
-        let request = RunPodSandboxRequest {
-            config: Some(config.clone()),
-            ..Default::default()
-        };
+        let request = RunPodSandboxRequest { config: Some(config.clone()), ..Default::default() };
         let id = self.runtime().run_pod_sandbox(request).await?;
         self.remember(id.clone());
         Ok(Pod { id, config })
@@ -114,10 +104,7 @@ impl Stage {
     /// A container's configuration: the actor with that script.
     pub fn script(&self, name: &str, script: &[&str]) -> ContainerConfig {
         ContainerConfig {
-            metadata: Some(ContainerMetadata {
-                name: name.to_owned(),
-                attempt: 0,
-            }),
+            metadata: Some(ContainerMetadata { name: name.to_owned(), attempt: 0 }),
             image: Some(image(&self.harness.images().actor)),
             args: script.iter().map(|&step| step.to_owned()).collect(),
             labels: BTreeMap::from([("container".to_owned(), name.to_owned())]),
@@ -172,10 +159,7 @@ impl Stage {
                 return Ok(status);
             }
             if Instant::now() > deadline {
-                bail!(
-                    "container {id} is {:?} and should have ended",
-                    status.state()
-                );
+                bail!("container {id} is {:?} and should have ended", status.state());
             }
             sleep(LOOK_AGAIN).await;
         }
@@ -214,19 +198,12 @@ impl Stage {
     /// Has a sandbox removed after the case that was made behind the stage's back.
     pub fn remember(&self, id: String) {
         // A poisoned lock means that another part of this case failed; its list is still good.
-        self.sandboxes
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
-            .push(id);
+        self.sandboxes.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(id);
     }
 
     /// Removes every sandbox of the case.
     pub(crate) async fn clear(&self) -> Result<()> {
-        let lock = || {
-            self.sandboxes
-                .lock()
-                .unwrap_or_else(std::sync::PoisonError::into_inner)
-        };
+        let lock = || self.sandboxes.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let sandboxes = std::mem::take(&mut *lock());
         for id in sandboxes {
             self.runtime().stop_pod_sandbox(&id).await?;
@@ -238,24 +215,15 @@ impl Stage {
 
 /// An image by its name.
 pub(crate) fn image(name: &str) -> ImageSpec {
-    ImageSpec {
-        image: name.to_owned(),
-        ..ImageSpec::default()
-    }
+    ImageSpec { image: name.to_owned(), ..ImageSpec::default() }
 }
 
 /// An environment variable.
 pub(crate) fn variable(key: &str, value: &str) -> KeyValue {
-    KeyValue {
-        key: key.to_owned(),
-        value: value.as_bytes().to_vec(),
-    }
+    KeyValue { key: key.to_owned(), value: value.as_bytes().to_vec() }
 }
 
 /// Fails unless the call said that the thing does not exist.
 pub(crate) fn assert_gone<T: std::fmt::Debug>(result: &oarsman_cri::Result<T>) {
-    assert!(
-        result.as_ref().is_err_and(oarsman_cri::CriError::is_gone),
-        "{result:?}"
-    );
+    assert!(result.as_ref().is_err_and(oarsman_cri::CriError::is_gone), "{result:?}");
 }

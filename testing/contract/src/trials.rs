@@ -37,9 +37,7 @@ pub fn trials(
     let trial = |case: Case| {
         let (harness, executor) = (Arc::clone(harness), executor.clone());
         Trial::test(format!("{prefix}::{}", case.name), move || {
-            executor
-                .block_on(case.perform(harness))
-                .map_err(|e| Failed::from(format!("{e:?}")))
+            executor.block_on(case.perform(harness)).map_err(|e| Failed::from(format!("{e:?}")))
         })
     };
     cases().into_iter().map(trial).collect()
@@ -62,6 +60,5 @@ impl Case {
 
 fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied())
-        .unwrap_or("panicked")
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("panicked")
 }

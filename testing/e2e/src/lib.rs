@@ -1,1 +1,5 @@
-//! Scenarios on real runtimes.
+//! Scenarios on real runtimes, and what they share: a rig with everything a contract case asks for.
+
+mod containerd;
+
+pub use containerd::{Containerd, Road};

@@ -29,24 +29,16 @@ pub(super) fn all() -> Vec<Case> {
 
 async fn a_container_is_created_then_running_then_exited(stage: &Stage) -> Result<()> {
     let pod = stage.pod().await?;
-    let id = stage
-        .create(&pod, stage.script("main", &["forever"]))
-        .await?;
+    let id = stage.create(&pod, stage.script("main", &["forever"])).await?;
     let created = stage.runtime().container_status(&id).await?;
     assert_eq!(created.state(), ContainerState::ContainerCreated);
-    assert!(
-        created.created_at > 0 && created.started_at == 0,
-        "{created:?}"
-    );
+    assert!(created.created_at > 0 && created.started_at == 0, "{created:?}");
     stage.runtime().start_container(&id).await?;
     let running = stage.runtime().container_status(&id).await?;
     assert_eq!(running.state(), ContainerState::ContainerRunning);
     assert!(running.started_at >= running.created_at, "{running:?}");
     assert_eq!(running.finished_at, 0, "{running:?}");
-    stage
-        .runtime()
-        .stop_container(&id, std::time::Duration::ZERO)
-        .await?;
+    stage.runtime().stop_container(&id, std::time::Duration::ZERO).await?;
     let exited = stage.runtime().container_status(&id).await?;
     assert_eq!(exited.state(), ContainerState::ContainerExited);
     assert_eq!(exited.started_at, running.started_at);
@@ -64,24 +56,17 @@ async fn a_container_is_described_as_it_was_asked_for(stage: &Stage) -> Result<(
     assert_eq!(status.metadata, config.metadata);
     assert_eq!(status.labels, config.labels);
     assert_eq!(status.annotations, config.annotations);
-    assert_eq!(
-        status.image.unwrap_or_default().image,
-        stage.harness().images().actor
-    );
+    assert_eq!(status.image.unwrap_or_default().image, stage.harness().images().actor);
     assert!(!status.image_ref.is_empty());
-    assert_eq!(
-        status.log_path,
-        format!("{}/main.log", pod.config.log_directory)
-    );
+    assert_eq!(status.log_path, format!("{}/main.log", pod.config.log_directory));
     Ok(())
 }
 
 async fn an_exit_code_and_its_reason_are_kept(stage: &Stage) -> Result<()> {
     let pod = stage.pod().await?;
-    for (name, script, code, reason) in [
-        ("well", "exit:0", 0, "Completed"),
-        ("badly", "exit:3", 3, "Error"),
-    ] {
+    for (name, script, code, reason) in
+        [("well", "exit:0", 0, "Completed"), ("badly", "exit:3", 3, "Error")]
+    {
         let id = stage.start(&pod, stage.script(name, &[script])).await?;
         let status = stage.until_exited(&id).await?;
         assert_eq!((status.exit_code, status.reason.as_str()), (code, reason));
@@ -91,10 +76,7 @@ async fn an_exit_code_and_its_reason_are_kept(stage: &Stage) -> Result<()> {
 
 async fn a_container_killed_by_a_signal_exits_with_128_and_its_number(stage: &Stage) -> Result<()> {
     let (_, id) = stage.run(&["on-term:ignore", "forever"]).await?;
-    stage
-        .runtime()
-        .stop_container(&id, std::time::Duration::ZERO)
-        .await?;
+    stage.runtime().stop_container(&id, std::time::Duration::ZERO).await?;
     let status = stage.until_exited(&id).await?;
     assert_eq!((status.exit_code, status.reason.as_str()), (137, "Error"));
     Ok(())
@@ -180,9 +162,7 @@ async fn removing_a_running_container_kills_it(stage: &Stage) -> Result<()> {
 
 async fn removing_a_created_container_is_fine(stage: &Stage) -> Result<()> {
     let pod = stage.pod().await?;
-    let id = stage
-        .create(&pod, stage.script("main", &["forever"]))
-        .await?;
+    let id = stage.create(&pod, stage.script("main", &["forever"])).await?;
     stage.runtime().remove_container(&id).await?;
     assert_gone(&stage.runtime().container_status(&id).await);
     Ok(())
@@ -199,17 +179,10 @@ async fn removing_a_container_may_be_repeated(stage: &Stage) -> Result<()> {
 
 async fn one_container_ends_and_the_other_runs_on(stage: &Stage) -> Result<()> {
     let pod = stage.pod().await?;
-    let lasting = stage
-        .start(&pod, stage.script("lasting", &["forever"]))
-        .await?;
-    let brief = stage
-        .start(&pod, stage.script("brief", &["exit:1"]))
-        .await?;
+    let lasting = stage.start(&pod, stage.script("lasting", &["forever"])).await?;
+    let brief = stage.start(&pod, stage.script("brief", &["exit:1"])).await?;
     stage.until_exited(&brief).await?;
-    assert_eq!(
-        stage.state(&lasting).await?,
-        ContainerState::ContainerRunning
-    );
+    assert_eq!(stage.state(&lasting).await?, ContainerState::ContainerRunning);
     Ok(())
 }
 
@@ -217,21 +190,10 @@ async fn a_container_has_measures(stage: &Stage) -> Result<()> {
     let (_, id) = stage.run(&["alloc:4Mi", "forever"]).await?;
     let stats = stage.runtime().container_stats(&id).await?;
     assert_eq!(stats.attributes.unwrap_or_default().id, id);
-    let memory = stats
-        .memory
-        .and_then(|m| m.working_set_bytes)
-        .unwrap_or_default()
-        .value;
+    let memory = stats.memory.and_then(|m| m.working_set_bytes).unwrap_or_default().value;
     assert!(memory > 0, "working set {memory}");
     let listed = stage.runtime().list_container_stats(None).await?;
-    let found = listed
-        .iter()
-        .filter_map(|s| s.attributes.as_ref())
-        .any(|a| a.id == id);
-    assert!(
-        found,
-        "{} containers measured, {id} not among them",
-        listed.len()
-    );
+    let found = listed.iter().filter_map(|s| s.attributes.as_ref()).any(|a| a.id == id);
+    assert!(found, "{} containers measured, {id} not among them", listed.len());
     Ok(())
 }

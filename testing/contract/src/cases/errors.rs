@@ -44,42 +44,24 @@ async fn starting_what_does_not_exist_says_gone(stage: &Stage) -> Result<()> {
 }
 
 async fn stopping_and_removing_what_does_not_exist_is_fine(stage: &Stage) -> Result<()> {
-    stage
-        .runtime()
-        .stop_container(NOBODY, Duration::from_secs(1))
-        .await?;
+    stage.runtime().stop_container(NOBODY, Duration::from_secs(1)).await?;
     stage.runtime().remove_container(NOBODY).await?;
     stage.runtime().stop_pod_sandbox(NOBODY).await?;
     stage.runtime().remove_pod_sandbox(NOBODY).await?;
-    stage
-        .runtime()
-        .remove_image(image(&stage.harness().images().missing))
-        .await?;
+    stage.runtime().remove_image(image(&stage.harness().images().missing)).await?;
     Ok(())
 }
 
 async fn a_container_needs_a_sandbox_that_exists(stage: &Stage) -> Result<()> {
-    let nowhere = Pod {
-        id: NOBODY.to_owned(),
-        config: stage.sandbox_config(),
-    };
-    assert_gone(
-        &stage
-            .create(&nowhere, stage.script("main", &["forever"]))
-            .await,
-    );
+    let nowhere = Pod { id: NOBODY.to_owned(), config: stage.sandbox_config() };
+    assert_gone(&stage.create(&nowhere, stage.script("main", &["forever"])).await);
     Ok(())
 }
 
 async fn a_container_needs_a_sandbox_that_is_ready(stage: &Stage) -> Result<()> {
     let pod = stage.pod().await?;
     stage.runtime().stop_pod_sandbox(&pod.id).await?;
-    assert!(
-        stage
-            .create(&pod, stage.script("main", &["forever"]))
-            .await
-            .is_err()
-    );
+    assert!(stage.create(&pod, stage.script("main", &["forever"])).await.is_err());
     Ok(())
 }
 
@@ -89,23 +71,15 @@ async fn a_container_needs_an_image_that_is_on_the_node(stage: &Stage) -> Result
     config.image = Some(image(&stage.harness().images().missing));
     assert!(stage.create(&pod, config).await.is_err());
     // The failure leaves the name free.
-    stage
-        .create(&pod, stage.script("main", &["forever"]))
-        .await?;
+    stage.create(&pod, stage.script("main", &["forever"])).await?;
     Ok(())
 }
 
 async fn a_container_is_started_once(stage: &Stage) -> Result<()> {
     let (_, id) = stage.run(&["sleep:500ms"]).await?;
-    assert!(
-        stage.runtime().start_container(&id).await.is_err(),
-        "while it runs"
-    );
+    assert!(stage.runtime().start_container(&id).await.is_err(), "while it runs");
     stage.until_exited(&id).await?;
-    assert!(
-        stage.runtime().start_container(&id).await.is_err(),
-        "after it ended"
-    );
+    assert!(stage.runtime().start_container(&id).await.is_err(), "after it ended");
     Ok(())
 }
 
@@ -118,10 +92,7 @@ async fn a_program_that_does_not_exist_fails_to_start_and_leaves_an_exit(
     let id = stage.create(&pod, config).await?;
     assert!(stage.runtime().start_container(&id).await.is_err());
     let status = stage.until_exited(&id).await?;
-    assert_eq!(
-        (status.exit_code, status.reason.as_str()),
-        (128, "StartError")
-    );
+    assert_eq!((status.exit_code, status.reason.as_str()), (128, "StartError"));
     assert!(!status.message.is_empty());
     Ok(())
 }

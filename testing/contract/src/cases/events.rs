@@ -70,10 +70,7 @@ async fn an_exit_by_itself_is_told_with_the_pods_state(stage: &Stage) -> Result<
     let sandbox = stopped.pod_sandbox_status.unwrap_or_default();
     assert_eq!(sandbox.id, pod.id);
     assert_eq!(sandbox.metadata, pod.config.metadata);
-    let status = stopped
-        .containers_statuses
-        .iter()
-        .find(|status| status.id == id);
+    let status = stopped.containers_statuses.iter().find(|status| status.id == id);
     assert_eq!(status.map(|status| status.exit_code), Some(9));
     Ok(())
 }
@@ -97,12 +94,7 @@ async fn two_listeners_both_hear(stage: &Stage) -> Result<()> {
     let mut second = stage.runtime().container_events().await?;
     let pod = stage.pod().await?;
     for events in [&mut first, &mut second] {
-        expect(
-            events,
-            &pod.id,
-            &[ContainerEventType::ContainerCreatedEvent],
-        )
-        .await?;
+        expect(events, &pod.id, &[ContainerEventType::ContainerCreatedEvent]).await?;
     }
     Ok(())
 }

@@ -26,11 +26,7 @@ async fn exec(
     cmd: &[&str],
 ) -> oarsman_cri::Result<ExecSyncResponse> {
     let cmd = cmd.iter().map(|&word| word.to_owned()).collect();
-    let request = ExecSyncRequest {
-        container_id: id.to_owned(),
-        cmd,
-        timeout,
-    };
+    let request = ExecSyncRequest { container_id: id.to_owned(), cmd, timeout };
     stage.runtime().exec_sync(request).await
 }
 
@@ -46,14 +42,8 @@ async fn a_command_gives_its_output_apart_and_its_exit_code(stage: &Stage) -> Re
 async fn a_command_that_takes_too_long_times_out_and_is_killed(stage: &Stage) -> Result<()> {
     let (_, id) = stage.run(&["forever"]).await?;
     let late = exec(stage, &id, 1, &["/actor", "on-term:ignore", "forever"]).await;
-    assert!(
-        late.as_ref().is_err_and(oarsman_cri::CriError::is_timeout),
-        "{late:?}"
-    );
-    assert_eq!(
-        exec(stage, &id, 20, &["/actor", "exit:0"]).await?.exit_code,
-        0
-    );
+    assert!(late.as_ref().is_err_and(oarsman_cri::CriError::is_timeout), "{late:?}");
+    assert_eq!(exec(stage, &id, 20, &["/actor", "exit:0"]).await?.exit_code, 0);
     Ok(())
 }
 
@@ -79,24 +69,14 @@ async fn a_conversation_is_offered_under_an_address(stage: &Stage) -> Result<()>
         stdout: true,
         ..ExecRequest::default()
     };
-    let attach = AttachRequest {
-        container_id: id,
-        stdout: true,
-        ..AttachRequest::default()
-    };
-    let forward = PortForwardRequest {
-        pod_sandbox_id: pod.id,
-        ..PortForwardRequest::default()
-    };
+    let attach = AttachRequest { container_id: id, stdout: true, ..AttachRequest::default() };
+    let forward = PortForwardRequest { pod_sandbox_id: pod.id, ..PortForwardRequest::default() };
     for offer in [
         runtime.exec(exec).await?,
         runtime.attach(attach).await?,
         runtime.port_forward(forward).await?,
     ] {
-        assert!(
-            matches!(&offer, Streaming::Url(url) if url.starts_with("http")),
-            "{offer:?}"
-        );
+        assert!(matches!(&offer, Streaming::Url(url) if url.starts_with("http")), "{offer:?}");
     }
     Ok(())
 }

@@ -12,7 +12,7 @@ pub(super) fn all() -> Vec<Case> {
         an_image_that_is_there_is_described,
         an_image_says_who_it_runs_as,
         an_image_that_is_not_there_is_nothing,
-        images_are_listed_and_filtered,
+        images_are_listed_and_a_filter_hides_none_that_it_names,
         an_image_is_pulled_again_and_removed,
         an_image_in_no_registry_cannot_be_pulled,
         a_private_image_wants_its_credentials,
@@ -21,21 +21,13 @@ pub(super) fn all() -> Vec<Case> {
 }
 
 async fn pull(stage: &Stage, name: &str, auth: Option<AuthConfig>) -> oarsman_cri::Result<String> {
-    let request = PullImageRequest {
-        image: Some(image(name)),
-        auth,
-        ..Default::default()
-    };
+    let request = PullImageRequest { image: Some(image(name)), auth, ..Default::default() };
     stage.runtime().pull_image(request).await
 }
 
 async fn an_image_that_is_there_is_described(stage: &Stage) -> Result<()> {
     let name = &stage.harness().images().actor;
-    let found = stage
-        .runtime()
-        .image_status(image(name))
-        .await?
-        .context("it is on the node")?;
+    let found = stage.runtime().image_status(image(name)).await?.context("it is on the node")?;
     assert!(found.repo_tags.contains(name), "{found:?}");
     assert!(found.size > 0 && !found.id.is_empty(), "{found:?}");
     let by_id = stage.runtime().image_status(image(&found.id)).await?;
@@ -45,14 +37,8 @@ async fn an_image_that_is_there_is_described(stage: &Stage) -> Result<()> {
 
 async fn an_image_says_who_it_runs_as(stage: &Stage) -> Result<()> {
     let images = stage.harness().images();
-    let user = stage
-        .runtime()
-        .image_status(image(&images.actor_as_user))
-        .await?;
-    assert_eq!(
-        user.and_then(|image| image.uid).map(|uid| uid.value),
-        Some(1000)
-    );
+    let user = stage.runtime().image_status(image(&images.actor_as_user)).await?;
+    assert_eq!(user.and_then(|image| image.uid).map(|uid| uid.value), Some(1000));
     let root = stage.runtime().image_status(image(&images.actor)).await?;
     assert_eq!(root.and_then(|image| image.uid), None);
     Ok(())
@@ -64,23 +50,15 @@ async fn an_image_that_is_not_there_is_nothing(stage: &Stage) -> Result<()> {
     Ok(())
 }
 
-async fn images_are_listed_and_filtered(stage: &Stage) -> Result<()> {
+/// containerd ignores the filter, so nobody may rely on more than this.
+async fn images_are_listed_and_a_filter_hides_none_that_it_names(stage: &Stage) -> Result<()> {
     let images = stage.harness().images();
-    let listed = stage.runtime().list_images(None).await?;
-    for name in [&images.actor, &images.actor_as_user] {
-        assert!(
-            listed.iter().any(|image| image.repo_tags.contains(name)),
-            "{name}"
-        );
+    let filter = ImageFilter { image: Some(image(&images.actor)) };
+    for filter in [None, Some(filter)] {
+        let listed = stage.runtime().list_images(filter).await?;
+        let found = listed.iter().any(|image| image.repo_tags.contains(&images.actor));
+        assert!(found, "{listed:?}");
     }
-    let filter = ImageFilter {
-        image: Some(image(&images.actor)),
-    };
-    let found = stage.runtime().list_images(Some(filter)).await?;
-    let [found] = found.as_slice() else {
-        anyhow::bail!("one image, not {found:?}")
-    };
-    assert!(found.repo_tags.contains(&images.actor), "{found:?}");
     Ok(())
 }
 
@@ -88,15 +66,9 @@ async fn an_image_is_pulled_again_and_removed(stage: &Stage) -> Result<()> {
     let name = &stage.harness().images().pullable;
     let runtime = stage.runtime();
     let first = pull(stage, name, None).await?;
-    let found = runtime
-        .image_status(image(name))
-        .await?
-        .context("it was pulled")?;
+    let found = runtime.image_status(image(name)).await?.context("it was pulled")?;
     assert_eq!(pull(stage, name, None).await?, first, "pulled again");
-    assert!(
-        runtime.image_status(image(&first)).await?.is_some(),
-        "found by what pull returned"
-    );
+    assert!(runtime.image_status(image(&first)).await?.is_some(), "found by what pull returned");
     for _ in 0..2 {
         runtime.remove_image(image(&found.id)).await?;
     }
@@ -112,18 +84,9 @@ async fn an_image_in_no_registry_cannot_be_pulled(stage: &Stage) -> Result<()> {
 
 async fn a_private_image_wants_its_credentials(stage: &Stage) -> Result<()> {
     let private = &stage.harness().images().private;
-    assert!(
-        pull(stage, &private.image, None).await.is_err(),
-        "without any"
-    );
-    let wrong = AuthConfig {
-        password: "wrong".to_owned(),
-        ..private.credentials.clone()
-    };
-    assert!(
-        pull(stage, &private.image, Some(wrong)).await.is_err(),
-        "with wrong ones"
-    );
+    assert!(pull(stage, &private.image, None).await.is_err(), "without any");
+    let wrong = AuthConfig { password: "wrong".to_owned(), ..private.credentials.clone() };
+    assert!(pull(stage, &private.image, Some(wrong)).await.is_err(), "with wrong ones");
     pull(stage, &private.image, Some(private.credentials.clone())).await?;
     stage.runtime().remove_image(image(&private.image)).await?;
     Ok(())
@@ -132,14 +95,6 @@ async fn a_private_image_wants_its_credentials(stage: &Stage) -> Result<()> {
 async fn image_space_is_told(stage: &Stage) -> Result<()> {
     let info = stage.runtime().image_fs_info().await?;
     let space = info.image_filesystems.first().context("a file system")?;
-    assert!(
-        !space
-            .fs_id
-            .clone()
-            .unwrap_or_default()
-            .mountpoint
-            .is_empty(),
-        "{space:?}"
-    );
+    assert!(!space.fs_id.clone().unwrap_or_default().mountpoint.is_empty(), "{space:?}");
     Ok(())
 }

@@ -22,10 +22,7 @@ pub(super) fn all() -> Vec<Case> {
 }
 
 fn labels(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
-    pairs
-        .iter()
-        .map(|&(key, value)| (key.to_owned(), value.to_owned()))
-        .collect()
+    pairs.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect()
 }
 
 async fn sandboxes_are_listed_by_id_state_and_label(stage: &Stage) -> Result<()> {
@@ -38,54 +35,28 @@ async fn sandboxes_are_listed_by_id_state_and_label(stage: &Stage) -> Result<()>
         let listed = stage.runtime().list_pod_sandboxes(Some(filter)).await?;
         Ok(listed.into_iter().map(|sandbox| sandbox.id).collect())
     };
-    let by_id = PodSandboxFilter {
-        id: first.id.clone(),
-        ..Default::default()
-    };
+    let by_id = PodSandboxFilter { id: first.id.clone(), ..Default::default() };
     assert_eq!(list(by_id).await?, [first.id.as_str()]);
-    let by_label = PodSandboxFilter {
-        label_selector: labels(&[("who", "first")]),
-        ..Default::default()
-    };
+    let by_label =
+        PodSandboxFilter { label_selector: labels(&[("who", "first")]), ..Default::default() };
     assert_eq!(list(by_label).await?, [first.id.as_str()]);
-    let state = PodSandboxStateValue {
-        state: PodSandboxState::SandboxNotready.into(),
-    };
+    let state = PodSandboxStateValue { state: PodSandboxState::SandboxNotready.into() };
     let label_selector = second.config.labels.clone();
-    let by_state = PodSandboxFilter {
-        state: Some(state),
-        label_selector,
-        ..Default::default()
-    };
+    let by_state = PodSandboxFilter { state: Some(state), label_selector, ..Default::default() };
     assert_eq!(list(by_state).await?, [second.id.as_str()]);
     Ok(())
 }
 
 async fn containers_are_listed_by_id_state_sandbox_and_label(stage: &Stage) -> Result<()> {
     let (pod, running) = stage.run(&["forever"]).await?;
-    let ended = stage
-        .start(&pod, stage.script("ended", &["exit:0"]))
-        .await?;
+    let ended = stage.start(&pod, stage.script("ended", &["exit:0"])).await?;
     stage.until_exited(&ended).await?;
     let pod_sandbox_id = pod.id.clone();
-    let state = |state: ContainerState| {
-        Some(ContainerStateValue {
-            state: state.into(),
-        })
-    };
+    let state = |state: ContainerState| Some(ContainerStateValue { state: state.into() });
     for (filter, wanted) in [
+        (ContainerFilter { id: running.clone(), ..Default::default() }, vec![&running]),
         (
-            ContainerFilter {
-                id: running.clone(),
-                ..Default::default()
-            },
-            vec![&running],
-        ),
-        (
-            ContainerFilter {
-                pod_sandbox_id: pod_sandbox_id.clone(),
-                ..Default::default()
-            },
+            ContainerFilter { pod_sandbox_id: pod_sandbox_id.clone(), ..Default::default() },
             vec![&running, &ended],
         ),
         (
@@ -105,10 +76,7 @@ async fn containers_are_listed_by_id_state_sandbox_and_label(stage: &Stage) -> R
             vec![&running],
         ),
     ] {
-        let listed = stage
-            .runtime()
-            .list_containers(Some(filter.clone()))
-            .await?;
+        let listed = stage.runtime().list_containers(Some(filter.clone())).await?;
         let mut ids: Vec<&String> = listed.iter().map(|container| &container.id).collect();
         let mut wanted = wanted;
         ids.sort();
@@ -126,36 +94,17 @@ async fn filters_are_joined_by_and(stage: &Stage) -> Result<()> {
         pod_sandbox_id: sandbox.to_owned(),
         ..Default::default()
     };
-    assert_eq!(
-        stage
-            .runtime()
-            .list_containers(Some(filter(&pod.id)))
-            .await?
-            .len(),
-        1
-    );
-    assert_eq!(
-        stage
-            .runtime()
-            .list_containers(Some(filter(&other.id)))
-            .await?
-            .len(),
-        0
-    );
+    assert_eq!(stage.runtime().list_containers(Some(filter(&pod.id))).await?.len(), 1);
+    assert_eq!(stage.runtime().list_containers(Some(filter(&other.id))).await?.len(), 0);
     Ok(())
 }
 
 async fn a_listed_container_says_what_its_status_says(stage: &Stage) -> Result<()> {
     let (pod, id) = stage.run(&["forever"]).await?;
-    let filter = ContainerFilter {
-        id: id.clone(),
-        ..Default::default()
-    };
+    let filter = ContainerFilter { id: id.clone(), ..Default::default() };
     let listed = stage.runtime().list_containers(Some(filter)).await?;
     let status = stage.runtime().container_status(&id).await?;
-    let [listed] = listed.as_slice() else {
-        anyhow::bail!("one container, not {listed:?}")
-    };
+    let [listed] = listed.as_slice() else { anyhow::bail!("one container, not {listed:?}") };
     assert_eq!(listed.pod_sandbox_id, pod.id);
     assert_eq!(listed.metadata, status.metadata);
     assert_eq!(listed.state, status.state);
@@ -169,27 +118,9 @@ async fn a_listed_container_says_what_its_status_says(stage: &Stage) -> Result<(
 async fn a_filter_that_nothing_meets_gives_nothing(stage: &Stage) -> Result<()> {
     stage.pod().await?;
     let nobody = labels(&[("case", "nobody's")]);
-    let pods = PodSandboxFilter {
-        label_selector: nobody.clone(),
-        ..Default::default()
-    };
-    assert!(
-        stage
-            .runtime()
-            .list_pod_sandboxes(Some(pods))
-            .await?
-            .is_empty()
-    );
-    let containers = ContainerFilter {
-        label_selector: nobody,
-        ..Default::default()
-    };
-    assert!(
-        stage
-            .runtime()
-            .list_containers(Some(containers))
-            .await?
-            .is_empty()
-    );
+    let pods = PodSandboxFilter { label_selector: nobody.clone(), ..Default::default() };
+    assert!(stage.runtime().list_pod_sandboxes(Some(pods)).await?.is_empty());
+    let containers = ContainerFilter { label_selector: nobody, ..Default::default() };
+    assert!(stage.runtime().list_containers(Some(containers)).await?.is_empty());
     Ok(())
 }

@@ -20,19 +20,14 @@ pub(super) fn all() -> Vec<Case> {
 fn parts(line: &str) -> Result<(&str, &str, &str)> {
     let mut words = line.splitn(4, ' ');
     let time = words.next().context("a time")?;
-    assert!(
-        time.contains('T') && time.len() >= 20,
-        "{time:?} is RFC 3339"
-    );
+    assert!(time.contains('T') && time.len() >= 20, "{time:?} is RFC 3339");
     let stream = words.next().context("a stream")?;
     let tag = words.next().context("a tag")?;
     Ok((stream, tag, words.next().unwrap_or_default()))
 }
 
 async fn a_log_line_has_a_time_a_stream_and_a_tag(stage: &Stage) -> Result<()> {
-    let (pod, id) = stage
-        .run(&["out:one", "sleep:100ms", "err:two", "exit:0"])
-        .await?;
+    let (pod, id) = stage.run(&["out:one", "sleep:100ms", "err:two", "exit:0"]).await?;
     stage.until_exited(&id).await?;
     let log = stage.until_log(&pod, "main.log", "two").await?;
     let lines = log.lines().map(parts).collect::<Result<Vec<_>>>()?;
@@ -48,10 +43,7 @@ async fn a_long_line_is_cut_into_partial_ones(stage: &Stage) -> Result<()> {
     let lines = log.lines().map(parts).collect::<Result<Vec<_>>>()?;
     let (last, before) = lines.split_last().context("a line")?;
     assert_eq!(last.1, "F");
-    assert!(
-        !before.is_empty() && before.iter().all(|line| line.1 == "P"),
-        "partial lines first"
-    );
+    assert!(!before.is_empty() && before.iter().all(|line| line.1 == "P"), "partial lines first");
     let joined: String = lines.iter().map(|line| line.2).collect();
     assert_eq!(joined.len(), 40_003);
     Ok(())
@@ -59,14 +51,9 @@ async fn a_long_line_is_cut_into_partial_ones(stage: &Stage) -> Result<()> {
 
 async fn a_reopened_log_goes_on_in_a_new_file(stage: &Stage) -> Result<()> {
     let go = stage.directory().join("go");
-    let mut config = stage.script(
-        "main",
-        &["out:before", "wait-file:/stage/go", "out:after", "forever"],
-    );
-    stage
-        .harness()
-        .write(&stage.directory().join("here"), b"")
-        .await?;
+    let mut config =
+        stage.script("main", &["out:before", "wait-file:/stage/go", "out:after", "forever"]);
+    stage.harness().write(&stage.directory().join("here"), b"").await?;
     config.mounts = vec![oarsman_cri_types::v1::Mount {
         container_path: "/stage".to_owned(),
         host_path: stage.directory().to_string_lossy().into_owned(),
@@ -76,10 +63,7 @@ async fn a_reopened_log_goes_on_in_a_new_file(stage: &Stage) -> Result<()> {
     let id = stage.start(&pod, config).await?;
     stage.until_log(&pod, "main.log", "before").await?;
     let directory = Path::new(&pod.config.log_directory);
-    stage
-        .harness()
-        .rename(&directory.join("main.log"), &directory.join("main.log.1"))
-        .await?;
+    stage.harness().rename(&directory.join("main.log"), &directory.join("main.log.1")).await?;
     stage.runtime().reopen_container_log(&id).await?;
     stage.harness().write(&go, b"").await?;
     let new = stage.until_log(&pod, "main.log", "after").await?;

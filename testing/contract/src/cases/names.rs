@@ -18,23 +18,10 @@ pub(super) fn all() -> Vec<Case> {
 
 async fn a_sandbox_name_is_taken_until_it_is_removed(stage: &Stage) -> Result<()> {
     let pod = stage.pod().await?;
-    let again = RunPodSandboxRequest {
-        config: Some(pod.config.clone()),
-        ..Default::default()
-    };
-    assert!(
-        stage
-            .runtime()
-            .run_pod_sandbox(again.clone())
-            .await
-            .is_err(),
-        "while it is ready"
-    );
+    let again = RunPodSandboxRequest { config: Some(pod.config.clone()), ..Default::default() };
+    assert!(stage.runtime().run_pod_sandbox(again.clone()).await.is_err(), "while it is ready");
     stage.runtime().stop_pod_sandbox(&pod.id).await?;
-    assert!(
-        stage.runtime().run_pod_sandbox(again).await.is_err(),
-        "while it is stopped"
-    );
+    assert!(stage.runtime().run_pod_sandbox(again).await.is_err(), "while it is stopped");
     stage.runtime().remove_pod_sandbox(&pod.id).await?;
     stage.pod_with(pod.config.clone()).await?;
     Ok(())
@@ -46,40 +33,19 @@ async fn the_next_attempt_is_another_sandbox_name(stage: &Stage) -> Result<()> {
     config.metadata.get_or_insert_default().attempt = 1;
     let second = stage.pod_with(config).await?;
     assert_ne!(first.id, second.id);
-    let filter = PodSandboxFilter {
-        label_selector: first.config.labels.clone(),
-        ..Default::default()
-    };
-    assert_eq!(
-        stage
-            .runtime()
-            .list_pod_sandboxes(Some(filter))
-            .await?
-            .len(),
-        2
-    );
+    let filter =
+        PodSandboxFilter { label_selector: first.config.labels.clone(), ..Default::default() };
+    assert_eq!(stage.runtime().list_pod_sandboxes(Some(filter)).await?.len(), 2);
     Ok(())
 }
 
 async fn a_container_name_is_taken_until_it_is_removed(stage: &Stage) -> Result<()> {
     let (pod, id) = stage.run(&["exit:0"]).await?;
-    assert!(
-        stage
-            .create(&pod, stage.script("main", &["exit:0"]))
-            .await
-            .is_err()
-    );
+    assert!(stage.create(&pod, stage.script("main", &["exit:0"])).await.is_err());
     stage.until_exited(&id).await?;
-    assert!(
-        stage
-            .create(&pod, stage.script("main", &["exit:0"]))
-            .await
-            .is_err()
-    );
+    assert!(stage.create(&pod, stage.script("main", &["exit:0"])).await.is_err());
     stage.runtime().remove_container(&id).await?;
-    stage
-        .create(&pod, stage.script("main", &["exit:0"]))
-        .await?;
+    stage.create(&pod, stage.script("main", &["exit:0"])).await?;
     Ok(())
 }
 

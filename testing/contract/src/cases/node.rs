@@ -25,10 +25,7 @@ async fn it_is_ready_for_containers_and_networks(stage: &Stage) -> Result<()> {
     let status = stage.runtime().status().await?.status.unwrap_or_default();
     for wanted in ["RuntimeReady", "NetworkReady"] {
         let condition = status.conditions.iter().find(|c| c.r#type == wanted);
-        assert!(
-            condition.is_some_and(|c| c.status),
-            "{wanted}: {condition:?}"
-        );
+        assert!(condition.is_some_and(|c| c.status), "{wanted}: {condition:?}");
     }
     Ok(())
 }

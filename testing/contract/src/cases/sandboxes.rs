@@ -29,10 +29,7 @@ async fn a_new_sandbox_is_ready_and_has_an_address(stage: &Stage) -> Result<()> 
     assert_eq!(status.state(), PodSandboxState::SandboxReady);
     assert!(status.created_at > 0, "{status:?}");
     let ip = status.network.unwrap_or_default().ip;
-    assert!(
-        ip.parse::<std::net::IpAddr>().is_ok(),
-        "{ip:?} is an address"
-    );
+    assert!(ip.parse::<std::net::IpAddr>().is_ok(), "{ip:?} is an address");
     Ok(())
 }
 
@@ -43,10 +40,7 @@ async fn a_sandbox_is_described_as_it_was_asked_for(stage: &Stage) -> Result<()>
     assert_eq!(status.metadata, pod.config.metadata);
     assert_eq!(status.labels, pod.config.labels);
     assert_eq!(status.annotations, pod.config.annotations);
-    let options = status
-        .linux
-        .and_then(|l| l.namespaces)
-        .and_then(|n| n.options);
+    let options = status.linux.and_then(|l| l.namespaces).and_then(|n| n.options);
     let options = options.unwrap_or_default();
     assert_eq!(options.network(), NamespaceMode::Pod);
     assert_eq!(options.pid(), NamespaceMode::Container);
@@ -60,20 +54,14 @@ async fn a_sandbox_on_the_host_network_has_no_address_of_its_own(stage: &Stage) 
     let status = stage.runtime().pod_sandbox_status(&pod.id).await?;
     assert_eq!(status.state(), PodSandboxState::SandboxReady);
     assert_eq!(status.network.unwrap_or_default().ip, "");
-    let options = status
-        .linux
-        .and_then(|l| l.namespaces)
-        .and_then(|n| n.options);
+    let options = status.linux.and_then(|l| l.namespaces).and_then(|n| n.options);
     assert_eq!(options.unwrap_or_default().network(), NamespaceMode::Node);
     Ok(())
 }
 
 fn on_host_network(config: &mut PodSandboxConfig) {
     config.hostname.clear();
-    let security = config
-        .linux
-        .as_mut()
-        .and_then(|linux| linux.security_context.as_mut());
+    let security = config.linux.as_mut().and_then(|linux| linux.security_context.as_mut());
     if let Some(options) = security.and_then(|security| security.namespace_options.as_mut()) {
         options.set_network(NamespaceMode::Node);
     }
@@ -119,17 +107,8 @@ async fn removing_a_sandbox_removes_its_containers(stage: &Stage) -> Result<()> 
     stage.until_exited(&id).await?;
     stage.runtime().stop_pod_sandbox(&pod.id).await?;
     stage.runtime().remove_pod_sandbox(&pod.id).await?;
-    let filter = PodSandboxFilter {
-        id: pod.id.clone(),
-        ..PodSandboxFilter::default()
-    };
-    assert!(
-        stage
-            .runtime()
-            .list_pod_sandboxes(Some(filter))
-            .await?
-            .is_empty()
-    );
+    let filter = PodSandboxFilter { id: pod.id.clone(), ..PodSandboxFilter::default() };
+    assert!(stage.runtime().list_pod_sandboxes(Some(filter)).await?.is_empty());
     assert_gone(&stage.runtime().container_status(&id).await);
     Ok(())
 }

@@ -24,23 +24,16 @@ pub(super) fn all() -> Vec<Case> {
 const LONG: Duration = Duration::from_secs(30);
 
 async fn a_container_that_listens_stops_with_its_own_exit_code(stage: &Stage) -> Result<()> {
-    let (_, id) = stage
-        .run_until_ready(&["on-term:exit:5", "forever"])
-        .await?;
+    let (_, id) = stage.run_until_ready(&["on-term:exit:5", "forever"]).await?;
     let begun = Instant::now();
     stage.runtime().stop_container(&id, LONG).await?;
-    assert!(
-        begun.elapsed() < LONG,
-        "it did not wait for the grace to pass"
-    );
+    assert!(begun.elapsed() < LONG, "it did not wait for the grace to pass");
     assert_eq!(stage.runtime().container_status(&id).await?.exit_code, 5);
     Ok(())
 }
 
 async fn a_container_that_is_asked_may_take_its_time_within_grace(stage: &Stage) -> Result<()> {
-    let (_, id) = stage
-        .run_until_ready(&["on-term:sleep:1s,exit:6", "forever"])
-        .await?;
+    let (_, id) = stage.run_until_ready(&["on-term:sleep:1s,exit:6", "forever"]).await?;
     let begun = Instant::now();
     stage.runtime().stop_container(&id, LONG).await?;
     assert!(begun.elapsed() >= Duration::from_secs(1));
@@ -51,27 +44,16 @@ async fn a_container_that_is_asked_may_take_its_time_within_grace(stage: &Stage)
 async fn a_container_that_does_not_listen_is_killed_when_grace_is_over(
     stage: &Stage,
 ) -> Result<()> {
-    let (_, id) = stage
-        .run_until_ready(&["on-term:ignore", "forever"])
-        .await?;
+    let (_, id) = stage.run_until_ready(&["on-term:ignore", "forever"]).await?;
     let begun = Instant::now();
-    stage
-        .runtime()
-        .stop_container(&id, Duration::from_secs(2))
-        .await?;
-    assert!(
-        begun.elapsed() >= Duration::from_secs(2),
-        "after {:?}",
-        begun.elapsed()
-    );
+    stage.runtime().stop_container(&id, Duration::from_secs(2)).await?;
+    assert!(begun.elapsed() >= Duration::from_secs(2), "after {:?}", begun.elapsed());
     assert_eq!(stage.runtime().container_status(&id).await?.exit_code, 137);
     Ok(())
 }
 
 async fn no_grace_kills_at_once(stage: &Stage) -> Result<()> {
-    let (_, id) = stage
-        .run_until_ready(&["on-term:exit:5", "forever"])
-        .await?;
+    let (_, id) = stage.run_until_ready(&["on-term:exit:5", "forever"]).await?;
     stage.runtime().stop_container(&id, Duration::ZERO).await?;
     assert_eq!(stage.runtime().container_status(&id).await?.exit_code, 137);
     Ok(())
@@ -84,34 +66,24 @@ async fn stopping_what_has_ended_is_fine_and_changes_nothing(stage: &Stage) -> R
         stage.runtime().stop_container(&id, LONG).await?;
     }
     let after = stage.runtime().container_status(&id).await?;
-    assert_eq!(
-        (after.exit_code, after.finished_at),
-        (3, before.finished_at)
-    );
+    assert_eq!((after.exit_code, after.finished_at), (3, before.finished_at));
     Ok(())
 }
 
 async fn stopping_a_container_that_never_started_is_fine(stage: &Stage) -> Result<()> {
     let pod = stage.pod().await?;
-    let id = stage
-        .create(&pod, stage.script("main", &["forever"]))
-        .await?;
+    let id = stage.create(&pod, stage.script("main", &["forever"])).await?;
     stage.runtime().stop_container(&id, LONG).await?;
     assert_ne!(stage.state(&id).await?, ContainerState::ContainerRunning);
     Ok(())
 }
 
 async fn a_second_stop_with_less_grace_ends_it_earlier(stage: &Stage) -> Result<()> {
-    let (_, id) = stage
-        .run_until_ready(&["on-term:ignore", "forever"])
-        .await?;
+    let (_, id) = stage.run_until_ready(&["on-term:ignore", "forever"]).await?;
     let begun = Instant::now();
     let (runtime, patient) = (stage.runtime(), id.clone());
     let first = tokio::spawn(async move { runtime.stop_container(&patient, LONG).await });
-    stage
-        .runtime()
-        .stop_container(&id, Duration::from_secs(1))
-        .await?;
+    stage.runtime().stop_container(&id, Duration::from_secs(1)).await?;
     first.await??;
     assert!(begun.elapsed() < LONG, "after {:?}", begun.elapsed());
     assert_eq!(stage.runtime().container_status(&id).await?.exit_code, 137);

@@ -1,0 +1,137 @@
+//! A containerd of the rig as the subject of the contract suite, by one road or another.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use async_trait::async_trait;
+use oarsman_contract::{Harness, Images, Private};
+use oarsman_cri::{Client, Deadlines, Runtime};
+use oarsman_cri_types::v1::AuthConfig;
+use oarsman_rig::images::{self, Config};
+use oarsman_rig::{Behaviour, Credentials, Options, Registry, Rig};
+use tokio::net::UnixListener;
+
+/// How calls reach containerd.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Road {
+    /// From our client straight to its socket.
+    Direct,
+    /// From our client to our server, which asks our client.
+    ThroughOurServer,
+}
+
+/// A rig, a registry, and the images the contract speaks of.
+pub struct Containerd {
+    /// The rig itself.
+    pub rig: Rig,
+    /// The registry that pulls go to.
+    pub registry: Registry,
+}
+
+impl Containerd {
+    /// Starts both. The registry has one image for everybody and one for who has credentials.
+    ///
+    /// # Errors
+    /// When containerd does not come up.
+    pub async fn start() -> Result<Self> {
+        let rig = Rig::start(Options::default()).await?;
+        // Each is another image than the actor on the node: removing one must not remove that.
+        let served = ["public/actor:1", "private/actor:1"].map(|name| {
+            let config = Config { env: vec![format!("NAME={name}")], ..Config::default() };
+            images::actor(rig.parts(), name, config)
+        });
+        let registry = Registry::start(served.into_iter().collect::<Result<_>>()?)?;
+        rig.allow_registry(registry.address())?;
+        let credentials = Credentials { username: "me".to_owned(), password: "secret".to_owned() };
+        let private = Behaviour { credentials: Some(credentials), ..Behaviour::default() };
+        registry.set("private/actor", private);
+        Ok(Self { rig, registry })
+    }
+
+    /// The subject by that road.
+    ///
+    /// # Errors
+    /// When the server in between cannot listen.
+    pub fn by(&self, road: Road) -> Result<Arc<dyn Harness>> {
+        let runtime: Arc<dyn Runtime> = Arc::new(self.rig.client()?);
+        let runtime = match road {
+            Road::Direct => runtime,
+            Road::ThroughOurServer => self.served(runtime)?,
+        };
+        let directory = self.rig.pod_logs().join(format!("{road:?}"));
+        Ok(Arc::new(Subject {
+            runtime,
+            images: self.images(),
+            directory,
+            cgroup_parent: self.rig.cgroup_parent(),
+        }))
+    }
+
+    /// Our server in front of a runtime, and a client of it.
+    fn served(&self, runtime: Arc<dyn Runtime>) -> Result<Arc<dyn Runtime>> {
+        let socket = self.rig.directory().join("ours.sock");
+        let listener = UnixListener::bind(&socket)?;
+        // It ends with the test program, like everything in these namespaces.
+        tokio::spawn(oarsman_cri::serve(runtime, listener, std::future::pending()));
+        let endpoint = socket.to_str().context("the rig's paths are text")?;
+        Ok(Arc::new(Client::new(endpoint, None, Deadlines::default())?))
+    }
+
+    fn images(&self) -> Images {
+        let credentials = AuthConfig {
+            username: "me".to_owned(),
+            password: "secret".to_owned(),
+            ..AuthConfig::default()
+        };
+        Images {
+            actor: images::ACTOR.to_owned(),
+            actor_as_user: images::ACTOR_AS_USER.to_owned(),
+            pullable: self.registry.name("public/actor:1"),
+            private: Private { image: self.registry.name("private/actor:1"), credentials },
+            missing: self.registry.name("public/nobody:1"),
+        }
+    }
+}
+
+struct Subject {
+    runtime: Arc<dyn Runtime>,
+    images: Images,
+    directory: PathBuf,
+    cgroup_parent: String,
+}
+
+#[async_trait]
+impl Harness for Subject {
+    fn runtime(&self) -> Arc<dyn Runtime> {
+        Arc::clone(&self.runtime)
+    }
+
+    fn images(&self) -> &Images {
+        &self.images
+    }
+
+    fn directory(&self) -> PathBuf {
+        self.directory.clone()
+    }
+
+    fn cgroup_parent(&self) -> String {
+        self.cgroup_parent.clone()
+    }
+
+    async fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        tokio::fs::read(path).await
+    }
+
+    async fn write(&self, path: &Path, content: &[u8]) -> io::Result<()> {
+        if let Some(parent) = path.parent() {
+            tokio::fs::create_dir_all(parent).await?;
+        }
+        tokio::fs::write(path, content).await
+    }
+
+    async fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        tokio::fs::rename(from, to).await
+    }
+}

@@ -1,0 +1,37 @@
+//! The contract suite on real containerd, straight and through our own server in between.
+#![expect(clippy::print_stderr, reason = "a test program tells why it failed")]
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Result;
+use libtest_mimic::{Arguments, Conclusion, Trial};
+use oarsman_e2e::{Containerd, Road};
+use oarsman_rig::leaks::Snapshot;
+use oarsman_rig::namespace;
+
+fn main() -> ExitCode {
+    namespace::run(|| match perform() {
+        Ok(conclusion) => conclusion.exit_code(),
+        Err(error) => {
+            eprintln!("{error:#}");
+            ExitCode::FAILURE
+        }
+    })
+}
+
+fn perform() -> Result<Conclusion> {
+    let arguments = Arguments::from_args();
+    let tokio = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let _inside = tokio.enter();
+    let containerd = tokio.block_on(Containerd::start())?;
+    let before = tokio.block_on(Snapshot::take(&containerd.rig))?;
+    let mut trials = Vec::<Trial>::new();
+    for (name, road) in [("containerd", Road::Direct), ("our_server", Road::ThroughOurServer)] {
+        trials.extend(oarsman_contract::trials(name, &containerd.by(road)?, tokio.handle()));
+    }
+    let conclusion = libtest_mimic::run(&arguments, trials);
+    tokio.block_on(before.compare_until_clean(Duration::from_secs(20)))?;
+    tokio.block_on(containerd.rig.stop())?;
+    Ok(conclusion)
+}
