@@ -1,1 +1,19 @@
 //! Real parts for tests: containerd in namespaces of its own, local images, a registry, a leak check.
+//!
+//! A test binary without the standard harness gives its tests to [`namespace::run`]. That builds the
+//! parts that are not in the cache yet, then runs the tests in mount, network and pid namespaces of
+//! their own, in which a [`Rig`] is a containerd that nobody else can see, a [`Registry`] serves
+//! [`images`] on loopback, and a [`leaks::Snapshot`] tells what a test has left behind.
+
+mod clock;
+pub mod images;
+pub mod leaks;
+pub mod namespace;
+pub mod parts;
+mod registry;
+mod rig;
+mod run;
+mod signals;
+
+pub use registry::{Behaviour, Credentials, Registry, Requests};
+pub use rig::{Options, Rig};

@@ -1,0 +1,45 @@
+//! Real time: the rig's parts are real programs, and they take as long as they take.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+
+/// How often something that cannot be waited for is looked at.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+/// This moment.
+#[expect(clippy::disallowed_methods, reason = "real programs live in real time")]
+pub(crate) fn now() -> Instant {
+    Instant::now()
+}
+
+/// Looks until it is `done` or the time is over, and says which.
+#[expect(clippy::disallowed_methods, reason = "used where no runtime turns, as in a drop")]
+pub(crate) fn wait_until(patience: Duration, mut done: impl FnMut() -> bool) -> bool {
+    let start = now();
+    while !done() {
+        if start.elapsed() > patience {
+            return false;
+        }
+        std::thread::sleep(LOOK_AGAIN);
+    }
+    true
+}
+
+/// Looks until it is done, fails, or the time is over, and says which.
+pub(crate) async fn wait_until_async<F>(
+    patience: Duration,
+    mut done: impl FnMut() -> F,
+) -> Result<bool>
+where
+    F: Future<Output = Result<bool>>,
+{
+    let start = now();
+    while !done().await? {
+        if start.elapsed() > patience {
+            return Ok(false);
+        }
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
+    Ok(true)
+}

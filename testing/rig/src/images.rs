@@ -1,0 +1,89 @@
+//! Images made here: small, the same bytes every time, and there without any network.
+
+mod archive;
+mod build;
+
+use std::fs;
+
+use anyhow::Result;
+
+pub use archive::archive;
+pub use build::{Blob, Config, Image, Layer};
+
+use crate::parts::Parts;
+
+/// The image of pods' sandboxes.
+pub const PAUSE: &str = "rig.local/pause:1";
+/// The actor as entrypoint; runs as root.
+pub const ACTOR: &str = "rig.local/actor:1";
+/// The actor as user and group 1000, with `GREETING=hello`, in `/tmp`.
+pub const ACTOR_AS_USER: &str = "rig.local/actor:user";
+/// busybox with all its applets in /bin, users root and `someone` (1000), and /tmp.
+pub const BUSYBOX: &str = "rig.local/busybox:1";
+
+/// The images that every rig has.
+///
+/// # Errors
+/// When a part that goes into them cannot be read.
+pub fn standard(parts: &Parts) -> Result<Vec<Image>> {
+    let user = Config {
+        user: "1000:1000".to_owned(),
+        env: vec!["GREETING=hello".to_owned()],
+        working_dir: "/tmp".to_owned(),
+        ..Config::default()
+    };
+    Ok(vec![
+        pause(parts)?,
+        actor(parts, ACTOR, Config::default())?,
+        actor(parts, ACTOR_AS_USER, user)?,
+        busybox(parts)?,
+    ])
+}
+
+fn pause(parts: &Parts) -> Result<Image> {
+    let layer = Layer::default().program("pause", &fs::read(parts.actor.join("pause"))?);
+    let config = Config { entrypoint: vec!["/pause".to_owned()], ..Config::default() };
+    Image::build(PAUSE, &[layer], &config)
+}
+
+/// An image of the actor under any name; without an entrypoint in `config` the actor is it.
+///
+/// # Errors
+/// When the actor cannot be read.
+pub fn actor(parts: &Parts, name: &str, mut config: Config) -> Result<Image> {
+    if config.entrypoint.is_empty() {
+        config.entrypoint = vec!["/actor".to_owned()];
+    }
+    let layer = Layer::default()
+        .program("actor", &fs::read(parts.actor.join("actor"))?)
+        .directory("tmp", 0o1777)
+        .directory("etc", 0o755)
+        .file("etc/passwd", PASSWD)
+        .file("etc/group", GROUP);
+    Image::build(name, &[layer], &config)
+}
+
+/// Links for the applets are made from the list that busybox itself prints.
+fn busybox(parts: &Parts) -> Result<Image> {
+    let applets = std::process::Command::new(&parts.busybox).arg("--list").output()?.stdout;
+    let applets = String::from_utf8(applets)?;
+    let layer = Layer::default()
+        .directory("bin", 0o755)
+        .program("bin/busybox", &fs::read(&parts.busybox)?)
+        .directory("tmp", 0o1777)
+        .directory("etc", 0o755)
+        .file("etc/passwd", PASSWD)
+        .file("etc/group", GROUP);
+    let applets = applets.lines().filter(|applet| *applet != "busybox");
+    let layer =
+        applets.fold(layer, |layer, applet| layer.link(&format!("bin/{applet}"), "busybox"));
+    let config = Config {
+        cmd: vec!["/bin/sh".to_owned()],
+        env: vec!["PATH=/bin".to_owned()],
+        ..Config::default()
+    };
+    Image::build(BUSYBOX, &[layer], &config)
+}
+
+const PASSWD: &str = "root:x:0:0:root:/:/bin/sh\nsomeone:x:1000:1000:someone:/tmp:/bin/sh\n";
+const GROUP: &str = "root:x:0:\nsomeone:x:1000:\n";

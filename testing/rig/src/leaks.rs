@@ -1,0 +1,133 @@
+//! What a test has left behind: everything that pods are made of, compared before and after.
+//!
+//! A snapshot sees the whole of the namespaces it is taken in, so only one test may run at a time
+//! between taking it and comparing.
+
+mod look;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+
+use crate::clock;
+use crate::parts::Parts;
+use crate::rig::{Layout, Rig};
+use crate::run;
+
+pub(crate) use look::{at_cgroups, at_mounts};
+
+/// Something that can be left behind.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[expect(missing_docs, reason = "the names and their Display say it")]
+pub enum Thing {
+    Container { id: String },
+    Sandbox { id: String },
+    Snapshot { key: String },
+    Lease { id: String },
+    Mount { point: PathBuf, fs_type: String, id: u32 },
+    Cgroup { hierarchy: String, group: PathBuf },
+    NetworkNamespace { name: String, place: String },
+    Link { name: String },
+    Nftables { object: String },
+    Process { pid: u32, command: String },
+    File { path: PathBuf },
+}
+
+impl fmt::Display for Thing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Container { id } => write!(f, "container {id}"),
+            Self::Sandbox { id } => write!(f, "sandbox {id}"),
+            Self::Lease { id } => write!(f, "lease {id}"),
+            Self::Snapshot { key } => write!(f, "snapshot {key}"),
+            Self::Mount { point, fs_type, .. } => {
+                write!(f, "mount {} ({fs_type})", point.display())
+            }
+            Self::Cgroup { hierarchy, group } => {
+                write!(f, "cgroup {} ({hierarchy})", group.display())
+            }
+            Self::NetworkNamespace { name, place } => {
+                write!(f, "network namespace {name} ({place})")
+            }
+            Self::Link { name } => write!(f, "link {name}"),
+            Self::Nftables { object } => write!(f, "nftables {object}"),
+            Self::Process { pid, command } => write!(f, "process {pid} ({command})"),
+            Self::File { path } => write!(f, "file {}", path.display()),
+        }
+    }
+}
+
+/// Everything there is at one moment.
+pub struct Snapshot {
+    layout: Layout,
+    parts: Parts,
+    before: BTreeSet<Thing>,
+}
+
+impl Snapshot {
+    /// Looks at everything. Best done on a rig without pods.
+    ///
+    /// # Errors
+    /// When something cannot be looked at, as when containerd does not answer.
+    pub async fn take(rig: &Rig) -> Result<Self> {
+        let (layout, parts) = (rig.layout().clone(), rig.parts().clone());
+        let before = look::at_everything(&layout, &parts).await?;
+        Ok(Self { layout, parts, before })
+    }
+
+    /// What is there now and was not then.
+    ///
+    /// # Errors
+    /// When something cannot be looked at.
+    pub async fn leaks(&self) -> Result<Vec<Thing>> {
+        let after = look::at_everything(&self.layout, &self.parts).await?;
+        Ok(leaked(&self.before, &after, self.layout.group_prefix()))
+    }
+
+    /// Waits until nothing is there that was not there then: taking a pod down is not done in an
+    /// instant.
+    ///
+    /// # Errors
+    /// With the list of what is still there when the time is over.
+    pub async fn compare_until_clean(&self, patience: Duration) -> Result<()> {
+        let clean = || async { Ok(self.leaks().await?.is_empty()) };
+        if clock::wait_until_async(patience, clean).await? {
+            return Ok(());
+        }
+        let leaks: Vec<String> = self.leaks().await?.iter().map(ToString::to_string).collect();
+        ensure!(leaks.is_empty(), "left behind:\n  {}", leaks.join("\n  "));
+        Ok(())
+    }
+}
+
+/// What came to be between two looks and is ours to answer for. Of a tree of files only the top is
+/// named. `own` is how the names of our own control groups begin.
+pub(crate) fn leaked(before: &BTreeSet<Thing>, after: &BTreeSet<Thing>, own: &str) -> Vec<Thing> {
+    let new: BTreeSet<&Thing> = after.difference(before).collect();
+    new.iter()
+        .filter(|thing| match thing {
+            Thing::Cgroup { hierarchy, group } => is_ours(hierarchy, group, before, own),
+            Thing::File { path } => !path
+                .parent()
+                .is_some_and(|parent| new.contains(&Thing::File { path: parent.into() })),
+            _ => true,
+        })
+        .map(|thing| (*thing).clone())
+        .collect()
+}
+
+/// Control groups are the one thing that is not in a namespace of our own. One below a top-level
+/// group that was there before, or that belongs to another run of a rig, is somebody else's.
+fn is_ours(hierarchy: &str, group: &Path, before: &BTreeSet<Thing>, own: &str) -> bool {
+    let top: PathBuf = group.components().take(2).collect();
+    if top.to_string_lossy().starts_with(&format!("/{own}")) {
+        return true;
+    }
+    let of_top = Thing::Cgroup { hierarchy: hierarchy.to_owned(), group: top.clone() };
+    !run::is_group_of_a_rig(&top) && !before.contains(&of_top)
+}

@@ -1,0 +1,58 @@
+//! What containerd itself keeps for pods. Images and their content are nobody's leak.
+
+use std::collections::BTreeSet;
+
+use anyhow::Result;
+
+use super::super::Thing;
+use crate::parts::Parts;
+use crate::rig::{Layout, ctr};
+
+pub(super) async fn look(layout: &Layout, parts: &Parts) -> Result<BTreeSet<Thing>> {
+    let mut things = BTreeSet::new();
+    let namespaces = ctr(layout, parts, "k8s.io", &["namespaces", "list", "--quiet"]).await?;
+    for namespace in namespaces.lines() {
+        let list = async |what| ctr(layout, parts, namespace, &[what, "list"]).await;
+        let (containers, sandboxes, leases, snapshots) = tokio::try_join!(
+            list("containers"),
+            list("sandboxes"),
+            list("leases"),
+            list("snapshots"),
+        )?;
+        things.extend(first_words(&containers).map(|id| Thing::Container { id }));
+        things.extend(first_words(&sandboxes).map(|id| Thing::Sandbox { id }));
+        things.extend(first_words(&leases).map(|id| Thing::Lease { id }));
+        things.extend(in_use(&snapshots));
+    }
+    Ok(things)
+}
+
+fn first_words(table: &str) -> impl Iterator<Item = String> {
+    rows(table).map(|row| row[0].to_owned())
+}
+
+/// Snapshots that something may write to or look at; the committed ones are layers of images.
+fn in_use(table: &str) -> BTreeSet<Thing> {
+    rows(table)
+        .filter(|row| row.last() != Some(&"Committed"))
+        .map(|row| Thing::Snapshot { key: row[0].to_owned() })
+        .collect()
+}
+
+/// The lines of a table of ctr, without its heading, as words. No line is without a word.
+fn rows(table: &str) -> impl Iterator<Item = Vec<&str>> {
+    let rows = table.lines().skip(1).map(|line| line.split_ascii_whitespace().collect::<Vec<_>>());
+    rows.filter(|words| !words.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_snapshots_of_containers_are_told() {
+        let table = "KEY PARENT KIND\n1f7b sha256:0e Active \nsha256:0e  Committed \nview sha256:0e View\n\n";
+        let keys = ["1f7b", "view"].map(|key| Thing::Snapshot { key: key.to_owned() });
+        assert_eq!(in_use(table), BTreeSet::from(keys));
+    }
+}

@@ -1,0 +1,72 @@
+//! What counts as left behind, on made-up looks.
+
+use super::*;
+
+fn cgroup(group: &str) -> Thing {
+    Thing::Cgroup { hierarchy: "memory".to_owned(), group: group.into() }
+}
+
+fn file(path: &str) -> Thing {
+    Thing::File { path: path.into() }
+}
+
+fn leaks(before: &[Thing], after: &[Thing]) -> Vec<Thing> {
+    let set = |things: &[Thing]| things.iter().cloned().collect();
+    leaked(&set(before), &set(after), "oarsman-rig-abc")
+}
+
+#[test]
+fn a_new_control_group_counts_unless_it_is_somebody_elses() {
+    let before = [cgroup("/process_api"), cgroup("/oarsman-rig-abc-1")];
+    let rows = [
+        ("/kubepods", true),
+        ("/kubepods/pod1", true),
+        ("/process_api/f00", false),
+        ("/process_api", false),
+        ("/oarsman-rig-abc-1", false),
+        ("/oarsman-rig-abc-1/pod1", true),
+        ("/oarsman-rig-abc-2", true),
+        ("/oarsman-rig-xyz-1", false),
+        ("/oarsman-rig-xyz-1/pod1", false),
+    ];
+    for (group, counts) in rows {
+        let after = [&before[..], &[cgroup(group)]].concat();
+        let expected = if counts { vec![cgroup(group)] } else { vec![] };
+        assert_eq!(leaks(&before, &after), expected, "{group}");
+    }
+}
+
+#[test]
+fn a_group_known_in_one_hierarchy_is_new_in_another() {
+    let elsewhere = Thing::Cgroup { hierarchy: "cpu".to_owned(), group: "/x".into() };
+    let before = [cgroup("/x")];
+    assert_eq!(leaks(&before, &[cgroup("/x"), elsewhere.clone()]), [elsewhere]);
+}
+
+#[test]
+fn of_a_new_tree_of_files_the_top_is_named() {
+    let before = [file("/logs")];
+    let after = [file("/logs"), file("/logs/a"), file("/logs/a/b"), file("/logs/a/b/c")];
+    assert_eq!(leaks(&before, &after), [file("/logs/a")]);
+}
+
+#[test]
+fn what_is_gone_is_no_leak() {
+    assert_eq!(leaks(&[file("/a"), cgroup("/b")], &[]), []);
+}
+
+#[test]
+fn things_are_told_with_their_kind() {
+    let rows = [
+        (cgroup("/a/b"), "cgroup /a/b (memory)"),
+        (file("/a b"), "file /a b"),
+        (Thing::Process { pid: 7, command: "sleep 9".to_owned() }, "process 7 (sleep 9)"),
+        (
+            Thing::Mount { point: "/mnt".into(), fs_type: "tmpfs".to_owned(), id: 9 },
+            "mount /mnt (tmpfs)",
+        ),
+    ];
+    for (thing, text) in rows {
+        assert_eq!(thing.to_string(), text);
+    }
+}

@@ -1,0 +1,61 @@
+//! The process outside of the namespaces.
+
+use std::io::{PipeWriter, Write, pipe};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ExitStatus};
+
+use anyhow::{Context, Result};
+use oarsman_host::namespaces::{self, Kind};
+use signal_hook::consts::SIGCHLD;
+use signal_hook::iterator::Signals;
+
+use super::outside::Outside;
+use super::{ENDING, INIT, copy_of_this_program, exit_code, pass_on};
+use crate::parts::{prepare, say};
+use crate::run::{self, Held, Run};
+
+/// Prepares, has the tests run, and sees to it that nothing of them is left.
+pub(super) fn run() -> Result<u8> {
+    let held = Held::begin(&prepare()?)?;
+    let outside = Outside::look()?;
+    let mut signals = Signals::new(ENDING.iter().chain(&[SIGCHLD]))?;
+    let mut init = start_init(held.run()).context("cannot enter new namespaces")?;
+    let namespace = namespaces::of_process(init.id(), Kind::Pid)?;
+    let code = wait_for(&mut init, &mut signals)?;
+    let left = outside.left_behind(&held.run().group_prefix(), &namespace)?;
+    for thing in &left {
+        say(&format!("left behind outside of the namespaces: {thing}"));
+    }
+    held.end()?;
+    Ok(if code == 0 && !left.is_empty() { 1 } else { code })
+}
+
+/// The child sets itself up to die with us and then waits for a byte. If we are dead by then it
+/// reads the end of the pipe instead: so there is no moment at which it could outlive us.
+fn start_init(run: &Run) -> Result<Child> {
+    let (reader, writer) = pipe()?;
+    let mut command = copy_of_this_program(INIT);
+    command.env(run::VARIABLE, run.directory()).stdin(reader);
+    let child = namespaces::with_new_pid_namespace(|| command.spawn())?;
+    let_go(writer)?;
+    Ok(child)
+}
+
+fn let_go(mut writer: PipeWriter) -> Result<()> {
+    Ok(writer.write_all(b"!")?)
+}
+
+fn wait_for(init: &mut Child, signals: &mut Signals) -> Result<u8> {
+    loop {
+        if let Some(status) = init.try_wait()? {
+            return Ok(code_of(status));
+        }
+        for signal in signals.wait().filter(|signal| *signal != SIGCHLD) {
+            pass_on(signal, init.id());
+        }
+    }
+}
+
+fn code_of(status: ExitStatus) -> u8 {
+    exit_code(status.code(), status.signal())
+}

@@ -1,0 +1,33 @@
+//! What can be seen outside of the namespaces, before and after.
+
+use std::collections::BTreeSet;
+
+use anyhow::Result;
+use oarsman_host::namespaces::{self, Kind};
+use oarsman_host::processes;
+
+use crate::leaks::{Thing, at_cgroups, at_mounts, leaked};
+
+/// The mounts and control groups there were at one moment.
+pub(super) struct Outside(BTreeSet<Thing>);
+
+impl Outside {
+    pub(super) fn look() -> Result<Self> {
+        let mut things = at_mounts()?;
+        things.extend(at_cgroups()?);
+        Ok(Self(things))
+    }
+
+    /// What is there now and was not then, and every process that is still in the pid namespace,
+    /// which should have died with it.
+    pub(super) fn left_behind(&self, own: &str, pid_namespace: &str) -> Result<Vec<Thing>> {
+        let mut left = leaked(&self.0, &Self::look()?.0, own);
+        for process in processes::list()? {
+            let namespace = namespaces::of_process(process.pid, Kind::Pid);
+            if namespace.is_ok_and(|namespace| namespace == pid_namespace) {
+                left.push(Thing::Process { pid: process.pid, command: process.name });
+            }
+        }
+        Ok(left)
+    }
+}

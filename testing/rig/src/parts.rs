@@ -1,0 +1,115 @@
+//! What the rig is made of, and where it lies once it is built.
+//!
+//! Everything is built by name and version from public registries into a cache outside of the
+//! clone, so that a fresh clone on a machine that had one before builds nothing.
+
+mod actor;
+mod go;
+mod tools;
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::clock;
+
+/// Where the parts lie.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Parts {
+    /// The directory of containerd, its runc shim and ctr.
+    pub containerd: PathBuf,
+    /// The directory of runc.
+    pub runc: PathBuf,
+    /// The directory of the CNI plugins.
+    pub cni: PathBuf,
+    /// The directory of our own static programs, `actor` and `pause`.
+    pub actor: PathBuf,
+    /// A static busybox.
+    pub busybox: PathBuf,
+    /// The upstream description of CRI v1, to compare ours with.
+    pub cri_proto: PathBuf,
+}
+
+/// Builds what is not there yet, and says on stderr what was built and how long it took.
+///
+/// # Errors
+/// In one line that names what is missing on this machine and how to get it, or with the end of
+/// what a failing build said.
+pub fn prepare() -> Result<Parts> {
+    tools::check()?;
+    let cache = Cache::open()?;
+    Ok(Parts {
+        containerd: go::CONTAINERD.install(&cache)?,
+        runc: go::RUNC.install(&cache)?,
+        cni: go::CNI.install(&cache)?,
+        actor: actor::build(&cache)?,
+        busybox: tools::BUSYBOX.into(),
+        cri_proto: go::cri_proto(&cache)?,
+    })
+}
+
+/// The directory in which built parts are kept, each in a directory named after all that it
+/// depends on.
+struct Cache {
+    directory: PathBuf,
+}
+
+impl Cache {
+    fn open() -> Result<Self> {
+        let root = match std::env::var_os("OARSMAN_CACHE") {
+            Some(root) => PathBuf::from(root),
+            None => home()?.join(".cache/oarsman"),
+        };
+        let directory = root.join("rig");
+        fs::create_dir_all(&directory)
+            .with_context(|| format!("cannot make the cache {}", directory.display()))?;
+        Ok(Self { directory })
+    }
+
+    /// The directory of a part. If it is not there, `build` fills a directory that takes its
+    /// place in one step: a part is whole or absent, whoever is killed when.
+    fn part(&self, name: &str, build: impl FnOnce(&Path) -> Result<()>) -> Result<PathBuf> {
+        let directory = self.directory.join(name);
+        if directory.exists() {
+            return Ok(directory);
+        }
+        let _one_at_a_time = self.lock()?;
+        if !directory.exists() {
+            let start = clock::now();
+            let unfinished = tempfile::tempdir_in(&self.directory)?;
+            build(unfinished.path()).with_context(|| format!("cannot build {name}"))?;
+            fs::rename(unfinished.keep(), &directory)?;
+            say(&format!("built {name} in {:.1} s", start.elapsed().as_secs_f64()));
+        }
+        Ok(directory)
+    }
+
+    /// Held until dropped, so that two runs do not build the same thing side by side.
+    fn lock(&self) -> Result<File> {
+        let file = File::create(self.directory.join("lock"))?;
+        if file.try_lock().is_err() {
+            say("waiting for another run that builds parts");
+            file.lock()?;
+        }
+        Ok(file)
+    }
+}
+
+fn home() -> Result<PathBuf> {
+    std::env::home_dir().context("no home directory: set HOME, or OARSMAN_CACHE to a directory")
+}
+
+/// The workspace this was compiled from.
+fn workspace() -> &'static Path {
+    let rig = Path::new(env!("CARGO_MANIFEST_DIR"));
+    rig.ancestors().nth(2).unwrap_or(rig)
+}
+
+/// Tells the person at the terminal.
+pub(crate) fn say(what: &str) {
+    // With stderr closed there is nobody to tell.
+    writeln!(std::io::stderr(), "rig: {what}").ok();
+}

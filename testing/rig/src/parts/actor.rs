@@ -1,0 +1,76 @@
+//! Our own programs for containers, built static: an image of theirs holds nothing else.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use sha2::{Digest, Sha256};
+
+use super::tools::output;
+use super::{Cache, workspace};
+
+const PROGRAMS: [&str; 2] = ["actor", "pause"];
+/// Takes the place of whatever flags the caller's own build has.
+const FLAGS: &str = "-C target-feature=+crt-static";
+
+/// The directory of the programs.
+pub(super) fn build(cache: &Cache) -> Result<PathBuf> {
+    let compiler = output(Command::new("rustc").arg("-vV").current_dir(workspace()))?;
+    let part = format!("actor-{}", fingerprint(&compiler)?);
+    Ok(cache.part(&part, |directory| compile(cache, &compiler, directory))?.join("bin"))
+}
+
+/// Changes with the sources, their profile, and the compiler.
+fn fingerprint(compiler: &str) -> Result<String> {
+    let mut hash = Sha256::new_with_prefix(compiler);
+    hash.update(FLAGS);
+    let mut files = BTreeMap::new();
+    read_tree(&workspace().join("testing/actor/src"), &mut files)?;
+    for manifest in ["Cargo.toml", "testing/actor/Cargo.toml"] {
+        let path = workspace().join(manifest);
+        files.insert(path.clone(), fs::read(path)?);
+    }
+    for (path, content) in files {
+        let name = path.strip_prefix(workspace())?.to_string_lossy().into_owned();
+        hash.update(format!("{name} {}\n", content.len()));
+        hash.update(content);
+    }
+    Ok(hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect())
+}
+
+fn read_tree(directory: &Path, files: &mut BTreeMap<PathBuf, Vec<u8>>) -> Result<()> {
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            read_tree(&path, files)?;
+        } else {
+            files.insert(path.clone(), fs::read(path)?);
+        }
+    }
+    Ok(())
+}
+
+fn compile(cache: &Cache, compiler: &str, directory: &Path) -> Result<()> {
+    let host = compiler.lines().find_map(|line| line.strip_prefix("host: "));
+    let host = host.context("rustc did not name its host")?;
+    let target = cache.directory.join("actor-target");
+    let flags = format!("CARGO_TARGET_{}_RUSTFLAGS", host.to_uppercase().replace('-', "_"));
+    let mut command = Command::new("cargo");
+    command
+        .current_dir(workspace())
+        .args(["build", "--package", "oarsman-actor", "--bins", "--profile", "actor"])
+        .args(["--target", host])
+        .env("CARGO_TARGET_DIR", &target)
+        .env(flags, FLAGS)
+        .env_remove("RUSTFLAGS")
+        .env_remove("CARGO_ENCODED_RUSTFLAGS");
+    output(&mut command)?;
+    fs::create_dir(directory.join("bin"))?;
+    for program in PROGRAMS {
+        let built = target.join(host).join("actor").join(program);
+        fs::copy(built, directory.join("bin").join(program))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,90 @@
+//! Parts that are Go modules.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use super::Cache;
+use super::tools::output;
+
+/// Programs of one Go module at one version.
+pub(super) struct GoPart {
+    name: &'static str,
+    module: &'static str,
+    version: &'static str,
+    packages: &'static [&'static str],
+    tags: &'static str,
+}
+
+pub(super) const CONTAINERD: GoPart = GoPart {
+    name: "containerd",
+    module: "github.com/containerd/containerd/v2",
+    version: "v2.4.2",
+    packages: &["cmd/containerd", "cmd/containerd-shim-runc-v2", "cmd/ctr"],
+    tags: "",
+};
+
+pub(super) const RUNC: GoPart = GoPart {
+    name: "runc",
+    module: "github.com/opencontainers/runc",
+    version: "v1.5.2",
+    packages: &[""],
+    tags: "seccomp",
+};
+
+pub(super) const CNI: GoPart = GoPart {
+    name: "cni-plugins",
+    module: "github.com/containernetworking/plugins",
+    version: "v1.9.1",
+    packages: &[
+        "plugins/main/bridge",
+        "plugins/main/loopback",
+        "plugins/ipam/host-local",
+        "plugins/meta/portmap",
+    ],
+    tags: "",
+};
+
+const CRI_API: &str = "k8s.io/cri-api@v0.36.3";
+
+impl GoPart {
+    /// The directory of the programs.
+    pub(super) fn install(&self, cache: &Cache) -> Result<PathBuf> {
+        let go = output(go_command().args(["env", "GOVERSION"]))?;
+        let part = format!("{}-{}-{go}", self.name, self.version);
+        Ok(cache.part(&part, |directory| self.build(directory))?.join("bin"))
+    }
+
+    fn build(&self, directory: &Path) -> Result<()> {
+        let packages = self.packages.iter().map(|package| match *package {
+            "" => format!("{}@{}", self.module, self.version),
+            package => format!("{}/{package}@{}", self.module, self.version),
+        });
+        let mut command = go_command();
+        command.args(["install", "-tags", self.tags]).args(packages);
+        command.env("GOBIN", directory.join("bin")).env("CGO_ENABLED", "1");
+        output(&mut command).map(drop)
+    }
+}
+
+/// A copy of the upstream description of CRI v1.
+pub(super) fn cri_proto(cache: &Cache) -> Result<PathBuf> {
+    let part = cache.part(&CRI_API.replace(['/', '@'], "-"), |directory| {
+        let answer = output(go_command().args(["mod", "download", "-json", CRI_API]))?;
+        let answer: serde_json::Value = serde_json::from_str(&answer)?;
+        let module = answer["Dir"].as_str().context("go named no directory")?;
+        let source = Path::new(module).join("pkg/apis/runtime/v1/api.proto");
+        fs::copy(source, directory.join("api.proto"))?;
+        Ok(())
+    })?;
+    Ok(part.join("api.proto"))
+}
+
+/// Outside of any module of ours, and without settings that a caller has for one of theirs.
+fn go_command() -> Command {
+    let mut command = Command::new("go");
+    command.current_dir("/").env_remove("GOFLAGS").env("GOWORK", "off");
+    command
+}

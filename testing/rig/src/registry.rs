@@ -1,0 +1,147 @@
+//! A registry on loopback that serves images from memory, and misbehaves when told to.
+//!
+//! It has a thread and a runtime of its own, so that a test that blocks does not block it.
+
+mod serve;
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+
+use crate::images::{Blob, Image};
+
+/// What opens a repository.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the two halves of basic authentication")]
+pub struct Credentials {
+    pub username: String,
+    pub password: String,
+}
+
+/// How a repository behaves; by default it answers everybody at once.
+#[derive(Debug, Clone, Default)]
+pub struct Behaviour {
+    /// Only who has these may read.
+    pub credentials: Option<Credentials>,
+    /// How long each answer takes.
+    pub delay: Duration,
+    /// The HTTP status with which every request fails.
+    pub failure: Option<u16>,
+}
+
+/// How often a repository was asked for what.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Requests {
+    /// Manifests, by tag or digest.
+    pub manifests: usize,
+    /// Blobs.
+    pub blobs: usize,
+    /// Requests of both kinds that were turned away for want of credentials.
+    pub denied: usize,
+}
+
+/// A running registry; it ends when dropped.
+pub struct Registry {
+    address: SocketAddr,
+    shelf: Arc<Shelf>,
+    server: Option<(oneshot::Sender<()>, JoinHandle<()>)>,
+}
+
+impl Registry {
+    /// Serves images by their names, which are `REPOSITORY:TAG` without a host.
+    ///
+    /// # Errors
+    /// When no port can be had, or a name has no tag.
+    pub fn start(images: Vec<Image>) -> Result<Self> {
+        let shelf = Arc::new(Shelf::stock(images)?);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        listener.set_nonblocking(true)?;
+        let address = listener.local_addr()?;
+        let listener = {
+            let _inside = runtime.enter();
+            TcpListener::from_std(listener)?
+        };
+        let (stop, stopped) = oneshot::channel();
+        let server = serve::serve(listener, Arc::clone(&shelf), stopped);
+        let thread = std::thread::Builder::new()
+            .name("registry".to_owned())
+            .spawn(move || runtime.block_on(server))?;
+        Ok(Self { address, shelf, server: Some((stop, thread)) })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The whole name of an image that is served as `image`.
+    pub fn name(&self, image: &str) -> String {
+        format!("{}/{image}", self.address)
+    }
+
+    /// Changes how a repository behaves from now on.
+    pub fn set(&self, repository: &str, behaviour: Behaviour) {
+        lock(&self.shelf.repositories).entry(repository.to_owned()).or_default().behaviour =
+            behaviour;
+    }
+
+    /// How often a repository was asked for what, so far.
+    pub fn requests(&self, repository: &str) -> Requests {
+        let repositories = lock(&self.shelf.repositories);
+        repositories.get(repository).map(|repository| repository.requests).unwrap_or_default()
+    }
+}
+
+impl Drop for Registry {
+    fn drop(&mut self) {
+        if let Some((stop, thread)) = self.server.take() {
+            // Either fails only if the server has ended already.
+            stop.send(()).ok();
+            thread.join().ok();
+        }
+    }
+}
+
+/// What there is to serve, by repository.
+struct Shelf {
+    repositories: Mutex<BTreeMap<String, Repository>>,
+}
+
+#[derive(Default)]
+struct Repository {
+    /// By tag and by digest.
+    manifests: BTreeMap<String, Blob>,
+    blobs: BTreeMap<String, Blob>,
+    behaviour: Behaviour,
+    requests: Requests,
+}
+
+impl Shelf {
+    fn stock(images: Vec<Image>) -> Result<Self> {
+        let mut repositories = BTreeMap::<String, Repository>::new();
+        for image in images {
+            let (repository, tag) = image
+                .name
+                .rsplit_once(':')
+                .with_context(|| format!("the image {} has no tag", image.name))?;
+            let repository = repositories.entry(repository.to_owned()).or_default();
+            repository.manifests.insert(tag.to_owned(), image.manifest.clone());
+            repository.manifests.insert(image.manifest.digest.clone(), image.manifest.clone());
+            for blob in image.layers.into_iter().chain([image.config]) {
+                repository.blobs.insert(blob.digest.clone(), blob);
+            }
+        }
+        Ok(Self { repositories: Mutex::new(repositories) })
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

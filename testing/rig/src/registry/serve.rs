@@ -1,0 +1,97 @@
+//! The reading half of the OCI distribution protocol.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, WWW_AUTHENTICATE};
+use axum::http::{HeaderMap, HeaderName, StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+
+use super::{Credentials, Repository, Shelf, lock};
+use crate::images::Blob;
+
+/// Serves until told to stop, or until whoever could tell is gone.
+pub(super) async fn serve(listener: TcpListener, shelf: Arc<Shelf>, stop: oneshot::Receiver<()>) {
+    let router = Router::new().fallback(answer).with_state(shelf);
+    tokio::select! {
+        // It ends by itself only if it cannot accept any more; then clients will notice.
+        _ = axum::serve(listener, router).into_future() => {}
+        _ = stop => {}
+    }
+}
+
+/// What a request is for.
+enum Wanted<'a> {
+    Manifest(&'a str),
+    Blob(&'a str),
+}
+
+/// Names of repositories may have slashes in them, so a path is read from its end.
+fn read_path(path: &str) -> Option<(&str, Wanted<'_>)> {
+    let (rest, last) = path.strip_prefix("/v2/")?.rsplit_once('/')?;
+    let (repository, kind) = rest.rsplit_once('/')?;
+    match kind {
+        "manifests" => Some((repository, Wanted::Manifest(last))),
+        "blobs" => Some((repository, Wanted::Blob(last))),
+        _ => None,
+    }
+}
+
+async fn answer(State(shelf): State<Arc<Shelf>>, uri: Uri, headers: HeaderMap) -> Response {
+    if uri.path() == "/v2/" {
+        return StatusCode::OK.into_response();
+    }
+    let Some((name, wanted)) = read_path(uri.path()) else {
+        return StatusCode::NOT_FOUND.into_response();
+    };
+    let (delay, response) = match lock(&shelf.repositories).get_mut(name) {
+        Some(repository) => (repository.behaviour.delay, repository.answer(&wanted, &headers)),
+        None => return StatusCode::NOT_FOUND.into_response(),
+    };
+    tokio::time::sleep(delay).await;
+    response
+}
+
+impl Repository {
+    fn answer(&mut self, wanted: &Wanted<'_>, headers: &HeaderMap) -> Response {
+        match wanted {
+            Wanted::Manifest(_) => self.requests.manifests += 1,
+            Wanted::Blob(_) => self.requests.blobs += 1,
+        }
+        if let Some(status) = self.behaviour.failure {
+            let status = StatusCode::from_u16(status);
+            return status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR).into_response();
+        }
+        if !self.behaviour.credentials.as_ref().is_none_or(|wanted| are_given(wanted, headers)) {
+            self.requests.denied += 1;
+            let challenge = [(WWW_AUTHENTICATE, "Basic realm=\"rig\"")];
+            return (StatusCode::UNAUTHORIZED, challenge).into_response();
+        }
+        let found = match wanted {
+            Wanted::Manifest(reference) => self.manifests.get(*reference),
+            Wanted::Blob(digest) => self.blobs.get(*digest),
+        };
+        found.map_or_else(|| StatusCode::NOT_FOUND.into_response(), send)
+    }
+}
+
+fn are_given(wanted: &Credentials, headers: &HeaderMap) -> bool {
+    let pair = STANDARD.encode(format!("{}:{}", wanted.username, wanted.password));
+    headers.get(AUTHORIZATION).is_some_and(|given| given == format!("Basic {pair}").as_str())
+}
+
+/// The length is said even where, as in the answer to a HEAD request, no body follows.
+fn send(blob: &Blob) -> Response {
+    let headers = [
+        (CONTENT_TYPE, blob.media_type.to_owned()),
+        (CONTENT_LENGTH, blob.bytes.len().to_string()),
+        (HeaderName::from_static("docker-content-digest"), blob.digest.clone()),
+    ];
+    (headers, Body::from(blob.bytes.clone())).into_response()
+}

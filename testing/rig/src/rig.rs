@@ -1,0 +1,253 @@
+//! A containerd of one's own.
+
+mod cni;
+mod config;
+mod daemon;
+mod layout;
+mod teardown;
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use oarsman_cri::{Client, Deadlines, Runtime};
+use tokio::process::Command;
+
+use crate::clock;
+use crate::images::{self, Image};
+use crate::parts::{Parts, say};
+use crate::run::{Run, make_directory};
+
+use daemon::Daemon;
+pub(crate) use layout::Layout;
+
+/// How long containerd may take to do what it was asked.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How many lines of containerd's log an error carries.
+const LOG_TAIL: usize = 40;
+
+/// What a rig is started with.
+#[derive(Debug, Default)]
+pub struct Options {
+    /// Images to be on the node besides the standard ones.
+    pub images: Vec<Image>,
+}
+
+/// A containerd with root, state, socket, network and cgroup parent of its own, and the standard
+/// [`images`] on it. All that it started ends with it, also when a test panics.
+pub struct Rig {
+    layout: Layout,
+    parts: Parts,
+    containerd: Daemon,
+}
+
+impl Rig {
+    /// Starts a containerd and waits until it serves CRI and has the images.
+    ///
+    /// # Errors
+    /// When it does not come up; the error carries the end of containerd's log.
+    pub async fn start(options: Options) -> Result<Self> {
+        static COUNT: AtomicU8 = AtomicU8::new(1);
+        let run = Run::current()?;
+        let parts = run.parts()?;
+        let layout = Layout::create(&run, COUNT.fetch_add(1, Ordering::Relaxed))?;
+        fs::write(layout.config(), config::containerd_2(&layout, &parts))?;
+        fs::write(layout.cni_configuration().join("10-rig.conflist"), cni::bridge(&layout))?;
+        let rig = Self { layout, parts, containerd: Daemon::default() };
+        rig.restart().await?;
+        let mut images = images::standard(&rig.parts)?;
+        images.extend(options.images);
+        rig.import(&images).await?;
+        Ok(rig)
+    }
+
+    /// Where containerd listens.
+    pub fn socket(&self) -> PathBuf {
+        self.layout.socket()
+    }
+
+    /// The directory in which everything of this rig lies.
+    pub fn directory(&self) -> &Path {
+        self.layout.directory()
+    }
+
+    /// What containerd says.
+    pub fn log(&self) -> PathBuf {
+        self.layout.log()
+    }
+
+    /// A directory for the logs of pods.
+    pub fn pod_logs(&self) -> PathBuf {
+        self.layout.logs()
+    }
+
+    /// The control group below which all pods of this rig are to be.
+    pub fn cgroup_parent(&self) -> String {
+        self.layout.cgroup_parent().display().to_string()
+    }
+
+    /// What the rig is made of.
+    pub fn parts(&self) -> &Parts {
+        &self.parts
+    }
+
+    pub(crate) fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// A client of the runtime.
+    ///
+    /// # Errors
+    /// Never, as long as the rig's directory has a plain name.
+    pub fn client(&self) -> Result<Client> {
+        Ok(Client::new(&self.socket().to_string_lossy(), None, Deadlines::default())?)
+    }
+
+    /// Lets containerd pull from a registry without TLS.
+    ///
+    /// # Errors
+    /// When the setting cannot be written.
+    pub fn allow_registry(&self, address: SocketAddr) -> Result<()> {
+        let directory = self.layout.registries().join(address.to_string());
+        make_directory(&directory)?;
+        let hosts = format!(
+            "server = 'http://{address}'\n\
+             [host.'http://{address}']\ncapabilities = ['pull', 'resolve']\n"
+        );
+        Ok(fs::write(directory.join("hosts.toml"), hosts)?)
+    }
+
+    /// Puts images on the node, and waits until CRI knows them.
+    ///
+    /// # Errors
+    /// When containerd does not take them.
+    pub async fn import(&self, images: &[Image]) -> Result<()> {
+        let archive = self.layout.directory().join("images.tar");
+        fs::write(&archive, images::archive(images)?)?;
+        self.ctr(&["images", "import", &archive.to_string_lossy()]).await?;
+        fs::remove_file(archive)?;
+        let names: Vec<&str> = images.iter().map(|image| image.name.as_str()).collect();
+        let known = clock::wait_until_async(PATIENCE, || self.are_known_to_cri(&names)).await?;
+        ensure!(
+            known,
+            "containerd imported {names:?}, but its CRI service does not know all of them"
+        );
+        Ok(())
+    }
+
+    /// CRI hears of an imported image by an event, a moment later.
+    async fn are_known_to_cri(&self, names: &[&str]) -> Result<bool> {
+        let known = self.client()?.list_images(None).await?;
+        let known: Vec<&String> = known.iter().flat_map(|image| &image.repo_tags).collect();
+        Ok(names.iter().all(|name| known.iter().any(|known| known == name)))
+    }
+
+    /// Runs ctr in the namespace of CRI, and returns what it printed.
+    ///
+    /// # Errors
+    /// With what ctr complained of, or when it takes more than a minute.
+    pub async fn ctr(&self, arguments: &[&str]) -> Result<String> {
+        ctr(&self.layout, &self.parts, "k8s.io", arguments).await
+    }
+
+    /// Stops containerd in its tracks: it can be connected to, and does not answer.
+    ///
+    /// # Errors
+    /// When it does not run.
+    pub fn pause(&self) -> Result<()> {
+        self.containerd.pause()
+    }
+
+    /// Lets a paused containerd go on.
+    ///
+    /// # Errors
+    /// When it does not run.
+    pub fn resume(&self) -> Result<()> {
+        self.containerd.resume()
+    }
+
+    /// Kills containerd, as a crash would. Shims and containers live on.
+    ///
+    /// # Errors
+    /// When it does not run.
+    pub fn kill(&self) -> Result<()> {
+        let mut containerd = self.containerd.take().context("containerd does not run")?;
+        containerd.kill()?;
+        containerd.wait()?;
+        Ok(())
+    }
+
+    /// Starts a containerd that was killed, and waits until it serves CRI.
+    ///
+    /// # Errors
+    /// When it does not come up; the error carries the end of its log.
+    pub async fn restart(&self) -> Result<()> {
+        self.containerd.start(&self.layout, &self.parts)?;
+        let ready = clock::wait_until_async(PATIENCE, || self.serves_cri()).await;
+        match ready {
+            Ok(true) => Ok(()),
+            Ok(false) => bail!("containerd does not serve CRI; its log:\n{}", self.log_tail()),
+            Err(error) => Err(error.context(format!("containerd's log:\n{}", self.log_tail()))),
+        }
+    }
+
+    /// Ready is a runtime whose network, too, is ready for pods.
+    async fn serves_cri(&self) -> Result<bool> {
+        self.containerd.check_alive()?;
+        let conditions = match self.client()?.status().await {
+            Ok(answer) => answer.status.unwrap_or_default().conditions,
+            Err(error) if error.is_unavailable() => return Ok(false),
+            Err(error) => return Err(error.into()),
+        };
+        let is_true = |name: &str| conditions.iter().any(|it| it.r#type == name && it.status);
+        Ok(is_true("RuntimeReady") && is_true("NetworkReady"))
+    }
+
+    fn log_tail(&self) -> String {
+        let log = fs::read_to_string(self.layout.log()).unwrap_or_default();
+        let lines: Vec<&str> = log.lines().collect();
+        lines[lines.len().saturating_sub(LOG_TAIL)..].join("\n")
+    }
+
+    /// Ends all that this rig started, and removes all that it made. Again does nothing.
+    ///
+    /// Pods that are still there are killed, not taken down: what CNI keeps of them outside of the
+    /// rig's directory (packet filter rules, results) stays until the namespaces end.
+    ///
+    /// # Errors
+    /// When something could not be ended or removed; the rest is.
+    pub async fn stop(&self) -> Result<()> {
+        let (layout, containerd) = (self.layout.clone(), self.containerd.take());
+        tokio::task::spawn_blocking(move || teardown::tear_down(&layout, containerd)).await?
+    }
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        if let Err(error) = teardown::tear_down(&self.layout, self.containerd.take()) {
+            say(&format!("{error:#}"));
+        }
+    }
+}
+
+/// Runs ctr in a namespace of containerd.
+pub(crate) async fn ctr(
+    layout: &Layout,
+    parts: &Parts,
+    namespace: &str,
+    arguments: &[&str],
+) -> Result<String> {
+    let mut command = Command::new(parts.containerd.join("ctr"));
+    command.arg("--address").arg(layout.socket()).args(["--namespace", namespace]).args(arguments);
+    command.kill_on_drop(true);
+    let output = tokio::time::timeout(PATIENCE, command.output())
+        .await
+        .with_context(|| format!("ctr {arguments:?} takes too long"))??;
+    if !output.status.success() {
+        bail!("ctr {arguments:?}: {}", String::from_utf8_lossy(&output.stderr).trim());
+    }
+    Ok(String::from_utf8(output.stdout)?)
+}

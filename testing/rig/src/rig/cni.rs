@@ -1,0 +1,40 @@
+//! The pods' network: a bridge of the rig's own.
+
+use serde_json::json;
+
+use crate::rig::Layout;
+
+/// The name of the network, under which leases are filed.
+pub(super) const NETWORK: &str = "rig";
+
+/// A bridge whose address is the pods' default route. Nothing is masqueraded: no packet has
+/// anywhere to go from here.
+pub(super) fn bridge(layout: &Layout) -> String {
+    let ranges = json!([[{ "subnet": layout.subnet() }]]);
+    let addresses = json!({
+        "type": "host-local",
+        "ranges": ranges,
+        "dataDir": layout.leases(),
+        "routes": [{ "dst": "0.0.0.0/0" }],
+    });
+    json!({
+        "cniVersion": "1.0.0",
+        "name": NETWORK,
+        "plugins": [
+            {
+                "type": "bridge",
+                "bridge": layout.bridge(),
+                "isGateway": true,
+                "hairpinMode": true,
+                "ipam": addresses,
+            },
+            {
+                "type": "portmap",
+                "capabilities": { "portMappings": true },
+                "backend": "nftables",
+                "snat": false,
+            },
+        ],
+    })
+    .to_string()
+}

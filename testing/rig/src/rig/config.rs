@@ -1,0 +1,68 @@
+//! containerd's configuration.
+
+use crate::images;
+use crate::parts::Parts;
+use crate::rig::Layout;
+
+/// For containerd 2.4, which calls this version 4. What is not said here is containerd's default.
+///
+/// The score of the OOM killer is restricted because this kind of machine may not lower it
+/// (CAP_SYS_RESOURCE is missing), and NRI is off because its socket has a fixed place.
+pub(super) fn containerd_2(layout: &Layout, parts: &Parts) -> String {
+    let root = layout.root();
+    let state = layout.state();
+    let socket = layout.socket();
+    let shim_sockets = layout.shim_sockets();
+    let registries = layout.registries();
+    let pause = images::PAUSE;
+    let runc = parts.runc.join("runc");
+    let runc_root = layout.runc_root();
+    let cni_configuration = layout.cni_configuration();
+    let cni = &parts.cni;
+    let plugins = layout.directory().join("opt");
+    format!(
+        "version = 4
+root = {root:?}
+state = {state:?}
+imports = []
+
+[plugins.'io.containerd.server.v1.grpc']
+address = {socket:?}
+
+[plugins.'io.containerd.server.v1.ttrpc']
+address = '{socket}.ttrpc'
+
+[plugins.'io.containerd.shim.v1.manager']
+socket_dir = {shim_sockets:?}
+
+[plugins.'io.containerd.internal.v1.opt']
+path = {plugins:?}
+
+[plugins.'io.containerd.nri.v1.nri']
+disable = true
+
+[plugins.'io.containerd.cri.v1.images']
+snapshotter = 'overlayfs'
+pinned_images = {{ sandbox = '{pause}' }}
+registry = {{ config_path = {registries:?} }}
+
+[plugins.'io.containerd.cri.v1.runtime']
+restrict_oom_score_adj = true
+netns_mounts_under_state_dir = true
+cdi_spec_dirs = []
+
+[plugins.'io.containerd.cri.v1.runtime'.cni]
+bin_dirs = [{cni:?}]
+conf_dir = {cni_configuration:?}
+
+[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc]
+runtime_type = 'io.containerd.runc.v2'
+
+[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc.options]
+BinaryName = {runc:?}
+Root = {runc_root:?}
+SystemdCgroup = false
+",
+        socket = socket.display()
+    )
+}

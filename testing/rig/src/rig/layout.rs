@@ -1,0 +1,111 @@
+//! Where a rig keeps its things.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use oarsman_host::{cgroups, mounts};
+
+use super::cni::NETWORK;
+use crate::run::{Run, make_directory};
+
+/// The places and names of one rig.
+#[derive(Debug, Clone)]
+pub(crate) struct Layout {
+    directory: PathBuf,
+    number: u8,
+    group_prefix: String,
+}
+
+impl Layout {
+    /// Makes the directories and the cgroup parent of the run's rig of that number.
+    pub(super) fn create(run: &Run, number: u8) -> Result<Self> {
+        let directory = run.directory().join(number.to_string());
+        let layout = Self { directory, number, group_prefix: run.group_prefix() };
+        make_directory(&layout.directory)?;
+        for directory in [
+            layout.root(),
+            layout.state(),
+            layout.shim_sockets(),
+            layout.registries(),
+            layout.cni_configuration(),
+            layout.logs(),
+        ] {
+            make_directory(&directory)?;
+        }
+        for hierarchy in cgroups::hierarchies(&mounts::current()?) {
+            hierarchy.create(&layout.cgroup_parent())?;
+        }
+        Ok(layout)
+    }
+
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    pub(crate) fn config(&self) -> PathBuf {
+        self.directory.join("config.toml")
+    }
+
+    pub(crate) fn log(&self) -> PathBuf {
+        self.directory.join("containerd.log")
+    }
+
+    pub(crate) fn root(&self) -> PathBuf {
+        self.directory.join("root")
+    }
+
+    pub(crate) fn state(&self) -> PathBuf {
+        self.directory.join("state")
+    }
+
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.directory.join("containerd.sock")
+    }
+
+    /// containerd wants this path to be 42 characters at most.
+    pub(crate) fn shim_sockets(&self) -> PathBuf {
+        self.directory.join("s")
+    }
+
+    pub(crate) fn runc_root(&self) -> PathBuf {
+        self.directory.join("runc")
+    }
+
+    pub(crate) fn registries(&self) -> PathBuf {
+        self.directory.join("registries")
+    }
+
+    pub(crate) fn cni_configuration(&self) -> PathBuf {
+        self.directory.join("cni")
+    }
+
+    pub(crate) fn leases(&self) -> PathBuf {
+        self.directory.join("leases")
+    }
+
+    pub(crate) fn leases_of_network(&self) -> PathBuf {
+        self.leases().join(NETWORK)
+    }
+
+    pub(crate) fn logs(&self) -> PathBuf {
+        self.directory.join("logs")
+    }
+
+    pub(crate) fn cgroup_parent(&self) -> PathBuf {
+        format!("/{}-{}", self.group_prefix, self.number).into()
+    }
+
+    /// The beginning of the names of all control groups of the run, without a slash.
+    pub(crate) fn group_prefix(&self) -> &str {
+        &self.group_prefix
+    }
+
+    pub(crate) fn bridge(&self) -> String {
+        format!("oarsman{}", self.number)
+    }
+
+    /// The pods' addresses; the bridge has the first one.
+    pub(crate) fn subnet(&self) -> String {
+        format!("10.77.{}.0/24", self.number)
+    }
+}

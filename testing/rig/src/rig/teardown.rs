@@ -1,0 +1,120 @@
+//! Ending a rig: everything it started, by pid, and then what is left of it.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::ErrorKind;
+use std::process::{Child, Command};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use oarsman_host::{cgroups, mounts, namespaces, processes};
+use rustix::process::Signal;
+
+use crate::clock::wait_until;
+use crate::rig::Layout;
+use crate::signals::send;
+
+/// How long containerd may take to end by itself.
+const GRACE: Duration = Duration::from_secs(10);
+/// How long what was killed may take to be gone.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Goes on after an error, so that one thing that stays does not keep all the others; the errors
+/// come together in the end.
+pub(super) fn tear_down(layout: &Layout, containerd: Option<Child>) -> Result<()> {
+    let steps = [
+        containerd.map_or(Ok(()), end_containerd),
+        end_processes(layout),
+        detach_mounts(layout),
+        remove_bridge(layout),
+        remove_groups(layout),
+        remove_files(layout),
+    ];
+    let errors: Vec<String> =
+        steps.into_iter().filter_map(Result::err).map(|error| format!("{error:#}")).collect();
+    ensure!(errors.is_empty(), "the rig did not end cleanly: {}", errors.join("; "));
+    Ok(())
+}
+
+/// Asks first. One that is stopped (paused) hears that only when it goes on.
+fn end_containerd(mut containerd: Child) -> Result<()> {
+    send(containerd.id(), Signal::TERM);
+    send(containerd.id(), Signal::CONT);
+    if !wait_until(GRACE, || !matches!(containerd.try_wait(), Ok(None))) {
+        containerd.kill()?;
+        containerd.wait()?;
+    }
+    Ok(())
+}
+
+/// Shims outlive their containerd, and containers their shims: so all of them are looked for and
+/// killed until none is found.
+fn end_processes(layout: &Layout) -> Result<()> {
+    let gone = wait_until(PATIENCE, || {
+        let found = processes_of(layout).unwrap_or_default();
+        found.iter().for_each(|pid| send(*pid, Signal::KILL));
+        found.is_empty()
+    });
+    ensure!(gone, "processes {:?} do not die", processes_of(layout)?);
+    Ok(())
+}
+
+/// The shims, which have the socket's path among their arguments, all who descend from them, and
+/// all in the rig's control groups.
+fn processes_of(layout: &Layout) -> Result<BTreeSet<u32>> {
+    let all = processes::list()?;
+    let socket = layout.socket();
+    let shims: Vec<u32> = all
+        .iter()
+        .map(|process| process.pid)
+        .filter(|pid| processes::arguments(*pid).iter().any(|argument| *argument == *socket))
+        .collect();
+    let mut found: BTreeSet<u32> = processes::family(&all, &shims).into_iter().collect();
+    for hierarchy in cgroups::hierarchies(&mounts::current()?) {
+        found.extend(hierarchy.processes(&layout.cgroup_parent())?);
+    }
+    Ok(found)
+}
+
+/// The last one mounted goes first.
+fn detach_mounts(layout: &Layout) -> Result<()> {
+    let all = mounts::current()?;
+    let ours: Vec<&mounts::Mount> = mounts::beneath(&all, layout.directory()).collect();
+    for mount in ours.into_iter().rev() {
+        namespaces::detach(&mount.point)
+            .with_context(|| format!("cannot unmount {}", mount.point.display()))?;
+    }
+    Ok(())
+}
+
+fn remove_bridge(layout: &Layout) -> Result<()> {
+    let bridge = layout.bridge();
+    if !fs::exists(format!("/proc/sys/net/ipv4/conf/{bridge}"))? {
+        return Ok(());
+    }
+    let output = Command::new("ip").args(["link", "delete", &bridge]).output()?;
+    if !output.status.success() {
+        bail!("cannot delete the bridge: {}", String::from_utf8_lossy(&output.stderr).trim());
+    }
+    Ok(())
+}
+
+/// A group is busy for a moment after its last process has died.
+fn remove_groups(layout: &Layout) -> Result<()> {
+    for hierarchy in cgroups::hierarchies(&mounts::current()?) {
+        let removed = wait_until(PATIENCE, || hierarchy.remove(&layout.cgroup_parent()).is_ok());
+        if !removed {
+            hierarchy.remove(&layout.cgroup_parent())?;
+        }
+    }
+    Ok(())
+}
+
+fn remove_files(layout: &Layout) -> Result<()> {
+    match fs::remove_dir_all(layout.directory()) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("cannot remove {}", layout.directory().display()))
+        }
+        _ => Ok(()),
+    }
+}
