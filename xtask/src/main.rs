@@ -5,6 +5,7 @@
     reason = "a task talks to the person who runs it"
 )]
 
+mod golden;
 mod stages;
 mod tidy;
 
@@ -24,6 +25,11 @@ struct Cli {
 enum Task {
     /// Check what a program can check: direction of dependencies, purity of core, docs, file sizes
     Tidy,
+    /// Ask a real kube-apiserver about testing/pods and write its answers down
+    Golden {
+        /// Only manifests whose names contain one of these
+        only: Vec<String>,
+    },
     /// Run the stages of ./test (which installs what they need first: prefer it)
     Test {
         /// Name the stages and stop
@@ -39,6 +45,7 @@ fn main() -> Result<()> {
     let root = workspace_root()?;
     match Cli::parse().task {
         Task::Tidy => tidy::run(&root),
+        Task::Golden { only } => golden::run(&root, &only),
         Task::Test { list: true, .. } => {
             stages::print_list();
             Ok(())
@@ -49,8 +56,6 @@ fn main() -> Result<()> {
 
 fn workspace_root() -> Result<PathBuf> {
     let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    let root = here
-        .parent()
-        .context("xtask stands one level below the workspace root")?;
+    let root = here.parent().context("xtask stands one level below the workspace root")?;
     Ok(root.to_owned())
 }

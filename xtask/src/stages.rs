@@ -37,10 +37,7 @@ pub(crate) fn print_list() {
 }
 
 fn select(only: &[String]) -> Result<Vec<&'static Stage>> {
-    if let Some(unknown) = only
-        .iter()
-        .find(|name| !STAGES.iter().any(|s| s.name == **name))
-    {
+    if let Some(unknown) = only.iter().find(|name| !STAGES.iter().any(|s| s.name == **name)) {
         bail!("there is no stage {unknown:?}; `./test --list` names them");
     }
     let wanted = |stage: &&Stage| only.is_empty() || only.iter().any(|name| name == stage.name);
@@ -59,10 +56,7 @@ fn elapsed(since: Duration) -> Result<Duration> {
     Ok(now()?.saturating_sub(since))
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a task reports the time it really took"
-)]
+#[expect(clippy::disallowed_methods, reason = "a task reports the time it really took")]
 fn now() -> Result<Duration> {
     Ok(SystemTime::now().duration_since(UNIX_EPOCH)?)
 }

@@ -18,19 +18,14 @@ pub(super) fn cargo_with<S: AsRef<OsStr>>(
     environment: &[(&str, &OsStr)],
 ) -> Result<()> {
     let mut command = Command::new("cargo");
-    command
-        .current_dir(root)
-        .args(arguments)
-        .envs(environment.iter().copied());
+    command.current_dir(root).args(arguments).envs(environment.iter().copied());
     run(&mut command)
 }
 
 /// Shows the command, runs it, and fails when it does.
 pub(super) fn run(command: &mut Command) -> Result<()> {
     println!("$ {}", shown(command));
-    let status = command
-        .status()
-        .with_context(|| format!("cannot run {}", shown(command)))?;
+    let status = command.status().with_context(|| format!("cannot run {}", shown(command)))?;
     if !status.success() {
         bail!("`{}` ended with {status}", shown(command));
     }
@@ -48,8 +43,5 @@ pub(super) fn cache() -> Result<PathBuf> {
 
 fn shown(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
-    words
-        .map(|word| word.to_string_lossy().into_owned())
-        .collect::<Vec<_>>()
-        .join(" ")
+    words.map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
 }

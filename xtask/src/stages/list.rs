@@ -20,56 +20,16 @@ pub(super) struct Stage {
 }
 
 pub(super) const STAGES: &[Stage] = &[
-    Stage {
-        name: "format",
-        what: "every file is formatted",
-        run: format,
-    },
-    Stage {
-        name: "tidy",
-        what: "layers, purity, docs and sizes",
-        run: tidy,
-    },
-    Stage {
-        name: "deny",
-        what: "licences, sources and doubled crates",
-        run: deny,
-    },
-    Stage {
-        name: "clippy",
-        what: "the lint table, on everything",
-        run: clippy,
-    },
-    Stage {
-        name: "docs",
-        what: "the documentation builds without a warning",
-        run: docs,
-    },
-    Stage {
-        name: "unit",
-        what: "tables, properties and loops that need no rig",
-        run: unit,
-    },
-    Stage {
-        name: "parts",
-        what: "containerd, runc, CNI and images, built once",
-        run: parts,
-    },
-    Stage {
-        name: "wire",
-        what: "our CRI messages equal upstream's, field by field",
-        run: wire,
-    },
-    Stage {
-        name: "rig",
-        what: "the rig starts, stops and catches leaks",
-        run: rig,
-    },
-    Stage {
-        name: "contract",
-        what: "what a CRI runtime does, on real containerd",
-        run: contract,
-    },
+    Stage { name: "format", what: "every file is formatted", run: format },
+    Stage { name: "tidy", what: "layers, purity, docs and sizes", run: tidy },
+    Stage { name: "deny", what: "licences, sources and doubled crates", run: deny },
+    Stage { name: "clippy", what: "the lint table, on everything", run: clippy },
+    Stage { name: "docs", what: "the documentation builds without a warning", run: docs },
+    Stage { name: "unit", what: "tables, properties and loops that need no rig", run: unit },
+    Stage { name: "parts", what: "containerd, runc, CNI and images, built once", run: parts },
+    Stage { name: "wire", what: "our CRI messages equal upstream's, field by field", run: wire },
+    Stage { name: "rig", what: "the rig starts, stops and catches leaks", run: rig },
+    Stage { name: "contract", what: "what a CRI runtime does, on real containerd", run: contract },
 ];
 
 fn format(root: &Path) -> Result<()> {
@@ -83,15 +43,11 @@ fn tidy(root: &Path) -> Result<()> {
 fn deny(root: &Path) -> Result<()> {
     let mut command = Command::new(cargo_deny(root)?);
     // Advisories live in a git repository that a machine without internet cannot reach.
-    run(command
-        .current_dir(root)
-        .args(["--offline", "check", "bans", "licenses", "sources"]))
+    run(command.current_dir(root).args(["--offline", "check", "bans", "licenses", "sources"]))
 }
 
 fn cargo_deny(root: &Path) -> Result<PathBuf> {
-    let home = cache()?
-        .join("tools")
-        .join(format!("cargo-deny-{CARGO_DENY}"));
+    let home = cache()?.join("tools").join(format!("cargo-deny-{CARGO_DENY}"));
     let binary = home.join("bin/cargo-deny");
     if !binary.exists() {
         let target = cache()?.join("tools/target");
@@ -106,17 +62,7 @@ fn cargo_deny(root: &Path) -> Result<PathBuf> {
 }
 
 fn clippy(root: &Path) -> Result<()> {
-    cargo(
-        root,
-        &[
-            "clippy",
-            "--workspace",
-            "--all-targets",
-            "--",
-            "-D",
-            "warnings",
-        ],
-    )
+    cargo(root, &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])
 }
 
 fn docs(root: &Path) -> Result<()> {
@@ -124,26 +70,48 @@ fn docs(root: &Path) -> Result<()> {
     cargo_with(root, &["doc", "--workspace", "--no-deps"], &environment)
 }
 
+/// The whole workspace is selected every time and only the targets differ: features stay the same, and nothing is built twice.
 fn unit(root: &Path) -> Result<()> {
-    let mut arguments = vec!["test", "--workspace"];
-    for name in NEED_THE_RIG {
-        arguments.extend(["--exclude", name]);
-    }
-    cargo(root, &arguments)
+    let mut arguments = vec!["--lib", "--bins"];
+    let tests = integration_tests(root, |package| !NEED_THE_RIG.contains(&package))?;
+    arguments.extend(tests.iter().flat_map(|test| ["--test", test.as_str()]));
+    test(root, &arguments)
 }
 
 fn parts(_root: &Path) -> Result<()> {
-    Ok(())
+    oarsman_rig::parts::prepare().map(drop)
 }
 
-fn wire(_root: &Path) -> Result<()> {
-    Ok(())
+fn wire(root: &Path) -> Result<()> {
+    let upstream = oarsman_rig::parts::prepare()?.cri_proto;
+    let environment = [("OARSMAN_UPSTREAM_CRI_PROTO", upstream.as_os_str())];
+    let arguments = ["test", "--workspace", "--test", "wire_format", "--", "--include-ignored"];
+    cargo_with(root, &arguments, &environment)
 }
 
 fn rig(root: &Path) -> Result<()> {
-    cargo(root, &["test", "--package", "oarsman-rig"])
+    test_package(root, "oarsman-rig")
 }
 
 fn contract(root: &Path) -> Result<()> {
-    cargo(root, &["test", "--package", "oarsman-e2e"])
+    test_package(root, "oarsman-e2e")
+}
+
+fn test_package(root: &Path, name: &str) -> Result<()> {
+    let tests = integration_tests(root, |package| package == name)?;
+    test(root, &tests.iter().flat_map(|test| ["--test", test.as_str()]).collect::<Vec<_>>())
+}
+
+fn test(root: &Path, targets: &[&str]) -> Result<()> {
+    cargo(root, &[&["test", "--workspace"], targets].concat())
+}
+
+/// The names of the integration tests of some of our crates.
+fn integration_tests(root: &Path, of: impl Fn(&str) -> bool) -> Result<Vec<String>> {
+    let manifest = root.join("Cargo.toml");
+    let metadata =
+        cargo_metadata::MetadataCommand::new().manifest_path(manifest).no_deps().exec()?;
+    let packages = metadata.workspace_packages().into_iter().filter(|p| of(p.name.as_str()));
+    let targets = packages.flat_map(|package| &package.targets);
+    Ok(targets.filter(|target| target.is_test()).map(|target| target.name.clone()).collect())
 }
