@@ -4,16 +4,20 @@
 //! hands in what it saw. That is what lets a simulated world live thousands of lives a minute through it.
 
 pub mod backoff;
+pub mod duration;
 pub mod event;
+pub mod gc;
 pub mod grace;
 pub mod hash;
 pub mod ids;
 pub mod lifecycle;
 pub mod pod;
 pub mod probe;
+pub mod qos;
 pub mod quantity;
 pub mod requeue;
 pub mod restart;
+pub mod termination_message;
 pub mod time;
 pub mod view;
 

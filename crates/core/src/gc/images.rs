@@ -1,0 +1,173 @@
+//! Images nobody uses, when the disk fills up or when they grow too old.
+//!
+//! Ages are counted on the monotonic clock from when the agent first saw an image, so a clock that jumps
+//! deletes nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use crate::time::Mono;
+
+/// When images are deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// From this much of the disk in use, in percent, space is made.
+    pub high_percent: u64,
+    /// It is made until this much is in use.
+    pub low_percent: u64,
+    /// Younger images stay: they may be about to be used.
+    pub min_age: Duration,
+    /// Images unused for longer go even when there is space; none for never.
+    pub max_age: Option<Duration>,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        let min_age = Duration::from_secs(120);
+        Self { high_percent: 85, low_percent: 80, min_age, max_age: None }
+    }
+}
+
+/// An image as the runtime lists it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Image {
+    /// The runtime's id.
+    pub id: String,
+    /// How many bytes it takes.
+    pub bytes: u64,
+    /// The runtime will not do without it.
+    pub pinned: bool,
+}
+
+/// The disk the images are on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Disk {
+    /// All its bytes.
+    pub capacity: u64,
+    /// Its free bytes.
+    pub available: u64,
+}
+
+/// A disk whose size is not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the image disk says it holds 0 bytes: check what the runtime reports as its image file system"
+)]
+pub struct InvalidCapacity;
+
+/// What the agent remembers of images.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    images: BTreeMap<String, Remembered>,
+    first_look: Option<Mono>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Remembered {
+    bytes: u64,
+    pinned: bool,
+    in_use: bool,
+    first_seen: Mono,
+    last_used: Option<Mono>,
+}
+
+/// Images to delete, in this order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Garbage {
+    /// Their ids.
+    pub images: Vec<String>,
+    /// How many bytes were to be freed.
+    pub wanted: u64,
+    /// How many bytes these images take.
+    pub freed: u64,
+}
+
+impl Memory {
+    /// Takes in what the runtime lists now and which of it containers use.
+    pub fn look(&mut self, images: &[Image], in_use: &BTreeSet<String>, now: Mono) {
+        self.first_look.get_or_insert(now);
+        let mut before = std::mem::take(&mut self.images);
+        for image in images {
+            let old = before.remove(&image.id);
+            let used = in_use.contains(&image.id);
+            let known = Remembered {
+                bytes: image.bytes,
+                pinned: image.pinned,
+                in_use: used,
+                first_seen: old.as_ref().map_or(now, |old| old.first_seen),
+                last_used: if used { Some(now) } else { old.and_then(|old| old.last_used) },
+            };
+            self.images.insert(image.id.clone(), known);
+        }
+    }
+
+    /// What to delete: the unused that grew too old, then as many as bring the disk below the low mark.
+    pub fn garbage(
+        &self,
+        policy: &Policy,
+        disk: Disk,
+        now: Mono,
+    ) -> Result<Garbage, InvalidCapacity> {
+        let mut garbage = Garbage { wanted: to_free(policy, disk)?, ..Garbage::default() };
+        let limit = self.age_limit(policy, now);
+        let too_old = |image: &Remembered| limit.is_some_and(|limit| image.unused_for(now) > limit);
+        let deletable = self.deletable(policy, now).into_iter();
+        let (old, rest): (Vec<_>, Vec<_>) = deletable.partition(|(_, image)| too_old(image));
+        old.into_iter().for_each(|image| garbage.add(image));
+        for image in rest {
+            if garbage.freed < garbage.wanted {
+                garbage.add(image);
+            }
+        }
+        Ok(garbage)
+    }
+
+    /// Everything unused, for when the disk is about to evict pods.
+    pub fn unused(&self, policy: &Policy, now: Mono) -> Vec<String> {
+        self.deletable(policy, now).into_iter().map(|(id, _)| id.clone()).collect()
+    }
+
+    /// Least recently used first, never used before that, the longest seen first among equals.
+    fn deletable(&self, policy: &Policy, now: Mono) -> Vec<(&String, &Remembered)> {
+        let may_go = |image: &Remembered| {
+            !image.in_use && !image.pinned && now.since(image.first_seen) >= policy.min_age
+        };
+        let mut images: Vec<_> = self.images.iter().filter(|(_, image)| may_go(image)).collect();
+        images.sort_by_key(|(_, image)| (image.last_used, image.first_seen));
+        images
+    }
+
+    /// An agent that has not run for as long cannot tell what went unused for so long.
+    fn age_limit(&self, policy: &Policy, now: Mono) -> Option<Duration> {
+        let running = self.first_look.map_or(Duration::ZERO, |first| now.since(first));
+        policy.max_age.filter(|limit| running > *limit)
+    }
+}
+
+impl Remembered {
+    fn unused_for(&self, now: Mono) -> Duration {
+        now.since(self.last_used.unwrap_or(self.first_seen))
+    }
+}
+
+impl Garbage {
+    fn add(&mut self, (id, image): (&String, &Remembered)) {
+        self.images.push(id.clone());
+        self.freed = self.freed.saturating_add(image.bytes);
+    }
+}
+
+/// How many bytes must go so that the low mark is reached; none while the high mark is not.
+fn to_free(policy: &Policy, disk: Disk) -> Result<u64, InvalidCapacity> {
+    let (capacity, available) = (u128::from(disk.capacity), u128::from(disk.available));
+    let used_percent =
+        100 - (available.min(capacity) * 100).checked_div(capacity).ok_or(InvalidCapacity)?;
+    if used_percent < u128::from(policy.high_percent) {
+        return Ok(0);
+    }
+    let free_at_low = capacity * u128::from(100_u64.saturating_sub(policy.low_percent)) / 100;
+    Ok(u64::try_from(free_at_low.saturating_sub(available)).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests;
