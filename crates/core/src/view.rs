@@ -3,6 +3,8 @@
 //! Everything that decides about a pod decides from this and from the pod as it is wanted; nobody keeps
 //! an opinion of their own about what runs.
 
+pub mod from_cri;
+
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 

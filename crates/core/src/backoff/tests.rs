@@ -145,6 +145,15 @@ fn a_container_that_ended_before_it_was_started_waits_by_our_own_clock() {
 }
 
 #[test]
+fn ten_good_minutes_count_also_if_the_wall_clock_went_back_meanwhile() {
+    let mut table = CrashBackoff::default();
+    table.advance(&crash(0, 5000), jumped(0, 5000));
+    let late = crash(1, 700);
+    assert_eq!(table.check(&late, now(600)), wait(10, 10));
+    assert_eq!(table.check(&late, now(601)), Verdict::Ready);
+}
+
+#[test]
 fn an_edit_of_image_or_resources_is_a_new_chance() {
     let pod = pod().build();
     let key = |image: &str, resources: Option<ResourceRequirements>| {

@@ -1,0 +1,163 @@
+//! The runtime's messages made into a view. Whatever a runtime leaves out or gets wrong has a harmless reading here.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use oarsman_cri_types::v1;
+
+use super::{ContainerLabel, ContainerState, ContainerView, Exit, PodView, SandboxView};
+use crate::container_config::{
+    CONTAINER_NAME_LABEL, DELETION_GRACE_ANNOTATION, HASH_ANNOTATION, MESSAGE_PATH_ANNOTATION,
+    MESSAGE_POLICY_ANNOTATION, POD_NAME_LABEL, POD_NAMESPACE_LABEL, POD_UID_LABEL,
+    PORTS_ANNOTATION, PRE_STOP_ANNOTATION, RESTART_COUNT_ANNOTATION, TERMINATION_GRACE_ANNOTATION,
+};
+use crate::ids::{FullName, PodUid, SandboxId};
+
+/// What the runtime lists of one pod; the statuses of these are what a view is made from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Listed {
+    /// The pod's name and namespace.
+    pub full_name: FullName,
+    /// Its sandboxes.
+    pub sandboxes: Vec<v1::PodSandbox>,
+    /// Its containers.
+    pub containers: Vec<v1::Container>,
+}
+
+/// The runtime's lists, sorted by pod. A container belongs to the pod of its sandbox; if that is gone, to the pod it is
+/// labelled with.
+pub fn by_pod(
+    sandboxes: Vec<v1::PodSandbox>,
+    containers: Vec<v1::Container>,
+) -> BTreeMap<PodUid, Listed> {
+    let mut pods: BTreeMap<PodUid, Listed> = BTreeMap::new();
+    let mut owners: BTreeMap<String, PodUid> = BTreeMap::new();
+    for sandbox in sandboxes {
+        let metadata = sandbox.metadata.clone().unwrap_or_default();
+        let uid = PodUid::from(metadata.uid);
+        owners.insert(sandbox.id.clone(), uid.clone());
+        let full_name = FullName { name: metadata.name, namespace: metadata.namespace };
+        pods.entry(uid).or_insert_with(|| Listed::named(full_name)).sandboxes.push(sandbox);
+    }
+    for container in containers {
+        let labelled = container.labels.get(POD_UID_LABEL).map(|uid| PodUid::from(uid.as_str()));
+        let Some(uid) = owners.get(&container.pod_sandbox_id).cloned().or(labelled) else {
+            continue;
+        };
+        let named = || Listed::named(name_by_labels(&container.labels));
+        pods.entry(uid).or_insert_with(named).containers.push(container);
+    }
+    pods
+}
+
+/// The view of a pod, from the statuses of its sandboxes and, with the list's word on where they live, of its containers.
+pub fn pod_view<'a>(
+    uid: PodUid,
+    full_name: FullName,
+    sandboxes: impl IntoIterator<Item = &'a v1::PodSandboxStatus>,
+    containers: impl IntoIterator<Item = (&'a v1::Container, &'a v1::ContainerStatus)>,
+) -> PodView {
+    let sandboxes = sandboxes.into_iter().map(sandbox_view).collect();
+    let containers = containers.into_iter().map(|(c, status)| container_view(c, status)).collect();
+    PodView { uid, full_name, sandboxes, containers }.in_order()
+}
+
+/// One sandbox.
+pub fn sandbox_view(status: &v1::PodSandboxStatus) -> SandboxView {
+    let linux = status.linux.as_ref().and_then(|linux| linux.namespaces.as_ref());
+    let network = linux.and_then(|namespaces| namespaces.options.as_ref()).map(|o| o.network());
+    SandboxView {
+        id: SandboxId::from(status.id.as_str()),
+        attempt: status.metadata.as_ref().map_or(0, |metadata| metadata.attempt),
+        ready: v1::PodSandboxState::try_from(status.state) == Ok(v1::PodSandboxState::SandboxReady),
+        created_at: moment(status.created_at),
+        host_network: network == Some(v1::NamespaceMode::Node),
+        ips: addresses(status),
+        annotations: status.annotations.clone(),
+    }
+}
+
+/// One container.
+pub fn container_view(listed: &v1::Container, status: &v1::ContainerStatus) -> ContainerView {
+    let metadata = status.metadata.clone().or_else(|| listed.metadata.clone()).unwrap_or_default();
+    let name = status.labels.get(CONTAINER_NAME_LABEL).cloned().unwrap_or(metadata.name);
+    ContainerView {
+        id: status.id.as_str().into(),
+        sandbox: listed.pod_sandbox_id.as_str().into(),
+        name,
+        image: image_name(status.image.as_ref()),
+        image_ref: status.image_ref.clone(),
+        created_at: moment(status.created_at),
+        state: state(status),
+        label: label(&status.annotations, metadata.attempt),
+    }
+}
+
+impl Listed {
+    fn named(full_name: FullName) -> Self {
+        Self { full_name, sandboxes: Vec::new(), containers: Vec::new() }
+    }
+}
+
+fn name_by_labels(labels: &BTreeMap<String, String>) -> FullName {
+    let text = |key| labels.get(key).cloned().unwrap_or_default();
+    FullName { name: text(POD_NAME_LABEL), namespace: text(POD_NAMESPACE_LABEL) }
+}
+
+fn addresses(status: &v1::PodSandboxStatus) -> Vec<String> {
+    let Some(network) = &status.network else { return Vec::new() };
+    let more = network.additional_ips.iter().map(|more| &more.ip);
+    std::iter::once(&network.ip).chain(more).filter(|ip| !ip.is_empty()).cloned().collect()
+}
+
+/// The name the spec used, where the runtime still knows it.
+fn image_name(image: Option<&v1::ImageSpec>) -> String {
+    let Some(image) = image else { return String::new() };
+    let asked = Some(&image.user_specified_image).filter(|name| !name.is_empty());
+    asked.unwrap_or(&image.image).clone()
+}
+
+fn state(status: &v1::ContainerStatus) -> ContainerState {
+    match v1::ContainerState::try_from(status.state) {
+        Ok(v1::ContainerState::ContainerCreated) => ContainerState::Created,
+        Ok(v1::ContainerState::ContainerRunning) => {
+            ContainerState::Running { started_at: moment(status.started_at) }
+        }
+        Ok(v1::ContainerState::ContainerExited) => ContainerState::Exited(Exit {
+            started_at: (status.started_at > 0).then(|| moment(status.started_at)),
+            finished_at: moment(status.finished_at),
+            code: status.exit_code,
+            reason: status.reason.clone(),
+            message: status.message.clone(),
+        }),
+        Ok(v1::ContainerState::ContainerUnknown) | Err(_) => ContainerState::Unknown,
+    }
+}
+
+/// What was written on the container. One that no kubelet made has no hash, and its attempt for a restart count.
+fn label(annotations: &BTreeMap<String, String>, attempt: u32) -> ContainerLabel {
+    let text = |key| annotations.get(key).map(String::as_str);
+    let owned = |key| text(key).unwrap_or_default().to_owned();
+    ContainerLabel {
+        hash: text(HASH_ANNOTATION).and_then(|hex| u32::from_str_radix(hex, 16).ok()),
+        restart_count: text(RESTART_COUNT_ANNOTATION)
+            .and_then(|count| count.parse().ok())
+            .unwrap_or(attempt),
+        termination_message_path: owned(MESSAGE_PATH_ANNOTATION),
+        termination_message_policy: owned(MESSAGE_POLICY_ANNOTATION),
+        deletion_grace: text(DELETION_GRACE_ANNOTATION).and_then(|grace| grace.parse().ok()),
+        termination_grace: text(TERMINATION_GRACE_ANNOTATION).and_then(|grace| grace.parse().ok()),
+        pre_stop: text(PRE_STOP_ANNOTATION).and_then(|json| serde_json::from_str(json).ok()),
+        ports: text(PORTS_ANNOTATION)
+            .and_then(|json| serde_json::from_str(json).ok())
+            .unwrap_or_default(),
+    }
+}
+
+/// Nanoseconds since 1970, as CRI counts.
+fn moment(nanoseconds: i64) -> Timestamp {
+    Timestamp::from_nanosecond(nanoseconds.into()).unwrap_or(Timestamp::UNIX_EPOCH)
+}
+
+#[cfg(test)]
+mod tests;
