@@ -113,3 +113,30 @@ pub(crate) fn say(what: &str) {
     // With stderr closed there is nobody to tell.
     writeln!(std::io::stderr(), "rig: {what}").ok();
 }
+
+#[cfg(test)]
+mod tests {
+    use anyhow::bail;
+
+    use super::*;
+
+    #[test]
+    fn a_part_is_built_once_and_only_if_it_can_be_built() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = Cache { directory: directory.path().to_owned() };
+        let parts = || -> Vec<PathBuf> {
+            let entries = fs::read_dir(directory.path()).unwrap();
+            entries.map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()).collect()
+        };
+        let failed = cache.part("x-1", |unfinished| {
+            fs::write(unfinished.join("half"), "")?;
+            bail!("no compiler")
+        });
+        assert_eq!(format!("{:#}", failed.unwrap_err()), "cannot build x-1: no compiler");
+        assert!(parts().is_empty());
+        let built = cache.part("x-1", |part| Ok(fs::write(part.join("program"), "")?)).unwrap();
+        assert_eq!(parts(), std::slice::from_ref(&built));
+        assert!(built.join("program").exists());
+        assert_eq!(cache.part("x-1", |_| bail!("built again")).unwrap(), built);
+    }
+}

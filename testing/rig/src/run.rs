@@ -8,10 +8,12 @@ use std::fs::{self, File, Permissions};
 use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use oarsman_host::{cgroups, mounts};
 
+use crate::clock::wait_until;
 use crate::parts::Parts;
 
 /// Tells the tests which run they belong to.
@@ -22,6 +24,8 @@ const PREFIX: &str = "oarsman-rig.";
 const GROUP_PREFIX: &str = "oarsman-rig-";
 /// Others may pass through, else processes in user namespaces cannot reach their files.
 const MODE: u32 = 0o711;
+/// How long a control group may be busy.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A run, as its own tests see it.
 #[derive(Debug, Clone)]
@@ -61,7 +65,7 @@ impl Run {
     /// Takes away the groups and the directory. To be called where nothing is mounted there.
     fn remove(&self) -> Result<()> {
         for (hierarchy, group) in groups_with_prefix(&self.group_prefix())? {
-            hierarchy.remove(&group)?;
+            remove_group(&hierarchy, &group)?;
         }
         fs::remove_dir_all(&self.directory)
             .with_context(|| format!("cannot remove {}", self.directory.display()))
@@ -104,7 +108,7 @@ fn make_passable(path: &Path) -> Result<()> {
 }
 
 /// The groups directly below the root of any hierarchy whose names begin with `prefix`.
-pub(crate) fn groups_with_prefix(prefix: &str) -> Result<Vec<(cgroups::Hierarchy, PathBuf)>> {
+fn groups_with_prefix(prefix: &str) -> Result<Vec<(cgroups::Hierarchy, PathBuf)>> {
     let mut found = Vec::new();
     for hierarchy in cgroups::hierarchies(&mounts::current()?) {
         for entry in fs::read_dir(&hierarchy.root)? {
@@ -115,6 +119,13 @@ pub(crate) fn groups_with_prefix(prefix: &str) -> Result<Vec<(cgroups::Hierarchy
         }
     }
     Ok(found)
+}
+
+/// Takes away a group and those below it, which are busy for a moment after their last process has
+/// died.
+pub(crate) fn remove_group(hierarchy: &cgroups::Hierarchy, group: &Path) -> Result<()> {
+    wait_until(PATIENCE, || hierarchy.remove(group).is_ok());
+    Ok(hierarchy.remove(group)?)
 }
 
 /// Whether a group, given by its path, belongs to some run of a rig.

@@ -10,7 +10,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use oarsman_cri::{Client, Deadlines, Runtime};
-use oarsman_cri_types::v1::{AuthConfig, ContainerState, ImageSpec, PullImageRequest};
+use oarsman_cri_types::v1::{
+    AuthConfig, ContainerState, IdMapping, ImageSpec, NamespaceMode, NamespaceOption,
+    PullImageRequest, UserNamespace,
+};
 use oarsman_host::{cgroups, mounts, processes};
 use oarsman_rig::{Behaviour, Credentials, Options, Registry, Rig, images, namespace};
 use support::{Case, Pod, block_on, until};
@@ -19,6 +22,7 @@ const CASES: &[Case] = &[
     ("the_standard_images_are_on_the_node", standard_images),
     ("containers_run_as_their_image_says", image_configuration),
     ("busybox_has_a_shell", busybox),
+    ("a_pod_may_have_a_user_namespace", user_namespace),
     ("images_are_pulled_from_the_registry", pull),
     ("a_private_repository_wants_credentials", private_pull),
     ("a_failing_or_slow_repository_is_noticed", failing_pull),
@@ -77,6 +81,27 @@ fn busybox(rig: &Rig) -> Result<()> {
         let pod = Pod::start(rig, "shell", images::BUSYBOX, &script).await?;
         assert_eq!(exit_code(rig, &pod).await?, 0);
         assert_eq!(output(&pod)?, ["1000", "/TMP"]);
+        pod.remove().await
+    })
+}
+
+/// Needs every directory on the way to the container's files to let others pass.
+fn user_namespace(rig: &Rig) -> Result<()> {
+    let ids = vec![IdMapping { host_id: 1 << 20, container_id: 0, length: 65536 }];
+    let users = UserNamespace { mode: NamespaceMode::Pod.into(), uids: ids.clone(), gids: ids };
+    let namespaces = NamespaceOption {
+        pid: NamespaceMode::Container.into(),
+        userns_options: Some(users),
+        ..NamespaceOption::default()
+    };
+    let script = ["id", "cat:/proc/self/uid_map", "touch:/tmp/mine"];
+    block_on(async {
+        let pod = Pod::start_in(rig, "users", images::ACTOR, &script, namespaces).await?;
+        assert_eq!(exit_code(rig, &pod).await?, 0);
+        let output = output(&pod)?;
+        assert_eq!(output[0], "0:0");
+        let map: Vec<&str> = output[1].split_ascii_whitespace().collect();
+        assert_eq!(map, ["0", "1048576", "65536"]);
         pod.remove().await
     })
 }

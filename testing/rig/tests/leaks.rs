@@ -73,7 +73,7 @@ fn sh(command: &str) -> Result<()> {
 }
 
 fn nothing(rig: &Rig) -> Result<()> {
-    block_on(async { Snapshot::take(rig).await?.compare_until_clean(Duration::ZERO).await })
+    block_on(async { Snapshot::take(rig).await?.compare_until_clean(PATIENCE).await })
 }
 
 fn pod(rig: &Rig) -> Result<()> {

@@ -29,10 +29,11 @@ fn main() -> ExitCode {
 
 fn run_tests() -> ExitCode {
     let arguments = Arguments { test_threads: Some(1), ..Arguments::from_args() };
-    let tests: [(&str, fn()); 7] = [
+    let tests: [(&str, fn()); 8] = [
         ("the_exit_code_comes_out", exit_code_comes_out),
         ("inside_there_is_loopback_and_an_empty_run_directory", inside),
         ("what_is_still_running_dies_with_the_tests", orphans_die),
+        ("missing_tools_are_named_in_one_line", missing_tools),
         ("a_mount_stays_inside", mounts_stay_inside),
         ("a_control_group_left_outside_fails_the_run_and_is_removed", left_group),
         ("a_signal_is_passed_on", signal),
@@ -141,6 +142,16 @@ fn inside() {
 fn orphans_die() {
     assert_eq!(run("leave a process").0, 0);
     assert_eq!(sleepers(), [0; 0]);
+}
+
+fn missing_tools() {
+    let output = copy("exit 7").env("PATH", "/nowhere").output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let complaint = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(complaint.lines().count(), 1, "{complaint}");
+    for named in ["go (golang-go", "ip (iproute2)", "nft (nftables)"] {
+        assert!(complaint.contains(named), "{complaint}");
+    }
 }
 
 fn mounts_stay_inside() {

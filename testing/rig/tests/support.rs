@@ -10,8 +10,10 @@ use anyhow::{Context, Result};
 use libtest_mimic::{Arguments, Trial};
 use oarsman_cri::{Client, Runtime};
 use oarsman_cri_types::v1::{
-    ContainerConfig, ContainerMetadata, CreateContainerRequest, ImageSpec, LinuxPodSandboxConfig,
-    PodSandboxConfig, PodSandboxMetadata, PortMapping, RunPodSandboxRequest,
+    ContainerConfig, ContainerMetadata, CreateContainerRequest, ImageSpec, LinuxContainerConfig,
+    LinuxContainerSecurityContext, LinuxPodSandboxConfig, LinuxSandboxSecurityContext,
+    NamespaceMode, NamespaceOption, PodSandboxConfig, PodSandboxMetadata, PortMapping,
+    RunPodSandboxRequest,
 };
 use oarsman_host::{cgroups, mounts};
 use oarsman_rig::{Options, Rig};
@@ -89,8 +91,21 @@ pub(crate) struct Pod {
 }
 
 impl Pod {
-    /// Starts a pod. It has a host port, so that there is a packet filter rule of its own.
+    /// Starts a pod whose container has a pid namespace of its own.
     pub(crate) async fn start(rig: &Rig, name: &str, image: &str, script: &[&str]) -> Result<Self> {
+        let pid = NamespaceMode::Container.into();
+        let namespaces = NamespaceOption { pid, ..NamespaceOption::default() };
+        Self::start_in(rig, name, image, script, namespaces).await
+    }
+
+    /// Starts a pod. It has a host port, so that there is a packet filter rule of its own.
+    pub(crate) async fn start_in(
+        rig: &Rig,
+        name: &str,
+        image: &str,
+        script: &[&str],
+        namespaces: NamespaceOption,
+    ) -> Result<Self> {
         let client = rig.client()?;
         let cgroup = format!("{}/{name}", rig.cgroup_parent());
         let logs = rig.pod_logs().join(name);
@@ -109,6 +124,10 @@ impl Pod {
             }],
             linux: Some(LinuxPodSandboxConfig {
                 cgroup_parent: cgroup.clone(),
+                security_context: Some(LinuxSandboxSecurityContext {
+                    namespace_options: Some(namespaces.clone()),
+                    ..LinuxSandboxSecurityContext::default()
+                }),
                 ..LinuxPodSandboxConfig::default()
             }),
             ..PodSandboxConfig::default()
@@ -120,6 +139,13 @@ impl Pod {
             image: Some(ImageSpec { image: image.to_owned(), ..ImageSpec::default() }),
             args: script.iter().map(|step| (*step).to_owned()).collect(),
             log_path: "main.log".to_owned(),
+            linux: Some(LinuxContainerConfig {
+                security_context: Some(LinuxContainerSecurityContext {
+                    namespace_options: Some(namespaces),
+                    ..LinuxContainerSecurityContext::default()
+                }),
+                ..LinuxContainerConfig::default()
+            }),
             ..ContainerConfig::default()
         };
         let request = CreateContainerRequest {

@@ -8,6 +8,9 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tar::{EntryType, Header};
 
+#[cfg(test)]
+mod tests;
+
 /// Bytes that are known by their digest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Blob {

@@ -1,12 +1,17 @@
 //! What can be seen outside of the namespaces, before and after.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use anyhow::Result;
 use oarsman_host::namespaces::{self, Kind};
 use oarsman_host::processes;
 
+use crate::clock::wait_until;
 use crate::leaks::{Thing, at_cgroups, at_mounts, leaked};
+
+/// How long something may be there that was not there before.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The mounts and control groups there were at one moment.
 pub(super) struct Outside(BTreeSet<Thing>);
@@ -19,8 +24,18 @@ impl Outside {
     }
 
     /// What is there now and was not then, and every process that is still in the pid namespace,
-    /// which should have died with it.
+    /// which should have died with it. Looks for a while: others on this machine may have short-lived
+    /// things, too.
     pub(super) fn left_behind(&self, own: &str, pid_namespace: &str) -> Result<Vec<Thing>> {
+        let mut left = Ok(Vec::new());
+        wait_until(PATIENCE, || {
+            left = self.compare(own, pid_namespace);
+            left.as_ref().is_ok_and(Vec::is_empty)
+        });
+        left
+    }
+
+    fn compare(&self, own: &str, pid_namespace: &str) -> Result<Vec<Thing>> {
         let mut left = leaked(&self.0, &Self::look()?.0, own);
         for process in processes::list()? {
             let namespace = namespaces::of_process(process.pid, Kind::Pid);

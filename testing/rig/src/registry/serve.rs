@@ -27,6 +27,7 @@ pub(super) async fn serve(listener: TcpListener, shelf: Arc<Shelf>, stop: onesho
 }
 
 /// What a request is for.
+#[derive(Debug, PartialEq, Eq)]
 enum Wanted<'a> {
     Manifest(&'a str),
     Blob(&'a str),
@@ -94,4 +95,25 @@ fn send(blob: &Blob) -> Response {
         (HeaderName::from_static("docker-content-digest"), blob.digest.clone()),
     ];
     (headers, Body::from(blob.bytes.clone())).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_read_from_their_end() {
+        let rows = [
+            ("/v2/a/manifests/1", Some(("a", Wanted::Manifest("1")))),
+            ("/v2/a/b/c/manifests/sha256:0", Some(("a/b/c", Wanted::Manifest("sha256:0")))),
+            ("/v2/manifests/blobs/sha256:0", Some(("manifests", Wanted::Blob("sha256:0")))),
+            ("/v2/a/tags/list", None),
+            ("/v2/manifests/1", None),
+            ("/v1/a/manifests/1", None),
+            ("/", None),
+        ];
+        for (path, expected) in rows {
+            assert_eq!(read_path(path), expected, "{path}");
+        }
+    }
 }

@@ -12,6 +12,7 @@ use rustix::process::Signal;
 
 use crate::clock::wait_until;
 use crate::rig::Layout;
+use crate::run::remove_group;
 use crate::signals::send;
 
 /// How long containerd may take to end by itself.
@@ -99,13 +100,9 @@ fn remove_bridge(layout: &Layout) -> Result<()> {
     Ok(())
 }
 
-/// A group is busy for a moment after its last process has died.
 fn remove_groups(layout: &Layout) -> Result<()> {
     for hierarchy in cgroups::hierarchies(&mounts::current()?) {
-        let removed = wait_until(PATIENCE, || hierarchy.remove(&layout.cgroup_parent()).is_ok());
-        if !removed {
-            hierarchy.remove(&layout.cgroup_parent())?;
-        }
+        remove_group(&hierarchy, &layout.cgroup_parent())?;
     }
     Ok(())
 }
