@@ -1,2 +1,85 @@
 //! The loops of the node agent and their assembly as a library.
+//!
+//! [`run`] is the whole agent over four seams. It owns every task it starts: dropping it ends them all, wherever they are,
+//! which is how a simulated world kills an agent and how a program ends one. Pods go on.
+
+mod mailbox;
+mod node;
+mod pod_reader;
+mod runtime_events;
 pub mod seams;
+mod status_writer;
+mod supervisor;
+mod worker;
+
+use std::sync::Arc;
+
+use futures::StreamExt;
+use futures::stream::SelectAll;
+use k8s_openapi::api::core::v1::Pod;
+use oarsman_core::ledger::{Gate, Rejection};
+use oarsman_core::sources::Source;
+use tokio::sync::{Semaphore, mpsc};
+
+pub use node::Config;
+pub use oarsman_cluster::PodSets;
+pub use supervisor::{BoxedGate, Command};
+
+use node::Node;
+use seams::Seams;
+use status_writer::StatusDesk;
+use supervisor::{Ears, Supervisor};
+
+/// Messages that may lie between two loops before the one who tells has to wait.
+const ROOM_BETWEEN_LOOPS: usize = 256;
+
+/// Lets every pod in.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OpenGate;
+
+impl Gate for OpenGate {
+    fn check(&self, _: &Pod, _: &[&Pod]) -> Result<(), Rejection> {
+        Ok(())
+    }
+}
+
+/// What the agent is given besides its seams.
+pub struct Inputs {
+    /// The sources of pods besides the cluster.
+    pub sources: Vec<(Source, PodSets)>,
+    /// Who may come in.
+    pub gate: BoxedGate,
+    /// What is asked of it while it runs.
+    pub commands: mpsc::Receiver<Command>,
+}
+
+/// Runs the agent until it is dropped.
+pub async fn run(seams: Seams, config: Config, inputs: Inputs) {
+    let Inputs { sources: local, gate, commands } = inputs;
+    let (notices, heard) = mpsc::channel(ROOM_BETWEEN_LOOPS);
+    let (tell_news, news) = mpsc::channel(ROOM_BETWEEN_LOOPS);
+    let desk = StatusDesk::default();
+    let pulls = Semaphore::new(config.parallel_pulls.max(1));
+    let sources = all_sources(&seams, local);
+    let names: Vec<Source> = sources.iter().map(|(source, _)| *source).collect();
+    let node = Arc::new(Node { seams: seams.clone(), config, desk: desk.clone(), pulls, notices });
+    let supervisor = Supervisor::new(Arc::clone(&node), &names, gate);
+    let ears = Ears { sources: together(sources), notices: heard, news, commands };
+    tokio::join!(
+        supervisor.run(ears),
+        runtime_events::listen(node, tell_news),
+        status_writer::run(desk, seams),
+    );
+}
+
+fn all_sources(seams: &Seams, local: Vec<(Source, PodSets)>) -> Vec<(Source, PodSets)> {
+    let cluster = seams.cluster.pods().map(|sets| (Source::Api, sets));
+    local.into_iter().chain(cluster).collect()
+}
+
+fn together(
+    sources: Vec<(Source, PodSets)>,
+) -> SelectAll<futures::stream::BoxStream<'static, (Source, Vec<Pod>)>> {
+    let named = |(source, sets): (Source, PodSets)| sets.map(move |pods| (source, pods)).boxed();
+    futures::stream::select_all(sources.into_iter().map(named))
+}

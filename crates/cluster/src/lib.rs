@@ -6,8 +6,6 @@
 
 mod standalone;
 
-use std::sync::Arc;
-
 use async_trait::async_trait;
 use futures::stream::BoxStream;
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
@@ -20,7 +18,7 @@ pub use standalone::Standalone;
 pub type Result<T> = std::result::Result<T, ClusterError>;
 
 /// Every pod that is bound to this node, all of them each time something changed.
-pub type PodSets = BoxStream<'static, Vec<Arc<Pod>>>;
+pub type PodSets = BoxStream<'static, Vec<Pod>>;
 
 /// What the agent wants of an API server.
 #[async_trait]

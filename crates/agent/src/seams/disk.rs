@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use async_trait::async_trait;
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
-use oarsman_core::ids::{ContainerId, PodUid};
+use oarsman_core::ids::PodUid;
+use oarsman_core::view::ContainerView;
 
 /// Pod directories, cgroups (directories too, to the kernel) and remembered statuses. Every call may be
 /// repeated: making what is there and removing what is gone succeed.
@@ -40,8 +41,15 @@ pub trait Disk: Send + Sync + 'static {
     /// What was remembered last.
     async fn recall(&self, pod: &PodUid) -> Result<Option<PodStatus>, DiskError>;
 
-    /// What a container wrote as its last words; bounded, and empty when it wrote nothing.
-    async fn last_words(&self, pod: &PodUid, container: &ContainerId) -> Result<Vec<u8>, DiskError>;
+    /// What a container wrote as its last words, cut to the last bytes that count.
+    async fn last_words(
+        &self,
+        pod: &PodUid,
+        container: &ContainerView,
+    ) -> Result<String, DiskError>;
+
+    /// The names of the files in a container's log directory.
+    async fn log_names(&self, pod: &Pod, container: &str) -> Result<Vec<String>, DiskError>;
 }
 
 /// Something on the machine did not work.

@@ -1,0 +1,178 @@
+//! What a pod's worker has been told and has not read yet. It never grows: what is newer replaces or joins what it
+//! makes pointless, so that nobody who tells a worker something ever waits for it.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use k8s_openapi::api::core::v1::Pod;
+use oarsman_core::lifecycle::{Event, Hint, KillRequest};
+use tokio::sync::Notify;
+
+/// One end for everybody who tells, and the other for the worker; clones share the box.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Mailbox {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    letters: Mutex<Letters>,
+    filled: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Letters {
+    /// At most a removal and the pod's return after it.
+    source: VecDeque<SourceWord>,
+    kill: Option<KillRequest>,
+    hint: Option<Hint>,
+}
+
+#[derive(Debug)]
+enum SourceWord {
+    Wanted(Arc<Pod>),
+    Removed,
+}
+
+impl Mailbox {
+    /// The source has the pod, like this.
+    pub(crate) fn wanted(&self, pod: Arc<Pod>) {
+        self.post(|letters| {
+            if matches!(letters.source.back(), Some(SourceWord::Wanted(_))) {
+                letters.source.pop_back();
+            }
+            letters.source.push_back(SourceWord::Wanted(pod));
+        });
+    }
+
+    /// The source has no such pod.
+    pub(crate) fn removed(&self) {
+        self.post(|letters| {
+            letters.source.clear();
+            letters.source.push_back(SourceWord::Removed);
+        });
+    }
+
+    /// Somebody wants the pod gone. The shortest grace and the first verdict count.
+    pub(crate) fn kill(&self, request: KillRequest) {
+        self.post(|letters| {
+            letters.kill = Some(match letters.kill.take() {
+                None => request,
+                Some(first) => KillRequest {
+                    grace: [first.grace, request.grace].into_iter().flatten().min(),
+                    verdict: first.verdict.or(request.verdict),
+                    by: first.by,
+                },
+            });
+        });
+    }
+
+    /// Something may have changed.
+    pub(crate) fn hint(&self, hint: Hint) {
+        self.post(|letters| letters.hint = letters.hint.max(Some(hint)));
+    }
+
+    /// The next letter: what the source says first, hints last.
+    pub(crate) async fn next(&self) -> Event {
+        loop {
+            if let Some(event) = self.letters().take() {
+                return event;
+            }
+            self.inner.filled.notified().await;
+        }
+    }
+
+    fn post(&self, write: impl FnOnce(&mut Letters)) {
+        write(&mut self.letters());
+        self.inner.filled.notify_one();
+    }
+
+    fn letters(&self) -> MutexGuard<'_, Letters> {
+        // Nothing that holds the lock can panic half-way through a letter.
+        self.inner.letters.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Letters {
+    fn take(&mut self) -> Option<Event> {
+        let source = self.source.pop_front().map(|word| match word {
+            SourceWord::Wanted(pod) => Event::Wanted(pod),
+            SourceWord::Removed => Event::Removed,
+        });
+        let kill = |letters: &mut Self| letters.kill.take().map(Event::Kill);
+        let hint = |letters: &mut Self| letters.hint.take().map(Event::Hint);
+        source.or_else(|| kill(self)).or_else(|| hint(self))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use oarsman_core::lifecycle::Killer;
+
+    use super::*;
+
+    fn pod(name: &str) -> Arc<Pod> {
+        let mut pod = Pod::default();
+        pod.metadata.name = Some(name.to_owned());
+        Arc::new(pod)
+    }
+
+    fn read(mailbox: &Mailbox) -> Vec<Event> {
+        std::iter::from_fn(|| mailbox.letters().take()).collect()
+    }
+
+    #[test]
+    fn the_latest_word_of_the_source_counts() {
+        let mailbox = Mailbox::default();
+        mailbox.wanted(pod("first"));
+        mailbox.wanted(pod("second"));
+        assert_eq!(read(&mailbox), [Event::Wanted(pod("second"))]);
+    }
+
+    #[test]
+    fn a_removal_and_the_return_after_it_are_both_told() {
+        let mailbox = Mailbox::default();
+        mailbox.wanted(pod("first"));
+        mailbox.removed();
+        mailbox.wanted(pod("again"));
+        mailbox.wanted(pod("and again"));
+        assert_eq!(read(&mailbox), [Event::Removed, Event::Wanted(pod("and again"))]);
+    }
+
+    #[test]
+    fn a_removal_makes_pointless_what_came_before() {
+        let mailbox = Mailbox::default();
+        for _ in 0..3 {
+            mailbox.wanted(pod("x"));
+            mailbox.removed();
+        }
+        assert_eq!(read(&mailbox), [Event::Removed]);
+    }
+
+    #[test]
+    fn kills_keep_the_shortest_grace() {
+        let mailbox = Mailbox::default();
+        let kill = |grace| KillRequest { by: Killer::Eviction, grace, verdict: None };
+        for grace in [None, Some(30), Some(5), Some(10)] {
+            mailbox.kill(kill(grace));
+        }
+        assert_eq!(read(&mailbox), [Event::Kill(kill(Some(5)))]);
+    }
+
+    #[test]
+    fn many_hints_are_one() {
+        let mailbox = Mailbox::default();
+        for hint in [Hint::Audit, Hint::Probe, Hint::Runtime] {
+            mailbox.hint(hint);
+        }
+        assert_eq!(read(&mailbox), [Event::Hint(Hint::Probe)]);
+    }
+
+    #[tokio::test]
+    async fn a_reader_that_waits_is_woken() {
+        let mailbox = Mailbox::default();
+        let writer = mailbox.clone();
+        let (event, ()) = tokio::join!(mailbox.next(), async move { writer.hint(Hint::Runtime) });
+        assert_eq!(event, Event::Hint(Hint::Runtime));
+    }
+}

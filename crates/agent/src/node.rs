@@ -1,0 +1,62 @@
+//! What every worker on this node shares.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Pod;
+use oarsman_core::event::PodEvent;
+use oarsman_core::ids::PodUid;
+use oarsman_core::ledger::Territory;
+use oarsman_core::requeue::Requeue;
+use oarsman_core::status::NodeFacts;
+use tokio::sync::{Semaphore, mpsc};
+
+use crate::seams::Seams;
+use crate::status_writer::StatusDesk;
+
+/// How the agent behaves.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// What goes into every status.
+    pub facts: NodeFacts,
+    /// How long to wait after what.
+    pub requeue: Requeue,
+    /// No container waits longer for its restart.
+    pub longest_crash_backoff: Duration,
+    /// Where pods' log directories lie.
+    pub pod_logs: PathBuf,
+    /// How often the runtime is asked for everything, to catch what its events did not tell.
+    pub audit: Duration,
+    /// How many images are pulled at once.
+    pub parallel_pulls: usize,
+    /// What in the runtime is ours.
+    pub territory: Territory,
+}
+
+/// What workers share.
+pub(crate) struct Node {
+    pub(crate) seams: Seams,
+    pub(crate) config: Config,
+    pub(crate) desk: StatusDesk,
+    pub(crate) pulls: Semaphore,
+    pub(crate) notices: mpsc::Sender<Notice>,
+}
+
+/// What a worker tells the supervisor.
+#[derive(Debug)]
+pub(crate) enum Notice {
+    /// All of the pod is given back; its name is free.
+    Finished(PodUid),
+    /// The worker has ended, and nothing is left of the pod.
+    Forgotten(PodUid),
+}
+
+impl Node {
+    /// Says what happened to a pod. Nobody waits for it to be heard.
+    pub(crate) async fn record(&self, pod: &Pod, events: impl IntoIterator<Item = PodEvent>) {
+        for event in events {
+            tracing::info!(reason = event.reason, "{}", event.message);
+            self.seams.cluster.record(pod, &event).await;
+        }
+    }
+}

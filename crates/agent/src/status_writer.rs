@@ -1,0 +1,104 @@
+//! Tells the cluster how pods are: the latest status of each, in order for each pod, until it has been taken.
+//!
+//! Workers leave statuses on the desk and go on. A cluster that is away delays nothing but its own knowledge; when it is
+//! back it hears the truth once, not every step that led to it.
+
+mod desk;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use k8s_openapi::api::core::v1::PodStatus;
+use oarsman_cluster::ClusterError;
+use oarsman_core::ids::{FullName, PodUid};
+use tokio::sync::Notify;
+
+use crate::seams::Seams;
+
+use desk::{Desk, Job, Outcome};
+
+/// How many pods' statuses are on their way at once.
+const HANDS: usize = 8;
+
+/// Where statuses are left for the cluster.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StatusDesk {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    desk: Mutex<Desk>,
+    filled: Notify,
+}
+
+impl StatusDesk {
+    /// This is how the pod is now.
+    pub(crate) fn publish(&self, uid: &PodUid, name: &FullName, status: PodStatus) {
+        self.change(|desk| desk.publish(uid, name, status));
+    }
+
+    /// The pod's object may be deleted once its last status has been taken.
+    pub(crate) fn allow_delete(&self, uid: &PodUid, name: &FullName) {
+        self.change(|desk| desk.allow_delete(uid, name));
+    }
+
+    /// Nobody needs to hear of this pod any more.
+    pub(crate) fn forget(&self, uid: &PodUid) {
+        self.change(|desk| desk.forget(uid));
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Desk)) {
+        change(&mut self.desk());
+        self.inner.filled.notify_one();
+    }
+
+    fn desk(&self) -> MutexGuard<'_, Desk> {
+        // Nothing that holds the lock can panic half-way through a change.
+        self.inner.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Carries statuses from the desk to the cluster, for ever.
+pub(crate) async fn run(desk: StatusDesk, seams: Seams) {
+    let mut under_way = FuturesUnordered::new();
+    loop {
+        while under_way.len() < HANDS
+            && let Some(job) = desk.desk().take(seams.clock.mono())
+        {
+            under_way.push(perform(job, &seams));
+        }
+        let due = desk.desk().next_due();
+        let later = async {
+            match due {
+                Some(at) => tokio::time::sleep_until(seams.clock.instant(at)).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            Some((uid, outcome)) = under_way.next() => {
+                desk.desk().done(&uid, outcome, seams.clock.mono());
+            }
+            () = desk.inner.filled.notified() => {}
+            () = later => {}
+        }
+    }
+}
+
+async fn perform(job: Job, seams: &Seams) -> (PodUid, Outcome) {
+    let result = match &job {
+        Job::Publish { uid, name, status } => seams.cluster.publish(name, uid, status).await,
+        Job::Delete { uid, name } => seams.cluster.delete(name, uid).await,
+    };
+    let outcome = match (&job, result) {
+        (Job::Publish { .. }, Ok(())) => Outcome::Published,
+        (Job::Delete { .. }, Ok(())) | (_, Err(ClusterError::Gone { .. })) => Outcome::Gone,
+        (_, Err(error @ ClusterError::Unavailable { .. })) => {
+            tracing::warn!(%error, "it will be told again");
+            job.failed()
+        }
+    };
+    (job.into_uid(), outcome)
+}

@@ -1,0 +1,238 @@
+//! Knows which pods are wanted and who looks after each; decides nothing about a single one.
+//!
+//! It merges the sources, asks the ledger what concerns several pods, starts workers and passes messages on. It never waits
+//! for a worker: what it tells one goes into a mailbox that cannot fill up.
+
+mod census;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use futures::StreamExt;
+use futures::stream::{BoxStream, SelectAll};
+use k8s_openapi::api::core::v1::Pod;
+use oarsman_core::ids::{FullName, PodUid};
+use oarsman_core::ledger::{Arrival, Gate, Ledger};
+use oarsman_core::lifecycle::{Hint, KillRequest};
+use oarsman_core::pod::PodExt;
+use oarsman_core::sources::{Change, Delta, Merged, Merger, Source};
+use tokio::sync::mpsc;
+use tokio::task::{Id, JoinError, JoinSet};
+use tokio::time::Instant;
+
+use crate::mailbox::Mailbox;
+use crate::node::{Node, Notice};
+use crate::runtime_events::News;
+use crate::worker::{self, Origin};
+
+use census::Census;
+
+/// Who may come in; taken along by the supervisor.
+pub type BoxedGate = Box<dyn Gate + Send>;
+
+/// What somebody on this node may ask of the agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// This pod has to go.
+    Kill(PodUid, KillRequest),
+}
+
+pub(crate) struct Supervisor {
+    node: Arc<Node>,
+    merger: Merger,
+    ledger: Ledger,
+    gate: BoxedGate,
+    workers: BTreeMap<PodUid, Mailbox>,
+    tasks: JoinSet<()>,
+    names_of_tasks: BTreeMap<Id, (PodUid, FullName)>,
+    /// At most one, so that a runtime that hangs holds up nothing but this.
+    counts: JoinSet<Option<Census>>,
+    census: Census,
+}
+
+/// What the supervisor listens to.
+pub(crate) struct Ears {
+    pub(crate) sources: SelectAll<BoxStream<'static, (Source, Vec<Pod>)>>,
+    pub(crate) notices: mpsc::Receiver<Notice>,
+    pub(crate) news: mpsc::Receiver<News>,
+    pub(crate) commands: mpsc::Receiver<Command>,
+}
+
+impl Supervisor {
+    pub(crate) fn new(node: Arc<Node>, sources: &[Source], gate: BoxedGate) -> Self {
+        Self {
+            merger: Merger::new(sources.iter().copied()),
+            ledger: Ledger::new(None),
+            gate,
+            workers: BTreeMap::new(),
+            tasks: JoinSet::new(),
+            names_of_tasks: BTreeMap::new(),
+            counts: JoinSet::new(),
+            census: Census::default(),
+            node,
+        }
+    }
+
+    /// Runs until it is dropped, and its workers with it.
+    pub(crate) async fn run(mut self, mut ears: Ears) {
+        let mut audit = tokio::time::interval(self.node.config.audit);
+        audit.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                biased;
+                Some(notice) = ears.notices.recv() => self.noted(notice),
+                Some(Command::Kill(uid, request)) = ears.commands.recv() => self.kill(&uid, request),
+                Some((source, pods)) = ears.sources.next() => self.told(source, pods).await,
+                Some(news) = ears.news.recv() => match news {
+                    News::Pod(uid) => self.hint(&uid, Hint::Runtime),
+                    News::Anything => audit.reset_at(Instant::now()),
+                },
+                Some(ended) = self.tasks.join_next_with_id() => self.ended(&ended),
+                Some(counted) = self.counts.join_next() => self.counted(counted),
+                _ = audit.tick() => self.count(),
+            }
+        }
+    }
+
+    /// A source sent its full set.
+    async fn told(&mut self, source: Source, pods: Vec<Pod>) {
+        let first = !self.merger.all_ready();
+        let Merged { deltas, refused } =
+            self.merger.set(source, pods, self.node.seams.clock.wall());
+        for (pod, event) in refused {
+            self.node.record(&pod, [event]).await;
+        }
+        let added = |delta: &Delta| delta.change == Change::Add;
+        let (new, changed): (Vec<Delta>, Vec<Delta>) = deltas.into_iter().partition(added);
+        for delta in changed {
+            self.changed(&delta);
+        }
+        self.arrive(new.into_iter().map(|delta| delta.pod).collect());
+        if first && self.merger.all_ready() {
+            self.count();
+        }
+    }
+
+    fn changed(&mut self, Delta { change, pod }: &Delta) {
+        let uid = pod.uid();
+        match change {
+            Change::Remove => {
+                let only_waited = self.ledger.withdrawn(&uid);
+                if let Some(mailbox) = self.workers.get(&uid).filter(|_| !only_waited) {
+                    mailbox.removed();
+                }
+            }
+            Change::Add | Change::Update | Change::Delete | Change::Reconcile => {
+                self.ledger.updated(pod);
+                if let Some(mailbox) = self.workers.get(&uid) {
+                    mailbox.wanted(Arc::clone(pod));
+                }
+            }
+        }
+    }
+
+    /// New pods, or pods that come back. A mirror is the reflection of a pod we run already.
+    fn arrive(&mut self, pods: Vec<Arc<Pod>>) {
+        let ours = pods.into_iter().filter(|pod| !pod.is_mirror());
+        let (back, new): (Vec<_>, Vec<_>) =
+            ours.partition(|pod| self.workers.contains_key(&pod.uid()));
+        for pod in back {
+            if let Some(mailbox) = self.workers.get(&pod.uid()) {
+                mailbox.wanted(pod);
+            }
+        }
+        let arrivals = self.ledger.arrive(new, self.gate.as_ref());
+        arrivals.into_iter().for_each(|arrival| self.let_in(arrival));
+    }
+
+    fn let_in(&mut self, arrival: Arrival) {
+        match arrival {
+            Arrival::Admitted(pod) => {
+                self.employ(pod.uid(), pod.full_name(), Origin::Wanted(pod));
+            }
+            Arrival::Rejected(pod, rejection) => {
+                let origin = Origin::Rejected(Arc::clone(&pod), rejection.into());
+                self.employ(pod.uid(), pod.full_name(), origin);
+            }
+            Arrival::Waits(pod) => {
+                tracing::info!(pod = %pod.full_name(), "waits until the pod of its name is gone");
+            }
+        }
+    }
+
+    fn employ(&mut self, uid: PodUid, name: FullName, origin: Origin) {
+        let mailbox = Mailbox::default();
+        self.workers.insert(uid.clone(), mailbox.clone());
+        let life = worker::run(Arc::clone(&self.node), uid.clone(), name.clone(), origin, mailbox);
+        let task = self.tasks.spawn(life);
+        self.names_of_tasks.insert(task.id(), (uid, name));
+    }
+
+    fn noted(&mut self, notice: Notice) {
+        match notice {
+            Notice::Finished(uid) => {
+                let next = self.ledger.finished(&uid, self.gate.as_ref());
+                next.into_iter().for_each(|arrival| self.let_in(arrival));
+            }
+            Notice::Forgotten(uid) => {
+                self.workers.remove(&uid);
+                self.ledger.worker_gone(&uid);
+                self.node.desk.forget(&uid);
+                // It may have come back while it was being brought down.
+                let back = self.merger.pod(&uid).cloned();
+                self.arrive(back.into_iter().collect());
+            }
+        }
+    }
+
+    /// A worker's task has ended. One that panicked gets a successor, which finds out anew what there is.
+    fn ended(&mut self, ended: &Result<(Id, ()), JoinError>) {
+        let (id, failed) = match ended {
+            Ok((id, ())) => (*id, false),
+            Err(error) => (error.id(), error.is_panic()),
+        };
+        let Some((uid, name)) = self.names_of_tasks.remove(&id) else { return };
+        if failed && self.workers.contains_key(&uid) {
+            tracing::error!(pod = %name, "its worker made a mistake and is replaced");
+            let origin = self.merger.pod(&uid).cloned().map_or(Origin::Orphan, Origin::Wanted);
+            self.employ(uid, name, origin);
+        }
+    }
+
+    /// Has everything counted that the runtime and the disk hold.
+    fn count(&mut self) {
+        if self.counts.is_empty() {
+            self.counts.spawn(census::take(Arc::clone(&self.node)));
+        }
+    }
+
+    /// Pods that are not as they were last time get a hint; what is ours and nobody knows is brought down.
+    fn counted(&mut self, census: Result<Option<Census>, JoinError>) {
+        let Ok(Some(census)) = census else { return };
+        for uid in census.changed_since(&self.census) {
+            self.hint(uid, Hint::Audit);
+        }
+        if self.merger.all_ready() {
+            for (uid, name) in census.ours() {
+                let known = self.workers.contains_key(uid) || self.merger.pod(uid).is_some();
+                if !known {
+                    tracing::warn!(pod = %name, %uid, "no source knows of it: bringing it down");
+                    self.employ(uid.clone(), name.clone(), Origin::Orphan);
+                }
+            }
+        }
+        self.census = census;
+    }
+
+    fn kill(&self, uid: &PodUid, request: KillRequest) {
+        if let Some(mailbox) = self.workers.get(uid) {
+            mailbox.kill(request);
+        }
+    }
+
+    fn hint(&self, uid: &PodUid, hint: Hint) {
+        if let Some(mailbox) = self.workers.get(uid) {
+            mailbox.hint(hint);
+        }
+    }
+}

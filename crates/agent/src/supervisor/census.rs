@@ -1,0 +1,87 @@
+//! A count of everything: which pods the runtime and the disk hold, and in what state.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use oarsman_core::ids::{FullName, PodUid};
+use oarsman_core::ledger::Territory;
+use oarsman_core::view::from_cri::{self, Listed};
+
+use crate::node::Node;
+
+/// What there is, by pod.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Census {
+    pods: BTreeMap<PodUid, Count>,
+}
+
+/// What there is of one pod.
+#[derive(Debug, PartialEq, Eq)]
+struct Count {
+    name: FullName,
+    /// Sandboxes and containers by id, with their state as the runtime numbers it.
+    states: BTreeMap<String, i32>,
+    ours: bool,
+}
+
+/// Counts; none when the runtime or the disk does not answer.
+pub(super) async fn take(node: Arc<Node>) -> Option<Census> {
+    let runtime = &node.seams.runtime;
+    let lists = futures::try_join!(runtime.list_pod_sandboxes(None), runtime.list_containers(None));
+    let (sandboxes, containers) = answered(lists)?;
+    let on_disk = answered(node.seams.disk.pods().await)?;
+    Some(Census::of(from_cri::by_pod(sandboxes, containers), on_disk, &node.config.territory))
+}
+
+fn answered<T, E: std::fmt::Display>(answer: Result<T, E>) -> Option<T> {
+    answer.inspect_err(|error| tracing::warn!(%error, "the audit is put off")).ok()
+}
+
+impl Census {
+    fn of(
+        listed: BTreeMap<PodUid, Listed>,
+        on_disk: BTreeSet<PodUid>,
+        territory: &Territory,
+    ) -> Self {
+        let counted = listed.into_iter().map(|(uid, pod)| (uid, Count::of(pod, territory)));
+        let mut pods: BTreeMap<PodUid, Count> = counted.collect();
+        for uid in on_disk {
+            let left = Count { name: nameless(&uid), states: BTreeMap::new(), ours: true };
+            pods.entry(uid).or_insert(left);
+        }
+        Self { pods }
+    }
+
+    /// Pods that are not as they were.
+    pub(super) fn changed_since<'a>(&'a self, before: &'a Self) -> Vec<&'a PodUid> {
+        let uids: BTreeSet<&PodUid> = self.pods.keys().chain(before.pods.keys()).collect();
+        let changed = |uid: &&PodUid| self.pods.get(*uid) != before.pods.get(*uid);
+        uids.into_iter().filter(changed).collect()
+    }
+
+    /// Pods that this agent may bring down when nobody wants them.
+    pub(super) fn ours(&self) -> impl Iterator<Item = (&PodUid, &FullName)> {
+        self.pods.iter().filter(|(_, count)| count.ours).map(|(uid, count)| (uid, &count.name))
+    }
+}
+
+impl Count {
+    fn of(pod: Listed, territory: &Territory) -> Self {
+        // Containers without any sandbox carry no mark.
+        let ours = match pod.sandboxes.as_slice() {
+            [] => territory.owns_marked(&BTreeMap::new()),
+            sandboxes => {
+                sandboxes.iter().any(|sandbox| territory.owns_marked(&sandbox.annotations))
+            }
+        };
+        let sandboxes = pod.sandboxes.into_iter().map(|sandbox| (sandbox.id, sandbox.state));
+        let containers =
+            pod.containers.into_iter().map(|container| (container.id, container.state));
+        Self { name: pod.full_name, states: sandboxes.chain(containers).collect(), ours }
+    }
+}
+
+/// A pod of which only a directory is left has lost its name.
+fn nameless(uid: &PodUid) -> FullName {
+    FullName { name: uid.to_string(), namespace: String::new() }
+}

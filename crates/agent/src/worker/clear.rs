@@ -1,0 +1,32 @@
+//! Clearing away what is left of a pod that nobody wants: dead containers, sandboxes, its directory.
+
+use std::time::Duration;
+
+use super::room::Room;
+use super::sync::SyncError;
+
+/// After a failure.
+const TRY_AGAIN: Duration = Duration::from_secs(10);
+
+impl Room {
+    /// Clears away, however often it takes: the pod's name and UID are not free before.
+    pub(super) async fn clear_away(&self) {
+        while let Err(error) = self.try_to_clear_away().await {
+            tracing::warn!(pod = %self.name, %error, "not all of it could be cleared away yet");
+            tokio::time::sleep(TRY_AGAIN).await;
+        }
+    }
+
+    async fn try_to_clear_away(&self) -> Result<(), SyncError> {
+        let runtime = &self.node.seams.runtime;
+        let view = self.look().await?;
+        for container in &view.containers {
+            runtime.remove_container(container.id.as_str()).await?;
+        }
+        for sandbox in &view.sandboxes {
+            runtime.stop_pod_sandbox(sandbox.id.as_str()).await?;
+            runtime.remove_pod_sandbox(sandbox.id.as_str()).await?;
+        }
+        Ok(self.node.seams.disk.remove(&self.uid).await?)
+    }
+}

@@ -1,0 +1,96 @@
+//! Having a container's image on the node before the container is made.
+
+use k8s_openapi::api::core::v1::{Container, Pod};
+use oarsman_core::image::outcome::{self, ImageFailure};
+use oarsman_core::image::policy::{Decision, PullPolicy};
+use oarsman_core::image::reference::with_default_tag;
+use oarsman_core::pod::ContainerKind;
+use oarsman_core::status::start_error::StartReason;
+use oarsman_cri_types::v1::{ImageSpec, PullImageRequest};
+
+use super::room::Room;
+use super::start::NotStarted;
+use super::work::Cancel;
+
+/// Makes sure that the image is there, and returns what the runtime knows it as.
+pub(super) async fn ensure(
+    room: &Room,
+    pod: &Pod,
+    kind: ContainerKind,
+    spec: &Container,
+    cancel: &Cancel,
+) -> Result<String, NotStarted> {
+    let about = Puller { room, pod, kind, spec };
+    let name = spec.image.as_deref().unwrap_or_default();
+    let image = match with_default_tag(name) {
+        Ok(image) => image,
+        Err(error) => return Err(about.fail(name, ImageFailure::InvalidName(error)).await),
+    };
+    let request = ImageSpec { image: image.clone(), ..ImageSpec::default() };
+    let present = match cancel.race(room.node.seams.runtime.image_status(request)).await? {
+        Ok(present) => present.map(|image| image.id),
+        Err(error) => {
+            return Err(about.fail(&image, ImageFailure::Inspect(error.to_string())).await);
+        }
+    };
+    match (PullPolicy::of(spec).decide(present.is_some()), present) {
+        (Decision::UsePresent, Some(id)) => {
+            about.say([outcome::present(&image)]).await;
+            Ok(id)
+        }
+        (Decision::Refuse, _) => Err(about.fail(&image, ImageFailure::NeverPull).await),
+        (Decision::Pull | Decision::UsePresent, _) => about.pull(&image, cancel).await,
+    }
+}
+
+struct Puller<'a> {
+    room: &'a Room,
+    pod: &'a Pod,
+    kind: ContainerKind,
+    spec: &'a Container,
+}
+
+impl Puller<'_> {
+    async fn pull(&self, image: &str, cancel: &Cancel) -> Result<String, NotStarted> {
+        let (room, clock) = (self.room, &self.room.node.seams.clock);
+        let held = room.memory().pulls.check(&room.uid, image, clock.mono());
+        if let Err((failure, remaining)) = held {
+            self.say(failure.events(image)).await;
+            return Err(NotStarted::Held(failure.start_error(image), clock.mono() + remaining));
+        }
+        let asked = clock.mono();
+        // The semaphore is never closed.
+        let _slot = cancel.race(room.node.pulls.acquire()).await?;
+        let begun = clock.mono();
+        self.say([outcome::pulling(image)]).await;
+        let spec = ImageSpec { image: image.to_owned(), ..ImageSpec::default() };
+        let request = PullImageRequest { image: Some(spec.clone()), ..PullImageRequest::default() };
+        match cancel.race(room.node.seams.runtime.pull_image(request)).await? {
+            Ok(id) => {
+                let size = room.node.seams.runtime.image_status(spec).await;
+                let bytes = size.ok().flatten().map(|image| image.size).unwrap_or_default();
+                let now = clock.mono();
+                self.say([outcome::pulled(image, now.since(begun), now.since(asked), bytes)]).await;
+                Ok(id)
+            }
+            Err(error) => {
+                let failure = ImageFailure::Pull(error.message().to_owned());
+                let error = failure.start_error(image);
+                room.memory().pulls.failed(&room.uid, image, error, clock.mono());
+                Err(self.fail(image, failure).await)
+            }
+        }
+    }
+
+    async fn fail(&self, image: &str, failure: ImageFailure) -> NotStarted {
+        self.say(failure.events(image)).await;
+        let error = failure.start_error(image);
+        debug_assert_ne!(error.reason, StartReason::ImagePullBackOff, "that one is held");
+        NotStarted::Failed(error)
+    }
+
+    async fn say(&self, events: impl IntoIterator<Item = oarsman_core::event::PodEvent>) {
+        let about = |event: oarsman_core::event::PodEvent| event.about(self.kind, &self.spec.name);
+        self.room.node.record(self.pod, events.into_iter().map(about)).await;
+    }
+}

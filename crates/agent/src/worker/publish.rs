@@ -1,0 +1,80 @@
+//! Writing down how the pod is: to the cluster for its pods, to the disk for those that no cluster remembers.
+
+use k8s_openapi::api::core::v1::{Pod, PodStatus};
+use oarsman_core::lifecycle::{Standing, Verdict};
+use oarsman_core::pod::PodExt;
+use oarsman_core::status::merge::differs;
+use oarsman_core::status::phase::Phase;
+use oarsman_core::status::{self, Input};
+use oarsman_core::view::PodView;
+
+use super::room::Room;
+
+impl Room {
+    /// Makes the pod's status from what is known, and hands it on if it says something new.
+    pub(super) async fn publish(
+        &self,
+        pod: &Pod,
+        standing: Option<Standing>,
+        verdict: Option<&Verdict>,
+    ) -> PodStatus {
+        let (before, status) = self.make_status(pod, standing, verdict);
+        if before.is_none_or(|before| differs(&before, &status)) {
+            self.hand_on(pod, &status).await;
+        }
+        status
+    }
+
+    /// The status before and the status now, which takes its place.
+    fn make_status(
+        &self,
+        pod: &Pod,
+        standing: Option<Standing>,
+        verdict: Option<&Verdict>,
+    ) -> (Option<PodStatus>, PodStatus) {
+        let mut memory = self.memory();
+        let status = status::generate(&Input {
+            pod,
+            view: &memory.view,
+            previous: memory.status.as_ref(),
+            start_errors: &memory.start_errors,
+            held_by: memory.held_by.as_deref(),
+            probes: &memory.probes,
+            last_words: &memory.last_words,
+            node: &self.node.config.facts,
+            standing,
+            verdict,
+            now: self.node.seams.clock.wall(),
+        });
+        (memory.status.replace(status.clone()), status)
+    }
+
+    async fn hand_on(&self, pod: &Pod, status: &PodStatus) {
+        if !pod.is_static() {
+            return self.node.desk.publish(&self.uid, &self.name, status.clone());
+        }
+        // What a pod ended with must outlive the machine: it is all that keeps it from running again.
+        let lasting = Phase::of(status).is_some_and(Phase::is_terminal);
+        if let Err(error) = self.node.seams.disk.remember(&self.uid, status, lasting).await {
+            tracing::warn!(pod = %self.name, %error, "its status would not outlive the agent");
+        }
+    }
+
+    /// Reads what containers wrote before they ended, once for each.
+    pub(super) async fn hear_last_words(&self, view: &PodView) {
+        self.memory().last_words.retain(|id, _| view.containers.iter().any(|c| c.id == *id));
+        let unheard: Vec<_> = {
+            let memory = self.memory();
+            let ended = view.containers.iter().filter(|c| c.state.exit().is_some());
+            ended.filter(|c| !memory.last_words.contains_key(&c.id)).cloned().collect()
+        };
+        for container in unheard {
+            match self.node.seams.disk.last_words(&self.uid, &container).await {
+                Ok(words) => {
+                    self.memory().last_words.insert(container.id, words);
+                }
+                Err(error) => tracing::warn!(pod = %self.name, %error, "its last words are lost"),
+            }
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! Giving back what a pod held besides its containers.
+
+use oarsman_core::lifecycle::{Part, ReleaseOutcome};
+
+use super::room::Room;
+
+pub(super) async fn release(room: &Room, part: Part) -> ReleaseOutcome {
+    let disk = &room.node.seams.disk;
+    let released = match part {
+        Part::Volumes => disk.release_volumes(&room.uid).await,
+        Part::Cgroup => disk.release_cgroup(&room.uid).await,
+    };
+    match released {
+        Ok(()) => ReleaseOutcome::Ok,
+        Err(error) => ReleaseOutcome::Failed(error.to_string()),
+    }
+}

@@ -1,0 +1,113 @@
+//! What a worker knows about its pod, shared with the work it has under way.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::PodStatus;
+use oarsman_core::backoff::CrashBackoff;
+use oarsman_core::ids::{ContainerId, FullName, PodUid};
+use oarsman_core::image::pulls::FailedPulls;
+use oarsman_core::probe::ProbeResults;
+use oarsman_core::status::start_error::StartError;
+use oarsman_core::view::PodView;
+use oarsman_cri::CriError;
+
+use crate::node::Node;
+use crate::pod_reader;
+
+/// How long to wait when the runtime does not even tell what it holds of a new pod.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// One pod's room.
+pub(crate) struct Room {
+    pub(super) node: Arc<Node>,
+    pub(super) uid: PodUid,
+    pub(super) name: FullName,
+    memory: Mutex<Memory>,
+}
+
+/// What the worker remembers. All of it can be found out again: a restarted agent begins with none.
+#[derive(Debug)]
+pub(super) struct Memory {
+    /// The runtime's word, as last read.
+    pub(super) view: PodView,
+    /// The status last made.
+    pub(super) status: Option<PodStatus>,
+    /// Why containers were not started, until one is.
+    pub(super) start_errors: BTreeMap<String, StartError>,
+    /// Why nothing of the pod is started yet.
+    pub(super) held_by: Option<String>,
+    /// What ended containers wrote.
+    pub(super) last_words: BTreeMap<ContainerId, String>,
+    /// What probes found.
+    pub(super) probes: ProbeResults,
+    /// Which containers ended of late.
+    pub(super) crashes: CrashBackoff,
+    /// Which images could not be pulled.
+    pub(super) pulls: FailedPulls,
+    /// Attempts that the runtime holds a name for though it has nothing under it, by container; the pod's own is "".
+    pub(super) taken: BTreeMap<String, u32>,
+}
+
+impl Room {
+    pub(super) fn new(node: Arc<Node>, uid: PodUid, name: FullName) -> Self {
+        let memory = Memory {
+            view: PodView::empty(uid.clone(), name.clone()),
+            status: None,
+            start_errors: BTreeMap::new(),
+            held_by: None,
+            last_words: BTreeMap::new(),
+            probes: ProbeResults::default(),
+            crashes: CrashBackoff::new(node.config.longest_crash_backoff),
+            pulls: FailedPulls::default(),
+            taken: BTreeMap::new(),
+        };
+        Self { node, uid, name, memory: Mutex::new(memory) }
+    }
+
+    /// The memory; never held over an await.
+    pub(super) fn memory(&self) -> MutexGuard<'_, Memory> {
+        // A panic while it was held is one pod's failure; what it remembers is read anew before it is used.
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads the runtime's word for the first time, and what was remembered over a restart, however long that takes.
+    /// Tells whether nothing of the pod runs.
+    pub(super) async fn first_look(&self) -> bool {
+        loop {
+            match self.look().await {
+                Ok(view) => {
+                    self.recall().await;
+                    return view.is_quiet();
+                }
+                Err(error) => {
+                    tracing::warn!(pod = %self.name, %error, "cannot look at the pod yet");
+                    tokio::time::sleep(LOOK_AGAIN).await;
+                }
+            }
+        }
+    }
+
+    /// Reads the runtime's word.
+    pub(super) async fn look(&self) -> Result<PodView, CriError> {
+        let runtime = self.node.seams.runtime.as_ref();
+        let view = pod_reader::read(runtime, &self.uid, &self.name).await?;
+        // Another agent may run a pod of the same UID in sandboxes of its own.
+        let view = self.node.config.territory.own_part(view);
+        self.memory().view = view.clone();
+        self.hear_last_words(&view).await;
+        Ok(view)
+    }
+
+    pub(super) fn forget_probes(&self) {
+        self.memory().probes = ProbeResults::default();
+    }
+
+    async fn recall(&self) {
+        match self.node.seams.disk.recall(&self.uid).await {
+            Ok(status) => self.memory().status = status,
+            Err(error) => tracing::warn!(pod = %self.name, %error, "its last status is lost"),
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! Starting sandboxes and containers: image, creation, start, hook; the same way the first time and every time after.
+
+use k8s_openapi::api::core::v1::{Container, Pod};
+use oarsman_core::actions::{RestartCount, Start, count_from_logs};
+use oarsman_core::cri_config::{self, Place};
+use oarsman_core::event::PodEvent;
+use oarsman_core::grace::{Budget, Cause};
+use oarsman_core::ids::{ContainerId, SandboxId};
+use oarsman_core::pod::{ContainerKind, PodExt};
+use oarsman_core::status::start_error::{StartError, StartReason};
+use oarsman_core::time::Mono;
+use oarsman_cri_types::v1::{CreateContainerRequest, PodSandboxConfig, RunPodSandboxRequest};
+
+use super::room::Room;
+use super::sync::SyncError;
+use super::work::Cancel;
+use super::{adopt, hooks, image};
+
+/// What came of starting containers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Started {
+    /// Why the first of those that failed did.
+    pub(super) failed: Option<String>,
+    /// When the first of those that are held back may be tried again.
+    pub(super) until: Option<Mono>,
+}
+
+/// Why a container was not started.
+#[derive(Debug)]
+pub(super) enum NotStarted {
+    /// It failed: this goes into its status.
+    Failed(StartError),
+    /// It is held back until then, for this reason.
+    Held(StartError, Mono),
+    /// Nobody wants it any more.
+    Cancelled,
+}
+
+impl From<super::work::Cancelled> for NotStarted {
+    fn from(_: super::work::Cancelled) -> Self {
+        Self::Cancelled
+    }
+}
+
+/// Makes the pod's sandbox, or finds the one that an earlier call made without our hearing of it.
+pub(super) async fn sandbox(room: &Room, pod: &Pod, attempt: u32) -> Result<SandboxId, SyncError> {
+    let attempt = room.free_attempt("", attempt);
+    let config = sandbox_config(room, pod, attempt);
+    let request = RunPodSandboxRequest { config: Some(config), ..RunPodSandboxRequest::default() };
+    let error = match room.node.seams.runtime.run_pod_sandbox(request).await {
+        Ok(id) => return Ok(SandboxId::from(id)),
+        Err(error) => error,
+    };
+    if let Some(id) = adopt::sandbox(room, attempt).await? {
+        return Ok(id);
+    }
+    room.skip_attempt_if_reserved("", attempt, &error);
+    let message = format!("Failed to create pod sandbox: {error}");
+    room.node.record(pod, [PodEvent::warning("FailedCreatePodSandBox", message)]).await;
+    Err(room.blame_network(pod, error).await)
+}
+
+/// Starts containers one after the other. An init container that fails ends it; any other keeps nobody else.
+pub(super) async fn containers(
+    room: &Room,
+    pod: &Pod,
+    sandbox: &SandboxId,
+    starts: &[Start],
+    cancel: &Cancel,
+) -> Result<Started, SyncError> {
+    let mut started = Started::default();
+    for start in starts {
+        let Some(wanted) = pod.container(&start.name) else { continue };
+        match container(room, pod, sandbox, start, &wanted.spec, cancel).await {
+            Ok(()) => {
+                room.memory().start_errors.remove(&start.name);
+                room.look().await?;
+                room.publish(pod, None, None).await;
+                continue;
+            }
+            Err(NotStarted::Cancelled) => return Err(SyncError::Cancelled),
+            Err(NotStarted::Failed(error)) => {
+                started.failed.get_or_insert_with(|| error.message.clone());
+                room.memory().start_errors.insert(start.name.clone(), error);
+            }
+            Err(NotStarted::Held(error, until)) => {
+                started.until = Some(started.until.map_or(until, |first| first.min(until)));
+                room.memory().start_errors.insert(start.name.clone(), error);
+            }
+        }
+        if start.kind == ContainerKind::Init {
+            break;
+        }
+    }
+    Ok(started)
+}
+
+async fn container(
+    room: &Room,
+    pod: &Pod,
+    sandbox: &SandboxId,
+    start: &Start,
+    spec: &Container,
+    cancel: &Cancel,
+) -> Result<(), NotStarted> {
+    let image = image::ensure(room, pod, start.kind, spec, cancel).await?;
+    cancel.check()?;
+    let restart_count = room.restart_count(pod, start).await?;
+    let id = create(room, pod, sandbox, start, spec, &image, restart_count).await?;
+    let event = PodEvent::normal("Created", "Container created").about(start.kind, &start.name);
+    room.node.record(pod, [event]).await;
+    cancel.check()?;
+    if let Err(error) = room.node.seams.runtime.start_container(id.as_str()).await {
+        return Err(room.fail(pod, start, StartReason::RunContainerError, &error).await);
+    }
+    let event = PodEvent::normal("Started", "Container started").about(start.kind, &start.name);
+    room.node.record(pod, [event]).await;
+    post_start(room, pod, start, spec, &id, cancel).await
+}
+
+async fn create(
+    room: &Room,
+    pod: &Pod,
+    sandbox: &SandboxId,
+    start: &Start,
+    spec: &Container,
+    image: &str,
+    restart_count: u32,
+) -> Result<ContainerId, NotStarted> {
+    let attempt = room.free_attempt(&start.name, restart_count);
+    let sandbox_config = sandbox_config(room, pod, room.sandbox_attempt(sandbox));
+    let config = cri_config::container(pod, spec, image, attempt);
+    let request = CreateContainerRequest {
+        pod_sandbox_id: sandbox.to_string(),
+        config: Some(config),
+        sandbox_config: Some(sandbox_config),
+    };
+    let error = match room.node.seams.runtime.create_container(request).await {
+        Ok(id) => return Ok(ContainerId::from(id)),
+        Err(error) => error,
+    };
+    if let Some(id) = adopt::container(room, sandbox, &start.name, attempt).await {
+        return Ok(id);
+    }
+    room.skip_attempt_if_reserved(&start.name, attempt, &error);
+    Err(room.fail(pod, start, StartReason::CreateContainerError, &error).await)
+}
+
+/// Runs the hook after the start. A container whose hook fails is stopped; so is one whose pod is no longer wanted
+/// while its hook runs, but that is the kill's matter.
+async fn post_start(
+    room: &Room,
+    pod: &Pod,
+    start: &Start,
+    spec: &Container,
+    id: &ContainerId,
+    cancel: &Cancel,
+) -> Result<(), NotStarted> {
+    let hook = spec.lifecycle.as_ref().and_then(|lifecycle| lifecycle.post_start.as_ref());
+    let Some(hook) = hook else { return Ok(()) };
+    let Err(error) = cancel.race(hooks::run(room, id, hook)).await? else { return Ok(()) };
+    let event = PodEvent::warning("FailedPostStartHook", format!("PostStartHook failed: {error}"));
+    room.node.record(pod, [event.about(start.kind, &start.name)]).await;
+    let grace = Budget::of(pod, spec, Cause::Other).stop_timeout().unsigned_abs();
+    let grace = std::time::Duration::from_secs(grace);
+    if let Err(stuck) = room.node.seams.runtime.stop_container(id.as_str(), grace).await {
+        tracing::warn!(pod = %room.name, %stuck, "a container whose hook failed runs on");
+    }
+    let reason = StartReason::PostStartHookError;
+    Err(NotStarted::Failed(StartError { reason, message: error.to_string() }))
+}
+
+fn sandbox_config(room: &Room, pod: &Pod, attempt: u32) -> PodSandboxConfig {
+    let config = &room.node.config;
+    let place = Place { root: &config.territory.root, pod_logs: &config.pod_logs };
+    cri_config::sandbox(pod, attempt, &place)
+}
+
+impl Room {
+    /// The restart count of a container, when need be by the names of its log files.
+    async fn restart_count(&self, pod: &Pod, start: &Start) -> Result<u32, NotStarted> {
+        match start.restart_count {
+            RestartCount::Known(count) => Ok(count),
+            RestartCount::FromLogs => {
+                match self.node.seams.disk.log_names(pod, &start.name).await {
+                    Ok(names) => Ok(count_from_logs(names.iter().map(String::as_str))),
+                    Err(error) => {
+                        let reason = StartReason::CreateContainerConfigError;
+                        Err(NotStarted::Failed(StartError { reason, message: error.to_string() }))
+                    }
+                }
+            }
+        }
+    }
+
+    fn sandbox_attempt(&self, id: &SandboxId) -> u32 {
+        let memory = self.memory();
+        memory.view.sandboxes.iter().find(|s| s.id == *id).map_or(0, |sandbox| sandbox.attempt)
+    }
+
+    /// Says that a container was not started and why.
+    async fn fail(
+        &self,
+        pod: &Pod,
+        start: &Start,
+        reason: StartReason,
+        error: &oarsman_cri::CriError,
+    ) -> NotStarted {
+        let event = PodEvent::warning("Failed", format!("Error: {error}"));
+        self.node.record(pod, [event.about(start.kind, &start.name)]).await;
+        NotStarted::Failed(StartError { reason, message: error.to_string() })
+    }
+}

@@ -1,0 +1,145 @@
+//! Stopping containers: hooks first, then one's turn, then the runtime; all of it paid from the grace period.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use futures::future::join_all;
+use k8s_openapi::api::core::v1::{LifecycleHandler, Pod};
+use oarsman_core::actions::Stop;
+use oarsman_core::event::PodEvent;
+use oarsman_core::grace::Budget;
+use oarsman_core::ids::{ContainerId, SandboxId};
+use oarsman_core::lifecycle::Grace;
+use oarsman_core::time::Mono;
+use oarsman_cri::CriError;
+use tokio::sync::watch;
+
+use super::hooks;
+use super::room::Room;
+
+/// Word from the pod's worker that there is less time than was said.
+#[derive(Clone, Debug)]
+pub(super) struct Hurry(watch::Receiver<Grace>);
+
+impl Hurry {
+    pub(super) fn new(mut grace: watch::Receiver<Grace>) -> Self {
+        grace.mark_unchanged();
+        Self(grace)
+    }
+
+    /// Waits until there is less time than was said.
+    async fn heard(&mut self) -> Budget {
+        match self.0.changed().await {
+            Ok(()) => Budget::from_seconds(self.0.borrow_and_update().seconds()),
+            Err(_) => std::future::pending().await,
+        }
+    }
+}
+
+/// Stops containers side by side, each in its turn. One that fails keeps nobody else.
+pub(super) async fn all(
+    room: &Room,
+    pod: Option<&Pod>,
+    stops: &[Stop],
+    hurry: Option<Hurry>,
+) -> Result<(), CriError> {
+    if let Some(pod) = pod {
+        room.node.record(pod, stops.iter().map(Stop::event)).await;
+    }
+    let (ended, _) = watch::channel(BTreeSet::new());
+    let each = stops.iter().map(|stop| {
+        let purse = Purse { room, budget: stop.grace, since: room.now(), hurry: hurry.clone() };
+        one(room, pod, stop, purse, &ended)
+    });
+    join_all(each).await.into_iter().collect()
+}
+
+/// Stops sandboxes; one that fails keeps nobody else.
+pub(super) async fn sandboxes(room: &Room, ids: &[SandboxId]) -> Result<(), CriError> {
+    let runtime = &room.node.seams.runtime;
+    let each = ids.iter().map(|id| runtime.stop_pod_sandbox(id.as_str()));
+    join_all(each).await.into_iter().collect()
+}
+
+async fn one(
+    room: &Room,
+    pod: Option<&Pod>,
+    stop: &Stop,
+    mut purse: Purse<'_>,
+    ended: &watch::Sender<BTreeSet<ContainerId>>,
+) -> Result<(), CriError> {
+    if let Some(hook) = &stop.pre_stop {
+        let failed = purse.spend(run_hook(room, stop, hook)).await;
+        if let (Some(pod), Some(event)) = (pod, failed.flatten()) {
+            room.node.record(pod, [event]).await;
+        }
+    }
+    let mut others = ended.subscribe();
+    let my_turn = |ended: &BTreeSet<_>| stop.after.iter().all(|id| ended.contains(id));
+    // Whoever comes before has ended, or there is no time left to wait for them.
+    purse.spend(async { others.wait_for(my_turn).await.is_ok() }).await;
+    let stopped = ask(room, &stop.id, &mut purse).await;
+    // Also one that would not stop lets the others have their turn.
+    ended.send_modify(|ended| {
+        ended.insert(stop.id.clone());
+    });
+    stopped
+}
+
+/// Asks the runtime, and again with less grace when there is less time than was said.
+async fn ask(room: &Room, id: &ContainerId, purse: &mut Purse<'_>) -> Result<(), CriError> {
+    loop {
+        let seconds = purse.left().stop_timeout();
+        let grace = Duration::from_secs(seconds.unsigned_abs());
+        tokio::select! {
+            biased;
+            stopped = room.node.seams.runtime.stop_container(id.as_str(), grace) => return stopped,
+            () = purse.hurried() => {}
+        }
+    }
+}
+
+async fn run_hook(room: &Room, stop: &Stop, hook: &LifecycleHandler) -> Option<PodEvent> {
+    let error = hooks::run(room, &stop.id, hook).await.err()?;
+    let event = PodEvent::warning("FailedPreStopHook", format!("PreStopHook failed: {error}"));
+    Some(match stop.kind {
+        Some(kind) => event.about(kind, &stop.name),
+        None => event,
+    })
+}
+
+/// The time a container has left to stop by itself.
+struct Purse<'a> {
+    room: &'a Room,
+    budget: Budget,
+    since: Mono,
+    hurry: Option<Hurry>,
+}
+
+impl Purse<'_> {
+    fn left(&self) -> Budget {
+        self.budget.minus(self.room.now().since(self.since))
+    }
+
+    /// Waits for as long as there is time; none when it ran out.
+    async fn spend<T>(&mut self, wait: impl Future<Output = T>) -> Option<T> {
+        let mut wait = std::pin::pin!(wait);
+        loop {
+            let left = self.budget.as_duration().saturating_sub(self.room.now().since(self.since));
+            tokio::select! {
+                biased;
+                done = &mut wait => return Some(done),
+                () = tokio::time::sleep(left) => return None,
+                () = self.hurried() => {}
+            }
+        }
+    }
+
+    /// Waits until there is less time than was said, and takes that to heart.
+    async fn hurried(&mut self) {
+        let Some(hurry) = &mut self.hurry else { return std::future::pending().await };
+        let asked = hurry.heard().await;
+        self.budget = self.left().min(asked);
+        self.since = self.room.now();
+    }
+}

@@ -1,0 +1,157 @@
+//! Making a pod run as its spec says: look, decide, do, look again.
+
+use k8s_openapi::api::core::v1::{Pod, PodStatus};
+use oarsman_core::actions::{self, Plan, SandboxStep};
+use oarsman_core::ids::SandboxId;
+use oarsman_core::lifecycle::SyncOutcome;
+use oarsman_core::status::deadline::{self, Deadline};
+use oarsman_core::status::phase::Phase;
+use oarsman_core::status::start_error::{StartError, StartReason};
+use oarsman_core::time::Mono;
+use oarsman_core::view::PodView;
+use oarsman_cri::CriError;
+
+use super::room::Room;
+use super::start::{self, Started};
+use super::stop;
+use super::work::{Cancel, Cancelled};
+use crate::seams::DiskError;
+
+/// Why a sync went no further.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SyncError {
+    #[error("cancelled")]
+    Cancelled,
+    #[error("the runtime's network is not ready: {0}")]
+    Network(CriError),
+    #[error(transparent)]
+    Runtime(#[from] CriError),
+    #[error(transparent)]
+    Disk(#[from] DiskError),
+}
+
+impl From<Cancelled> for SyncError {
+    fn from(_: Cancelled) -> Self {
+        Self::Cancelled
+    }
+}
+
+/// One sync: how it ended, and when the pod changes by itself.
+pub(super) async fn sync(room: &Room, pod: &Pod, cancel: &Cancel) -> (SyncOutcome, Option<Mono>) {
+    let outcome = match attempt(room, pod, cancel).await {
+        Ok(outcome) => outcome,
+        Err(SyncError::Cancelled) => SyncOutcome::Cancelled,
+        Err(error) => {
+            tracing::warn!(pod = %room.name, %error, "the pod is not as it should be yet");
+            room.memory().held_by = Some(error.to_string());
+            room.publish(pod, None, None).await;
+            match error {
+                SyncError::Network(_) => SyncOutcome::NetworkNotReady,
+                error => SyncOutcome::Failed(error.to_string()),
+            }
+        }
+    };
+    (outcome, room.deadline(pod))
+}
+
+async fn attempt(room: &Room, pod: &Pod, cancel: &Cancel) -> Result<SyncOutcome, SyncError> {
+    let view = cancel.race(room.look()).await??;
+    let status = room.publish(pod, None, None).await;
+    if is_over(&status) {
+        return Ok(SyncOutcome::Terminal);
+    }
+    let disk = &room.node.seams.disk;
+    let runs = view.possibly_running().next().is_some();
+    if runs && !cancel.race(disk.has_cgroup(&room.uid)).await?? {
+        return Ok(SyncOutcome::CgroupGone);
+    }
+    cancel.check()?;
+    disk.prepare(pod).await?;
+    room.memory().held_by = None;
+    let plan = room.plan(pod, &view, &status);
+    let started = carry_out(room, pod, &plan, cancel).await;
+    room.look().await?;
+    let status = room.publish(pod, None, None).await;
+    Ok(conclude(&plan, &status, started?))
+}
+
+async fn carry_out(
+    room: &Room,
+    pod: &Pod,
+    plan: &Plan,
+    cancel: &Cancel,
+) -> Result<Started, SyncError> {
+    room.node.record(pod, plan.events.iter().cloned()).await;
+    cancel.check()?;
+    stop::all(room, Some(pod), &plan.stop, None).await?;
+    cancel.check()?;
+    stop::sandboxes(room, &plan.stop_sandboxes).await?;
+    for removal in &plan.remove {
+        cancel.check()?;
+        room.node.seams.runtime.remove_container(removal.id.as_str()).await?;
+    }
+    let sandbox: SandboxId = match &plan.sandbox {
+        SandboxStep::None => return Ok(Started::default()),
+        SandboxStep::Keep(id) => id.clone(),
+        SandboxStep::Create(new) => {
+            cancel.check()?;
+            let id = start::sandbox(room, pod, new.attempt).await?;
+            room.look().await?;
+            room.publish(pod, None, None).await;
+            id
+        }
+    };
+    start::containers(room, pod, &sandbox, &plan.start, cancel).await
+}
+
+/// What a sync comes to that did what it could.
+fn conclude(plan: &Plan, status: &PodStatus, started: Started) -> SyncOutcome {
+    let held = [plan.next_look(), started.until].into_iter().flatten().min();
+    match (is_over(status), started.failed, held) {
+        (true, _, _) => SyncOutcome::Terminal,
+        (false, Some(error), _) => SyncOutcome::Failed(error),
+        (false, None, Some(until)) => SyncOutcome::BackOff { until },
+        (false, None, None) => SyncOutcome::Ok,
+    }
+}
+
+fn is_over(status: &PodStatus) -> bool {
+    Phase::of(status).is_some_and(Phase::is_terminal)
+}
+
+impl Room {
+    /// What to do now; the back-off hears of it.
+    fn plan(&self, pod: &Pod, view: &PodView, published: &PodStatus) -> Plan {
+        let mut memory = self.memory();
+        let now = self.node.seams.clock.now();
+        let plan = actions::plan(&actions::Input {
+            pod,
+            view,
+            probes: &memory.probes,
+            backoff: &memory.crashes,
+            published: Some(published),
+            now,
+        });
+        plan.record(&mut memory.crashes, now);
+        for wait in &plan.wait {
+            let error =
+                StartError { reason: StartReason::CrashLoopBackOff, message: wait.message.clone() };
+            memory.start_errors.insert(wait.name.clone(), error);
+        }
+        plan
+    }
+
+    /// When the pod's active deadline passes.
+    fn deadline(&self, pod: &Pod) -> Option<Mono> {
+        let memory = self.memory();
+        let status = memory.status.as_ref()?;
+        match deadline::check(pod, status, self.node.seams.clock.wall()) {
+            Deadline::In(left) => Some(self.now() + left),
+            Deadline::None | Deadline::Exceeded => None,
+        }
+    }
+
+    pub(super) fn now(&self) -> Mono {
+        self.node.seams.clock.mono()
+    }
+}
