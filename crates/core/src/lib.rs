@@ -3,6 +3,7 @@
 //! Nothing here waits, reads a file, asks for the time or writes a log line: the shell around it does, and
 //! hands in what it saw. That is what lets a simulated world live thousands of lives a minute through it.
 
+pub mod actions;
 pub mod backoff;
 pub mod container_config;
 pub mod duration;

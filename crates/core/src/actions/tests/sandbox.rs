@@ -1,0 +1,194 @@
+//! When a pod needs another sandbox, and what is started in it.
+
+use super::*;
+use crate::event::PodEvent;
+use crate::fixture::{PodBuilder, pod};
+use crate::pod::ContainerKind;
+
+fn app() -> PodBuilder {
+    pod().regular("app")
+}
+
+#[test]
+fn a_new_sandbox_is_needed_for_these_reasons_and_no_other() {
+    let plain = app().build();
+    let host = app().host_network().build();
+    let off = |s: &mut crate::view::SandboxView| s.ready = false;
+    let rows = [
+        (&plain, view(&plain), Some((SandboxChange::Missing, 0))),
+        (&plain, view(&plain).sandbox(), None),
+        (&plain, view(&plain).dead_sandbox().sandbox(), None),
+        (&plain, view(&plain).dead_sandbox(), Some((SandboxChange::NotReady, 1))),
+        (&plain, view(&plain).sandbox().dead_sandbox(), Some((SandboxChange::NotReady, 2))),
+        (&plain, view(&plain).sandbox().sandbox(), Some((SandboxChange::SeveralReady, 2))),
+        (&plain, view(&host).sandbox(), Some((SandboxChange::Network, 1))),
+        (&host, view(&plain).sandbox(), Some((SandboxChange::Network, 1))),
+        (&host, view(&host).sandbox(), None),
+        (
+            &plain,
+            view(&plain).sandbox().edit_sandbox(|s| s.ips.clear()),
+            Some((SandboxChange::NoAddress, 1)),
+        ),
+        (
+            &plain,
+            view(&plain).sandbox().edit_sandbox(|s| s.attempt = 6).edit_sandbox(off),
+            Some((SandboxChange::NotReady, 7)),
+        ),
+    ];
+    for (pod, view, expected) in rows {
+        let change = sandbox_change(pod, &view.build()).map(|new| (new.why, new.attempt));
+        assert_eq!(change, expected);
+    }
+}
+
+#[test]
+fn a_pod_begins_with_its_sandbox_and_its_first_container() {
+    let plain = app().regular("log").build();
+    let with_init = app().init("a").init("b").build();
+    check([
+        (
+            "all regular ones at once",
+            plain.clone(),
+            view(&plain).build(),
+            "create 0; start app; start log",
+        ),
+        (
+            "the first init container",
+            with_init.clone(),
+            view(&with_init).build(),
+            "create 0; start a",
+        ),
+    ]);
+}
+
+#[test]
+fn a_new_sandbox_starts_the_pod_from_the_beginning() {
+    let always = app().build();
+    let with_init = pod().sidecar("s").init("i").regular("app").build();
+    let lost = view(&with_init).dead_sandbox().exited("s", 255).exited("i", 0).exited("app", 255);
+    let half = view(&always).sandbox().running("app").sandbox();
+    let rebooted = view(&always).dead_sandbox().exited("app", 255);
+    check([
+        (
+            "a node that was rebooted",
+            always.clone(),
+            rebooted.build(),
+            "stop sandbox-0; create 1; start app#1",
+        ),
+        (
+            "what runs in the old one is stopped first, and every sandbox",
+            always,
+            half.build(),
+            "stop app-0 (Pod, again); stop sandbox-1; stop sandbox-0; create 2; start app#1",
+        ),
+        (
+            "init containers and sidecars are removed and begin again",
+            with_init,
+            lost.build(),
+            "stop sandbox-0; remove i-0; remove s-0; create 1; start s#1",
+        ),
+    ]);
+}
+
+#[test]
+fn containers_that_are_not_to_run_again_are_skipped_and_with_none_left_the_pod_is_over() {
+    let on_failure = app().regular("job").policy("OnFailure").build();
+    let never = app().policy("Never").build();
+    let two = app().regular("late").policy("Never").build();
+    let own = pod().regular_with("app", |c| c.restart_policy = Some("OnFailure".into()));
+    let own = own.regular("log").build();
+    let willing = pod().policy("Never");
+    let willing = willing.regular_with("app", |c| c.restart_policy = Some("Always".into())).build();
+    let succeeded = |pod| view(pod).dead_sandbox().exited("app", 0);
+    check([
+        (
+            "OnFailure and success",
+            on_failure.clone(),
+            succeeded(&on_failure).exited("job", 1).build(),
+            "stop sandbox-0; create 1; start job#1",
+        ),
+        (
+            "OnFailure of the container's own",
+            own.clone(),
+            succeeded(&own).exited("log", 0).build(),
+            "stop sandbox-0; create 1; start log#1",
+        ),
+        (
+            "OnFailure and all succeeded",
+            on_failure.clone(),
+            succeeded(&on_failure).exited("job", 0).build(),
+            "over NothingToRun",
+        ),
+        ("Never and ended", never.clone(), succeeded(&never).build(), "over NothingToRun"),
+        (
+            "Never and still running in a sandbox that will not do",
+            never.clone(),
+            view(&never).sandbox().edit_sandbox(|s| s.ips.clear()).running("app").build(),
+            "stop app-0 (Pod); stop sandbox-0; over NothingToRun",
+        ),
+        (
+            "Never and begun, though one was never made",
+            two.clone(),
+            succeeded(&two).build(),
+            "over SandboxLost",
+        ),
+        (
+            "Never, but no container was ever made",
+            never.clone(),
+            view(&never).dead_sandbox().build(),
+            "stop sandbox-0; create 1; start app",
+        ),
+        (
+            "Never, but the container has a will of its own",
+            willing.clone(),
+            succeeded(&willing).build(),
+            "stop sandbox-0; create 1; start app#1",
+        ),
+    ]);
+}
+
+#[test]
+fn an_init_container_that_failed_for_good_stays_failed_when_its_sandbox_is_gone() {
+    let pod = app().init_with("i", |c| c.restart_policy = Some("Never".into())).build();
+    let view = view(&pod).dead_sandbox().exited("i", 1).build();
+    check([("own policy Never", pod, view, "over InitFailed(\"i\")")]);
+}
+
+#[test]
+fn it_says_why_a_sandbox_is_replaced_and_nothing_when_it_is_the_first() {
+    let pod = app().build();
+    let first = Scene::of(pod.clone(), view(&pod).build()).plan();
+    assert_eq!(first.events, []);
+    let replaced = Scene::of(pod.clone(), view(&pod).dead_sandbox().build()).plan();
+    let message = "Pod sandbox changed (it is not ready), it is stopped and made anew";
+    assert_eq!(replaced.events, [PodEvent::normal("SandboxChanged", message)]);
+}
+
+#[test]
+fn in_a_new_sandbox_a_container_in_back_off_still_waits() {
+    let pod = app().build();
+    let view = view(&pod).dead_sandbox().exited("app", 1).exited_at("app", 1, 995).build();
+    let mut scene = Scene::of(pod, view);
+    scene.backoff = waits::after_restarts(&scene.pod, 1);
+    assert_eq!(scene.told(), "stop sandbox-0; remove app-0; create 1; wait app 10s");
+}
+
+#[test]
+fn to_be_stopped_with_its_sandbox_is_not_to_crash() {
+    let pod = app().build();
+    let view = view(&pod).sandbox().edit_sandbox(|s| s.ips.clear()).exited_at("app", 1, 995);
+    let mut scene = Scene::of(pod, view.running("app").build());
+    scene.backoff = waits::after_restarts(&scene.pod, 1);
+    let plan = scene.plan();
+    let expected = "stop app-1 (Pod, again); stop sandbox-0; remove app-0; create 1; start app#2";
+    assert_eq!(tell(&plan), expected);
+    assert_eq!(plan.crashes, []);
+}
+
+#[test]
+fn a_sandbox_that_will_do_is_kept_and_named() {
+    let pod = app().build();
+    let plan = Scene::of(pod.clone(), view(&pod).sandbox().build()).plan();
+    assert_eq!(plan.sandbox, SandboxStep::Keep("sandbox-0".into()));
+    assert_eq!(plan.start.first().map(|start| start.kind), Some(ContainerKind::Regular));
+}
