@@ -26,18 +26,24 @@ pub(super) fn build(cache: &Cache) -> Result<PathBuf> {
 fn fingerprint(compiler: &str) -> Result<String> {
     let mut hash = Sha256::new_with_prefix(compiler);
     hash.update(FLAGS);
-    let mut files = BTreeMap::new();
-    read_tree(&workspace().join("testing/actor/src"), &mut files)?;
-    for manifest in ["Cargo.toml", "testing/actor/Cargo.toml"] {
-        let path = workspace().join(manifest);
-        files.insert(path.clone(), fs::read(path)?);
-    }
+    hash.update(profile(&fs::read_to_string(workspace().join("Cargo.toml"))?));
+    let actor = workspace().join("testing/actor");
+    let manifest = actor.join("Cargo.toml");
+    let mut files = BTreeMap::from([(manifest.clone(), fs::read(manifest)?)]);
+    read_tree(&actor.join("src"), &mut files)?;
     for (path, content) in files {
-        let name = path.strip_prefix(workspace())?.to_string_lossy().into_owned();
+        // Relative, so that another clone of the same sources finds what this one has built.
+        let name = path.strip_prefix(&actor)?.display();
         hash.update(format!("{name} {}\n", content.len()));
         hash.update(content);
     }
     Ok(hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// The part of the workspace's manifest that says how the actor is built; the rest changes often.
+fn profile(manifest: &str) -> &str {
+    let rest = manifest.split_once("[profile.actor]").map_or("", |(_, rest)| rest);
+    rest.split_once("\n[").map_or(rest, |(profile, _)| profile)
 }
 
 fn read_tree(directory: &Path, files: &mut BTreeMap<PathBuf, Vec<u8>>) -> Result<()> {
@@ -73,4 +79,17 @@ fn compile(cache: &Cache, compiler: &str, directory: &Path) -> Result<()> {
         fs::copy(built, directory.join("bin").join(program))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::profile;
+
+    #[test]
+    fn of_the_workspace_manifest_only_the_actors_profile_counts() {
+        let manifest = "[profile.dev]\na = 1\n\n[profile.actor]\nb = 2\n\n[profile.sim]\nc = 3\n";
+        assert_eq!(profile(manifest), "\nb = 2\n");
+        assert_eq!(profile("[profile.actor]\nb = 2\n"), "\nb = 2\n");
+        assert_eq!(profile("[profile.dev]\n"), "");
+    }
 }
