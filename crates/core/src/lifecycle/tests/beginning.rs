@@ -19,12 +19,17 @@ fn a_worker_begins_where_the_pod_stands() {
     let kill_deleted: &[&str] = &["publish Terminating", "stop liveness", "kill in 5 Deleted"];
     let kill_ended: &[&str] = &["publish Terminating", "stop liveness", "kill in 30 Terminal"];
     let release: &[&str] = &["publish Stopped", "release Volumes"];
-    let table: [(&str, Begin, &[&str]); 11] = [
+    let table: [(&str, Begin, &[&str]); 12] = [
         ("a new pod", admitted(web()), &["sync First asked at 0"]),
         ("a new pod of which nothing runs", quiet(web()), &["sync First asked at 0"]),
         ("a deleted pod", admitted(deleted(5)), kill_deleted),
         ("a deleted pod of which nothing runs", quiet(deleted(5)), kill_deleted),
         ("a failed pod that still runs", admitted(in_phase(web(), "Failed")), kill_ended),
+        (
+            "a deleted and failed pod that still runs",
+            admitted(in_phase(deleted(5), "Failed")),
+            kill_deleted,
+        ),
         ("a failed pod", quiet(in_phase(web(), "Failed")), release),
         ("a completed pod", quiet(in_phase(web(), "Succeeded")), release),
         ("a completed pod, deleted", quiet(in_phase(deleted(5), "Succeeded")), release),

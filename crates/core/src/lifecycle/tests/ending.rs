@@ -1,7 +1,7 @@
 //! A pod that is cleared away and done with.
 
 use super::*;
-use crate::pod::SOURCE_ANNOTATION;
+use crate::pod::{MIRROR_ANNOTATION, SOURCE_ANNOTATION};
 
 /// A pod whose release is under way.
 fn terminated(pod: Pod) -> Life {
@@ -19,13 +19,15 @@ fn finished(pod: Pod) -> (Life, Vec<String>) {
     (life, last)
 }
 
-fn from_file(pod: Pod) -> Pod {
+fn annotated(pod: Pod, key: &str, value: &str) -> Pod {
     let mut pod = pod;
-    pod.metadata
-        .annotations
-        .get_or_insert_default()
-        .insert(SOURCE_ANNOTATION.to_owned(), "file".to_owned());
+    let annotations = pod.metadata.annotations.get_or_insert_default();
+    annotations.insert(key.to_owned(), value.to_owned());
     pod
+}
+
+fn from_file(pod: Pod) -> Pod {
+    annotated(pod, SOURCE_ANNOTATION, "file")
 }
 
 #[test]
@@ -33,6 +35,7 @@ fn a_part_that_cannot_be_released_is_tried_again_alone() {
     let failed = || Event::ReleaseDone(ReleaseOutcome::Failed("busy".to_owned()));
     let mut life = terminated(deleted(5));
     assert_eq!(life.tell(failed()), ["wake at 10"]);
+    assert_eq!(life.tell(released()), ["wake at 10"], "nobody asked");
     assert_eq!(life.at(9).tell(Event::Wake), ["wake at 10"], "too early");
     assert_eq!(life.at(10).tell(Event::Wake), ["release Volumes"]);
     assert_eq!(life.tell(released()), ["release Cgroup"]);
@@ -59,7 +62,9 @@ fn nothing_brings_a_terminated_pod_back() {
 #[test]
 fn only_a_deleted_pod_of_the_api_is_deleted_there() {
     let completed = in_phase(web(), "Succeeded");
-    let table: [(&str, Pod, &[&str]); 3] = [
+    let mirror = annotated(deleted(5), MIRROR_ANNOTATION, "hash");
+    let table: [(&str, Pod, &[&str]); 4] = [
+        ("mirror", mirror, &["publish Released", "finished"]),
         ("deleted", deleted(5), &["publish Released", "allow delete", "finished"]),
         ("completed", completed, &["publish Released", "finished"]),
         ("static", from_file(deleted(5)), &["publish Released", "finished"]),

@@ -49,6 +49,7 @@ fn a_kill_that_does_not_succeed_is_tried_again() {
         assert_eq!(life.tell(Event::KillDone(outcome)), ["wake at 10"], "{why}");
         let because = life.state.rest().map(|rest| rest.because().to_string());
         assert_eq!(because.as_deref(), Some(why));
+        assert_eq!(life.tell(killed()), ["wake at 10"], "{why}: nobody asked");
         assert_eq!(life.at(9).tell(Event::Wake), ["wake at 10"], "{why}: too early");
         assert_eq!(life.at(10).tell(Event::Wake), again, "{why}");
     }
