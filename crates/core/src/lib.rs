@@ -19,6 +19,7 @@ pub mod qos;
 pub mod quantity;
 pub mod requeue;
 pub mod restart;
+pub mod sources;
 pub mod termination_message;
 pub mod time;
 pub mod view;

@@ -1,0 +1,79 @@
+//! Where pods come from, and the merge of what several sources say into one stream of changes.
+//!
+//! A source always sends its full set; what changed is found here. A pod's mirror in the API server is a pod of its
+//! own (it has another UID) and comes through as one: whoever starts workers passes mirrors by.
+
+mod merger;
+mod pod_change;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::Pod;
+
+use crate::event::PodEvent;
+
+pub use merger::Merger;
+
+/// A place that pods come from. Should two sources hold the same pod, the first in this order has the say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Source {
+    /// Files on this machine.
+    File,
+    /// A URL that is asked now and then.
+    Http,
+    /// The API server.
+    Api,
+}
+
+impl Source {
+    /// The source as a pod's annotation spells it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::File => "file",
+            Self::Http => "http",
+            Self::Api => "api",
+        }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What became of a pod. In the order in which the changes of one merge are told: what makes room comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Change {
+    /// No source holds it any more.
+    Remove,
+    /// It is new.
+    Add,
+    /// What is wanted of it has changed.
+    Update,
+    /// Its deletion is asked for.
+    Delete,
+    /// Nothing but the API server's copy of its status has changed.
+    Reconcile,
+}
+
+/// One pod's change.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Delta {
+    /// What became of it.
+    pub change: Change,
+    /// The pod as it is now; of a removed one, as it was last.
+    pub pod: Arc<Pod>,
+}
+
+/// What came of one set.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Merged {
+    /// The changes, in the order in which they are to be acted on.
+    pub deltas: Vec<Delta>,
+    /// Pods that were left out, each with the event that says why.
+    pub refused: Vec<(Arc<Pod>, PodEvent)>,
+}

@@ -1,0 +1,117 @@
+//! Keeps what every source said last and finds what changed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Pod;
+
+use crate::event::PodEvent;
+use crate::ids::PodUid;
+use crate::pod::{PodExt, SEEN_ANNOTATION, SOURCE_ANNOTATION};
+
+use super::{Delta, Merged, Source, pod_change};
+
+type Set = BTreeMap<PodUid, Arc<Pod>>;
+
+/// The pods that are wanted on this node, by source.
+#[derive(Clone, Debug)]
+pub struct Merger {
+    /// None until the source has sent its first set.
+    sets: BTreeMap<Source, Option<Set>>,
+}
+
+impl Merger {
+    /// Expects a set from each of these sources.
+    pub fn new(sources: impl IntoIterator<Item = Source>) -> Self {
+        Self { sets: sources.into_iter().map(|source| (source, None)).collect() }
+    }
+
+    /// Whether every source has been heard, be it with an empty set. Before that, a pod that no source holds may
+    /// still be wanted, so nothing may be killed or cleaned up for being unknown.
+    pub fn all_ready(&self) -> bool {
+        self.sets.values().all(Option::is_some)
+    }
+
+    /// Every pod that is wanted now, once.
+    pub fn pods(&self) -> impl Iterator<Item = &Arc<Pod>> {
+        let uids: BTreeSet<&PodUid> = self.sets.values().flatten().flat_map(Set::keys).collect();
+        uids.into_iter().filter_map(|uid| self.pod(uid))
+    }
+
+    /// The pod of that UID, as the first source that holds it has it.
+    pub fn pod(&self, uid: &PodUid) -> Option<&Arc<Pod>> {
+        self.sets.values().flatten().find_map(|set| set.get(uid))
+    }
+
+    /// Takes over the full set of a source. The source counts as ready from now on, so act on the changes before
+    /// asking whether all are.
+    pub fn set(&mut self, source: Source, pods: Vec<Pod>, now: Timestamp) -> Merged {
+        let (kept, refused) = without_doubles(source, pods);
+        let known = self.sets.get(&source).cloned().flatten().unwrap_or_default();
+        let order: Vec<PodUid> = kept.iter().map(Pod::uid).collect();
+        let told = kept.into_iter().map(|pod| (pod.uid(), taken_in(source, pod, &known, now)));
+        let told: Set = told.collect();
+        let gone = known.keys().filter(|uid| !told.contains_key(*uid)).cloned();
+        let uids: Vec<PodUid> = gone.chain(order).collect();
+        let before = self.replace(source, told);
+        Merged { deltas: self.deltas(&before, &uids), refused }
+    }
+
+    /// Puts the set in place and returns how all was before.
+    fn replace(&mut self, source: Source, set: Set) -> Self {
+        let before = self.clone();
+        self.sets.insert(source, Some(set));
+        before
+    }
+
+    fn deltas(&self, before: &Self, uids: &[PodUid]) -> Vec<Delta> {
+        let delta = |uid| {
+            let (was, is) = (before.pod(uid), self.pod(uid));
+            let change = pod_change::between(was, is)?;
+            Some(Delta { change, pod: is.or(was)?.clone() })
+        };
+        let mut deltas: Vec<Delta> = uids.iter().filter_map(delta).collect();
+        deltas.sort_by_key(|delta| delta.change);
+        deltas
+    }
+}
+
+/// A pod as we keep it: brought up to date if we know it, stamped if it is new.
+fn taken_in(source: Source, mut pod: Pod, known: &Set, now: Timestamp) -> Arc<Pod> {
+    annotate(&mut pod, SOURCE_ANNOTATION, source.to_string());
+    if let Some(known) = known.get(&pod.uid()) {
+        return pod_change::refreshed(known, pod);
+    }
+    annotate(&mut pod, SEEN_ANNOTATION, now.to_string());
+    Arc::new(pod)
+}
+
+fn annotate(pod: &mut Pod, key: &str, value: String) {
+    pod.metadata.annotations.get_or_insert_default().insert(key.to_owned(), value);
+}
+
+/// Of several pods with one name or one UID, the first is kept.
+fn without_doubles(source: Source, pods: Vec<Pod>) -> (Vec<Pod>, Vec<(Arc<Pod>, PodEvent)>) {
+    let (mut names, mut uids) = (BTreeSet::new(), BTreeSet::new());
+    let (mut kept, mut refused) = (Vec::new(), Vec::new());
+    for pod in pods {
+        if names.contains(&pod.full_name()) || uids.contains(&pod.uid()) {
+            refused.push(refuse(source, pod));
+            continue;
+        }
+        names.insert(pod.full_name());
+        uids.insert(pod.uid());
+        kept.push(pod);
+    }
+    (kept, refused)
+}
+
+fn refuse(source: Source, pod: Pod) -> (Arc<Pod>, PodEvent) {
+    let message = format!(
+        "pod {} (uid {}) from {source} is ignored: another pod there has its name or uid, rename one of them",
+        pod.full_name(),
+        pod.uid(),
+    );
+    (Arc::new(pod), PodEvent::warning("FailedValidation", message))
+}

@@ -1,0 +1,89 @@
+//! What counts as a change of a pod, and what of it is taken over.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+use crate::pod::{MIRROR_ANNOTATION, PodExt, SEEN_ANNOTATION, SOURCE_ANNOTATION};
+
+use super::Change;
+
+/// Annotations of our own: no change of a pod, and kept when everything else of it changes.
+const LOCAL: [&str; 3] = [SOURCE_ANNOTATION, MIRROR_ANNOTATION, SEEN_ANNOTATION];
+
+/// What became of a pod between two looks at it, if anything.
+pub(super) fn between(before: Option<&Arc<Pod>>, after: Option<&Arc<Pod>>) -> Option<Change> {
+    match (before, after) {
+        (None, None) => None,
+        (None, Some(_)) => Some(Change::Add),
+        (Some(_), None) => Some(Change::Remove),
+        (Some(before), Some(after)) => of(before, after),
+    }
+}
+
+fn of(before: &Pod, after: &Pod) -> Option<Change> {
+    let moved = before.annotation(SOURCE_ANNOTATION) != after.annotation(SOURCE_ANNOTATION);
+    if moved || differ_in_meaning(before, after) {
+        let deleting = after.is_deleting();
+        return Some(if deleting { Change::Delete } else { Change::Update });
+    }
+    (before.status != after.status).then_some(Change::Reconcile)
+}
+
+/// The known pod brought up to date with what its source says now.
+///
+/// Only what matters to the agent is taken over; owners and finalizers, for example, are not.
+pub(super) fn refreshed(known: &Arc<Pod>, told: Pod) -> Arc<Pod> {
+    if differ_in_meaning(known, &told) {
+        return Arc::new(taken_over(known, told));
+    }
+    if known.status != told.status {
+        return Arc::new(Pod { status: told.status, ..known.as_ref().clone() });
+    }
+    known.clone()
+}
+
+fn taken_over(known: &Pod, told: Pod) -> Pod {
+    let annotations = with_local_of(known, told.metadata.annotations);
+    let metadata = ObjectMeta {
+        labels: told.metadata.labels,
+        deletion_timestamp: told.metadata.deletion_timestamp,
+        deletion_grace_period_seconds: told.metadata.deletion_grace_period_seconds,
+        generation: told.metadata.generation,
+        annotations,
+        ..known.metadata.clone()
+    };
+    Pod { metadata, spec: told.spec, status: told.status }
+}
+
+/// Whether the pod is wanted differently.
+fn differ_in_meaning(one: &Pod, other: &Pod) -> bool {
+    let (a, b) = (&one.metadata, &other.metadata);
+    one.spec != other.spec
+        || pairs(a.labels.as_ref()).ne(pairs(b.labels.as_ref()))
+        || a.deletion_timestamp != b.deletion_timestamp
+        || a.deletion_grace_period_seconds != b.deletion_grace_period_seconds
+        || foreign(one).ne(foreign(other))
+}
+
+fn foreign(pod: &Pod) -> impl Iterator<Item = (&String, &String)> {
+    pairs(pod.metadata.annotations.as_ref()).filter(|(key, _)| !LOCAL.contains(&key.as_str()))
+}
+
+/// A missing map is an empty one.
+fn pairs(map: Option<&BTreeMap<String, String>>) -> impl Iterator<Item = (&String, &String)> {
+    map.into_iter().flatten()
+}
+
+fn with_local_of(
+    known: &Pod,
+    told: Option<BTreeMap<String, String>>,
+) -> Option<BTreeMap<String, String>> {
+    let local = LOCAL.iter().filter_map(|key| {
+        let value = known.annotation(key)?;
+        Some(((*key).to_owned(), value.to_owned()))
+    });
+    Some(told.into_iter().flatten().chain(local).collect())
+}

@@ -1,0 +1,239 @@
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{Container, PodSpec, PodStatus};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
+use proptest::prelude::*;
+
+use super::*;
+use crate::event::EventKind;
+use crate::ids::PodUid;
+use crate::pod::{MIRROR_ANNOTATION, PodExt, SEEN_ANNOTATION, SOURCE_ANNOTATION};
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(second).unwrap()
+}
+
+fn pod(uid: &str) -> Pod {
+    let metadata = ObjectMeta {
+        name: Some(format!("name-of-{uid}")),
+        namespace: Some("default".to_owned()),
+        uid: Some(uid.to_owned()),
+        ..Default::default()
+    };
+    let containers = vec![Container { name: "app".to_owned(), ..Default::default() }];
+    let spec = PodSpec { containers, ..Default::default() };
+    Pod { metadata, spec: Some(spec), status: None }
+}
+
+fn edited(uid: &str, edit: impl FnOnce(&mut Pod)) -> Pod {
+    let mut pod = pod(uid);
+    edit(&mut pod);
+    pod
+}
+
+fn annotated(uid: &str, key: &str, value: &str) -> Pod {
+    edited(uid, |p| {
+        p.metadata.annotations.get_or_insert_default().insert(key.to_owned(), value.to_owned());
+    })
+}
+
+fn in_phase(uid: &str, phase: &str) -> Pod {
+    edited(uid, |p| p.status.get_or_insert_default().phase = Some(phase.to_owned()))
+}
+
+fn deleting(uid: &str) -> Pod {
+    edited(uid, |p| p.metadata.deletion_timestamp = Some(Time(at(7))))
+}
+
+fn reimaged(uid: &str) -> Pod {
+    edited(uid, |p| p.spec.as_mut().unwrap().containers[0].image = Some("new".to_owned()))
+}
+
+/// A merger that has heard of these pods from the API server at second 1.
+fn knowing(pods: Vec<Pod>) -> Merger {
+    let mut merger = Merger::new([Source::Api]);
+    merger.set(Source::Api, pods, at(1));
+    merger
+}
+
+fn told(merger: &mut Merger, source: Source, pods: Vec<Pod>) -> Vec<(Change, String)> {
+    let merged = merger.set(source, pods, at(2));
+    merged.deltas.iter().map(|d| (d.change, d.pod.uid().to_string())).collect()
+}
+
+fn row(change: Change, uid: &str) -> (Change, String) {
+    (change, uid.to_owned())
+}
+
+#[test]
+fn only_what_matters_is_a_change() {
+    let owned = |p: &mut Pod| {
+        p.metadata.owner_references = Some(vec![OwnerReference::default()]);
+        p.metadata.finalizers = Some(vec!["keep".to_owned()]);
+        p.metadata.resource_version = Some("9".to_owned());
+        p.metadata.generation = Some(9);
+    };
+    let labelled = |p: &mut Pod| {
+        p.metadata.labels.get_or_insert_default().insert("a".to_owned(), "b".to_owned());
+    };
+    let shorter = |p: &mut Pod| p.metadata.deletion_grace_period_seconds = Some(3);
+    let table = [
+        ("nothing", pod("1"), None),
+        ("spec", reimaged("1"), Some(Change::Update)),
+        ("labels", edited("1", labelled), Some(Change::Update)),
+        ("no labels and none", edited("1", |p| p.metadata.labels = Some([].into())), None),
+        ("deletion", deleting("1"), Some(Change::Delete)),
+        ("deletion grace", edited("1", shorter), Some(Change::Update)),
+        ("annotation", annotated("1", "a", "b"), Some(Change::Update)),
+        ("local annotation source", annotated("1", SOURCE_ANNOTATION, "x"), None),
+        ("local annotation mirror", annotated("1", MIRROR_ANNOTATION, "x"), None),
+        ("local annotation seen", annotated("1", SEEN_ANNOTATION, "x"), None),
+        ("status", in_phase("1", "Running"), Some(Change::Reconcile)),
+        ("owners, finalizers, versions", edited("1", owned), None),
+    ];
+    for (name, next, want) in table {
+        let got = told(&mut knowing(vec![pod("1")]), Source::Api, vec![next]);
+        assert_eq!(got.first().map(|(change, _)| *change), want, "{name}");
+    }
+}
+
+#[test]
+fn a_changed_pod_takes_over_what_counts_and_keeps_the_rest() {
+    let mut merger =
+        knowing(vec![edited("1", |p| p.metadata.resource_version = Some("1".to_owned()))]);
+    let mut next = annotated("1", "a", "b");
+    next.metadata.resource_version = Some("2".to_owned());
+    next.metadata.generation = Some(5);
+    next.metadata.deletion_grace_period_seconds = Some(3);
+    next.status = Some(PodStatus::default());
+    let merged = merger.set(Source::Api, vec![next], at(2));
+    let got = &merged.deltas[0].pod;
+    assert_eq!(got.annotation("a"), Some("b"));
+    assert_eq!(got.annotation(SOURCE_ANNOTATION), Some("api"));
+    assert_eq!(got.annotation(SEEN_ANNOTATION), Some("1970-01-01T00:00:01Z"), "as first seen");
+    assert_eq!(got.metadata.generation, Some(5));
+    assert_eq!(got.metadata.deletion_grace_period_seconds, Some(3));
+    assert_eq!(got.status, Some(PodStatus::default()));
+    assert_eq!(got.metadata.resource_version.as_deref(), Some("1"));
+}
+
+#[test]
+fn changes_come_in_the_order_that_makes_room_first() {
+    let mut merger = knowing(["1", "2", "3", "4", "5"].map(pod).to_vec());
+    let next =
+        vec![in_phase("5", "Running"), deleting("4"), pod("7"), reimaged("3"), pod("6"), pod("2")];
+    let want = [
+        row(Change::Remove, "1"),
+        row(Change::Add, "7"),
+        row(Change::Add, "6"),
+        row(Change::Update, "3"),
+        row(Change::Delete, "4"),
+        row(Change::Reconcile, "5"),
+    ];
+    assert_eq!(told(&mut merger, Source::Api, next), want);
+}
+
+#[test]
+fn a_pod_first_seen_while_being_deleted_is_an_addition() {
+    let got = told(&mut Merger::new([Source::Api]), Source::Api, vec![deleting("1")]);
+    assert_eq!(got, [row(Change::Add, "1")]);
+}
+
+#[test]
+fn a_new_pod_says_where_it_came_from_and_when() {
+    let mut merger = Merger::new([Source::File]);
+    let merged = merger.set(Source::File, vec![annotated("1", SOURCE_ANNOTATION, "api")], at(9));
+    let got = &merged.deltas[0].pod;
+    assert_eq!(got.annotation(SOURCE_ANNOTATION), Some("file"), "the manifest has no say in it");
+    assert_eq!(got.annotation(SEEN_ANNOTATION), Some("1970-01-01T00:00:09Z"));
+    assert!(got.is_static());
+}
+
+#[test]
+fn of_two_pods_with_one_name_or_uid_the_first_is_kept_and_the_other_reported() {
+    let namesake = edited("2", |p| p.metadata.name = Some("name-of-1".to_owned()));
+    let elsewhere = edited("3", |p| {
+        p.metadata.name = Some("name-of-1".to_owned());
+        p.metadata.namespace = Some("other".to_owned());
+    });
+    let twin = edited("1", |p| p.metadata.name = Some("twin".to_owned()));
+    let mut merger = Merger::new([Source::Api]);
+    let merged = merger.set(Source::Api, vec![pod("1"), namesake, elsewhere, twin], at(1));
+    let kept: Vec<String> = merged.deltas.iter().map(|d| d.pod.uid().to_string()).collect();
+    assert_eq!(kept, ["1", "3"]);
+    let refused: Vec<_> = merged.refused.iter().map(|(p, e)| (p.uid(), e.kind, e.reason)).collect();
+    let failed = |uid| (PodUid::from(uid), EventKind::Warning, "FailedValidation");
+    assert_eq!(refused, [failed("2"), failed("1")]);
+}
+
+#[test]
+fn sources_are_ready_once_each_has_sent_a_set_be_it_empty() {
+    let mut merger = Merger::new([Source::File, Source::Api]);
+    assert!(!merger.all_ready());
+    assert_eq!(told(&mut merger, Source::File, Vec::new()), []);
+    assert!(!merger.all_ready());
+    told(&mut merger, Source::Api, vec![pod("1")]);
+    assert!(merger.all_ready());
+    assert!(Merger::new([]).all_ready(), "nobody to wait for");
+}
+
+#[test]
+fn a_source_speaks_for_its_own_pods_only() {
+    let mut merger = knowing(vec![pod("1")]);
+    assert_eq!(told(&mut merger, Source::File, vec![pod("2")]), [row(Change::Add, "2")]);
+    assert_eq!(told(&mut merger, Source::File, Vec::new()), [row(Change::Remove, "2")]);
+    assert_eq!(told(&mut merger, Source::Api, Vec::new()), [row(Change::Remove, "1")]);
+    assert_eq!(merger.pods().count(), 0);
+}
+
+#[test]
+fn one_pod_known_under_two_sources_is_one_pod_and_goes_with_the_last() {
+    let mut merger = knowing(vec![pod("1")]);
+    let got = told(&mut merger, Source::File, vec![reimaged("1")]);
+    assert_eq!(got, [row(Change::Update, "1")], "the file has the say");
+    assert_eq!(merger.pods().count(), 1);
+    assert_eq!(
+        told(&mut merger, Source::Api, vec![in_phase("1", "Running")]),
+        [],
+        "the API has not"
+    );
+    assert_eq!(told(&mut merger, Source::File, Vec::new()), [row(Change::Update, "1")]);
+    let left = merger.pod(&PodUid::from("1")).unwrap();
+    assert_eq!(left.annotation(SOURCE_ANNOTATION), Some("api"), "the API takes over");
+    assert_eq!(told(&mut merger, Source::Api, Vec::new()), [row(Change::Remove, "1")]);
+}
+
+fn sets() -> impl Strategy<Value = (Source, Vec<Pod>)> {
+    let source = prop_oneof![Just(Source::File), Just(Source::Http), Just(Source::Api)];
+    let uid = prop_oneof![Just("1"), Just("2"), Just("3"), Just("4")];
+    let state = uid.prop_flat_map(|uid| {
+        prop_oneof![
+            Just(pod(uid)),
+            Just(reimaged(uid)),
+            Just(deleting(uid)),
+            Just(in_phase(uid, "Running")),
+        ]
+    });
+    (source, proptest::collection::vec(state, 0..5))
+}
+
+proptest! {
+    /// Whoever only listens to the changes knows exactly the pods that the merger holds.
+    #[test]
+    fn the_changes_add_up_to_what_is_wanted(sets in proptest::collection::vec(sets(), 0..20)) {
+        let mut merger = Merger::new([Source::File, Source::Http, Source::Api]);
+        let mut heard = std::collections::BTreeMap::new();
+        for (source, pods) in sets {
+            for Delta { change, pod } in merger.set(source, pods, at(1)).deltas {
+                let (known, uid) = (heard.contains_key(&pod.uid()), pod.uid());
+                prop_assert_eq!(known, change != Change::Add, "{:?} of {}", change, uid);
+                match change {
+                    Change::Remove => heard.remove(&uid),
+                    _ => heard.insert(uid, pod),
+                };
+            }
+        }
+        let held: Vec<_> = merger.pods().cloned().collect();
+        let heard: Vec<_> = heard.into_values().collect();
+        prop_assert_eq!(held, heard);
+    }
+}
