@@ -12,6 +12,7 @@ pub mod gc;
 pub mod grace;
 pub mod hash;
 pub mod ids;
+pub mod ledger;
 pub mod lifecycle;
 pub mod pod;
 pub mod probe;

@@ -1,0 +1,58 @@
+//! Who is on the node, and who comes in after whom.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Pod;
+
+use crate::ids::{FullName, PodUid};
+use crate::pod::PodExt;
+
+use super::{Gate, Rejection};
+
+/// The pods that take up room.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Admission {
+    present: BTreeMap<PodUid, Arc<Pod>>,
+}
+
+impl Admission {
+    /// Lets the pod in if the gate does. A pod on its way out is not asked: it has to be brought down in any case.
+    /// Until then it takes up room, unless it has ended already.
+    pub(super) fn admit(&mut self, pod: &Arc<Pod>, gate: &dyn Gate) -> Result<(), Rejection> {
+        if pod.has_terminal_phase() {
+            return Ok(());
+        }
+        if !pod.is_deleting() {
+            gate.check(pod, &self.others_than(&pod.uid()))?;
+        }
+        self.present.insert(pod.uid(), pod.clone());
+        Ok(())
+    }
+
+    fn others_than(&self, uid: &PodUid) -> Vec<&Pod> {
+        let others = self.present.iter().filter(|(other, _)| *other != uid);
+        others.map(|(_, pod)| pod.as_ref()).collect()
+    }
+
+    pub(super) fn update(&mut self, pod: &Arc<Pod>) {
+        if let Some(known) = self.present.get_mut(&pod.uid()) {
+            *known = pod.clone();
+        }
+    }
+
+    pub(super) fn leave(&mut self, uid: &PodUid) {
+        self.present.remove(uid);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.present.is_empty()
+    }
+}
+
+/// The oldest first. Static pods have no date and come before all others.
+pub(super) fn seniority(pod: &Pod) -> (Option<Timestamp>, FullName, PodUid) {
+    let created = pod.metadata.creation_timestamp.as_ref().map(|time| time.0);
+    (created, pod.full_name(), pod.uid())
+}

@@ -1,0 +1,72 @@
+//! Static pods of one name, one after the other: an edited manifest is a new pod, and the old one goes first.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::Pod;
+
+use crate::ids::{FullName, PodUid};
+use crate::pod::PodExt;
+
+/// Who has which name, and who waits for it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Names {
+    taken: BTreeMap<FullName, Taken>,
+}
+
+#[derive(Clone, Debug)]
+struct Taken {
+    by: PodUid,
+    waiting: VecDeque<Arc<Pod>>,
+}
+
+impl Names {
+    /// Whether the pod has its name now; otherwise it waits in line.
+    pub(super) fn claim(&mut self, pod: &Arc<Pod>) -> bool {
+        let uid = pod.uid();
+        let free = || Taken { by: uid.clone(), waiting: VecDeque::new() };
+        let taken = self.taken.entry(pod.full_name()).or_insert_with(free);
+        if taken.by == uid {
+            return true;
+        }
+        match taken.waiting.iter_mut().find(|waiting| waiting.uid() == uid) {
+            Some(waiting) => *waiting = pod.clone(),
+            None => taken.waiting.push_back(pod.clone()),
+        }
+        false
+    }
+
+    /// What waits is started as it is wanted by then.
+    pub(super) fn update(&mut self, pod: &Arc<Pod>) {
+        let Some(taken) = self.taken.get_mut(&pod.full_name()) else { return };
+        let mut waiting = taken.waiting.iter_mut();
+        if let Some(waiting) = waiting.find(|waiting| waiting.uid() == pod.uid()) {
+            *waiting = pod.clone();
+        }
+    }
+
+    /// Takes a pod out of the line. Whether it was in one.
+    pub(super) fn withdraw(&mut self, uid: &PodUid) -> bool {
+        self.taken.values_mut().any(|taken| {
+            let before = taken.waiting.len();
+            taken.waiting.retain(|waiting| waiting.uid() != *uid);
+            taken.waiting.len() < before
+        })
+    }
+
+    /// The pod gives its name up; the first in line, who comes out, has it now.
+    pub(super) fn release(&mut self, uid: &PodUid) -> Option<Arc<Pod>> {
+        let name = self.taken.iter().find(|(_, taken)| taken.by == *uid)?.0.clone();
+        let taken = self.taken.get_mut(&name)?;
+        let Some(next) = taken.waiting.pop_front() else {
+            self.taken.remove(&name);
+            return None;
+        };
+        taken.by = next.uid();
+        Some(next)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.taken.is_empty()
+    }
+}

@@ -1,0 +1,83 @@
+//! Whose a sandbox is. An agent never touches what is not its own.
+
+use std::collections::BTreeMap;
+
+use crate::ids::SandboxId;
+use crate::view::{PodView, SandboxView};
+
+/// On every sandbox we make: the root directory of the agent that made it.
+pub const ROOT_ANNOTATION: &str = "oarsman.io/root";
+
+/// How an agent lives on its machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// As a guest (`oarsman run`): only what carries its mark is its own.
+    Guest,
+    /// As the node's kubelet, which holds the runtime's lock: all but what carries another agent's mark is its own.
+    Kubelet,
+}
+
+/// What on this machine is an agent's own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Territory {
+    /// How it lives here.
+    pub mode: Mode,
+    /// Its root directory.
+    pub root: String,
+}
+
+/// What a pod in the runtime is to us.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// There is nothing of ours in it.
+    Foreign,
+    /// It is ours, and wanted or looked after already.
+    Known,
+    /// It is ours, and nobody knows it, but a source that has not spoken yet may.
+    TooEarly,
+    /// It is ours and nobody wants it: bring it down.
+    Orphan,
+}
+
+impl Territory {
+    /// What of a pod in the runtime is ours. Two agents may run a pod of the same UID, each in sandboxes of its own,
+    /// so this comes before any other look at what the runtime holds.
+    #[must_use]
+    pub fn own_part(&self, view: PodView) -> PodView {
+        let (own, others): (Vec<_>, Vec<_>) =
+            view.sandboxes.into_iter().partition(|sandbox| self.owns(sandbox));
+        let within =
+            |sandboxes: &[SandboxView], id: &SandboxId| sandboxes.iter().any(|s| s.id == *id);
+        let mut containers = view.containers;
+        containers.retain(|container| match self.mode {
+            Mode::Guest => within(&own, &container.sandbox),
+            Mode::Kubelet => !within(&others, &container.sandbox),
+        });
+        PodView { sandboxes: own, containers, ..view }
+    }
+
+    fn owns(&self, sandbox: &SandboxView) -> bool {
+        self.owns_marked(&sandbox.annotations)
+    }
+
+    /// Whether a sandbox with these annotations is ours.
+    pub fn owns_marked(&self, annotations: &BTreeMap<String, String>) -> bool {
+        match (annotations.get(ROOT_ANNOTATION), self.mode) {
+            (Some(mark), _) => *mark == self.root,
+            (None, Mode::Guest) => false,
+            (None, Mode::Kubelet) => true,
+        }
+    }
+}
+
+/// What a pod in the runtime is to us, by the part of it that is our own.
+///
+/// It is known when a source wants it or a worker looks after it.
+pub fn claim(own_part: &PodView, is_known: bool, all_sources_ready: bool) -> Claim {
+    match (own_part.is_empty(), is_known, all_sources_ready) {
+        (true, _, _) => Claim::Foreign,
+        (false, true, _) => Claim::Known,
+        (false, false, false) => Claim::TooEarly,
+        (false, false, true) => Claim::Orphan,
+    }
+}
