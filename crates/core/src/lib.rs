@@ -21,6 +21,7 @@ pub mod quantity;
 pub mod requeue;
 pub mod restart;
 pub mod sources;
+pub mod static_pod;
 pub mod termination_message;
 pub mod time;
 pub mod view;
