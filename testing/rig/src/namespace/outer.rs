@@ -1,6 +1,6 @@
 //! The process outside of the namespaces.
 
-use std::io::{PipeWriter, Write, pipe};
+use std::io::{Write, pipe};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ExitStatus};
 
@@ -19,8 +19,7 @@ pub(super) fn run() -> Result<u8> {
     let held = Held::begin(&prepare()?)?;
     let outside = Outside::look()?;
     let mut signals = Signals::new(ENDING.iter().chain(&[SIGCHLD]))?;
-    let mut init = start_init(held.run()).context("cannot enter new namespaces")?;
-    let namespace = namespaces::of_process(init.id(), Kind::Pid)?;
+    let (mut init, namespace) = start_init(held.run()).context("cannot enter new namespaces")?;
     let code = wait_for(&mut init, &mut signals)?;
     let left = outside.left_behind(&held.run().group_prefix(), &namespace)?;
     for thing in &left {
@@ -30,19 +29,18 @@ pub(super) fn run() -> Result<u8> {
     Ok(if code == 0 && !left.is_empty() { 1 } else { code })
 }
 
+/// Starts process 1 and tells which pid namespace it is in.
+///
 /// The child sets itself up to die with us and then waits for a byte. If we are dead by then it
 /// reads the end of the pipe instead: so there is no moment at which it could outlive us.
-fn start_init(run: &Run) -> Result<Child> {
-    let (reader, writer) = pipe()?;
+fn start_init(run: &Run) -> Result<(Child, String)> {
+    let (reader, mut writer) = pipe()?;
     let mut command = copy_of_this_program(INIT);
     command.env(run::VARIABLE, run.directory()).stdin(reader);
     let child = namespaces::with_new_pid_namespace(|| command.spawn())?;
-    let_go(writer)?;
-    Ok(child)
-}
-
-fn let_go(mut writer: PipeWriter) -> Result<()> {
-    Ok(writer.write_all(b"!")?)
+    let namespace = namespaces::of_process(child.id(), Kind::Pid)?;
+    writer.write_all(b"!")?;
+    Ok((child, namespace))
 }
 
 fn wait_for(init: &mut Child, signals: &mut Signals) -> Result<u8> {
