@@ -3,6 +3,7 @@
 //! [`run`] is the whole agent over four seams. It owns every task it starts: dropping it ends them all, wherever they are,
 //! which is how a simulated world kills an agent and how a program ends one. Pods go on.
 
+mod decisions;
 mod mailbox;
 mod node;
 mod pod_reader;
@@ -21,6 +22,7 @@ use oarsman_core::ledger::{Gate, Rejection};
 use oarsman_core::sources::Source;
 use tokio::sync::{Semaphore, mpsc};
 
+pub use decisions::{CoreDecisions, Decisions, Leftovers};
 pub use node::Config;
 pub use oarsman_cluster::PodSets;
 pub use supervisor::{BoxedGate, Command};
@@ -49,20 +51,29 @@ pub struct Inputs {
     pub sources: Vec<(Source, PodSets)>,
     /// Who may come in.
     pub gate: BoxedGate,
+    /// Who decides: [`CoreDecisions`], unless it is to be tried what wrong ones do.
+    pub decisions: Arc<dyn Decisions>,
     /// What is asked of it while it runs.
     pub commands: mpsc::Receiver<Command>,
 }
 
 /// Runs the agent until it is dropped.
 pub async fn run(seams: Seams, config: Config, inputs: Inputs) {
-    let Inputs { sources: local, gate, commands } = inputs;
+    let Inputs { sources: local, gate, decisions, commands } = inputs;
     let (notices, heard) = mpsc::channel(ROOM_BETWEEN_LOOPS);
     let (tell_news, news) = mpsc::channel(ROOM_BETWEEN_LOOPS);
     let desk = StatusDesk::default();
     let pulls = Semaphore::new(config.parallel_pulls.max(1));
     let sources = all_sources(&seams, local);
     let names: Vec<Source> = sources.iter().map(|(source, _)| *source).collect();
-    let node = Arc::new(Node { seams: seams.clone(), config, desk: desk.clone(), pulls, notices });
+    let node = Arc::new(Node {
+        seams: seams.clone(),
+        config,
+        decisions,
+        desk: desk.clone(),
+        pulls,
+        notices,
+    });
     let supervisor = Supervisor::new(Arc::clone(&node), &names, gate);
     let ears = Ears { sources: together(sources), notices: heard, news, commands };
     tokio::join!(

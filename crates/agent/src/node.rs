@@ -1,6 +1,7 @@
 //! What every worker on this node shares.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Pod;
@@ -11,6 +12,7 @@ use oarsman_core::requeue::Requeue;
 use oarsman_core::status::NodeFacts;
 use tokio::sync::{Semaphore, mpsc};
 
+use crate::decisions::Decisions;
 use crate::seams::Seams;
 use crate::status_writer::StatusDesk;
 
@@ -37,6 +39,7 @@ pub struct Config {
 pub(crate) struct Node {
     pub(crate) seams: Seams,
     pub(crate) config: Config,
+    pub(crate) decisions: Arc<dyn Decisions>,
     pub(crate) desk: StatusDesk,
     pub(crate) pulls: Semaphore,
     pub(crate) notices: mpsc::Sender<Notice>,

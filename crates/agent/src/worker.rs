@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Pod;
 use oarsman_core::ids::{FullName, PodUid};
-use oarsman_core::lifecycle::{self, Begin, Context, Effect, Event, State, Step, Verdict};
+use oarsman_core::lifecycle::{Begin, Context, Effect, Event, State, Step, Verdict};
 use oarsman_core::time::Mono;
 
 use crate::mailbox::Mailbox;
@@ -55,13 +55,15 @@ pub(crate) async fn run(
         Origin::Rejected(pod, verdict) => Begin::Rejected { pod, quiet, verdict },
         Origin::Orphan => Begin::Orphan,
     };
-    let first = lifecycle::begin(begin, &context(&room));
+    let first = room.node.decisions.begin(begin, &context(&room));
     let mut worker = Worker { room, mailbox, work: None, wake: None };
     let mut state = worker.settle(first).await;
     while let Some(current) = state {
         let event = worker.next().await;
         tracing::debug!(?event, stage = ?current.stage());
-        state = worker.settle(lifecycle::step(current, event, &context(&worker.room))).await;
+        let room = &worker.room;
+        let step = room.node.decisions.step(current, event, &context(room));
+        state = worker.settle(step).await;
     }
 }
 

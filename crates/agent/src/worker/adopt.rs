@@ -4,7 +4,6 @@
 use k8s_openapi::api::core::v1::Pod;
 use oarsman_core::ids::{ContainerId, SandboxId};
 use oarsman_core::pod::PodExt;
-use oarsman_core::view::{ContainerState, PodView};
 use oarsman_cri::{Code, CriError};
 
 use super::room::Room;
@@ -13,8 +12,7 @@ use super::sync::SyncError;
 /// The ready sandbox of that attempt, if there is one after all.
 pub(super) async fn sandbox(room: &Room, attempt: u32) -> Result<Option<SandboxId>, SyncError> {
     let view = room.look().await?;
-    let found = view.sandboxes.iter().find(|sandbox| sandbox.attempt == attempt && sandbox.ready);
-    Ok(found.map(|sandbox| sandbox.id.clone()))
+    Ok(room.node.decisions.adopted_sandbox(&view, attempt))
 }
 
 /// The created container of that name and attempt, if there is one after all.
@@ -25,17 +23,7 @@ pub(super) async fn container(
     attempt: u32,
 ) -> Option<ContainerId> {
     let view = room.look().await.ok()?;
-    found(&view, sandbox, name, attempt)
-}
-
-fn found(view: &PodView, sandbox: &SandboxId, name: &str, attempt: u32) -> Option<ContainerId> {
-    let fits = view.containers.iter().find(|container| {
-        container.sandbox == *sandbox
-            && container.name == name
-            && container.label.restart_count == attempt
-            && container.state == ContainerState::Created
-    });
-    fits.map(|container| container.id.clone())
+    room.node.decisions.adopted_container(&view, sandbox, name, attempt)
 }
 
 impl Room {

@@ -20,12 +20,13 @@ impl Room {
     async fn try_to_clear_away(&self) -> Result<(), SyncError> {
         let runtime = &self.node.seams.runtime;
         let view = self.look().await?;
-        for container in &view.containers {
-            runtime.remove_container(container.id.as_str()).await?;
+        let left = self.node.decisions.leftovers(&view);
+        for container in &left.containers {
+            runtime.remove_container(container.as_str()).await?;
         }
-        for sandbox in &view.sandboxes {
-            runtime.stop_pod_sandbox(sandbox.id.as_str()).await?;
-            runtime.remove_pod_sandbox(sandbox.id.as_str()).await?;
+        for sandbox in &left.sandboxes {
+            runtime.stop_pod_sandbox(sandbox.as_str()).await?;
+            runtime.remove_pod_sandbox(sandbox.as_str()).await?;
         }
         Ok(self.node.seams.disk.remove(&self.uid).await?)
     }

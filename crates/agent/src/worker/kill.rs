@@ -1,7 +1,6 @@
 //! Bringing a pod down: containers in their order, then sandboxes, then a look whether nothing runs.
 
 use k8s_openapi::api::core::v1::Pod;
-use oarsman_core::actions;
 use oarsman_core::lifecycle::{Grace, KillOutcome, KillReason};
 use oarsman_cri::CriError;
 use tokio::sync::watch;
@@ -31,7 +30,7 @@ async fn bring_down(
 ) -> Result<bool, CriError> {
     let view = room.look().await?;
     let first = *grace.borrow();
-    let teardown = actions::teardown(pod, &view, Some(first.seconds()));
+    let teardown = room.node.decisions.teardown(pod, &view, Some(first.seconds()));
     let stopped = stop::all(room, pod, &teardown.stop, Some(Hurry::new(grace))).await;
     // A container that would not stop does not keep its sandbox: that kills it.
     let sandboxes = stop::sandboxes(room, &teardown.sandboxes).await;

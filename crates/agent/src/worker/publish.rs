@@ -3,9 +3,9 @@
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use oarsman_core::lifecycle::{Standing, Verdict};
 use oarsman_core::pod::PodExt;
+use oarsman_core::status::Input;
 use oarsman_core::status::merge::differs;
 use oarsman_core::status::phase::Phase;
-use oarsman_core::status::{self, Input};
 use oarsman_core::view::PodView;
 
 use super::room::Room;
@@ -33,7 +33,7 @@ impl Room {
         verdict: Option<&Verdict>,
     ) -> (Option<PodStatus>, PodStatus) {
         let mut memory = self.memory();
-        let status = status::generate(&Input {
+        let status = self.node.decisions.status(&Input {
             pod,
             view: &memory.view,
             previous: memory.status.as_ref(),

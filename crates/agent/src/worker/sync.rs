@@ -124,7 +124,7 @@ impl Room {
     fn plan(&self, pod: &Pod, view: &PodView, published: &PodStatus) -> Plan {
         let mut memory = self.memory();
         let now = self.node.seams.clock.now();
-        let plan = actions::plan(&actions::Input {
+        let plan = self.node.decisions.plan(&actions::Input {
             pod,
             view,
             probes: &memory.probes,

@@ -1,0 +1,84 @@
+//! What the agent asks `core`. It is handed in like the seams are, so that a simulation can hand in wrong decisions and
+//! see whether its invariants notice.
+
+use k8s_openapi::api::core::v1::{Pod, PodStatus};
+use oarsman_core::actions::{self, Plan, Teardown};
+use oarsman_core::ids::{ContainerId, SandboxId};
+use oarsman_core::lifecycle::{self, Begin, Context, Event, State, Step};
+use oarsman_core::status;
+use oarsman_core::view::{ContainerState, PodView};
+
+/// The questions. Their answers are core's unless somebody overrides them.
+pub trait Decisions: Send + Sync + 'static {
+    /// How a pod's life begins.
+    fn begin(&self, begin: Begin, cx: &Context) -> Step {
+        lifecycle::begin(begin, cx)
+    }
+
+    /// How it goes on.
+    fn step(&self, state: State, event: Event, cx: &Context) -> Step {
+        lifecycle::step(state, event, cx)
+    }
+
+    /// What to do to its containers now.
+    fn plan(&self, input: &actions::Input<'_>) -> Plan {
+        actions::plan(input)
+    }
+
+    /// How to bring all of it down.
+    fn teardown(&self, pod: Option<&Pod>, view: &PodView, grace: Option<i64>) -> Teardown {
+        actions::teardown(pod, view, grace)
+    }
+
+    /// What to say about it.
+    fn status(&self, input: &status::Input<'_>) -> PodStatus {
+        status::generate(input)
+    }
+
+    /// The sandbox that a failed call has made after all.
+    fn adopted_sandbox(&self, view: &PodView, attempt: u32) -> Option<SandboxId> {
+        let fits =
+            view.sandboxes.iter().find(|sandbox| sandbox.attempt == attempt && sandbox.ready);
+        fits.map(|sandbox| sandbox.id.clone())
+    }
+
+    /// The container that a failed call has made after all.
+    fn adopted_container(
+        &self,
+        view: &PodView,
+        sandbox: &SandboxId,
+        name: &str,
+        attempt: u32,
+    ) -> Option<ContainerId> {
+        let fits = view.containers.iter().find(|container| {
+            container.sandbox == *sandbox
+                && container.name == name
+                && container.label.restart_count == attempt
+                && container.state == ContainerState::Created
+        });
+        fits.map(|container| container.id.clone())
+    }
+
+    /// What is removed of a pod that nobody wants any more.
+    fn leftovers(&self, view: &PodView) -> Leftovers {
+        Leftovers {
+            containers: view.containers.iter().map(|container| container.id.clone()).collect(),
+            sandboxes: view.sandboxes.iter().map(|sandbox| sandbox.id.clone()).collect(),
+        }
+    }
+}
+
+/// What is left of a pod that nobody wants any more.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Leftovers {
+    /// Containers, to be removed first.
+    pub containers: Vec<ContainerId>,
+    /// Sandboxes.
+    pub sandboxes: Vec<SandboxId>,
+}
+
+/// The right ones.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CoreDecisions;
+
+impl Decisions for CoreDecisions {}
