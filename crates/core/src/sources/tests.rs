@@ -1,3 +1,5 @@
+//! What several sources say, and what comes of it.
+
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Container, PodSpec, PodStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};

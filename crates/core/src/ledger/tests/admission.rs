@@ -1,3 +1,5 @@
+//! Who comes in, in which order, and who is in the way.
+
 use super::*;
 
 #[test]

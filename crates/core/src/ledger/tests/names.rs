@@ -1,3 +1,5 @@
+//! Static pods of one name.
+
 use proptest::prelude::*;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Whose a sandbox is.
+
 use super::*;
 use crate::fixture;
 use crate::view::{PodView, SandboxView};

@@ -1,3 +1,5 @@
+//! Slots for pulls and the line in front of them.
+
 use proptest::prelude::*;
 
 use super::*;

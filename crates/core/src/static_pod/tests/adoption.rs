@@ -1,3 +1,5 @@
+//! Which running pod is taken for a static pod of ours.
+
 use super::*;
 use crate::fixture::{self, ViewBuilder};
 use crate::ledger::ROOT_ANNOTATION;

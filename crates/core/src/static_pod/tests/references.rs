@@ -1,3 +1,5 @@
+//! What a static pod may name.
+
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
