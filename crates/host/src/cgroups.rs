@@ -65,10 +65,7 @@ pub fn hierarchies(mounts: &[Mount]) -> Vec<Hierarchy> {
         .iter()
         .filter_map(|mount| Some((mount, kind(mount)?)))
         .filter(|(mount, _)| seen.insert(mount.device.clone()))
-        .map(|(mount, kind)| Hierarchy {
-            kind,
-            root: mount.point.clone(),
-        })
+        .map(|(mount, kind)| Hierarchy { kind, root: mount.point.clone() })
         .collect()
 }
 
@@ -90,9 +87,7 @@ fn kind(mount: &Mount) -> Option<Kind> {
 impl Hierarchy {
     /// The directory of a group, given as an absolute path within the hierarchy.
     pub fn directory(&self, group: &Path) -> PathBuf {
-        let names = group
-            .components()
-            .filter(|part| matches!(part, Component::Normal(_)));
+        let names = group.components().filter(|part| matches!(part, Component::Normal(_)));
         names.fold(self.root.clone(), |directory, name| directory.join(name))
     }
 
@@ -148,10 +143,7 @@ impl Hierarchy {
 
 /// Groups can only be removed one by one and from below: their files are not real ones.
 fn remove_tree(directory: &Path) -> Result<(), RemoveError> {
-    let failed = |source| RemoveError {
-        group: directory.to_owned(),
-        source,
-    };
+    let failed = |source| RemoveError { group: directory.to_owned(), source };
     for child in children(directory).map_err(failed)? {
         remove_tree(&child)?;
     }

@@ -65,9 +65,7 @@ pub fn current() -> io::Result<Vec<Mount>> {
 
 /// The mounts at `directory` and below it.
 pub fn beneath<'a>(mounts: &'a [Mount], directory: &'a Path) -> impl Iterator<Item = &'a Mount> {
-    mounts
-        .iter()
-        .filter(move |mount| mount.point.starts_with(directory))
+    mounts.iter().filter(move |mount| mount.point.starts_with(directory))
 }
 
 /// Fields are separated by exactly one space (a source may be empty), and a lone `-` ends the
@@ -80,11 +78,7 @@ fn parse_line(line: &[u8]) -> Option<Mount> {
     let root = path(fields.next()?);
     let point = path(fields.next()?);
     let options = lossy(fields.next()?);
-    let propagation = fields
-        .by_ref()
-        .take_while(|field| *field != b"-")
-        .map(lossy)
-        .collect();
+    let propagation = fields.by_ref().take_while(|field| *field != b"-").map(lossy).collect();
     let fs_type = lossy(fields.next()?);
     let source = lossy(&unescape(fields.next()?));
     let super_options = lossy(fields.next()?);

@@ -57,13 +57,8 @@ pub fn of_process(pid: u32, kind: Kind) -> io::Result<String> {
 /// the right to do it.
 pub fn enter_new(kinds: &[Kind]) -> io::Result<()> {
     require_one_thread()?;
-    let flags = kinds
-        .iter()
-        .fold(UnshareFlags::empty(), |all, kind| all | kind.flag());
-    #[expect(
-        unsafe_code,
-        reason = "rustix has no safe unshare: it cannot know the flags"
-    )]
+    let flags = kinds.iter().fold(UnshareFlags::empty(), |all, kind| all | kind.flag());
+    #[expect(unsafe_code, reason = "rustix has no safe unshare: it cannot know the flags")]
     // SAFETY: the call is unsafe for its FILES flag, after which a descriptor may be open in one
     // thread and closed in another. We never pass that flag, and there is only one thread.
     unsafe {
@@ -108,10 +103,7 @@ pub fn die_with_parent() -> io::Result<()> {
 /// # Errors
 /// When the kernel refuses.
 pub fn isolate_mounts() -> io::Result<()> {
-    for propagation in [
-        MountPropagationFlags::PRIVATE,
-        MountPropagationFlags::SHARED,
-    ] {
+    for propagation in [MountPropagationFlags::PRIVATE, MountPropagationFlags::SHARED] {
         mount_change("/", propagation | MountPropagationFlags::REC)?;
     }
     Ok(())
@@ -132,13 +124,7 @@ pub fn mount_proc() -> io::Result<()> {
 /// When there is no such directory, or the kernel refuses.
 pub fn cover_with_empty(directory: &Path) -> io::Result<()> {
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
-    Ok(mount(
-        "tmpfs",
-        directory,
-        "tmpfs",
-        flags,
-        Some(c"mode=0755"),
-    )?)
+    Ok(mount("tmpfs", directory, "tmpfs", flags, Some(c"mode=0755"))?)
 }
 
 /// Takes a mount away from its place at once; whoever still uses it may finish.
@@ -146,10 +132,7 @@ pub fn cover_with_empty(directory: &Path) -> io::Result<()> {
 /// # Errors
 /// When nothing is mounted there.
 pub fn detach(point: &Path) -> io::Result<()> {
-    Ok(unmount(
-        point,
-        UnmountFlags::DETACH | UnmountFlags::NOFOLLOW,
-    )?)
+    Ok(unmount(point, UnmountFlags::DETACH | UnmountFlags::NOFOLLOW)?)
 }
 
 #[cfg(test)]
@@ -165,11 +148,9 @@ mod tests {
 
     #[test]
     fn a_process_is_in_a_namespace_of_each_kind() {
-        for (kind, prefix) in [
-            (Kind::Mount, "mnt:["),
-            (Kind::Network, "net:["),
-            (Kind::Pid, "pid:["),
-        ] {
+        for (kind, prefix) in
+            [(Kind::Mount, "mnt:["), (Kind::Network, "net:["), (Kind::Pid, "pid:[")]
+        {
             let name = of_process(std::process::id(), kind).unwrap();
             assert!(name.starts_with(prefix), "{name}");
         }

@@ -11,10 +11,7 @@ mod tests;
 
 /// One step of a script; the crate's own page says what each does.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(
-    missing_docs,
-    reason = "the table on the crate's page tells of all steps in one place"
-)]
+#[expect(missing_docs, reason = "the table on the crate's page tells of all steps in one place")]
 pub enum Step {
     Out(String),
     Err(String),
@@ -43,17 +40,11 @@ pub enum Step {
 pub fn parse<A: AsRef<str>>(
     arguments: impl IntoIterator<Item = A>,
 ) -> Result<Vec<Step>, ScriptError> {
-    arguments
-        .into_iter()
-        .map(|argument| parse_step(argument.as_ref()))
-        .collect()
+    arguments.into_iter().map(|argument| parse_step(argument.as_ref())).collect()
 }
 
 fn parse_step(argument: &str) -> Result<Step, ScriptError> {
-    let needs = |needs| ScriptError::Value {
-        argument: argument.to_owned(),
-        needs,
-    };
+    let needs = |needs| ScriptError::Value { argument: argument.to_owned(), needs };
     let a_duration = || needs("a duration such as 250ms, 3s or 2m");
     let a_size = || needs("a number of bytes such as 4096, 64Ki or 8Mi");
     let (name, value) = match argument.split_once(':') {
@@ -71,10 +62,7 @@ fn parse_step(argument: &str) -> Result<Step, ScriptError> {
         ("pwd", None) => Step::Pwd,
         ("write", Some(value)) => {
             let (path, text) = value.split_once('=').ok_or_else(|| needs("PATH=TEXT"))?;
-            Step::Write {
-                path: path.into(),
-                text: text.to_owned(),
-            }
+            Step::Write { path: path.into(), text: text.to_owned() }
         }
         ("touch", Some(path)) => Step::Touch(path.into()),
         ("wait-file", Some(path)) => Step::WaitFile(path.into()),
@@ -87,23 +75,18 @@ fn parse_step(argument: &str) -> Result<Step, ScriptError> {
         }
         ("on-term", Some("ignore")) => Step::OnTerm(Vec::new()),
         ("on-term", Some(steps)) => Step::OnTerm(parse_reaction(steps)?),
-        ("exit", Some(code)) => Step::Exit(
-            code.parse()
-                .map_err(|_| needs("an exit code from 0 to 255"))?,
-        ),
+        ("exit", Some(code)) => {
+            Step::Exit(code.parse().map_err(|_| needs("an exit code from 0 to 255"))?)
+        }
         _ => {
-            return Err(ScriptError::Unknown {
-                argument: argument.to_owned(),
-            });
+            return Err(ScriptError::Unknown { argument: argument.to_owned() });
         }
     })
 }
 
 /// What SIGTERM does is a script of its own, except that it does not change what SIGTERM does.
 fn parse_reaction(steps: &str) -> Result<Vec<Step>, ScriptError> {
-    let unknown = |step: &str| ScriptError::Unknown {
-        argument: step.to_owned(),
-    };
+    let unknown = |step: &str| ScriptError::Unknown { argument: step.to_owned() };
     match steps.split(',').find(|step| step.starts_with("on-term")) {
         Some(nested) => Err(unknown(nested)),
         None => parse(steps.split(',')),

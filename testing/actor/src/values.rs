@@ -28,9 +28,7 @@ pub(crate) fn bytes(text: &str) -> Option<u64> {
 }
 
 fn split_unit(text: &str) -> Option<(u64, &str)> {
-    let digits = text
-        .find(|c: char| !c.is_ascii_digit())
-        .unwrap_or(text.len());
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     Some((number.parse().ok()?, unit))
 }

@@ -9,10 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 fn actor(script: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_actor"));
-    command
-        .args(script)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    command.args(script).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
@@ -28,9 +25,7 @@ fn send(child: &Child, signal: Signal) {
 fn start(script: &[&str]) -> Child {
     let mut child = actor(script).spawn().unwrap();
     let mut line = String::new();
-    BufReader::new(child.stdout.as_mut().unwrap())
-        .read_line(&mut line)
-        .unwrap();
+    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
     assert_eq!(line, "ready\n");
     child
 }
@@ -45,29 +40,12 @@ fn scripts_print_and_end_as_they_say() {
         (&["pwd"], "/\n", "", 0),
         (&["fill:65"], &format!("{}\n.", ".".repeat(63)), "", 0),
         (&["alloc:8Mi", "sleep:1ms", "out:x"], "x\n", "", 0),
-        (
-            &["out:a", "dance"],
-            "",
-            "actor: \"dance\" is not a step\n",
-            2,
-        ),
+        (&["out:a", "dance"], "", "actor: \"dance\" is not a step\n", 2),
     ];
     for (script, stdout, stderr, code) in rows {
-        let output = actor(script)
-            .env("ACTOR_TEST", "yes")
-            .current_dir("/")
-            .output()
-            .unwrap();
-        assert_eq!(
-            String::from_utf8_lossy(&output.stdout),
-            *stdout,
-            "{script:?}"
-        );
-        assert_eq!(
-            String::from_utf8_lossy(&output.stderr),
-            *stderr,
-            "{script:?}"
-        );
+        let output = actor(script).env("ACTOR_TEST", "yes").current_dir("/").output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), *stdout, "{script:?}");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), *stderr, "{script:?}");
         assert_eq!(output.status.code(), Some(*code), "{script:?}");
     }
 }
@@ -79,11 +57,7 @@ fn files_are_written_read_and_waited_for() {
     let (a, b) = (path("a"), path("b"));
     let mut waiting = start(&["out:ready", &format!("wait-file:{b}"), "exit:7"]);
     assert!(waiting.try_wait().unwrap().is_none());
-    let script = [
-        format!("write:{a}=text"),
-        format!("touch:{a}"),
-        format!("cat:{a}"),
-    ];
+    let script = [format!("write:{a}=text"), format!("touch:{a}"), format!("cat:{a}")];
     let script: Vec<&str> = script.iter().map(String::as_str).collect();
     assert_eq!(String::from_utf8_lossy(&run(&script).stdout), "text");
     assert_eq!(run(&[&format!("touch:{b}")]).status.code(), Some(0));
@@ -105,41 +79,16 @@ fn signals_end_a_script_unless_it_says_otherwise() {
         (&["out:ready", "forever"], Signal::TERM, "", 143),
         (&["out:ready", "sleep:1m"], Signal::INT, "", 130),
         (&["out:ready", "forever"], Signal::USR1, "", 138),
-        (
-            &["on-term:exit:5", "out:ready", "forever"],
-            Signal::TERM,
-            "",
-            5,
-        ),
-        (
-            &["on-term:exit:5", "out:ready", "forever"],
-            Signal::HUP,
-            "",
-            129,
-        ),
-        (
-            &["on-term:sleep:1ms,out:bye,exit:0", "out:ready", "forever"],
-            Signal::TERM,
-            "bye\n",
-            0,
-        ),
-        (
-            &["on-term:cat:/none", "out:ready", "forever"],
-            Signal::TERM,
-            "",
-            1,
-        ),
+        (&["on-term:exit:5", "out:ready", "forever"], Signal::TERM, "", 5),
+        (&["on-term:exit:5", "out:ready", "forever"], Signal::HUP, "", 129),
+        (&["on-term:sleep:1ms,out:bye,exit:0", "out:ready", "forever"], Signal::TERM, "bye\n", 0),
+        (&["on-term:cat:/none", "out:ready", "forever"], Signal::TERM, "", 1),
     ];
     for (script, signal, stdout, code) in rows {
         let mut child = start(script);
         send(&child, *signal);
         let mut rest = String::new();
-        child
-            .stdout
-            .take()
-            .unwrap()
-            .read_to_string(&mut rest)
-            .unwrap();
+        child.stdout.take().unwrap().read_to_string(&mut rest).unwrap();
         assert_eq!(child.wait().unwrap().code(), Some(*code), "{script:?}");
         assert_eq!(rest, *stdout, "{script:?}");
     }
@@ -151,9 +100,7 @@ fn a_reaction_that_does_not_exit_lets_the_script_go_on() {
     for _ in 0..2 {
         send(&child, Signal::TERM);
         let mut line = String::new();
-        BufReader::new(child.stdout.as_mut().unwrap())
-            .read_line(&mut line)
-            .unwrap();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
         assert_eq!(line, "heard\n");
     }
     send(&child, Signal::KILL);
@@ -186,10 +133,7 @@ fn a_child_is_started_and_the_script_goes_on() {
 
 #[test]
 fn a_listener_answers_each_connection() {
-    let free = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap();
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let mut child = start(&[&format!("listen:{}", free.port()), "out:ready", "forever"]);
     for _ in 0..2 {
         let mut connection = TcpStream::connect(free).unwrap();
@@ -219,10 +163,7 @@ fn pause_ends_cleanly_when_asked_to() {
 /// Whether the signal is among those the child has a handler for.
 fn listens_to(child: &Child, signal: Signal) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
-    let caught = status
-        .lines()
-        .find_map(|line| line.strip_prefix("SigCgt:\t"))
-        .unwrap();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:\t")).unwrap();
     let caught = u64::from_str_radix(caught, 16).unwrap();
     caught & (1 << (signal.as_raw() - 1)) != 0
 }

@@ -12,10 +12,7 @@ const UNIFIED: &[u8] = include_bytes!("unified.mountinfo");
 #[test]
 fn a_line_without_propagation_is_a_private_mount() {
     let mounts = parse(HYBRID).unwrap();
-    let memory = mounts
-        .iter()
-        .find(|mount| mount.point.ends_with("memory"))
-        .unwrap();
+    let memory = mounts.iter().find(|mount| mount.point.ends_with("memory")).unwrap();
     assert_eq!(memory.fs_type, "cgroup");
     assert_eq!(memory.super_options, "rw,memory");
     assert_eq!(memory.propagation, Vec::<String>::new());
@@ -67,26 +64,14 @@ fn a_path_that_is_not_utf8_keeps_its_bytes() {
 #[test]
 fn an_empty_source_does_not_shift_the_fields() {
     let mounts = parse(b"1 0 0:1 / /x rw - tmpfs  rw,size=4k\n").unwrap();
-    assert_eq!(
-        (mounts[0].source.as_str(), mounts[0].super_options.as_str()),
-        ("", "rw,size=4k")
-    );
+    assert_eq!((mounts[0].source.as_str(), mounts[0].super_options.as_str()), ("", "rw,size=4k"));
 }
 
 #[test]
 fn a_line_that_is_cut_short_is_an_error_that_quotes_it() {
-    let rows = [
-        "1 0 0:1 / /x rw - tmpfs tmpfs",
-        "1 0 0:1 / /x rw shared:1",
-        "x 0 0:1 / /x rw",
-    ];
+    let rows = ["1 0 0:1 / /x rw - tmpfs tmpfs", "1 0 0:1 / /x rw shared:1", "x 0 0:1 / /x rw"];
     for line in rows {
-        assert_eq!(
-            parse(line.as_bytes()),
-            Err(ParseError {
-                line: line.to_owned()
-            })
-        );
+        assert_eq!(parse(line.as_bytes()), Err(ParseError { line: line.to_owned() }));
     }
 }
 
@@ -94,18 +79,11 @@ fn a_line_that_is_cut_short_is_an_error_that_quotes_it() {
 fn beneath_a_directory_are_its_own_mount_and_deeper_ones_but_no_namesakes() {
     let text = b"1 0 0:1 / /a rw - x x rw\n2 1 0:2 / /a/b rw - x x rw\n3 1 0:3 / /ab rw - x x rw\n";
     let mounts = parse(text).unwrap();
-    let found: Vec<u32> = beneath(&mounts, Path::new("/a"))
-        .map(|mount| mount.id)
-        .collect();
+    let found: Vec<u32> = beneath(&mounts, Path::new("/a")).map(|mount| mount.id).collect();
     assert_eq!(found, [1, 2]);
 }
 
 #[test]
 fn this_machine_has_a_proc() {
-    assert!(
-        current()
-            .unwrap()
-            .iter()
-            .any(|mount| mount.fs_type == "proc")
-    );
+    assert!(current().unwrap().iter().any(|mount| mount.fs_type == "proc"));
 }

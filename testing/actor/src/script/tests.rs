@@ -8,10 +8,7 @@ fn text(text: &str) -> String {
 
 #[test]
 fn every_step_is_read() {
-    let write = |path: &str, content: &str| Step::Write {
-        path: path.into(),
-        text: text(content),
-    };
+    let write = |path: &str, content: &str| Step::Write { path: path.into(), text: text(content) };
     let second = Duration::from_secs(1);
     let rows = [
         ("out:hello: you", Step::Out(text("hello: you"))),
@@ -34,14 +31,8 @@ fn every_step_is_read() {
         ("listen:8080", Step::Listen(8080)),
         ("on-term:ignore", Step::OnTerm(vec![])),
         ("on-term:exit:7", Step::OnTerm(vec![Step::Exit(7)])),
-        (
-            "on-term:sleep:1s,exit:0",
-            Step::OnTerm(vec![Step::Sleep(second), Step::Exit(0)]),
-        ),
-        (
-            "on-term:out:bye,exit:0",
-            Step::OnTerm(vec![Step::Out(text("bye")), Step::Exit(0)]),
-        ),
+        ("on-term:sleep:1s,exit:0", Step::OnTerm(vec![Step::Sleep(second), Step::Exit(0)])),
+        ("on-term:out:bye,exit:0", Step::OnTerm(vec![Step::Out(text("bye")), Step::Exit(0)])),
         ("exit:255", Step::Exit(255)),
     ];
     for (argument, step) in rows {
@@ -63,30 +54,15 @@ fn what_is_not_a_step_is_quoted_with_what_would_be() {
         ("dance", r#""dance" is not a step"#),
         ("out", r#""out" is not a step"#),
         ("forever:1s", r#""forever:1s" is not a step"#),
-        (
-            "sleep:3",
-            r#""sleep:3" needs a duration such as 250ms, 3s or 2m"#,
-        ),
-        (
-            "child:-1s",
-            r#""child:-1s" needs a duration such as 250ms, 3s or 2m"#,
-        ),
-        (
-            "fill:many",
-            r#""fill:many" needs a number of bytes such as 4096, 64Ki or 8Mi"#,
-        ),
+        ("sleep:3", r#""sleep:3" needs a duration such as 250ms, 3s or 2m"#),
+        ("child:-1s", r#""child:-1s" needs a duration such as 250ms, 3s or 2m"#),
+        ("fill:many", r#""fill:many" needs a number of bytes such as 4096, 64Ki or 8Mi"#),
         ("write:/a", r#""write:/a" needs PATH=TEXT"#),
-        (
-            "listen:65536",
-            r#""listen:65536" needs a port from 0 to 65535"#,
-        ),
+        ("listen:65536", r#""listen:65536" needs a port from 0 to 65535"#),
         ("exit:256", r#""exit:256" needs an exit code from 0 to 255"#),
         ("on-term:", r#""" is not a step"#),
         ("on-term:sleep:1s,out", r#""out" is not a step"#),
-        (
-            "on-term:on-term:ignore",
-            r#""on-term:ignore" is not a step"#,
-        ),
+        ("on-term:on-term:ignore", r#""on-term:ignore" is not a step"#),
     ];
     for (argument, message) in rows {
         let error = parse([argument]).expect_err(argument);

@@ -27,10 +27,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(10);
 /// Does the steps in order, up to the first one that fails.
 pub(crate) fn all(steps: &[Step], on_term: &OnTerm) -> Result<(), Failed> {
     for step in steps {
-        perform(step, on_term).map_err(|source| Failed {
-            step: step.clone(),
-            source,
-        })?;
+        perform(step, on_term).map_err(|source| Failed { step: step.clone(), source })?;
     }
     Ok(())
 }
@@ -46,11 +43,7 @@ fn perform(step: &Step, on_term: &OnTerm) -> io::Result<()> {
         Step::Id => print(format!("{}:{}\n", getuid().as_raw(), getgid().as_raw()).as_bytes()),
         Step::Pwd => print(format!("{}\n", std::env::current_dir()?.display()).as_bytes()),
         Step::Write { path, text } => fs::write(path, text),
-        Step::Touch(path) => File::options()
-            .create(true)
-            .append(true)
-            .open(path)
-            .map(drop),
+        Step::Touch(path) => File::options().create(true).append(true).open(path).map(drop),
         Step::WaitFile(path) => wait_for(path),
         Step::Sleep(time) => {
             rest(*time);
@@ -71,10 +64,7 @@ fn perform(step: &Step, on_term: &OnTerm) -> io::Result<()> {
 }
 
 /// Ends the program from whichever thread is the one to decide it.
-#[expect(
-    clippy::exit,
-    reason = "a script ends where it says so, also from the signal thread"
-)]
+#[expect(clippy::exit, reason = "a script ends where it says so, also from the signal thread")]
 pub(crate) fn leave(code: u8) -> ! {
     std::process::exit(i32::from(code))
 }
@@ -89,10 +79,7 @@ fn variable(name: &str) -> io::Result<String> {
     std::env::var(name).map_err(|error| io::Error::other(format!("{name}: {error}")))
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the actor is what tests wait for: its time is real"
-)]
+#[expect(clippy::disallowed_methods, reason = "the actor is what tests wait for: its time is real")]
 fn rest(time: Duration) {
     thread::sleep(time);
 }

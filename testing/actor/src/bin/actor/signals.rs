@@ -20,10 +20,7 @@ impl OnTerm {
     }
 
     fn get(&self) -> Option<Vec<Step>> {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
