@@ -1,1 +1,29 @@
 //! The simulated world: a fake Runtime, Cluster and Disk, virtual time, seeded faults, invariants.
+//!
+//! A [`World`] holds what outlives every agent: the runtime with its containers, the files, the clock.
+//! An agent reaches it over a [`line::Line`] of its own life, where calls are slow, fail, hang or time
+//! out as the [`faults::FaultPlan`] and the seed have it, and where the [`life::KillSwitch`] ends that
+//! life. What the world saw is in its [`trace::Trace`]; the same seed leaves the same trace.
+
+pub mod clock;
+pub mod dice;
+pub mod faults;
+pub mod files;
+mod fnv;
+pub mod life;
+pub mod line;
+pub mod runtime;
+#[cfg(test)]
+mod testing;
+pub mod trace;
+mod world;
+
+pub use world::{World, simulate};
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Locks; a lock that somebody panicked under still holds what the rest of the world needs for its
+/// last words.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,82 @@
+//! Plans are kept: every kind of fault comes when it is certain, and none when the time is over.
+
+use super::*;
+
+fn faults(plan: FaultPlan, seed: u64) -> Faults {
+    Faults::new(WorldClock::start(), plan, Dice::new(seed))
+}
+
+const SECOND: Duration = Duration::from_secs(1);
+
+#[tokio::test(start_paused = true)]
+async fn a_quiet_plan_has_no_faults_and_takes_no_time() {
+    let faults = faults(FaultPlan::quiet(), 1);
+    for _ in 0..100 {
+        let nothing = Fault { before: Duration::ZERO, after: Duration::ZERO, mishap: None };
+        assert_eq!(faults.next_call(true), nothing);
+        assert_eq!(faults.next_event(), EventFate::Comes);
+        assert!(!faults.replays_events());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_certain_happens_to_every_call() {
+    let quiet = FaultPlan::quiet();
+    let rows = [
+        (FaultPlan { unavailable: Chance::ALWAYS, ..quiet }, "unavailable"),
+        (FaultPlan { unknown: Chance::ALWAYS, ..quiet }, "unknown"),
+        (FaultPlan { silent: Chance::ALWAYS, ..quiet }, "effect without answer"),
+        (FaultPlan { hang: Chance::ALWAYS, ..quiet }, "hangs"),
+        (FaultPlan { late: (Chance::ALWAYS, SECOND), ..quiet }, "late effect"),
+        (FaultPlan { botch: Chance::ALWAYS, ..quiet }, "name left reserved"),
+        (FaultPlan { restart: Chance::ALWAYS, ..quiet }, "restart"),
+    ];
+    for (plan, name) in rows {
+        let mishap = faults(plan, 1).next_call(true).mishap;
+        assert_eq!(mishap.map(Mishap::name), Some(name));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_calls_that_make_something_leave_a_name_behind() {
+    let plan = FaultPlan { botch: Chance::ALWAYS, ..FaultPlan::quiet() };
+    assert_eq!(faults(plan, 1).next_call(false).mishap, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_kind_of_fault_comes_in_a_rough_world_and_none_after_its_end() {
+    let faults = faults(FaultPlan::rough(SECOND), 1);
+    let mishaps = |faults: &Faults| -> std::collections::BTreeSet<_> {
+        (0..2_000).filter_map(|_| faults.next_call(true).mishap.map(Mishap::name)).collect()
+    };
+    let fates = |faults: &Faults| (0..200).map(|_| faults.next_event()).collect::<Vec<_>>();
+    assert_eq!(mishaps(&faults).len(), 7);
+    let seen = fates(&faults);
+    for fate in [EventFate::Comes, EventFate::Lost, EventFate::Doubled] {
+        assert!(seen.contains(&fate), "{fate:?}");
+    }
+    assert!(seen.iter().any(|fate| matches!(fate, EventFate::Late(_))));
+    tokio::time::sleep(SECOND).await;
+    assert!(mishaps(&faults).is_empty());
+    assert!(fates(&faults).iter().all(|fate| *fate == EventFate::Comes));
+}
+
+#[tokio::test(start_paused = true)]
+async fn slow_calls_are_slower_than_latency_and_within_bounds() {
+    let latency = Duration::from_millis(10);
+    let plan = FaultPlan { latency, slow: Chance::HALF, slowness: SECOND, ..FaultPlan::quiet() };
+    let faults = faults(plan, 1);
+    let waits: Vec<_> = (0..100).map(|_| faults.next_call(false).before).collect();
+    assert!(waits.iter().any(|wait| *wait > latency) && waits.iter().any(|wait| *wait < latency));
+    assert!(waits.iter().all(|wait| *wait <= latency + SECOND));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_seed_decides() {
+    let draw = |seed| {
+        let faults = faults(FaultPlan::rough(SECOND), seed);
+        (0..50).map(|_| faults.next_call(true)).collect::<Vec<_>>()
+    };
+    assert_eq!(draw(1), draw(1));
+    assert_ne!(draw(1), draw(2));
+}

@@ -1,0 +1,97 @@
+//! A runtime that is honest and makes everything up: containers are scripts played in virtual time.
+//!
+//! It does what real containerd was seen to do, and passes the same contract suite. On its own it
+//! makes no mistakes; an agent reaches it by [`connect`], over a line that does.
+
+mod calls;
+mod client;
+mod containers;
+mod events;
+mod exec;
+mod images;
+mod lists;
+mod logs;
+mod names;
+mod outage;
+mod play;
+mod program;
+mod sandboxes;
+mod state;
+mod stats;
+mod stop;
+
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use oarsman_cri::{Code, CriError, Result};
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+
+pub use client::connect;
+pub use images::{Access, ImageSource};
+
+use crate::clock::WorldClock;
+use crate::dice::Dice;
+use crate::files::Files;
+use crate::lock;
+use crate::trace::Trace;
+use state::State;
+
+#[cfg(test)]
+mod tests;
+
+/// The fake runtime; clones are the same runtime.
+#[derive(Clone)]
+pub struct FakeRuntime(Arc<Inner>);
+
+struct Inner {
+    /// Never held over an await.
+    state: Mutex<State>,
+    /// Counts how often the runtime went away.
+    outages: watch::Sender<u64>,
+    /// Where containers run: they do not end with the agent that started them.
+    executor: Handle,
+}
+
+impl FakeRuntime {
+    /// A runtime without containers and images, whose containers run on the current tokio runtime.
+    pub fn new(clock: WorldClock, files: Files, trace: Trace, dice: Dice) -> Self {
+        let state = Mutex::new(State::new(clock, files, trace, dice));
+        let (outages, _) = watch::channel(0);
+        Self(Arc::new(Inner { state, outages, executor: Handle::current() }))
+    }
+
+    /// Puts an image on the node.
+    pub fn preload(&self, image: ImageSource) {
+        self.state().images.preload(image);
+    }
+
+    /// Puts an image into a registry, in place of what had its name.
+    pub fn publish(&self, image: ImageSource, access: Access) {
+        self.state().images.publish(image, access);
+    }
+
+    /// Ends a sandbox's own process, as a fault would: it is not ready any more, and its containers
+    /// run on.
+    pub fn break_sandbox(&self, id: &str) {
+        self.state().break_sandbox(id);
+    }
+
+    /// Whether a process listens at that address of a pod.
+    pub fn listens(&self, ip: &str, port: u16) -> bool {
+        self.state().listens(ip, port)
+    }
+
+    /// The state, also while the runtime is away: containers run on without it.
+    fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.0.state)
+    }
+
+    /// The state for a call, which needs the runtime to be there.
+    fn serve(&self, call: &'static str) -> Result<MutexGuard<'_, State>> {
+        let state = self.state();
+        if state.is_away() {
+            return Err(CriError::new(call, Code::Unavailable, "the runtime is not there"));
+        }
+        Ok(state)
+    }
+}

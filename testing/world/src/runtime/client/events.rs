@@ -1,0 +1,71 @@
+//! Events on their way to an agent: some are lost, some come twice, some come late.
+
+use std::collections::BTreeMap;
+
+use futures::{StreamExt, stream};
+use oarsman_cri::{EventStream, Result};
+use oarsman_cri_types::v1::ContainerEventResponse;
+use tokio::time::{Instant, sleep_until};
+
+use crate::faults::{EventFate, Faults};
+
+/// The same events, as the faults let them through.
+pub(super) fn disturbed(events: EventStream, faults: Faults) -> EventStream {
+    let way = Way { events, faults, held: BTreeMap::new(), count: 0 };
+    stream::unfold(way, |mut way| async { way.next().await.map(|event| (event, way)) }).boxed()
+}
+
+struct Way {
+    events: EventStream,
+    faults: Faults,
+    /// Events that are to come later: by when, and in their old order.
+    held: BTreeMap<(Instant, u64), ContainerEventResponse>,
+    count: u64,
+}
+
+impl Way {
+    /// The next event that arrives; nothing after the other side has hung up, which ends also those
+    /// on their way.
+    async fn next(&mut self) -> Option<Result<ContainerEventResponse>> {
+        loop {
+            let due = self.held.keys().next().copied();
+            let event = tokio::select! {
+                biased;
+                () = until(due), if due.is_some() => {
+                    return self.held.pop_first().map(|(_, event)| Ok(event));
+                }
+                event = self.events.next() => match event? {
+                    Ok(event) => event,
+                    Err(error) => return Some(Err(error)),
+                },
+            };
+            if let Some(event) = self.meet(event) {
+                return Some(Ok(event));
+            }
+        }
+    }
+
+    /// The event, if it comes now.
+    fn meet(&mut self, event: ContainerEventResponse) -> Option<ContainerEventResponse> {
+        let now = Instant::now();
+        self.count += 1;
+        match self.faults.next_event() {
+            EventFate::Comes => Some(event),
+            EventFate::Lost => None,
+            EventFate::Doubled => {
+                self.held.insert((now, self.count), event.clone());
+                Some(event)
+            }
+            EventFate::Late(delay) => {
+                self.held.insert((now + delay, self.count), event);
+                None
+            }
+        }
+    }
+}
+
+async fn until(due: Option<(Instant, u64)>) {
+    if let Some((time, _)) = due {
+        sleep_until(time).await;
+    }
+}

@@ -1,0 +1,299 @@
+//! Containers: made, started, ended, removed.
+
+mod resources;
+mod status;
+
+use std::collections::BTreeSet;
+
+use oarsman_cri::{Code, CriError, Result};
+use oarsman_cri_types::v1::{
+    ContainerConfig, ContainerEventType, ContainerMetadata, ContainerState, CreateContainerRequest,
+    PodSandboxMetadata,
+};
+use tokio::sync::{mpsc, watch};
+use tokio::task::AbortHandle;
+
+use super::images::Stored;
+use super::logs::LogWriter;
+use super::names;
+use super::program::Program;
+use super::sandboxes::lacks;
+use super::state::State;
+use crate::trace::{ContainerChange, ContainerName, Entry};
+
+/// Exit code of a program that cannot be started.
+const NOT_STARTED: i32 = 128;
+/// Exit code of a killed program.
+const KILLED: i32 = 128 + 9;
+/// Exit code of a container that the runtime lost track of.
+const LOST: i32 = 255;
+
+/// A container.
+pub(super) struct Container {
+    pub(super) id: String,
+    pub(super) sandbox: String,
+    pod: PodSandboxMetadata,
+    metadata: ContainerMetadata,
+    pub(super) config: ContainerConfig,
+    image: Stored,
+    pub(super) program: Program,
+    /// Absolute; empty when it has no log.
+    log_path: String,
+    created_at: i64,
+    pub(super) life: Life,
+    /// The runtime came back without knowing what became of it.
+    pub(super) lost: bool,
+    ended: watch::Sender<bool>,
+}
+
+/// Where a container is in its life.
+pub(super) enum Life {
+    Created,
+    Running(Running),
+    Exited(Exit),
+}
+
+/// What a running container has.
+pub(super) struct Running {
+    pub(super) started_at: i64,
+    pub(super) log: LogWriter,
+    signals: mpsc::Sender<u8>,
+    task: AbortHandle,
+    /// The signal that asks it to stop is sent once, however often a stop is asked for.
+    asked_to_stop: bool,
+    pub(super) memory: u64,
+    pub(super) ports: BTreeSet<u16>,
+}
+
+/// How a container ended.
+pub(super) struct Exit {
+    started_at: i64,
+    finished_at: i64,
+    code: i32,
+    reason: &'static str,
+    message: String,
+}
+
+impl State {
+    /// Makes a container.
+    pub(super) fn create_container(&mut self, request: CreateContainerRequest) -> Result<String> {
+        const CALL: &str = "CreateContainer";
+        let id = self.next_id();
+        let container = self.plan_container(CALL, id.clone(), request)?;
+        self.names.take(CALL, &container.reserved_name(), &id, self.clock.elapsed())?;
+        self.containers.insert(id.clone(), container);
+        self.saw(&id, ContainerChange::Created);
+        self.tell_of(&id, ContainerEventType::ContainerCreatedEvent);
+        Ok(id)
+    }
+
+    fn plan_container(
+        &self,
+        call: &'static str,
+        id: String,
+        request: CreateContainerRequest,
+    ) -> Result<Container> {
+        let sandbox = self.ready_sandbox(call, &request.pod_sandbox_id)?;
+        let config = request.config.unwrap_or_default();
+        let metadata = config.metadata.clone().ok_or_else(|| lacks(call, "config.metadata"))?;
+        let asked = config.image.clone().unwrap_or_default().image;
+        let image = self.images.find(&asked).ok_or_else(|| CriError::not_found(call, &asked))?;
+        let log_path = match config.log_path.as_str() {
+            "" => String::new(),
+            file => format!("{}/{file}", sandbox.config.log_directory),
+        };
+        Ok(Container {
+            program: Program::new(&id, &config, &image.source),
+            id,
+            sandbox: request.pod_sandbox_id,
+            pod: sandbox.metadata.clone(),
+            metadata,
+            config,
+            image: image.clone(),
+            log_path,
+            created_at: self.clock.stamp(),
+            life: Life::Created,
+            lost: false,
+            ended: watch::channel(false).0,
+        })
+    }
+
+    /// Notes that a container's process runs from now on as that task.
+    pub(super) fn begin(&mut self, id: &str, signals: mpsc::Sender<u8>, task: AbortHandle) {
+        let Some(container) = self.containers.get_mut(id) else { return };
+        container.life = Life::Running(Running {
+            started_at: self.clock.stamp(),
+            log: LogWriter::open(&self.files, &container.log_path),
+            signals,
+            task,
+            asked_to_stop: false,
+            memory: 0,
+            ports: BTreeSet::new(),
+        });
+        self.saw(id, ContainerChange::Started);
+        self.tell_of(id, ContainerEventType::ContainerStartedEvent);
+    }
+
+    /// Why a container cannot be started though it is in the right state, if so.
+    pub(super) fn obstacle(&self, container: &Container) -> Option<String> {
+        if self.ready_sandbox("StartContainer", &container.sandbox).is_err() {
+            return Some("the sandbox does not run".to_owned());
+        }
+        let program = container.program.name();
+        (!container.program.exists()).then(|| format!("exec {program:?}: no such file"))
+    }
+
+    /// Notes that a container could not be started. No event tells of it, as in containerd.
+    pub(super) fn fail_start(&mut self, id: &str, message: String) {
+        self.finish(id, NOT_STARTED, "StartError", message);
+    }
+
+    /// Notes that a container's process ended by itself.
+    pub(super) fn exit(&mut self, id: &str, code: i32, reason: &'static str) {
+        if self.containers.get(id).is_some_and(Container::runs) {
+            self.finish(id, code, reason, String::new());
+            self.tell_of(id, ContainerEventType::ContainerStoppedEvent);
+        }
+    }
+
+    /// Sends the signal that asks a container to stop, and tells when it has; nothing when there is
+    /// nothing to stop.
+    pub(super) fn ask_to_stop(&mut self, id: &str) -> Option<watch::Receiver<bool>> {
+        let container = self.containers.get_mut(id)?;
+        let signal = container.program.stop_signal();
+        let Life::Running(running) = &mut container.life else { return None };
+        let ended = container.ended.subscribe();
+        if !running.asked_to_stop {
+            running.asked_to_stop = true;
+            // A signal that is still to be handled stands for those after it.
+            running.signals.try_send(signal).ok();
+            self.saw(id, ContainerChange::Signalled(signal));
+        }
+        Some(ended)
+    }
+
+    /// Kills a container, if it runs or if nobody knows whether it does.
+    pub(super) fn kill(&mut self, id: &str) {
+        let Some(container) = self.containers.get_mut(id) else { return };
+        let lost = std::mem::take(&mut container.lost);
+        let runs = container.runs();
+        if runs {
+            self.saw(id, ContainerChange::Signalled(9));
+        }
+        match (lost, runs) {
+            (true, _) => self.finish(id, LOST, "Unknown", String::new()),
+            (false, true) => self.finish(id, KILLED, "Error", String::new()),
+            (false, false) => return,
+        }
+        self.tell_of(id, ContainerEventType::ContainerStoppedEvent);
+    }
+
+    fn finish(&mut self, id: &str, code: i32, reason: &'static str, message: String) {
+        let finished_at = self.clock.stamp();
+        let Some(container) = self.containers.get_mut(id) else { return };
+        let started_at = match &mut container.life {
+            Life::Created => 0,
+            Life::Exited(exit) => exit.started_at,
+            Life::Running(running) => {
+                running.log.close(&self.clock);
+                running.task.abort();
+                running.started_at
+            }
+        };
+        container.life = Life::Exited(Exit { started_at, finished_at, code, reason, message });
+        container.ended.send_replace(true);
+        self.saw(id, ContainerChange::Exited { code, reason });
+    }
+
+    /// Removes a container, killing it if it runs; fine when there is none. Its log file stays.
+    pub(super) fn remove_container(&mut self, id: &str) {
+        self.kill(id);
+        self.saw(id, ContainerChange::Removed);
+        let Some(container) = self.containers.remove(id) else { return };
+        self.names.release(&container.reserved_name());
+        self.files.remove(container.program.root());
+        self.tell(ContainerEventType::ContainerDeletedEvent, id, &container.sandbox);
+    }
+
+    pub(super) fn container(&self, call: &'static str, id: &str) -> Result<&Container> {
+        self.containers.get(id).ok_or_else(|| CriError::not_found(call, id))
+    }
+
+    /// A container whose process runs, as far as the runtime knows.
+    pub(super) fn running(&self, call: &'static str, id: &str) -> Result<&Container> {
+        let container = self.container(call, id)?;
+        container.expect(call, ContainerState::ContainerRunning)?;
+        Ok(container)
+    }
+
+    pub(super) fn containers_of(&self, sandbox: &str) -> Vec<String> {
+        let of_it = self.containers.values().filter(|container| container.sandbox == sandbox);
+        of_it.map(|container| container.id.clone()).collect()
+    }
+
+    /// Puts a change to the trace.
+    pub(super) fn saw(&self, id: &str, change: ContainerChange) {
+        if let Some(container) = self.containers.get(id) {
+            self.trace.append(Entry::Container { who: container.name(), change });
+        }
+    }
+
+    /// Tells listeners of a container that the runtime still knows.
+    fn tell_of(&mut self, id: &str, kind: ContainerEventType) {
+        let known = self.containers.get(id).filter(|container| !container.lost);
+        if let Some(sandbox) = known.map(|container| container.sandbox.clone()) {
+            self.tell(kind, id, &sandbox);
+        }
+    }
+}
+
+impl Container {
+    /// Whether its process runs, known to the runtime or not.
+    pub(super) fn runs(&self) -> bool {
+        matches!(self.life, Life::Running(_))
+    }
+
+    /// What it has while it runs.
+    pub(super) fn running_mut(&mut self) -> Option<&mut Running> {
+        match &mut self.life {
+            Life::Running(running) => Some(running),
+            Life::Created | Life::Exited(_) => None,
+        }
+    }
+
+    /// The ports its processes listen on.
+    pub(super) fn ports(&self) -> Option<&BTreeSet<u16>> {
+        match &self.life {
+            Life::Running(running) => Some(&running.ports),
+            Life::Created | Life::Exited(_) => None,
+        }
+    }
+
+    /// Tells when its process has ended.
+    pub(super) fn ended(&self) -> watch::Receiver<bool> {
+        self.ended.subscribe()
+    }
+
+    /// Fails a call that needs another state.
+    pub(super) fn expect(&self, call: &'static str, wanted: ContainerState) -> Result<()> {
+        let state = self.state();
+        if state == wanted {
+            return Ok(());
+        }
+        let message = format!("the container is in state {}", state.as_str_name());
+        Err(CriError::new(call, Code::Unknown, message).on(&self.id))
+    }
+
+    fn reserved_name(&self) -> String {
+        names::of_container(&self.metadata, &self.pod)
+    }
+
+    fn name(&self) -> ContainerName {
+        ContainerName {
+            pod_uid: self.pod.uid.clone(),
+            name: self.metadata.name.clone(),
+            attempt: self.metadata.attempt,
+            id: self.id.clone(),
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Containers, as the runtime describes them.
+
+use oarsman_cri_types::v1::{
+    self as cri, ContainerAttributes, ContainerResources, ContainerState, ContainerStatus,
+    ContainerUser, ImageSpec, LinuxContainerResources, LinuxContainerUser,
+};
+
+use super::{Container, LOST, Life};
+
+impl Container {
+    /// As in a list.
+    pub(in crate::runtime) fn listed(&self) -> cri::Container {
+        cri::Container {
+            id: self.id.clone(),
+            pod_sandbox_id: self.sandbox.clone(),
+            metadata: Some(self.metadata.clone()),
+            image: Some(self.image_spec()),
+            image_ref: self.image.digest.clone(),
+            state: self.state().into(),
+            created_at: self.created_at,
+            labels: self.config.labels.clone(),
+            annotations: self.config.annotations.clone(),
+            image_id: self.image.id.clone(),
+        }
+    }
+
+    /// In detail.
+    pub(in crate::runtime) fn status(&self) -> ContainerStatus {
+        let linux = LinuxContainerUser {
+            uid: self.program.uid(),
+            gid: self.program.gid(),
+            ..Default::default()
+        };
+        let still = ContainerStatus {
+            id: self.id.clone(),
+            metadata: Some(self.metadata.clone()),
+            state: self.state().into(),
+            created_at: self.created_at,
+            image: Some(self.image_spec()),
+            image_ref: self.image.digest.clone(),
+            labels: self.config.labels.clone(),
+            annotations: self.config.annotations.clone(),
+            mounts: self.config.mounts.clone(),
+            log_path: self.log_path.clone(),
+            resources: Some(ContainerResources { linux: self.resources(), windows: None }),
+            image_id: self.image.id.clone(),
+            user: Some(ContainerUser { linux: Some(linux) }),
+            stop_signal: self.config.stop_signal,
+            ..ContainerStatus::default()
+        };
+        self.with_life(still)
+    }
+
+    /// Adds what depends on where it is in its life.
+    fn with_life(&self, status: ContainerStatus) -> ContainerStatus {
+        if self.lost {
+            return ContainerStatus { exit_code: LOST, reason: "Unknown".to_owned(), ..status };
+        }
+        match &self.life {
+            Life::Created => status,
+            Life::Running(running) => ContainerStatus { started_at: running.started_at, ..status },
+            Life::Exited(exit) => ContainerStatus {
+                started_at: exit.started_at,
+                finished_at: exit.finished_at,
+                exit_code: exit.code,
+                reason: exit.reason.to_owned(),
+                message: exit.message.clone(),
+                ..status
+            },
+        }
+    }
+
+    /// As measurements name it.
+    pub(in crate::runtime) fn attributes(&self) -> ContainerAttributes {
+        ContainerAttributes {
+            id: self.id.clone(),
+            metadata: Some(self.metadata.clone()),
+            labels: self.config.labels.clone(),
+            annotations: self.config.annotations.clone(),
+        }
+    }
+
+    /// Where it is in its life, as far as the runtime knows.
+    pub(in crate::runtime) fn state(&self) -> ContainerState {
+        if self.lost {
+            return ContainerState::ContainerUnknown;
+        }
+        match self.life {
+            Life::Created => ContainerState::ContainerCreated,
+            Life::Running(_) => ContainerState::ContainerRunning,
+            Life::Exited(_) => ContainerState::ContainerExited,
+        }
+    }
+
+    pub(in crate::runtime) fn resources(&self) -> Option<LinuxContainerResources> {
+        self.config.linux.as_ref().and_then(|linux| linux.resources.clone())
+    }
+
+    /// The image under its own name, whatever name it was asked for by.
+    fn image_spec(&self) -> ImageSpec {
+        let asked = self.config.image.clone().unwrap_or_default();
+        ImageSpec { image: self.image.source.name.clone(), ..asked }
+    }
+}

@@ -1,0 +1,122 @@
+//! Events: told to everybody who listens, and kept a while for who comes later.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use oarsman_cri_types::v1::{ContainerEventResponse, ContainerEventType};
+use tokio::sync::mpsc;
+
+use super::state::State;
+
+/// How long events are kept.
+const KEPT: Duration = Duration::from_secs(5 * 60);
+/// How many events are kept, and how many wait for a listener that does not read.
+const MOST: usize = 4096;
+
+/// Listeners and recent events.
+#[derive(Default)]
+pub(super) struct Events {
+    listeners: Vec<mpsc::Sender<ContainerEventResponse>>,
+    recent: VecDeque<Told>,
+}
+
+struct Told {
+    at: Duration,
+    event: ContainerEventResponse,
+    /// Somebody listened.
+    heard: bool,
+}
+
+impl Events {
+    /// A new listener. It first gets the recent events that nobody has heard, as from containerd, or
+    /// all recent ones.
+    pub(super) fn listen(&mut self, replay: bool) -> mpsc::Receiver<ContainerEventResponse> {
+        let (listener, events) = mpsc::channel(MOST);
+        for told in &mut self.recent {
+            if replay || !told.heard {
+                listener.try_send(told.event.clone()).ok();
+            }
+            told.heard = true;
+        }
+        self.listeners.push(listener);
+        events
+    }
+
+    /// Tells everybody; who does not keep up misses it.
+    fn tell(&mut self, event: ContainerEventResponse, at: Duration) {
+        self.listeners.retain(|listener| !listener.is_closed());
+        for listener in &self.listeners {
+            listener.try_send(event.clone()).ok();
+        }
+        let heard = !self.listeners.is_empty();
+        self.recent.push_back(Told { at, event, heard });
+        let keeps = |told: &Told| told.at + KEPT >= at;
+        while self.recent.len() > MOST || !self.recent.front().is_none_or(keeps) {
+            self.recent.pop_front();
+        }
+    }
+
+    /// Hangs up on everybody and forgets.
+    pub(super) fn restart(&mut self) {
+        *self = Self::default();
+    }
+}
+
+impl State {
+    /// Tells listeners what happened to a container or sandbox, with its pod as it is now. Nobody
+    /// tells anything while the runtime is away.
+    pub(super) fn tell(&mut self, kind: ContainerEventType, id: &str, sandbox: &str) {
+        if self.is_away() {
+            return;
+        }
+        let of_it = self.containers.values().filter(|container| container.sandbox == sandbox);
+        let event = ContainerEventResponse {
+            container_id: id.to_owned(),
+            container_event_type: kind.into(),
+            created_at: self.clock.stamp(),
+            pod_sandbox_status: self.sandboxes.get(sandbox).map(super::sandboxes::Sandbox::status),
+            containers_statuses: of_it.map(super::containers::Container::status).collect(),
+        };
+        self.events.tell(event, self.clock.elapsed());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(id: &str) -> ContainerEventResponse {
+        ContainerEventResponse { container_id: id.to_owned(), ..Default::default() }
+    }
+
+    fn ids(events: &mut mpsc::Receiver<ContainerEventResponse>) -> Vec<String> {
+        std::iter::from_fn(|| events.try_recv().ok()).map(|event| event.container_id).collect()
+    }
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn a_first_listener_hears_what_nobody_has_heard_and_a_second_does_not() {
+        let mut events = Events::default();
+        events.tell(event("old"), Duration::ZERO);
+        events.tell(event("a"), 2 * SECOND);
+        events.tell(event("b"), SECOND + KEPT);
+        let mut first = events.listen(false);
+        let mut second = events.listen(false);
+        events.tell(event("c"), SECOND + KEPT);
+        assert_eq!(ids(&mut first), ["a", "b", "c"]);
+        assert_eq!(ids(&mut second), ["c"]);
+        assert_eq!(ids(&mut events.listen(true)), ["a", "b", "c"]);
+    }
+
+    #[test]
+    fn a_restart_ends_every_subscription_and_forgets() {
+        let mut events = Events::default();
+        let mut listener = events.listen(false);
+        events.tell(event("a"), Duration::ZERO);
+        events.restart();
+        assert_eq!(ids(&mut listener), ["a"]);
+        assert!(listener.is_closed());
+        assert_eq!(ids(&mut events.listen(true)), Vec::<String>::new());
+    }
+}

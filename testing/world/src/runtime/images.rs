@@ -1,0 +1,176 @@
+//! Images: on the node, in registries, and on the way between them.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use oarsman_cri::{Code, CriError, Result};
+use oarsman_cri_types::v1::{
+    AuthConfig, FilesystemIdentifier, FilesystemUsage, Image, ImageFsInfoResponse, Int64Value,
+    PullImageRequest, UInt64Value,
+};
+
+use super::FakeRuntime;
+use super::state::{State, hexadecimal};
+use crate::fnv::Fnv;
+
+const CALL: &str = "PullImage";
+
+/// What an image is made from. Its entrypoint is the actor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ImageSource {
+    /// Its reference, with a tag.
+    pub name: String,
+    /// The user it runs as, where it says so.
+    pub user: Option<i64>,
+    /// Its environment.
+    pub environment: BTreeMap<String, String>,
+    /// Its working directory; empty for the root.
+    pub working_dir: String,
+    /// Its size in bytes.
+    pub size: u64,
+}
+
+/// Who may pull an image, and how long that takes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Access {
+    /// Credentials that are needed; none for an image that everybody may have.
+    pub credentials: Option<AuthConfig>,
+    /// How long a pull takes.
+    pub time: Duration,
+}
+
+/// All images.
+#[derive(Default)]
+pub(super) struct Images {
+    on_node: BTreeMap<String, Stored>,
+    registry: BTreeMap<String, (ImageSource, Access)>,
+}
+
+/// An image with the ids that follow from it.
+#[derive(Debug, Clone)]
+pub(super) struct Stored {
+    pub(super) source: ImageSource,
+    pub(super) id: String,
+    /// Its reference by digest.
+    pub(super) digest: String,
+}
+
+impl ImageSource {
+    /// An image of that name, running as root, of a mebibyte.
+    pub fn actor(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            user: None,
+            environment: BTreeMap::new(),
+            working_dir: String::new(),
+            size: 1 << 20,
+        }
+    }
+}
+
+impl Access {
+    /// Everybody may pull it, in no time.
+    pub const PUBLIC: Self = Self { credentials: None, time: Duration::ZERO };
+
+    fn opens_for(&self, auth: Option<&AuthConfig>) -> bool {
+        let pair = |auth: &AuthConfig| (auth.username.clone(), auth.password.clone());
+        self.credentials.is_none() || self.credentials.as_ref().map(pair) == auth.map(pair)
+    }
+}
+
+impl Images {
+    pub(super) fn preload(&mut self, source: ImageSource) -> String {
+        let stored = Stored::new(source);
+        let id = stored.id.clone();
+        self.on_node.insert(id.clone(), stored);
+        id
+    }
+
+    pub(super) fn publish(&mut self, source: ImageSource, access: Access) {
+        self.registry.insert(source.name.clone(), (source, access));
+    }
+
+    /// The image on the node with that id, name or digest.
+    pub(super) fn find(&self, name: &str) -> Option<&Stored> {
+        self.on_node
+            .values()
+            .find(|image| image.id == name || image.source.name == name || image.digest == name)
+    }
+
+    pub(super) fn list(&self, name: Option<&str>) -> Vec<Image> {
+        match name {
+            Some(name) => self.find(name).map(Stored::described).into_iter().collect(),
+            None => self.on_node.values().map(Stored::described).collect(),
+        }
+    }
+
+    pub(super) fn remove(&mut self, name: &str) {
+        if let Some(id) = self.find(name).map(|image| image.id.clone()) {
+            self.on_node.remove(&id);
+        }
+    }
+
+    /// What a pull with these credentials gives, and how long it takes: no time for an image that is
+    /// there already, though a registry that has it still wants its credentials.
+    fn offer(&self, name: &str, auth: Option<&AuthConfig>) -> Result<(ImageSource, Duration)> {
+        let there = self.find(name).map(|image| image.source.clone());
+        match (there, self.registry.get(name)) {
+            (_, Some((_, access))) if !access.opens_for(auth) => {
+                let message = "pull access denied: authorization failed";
+                Err(CriError::new(CALL, Code::Unknown, message).on(name))
+            }
+            (Some(source), _) => Ok((source, Duration::ZERO)),
+            (None, Some((source, access))) => Ok((source.clone(), access.time)),
+            (None, None) => Err(CriError::not_found(CALL, name)),
+        }
+    }
+
+    fn size(&self) -> u64 {
+        self.on_node.values().map(|image| image.source.size).sum()
+    }
+}
+
+impl Stored {
+    fn new(source: ImageSource) -> Self {
+        let mut hash = Fnv::default();
+        hash.update(source.name.as_bytes());
+        let id = format!("sha256:{}", hexadecimal(hash.value()));
+        let repository =
+            source.name.rsplit_once(':').map_or(source.name.as_str(), |(name, _)| name);
+        let digest = format!("{repository}@sha256:{}", hexadecimal(!hash.value()));
+        Self { source, id, digest }
+    }
+
+    pub(super) fn described(&self) -> Image {
+        Image {
+            id: self.id.clone(),
+            repo_tags: vec![self.source.name.clone()],
+            repo_digests: vec![self.digest.clone()],
+            size: self.source.size,
+            uid: self.source.user.map(|value| Int64Value { value }),
+            ..Image::default()
+        }
+    }
+}
+
+impl FakeRuntime {
+    /// Waits for the registry, then puts the image on the node.
+    pub(super) async fn pull(&self, request: PullImageRequest) -> Result<String> {
+        let name = request.image.unwrap_or_default().image;
+        let (source, time) = self.serve(CALL)?.images.offer(&name, request.auth.as_ref())?;
+        tokio::time::sleep(time).await;
+        Ok(self.serve(CALL)?.images.preload(source))
+    }
+}
+
+impl State {
+    pub(super) fn image_fs_info(&self) -> ImageFsInfoResponse {
+        let images = FilesystemUsage {
+            timestamp: self.clock.stamp(),
+            fs_id: Some(FilesystemIdentifier { mountpoint: "/run/world/images".to_owned() }),
+            used_bytes: Some(UInt64Value { value: self.images.size() }),
+            inodes_used: None,
+        };
+        ImageFsInfoResponse { image_filesystems: vec![images], container_filesystems: Vec::new() }
+    }
+}

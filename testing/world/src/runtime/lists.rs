@@ -1,0 +1,49 @@
+//! Lists and their filters.
+
+use std::collections::BTreeMap;
+
+use oarsman_cri_types::v1::{self as cri, ContainerFilter, PodSandbox, PodSandboxFilter};
+
+use super::containers::Container;
+use super::sandboxes::Sandbox;
+use super::state::State;
+
+type Labels = BTreeMap<String, String>;
+
+impl State {
+    pub(super) fn list_sandboxes(&self, filter: &PodSandboxFilter) -> Vec<PodSandbox> {
+        let PodSandboxFilter { id, state, label_selector } = filter;
+        let wanted = |sandbox: &&Sandbox| {
+            is(id, &sandbox.id)
+                && state.is_none_or(|state| state.state() == sandbox.state())
+                && has(label_selector, &sandbox.config.labels)
+        };
+        self.sandboxes.values().filter(wanted).map(Sandbox::listed).collect()
+    }
+
+    pub(super) fn list_containers(&self, filter: &ContainerFilter) -> Vec<cri::Container> {
+        let state = filter.state.map(|state| state.state());
+        let wanted = |container: &&Container| {
+            selected(container, &filter.id, &filter.pod_sandbox_id, &filter.label_selector)
+                && state.is_none_or(|state| state == container.state())
+        };
+        self.containers.values().filter(wanted).map(Container::listed).collect()
+    }
+}
+
+/// Whether a container meets the conditions that are set.
+pub(super) fn selected(container: &Container, id: &str, sandbox: &str, labels: &Labels) -> bool {
+    is(id, &container.id)
+        && is(sandbox, &container.sandbox)
+        && has(labels, &container.config.labels)
+}
+
+/// Whether the text is the wanted one; an empty one wants nothing.
+pub(super) fn is(wanted: &str, text: &str) -> bool {
+    wanted.is_empty() || wanted == text
+}
+
+/// Whether all wanted labels are there.
+pub(super) fn has(wanted: &Labels, labels: &Labels) -> bool {
+    wanted.iter().all(|(key, value)| labels.get(key) == Some(value))
+}

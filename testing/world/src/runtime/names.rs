@@ -1,0 +1,125 @@
+//! Names: each is held by one thing, or for a while by nothing at all.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use oarsman_cri::{Code, CriError, Result};
+use oarsman_cri_types::v1::{ContainerMetadata, PodSandboxMetadata};
+
+/// The names that are taken.
+#[derive(Default)]
+pub(super) struct Names(BTreeMap<String, Holder>);
+
+struct Holder {
+    id: String,
+    hold: Hold,
+}
+
+enum Hold {
+    /// Until the thing of that id is removed.
+    Thing,
+    /// Until then, or until the runtime restarts; nothing of that id was made.
+    Nothing(Option<Duration>),
+}
+
+impl Names {
+    /// Takes a name for a new thing.
+    pub(super) fn take(
+        &mut self,
+        call: &'static str,
+        name: &str,
+        id: &str,
+        now: Duration,
+    ) -> Result<()> {
+        if let Some(holder) = self.holder(name, now) {
+            let message = format!("name {name:?} is reserved for {:?}", holder.id);
+            // No code of its own: that is all that containerd says.
+            return Err(CriError::new(call, Code::Unknown, message));
+        }
+        self.0.insert(name.to_owned(), Holder { id: id.to_owned(), hold: Hold::Thing });
+        Ok(())
+    }
+
+    /// Keeps a free name for nothing.
+    pub(super) fn block(
+        &mut self,
+        name: String,
+        id: String,
+        now: Duration,
+        until: Option<Duration>,
+    ) {
+        if self.holder(&name, now).is_none() {
+            self.0.insert(name, Holder { id, hold: Hold::Nothing(until) });
+        }
+    }
+
+    pub(super) fn release(&mut self, name: &str) {
+        self.0.remove(name);
+    }
+
+    /// A restarted runtime knows only the names of things.
+    pub(super) fn forget_nothings(&mut self) {
+        self.0.retain(|_, holder| matches!(holder.hold, Hold::Thing));
+    }
+
+    fn holder(&self, name: &str, now: Duration) -> Option<&Holder> {
+        self.0.get(name).filter(|holder| match holder.hold {
+            Hold::Thing | Hold::Nothing(None) => true,
+            Hold::Nothing(Some(end)) => now < end,
+        })
+    }
+}
+
+/// The name of a sandbox.
+pub(super) fn of_sandbox(pod: &PodSandboxMetadata) -> String {
+    let PodSandboxMetadata { name, uid, namespace, attempt } = pod;
+    format!("{name}_{namespace}_{uid}_{attempt}")
+}
+
+/// The name of a container. Which of the pod's sandboxes it is in does not count, as in containerd.
+pub(super) fn of_container(container: &ContainerMetadata, pod: &PodSandboxMetadata) -> String {
+    let ContainerMetadata { name, attempt } = container;
+    let PodSandboxMetadata { name: pod, uid, namespace, .. } = pod;
+    format!("{name}_{pod}_{namespace}_{uid}_{attempt}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CALL: &str = "CreateContainer";
+
+    #[test]
+    fn a_name_is_taken_until_it_is_released() {
+        let mut names = Names::default();
+        let now = Duration::ZERO;
+        names.take(CALL, "a", "1", now).unwrap();
+        let taken = names.take(CALL, "a", "2", now).unwrap_err();
+        assert_eq!(taken.message(), r#"name "a" is reserved for "1""#);
+        names.release("a");
+        names.take(CALL, "a", "2", now).unwrap();
+    }
+
+    #[test]
+    fn a_blocked_name_is_free_after_its_time_or_a_restart() {
+        let (now, later) = (Duration::ZERO, Duration::from_secs(1));
+        let mut names = Names::default();
+        names.block("a".to_owned(), "1".to_owned(), now, Some(later));
+        names.block("b".to_owned(), "2".to_owned(), now, None);
+        assert!(names.take(CALL, "a", "3", now).is_err());
+        names.take(CALL, "a", "3", later).unwrap();
+        assert!(names.take(CALL, "b", "4", later).is_err());
+        names.forget_nothings();
+        names.take(CALL, "b", "4", later).unwrap();
+        assert!(names.take(CALL, "a", "5", later).is_err(), "a thing keeps its name");
+    }
+
+    #[test]
+    fn a_name_that_is_taken_cannot_be_blocked() {
+        let mut names = Names::default();
+        names.take(CALL, "a", "1", Duration::ZERO).unwrap();
+        names.block("a".to_owned(), "2".to_owned(), Duration::ZERO, None);
+        names.forget_nothings();
+        assert!(names.take(CALL, "a", "3", Duration::ZERO).is_err());
+    }
+}

@@ -1,0 +1,185 @@
+//! Sandboxes: made, stopped, removed, described.
+
+use oarsman_cri::{Code, CriError, Result};
+use oarsman_cri_types::v1::{
+    ContainerEventType, LinuxPodSandboxStatus, Namespace, NamespaceMode, NamespaceOption,
+    PodSandbox, PodSandboxConfig, PodSandboxMetadata, PodSandboxNetworkStatus, PodSandboxState,
+    PodSandboxStatus, RunPodSandboxRequest,
+};
+
+use super::names;
+use super::state::State;
+use crate::trace::{Entry, SandboxChange, SandboxName};
+
+/// The one handler besides the nameless default.
+pub(super) const HANDLER: &str = "fake";
+
+/// A sandbox.
+pub(super) struct Sandbox {
+    pub(super) id: String,
+    pub(super) metadata: PodSandboxMetadata,
+    pub(super) config: PodSandboxConfig,
+    handler: String,
+    pub(super) phase: Phase,
+    created_at: i64,
+    /// Its address; empty in the host's network.
+    pub(super) ip: String,
+}
+
+/// Where a sandbox is in its life.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    Ready,
+    /// Its process is gone, its network is not.
+    Broken,
+    Stopped,
+}
+
+impl State {
+    /// Makes a sandbox.
+    pub(super) fn run_sandbox(&mut self, request: RunPodSandboxRequest) -> Result<String> {
+        const CALL: &str = "RunPodSandbox";
+        let RunPodSandboxRequest { config, runtime_handler: handler } = request;
+        let config = config.unwrap_or_default();
+        let metadata = config.metadata.clone().ok_or_else(|| lacks(CALL, "config.metadata"))?;
+        if !["", HANDLER].contains(&handler.as_str()) {
+            let message = format!("no runtime for {handler:?} is configured");
+            return Err(CriError::new(CALL, Code::Unknown, message));
+        }
+        let id = self.next_id();
+        self.names.take(CALL, &names::of_sandbox(&metadata), &id, self.clock.elapsed())?;
+        let ip = if on_host_network(&config) { String::new() } else { self.next_address() };
+        let created_at = self.clock.stamp();
+        let phase = Phase::Ready;
+        let sandbox = Sandbox { id: id.clone(), metadata, config, handler, phase, created_at, ip };
+        self.sandboxes.insert(id.clone(), sandbox);
+        self.saw_sandbox(&id, SandboxChange::Started);
+        self.tell(ContainerEventType::ContainerCreatedEvent, &id, &id);
+        self.tell(ContainerEventType::ContainerStartedEvent, &id, &id);
+        Ok(id)
+    }
+
+    /// Stops a sandbox and kills what runs in it; fine when there is none.
+    pub(super) fn stop_sandbox(&mut self, id: &str) {
+        for container in self.containers_of(id) {
+            self.kill(&container);
+        }
+        let Some(sandbox) = self.sandboxes.get_mut(id) else { return };
+        match std::mem::replace(&mut sandbox.phase, Phase::Stopped) {
+            Phase::Stopped => {}
+            Phase::Broken => self.saw_sandbox(id, SandboxChange::Stopped),
+            Phase::Ready => {
+                self.saw_sandbox(id, SandboxChange::Stopped);
+                self.tell(ContainerEventType::ContainerStoppedEvent, id, id);
+            }
+        }
+    }
+
+    /// Removes a sandbox with all its containers; fine when there is none.
+    pub(super) fn remove_sandbox(&mut self, id: &str) {
+        self.stop_sandbox(id);
+        for container in self.containers_of(id) {
+            self.remove_container(&container);
+        }
+        if !self.sandboxes.contains_key(id) {
+            return;
+        }
+        self.saw_sandbox(id, SandboxChange::Removed);
+        if let Some(sandbox) = self.sandboxes.remove(id) {
+            self.names.release(&names::of_sandbox(&sandbox.metadata));
+        }
+        self.tell(ContainerEventType::ContainerDeletedEvent, id, id);
+    }
+
+    /// Ends a sandbox's own process.
+    pub(super) fn break_sandbox(&mut self, id: &str) {
+        let ready = self.sandboxes.get_mut(id).filter(|sandbox| sandbox.phase == Phase::Ready);
+        if let Some(sandbox) = ready {
+            sandbox.phase = Phase::Broken;
+            self.saw_sandbox(id, SandboxChange::Died);
+            self.tell(ContainerEventType::ContainerStoppedEvent, id, id);
+        }
+    }
+
+    pub(super) fn sandbox(&self, call: &'static str, id: &str) -> Result<&Sandbox> {
+        self.sandboxes.get(id).ok_or_else(|| CriError::not_found(call, id))
+    }
+
+    /// A sandbox that can take containers and connections.
+    pub(super) fn ready_sandbox(&self, call: &'static str, id: &str) -> Result<&Sandbox> {
+        let sandbox = self.sandbox(call, id)?;
+        if sandbox.phase != Phase::Ready {
+            let message = "the sandbox is not ready";
+            return Err(CriError::new(call, Code::Unknown, message).on(id));
+        }
+        Ok(sandbox)
+    }
+
+    fn saw_sandbox(&self, id: &str, change: SandboxChange) {
+        if let Some(sandbox) = self.sandboxes.get(id) {
+            self.trace.append(Entry::Sandbox { who: sandbox.name(), change });
+        }
+    }
+
+    /// Addresses are not used again: a world does not live long enough to run out of 10.0.0.0/8.
+    fn next_address(&mut self) -> String {
+        let [_, _, _, _, _, b, c, d] = self.next_number().to_be_bytes();
+        format!("10.{b}.{c}.{d}")
+    }
+}
+
+impl Sandbox {
+    pub(super) fn status(&self) -> PodSandboxStatus {
+        let network = PodSandboxNetworkStatus { ip: self.ip.clone(), additional_ips: Vec::new() };
+        let namespaces = Namespace { options: Some(namespaces(&self.config)) };
+        PodSandboxStatus {
+            id: self.id.clone(),
+            metadata: Some(self.metadata.clone()),
+            state: self.state().into(),
+            created_at: self.created_at,
+            network: (self.phase != Phase::Stopped).then_some(network),
+            linux: Some(LinuxPodSandboxStatus { namespaces: Some(namespaces) }),
+            labels: self.config.labels.clone(),
+            annotations: self.config.annotations.clone(),
+            runtime_handler: self.handler.clone(),
+        }
+    }
+
+    pub(super) fn listed(&self) -> PodSandbox {
+        PodSandbox {
+            id: self.id.clone(),
+            metadata: Some(self.metadata.clone()),
+            state: self.state().into(),
+            created_at: self.created_at,
+            labels: self.config.labels.clone(),
+            annotations: self.config.annotations.clone(),
+            runtime_handler: self.handler.clone(),
+        }
+    }
+
+    pub(super) fn state(&self) -> PodSandboxState {
+        match self.phase {
+            Phase::Ready => PodSandboxState::SandboxReady,
+            Phase::Broken | Phase::Stopped => PodSandboxState::SandboxNotready,
+        }
+    }
+
+    fn name(&self) -> SandboxName {
+        let PodSandboxMetadata { name, uid, namespace, attempt } = self.metadata.clone();
+        SandboxName { pod_uid: uid, namespace, name, attempt, id: self.id.clone() }
+    }
+}
+
+fn namespaces(config: &PodSandboxConfig) -> NamespaceOption {
+    let security = config.linux.as_ref().and_then(|linux| linux.security_context.as_ref());
+    security.and_then(|security| security.namespace_options.clone()).unwrap_or_default()
+}
+
+fn on_host_network(config: &PodSandboxConfig) -> bool {
+    namespaces(config).network() == NamespaceMode::Node
+}
+
+/// A request without something that it must have.
+pub(super) fn lacks(call: &'static str, field: &str) -> CriError {
+    CriError::new(call, Code::InvalidArgument, format!("the request has no {field}"))
+}

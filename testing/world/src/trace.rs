@@ -1,0 +1,309 @@
+//! What the world saw, in order: every call and its outcome, every change of a sandbox or container.
+
+use std::fmt::{self, Write};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use crate::clock::WorldClock;
+use crate::fnv::Fnv;
+use crate::lock;
+
+/// Everything seen so far; clones are the same trace.
+#[derive(Debug, Clone)]
+pub struct Trace {
+    clock: WorldClock,
+    seen: Arc<Mutex<Seen>>,
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    records: Vec<Record>,
+    hash: Fnv,
+}
+
+/// Something seen, and when.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    /// Virtual time since the world began.
+    pub at: Duration,
+    /// What was seen.
+    pub entry: Entry,
+}
+
+/// Something the world saw.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Entry {
+    /// A call came in.
+    Called {
+        /// Who called.
+        caller: Caller,
+        /// Name of the call.
+        call: &'static str,
+        /// What it is about.
+        subject: String,
+        /// What will go wrong with it, if anything.
+        mishap: Option<&'static str>,
+    },
+    /// The caller got its answer, or went away without.
+    Answered {
+        /// Who had called.
+        caller: Caller,
+        /// What it was told.
+        outcome: Outcome,
+    },
+    /// Something happened to a container.
+    Container {
+        /// Which one.
+        who: ContainerName,
+        /// What happened.
+        change: ContainerChange,
+    },
+    /// Something happened to a sandbox.
+    Sandbox {
+        /// Which one.
+        who: SandboxName,
+        /// What happened.
+        change: SandboxChange,
+    },
+    /// The runtime went away, and comes back after this long.
+    RuntimeRestarted {
+        /// How long it is away.
+        down: Duration,
+    },
+    /// An agent's life began.
+    LifeBegan(u32),
+    /// An agent's life ended.
+    LifeEnded(u32),
+}
+
+/// An agent's life, and the number of the call in the world.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Caller {
+    /// The life.
+    pub life: u32,
+    /// The call, counted over all lives.
+    pub number: u64,
+}
+
+/// How a call ended for its caller.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// As it was meant to.
+    Fine,
+    /// With an error of that kind.
+    Failed(String),
+    /// The caller did not wait for it.
+    Abandoned,
+}
+
+/// A container by what it was named after.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ContainerName {
+    /// UID of the pod.
+    pub pod_uid: String,
+    /// Name in the pod.
+    pub name: String,
+    /// Which of this name it is.
+    pub attempt: u32,
+    /// The runtime's id.
+    pub id: String,
+}
+
+/// A sandbox by what it was named after.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SandboxName {
+    /// UID of the pod.
+    pub pod_uid: String,
+    /// Namespace of the pod.
+    pub namespace: String,
+    /// Name of the pod.
+    pub name: String,
+    /// Which of this pod it is.
+    pub attempt: u32,
+    /// The runtime's id.
+    pub id: String,
+}
+
+/// What happens to containers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ContainerChange {
+    /// It was made.
+    Created,
+    /// Its process began.
+    Started,
+    /// Its process was sent a signal of that number.
+    Signalled(u8),
+    /// Its process ended, or never began and never will.
+    Exited {
+        /// Exit code.
+        code: i32,
+        /// Why, in a word.
+        reason: &'static str,
+    },
+    /// The runtime does not know any more what became of it.
+    Lost,
+    /// It is gone.
+    Removed,
+}
+
+/// What happens to sandboxes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SandboxChange {
+    /// It was made, and is ready.
+    Started,
+    /// It was stopped, and has no network any more.
+    Stopped,
+    /// Its own process ended without being asked to.
+    Died,
+    /// It is gone.
+    Removed,
+}
+
+impl Trace {
+    /// A trace without records.
+    pub fn new(clock: WorldClock) -> Self {
+        Self { clock, seen: Arc::default() }
+    }
+
+    /// Adds what was seen just now.
+    pub fn append(&self, entry: Entry) {
+        let record = Record { at: self.clock.elapsed(), entry };
+        let mut seen = lock(&self.seen);
+        // Writing to a hash cannot fail.
+        writeln!(seen.hash, "{record}").ok();
+        seen.records.push(record);
+    }
+
+    /// All records so far.
+    pub fn records(&self) -> Vec<Record> {
+        lock(&self.seen).records.clone()
+    }
+
+    /// How many records there are.
+    pub fn len(&self) -> usize {
+        lock(&self.seen).records.len()
+    }
+
+    /// Whether nothing was seen yet.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The hash (FNV-1a, 64 bits) of all records as text: equal for equal lives.
+    pub fn hash(&self) -> u64 {
+        lock(&self.seen).hash.value()
+    }
+}
+
+impl fmt::Display for Record {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:>10}.{:03} {}", self.at.as_secs(), self.at.subsec_millis(), self.entry)
+    }
+}
+
+impl fmt::Display for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Called { caller, call, subject, mishap } => {
+                write!(f, "{caller} {call} {subject}")?;
+                mishap.map_or(Ok(()), |mishap| write!(f, " ({mishap})"))
+            }
+            Self::Answered { caller, outcome } => write!(f, "{caller} {outcome}"),
+            Self::Container { who, change } => write!(f, "container {who} {change}"),
+            Self::Sandbox { who, change } => write!(f, "sandbox {who} {change}"),
+            Self::RuntimeRestarted { down } => write!(f, "runtime away for {down:?}"),
+            Self::LifeBegan(life) => write!(f, "life {life} began"),
+            Self::LifeEnded(life) => write!(f, "life {life} ended"),
+        }
+    }
+}
+
+impl fmt::Display for Caller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "life {} call {}", self.life, self.number)
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fine => f.write_str("is fine"),
+            Self::Failed(kind) => write!(f, "failed: {kind}"),
+            Self::Abandoned => f.write_str("was abandoned"),
+        }
+    }
+}
+
+impl fmt::Display for ContainerName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}#{} {}", self.pod_uid, self.name, self.attempt, self.id)
+    }
+}
+
+impl fmt::Display for SandboxName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { pod_uid, namespace, name, attempt, id } = self;
+        write!(f, "{pod_uid} {namespace}/{name}#{attempt} {id}")
+    }
+}
+
+impl fmt::Display for ContainerChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Created => f.write_str("created"),
+            Self::Started => f.write_str("started"),
+            Self::Signalled(number) => write!(f, "sent signal {number}"),
+            Self::Exited { code, reason } => write!(f, "exited with {code} ({reason})"),
+            Self::Lost => f.write_str("lost"),
+            Self::Removed => f.write_str("removed"),
+        }
+    }
+}
+
+impl fmt::Display for SandboxChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Started => "started",
+            Self::Stopped => "stopped",
+            Self::Died => "died",
+            Self::Removed => "removed",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_hash_tells_order_content_and_time_apart() {
+        let hash = async |lives: &[u32], wait: Duration| {
+            let trace = Trace::new(WorldClock::start());
+            for life in lives {
+                trace.append(Entry::LifeBegan(*life));
+                tokio::time::sleep(wait).await;
+            }
+            trace.hash()
+        };
+        let (short, long) = (Duration::from_millis(1), Duration::from_millis(2));
+        let first = hash(&[1, 2], short).await;
+        assert_eq!(hash(&[1, 2], short).await, first);
+        for (lives, wait) in [([2, 1], short), ([1, 3], short), ([1, 2], long)] {
+            assert_ne!(hash(&lives, wait).await, first, "{lives:?} {wait:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_record_reads_as_a_sentence() {
+        let trace = Trace::new(WorldClock::start());
+        tokio::time::sleep(Duration::from_millis(1_250)).await;
+        trace.append(Entry::Called {
+            caller: Caller { life: 1, number: 7 },
+            call: "StopContainer",
+            subject: "abc".to_owned(),
+            mishap: Some("hangs"),
+        });
+        let shown = trace.records()[0].to_string();
+        assert_eq!(shown.trim_start(), "1.250 life 1 call 7 StopContainer abc (hangs)");
+    }
+}

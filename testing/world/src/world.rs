@@ -1,0 +1,74 @@
+//! A world: all of its parts, and the one thread it lives on.
+
+use std::future::Future;
+use std::io;
+use std::sync::Arc;
+
+use oarsman_cri::{Deadlines, Runtime};
+
+use crate::clock::WorldClock;
+use crate::dice::Dice;
+use crate::faults::{FaultPlan, Faults};
+use crate::files::Files;
+use crate::life::KillSwitch;
+use crate::line::Exchange;
+use crate::runtime::{FakeRuntime, connect};
+use crate::trace::Trace;
+
+#[cfg(test)]
+mod tests;
+
+/// What outlives every agent; clones are the same world.
+#[derive(Clone)]
+pub struct World {
+    /// Its time.
+    pub clock: WorldClock,
+    /// Its files.
+    pub files: Files,
+    /// What it saw.
+    pub trace: Trace,
+    /// What goes wrong in it.
+    pub faults: Faults,
+    /// What ends an agent's life.
+    pub kill_switch: KillSwitch,
+    /// Its runtime, as it is: calls on this one are quick, honest and not in the trace.
+    pub runtime: FakeRuntime,
+    /// Where lines to its parts are made.
+    pub exchange: Exchange,
+}
+
+impl World {
+    /// A world of that seed with those faults, on the current tokio runtime.
+    pub fn new(seed: u64, plan: FaultPlan) -> Self {
+        let (dice, clock, files) = (Dice::new(seed), WorldClock::start(), Files::default());
+        let trace = Trace::new(clock.clone());
+        let faults = Faults::new(clock.clone(), plan, dice.fork("faults"));
+        let kill_switch = KillSwitch::new(trace.clone(), dice.fork("kill switch"));
+        let exchange = Exchange::new(trace.clone(), faults.clone(), kill_switch.clone());
+        let (place, record) = (files.clone(), trace.clone());
+        let runtime = FakeRuntime::new(clock.clone(), place, record, dice.fork("runtime"));
+        Self { clock, files, trace, faults, kill_switch, runtime, exchange }
+    }
+
+    /// The runtime as that life of an agent reaches it. The first handle of a life begins it, and
+    /// ends the one before.
+    pub fn for_life(&self, life: u32) -> Arc<dyn Runtime> {
+        self.kill_switch.enter(life);
+        let line = self.exchange.line(life, Arc::new(self.runtime.clone()));
+        connect(self.runtime.clone(), line, self.faults.clone(), Deadlines::default())
+    }
+}
+
+/// Lives a life in a world of its own: one thread, and time that passes only when everybody waits.
+///
+/// # Errors
+/// When the thread's event loop cannot be made.
+pub fn simulate<F: Future>(
+    seed: u64,
+    plan: FaultPlan,
+    life: impl FnOnce(World) -> F,
+) -> io::Result<F::Output> {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?;
+    Ok(runtime.block_on(async { life(World::new(seed, plan)).await }))
+}
