@@ -1,7 +1,7 @@
 //! Images nobody uses, when the disk fills up or when they grow too old.
 //!
-//! Ages are counted on the monotonic clock from when the agent first saw an image, so a clock that jumps
-//! deletes nothing.
+//! Ages are counted on the monotonic clock from when the agent first saw an image. So a clock that jumps deletes
+//! nothing, and an agent that has not run for long takes nothing for old.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -59,7 +59,6 @@ pub struct InvalidCapacity;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Memory {
     images: BTreeMap<String, Remembered>,
-    first_look: Option<Mono>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,7 +84,6 @@ pub struct Garbage {
 impl Memory {
     /// Takes in what the runtime lists now and which of it containers use.
     pub fn look(&mut self, images: &[Image], in_use: &BTreeSet<String>, now: Mono) {
-        self.first_look.get_or_insert(now);
         let mut before = std::mem::take(&mut self.images);
         for image in images {
             let old = before.remove(&image.id);
@@ -109,8 +107,8 @@ impl Memory {
         now: Mono,
     ) -> Result<Garbage, InvalidCapacity> {
         let mut garbage = Garbage { wanted: to_free(policy, disk)?, ..Garbage::default() };
-        let limit = self.age_limit(policy, now);
-        let too_old = |image: &Remembered| limit.is_some_and(|limit| image.unused_for(now) > limit);
+        let too_old =
+            |image: &Remembered| policy.max_age.is_some_and(|limit| image.unused_for(now) > limit);
         let deletable = self.deletable(policy, now).into_iter();
         let (old, rest): (Vec<_>, Vec<_>) = deletable.partition(|(_, image)| too_old(image));
         old.into_iter().for_each(|image| garbage.add(image));
@@ -135,12 +133,6 @@ impl Memory {
         let mut images: Vec<_> = self.images.iter().filter(|(_, image)| may_go(image)).collect();
         images.sort_by_key(|(_, image)| (image.last_used, image.first_seen));
         images
-    }
-
-    /// An agent that has not run for as long cannot tell what went unused for so long.
-    fn age_limit(&self, policy: &Policy, now: Mono) -> Option<Duration> {
-        let running = self.first_look.map_or(Duration::ZERO, |first| now.since(first));
-        policy.max_age.filter(|limit| running > *limit)
     }
 }
 

@@ -1,0 +1,6 @@
+//! Whether to pull an image, and what to say about how that went.
+
+pub mod outcome;
+pub mod policy;
+pub mod pulls;
+pub mod reference;

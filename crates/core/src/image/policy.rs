@@ -1,0 +1,72 @@
+//! Whether an image is pulled, taken as it is, or refused.
+
+use k8s_openapi::api::core::v1::Container;
+
+/// When to pull an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PullPolicy {
+    /// Every time a container starts.
+    Always,
+    /// When the node does not have it.
+    IfNotPresent,
+    /// Never: the node has it, or the container does not start.
+    Never,
+}
+
+/// What to do about an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// Take the one the node has.
+    UsePresent,
+    /// Ask the registry.
+    Pull,
+    /// The node does not have it and may not ask for it.
+    Refuse,
+}
+
+impl PullPolicy {
+    /// The container's policy. Defaulting has filled it in, so the case of none hardly matters.
+    pub fn of(container: &Container) -> Self {
+        match container.image_pull_policy.as_deref() {
+            Some("Always") => Self::Always,
+            Some("Never") => Self::Never,
+            _ => Self::IfNotPresent,
+        }
+    }
+
+    /// What this policy says, given whether the node has the image.
+    pub fn decide(self, present: bool) -> Decision {
+        match (self, present) {
+            (Self::Always, _) | (Self::IfNotPresent, false) => Decision::Pull,
+            (Self::IfNotPresent | Self::Never, true) => Decision::UsePresent,
+            (Self::Never, false) => Decision::Refuse,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn policy_and_presence_decide() {
+        let rows = [
+            (Some("Always"), true, Decision::Pull),
+            (Some("Always"), false, Decision::Pull),
+            (Some("IfNotPresent"), true, Decision::UsePresent),
+            (Some("IfNotPresent"), false, Decision::Pull),
+            (Some("Never"), true, Decision::UsePresent),
+            (Some("Never"), false, Decision::Refuse),
+            (None, true, Decision::UsePresent),
+        ];
+        for (policy, present, expected) in rows {
+            let image_pull_policy = policy.map(ToOwned::to_owned);
+            let container = Container { image_pull_policy, ..Container::default() };
+            assert_eq!(
+                PullPolicy::of(&container).decide(present),
+                expected,
+                "{policy:?} {present}"
+            );
+        }
+    }
+}

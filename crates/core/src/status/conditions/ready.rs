@@ -1,0 +1,118 @@
+//! Whether a pod is initialised, and whether it and its containers can take traffic.
+
+use k8s_openapi::api::core::v1::{Container, ContainerStatus, Pod, PodCondition};
+
+use super::Answer;
+use crate::pod::{ContainerKind, PodExt, init_kind};
+use crate::status::phase::Phase;
+use crate::status::questions::StatusExt;
+
+pub(super) const POD_COMPLETED: &str = "PodCompleted";
+pub(super) const POD_FAILED: &str = "PodFailed";
+const UNKNOWN_STATUSES: &str = "UnknownContainerStatuses";
+
+/// Names that hold a pod back.
+#[derive(Debug, Default)]
+struct Missing<'a> {
+    unknown: Vec<&'a str>,
+    lacking: Vec<&'a str>,
+}
+
+impl<'a> Missing<'a> {
+    /// Those of `specs` that have no status, and those whose status will not do.
+    fn of(
+        specs: impl Iterator<Item = &'a Container>,
+        statuses: &[&ContainerStatus],
+        will_do: impl Fn(&Container, &ContainerStatus) -> bool,
+    ) -> Self {
+        let mut missing = Self::default();
+        for spec in specs {
+            match statuses.iter().find(|status| status.name == spec.name) {
+                None => missing.unknown.push(&spec.name),
+                Some(status) if !will_do(spec, status) => missing.lacking.push(&spec.name),
+                Some(_) => {}
+            }
+        }
+        missing
+    }
+
+    fn sentence(&self, lack: &str) -> Option<String> {
+        let part = |what: &str, names: &[&str]| {
+            (!names.is_empty())
+                .then(|| format!("containers with {what} status: [{}]", names.join(" ")))
+        };
+        let parts = [part("unknown", &self.unknown), part(lack, &self.lacking)];
+        let parts: Vec<_> = parts.into_iter().flatten().collect();
+        Some(parts.join(", ")).filter(|sentence| !sentence.is_empty())
+    }
+}
+
+/// Whether init containers are done and sidecars up. Once a regular container has started they were, even if a
+/// sidecar restarts now.
+pub(super) fn initialised(pod: &Pod, statuses: &[&ContainerStatus], phase: Phase) -> Answer {
+    if statuses.is_empty() && !pod.init().is_empty() {
+        return Answer::NO.because(UNKNOWN_STATUSES);
+    }
+    let missing = Missing::of(pod.init().iter(), statuses, |spec, status| match init_kind(spec) {
+        ContainerKind::Sidecar => status.has_started(),
+        _ => status.ready,
+    });
+    if phase == Phase::Succeeded && missing.unknown.is_empty() {
+        return Answer::YES.because(POD_COMPLETED);
+    }
+    let sentence = missing.sentence("incomplete").filter(|_| !any_started(pod, statuses));
+    sentence.map_or(Answer::YES, |sentence| {
+        Answer::NO.because("ContainersNotInitialized").saying(sentence)
+    })
+}
+
+fn any_started(pod: &Pod, statuses: &[&ContainerStatus]) -> bool {
+    let is_regular = |name: &str| pod.regular().iter().any(|spec| spec.name == name);
+    let mut regular = statuses.iter().filter(|status| is_regular(&status.name));
+    regular.any(|status| status.is_running() || status.ended().is_some())
+}
+
+/// Whether all regular containers and sidecars can take traffic. Nothing of a pod that has ended can.
+pub(super) fn containers_ready(pod: &Pod, statuses: &[&ContainerStatus], phase: Phase) -> Answer {
+    if statuses.is_empty() {
+        return Answer::NO.because(UNKNOWN_STATUSES);
+    }
+    let sidecars = pod.init().iter().filter(|spec| init_kind(spec) == ContainerKind::Sidecar);
+    let missing = Missing::of(sidecars.chain(pod.regular()), statuses, |_, status| status.ready);
+    match phase {
+        Phase::Failed => return Answer::NO.because(POD_FAILED),
+        Phase::Succeeded if missing.unknown.is_empty() => return Answer::NO.because(POD_COMPLETED),
+        Phase::Succeeded | Phase::Pending | Phase::Running => {}
+    }
+    let sentence = missing.sentence("unready");
+    sentence
+        .map_or(Answer::YES, |sentence| Answer::NO.because("ContainersNotReady").saying(sentence))
+}
+
+/// Whether the pod can take traffic: its containers can, and every gate that others keep for it is open.
+pub(super) fn pod_ready(pod: &Pod, containers: &Answer, conditions: &[PodCondition]) -> Answer {
+    if !containers.yes {
+        return containers.clone();
+    }
+    let gates = pod.spec().and_then(|spec| spec.readiness_gates.as_deref()).unwrap_or_default();
+    let shut: Vec<_> =
+        gates.iter().filter_map(|gate| shut(&gate.condition_type, conditions)).collect();
+    if shut.is_empty() {
+        return Answer::YES;
+    }
+    Answer::NO.because("ReadinessGatesNotReady").saying(shut.join(", "))
+}
+
+/// What keeps a gate shut; none when it is open.
+fn shut(gate: &str, conditions: &[PodCondition]) -> Option<String> {
+    let condition = conditions.iter().find(|condition| condition.type_ == gate);
+    match condition.map(|condition| condition.status.as_str()) {
+        Some("True") => None,
+        Some(status) => {
+            Some(format!("the status of pod readiness gate {gate:?} is not \"True\", but {status}"))
+        }
+        None => {
+            Some(format!("corresponding condition of pod readiness gate {gate:?} does not exist."))
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! A container that the runtime knows.
+
+use k8s_openapi::api::core::v1::{
+    ContainerState as ApiState, ContainerStateRunning, ContainerStateTerminated, ContainerStatus,
+};
+
+use super::not_started;
+use crate::ids::ContainerId;
+use crate::pod::WantedContainer;
+use crate::status::questions::{StatusExt, terminated};
+use crate::status::scene::Scene;
+use crate::status::stamp;
+use crate::termination_message;
+use crate::view::{ContainerState, ContainerView, Exit};
+
+/// The status of a container of which `newest` is the newest of its name.
+pub(super) fn status(
+    scene: &Scene<'_>,
+    wanted: &WantedContainer<'_>,
+    newest: &ContainerView,
+    old: Option<&ContainerStatus>,
+) -> ContainerStatus {
+    let resources = wanted.spec.resources.clone().unwrap_or_default();
+    let same = old.filter(|old| old.container_id == Some(full_id(scene, &newest.id)));
+    ContainerStatus {
+        name: newest.name.clone(),
+        image: newest.image.clone(),
+        image_id: newest.image_ref.clone(),
+        container_id: Some(full_id(scene, &newest.id)),
+        restart_count: restart_count(newest, old),
+        state: Some(state(scene, newest, old)),
+        last_state: Some(last_state(scene, newest, old)),
+        allocated_resources: resources.requests.clone(),
+        resources: Some(resources),
+        // Our view of the runtime does not have these; a kubelet before us may have said them.
+        user: same.and_then(|same| same.user.clone()),
+        allocated_resources_status: same.and_then(|same| same.allocated_resources_status.clone()),
+        ..ContainerStatus::default()
+    }
+}
+
+/// The container knows how often it was started before; we may know of more.
+fn restart_count(newest: &ContainerView, old: Option<&ContainerStatus>) -> i32 {
+    let labelled = i32::try_from(newest.label.restart_count).unwrap_or(i32::MAX);
+    old.map_or(labelled, |old| old.restart_count.max(labelled))
+}
+
+fn state(scene: &Scene<'_>, newest: &ContainerView, old: Option<&ContainerStatus>) -> ApiState {
+    match &newest.state {
+        ContainerState::Created => not_started(scene),
+        ContainerState::Running { started_at } => running(*started_at),
+        ContainerState::Exited(exit) => terminated(end(scene, &newest.id, exit)),
+        ContainerState::Unknown => unknown(scene, newest, old),
+    }
+}
+
+fn running(started_at: jiff::Timestamp) -> ApiState {
+    let running = ContainerStateRunning { started_at: Some(stamp::seconds(started_at)) };
+    ApiState { running: Some(running), ..ApiState::default() }
+}
+
+/// A container that ran and of which the runtime cannot tell any more has ended, as far as we can say. To call
+/// it waiting would have one that must run only once run twice.
+fn unknown(scene: &Scene<'_>, newest: &ContainerView, old: Option<&ContainerStatus>) -> ApiState {
+    let id = full_id(scene, &newest.id);
+    match old.filter(|old| old.container_id.as_ref() == Some(&id)) {
+        Some(old) if old.ended().is_some() => old.state.clone().unwrap_or_default(),
+        Some(old) if old.is_running() => {
+            let end = super::unknown_end("the runtime cannot tell what became of this container");
+            terminated(ContainerStateTerminated { container_id: Some(id), ..end })
+        }
+        _ => not_started(scene),
+    }
+}
+
+/// How the one of this name before ended: by the runtime's word, else by what was said of it.
+fn last_state(
+    scene: &Scene<'_>,
+    newest: &ContainerView,
+    old: Option<&ContainerStatus>,
+) -> ApiState {
+    let mut containers = scene.view.containers.iter();
+    let older = containers.find(|c| c.name == newest.name && c.id != newest.id);
+    let seen = older.and_then(|older| Some(end(scene, &older.id, older.state.exit()?)));
+    seen.or_else(|| said_before(scene, newest, old?)).map(terminated).unwrap_or_default()
+}
+
+fn said_before(
+    scene: &Scene<'_>,
+    newest: &ContainerView,
+    old: &ContainerStatus,
+) -> Option<ContainerStateTerminated> {
+    let another = old.container_id != Some(full_id(scene, &newest.id));
+    old.ended().filter(|_| another).or_else(|| old.ended_before()).cloned()
+}
+
+fn end(scene: &Scene<'_>, id: &ContainerId, exit: &Exit) -> ContainerStateTerminated {
+    let last_words = scene.input.last_words.get(id).map(String::as_str).unwrap_or_default();
+    let message = termination_message::join(&exit.message, last_words);
+    ContainerStateTerminated {
+        container_id: Some(full_id(scene, id)),
+        exit_code: exit.code,
+        reason: Some(exit.reason.clone()).filter(|reason| !reason.is_empty()),
+        message: Some(message).filter(|message| !message.is_empty()),
+        started_at: exit.started_at.map(stamp::seconds),
+        finished_at: Some(stamp::seconds(exit.finished_at)),
+        ..ContainerStateTerminated::default()
+    }
+}
+
+/// `<runtime>://<id>`.
+fn full_id(scene: &Scene<'_>, id: &ContainerId) -> String {
+    format!("{}://{id}", scene.input.node.runtime_name)
+}

@@ -1,0 +1,207 @@
+//! Where a pod stands in its life, in one word.
+
+use std::fmt;
+
+use k8s_openapi::api::core::v1::{Container, ContainerStatus, PodStatus};
+
+use super::deadline;
+use super::questions::StatusExt;
+use super::scene::{Scene, exit_of};
+use crate::lifecycle::Standing;
+use crate::pod::{ContainerKind, PodExt, init_kind};
+use crate::restart::has_failed;
+
+/// Where a pod stands in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    /// Something has not been started yet.
+    Pending,
+    /// All was started, and something runs or will run again.
+    Running,
+    /// All ended well and stays so.
+    Succeeded,
+    /// All ended, not all of it well, or the node put an end to it.
+    Failed,
+}
+
+impl Phase {
+    /// The phase as the API spells it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "Pending",
+            Self::Running => "Running",
+            Self::Succeeded => "Succeeded",
+            Self::Failed => "Failed",
+        }
+    }
+
+    /// The phase in a status, if there is one.
+    pub fn of(status: &PodStatus) -> Option<Self> {
+        let all = [Self::Pending, Self::Running, Self::Succeeded, Self::Failed];
+        let said = status.phase.as_deref()?;
+        all.into_iter().find(|phase| phase.as_str() == said)
+    }
+
+    /// Whether it is the last one.
+    pub fn is_terminal(self) -> bool {
+        matches!(self, Self::Succeeded | Self::Failed)
+    }
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Whether a pod may go from one phase to another: from a terminal one to no other.
+///
+/// From Running back to Pending it may: a pod with init containers that gets a new sandbox begins anew.
+pub fn is_allowed_transition(old: Option<Phase>, new: Phase) -> bool {
+    old.is_none_or(|old| !old.is_terminal() || old == new)
+}
+
+/// Sets phase, reason and message. What ended stays ended; the node's verdict comes before the deadline, and
+/// that before what the containers say.
+pub(super) fn settle(scene: &Scene<'_>, status: &mut PodStatus) {
+    let ended = last_phase(scene);
+    let computed = compute(scene, status);
+    if let Some(verdict) = scene.input.verdict.filter(|_| ended.is_none()) {
+        set(status, Phase::Failed, Some(&verdict.reason), Some(&verdict.message));
+    } else if ended.is_none() && !computed.is_terminal() && is_overdue(scene, status) {
+        set(status, Phase::Failed, Some(deadline::REASON), Some(deadline::MESSAGE));
+    } else {
+        keep_words(scene, status, ended.unwrap_or(computed));
+    }
+}
+
+/// The terminal phase that was said, if one was; the API server's copy is what others have seen.
+fn last_phase(scene: &Scene<'_>) -> Option<Phase> {
+    let said = [scene.pod.status.as_ref(), Some(&*scene.previous)];
+    said.into_iter().flatten().filter_map(Phase::of).find(|phase| phase.is_terminal())
+}
+
+/// A pod on its way out is not active any more.
+fn is_overdue(scene: &Scene<'_>, status: &PodStatus) -> bool {
+    let active = scene.input.standing.is_none();
+    active && deadline::check(scene.pod, status, scene.input.now) == deadline::Deadline::Exceeded
+}
+
+/// Reason and message belong to the phase they were said with.
+fn keep_words(scene: &Scene<'_>, status: &mut PodStatus, phase: Phase) {
+    let said = [Some(&*scene.previous), scene.pod.status.as_ref()];
+    let same = || said.into_iter().flatten().filter(|said| Phase::of(said) == Some(phase));
+    let word = |of: fn(&PodStatus) -> &Option<String>| {
+        same().find_map(|said| of(said).as_deref().filter(|word| !word.is_empty()))
+    };
+    set(status, phase, word(|said| &said.reason), word(|said| &said.message));
+}
+
+fn set(status: &mut PodStatus, phase: Phase, reason: Option<&str>, message: Option<&str>) {
+    status.phase = Some(phase.as_str().to_owned());
+    status.reason = reason.map(ToOwned::to_owned);
+    status.message = message.map(ToOwned::to_owned);
+}
+
+/// The phase by the containers alone. A pod of which nothing runs, and nothing will, has ended.
+fn compute(scene: &Scene<'_>, status: &PodStatus) -> Phase {
+    let over = scene.input.standing >= Some(Standing::Stopped) && !scene.pod.is_static();
+    match by_containers(scene, &Count::of(scene, status), over) {
+        Phase::Pending | Phase::Running if over => Phase::Failed,
+        phase => phase,
+    }
+}
+
+fn by_containers(scene: &Scene<'_>, count: &Count, over: bool) -> Phase {
+    let initialising = count.init_pending && !scene.is_initialised();
+    let goes_on = count.running > 0 || (count.to_restart > 0 && !over);
+    if count.init_failed {
+        Phase::Failed
+    } else if initialising || count.waiting > 0 {
+        Phase::Pending
+    } else if goes_on {
+        Phase::Running
+    } else if count.succeeded == count.stopped {
+        Phase::Succeeded
+    } else {
+        Phase::Failed
+    }
+}
+
+/// How a pod's containers stand.
+#[derive(Debug, Default)]
+struct Count {
+    /// An init container has failed for good.
+    init_failed: bool,
+    /// An init container has not done its work, or a sidecar has not come up.
+    init_pending: bool,
+    running: usize,
+    /// Never started.
+    waiting: usize,
+    stopped: usize,
+    /// Stopped, and to be started again.
+    to_restart: usize,
+    succeeded: usize,
+}
+
+impl Count {
+    fn of(scene: &Scene<'_>, status: &PodStatus) -> Self {
+        let mut count = Self::default();
+        for (spec, status) in pairs(scene.pod.init(), status.init_container_statuses.as_deref()) {
+            match init_kind(spec) {
+                ContainerKind::Sidecar => count.add_sidecar(status),
+                _ => count.add_init(scene, spec, status),
+            }
+        }
+        for (spec, status) in pairs(scene.pod.regular(), status.container_statuses.as_deref()) {
+            count.add_regular(scene, spec, status);
+        }
+        count
+    }
+
+    fn add_init(&mut self, scene: &Scene<'_>, spec: &Container, status: &ContainerStatus) {
+        match status.ended().or_else(|| status.ended_before().filter(|_| status.is_waiting())) {
+            Some(end) if has_failed(ContainerKind::Init, &exit_of(end)) => {
+                let again = scene.is_followed(ContainerKind::Init, spec, end);
+                self.init_failed |= !again;
+            }
+            Some(_) => {}
+            None => self.init_pending = true,
+        }
+    }
+
+    /// A sidecar that stopped does not count: it restarts whatever happens, and must not keep a pod alive.
+    fn add_sidecar(&mut self, status: &ContainerStatus) {
+        if status.is_running() {
+            self.running += 1;
+            self.init_pending |= !status.has_started();
+        } else if status.ended().or_else(|| status.ended_before()).is_none() {
+            self.waiting += 1;
+            self.init_pending = true;
+        }
+    }
+
+    fn add_regular(&mut self, scene: &Scene<'_>, spec: &Container, status: &ContainerStatus) {
+        let followed = |end| scene.is_followed(ContainerKind::Regular, spec, end);
+        if status.is_running() {
+            self.running += 1;
+        } else if let Some(end) = status.ended() {
+            self.stopped += 1;
+            self.to_restart += usize::from(followed(end));
+            self.succeeded += usize::from(end.exit_code == 0);
+        } else if let Some(end) = status.ended_before() {
+            self.stopped += 1;
+            self.to_restart += usize::from(followed(end));
+        } else {
+            self.waiting += 1;
+        }
+    }
+}
+
+fn pairs<'a>(
+    specs: &'a [Container],
+    statuses: Option<&'a [ContainerStatus]>,
+) -> impl Iterator<Item = (&'a Container, &'a ContainerStatus)> {
+    let find = move |name: &str| statuses.unwrap_or_default().iter().find(|s| s.name == name);
+    specs.iter().filter_map(move |spec| Some((spec, find(&spec.name)?)))
+}

@@ -1,0 +1,59 @@
+//! The end of a pod: its last status, when others may see it, and when the API object may go.
+
+use k8s_openapi::api::core::v1::{ContainerStatus, Pod, PodStatus};
+
+use super::containers::unknown_end;
+use super::phase::Phase;
+use super::questions::{StatusExt, terminated};
+use crate::pod::PodExt;
+use crate::view::PodView;
+
+/// Whether others may learn that the pod's phase is terminal: not while anything of it may run.
+pub fn may_publish_terminal(view: &PodView) -> bool {
+    view.possibly_running().next().is_none()
+}
+
+/// Whether the API object may be deleted: its deletion was asked for, the API server itself has a terminal
+/// phase, and all the pod held is given back. A mirror pod goes another way.
+pub fn can_be_deleted(pod: &Pod, api_status: &PodStatus, released: bool) -> bool {
+    let terminal = Phase::of(api_status).is_some_and(Phase::is_terminal);
+    pod.is_deleting() && !pod.is_mirror() && terminal && released
+}
+
+/// Nothing is waited for any more: containers that can have run and have no end get one.
+pub(super) fn end_containers(pod: &Pod, status: &mut PodStatus) {
+    if has_initialised(pod, status) {
+        status.container_statuses.iter_mut().flatten().for_each(end);
+    }
+    let init = status.init_container_statuses.as_deref_mut().unwrap_or_default();
+    let tried = tried_init_containers(init);
+    init[..tried].iter_mut().for_each(end);
+}
+
+fn end(status: &mut ContainerStatus) {
+    if status.ended().is_none() {
+        let end = unknown_end("The container could not be located when the pod was terminated");
+        status.state = Some(terminated(end));
+        status.ready = false;
+        status.started = Some(false);
+    }
+}
+
+/// Whether regular containers can have been started at all.
+fn has_initialised(pod: &Pod, status: &PodStatus) -> bool {
+    let was_tried =
+        |status: &ContainerStatus| !status.is_waiting() || status.ended_before().is_some();
+    let regular = status.container_statuses.iter().flatten();
+    let last_init = status.init_container_statuses.iter().flatten().last();
+    let ends = last_init.into_iter().flat_map(|last| [last.ended(), last.ended_before()]);
+    let last_succeeded = ends.flatten().any(|end| end.exit_code == 0);
+    pod.init().is_empty() || regular.clone().any(was_tried) || last_succeeded
+}
+
+/// How many init containers have been tried: all up to the last that is not merely waiting, and the first.
+fn tried_init_containers(init: &[ContainerStatus]) -> usize {
+    let was_tried =
+        |status: &ContainerStatus| !status.is_waiting() || status.ended_before().is_some();
+    let last = init.iter().rposition(was_tried).unwrap_or_default();
+    (last + 1).min(init.len())
+}

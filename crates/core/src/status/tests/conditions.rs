@@ -1,0 +1,245 @@
+use k8s_openapi::api::core::v1::{
+    ContainerRestartRule, ContainerRestartRuleOnExitCodes, PodReadinessGate,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use super::*;
+use crate::fixture::PodBuilder;
+
+fn kinds(status: &PodStatus) -> Vec<&str> {
+    status.conditions.iter().flatten().map(|condition| condition.type_.as_str()).collect()
+}
+
+fn foreign(kind: &str, status: &str) -> PodCondition {
+    PodCondition { type_: kind.to_owned(), status: status.to_owned(), ..PodCondition::default() }
+}
+
+fn with_api_conditions(pod: PodBuilder, conditions: Vec<PodCondition>) -> Pod {
+    let status = PodStatus { conditions: Some(conditions), ..PodStatus::default() };
+    pod.edit(|pod| pod.status = Some(status)).build()
+}
+
+fn restarts_all() -> Pod {
+    let rule = ContainerRestartRule {
+        action: "RestartAllContainers".to_owned(),
+        exit_codes: Some(ContainerRestartRuleOnExitCodes {
+            operator: "In".to_owned(),
+            values: Some(vec![42]),
+        }),
+    };
+    pod()
+        .policy("Never")
+        .regular_with("app", |spec| spec.restart_policy_rules = Some(vec![rule]))
+        .regular("b")
+        .build()
+}
+
+#[test]
+fn conditions_come_in_their_usual_order_with_those_of_others_first() {
+    let api = vec![
+        foreign("Ready", "True"),
+        foreign("example.com/gate", "True"),
+        foreign("PodResizePending", "True"),
+    ];
+    let pod = with_api_conditions(pod().regular("app"), api);
+    let mut disrupted = moment(pod, |view| view.sandbox().running("app"));
+    disrupted.verdict = Some(Verdict::disrupted("Evicted", "why"));
+    let expected = [
+        "example.com/gate",
+        "DisruptionTarget",
+        "PodReadyToStartContainers",
+        "Initialized",
+        "Ready",
+        "ContainersReady",
+        "PodScheduled",
+    ];
+    assert_eq!(kinds(&disrupted.status()), expected);
+    let status = moment(restarts_all(), |view| view).status();
+    assert_eq!(kinds(&status).last(), Some(&"AllContainersRestarting"));
+}
+
+#[test]
+fn a_pod_is_ready_to_start_containers_when_its_sandbox_will_do() {
+    let pod = one("Always");
+    let rows = [
+        (view(&pod), "False"),
+        (view(&pod).sandbox(), "True"),
+        (view(&pod).dead_sandbox(), "False"),
+        (view(&pod).sandbox().edit_sandbox(|sandbox| sandbox.ips.clear()), "False"),
+    ];
+    for (held, expected) in rows {
+        let status = moment(pod.clone(), |_| held).status();
+        assert_eq!(said(&status, "PodReadyToStartContainers"), expected);
+    }
+}
+
+#[test]
+fn initialised_when_init_containers_are_done_and_sidecars_up() {
+    let pod = pod().policy("Never").init("a").sidecar("b").regular("app").build();
+    let held = || view(&pod).sandbox();
+    let no = |names: &str| {
+        format!("False ContainersNotInitialized containers with incomplete status: [{names}]")
+    };
+    let rows = [
+        ("begun", held().running("a"), no("a b")),
+        ("one done", held().exited("a", 0), no("b")),
+        ("sidecar up", held().exited("a", 0).running("b"), "True".to_owned()),
+        (
+            "sidecar restarting",
+            held().exited("a", 0).exited("b", 1).running("app"),
+            "True".to_owned(),
+        ),
+        (
+            "all over",
+            held().exited("a", 0).exited("b", 1).exited("app", 0),
+            "True PodCompleted".to_owned(),
+        ),
+    ];
+    for (case, held, expected) in rows {
+        assert_eq!(
+            said(&moment(pod.clone(), |_| held).status(), "Initialized"),
+            expected,
+            "{case}"
+        );
+    }
+    assert_eq!(
+        said(&moment(one("Always"), |view| view).status(), "Initialized"),
+        "True",
+        "nothing to do"
+    );
+}
+
+#[test]
+fn ready_when_every_regular_container_and_sidecar_is() {
+    let pod = pod().policy("Never").init("i").sidecar("s").regular("b").regular("a").build();
+    let held = || view(&pod).sandbox().exited("i", 0);
+    let no =
+        |names: &str| format!("False ContainersNotReady containers with unready status: [{names}]");
+    let rows = [
+        ("sidecar only", held().running("s"), no("b a")),
+        ("one missing", held().running("s").running("a"), no("b")),
+        ("sidecar gone", held().exited("s", 1).running("a").running("b"), no("s")),
+        ("all run", held().running("s").running("a").running("b"), "True".to_owned()),
+        (
+            "all well",
+            held().exited("s", 0).exited("a", 0).exited("b", 0),
+            "False PodCompleted".to_owned(),
+        ),
+        (
+            "not all well",
+            held().exited("s", 0).exited("a", 1).exited("b", 0),
+            "False PodFailed".to_owned(),
+        ),
+    ];
+    for (case, held, expected) in rows {
+        let status = moment(pod.clone(), |_| held).status();
+        assert_eq!(said(&status, "ContainersReady"), expected, "{case}");
+        assert_eq!(said(&status, "Ready"), expected, "{case}");
+    }
+}
+
+#[test]
+fn gates_of_others_keep_a_pod_from_being_ready_but_not_its_containers() {
+    let gates = ["example.com/lb", "example.com/dns"]
+        .map(|kind| PodReadinessGate { condition_type: kind.to_owned() });
+    let gated = || pod().regular("app").spec(|spec| spec.readiness_gates = Some(gates.to_vec()));
+    let missing =
+        "corresponding condition of pod readiness gate \"example.com/lb\" does not exist.";
+    let shut = "the status of pod readiness gate \"example.com/dns\" is not \"True\", but False";
+    let rows = [
+        (
+            vec![],
+            format!("False ReadinessGatesNotReady {missing}, {}", missing.replace("/lb", "/dns")),
+        ),
+        (
+            vec![foreign("example.com/dns", "False")],
+            format!("False ReadinessGatesNotReady {missing}, {shut}"),
+        ),
+        (
+            vec![foreign("example.com/lb", "True"), foreign("example.com/dns", "False")],
+            format!("False ReadinessGatesNotReady {shut}"),
+        ),
+        (
+            vec![foreign("example.com/lb", "True"), foreign("example.com/dns", "True")],
+            "True".to_owned(),
+        ),
+    ];
+    for (conditions, expected) in rows {
+        let pod = with_api_conditions(gated(), conditions);
+        let status = moment(pod, |view| view.sandbox().running("app")).status();
+        assert_eq!(said(&status, "Ready"), expected);
+        assert_eq!(said(&status, "ContainersReady"), "True");
+    }
+}
+
+#[test]
+fn a_condition_keeps_its_time_until_its_answer_changes() {
+    let since = |moment: &Moment, kind: &str| {
+        condition(&moment.status(), kind).unwrap().last_transition_time.clone().unwrap()
+    };
+    let first = moment(one("Always"), |view| view.sandbox());
+    let second = first.then(|view| view.sandbox().running("app"));
+    let third = second.then(|view| view.sandbox().running("app"));
+    assert_eq!(since(&first, "Ready"), Time(at(50)));
+    assert_eq!(since(&second, "Ready"), Time(at(51)));
+    assert_eq!(since(&third, "Ready"), Time(at(51)));
+    assert_eq!(since(&third, "PodScheduled"), Time(at(50)));
+}
+
+#[test]
+fn everything_says_which_generation_of_the_pod_it_is_about() {
+    let pod = pod().regular("app").edit(|pod| pod.metadata.generation = Some(7)).build();
+    let status = moment(pod, |view| view).status();
+    assert_eq!(status.observed_generation, Some(7));
+    assert!(
+        status
+            .conditions
+            .iter()
+            .flatten()
+            .all(|condition| condition.observed_generation == Some(7))
+    );
+}
+
+#[test]
+fn a_disruption_is_said_once_and_stays() {
+    let mut evicted = moment(one("Always"), |view| view.sandbox().running("app"));
+    evicted.verdict = Some(Verdict::disrupted("Evicted", "low on memory"));
+    let later = Moment { verdict: None, ..evicted.then(|view| view.sandbox().exited("app", 137)) };
+    for status in [evicted.status(), later.status()] {
+        assert_eq!(said(&status, "DisruptionTarget"), "True TerminationByKubelet low on memory");
+    }
+}
+
+#[test]
+fn restarting_all_containers_is_said_while_it_lasts_and_its_victims_are_not_lost() {
+    let ran = moment(restarts_all(), |view| view.sandbox().running("app").running("b"));
+    assert_eq!(said(&ran.status(), "AllContainersRestarting"), "False");
+
+    let exited = ran.then(|view| view.sandbox().exited("app", 42).running("b"));
+    assert!(
+        said(&exited.status(), "AllContainersRestarting")
+            .starts_with("True RestartAllContainersStarted")
+    );
+
+    let removed = exited.then(|view| view.sandbox().exited("app", 42));
+    let expected = (
+        "waiting RestartingAllContainers".to_owned(),
+        "ended 137 RestartingAllContainers".to_owned(),
+        0,
+    );
+    assert_eq!(stand(&removed.status(), "b"), expected);
+    assert_eq!(removed.status().phase.as_deref(), Some("Running"));
+
+    let all_gone = removed.then(|view| view.sandbox());
+    assert_eq!(all_gone.status().phase.as_deref(), Some("Running"), "whatever the policy");
+    assert_eq!(stand(&all_gone.status(), "app").0, "waiting RestartingAllContainers");
+    assert_eq!(
+        said(&all_gone.status(), "AllContainersRestarting"),
+        "False",
+        "all are gone: it is done"
+    );
+
+    let anew = all_gone.then(|view| view.sandbox().running("app").running("b"));
+    assert_eq!(stand(&anew.status(), "b").0, "running");
+    assert_eq!(said(&anew.status(), "Ready"), "True");
+}

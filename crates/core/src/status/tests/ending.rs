@@ -1,0 +1,209 @@
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use super::*;
+use crate::status::merge::merge;
+use crate::status::terminal::{can_be_deleted, may_publish_terminal};
+
+#[test]
+fn the_last_status_waits_for_nothing() {
+    let unknown = "ended 137 ContainerStatusUnknown".to_owned();
+    let pod = pod().regular("a").regular("b").build();
+    let status =
+        moment(pod, |view| view.sandbox().exited("a", 0)).standing(Standing::Released).status();
+    assert_eq!(stand(&status, "a").0, "ended 0 Completed");
+    assert_eq!(stand(&status, "b").0, unknown);
+    let message = "The container could not be located when the pod was terminated";
+    assert_eq!(container(&status, "b").ended().unwrap().message.as_deref(), Some(message));
+    assert_eq!(status.phase.as_deref(), Some("Failed"));
+    assert_eq!(said(&status, "Ready"), "False PodFailed");
+}
+
+#[test]
+fn containers_that_were_never_tried_get_no_end() {
+    let pod = pod().init("i").init("j").regular("app").build();
+    let unknown = "ended 137 ContainerStatusUnknown";
+    let waiting = "waiting PodInitializing";
+    let rows = [
+        ("nothing tried", view(&pod), [unknown, waiting, waiting]),
+        ("first tried", view(&pod).sandbox().exited("i", 1), ["ended 1 Error", waiting, waiting]),
+        (
+            "first done",
+            view(&pod).sandbox().exited("i", 0),
+            ["ended 0 Completed", waiting, waiting],
+        ),
+        (
+            "second lost",
+            view(&pod).sandbox().exited("i", 0).running("j"),
+            ["ended 0 Completed", unknown, waiting],
+        ),
+        (
+            "second failed",
+            view(&pod).sandbox().exited("i", 0).exited("j", 1),
+            ["ended 0 Completed", "ended 1 Error", waiting],
+        ),
+        (
+            "all done",
+            view(&pod).sandbox().exited("i", 0).exited("j", 0),
+            ["ended 0 Completed", "ended 0 Completed", unknown],
+        ),
+    ];
+    for (case, held, expected) in rows {
+        let status = moment(pod.clone(), |_| held).standing(Standing::Released).status();
+        assert_eq!(["i", "j", "app"].map(|name| stand(&status, name).0), expected, "{case}");
+    }
+}
+
+#[test]
+fn a_deleted_pod_dies_in_the_order_others_rely_on() {
+    let pod = pod().regular("app").deleting(30).build();
+    let ready = moment(pod, |view| view.sandbox().running("app"));
+    let stopping = ready.then(|view| view.sandbox().running("app")).standing(Standing::Terminating);
+    let down = stopping.then(|view| view.dead_sandbox().exited("app", 143));
+    let stopped =
+        down.then(|view| view.dead_sandbox().exited("app", 143)).standing(Standing::Stopped);
+    let released =
+        stopped.then(|view| view.dead_sandbox().exited("app", 143)).standing(Standing::Released);
+    let unready = "False ContainersNotReady containers with unready status: [app]";
+    let rows = [
+        ("still up", stopping, "Running", "True"),
+        ("containers and sandbox down", down, "Running", unready),
+        ("nothing runs", stopped, "Failed", "False PodFailed"),
+        ("all given back", released, "Failed", "False PodFailed"),
+    ];
+    let mut seen = ready.status();
+    for (case, moment, phase, readiness) in rows {
+        seen = merge(&seen, &moment.status(), may_publish_terminal(&moment.view), at(90));
+        assert_eq!(seen.phase.as_deref(), Some(phase), "{case}");
+        assert_eq!(said(&seen, "Ready"), readiness, "{case}");
+        let deletable =
+            can_be_deleted(&moment.pod, &seen, moment.standing == Some(Standing::Released));
+        assert_eq!(deletable, case == "all given back");
+    }
+}
+
+#[test]
+fn nobody_learns_of_the_end_while_anything_may_run() {
+    let pod = one("Never");
+    let rows = [
+        (view(&pod).sandbox().running("app"), false),
+        (view(&pod).sandbox().unknown("app"), false),
+        (view(&pod).sandbox().created("app"), true),
+        (view(&pod).sandbox().exited("app", 0), true),
+        (view(&pod), true),
+    ];
+    for (held, expected) in rows {
+        assert_eq!(may_publish_terminal(&held.build()), expected);
+    }
+}
+
+#[test]
+fn an_api_object_goes_when_its_deletion_was_asked_for_all_is_over_and_all_given_back() {
+    let mirror = BTreeMap::from([(crate::pod::MIRROR_ANNOTATION.to_owned(), "hash".to_owned())]);
+    let deleted = pod().regular("app").deleting(0).build();
+    let mirror = pod()
+        .regular("app")
+        .deleting(0)
+        .edit(|pod| pod.metadata.annotations = Some(mirror))
+        .build();
+    let rows = [
+        (&deleted, "Failed", true, true),
+        (&deleted, "Succeeded", true, true),
+        (&deleted, "Running", true, false),
+        (&deleted, "Failed", false, false),
+        (&one("Always"), "Failed", true, false),
+        (&mirror, "Failed", true, false),
+    ];
+    for (pod, phase, released, expected) in rows {
+        let status = PodStatus { phase: Some(phase.to_owned()), ..PodStatus::default() };
+        assert_eq!(can_be_deleted(pod, &status, released), expected, "{phase} {released}");
+    }
+}
+
+#[test]
+fn a_rejected_pod_has_a_reason_and_no_containers() {
+    let mut rejected = moment(one("Always"), |view| view.sandbox().running("app"));
+    rejected.verdict = Some(Verdict::rejected("OutOfcpu", "Node didn't have enough resource: cpu"));
+    let status = rejected.status();
+    let expected = PodStatus {
+        phase: Some("Failed".to_owned()),
+        reason: Some("OutOfcpu".to_owned()),
+        message: Some("Pod was rejected: Node didn't have enough resource: cpu".to_owned()),
+        qos_class: Some("BestEffort".to_owned()),
+        start_time: Some(Time(at(50))),
+        ..PodStatus::default()
+    };
+    assert_eq!(status, expected);
+    let later = Moment { second: 90, ..rejected.after(status.clone()) };
+    assert_eq!(later.status(), status, "and keeps its start time");
+}
+
+#[test]
+fn a_pod_that_had_ended_is_not_rejected_any_more() {
+    let succeeded = moment(one("Never"), |view| view.sandbox().exited("app", 0));
+    let mut late = succeeded.then(|view| view.sandbox().exited("app", 0));
+    late.verdict = Some(Verdict::rejected("OutOfcpu", "too late"));
+    assert_eq!(late.status(), succeeded.status());
+}
+
+#[test]
+fn the_start_time_is_set_once_and_times_are_whole_seconds() {
+    let first = moment(one("Always"), |view| view.sandbox());
+    assert_eq!(first.status().start_time, Some(Time(at(50))));
+    assert_eq!(first.then(|view| view.sandbox()).status().start_time, Some(Time(at(50))));
+    let mut finer = first;
+    finer.previous = Some(PodStatus {
+        start_time: Some(Time(at(3) + jiff::SignedDuration::from_millis(250))),
+        ..PodStatus::default()
+    });
+    assert_eq!(finer.status().start_time, Some(Time(at(3))));
+}
+
+#[test]
+fn addresses_are_those_of_the_newest_sandbox_one_of_each_family_the_nodes_first() {
+    let ips = |ips: &[&str]| ips.iter().map(|ip| (*ip).to_owned()).collect::<Vec<_>>();
+    let rows: [(&[&str], &[&str], &[&str]); 4] = [
+        (&["192.168.0.1"], &["10.0.0.1"], &["10.0.0.1"]),
+        (&["192.168.0.1"], &["fd00::1", "10.0.0.1", "10.0.0.2"], &["10.0.0.1", "fd00::1"]),
+        (&["fd00::9"], &["10.0.0.1", "fd00:0::1"], &["fd00::1", "10.0.0.1"]),
+        (&[], &["nonsense", "10.0.0.1"], &["10.0.0.1"]),
+    ];
+    for (host, sandbox, expected) in rows {
+        let mut addressed =
+            moment(one("Always"), |view| view.sandbox().edit_sandbox(|s| s.ips = ips(sandbox)));
+        addressed.node.host_ips = ips(host);
+        let status = addressed.status();
+        let got: Vec<_> = status.pod_ips.iter().flatten().map(|ip| ip.ip.as_str()).collect();
+        assert_eq!(got, expected);
+        assert_eq!(status.pod_ip.as_deref(), expected.first().copied());
+        assert_eq!(status.host_ip.as_deref(), host.first().copied());
+    }
+}
+
+#[test]
+fn a_pod_on_the_nodes_network_has_the_nodes_addresses() {
+    let pod = pod().regular("app").host_network().build();
+    let mut host = moment(pod, |view| view.sandbox());
+    host.node.host_ips = vec!["192.168.0.1".to_owned(), "fd00::1".to_owned()];
+    let status = host.status();
+    let pod_ips: Vec<_> = status.pod_ips.iter().flatten().map(|ip| ip.ip.as_str()).collect();
+    let host_ips: Vec<_> = status.host_ips.iter().flatten().map(|ip| ip.ip.as_str()).collect();
+    assert_eq!(pod_ips, ["192.168.0.1", "fd00::1"]);
+    assert_eq!(host_ips, pod_ips);
+}
+
+#[test]
+fn addresses_are_kept_while_no_sandbox_is_ready() {
+    let ran = moment(one("Always"), |view| view.sandbox());
+    let rows = [
+        ("gone", ran.then(|view| view), Some("10.0.0.0")),
+        (
+            "stopped",
+            ran.then(|view| view.dead_sandbox().edit_sandbox(|s| s.ips.clear())),
+            Some("10.0.0.0"),
+        ),
+        ("another, without", ran.then(|view| view.sandbox().edit_sandbox(|s| s.ips.clear())), None),
+    ];
+    for (case, moment, expected) in rows {
+        assert_eq!(moment.status().pod_ip.as_deref(), expected, "{case}");
+    }
+}

@@ -1,0 +1,247 @@
+use k8s_openapi::api::core::v1::{ContainerRestartRule, ContainerRestartRuleOnExitCodes};
+
+use super::*;
+use crate::status::phase::{Phase, is_allowed_transition};
+
+fn phase(moment: &Moment) -> String {
+    moment.status().phase.unwrap()
+}
+
+fn two(policy: &str) -> Pod {
+    pod().policy(policy).regular("a").regular("b").build()
+}
+
+#[test]
+fn regular_containers_make_the_phase() {
+    let held = |pod: &Pod| view(pod).sandbox();
+    let (always, failure, never) = (two("Always"), two("OnFailure"), two("Never"));
+    let rows = [
+        ("nothing made", &always, held(&always), "Pending"),
+        ("one not made", &always, held(&always).running("a"), "Pending"),
+        ("one only created", &always, held(&always).running("a").created("b"), "Pending"),
+        ("both run", &always, held(&always).running("a").running("b"), "Running"),
+        ("one runs", &never, held(&never).running("a").exited("b", 1), "Running"),
+        ("both ended, Always", &always, held(&always).exited("a", 0).exited("b", 0), "Running"),
+        (
+            "both well, OnFailure",
+            &failure,
+            held(&failure).exited("a", 0).exited("b", 0),
+            "Succeeded",
+        ),
+        ("one badly, OnFailure", &failure, held(&failure).exited("a", 0).exited("b", 1), "Running"),
+        ("both well, Never", &never, held(&never).exited("a", 0).exited("b", 0), "Succeeded"),
+        ("one badly, Never", &never, held(&never).exited("a", 0).exited("b", 1), "Failed"),
+    ];
+    for (case, pod, held, expected) in rows {
+        assert_eq!(phase(&moment(pod.clone(), |_| held)), expected, "{case}");
+    }
+}
+
+#[test]
+fn a_container_waiting_for_its_restart_does_not_make_the_pod_pending() {
+    let crashed = moment(one("Always"), |view| view.sandbox().exited("app", 1));
+    assert_eq!(phase(&crashed.failing("app", StartReason::CrashLoopBackOff)), "Running");
+    let vanished =
+        moment(one("Always"), |view| view.sandbox().running("app")).then(|view| view.sandbox());
+    assert_eq!(phase(&vanished), "Running");
+}
+
+#[test]
+fn the_containers_own_policy_and_rules_count_before_the_pods() {
+    let rule = |action: &str| ContainerRestartRule {
+        action: action.to_owned(),
+        exit_codes: Some(ContainerRestartRuleOnExitCodes {
+            operator: "In".to_owned(),
+            values: Some(vec![42]),
+        }),
+    };
+    let rows = [
+        ("Never", Some("Always"), None, 1, "Running"),
+        ("Always", Some("Never"), None, 1, "Failed"),
+        ("Always", Some("OnFailure"), None, 0, "Succeeded"),
+        ("Never", None, Some("Restart"), 42, "Running"),
+        ("Never", None, Some("Restart"), 41, "Failed"),
+        ("Never", None, Some("RestartAllContainers"), 42, "Running"),
+    ];
+    for (policy, own, action, code, expected) in rows {
+        let edit = |spec: &mut k8s_openapi::api::core::v1::Container| {
+            spec.restart_policy = own.map(ToOwned::to_owned);
+            spec.restart_policy_rules = action.map(|action| vec![rule(action)]);
+        };
+        let pod = pod().policy(policy).regular_with("app", edit).build();
+        let ended = moment(pod, |view| view.sandbox().exited("app", code));
+        assert_eq!(phase(&ended), expected, "{policy} {own:?} {action:?} {code}");
+    }
+}
+
+#[test]
+fn init_containers_hold_the_pod_pending_and_fail_it_when_they_fail_for_good() {
+    let of = |policy: &str| pod().policy(policy).init("i").regular("app").build();
+    let (always, never) = (of("Always"), of("Never"));
+    let held = |pod: &Pod| view(pod).sandbox();
+    let rows = [
+        ("runs", &never, held(&never).running("i"), "Pending"),
+        ("done", &never, held(&never).exited("i", 0), "Pending"),
+        ("done, and all runs", &never, held(&never).exited("i", 0).running("app"), "Running"),
+        ("failed, to be tried again", &always, held(&always).exited("i", 1), "Pending"),
+        ("failed for good", &never, held(&never).exited("i", 1), "Failed"),
+        ("lost, and all runs", &never, held(&never).running("app"), "Running"),
+    ];
+    for (case, pod, held, expected) in rows {
+        assert_eq!(phase(&moment(pod.clone(), |_| held)), expected, "{case}");
+    }
+}
+
+#[test]
+fn a_sidecar_holds_the_pod_pending_until_it_is_up_and_does_not_keep_it_from_ending() {
+    use k8s_openapi::api::core::v1::Probe;
+    let pod =
+        pod().policy("Never").sidecar_with("s", |spec| spec.startup_probe = Some(Probe::default()));
+    let pod = pod.regular("app").build();
+    let held = || view(&pod).sandbox();
+    let rows = [
+        ("not made", held(), "Pending"),
+        ("not up", held().running("s"), "Pending"),
+        ("restarting, and all runs", held().exited("s", 1).running("app"), "Running"),
+        (
+            "not up again, and all runs",
+            held().exited("s", 1).running("app").running("s"),
+            "Running",
+        ),
+        ("runs, and all ended", held().running("s").exited("app", 0), "Running"),
+        ("ended badly, and all ended well", held().exited("s", 137).exited("app", 0), "Succeeded"),
+        ("ended well, and all ended badly", held().exited("s", 0).exited("app", 1), "Failed"),
+    ];
+    for (case, held, expected) in rows {
+        assert_eq!(phase(&moment(pod.clone(), |_| held)), expected, "{case}");
+    }
+}
+
+#[test]
+fn a_pod_with_init_containers_begins_anew_in_a_new_sandbox() {
+    let pod = pod().init("i").regular("app").build();
+    let ran = moment(pod, |view| view.sandbox().exited("i", 0).running("app"));
+    let anew = ran.then(|view| {
+        let view = view.dead_sandbox().exited("app", 137);
+        view.sandbox().running("i").edit_container(another)
+    });
+    assert_eq!((phase(&ran).as_str(), phase(&anew).as_str()), ("Running", "Pending"));
+}
+
+#[test]
+fn a_pod_that_nothing_runs_of_has_ended_whatever_its_policy() {
+    let pod = two("Always");
+    let held = || view(&pod).sandbox();
+    let rows = [
+        (held().exited("a", 0).exited("b", 0), "Succeeded"),
+        (held().exited("a", 0).exited("b", 1), "Failed"),
+        (held().exited("a", 0), "Failed"),
+        (held(), "Failed"),
+    ];
+    for (held, expected) in rows {
+        let ended = moment(pod.clone(), |_| held);
+        let not_yet = ended.clone().standing(Standing::Terminating);
+        assert!(
+            ["Running", "Pending"].contains(&phase(&not_yet).as_str()),
+            "while it is being stopped"
+        );
+        assert_eq!(phase(&ended.clone().standing(Standing::Stopped)), expected);
+        assert_eq!(phase(&ended.standing(Standing::Released)), expected);
+    }
+}
+
+#[test]
+fn a_static_pod_does_not_end() {
+    let source = BTreeMap::from([(crate::pod::SOURCE_ANNOTATION.to_owned(), "file".to_owned())]);
+    let pod = pod().regular("app").edit(|pod| pod.metadata.annotations = Some(source)).build();
+    let stopped = moment(pod, |view| view.sandbox().exited("app", 0));
+    assert_eq!(phase(&stopped.standing(Standing::Released)), "Running");
+}
+
+#[test]
+fn what_has_ended_stays_ended() {
+    let runs = moment(one("Always"), |view| view.sandbox().running("app"));
+    for last in ["Succeeded", "Failed"] {
+        let mut ended = PodStatus { phase: Some(last.to_owned()), ..PodStatus::default() };
+        ended.reason = Some("Evicted".to_owned());
+        let by_us = runs.clone().after(ended.clone()).status();
+        assert_eq!(
+            (by_us.phase.as_deref(), by_us.reason.as_deref()),
+            (Some(last), Some("Evicted"))
+        );
+        let mut by_api = runs.clone();
+        by_api.pod.status = Some(ended);
+        assert_eq!(phase(&by_api), last);
+        by_api.verdict = Some(Verdict::disrupted("Evicted", "too much"));
+        assert_eq!(phase(&by_api), last, "a verdict comes too late");
+    }
+}
+
+#[test]
+fn a_verdict_fails_the_pod_and_its_words_stay() {
+    let mut evicted = moment(one("Always"), |view| view.sandbox().running("app"));
+    evicted.verdict = Some(Verdict::disrupted("Evicted", "The node was low on resource: memory."));
+    let later = Moment { verdict: None, ..evicted.then(|view| view.sandbox().exited("app", 137)) };
+    for status in [evicted.status(), later.status()] {
+        assert_eq!(status.phase.as_deref(), Some("Failed"));
+        assert_eq!(status.reason.as_deref(), Some("Evicted"));
+        assert_eq!(status.message.as_deref(), Some("The node was low on resource: memory."));
+    }
+}
+
+#[test]
+fn words_go_with_the_phase_they_were_said_with() {
+    let words = PodStatus {
+        phase: Some("Pending".to_owned()),
+        reason: Some("Because".to_owned()),
+        ..PodStatus::default()
+    };
+    let pending = moment(one("Always"), |view| view).after(words.clone()).status();
+    assert_eq!(pending.reason.as_deref(), Some("Because"));
+    let running = moment(one("Always"), |view| view.sandbox().running("app")).after(words).status();
+    assert_eq!(running.reason, None);
+}
+
+#[test]
+fn a_pod_active_for_longer_than_its_deadline_fails() {
+    let pod = |policy: &str| {
+        pod()
+            .policy(policy)
+            .regular("app")
+            .spec(|spec| spec.active_deadline_seconds = Some(10))
+            .build()
+    };
+    let begun = |pod: Pod, held: fn(ViewBuilder) -> ViewBuilder| {
+        let first = moment(pod, held);
+        Moment { second: 60, ..first.then(held) }
+    };
+    let runs = begun(pod("Always"), |view| view.sandbox().running("app"));
+    let status = runs.status();
+    assert_eq!(status.phase.as_deref(), Some("Failed"));
+    assert_eq!(status.reason.as_deref(), Some("DeadlineExceeded"));
+    let sentence = "Pod was active on the node longer than the specified deadline";
+    assert_eq!(status.message.as_deref(), Some(sentence));
+    assert_eq!(phase(&Moment { second: 59, ..runs.clone() }), "Running");
+    assert_eq!(
+        phase(&runs.standing(Standing::Terminating)),
+        "Running",
+        "it is on its way out already"
+    );
+    let mut ended = moment(pod("Never"), |view| view.sandbox().exited("app", 0));
+    ended.previous =
+        Some(PodStatus { start_time: ended.status().start_time, ..PodStatus::default() });
+    assert_eq!(phase(&Moment { second: 99, ..ended }), "Succeeded", "it had ended in time");
+}
+
+#[test]
+fn a_terminal_phase_is_the_last() {
+    use Phase::{Failed, Pending, Running, Succeeded};
+    for new in [Pending, Running, Succeeded, Failed] {
+        assert!(is_allowed_transition(None, new));
+        assert!(is_allowed_transition(Some(Pending), new));
+        assert!(is_allowed_transition(Some(Running), new), "also back to Pending");
+        for last in [Succeeded, Failed] {
+            assert_eq!(is_allowed_transition(Some(last), new), last == new, "{last} to {new}");
+        }
+    }
+}
