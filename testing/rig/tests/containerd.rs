@@ -182,7 +182,8 @@ fn kill_and_restart(rig: &Rig) -> Result<()> {
         rig.kill()?;
         let away = rig.client()?.version().await;
         ensure!(away.is_err_and(|error| error.is_unavailable()), "a dead containerd answers");
-        ensure!(has_process("/actor", "forever")?, "the container died with containerd");
+        let lives_on = async || has_process("/actor", "forever");
+        until("the container is seen to live on", lives_on).await?;
         rig.restart().await?;
         let status = rig.client()?.container_status(&pod.container).await?;
         assert_eq!(status.state().as_str_name(), "CONTAINER_RUNNING");

@@ -175,7 +175,8 @@ fn start_staying() -> (Child, PathBuf) {
     let mut child = copy("stay").spawn().unwrap();
     let mut line = String::new();
     BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-    assert_eq!(sleepers().len(), 1);
+    // A program that has just been started has no arguments for a moment.
+    eventually("the sleeper sleeps", || sleepers().len() == 1);
     (child, line.trim_end().into())
 }
 
