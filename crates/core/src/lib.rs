@@ -4,6 +4,7 @@
 //! hands in what it saw. That is what lets a simulated world live thousands of lives a minute through it.
 
 pub mod actions;
+pub mod api;
 pub mod backoff;
 pub mod container_config;
 pub mod duration;

@@ -43,11 +43,7 @@ pub struct Quantity {
 
 impl Quantity {
     /// Nothing at all.
-    pub const ZERO: Self = Self {
-        nanos: 0,
-        format: Format::DecimalSi,
-        text: None,
-    };
+    pub const ZERO: Self = Self { nanos: 0, format: Format::DecimalSi, text: None };
 
     /// Reads an amount such as `250m`, `1.5Gi` or `2e3`; blanks around it do not matter.
     pub fn parse(text: &str) -> Result<Self, ParseQuantityError> {
@@ -56,21 +52,13 @@ impl Quantity {
 
     /// A whole number of units.
     pub fn from_units(units: i64, format: Format) -> Self {
-        Self {
-            nanos: i128::from(units) * NANOS_PER_UNIT,
-            format,
-            text: None,
-        }
+        Self { nanos: i128::from(units) * NANOS_PER_UNIT, format, text: None }
     }
 
     /// A whole number of thousandths, as CPU time is counted.
     pub fn from_millis(millis: i64) -> Self {
         let nanos = i128::from(millis) * NANOS_PER_MILLI;
-        Self {
-            nanos,
-            format: Format::DecimalSi,
-            text: None,
-        }
+        Self { nanos, format: Format::DecimalSi, text: None }
     }
 
     /// The amount in units; a fraction counts as a whole unit.
@@ -106,16 +94,8 @@ impl Quantity {
     /// The sum; nothing plus an amount is written the way that amount is.
     #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
-        let format = if self.is_zero() {
-            other.format
-        } else {
-            self.format
-        };
-        Self {
-            nanos: self.nanos.saturating_add(other.nanos),
-            format,
-            text: None,
-        }
+        let format = if self.is_zero() { other.format } else { self.format };
+        Self { nanos: self.nanos.saturating_add(other.nanos), format, text: None }
     }
 
     /// The same amount in whole thousandths, rounded away from zero, as the API keeps resources.
@@ -125,11 +105,7 @@ impl Quantity {
             return self;
         }
         let millis = divide_away_from_zero(self.nanos, NANOS_PER_MILLI);
-        Self {
-            nanos: millis * NANOS_PER_MILLI,
-            format: self.format,
-            text: None,
-        }
+        Self { nanos: millis * NANOS_PER_MILLI, format: self.format, text: None }
     }
 
     /// The amount as API objects carry it.
@@ -168,11 +144,7 @@ impl Ord for Quantity {
 
 fn divide_away_from_zero(dividend: i128, divisor: i128) -> i128 {
     let quotient = dividend / divisor;
-    if dividend % divisor == 0 {
-        quotient
-    } else {
-        quotient + dividend.signum()
-    }
+    if dividend % divisor == 0 { quotient } else { quotient + dividend.signum() }
 }
 
 fn saturate(amount: i128) -> i64 {

@@ -24,15 +24,7 @@ impl Quantity {
             Format::BinarySi if self.is_whole() && units.abs() >= 1024 => write_binary(units, f),
             Format::BinarySi | Format::DecimalSi => {
                 let (mantissa, step) = shorten(self.nanos, 1000, DECIMAL_SUFFIXES.len() - 1);
-                write!(
-                    f,
-                    "{mantissa}{}",
-                    if mantissa == 0 {
-                        ""
-                    } else {
-                        DECIMAL_SUFFIXES[step]
-                    }
-                )
+                write!(f, "{mantissa}{}", if mantissa == 0 { "" } else { DECIMAL_SUFFIXES[step] })
             }
             Format::DecimalExponent => write_exponent(self.nanos, f),
         }

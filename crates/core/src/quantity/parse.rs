@@ -46,20 +46,14 @@ enum Scale {
 
 pub(super) fn parse(text: &str) -> Result<Quantity, ParseQuantityError> {
     let parts = split(text).ok_or_else(|| ParseQuantityError::NotANumber(text.to_owned()))?;
-    let (scale, format) =
-        interpret(parts.suffix).ok_or_else(|| ParseQuantityError::UnknownSuffix {
-            text: text.to_owned(),
-            suffix: parts.suffix.to_owned(),
-        })?;
+    let (scale, format) = interpret(parts.suffix).ok_or_else(|| {
+        ParseQuantityError::UnknownSuffix { text: text.to_owned(), suffix: parts.suffix.to_owned() }
+    })?;
     let size =
         magnitude(&parts, &scale).ok_or_else(|| ParseQuantityError::OutOfRange(text.to_owned()))?;
     Ok(Quantity {
         nanos: if parts.negative { -size } else { size },
-        format: if is_below_one(size, format) {
-            Format::DecimalSi
-        } else {
-            format
-        },
+        format: if is_below_one(size, format) { Format::DecimalSi } else { format },
         text: is_repeated_as_written(text, &parts, &scale).then(|| text.to_owned()),
     })
 }
@@ -76,23 +70,12 @@ fn split(text: &str) -> Option<Parts<'_>> {
         return None;
     }
     let significant = whole.trim_start_matches('0');
-    let whole = if significant.is_empty() {
-        "0"
-    } else {
-        significant
-    };
-    is_suffix_like(suffix).then_some(Parts {
-        negative,
-        whole,
-        fraction,
-        suffix,
-    })
+    let whole = if significant.is_empty() { "0" } else { significant };
+    is_suffix_like(suffix).then_some(Parts { negative, whole, fraction, suffix })
 }
 
 fn take_digits(text: &str) -> (&str, &str) {
-    let end = text
-        .find(|c: char| !c.is_ascii_digit())
-        .unwrap_or(text.len());
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     text.split_at(end)
 }
 

@@ -59,10 +59,7 @@ fn text_the_server_takes_for_short_is_repeated() {
 fn what_is_no_amount_is_refused_with_the_reason() {
     for text in ["", "m", "-", ".", "1.2.3", "1 Gi", "abc", "1Gi!", "0x10"] {
         let refused = Quantity::parse(text);
-        assert!(
-            matches!(refused, Err(ParseQuantityError::NotANumber(_))),
-            "{text}: {refused:?}"
-        );
+        assert!(matches!(refused, Err(ParseQuantityError::NotANumber(_))), "{text}: {refused:?}");
     }
     for text in ["1Kb", "1ki", "1Mb", "1mm", "1iK", "5e", "1e1e1"] {
         let refused = Quantity::parse(text);
@@ -73,10 +70,7 @@ fn what_is_no_amount_is_refused_with_the_reason() {
         assert!(unknown, "{text}: {refused:?}");
     }
     let huge = Quantity::parse("1e400");
-    assert_eq!(
-        huge,
-        Err(ParseQuantityError::OutOfRange("1e400".to_owned()))
-    );
+    assert_eq!(huge, Err(ParseQuantityError::OutOfRange("1e400".to_owned())));
 }
 
 #[test]
@@ -92,10 +86,7 @@ fn amounts_compare_as_numbers_whatever_their_suffix() {
 
 #[test]
 fn a_sum_is_written_like_its_first_part_that_is_something() {
-    assert_eq!(
-        quantity("512Mi").plus(&quantity("512Mi")).to_string(),
-        "1Gi"
-    );
+    assert_eq!(quantity("512Mi").plus(&quantity("512Mi")).to_string(), "1Gi");
     assert_eq!(Quantity::ZERO.plus(&quantity("64Mi")).to_string(), "64Mi");
     assert_eq!(quantity("1").plus(&quantity("500m")).to_string(), "1500m");
     assert_eq!(quantity("0.1").plus(&quantity("0.2")), quantity("300m"));
@@ -109,9 +100,6 @@ fn counting_in_units_or_thousandths_rounds_away_from_zero() {
     assert_eq!(quantity("2").millis(), 2000);
     assert_eq!(quantity("0.0001").rounded_to_millis().to_string(), "1m");
     assert_eq!(quantity("2.125").rounded_to_millis().to_string(), "2.125");
-    assert_eq!(
-        Quantity::from_units(2048, Format::BinarySi).to_string(),
-        "2Ki"
-    );
+    assert_eq!(Quantity::from_units(2048, Format::BinarySi).to_string(), "2Ki");
     assert_eq!(Quantity::from_millis(2500).to_string(), "2500m");
 }
