@@ -1,3 +1,5 @@
+//! Facts about classes: one row, one pod.
+
 use serde_json::{Value, json};
 
 use super::*;

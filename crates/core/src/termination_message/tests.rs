@@ -1,3 +1,5 @@
+//! Facts about last words, and that no bytes make them too long.
+
 use jiff::Timestamp;
 use proptest::prelude::*;
 

@@ -1,3 +1,5 @@
+//! Facts about dead containers and sandboxes, and what never goes.
+
 use proptest::prelude::*;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Facts about unused images, and what never goes.
+
 use proptest::prelude::*;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Names that are valid, and names that are not.
+
 use super::*;
 
 const DIGEST: &str = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";

@@ -1,3 +1,5 @@
+//! Facts about what is ours to say, what is others', and what has to wait.
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! The conditions: their answers, reasons, order and times.
+
 use k8s_openapi::api::core::v1::{
     ContainerRestartRule, ContainerRestartRuleOnExitCodes, PodReadinessGate,
 };

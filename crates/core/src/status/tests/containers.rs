@@ -1,3 +1,5 @@
+//! One container at a time: what is said of it for what the runtime shows.
+
 use k8s_openapi::api::core::v1::{Probe, ResourceRequirements, VolumeMount};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 

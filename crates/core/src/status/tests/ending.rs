@@ -1,3 +1,5 @@
+//! The end of a pod, its rejection, and what stays true of it throughout: times and addresses.
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::*;

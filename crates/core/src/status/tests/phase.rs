@@ -1,3 +1,5 @@
+//! The phase: what containers, verdicts, deadlines and the past make of it.
+
 use k8s_openapi::api::core::v1::{ContainerRestartRule, ContainerRestartRuleOnExitCodes};
 
 use super::*;

@@ -1,3 +1,5 @@
+//! What holds whatever the runtime says, over whole lives.
+
 use proptest::prelude::*;
 
 use super::*;
