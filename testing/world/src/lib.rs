@@ -6,13 +6,16 @@
 //! life. What the world saw is in its [`trace::Trace`]; the same seed leaves the same trace.
 
 pub mod clock;
+pub mod cluster;
 pub mod dice;
+pub mod disk;
 pub mod faults;
 pub mod files;
 mod fnv;
 pub mod life;
 pub mod line;
 pub mod runtime;
+pub mod seams;
 #[cfg(test)]
 mod testing;
 pub mod trace;

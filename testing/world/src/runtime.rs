@@ -19,6 +19,7 @@ mod sandboxes;
 mod state;
 mod stats;
 mod stop;
+mod truth;
 
 use std::sync::{Arc, Mutex, MutexGuard};
 

@@ -5,6 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::clock::WorldClock;
+use crate::cluster::ClusterChange;
+use crate::disk::DiskChange;
 use crate::fnv::Fnv;
 use crate::lock;
 
@@ -64,6 +66,27 @@ pub enum Entry {
         who: SandboxName,
         /// What happened.
         change: SandboxChange,
+    },
+    /// Something happened to a pod's object.
+    Cluster {
+        /// UID of the pod.
+        uid: String,
+        /// Full name of the pod.
+        name: String,
+        /// What happened.
+        change: ClusterChange,
+    },
+    /// Something happened to what the machine holds of a pod.
+    Disk {
+        /// UID of the pod.
+        uid: String,
+        /// What happened.
+        change: DiskChange,
+    },
+    /// The API server went away, and comes back after this long.
+    ClusterAway {
+        /// How long it is away.
+        down: Duration,
     },
     /// The runtime went away, and comes back after this long.
     RuntimeRestarted {
@@ -211,6 +234,9 @@ impl fmt::Display for Entry {
             Self::Answered { caller, outcome } => write!(f, "{caller} {outcome}"),
             Self::Container { who, change } => write!(f, "container {who} {change}"),
             Self::Sandbox { who, change } => write!(f, "sandbox {who} {change}"),
+            Self::Cluster { uid, name, change } => write!(f, "object {uid} {name} {change}"),
+            Self::Disk { uid, change } => write!(f, "pod {uid} {change}"),
+            Self::ClusterAway { down } => write!(f, "API server away for {down:?}"),
             Self::RuntimeRestarted { down } => write!(f, "runtime away for {down:?}"),
             Self::LifeBegan(life) => write!(f, "life {life} began"),
             Self::LifeEnded(life) => write!(f, "life {life} ended"),

@@ -7,12 +7,15 @@ use std::sync::Arc;
 use oarsman_cri::{Deadlines, Runtime};
 
 use crate::clock::WorldClock;
+use crate::cluster::FakeCluster;
 use crate::dice::Dice;
+use crate::disk::FakeDisk;
 use crate::faults::{FaultPlan, Faults};
 use crate::files::Files;
 use crate::life::KillSwitch;
 use crate::line::Exchange;
 use crate::runtime::{FakeRuntime, connect};
+use crate::seams::POD_LOGS;
 use crate::trace::Trace;
 
 #[cfg(test)]
@@ -33,8 +36,14 @@ pub struct World {
     pub kill_switch: KillSwitch,
     /// Its runtime, as it is: calls on this one are quick, honest and not in the trace.
     pub runtime: FakeRuntime,
+    /// Its API server, as it is.
+    pub cluster: FakeCluster,
+    /// Its disk, as it is.
+    pub disk: FakeDisk,
     /// Where lines to its parts are made.
     pub exchange: Exchange,
+    /// What the dice of agents are forked from.
+    pub(crate) dice: Dice,
 }
 
 impl World {
@@ -47,7 +56,10 @@ impl World {
         let exchange = Exchange::new(trace.clone(), faults.clone(), kill_switch.clone());
         let (place, record) = (files.clone(), trace.clone());
         let runtime = FakeRuntime::new(clock.clone(), place, record, dice.fork("runtime"));
-        Self { clock, files, trace, faults, kill_switch, runtime, exchange }
+        let cluster = FakeCluster::new(clock.clone(), trace.clone(), dice.fork("cluster"));
+        let (place, record) = (files.clone(), trace.clone());
+        let disk = FakeDisk::new(record, place, runtime.clone(), POD_LOGS.into());
+        Self { clock, files, trace, faults, kill_switch, runtime, cluster, disk, exchange, dice }
     }
 
     /// The runtime as that life of an agent reaches it. The first handle of a life begins it, and

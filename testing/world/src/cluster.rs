@@ -1,0 +1,152 @@
+//! An API server in memory that keeps its promises: versions, generations, UIDs and the rules of deletion.
+//!
+//! Every pod it holds counts as bound to the one node there is. Users reach it by its own methods, which never fail; an
+//! agent reaches it by [`connect`], over a line that does.
+
+mod change;
+mod client;
+mod deletion;
+mod history;
+mod objects;
+mod outage;
+#[cfg(test)]
+mod tests;
+mod watch;
+
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use k8s_openapi::api::core::v1::{Pod, PodStatus};
+use oarsman_core::event::PodEvent;
+use oarsman_core::ids::{FullName, PodUid};
+use tokio::sync::watch as latest;
+
+pub use change::ClusterChange;
+pub use client::connect;
+pub use history::{AgentDeletion, PublishedStatus, RecordedEvent};
+
+use crate::clock::WorldClock;
+use crate::dice::Dice;
+use crate::lock;
+use crate::trace::Trace;
+use objects::State;
+
+/// The fake API server; clones are the same server.
+#[derive(Clone)]
+pub struct FakeCluster(Arc<Inner>);
+
+struct Inner {
+    /// Never held over an await.
+    state: Mutex<State>,
+    /// The newest resource version there is.
+    newest: latest::Sender<u64>,
+    /// Counts how often the server went away.
+    outages: latest::Sender<u64>,
+}
+
+impl FakeCluster {
+    /// A server without pods.
+    pub fn new(clock: WorldClock, trace: Trace, dice: Dice) -> Self {
+        let state = Mutex::new(State::new(clock, trace, dice));
+        Self(Arc::new(Inner {
+            state,
+            newest: latest::Sender::new(0),
+            outages: latest::Sender::new(0),
+        }))
+    }
+
+    /// Creates a pod and gives it back as it is stored; none when its name is taken. A UID is made when it has none.
+    pub fn create(&self, pod: Pod) -> Option<Pod> {
+        self.change(|state| state.create(pod))
+    }
+
+    /// Changes a pod and gives it back as it is stored; none when there is none. Who it is and whether it is being
+    /// deleted stay as they are.
+    pub fn update(&self, name: &FullName, change: impl FnOnce(&mut Pod)) -> Option<Pod> {
+        self.change(|state| state.update(name, change))
+    }
+
+    /// Deletes a pod as a user would: with that grace, or the pod's own. False when there is none.
+    pub fn delete(&self, name: &FullName, grace: Option<i64>) -> bool {
+        self.change(|state| state.delete(name, grace))
+    }
+
+    /// A pod as it is stored.
+    pub fn get(&self, name: &FullName) -> Option<Pod> {
+        self.state().pods.get(name).cloned()
+    }
+
+    /// Every pod as it is stored.
+    pub fn list(&self) -> Vec<Pod> {
+        self.state().pods.values().cloned().collect()
+    }
+
+    /// Every status an agent has published and the server has taken, in order.
+    pub fn statuses(&self) -> Vec<PublishedStatus> {
+        self.state().history.statuses.clone()
+    }
+
+    /// Every object an agent has deleted, in order.
+    pub fn agent_deletions(&self) -> Vec<AgentDeletion> {
+        self.state().history.deletions.clone()
+    }
+
+    /// The latest events that agents have told of, in order.
+    pub fn events(&self) -> Vec<RecordedEvent> {
+        self.state().history.events.iter().cloned().collect()
+    }
+
+    fn publish(&self, name: &FullName, uid: &PodUid, status: PodStatus) -> Result<(), Failure> {
+        self.serve()?;
+        self.change(|state| state.publish(name, uid, status))
+    }
+
+    fn delete_by_agent(&self, name: &FullName, uid: &PodUid) -> Result<(), Failure> {
+        self.serve()?;
+        self.change(|state| state.delete_by_agent(name, uid))
+    }
+
+    fn record(&self, uid: PodUid, event: PodEvent) -> Result<(), Failure> {
+        self.serve()?;
+        self.state().record(uid, event);
+        Ok(())
+    }
+
+    /// Every pod, and the version of that list.
+    fn snapshot(&self) -> Result<(u64, Vec<Pod>), Failure> {
+        self.serve()?;
+        let state = self.state();
+        Ok((state.version, state.pods.values().cloned().collect()))
+    }
+
+    /// Makes a change and tells watchers of it.
+    fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        let mut state = self.state();
+        let result = change(&mut state);
+        self.0
+            .newest
+            .send_if_modified(|newest| std::mem::replace(newest, state.version) != state.version);
+        result
+    }
+
+    /// The state, also while the server is away.
+    fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.0.state)
+    }
+
+    /// Fails while the server is away.
+    fn serve(&self) -> Result<(), Failure> {
+        if self.state().is_away() {
+            return Err(Failure::Unavailable("the API server is not there".to_owned()));
+        }
+        Ok(())
+    }
+}
+
+/// Why a call did not do what was asked.
+#[derive(Debug)]
+enum Failure {
+    /// There is no such object, or one of another UID has its name.
+    Gone,
+    /// The line or the server does not work.
+    Unavailable(String),
+}

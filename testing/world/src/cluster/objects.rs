@@ -1,0 +1,141 @@
+//! The objects: created, changed, given a status.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{Pod, PodStatus};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+use oarsman_core::event::PodEvent;
+use oarsman_core::ids::{FullName, PodUid};
+use oarsman_core::pod::PodExt;
+use oarsman_core::qos;
+
+use super::history::{History, PublishedStatus, RecordedEvent};
+use super::{ClusterChange, Failure};
+use crate::clock::WorldClock;
+use crate::dice::Dice;
+use crate::trace::{Entry, Trace};
+
+/// All the server knows, and the parts of the world it touches.
+pub(super) struct State {
+    pub(super) clock: WorldClock,
+    pub(super) trace: Trace,
+    dice: Dice,
+    pub(super) pods: BTreeMap<FullName, Pod>,
+    /// The newest resource version.
+    pub(super) version: u64,
+    pub(super) history: History,
+    /// When the server is back, while it is away.
+    pub(super) away_until: Option<Duration>,
+}
+
+impl State {
+    pub(super) fn new(clock: WorldClock, trace: Trace, dice: Dice) -> Self {
+        Self {
+            clock,
+            trace,
+            dice,
+            pods: BTreeMap::new(),
+            version: 0,
+            history: History::default(),
+            away_until: None,
+        }
+    }
+
+    pub(super) fn is_away(&self) -> bool {
+        self.away_until.is_some_and(|back| self.clock.elapsed() < back)
+    }
+
+    pub(super) fn create(&mut self, mut pod: Pod) -> Option<Pod> {
+        pod.metadata.namespace.get_or_insert_with(|| "default".to_owned());
+        if self.pods.contains_key(&pod.full_name()) {
+            return None;
+        }
+        pod.metadata = ObjectMeta {
+            uid: pod.metadata.uid.filter(|uid| !uid.is_empty()).or_else(|| Some(self.new_uid())),
+            creation_timestamp: Some(self.now()),
+            generation: Some(1),
+            deletion_timestamp: None,
+            deletion_grace_period_seconds: None,
+            ..pod.metadata
+        };
+        pod.status = Some(PodStatus {
+            phase: Some("Pending".to_owned()),
+            qos_class: Some(qos::class(&pod).as_str().to_owned()),
+            ..PodStatus::default()
+        });
+        self.saw(&pod, ClusterChange::Created);
+        Some(self.store(pod))
+    }
+
+    pub(super) fn update(&mut self, name: &FullName, change: impl FnOnce(&mut Pod)) -> Option<Pod> {
+        let old = self.pods.get(name)?;
+        let mut new = old.clone();
+        change(&mut new);
+        new.metadata = with_labels_of(old.metadata.clone(), new.metadata);
+        if new == *old {
+            return Some(new);
+        }
+        let generation = old.metadata.generation.unwrap_or(0) + i64::from(new.spec != old.spec);
+        new.metadata.generation = Some(generation);
+        self.saw(&new, ClusterChange::Updated { generation });
+        Some(self.store(new))
+    }
+
+    pub(super) fn publish(
+        &mut self,
+        name: &FullName,
+        uid: &PodUid,
+        status: PodStatus,
+    ) -> Result<(), Failure> {
+        let mut pod = self.of_uid(name, uid)?.clone();
+        let phase = status.phase.clone().unwrap_or_default();
+        self.saw(&pod, ClusterChange::Published { phase });
+        let (at, uid) = (self.clock.elapsed(), uid.clone());
+        self.history.statuses.push(PublishedStatus { at, uid, status: status.clone() });
+        // What changes nothing makes no new version.
+        if pod.status.replace(status.clone()) != Some(status) {
+            self.store(pod);
+        }
+        Ok(())
+    }
+
+    pub(super) fn record(&mut self, uid: PodUid, event: PodEvent) {
+        self.history.record(RecordedEvent { at: self.clock.elapsed(), uid, event });
+    }
+
+    /// The pod of that name, if it is the one that is meant.
+    pub(super) fn of_uid(&self, name: &FullName, uid: &PodUid) -> Result<&Pod, Failure> {
+        self.pods.get(name).filter(|pod| pod.uid() == *uid).ok_or(Failure::Gone)
+    }
+
+    /// Stores a pod as the next version, and gives it back as it is now.
+    pub(super) fn store(&mut self, mut pod: Pod) -> Pod {
+        self.version += 1;
+        pod.metadata.resource_version = Some(self.version.to_string());
+        self.pods.insert(pod.full_name(), pod.clone());
+        pod
+    }
+
+    /// The wall clock as the API tells it: in whole seconds.
+    pub(super) fn now(&self) -> Time {
+        Time(Timestamp::from_second(self.clock.wall().as_second()).unwrap_or_default())
+    }
+
+    pub(super) fn saw(&self, pod: &Pod, change: ClusterChange) {
+        let (uid, name) = (pod.uid().to_string(), pod.full_name().to_string());
+        self.trace.append(Entry::Cluster { uid, name, change });
+    }
+
+    fn new_uid(&mut self) -> String {
+        let mut digits = format!("{:016x}{:016x}", self.dice.roll(), self.dice.roll());
+        [8, 13, 18, 23].into_iter().for_each(|place| digits.insert(place, '-'));
+        digits
+    }
+}
+
+/// Of a user's change to metadata only labels and annotations count.
+fn with_labels_of(old: ObjectMeta, new: ObjectMeta) -> ObjectMeta {
+    ObjectMeta { labels: new.labels, annotations: new.annotations, ..old }
+}

@@ -1,0 +1,60 @@
+//! The pods as an agent watches them: all of them each time something changed, the newest when it could not keep up.
+
+use std::time::Duration;
+
+use futures::{StreamExt, stream};
+use k8s_openapi::api::core::v1::Pod;
+use oarsman_cluster::PodSets;
+use tokio::sync::watch as latest;
+use tokio::time::sleep;
+
+use super::client::Connection;
+use crate::faults::EventFate;
+use crate::line::Service;
+
+/// How long a watch that broke waits before it tries again.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// The sets, without end.
+pub(super) fn pod_sets(connection: Connection) -> PodSets {
+    let newest = connection.cluster.0.newest.subscribe();
+    let outages = connection.cluster.outages();
+    let watch = Watch { connection, newest, outages, seen: None };
+    stream::unfold(watch, |mut watch| async { Some((watch.next().await, watch)) }).boxed()
+}
+
+struct Watch {
+    connection: Connection,
+    newest: latest::Receiver<u64>,
+    outages: latest::Receiver<u64>,
+    /// The version of the last set.
+    seen: Option<u64>,
+}
+
+impl Watch {
+    async fn next(&mut self) -> Vec<Pod> {
+        self.news().await;
+        if let EventFate::Late(stall) = self.connection.faults.next_event() {
+            sleep(stall).await;
+        }
+        loop {
+            self.outages.borrow_and_update();
+            if let Ok((version, pods)) = self.connection.list().await {
+                self.seen = Some(version);
+                return pods;
+            }
+            sleep(PAUSE).await;
+        }
+    }
+
+    /// Waits until there is something to tell. A connection that broke may have missed something.
+    async fn news(&mut self) {
+        let Some(seen) = self.seen else { return };
+        // Both senders live as long as the connection, so the waits end only as they should.
+        tokio::select! {
+            biased;
+            news = self.newest.wait_for(|newest| *newest > seen) => drop(news),
+            broke = self.outages.changed() => drop(broke),
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! The disk as an agent reaches it: every call over its life's line, since disks are slow and fail too.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use k8s_openapi::api::core::v1::{Pod, PodStatus};
+use oarsman_agent::seams::{Disk, DiskError};
+use oarsman_core::ids::PodUid;
+use oarsman_core::pod::PodExt;
+use oarsman_core::view::ContainerView;
+
+use super::FakeDisk;
+use crate::line::{Breakage, Call, Conduct, Line, LineError};
+
+/// Where pods' directories would lie.
+const PODS: &str = "/var/lib/oarsman/pods";
+/// A disk that is stuck fails in the end.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+pub(super) const RELEASE_VOLUMES: &str = "release volumes of";
+pub(super) const RELEASE_CGROUP: &str = "release cgroup of";
+pub(super) const REMOVE: &str = "remove";
+
+/// The disk at the other end of a line.
+pub fn connect(disk: FakeDisk, line: Line) -> Arc<dyn Disk> {
+    Arc::new(Connection { disk, line })
+}
+
+struct Connection {
+    disk: FakeDisk,
+    line: Line,
+}
+
+/// Makes a call on the disk over the line: `forward!(self, "remove", uid, disk => disk.remove(&uid))`. All of them end with
+/// their caller: nobody is left who would carry them out.
+macro_rules! forward {
+    ($self:ident, $name:expr, $subject:expr, $disk:ident => $effect:expr) => {{
+        let call = Call::new($name, $subject.to_string(), Conduct::Read).within(PATIENCE);
+        let $disk = $self.disk.clone();
+        $self.line.call(call, async move { $effect }).await
+    }};
+}
+
+#[async_trait]
+impl Disk for Connection {
+    async fn prepare(&self, pod: &Pod) -> Result<(), DiskError> {
+        let pod = pod.clone();
+        forward!(self, "prepare", pod.uid(), disk => {
+            disk.prepare(&pod).await;
+            Ok(())
+        })
+    }
+
+    async fn has_cgroup(&self, pod: &PodUid) -> Result<bool, DiskError> {
+        let uid = pod.clone();
+        forward!(self, "look for cgroup of", pod, disk => Ok(disk.has_cgroup(&uid)))
+    }
+
+    async fn release_volumes(&self, pod: &PodUid) -> Result<(), DiskError> {
+        let uid = pod.clone();
+        forward!(self, RELEASE_VOLUMES, pod, disk => disk.release_volumes(&uid))
+    }
+
+    async fn release_cgroup(&self, pod: &PodUid) -> Result<(), DiskError> {
+        let uid = pod.clone();
+        forward!(self, RELEASE_CGROUP, pod, disk => disk.release_cgroup(&uid))
+    }
+
+    async fn remove(&self, pod: &PodUid) -> Result<(), DiskError> {
+        let uid = pod.clone();
+        forward!(self, REMOVE, pod, disk => disk.remove(&uid))
+    }
+
+    async fn pods(&self) -> Result<BTreeSet<PodUid>, DiskError> {
+        forward!(self, "list", "", disk => Ok(disk.pods()))
+    }
+
+    async fn remember(
+        &self,
+        pod: &PodUid,
+        status: &PodStatus,
+        lasting: bool,
+    ) -> Result<(), DiskError> {
+        let (uid, status) = (pod.clone(), status.clone());
+        forward!(self, "remember", pod, disk => {
+            disk.remember(&uid, status, lasting);
+            Ok(())
+        })
+    }
+
+    async fn recall(&self, pod: &PodUid) -> Result<Option<PodStatus>, DiskError> {
+        let uid = pod.clone();
+        forward!(self, "recall", pod, disk => Ok(disk.recall(&uid)))
+    }
+
+    async fn last_words(
+        &self,
+        pod: &PodUid,
+        container: &ContainerView,
+    ) -> Result<String, DiskError> {
+        let container = container.clone();
+        forward!(self, "read last words of", pod, disk => Ok(disk.last_words(&container)))
+    }
+
+    async fn log_names(&self, pod: &Pod, container: &str) -> Result<Vec<String>, DiskError> {
+        let (pod, container) = (pod.clone(), container.to_owned());
+        forward!(self, "list logs of", pod.uid(), disk => Ok(disk.log_names(&pod, &container)))
+    }
+}
+
+/// An error about a pod's directory.
+pub(super) fn error(doing: &'static str, uid: &str, why: String) -> DiskError {
+    DiskError { doing, path: Path::new(PODS).join(uid), why }
+}
+
+impl LineError for DiskError {
+    fn broken(call: &'static str, subject: &str, how: Breakage) -> Self {
+        let why = match how {
+            Breakage::Unavailable | Breakage::Unknown => "input/output error".to_owned(),
+            Breakage::TimedOut(limit) => format!("nothing happened within {limit:?}"),
+        };
+        error(call, subject, why)
+    }
+
+    fn kind(&self) -> String {
+        self.why.clone()
+    }
+}

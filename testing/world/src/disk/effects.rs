@@ -1,0 +1,127 @@
+//! What an agent's calls do on the machine.
+
+use std::path::Path;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{Pod, PodStatus};
+use oarsman_agent::seams::DiskError;
+use oarsman_core::ids::PodUid;
+use oarsman_core::pod::PodExt;
+use oarsman_core::view::ContainerView;
+use oarsman_core::{cri_config, termination_message};
+use tokio::time::sleep;
+
+use super::client::{RELEASE_CGROUP, RELEASE_VOLUMES, REMOVE, error};
+use super::{DiskChange, FakeDisk, Ground, Violation};
+use crate::trace::Entry;
+
+/// How long one step takes. An agent may end, or the disk fail, between two of them.
+const STEP: Duration = Duration::from_millis(1);
+
+impl FakeDisk {
+    /// Makes all a pod needs, one after the other.
+    pub(super) async fn prepare(&self, pod: &Pod) {
+        let uid = pod.uid();
+        self.make(&uid, |pod| &mut pod.directory, DiskChange::DirectoryMade);
+        sleep(STEP).await;
+        self.make(&uid, |pod| &mut pod.cgroup, DiskChange::CgroupMade);
+        if pod.spec().is_some_and(|spec| spec.volumes.iter().flatten().next().is_some()) {
+            sleep(STEP).await;
+            self.make(&uid, |pod| &mut pod.volumes, DiskChange::VolumesMade);
+        }
+    }
+
+    pub(super) fn release_volumes(&self, uid: &PodUid) -> Result<(), DiskError> {
+        if self.has_volumes(uid) && self.runs(uid) {
+            return Err(self.violated(uid, RELEASE_VOLUMES, Violation::VolumesInUse));
+        }
+        self.unmake(uid, |pod| &mut pod.volumes, DiskChange::VolumesReleased);
+        Ok(())
+    }
+
+    pub(super) fn release_cgroup(&self, uid: &PodUid) -> Result<(), DiskError> {
+        if self.has_cgroup(uid) && self.runs(uid) {
+            return Err(self.violated(uid, RELEASE_CGROUP, Violation::CgroupInUse));
+        }
+        self.unmake(uid, |pod| &mut pod.cgroup, DiskChange::CgroupRemoved);
+        Ok(())
+    }
+
+    pub(super) fn remove(&self, uid: &PodUid) -> Result<(), DiskError> {
+        if self.has_directory(uid) && (self.has_volumes(uid) || self.runs(uid)) {
+            return Err(self.violated(uid, REMOVE, Violation::DirectoryInUse));
+        }
+        self.unmake(uid, |pod| &mut pod.directory, DiskChange::DirectoryRemoved);
+        let mut ground = self.ground();
+        ground.entry(uid.clone()).and_modify(|pod| (pod.written, pod.synced) = (None, None));
+        ground.retain(|_, pod| *pod != Ground::default());
+        Ok(())
+    }
+
+    /// Writes a status into the pod's directory, which is made for it where there is none.
+    pub(super) fn remember(&self, uid: &PodUid, status: PodStatus, lasting: bool) {
+        self.make(uid, |pod| &mut pod.directory, DiskChange::DirectoryMade);
+        let mut ground = self.ground();
+        let pod = ground.entry(uid.clone()).or_default();
+        if lasting {
+            pod.synced = Some(status.clone());
+        }
+        pod.written = Some(status);
+    }
+
+    /// What the file says that the container sees at its termination message path.
+    pub(super) fn last_words(&self, container: &ContainerView) -> String {
+        let path = &container.label.termination_message_path;
+        let file = self.0.runtime.mounted_at(container.id.as_str(), path);
+        let written = file.and_then(|file| self.0.files.read(&file).ok());
+        termination_message::from_file(&written.unwrap_or_default())
+    }
+
+    pub(super) fn log_names(&self, pod: &Pod, container: &str) -> Vec<String> {
+        let directory = cri_config::log_directory(&self.0.pod_logs, pod).join(container);
+        let files = self.0.files.below(&directory);
+        files.iter().filter_map(|path| name_in(&directory, path)).collect()
+    }
+
+    fn make(&self, uid: &PodUid, part: fn(&mut Ground) -> &mut bool, change: DiskChange) {
+        let had = std::mem::replace(part(self.ground().entry(uid.clone()).or_default()), true);
+        if !had {
+            self.saw(uid, change);
+        }
+    }
+
+    pub(super) fn unmake(
+        &self,
+        uid: &PodUid,
+        part: fn(&mut Ground) -> &mut bool,
+        change: DiskChange,
+    ) {
+        let had = self.ground().get_mut(uid).map(part).map(std::mem::take);
+        if had == Some(true) {
+            self.saw(uid, change);
+        }
+    }
+
+    fn has_directory(&self, uid: &PodUid) -> bool {
+        self.ground().get(uid).is_some_and(|pod| pod.directory)
+    }
+
+    fn runs(&self, uid: &PodUid) -> bool {
+        self.0.runtime.runs_pod(uid.as_str())
+    }
+
+    fn violated(&self, uid: &PodUid, call: &'static str, violation: Violation) -> DiskError {
+        self.saw(uid, DiskChange::Violated(violation));
+        error(call, uid.as_str(), "it is in use".to_owned())
+    }
+
+    fn saw(&self, uid: &PodUid, change: DiskChange) {
+        self.0.trace.append(Entry::Disk { uid: uid.to_string(), change });
+    }
+}
+
+/// The name of a file that lies in that very directory.
+fn name_in(directory: &Path, file: &Path) -> Option<String> {
+    let name = file.strip_prefix(directory).ok()?.to_str()?;
+    (!name.is_empty() && !name.contains('/')).then(|| name.to_owned())
+}

@@ -1,0 +1,22 @@
+//! What is so, whether the runtime is there to say it or not. For other parts of the world, never for agents.
+
+use std::path::PathBuf;
+
+use super::FakeRuntime;
+
+impl FakeRuntime {
+    /// Whether a process of a pod runs, known to the runtime or not.
+    pub(crate) fn runs_pod(&self, uid: &str) -> bool {
+        let state = self.state();
+        let of_pod = |id: &str| state.sandboxes.get(id).is_some_and(|one| one.metadata.uid == uid);
+        state.containers.values().any(|container| container.runs() && of_pod(&container.sandbox))
+    }
+
+    /// The file or directory of the host that a container sees at exactly that path.
+    pub(crate) fn mounted_at(&self, container: &str, path: &str) -> Option<PathBuf> {
+        let state = self.state();
+        let mounts = &state.containers.get(container)?.config.mounts;
+        let mount = mounts.iter().find(|mount| mount.container_path == path)?;
+        Some(PathBuf::from(&mount.host_path))
+    }
+}
