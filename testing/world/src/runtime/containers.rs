@@ -188,21 +188,25 @@ impl State {
         self.tell_of(id, ContainerEventType::ContainerStoppedEvent);
     }
 
+    /// Notes how a container ended. One that ended while nobody knew of it gets what the runtime
+    /// makes of that, but has ended only once.
     fn finish(&mut self, id: &str, code: i32, reason: &'static str, message: String) {
         let finished_at = self.clock.stamp();
         let Some(container) = self.containers.get_mut(id) else { return };
-        let started_at = match &mut container.life {
-            Life::Created => 0,
-            Life::Exited(exit) => exit.started_at,
+        let (started_at, ends_now) = match &mut container.life {
+            Life::Created => (0, true),
+            Life::Exited(exit) => (exit.started_at, false),
             Life::Running(running) => {
                 running.log.close(&self.clock);
                 running.task.abort();
-                running.started_at
+                (running.started_at, true)
             }
         };
         container.life = Life::Exited(Exit { started_at, finished_at, code, reason, message });
         container.ended.send_replace(true);
-        self.saw(id, ContainerChange::Exited { code, reason });
+        if ends_now {
+            self.saw(id, ContainerChange::Exited { code, reason });
+        }
     }
 
     /// Removes a container, killing it if it runs; fine when there is none. Its log file stays.

@@ -9,7 +9,9 @@ use tokio::time::{Instant, sleep};
 
 use super::FakeRuntime;
 use crate::World;
+use crate::dice::Chance;
 use crate::faults::FaultPlan;
+use crate::line::Service;
 use crate::testing::{SECOND, container, run, sandbox, state, world};
 use crate::trace::{ContainerChange, Entry};
 
@@ -158,4 +160,21 @@ async fn the_trace_tells_a_containers_life() {
         (2, ContainerChange::Removed),
     ];
     assert_eq!(life, wanted);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_forgotten_container_that_ends_by_itself_stays_unknown_and_has_ended_once() {
+    let world = quiet();
+    let (_, id) = run(&world.runtime, "pod", &["sleep:5s", "exit:3"]).await.unwrap();
+    world.runtime.restart(SECOND, Chance::ALWAYS);
+    let status = ended(&world.runtime, &id).await;
+    assert_eq!(status.state(), ContainerState::ContainerUnknown);
+    world.runtime.stop_container(&id, SECOND).await.unwrap();
+    let status = world.runtime.container_status(&id).await.unwrap();
+    assert_eq!((status.exit_code, status.state()), (255, ContainerState::ContainerExited));
+    let exits = world.trace.records().into_iter().filter_map(|record| match record.entry {
+        Entry::Container { change: ContainerChange::Exited { code, .. }, .. } => Some(code),
+        _ => None,
+    });
+    assert_eq!(exits.collect::<Vec<_>>(), [3]);
 }
