@@ -1,6 +1,7 @@
 //! The simulated world: a fake Runtime, Cluster and Disk, virtual time, seeded faults, invariants.
 //!
-//! A [`World`] holds what outlives every agent: the runtime with its containers, the files, the clock.
+//! A [`World`] holds what outlives every agent: the runtime with its containers, the API server with its
+//! pods, the disk, the files, the clock.
 //! An agent reaches it over a [`line::Line`] of its own life, where calls are slow, fail, hang or time
 //! out as the [`faults::FaultPlan`] and the seed have it, and where the [`life::KillSwitch`] ends that
 //! life. What the world saw is in its [`trace::Trace`]; the same seed leaves the same trace.

@@ -77,3 +77,53 @@ impl World {
         Arc::new(AgentClock::start(self.clock.clone(), dice))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use jiff::SignedDuration;
+    use oarsman_core::time::Mono;
+    use tokio::time::sleep;
+
+    use super::*;
+    use crate::faults::FaultPlan;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_agents_wall_clock_jumps_with_the_worlds_and_its_other_one_counts_from_its_birth() {
+        let world = World::new(1, FaultPlan::quiet());
+        sleep(Duration::from_secs(60)).await;
+        let clock = world.seams(1).clock;
+        sleep(Duration::from_secs(5)).await;
+        world.clock.jump(SignedDuration::from_hours(1));
+        assert_eq!(clock.wall().to_string(), "2027-01-01T01:01:05Z");
+        assert_eq!(clock.mono(), Mono(Duration::from_secs(5)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn dice_are_the_same_for_one_seed_and_life_and_for_no_other() {
+        let rolls = |seed, life| {
+            let clock = World::new(seed, FaultPlan::quiet()).seams(life).clock;
+            [clock.dice(), clock.dice()]
+        };
+        let first = rolls(1, 1);
+        assert_eq!(rolls(1, 1), first);
+        assert_ne!(first[0], first[1]);
+        for (seed, life) in [(1, 2), (2, 1)] {
+            assert_ne!(rolls(seed, life), first, "{seed} {life}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_four_seams_are_of_one_life_and_the_next_ends_them_all() {
+        let world = World::new(1, FaultPlan::quiet());
+        let first = world.seams(1);
+        first.runtime.version().await.unwrap();
+        first.disk.pods().await.unwrap();
+        assert_eq!(world.kill_switch.calls(), 2);
+        let second = world.seams(2);
+        let patience = Duration::from_secs(3_600);
+        assert!(tokio::time::timeout(patience, first.disk.pods()).await.is_err());
+        second.disk.pods().await.unwrap();
+    }
+}

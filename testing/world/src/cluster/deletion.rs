@@ -39,7 +39,7 @@ impl State {
 
     /// A deletion that has begun may only be made shorter, counted from when it began.
     fn shorten_deletion(&mut self, mut pod: Pod, before: i64, asked: Option<i64>) {
-        let Some(grace) = asked.map(at_least_none).filter(|grace| *grace < before) else { return };
+        let Some(grace) = asked.map(seconds_of).filter(|grace| *grace < before) else { return };
         if grace == 0 {
             return self.vanish(&pod);
         }
@@ -80,11 +80,11 @@ fn grace(pod: &Pod, asked: Option<i64>) -> i64 {
         return 0;
     }
     let own = pod.spec().and_then(|spec| spec.termination_grace_period_seconds);
-    at_least_none(asked.or(own).unwrap_or(GRACE))
+    seconds_of(asked.or(own).unwrap_or(GRACE))
 }
 
-/// The server makes one second of a negative number.
-fn at_least_none(grace: i64) -> i64 {
+/// A grace in seconds as the server takes it: a negative one is one second.
+fn seconds_of(grace: i64) -> i64 {
     if grace < 0 { 1 } else { grace }
 }
 
