@@ -17,6 +17,7 @@ use oarsman_cri_types::v1::{
 use tokio_stream::wrappers::ReceiverStream;
 
 use super::FakeRuntime;
+use super::images::Stored;
 use super::sandboxes::HANDLER;
 
 impl FakeRuntime {
@@ -186,13 +187,13 @@ impl Runtime for FakeRuntime {
         Ok(self.serve("ListPodSandboxStats")?.measure_sandboxes(&filter.unwrap_or_default()))
     }
 
-    async fn list_images(&self, filter: Option<ImageFilter>) -> Result<Vec<Image>> {
-        let image = filter.and_then(|filter| filter.image).map(|image| image.image);
-        Ok(self.serve("ListImages")?.images.list(image.as_deref()))
+    /// Containerd ignores the filter, so callers must not rely on one.
+    async fn list_images(&self, _filter: Option<ImageFilter>) -> Result<Vec<Image>> {
+        Ok(self.serve("ListImages")?.images.list())
     }
 
     async fn image_status(&self, image: ImageSpec) -> Result<Option<Image>> {
-        Ok(self.serve("ImageStatus")?.images.list(Some(&image.image)).pop())
+        Ok(self.serve("ImageStatus")?.images.find(&image.image).map(Stored::described))
     }
 
     async fn pull_image(&self, request: PullImageRequest) -> Result<String> {

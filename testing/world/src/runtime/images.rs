@@ -97,11 +97,8 @@ impl Images {
             .find(|image| image.id == name || image.source.name == name || image.digest == name)
     }
 
-    pub(super) fn list(&self, name: Option<&str>) -> Vec<Image> {
-        match name {
-            Some(name) => self.find(name).map(Stored::described).into_iter().collect(),
-            None => self.on_node.values().map(Stored::described).collect(),
-        }
+    pub(super) fn list(&self) -> Vec<Image> {
+        self.on_node.values().map(Stored::described).collect()
     }
 
     pub(super) fn remove(&mut self, name: &str) {
