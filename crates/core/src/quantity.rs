@@ -3,6 +3,9 @@
 //! An amount is held as a whole number of billionths, the finest grain Kubernetes knows, so that
 //! `0.1` is a tenth and sums never drift. Besides the amount it remembers in which family of
 //! suffixes it was written, because it is written back in the same family.
+//!
+//! Kubernetes reads a text without any digit as zero and has no upper bound but memory; we refuse
+//! both, the latter from about 10^29 on.
 
 mod format;
 mod parse;

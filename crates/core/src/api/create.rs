@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::{
     WeightedPodAffinityTerm,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
-    LabelSelector, LabelSelectorRequirement, Time,
+    LabelSelector, LabelSelectorRequirement, OwnerReference, Time,
 };
 
 use crate::qos;
@@ -23,6 +23,7 @@ pub(super) const APP_ARMOR_ANNOTATION_PREFIX: &str =
 /// Makes a pod that has its defaults a new one: generation 1, pending, with nothing behind it.
 pub fn prepare(pod: &mut Pod, now: Timestamp) {
     pod.metadata.generation = Some(1);
+    pod.metadata.owner_references.iter_mut().for_each(name_owners_once);
     pod.status = None;
     pod.status = Some(PodStatus {
         phase: Some("Pending".to_owned()),
@@ -37,6 +38,16 @@ pub fn prepare(pod: &mut Pod, now: Timestamp) {
         let annotations = pod.metadata.annotations.clone().unwrap_or_default();
         set_app_armor_profiles(spec, &annotations);
     }
+}
+
+fn name_owners_once(owners: &mut Vec<OwnerReference>) {
+    let mut once: Vec<OwnerReference> = Vec::new();
+    for owner in std::mem::take(owners) {
+        if !once.contains(&owner) {
+            once.push(owner);
+        }
+    }
+    *owners = once;
 }
 
 fn is_gated(pod: &Pod) -> bool {

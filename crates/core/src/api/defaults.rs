@@ -86,3 +86,53 @@ fn all_containers(spec: &mut PodSpec) -> Vec<Defaultable<'_>> {
 fn set_text(field: &mut Option<String>, default: &str) {
     field.get_or_insert_with(|| default.to_owned());
 }
+
+#[cfg(test)]
+mod tests {
+    use super::set_defaults;
+    use crate::api::decode::decode_pod;
+    use k8s_openapi::api::core::v1::Pod;
+    use serde_json::{Value, json};
+
+    fn defaulted(metadata: &Value, spec: &Value) -> Pod {
+        let value =
+            json!({ "apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec });
+        let mut pod = decode_pod(value).unwrap().pod;
+        set_defaults(&mut pod);
+        pod
+    }
+
+    #[test]
+    fn an_ephemeral_container_has_the_defaults_of_any_other() {
+        let container = json!({
+            "name": "debug",
+            "image": "busybox",
+            "env": [{ "name": "A", "valueFrom": { "fieldRef": { "fieldPath": "metadata.name" } } }],
+        });
+        let spec = json!({ "containers": [container], "ephemeralContainers": [container] });
+        let pod = serde_json::to_value(defaulted(&json!({}), &spec)).unwrap();
+        let regular = &pod["spec"]["containers"][0];
+        assert_eq!(regular["imagePullPolicy"], "Always");
+        assert_eq!(regular["env"][0]["valueFrom"]["fieldRef"]["apiVersion"], "v1");
+        assert_eq!(pod["spec"]["ephemeralContainers"][0], *regular);
+    }
+
+    #[test]
+    fn defaults_change_nothing_the_second_time() {
+        let limits = json!({ "cpu": "2.5", "memory": "0.1Gi" });
+        let container = json!({ "name": "a", "image": "a", "resources": { "limits": limits } });
+        let spec = json!({ "containers": [container], "resources": { "limits": { "cpu": 3 } } });
+        let once = defaulted(&json!({}), &spec);
+        let mut twice = once.clone();
+        set_defaults(&mut twice);
+        assert_eq!(twice, once);
+    }
+
+    #[test]
+    fn annotations_that_once_listed_init_containers_are_dropped() {
+        let annotations = json!({ "pod.beta.kubernetes.io/init-containers": "[]", "mine": "kept" });
+        let pod = defaulted(&json!({ "annotations": annotations }), &json!({}));
+        let left: Vec<String> = pod.metadata.annotations.unwrap().into_keys().collect();
+        assert_eq!(left, ["mine"]);
+    }
+}

@@ -15,9 +15,7 @@ pub enum ParseQuantityError {
     #[error("{0:?} is not a quantity: write a number and a suffix, such as 250m, 1.5 or 64Mi")]
     NotANumber(String),
     /// The letters after the number mean nothing.
-    #[error(
-        "{suffix:?} in {text:?} is not a suffix: use one of n u m k M G T P E, Ki Mi Gi Ti Pi Ei, or an exponent such as e3"
-    )]
+    #[error("{suffix:?} in {text:?} is no suffix: use n u m k M G T P E, Ki Mi Gi Ti Pi Ei or e3")]
     UnknownSuffix {
         /// The whole text.
         text: String,

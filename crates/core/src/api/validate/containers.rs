@@ -26,7 +26,7 @@ pub(super) fn check(
         check_common(&place.at, &place.container, around, errors);
         check_kind(place, around, errors);
     }
-    check_unique_names(at, around.spec, errors);
+    check_unique_names(places, errors);
     ports::check_host_ports(at, around.spec, errors);
     check_ephemeral(&at.child("ephemeralContainers"), around.spec, errors);
 }
@@ -101,27 +101,23 @@ fn forbid_probes_and_hooks(at: &Path, container: &Container, errors: &mut Errors
 }
 
 /// No two containers of a pod have one name; the later one is to blame.
-fn check_unique_names(at: &Path, spec: &PodSpec, errors: &mut Errors) {
+fn check_unique_names(places: &[Place<'_>], errors: &mut Errors) {
+    // The API server counts regular containers first, and init containers without a name never.
+    let order = |place: &&Place<'_>| match place.kind {
+        ContainerKind::Regular => 0,
+        ContainerKind::Init | ContainerKind::Sidecar => 1,
+        ContainerKind::Ephemeral => 2,
+    };
+    let mut places: Vec<&Place<'_>> = places.iter().collect();
+    places.sort_by_key(order);
     let mut seen = BTreeSet::new();
-    let regular = spec.containers.iter().map(|c| c.name.as_str());
-    check_names(&at.child("containers"), regular, &mut seen, errors);
-    let init = spec.init_containers.iter().flatten().map(|c| c.name.as_str());
-    check_names(&at.child("initContainers"), init, &mut seen, errors);
-    let ephemeral = spec.ephemeral_containers.iter().flatten().map(|c| c.name.as_str());
-    check_names(&at.child("ephemeralContainers"), ephemeral, &mut seen, errors);
-}
-
-fn check_names<'a>(
-    at: &Path,
-    names: impl Iterator<Item = &'a str>,
-    seen: &mut BTreeSet<&'a str>,
-    errors: &mut Errors,
-) {
-    for (i, name) in names.enumerate() {
+    for place in places {
+        let name = place.container.name.as_str();
         if seen.contains(name) {
-            errors.duplicate(&at.index(i).child("name"), name);
+            errors.duplicate(&place.at.child("name"), name);
+        } else if !name.is_empty() || order(&place) != 1 {
+            seen.insert(name);
         }
-        seen.insert(name);
     }
 }
 

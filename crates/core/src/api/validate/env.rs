@@ -25,34 +25,40 @@ pub(super) fn check(at: &Path, variables: Option<&[EnvVar]>, errors: &mut Errors
 }
 
 fn check_source(at: &Path, variable: &EnvVar, source: &EnvVarSource, errors: &mut Errors) {
-    let mut sources = 0;
     if let Some(field) = &source.field_ref {
-        sources += 1;
         references::check_field(&at.child("fieldRef"), field, &references::IN_ENV, errors);
     }
     if let Some(resource) = &source.resource_field_ref {
-        sources += 1;
         references::check_resource(&at.child("resourceFieldRef"), resource, errors);
     }
     if let Some(ConfigMapKeySelector { name, key, .. }) = &source.config_map_key_ref {
-        sources += 1;
         check_key(&at.child("configMapKeyRef"), name, key, errors);
     }
     if let Some(SecretKeySelector { name, key, .. }) = &source.secret_key_ref {
-        sources += 1;
         check_key(&at.child("secretKeyRef"), name, key, errors);
     }
     if let Some(file) = &source.file_key_ref {
-        sources += 1;
         check_file(&at.child("fileKeyRef"), file, errors);
     }
-    let has_value = variable.value.as_ref().is_some_and(|value| !value.is_empty());
-    match sources {
+    match count_sources(source) {
         0 => errors.invalid(at, "", "say where the value comes from"),
-        _ if has_value => errors.invalid(at, "", "a variable has a value or a source, not both"),
+        _ if variable.value.is_some() => {
+            errors.invalid(at, "", "a variable has a value or a source, not both");
+        }
         1 => {}
         _ => errors.invalid(at, "", "a value comes from one source only"),
     }
+}
+
+fn count_sources(source: &EnvVarSource) -> usize {
+    let sources = [
+        source.field_ref.is_some(),
+        source.resource_field_ref.is_some(),
+        source.config_map_key_ref.is_some(),
+        source.secret_key_ref.is_some(),
+        source.file_key_ref.is_some(),
+    ];
+    sources.into_iter().filter(|set| *set).count()
 }
 
 fn check_key(at: &Path, name: &str, key: &str, errors: &mut Errors) {

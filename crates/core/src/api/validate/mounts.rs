@@ -9,6 +9,7 @@ use super::paths;
 use crate::api::error::Errors;
 use crate::api::path::Path;
 
+const NO_SUCH_VOLUME: &str = "the pod has no such volume, or a bad one";
 const PROPAGATIONS: [&str; 3] = ["Bidirectional", "HostToContainer", "None"];
 const RECURSIVE_READ_ONLY: [&str; 3] = ["Disabled", "Enabled", "IfPossible"];
 
@@ -23,29 +24,45 @@ pub(super) fn check(
 }
 
 fn check_mounts(at: &Path, container: &Container, around: &Surroundings<'_>, errors: &mut Errors) {
-    let devices = container.volume_devices.as_deref().unwrap_or_default();
     let mut taken = BTreeSet::new();
     for (i, mount) in container.volume_mounts.iter().flatten().enumerate() {
         let item = at.index(i);
-        let (name, path) = (mount.name.as_str(), mount.mount_path.as_str());
-        let (name_at, path_at) = (item.child("name"), item.child("mountPath"));
-        errors.check_present(&name_at, name);
-        if !around.volumes.contains_key(name) {
-            errors.not_found(&name_at, name, "the pod has no such volume, or a bad one");
+        check_mount_name(&item.child("name"), mount, container, around, errors);
+        let path_at = item.child("mountPath");
+        if !taken.insert(mount.mount_path.as_str()) {
+            let detail = "something is mounted there already";
+            errors.invalid(&path_at, mount.mount_path.as_str(), detail);
         }
-        errors.check_present(&path_at, path);
-        if !taken.insert(path) {
-            errors.invalid(&path_at, path, "something is mounted there already");
-        }
-        if devices.iter().any(|device| device.name == name) {
-            errors.invalid(&name_at, name, "it is a device of this container already");
-        }
-        if last_of_each(devices, |device| &device.name).any(|device| device.device_path == path) {
-            errors.invalid(&path_at, path, "a device is there already");
-        }
+        check_mount_path(&path_at, mount, container, errors);
         check_sub_paths(at, &item, mount, errors);
         check_propagation(&at.child("mountPropagation"), mount, container, errors);
         check_recursive_read_only(&at.child("recursiveReadOnly"), mount, errors);
+    }
+}
+
+fn check_mount_name(
+    at: &Path,
+    mount: &VolumeMount,
+    container: &Container,
+    around: &Surroundings<'_>,
+    errors: &mut Errors,
+) {
+    let name = mount.name.as_str();
+    errors.check_present(at, name);
+    if !around.volumes.contains_key(name) {
+        errors.not_found(at, name, NO_SUCH_VOLUME);
+    }
+    if container.volume_devices.iter().flatten().any(|device| device.name == name) {
+        errors.invalid(at, name, "it is a device of this container already");
+    }
+}
+
+fn check_mount_path(at: &Path, mount: &VolumeMount, container: &Container, errors: &mut Errors) {
+    let path = mount.mount_path.as_str();
+    errors.check_present(at, path);
+    let devices = container.volume_devices.as_deref().unwrap_or_default();
+    if last_of_each(devices, |device| &device.name).any(|device| device.device_path == path) {
+        errors.invalid(at, path, "a device is there already");
     }
 }
 
@@ -117,7 +134,7 @@ fn check_device_name(
     let name = device.name.as_str();
     errors.check_present(at, name);
     match around.volumes.get(name) {
-        None => errors.not_found(at, name, "the pod has no such volume, or a bad one"),
+        None => errors.not_found(at, name, NO_SUCH_VOLUME),
         Some(volume) if volume.persistent_volume_claim.is_none() && volume.ephemeral.is_none() => {
             errors.invalid(at, name, "only a claimed volume can be a device");
         }

@@ -3,6 +3,10 @@
 const LABEL_MAX: usize = 63;
 const SUBDOMAIN_MAX: usize = 253;
 const PORT_NAME_MAX: usize = 15;
+const LABEL_FORM: &str =
+    "use lower-case letters, digits and '-', with none of the last at the ends, as in my-name";
+const SUBDOMAIN_FORM: &str =
+    "use lower-case letters, digits and '-', in parts with dots between, as in example.com";
 
 /// What is wrong with a value; nothing when it is right.
 pub(super) type Complaints = Vec<String>;
@@ -12,11 +16,7 @@ pub(super) fn dns_label(value: &str) -> Complaints {
     let mut complaints = too_long(value, LABEL_MAX);
     if !is_dns_label(value) {
         let dots = value.split('.').all(is_dns_label);
-        complaints.push(if dots {
-            "must not have dots".to_owned()
-        } else {
-            "use lower-case letters, digits and '-', with a letter or digit at both ends, as in my-name".to_owned()
-        });
+        complaints.push(if dots { "must not have dots".to_owned() } else { LABEL_FORM.to_owned() });
     }
     complaints
 }
@@ -25,9 +25,7 @@ pub(super) fn dns_label(value: &str) -> Complaints {
 pub(super) fn dns_subdomain(value: &str) -> Complaints {
     let mut complaints = too_long(value, SUBDOMAIN_MAX);
     if !value.split('.').all(is_dns_label) {
-        complaints.push(
-            "use lower-case letters, digits, '-' and '.', with a letter or digit at both ends of every part, as in example.com".to_owned(),
-        );
+        complaints.push(SUBDOMAIN_FORM.to_owned());
     }
     complaints
 }

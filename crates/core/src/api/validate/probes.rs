@@ -52,6 +52,14 @@ fn check_probe(at: &Path, probe: &Probe, around: &Surroundings<'_>, errors: &mut
         sleep: None,
     };
     handler.check(at, around, errors);
+    check_numbers(at, probe, errors);
+    if let Some(grace) = probe.termination_grace_period_seconds.filter(|grace| *grace <= 0) {
+        let at = at.child("terminationGracePeriodSeconds");
+        errors.invalid(&at, grace, "must be at least one second");
+    }
+}
+
+fn check_numbers(at: &Path, probe: &Probe, errors: &mut Errors) {
     let numbers = [
         ("initialDelaySeconds", probe.initial_delay_seconds),
         ("timeoutSeconds", probe.timeout_seconds),
@@ -63,10 +71,6 @@ fn check_probe(at: &Path, probe: &Probe, around: &Surroundings<'_>, errors: &mut
         if let Some(number) = number.filter(|number| *number < 0) {
             errors.invalid(&at.child(field), number, "must not be negative");
         }
-    }
-    if let Some(grace) = probe.termination_grace_period_seconds.filter(|grace| *grace <= 0) {
-        let at = at.child("terminationGracePeriodSeconds");
-        errors.invalid(&at, grace, "must be at least one second");
     }
 }
 

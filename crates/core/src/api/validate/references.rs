@@ -27,14 +27,13 @@ pub(super) const IN_FILES: [&str; 5] = [
     "metadata.namespace",
     "metadata.uid",
 ];
-/// Fields that exist, wherever they may be used. `spec.host` is an old name for the node's.
-const KNOWN: [&str; 15] = [
+/// Fields that exist, wherever they may be used, besides `spec.host`, the node's old name.
+const KNOWN: [&str; 14] = [
     "metadata.annotations",
     "metadata.labels",
     "metadata.name",
     "metadata.namespace",
     "metadata.uid",
-    "spec.host",
     "spec.nodeName",
     "spec.restartPolicy",
     "spec.schedulerName",
@@ -68,26 +67,28 @@ pub(super) fn check_field(
     let version = reference.api_version.as_deref().unwrap_or_default();
     let path = reference.field_path.as_str();
     if version.is_empty() {
-        return errors.required(&at.child("apiVersion"), "");
+        errors.required(&at.child("apiVersion"), "");
+    } else if path.is_empty() {
+        errors.required(&at.child("fieldPath"), "");
+    } else if version != "v1" {
+        errors.invalid(&at.child("fieldPath"), path, "a pod has fields of apiVersion v1 only");
+    } else {
+        check_field_path(at, path, supported, errors);
     }
-    if path.is_empty() {
-        return errors.required(&at.child("fieldPath"), "");
-    }
+}
+
+fn check_field_path(at: &Path, path: &str, supported: &[&str], errors: &mut Errors) {
+    let path_at = at.child("fieldPath");
     match subscripted(path) {
-        _ if version != "v1" => {
-            errors.invalid(&at.child("fieldPath"), path, "a pod has fields of apiVersion v1 only");
-        }
         Some(("metadata.labels", key)) => labels::check_key(at, key, errors),
         Some(("metadata.annotations", key)) => {
             errors.invalid_for(at, key, names::qualified_name(&key.to_lowercase()));
         }
-        None if KNOWN.contains(&path) => {
-            let path = if path == "spec.host" { "spec.nodeName" } else { path };
-            errors.check_supported(&at.child("fieldPath"), path, supported);
+        None if path == "spec.host" => {
+            errors.check_supported(&path_at, "spec.nodeName", supported);
         }
-        Some(_) | None => {
-            errors.invalid(&at.child("fieldPath"), path, "there is no such field to refer to");
-        }
+        None if KNOWN.contains(&path) => errors.check_supported(&path_at, path, supported),
+        Some(_) | None => errors.invalid(&path_at, path, "there is no such field to refer to"),
     }
 }
 

@@ -30,6 +30,13 @@ pub(super) fn check_pod(
         errors.invalid(&at.child("shareProcessNamespace"), true, detail);
     }
     sysctls::check(&at.child("sysctls"), context.sysctls.as_deref(), spec, errors);
+    check_choices(at, context, errors);
+    profiles::check_seccomp(at, context.seccomp_profile.as_ref(), errors);
+    windows::check_options(at, context.windows_options.as_ref(), errors);
+    profiles::check_app_armor(at, context.app_armor_profile.as_ref(), errors);
+}
+
+fn check_choices(at: &Path, context: &PodSecurityContext, errors: &mut Errors) {
     let choices = [
         ("fsGroupChangePolicy", &context.fs_group_change_policy, FS_GROUP_POLICIES.as_slice()),
         ("supplementalGroupsPolicy", &context.supplemental_groups_policy, &SUPPLEMENTAL_POLICIES),
@@ -38,9 +45,6 @@ pub(super) fn check_pod(
     for (field, choice, supported) in choices {
         choice.iter().for_each(|c| errors.check_supported(&at.child(field), c, supported));
     }
-    profiles::check_seccomp(at, context.seccomp_profile.as_ref(), errors);
-    windows::check_options(at, context.windows_options.as_ref(), errors);
-    profiles::check_app_armor(at, context.app_armor_profile.as_ref(), errors);
 }
 
 /// The security context of a container.

@@ -17,35 +17,39 @@ pub(super) fn check(at: &Path, tolerations: &[Toleration], errors: &mut Errors) 
 }
 
 fn check_one(at: &Path, toleration: &Toleration, errors: &mut Errors) {
-    let text = |field: &Option<String>| field.clone().unwrap_or_default();
-    let (key, operator) = (text(&toleration.key), text(&toleration.operator));
-    let (value, effect) = (text(&toleration.value), text(&toleration.effect));
-    let (operator_at, effect_at) = (at.child("operator"), at.child("effect"));
-    if !key.is_empty() {
-        labels::check_key(&at.child("key"), &key, errors);
-    } else if operator != "Exists" {
-        errors.invalid(
-            &operator_at,
-            operator.as_str(),
-            "without a key it is Exists, for all taints",
-        );
+    let operator = toleration.operator.as_deref().unwrap_or_default();
+    match &toleration.key {
+        Some(key) => labels::check_key(&at.child("key"), key, errors),
+        None if operator == "Exists" => {}
+        None => {
+            let detail = "without a key it is Exists, for all taints";
+            errors.invalid(&at.child("operator"), operator, detail);
+        }
     }
-    if toleration.toleration_seconds.is_some() && effect != "NoExecute" {
-        errors.invalid(&effect_at, effect.as_str(), "tolerationSeconds go with NoExecute");
-    }
-    match operator.as_str() {
+    let value = toleration.value.as_deref().unwrap_or_default();
+    check_value(&at.child("operator"), operator, value, errors);
+    check_effect(&at.child("effect"), toleration, errors);
+}
+
+fn check_value(at: &Path, operator: &str, value: &str, errors: &mut Errors) {
+    match operator {
         "" | "Equal" => {
-            let complaints = names::label_value(&value);
+            let complaints = names::label_value(value);
             if !complaints.is_empty() {
-                errors.invalid(&operator_at, value, complaints.join("; "));
+                errors.invalid(at, value, complaints.join("; "));
             }
         }
-        "Exists" if !value.is_empty() => {
-            errors.invalid(&operator_at, value, "Exists takes no value");
-        }
-        operator => errors.check_supported(&operator_at, operator, &OPERATORS),
+        "Exists" if !value.is_empty() => errors.invalid(at, value, "Exists takes no value"),
+        operator => errors.check_supported(at, operator, &OPERATORS),
+    }
+}
+
+fn check_effect(at: &Path, toleration: &Toleration, errors: &mut Errors) {
+    let effect = toleration.effect.as_deref().unwrap_or_default();
+    if toleration.toleration_seconds.is_some() && effect != "NoExecute" {
+        errors.invalid(at, effect, "tolerationSeconds go with NoExecute");
     }
     if !effect.is_empty() {
-        errors.check_supported(&effect_at, &effect, &EFFECTS);
+        errors.check_supported(at, effect, &EFFECTS);
     }
 }

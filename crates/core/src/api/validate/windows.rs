@@ -99,12 +99,12 @@ pub(super) fn check_host_process(
     places: &[Place<'_>],
     errors: &mut Errors,
 ) {
-    let of_pod = spec.security_context.as_ref().and_then(|c| c.windows_options.as_ref());
-    let of_pod = of_pod.and_then(|options| options.host_process);
+    let context = spec.security_context.as_ref();
+    let of_pod = host_process(context.and_then(|context| context.windows_options.as_ref()));
     let mut count = 0;
     for place in places {
         let context = place.container.security_context.as_ref();
-        let own = context.and_then(|c| c.windows_options.as_ref()).and_then(|o| o.host_process);
+        let own = host_process(context.and_then(|context| context.windows_options.as_ref()));
         if let (Some(own), Some(of_pod)) = (own, of_pod)
             && own != of_pod
         {
@@ -119,6 +119,10 @@ pub(super) fn check_host_process(
     if count > 0 && spec.host_network != Some(true) {
         errors.invalid(&at.child("hostNetwork"), false, "host processes need hostNetwork");
     }
+}
+
+fn host_process(options: Option<&WindowsSecurityContextOptions>) -> Option<bool> {
+    options.and_then(|options| options.host_process)
 }
 
 /// A pod for Linux has no options of Windows.

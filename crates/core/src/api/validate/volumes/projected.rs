@@ -56,36 +56,58 @@ fn check_source<'a>(
     taken: &mut Taken<'a>,
     errors: &mut Errors,
 ) {
-    let mut kinds = 0;
+    check_files(at, source, taken, errors);
+    check_credentials(at, source, taken, errors);
+    let kinds = [
+        source.secret.is_some(),
+        source.config_map.is_some(),
+        source.downward_api.is_some(),
+        source.service_account_token.is_some(),
+        source.cluster_trust_bundle.is_some(),
+        source.pod_certificate.is_some(),
+    ];
+    if kinds.into_iter().filter(|set| *set).count() > 1 {
+        errors.forbidden(at, "every source stands in an item of its own");
+    }
+}
+
+fn check_files<'a>(
+    at: &Path,
+    source: &'a VolumeProjection,
+    taken: &mut Taken<'a>,
+    errors: &mut Errors,
+) {
     if let Some(secret) = &source.secret {
-        kinds += 1;
         check_named(&at.child("secret"), &secret.name, secret.items.as_deref(), taken, errors);
     }
     if let Some(config) = &source.config_map {
-        kinds += 1;
         check_named(&at.child("configMap"), &config.name, config.items.as_deref(), taken, errors);
     }
-    if let Some(downward) = &source.downward_api {
-        kinds += 1;
-        for file in downward.items.iter().flatten() {
-            local::check_downward_file(&at.child("downwardAPI"), file, errors);
-            taken.take_file(&file.path, errors);
-        }
+    let downward = source.downward_api.iter().flat_map(|downward| downward.items.iter());
+    for file in downward.flatten() {
+        local::check_downward_file(&at.child("downwardAPI"), file, errors);
+        taken.take_file(&file.path, errors);
     }
+}
+
+fn check_credentials<'a>(
+    at: &Path,
+    source: &'a VolumeProjection,
+    taken: &mut Taken<'a>,
+    errors: &mut Errors,
+) {
     if let Some(token) = &source.service_account_token {
-        kinds += 1;
         check_token(&at.child("serviceAccountToken"), token, taken.volume, errors);
     }
     if let Some(bundle) = &source.cluster_trust_bundle {
-        kinds += 1;
-        check_bundle(&at.child("clusterTrustBundle"), bundle, taken, errors);
+        let at = at.child("clusterTrustBundle");
+        check_bundle(&at, bundle, errors);
+        errors.check_present(&at.child("path"), &bundle.path);
+        paths::check_unreserved(&at.child("path"), &bundle.path, errors);
+        taken.take(&bundle.path, errors);
     }
     if let Some(certificate) = &source.pod_certificate {
-        kinds += 1;
         check_certificate(&at.child("podCertificate"), certificate, taken, errors);
-    }
-    if kinds > 1 {
-        errors.forbidden(at, "every source stands in an item of its own");
     }
 }
 
@@ -119,12 +141,8 @@ fn check_token(
     paths::check_unreserved(&volume.child("path"), &token.path, errors);
 }
 
-fn check_bundle<'a>(
-    at: &Path,
-    bundle: &'a ClusterTrustBundleProjection,
-    taken: &mut Taken<'a>,
-    errors: &mut Errors,
-) {
+/// A bundle is one by its name, or all of a signer that have certain labels.
+fn check_bundle(at: &Path, bundle: &ClusterTrustBundleProjection, errors: &mut Errors) {
     let selector = bundle.label_selector.as_ref();
     match (&bundle.name, &bundle.signer_name) {
         (Some(name), None) => {
@@ -144,9 +162,6 @@ fn check_bundle<'a>(
         }
         (None, None) => errors.required(at, "say name or signerName"),
     }
-    errors.check_present(&at.child("path"), &bundle.path);
-    paths::check_unreserved(&at.child("path"), &bundle.path, errors);
-    taken.take(&bundle.path, errors);
 }
 
 fn check_certificate<'a>(
