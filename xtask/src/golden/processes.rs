@@ -1,0 +1,89 @@
+//! Processes of the task: a network namespace of their own, and an end when the task ends.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+
+/// A process that is ended, by its id, when this value goes.
+pub(super) struct Owned(Child);
+
+impl Owned {
+    /// Starts a process whose output goes to a file.
+    pub(super) fn start(command: &mut Command, log: &Path) -> Result<Self> {
+        let output = File::create(log).with_context(|| format!("making {}", log.display()))?;
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(output.try_clone()?)
+            .stderr(output)
+            .spawn()
+            .with_context(|| format!("starting {command:?}"))?;
+        Ok(Self(child))
+    }
+
+    /// Whether it is gone already.
+    pub(super) fn has_ended(&mut self) -> Result<bool> {
+        Ok(self.0.try_wait()?.is_some())
+    }
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        // It may have ended by itself, and then there is nothing to do.
+        if self.0.kill().is_ok() {
+            drop(self.0.wait());
+        }
+    }
+}
+
+/// A network of loopback only, held open by a process that sleeps in it.
+pub(super) struct Network {
+    holder: Owned,
+}
+
+impl Network {
+    /// Makes the network; needs root.
+    pub(super) fn make() -> Result<Self> {
+        let mut holder = ending_with_us("unshare")
+            .args([
+                "--net",
+                "--",
+                "sh",
+                "-c",
+                "ip link set lo up && echo up && exec sleep infinity",
+            ])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .context("starting unshare")?;
+        let said = holder.stdout.take().context("unshare has no output")?;
+        let holder = Owned(holder);
+        let mut line = String::new();
+        BufReader::new(said).read_line(&mut line)?;
+        ensure!(line.trim() == "up", "cannot make a network namespace: run this as root");
+        Ok(Self { holder })
+    }
+
+    /// A command that will run in this network.
+    pub(super) fn command(&self, program: &Path) -> Command {
+        let mut command = ending_with_us("nsenter");
+        command.arg(format!("--net=/proc/{}/ns/net", self.holder.0.id())).arg("--").arg(program);
+        command
+    }
+}
+
+/// A command whose process ends when this one does, however that comes about.
+fn ending_with_us(program: &str) -> Command {
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "KILL", program]);
+    command
+}
+
+/// Runs a command and fails when it does.
+pub(super) fn run_to_end(command: &mut Command) -> Result<()> {
+    let status = command.status().with_context(|| format!("starting {command:?}"))?;
+    ensure!(status.success(), "{command:?} ended with {status}");
+    Ok(())
+}
