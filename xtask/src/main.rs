@@ -5,6 +5,7 @@
     reason = "a task talks to the person who runs it"
 )]
 
+mod command;
 mod golden;
 mod stages;
 mod tidy;
@@ -30,6 +31,12 @@ enum Task {
         /// Only manifests whose names contain one of these
         only: Vec<String>,
     },
+    /// Live simulated lives: --seed N replays one with its trace, --mistakes makes known mistakes
+    Sim {
+        /// Passed on; --help tells
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
     /// Run the stages of ./test (which installs what they need first: prefer it)
     Test {
         /// Name the stages and stop
@@ -46,12 +53,22 @@ fn main() -> Result<()> {
     match Cli::parse().task {
         Task::Tidy => tidy::run(&root),
         Task::Golden { only } => golden::run(&root, &only),
+        Task::Sim { arguments } => {
+            let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+            command::cargo(&root, &sim(&arguments))
+        }
         Task::Test { list: true, .. } => {
             stages::print_list();
             Ok(())
         }
         Task::Test { list: false, only } => stages::run(&root, &only),
     }
+}
+
+/// The command line for simulated lives: optimised, for there are many.
+fn sim<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
+    let cargo = ["run", "--quiet", "--profile", "sim", "--package", "oarsman-lives", "--"];
+    [&cargo[..], arguments].concat()
 }
 
 fn workspace_root() -> Result<PathBuf> {

@@ -1,6 +1,5 @@
 //! `cargo xtask test`: the stages of `./test`, one after the other, each timed.
 
-mod command;
 mod list;
 
 use std::path::Path;

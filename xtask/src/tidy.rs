@@ -28,15 +28,8 @@ pub(crate) fn run(root: &Path) -> Result<()> {
         }
     }
     if complaints.is_empty() {
-        println!(
-            "tidy: {} crates are in order",
-            metadata.workspace_packages().len()
-        );
+        println!("tidy: {} crates are in order", metadata.workspace_packages().len());
         return Ok(());
     }
-    bail!(
-        "{}\ntidy: {} complaints",
-        complaints.join("\n"),
-        complaints.len()
-    )
+    bail!("{}\ntidy: {} complaints", complaints.join("\n"), complaints.len())
 }

@@ -7,6 +7,7 @@ mod decisions;
 mod mailbox;
 mod node;
 mod pod_reader;
+mod recorder;
 mod runtime_events;
 pub mod seams;
 mod status_writer;
@@ -28,6 +29,7 @@ pub use oarsman_cluster::PodSets;
 pub use supervisor::{BoxedGate, Command};
 
 use node::Node;
+use recorder::Recorder;
 use seams::Seams;
 use status_writer::StatusDesk;
 use supervisor::{Ears, Supervisor};
@@ -63,6 +65,7 @@ pub async fn run(seams: Seams, config: Config, inputs: Inputs) {
     let (notices, heard) = mpsc::channel(ROOM_BETWEEN_LOOPS);
     let (tell_news, news) = mpsc::channel(ROOM_BETWEEN_LOOPS);
     let desk = StatusDesk::default();
+    let (recorder, events) = Recorder::new();
     let pulls = Semaphore::new(config.parallel_pulls.max(1));
     let sources = all_sources(&seams, local);
     let names: Vec<Source> = sources.iter().map(|(source, _)| *source).collect();
@@ -71,6 +74,7 @@ pub async fn run(seams: Seams, config: Config, inputs: Inputs) {
         config,
         decisions,
         desk: desk.clone(),
+        recorder,
         pulls,
         notices,
     });
@@ -79,7 +83,8 @@ pub async fn run(seams: Seams, config: Config, inputs: Inputs) {
     tokio::join!(
         supervisor.run(ears),
         runtime_events::listen(node, tell_news),
-        status_writer::run(desk, seams),
+        status_writer::run(desk, seams.clone()),
+        recorder::run(events, seams),
     );
 }
 

@@ -4,8 +4,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::Pod;
-use oarsman_core::event::PodEvent;
 use oarsman_core::ids::PodUid;
 use oarsman_core::ledger::Territory;
 use oarsman_core::requeue::Requeue;
@@ -13,6 +11,7 @@ use oarsman_core::status::NodeFacts;
 use tokio::sync::{Semaphore, mpsc};
 
 use crate::decisions::Decisions;
+use crate::recorder::Recorder;
 use crate::seams::Seams;
 use crate::status_writer::StatusDesk;
 
@@ -41,6 +40,7 @@ pub(crate) struct Node {
     pub(crate) config: Config,
     pub(crate) decisions: Arc<dyn Decisions>,
     pub(crate) desk: StatusDesk,
+    pub(crate) recorder: Recorder,
     pub(crate) pulls: Semaphore,
     pub(crate) notices: mpsc::Sender<Notice>,
 }
@@ -52,14 +52,4 @@ pub(crate) enum Notice {
     Finished(PodUid),
     /// The worker has ended, and nothing is left of the pod.
     Forgotten(PodUid),
-}
-
-impl Node {
-    /// Says what happened to a pod. Nobody waits for it to be heard.
-    pub(crate) async fn record(&self, pod: &Pod, events: impl IntoIterator<Item = PodEvent>) {
-        for event in events {
-            tracing::info!(reason = event.reason, "{}", event.message);
-            self.seams.cluster.record(pod, &event).await;
-        }
-    }
 }

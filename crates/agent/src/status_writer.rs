@@ -39,6 +39,12 @@ impl StatusDesk {
         self.change(|desk| desk.publish(uid, name, status));
     }
 
+    /// This is what the cluster has of the pod. When it is not what it was told, it is told again: a write of ours that we
+    /// had given up may have come after a later one.
+    pub(crate) fn heard(&self, uid: &PodUid, status: &PodStatus) {
+        self.change(|desk| desk.heard(uid, status));
+    }
+
     /// The pod's object may be deleted once its last status has been taken.
     pub(crate) fn allow_delete(&self, uid: &PodUid, name: &FullName) {
         self.change(|desk| desk.allow_delete(uid, name));

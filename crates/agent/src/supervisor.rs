@@ -100,7 +100,7 @@ impl Supervisor {
         let Merged { deltas, refused } =
             self.merger.set(source, pods, self.node.seams.clock.wall());
         for (pod, event) in refused {
-            self.node.record(&pod, [event]).await;
+            self.node.recorder.record(&pod, [event]);
         }
         let added = |delta: &Delta| delta.change == Change::Add;
         let (new, changed): (Vec<Delta>, Vec<Delta>) = deltas.into_iter().partition(added);
@@ -122,12 +122,22 @@ impl Supervisor {
                     mailbox.removed();
                 }
             }
+            // Mostly our own status, back from the API server; of others only their verdict matters to the worker.
+            Change::Reconcile if !pod.has_terminal_phase() => self.compare(pod),
             Change::Add | Change::Update | Change::Delete | Change::Reconcile => {
                 self.ledger.updated(pod);
+                self.compare(pod);
                 if let Some(mailbox) = self.workers.get(&uid) {
                     mailbox.wanted(Arc::clone(pod));
                 }
             }
+        }
+    }
+
+    /// Holds what the API server says of a pod against what we told it.
+    fn compare(&self, pod: &Pod) {
+        if let Some(status) = pod.status.as_ref().filter(|_| !pod.is_static()) {
+            self.node.desk.heard(&pod.uid(), status);
         }
     }
 

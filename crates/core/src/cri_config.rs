@@ -142,9 +142,11 @@ mod tests {
     #[test]
     fn a_hostname_is_cut_to_what_a_host_may_have() {
         let long = format!("{}-tail", "x".repeat(62));
-        for (name, hostname) in
-            [("web", "web".to_owned()), (long.as_str(), "x".repeat(62)), ("web.-", "web".to_owned())]
-        {
+        for (name, hostname) in [
+            ("web", "web".to_owned()),
+            (long.as_str(), "x".repeat(62)),
+            ("web.-", "web".to_owned()),
+        ] {
             assert_eq!(sandbox(&pod(name), 0, &place()).hostname, hostname, "{name}");
         }
         let mut named = pod("web");

@@ -60,7 +60,7 @@ impl Containerd {
             Road::Direct => runtime,
             Road::ThroughOurServer => self.served(runtime)?,
         };
-        let directory = self.rig.pod_logs().join(format!("{road:?}"));
+        let directory = self.rig.directory().join(format!("contract-{road:?}"));
         Ok(Arc::new(Subject {
             runtime,
             images: self.images(),

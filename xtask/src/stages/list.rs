@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use super::command::{cache, cargo, cargo_with, run};
+use crate::command::{cache, cargo, cargo_with, run};
 
 /// cargo-deny is compiled once into the cache.
 const CARGO_DENY: &str = "0.20.2";
@@ -26,6 +26,7 @@ pub(super) const STAGES: &[Stage] = &[
     Stage { name: "clippy", what: "the lint table, on everything", run: clippy },
     Stage { name: "docs", what: "the documentation builds without a warning", run: docs },
     Stage { name: "unit", what: "tables, properties and loops that need no rig", run: unit },
+    Stage { name: "lives", what: "a thousand simulated lives, some of them twice", run: lives },
     Stage { name: "parts", what: "containerd, runc, CNI and images, built once", run: parts },
     Stage { name: "wire", what: "our CRI messages equal upstream's, field by field", run: wire },
     Stage { name: "rig", what: "the rig starts, stops and catches leaks", run: rig },
@@ -43,7 +44,7 @@ fn tidy(root: &Path) -> Result<()> {
 fn deny(root: &Path) -> Result<()> {
     let mut command = Command::new(cargo_deny(root)?);
     // Advisories live in a git repository that a machine without internet cannot reach.
-    run(command.current_dir(root).args(["--offline", "check", "bans", "licenses", "sources"]))
+    run(command.current_dir(root).args(["check", "bans", "licenses", "sources"]))
 }
 
 fn cargo_deny(root: &Path) -> Result<PathBuf> {
@@ -76,6 +77,10 @@ fn unit(root: &Path) -> Result<()> {
     let tests = integration_tests(root, |package| !NEED_THE_RIG.contains(&package))?;
     arguments.extend(tests.iter().flat_map(|test| ["--test", test.as_str()]));
     test(root, &arguments)
+}
+
+fn lives(root: &Path) -> Result<()> {
+    cargo(root, &crate::sim(&["--lives", "1000"]))
 }
 
 fn parts(_root: &Path) -> Result<()> {

@@ -6,12 +6,7 @@ use cargo_metadata::{DependencyKind, Metadata, Package};
 const LAYERS: &[&[&str]] = &[
     &["oarsman-cri-types"],
     &["oarsman-core"],
-    &[
-        "oarsman-cri",
-        "oarsman-streaming",
-        "oarsman-host",
-        "oarsman-cluster",
-    ],
+    &["oarsman-cri", "oarsman-streaming", "oarsman-host", "oarsman-cluster"],
     &["oarsman-volumes", "oarsman-net", "oarsman-images"],
     &["oarsman-runtime", "oarsman-dockershim"],
     &["oarsman-agent", "oarsman-server"],
@@ -60,8 +55,5 @@ fn layer(name: &str) -> Option<usize> {
 }
 
 fn is_product(package: &Package) -> bool {
-    package
-        .manifest_path
-        .components()
-        .any(|c| c.as_str() == "crates")
+    package.manifest_path.components().any(|c| c.as_str() == "crates")
 }

@@ -18,6 +18,7 @@ const PURE: &[(&str, &[&str])] = &[
             "k8s-openapi",
             "serde",
             "serde_json",
+            "serde_path_to_error",
             "thiserror",
         ],
     ),
@@ -65,38 +66,25 @@ pub(super) fn check_dependencies(metadata: &Metadata) -> Vec<String> {
 
 /// Complaints about effects in one source file of a pure crate; its tests are free.
 pub(super) fn check_source(root: &Path, package: &Package, path: &Path) -> Result<Vec<String>> {
-    let src = package
-        .manifest_path
-        .parent()
-        .context("a manifest has a directory")?
-        .join("src");
+    let src = package.manifest_path.parent().context("a manifest has a directory")?.join("src");
     let is_test = path.file_name().is_some_and(|name| name == "tests.rs");
     if allowed(package).is_none() || !path.starts_with(&src) || is_test {
         return Ok(Vec::new());
     }
     let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
-    let name = path
-        .strip_prefix(root)
-        .unwrap_or(path)
-        .display()
-        .to_string();
+    let name = path.strip_prefix(root).unwrap_or(path).display().to_string();
     Ok(complaints(&name, &text)?)
 }
 
 /// Complaints about effects in one file's text.
 pub(super) fn complaints(name: &str, text: &str) -> syn::Result<Vec<String>> {
-    let mut scan = Scan {
-        name,
-        complaints: Vec::new(),
-    };
+    let mut scan = Scan { name, complaints: Vec::new() };
     scan.visit_file(&syn::parse_file(text)?);
     Ok(scan.complaints)
 }
 
 fn allowed(package: &Package) -> Option<&'static [&'static str]> {
-    PURE.iter()
-        .find(|(name, _)| package.name.as_str() == *name)
-        .map(|(_, allowed)| *allowed)
+    PURE.iter().find(|(name, _)| package.name.as_str() == *name).map(|(_, allowed)| *allowed)
 }
 
 struct Scan<'a> {
@@ -107,14 +95,10 @@ struct Scan<'a> {
 impl Scan<'_> {
     fn judge(&mut self, path: &str, line: usize) {
         let is_impure = |banned: &&&str| {
-            path == **banned
-                || path
-                    .strip_prefix(**banned)
-                    .is_some_and(|r| r.starts_with("::"))
+            path == **banned || path.strip_prefix(**banned).is_some_and(|r| r.starts_with("::"))
         };
         if let Some(banned) = IMPURE.iter().find(is_impure) {
-            self.complaints
-                .push(format!("{}:{line}: `{banned}` in a pure crate", self.name));
+            self.complaints.push(format!("{}:{line}: `{banned}` in a pure crate", self.name));
         }
     }
 
@@ -143,8 +127,7 @@ impl<'ast> Visit<'ast> for Scan<'_> {
     fn visit_item_mod(&mut self, module: &'ast syn::ItemMod) {
         let is_test = module.attrs.iter().any(|a| {
             a.path().is_ident("cfg")
-                && a.parse_args::<syn::Ident>()
-                    .is_ok_and(|argument| argument == "test")
+                && a.parse_args::<syn::Ident>().is_ok_and(|argument| argument == "test")
         });
         if !is_test {
             visit::visit_item_mod(self, module);

@@ -10,10 +10,7 @@ const LONGEST: usize = 600;
 
 /// Every Rust file of a crate.
 pub(super) fn rust_files(package: &Package) -> Result<Vec<PathBuf>> {
-    let directory = package
-        .manifest_path
-        .parent()
-        .context("a manifest has a directory")?;
+    let directory = package.manifest_path.parent().context("a manifest has a directory")?;
     let mut files = Vec::new();
     collect(directory.as_std_path(), &mut files)?;
     files.sort();
@@ -45,15 +42,11 @@ pub(super) fn complaints(name: &Path, text: &str) -> Vec<String> {
     let mut complaints = Vec::new();
     let shown = name.display();
     if !text.starts_with("//!") {
-        complaints.push(format!(
-            "{shown}: starts with no `//!` line that says what it is for"
-        ));
+        complaints.push(format!("{shown}: starts with no `//!` line that says what it is for"));
     }
     let lines = text.lines().count();
     if lines > LONGEST {
-        complaints.push(format!(
-            "{shown}: {lines} lines; look for the second thing it is about"
-        ));
+        complaints.push(format!("{shown}: {lines} lines; look for the second thing it is about"));
     }
     let marker = concat!("(unsafe", "_code");
     if text.contains(marker) && !name.starts_with("crates/host") {

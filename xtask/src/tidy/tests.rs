@@ -16,11 +16,7 @@ fn arrows_go_down_only() {
         ("oarsman-cri", "oarsman-host", false),
         ("oarsman-agent", "oarsman-world", false),
     ] {
-        assert_eq!(
-            layers::complaint(from, to).is_none(),
-            fine,
-            "{from} -> {to}"
-        );
+        assert_eq!(layers::complaint(from, to).is_none(), fine, "{from} -> {to}");
     }
 }
 
@@ -33,10 +29,7 @@ fn effects_are_found_however_they_are_spelled() {
         ("use std::{collections::BTreeMap, fs::File};", false),
         ("fn f() { std::thread::yield_now(); }", false),
         ("use std::time::*; use std::time::Instant as I;", false),
-        (
-            "fn f() -> u64 { jiff::Timestamp::now().as_second() }",
-            false,
-        ),
+        ("fn f() -> u64 { jiff::Timestamp::now().as_second() }", false),
         ("use jiff::Timestamp; fn f() { Timestamp::now(); }", false),
         ("#[cfg(test)] mod tests { use std::fs; }", true),
     ] {
@@ -50,10 +43,7 @@ fn a_file_has_a_doc_line_a_bearable_length_and_no_unsafe() {
     let path = Path::new("crates/agent/src/x.rs");
     assert!(sources::complaints(path, "//! Fine.\n").is_empty());
     assert_eq!(sources::complaints(path, "fn f() {}\n").len(), 1);
-    assert_eq!(
-        sources::complaints(path, &format!("//! Long.\n{}", "\n".repeat(700))).len(),
-        1
-    );
+    assert_eq!(sources::complaints(path, &format!("//! Long.\n{}", "\n".repeat(700))).len(), 1);
     let marked = concat!("//! X.\n#![allow(unsafe", "_code)]\n");
     assert_eq!(sources::complaints(path, marked).len(), 1);
     assert!(sources::complaints(Path::new("crates/host/src/x.rs"), marked).is_empty());
@@ -67,29 +57,13 @@ fn a_forbidden_dependency_added_on_purpose_is_refused() {
             "tokio.workspace = true",
             "oarsman-core: is pure and may not depend on tokio",
         ),
-        (
-            "crates/cri-types",
-            "tracing.workspace = true",
-            "may not depend on tracing",
-        ),
-        (
-            "crates/cri",
-            "oarsman-host.workspace = true",
-            "may not depend on oarsman-host",
-        ),
-        (
-            "crates/agent",
-            "oarsman-rig.workspace = true",
-            "which is for tests",
-        ),
+        ("crates/cri-types", "tracing.workspace = true", "may not depend on tracing"),
+        ("crates/cri", "oarsman-host.workspace = true", "may not depend on oarsman-host"),
+        ("crates/agent", "oarsman-rig.workspace = true", "which is for tests"),
     ] {
         let copy = tempfile::tempdir().unwrap();
         copy_manifests(copy.path());
-        assert_eq!(
-            run(copy.path()).map_err(|e| e.to_string()),
-            Ok(()),
-            "the copy starts tidy"
-        );
+        assert_eq!(run(copy.path()).map_err(|e| e.to_string()), Ok(()), "the copy starts tidy");
         let manifest = copy.path().join(krate).join("Cargo.toml");
         let text = std::fs::read_to_string(&manifest).unwrap();
         let broken = text.replace("[dependencies]", &format!("[dependencies]\n{dependency}"));
@@ -115,11 +89,7 @@ fn copy_manifests(to: &Path) {
         let target = to.join(manifest);
         std::fs::create_dir_all(target.parent().unwrap()).unwrap();
         std::fs::copy(root.join(manifest), target).unwrap();
-        for source in package
-            .targets
-            .iter()
-            .map(|t| t.src_path.strip_prefix(root).unwrap())
-        {
+        for source in package.targets.iter().map(|t| t.src_path.strip_prefix(root).unwrap()) {
             let path = to.join(source);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, "//! Empty.\n").unwrap();

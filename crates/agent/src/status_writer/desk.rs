@@ -74,6 +74,12 @@ impl Desk {
         }
     }
 
+    pub(super) fn heard(&mut self, uid: &PodUid, has: &PodStatus) {
+        let Some(entry) = self.entries.get_mut(uid) else { return };
+        let told = entry.status.as_ref().is_none_or(|told| says_the_same(told, has));
+        entry.taken = entry.taken && (told || entry.under_way);
+    }
+
     pub(super) fn allow_delete(&mut self, uid: &PodUid, name: &FullName) {
         self.entry(uid, name).delete = true;
     }
@@ -157,6 +163,13 @@ impl Entry {
     }
 }
 
+/// Whether two statuses agree in what only we write.
+fn says_the_same(one: &PodStatus, other: &PodStatus) -> bool {
+    one.phase == other.phase
+        && one.container_statuses == other.container_statuses
+        && one.init_container_statuses == other.init_container_statuses
+}
+
 fn wait_after(failures: u32) -> Duration {
     FIRST_WAIT.saturating_mul(2_u32.saturating_pow(failures)).min(LONGEST_WAIT)
 }
@@ -235,6 +248,20 @@ mod tests {
         assert_eq!(phase(desk.take(at(500))).as_deref(), Some("delete"));
         desk.done(&uid, Outcome::Gone, at(500));
         assert_eq!(phase(desk.take(at(10_000))), None);
+    }
+
+    #[test]
+    fn a_cluster_that_has_something_else_is_told_again() {
+        let (mut desk, uid) = (Desk::default(), PodUid::from("1"));
+        desk.publish(&uid, &name(), status("Failed"));
+        assert!(desk.take(at(0)).is_some());
+        desk.heard(&uid, &status("Pending"));
+        desk.done(&uid, Outcome::Published, at(0));
+        assert_eq!(phase(desk.take(at(0))), None, "what was under way is no surprise");
+        desk.heard(&uid, &status("Failed"));
+        assert_eq!(phase(desk.take(at(0))), None);
+        desk.heard(&uid, &status("Pending"));
+        assert_eq!(phase(desk.take(at(0))).as_deref(), Some("Failed"));
     }
 
     #[test]

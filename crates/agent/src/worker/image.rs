@@ -91,6 +91,6 @@ impl Puller<'_> {
 
     async fn say(&self, events: impl IntoIterator<Item = oarsman_core::event::PodEvent>) {
         let about = |event: oarsman_core::event::PodEvent| event.about(self.kind, &self.spec.name);
-        self.room.node.record(self.pod, events.into_iter().map(about)).await;
+        self.room.node.recorder.record(self.pod, events.into_iter().map(about));
     }
 }

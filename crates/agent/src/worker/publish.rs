@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use oarsman_core::lifecycle::{Standing, Verdict};
 use oarsman_core::pod::PodExt;
 use oarsman_core::status::Input;
-use oarsman_core::status::merge::differs;
+use oarsman_core::status::merge::{differs, merge};
 use oarsman_core::status::phase::Phase;
 use oarsman_core::view::PodView;
 
@@ -18,21 +18,25 @@ impl Room {
         standing: Option<Standing>,
         verdict: Option<&Verdict>,
     ) -> PodStatus {
-        let (before, status) = self.make_status(pod, standing, verdict);
-        if before.is_none_or(|before| differs(&before, &status)) {
-            self.hand_on(pod, &status).await;
+        let (status, news) = self.make_status(pod, standing, verdict);
+        if let Some(news) = news {
+            self.hand_on(pod, &news).await;
         }
         status
     }
 
-    /// The status before and the status now, which takes its place.
+    /// The status as it is, and what of it may be told now if that is something new.
+    ///
+    /// An end is told only when the pod has been seen to be at rest after a kill: what a sync knows may be older than a
+    /// start that took effect without an answer.
     fn make_status(
         &self,
         pod: &Pod,
         standing: Option<Standing>,
         verdict: Option<&Verdict>,
-    ) -> (Option<PodStatus>, PodStatus) {
+    ) -> (PodStatus, Option<PodStatus>) {
         let mut memory = self.memory();
+        let now = self.node.seams.clock.wall();
         let status = self.node.decisions.status(&Input {
             pod,
             view: &memory.view,
@@ -44,9 +48,17 @@ impl Room {
             node: &self.node.config.facts,
             standing,
             verdict,
-            now: self.node.seams.clock.wall(),
+            now,
         });
-        (memory.status.replace(status.clone()), status)
+        memory.status = Some(status.clone());
+        let at_rest = matches!(standing, Some(Standing::Stopped | Standing::Released));
+        let before = memory.told.clone().or_else(|| pod.status.clone()).unwrap_or_default();
+        let outward = merge(&before, &status, at_rest, now);
+        let news = memory.told.as_ref().is_none_or(|told| differs(told, &outward));
+        if news {
+            memory.told = Some(outward.clone());
+        }
+        (status, news.then_some(outward))
     }
 
     async fn hand_on(&self, pod: &Pod, status: &PodStatus) {

@@ -9,6 +9,7 @@ use oarsman_core::backoff::CrashBackoff;
 use oarsman_core::ids::{ContainerId, FullName, PodUid};
 use oarsman_core::image::pulls::FailedPulls;
 use oarsman_core::probe::ProbeResults;
+use oarsman_core::status::recall;
 use oarsman_core::status::start_error::StartError;
 use oarsman_core::view::PodView;
 use oarsman_cri::CriError;
@@ -34,6 +35,8 @@ pub(super) struct Memory {
     pub(super) view: PodView,
     /// The status last made.
     pub(super) status: Option<PodStatus>,
+    /// What of it was told last.
+    pub(super) told: Option<PodStatus>,
     /// Why containers were not started, until one is.
     pub(super) start_errors: BTreeMap<String, StartError>,
     /// Why nothing of the pod is started yet.
@@ -55,6 +58,7 @@ impl Room {
         let memory = Memory {
             view: PodView::empty(uid.clone(), name.clone()),
             status: None,
+            told: None,
             start_errors: BTreeMap::new(),
             held_by: None,
             last_words: BTreeMap::new(),
@@ -106,7 +110,12 @@ impl Room {
 
     async fn recall(&self) {
         match self.node.seams.disk.recall(&self.uid).await {
-            Ok(status) => self.memory().status = status,
+            Ok(status) => {
+                let mut memory = self.memory();
+                // What was ready stays so until a probe says otherwise.
+                status.iter().for_each(|status| recall::recall(status, &mut memory.probes));
+                memory.status = status;
+            }
             Err(error) => tracing::warn!(pod = %self.name, %error, "its last status is lost"),
         }
     }

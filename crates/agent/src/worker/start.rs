@@ -56,7 +56,7 @@ pub(super) async fn sandbox(room: &Room, pod: &Pod, attempt: u32) -> Result<Sand
     }
     room.skip_attempt_if_reserved("", attempt, &error);
     let message = format!("Failed to create pod sandbox: {error}");
-    room.node.record(pod, [PodEvent::warning("FailedCreatePodSandBox", message)]).await;
+    room.node.recorder.record(pod, [PodEvent::warning("FailedCreatePodSandBox", message)]);
     Err(room.blame_network(pod, error).await)
 }
 
@@ -108,13 +108,13 @@ async fn container(
     let restart_count = room.restart_count(pod, start).await?;
     let id = create(room, pod, sandbox, start, spec, &image, restart_count).await?;
     let event = PodEvent::normal("Created", "Container created").about(start.kind, &start.name);
-    room.node.record(pod, [event]).await;
+    room.node.recorder.record(pod, [event]);
     cancel.check()?;
     if let Err(error) = room.node.seams.runtime.start_container(id.as_str()).await {
         return Err(room.fail(pod, start, StartReason::RunContainerError, &error).await);
     }
     let event = PodEvent::normal("Started", "Container started").about(start.kind, &start.name);
-    room.node.record(pod, [event]).await;
+    room.node.recorder.record(pod, [event]);
     post_start(room, pod, start, spec, &id, cancel).await
 }
 
@@ -160,7 +160,7 @@ async fn post_start(
     let Some(hook) = hook else { return Ok(()) };
     let Err(error) = cancel.race(hooks::run(room, id, hook)).await? else { return Ok(()) };
     let event = PodEvent::warning("FailedPostStartHook", format!("PostStartHook failed: {error}"));
-    room.node.record(pod, [event.about(start.kind, &start.name)]).await;
+    room.node.recorder.record(pod, [event.about(start.kind, &start.name)]);
     let grace = Budget::of(pod, spec, Cause::Other).stop_timeout().unsigned_abs();
     let grace = std::time::Duration::from_secs(grace);
     if let Err(stuck) = room.node.seams.runtime.stop_container(id.as_str(), grace).await {
@@ -207,7 +207,7 @@ impl Room {
         error: &oarsman_cri::CriError,
     ) -> NotStarted {
         let event = PodEvent::warning("Failed", format!("Error: {error}"));
-        self.node.record(pod, [event.about(start.kind, &start.name)]).await;
+        self.node.recorder.record(pod, [event.about(start.kind, &start.name)]);
         NotStarted::Failed(StartError { reason, message: error.to_string() })
     }
 }

@@ -44,7 +44,7 @@ pub(super) async fn all(
     hurry: Option<Hurry>,
 ) -> Result<(), CriError> {
     if let Some(pod) = pod {
-        room.node.record(pod, stops.iter().map(Stop::event)).await;
+        room.node.recorder.record(pod, stops.iter().map(Stop::event));
     }
     let (ended, _) = watch::channel(BTreeSet::new());
     let each = stops.iter().map(|stop| {
@@ -71,7 +71,7 @@ async fn one(
     if let Some(hook) = &stop.pre_stop {
         let failed = purse.spend(run_hook(room, stop, hook)).await;
         if let (Some(pod), Some(event)) = (pod, failed.flatten()) {
-            room.node.record(pod, [event]).await;
+            room.node.recorder.record(pod, [event]);
         }
     }
     let mut others = ended.subscribe();

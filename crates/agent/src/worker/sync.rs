@@ -81,7 +81,7 @@ async fn carry_out(
     plan: &Plan,
     cancel: &Cancel,
 ) -> Result<Started, SyncError> {
-    room.node.record(pod, plan.events.iter().cloned()).await;
+    room.node.recorder.record(pod, plan.events.iter().cloned());
     cancel.check()?;
     stop::all(room, Some(pod), &plan.stop, None).await?;
     cancel.check()?;
@@ -107,7 +107,9 @@ async fn carry_out(
 /// What a sync comes to that did what it could.
 fn conclude(plan: &Plan, status: &PodStatus, started: Started) -> SyncOutcome {
     let held = [plan.next_look(), started.until].into_iter().flatten().min();
-    match (is_over(status), started.failed, held) {
+    // A pod of which nothing is ever to be started again has ended, also when its phase cannot tell yet.
+    let over = is_over(status) || plan.over.is_some();
+    match (over, started.failed, held) {
         (true, _, _) => SyncOutcome::Terminal,
         (false, Some(error), _) => SyncOutcome::Failed(error),
         (false, None, Some(until)) => SyncOutcome::BackOff { until },

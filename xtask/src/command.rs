@@ -7,12 +7,12 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 /// Runs `cargo` with these arguments in the workspace.
-pub(super) fn cargo<S: AsRef<OsStr>>(root: &Path, arguments: &[S]) -> Result<()> {
+pub(crate) fn cargo<S: AsRef<OsStr>>(root: &Path, arguments: &[S]) -> Result<()> {
     cargo_with(root, arguments, &[])
 }
 
 /// Runs `cargo` with these arguments and environment variables in the workspace.
-pub(super) fn cargo_with<S: AsRef<OsStr>>(
+pub(crate) fn cargo_with<S: AsRef<OsStr>>(
     root: &Path,
     arguments: &[S],
     environment: &[(&str, &OsStr)],
@@ -23,7 +23,7 @@ pub(super) fn cargo_with<S: AsRef<OsStr>>(
 }
 
 /// Shows the command, runs it, and fails when it does.
-pub(super) fn run(command: &mut Command) -> Result<()> {
+pub(crate) fn run(command: &mut Command) -> Result<()> {
     println!("$ {}", shown(command));
     let status = command.status().with_context(|| format!("cannot run {}", shown(command)))?;
     if !status.success() {
@@ -33,7 +33,7 @@ pub(super) fn run(command: &mut Command) -> Result<()> {
 }
 
 /// Where builds and tools live, outside every clone.
-pub(super) fn cache() -> Result<PathBuf> {
+pub(crate) fn cache() -> Result<PathBuf> {
     if let Some(cache) = std::env::var_os("OARSMAN_CACHE") {
         return Ok(PathBuf::from(cache));
     }

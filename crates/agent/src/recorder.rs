@@ -1,0 +1,49 @@
+//! Tells the cluster what happened to pods. Nothing waits for it: an API server that is slow or away delays no pod, and
+//! events that nobody takes for long are dropped.
+
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::Pod;
+use oarsman_core::event::PodEvent;
+use tokio::sync::mpsc;
+
+use crate::seams::Seams;
+
+/// As many events may wait to be told.
+const WAITING: usize = 1024;
+
+/// Where events are left.
+#[derive(Clone, Debug)]
+pub(crate) struct Recorder(mpsc::Sender<(Arc<Pod>, PodEvent)>);
+
+/// What is to be told.
+pub(crate) type Waiting = mpsc::Receiver<(Arc<Pod>, PodEvent)>;
+
+impl Recorder {
+    pub(crate) fn new() -> (Self, Waiting) {
+        let (left, waiting) = mpsc::channel(WAITING);
+        (Self(left), waiting)
+    }
+
+    /// Says what happened to a pod.
+    pub(crate) fn record(&self, pod: &Pod, events: impl IntoIterator<Item = PodEvent>) {
+        let mut events = events.into_iter().peekable();
+        if events.peek().is_none() {
+            return;
+        }
+        let pod = Arc::new(pod.clone());
+        for event in events {
+            tracing::info!(reason = event.reason, "{}", event.message);
+            if self.0.try_send((Arc::clone(&pod), event)).is_err() {
+                tracing::debug!("an event is dropped: too many wait to be told");
+            }
+        }
+    }
+}
+
+/// Tells events one after the other, for ever.
+pub(crate) async fn run(mut waiting: Waiting, seams: Seams) {
+    while let Some((pod, event)) = waiting.recv().await {
+        seams.cluster.record(&pod, &event).await;
+    }
+}

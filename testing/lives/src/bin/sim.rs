@@ -1,0 +1,111 @@
+//! Lives lives: `sim --lives 1000` many of them, `sim --seed 7` one of them with all that happened in it, `sim --mistakes`
+//! with wrong decisions that must be noticed.
+#![expect(clippy::print_stdout, reason = "it talks to the person who runs it")]
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::Result;
+use clap::Parser;
+use oarsman_agent::CoreDecisions;
+use oarsman_lives::mistakes::Mistake;
+use oarsman_lives::{Plan, Testimony, invariants, live};
+
+/// Every so many lives one is lived twice.
+const TWICE: u64 = 20;
+
+#[derive(Parser)]
+#[command(about = "Simulated lives of the whole agent")]
+struct Arguments {
+    /// Live this one life and print its trace
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Live this many lives
+    #[arg(long, default_value_t = 1000)]
+    lives: u64,
+    /// Begin with this seed
+    #[arg(long, default_value_t = 1)]
+    from: u64,
+    /// Make each known mistake in turn, and see that it is noticed within that many lives
+    #[arg(long)]
+    mistakes: bool,
+}
+
+fn main() -> Result<ExitCode> {
+    let arguments = Arguments::parse();
+    let seeds = arguments.from..arguments.from.saturating_add(arguments.lives);
+    let (passed, failed) = match arguments.seed {
+        Some(seed) => show(seed)?,
+        None if arguments.mistakes => make_mistakes(seeds)?,
+        None => live_all(seeds)?,
+    };
+    println!("{passed} passed, {failed} failed");
+    Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn right(seed: u64) -> Result<Testimony> {
+    Ok(live(&Plan::draw(seed), Arc::new(CoreDecisions))?)
+}
+
+fn show(seed: u64) -> Result<(u64, u64)> {
+    let testimony = right(seed)?;
+    testimony.records.iter().for_each(|record| println!("{record}"));
+    println!("{:#?}", testimony.ending);
+    println!("trace {:016x}", testimony.hash);
+    Ok(tally(seed, &testimony))
+}
+
+fn live_all(seeds: std::ops::Range<u64>) -> Result<(u64, u64)> {
+    let (mut passed, mut failed) = (0, 0);
+    for seed in seeds {
+        let testimony = right(seed)?;
+        let (good, bad) = tally(seed, &testimony);
+        let again = if seed % TWICE == 0 { right(seed)?.hash } else { testimony.hash };
+        let changed = again != testimony.hash;
+        if changed {
+            println!("seed {seed}: lived again, it was another life: {again:016x}");
+        }
+        passed += if changed { 0 } else { good };
+        failed += if changed { 1 } else { bad };
+    }
+    Ok((passed, failed))
+}
+
+fn tally(seed: u64, testimony: &Testimony) -> (u64, u64) {
+    let violations = invariants::judge(testimony);
+    for violation in &violations {
+        println!("seed {seed}: {violation}");
+    }
+    if violations.is_empty() { (1, 0) } else { (0, 1) }
+}
+
+/// A mistake passes when somebody noticed it.
+fn make_mistakes(seeds: std::ops::Range<u64>) -> Result<(u64, u64)> {
+    let (mut passed, mut failed) = (0, 0);
+    for mistake in Mistake::ALL {
+        match first_noticed(*mistake, seeds.clone())? {
+            Some((seed, how)) => {
+                println!("{mistake}: noticed in life {seed}: {how}");
+                passed += 1;
+            }
+            None => {
+                println!("{mistake}: nobody noticed");
+                failed += 1;
+            }
+        }
+    }
+    Ok((passed, failed))
+}
+
+fn first_noticed(
+    mistake: Mistake,
+    seeds: std::ops::Range<u64>,
+) -> Result<Option<(u64, invariants::Violation)>> {
+    for seed in seeds {
+        let testimony = live(&Plan::draw(seed), mistake.decisions())?;
+        if let Some(violation) = invariants::judge(&testimony).into_iter().next() {
+            return Ok(Some((seed, violation)));
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,60 @@
+//! A pod's object is the last thing to go, and nothing is taken from under what runs.
+
+use std::time::Duration;
+
+use oarsman_world::cluster::ClusterChange;
+use oarsman_world::disk::DiskChange;
+
+use super::Violation;
+use super::story::Story;
+use crate::Testimony;
+
+pub(super) fn objects_go_last(_: &Testimony, story: &Story) -> Vec<Violation> {
+    let deleted = story.objects.iter().filter_map(|(at, uid, change)| match change {
+        ClusterChange::DeletedByAgent { terminal, asked } => Some((*at, uid, *terminal, *asked)),
+        _ => None,
+    });
+    let mut violations: Vec<Violation> = deleted
+        .flat_map(|(at, uid, terminal, asked)| {
+            let runs = story.running(uid, at).next().is_some() && !story.has_mishap("late effect");
+            let rows = [
+                (!asked, "nobody asked for it"),
+                (!terminal, "its phase was not terminal"),
+                (runs, "a container still ran"),
+                (holds(story, uid, at), "it still held a cgroup or volumes"),
+            ];
+            let broken = rows.into_iter().filter(|(broken, _)| *broken);
+            let violation = |(_, why)| Violation {
+                rule: "objects go last",
+                at,
+                what: format!("{uid} was deleted though {why}"),
+            };
+            broken.map(violation).collect::<Vec<_>>()
+        })
+        .collect();
+    violations.extend(story.ground.iter().filter_map(|(at, uid, change)| match change {
+        DiskChange::Violated(what) if !story.has_mishap("late effect") => Some(Violation {
+            rule: "nothing is taken from under what runs",
+            at: *at,
+            what: format!("{uid}: {what:?}"),
+        }),
+        _ => None,
+    }));
+    violations
+}
+
+/// Whether the machine still holds something of the pod at that moment.
+fn holds(story: &Story, uid: &str, at: Duration) -> bool {
+    let before = story.ground.iter().filter(|(when, of, _)| of == uid && *when <= at);
+    let (mut cgroup, mut volumes) = (false, false);
+    for (_, _, change) in before {
+        match change {
+            DiskChange::CgroupMade => cgroup = true,
+            DiskChange::CgroupRemoved | DiskChange::CgroupVanished => cgroup = false,
+            DiskChange::VolumesMade => volumes = true,
+            DiskChange::VolumesReleased => volumes = false,
+            _ => {}
+        }
+    }
+    cgroup || volumes
+}

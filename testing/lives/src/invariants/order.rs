@@ -1,0 +1,81 @@
+//! Init containers come first, one after the other; sidecars go last.
+
+use std::time::Duration;
+
+use oarsman_core::pod::{ContainerKind, PodExt, init_kind};
+
+use super::Violation;
+use super::starts::pod;
+use super::stops::{TOLERANCE, shortest_grace};
+use super::story::{Life, Story};
+use crate::Testimony;
+
+/// Before a container starts, every init container before it has succeeded, and every sidecar has been started, in the same
+/// sandbox.
+pub(super) fn init_containers_come_first_and_in_turn(
+    life: &Testimony,
+    story: &Story,
+) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    // A start that takes effect long after everybody forgot about it comes out of turn.
+    if story.has_mishap("late effect") || story.has_mishap("restart") {
+        return violations;
+    }
+    for container in &story.containers {
+        let (Some(at), Some(pod)) = (container.started, pod(life, &container.pod)) else {
+            continue;
+        };
+        let Some(wanted) = pod.container(&container.name) else { continue };
+        let before = pod.init().iter().take_while(|spec| spec.name != container.name);
+        let since = sandbox_start(story, &container.pod, at);
+        for spec in before {
+            let of_name = |other: &&Life| other.pod == container.pod && other.name == spec.name;
+            let mut others = story.containers.iter().filter(of_name);
+            let done = others.any(|other| match init_kind(spec) {
+                ContainerKind::Sidecar => other.started.is_some_and(|t| since <= t && t <= at),
+                _ => other.exited.is_some_and(|(t, code)| code == 0 && since <= t && t <= at),
+            });
+            if !done && wanted.kind != ContainerKind::Ephemeral {
+                let what = format!("{}/{} before {}", container.pod, container.name, spec.name);
+                let rule = "init containers come first and in turn";
+                violations.push(Violation { rule, at, what });
+            }
+        }
+    }
+    violations
+}
+
+/// When the sandbox that the pod had at that moment was made.
+fn sandbox_start(story: &Story, pod: &str, at: Duration) -> Duration {
+    let before = story.sandboxes.iter().filter(|s| s.pod == pod && s.started <= at);
+    before.map(|sandbox| sandbox.started).max().unwrap_or_default()
+}
+
+/// A sidecar is not asked to end while a regular container of its pod runs that is asked too and has time left.
+pub(super) fn sidecars_end_last(life: &Testimony, story: &Story) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    if !life.plan.is_calm() {
+        return violations;
+    }
+    for sidecar in &story.containers {
+        let (Some(at), Some(pod)) = (sidecar.asked, pod(life, &sidecar.pod)) else { continue };
+        let kind = |name: &str| pod.container(name).map(|wanted| wanted.kind);
+        if kind(&sidecar.name) != Some(ContainerKind::Sidecar) {
+            continue;
+        }
+        let grace = pod.spec().and_then(|spec| spec.termination_grace_period_seconds);
+        let grace = Duration::from_secs(grace.unwrap_or_default().unsigned_abs());
+        let regular = story
+            .running(&sidecar.pod, at)
+            .filter(|other| kind(&other.name) == Some(ContainerKind::Regular));
+        // Less grace may have been asked for; then nobody waits.
+        let shortened = shortest_grace(life, &sidecar.pod) < grace;
+        let has_time =
+            |other: &&Life| other.asked.is_some_and(|asked| at + TOLERANCE < asked + grace);
+        for other in regular.filter(has_time).filter(|_| !shortened) {
+            let what = format!("{}/{} before {}", sidecar.pod, sidecar.name, other.name);
+            violations.push(Violation { rule: "sidecars end last", at, what });
+        }
+    }
+    violations
+}

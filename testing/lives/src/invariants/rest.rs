@@ -1,0 +1,154 @@
+//! After the faults end, everything comes to rest: what is wanted runs, what is not is gone, and nobody asks any more.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{Container, Pod};
+use oarsman_core::pod::{ContainerKind, PodExt, init_kind};
+use oarsman_cri_types::v1::ContainerState;
+use oarsman_world::trace::Entry;
+
+use super::Violation;
+use super::starts::is_disturbed;
+use super::story::Story;
+use crate::draw::MISSING;
+use crate::{Act, Testimony};
+
+/// The longest crash-loop back-off, with jitter, and a script.
+const LONGEST_WAIT: Duration = Duration::from_secs(300 + 150 + 90);
+/// How long before the end calls are counted.
+const WATCHED: Duration = Duration::from_secs(300);
+/// What a node at rest may ask for in that time: the audit, and for each pod its resync, its back-offs and its pulls.
+const CALLS_OF_NODE: usize = 60;
+const CALLS_OF_POD: usize = 400;
+
+/// Pods that are wanted at the end.
+fn wanted(life: &Testimony) -> impl Iterator<Item = &Pod> {
+    let objects = life.ending.objects.iter().filter(|pod| !pod.is_deleting());
+    objects.chain(&life.ending.files)
+}
+
+/// Whether an init container or sidecar can never start, and so nothing after it.
+fn is_blocked(pod: &Pod) -> bool {
+    pod.init().iter().any(is_missing)
+}
+
+fn is_missing(spec: &Container) -> bool {
+    spec.image.as_deref() == Some(MISSING)
+}
+
+fn lasts(spec: &Container) -> bool {
+    spec.args.iter().flatten().any(|step| step == "forever")
+}
+
+fn may_be_cut_short(life: &Testimony, pod: &Pod) -> bool {
+    let limited = pod.spec().is_some_and(|spec| spec.active_deadline_seconds.is_some());
+    let evicted =
+        life.acts.iter().any(|(_, uid, act)| *uid == pod.uid() && matches!(act, Act::Evict { .. }));
+    limited || evicted
+}
+
+pub(super) fn what_is_wanted_runs(life: &Testimony, story: &Story) -> Vec<Violation> {
+    let end = life.plan.end();
+    let mut violations = Vec::new();
+    let restarting = wanted(life).filter(|pod| {
+        pod.restart_policy() == "Always" && !is_blocked(pod) && !may_be_cut_short(life, pod)
+    });
+    for pod in restarting {
+        let uid = pod.uid();
+        let sidecars = pod.init().iter().filter(|spec| init_kind(spec) == ContainerKind::Sidecar);
+        for spec in pod.regular().iter().chain(sidecars).filter(|spec| !is_missing(spec)) {
+            let states = life
+                .ending
+                .containers
+                .iter()
+                .filter(|(of, name, _)| *of == uid && *name == spec.name);
+            let runs =
+                states.clone().any(|(_, _, state)| *state == ContainerState::ContainerRunning);
+            let recently = story.containers.iter().any(|container| {
+                container.pod == uid.as_str()
+                    && container.name == spec.name
+                    && container.started.is_some_and(|at| at + LONGEST_WAIT > end)
+            });
+            if !runs && (lasts(spec) || !recently) {
+                let what = format!("{uid}/{} does not run", spec.name);
+                violations.push(Violation { rule: "what is wanted runs", at: end, what });
+            }
+        }
+    }
+    violations
+}
+
+pub(super) fn what_has_ended_is_told(life: &Testimony, story: &Story) -> Vec<Violation> {
+    let end = life.plan.end();
+    let objects = life.ending.objects.iter().filter(|pod| !pod.is_deleting());
+    let told = objects.filter_map(|pod| {
+        let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
+        let expected = expected_phase(life, story, pod)?;
+        (phase != Some(expected)).then(|| Violation {
+            rule: "what has ended is told",
+            at: end,
+            what: format!("{} should be {expected} and is {phase:?}", pod.uid()),
+        })
+    });
+    told.collect()
+}
+
+/// The phase of a pod whose scripts leave no doubt.
+fn expected_phase(life: &Testimony, story: &Story, pod: &Pod) -> Option<&'static str> {
+    let uid = pod.uid();
+    let doubtful = is_blocked(pod)
+        || pod.regular().iter().any(is_missing)
+        || may_be_cut_short(life, pod)
+        || is_disturbed(life, story, uid.as_str());
+    if doubtful {
+        return None;
+    }
+    let mut codes = pod.regular().iter().map(exit_code);
+    match pod.restart_policy() {
+        "Always" => Some("Running"),
+        _ if pod.regular().iter().any(lasts) => Some("Running"),
+        "Never" if codes.all(|code| code == Some(0)) => Some("Succeeded"),
+        "Never" => Some("Failed"),
+        _ if codes.all(|code| code == Some(0)) => Some("Succeeded"),
+        _ => Some("Running"),
+    }
+}
+
+fn exit_code(spec: &Container) -> Option<i32> {
+    let last = spec.args.as_ref()?.last()?;
+    last.strip_prefix("exit:")?.parse().ok()
+}
+
+pub(super) fn what_is_not_wanted_is_gone(life: &Testimony, _: &Story) -> Vec<Violation> {
+    let at = life.plan.end();
+    let known: BTreeSet<_> = wanted(life).map(Pod::uid).collect();
+    let violation = |what: String| Violation { rule: "what is not wanted is gone", at, what };
+    let objects = life.ending.objects.iter().filter(|pod| pod.is_deleting());
+    let objects = objects.map(|pod| format!("object {}", pod.uid()));
+    let sandboxes = life.ending.sandboxes.iter().filter(|(uid, _, _)| !known.contains(uid));
+    let sandboxes = sandboxes.map(|(uid, id, _)| format!("sandbox {id} of {uid}"));
+    let containers = life.ending.containers.iter().filter(|(uid, _, _)| !known.contains(uid));
+    let containers = containers.map(|(uid, name, _)| format!("container {uid}/{name}"));
+    let on_disk = life.ending.on_disk.iter().filter(|uid| !known.contains(*uid));
+    let on_disk = on_disk.map(|uid| format!("directory or cgroup of {uid}"));
+    let two = wanted(life).filter(|pod| {
+        let ready =
+            life.ending.sandboxes.iter().filter(|(uid, _, ready)| *uid == pod.uid() && *ready);
+        ready.count() > 1
+    });
+    let two = two.map(|pod| format!("a second ready sandbox of {}", pod.uid()));
+    objects.chain(sandboxes).chain(containers).chain(on_disk).chain(two).map(violation).collect()
+}
+
+pub(super) fn a_node_at_rest_is_quiet(life: &Testimony, _: &Story) -> Vec<Violation> {
+    let end = life.plan.end();
+    let late = life.records.iter().filter(|record| record.at + WATCHED > end);
+    let calls = late.filter(|record| matches!(record.entry, Entry::Called { .. })).count();
+    let allowed = CALLS_OF_NODE + CALLS_OF_POD * wanted(life).count();
+    if calls <= allowed {
+        return Vec::new();
+    }
+    let what = format!("{calls} calls in the last {WATCHED:?}, {allowed} are plenty");
+    vec![Violation { rule: "a node at rest is quiet", at: end, what }]
+}

@@ -1,0 +1,266 @@
+//! Living a life: the acts of the plan, and an agent that dies and comes back.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt;
+use k8s_openapi::api::core::v1::Pod;
+use oarsman_agent::{Command, Config, Decisions, Inputs, OpenGate};
+use oarsman_core::container_config::POD_UID_LABEL;
+use oarsman_core::ids::{FullName, PodUid};
+use oarsman_core::ledger::{Mode, Territory};
+use oarsman_core::lifecycle::{KillRequest, Killer, Verdict};
+use oarsman_core::pod::PodExt;
+use oarsman_core::requeue::Requeue;
+use oarsman_core::sources::Source;
+use oarsman_core::status::NodeFacts;
+use oarsman_cri::Runtime;
+use oarsman_cri_types::v1::{ContainerState, PodSandboxMetadata, PodSandboxState};
+use oarsman_world::runtime::{Access, ImageSource};
+use oarsman_world::trace::Record;
+use oarsman_world::{World, simulate};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep, sleep_until};
+use tokio_stream::wrappers::WatchStream;
+
+use crate::draw::{PRESENT, PRESENT_TOO, PULLABLE};
+use crate::plan::{Act, EDITED, EVENTFUL, Plan};
+
+/// How long the machine takes to bring a dead agent back.
+const RESTART: Duration = Duration::from_secs(2);
+/// Where pods' logs lie.
+pub(crate) const POD_LOGS: &str = "/var/log/pods";
+
+/// What a life left behind for those who judge it.
+pub struct Testimony {
+    /// What was to happen.
+    pub plan: Plan,
+    /// What happened from outside, when, and to which pod (its UID).
+    pub acts: Vec<(Duration, PodUid, Act)>,
+    /// What the world saw.
+    pub records: Vec<Record>,
+    /// The hash of what the world saw.
+    pub hash: u64,
+    /// How it was at the end.
+    pub ending: Ending,
+}
+
+/// Lives the plan with these decisions.
+///
+/// # Errors
+/// When the thread's event loop cannot be made.
+pub fn live(plan: &Plan, decisions: Arc<dyn Decisions>) -> std::io::Result<Testimony> {
+    simulate(plan.seed, plan.faults, |world| Theatre::new(world, plan.clone(), decisions).play())
+}
+
+/// How it was at the end.
+#[derive(Debug)]
+pub struct Ending {
+    /// Sandboxes the runtime still has: pod UID, id and whether it is ready.
+    pub sandboxes: Vec<(PodUid, String, bool)>,
+    /// Containers the runtime still has: pod UID, name and state.
+    pub containers: Vec<(PodUid, String, ContainerState)>,
+    /// Pods with a directory or a cgroup.
+    pub on_disk: Vec<PodUid>,
+    /// Pods the API server still has.
+    pub objects: Vec<Pod>,
+    /// Manifests in the directory.
+    pub files: Vec<Pod>,
+}
+
+struct Theatre {
+    world: World,
+    plan: Plan,
+    decisions: Arc<dyn Decisions>,
+    files: watch::Sender<Vec<Pod>>,
+    acts: Vec<(Duration, PodUid, Act)>,
+    life: u32,
+    agent: Option<Agent>,
+}
+
+/// An agent that lives.
+struct Agent {
+    task: JoinHandle<()>,
+    commands: mpsc::Sender<Command>,
+}
+
+impl Theatre {
+    fn new(world: World, plan: Plan, decisions: Arc<dyn Decisions>) -> Self {
+        world.runtime.preload(ImageSource::actor(PRESENT));
+        world.runtime.preload(ImageSource::actor(PRESENT_TOO));
+        let far = Access { time: Duration::from_secs(4), ..Access::PUBLIC };
+        world.runtime.publish(ImageSource::actor(PULLABLE), far);
+        let files = watch::Sender::new(Vec::new());
+        Self { world, plan, decisions, files, acts: Vec::new(), life: 0, agent: None }
+    }
+
+    async fn play(mut self) -> Testimony {
+        let began = Instant::now();
+        self.raise_agent();
+        for (at, act) in self.plan.acts.clone() {
+            self.live_until(began + at).await;
+            self.perform(act).await;
+        }
+        self.live_until(began + EVENTFUL).await;
+        // From here on nobody dies and nothing goes wrong.
+        self.plan.kills.clear();
+        self.replace_agent().await;
+        self.live_until(began + self.plan.end()).await;
+        let ending = self.ending().await;
+        let (records, hash) = (self.world.trace.records(), self.world.trace.hash());
+        Testimony { plan: self.plan, acts: self.acts, records, hash, ending }
+    }
+
+    /// Lets time pass, and the agent die and come back meanwhile.
+    async fn live_until(&mut self, at: Instant) {
+        loop {
+            let switch = self.world.kill_switch.clone();
+            tokio::select! {
+                biased;
+                () = switch.fired() => self.replace_agent().await,
+                () = sleep_until(at) => return,
+            }
+        }
+    }
+
+    async fn replace_agent(&mut self) {
+        if let Some(agent) = self.agent.take() {
+            agent.task.abort();
+            // It was told to end: that it did is all there is to know.
+            agent.task.await.ok();
+        }
+        sleep(RESTART).await;
+        self.raise_agent();
+    }
+
+    fn raise_agent(&mut self) {
+        self.life += 1;
+        let seams = self.world.seams(self.life);
+        if let Some(calls) = self.plan.kills.pop() {
+            self.world.kill_switch.arm(calls);
+        }
+        let (commands, receiver) = mpsc::channel(8);
+        let sets = WatchStream::new(self.files.subscribe()).boxed();
+        let inputs = Inputs {
+            sources: vec![(Source::File, sets)],
+            gate: Box::new(OpenGate),
+            decisions: Arc::clone(&self.decisions),
+            commands: receiver,
+        };
+        let task = tokio::spawn(oarsman_agent::run(seams, config(), inputs));
+        self.agent = Some(Agent { task, commands });
+    }
+
+    async fn perform(&mut self, act: Act) {
+        let uid = self.uid(&act);
+        let cluster = &self.world.cluster;
+        match &act {
+            Act::Create(pod) => drop(cluster.create(pod.clone())),
+            Act::Edit { pod, container } => {
+                let edit = |pod: &mut Pod| {
+                    let spec = pod.spec.get_or_insert_default();
+                    if let Some(container) = spec.containers.get_mut(*container) {
+                        container.image = Some(EDITED.to_owned());
+                    }
+                };
+                cluster.update(&full_name(pod), edit);
+            }
+            Act::Delete { pod, grace } => drop(cluster.delete(&full_name(pod), *grace)),
+            Act::Place(pod) => self.files.send_modify(|files| {
+                files.retain(|other| other.metadata.name != pod.metadata.name);
+                files.push(pod.clone());
+            }),
+            Act::TakeAway { pod } => self.files.send_modify(|files| {
+                files.retain(|other| other.metadata.name.as_ref() != Some(pod));
+            }),
+            Act::Evict { grace, .. } => self.evict(&uid, *grace).await,
+            Act::RemoveCgroup { .. } => self.world.disk.remove_cgroup(&uid),
+            Act::BreakSandbox { .. } => self.break_sandbox(&uid).await,
+            Act::Jump(distance) => self.world.clock.jump(*distance),
+        }
+        self.acts.push((self.world.clock.elapsed(), uid, act));
+    }
+
+    /// The UID that the pod of an act has at this moment; empty when it has none.
+    fn uid(&self, act: &Act) -> PodUid {
+        let name = match act {
+            Act::Create(pod) | Act::Place(pod) => return pod.uid(),
+            Act::Edit { pod, .. }
+            | Act::Delete { pod, .. }
+            | Act::TakeAway { pod }
+            | Act::Evict { pod, .. }
+            | Act::RemoveCgroup { pod }
+            | Act::BreakSandbox { pod } => pod,
+            Act::Jump(_) => return PodUid::default(),
+        };
+        let files = self.files.borrow();
+        let file = files.iter().find(|pod| pod.metadata.name.as_ref() == Some(name)).map(Pod::uid);
+        file.or_else(|| self.world.cluster.get(&full_name(name)).map(|pod| pod.uid()))
+            .unwrap_or_default()
+    }
+
+    async fn evict(&self, uid: &PodUid, grace: i64) {
+        let verdict = Some(Verdict::disrupted("Evicted", "the node was low on patience"));
+        let request = KillRequest { by: Killer::Eviction, grace: Some(grace), verdict };
+        if let Some(agent) = &self.agent {
+            // An agent that is just dying hears nothing.
+            agent.commands.send(Command::Kill(uid.clone(), request)).await.ok();
+        }
+    }
+
+    async fn break_sandbox(&self, uid: &PodUid) {
+        let sandboxes = self.world.runtime.list_pod_sandboxes(None).await.unwrap_or_default();
+        let of_pod = |metadata: &PodSandboxMetadata| metadata.uid == uid.as_str();
+        for sandbox in sandboxes.iter().filter(|s| s.metadata.as_ref().is_some_and(of_pod)) {
+            self.world.runtime.break_sandbox(&sandbox.id);
+        }
+    }
+
+    async fn ending(&self) -> Ending {
+        let runtime = &self.world.runtime;
+        let sandboxes = runtime.list_pod_sandboxes(None).await.unwrap_or_default();
+        let containers = runtime.list_containers(None).await.unwrap_or_default();
+        Ending {
+            sandboxes: sandboxes
+                .into_iter()
+                .map(|sandbox| {
+                    let ready = sandbox.state() == PodSandboxState::SandboxReady;
+                    (sandbox.metadata.unwrap_or_default().uid.into(), sandbox.id, ready)
+                })
+                .collect(),
+            containers: containers
+                .into_iter()
+                .map(|container| {
+                    let uid = container.labels.get(POD_UID_LABEL).cloned().unwrap_or_default();
+                    let state = container.state();
+                    (uid.into(), container.metadata.unwrap_or_default().name, state)
+                })
+                .collect(),
+            on_disk: self.world.disk.pods().into_iter().collect(),
+            objects: self.world.cluster.list(),
+            files: self.files.borrow().clone(),
+        }
+    }
+}
+
+fn config() -> Config {
+    Config {
+        facts: NodeFacts {
+            runtime_name: "world".to_owned(),
+            host_ips: vec!["192.0.2.1".to_owned()],
+            ..NodeFacts::default()
+        },
+        requeue: Requeue::default(),
+        longest_crash_backoff: Duration::from_secs(300),
+        pod_logs: PathBuf::from(POD_LOGS),
+        audit: Duration::from_secs(60),
+        parallel_pulls: 4,
+        territory: Territory { mode: Mode::Kubelet, root: "/var/lib/world".to_owned() },
+    }
+}
+
+fn full_name(pod: &str) -> FullName {
+    FullName { name: pod.to_owned(), namespace: "default".to_owned() }
+}
