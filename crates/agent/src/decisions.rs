@@ -1,11 +1,13 @@
 //! What the agent asks `core`. It is handed in like the seams are, so that a simulation can hand in wrong decisions and
 //! see whether its invariants notice.
 
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use oarsman_core::actions::{self, Plan, Teardown};
 use oarsman_core::ids::{ContainerId, SandboxId};
-use oarsman_core::lifecycle::{self, Begin, Context, Event, State, Step};
+use oarsman_core::lifecycle::{self, Begin, Context, Event, Standing, State, Step};
 use oarsman_core::status;
+use oarsman_core::status::merge::merge;
 use oarsman_core::view::{ContainerState, PodView};
 
 /// The questions. Their answers are core's unless somebody overrides them.
@@ -33,6 +35,18 @@ pub trait Decisions: Send + Sync + 'static {
     /// What to say about it.
     fn status(&self, input: &status::Input<'_>) -> PodStatus {
         status::generate(input)
+    }
+
+    /// What of it may be told, given what was told before: an end only when the pod was seen to be at rest after a kill and
+    /// has given back what it held. What a sync knows may be older than a start that took effect without an answer.
+    fn outward(
+        &self,
+        before: &PodStatus,
+        status: &PodStatus,
+        standing: Option<Standing>,
+        now: Timestamp,
+    ) -> PodStatus {
+        merge(before, status, standing == Some(Standing::Released), now)
     }
 
     /// The sandbox that a failed call has made after all.

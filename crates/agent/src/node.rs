@@ -48,6 +48,8 @@ pub(crate) struct Node {
 /// What a worker tells the supervisor.
 #[derive(Debug)]
 pub(crate) enum Notice {
+    /// Nothing of the pod runs any more: its room is free.
+    Stopped(PodUid),
     /// All of the pod is given back; its name is free.
     Finished(PodUid),
     /// The worker has ended, and nothing is left of the pod.

@@ -180,6 +180,7 @@ impl Supervisor {
 
     fn noted(&mut self, notice: Notice) {
         match notice {
+            Notice::Stopped(uid) => self.ledger.stopped(&uid),
             Notice::Finished(uid) => {
                 let next = self.ledger.finished(&uid, self.gate.as_ref());
                 next.into_iter().for_each(|arrival| self.let_in(arrival));

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Pod;
 use oarsman_core::ids::{FullName, PodUid};
-use oarsman_core::lifecycle::{Begin, Context, Effect, Event, State, Step, Verdict};
+use oarsman_core::lifecycle::{Begin, Context, Effect, Event, Stage, State, Step, Verdict};
 use oarsman_core::time::Mono;
 
 use crate::mailbox::Mailbox;
@@ -56,7 +56,7 @@ pub(crate) async fn run(
         Origin::Orphan => Begin::Orphan,
     };
     let first = room.node.decisions.begin(begin, &context(&room));
-    let mut worker = Worker { room, mailbox, work: None, wake: None };
+    let mut worker = Worker { room, mailbox, work: None, wake: None, stopped: false };
     let mut state = worker.settle(first).await;
     while let Some(current) = state {
         let event = worker.next().await;
@@ -72,6 +72,8 @@ struct Worker {
     mailbox: Mailbox,
     work: Option<Work>,
     wake: Option<Mono>,
+    /// Whether the supervisor knows that nothing runs any more.
+    stopped: bool,
 }
 
 fn context(room: &Room) -> Context {
@@ -107,17 +109,25 @@ impl Worker {
 
     /// Carries out what a step wants done; none when the pod's life is over.
     async fn settle(&mut self, (state, effects): Step) -> Option<State> {
+        if state.stage() >= Stage::Terminated && !self.stopped {
+            self.stopped = true;
+            self.tell(Notice::Stopped(self.room.uid.clone())).await;
+        }
         for effect in effects {
             if let Some(notice) = self.perform(effect).await {
                 let over = matches!(notice, Notice::Forgotten(_));
-                // A supervisor that is gone takes its workers along in a moment.
-                self.room.node.notices.send(notice).await.ok();
+                self.tell(notice).await;
                 if over {
                     return None;
                 }
             }
         }
         Some(state)
+    }
+
+    /// Tells the supervisor; one that is gone takes its workers along in a moment.
+    async fn tell(&mut self, notice: Notice) {
+        self.room.node.notices.send(notice).await.ok();
     }
 
     async fn perform(&mut self, effect: Effect) -> Option<Notice> {

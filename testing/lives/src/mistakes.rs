@@ -1,16 +1,18 @@
 //! Wrong decisions, one at a time. An invariant that none of them breaks proves nothing.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
-use oarsman_agent::{Decisions, Leftovers};
+use oarsman_agent::{CoreDecisions, Decisions, Leftovers};
 use oarsman_core::actions::{self, Plan, RestartCount, SandboxStep, Start, Teardown};
 use oarsman_core::ids::{ContainerId, PodUid, SandboxId};
-use oarsman_core::lifecycle::{self, Context, Effect, Event, KillReason, State, Step};
+use oarsman_core::lifecycle::{
+    self, Begin, Context, Effect, Event, KillReason, Standing, State, Step,
+};
 use oarsman_core::pod::{ContainerKind, PodExt};
-use oarsman_core::status;
 use oarsman_core::view::{ContainerState, PodView};
 
 /// A mistake in the agent's decisions.
@@ -55,7 +57,7 @@ impl Mistake {
 
     /// Decisions with this mistake in them.
     pub fn decisions(self) -> Arc<dyn Decisions> {
-        Arc::new(Mistaken { mistake: self, seen: Mutex::default() })
+        Arc::new(Mistaken { mistake: self, begun: Mutex::default() })
     }
 }
 
@@ -67,8 +69,8 @@ impl fmt::Display for Mistake {
 
 struct Mistaken {
     mistake: Mistake,
-    /// Pods already looked at in some life.
-    seen: Mutex<BTreeSet<PodUid>>,
+    /// How often each pod has begun: once for every life of the agent that knew it.
+    begun: Mutex<BTreeMap<PodUid, u32>>,
 }
 
 impl Mistaken {
@@ -76,8 +78,17 @@ impl Mistaken {
         self.mistake == mistake
     }
 
-    fn first_time(&self, uid: PodUid) -> bool {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).insert(uid)
+    fn begun(&self) -> MutexGuard<'_, BTreeMap<PodUid, u32>> {
+        self.begun.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// True once for every time the pod was picked up by an agent that came back.
+    fn picked_up(&self, uid: &PodUid) -> bool {
+        let mut begun = self.begun();
+        let times = begun.entry(uid.clone()).or_default();
+        let again = *times > 1;
+        *times = (*times).min(1);
+        again
     }
 }
 
@@ -103,8 +114,9 @@ impl Decisions for Mistaken {
                 plan.start.extend(again);
             }
             Mistake::SwapsInitOrder => hurry_regulars(input, &mut plan),
-            Mistake::StartsTwiceAfterRestart if !self.first_time(input.pod.uid()) => {}
-            Mistake::StartsTwiceAfterRestart => again(input, &mut plan, ContainerState::may_run),
+            Mistake::StartsTwiceAfterRestart if self.picked_up(&input.pod.uid()) => {
+                again(input, &mut plan, ContainerState::may_run);
+            }
             _ => {}
         }
         plan
@@ -115,20 +127,29 @@ impl Decisions for Mistaken {
         actions::teardown(pod, view, grace)
     }
 
-    fn status(&self, input: &status::Input<'_>) -> PodStatus {
-        let mut status = status::generate(input);
-        let phase = status.phase.as_deref();
-        let ended = matches!(phase, Some("Succeeded" | "Failed"));
-        if self.is(Mistake::TakesBackAPhase) && ended && !input.view.containers.is_empty() {
-            let last = input.previous.and_then(|previous| previous.phase.as_deref());
-            if last == phase {
-                status.phase = Some("Running".to_owned());
+    fn begin(&self, begin: Begin, cx: &Context) -> Step {
+        if let Begin::Wanted { pod, .. } = &begin {
+            *self.begun().entry(pod.uid()).or_default() += 1;
+        }
+        lifecycle::begin(begin, cx)
+    }
+
+    fn outward(
+        &self,
+        before: &PodStatus,
+        status: &PodStatus,
+        standing: Option<Standing>,
+        now: Timestamp,
+    ) -> PodStatus {
+        let right = CoreDecisions.outward(before, status, standing, now);
+        let ended = matches!(before.phase.as_deref(), Some("Succeeded" | "Failed"));
+        match self.mistake {
+            Mistake::TakesBackAPhase if ended => {
+                PodStatus { phase: Some("Running".to_owned()), ..right }
             }
+            Mistake::TellsTheEndTooEarly => status.clone(),
+            _ => right,
         }
-        if self.is(Mistake::TellsTheEndTooEarly) && input.standing.is_some() {
-            status.phase = Some("Failed".to_owned());
-        }
-        status
     }
 
     fn adopted_container(
@@ -141,11 +162,11 @@ impl Decisions for Mistaken {
         if self.is(Mistake::SkipsAdoption) {
             return None;
         }
-        oarsman_agent::CoreDecisions.adopted_container(view, sandbox, name, attempt)
+        CoreDecisions.adopted_container(view, sandbox, name, attempt)
     }
 
     fn leftovers(&self, view: &PodView) -> Leftovers {
-        let left = oarsman_agent::CoreDecisions.leftovers(view);
+        let left = CoreDecisions.leftovers(view);
         if self.is(Mistake::LeaksSandboxes) {
             return Leftovers { sandboxes: Vec::new(), ..left };
         }

@@ -4,11 +4,11 @@ use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use oarsman_core::lifecycle::{Standing, Verdict};
 use oarsman_core::pod::PodExt;
 use oarsman_core::status::Input;
-use oarsman_core::status::merge::{differs, merge};
+use oarsman_core::status::merge::differs;
 use oarsman_core::status::phase::Phase;
 use oarsman_core::view::PodView;
 
-use super::room::Room;
+use super::room::{Memory, Room};
 
 impl Room {
     /// Makes the pod's status from what is known, and hands it on if it says something new.
@@ -26,9 +26,6 @@ impl Room {
     }
 
     /// The status as it is, and what of it may be told now if that is something new.
-    ///
-    /// An end is told only when the pod has been seen to be at rest after a kill: what a sync knows may be older than a
-    /// start that took effect without an answer.
     fn make_status(
         &self,
         pod: &Pod,
@@ -37,23 +34,30 @@ impl Room {
     ) -> (PodStatus, Option<PodStatus>) {
         let mut memory = self.memory();
         let now = self.node.seams.clock.wall();
-        let status = self.node.decisions.status(&Input {
-            pod,
-            view: &memory.view,
-            previous: memory.status.as_ref(),
-            start_errors: &memory.start_errors,
-            held_by: memory.held_by.as_deref(),
-            probes: &memory.probes,
-            last_words: &memory.last_words,
-            node: &self.node.config.facts,
-            standing,
-            verdict,
-            now,
-        });
+        let make = |memory: &Memory, standing| {
+            self.node.decisions.status(&Input {
+                pod,
+                view: &memory.view,
+                previous: memory.status.as_ref(),
+                start_errors: &memory.start_errors,
+                held_by: memory.held_by.as_deref(),
+                probes: &memory.probes,
+                last_words: &memory.last_words,
+                node: &self.node.config.facts,
+                standing,
+                verdict,
+                now,
+            })
+        };
+        // A pod that has stopped but still holds something is shown as one that is stopping.
+        let shown = match standing {
+            Some(Standing::Stopped) => Some(Standing::Terminating),
+            other => other,
+        };
+        let (status, shown) = (make(&memory, standing), make(&memory, shown));
         memory.status = Some(status.clone());
-        let at_rest = matches!(standing, Some(Standing::Stopped | Standing::Released));
         let before = memory.told.clone().or_else(|| pod.status.clone()).unwrap_or_default();
-        let outward = merge(&before, &status, at_rest, now);
+        let outward = self.node.decisions.outward(&before, &shown, standing, now);
         let news = memory.told.as_ref().is_none_or(|told| differs(told, &outward));
         if news {
             memory.told = Some(outward.clone());
