@@ -1,6 +1,6 @@
 //! The Cluster seam: what the agent wants of an API server, in the agent's own words.
 //!
-//! The connection to a real API server will live here too; until then an agent runs [`standalone`] or in a
+//! The connection to a real API server will live here too; until then an agent runs [`Standalone`] or in a
 //! simulated world. Watches, retries of connections and their jitter stay behind the seam, so that the
 //! simulation is not disturbed by them.
 

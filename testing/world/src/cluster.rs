@@ -16,9 +16,9 @@ mod watch;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
+use oarsman_agent::latest;
 use oarsman_core::event::PodEvent;
 use oarsman_core::ids::{FullName, PodUid};
-use tokio::sync::watch as latest;
 
 pub use change::ClusterChange;
 pub use client::connect;

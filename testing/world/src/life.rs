@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use tokio::sync::watch;
+use oarsman_agent::latest as watch;
 
 use crate::dice::{Chance, Dice};
 use crate::lock;
@@ -90,7 +90,7 @@ impl KillSwitch {
     /// Ends the current life now.
     pub fn end(&self) {
         let life = lock(&self.inner).life;
-        let Some(life) = life.filter(|life| *self.over.borrow() != Some(*life)) else { return };
+        let Some(life) = life.filter(|life| self.over.get() != Some(*life)) else { return };
         self.trace.append(Entry::LifeEnded(life));
         self.over.send_replace(Some(life));
     }
@@ -104,7 +104,7 @@ impl KillSwitch {
 
     /// Counts a call of that life.
     pub fn count(&self, life: u32) -> Turn {
-        let over = *self.over.borrow();
+        let over = self.over.get();
         let mut inner = lock(&self.inner);
         if inner.life != Some(life) || over == Some(life) {
             return Turn::Over;

@@ -23,9 +23,9 @@ mod truth;
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use oarsman_agent::latest as watch;
 use oarsman_cri::{Code, CriError, Result};
 use tokio::runtime::Handle;
-use tokio::sync::watch;
 
 pub use client::connect;
 pub use images::{Access, ImageSource};

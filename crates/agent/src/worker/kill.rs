@@ -3,16 +3,16 @@
 use k8s_openapi::api::core::v1::Pod;
 use oarsman_core::lifecycle::{Grace, KillOutcome, KillReason};
 use oarsman_cri::CriError;
-use tokio::sync::watch;
 
 use super::room::Room;
 use super::stop::{self, Hurry};
+use crate::latest;
 
 pub(super) async fn kill(
     room: &Room,
     pod: Option<&Pod>,
     why: KillReason,
-    grace: watch::Receiver<Grace>,
+    grace: latest::Receiver<Grace>,
 ) -> KillOutcome {
     tracing::info!(pod = %room.name, %why, "bringing the pod down");
     match bring_down(room, pod, grace).await {
@@ -26,10 +26,10 @@ pub(super) async fn kill(
 async fn bring_down(
     room: &Room,
     pod: Option<&Pod>,
-    grace: watch::Receiver<Grace>,
+    grace: latest::Receiver<Grace>,
 ) -> Result<bool, CriError> {
     let view = room.look().await?;
-    let first = *grace.borrow();
+    let first = grace.get();
     let teardown = room.node.decisions.teardown(pod, &view, Some(first.seconds()));
     let stopped = stop::all(room, pod, &teardown.stop, Some(Hurry::new(grace))).await;
     // A container that would not stop does not keep its sandbox: that kills it.

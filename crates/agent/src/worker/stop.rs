@@ -12,26 +12,25 @@ use oarsman_core::ids::{ContainerId, SandboxId};
 use oarsman_core::lifecycle::Grace;
 use oarsman_core::time::Mono;
 use oarsman_cri::CriError;
-use tokio::sync::watch;
 
 use super::hooks;
 use super::room::Room;
+use crate::latest;
 
 /// Word from the pod's worker that there is less time than was said.
 #[derive(Clone, Debug)]
-pub(super) struct Hurry(watch::Receiver<Grace>);
+pub(super) struct Hurry(latest::Receiver<Grace>);
 
 impl Hurry {
-    pub(super) fn new(mut grace: watch::Receiver<Grace>) -> Self {
-        grace.mark_unchanged();
+    pub(super) fn new(grace: latest::Receiver<Grace>) -> Self {
         Self(grace)
     }
 
     /// Waits until there is less time than was said.
     async fn heard(&mut self) -> Budget {
         match self.0.changed().await {
-            Ok(()) => Budget::from_seconds(self.0.borrow_and_update().seconds()),
-            Err(_) => std::future::pending().await,
+            Ok(grace) => Budget::from_seconds(grace.seconds()),
+            Err(latest::Closed) => std::future::pending().await,
         }
     }
 }
@@ -46,7 +45,7 @@ pub(super) async fn all(
     if let Some(pod) = pod {
         room.node.recorder.record(pod, stops.iter().map(Stop::event));
     }
-    let (ended, _) = watch::channel(BTreeSet::new());
+    let ended = latest::Sender::new(BTreeSet::new());
     let each = stops.iter().map(|stop| {
         let purse = Purse { room, budget: stop.grace, since: room.now(), hurry: hurry.clone() };
         one(room, pod, stop, purse, &ended)
@@ -66,7 +65,7 @@ async fn one(
     pod: Option<&Pod>,
     stop: &Stop,
     mut purse: Purse<'_>,
-    ended: &watch::Sender<BTreeSet<ContainerId>>,
+    ended: &latest::Sender<BTreeSet<ContainerId>>,
 ) -> Result<(), CriError> {
     if let Some(hook) = &stop.pre_stop {
         let failed = purse.spend(run_hook(room, stop, hook)).await;

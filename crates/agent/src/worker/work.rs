@@ -9,21 +9,21 @@ use k8s_openapi::api::core::v1::Pod;
 use oarsman_core::lifecycle::{
     Event, Grace, KillOutcome, KillReason, Part, ReleaseOutcome, SyncOutcome,
 };
-use tokio::sync::watch;
 
 use super::room::Room;
 use super::{kill, release, sync};
+use crate::latest;
 
 /// Work under way.
 pub(super) struct Work {
     future: BoxFuture<'static, Event>,
-    cancel: watch::Sender<bool>,
-    grace: watch::Sender<Grace>,
+    cancel: latest::Sender<bool>,
+    grace: latest::Sender<Grace>,
 }
 
 /// Tells work that its result is no longer wanted. Waits race against it; calls that change the runtime do not.
 #[derive(Clone, Debug)]
-pub(super) struct Cancel(watch::Receiver<bool>);
+pub(super) struct Cancel(latest::Receiver<bool>);
 
 /// What a wait gives that was cancelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub(super) struct Cancelled;
 impl Cancel {
     /// Fails once the result is no longer wanted: to be asked before every call that changes something.
     pub(super) fn check(&self) -> Result<(), Cancelled> {
-        if *self.0.borrow() { Err(Cancelled) } else { Ok(()) }
+        if self.0.get() { Err(Cancelled) } else { Ok(()) }
     }
 
     /// Waits, but not beyond the cancellation. What is waited for is dropped then.
@@ -78,10 +78,10 @@ impl Work {
 
     fn new<F: Future<Output = Event> + Send + 'static>(
         grace: Grace,
-        work: impl FnOnce(Cancel, watch::Receiver<Grace>) -> F,
+        work: impl FnOnce(Cancel, latest::Receiver<Grace>) -> F,
     ) -> Self {
-        let (cancel, cancelled) = watch::channel(false);
-        let (grace, shortened) = watch::channel(grace);
+        let (cancel, cancelled) = latest::channel(false);
+        let (grace, shortened) = latest::channel(grace);
         Self { future: work(Cancel(cancelled), shortened).boxed(), cancel, grace }
     }
 

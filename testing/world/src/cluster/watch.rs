@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use futures::{StreamExt, stream};
 use k8s_openapi::api::core::v1::Pod;
+use oarsman_agent::latest;
 use oarsman_cluster::PodSets;
-use tokio::sync::watch as latest;
 use tokio::time::sleep;
 
 use super::client::Connection;
@@ -38,7 +38,7 @@ impl Watch {
             sleep(stall).await;
         }
         loop {
-            self.outages.borrow_and_update();
+            self.outages.mark_seen();
             if let Ok((version, pods)) = self.connection.list().await {
                 self.seen = Some(version);
                 return pods;
@@ -53,8 +53,8 @@ impl Watch {
         // Both senders live as long as the connection, so the waits end only as they should.
         tokio::select! {
             biased;
-            news = self.newest.wait_for(|newest| *newest > seen) => drop(news),
-            broke = self.outages.changed() => drop(broke),
-        }
+            news = self.newest.wait_for(|newest| *newest > seen) => news.is_ok(),
+            broke = self.outages.changed() => broke.is_ok(),
+        };
     }
 }
