@@ -13,6 +13,7 @@ mod release;
 mod room;
 mod start;
 mod stop;
+mod sweep;
 mod sync;
 mod work;
 

@@ -51,6 +51,7 @@ pub fn judge(testimony: &Testimony) -> Vec<Violation> {
         rest::what_is_wanted_runs,
         rest::what_has_ended_is_told,
         rest::what_is_not_wanted_is_gone,
+        rest::little_is_kept,
         rest::a_node_at_rest_is_quiet,
     ];
     rules.iter().flat_map(|rule| rule(testimony, &story)).collect()

@@ -80,6 +80,10 @@ struct Theatre {
     files: watch::Sender<Vec<Pod>>,
     acts: Vec<(Duration, PodUid, Act)>,
     life: u32,
+    /// The calls after which lives end that are still to come.
+    kills: Vec<u64>,
+    /// Whether the agent that lives is to die.
+    doomed: bool,
     agent: Option<Agent>,
 }
 
@@ -96,7 +100,9 @@ impl Theatre {
         let far = Access { time: Duration::from_secs(4), ..Access::PUBLIC };
         world.runtime.publish(ImageSource::actor(PULLABLE), far);
         let files = watch::Sender::new(Vec::new());
-        Self { world, plan, decisions, files, acts: Vec::new(), life: 0, agent: None }
+        let kills = plan.kills.clone();
+        let (acts, life, doomed, agent) = (Vec::new(), 0, false, None);
+        Self { world, plan, decisions, files, acts, life, kills, doomed, agent }
     }
 
     async fn play(mut self) -> Testimony {
@@ -107,9 +113,12 @@ impl Theatre {
             self.perform(act).await;
         }
         self.live_until(began + EVENTFUL).await;
-        // From here on nobody dies and nothing goes wrong.
-        self.plan.kills.clear();
-        self.replace_agent().await;
+        // From here on nobody dies and nothing goes wrong. An agent that was not to die goes on: one that is replaced would
+        // find out anew what its predecessor forgot.
+        self.kills.clear();
+        if self.doomed {
+            self.replace_agent().await;
+        }
         self.live_until(began + self.plan.end()).await;
         let ending = self.ending().await;
         let (records, hash) = (self.world.trace.records(), self.world.trace.hash());
@@ -142,9 +151,9 @@ impl Theatre {
     fn raise_agent(&mut self) {
         self.life += 1;
         let seams = self.world.seams(self.life);
-        if let Some(calls) = self.plan.kills.pop() {
-            self.world.kill_switch.arm(calls);
-        }
+        let calls = self.kills.pop();
+        self.doomed = calls.is_some();
+        calls.into_iter().for_each(|calls| self.world.kill_switch.arm(calls));
         let (commands, receiver) = mpsc::channel(8);
         let sets = WatchStream::new(self.files.subscribe()).boxed();
         let inputs = Inputs {

@@ -27,6 +27,11 @@ pub(super) const STAGES: &[Stage] = &[
     Stage { name: "docs", what: "the documentation builds without a warning", run: docs },
     Stage { name: "unit", what: "tables, properties and loops that need no rig", run: unit },
     Stage { name: "lives", what: "a thousand simulated lives, some of them twice", run: lives },
+    Stage {
+        name: "mistakes",
+        what: "wrong decisions, each of which must be noticed",
+        run: mistakes,
+    },
     Stage { name: "parts", what: "containerd, runc, CNI and images, built once", run: parts },
     Stage { name: "wire", what: "our CRI messages equal upstream's, field by field", run: wire },
     Stage { name: "rig", what: "the rig starts, stops and catches leaks", run: rig },
@@ -81,6 +86,10 @@ fn unit(root: &Path) -> Result<()> {
 
 fn lives(root: &Path) -> Result<()> {
     cargo(root, &crate::sim(&["--lives", "1000"]))
+}
+
+fn mistakes(root: &Path) -> Result<()> {
+    cargo(root, &crate::sim(&["--mistakes", "--lives", "1000"]))
 }
 
 fn parts(_root: &Path) -> Result<()> {

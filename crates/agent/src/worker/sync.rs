@@ -72,7 +72,9 @@ async fn attempt(room: &Room, pod: &Pod, cancel: &Cancel) -> Result<SyncOutcome,
     let started = carry_out(room, pod, &plan, cancel).await;
     room.look().await?;
     let status = room.publish(pod, None, None).await;
-    Ok(conclude(&plan, &status, started?))
+    let outcome = conclude(&plan, &status, started?);
+    room.sweep().await;
+    Ok(outcome)
 }
 
 async fn carry_out(
@@ -83,7 +85,8 @@ async fn carry_out(
 ) -> Result<Started, SyncError> {
     room.node.recorder.record(pod, plan.events.iter().cloned());
     cancel.check()?;
-    stop::all(room, Some(pod), &plan.stop, None).await?;
+    // A stop that is dropped leaves no name behind, and a kill asks again with what time there is then.
+    cancel.race(stop::all(room, Some(pod), &plan.stop, None)).await??;
     cancel.check()?;
     stop::sandboxes(room, &plan.stop_sandboxes).await?;
     for removal in &plan.remove {

@@ -141,6 +141,28 @@ pub(super) fn what_is_not_wanted_is_gone(life: &Testimony, _: &Story) -> Vec<Vio
     objects.chain(sandboxes).chain(containers).chain(on_disk).chain(two).map(violation).collect()
 }
 
+/// Of a pod that is wanted, one dead container of each name is kept, and no sandbox but its newest and those of such
+/// containers.
+pub(super) fn little_is_kept(life: &Testimony, _: &Story) -> Vec<Violation> {
+    let at = life.plan.end();
+    let mut violations = Vec::new();
+    for pod in wanted(life) {
+        let (uid, names) = (pod.uid(), pod.all_containers().len());
+        let dead = life
+            .ending
+            .containers
+            .iter()
+            .filter(|(of, _, state)| *of == uid && *state == ContainerState::ContainerExited);
+        let sandboxes = life.ending.sandboxes.iter().filter(|(of, _, _)| *of == uid).count();
+        let (dead, sandboxes_allowed) = (dead.count(), names + 1);
+        if dead > names || sandboxes > sandboxes_allowed {
+            let what = format!("{dead} dead containers and {sandboxes} sandboxes of {uid}");
+            violations.push(Violation { rule: "little is kept", at, what });
+        }
+    }
+    violations
+}
+
 pub(super) fn a_node_at_rest_is_quiet(life: &Testimony, _: &Story) -> Vec<Violation> {
     let end = life.plan.end();
     let late = life.records.iter().filter(|record| record.at + WATCHED > end);
