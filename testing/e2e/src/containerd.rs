@@ -22,6 +22,18 @@ pub enum Road {
     ThroughOurServer,
 }
 
+impl Road {
+    /// The repository that everybody may pull from.
+    fn public(self) -> String {
+        format!("public/{self:?}").to_lowercase()
+    }
+
+    /// The repository that wants credentials.
+    fn private(self) -> String {
+        format!("private/{self:?}").to_lowercase()
+    }
+}
+
 /// A rig, a registry, and the images the contract speaks of.
 pub struct Containerd {
     /// The rig itself.
@@ -37,16 +49,22 @@ impl Containerd {
     /// When containerd does not come up.
     pub async fn start() -> Result<Self> {
         let rig = Rig::start(Options::default()).await?;
-        // Each is another image than the actor on the node: removing one must not remove that.
-        let served = ["public/actor:1", "private/actor:1"].map(|name| {
+        // Each is another image than the actor on the node: removing one must not remove that. And each road has its own,
+        // so that cases on both may run side by side.
+        let names =
+            [Road::Direct, Road::ThroughOurServer].map(|road| [road.public(), road.private()]);
+        let served = names.concat().into_iter().map(|name| {
             let config = Config { env: vec![format!("NAME={name}")], ..Config::default() };
-            images::actor(rig.parts(), name, config)
+            images::actor(rig.parts(), &format!("{name}:1"), config)
         });
-        let registry = Registry::start(served.into_iter().collect::<Result<_>>()?)?;
+        let registry = Registry::start(served.collect::<Result<_>>()?)?;
         rig.allow_registry(registry.address())?;
-        let credentials = Credentials { username: "me".to_owned(), password: "secret".to_owned() };
-        let private = Behaviour { credentials: Some(credentials), ..Behaviour::default() };
-        registry.set("private/actor", private);
+        for road in [Road::Direct, Road::ThroughOurServer] {
+            let credentials =
+                Credentials { username: "me".to_owned(), password: "secret".to_owned() };
+            let private = Behaviour { credentials: Some(credentials), ..Behaviour::default() };
+            registry.set(&road.private(), private);
+        }
         Ok(Self { rig, registry })
     }
 
@@ -63,7 +81,7 @@ impl Containerd {
         let directory = self.rig.directory().join(format!("contract-{road:?}"));
         Ok(Arc::new(Subject {
             runtime,
-            images: self.images(),
+            images: self.images(road),
             directory,
             cgroup_parent: self.rig.cgroup_parent(),
         }))
@@ -79,7 +97,7 @@ impl Containerd {
         Ok(Arc::new(Client::new(endpoint, None, Deadlines::default())?))
     }
 
-    fn images(&self) -> Images {
+    fn images(&self, road: Road) -> Images {
         let credentials = AuthConfig {
             username: "me".to_owned(),
             password: "secret".to_owned(),
@@ -88,8 +106,11 @@ impl Containerd {
         Images {
             actor: images::ACTOR.to_owned(),
             actor_as_user: images::ACTOR_AS_USER.to_owned(),
-            pullable: self.registry.name("public/actor:1"),
-            private: Private { image: self.registry.name("private/actor:1"), credentials },
+            pullable: self.registry.name(&format!("{}:1", road.public())),
+            private: Private {
+                image: self.registry.name(&format!("{}:1", road.private())),
+                credentials,
+            },
             missing: self.registry.name("public/nobody:1"),
         }
     }

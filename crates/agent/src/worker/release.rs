@@ -11,7 +11,13 @@ pub(super) async fn release(room: &Room, part: Part) -> ReleaseOutcome {
         Part::Cgroup => disk.release_cgroup(&room.uid).await,
     };
     match released {
-        Ok(()) => ReleaseOutcome::Ok,
+        Ok(()) => {
+            // The last work on the pod while its source holds it: what is kept now is kept for long.
+            if part == Part::Cgroup {
+                room.sweep().await;
+            }
+            ReleaseOutcome::Ok
+        }
         Err(error) => ReleaseOutcome::Failed(error.to_string()),
     }
 }

@@ -170,6 +170,7 @@ pub(super) fn what_was_made_is_used(life: &Testimony, story: &Story) -> Vec<Viol
         let looked_for = container.created + CALL_DEADLINE;
         let mut later = story.mishaps.iter().filter(|(t, _)| looked_for <= *t && *t <= at);
         let excused = at < looked_for
+            || story.has_mishap("late effect")
             || later.next().is_some()
             || story.agent_died_within(container.created, at)
             || is_disturbed(life, story, &container.pod);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use oarsman_world::cluster::ClusterChange;
 use oarsman_world::disk::DiskChange;
-use oarsman_world::trace::{ContainerChange, Entry, Record, SandboxChange};
+use oarsman_world::trace::{ContainerChange, Entry, Outcome, Record, SandboxChange};
 
 /// What became of everything.
 #[derive(Debug, Default)]
@@ -22,6 +22,8 @@ pub struct Story {
     pub lives: Vec<Duration>,
     /// Containers that somebody wanted to start, by id.
     pub start_calls: BTreeSet<String>,
+    /// Whether a status was given up: it may have come after a later one.
+    pub gave_up_a_status: bool,
     /// Names that were left reserved, and times the runtime was away: things that excuse odd numbers.
     pub mishaps: Vec<(Duration, &'static str)>,
 }
@@ -74,6 +76,7 @@ impl Story {
         let mut story = Self::default();
         let mut containers = BTreeMap::new();
         let mut sandboxes = BTreeMap::new();
+        let mut telling = BTreeSet::new();
         for Record { at, entry } in records {
             match entry {
                 Entry::Container { who, change } => {
@@ -108,11 +111,18 @@ impl Story {
                 }
                 Entry::Disk { uid, change } => story.ground.push((*at, uid.clone(), *change)),
                 Entry::LifeBegan(_) => story.lives.push(*at),
-                Entry::Called { call, subject, mishap, .. } => {
+                Entry::Called { caller, call, subject, mishap } => {
                     if *call == "StartContainer" {
                         story.start_calls.insert(subject.clone());
                     }
+                    if *call == "PublishStatus" {
+                        telling.insert(caller.number);
+                    }
                     story.mishaps.extend(mishap.map(|mishap| (*at, mishap)));
+                }
+                Entry::Answered { caller, outcome } => {
+                    let failed = *outcome != Outcome::Fine;
+                    story.gave_up_a_status |= failed && telling.contains(&caller.number);
                 }
                 Entry::RuntimeRestarted { .. } => story.mishaps.push((*at, "restart")),
                 _ => {}
