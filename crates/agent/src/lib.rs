@@ -31,7 +31,7 @@ pub use supervisor::{BoxedGate, Command};
 
 use node::Node;
 use recorder::Recorder;
-use seams::Seams;
+use seams::{Seams, bounded};
 use status_writer::StatusDesk;
 use supervisor::{Ears, Supervisor};
 
@@ -62,6 +62,7 @@ pub struct Inputs {
 
 /// Runs the agent until it is dropped.
 pub async fn run(seams: Seams, config: Config, inputs: Inputs) {
+    let seams = bounded(seams);
     let Inputs { sources: local, gate, decisions, commands } = inputs;
     let (notices, heard) = mpsc::channel(ROOM_BETWEEN_LOOPS);
     let (tell_news, news) = mpsc::channel(ROOM_BETWEEN_LOOPS);

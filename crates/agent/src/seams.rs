@@ -1,5 +1,6 @@
 //! The four seams: everything the agent does to the world, and everything it learns of it, goes through them.
 
+mod bounded;
 mod clock;
 mod disk;
 
@@ -8,6 +9,7 @@ use std::sync::Arc;
 use oarsman_cluster::Cluster;
 use oarsman_cri::Runtime;
 
+pub(crate) use bounded::bounded;
 pub use clock::{Clock, SystemClock};
 pub use disk::{Disk, DiskError};
 

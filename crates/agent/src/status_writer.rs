@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 
 use crate::seams::Seams;
 
-use desk::{Desk, Job, Outcome};
+use desk::{Desk, Job, Key, Outcome};
 
 /// How many pods' statuses are on their way at once.
 const HANDS: usize = 8;
@@ -84,8 +84,8 @@ pub(crate) async fn run(desk: StatusDesk, seams: Seams) {
         };
         tokio::select! {
             biased;
-            Some((uid, outcome)) = under_way.next() => {
-                desk.desk().done(&uid, outcome, seams.clock.mono());
+            Some((key, outcome)) = under_way.next() => {
+                desk.desk().done(&key, outcome, seams.clock.mono());
             }
             () = desk.inner.filled.notified() => {}
             () = later => {}
@@ -93,10 +93,10 @@ pub(crate) async fn run(desk: StatusDesk, seams: Seams) {
     }
 }
 
-async fn perform(job: Job, seams: &Seams) -> (PodUid, Outcome) {
+async fn perform(job: Job, seams: &Seams) -> (Key, Outcome) {
     let result = match &job {
-        Job::Publish { uid, name, status } => seams.cluster.publish(name, uid, status).await,
-        Job::Delete { uid, name } => seams.cluster.delete(name, uid).await,
+        Job::Publish { key, name, status } => seams.cluster.publish(name, &key.uid, status).await,
+        Job::Delete { key, name } => seams.cluster.delete(name, &key.uid).await,
     };
     let outcome = match (&job, result) {
         (Job::Publish { .. }, Ok(())) => Outcome::Published,
@@ -106,5 +106,5 @@ async fn perform(job: Job, seams: &Seams) -> (PodUid, Outcome) {
             job.failed()
         }
     };
-    (job.into_uid(), outcome)
+    (job.into_key(), outcome)
 }

@@ -47,6 +47,8 @@ pub(crate) struct Supervisor {
     names_of_tasks: BTreeMap<Id, (PodUid, FullName)>,
     /// At most one, so that a runtime that hangs holds up nothing but this.
     counts: JoinSet<Option<Census>>,
+    /// Whether another count is wished for once this one is done.
+    recount: bool,
     census: Census,
 }
 
@@ -68,6 +70,7 @@ impl Supervisor {
             tasks: JoinSet::new(),
             names_of_tasks: BTreeMap::new(),
             counts: JoinSet::new(),
+            recount: false,
             census: Census::default(),
             node,
         }
@@ -212,13 +215,18 @@ impl Supervisor {
 
     /// Has everything counted that the runtime and the disk hold.
     fn count(&mut self) {
-        if self.counts.is_empty() {
+        self.recount = !self.counts.is_empty();
+        if !self.recount {
             self.counts.spawn(census::take(Arc::clone(&self.node)));
         }
     }
 
     /// Pods that are not as they were last time get a hint; what is ours and nobody knows is brought down.
     fn counted(&mut self, census: Result<Option<Census>, JoinError>) {
+        // A count that was wished for while this one was under way may tell more than this one.
+        if self.recount {
+            self.count();
+        }
         let Ok(Some(census)) = census else { return };
         for uid in census.changed_since(&self.census) {
             self.hint(uid, Hint::Audit);

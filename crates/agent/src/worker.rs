@@ -41,6 +41,15 @@ pub(crate) enum Origin {
     Orphan,
 }
 
+impl Origin {
+    fn pod(&self) -> Option<&Pod> {
+        match self {
+            Self::Wanted(pod) | Self::Rejected(pod, _) => Some(pod),
+            Self::Orphan => None,
+        }
+    }
+}
+
 /// Lives a pod's life to its end.
 pub(crate) async fn run(
     node: Arc<Node>,
@@ -50,7 +59,7 @@ pub(crate) async fn run(
     mailbox: Mailbox,
 ) {
     let room = Arc::new(Room::new(node, uid, name));
-    let quiet = room.first_look().await;
+    let quiet = room.first_look(origin.pod()).await;
     let begin = match origin {
         Origin::Wanted(pod) => Begin::Wanted { pod, quiet },
         Origin::Rejected(pod, verdict) => Begin::Rejected { pod, quiet, verdict },
@@ -141,8 +150,9 @@ impl Worker {
                 self.work = Some(Work::kill(room, pod, grace, why));
             }
             Effect::ShortenKill { grace } => self.work.iter().for_each(|work| work.shorten(grace)),
-            // Probes are run by whoever fills in their results, and stop when the container does.
-            Effect::StopLivenessProbes | Effect::StopProbes => room.forget_probes(),
+            // Nothing is restarted in a pod that goes down, whatever a probe has found; readiness still counts.
+            Effect::StopLivenessProbes => {}
+            Effect::StopProbes => room.forget_probes(),
             Effect::Publish { pod, standing, verdict } => {
                 room.publish(&pod, Some(standing), verdict.as_ref()).await;
             }

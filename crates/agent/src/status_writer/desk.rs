@@ -22,6 +22,8 @@ pub(super) struct Desk {
 #[derive(Debug)]
 struct Entry {
     name: FullName,
+    /// Tells it from an earlier entry of the same pod.
+    born: u64,
     /// The latest status, and whether the cluster has taken it.
     status: Option<PodStatus>,
     taken: bool,
@@ -33,11 +35,18 @@ struct Entry {
     not_before: Mono,
 }
 
+/// Whose job it is: a pod that is forgotten and comes back is another.
+#[derive(Clone, Debug)]
+pub(super) struct Key {
+    pub(super) uid: PodUid,
+    born: u64,
+}
+
 /// Something for the cluster.
 #[derive(Debug)]
 pub(super) enum Job {
-    Publish { uid: PodUid, name: FullName, status: Box<PodStatus> },
-    Delete { uid: PodUid, name: FullName },
+    Publish { key: Key, name: FullName, status: Box<PodStatus> },
+    Delete { key: Key, name: FullName },
 }
 
 /// What came of a job.
@@ -58,9 +67,9 @@ impl Job {
         }
     }
 
-    pub(super) fn into_uid(self) -> PodUid {
+    pub(super) fn into_key(self) -> Key {
         match self {
-            Self::Publish { uid, .. } | Self::Delete { uid, .. } => uid,
+            Self::Publish { key, .. } | Self::Delete { key, .. } => key,
         }
     }
 }
@@ -76,7 +85,9 @@ impl Desk {
 
     pub(super) fn heard(&mut self, uid: &PodUid, has: &PodStatus) {
         let Some(entry) = self.entries.get_mut(uid) else { return };
-        let told = entry.status.as_ref().is_none_or(|told| says_the_same(told, has));
+        let same = entry.status.as_ref().is_none_or(|told| says_the_same(told, has));
+        // An end that somebody else wrote is not undone; the worker hears of it.
+        let told = same || matches!(has.phase.as_deref(), Some("Succeeded" | "Failed"));
         entry.taken = entry.taken && (told || entry.under_way);
     }
 
@@ -96,14 +107,15 @@ impl Desk {
         let (uid, entry) =
             entries.filter(|(_, entry)| due(entry)).min_by_key(|(_, entry)| entry.place)?;
         entry.under_way = true;
-        let (uid, name) = (uid.clone(), entry.name.clone());
+        let key = Key { uid: uid.clone(), born: entry.born };
+        let name = entry.name.clone();
         match &entry.status {
             Some(status) if !entry.taken => {
                 // Until proved otherwise it is taken; a newer status clears this again.
                 entry.taken = true;
-                Some(Job::Publish { uid, name, status: Box::new(status.clone()) })
+                Some(Job::Publish { key, name, status: Box::new(status.clone()) })
             }
-            _ => Some(Job::Delete { uid, name }),
+            _ => Some(Job::Delete { key, name }),
         }
     }
 
@@ -112,12 +124,13 @@ impl Desk {
         self.entries.values().filter(|entry| entry.has_work()).map(|entry| entry.not_before).min()
     }
 
-    pub(super) fn done(&mut self, uid: &PodUid, outcome: Outcome, now: Mono) {
-        let Some(entry) = self.entries.get_mut(uid) else { return };
+    pub(super) fn done(&mut self, key: &Key, outcome: Outcome, now: Mono) {
+        let entry = self.entries.get_mut(&key.uid).filter(|entry| entry.born == key.born);
+        let Some(entry) = entry else { return };
         entry.under_way = false;
         match outcome {
             Outcome::Gone => {
-                self.entries.remove(uid);
+                self.entries.remove(&key.uid);
             }
             Outcome::Published => entry.failures = 0,
             Outcome::NotPublished => {
@@ -131,7 +144,9 @@ impl Desk {
     /// The pod's entry; one that has nothing to tell yet goes to the end of the queue.
     fn entry(&mut self, uid: &PodUid, name: &FullName) -> &mut Entry {
         self.sequence += 1;
-        let entry = self.entries.entry(uid.clone()).or_insert_with(|| Entry::new(name.clone()));
+        let born = self.sequence;
+        let new = || Entry::new(name.clone(), born);
+        let entry = self.entries.entry(uid.clone()).or_insert_with(new);
         if !entry.has_work() {
             entry.place = self.sequence;
         }
@@ -140,9 +155,10 @@ impl Desk {
 }
 
 impl Entry {
-    fn new(name: FullName) -> Self {
+    fn new(name: FullName, born: u64) -> Self {
         Self {
             name,
+            born,
             status: None,
             taken: true,
             delete: false,
@@ -190,6 +206,11 @@ mod tests {
         Mono(Duration::from_millis(millis))
     }
 
+    /// The first entry of a desk is born first.
+    fn first(uid: &PodUid) -> Key {
+        Key { uid: uid.clone(), born: 1 }
+    }
+
     fn phase(job: Option<Job>) -> Option<String> {
         match job {
             Some(Job::Publish { status, .. }) => status.phase,
@@ -204,7 +225,7 @@ mod tests {
         desk.publish(&uid, &name(), status("Pending"));
         desk.publish(&uid, &name(), status("Running"));
         assert_eq!(phase(desk.take(at(0))).as_deref(), Some("Running"));
-        desk.done(&uid, Outcome::Published, at(0));
+        desk.done(&first(&uid), Outcome::Published, at(0));
         desk.publish(&uid, &name(), status("Running"));
         assert_eq!(phase(desk.take(at(0))), None);
         assert_eq!(desk.next_due(), None);
@@ -217,7 +238,7 @@ mod tests {
         assert!(desk.take(at(0)).is_some());
         desk.publish(&uid, &name(), status("Running"));
         assert_eq!(phase(desk.take(at(0))), None);
-        desk.done(&uid, Outcome::Published, at(0));
+        desk.done(&first(&uid), Outcome::Published, at(0));
         assert_eq!(phase(desk.take(at(0))).as_deref(), Some("Running"));
     }
 
@@ -228,7 +249,7 @@ mod tests {
         let mut now = at(0);
         for wait in [500, 1_000, 2_000, 4_000, 8_000, 10_000, 10_000] {
             assert!(desk.take(now).is_some());
-            desk.done(&uid, Outcome::NotPublished, now);
+            desk.done(&first(&uid), Outcome::NotPublished, now);
             assert_eq!(phase(desk.take(now)), None);
             now = now + Duration::from_millis(wait);
             assert_eq!(desk.next_due(), Some(now));
@@ -242,11 +263,11 @@ mod tests {
         desk.allow_delete(&uid, &name());
         assert_eq!(phase(desk.take(at(0))).as_deref(), Some("Succeeded"));
         assert_eq!(phase(desk.take(at(0))), None);
-        desk.done(&uid, Outcome::Published, at(0));
+        desk.done(&first(&uid), Outcome::Published, at(0));
         assert_eq!(phase(desk.take(at(0))).as_deref(), Some("delete"));
-        desk.done(&uid, Outcome::NotDeleted, at(0));
+        desk.done(&first(&uid), Outcome::NotDeleted, at(0));
         assert_eq!(phase(desk.take(at(500))).as_deref(), Some("delete"));
-        desk.done(&uid, Outcome::Gone, at(500));
+        desk.done(&first(&uid), Outcome::Gone, at(500));
         assert_eq!(phase(desk.take(at(10_000))), None);
     }
 
@@ -256,7 +277,7 @@ mod tests {
         desk.publish(&uid, &name(), status("Failed"));
         assert!(desk.take(at(0)).is_some());
         desk.heard(&uid, &status("Pending"));
-        desk.done(&uid, Outcome::Published, at(0));
+        desk.done(&first(&uid), Outcome::Published, at(0));
         assert_eq!(phase(desk.take(at(0))), None, "what was under way is no surprise");
         desk.heard(&uid, &status("Failed"));
         assert_eq!(phase(desk.take(at(0))), None);
@@ -265,12 +286,33 @@ mod tests {
     }
 
     #[test]
+    fn the_answer_about_a_forgotten_pod_is_not_taken_for_its_successors() {
+        let (mut desk, uid) = (Desk::default(), PodUid::from("1"));
+        desk.publish(&uid, &name(), status("Running"));
+        assert!(desk.take(at(0)).is_some());
+        desk.forget(&uid);
+        desk.publish(&uid, &name(), status("Pending"));
+        desk.done(&first(&uid), Outcome::Gone, at(0));
+        assert_eq!(phase(desk.take(at(0))).as_deref(), Some("Pending"));
+    }
+
+    #[test]
+    fn an_end_that_somebody_else_wrote_is_not_undone() {
+        let (mut desk, uid) = (Desk::default(), PodUid::from("1"));
+        desk.publish(&uid, &name(), status("Running"));
+        assert!(desk.take(at(0)).is_some());
+        desk.done(&first(&uid), Outcome::Published, at(0));
+        desk.heard(&uid, &status("Failed"));
+        assert_eq!(phase(desk.take(at(0))), None);
+    }
+
+    #[test]
     fn pods_take_turns() {
         let (mut desk, one, two) = (Desk::default(), PodUid::from("1"), PodUid::from("2"));
         desk.publish(&two, &name(), status("two"));
         desk.publish(&one, &name(), status("one"));
         assert_eq!(phase(desk.take(at(0))).as_deref(), Some("two"));
-        desk.done(&two, Outcome::Published, at(0));
+        desk.done(&first(&two), Outcome::Published, at(0));
         desk.publish(&two, &name(), status("two again"));
         assert_eq!(phase(desk.take(at(0))).as_deref(), Some("one"));
         assert_eq!(phase(desk.take(at(0))).as_deref(), Some("two again"));

@@ -43,11 +43,13 @@ impl Census {
         on_disk: BTreeSet<PodUid>,
         territory: &Territory,
     ) -> Self {
-        let counted = listed.into_iter().map(|(uid, pod)| (uid, Count::of(pod, territory)));
+        // What carries no label of ours is not a pod to us: its worker would not find it.
+        let labelled = listed.into_iter().filter(|(uid, pod)| pod.is_labelled(uid));
+        let counted = labelled.map(|(uid, pod)| (uid, Count::of(pod, territory)));
         let mut pods: BTreeMap<PodUid, Count> = counted.collect();
         for uid in on_disk {
             let left = Count { name: nameless(&uid), states: BTreeMap::new(), ours: true };
-            pods.entry(uid).or_insert(left);
+            pods.entry(uid).and_modify(|count| count.ours = true).or_insert(left);
         }
         Self { pods }
     }

@@ -60,12 +60,14 @@ impl Puller<'_> {
         }
         let asked = clock.mono();
         // The semaphore is never closed.
-        let _slot = cancel.race(room.node.pulls.acquire()).await?;
+        let slot = cancel.race(room.node.pulls.acquire()).await?;
         let begun = clock.mono();
         self.say([outcome::pulling(image)]).await;
         let spec = ImageSpec { image: image.to_owned(), ..ImageSpec::default() };
         let request = PullImageRequest { image: Some(spec.clone()), ..PullImageRequest::default() };
-        match cancel.race(room.node.seams.runtime.pull_image(request)).await? {
+        let pulled = cancel.race(room.node.seams.runtime.pull_image(request)).await?;
+        drop(slot);
+        match pulled {
             Ok(id) => {
                 let size = room.node.seams.runtime.image_status(spec).await;
                 let bytes = size.ok().flatten().map(|image| image.size).unwrap_or_default();

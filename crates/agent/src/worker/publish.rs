@@ -10,6 +10,9 @@ use oarsman_core::view::PodView;
 
 use super::room::{Memory, Room};
 
+/// How often an end is written down before it is left to the next occasion.
+const TRIES: u32 = 5;
+
 impl Room {
     /// Makes the pod's status from what is known, and hands it on if it says something new.
     pub(super) async fn publish(
@@ -56,7 +59,7 @@ impl Room {
         };
         let (status, shown) = (make(&memory, standing), make(&memory, shown));
         memory.status = Some(status.clone());
-        let before = memory.told.clone().or_else(|| pod.status.clone()).unwrap_or_default();
+        let before = said_before(memory.told.as_ref(), pod.status.as_ref());
         let outward = self.node.decisions.outward(&before, &shown, standing, now);
         let news = memory.told.as_ref().is_none_or(|told| differs(told, &outward));
         if news {
@@ -71,9 +74,16 @@ impl Room {
         }
         // What a pod ended with must outlive the machine: it is all that keeps it from running again.
         let lasting = Phase::of(status).is_some_and(Phase::is_terminal);
-        if let Err(error) = self.node.seams.disk.remember(&self.uid, status, lasting).await {
-            tracing::warn!(pod = %self.name, %error, "its status would not outlive the agent");
+        for _ in 0..if lasting { TRIES } else { 1 } {
+            match self.node.seams.disk.remember(&self.uid, status, lasting).await {
+                Ok(()) => return,
+                Err(error) => {
+                    tracing::warn!(pod = %self.name, %error, "its status would not outlive us");
+                }
+            }
         }
+        // Whoever publishes next tries again.
+        self.memory().told = None;
     }
 
     /// Reads what containers wrote before they ended, once for each.
@@ -92,5 +102,21 @@ impl Room {
                 Err(error) => tracing::warn!(pod = %self.name, %error, "its last words are lost"),
             }
         }
+    }
+}
+
+/// The API server's copy, with what others wrote there, and the phase that we told last: the copy may be older than that. An end
+/// that somebody else wrote stays.
+fn said_before(told: Option<&PodStatus>, api: Option<&PodStatus>) -> PodStatus {
+    let before = api.cloned().unwrap_or_default();
+    let ended = Phase::of(&before).is_some_and(Phase::is_terminal);
+    match told {
+        Some(told) if !ended => PodStatus {
+            phase: told.phase.clone(),
+            reason: told.reason.clone(),
+            message: told.message.clone(),
+            ..before
+        },
+        _ => before,
     }
 }

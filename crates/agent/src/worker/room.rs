@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::PodStatus;
+use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use oarsman_core::backoff::CrashBackoff;
 use oarsman_core::ids::{ContainerId, FullName, PodUid};
 use oarsman_core::image::pulls::FailedPulls;
@@ -16,6 +16,7 @@ use oarsman_cri::CriError;
 
 use crate::node::Node;
 use crate::pod_reader;
+use crate::seams::DiskError;
 
 /// How long to wait when the runtime does not even tell what it holds of a new pod.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -76,20 +77,17 @@ impl Room {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads the runtime's word for the first time, and what was remembered over a restart, however long that takes.
-    /// Tells whether nothing of the pod runs.
-    pub(super) async fn first_look(&self) -> bool {
+    /// Reads the runtime's word for the first time, and what was remembered over a restart, however long that takes: a pod
+    /// whose end is not recalled would run again. Tells whether nothing of the pod runs.
+    pub(super) async fn first_look(&self, pod: Option<&Pod>) -> bool {
         loop {
-            match self.look().await {
-                Ok(view) => {
-                    self.recall().await;
-                    return view.is_quiet();
-                }
-                Err(error) => {
-                    tracing::warn!(pod = %self.name, %error, "cannot look at the pod yet");
-                    tokio::time::sleep(LOOK_AGAIN).await;
-                }
-            }
+            let error = match (self.look().await, self.recall(pod).await) {
+                (Ok(view), Ok(())) => return view.is_quiet(),
+                (Err(error), _) => error.to_string(),
+                (Ok(_), Err(error)) => error.to_string(),
+            };
+            tracing::warn!(pod = %self.name, %error, "cannot look at the pod yet");
+            tokio::time::sleep(LOOK_AGAIN).await;
         }
     }
 
@@ -108,15 +106,14 @@ impl Room {
         self.memory().probes = ProbeResults::default();
     }
 
-    async fn recall(&self) {
-        match self.node.seams.disk.recall(&self.uid).await {
-            Ok(status) => {
-                let mut memory = self.memory();
-                // What was ready stays so until a probe says otherwise.
-                status.iter().for_each(|status| recall::recall(status, &mut memory.probes));
-                memory.status = status;
-            }
-            Err(error) => tracing::warn!(pod = %self.name, %error, "its last status is lost"),
-        }
+    /// What was said last: by our own record of a pod that no API server remembers, else by the API server's copy.
+    async fn recall(&self, pod: Option<&Pod>) -> Result<(), DiskError> {
+        let recorded = self.node.seams.disk.recall(&self.uid).await?;
+        let mut memory = self.memory();
+        // What was ready stays so until a probe says otherwise.
+        let said = recorded.as_ref().or_else(|| pod.and_then(|pod| pod.status.as_ref()));
+        said.into_iter().for_each(|status| recall::recall(status, &mut memory.probes));
+        (memory.told, memory.status) = (recorded.clone(), recorded);
+        Ok(())
     }
 }

@@ -163,7 +163,8 @@ async fn post_start(
     room.node.recorder.record(pod, [event.about(start.kind, &start.name)]);
     let grace = Budget::of(pod, spec, Cause::Other).stop_timeout().unsigned_abs();
     let grace = std::time::Duration::from_secs(grace);
-    if let Err(stuck) = room.node.seams.runtime.stop_container(id.as_str(), grace).await {
+    let stopped = room.node.seams.runtime.stop_container(id.as_str(), grace);
+    if let Err(stuck) = cancel.race(stopped).await? {
         tracing::warn!(pod = %room.name, %stuck, "a container whose hook failed runs on");
     }
     let reason = StartReason::PostStartHookError;

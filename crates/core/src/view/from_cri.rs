@@ -94,6 +94,14 @@ pub fn container_view(listed: &v1::Container, status: &v1::ContainerStatus) -> C
 }
 
 impl Listed {
+    /// Whether anything of it is labelled as that pod's, by which a reader finds it.
+    pub fn is_labelled(&self, uid: &PodUid) -> bool {
+        let sandboxes = self.sandboxes.iter().map(|sandbox| &sandbox.labels);
+        let containers = self.containers.iter().map(|container| &container.labels);
+        let mut labels = sandboxes.chain(containers).filter_map(|l| l.get(POD_UID_LABEL));
+        !uid.as_str().is_empty() && labels.any(|label| label == uid.as_str())
+    }
+
     fn named(full_name: FullName) -> Self {
         Self { full_name, sandboxes: Vec::new(), containers: Vec::new() }
     }
