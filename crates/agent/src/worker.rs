@@ -71,6 +71,9 @@ pub(crate) async fn run(
     while let Some(current) = state {
         let event = worker.next().await;
         tracing::debug!(?event, stage = ?current.stage());
+        if current.stage() == Stage::Finished && matches!(event, Event::Hint(_)) {
+            worker.quell(current.pod().cloned());
+        }
         let room = &worker.room;
         let step = room.node.decisions.step(current, event, &context(room));
         state = worker.settle(step).await;
@@ -133,6 +136,13 @@ impl Worker {
             }
         }
         Some(state)
+    }
+
+    /// Looks whether something of a pod runs that is done with, and ends it.
+    fn quell(&mut self, pod: Option<Arc<Pod>>) {
+        if self.work.is_none() {
+            self.work = Some(Work::quell(Arc::clone(&self.room), pod));
+        }
     }
 
     /// Tells the supervisor; one that is gone takes its workers along in a moment.

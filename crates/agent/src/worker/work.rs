@@ -69,6 +69,21 @@ impl Work {
         })
     }
 
+    /// For a pod that is done with: a start that nobody waited for any more may have taken effect after all.
+    pub(super) fn quell(room: Arc<Room>, pod: Option<Arc<Pod>>) -> Self {
+        Self::new(Grace::SHORTEST, |_, grace| async move {
+            let quiet = room.look().await.is_ok_and(|view| view.is_quiet());
+            let attempt = async {
+                match quiet {
+                    true => KillOutcome::Ok,
+                    false => kill::kill(&room, pod.as_deref(), KillReason::Terminal, grace).await,
+                }
+            };
+            let outcome = AssertUnwindSafe(attempt).catch_unwind().await;
+            Event::KillDone(outcome.unwrap_or_else(|_| KillOutcome::Failed(panicked())))
+        })
+    }
+
     pub(super) fn release(room: Arc<Room>, part: Part) -> Self {
         Self::new(Grace::SHORTEST, |_, _| async move {
             let outcome = AssertUnwindSafe(release::release(&room, part)).catch_unwind().await;
