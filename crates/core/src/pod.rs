@@ -201,3 +201,42 @@ fn common_form(spec: &EphemeralContainer) -> Container {
         tty: spec.tty,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pod(annotations: &[(&str, &str)], priority: Option<i32>) -> Pod {
+        let mut pod = Pod::default();
+        let texts = annotations.iter().map(|&(key, value)| (key.to_owned(), value.to_owned()));
+        pod.metadata.annotations = Some(texts.collect());
+        pod.spec = Some(PodSpec { priority, ..PodSpec::default() });
+        pod
+    }
+
+    #[test]
+    fn a_pod_is_static_when_it_comes_from_anywhere_but_the_api_server() {
+        for (source, is_static) in [("file", true), ("http", true), ("api", false)] {
+            assert_eq!(
+                pod(&[(SOURCE_ANNOTATION, source)], None).is_static(),
+                is_static,
+                "{source}"
+            );
+        }
+        assert!(!pod(&[], None).is_static(), "one that nobody has marked yet");
+    }
+
+    #[test]
+    fn static_pods_mirrors_and_those_of_high_priority_are_critical() {
+        let rows = [
+            (pod(&[(SOURCE_ANNOTATION, "file")], None), true),
+            (pod(&[(SOURCE_ANNOTATION, "api")], None), false),
+            (pod(&[(SOURCE_ANNOTATION, "api"), (MIRROR_ANNOTATION, "hash")], None), true),
+            (pod(&[], Some(CRITICAL_PRIORITY)), true),
+            (pod(&[], Some(CRITICAL_PRIORITY - 1)), false),
+        ];
+        for (pod, critical) in rows {
+            assert_eq!(pod.is_critical(), critical, "{pod:?}");
+        }
+    }
+}

@@ -77,3 +77,14 @@ pub struct Merged {
     /// Pods that were left out, each with the event that says why.
     pub refused: Vec<(Arc<Pod>, PodEvent)>,
 }
+
+#[cfg(test)]
+mod spelling {
+    use super::Source;
+
+    #[test]
+    fn sources_are_spelled_as_annotations_have_them() {
+        let spelled = [Source::File, Source::Http, Source::Api].map(Source::as_str);
+        assert_eq!(spelled, ["file", "http", "api"]);
+    }
+}
