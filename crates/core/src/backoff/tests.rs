@@ -167,6 +167,28 @@ fn an_edit_of_image_or_resources_is_a_new_chance() {
 }
 
 #[test]
+fn every_container_of_every_pod_waits_for_itself() {
+    let key = |name: &str, namespace: &str, uid: &str, container: &str| {
+        let mut pod = pod().build();
+        pod.metadata.name = Some(name.to_owned());
+        pod.metadata.namespace = Some(namespace.to_owned());
+        pod.metadata.uid = Some(uid.to_owned());
+        let image = Some("a:1".to_owned());
+        let name = container.to_owned();
+        container_key(&pod, &Container { name, image, ..Container::default() })
+    };
+    let first = key("web", "default", "uid", "app");
+    for other in [
+        key("db", "default", "uid", "app"),
+        key("web", "other", "uid", "app"),
+        key("web", "default", "another", "app"),
+        key("web", "default", "uid", "side"),
+    ] {
+        assert_ne!(first, other);
+    }
+}
+
+#[test]
 fn a_failed_pull_waits_10_20_40_80_160_300_seconds_and_starts_over_after_ten_minutes() {
     let mut table = RetryBackoff::default();
     let mut clock = Mono::default();
