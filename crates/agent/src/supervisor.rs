@@ -7,6 +7,7 @@ mod census;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream::{BoxStream, SelectAll};
@@ -26,6 +27,9 @@ use crate::runtime_events::News;
 use crate::worker::{self, Origin};
 
 use census::Census;
+
+/// How long a pod waits for another worker when one has panicked.
+const AFTER_A_MISTAKE: Duration = Duration::from_secs(10);
 
 /// Who may come in; taken along by the supervisor.
 pub type BoxedGate = Box<dyn Gate + Send>;
@@ -85,7 +89,7 @@ impl Supervisor {
                 biased;
                 Some(notice) = ears.notices.recv() => self.noted(notice),
                 Some(Command::Kill(uid, request)) = ears.commands.recv() => self.kill(&uid, request),
-                Some((source, pods)) = ears.sources.next() => self.told(source, pods).await,
+                Some((source, pods)) = ears.sources.next() => self.told(source, pods),
                 Some(news) = ears.news.recv() => match news {
                     News::Pod(uid) => self.hint(&uid, Hint::Runtime),
                     News::Anything => audit.reset_at(Instant::now()),
@@ -98,7 +102,7 @@ impl Supervisor {
     }
 
     /// A source sent its full set.
-    async fn told(&mut self, source: Source, pods: Vec<Pod>) {
+    fn told(&mut self, source: Source, pods: Vec<Pod>) {
         let first = !self.merger.all_ready();
         let Merged { deltas, refused } =
             self.merger.set(source, pods, self.node.seams.clock.wall());
@@ -174,10 +178,20 @@ impl Supervisor {
     }
 
     fn employ(&mut self, uid: PodUid, name: FullName, origin: Origin) {
+        self.employ_after(Duration::ZERO, uid, name, origin);
+    }
+
+    fn employ_after(&mut self, wait: Duration, uid: PodUid, name: FullName, origin: Origin) {
         let mailbox = Mailbox::default();
         self.workers.insert(uid.clone(), mailbox.clone());
         let life = worker::run(Arc::clone(&self.node), uid.clone(), name.clone(), origin, mailbox);
-        let task = self.tasks.spawn(life);
+        let task = self.tasks.spawn(async move {
+            // Even a sleep of nothing costs a tick of the timer.
+            if !wait.is_zero() {
+                tokio::time::sleep(wait).await;
+            }
+            life.await;
+        });
         self.names_of_tasks.insert(task.id(), (uid, name));
     }
 
@@ -199,7 +213,8 @@ impl Supervisor {
         }
     }
 
-    /// A worker's task has ended. One that panicked gets a successor, which finds out anew what there is.
+    /// A worker's task has ended. One that panicked gets a successor, which finds out anew what there is; after a while,
+    /// for it may well make the same mistake.
     fn ended(&mut self, ended: &Result<(Id, ()), JoinError>) {
         let (id, failed) = match ended {
             Ok((id, ())) => (*id, false),
@@ -209,7 +224,7 @@ impl Supervisor {
         if failed && self.workers.contains_key(&uid) {
             tracing::error!(pod = %name, "its worker made a mistake and is replaced");
             let origin = self.merger.pod(&uid).cloned().map_or(Origin::Orphan, Origin::Wanted);
-            self.employ(uid, name, origin);
+            self.employ_after(AFTER_A_MISTAKE, uid, name, origin);
         }
     }
 

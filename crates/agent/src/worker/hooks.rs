@@ -19,7 +19,7 @@ pub(super) enum HookError {
     #[error("command {command:?} exited with {code}: {output}")]
     Exit { command: Vec<String>, code: i32, output: String },
     /// Nothing we know how to do.
-    #[error("the hook has no exec, httpGet or sleep that this agent can run")]
+    #[error("this agent runs exec and sleep hooks only so far; use one of them")]
     Unknown,
 }
 
