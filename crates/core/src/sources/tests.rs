@@ -119,6 +119,33 @@ fn a_changed_pod_takes_over_what_counts_and_keeps_the_rest() {
 }
 
 #[test]
+fn our_own_annotations_outlive_a_change_of_everything_else() {
+    let mut first = annotated("1", MIRROR_ANNOTATION, "hash-1");
+    first.metadata.annotations.get_or_insert_default().insert("a".to_owned(), "old".to_owned());
+    let rows = [
+        ("not said again", annotated("1", "a", "new"), Some("new")),
+        (
+            "said differently",
+            edited("1", |p| {
+                let local = [SOURCE_ANNOTATION, MIRROR_ANNOTATION, SEEN_ANNOTATION];
+                let local = local.map(|key| (key.to_owned(), "other".to_owned()));
+                p.metadata.annotations = Some(local.into());
+            }),
+            None,
+        ),
+        ("no annotations at all", reimaged("1"), None),
+    ];
+    for (name, next, foreign) in rows {
+        let mut merger = knowing(vec![first.clone()]);
+        let got = merger.set(Source::Api, vec![next], at(2)).deltas[0].pod.clone();
+        assert_eq!(got.annotation(SOURCE_ANNOTATION), Some("api"), "{name}");
+        assert_eq!(got.annotation(MIRROR_ANNOTATION), Some("hash-1"), "{name}");
+        assert_eq!(got.annotation(SEEN_ANNOTATION), Some("1970-01-01T00:00:01Z"), "{name}");
+        assert_eq!(got.annotation("a"), foreign, "{name}: those of others are as they are now");
+    }
+}
+
+#[test]
 fn changes_come_in_the_order_that_makes_room_first() {
     let mut merger = knowing(["1", "2", "3", "4", "5"].map(pod).to_vec());
     let next =

@@ -53,6 +53,26 @@ fn an_init_container_may_ask_too() {
 }
 
 #[test]
+fn of_several_that_ask_regular_ones_go_before_init_containers_and_after_all_that_did_not_ask() {
+    let pod = pod().policy("Never").init("i").init_with("j", on_42);
+    let pod = pod.regular_with("app", on_42).regular("log").regular_with("web", on_42).build();
+    let held = || view(&pod).sandbox().exited("i", 0);
+    let row = |what, view: ViewBuilder, expected| (what, pod.clone(), view.build(), expected);
+    check([
+        row(
+            "targets, then sources",
+            held().exited("j", 42).exited("app", 42).exited("log", 0).exited("web", 42),
+            "remove log-0; remove i-0; remove app-0; remove web-0; remove j-0; start i#1",
+        ),
+        row(
+            "a run that did not ask is a target, also of a name that did",
+            held().exited("j", 42).exited("j", 0).exited("app", 42).exited("web", 1),
+            "remove web-0; remove i-0; remove j-1; remove app-0; remove j-0; start i#1",
+        ),
+    ]);
+}
+
+#[test]
 fn without_init_containers_all_regular_ones_begin_again_and_ephemeral_ones_stay() {
     let pod = pod().policy("Never").regular_with("app", on_42).regular("log").ephemeral("debug");
     let pod = pod.build();

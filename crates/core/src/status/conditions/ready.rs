@@ -116,3 +116,58 @@ fn shut(gate: &str, conditions: &[PodCondition]) -> Option<String> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::pod;
+
+    fn status(name: &str, ready: bool) -> ContainerStatus {
+        ContainerStatus { name: name.to_owned(), ready, ..ContainerStatus::default() }
+    }
+
+    /// `REASON MESSAGE`, as much of it as there is.
+    fn no(answer: &Answer) -> String {
+        assert!(!answer.yes);
+        let parts = [answer.reason, answer.message.as_deref()];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn containers_without_a_status_are_named_before_those_whose_status_will_not_do() {
+        let pod = pod().init("i").init("j").regular("a").regular("b").regular("c").build();
+        let known = [status("i", false), status("a", false), status("b", true)];
+        let all: Vec<_> = known.iter().collect();
+        let unknown = "UnknownContainerStatuses";
+        let initialised = |statuses: &[_]| no(&initialised(&pod, statuses, Phase::Pending));
+        let ready = |statuses: &[_]| no(&containers_ready(&pod, statuses, Phase::Running));
+        let rows = [
+            (initialised(&[]), unknown),
+            (
+                initialised(&all),
+                "ContainersNotInitialized containers with unknown status: [j], \
+                 containers with incomplete status: [i]",
+            ),
+            (ready(&[]), unknown),
+            (
+                ready(&all),
+                "ContainersNotReady containers with unknown status: [c], \
+                 containers with unready status: [a]",
+            ),
+            (ready(&all[2..]), "ContainersNotReady containers with unknown status: [a c]"),
+        ];
+        for (got, expected) in rows {
+            assert_eq!(got, expected);
+        }
+    }
+
+    #[test]
+    fn a_pod_that_ended_well_is_not_said_to_have_completed_while_a_container_is_unknown() {
+        let pod = pod().regular("a").regular("b").build();
+        let (a, b) = (status("a", false), status("b", false));
+        let answer = containers_ready(&pod, &[&a, &b], Phase::Succeeded);
+        assert_eq!(no(&answer), "PodCompleted");
+        let answer = containers_ready(&pod, &[&a], Phase::Succeeded);
+        assert!(no(&answer).starts_with("ContainersNotReady containers with unknown status: [b]"));
+    }
+}

@@ -1,5 +1,6 @@
 //! Facts about what is ours to say, what is others', and what has to wait.
 
+use k8s_openapi::api::core::v1::PodExtendedResourceClaimStatus;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::*;
@@ -43,15 +44,24 @@ fn conditions_of_others_are_the_api_servers_and_the_rest_are_ours() {
 
 #[test]
 fn what_schedulers_and_drivers_wrote_stays() {
+    let claimed = PodExtendedResourceClaimStatus {
+        resource_claim_name: "gpu".to_owned(),
+        ..PodExtendedResourceClaimStatus::default()
+    };
     let api = PodStatus {
         nominated_node_name: Some("n2".to_owned()),
         resource_claim_statuses: Some(Vec::new()),
+        extended_resource_claim_status: Some(claimed.clone()),
         pod_ip: Some("10.0.0.1".to_owned()),
         ..PodStatus::default()
     };
     let merged = merge(&api, &status("Running", &[]), true, at(9));
     assert_eq!(merged.nominated_node_name.as_deref(), Some("n2"));
     assert_eq!(merged.resource_claim_statuses, Some(Vec::new()));
+    assert_eq!(merged.extended_resource_claim_status, Some(claimed));
+    let ours = PodStatus { resource_claim_statuses: Some(Vec::new()), ..status("Running", &[]) };
+    let untold = merge(&PodStatus::default(), &ours, true, at(9));
+    assert_eq!(untold.resource_claim_statuses, None, "nor do we make them up");
     assert_eq!(merged.pod_ip, None, "but an address is for us to say");
 }
 

@@ -175,6 +175,26 @@ fn gates_of_others_keep_a_pod_from_being_ready_but_not_its_containers() {
 }
 
 #[test]
+fn a_pod_that_is_here_has_been_scheduled_whatever_else_is_so() {
+    let rows = [
+        moment(one("Always"), |view| view),
+        moment(one("Always"), |view| view.sandbox().running("app")),
+        moment(one("Never"), |view| view.sandbox().exited("app", 1)),
+        moment(one("Never"), |view| view.sandbox()).standing(Standing::Released),
+    ];
+    for moment in rows {
+        assert_eq!(said(&moment.status(), "PodScheduled"), "True");
+    }
+}
+
+#[test]
+fn of_a_pod_without_containers_nothing_is_known() {
+    let status = moment(pod().build(), |view| view.sandbox()).status();
+    assert_eq!(said(&status, "ContainersReady"), "False UnknownContainerStatuses");
+    assert_eq!(said(&status, "Ready"), "False UnknownContainerStatuses");
+}
+
+#[test]
 fn a_condition_keeps_its_time_until_its_answer_changes() {
     let since = |moment: &Moment, kind: &str| {
         condition(&moment.status(), kind).unwrap().last_transition_time.clone().unwrap()

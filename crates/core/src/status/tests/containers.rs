@@ -291,6 +291,29 @@ fn probes_say_whether_a_container_has_started_and_is_ready() {
 }
 
 #[test]
+fn started_and_ready_are_always_said_of_a_regular_container() {
+    let rows = [
+        ("never made", view(&one("Always")).sandbox(), (Some(false), false)),
+        ("no sandbox either", view(&one("Always")), (Some(false), false)),
+        ("only created", view(&one("Always")).sandbox().created("app"), (Some(false), false)),
+        ("runs", view(&one("Always")).sandbox().running("app"), (Some(true), true)),
+        ("ended well", view(&one("Always")).sandbox().exited("app", 0), (Some(false), false)),
+        ("ended badly", view(&one("Always")).sandbox().exited("app", 1), (Some(false), false)),
+        ("nobody can tell", view(&one("Always")).sandbox().unknown("app"), (Some(false), false)),
+    ];
+    for (case, held, expected) in rows {
+        for moment in [
+            moment(one("Always"), |_| held.clone()),
+            moment(one("Always"), |_| held).failing("app", StartReason::CrashLoopBackOff),
+        ] {
+            let status = moment.status();
+            let app = container(&status, "app");
+            assert_eq!((app.started, app.ready), expected, "{case}");
+        }
+    }
+}
+
+#[test]
 fn a_result_about_an_earlier_container_says_nothing_about_this_one() {
     let ready = moment(with_probes(), |view| view.sandbox().exited("app", 1).running("app"))
         .probed("app-0", ProbeKind::Startup, ProbeResult::Success)

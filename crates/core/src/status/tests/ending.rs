@@ -161,6 +161,19 @@ fn the_start_time_is_set_once_and_times_are_whole_seconds() {
 }
 
 #[test]
+fn the_quality_of_service_is_always_said() {
+    let pod = one("Always");
+    let rows = [
+        ("nothing made", moment(pod.clone(), |view| view)),
+        ("runs", moment(pod.clone(), |view| view.sandbox().running("app"))),
+        ("over", moment(pod, |view| view).standing(Standing::Released)),
+    ];
+    for (case, moment) in rows {
+        assert_eq!(moment.status().qos_class.as_deref(), Some("BestEffort"), "{case}");
+    }
+}
+
+#[test]
 fn addresses_are_those_of_the_newest_sandbox_one_of_each_family_the_nodes_first() {
     let ips = |ips: &[&str]| ips.iter().map(|ip| (*ip).to_owned()).collect::<Vec<_>>();
     let rows: [(&[&str], &[&str], &[&str]); 4] = [

@@ -40,6 +40,36 @@ fn regular_containers_make_the_phase() {
 }
 
 #[test]
+fn a_container_of_which_the_runtime_cannot_tell_has_ended_if_it_ran_and_waits_if_it_did_not() {
+    let both = |view: ViewBuilder| view.sandbox().running("a").running("b");
+    let rows = [
+        (
+            "never seen to run",
+            moment(two("Always"), |v| v.sandbox().running("a").unknown("b")),
+            "Pending",
+        ),
+        (
+            "ran, the other runs",
+            moment(two("Never"), both).then(|v| v.sandbox().running("a").unknown("b")),
+            "Running",
+        ),
+        (
+            "ran, comes again",
+            moment(two("Always"), both).then(|v| v.sandbox().exited("a", 0).unknown("b")),
+            "Running",
+        ),
+        (
+            "ran, and the other ended well",
+            moment(two("Never"), both).then(|v| v.sandbox().exited("a", 0).unknown("b")),
+            "Failed",
+        ),
+    ];
+    for (case, moment, expected) in rows {
+        assert_eq!(phase(&moment), expected, "{case}");
+    }
+}
+
+#[test]
 fn a_container_waiting_for_its_restart_does_not_make_the_pod_pending() {
     let crashed = moment(one("Always"), |view| view.sandbox().exited("app", 1));
     assert_eq!(phase(&crashed.failing("app", StartReason::CrashLoopBackOff)), "Running");
@@ -181,13 +211,20 @@ fn what_has_ended_stays_ended() {
 
 #[test]
 fn a_verdict_fails_the_pod_and_its_words_stay() {
-    let mut evicted = moment(one("Always"), |view| view.sandbox().running("app"));
-    evicted.verdict = Some(Verdict::disrupted("Evicted", "The node was low on resource: memory."));
-    let later = Moment { verdict: None, ..evicted.then(|view| view.sandbox().exited("app", 137)) };
-    for status in [evicted.status(), later.status()] {
-        assert_eq!(status.phase.as_deref(), Some("Failed"));
-        assert_eq!(status.reason.as_deref(), Some("Evicted"));
-        assert_eq!(status.message.as_deref(), Some("The node was low on resource: memory."));
+    let rows = [
+        ("Evicted", "The node was low on resource: memory."),
+        ("Preempting", "Preempted in order to admit critical pod"),
+        ("Terminated", "Pod was terminated in response to imminent node shutdown."),
+    ];
+    for (reason, message) in rows {
+        let mut cut = moment(one("Always"), |view| view.sandbox().running("app"));
+        cut.verdict = Some(Verdict::disrupted(reason, message));
+        let later = Moment { verdict: None, ..cut.then(|view| view.sandbox().exited("app", 137)) };
+        for status in [cut.status(), later.status()] {
+            assert_eq!(status.phase.as_deref(), Some("Failed"));
+            assert_eq!(status.reason.as_deref(), Some(reason));
+            assert_eq!(status.message.as_deref(), Some(message));
+        }
     }
 }
 
