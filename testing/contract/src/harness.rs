@@ -16,6 +16,11 @@ pub trait Harness: Send + Sync + 'static {
     fn runtime(&self) -> Arc<dyn Runtime>;
     /// The images there are.
     fn images(&self) -> &Images;
+    /// The calls, by their RPC names, that the runtime may be without. A case that needs one of
+    /// these and is told that it is not there is skipped; of any other it fails.
+    fn may_lack(&self) -> &[&'static str] {
+        &[]
+    }
     /// A directory in which pods may have files and log directories.
     fn directory(&self) -> PathBuf;
     /// The cgroup below which all pods stand.

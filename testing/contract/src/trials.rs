@@ -7,7 +7,8 @@ use std::time::Duration;
 use anyhow::{Result, anyhow};
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use libtest_mimic::{Failed, Trial};
+use libtest_mimic::{Completion, Failed, Trial};
+use oarsman_cri::CriError;
 
 use crate::{Harness, Stage};
 
@@ -28,7 +29,8 @@ pub fn cases() -> Vec<Case> {
     crate::cases::all()
 }
 
-/// All cases as trials named `<prefix>::<case>`, run on that executor.
+/// All cases as trials named `<prefix>::<case>`, run on that executor. Those that need what the
+/// runtime may lack, and lacks, are told as ignored, with the reason.
 pub fn trials(
     prefix: &str,
     harness: &Arc<dyn Harness>,
@@ -36,11 +38,30 @@ pub fn trials(
 ) -> Vec<Trial> {
     let trial = |case: Case| {
         let (harness, executor) = (Arc::clone(harness), executor.clone());
-        Trial::test(format!("{prefix}::{}", case.name), move || {
-            executor.block_on(case.perform(harness)).map_err(|e| Failed::from(format!("{e:?}")))
+        Trial::ignorable_test(format!("{prefix}::{}", case.name), move || {
+            let outcome = executor.block_on(case.perform(Arc::clone(&harness)));
+            completion(outcome, harness.may_lack())
         })
     };
     cases().into_iter().map(trial).collect()
+}
+
+fn completion(outcome: Result<()>, may_lack: &[&str]) -> Result<Completion, Failed> {
+    match outcome {
+        Ok(()) => Ok(Completion::Completed),
+        Err(error) => match lacking(&error) {
+            Some(call) if may_lack.contains(&call) => {
+                Ok(Completion::ignored_with(format!("the runtime has no {call}")))
+            }
+            _ => Err(Failed::from(format!("{error:?}"))),
+        },
+    }
+}
+
+/// The call that a case failed for, if the runtime does not have it.
+fn lacking(error: &anyhow::Error) -> Option<&'static str> {
+    let error = error.downcast_ref::<CriError>();
+    error.filter(|error| error.is_unimplemented()).map(CriError::call)
 }
 
 impl Case {
@@ -61,4 +82,28 @@ impl Case {
 fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("panicked")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_call_that_may_be_lacking_and_is_lacking_skips_a_case() {
+        let lacks = || Err(CriError::unimplemented("GetContainerEvents").into());
+        let gone = || Err(CriError::not_found("GetContainerEvents", "x").into());
+        let rows: [(Result<()>, &[&str], Option<bool>); 5] = [
+            (Ok(()), &["GetContainerEvents"], Some(false)),
+            (lacks(), &["GetContainerEvents"], Some(true)),
+            (lacks(), &["Attach"], None),
+            (lacks(), &[], None),
+            (gone(), &["GetContainerEvents"], None),
+        ];
+        for (outcome, may_lack, skipped) in rows {
+            let told = format!("{outcome:?} {may_lack:?}");
+            let found = completion(outcome, may_lack).ok();
+            let found = found.map(|it| matches!(it, Completion::Ignored { .. }));
+            assert_eq!(found, skipped, "{told}");
+        }
+    }
 }

@@ -10,7 +10,7 @@ use oarsman_contract::{Harness, Images, Private};
 use oarsman_cri::{Client, Deadlines, Runtime};
 use oarsman_cri_types::v1::AuthConfig;
 use oarsman_rig::images::{self, Config};
-use oarsman_rig::{Behaviour, Credentials, Options, Registry, Rig};
+use oarsman_rig::{Behaviour, Credentials, Flavour, Options, Registry, Rig};
 use tokio::net::UnixListener;
 
 /// How calls reach containerd.
@@ -47,8 +47,8 @@ impl Containerd {
     ///
     /// # Errors
     /// When containerd does not come up.
-    pub async fn start() -> Result<Self> {
-        let rig = Rig::start(Options::default()).await?;
+    pub async fn start(flavour: Flavour) -> Result<Self> {
+        let rig = Rig::start(Options { flavour, ..Options::default() }).await?;
         // Each is another image than the actor on the node: removing one must not remove that. And each road has its own,
         // so that cases on both may run side by side.
         let names =
@@ -84,6 +84,7 @@ impl Containerd {
             images: self.images(road),
             directory,
             cgroup_parent: self.rig.cgroup_parent(),
+            flavour: self.rig.flavour(),
         }))
     }
 
@@ -121,6 +122,7 @@ struct Subject {
     images: Images,
     directory: PathBuf,
     cgroup_parent: String,
+    flavour: Flavour,
 }
 
 #[async_trait]
@@ -131,6 +133,13 @@ impl Harness for Subject {
 
     fn images(&self) -> &Images {
         &self.images
+    }
+
+    fn may_lack(&self) -> &[&'static str] {
+        match self.flavour {
+            Flavour::Built => &[],
+            Flavour::Debian => &["GetContainerEvents"],
+        }
     }
 
     fn directory(&self) -> PathBuf {

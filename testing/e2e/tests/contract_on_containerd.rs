@@ -8,7 +8,7 @@ use anyhow::Result;
 use libtest_mimic::{Arguments, Conclusion, Trial};
 use oarsman_e2e::{Containerd, Road};
 use oarsman_rig::leaks::Snapshot;
-use oarsman_rig::namespace;
+use oarsman_rig::{Flavour, namespace};
 
 fn main() -> ExitCode {
     namespace::run(|| match perform() {
@@ -24,7 +24,7 @@ fn perform() -> Result<Conclusion> {
     let arguments = Arguments::from_args();
     let tokio = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let _inside = tokio.enter();
-    let containerd = tokio.block_on(Containerd::start())?;
+    let containerd = tokio.block_on(Containerd::start(Flavour::Built))?;
     let before = tokio.block_on(Snapshot::take(&containerd.rig))?;
     let mut trials = Vec::<Trial>::new();
     for (name, road) in [("containerd", Road::Direct), ("our_server", Road::ThroughOurServer)] {

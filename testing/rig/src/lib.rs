@@ -16,4 +16,4 @@ mod run;
 mod signals;
 
 pub use registry::{Behaviour, Credentials, Registry, Requests};
-pub use rig::{Options, Rig};
+pub use rig::{Flavour, Options, Rig};

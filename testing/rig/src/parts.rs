@@ -4,6 +4,7 @@
 //! clone, so that a fresh clone on a machine that had one before builds nothing.
 
 mod actor;
+mod debian;
 mod go;
 mod tools;
 
@@ -31,6 +32,17 @@ pub struct Parts {
     pub busybox: PathBuf,
     /// The upstream description of CRI v1, to compare ours with.
     pub cri_proto: PathBuf,
+    /// Debian's containerd and runc; not on a machine without apt.
+    pub debian: Option<Debian>,
+}
+
+/// Where Debian's containerd 1.6.20 and runc 1.1.5 lie.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Debian {
+    /// The directory of containerd, its runc shim and ctr.
+    pub containerd: PathBuf,
+    /// The directory of runc.
+    pub runc: PathBuf,
 }
 
 /// Builds what is not there yet, and says on stderr what was built and how long it took.
@@ -48,6 +60,7 @@ pub fn prepare() -> Result<Parts> {
         actor: actor::build(&cache)?,
         busybox: tools::BUSYBOX.into(),
         cri_proto: go::cri_proto(&cache)?,
+        debian: debian::fetch(&cache)?,
     })
 }
 

@@ -3,6 +3,7 @@
 mod cni;
 mod config;
 mod daemon;
+mod flavour;
 mod layout;
 mod teardown;
 
@@ -22,6 +23,7 @@ use crate::parts::{Parts, say};
 use crate::run::{Run, make_directory};
 
 use daemon::Daemon;
+pub use flavour::Flavour;
 pub(crate) use layout::Layout;
 
 /// How long containerd may take to do what it was asked.
@@ -34,6 +36,8 @@ const LOG_TAIL: usize = 40;
 pub struct Options {
     /// Images to be on the node besides the standard ones.
     pub images: Vec<Image>,
+    /// Which containerd.
+    pub flavour: Flavour,
 }
 
 /// A containerd with root, state, socket, network and cgroup parent of its own, and the standard
@@ -52,9 +56,10 @@ impl Rig {
     pub async fn start(options: Options) -> Result<Self> {
         static COUNT: AtomicU8 = AtomicU8::new(1);
         let run = Run::current()?;
-        let parts = run.parts()?;
-        let layout = Layout::create(&run, COUNT.fetch_add(1, Ordering::Relaxed))?;
-        fs::write(layout.config(), config::containerd_2(&layout, &parts))?;
+        let parts = options.flavour.choose(run.parts()?)?;
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let layout = Layout::create(&run, number, options.flavour)?;
+        fs::write(layout.config(), options.flavour.config(&layout, &parts))?;
         fs::write(layout.cni_configuration().join("10-rig.conflist"), cni::bridge(&layout))?;
         let rig = Self { layout, parts, containerd: Daemon::default() };
         rig.restart().await?;
@@ -92,6 +97,11 @@ impl Rig {
     /// What the rig is made of.
     pub fn parts(&self) -> &Parts {
         &self.parts
+    }
+
+    /// Which containerd it is.
+    pub fn flavour(&self) -> Flavour {
+        self.layout.flavour()
     }
 
     pub(crate) fn layout(&self) -> &Layout {

@@ -15,7 +15,9 @@ use oarsman_cri_types::v1::{
     PullImageRequest, UserNamespace,
 };
 use oarsman_host::{cgroups, mounts, processes};
-use oarsman_rig::{Behaviour, Credentials, Options, Registry, Rig, images, namespace};
+use oarsman_rig::{
+    Behaviour, Credentials, Flavour, Options, Registry, Rig, images, leaks, namespace,
+};
 use support::{Case, Pod, block_on, until};
 
 const CASES: &[Case] = &[
@@ -29,6 +31,7 @@ const CASES: &[Case] = &[
     ("containers_outlive_a_killed_containerd", kill_and_restart),
     ("a_paused_containerd_does_not_answer_until_resumed", pause_and_resume),
     ("a_containerd_that_cannot_start_shows_its_log", broken_configuration),
+    ("debians_containerd_runs_pods_as_well", debian),
     ("a_stopped_rig_leaves_nothing", stop),
     ("a_rig_ends_with_the_test_that_panics", panic_ends_it),
 ];
@@ -219,6 +222,21 @@ fn broken_configuration(_: &Rig) -> Result<()> {
         let error = rig.restart().await.err().context("started with a broken configuration")?;
         let text = format!("{error:#}");
         ensure!(text.contains("config.toml"), "the error does not say why: {text}");
+        rig.stop().await
+    })
+}
+
+fn debian(_: &Rig) -> Result<()> {
+    block_on(async {
+        let options = Options { flavour: Flavour::Debian, ..Options::default() };
+        let rig = Rig::start(options).await?;
+        assert!(rig.client()?.version().await?.runtime_version.starts_with("1.6.20"));
+        let before = leaks::Snapshot::take(&rig).await?;
+        let pod = Pod::start(&rig, "debian", images::ACTOR, &["out:hello", "exit:6"]).await?;
+        assert_eq!(exit_code(&rig, &pod).await?, 6);
+        assert_eq!(output(&pod)?, ["hello"]);
+        pod.remove().await?;
+        before.compare_until_clean(support::PATIENCE).await?;
         rig.stop().await
     })
 }

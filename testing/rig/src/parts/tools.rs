@@ -32,7 +32,8 @@ pub(super) fn check() -> Result<()> {
     Ok(())
 }
 
-fn is_on_path(program: &str) -> bool {
+/// Whether a program can be called by its name.
+pub(super) fn is_on_path(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|directory| directory.join(program).is_file())
 }

@@ -66,3 +66,56 @@ SystemdCgroup = false
         socket = socket.display()
     )
 }
+
+/// For Debian's containerd 1.6, which calls this version 2. Its shims' sockets have a fixed place,
+/// and it has neither NRI nor device specifications to be turned off.
+pub(super) fn containerd_1_6(layout: &Layout, parts: &Parts) -> String {
+    let root = layout.root();
+    let state = layout.state();
+    let socket = layout.socket();
+    let registries = layout.registries();
+    let pause = images::PAUSE;
+    let runc = parts.runc.join("runc");
+    let runc_root = layout.runc_root();
+    let cni_configuration = layout.cni_configuration();
+    let cni = &parts.cni;
+    let plugins = layout.directory().join("opt");
+    format!(
+        "version = 2
+root = {root:?}
+state = {state:?}
+imports = []
+
+[grpc]
+address = {socket:?}
+
+[ttrpc]
+address = '{socket}.ttrpc'
+
+[plugins.'io.containerd.internal.v1.opt']
+path = {plugins:?}
+
+[plugins.'io.containerd.grpc.v1.cri']
+sandbox_image = '{pause}'
+restrict_oom_score_adj = true
+netns_mounts_under_state_dir = true
+registry = {{ config_path = {registries:?} }}
+
+[plugins.'io.containerd.grpc.v1.cri'.cni]
+bin_dir = {cni:?}
+conf_dir = {cni_configuration:?}
+
+[plugins.'io.containerd.grpc.v1.cri'.containerd]
+snapshotter = 'overlayfs'
+
+[plugins.'io.containerd.grpc.v1.cri'.containerd.runtimes.runc]
+runtime_type = 'io.containerd.runc.v2'
+
+[plugins.'io.containerd.grpc.v1.cri'.containerd.runtimes.runc.options]
+BinaryName = {runc:?}
+Root = {runc_root:?}
+SystemdCgroup = false
+",
+        socket = socket.display()
+    )
+}

@@ -6,6 +6,7 @@ use anyhow::Result;
 use oarsman_host::{cgroups, mounts};
 
 use super::cni::NETWORK;
+use super::flavour::Flavour;
 use crate::run::{Run, make_directory};
 
 /// The places and names of one rig.
@@ -14,23 +15,26 @@ pub(crate) struct Layout {
     directory: PathBuf,
     number: u8,
     group_prefix: String,
+    flavour: Flavour,
 }
 
 impl Layout {
     /// Makes the directories and the cgroup parent of the run's rig of that number.
-    pub(super) fn create(run: &Run, number: u8) -> Result<Self> {
+    pub(super) fn create(run: &Run, number: u8, flavour: Flavour) -> Result<Self> {
         let directory = run.directory().join(number.to_string());
-        let layout = Self { directory, number, group_prefix: run.group_prefix() };
+        let layout = Self { directory, number, group_prefix: run.group_prefix(), flavour };
         make_directory(&layout.directory)?;
         for directory in [
             layout.root(),
             layout.state(),
-            layout.shim_sockets(),
             layout.registries(),
             layout.cni_configuration(),
             layout.logs(),
         ] {
             make_directory(&directory)?;
+        }
+        if flavour.shim_sockets().is_none() {
+            make_directory(&layout.shim_sockets())?;
         }
         for hierarchy in cgroups::hierarchies(&mounts::current()?) {
             hierarchy.create(&layout.cgroup_parent())?;
@@ -40,6 +44,10 @@ impl Layout {
 
     pub(crate) fn directory(&self) -> &Path {
         &self.directory
+    }
+
+    pub(crate) fn flavour(&self) -> Flavour {
+        self.flavour
     }
 
     pub(crate) fn config(&self) -> PathBuf {
@@ -64,7 +72,7 @@ impl Layout {
 
     /// containerd wants this path to be 42 characters at most.
     pub(crate) fn shim_sockets(&self) -> PathBuf {
-        self.directory.join("s")
+        self.flavour.shim_sockets().map_or_else(|| self.directory.join("s"), PathBuf::from)
     }
 
     pub(crate) fn runc_root(&self) -> PathBuf {

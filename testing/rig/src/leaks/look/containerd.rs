@@ -13,14 +13,13 @@ pub(super) async fn look(layout: &Layout, parts: &Parts) -> Result<BTreeSet<Thin
     let namespaces = ctr(layout, parts, "k8s.io", &["namespaces", "list", "--quiet"]).await?;
     for namespace in namespaces.lines() {
         let list = async |what| ctr(layout, parts, namespace, &[what, "list"]).await;
-        let (containers, sandboxes, leases, snapshots) = tokio::try_join!(
-            list("containers"),
-            list("sandboxes"),
-            list("leases"),
-            list("snapshots"),
-        )?;
+        let (containers, leases, snapshots) =
+            tokio::try_join!(list("containers"), list("leases"), list("snapshots"))?;
+        if layout.flavour().lists_sandboxes() {
+            let sandboxes = list("sandboxes").await?;
+            things.extend(first_words(&sandboxes).map(|id| Thing::Sandbox { id }));
+        }
         things.extend(first_words(&containers).map(|id| Thing::Container { id }));
-        things.extend(first_words(&sandboxes).map(|id| Thing::Sandbox { id }));
         things.extend(first_words(&leases).map(|id| Thing::Lease { id }));
         things.extend(in_use(&snapshots));
     }

@@ -22,8 +22,10 @@ pub(super) fn look(layout: &Layout) -> io::Result<BTreeSet<Thing>> {
     for directory in STRAYS {
         walk(Path::new(directory), &mut paths)?;
     }
-    let results = Path::new(CNI_RESULTS);
-    paths.retain(|path| !results.starts_with(path) && !is_kept_with_leases(path, layout));
+    // These directories come with the first pod and stay.
+    let kept = [Path::new(CNI_RESULTS), &layout.shim_sockets()];
+    paths.retain(|path| !kept.iter().any(|kept| kept.starts_with(path)));
+    paths.retain(|path| !is_kept_with_leases(path, layout));
     Ok(paths.into_iter().map(|path| Thing::File { path }).collect())
 }
 

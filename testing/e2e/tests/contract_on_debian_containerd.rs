@@ -1,0 +1,40 @@
+//! The contract suite on Debian's containerd 1.6. Not part of a plain run: give `--ignored` for it.
+#![expect(clippy::print_stderr, reason = "a test program tells why it failed")]
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Result;
+use libtest_mimic::{Arguments, Conclusion};
+use oarsman_e2e::{Containerd, Road};
+use oarsman_rig::leaks::Snapshot;
+use oarsman_rig::{Flavour, namespace};
+
+fn main() -> ExitCode {
+    let mut arguments = Arguments::from_args();
+    if !arguments.ignored && !arguments.include_ignored {
+        eprintln!("nothing done: the cases on Debian's containerd run with --ignored");
+        return ExitCode::SUCCESS;
+    }
+    (arguments.ignored, arguments.include_ignored) = (false, true);
+    namespace::run(|| match perform(&arguments) {
+        Ok(conclusion) => conclusion.exit_code(),
+        Err(error) => {
+            eprintln!("{error:#}");
+            ExitCode::FAILURE
+        }
+    })
+}
+
+fn perform(arguments: &Arguments) -> Result<Conclusion> {
+    let tokio = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let _inside = tokio.enter();
+    let containerd = tokio.block_on(Containerd::start(Flavour::Debian))?;
+    let before = tokio.block_on(Snapshot::take(&containerd.rig))?;
+    let subject = containerd.by(Road::Direct)?;
+    let trials = oarsman_contract::trials("debian", &subject, tokio.handle());
+    let conclusion = libtest_mimic::run(arguments, trials);
+    tokio.block_on(before.compare_until_clean(Duration::from_secs(20)))?;
+    tokio.block_on(containerd.rig.stop())?;
+    Ok(conclusion)
+}

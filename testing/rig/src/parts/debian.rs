@@ -1,0 +1,58 @@
+//! Parts that are Debian packages, unpacked into the cache and never installed.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use super::tools::{is_on_path, output};
+use super::{Cache, Debian};
+
+/// What Debian 12 has. The end of a version is Debian's own and moves with its fixes.
+const PACKAGES: [&str; 2] = ["containerd=1.6.20*", "runc=1.1.5*"];
+const PART: &str = "debian-containerd-1.6.20-runc-1.1.5";
+
+/// containerd and runc, or nothing where there is no apt to get them with.
+pub(super) fn fetch(cache: &Cache) -> Result<Option<Debian>> {
+    if !["apt-get", "dpkg"].iter().all(|program| is_on_path(program)) {
+        return Ok(None);
+    }
+    let part = cache.part(PART, unpack)?;
+    Ok(Some(Debian { containerd: part.join("usr/bin"), runc: part.join("usr/sbin") }))
+}
+
+fn unpack(directory: &Path) -> Result<()> {
+    let packages = directory.join("packages");
+    fs::create_dir(&packages)?;
+    download(&packages)?;
+    for entry in fs::read_dir(&packages)? {
+        output(Command::new("dpkg").arg("--extract").arg(entry?.path()).arg(directory))?;
+    }
+    fs::remove_dir_all(packages)?;
+    // A service, a configuration and manuals: nothing of that is for us.
+    for unused in ["etc", "lib", "usr/share"] {
+        fs::remove_dir_all(directory.join(unused)).or_else(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => Ok(()),
+            _ => Err(error),
+        })?;
+    }
+    Ok(())
+}
+
+/// A new machine has no lists of packages, and an old one may have lists of packages that are gone.
+fn download(into: &Path) -> Result<()> {
+    let known = || output(apt_get().arg("download").args(PACKAGES).current_dir(into));
+    if known().is_ok() {
+        return Ok(());
+    }
+    output(apt_get().arg("update")).context("apt-get update")?;
+    known().map(drop).with_context(|| format!("apt-get download {}", PACKAGES.join(" ")))
+}
+
+/// Downloads as root: the directory is not one that apt's own user may enter.
+fn apt_get() -> Command {
+    let mut command = Command::new("apt-get");
+    command.args(["--quiet", "--option", "APT::Sandbox::User=root"]);
+    command
+}

@@ -1,0 +1,50 @@
+//! Which containerd a rig has, and what is particular to it.
+
+use anyhow::{Context, Result};
+
+use super::{Layout, config};
+use crate::parts::Parts;
+
+/// Which containerd a rig has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Flavour {
+    /// The newest one, built by us, with the newest runc.
+    #[default]
+    Built,
+    /// Debian 12's: containerd 1.6.20 with runc 1.1.5. It does not tell of what happens to
+    /// containers.
+    Debian,
+}
+
+impl Flavour {
+    /// The parts, with this containerd and its runc in their places.
+    pub(super) fn choose(self, parts: Parts) -> Result<Parts> {
+        if self == Self::Built {
+            return Ok(parts);
+        }
+        let debian = parts.debian.clone();
+        let debian =
+            debian.context("Debian's containerd is not here: it needs apt-get and dpkg")?;
+        Ok(Parts { containerd: debian.containerd, runc: debian.runc, ..parts })
+    }
+
+    pub(super) fn config(self, layout: &Layout, parts: &Parts) -> String {
+        match self {
+            Self::Built => config::containerd_2(layout, parts),
+            Self::Debian => config::containerd_1_6(layout, parts),
+        }
+    }
+
+    /// Where its shims listen, if that cannot be chosen. It is inside of the namespaces only.
+    pub(super) fn shim_sockets(self) -> Option<&'static str> {
+        match self {
+            Self::Built => None,
+            Self::Debian => Some("/run/containerd/s"),
+        }
+    }
+
+    /// Whether its ctr can list sandboxes: before 2.0 those are containers only.
+    pub(crate) fn lists_sandboxes(self) -> bool {
+        self == Self::Built
+    }
+}
