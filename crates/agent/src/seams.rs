@@ -11,7 +11,7 @@ use oarsman_cri::Runtime;
 
 pub(crate) use bounded::bounded;
 pub use clock::{Clock, SystemClock};
-pub use disk::{Disk, DiskError};
+pub use disk::{Disk, DiskError, Furniture};
 
 /// The world as the agent sees it.
 #[derive(Clone)]

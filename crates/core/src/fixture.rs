@@ -231,6 +231,7 @@ impl ViewBuilder {
                 restart_count,
                 ..ContainerLabel::default()
             },
+            message_file: None,
         });
         self
     }

@@ -7,6 +7,7 @@ pub mod from_cri;
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ContainerPort, LifecycleHandler};
@@ -64,6 +65,8 @@ pub struct ContainerView {
     pub state: ContainerState,
     /// What we wrote on it when we made it.
     pub label: ContainerLabel,
+    /// The file on this machine that it sees at its termination message path.
+    pub message_file: Option<PathBuf>,
 }
 
 /// What a container does now.

@@ -10,12 +10,13 @@ use async_trait::async_trait;
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use oarsman_cluster::{Cluster, ClusterError, PodSets};
 use oarsman_core::event::PodEvent;
-use oarsman_core::ids::{FullName, PodUid};
+use oarsman_core::gc::logs::Known;
+use oarsman_core::ids::{ContainerId, FullName, PodUid};
 use oarsman_core::pod::PodExt;
 use oarsman_core::view::ContainerView;
 use tokio::time::timeout;
 
-use super::{Disk, DiskError, Seams};
+use super::{Disk, DiskError, Furniture, Seams};
 
 /// Volumes may take their time.
 const DISK: Duration = Duration::from_secs(120);
@@ -92,6 +93,42 @@ impl Disk for Bounded<dyn Disk> {
 
     async fn log_names(&self, pod: &Pod, container: &str) -> Result<Vec<String>, DiskError> {
         on_disk("list the logs of", &pod.uid(), self.0.log_names(pod, container)).await
+    }
+
+    async fn furnish(
+        &self,
+        pod: &Pod,
+        container: &str,
+        restart_count: u32,
+        hosts: Option<&str>,
+    ) -> Result<Furniture, DiskError> {
+        let made = self.0.furnish(pod, container, restart_count, hosts);
+        on_disk("furnish a container of", &pod.uid(), made).await
+    }
+
+    async fn link_log(
+        &self,
+        pod: &Pod,
+        container: &str,
+        restart_count: u32,
+        id: &ContainerId,
+    ) -> Result<(), DiskError> {
+        let linked = self.0.link_log(pod, container, restart_count, id);
+        on_disk("link a log of", &pod.uid(), linked).await
+    }
+
+    async fn discard_log(
+        &self,
+        pod: &PodUid,
+        name: &FullName,
+        container: &ContainerView,
+    ) -> Result<(), DiskError> {
+        on_disk("remove a log of", pod, self.0.discard_log(pod, name, container)).await
+    }
+
+    async fn sweep_logs(&self, known: &Known) -> Result<(), DiskError> {
+        on_disk("sweep the logs in", &PodUid::from("the log directory"), self.0.sweep_logs(known))
+            .await
     }
 }
 

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use async_trait::async_trait;
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
-use oarsman_core::ids::PodUid;
+use oarsman_core::gc::logs::Known;
+use oarsman_core::ids::{ContainerId, FullName, PodUid};
 use oarsman_core::view::ContainerView;
 
 /// Pod directories, cgroups (directories too, to the kernel) and remembered statuses. Every call may be
@@ -48,8 +49,47 @@ pub trait Disk: Send + Sync + 'static {
         container: &ContainerView,
     ) -> Result<String, DiskError>;
 
+    /// Makes what one container needs besides its pod's things: a directory for its log, a file for its last words, and
+    /// the hosts file with this content.
+    async fn furnish(
+        &self,
+        pod: &Pod,
+        container: &str,
+        restart_count: u32,
+        hosts: Option<&str>,
+    ) -> Result<Furniture, DiskError>;
+
     /// The names of the files in a container's log directory.
     async fn log_names(&self, pod: &Pod, container: &str) -> Result<Vec<String>, DiskError>;
+
+    /// Has the log of a started container found by the container's id, too.
+    async fn link_log(
+        &self,
+        pod: &Pod,
+        container: &str,
+        restart_count: u32,
+        id: &ContainerId,
+    ) -> Result<(), DiskError>;
+
+    /// Removes the log of a container that is removed.
+    async fn discard_log(
+        &self,
+        pod: &PodUid,
+        name: &FullName,
+        container: &ContainerView,
+    ) -> Result<(), DiskError>;
+
+    /// Removes the logs of all pods that nobody knows.
+    async fn sweep_logs(&self, known: &Known) -> Result<(), DiskError>;
+}
+
+/// What was made for one container.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Furniture {
+    /// The empty file in which it leaves its last words.
+    pub message_file: PathBuf,
+    /// Its hosts file, when there was content for it.
+    pub hosts: Option<PathBuf>,
 }
 
 /// Something on the machine did not work.

@@ -2,37 +2,34 @@
 
 use std::collections::BTreeSet;
 
-use crate::ids::PodUid;
-use crate::view::{ContainerState, PodView};
+use crate::ids::{ContainerId, PodUid};
 
-/// The names among `directories`, each `<namespace>_<pod>_<uid>`, whose pod is known to nobody.
-///
-/// Until every source has spoken none is: a pod may only be late.
-pub fn directories<'a>(
-    directories: impl IntoIterator<Item = &'a str>,
-    known: &BTreeSet<PodUid>,
-    sources_ready: bool,
-) -> Vec<&'a str> {
-    let unknown = |name: &&str| uid_of(name).is_some_and(|uid| !known.contains(&uid));
-    directories.into_iter().filter(|name| sources_ready && unknown(name)).collect()
+/// Whose logs stay.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Known {
+    /// Every pod that a source, a worker or the runtime knows, also those that are not ours. It is to be complete only when every
+    /// source has spoken: a pod may only be late.
+    pub pods: BTreeSet<PodUid>,
+    /// Every container that may still write.
+    pub writers: BTreeSet<ContainerId>,
 }
 
-/// The names among `dangling`, symlinks `<pod>_<namespace>_<container>-<container id>.log` that point to no
-/// file, whose container has ended or is gone.
-///
-/// Of a container that may still write, the log is only being rotated.
-pub fn symlinks<'a>(
-    dangling: impl IntoIterator<Item = &'a str>,
-    views: &[PodView],
-) -> Vec<&'a str> {
-    let containers = || views.iter().flat_map(|view| &view.containers);
-    let ended = |state: &ContainerState| matches!(state, ContainerState::Exited(_));
-    let live = |id: &str| containers().any(|c| c.id.as_str() == id && !ended(&c.state));
-    dangling.into_iter().filter(|name| container_of(name).is_some_and(|id| !live(id))).collect()
+impl Known {
+    /// Whether a directory `<namespace>_<pod>_<uid>` belongs to a pod that nobody knows. One named otherwise is not ours to
+    /// remove.
+    pub fn forgot(&self, directory: &str) -> bool {
+        pod_of(directory).is_some_and(|uid| !self.pods.contains(&uid))
+    }
+
+    /// Whether a symlink `<pod>_<namespace>_<container>-<container id>.log` that points to no file can go. Of a container that
+    /// may still write, the log is only being rotated.
+    pub fn lets_go(&self, dangling: &str) -> bool {
+        container_of(dangling).is_some_and(|id| !self.writers.contains(&ContainerId::from(id)))
+    }
 }
 
-/// A directory named otherwise is not ours to remove.
-fn uid_of(directory: &str) -> Option<PodUid> {
+/// The pod that a log directory belongs to.
+pub fn pod_of(directory: &str) -> Option<PodUid> {
     match directory.split('_').collect::<Vec<_>>()[..] {
         [_namespace, _pod, uid] if !uid.is_empty() => Some(PodUid::from(uid)),
         _ => None,
@@ -47,37 +44,34 @@ fn container_of(symlink: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{pod, view};
 
     #[test]
-    fn a_log_directory_goes_when_nobody_knows_its_pod_and_all_sources_have_spoken() {
-        let known = BTreeSet::from([PodUid::from("u1")]);
-        let names = ["default_web_u1", "default_web_u2", "lost+found", "a_b_", "a_b_c_u3"];
-        assert_eq!(directories(names, &known, true), ["default_web_u2"]);
-        assert!(directories(names, &known, false).is_empty());
+    fn a_log_directory_goes_when_nobody_knows_its_pod() {
+        let known = Known { pods: BTreeSet::from([PodUid::from("u1")]), ..Known::default() };
+        let rows = [
+            ("default_web_u1", false),
+            ("default_web_u2", true),
+            ("lost+found", false),
+            ("a_b_", false),
+            ("a_b_c_u3", false),
+        ];
+        for (name, goes) in rows {
+            assert_eq!(known.forgot(name), goes, "{name}");
+        }
     }
 
     #[test]
     fn a_dangling_symlink_goes_unless_its_container_may_still_write() {
-        let rows = [("exited", true), ("running", false), ("created", false), ("unknown", false)];
-        for (state, goes) in rows {
-            let view = view(&pod().regular("main").build());
-            let view = match state {
-                "exited" => view.exited("main", 0),
-                "running" => view.running("main"),
-                "created" => view.created("main"),
-                _ => view.unknown("main"),
-            };
-            let got = symlinks(["web_default_main-main0.log"], &[with_id(view.build(), "main0")]);
-            assert_eq!(!got.is_empty(), goes, "{state}");
+        let known = Known { writers: BTreeSet::from(["c1".into()]), ..Known::default() };
+        let rows = [
+            ("web_default_main-c1.log", false),
+            ("web_default_main-c2.log", true),
+            ("web_default_side-car-c1.log", false),
+            ("other.txt", false),
+            ("nodash.log", false),
+        ];
+        for (name, goes) in rows {
+            assert_eq!(known.lets_go(name), goes, "{name}");
         }
-        let gone = symlinks(["web_default_main-c9.log", "other.txt"], &[]);
-        assert_eq!(gone, ["web_default_main-c9.log"]);
-    }
-
-    /// No runtime has a dash in its ids.
-    fn with_id(mut view: PodView, id: &str) -> PodView {
-        view.containers[0].id = id.into();
-        view
     }
 }

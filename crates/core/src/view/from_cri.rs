@@ -1,6 +1,7 @@
 //! The runtime's messages made into a view. Whatever a runtime leaves out or gets wrong has a harmless reading here.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use jiff::Timestamp;
 use oarsman_cri_types::v1;
@@ -81,6 +82,7 @@ pub fn sandbox_view(status: &v1::PodSandboxStatus) -> SandboxView {
 pub fn container_view(listed: &v1::Container, status: &v1::ContainerStatus) -> ContainerView {
     let metadata = status.metadata.clone().or_else(|| listed.metadata.clone()).unwrap_or_default();
     let name = status.labels.get(CONTAINER_NAME_LABEL).cloned().unwrap_or(metadata.name);
+    let label = label(&status.annotations, metadata.attempt);
     ContainerView {
         id: status.id.as_str().into(),
         sandbox: listed.pod_sandbox_id.as_str().into(),
@@ -89,7 +91,8 @@ pub fn container_view(listed: &v1::Container, status: &v1::ContainerStatus) -> C
         image_ref: status.image_ref.clone(),
         created_at: moment(status.created_at),
         state: state(status),
-        label: label(&status.annotations, metadata.attempt),
+        message_file: mounted_at(status, &label.termination_message_path),
+        label,
     }
 }
 
@@ -116,6 +119,12 @@ fn addresses(status: &v1::PodSandboxStatus) -> Vec<String> {
     let Some(network) = &status.network else { return Vec::new() };
     let more = network.additional_ips.iter().map(|more| &more.ip);
     std::iter::once(&network.ip).chain(more).filter(|ip| !ip.is_empty()).cloned().collect()
+}
+
+/// What of this machine a container sees at a path.
+fn mounted_at(status: &v1::ContainerStatus, path: &str) -> Option<PathBuf> {
+    let there = |mount: &&v1::Mount| !path.is_empty() && mount.container_path == path;
+    status.mounts.iter().find(there).map(|mount| PathBuf::from(&mount.host_path))
 }
 
 /// The name the spec used, where the runtime still knows it.

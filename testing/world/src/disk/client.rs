@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
-use oarsman_agent::seams::{Disk, DiskError};
-use oarsman_core::ids::PodUid;
+use oarsman_agent::seams::{Disk, DiskError, Furniture};
+use oarsman_core::gc::logs::Known;
+use oarsman_core::ids::{ContainerId, FullName, PodUid};
 use oarsman_core::pod::PodExt;
 use oarsman_core::view::ContainerView;
 
@@ -16,7 +17,7 @@ use super::FakeDisk;
 use crate::line::{Breakage, Call, Conduct, Line, LineError};
 
 /// Where pods' directories would lie.
-const PODS: &str = "/var/lib/oarsman/pods";
+pub(super) const PODS: &str = "/var/lib/oarsman/pods";
 /// A disk that is stuck fails in the end.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -108,6 +109,46 @@ impl Disk for Connection {
     async fn log_names(&self, pod: &Pod, container: &str) -> Result<Vec<String>, DiskError> {
         let (pod, container) = (pod.clone(), container.to_owned());
         forward!(self, "list logs of", pod.uid(), disk => Ok(disk.log_names(&pod, &container)))
+    }
+
+    async fn furnish(
+        &self,
+        pod: &Pod,
+        container: &str,
+        restart_count: u32,
+        hosts: Option<&str>,
+    ) -> Result<Furniture, DiskError> {
+        let (uid, container) = (pod.uid(), container.to_owned());
+        let hosts = hosts.map(str::to_owned);
+        forward!(self, "furnish", uid, disk => {
+            disk.furnish(&uid, &container, restart_count, hosts.as_deref())
+        })
+    }
+
+    /// Nobody in this world looks a log up by its container's id.
+    async fn link_log(&self, pod: &Pod, _: &str, _: u32, _: &ContainerId) -> Result<(), DiskError> {
+        forward!(self, "link log of", pod.uid(), _disk => Ok(()))
+    }
+
+    async fn discard_log(
+        &self,
+        pod: &PodUid,
+        name: &FullName,
+        container: &ContainerView,
+    ) -> Result<(), DiskError> {
+        let (uid, name, container) = (pod.clone(), name.clone(), container.clone());
+        forward!(self, "remove log of", pod, disk => {
+            disk.discard_log(&uid, &name, &container);
+            Ok(())
+        })
+    }
+
+    async fn sweep_logs(&self, known: &Known) -> Result<(), DiskError> {
+        let known = known.clone();
+        forward!(self, "sweep logs", "", disk => {
+            disk.sweep_logs(&known);
+            Ok(())
+        })
     }
 }
 

@@ -4,14 +4,15 @@ use std::path::Path;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
-use oarsman_agent::seams::DiskError;
-use oarsman_core::ids::PodUid;
+use oarsman_agent::seams::{DiskError, Furniture};
+use oarsman_core::gc::logs::Known;
+use oarsman_core::ids::{FullName, PodUid};
 use oarsman_core::pod::PodExt;
 use oarsman_core::view::ContainerView;
 use oarsman_core::{cri_config, termination_message};
 use tokio::time::sleep;
 
-use super::client::{RELEASE_CGROUP, RELEASE_VOLUMES, REMOVE, error};
+use super::client::{PODS, RELEASE_CGROUP, RELEASE_VOLUMES, REMOVE, error};
 use super::{DiskChange, FakeDisk, Ground, Violation};
 use crate::trace::Entry;
 
@@ -52,6 +53,7 @@ impl FakeDisk {
             return Err(self.violated(uid, REMOVE, Violation::DirectoryInUse));
         }
         self.unmake(uid, |pod| &mut pod.directory, DiskChange::DirectoryRemoved);
+        self.0.files.remove(&Path::new(PODS).join(uid.as_str()));
         let mut ground = self.ground();
         ground.entry(uid.clone()).and_modify(|pod| (pod.written, pod.synced) = (None, None));
         ground.retain(|_, pod| *pod != Ground::default());
@@ -81,6 +83,45 @@ impl FakeDisk {
         let directory = cri_config::log_directory(&self.0.pod_logs, pod).join(container);
         let files = self.0.files.below(&directory);
         files.iter().filter_map(|path| name_in(&directory, path)).collect()
+    }
+
+    pub(super) fn furnish(
+        &self,
+        uid: &PodUid,
+        container: &str,
+        restart_count: u32,
+        hosts: Option<&str>,
+    ) -> Result<Furniture, DiskError> {
+        let of_pod = Path::new(PODS).join(uid.as_str());
+        let of_container = of_pod.join("containers").join(container);
+        let message_file = of_container.join(format!("{restart_count:08x}"));
+        self.write(uid, &message_file, "")?;
+        let hosts = hosts.map(|content| {
+            let file = of_pod.join("etc-hosts");
+            self.write(uid, &file, content).map(|()| file)
+        });
+        Ok(Furniture { message_file, hosts: hosts.transpose()? })
+    }
+
+    pub(super) fn discard_log(&self, uid: &PodUid, name: &FullName, container: &ContainerView) {
+        let directory = format!("{}_{}_{uid}", name.namespace, name.name);
+        let log = cri_config::log_path(&container.name, container.label.restart_count);
+        self.0.files.remove(&self.0.pod_logs.join(directory).join(log));
+    }
+
+    pub(super) fn sweep_logs(&self, known: &Known) {
+        for file in self.0.files.below(&self.0.pod_logs) {
+            let below = file.strip_prefix(&self.0.pod_logs).ok();
+            let directory = below.and_then(|below| below.iter().next()?.to_str());
+            if directory.is_some_and(|directory| known.forgot(directory)) {
+                self.0.files.remove(&file);
+            }
+        }
+    }
+
+    fn write(&self, uid: &PodUid, file: &Path, content: &str) -> Result<(), DiskError> {
+        let written = self.0.files.write(file, content.as_bytes());
+        written.map_err(|why| error("write into", uid.as_str(), why.to_string()))
     }
 
     fn make(&self, uid: &PodUid, part: fn(&mut Ground) -> &mut bool, change: DiskChange) {

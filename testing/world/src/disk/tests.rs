@@ -187,6 +187,7 @@ fn view(sandbox: &str, id: &str, message_path: &str) -> ContainerView {
         created_at: jiff::Timestamp::UNIX_EPOCH,
         state: ContainerState::Created,
         label,
+        message_file: None,
     }
 }
 

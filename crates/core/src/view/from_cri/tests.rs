@@ -57,6 +57,32 @@ fn sandbox_status(mode: Option<v1::NamespaceMode>, ips: &[&str]) -> v1::PodSandb
 }
 
 #[test]
+fn last_words_are_in_the_file_that_is_mounted_at_their_path() {
+    let mount = |container_path: &str, host_path: &str| v1::Mount {
+        container_path: container_path.to_owned(),
+        host_path: host_path.to_owned(),
+        ..v1::Mount::default()
+    };
+    let rows = [
+        ("/dev/termination-log", Some("/root/pods/u/containers/c/1")),
+        ("/elsewhere", None),
+        ("", None),
+    ];
+    for (path, file) in rows {
+        let status = v1::ContainerStatus {
+            annotations: labels(&[(MESSAGE_PATH_ANNOTATION, path)]),
+            mounts: vec![
+                mount("", "/nothing"),
+                mount("/dev/termination-log", "/root/pods/u/containers/c/1"),
+            ],
+            ..v1::ContainerStatus::default()
+        };
+        let view = container_view(&container("c1", "s1"), &status);
+        assert_eq!(view.message_file.as_deref(), file.map(std::path::Path::new), "{path:?}");
+    }
+}
+
+#[test]
 fn a_sandbox_tells_its_network_and_its_addresses() {
     use v1::NamespaceMode::{Node, Pod};
     let rows: [(_, &[&str], _, &[&str]); 6] = [

@@ -94,6 +94,7 @@ fn create_container(scene: &mut Scene, start: &Start) {
         created_at: scene.now.wall,
         state: ContainerState::Created,
         label,
+        message_file: None,
     };
     scene.view.containers.insert(0, container);
 }
