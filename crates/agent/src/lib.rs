@@ -1,6 +1,6 @@
 //! The loops of the node agent and their assembly as a library.
 //!
-//! [`run`] is the whole agent over four seams. It owns every task it starts: dropping it ends them all, wherever they are,
+//! [`run`] is the whole agent over five seams. It owns every task it starts: dropping it ends them all, wherever they are,
 //! which is how a simulated world kills an agent and how a program ends one. Pods go on.
 
 mod decisions;

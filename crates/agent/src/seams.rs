@@ -1,8 +1,9 @@
-//! The four seams: everything the agent does to the world, and everything it learns of it, goes through them.
+//! The five seams: everything the agent does to the world, and everything it learns of it, goes through them.
 
 mod bounded;
 mod clock;
 mod disk;
+mod network;
 
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use oarsman_cri::Runtime;
 pub(crate) use bounded::bounded;
 pub use clock::{Clock, SystemClock};
 pub use disk::{Disk, DiskError, Furniture};
+pub use network::{HttpAnswer, HttpGet, Network, NetworkError, Scheme, Trust};
 
 /// The world as the agent sees it.
 #[derive(Clone)]
@@ -24,4 +26,6 @@ pub struct Seams {
     pub disk: Arc<dyn Disk>,
     /// Both clocks and the dice.
     pub clock: Arc<dyn Clock>,
+    /// Servers that are asked over HTTP. A call keeps its own deadline.
+    pub network: Arc<dyn Network>,
 }

@@ -1,7 +1,7 @@
-//! The simulated world: a fake Runtime, Cluster and Disk, virtual time, seeded faults, invariants.
+//! The simulated world: a fake Runtime, Cluster, Disk and Network, virtual time, seeded faults, invariants.
 //!
 //! A [`World`] holds what outlives every agent: the runtime with its containers, the API server with its
-//! pods, the disk, the files, the clock.
+//! pods, the disk, the files, the servers, the clock.
 //! An agent reaches it over a [`line::Line`] of its own life, where calls are slow, fail, hang or time
 //! out as the [`faults::FaultPlan`] and the seed have it, and where the [`life::KillSwitch`] ends that
 //! life. What the world saw is in its [`trace::Trace`]; the same seed leaves the same trace.
@@ -15,6 +15,7 @@ pub mod files;
 mod fnv;
 pub mod life;
 pub mod line;
+pub mod network;
 pub mod runtime;
 pub mod seams;
 #[cfg(test)]

@@ -1,16 +1,16 @@
-//! The world as an agent sees it: the four seams of one life.
+//! The world as an agent sees it: the five seams of one life.
 
 use std::sync::{Arc, Mutex};
 
 use jiff::Timestamp;
-use oarsman_agent::seams::{Clock, Disk, Seams};
+use oarsman_agent::seams::{Clock, Disk, Network, Seams};
 use oarsman_cluster::Cluster;
 use oarsman_core::requeue;
 use tokio::time::Instant;
 
 use crate::clock::WorldClock;
 use crate::dice::Dice;
-use crate::{World, cluster, disk, lock};
+use crate::{World, cluster, disk, lock, network};
 
 /// Where the pods of a world log to.
 pub const POD_LOGS: &str = "/var/log/pods";
@@ -54,6 +54,7 @@ impl World {
             cluster: self.cluster_for_life(life),
             disk: self.disk_for_life(life),
             clock: self.clock_for_life(life),
+            network: self.network_for_life(life),
         }
     }
 
@@ -69,6 +70,13 @@ impl World {
         self.kill_switch.enter(life);
         let line = self.exchange.line(life, Arc::new(self.disk.clone()));
         disk::connect(self.disk.clone(), line)
+    }
+
+    /// The servers as that life of an agent reaches them.
+    pub fn network_for_life(&self, life: u32) -> Arc<dyn Network> {
+        self.kill_switch.enter(life);
+        let line = self.exchange.line(life, Arc::new(self.network.clone()));
+        network::connect(self.network.clone(), line)
     }
 
     /// The clock of that life of an agent: it counts from now, and no two lives roll the same.
@@ -115,7 +123,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_four_seams_are_of_one_life_and_the_next_ends_them_all() {
+    async fn the_seams_are_of_one_life_and_the_next_ends_them_all() {
         let world = World::new(1, FaultPlan::quiet());
         let first = world.seams(1);
         first.runtime.version().await.unwrap();

@@ -83,6 +83,11 @@ pub enum Entry {
         /// What happened.
         change: DiskChange,
     },
+    /// A server was asked for a page.
+    Asked {
+        /// The page.
+        url: String,
+    },
     /// The API server went away, and comes back after this long.
     ClusterAway {
         /// How long it is away.
@@ -236,6 +241,7 @@ impl fmt::Display for Entry {
             Self::Sandbox { who, change } => write!(f, "sandbox {who} {change}"),
             Self::Cluster { uid, name, change } => write!(f, "object {uid} {name} {change}"),
             Self::Disk { uid, change } => write!(f, "pod {uid} {change}"),
+            Self::Asked { url } => write!(f, "asked for {url}"),
             Self::ClusterAway { down } => write!(f, "API server away for {down:?}"),
             Self::RuntimeRestarted { down } => write!(f, "runtime away for {down:?}"),
             Self::LifeBegan(life) => write!(f, "life {life} began"),

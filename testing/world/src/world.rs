@@ -14,6 +14,7 @@ use crate::faults::{FaultPlan, Faults};
 use crate::files::Files;
 use crate::life::KillSwitch;
 use crate::line::Exchange;
+use crate::network::FakeNetwork;
 use crate::runtime::{FakeRuntime, connect};
 use crate::seams::POD_LOGS;
 use crate::trace::Trace;
@@ -40,6 +41,8 @@ pub struct World {
     pub cluster: FakeCluster,
     /// Its disk, as it is.
     pub disk: FakeDisk,
+    /// Its servers, as they are.
+    pub network: FakeNetwork,
     /// Where lines to its parts are made.
     pub exchange: Exchange,
     /// What the dice of agents are forked from.
@@ -59,7 +62,20 @@ impl World {
         let cluster = FakeCluster::new(clock.clone(), trace.clone(), dice.fork("cluster"));
         let (place, record) = (files.clone(), trace.clone());
         let disk = FakeDisk::new(record, place, runtime.clone(), POD_LOGS.into());
-        Self { clock, files, trace, faults, kill_switch, runtime, cluster, disk, exchange, dice }
+        let network = FakeNetwork::new(trace.clone(), runtime.clone());
+        Self {
+            clock,
+            files,
+            trace,
+            faults,
+            kill_switch,
+            runtime,
+            cluster,
+            disk,
+            network,
+            exchange,
+            dice,
+        }
     }
 
     /// The runtime as that life of an agent reaches it. The first handle of a life begins it, and

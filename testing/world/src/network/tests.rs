@@ -1,0 +1,127 @@
+//! What servers answer, and what a line does to it.
+
+use super::*;
+use crate::World;
+use crate::faults::FaultPlan;
+use crate::testing::{SECOND, run, world};
+
+fn get(url: &str) -> HttpGet {
+    let (scheme, rest) = url.split_once("://").unwrap();
+    let (authority, path) = rest.split_once('/').unwrap();
+    let (host, port) = authority.split_once(':').unwrap();
+    HttpGet {
+        scheme: if scheme == "http" { Scheme::Http } else { Scheme::Https },
+        host: host.to_owned(),
+        port: port.parse().unwrap(),
+        path_and_query: format!("/{path}"),
+        headers: vec![("Host".to_owned(), "other".to_owned())],
+        timeout: 10 * SECOND,
+        body_limit: 5,
+        trust: Trust::System,
+    }
+}
+
+/// What an agent hears, in a few words.
+async fn hear(world: &World, request: &HttpGet) -> String {
+    match world.network_for_life(1).get(request).await {
+        Ok(HttpAnswer { status, body, whole, .. }) => {
+            format!("{status} {} {whole}", String::from_utf8(body).unwrap())
+        }
+        Err(error) => error.to_string(),
+    }
+}
+
+fn town() -> World {
+    let world = World::new(1, FaultPlan::quiet());
+    let pages = |speaks| {
+        Server::new(speaks)
+            .with("/a", Page::new(200, "hello"))
+            .with("/long", Page::new(200, "hello!"))
+            .with("/slow", Page::new(200, "late").after(11 * SECOND))
+    };
+    world.network.serve("web", 80, pages(Speech::Http));
+    world.network.serve("web", 443, pages(Speech::Https));
+    world.network.serve("own", 443, pages(Speech::SelfSigned));
+    world
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_server_answers_as_it_was_told() {
+    let world = town();
+    let rows = [
+        ("http://web:80/a", "200 hello true"),
+        ("http://web:80/long", "200 hello false"),
+        ("http://web:80/none", "404 not f false"),
+        ("http://web:80/slow", "no answer from http://web:80/slow within 10s"),
+        ("https://web:443/a", "200 hello true"),
+        (
+            "https://web:80/a",
+            "https://web:80/a answered in plain HTTP: ask for http instead of https",
+        ),
+        ("http://web:443/a", "400 this  false"),
+        ("https://own:443/a", "no TLS with https://own:443/a: unknown issuer"),
+        ("http://web:81/a", "cannot reach http://web:81/a: connection refused"),
+    ];
+    for (url, want) in rows {
+        assert_eq!(hear(&world, &get(url)).await, want, "{url}");
+    }
+    let unchecked = HttpGet { trust: Trust::Anybody, ..get("https://own:443/a") };
+    assert_eq!(hear(&world, &unchecked).await, "200 hello true");
+    world.network.refuse("web", 80);
+    let gone = hear(&world, &get("http://web:80/a")).await;
+    assert_eq!(gone, "cannot reach http://web:80/a: connection refused");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_listens_answers_as_the_actor_does() {
+    let world = world(1, FaultPlan::quiet());
+    let (sandbox, _) = run(&world.runtime, "web", &["listen:80", "sleep:10s"]).await.unwrap();
+    let status = oarsman_cri::Runtime::pod_sandbox_status(&world.runtime, &sandbox).await.unwrap();
+    let ip = status.network.unwrap().ip;
+    sleep(SECOND).await;
+    assert_eq!(hear(&world, &get(&format!("http://{ip}:80/x"))).await, "200 ok\n true");
+    let other = hear(&world, &get(&format!("http://{ip}:81/x"))).await;
+    assert!(other.ends_with("connection refused"), "{other}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_call_is_in_the_trace_and_only_what_arrived_was_asked() {
+    let world = town();
+    hear(&world, &get("http://web:80/a")).await;
+    hear(&world, &get("http://web:81/a")).await;
+    let seen: Vec<String> = world.trace.records().iter().map(|r| r.entry.to_string()).collect();
+    let want = [
+        "life 1 began",
+        "life 1 call 0 get http://web:80/a",
+        "asked for http://web:80/a",
+        "life 1 call 0 is fine",
+        "life 1 call 1 get http://web:81/a",
+        "life 1 call 1 failed: connection refused",
+    ];
+    assert_eq!(seen, want);
+    let asked = world.network.asked();
+    assert_eq!(asked, [get("http://web:80/a")], "with its headers");
+}
+
+#[tokio::test(start_paused = true)]
+async fn in_a_rough_world_calls_fail_in_their_ways_and_alike_for_one_seed() {
+    let lived = async |seed| {
+        let world = World::new(seed, FaultPlan::rough(SECOND * 100_000));
+        world.network.serve("web", 80, Server::new(Speech::Http).with("/", Page::new(200, "a")));
+        let mut heard = std::collections::BTreeSet::new();
+        for _ in 0..400 {
+            heard.insert(hear(&world, &get("http://web:80/")).await);
+        }
+        (heard, world.trace.hash())
+    };
+    let (heard, hash) = lived(1).await;
+    let want = [
+        "200 a true",
+        "cannot reach http://web:80/: connection reset",
+        "cannot reach http://web:80/: no route to host",
+        "no answer from http://web:80/ within 10s",
+    ];
+    assert_eq!(heard.iter().map(String::as_str).collect::<Vec<_>>(), want);
+    assert_eq!(lived(1).await.1, hash);
+    assert_ne!(lived(2).await.1, hash);
+}
