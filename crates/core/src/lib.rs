@@ -22,6 +22,7 @@ pub mod probe;
 pub mod qos;
 pub mod quantity;
 pub mod requeue;
+pub mod resources;
 pub mod restart;
 pub mod sources;
 pub mod static_pod;
