@@ -13,7 +13,7 @@ use futures::StreamExt;
 use futures::stream::{BoxStream, SelectAll};
 use k8s_openapi::api::core::v1::Pod;
 use oarsman_core::ids::{FullName, PodUid};
-use oarsman_core::ledger::{Arrival, Gate, Ledger};
+use oarsman_core::ledger::{self, Arrival, Claim, Gate, Ledger};
 use oarsman_core::lifecycle::{Hint, KillRequest};
 use oarsman_core::pod::PodExt;
 use oarsman_core::sources::{Change, Delta, Merged, Merger, Source};
@@ -68,7 +68,7 @@ impl Supervisor {
     pub(crate) fn new(node: Arc<Node>, sources: &[Source], gate: BoxedGate) -> Self {
         Self {
             merger: Merger::new(sources.iter().copied()),
-            ledger: Ledger::new(None),
+            ledger: Ledger::default(),
             gate,
             workers: BTreeMap::new(),
             tasks: JoinSet::new(),
@@ -204,7 +204,6 @@ impl Supervisor {
             }
             Notice::Forgotten(uid) => {
                 self.workers.remove(&uid);
-                self.ledger.worker_gone(&uid);
                 self.node.desk.forget(&uid);
                 // It may have come back while it was being brought down.
                 let back = self.merger.pod(&uid).cloned();
@@ -246,16 +245,18 @@ impl Supervisor {
         for uid in census.changed_since(&self.census) {
             self.hint(uid, Hint::Audit);
         }
-        if self.merger.all_ready() {
-            for (uid, name) in census.ours() {
-                let known = self.workers.contains_key(uid) || self.merger.pod(uid).is_some();
-                if !known {
-                    tracing::warn!(pod = %name, %uid, "no source knows of it: bringing it down");
-                    self.employ(uid.clone(), name.clone(), Origin::Orphan);
-                }
+        for (uid, name, is_ours) in census.pods() {
+            if self.claim(uid, is_ours) == Claim::Orphan {
+                tracing::warn!(pod = %name, %uid, "no source knows of it: bringing it down");
+                self.employ(uid.clone(), name.clone(), Origin::Orphan);
             }
         }
         self.census = census;
+    }
+
+    fn claim(&self, uid: &PodUid, is_ours: bool) -> Claim {
+        let is_known = self.workers.contains_key(uid) || self.merger.pod(uid).is_some();
+        ledger::claim(is_ours, is_known, self.merger.all_ready())
     }
 
     fn kill(&self, uid: &PodUid, request: KillRequest) {

@@ -1,4 +1,4 @@
-//! What concerns several pods: who may come in and in which order, who has which name, who may pull.
+//! What concerns several pods: who may come in and in which order, who has which name, whose a sandbox is.
 //!
 //! Plain data that the supervisor owns and answers questions from. Nothing here outlives the pods it is about: once
 //! all of them are finished and their workers gone, the ledger is empty.
@@ -6,11 +6,9 @@
 mod admission;
 mod names;
 mod ownership;
-mod pulls;
 #[cfg(test)]
 mod tests;
 
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Pod;
@@ -20,11 +18,9 @@ use crate::lifecycle::Verdict;
 use crate::pod::PodExt;
 
 pub use ownership::{Claim, Mode, ROOT_ANNOTATION, Territory, claim};
-pub use pulls::{Ticket, Turn};
 
 use admission::Admission;
 use names::Names;
-use pulls::Pulls;
 
 /// Why a pod may not run here. It is not asked again.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,23 +55,13 @@ pub enum Arrival {
 }
 
 /// What concerns several pods.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Ledger {
     admission: Admission,
     names: Names,
-    pulls: Pulls,
 }
 
 impl Ledger {
-    /// An empty ledger; `parallel_pulls` images are pulled at one time, or as many as like to.
-    pub fn new(parallel_pulls: Option<NonZeroUsize>) -> Self {
-        Self {
-            admission: Admission::default(),
-            names: Names::default(),
-            pulls: Pulls::new(parallel_pulls),
-        }
-    }
-
     /// Pods want in. The oldest is asked first, and each is measured against those let in before it.
     pub fn arrive(&mut self, mut pods: Vec<Arc<Pod>>, gate: &dyn Gate) -> Vec<Arrival> {
         pods.sort_by_cached_key(|pod| admission::seniority(pod));
@@ -118,23 +104,8 @@ impl Ledger {
         Some(self.arrive_one(next, gate))
     }
 
-    /// The pod wants to pull an image.
-    pub fn ask_pull(&mut self, uid: &PodUid) -> Turn {
-        self.pulls.ask(uid)
-    }
-
-    /// The pull is over, or its asker no longer wants it. Returns the tickets whose turn it is now.
-    pub fn end_pull(&mut self, ticket: Ticket) -> Vec<Ticket> {
-        self.pulls.end(ticket)
-    }
-
-    /// The pod's worker is gone and will not end its pulls itself. Returns the tickets whose turn it is now.
-    pub fn worker_gone(&mut self, uid: &PodUid) -> Vec<Ticket> {
-        self.pulls.drop_pod(uid)
-    }
-
     /// Whether nobody is in it.
     pub fn is_empty(&self) -> bool {
-        self.admission.is_empty() && self.names.is_empty() && self.pulls.is_empty()
+        self.admission.is_empty() && self.names.is_empty()
     }
 }

@@ -61,21 +61,15 @@ impl Census {
         uids.into_iter().filter(changed).collect()
     }
 
-    /// Pods that this agent may bring down when nobody wants them.
-    pub(super) fn ours(&self) -> impl Iterator<Item = (&PodUid, &FullName)> {
-        self.pods.iter().filter(|(_, count)| count.ours).map(|(uid, count)| (uid, &count.name))
+    /// All pods, and whether anything of each is this agent's own.
+    pub(super) fn pods(&self) -> impl Iterator<Item = (&PodUid, &FullName, bool)> {
+        self.pods.iter().map(|(uid, count)| (uid, &count.name, count.ours))
     }
 }
 
 impl Count {
     fn of(pod: Listed, territory: &Territory) -> Self {
-        // Containers without any sandbox carry no mark.
-        let ours = match pod.sandboxes.as_slice() {
-            [] => territory.owns_marked(&BTreeMap::new()),
-            sandboxes => {
-                sandboxes.iter().any(|sandbox| territory.owns_marked(&sandbox.annotations))
-            }
-        };
+        let ours = territory.owns_some_of(&pod);
         let sandboxes = pod.sandboxes.into_iter().map(|sandbox| (sandbox.id, sandbox.state));
         let containers =
             pod.containers.into_iter().map(|container| (container.id, container.state));

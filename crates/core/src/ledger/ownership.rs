@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::ids::SandboxId;
+use crate::view::from_cri::Listed;
 use crate::view::{PodView, SandboxView};
 
 /// On every sandbox we make: the root directory of the agent that made it.
@@ -60,8 +61,17 @@ impl Territory {
         self.owns_marked(&sandbox.annotations)
     }
 
+    /// Whether anything of what the runtime lists of a pod is ours: what [`Self::own_part`] would leave of it.
+    pub fn owns_some_of(&self, pod: &Listed) -> bool {
+        let (own, others): (Vec<_>, Vec<_>) =
+            pod.sandboxes.iter().partition(|sandbox| self.owns_marked(&sandbox.annotations));
+        let elsewhere = |id: &str| !others.iter().any(|sandbox| sandbox.id == id);
+        let mut stray = pod.containers.iter().filter(|c| elsewhere(&c.pod_sandbox_id));
+        !own.is_empty() || (self.mode == Mode::Kubelet && stray.next().is_some())
+    }
+
     /// Whether a sandbox with these annotations is ours.
-    pub fn owns_marked(&self, annotations: &BTreeMap<String, String>) -> bool {
+    fn owns_marked(&self, annotations: &BTreeMap<String, String>) -> bool {
         match (annotations.get(ROOT_ANNOTATION), self.mode) {
             (Some(mark), _) => *mark == self.root,
             (None, Mode::Guest) => false,
@@ -70,14 +80,14 @@ impl Territory {
     }
 }
 
-/// What a pod in the runtime is to us, by the part of it that is our own.
+/// What a pod in the runtime or on the disk is to us.
 ///
 /// It is known when a source wants it or a worker looks after it.
-pub fn claim(own_part: &PodView, is_known: bool, all_sources_ready: bool) -> Claim {
-    match (own_part.is_empty(), is_known, all_sources_ready) {
-        (true, _, _) => Claim::Foreign,
-        (false, true, _) => Claim::Known,
-        (false, false, false) => Claim::TooEarly,
-        (false, false, true) => Claim::Orphan,
+pub fn claim(is_ours: bool, is_known: bool, all_sources_ready: bool) -> Claim {
+    match (is_ours, is_known, all_sources_ready) {
+        (false, _, _) => Claim::Foreign,
+        (true, true, _) => Claim::Known,
+        (true, false, false) => Claim::TooEarly,
+        (true, false, true) => Claim::Orphan,
     }
 }

@@ -3,7 +3,6 @@
 mod admission;
 mod names;
 mod ownership;
-mod pulls;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::PodStatus;
@@ -54,7 +53,7 @@ impl Gate for Room {
 }
 
 fn ledger() -> Ledger {
-    Ledger::new(NonZeroUsize::new(2))
+    Ledger::default()
 }
 
 fn arrive(ledger: &mut Ledger, room: usize, pods: impl IntoIterator<Item = Pod>) -> Vec<String> {

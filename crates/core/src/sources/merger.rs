@@ -10,7 +10,7 @@ use crate::event::PodEvent;
 use crate::ids::PodUid;
 use crate::pod::{PodExt, SEEN_ANNOTATION, SOURCE_ANNOTATION};
 
-use super::{Delta, Merged, Source, pod_change};
+use super::{Change, Delta, Merged, Source, pod_change};
 
 type Set = BTreeMap<PodUid, Arc<Pod>>;
 
@@ -19,12 +19,16 @@ type Set = BTreeMap<PodUid, Arc<Pod>>;
 pub struct Merger {
     /// None until the source has sent its first set.
     sets: BTreeMap<Source, Option<Set>>,
+    /// What came of it: what those know who listened to every change. A pod that its source has dropped stays in
+    /// here until all sources have been heard.
+    wanted: Set,
 }
 
 impl Merger {
     /// Expects a set from each of these sources.
     pub fn new(sources: impl IntoIterator<Item = Source>) -> Self {
-        Self { sets: sources.into_iter().map(|source| (source, None)).collect() }
+        let sets = sources.into_iter().map(|source| (source, None)).collect();
+        Self { sets, wanted: Set::new() }
     }
 
     /// Whether every source has been heard, be it with an empty set. Before that, a pod that no source holds may
@@ -35,13 +39,12 @@ impl Merger {
 
     /// Every pod that is wanted now, once.
     pub fn pods(&self) -> impl Iterator<Item = &Arc<Pod>> {
-        let uids: BTreeSet<&PodUid> = self.sets.values().flatten().flat_map(Set::keys).collect();
-        uids.into_iter().filter_map(|uid| self.pod(uid))
+        self.wanted.values()
     }
 
-    /// The pod of that UID, as the first source that holds it has it.
+    /// The pod of that UID, if it is wanted.
     pub fn pod(&self, uid: &PodUid) -> Option<&Arc<Pod>> {
-        self.sets.values().flatten().find_map(|set| set.get(uid))
+        self.wanted.get(uid)
     }
 
     /// Takes over the full set of a source. The source counts as ready from now on, so act on the changes before
@@ -52,28 +55,36 @@ impl Merger {
         let order: Vec<PodUid> = kept.iter().map(Pod::uid).collect();
         let told = kept.into_iter().map(|pod| (pod.uid(), taken_in(source, pod, &known, now)));
         let told: Set = told.collect();
-        let gone = known.keys().filter(|uid| !told.contains_key(*uid)).cloned();
-        let uids: Vec<PodUid> = gone.chain(order).collect();
-        let before = self.replace(source, told);
-        Merged { deltas: self.deltas(&before, &uids), refused }
+        let others = self.wanted.keys().filter(|uid| !told.contains_key(*uid)).cloned();
+        let uids: Vec<PodUid> = others.chain(order).collect();
+        self.sets.insert(source, Some(told));
+        Merged { deltas: self.settle(&uids), refused }
     }
 
-    /// Puts the set in place and returns how all was before.
-    fn replace(&mut self, source: Source, set: Set) -> Self {
-        let before = self.clone();
-        self.sets.insert(source, Some(set));
-        before
+    /// The pod as the first source that holds it has it.
+    fn held(&self, uid: &PodUid) -> Option<&Arc<Pod>> {
+        self.sets.values().flatten().find_map(|set| set.get(uid))
     }
 
-    fn deltas(&self, before: &Self, uids: &[PodUid]) -> Vec<Delta> {
-        let delta = |uid| {
-            let (was, is) = (before.pod(uid), self.pod(uid));
-            let change = pod_change::between(was, is)?;
-            Some(Delta { change, pod: is.or(was)?.clone() })
-        };
-        let mut deltas: Vec<Delta> = uids.iter().filter_map(delta).collect();
+    /// Makes what is wanted of these pods what the sources hold, and tells the difference.
+    fn settle(&mut self, uids: &[PodUid]) -> Vec<Delta> {
+        let mut deltas: Vec<Delta> = uids.iter().filter_map(|uid| self.delta(uid)).collect();
+        for Delta { change, pod } in &deltas {
+            match change {
+                Change::Remove => self.wanted.remove(&pod.uid()),
+                _ => self.wanted.insert(pod.uid(), pod.clone()),
+            };
+        }
         deltas.sort_by_key(|delta| delta.change);
         deltas
+    }
+
+    fn delta(&self, uid: &PodUid) -> Option<Delta> {
+        let (was, is) = (self.wanted.get(uid), self.held(uid));
+        let change = pod_change::between(was, is)?;
+        let too_early = change == Change::Remove && !self.all_ready();
+        let pod = is.or(was).filter(|_| !too_early)?;
+        Some(Delta { change, pod: pod.clone() })
     }
 }
 

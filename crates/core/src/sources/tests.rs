@@ -206,6 +206,50 @@ fn sources_are_ready_once_each_has_sent_a_set_be_it_empty() {
 }
 
 #[test]
+fn no_pod_goes_before_every_source_has_been_heard() {
+    let mut merger = Merger::new([Source::File, Source::Http, Source::Api]);
+    let rows: [(&str, Source, Vec<Pod>, &[(Change, &str)]); 8] = [
+        (
+            "pods come at once",
+            Source::File,
+            ["1", "2", "3", "4"].map(pod).to_vec(),
+            &[(Change::Add, "1"), (Change::Add, "2"), (Change::Add, "3"), (Change::Add, "4")],
+        ),
+        ("the removal of three waits", Source::File, vec![pod("1")], &[]),
+        ("one is back as it was", Source::File, ["1", "2"].map(pod).to_vec(), &[]),
+        ("one changes", Source::File, vec![reimaged("1"), pod("2")], &[(Change::Update, "1")]),
+        (
+            "a deletion that is asked for does not wait",
+            Source::File,
+            vec![deleting("1"), pod("2")],
+            &[(Change::Delete, "1")],
+        ),
+        ("another source has one of them", Source::Http, vec![pod("3")], &[(Change::Update, "3")]),
+        (
+            "the last is heard, and the removal comes first",
+            Source::Api,
+            vec![pod("5")],
+            &[(Change::Remove, "4"), (Change::Add, "5")],
+        ),
+        ("from now on nothing waits", Source::Http, Vec::new(), &[(Change::Remove, "3")]),
+    ];
+    for (name, source, pods, want) in rows {
+        let want: Vec<_> = want.iter().map(|(change, uid)| row(*change, uid)).collect();
+        assert_eq!(told(&mut merger, source, pods), want, "{name}");
+    }
+}
+
+#[test]
+fn a_pod_whose_removal_waits_is_still_wanted() {
+    let mut merger = Merger::new([Source::File, Source::Api]);
+    told(&mut merger, Source::File, vec![pod("1")]);
+    told(&mut merger, Source::File, Vec::new());
+    assert!(merger.pod(&PodUid::from("1")).is_some());
+    told(&mut merger, Source::Api, Vec::new());
+    assert!(merger.pod(&PodUid::from("1")).is_none());
+}
+
+#[test]
 fn a_source_speaks_for_its_own_pods_only() {
     let mut merger = knowing(vec![pod("1")]);
     assert_eq!(told(&mut merger, Source::File, vec![pod("2")]), [row(Change::Add, "2")]);
@@ -246,12 +290,15 @@ fn sets() -> impl Strategy<Value = (Source, Vec<Pod>)> {
 }
 
 proptest! {
-    /// Whoever only listens to the changes knows exactly the pods that the merger holds.
+    /// Whoever only listens to the changes knows exactly the pods that the merger holds, and these are, once all have
+    /// been heard, those that some source had in its last set.
     #[test]
     fn the_changes_add_up_to_what_is_wanted(sets in proptest::collection::vec(sets(), 0..20)) {
         let mut merger = Merger::new([Source::File, Source::Http, Source::Api]);
         let mut heard = std::collections::BTreeMap::new();
+        let mut last = std::collections::BTreeMap::new();
         for (source, pods) in sets {
+            last.insert(source, pods.iter().map(Pod::uid).collect::<Vec<_>>());
             for Delta { change, pod } in merger.set(source, pods, at(1)).deltas {
                 let (known, uid) = (heard.contains_key(&pod.uid()), pod.uid());
                 prop_assert_eq!(known, change != Change::Add, "{:?} of {}", change, uid);
@@ -261,6 +308,9 @@ proptest! {
                 };
             }
         }
+        let somewhere: std::collections::BTreeSet<_> = last.values().flatten().collect();
+        prop_assert!(somewhere.iter().all(|uid| heard.contains_key(*uid)));
+        prop_assert!(!merger.all_ready() || heard.len() == somewhere.len());
         let held: Vec<_> = merger.pods().cloned().collect();
         let heard: Vec<_> = heard.into_values().collect();
         prop_assert_eq!(held, heard);

@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::fixture;
-use crate::view::{PodView, SandboxView};
+use crate::view::from_cri::Listed;
+use crate::view::{ContainerView, PodView, SandboxView};
+use oarsman_cri_types::v1;
 
 fn territory(mode: Mode) -> Territory {
     Territory { mode, root: "/ours".to_owned() }
@@ -60,19 +62,61 @@ fn a_container_whose_sandbox_is_gone_belongs_to_the_kubelet() {
     assert_eq!(stray(Mode::Kubelet), 1);
 }
 
+/// What the runtime lists of the same pod.
+fn listed(view: &PodView) -> Listed {
+    let sandbox = |s: &SandboxView| v1::PodSandbox {
+        id: s.id.to_string(),
+        annotations: s.annotations.clone(),
+        ..v1::PodSandbox::default()
+    };
+    let container = |c: &ContainerView| v1::Container {
+        id: c.id.to_string(),
+        pod_sandbox_id: c.sandbox.to_string(),
+        ..v1::Container::default()
+    };
+    Listed {
+        full_name: view.full_name.clone(),
+        sandboxes: view.sandboxes.iter().map(sandbox).collect(),
+        containers: view.containers.iter().map(container).collect(),
+    }
+}
+
+#[test]
+fn a_list_is_enough_to_tell_whether_there_is_a_part_of_our_own() {
+    let (ours, theirs) = (Some("/ours"), Some("/theirs"));
+    let whole = [marked(&[ours]), marked(&[theirs]), marked(&[None]), marked(&[ours, theirs])];
+    let strays = whole.clone().map(|mut view| {
+        view.sandboxes.truncate(1);
+        view
+    });
+    let bare = whole.clone().map(|mut view| {
+        view.containers.clear();
+        view
+    });
+    let homeless = whole.clone().map(|mut view| {
+        view.sandboxes.clear();
+        view
+    });
+    for view in [whole, strays, bare, homeless].concat() {
+        for mode in [Mode::Guest, Mode::Kubelet] {
+            let owns = territory(mode).owns_some_of(&listed(&view));
+            let own = territory(mode).own_part(view.clone());
+            assert_eq!(owns, !own.is_empty(), "{mode:?} {view:?}");
+        }
+    }
+}
+
 #[test]
 fn an_orphan_is_ours_and_unknown_once_every_source_has_been_heard() {
-    let some = marked(&[None]);
-    let none = PodView { sandboxes: Vec::new(), containers: Vec::new(), ..some.clone() };
     let table = [
-        (&none, false, true, Claim::Foreign),
-        (&none, true, true, Claim::Foreign),
-        (&some, true, true, Claim::Known),
-        (&some, true, false, Claim::Known),
-        (&some, false, false, Claim::TooEarly),
-        (&some, false, true, Claim::Orphan),
+        (false, false, true, Claim::Foreign),
+        (false, true, true, Claim::Foreign),
+        (true, true, true, Claim::Known),
+        (true, true, false, Claim::Known),
+        (true, false, false, Claim::TooEarly),
+        (true, false, true, Claim::Orphan),
     ];
-    for (own_part, is_known, ready, want) in table {
-        assert_eq!(claim(own_part, is_known, ready), want, "{is_known} {ready}");
+    for (is_ours, is_known, ready, want) in table {
+        assert_eq!(claim(is_ours, is_known, ready), want, "{is_ours} {is_known} {ready}");
     }
 }
