@@ -34,9 +34,11 @@ pub struct CgroupNames {
 impl CgroupNames {
     /// Names below `root`, an absolute path; for systemd it may be the path of a slice.
     pub fn new(driver: CgroupDriver, root: &str) -> Self {
-        let parts = root.split('/').filter(|part| !part.is_empty());
+        let mut parts = root.split('/').filter(|part| !part.is_empty());
         let root = match (driver, root.trim_end_matches('/').strip_suffix(SLICE)) {
-            (CgroupDriver::Systemd, Some(_)) => parts_of_slice(parts.last().unwrap_or_default()),
+            (CgroupDriver::Systemd, Some(_)) => {
+                parts_of_slice(parts.next_back().unwrap_or_default())
+            }
             _ => parts.map(str::to_owned).collect(),
         };
         Self { driver, root }
