@@ -207,8 +207,9 @@ fn sources_are_ready_once_each_has_sent_a_set_be_it_empty() {
 
 #[test]
 fn no_pod_goes_before_every_source_has_been_heard() {
+    type Row<'a> = (&'a str, Source, Vec<Pod>, &'a [(Change, &'a str)]);
     let mut merger = Merger::new([Source::File, Source::Http, Source::Api]);
-    let rows: [(&str, Source, Vec<Pod>, &[(Change, &str)]); 8] = [
+    let rows: [Row<'_>; 8] = [
         (
             "pods come at once",
             Source::File,
