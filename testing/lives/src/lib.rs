@@ -9,6 +9,7 @@ pub mod invariants;
 mod life;
 pub mod mistakes;
 mod plan;
+pub mod stage;
 
 pub use life::{Ending, Testimony, live};
 pub use plan::{Act, Plan};

@@ -17,7 +17,7 @@ use oarsman_core::sources::Source;
 use oarsman_core::status::NodeFacts;
 use oarsman_cri::Runtime;
 use oarsman_cri_types::v1::{ContainerState, PodSandboxMetadata, PodSandboxState};
-use oarsman_world::cluster::PublishedStatus;
+use oarsman_world::cluster::{PublishedStatus, RecordedEvent};
 use oarsman_world::runtime::{Access, ImageSource};
 use oarsman_world::trace::Record;
 use oarsman_world::{World, simulate};
@@ -46,6 +46,8 @@ pub struct Testimony {
     pub hash: u64,
     /// What the agent published, as the API server took it.
     pub statuses: Vec<PublishedStatus>,
+    /// The latest events that the agent told of, as the API server took them.
+    pub events: Vec<RecordedEvent>,
     /// How it was at the end.
     pub ending: Ending,
 }
@@ -122,8 +124,8 @@ impl Theatre {
         self.live_until(began + self.plan.end()).await;
         let ending = self.ending().await;
         let (records, hash) = (self.world.trace.records(), self.world.trace.hash());
-        let statuses = self.world.cluster.statuses();
-        Testimony { plan: self.plan, acts: self.acts, records, hash, statuses, ending }
+        let (statuses, events) = (self.world.cluster.statuses(), self.world.cluster.events());
+        Testimony { plan: self.plan, acts: self.acts, records, hash, statuses, events, ending }
     }
 
     /// Lets time pass, and the agent die and come back meanwhile.

@@ -18,9 +18,15 @@ pub(super) enum HookError {
     /// The command said no.
     #[error("command {command:?} exited with {code}: {output}")]
     Exit { command: Vec<String>, code: i32, output: String },
+    /// A connection alone tells a container nothing.
+    #[error("tcpSocket hooks are not supported; use exec, httpGet or sleep")]
+    TcpSocket,
     /// Nothing we know how to do.
-    #[error("this agent runs exec and sleep hooks only so far; use one of them")]
-    Unknown,
+    #[error("the hook names no action; give it exec, httpGet or sleep")]
+    Nothing,
+    /// It was given up.
+    #[error("the hook was not over when the grace period was")]
+    Overdue,
 }
 
 /// The end of a command's output is enough to tell why it failed.
@@ -39,7 +45,7 @@ pub(super) async fn run(
         tokio::time::sleep(Duration::from_secs(sleep.seconds.max(0).unsigned_abs())).await;
         return Ok(());
     }
-    Err(HookError::Unknown)
+    Err(if hook.tcp_socket.is_some() { HookError::TcpSocket } else { HookError::Nothing })
 }
 
 async fn run_command(

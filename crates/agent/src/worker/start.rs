@@ -1,10 +1,9 @@
 //! Starting sandboxes and containers: image, creation, start, hook; the same way the first time and every time after.
 
 use k8s_openapi::api::core::v1::{Container, Pod};
-use oarsman_core::actions::{RestartCount, Start, count_from_logs};
+use oarsman_core::actions::{RestartCount, Start, Stop, count_from_logs};
 use oarsman_core::cri_config::{self, Place};
 use oarsman_core::event::PodEvent;
-use oarsman_core::grace::{Budget, Cause};
 use oarsman_core::ids::{ContainerId, SandboxId};
 use oarsman_core::pod::{ContainerKind, PodExt};
 use oarsman_core::status::start_error::{StartError, StartReason};
@@ -14,7 +13,7 @@ use oarsman_cri_types::v1::{CreateContainerRequest, PodSandboxConfig, RunPodSand
 use super::room::Room;
 use super::sync::SyncError;
 use super::work::Cancel;
-use super::{adopt, hooks, image};
+use super::{adopt, hooks, image, stop};
 
 /// What came of starting containers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -159,12 +158,12 @@ async fn post_start(
     let hook = spec.lifecycle.as_ref().and_then(|lifecycle| lifecycle.post_start.as_ref());
     let Some(hook) = hook else { return Ok(()) };
     let Err(error) = cancel.race(hooks::run(room, id, hook)).await? else { return Ok(()) };
-    let event = PodEvent::warning("FailedPostStartHook", format!("PostStartHook failed: {error}"));
+    tracing::warn!(pod = %room.name, container = start.name, %error, "a postStart hook failed");
+    // What a hook prints may be secret, and events are for many eyes: why it failed is in the status.
+    let event = PodEvent::warning("FailedPostStartHook", "PostStartHook failed");
     room.node.recorder.record(pod, [event.about(start.kind, &start.name)]);
-    let grace = Budget::of(pod, spec, Cause::Other).stop_timeout().unsigned_abs();
-    let grace = std::time::Duration::from_secs(grace);
-    let stopped = room.node.seams.runtime.stop_container(id.as_str(), grace);
-    if let Err(stuck) = cancel.race(stopped).await? {
+    let stops = [Stop::after_failed_start(pod, start.kind, spec, id.clone())];
+    if let Err(stuck) = cancel.race(stop::all(room, Some(pod), &stops, None)).await? {
         tracing::warn!(pod = %room.name, %stuck, "a container whose hook failed runs on");
     }
     let reason = StartReason::PostStartHookError;

@@ -1,5 +1,6 @@
 //! Stopping containers: hooks first, then one's turn, then the runtime; all of it paid from the grace period.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use oarsman_core::lifecycle::Grace;
 use oarsman_core::time::Mono;
 use oarsman_cri::CriError;
 
-use super::hooks;
+use super::hooks::{self, HookError};
 use super::room::Room;
 use crate::latest;
 
@@ -42,9 +43,7 @@ pub(super) async fn all(
     stops: &[Stop],
     hurry: Option<Hurry>,
 ) -> Result<(), CriError> {
-    if let Some(pod) = pod {
-        room.node.recorder.record(pod, stops.iter().map(Stop::event));
-    }
+    room.say(pod, stops.iter().map(Stop::event));
     let ended = latest::Sender::new(BTreeSet::new());
     let each = stops.iter().map(|stop| {
         let purse = Purse { room, budget: stop.grace, since: room.now(), hurry: hurry.clone() };
@@ -68,10 +67,7 @@ async fn one(
     ended: &latest::Sender<BTreeSet<ContainerId>>,
 ) -> Result<(), CriError> {
     if let Some(hook) = &stop.pre_stop {
-        let failed = purse.spend(run_hook(room, stop, hook)).await;
-        if let (Some(pod), Some(event)) = (pod, failed.flatten()) {
-            room.node.recorder.record(pod, [event]);
-        }
+        pre_stop(room, pod, stop, hook, &mut purse).await;
     }
     let mut others = ended.subscribe();
     let my_turn = |ended: &BTreeSet<_>| stop.after.iter().all(|id| ended.contains(id));
@@ -98,13 +94,43 @@ async fn ask(room: &Room, id: &ContainerId, purse: &mut Purse<'_>) -> Result<(),
     }
 }
 
-async fn run_hook(room: &Room, stop: &Stop, hook: &LifecycleHandler) -> Option<PodEvent> {
-    let error = hooks::run(room, &stop.id, hook).await.err()?;
-    let event = PodEvent::warning("FailedPreStopHook", format!("PreStopHook failed: {error}"));
-    Some(match stop.kind {
+/// Runs the hook before the stop for as long as there is time. One that fails keeps nothing from going on.
+async fn pre_stop(
+    room: &Room,
+    pod: Option<&Pod>,
+    stop: &Stop,
+    hook: &LifecycleHandler,
+    purse: &mut Purse<'_>,
+) {
+    let error = match purse.spend(hooks::run(room, &stop.id, hook)).await {
+        Some(Ok(())) => return,
+        // A rest that is cut short is none the worse for it.
+        None if hook.sleep.is_some() => return,
+        Some(Err(error)) => error,
+        None => HookError::Overdue,
+    };
+    tracing::warn!(pod = %room.name, container = stop.name, %error, "a preStop hook failed");
+    // What a hook prints may be secret, and events are for many eyes.
+    let event = PodEvent::warning("FailedPreStopHook", "PreStopHook failed");
+    let event = match stop.kind {
         Some(kind) => event.about(kind, &stop.name),
         None => event,
-    })
+    };
+    room.say(pod, [event]);
+}
+
+impl Room {
+    /// Says what happened to the pod; of one that only the runtime knows by what it is called there.
+    fn say(&self, pod: Option<&Pod>, events: impl IntoIterator<Item = PodEvent>) {
+        let by_name = || {
+            let mut orphan = Pod::default();
+            orphan.metadata.name = Some(self.name.name.clone());
+            orphan.metadata.namespace = Some(self.name.namespace.clone());
+            orphan.metadata.uid = Some(self.uid.to_string());
+            Cow::Owned(orphan)
+        };
+        self.node.recorder.record(&pod.map_or_else(by_name, Cow::Borrowed), events);
+    }
 }
 
 /// The time a container has left to stop by itself.

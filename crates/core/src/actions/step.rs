@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{LifecycleHandler, Pod};
+use k8s_openapi::api::core::v1::{Container, LifecycleHandler, Pod};
 
 use super::counts::RestartCount;
 use super::sandbox::NewSandbox;
@@ -103,6 +103,8 @@ pub enum StopReason {
     RestartAll,
     /// It runs where or beside what it should not: in an earlier sandbox, twice, or without being in the spec.
     Stray,
+    /// Its postStart hook failed.
+    PostStart,
 }
 
 /// A container to remove from the runtime.
@@ -185,6 +187,16 @@ impl Plan {
 impl Stop {
     /// The stop of a container, with what the spec says about it, or else what is written on it.
     pub(super) fn of(pod: Option<&Pod>, container: &ContainerView, why: StopReason) -> Self {
+        Self::granted(pod, container, why, None)
+    }
+
+    /// The same, but a grace period that was asked for goes before what spec or container say.
+    pub(super) fn granted(
+        pod: Option<&Pod>,
+        container: &ContainerView,
+        why: StopReason,
+        asked: Option<Budget>,
+    ) -> Self {
         let known = pod.and_then(|pod| Some((pod, pod.container(&container.name)?)));
         let (kind, grace, pre_stop) = match &known {
             Some((pod, wanted)) => {
@@ -195,8 +207,33 @@ impl Stop {
             None => (None, Budget::of_orphan(&container.label), container.label.pre_stop.clone()),
         };
         let (id, name) = (container.id.clone(), container.name.clone());
+        let grace = asked.unwrap_or(grace);
         let stop =
             Self { id, name, kind, why, restarts: false, grace, pre_stop, after: Vec::new() };
+        stop.within(grace)
+    }
+
+    /// The stop of a container that was just started and whose postStart hook failed: it has its time and its preStop hook
+    /// like any other.
+    pub fn after_failed_start(
+        pod: &Pod,
+        kind: ContainerKind,
+        spec: &Container,
+        id: ContainerId,
+    ) -> Self {
+        let hooks = spec.lifecycle.as_ref();
+        let (why, name) = (StopReason::PostStart, spec.name.clone());
+        let grace = Budget::of(pod, spec, why.cause());
+        let stop = Self {
+            id,
+            name,
+            kind: Some(kind),
+            why,
+            restarts: false,
+            grace,
+            pre_stop: hooks.and_then(|hooks| hooks.pre_stop.clone()),
+            after: Vec::new(),
+        };
         stop.within(grace)
     }
 
@@ -228,8 +265,16 @@ impl Stop {
             Some(ContainerKind::Init | ContainerKind::Sidecar) => "Init container",
             Some(ContainerKind::Regular | ContainerKind::Ephemeral) | None => "Container",
         };
-        let Some(cause) = self.why.cause_text() else {
-            return format!("Stopping container {}", self.name);
+        let cause = match self.why {
+            StopReason::Pod => return format!("Stopping container {}", self.name),
+            // Tools know the Go kubelet's word.
+            StopReason::PostStart => return "FailedPostStartHook".to_owned(),
+            StopReason::DefinitionChanged => "definition changed",
+            StopReason::Liveness => "failed liveness probe",
+            StopReason::Startup => "failed startup probe",
+            StopReason::Unknown => "is in an unknown state",
+            StopReason::RestartAll => "is stopped because all containers restart",
+            StopReason::Stray => "runs where it should not",
         };
         let outlook = if self.restarts { ", will be restarted" } else { "" };
         format!("{what} {} {cause}{outlook}", self.name)
@@ -247,18 +292,6 @@ impl StopReason {
             Self::Liveness => Cause::Liveness,
             Self::Startup => Cause::Startup,
             _ => Cause::Other,
-        }
-    }
-
-    fn cause_text(self) -> Option<&'static str> {
-        match self {
-            Self::Pod => None,
-            Self::DefinitionChanged => Some("definition changed"),
-            Self::Liveness => Some("failed liveness probe"),
-            Self::Startup => Some("failed startup probe"),
-            Self::Unknown => Some("is in an unknown state"),
-            Self::RestartAll => Some("is stopped because all containers restart"),
-            Self::Stray => Some("runs where it should not"),
         }
     }
 }

@@ -21,12 +21,10 @@ pub struct Teardown {
 /// How to stop all of a pod. Without a spec the containers themselves say what they need; `grace` in seconds, when
 /// given, goes before what spec or container say.
 pub fn teardown(pod: Option<&Pod>, view: &PodView, grace: Option<i64>) -> Teardown {
+    let asked = grace.map(Budget::from_seconds);
     let running = view.possibly_running();
-    let mut stop: Vec<Stop> = running.map(|c| Stop::of(pod, c, StopReason::Pod)).collect();
-    if let Some(seconds) = grace {
-        let budget = Budget::from_seconds(seconds);
-        stop = stop.into_iter().map(|stop| stop.within(budget)).collect();
-    }
+    let stops = running.map(|c| Stop::granted(pod, c, StopReason::Pod, asked));
+    let mut stop: Vec<Stop> = stops.collect();
     let turns: Vec<(ContainerId, Turn)> =
         stop.iter().map(|stop| (stop.id.clone(), Turn::of(pod, stop))).collect();
     for stop in &mut stop {

@@ -141,6 +141,7 @@ fn stops_say_why_and_whether_the_container_comes_back() {
         (StopReason::Liveness, true, "Container app failed liveness probe, will be restarted"),
         (StopReason::Liveness, false, "Container app failed liveness probe"),
         (StopReason::Startup, true, "Container app failed startup probe, will be restarted"),
+        (StopReason::PostStart, false, "FailedPostStartHook"),
     ];
     for (why, restarts, message) in rows {
         let event = stop(why, restarts);

@@ -60,10 +60,16 @@ fn every_sandbox_is_stopped_and_what_nobody_knows_of_too() {
 
 #[test]
 fn grace_and_hook_come_from_the_spec_and_an_override_goes_before() {
-    let pod = pod().grace(20).regular_with("app", hooked).build();
-    let view = view(&pod).sandbox().running("app").build();
-    let rows = [(None, 20, Some(sleep(3))), (Some(5), 5, Some(sleep(3))), (Some(0), 0, None)];
-    for (asked, seconds, hook) in rows {
+    let rows = [
+        (20, None, 20, Some(sleep(3))),
+        (20, Some(5), 5, Some(sleep(3))),
+        (20, Some(0), 0, None),
+        (0, None, 0, None),
+        (0, Some(1), 1, Some(sleep(3))),
+    ];
+    for (spec, asked, seconds, hook) in rows {
+        let pod = pod().grace(spec).regular_with("app", hooked).build();
+        let view = view(&pod).sandbox().running("app").build();
         let teardown = teardown(Some(&pod), &view, asked);
         let stop = &teardown.stop[0];
         assert_eq!(stop.grace, Budget::from_seconds(seconds), "override {asked:?}");
