@@ -6,6 +6,7 @@
 mod decisions;
 pub mod latest;
 mod mailbox;
+pub mod network;
 mod node;
 mod pod_reader;
 mod recorder;
