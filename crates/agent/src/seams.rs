@@ -12,7 +12,7 @@ use oarsman_cri::Runtime;
 
 pub(crate) use bounded::bounded;
 pub use clock::{Clock, SystemClock};
-pub use disk::{Disk, DiskError, Furniture};
+pub use disk::{Disk, DiskError, Furniture, Holding};
 pub use network::{HttpAnswer, HttpGet, Network, NetworkError, Scheme, Trust};
 
 /// The world as the agent sees it.

@@ -49,7 +49,7 @@ id! {
 }
 
 /// `<name>_<namespace>`: what two pods may not share at one time on a node.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FullName {
     /// The pod's name.
     pub name: String,

@@ -46,7 +46,10 @@ pub enum Work {
 /// How long to wait after what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Requeue {
-    /// After success: `syncFrequency`, the slow audit of one pod. No other wait is longer.
+    /// After success. What changes is told by events, and what those do not tell by the audit, which counts all pods at once;
+    /// this is for what neither sees, and long, so that a node at rest is at rest.
+    pub quiet: Duration,
+    /// A back-off is looked at again after this much of it: `syncFrequency`.
     pub resync: Duration,
     /// After a failure.
     pub failure: Duration,
@@ -60,6 +63,7 @@ pub struct Requeue {
 impl Default for Requeue {
     fn default() -> Self {
         Self {
+            quiet: Duration::from_secs(3600),
             resync: Duration::from_secs(60),
             failure: Duration::from_secs(10),
             network: Duration::from_secs(1),
@@ -72,7 +76,7 @@ impl Requeue {
     /// When to look again.
     pub fn next(&self, work: Work, now: Mono, dice: Dice) -> Mono {
         let wait = match work {
-            Work::Done => self.resync,
+            Work::Done => self.quiet,
             Work::NetworkNotReady => self.network,
             Work::BackOff { until } => until.since(now).min(self.resync),
             Work::Failed => self.failure,
@@ -106,11 +110,11 @@ mod tests {
     }
 
     #[test]
-    fn waits_are_those_of_a_kubelet() {
+    fn waits_are_those_of_a_kubelet_but_for_success_which_needs_none() {
         let half = 1 << 31;
         let table = [
-            ("success, lowest draw", Work::Done, 0, 60_000),
-            ("success, middle draw", Work::Done, half, 75_000),
+            ("success, lowest draw", Work::Done, 0, 3_600_000),
+            ("success, middle draw", Work::Done, half, 4_500_000),
             ("network", Work::NetworkNotReady, 0, 1_000),
             ("network, middle draw", Work::NetworkNotReady, half, 1_250),
             ("failure", Work::Failed, 0, 10_000),

@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::PodStatus;
 use oarsman_agent::latest as watch;
+use oarsman_agent::seams::Holding;
 use oarsman_core::ids::PodUid;
 
 pub use change::{DiskChange, Violation};
@@ -76,6 +77,15 @@ impl FakeDisk {
         let ground = self.ground();
         let held = ground.iter().filter(|(_, pod)| pod.directory || pod.cgroup);
         held.map(|(uid, _)| uid.clone()).collect()
+    }
+
+    /// The same, with what they have.
+    fn holdings(&self) -> BTreeMap<PodUid, Holding> {
+        let holding = |uid| {
+            let cgroup = self.has_cgroup(&uid);
+            (uid, Holding { cgroup })
+        };
+        self.pods().into_iter().map(holding).collect()
     }
 
     /// Whether a pod has a cgroup.

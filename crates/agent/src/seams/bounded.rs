@@ -1,7 +1,7 @@
 //! Deadlines around the seams that do not promise any themselves: a mount or an API server that hangs is one failed call, which
 //! its caller tries again, and never a worker that waits for ever.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use oarsman_core::pod::PodExt;
 use oarsman_core::view::ContainerView;
 use tokio::time::timeout;
 
-use super::{Disk, DiskError, Furniture, Seams};
+use super::{Disk, DiskError, Furniture, Holding, Seams};
 
 /// Volumes may take their time.
 const DISK: Duration = Duration::from_secs(120);
@@ -66,7 +66,7 @@ impl Disk for Bounded<dyn Disk> {
         on_disk("remove the directory of", pod, self.0.remove(pod)).await
     }
 
-    async fn pods(&self) -> Result<BTreeSet<PodUid>, DiskError> {
+    async fn pods(&self) -> Result<BTreeMap<PodUid, Holding>, DiskError> {
         on_disk("list the pods in", &PodUid::from("the root directory"), self.0.pods()).await
     }
 

@@ -1,6 +1,6 @@
 //! The agent's own ground on the machine: what a pod holds besides its containers, and what must not be forgotten.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use async_trait::async_trait;
@@ -28,8 +28,8 @@ pub trait Disk: Send + Sync + 'static {
     /// Removes the pod's directory and what is remembered of it.
     async fn remove(&self, pod: &PodUid) -> Result<(), DiskError>;
 
-    /// Every pod that has a directory or a cgroup.
-    async fn pods(&self) -> Result<BTreeSet<PodUid>, DiskError>;
+    /// Every pod that has a directory, a record or a cgroup.
+    async fn pods(&self) -> Result<BTreeMap<PodUid, Holding>, DiskError>;
 
     /// Remembers a pod's status over a restart of the agent, and when `lasting` over one of the machine.
     async fn remember(
@@ -81,6 +81,13 @@ pub trait Disk: Send + Sync + 'static {
 
     /// Removes the logs of all pods that nobody knows.
     async fn sweep_logs(&self, known: &Known) -> Result<(), DiskError>;
+}
+
+/// What of a pod there is on the machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Holding {
+    /// Whether its cgroup is there.
+    pub cgroup: bool,
 }
 
 /// What was made for one container.

@@ -8,6 +8,7 @@ use oarsman_core::ledger::Territory;
 use oarsman_core::view::from_cri::{self, Listed};
 
 use crate::node::Node;
+use crate::seams::Holding;
 
 /// What there is, by pod.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -16,11 +17,13 @@ pub(super) struct Census {
 }
 
 /// What there is of one pod.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 struct Count {
     name: FullName,
     /// Sandboxes and containers by id, with their state as the runtime numbers it.
     states: BTreeMap<String, i32>,
+    /// What is on disk, if anything.
+    on_disk: Option<Holding>,
     ours: bool,
 }
 
@@ -40,16 +43,17 @@ fn answered<T, E: std::fmt::Display>(answer: Result<T, E>) -> Option<T> {
 impl Census {
     fn of(
         listed: BTreeMap<PodUid, Listed>,
-        on_disk: BTreeSet<PodUid>,
+        on_disk: BTreeMap<PodUid, Holding>,
         territory: &Territory,
     ) -> Self {
         // What carries no label of ours is not a pod to us: its worker would not find it.
         let labelled = listed.into_iter().filter(|(uid, pod)| pod.is_labelled(uid));
         let counted = labelled.map(|(uid, pod)| (uid, Count::of(pod, territory)));
         let mut pods: BTreeMap<PodUid, Count> = counted.collect();
-        for uid in on_disk {
-            let left = Count { name: nameless(&uid), states: BTreeMap::new(), ours: true };
-            pods.entry(uid).and_modify(|count| count.ours = true).or_insert(left);
+        for (uid, holding) in on_disk {
+            let left = || Count { name: nameless(&uid), ..Count::default() };
+            let count = pods.entry(uid.clone()).or_insert_with(left);
+            (count.on_disk, count.ours) = (Some(holding), true);
         }
         Self { pods }
     }
@@ -73,7 +77,8 @@ impl Count {
         let sandboxes = pod.sandboxes.into_iter().map(|sandbox| (sandbox.id, sandbox.state));
         let containers =
             pod.containers.into_iter().map(|container| (container.id, container.state));
-        Self { name: pod.full_name, states: sandboxes.chain(containers).collect(), ours }
+        let states = sandboxes.chain(containers).collect();
+        Self { name: pod.full_name, states, on_disk: None, ours }
     }
 }
 

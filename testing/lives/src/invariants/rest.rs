@@ -18,7 +18,7 @@ use crate::{Act, Testimony};
 const LONGEST_WAIT: Duration = Duration::from_secs(300 + 150 + 90);
 /// How long before the end calls are counted.
 const WATCHED: Duration = Duration::from_secs(300);
-/// What a node at rest may ask for in that time: the audit, and for each pod its resync, its back-offs and its pulls.
+/// What a node at rest may ask for in that time: the audit, and for each pod its back-offs and its pulls.
 const CALLS_OF_NODE: usize = 60;
 const CALLS_OF_POD: usize = 400;
 

@@ -1,13 +1,13 @@
 //! The disk as an agent reaches it: every call over its life's line, since disks are slow and fail too.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
-use oarsman_agent::seams::{Disk, DiskError, Furniture};
+use oarsman_agent::seams::{Disk, DiskError, Furniture, Holding};
 use oarsman_core::gc::logs::Known;
 use oarsman_core::ids::{ContainerId, FullName, PodUid};
 use oarsman_core::pod::PodExt;
@@ -75,8 +75,8 @@ impl Disk for Connection {
         forward!(self, REMOVE, pod, disk => disk.remove(&uid))
     }
 
-    async fn pods(&self) -> Result<BTreeSet<PodUid>, DiskError> {
-        forward!(self, "list", "", disk => Ok(disk.pods()))
+    async fn pods(&self) -> Result<BTreeMap<PodUid, Holding>, DiskError> {
+        forward!(self, "list", "", disk => Ok(disk.holdings()))
     }
 
     async fn remember(
