@@ -1,10 +1,12 @@
-//! The Linux machine underneath: namespaces, cgroups, mounts, processes; raw system calls live only here.
+//! The Linux machine underneath: namespaces, cgroups, mounts, processes, files; raw system calls live only here.
 //!
 //! What the kernel tells as text is read by pure parsers that take the text, so that the trees of
 //! other machines can be tested on this one. Beside each parser stands the short function that
 //! reads this machine's own text.
 
 pub mod cgroups;
+pub mod files;
+pub mod inotify;
 pub mod mounts;
 pub mod namespaces;
 pub mod processes;

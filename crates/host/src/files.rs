@@ -1,0 +1,59 @@
+//! Reading a file that somebody else put there, without being held up or flooded by what it turns out to be.
+
+use std::fs::{self, File, FileType};
+use std::io::{self, Read};
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
+
+use rustix::fs::{Mode, OFlags, open};
+
+#[cfg(test)]
+mod tests;
+
+/// What a path turned out to hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Contents {
+    /// All bytes of a regular file.
+    Bytes(Vec<u8>),
+    /// A regular file with more bytes than wanted.
+    TooLong,
+    /// Something that is not read, such as `a directory`.
+    Other(&'static str),
+}
+
+/// Reads a regular file, at the end of symbolic links too. Nothing else is opened, and nothing here waits for a writer.
+///
+/// # Errors
+/// Those of the system: nothing is there, links lead in a circle, it may not be read.
+pub fn read_regular(path: &Path, limit: u64) -> io::Result<Contents> {
+    // To open a device may already do something.
+    if let Some(other) = not_regular(fs::metadata(path)?.file_type()) {
+        return Ok(Contents::Other(other));
+    }
+    // What it is may have changed since; a pipe without a writer must not hold us up.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = File::from(open(path, flags, Mode::empty())?);
+    match not_regular(file.metadata()?.file_type()) {
+        Some(other) => Ok(Contents::Other(other)),
+        None => read_up_to(file, limit),
+    }
+}
+
+fn read_up_to(file: File, limit: u64) -> io::Result<Contents> {
+    let mut bytes = Vec::new();
+    let mut one_more = file.take(limit.saturating_add(1));
+    let read = one_more.read_to_end(&mut bytes)?;
+    let fits = u64::try_from(read).is_ok_and(|read| read <= limit);
+    Ok(if fits { Contents::Bytes(bytes) } else { Contents::TooLong })
+}
+
+fn not_regular(kind: FileType) -> Option<&'static str> {
+    let kinds = [
+        (kind.is_file(), None),
+        (kind.is_dir(), Some("a directory")),
+        (kind.is_fifo(), Some("a pipe")),
+        (kind.is_socket(), Some("a socket")),
+        (kind.is_char_device() || kind.is_block_device(), Some("a device")),
+    ];
+    kinds.into_iter().find_map(|(is, name)| is.then_some(name)).unwrap_or(Some("no file"))
+}

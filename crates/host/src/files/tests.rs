@@ -1,0 +1,53 @@
+//! What a path may turn out to hold.
+
+use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixListener;
+
+use rustix::fs::{CWD, FileType as Kind, mknodat};
+use rustix::io::Errno;
+use tempfile::tempdir;
+
+use super::*;
+
+#[test]
+fn regular_files_are_read_and_nothing_else_is() {
+    let directory = tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    fs::write(at("file"), "12345").unwrap();
+    fs::write(at("longer"), "123456").unwrap();
+    fs::write(at("empty"), "").unwrap();
+    symlink("file", at("link")).unwrap();
+    symlink(at("link"), at("link-to-link")).unwrap();
+    fs::create_dir(at("directory")).unwrap();
+    mknodat(CWD, at("pipe"), Kind::Fifo, Mode::from(0o600), 0).unwrap();
+    symlink("/dev/zero", at("device")).unwrap();
+    let _listener = UnixListener::bind(at("socket")).unwrap();
+    let five = || Contents::Bytes(b"12345".to_vec());
+    let rows = [
+        ("file", five()),
+        ("longer", Contents::TooLong),
+        ("empty", Contents::Bytes(Vec::new())),
+        ("link", five()),
+        ("link-to-link", five()),
+        ("directory", Contents::Other("a directory")),
+        ("pipe", Contents::Other("a pipe")),
+        ("device", Contents::Other("a device")),
+        ("socket", Contents::Other("a socket")),
+    ];
+    for (name, want) in rows {
+        assert_eq!(read_regular(&at(name), 5).unwrap(), want, "{name}");
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_told_as_the_system_says_it() {
+    let directory = tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    symlink("loop", at("loop")).unwrap();
+    symlink("nowhere", at("dangling")).unwrap();
+    let rows = [("none", Errno::NOENT), ("dangling", Errno::NOENT), ("loop", Errno::LOOP)];
+    for (name, want) in rows {
+        let error = read_regular(&at(name), 5).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(want.raw_os_error()), "{name}");
+    }
+}
