@@ -1,5 +1,12 @@
-//! Scenarios on real runtimes, and what they share: a rig with everything a contract case asks for.
+//! Scenarios on real runtimes, and what they share: rigs with everything a contract case asks for, an
+//! agent as a real process, a proxy before its runtime, and eyes of their own.
 
 mod containerd;
+pub mod look;
+pub mod manifest;
+pub mod node;
+pub mod program;
+pub mod proxy;
+pub mod scenario;
 
 pub use containerd::{Containerd, Road};

@@ -95,11 +95,25 @@ impl Snapshot {
     /// # Errors
     /// With the list of what is still there when the time is over.
     pub async fn compare_until_clean(&self, patience: Duration) -> Result<()> {
-        let clean = || async { Ok(self.leaks().await?.is_empty()) };
-        if clock::wait_until_async(patience, clean).await? {
+        self.compare_until_clean_but(patience, |_| false).await
+    }
+
+    /// The same, but for what is meant to stay.
+    ///
+    /// # Errors
+    /// With the list of what else is still there when the time is over.
+    pub async fn compare_until_clean_but(
+        &self,
+        patience: Duration,
+        may_stay: impl Fn(&Thing) -> bool,
+    ) -> Result<()> {
+        let leaks = async || -> Result<Vec<Thing>> {
+            Ok(self.leaks().await?.into_iter().filter(|thing| !may_stay(thing)).collect())
+        };
+        if clock::wait_until_async(patience, || async { Ok(leaks().await?.is_empty()) }).await? {
             return Ok(());
         }
-        let leaks: Vec<String> = self.leaks().await?.iter().map(ToString::to_string).collect();
+        let leaks: Vec<String> = leaks().await?.iter().map(ToString::to_string).collect();
         ensure!(leaks.is_empty(), "left behind:\n  {}", leaks.join("\n  "));
         Ok(())
     }

@@ -18,6 +18,7 @@ use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
+use anyhow::Result;
 use rustix::process::Signal;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -36,11 +37,16 @@ const ENDING: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 ///
 /// With `--list` among the arguments nothing is prepared, and `tests` is called right here.
 pub fn run(tests: impl FnOnce() -> ExitCode) -> ExitCode {
+    run_after(|| Ok(()), tests)
+}
+
+/// The same, but makes `ready` first, outside, where there is a network and nothing is covered.
+pub fn run_after(ready: impl FnOnce() -> Result<()>, tests: impl FnOnce() -> ExitCode) -> ExitCode {
     let result = match env::var(STAGE).as_deref() {
         Ok(TESTS) => return tests(),
         Ok(INIT) => init::run(),
         _ if env::args_os().any(|argument| argument == "--list") => return tests(),
-        _ => outer::run(),
+        _ => ready().and_then(|()| outer::run()),
     };
     match result {
         Ok(code) => ExitCode::from(code),

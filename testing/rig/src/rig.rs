@@ -89,6 +89,12 @@ impl Rig {
         self.layout.logs()
     }
 
+    /// A directory for the root directories of agents, one below it for each. What is two levels
+    /// below such a root counts as a pod's.
+    pub fn agents(&self) -> PathBuf {
+        self.layout.agents()
+    }
+
     /// The control group below which all pods of this rig are to be.
     pub fn cgroup_parent(&self) -> String {
         self.layout.cgroup_parent().display().to_string()

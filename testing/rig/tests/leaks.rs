@@ -25,6 +25,8 @@ const CASES: &[Case] = &[
     ("a_left_link_is_caught", link),
     ("a_left_nftables_table_is_caught", nftables),
     ("a_left_log_of_a_pod_is_caught", pod_log),
+    ("a_left_directory_of_a_pod_is_caught_and_the_agents_own_are_not", agents),
+    ("what_may_stay_is_no_leak", may_stay),
     ("a_stray_file_is_caught", stray),
     ("a_left_lease_of_an_address_is_caught", lease),
     ("a_left_snapshot_is_caught", snapshot),
@@ -197,6 +199,37 @@ fn file(rig: &Rig, path: &Path, named: &Path) -> Result<()> {
 fn pod_log(rig: &Rig) -> Result<()> {
     let pod = rig.pod_logs().join("pod");
     file(rig, &pod.join("main/0.log"), &pod)
+}
+
+fn agents(rig: &Rig) -> Result<()> {
+    let root = rig.agents().join("one");
+    fs::create_dir_all(root.join("pods"))?;
+    fs::write(root.join("lock"), "")?;
+    let pod = root.join("pods/uid");
+    file(rig, &pod.join("volumes/a"), &pod)?;
+    block_on(async {
+        let snapshot = Snapshot::take(rig).await?;
+        fs::create_dir(root.join("records"))?;
+        assert_eq!(snapshot.leaks().await?, []);
+        Ok(fs::remove_dir_all(root)?)
+    })
+}
+
+fn may_stay(rig: &Rig) -> Result<()> {
+    block_on(async {
+        let snapshot = Snapshot::take(rig).await?;
+        fs::write("/run/meant", "")?;
+        let meant = |thing: &Thing| thing.to_string() == "file /run/meant";
+        let clean = snapshot.compare_until_clean_but(PATIENCE, meant).await;
+        fs::write("/run/left", "")?;
+        let left = snapshot.compare_until_clean_but(Duration::from_millis(1), meant).await;
+        fs::remove_file("/run/meant")?;
+        fs::remove_file("/run/left")?;
+        clean?;
+        let left = left.err().context("nothing was caught")?.to_string();
+        assert_eq!(left, "left behind:\n  file /run/left");
+        Ok(())
+    })
 }
 
 fn stray(rig: &Rig) -> Result<()> {

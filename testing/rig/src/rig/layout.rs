@@ -30,6 +30,7 @@ impl Layout {
             layout.registries(),
             layout.cni_configuration(),
             layout.logs(),
+            layout.agents(),
         ] {
             make_directory(&directory)?;
         }
@@ -97,6 +98,10 @@ impl Layout {
 
     pub(crate) fn logs(&self) -> PathBuf {
         self.directory.join("logs")
+    }
+
+    pub(crate) fn agents(&self) -> PathBuf {
+        self.directory.join("agents")
     }
 
     pub(crate) fn cgroup_parent(&self) -> PathBuf {

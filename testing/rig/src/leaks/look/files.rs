@@ -19,6 +19,9 @@ pub(super) fn look(layout: &Layout) -> io::Result<BTreeSet<Thing>> {
         paths.extend(entries(&directory)?.iter().map(DirEntry::path));
     }
     walk(&layout.logs(), &mut paths)?;
+    for directory in agents_directories(layout)? {
+        walk(&directory, &mut paths)?;
+    }
     for directory in STRAYS {
         walk(Path::new(directory), &mut paths)?;
     }
@@ -45,6 +48,17 @@ fn by_pod(layout: &Layout) -> Vec<PathBuf> {
         }
     }
     directories
+}
+
+/// The directories directly below an agent's root: they come with the agent and stay, what is in them
+/// comes with a pod.
+fn agents_directories(layout: &Layout) -> io::Result<Vec<PathBuf>> {
+    let mut directories = Vec::new();
+    for agent in entries(&layout.agents())?.iter().filter(|entry| entry.path().is_dir()) {
+        let inside = entries(&agent.path())?.into_iter();
+        directories.extend(inside.map(|entry| entry.path()).filter(|path| path.is_dir()));
+    }
+    Ok(directories)
 }
 
 /// Beside the leases lie a lock and the address that was given out last.

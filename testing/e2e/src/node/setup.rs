@@ -1,0 +1,87 @@
+//! How an agent is started.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use oarsman_rig::Rig;
+
+use crate::program;
+use crate::proxy::Proxy;
+
+/// The name agents are told their node has.
+pub const NAME: &str = "node";
+
+/// What an agent is started with.
+#[derive(Debug, Clone)]
+pub struct Setup {
+    pub(super) program: PathBuf,
+    pub(super) root: PathBuf,
+    pub(super) manifests: PathBuf,
+    pub(super) environment: Vec<(String, String)>,
+    endpoint: String,
+    pod_logs: PathBuf,
+    cgroup_root: String,
+    flags: Vec<String>,
+}
+
+impl Setup {
+    /// On a rig: containerd straight at its socket, everything below the rig's directory and its
+    /// control group. `name` tells several agents apart; each has a root directory of its own.
+    ///
+    /// # Errors
+    /// When the program's place is not known.
+    pub fn on(rig: &Rig, name: &str) -> Result<Self> {
+        Ok(Self {
+            program: program::path()?,
+            root: rig.agents().join(name),
+            manifests: rig.directory().join(format!("{name}-manifests")),
+            environment: vec![("RUST_BACKTRACE".to_owned(), "1".to_owned())],
+            endpoint: format!("unix://{}", rig.socket().display()),
+            pod_logs: rig.pod_logs(),
+            cgroup_root: rig.cgroup_parent(),
+            flags: Vec::new(),
+        })
+    }
+
+    /// Another program.
+    #[must_use]
+    pub fn program(mut self, program: &Path) -> Self {
+        program.clone_into(&mut self.program);
+        self
+    }
+
+    /// With a proxy in between.
+    #[must_use]
+    pub fn through(mut self, proxy: &Proxy) -> Self {
+        self.endpoint = proxy.endpoint();
+        self
+    }
+
+    /// One more flag, as `--name=value`.
+    #[must_use]
+    pub fn flag(mut self, name: &str, value: &str) -> Self {
+        self.flags.push(format!("--{name}={value}"));
+        self
+    }
+
+    /// A variable of its environment.
+    #[must_use]
+    pub fn env(mut self, name: &str, value: &str) -> Self {
+        self.environment.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    pub(super) fn arguments(&self) -> Vec<String> {
+        let mut arguments = vec![
+            "kubelet".to_owned(),
+            format!("--root-dir={}", self.root.display()),
+            format!("--container-runtime-endpoint={}", self.endpoint),
+            format!("--pod-manifest-path={}", self.manifests.display()),
+            format!("--pod-logs-dir={}", self.pod_logs.display()),
+            format!("--cgroup-root={}", self.cgroup_root),
+            format!("--hostname-override={NAME}"),
+        ];
+        arguments.extend(self.flags.iter().cloned());
+        arguments
+    }
+}

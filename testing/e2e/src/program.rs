@@ -1,0 +1,62 @@
+//! The program under test: built beside the test that wants it.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+const NAME: &str = "oarsman";
+
+/// Where the program lies once it is built: in the same build directory, and of the same profile,
+/// as the test that asks.
+///
+/// # Errors
+/// When this is not a test that cargo has built.
+pub fn path() -> Result<PathBuf> {
+    Ok(profile_directory(&env::current_exe()?)?.join(NAME))
+}
+
+/// Builds it. To be called where there is a network, for crates that cargo does not have yet.
+///
+/// # Errors
+/// When it cannot be built; cargo has said why on stderr.
+pub fn build() -> Result<()> {
+    let test = env::current_exe()?;
+    let directory = profile_directory(&test)?;
+    let target = directory.parent().context("a profile is in a build directory")?;
+    let profile = directory.file_name().context("a profile has a name")?.to_string_lossy();
+    let profile = if profile == "debug" { "dev".into() } else { profile };
+    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    // With the whole workspace selected, its features are those that the tests were built with.
+    cargo.args(["build", "--quiet", "--workspace", "--bin", NAME, "--profile", &profile]);
+    cargo.arg("--target-dir").arg(target).current_dir(workspace());
+    let status = cargo.status().context("cannot run cargo")?;
+    ensure!(status.success(), "cargo could not build {NAME}");
+    Ok(())
+}
+
+/// cargo puts tests into `TARGET/PROFILE/deps`.
+fn profile_directory(test: &Path) -> Result<&Path> {
+    let deps = test.parent().filter(|directory| directory.ends_with("deps"));
+    let directory = deps.and_then(Path::parent);
+    directory.with_context(|| format!("{} was not built by cargo test", test.display()))
+}
+
+fn workspace() -> &'static Path {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.ancestors().nth(2).unwrap_or(here)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_program_lies_beside_the_directory_of_the_tests() {
+        let found = profile_directory(Path::new("/t/debug/deps/x-1")).unwrap();
+        assert_eq!(found, Path::new("/t/debug"));
+        assert!(profile_directory(Path::new("/t/debug/x")).is_err());
+        assert!(path().unwrap().ends_with("oarsman"));
+    }
+}

@@ -1,0 +1,93 @@
+//! A runtime in between: every call to containerd is written down, and may be held, delayed or failed.
+//!
+//! An agent is given the proxy's socket in place of containerd's. What it asks for is then known
+//! call by call, and one pod's calls can be made to hang while all others go on.
+
+mod calls;
+mod forward;
+mod rules;
+mod subject;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use oarsman_cri::{Client, Deadlines, Runtime};
+use oarsman_cri_types::v1::{ContainerFilter, PodSandboxFilter};
+use tokio::net::UnixListener;
+use tokio::task::JoinHandle;
+
+pub use calls::{Call, PodId};
+use forward::Forward;
+pub use rules::{Deed, Rule, Which};
+
+/// A CRI server that asks another runtime. It ends when it is dropped, and every call under way
+/// with it.
+pub struct Proxy {
+    socket: PathBuf,
+    forward: Arc<Forward>,
+    serving: JoinHandle<()>,
+}
+
+impl Proxy {
+    /// Listens on that socket and forwards to the runtime. The pods that are there are known to it.
+    ///
+    /// # Errors
+    /// When it cannot listen there, or the runtime does not list its pods.
+    pub async fn start(runtime: Arc<dyn Runtime>, socket: &Path) -> Result<Self> {
+        let forward = Arc::new(Forward::new(runtime));
+        forward.list_pod_sandboxes(None::<PodSandboxFilter>).await?;
+        forward.list_containers(None::<ContainerFilter>).await?;
+        forward.journal().clear();
+        let listener = UnixListener::bind(socket)
+            .with_context(|| format!("cannot listen on {}", socket.display()))?;
+        let served: Arc<dyn Runtime> = Arc::<Forward>::clone(&forward);
+        let serving = tokio::spawn(async move {
+            // It fails only when the listener does, and then every caller notices.
+            oarsman_cri::serve(served, listener, std::future::pending()).await.ok();
+        });
+        Ok(Self { socket: socket.to_owned(), forward, serving })
+    }
+
+    /// Where it listens, as agents want to be told.
+    pub fn endpoint(&self) -> String {
+        format!("unix://{}", self.socket.display())
+    }
+
+    /// A client of it.
+    ///
+    /// # Errors
+    /// Never, as long as the socket has a plain name.
+    pub fn client(&self) -> Result<Client> {
+        Ok(Client::new(&self.endpoint(), None, Deadlines::default())?)
+    }
+
+    /// Every call so far, in the order they came. Those under way have no end yet.
+    pub fn calls(&self) -> Vec<Call> {
+        self.forward.journal().all()
+    }
+
+    /// The calls that came after there were `count` of them.
+    pub fn calls_since(&self, count: usize) -> Vec<Call> {
+        self.calls().into_iter().skip(count).collect()
+    }
+
+    /// How many calls came so far.
+    pub fn count(&self) -> usize {
+        self.forward.journal().len()
+    }
+
+    /// Does that to such calls from now on, as long as the rule is kept. Of several rules that fit a
+    /// call the oldest decides.
+    pub fn when(&self, which: Which, deed: Deed) -> Rule {
+        self.forward.rules().add(which, deed)
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.serving.abort();
+        // Whoever wants the place next may have it.
+        std::fs::remove_file(&self.socket).ok();
+    }
+}

@@ -1,0 +1,128 @@
+//! The journal: which calls came, about what, when, and how they ended.
+
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use oarsman_cri::{CriError, Result};
+use tokio::time::Instant;
+
+use super::subject::Subject;
+
+/// Calls that look and change nothing.
+const READS: [&str; 17] = [
+    "Version",
+    "Status",
+    "RuntimeConfig",
+    "PodSandboxStatus",
+    "ListPodSandbox",
+    "ContainerStatus",
+    "ListContainers",
+    "GetContainerEvents",
+    "ContainerStats",
+    "ListContainerStats",
+    "PodSandboxStats",
+    "ListPodSandboxStats",
+    "ListMetricDescriptors",
+    "ListPodSandboxMetrics",
+    "ListImages",
+    "ImageStatus",
+    "ImageFsInfo",
+];
+
+/// Who a pod is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[expect(missing_docs, reason = "as in the pod's metadata")]
+pub struct PodId {
+    pub uid: String,
+    pub namespace: String,
+    pub name: String,
+}
+
+/// A call that came.
+#[derive(Debug, Clone)]
+pub struct Call {
+    /// Its RPC name, such as `StopContainer`.
+    pub name: &'static str,
+    /// What it is about: an id, an image, or `namespace/name[/container]` of what has no id yet.
+    /// Nothing for the runtime as a whole and for lists of everything.
+    pub subject: Option<String>,
+    /// The pod it concerns, if that is one, and known.
+    pub pod: Option<PodId>,
+    /// When it came.
+    pub at: Instant,
+    /// How long it took, if it has ended.
+    pub took: Option<Duration>,
+    /// What it failed with.
+    pub error: Option<CriError>,
+}
+
+impl Call {
+    /// Whether it looks, and changes nothing.
+    pub fn is_read(&self) -> bool {
+        READS.contains(&self.name)
+    }
+
+    /// Whether it concerns the pod of that name or UID.
+    pub fn is_of(&self, pod: &str) -> bool {
+        self.pod.as_ref().is_some_and(|it| it.uid == pod || it.name == pod)
+    }
+}
+
+impl fmt::Display for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.name)?;
+        if let Some(subject) = &self.subject {
+            write!(f, " {subject}")?;
+        }
+        if let Some(pod) = &self.pod {
+            write!(f, " of {}/{}", pod.namespace, pod.name)?;
+        }
+        match (&self.took, &self.error) {
+            (Some(took), Some(error)) => write!(f, ", failed after {took:.1?}: {error}"),
+            (Some(took), None) => write!(f, ", took {took:.1?}"),
+            (None, _) => write!(f, ", has not ended"),
+        }
+    }
+}
+
+/// All calls that came.
+#[derive(Default)]
+pub(super) struct Journal {
+    calls: Mutex<Vec<Call>>,
+}
+
+impl Journal {
+    /// Writes a call down and returns its number.
+    pub(super) fn begin(&self, name: &'static str, subject: &Subject) -> usize {
+        let (pod, subject) = (subject.pod.clone(), subject.about.clone());
+        let call = Call { name, subject, pod, at: Instant::now(), took: None, error: None };
+        let mut calls = self.lock();
+        calls.push(call);
+        calls.len() - 1
+    }
+
+    /// Writes down how it ended.
+    pub(super) fn end<T>(&self, number: usize, outcome: &Result<T>) {
+        if let Some(call) = self.lock().get_mut(number) {
+            call.took = Some(call.at.elapsed());
+            call.error = outcome.as_ref().err().cloned();
+        }
+    }
+
+    pub(super) fn all(&self) -> Vec<Call> {
+        self.lock().clone()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.lock().len()
+    }
+
+    pub(super) fn clear(&self) {
+        self.lock().clear();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Call>> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

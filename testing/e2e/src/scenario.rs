@@ -1,0 +1,77 @@
+//! Scenarios: an agent on a real runtime, from a clean rig to a clean rig.
+//!
+//! All scenarios of a test binary play one after the other on one rig for each flavour, which costs
+//! less than a rig for each. Before and after each one everything is compared; after one that failed
+//! the rig is thrown away, so that the next one finds a clean one whatever is left.
+
+mod stage;
+mod theatre;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::Result;
+use futures::future::LocalBoxFuture;
+use libtest_mimic::{Arguments, Conclusion, Failed, Trial};
+use oarsman_rig::{Flavour, namespace};
+
+use crate::program;
+pub use stage::Stage;
+use theatre::Theatre;
+
+/// Something that is played on a stage.
+#[derive(Clone, Copy, Debug)]
+pub struct Scenario {
+    /// What holds, as a sentence with underscores.
+    pub name: &'static str,
+    /// Its proof.
+    pub play: fn(Arc<Stage>) -> LocalBoxFuture<'static, Result<()>>,
+}
+
+/// Makes scenarios of async functions of a `&Stage`, named after them.
+#[macro_export]
+macro_rules! scenarios {
+    ($($name:ident),* $(,)?) => {
+        vec![$($crate::scenario::Scenario {
+            name: stringify!($name),
+            play: |stage| ::std::boxed::Box::pin(async move { $name(&stage).await }),
+        }),*]
+    };
+}
+
+/// The main function of a test binary without the standard harness: builds the program, enters
+/// namespaces, and plays every scenario on every flavour, named `<flavour>::<scenario>`.
+pub fn main(flavours: &[Flavour], scenarios: &[Scenario]) -> ExitCode {
+    namespace::run_after(program::build, || match play_all(flavours, scenarios) {
+        Ok(conclusion) => conclusion.exit_code(),
+        Err(error) => complain(&error),
+    })
+}
+
+fn play_all(flavours: &[Flavour], scenarios: &[Scenario]) -> Result<Conclusion> {
+    let arguments = Arguments { test_threads: Some(1), ..Arguments::from_args() };
+    let tokio = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let theatres: Vec<Arc<Theatre>> =
+        flavours.iter().map(|flavour| Arc::new(Theatre::new(*flavour))).collect();
+    let trials = theatres.iter().flat_map(|theatre| {
+        scenarios.iter().map(|scenario| trial(theatre, *scenario, tokio.handle()))
+    });
+    let conclusion = libtest_mimic::run(&arguments, trials.collect());
+    for theatre in &theatres {
+        tokio.block_on(theatre.close())?;
+    }
+    Ok(conclusion)
+}
+
+fn trial(theatre: &Arc<Theatre>, scenario: Scenario, tokio: &tokio::runtime::Handle) -> Trial {
+    let (theatre, tokio) = (Arc::clone(theatre), tokio.clone());
+    Trial::test(format!("{}::{}", theatre.name(), scenario.name), move || {
+        tokio.block_on(theatre.play(scenario)).map_err(|error| Failed::from(format!("{error:#}")))
+    })
+}
+
+#[expect(clippy::print_stderr, reason = "this is a test binary's own main")]
+fn complain(error: &anyhow::Error) -> ExitCode {
+    eprintln!("{error:#}");
+    ExitCode::FAILURE
+}

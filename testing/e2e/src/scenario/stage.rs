@@ -1,0 +1,169 @@
+//! What a scenario has at hand.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use oarsman_rig::Rig;
+use oarsman_rig::leaks::{Snapshot, Thing};
+
+use crate::look::{Look, eventually};
+use crate::node::{Node, Setup};
+use crate::proxy::Proxy;
+
+/// How long an agent may take to take down all that it was told to.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How long an agent may take to end.
+const ENDING: Duration = Duration::from_secs(15);
+/// How many of the last calls a report has.
+const CALLS: usize = 30;
+/// Groups that an agent makes for all its pods and keeps.
+const KEPT_GROUPS: [&str; 3] = ["kubepods", "kubepods/burstable", "kubepods/besteffort"];
+
+/// A rig, and what a scenario has started on it.
+pub struct Stage {
+    rig: Arc<Rig>,
+    look: Look,
+    nodes: Mutex<Vec<Arc<Node>>>,
+    proxies: Mutex<Vec<Arc<Proxy>>>,
+}
+
+impl Stage {
+    pub(super) fn new(rig: &Arc<Rig>) -> Result<Self> {
+        let (nodes, proxies) = (Mutex::default(), Mutex::default());
+        let stage = Self { rig: Arc::clone(rig), look: Look::at(rig)?, nodes, proxies };
+        fs::create_dir(stage.scratch())?;
+        Ok(stage)
+    }
+
+    /// The rig.
+    pub fn rig(&self) -> &Rig {
+        &self.rig
+    }
+
+    /// Eyes for it.
+    pub fn look(&self) -> &Look {
+        &self.look
+    }
+
+    /// A directory for files that pods share with the scenario.
+    pub fn scratch(&self) -> PathBuf {
+        self.rig.directory().join("scratch")
+    }
+
+    /// What the scenario's agent is started with, for it to be changed.
+    ///
+    /// # Errors
+    /// When the program's place is not known.
+    pub fn setup(&self) -> Result<Setup> {
+        Setup::on(&self.rig, "agent")
+    }
+
+    /// Starts an agent. It is asked to end, after all its manifests were removed, when the scenario
+    /// is over.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn start(&self, setup: Setup) -> Result<Arc<Node>> {
+        let node = Arc::new(Node::new(setup)?);
+        node.start()?;
+        lock(&self.nodes).push(Arc::clone(&node));
+        Ok(node)
+    }
+
+    /// Starts an agent straight on containerd.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn agent(&self) -> Result<Arc<Node>> {
+        self.start(self.setup()?)
+    }
+
+    /// Starts an agent with a proxy before containerd.
+    ///
+    /// # Errors
+    /// When one of them cannot be started.
+    pub async fn agent_behind_proxy(&self) -> Result<(Arc<Node>, Arc<Proxy>)> {
+        let proxy = self.proxy().await?;
+        Ok((self.start(self.setup()?.through(&proxy))?, proxy))
+    }
+
+    /// Starts a proxy before containerd.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub async fn proxy(&self) -> Result<Arc<Proxy>> {
+        let number = lock(&self.proxies).len();
+        let socket = self.rig.directory().join(format!("proxy-{number}.sock"));
+        let proxy = Arc::new(Proxy::start(Arc::new(self.rig.client()?), &socket).await?);
+        lock(&self.proxies).push(Arc::clone(&proxy));
+        Ok(proxy)
+    }
+
+    /// Has the agents take down all pods, ends them, and sees to it that nothing is left.
+    pub(super) async fn clear(&self, before: &Snapshot) -> Result<()> {
+        let nodes = lock(&self.nodes).clone();
+        for node in &nodes {
+            node.remove_manifests()?;
+        }
+        let pods = async || self.look.pods().await;
+        eventually(PATIENCE, "all pods are taken down", pods, Vec::is_empty).await?;
+        before.compare_until_clean_but(PATIENCE, |thing| self.may_stay(thing)).await?;
+        for node in nodes.iter().filter(|node| node.is_alive()) {
+            let status = node.terminate(ENDING).await?;
+            ensure!(status.success(), "the agent ended with {status}");
+        }
+        before.compare_until_clean_but(ENDING, |thing| self.may_stay(thing)).await
+    }
+
+    /// Agents that live, and their groups.
+    fn may_stay(&self, thing: &Thing) -> bool {
+        match thing {
+            Thing::Process { pid, .. } => {
+                lock(&self.nodes).iter().any(|node| node.pid().is_ok_and(|alive| alive == *pid))
+            }
+            Thing::Cgroup { group, .. } => {
+                let below = group.strip_prefix(self.rig.cgroup_parent());
+                below.is_ok_and(|below| KEPT_GROUPS.iter().any(|kept| below == Path::new(kept)))
+            }
+            _ => false,
+        }
+    }
+
+    /// What agents said and asked for last.
+    pub(super) fn report(&self) -> String {
+        let mut report = String::new();
+        for node in lock(&self.nodes).iter() {
+            // Writing to a string does not fail.
+            writeln!(report, "the agent's log ends:\n{}", node.log_tail()).ok();
+        }
+        for proxy in lock(&self.proxies).iter() {
+            let calls = proxy.calls_since(proxy.count().saturating_sub(CALLS));
+            writeln!(report, "the last calls:").ok();
+            for call in calls {
+                writeln!(report, "  {call}").ok();
+            }
+        }
+        report
+    }
+
+    /// Kills what still lives, and takes away what is no pod's.
+    pub(super) fn end(&self) {
+        let nodes = std::mem::take(&mut *lock(&self.nodes));
+        for node in &nodes {
+            node.kill().ok();
+            for path in [node.log(), node.root().to_owned(), node.manifests().to_owned()] {
+                fs::remove_dir_all(&path).or_else(|_| fs::remove_file(&path)).ok();
+            }
+        }
+        lock(&self.proxies).clear();
+        fs::remove_dir_all(self.scratch()).ok();
+    }
+}
+
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,353 @@
+//! What scenarios are made of, without an agent: the proxy, the eyes, the node, and the stage.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use futures::StreamExt;
+use oarsman_cri::{Client, Code, Runtime};
+use oarsman_cri_types::v1::{
+    ContainerConfig, ContainerEventType, ContainerMetadata, CreateContainerRequest, ImageSpec,
+    LinuxPodSandboxConfig, PodSandboxConfig, PodSandboxFilter, PodSandboxMetadata,
+    RunPodSandboxRequest,
+};
+use oarsman_e2e::look::{always, eventually};
+use oarsman_e2e::manifest::{actor, pod};
+use oarsman_e2e::proxy::{Deed, Which};
+use oarsman_e2e::scenario::Stage;
+use oarsman_e2e::{program, scenario, scenarios};
+use oarsman_host::{cgroups, mounts};
+use oarsman_rig::{Flavour, images};
+use tokio::time::{Instant, timeout};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn main() -> ExitCode {
+    let scenarios = scenarios![
+        the_eyes_see_a_pods_life,
+        one_pods_calls_are_held_and_others_go_on,
+        calls_are_failed_and_delayed_by_rule,
+        every_call_is_written_down,
+        the_end_of_a_caller_ends_its_wait,
+        events_pass_without_delay,
+        an_agent_is_started_measured_and_ended,
+        an_agent_that_does_not_end_is_killed_and_told,
+        the_program_is_built_before_the_tests,
+    ];
+    scenario::main(&[Flavour::Built, Flavour::Debian], &scenarios)
+}
+
+/// A pod made by CRI calls, as an agent would.
+struct Pod {
+    client: Client,
+    config: PodSandboxConfig,
+    sandbox: String,
+}
+
+fn config(stage: &Stage, name: &str) -> PodSandboxConfig {
+    let uid = format!("uid-{name}");
+    PodSandboxConfig {
+        log_directory: stage.rig().pod_logs().join(name).display().to_string(),
+        linux: Some(LinuxPodSandboxConfig {
+            cgroup_parent: format!("{}/pod{uid}", stage.rig().cgroup_parent()),
+            ..LinuxPodSandboxConfig::default()
+        }),
+        metadata: Some(PodSandboxMetadata {
+            uid,
+            name: name.to_owned(),
+            namespace: "default".to_owned(),
+            attempt: 0,
+        }),
+        ..PodSandboxConfig::default()
+    }
+}
+
+impl Pod {
+    async fn run(stage: &Stage, client: Client, name: &str) -> Result<Self> {
+        let config = config(stage, name);
+        let request = RunPodSandboxRequest { config: Some(config.clone()), ..Default::default() };
+        let sandbox = client.run_pod_sandbox(request).await?;
+        Ok(Self { client, config, sandbox })
+    }
+
+    /// Starts a container `main` and returns its id.
+    async fn start(&self, attempt: u32, script: &[&str]) -> Result<String> {
+        let restarts = ("io.kubernetes.container.restartCount".to_owned(), attempt.to_string());
+        let container = ContainerConfig {
+            metadata: Some(ContainerMetadata { name: "main".to_owned(), attempt }),
+            image: Some(ImageSpec { image: images::ACTOR.to_owned(), ..ImageSpec::default() }),
+            args: script.iter().map(|step| (*step).to_owned()).collect(),
+            annotations: [restarts].into(),
+            log_path: format!("main-{attempt}.log"),
+            ..ContainerConfig::default()
+        };
+        let request = CreateContainerRequest {
+            pod_sandbox_id: self.sandbox.clone(),
+            config: Some(container),
+            sandbox_config: Some(self.config.clone()),
+        };
+        let id = self.client.create_container(request).await?;
+        self.client.start_container(&id).await?;
+        Ok(id)
+    }
+
+    /// Takes it down, and what is the agent's to remove with it.
+    async fn remove(self) -> Result<()> {
+        self.client.stop_pod_sandbox(&self.sandbox).await?;
+        self.client.remove_pod_sandbox(&self.sandbox).await?;
+        let logs = PathBuf::from(&self.config.log_directory);
+        if logs.exists() {
+            fs::remove_dir_all(logs)?;
+        }
+        let group = PathBuf::from(self.config.linux.unwrap_or_default().cgroup_parent);
+        for hierarchy in cgroups::hierarchies(&mounts::current()?) {
+            let removed = async || Ok(hierarchy.remove(&group).is_ok());
+            eventually(PATIENCE, "the pod's group goes", removed, |gone| *gone).await?;
+        }
+        Ok(())
+    }
+}
+
+async fn the_eyes_see_a_pods_life(stage: &Stage) -> Result<()> {
+    let look = stage.look();
+    assert!(look.pod("seen").await?.is_gone());
+    let pod = Pod::run(stage, stage.rig().client()?, "seen").await?;
+    pod.start(0, &["out:one", "err:two", "exit:3"]).await?;
+    let see = async || look.pod("seen").await;
+    let ended = |seen: &oarsman_e2e::look::PodSeen| {
+        seen.container("main").is_ok_and(|main| main.has_exited())
+    };
+    let seen = eventually(PATIENCE, "it ends", see, ended).await?;
+    let main = seen.container("main")?;
+    assert_eq!((main.exit_code, main.restarts, main.attempt), (3, Some(0), 0));
+    assert!(main.created <= main.started && main.started < main.finished, "{main:?}");
+    let mut texts = main.log_texts()?;
+    texts.sort();
+    assert_eq!(texts, ["one", "two"]);
+    assert!(look.processes(&main.id).await?.is_empty());
+
+    let id = pod.start(1, &["child:1m", "out:ready", "forever"]).await?;
+    let ready = |seen: &oarsman_e2e::look::PodSeen| {
+        let texts = seen.container("main").and_then(|main| main.log_texts());
+        texts.is_ok_and(|texts| texts == ["ready"])
+    };
+    let seen = eventually(PATIENCE, "it is ready", see, ready).await?;
+    assert_eq!(seen.all("main").iter().map(|main| main.attempt).collect::<Vec<_>>(), [0, 1]);
+    assert!(seen.runs("main") && seen.sandbox()?.is_ready && seen.uid() == "uid-seen");
+    assert_eq!(look.processes(&id).await?.len(), 2);
+    let groups = look.groups("uid-seen")?;
+    let group = groups.first().context("a pod has a group")?;
+    assert!(group.ends_with("poduid-seen"), "{groups:?}");
+    assert!(look.group_value(group, "cpu.shares")?.parse::<u64>()? > 0);
+    always(Duration::from_millis(300), "it runs", see, |seen| seen.runs("main")).await?;
+    pod.remove().await?;
+    assert!(look.pod("seen").await?.is_gone());
+    Ok(())
+}
+
+async fn one_pods_calls_are_held_and_others_go_on(stage: &Stage) -> Result<()> {
+    let proxy = stage.proxy().await?;
+    let rule = proxy.when(Which::every().named("RunPodSandbox").about("held"), Deed::Hold);
+    let held = Pod::run(stage, proxy.client()?, "held");
+    let others = async {
+        rule.until_waiting(1, PATIENCE).await?;
+        let free = Pod::run(stage, proxy.client()?, "free").await?;
+        free.start(0, &["forever"]).await?;
+        assert!(stage.look().pod("free").await?.runs("main"));
+        assert!(stage.look().pod("held").await?.is_gone());
+        assert_eq!((rule.met(), rule.waiting()), (1, 1));
+        rule.release();
+        anyhow::Ok(free)
+    };
+    let (held, free) = tokio::try_join!(held, others)?;
+    let id = held.start(0, &["on-term:exit:0", "forever"]).await?;
+    // By the pod's UID, by the sandbox's id, and by the container's own.
+    for name in ["uid-held", &held.sandbox, &id] {
+        let rule = proxy.when(Which::every().named("StopContainer").about(name), Deed::Hold);
+        let client = proxy.client()?;
+        let stop = client.stop_container(&id, Duration::from_secs(5));
+        let release = async {
+            rule.until_waiting(1, PATIENCE).await?;
+            assert_eq!(rule.waiting(), 1, "{name}");
+            rule.release();
+            anyhow::Ok(())
+        };
+        let (stopped, released) = tokio::join!(stop, release);
+        released?;
+        stopped?;
+    }
+    held.remove().await?;
+    free.remove().await
+}
+
+async fn calls_are_failed_and_delayed_by_rule(stage: &Stage) -> Result<()> {
+    let proxy = stage.proxy().await?;
+    let which = || Which::every().named("RunPodSandbox").first(1);
+    let rule = proxy.when(which(), Deed::Fail(Code::Unavailable));
+    let failed = Pod::run(stage, proxy.client()?, "failed").await.err().context("it fails")?;
+    assert!(format!("{failed:#}").contains("unavailable"), "{failed:#}");
+    assert!(stage.look().pods().await?.is_empty());
+    rule.release();
+    let _rule = proxy.when(which(), Deed::FailAnswer(Code::Unknown));
+    assert!(Pod::run(stage, proxy.client()?, "made").await.is_err());
+    let sandbox = stage.look().pod("made").await?.sandbox()?.id.clone();
+    let pod = Pod { client: proxy.client()?, config: config(stage, "made"), sandbox };
+
+    let delay = Duration::from_millis(300);
+    let _rule = proxy.when(Which::every().named("Status"), Deed::Delay(delay));
+    let start = Instant::now();
+    proxy.client()?.status().await?;
+    assert!(start.elapsed() >= delay);
+
+    let rule = proxy.when(Which::every().named("Version"), Deed::HoldAnswer);
+    let client = proxy.client()?;
+    let answered = tokio::spawn(async move { client.version().await });
+    rule.until_waiting(1, PATIENCE).await?;
+    assert!(!answered.is_finished());
+    rule.release();
+    answered.await??;
+    pod.remove().await
+}
+
+async fn every_call_is_written_down(stage: &Stage) -> Result<()> {
+    let before = Pod::run(stage, stage.rig().client()?, "before").await?;
+    let proxy = stage.proxy().await?;
+    assert_eq!(proxy.count(), 0);
+    let pod = Pod::run(stage, proxy.client()?, "told").await?;
+    let id = pod.start(0, &["exit:0"]).await?;
+    let count = proxy.count();
+    let client = proxy.client()?;
+    let label = ("io.kubernetes.pod.uid".to_owned(), "uid-told".to_owned());
+    let filter = PodSandboxFilter { label_selector: [label].into(), ..Default::default() };
+    client.list_pod_sandboxes(Some(filter)).await?;
+    client.list_pod_sandboxes(None).await?;
+    client.pod_sandbox_status(&before.sandbox).await?;
+    assert!(client.container_status("nobody").await.is_err());
+    let told = |call: &oarsman_e2e::proxy::Call| {
+        let pod = call.pod.as_ref().map(|pod| pod.name.clone());
+        (call.name, call.subject.clone(), pod, call.is_read())
+    };
+    let some = |text: &str| Some(text.to_owned());
+    let calls = proxy.calls();
+    let expected = [
+        ("RunPodSandbox", some("default/told"), some("told"), false),
+        ("CreateContainer", some("default/told/main"), some("told"), false),
+        ("StartContainer", some(&id), some("told"), false),
+        ("ListPodSandbox", some("uid-told"), some("told"), true),
+        ("ListPodSandbox", None, None, true),
+        ("PodSandboxStatus", some(&before.sandbox), some("before"), true),
+        ("ContainerStatus", some("nobody"), None, true),
+    ];
+    assert_eq!(calls.iter().map(told).collect::<Vec<_>>(), expected);
+    assert!(calls.iter().all(|call| call.took.is_some()));
+    assert!(calls.is_sorted_by_key(|call| call.at));
+    let failed = calls.iter().filter_map(|call| call.error.as_ref());
+    assert_eq!(failed.map(|error| error.is_gone()).collect::<Vec<_>>(), [true]);
+    assert_eq!(proxy.calls_since(count).len(), 4);
+    before.remove().await?;
+    pod.remove().await
+}
+
+async fn the_end_of_a_caller_ends_its_wait(stage: &Stage) -> Result<()> {
+    let proxy = stage.proxy().await?;
+    let rule = proxy.when(Which::every().about("lost"), Deed::Hold);
+    let client = proxy.client()?;
+    let given_up = timeout(Duration::from_millis(300), Pod::run(stage, client, "lost")).await;
+    assert!(given_up.is_err());
+    let waiting = async || Ok(rule.waiting());
+    eventually(PATIENCE, "nobody waits any more", waiting, |waiting| *waiting == 0).await?;
+    rule.release();
+    let pods = async || stage.look().pods().await;
+    always(Duration::from_millis(300), "it is never made", pods, Vec::is_empty).await
+}
+
+async fn events_pass_without_delay(stage: &Stage) -> Result<()> {
+    let proxy = stage.proxy().await?;
+    let events = proxy.client()?.container_events().await;
+    let mut events = match stage.rig().flavour() {
+        Flavour::Built => events?,
+        Flavour::Debian => {
+            assert!(events.is_err_and(|error| error.is_unimplemented()));
+            return Ok(());
+        }
+    };
+    let pod = Pod::run(stage, proxy.client()?, "eventful").await?;
+    let id = pod.start(0, &["forever"]).await?;
+    let next_about = async |events: &mut oarsman_cri::EventStream| loop {
+        match timeout(PATIENCE, events.next()).await? {
+            Some(event) if event.as_ref().is_ok_and(|event| event.container_id != id) => {}
+            Some(event) => return Ok(event?.container_event_type()),
+            None => bail!("the events ended"),
+        }
+    };
+    assert_eq!(next_about(&mut events).await?, ContainerEventType::ContainerCreatedEvent);
+    assert_eq!(next_about(&mut events).await?, ContainerEventType::ContainerStartedEvent);
+    let (stopped, event) = tokio::join!(
+        async {
+            proxy.client()?.stop_container(&id, Duration::ZERO).await?;
+            anyhow::Ok(Instant::now())
+        },
+        async { anyhow::Ok((next_about(&mut events).await?, Instant::now())) },
+    );
+    let (kind, heard) = event?;
+    assert_eq!(kind, ContainerEventType::ContainerStoppedEvent);
+    let late = heard.saturating_duration_since(stopped?);
+    assert!(late < Duration::from_millis(500), "{late:?} after the stop");
+    pod.remove().await
+}
+
+/// A program that stands in for the agent.
+fn stand_in(stage: &Stage, script: &str) -> Result<PathBuf> {
+    let path = stage.scratch().join("stand-in");
+    fs::write(&path, format!("#!/bin/busybox sh\n{script}"))?;
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
+    Ok(path)
+}
+
+async fn an_agent_is_started_measured_and_ended(stage: &Stage) -> Result<()> {
+    let script = "echo \"$@ $WHO\"; trap 'exit 0' TERM; i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done\n\
+         echo ready; while :; do sleep 0.05; done\n";
+    let setup = stage.setup()?.program(&stand_in(stage, script)?);
+    let node = stage.start(setup.flag("v", "4").env("WHO", "me"))?;
+    let said = async || Ok(node.log_tail());
+    let log = eventually(PATIENCE, "it is ready", said, |log| log.ends_with("ready")).await?;
+    assert!(log.starts_with("kubelet --root-dir=/var/tmp/oarsman-rig."), "{log}");
+    assert!(log.contains("--hostname-override=node --v=4 me\n"), "{log}");
+    assert!(node.cpu_time()? > Duration::ZERO && node.pss()? > 4096);
+    node.apply("web", &pod("web").container(actor("main", &["forever"])))?;
+    assert!(fs::read_to_string(node.manifests().join("web.yaml"))?.contains("rig.local/actor:1"));
+    assert_eq!(fs::read_dir(node.manifests())?.count(), 1);
+    node.remove_manifest("web")?;
+    node.remove_manifest("web")?;
+    assert_eq!(fs::read_dir(node.manifests())?.count(), 0);
+    let first = node.pid()?;
+    node.kill()?;
+    assert!(!node.is_alive() && node.pid().is_err());
+    node.restart()?;
+    assert_ne!(node.pid()?, first);
+    let twice = |log: &String| log.matches("ready").count() == 2;
+    eventually(PATIENCE, "it is ready again", said, twice).await?;
+    assert_eq!(node.terminate(PATIENCE).await?.code(), Some(0));
+    // The stage is to end one that lives.
+    node.start()
+}
+
+async fn an_agent_that_does_not_end_is_killed_and_told(stage: &Stage) -> Result<()> {
+    let script = "trap '' TERM; echo ready; while :; do sleep 0.05; done\n";
+    let node = stage.start(stage.setup()?.program(&stand_in(stage, script)?))?;
+    let said = async || Ok(node.log_tail());
+    eventually(PATIENCE, "it is ready", said, |log| log == "ready").await?;
+    let error = node.terminate(Duration::from_millis(300)).await.err().context("it stays")?;
+    assert_eq!(error.to_string(), "the agent did not end within 300ms; its log:\nready");
+    assert!(!node.is_alive());
+    Ok(())
+}
+
+async fn the_program_is_built_before_the_tests(_: &Stage) -> Result<()> {
+    let program = program::path()?;
+    assert!(program.is_file(), "{}", program.display());
+    Ok(())
+}
