@@ -14,7 +14,7 @@ use crate::look::{Look, eventually};
 use crate::node::{Node, Setup};
 use crate::proxy::Proxy;
 
-/// How long an agent may take to take down all that it was told to.
+/// How long an agent may take to take down all that it was told to, unless a scenario says otherwise.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How long an agent may take to end.
 const ENDING: Duration = Duration::from_secs(15);
@@ -29,12 +29,14 @@ pub struct Stage {
     look: Look,
     nodes: Mutex<Vec<Arc<Node>>>,
     proxies: Mutex<Vec<Arc<Proxy>>>,
+    patience: Mutex<Duration>,
 }
 
 impl Stage {
     pub(super) fn new(rig: &Arc<Rig>) -> Result<Self> {
         let (nodes, proxies) = (Mutex::default(), Mutex::default());
-        let stage = Self { rig: Arc::clone(rig), look: Look::at(rig)?, nodes, proxies };
+        let (look, patience) = (Look::at(rig)?, Mutex::new(PATIENCE));
+        let stage = Self { rig: Arc::clone(rig), look, nodes, proxies, patience };
         fs::create_dir(stage.scratch())?;
         Ok(stage)
     }
@@ -103,15 +105,21 @@ impl Stage {
         Ok(proxy)
     }
 
+    /// Says how long taking down all pods may take when the scenario is over.
+    pub fn allow(&self, patience: Duration) {
+        *lock(&self.patience) = patience;
+    }
+
     /// Has the agents take down all pods, ends them, and sees to it that nothing is left.
     pub(super) async fn clear(&self, before: &Snapshot) -> Result<()> {
         let nodes = lock(&self.nodes).clone();
+        let patience = *lock(&self.patience);
         for node in &nodes {
             node.remove_manifests()?;
         }
         let pods = async || self.look.pods().await;
-        eventually(PATIENCE, "all pods are taken down", pods, Vec::is_empty).await?;
-        before.compare_until_clean_but(PATIENCE, |thing| self.may_stay(thing)).await?;
+        eventually(patience, "all pods are taken down", pods, Vec::is_empty).await?;
+        before.compare_until_clean_but(patience, |thing| self.may_stay(thing)).await?;
         for node in nodes.iter().filter(|node| node.is_alive()) {
             let status = node.terminate(ENDING).await?;
             ensure!(status.success(), "the agent ended with {status}");
