@@ -9,7 +9,7 @@ mod tls;
 
 use async_trait::async_trait;
 use http_body_util::{BodyExt, Empty};
-use hyper::body::{Bytes, Incoming};
+use hyper::body::{Body, Bytes, Incoming};
 use hyper::client::conn::http1;
 use hyper::header::{HOST, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Request, Response};
@@ -103,7 +103,9 @@ fn host_header(request: &HttpGet) -> String {
 /// Reads no more of the body than is wanted.
 async fn read(request: &HttpGet, response: Response<Incoming>) -> Result<HttpAnswer, NetworkError> {
     let (parts, mut rest) = response.into_parts();
-    let (mut body, mut whole) = (Vec::new(), true);
+    // Who wants none of it does not wait for it either: it may never come.
+    let wanted = request.body_limit > 0 || Body::is_end_stream(&rest);
+    let (mut body, mut whole) = (Vec::new(), wanted);
     while whole && let Some(frame) = rest.frame().await {
         let frame = frame.map_err(|error| broken(request, &error))?;
         let bytes = frame.into_data().unwrap_or_default();

@@ -13,6 +13,7 @@ pub mod event;
 pub mod gc;
 pub mod grace;
 pub mod hash;
+pub mod hook;
 pub mod ids;
 pub mod image;
 pub mod ledger;

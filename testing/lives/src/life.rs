@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::Pod;
+use oarsman_agent::seams::HttpGet;
 use oarsman_agent::{Command, Config, Decisions, Inputs, OpenGate};
 use oarsman_core::container_config::POD_UID_LABEL;
 use oarsman_core::ids::{FullName, PodUid};
@@ -48,6 +49,8 @@ pub struct Testimony {
     pub statuses: Vec<PublishedStatus>,
     /// The latest events that the agent told of, as the API server took them.
     pub events: Vec<RecordedEvent>,
+    /// What was asked of servers and reached them.
+    pub asked: Vec<HttpGet>,
     /// How it was at the end.
     pub ending: Ending,
 }
@@ -125,7 +128,8 @@ impl Theatre {
         let ending = self.ending().await;
         let (records, hash) = (self.world.trace.records(), self.world.trace.hash());
         let (statuses, events) = (self.world.cluster.statuses(), self.world.cluster.events());
-        Testimony { plan: self.plan, acts: self.acts, records, hash, statuses, events, ending }
+        let (asked, plan, acts) = (self.world.network.asked(), self.plan, self.acts);
+        Testimony { plan, acts, records, hash, statuses, events, asked, ending }
     }
 
     /// Lets time pass, and the agent die and come back meanwhile.
@@ -193,6 +197,9 @@ impl Theatre {
             Act::Evict { grace, .. } => self.evict(&uid, *grace).await,
             Act::RemoveCgroup { .. } => self.world.disk.remove_cgroup(&uid),
             Act::BreakSandbox { .. } => self.break_sandbox(&uid).await,
+            Act::Serve { host, port, server } => {
+                self.world.network.serve(host, *port, server.clone());
+            }
             Act::Jump(distance) => self.world.clock.jump(*distance),
         }
         self.acts.push((self.world.clock.elapsed(), uid, act));
@@ -208,7 +215,7 @@ impl Theatre {
             | Act::Evict { pod, .. }
             | Act::RemoveCgroup { pod }
             | Act::BreakSandbox { pod } => pod,
-            Act::Jump(_) => return PodUid::default(),
+            Act::Serve { .. } | Act::Jump(_) => return PodUid::default(),
         };
         let files = self.files.borrow();
         let file = files.iter().find(|pod| pod.metadata.name.as_ref() == Some(name)).map(Pod::uid);

@@ -6,6 +6,7 @@ use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::Pod;
 use oarsman_world::dice::{Chance, Dice};
 use oarsman_world::faults::FaultPlan;
+use oarsman_world::network::Server;
 
 use crate::draw::{self, PRESENT_TOO, pick};
 
@@ -57,6 +58,15 @@ pub enum Act {
     BreakSandbox {
         /// The pod's name.
         pod: String,
+    },
+    /// A server comes to be.
+    Serve {
+        /// Its name or address.
+        host: String,
+        /// Where it listens.
+        port: u16,
+        /// What it answers.
+        server: Server,
     },
     /// The wall clock jumps.
     Jump(SignedDuration),

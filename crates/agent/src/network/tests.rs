@@ -185,6 +185,13 @@ async fn no_more_of_a_body_is_read_than_is_wanted() {
 }
 
 #[tokio::test]
+async fn who_wants_no_body_does_not_wait_for_one_that_never_comes() {
+    let server = blurt(b"HTTP/1.1 500 Oh\r\nContent-Length: 100\r\n\r\nhalf").await;
+    let asked = HttpGet { body_limit: 0, ..request(Scheme::Http, server.port, "/") };
+    assert_eq!(hear(&asked).await, "500  false");
+}
+
+#[tokio::test]
 async fn a_certificate_that_nobody_vouches_for_is_believed_only_where_anybody_is() {
     let server = self_signed().await;
     let unchecked = request(Scheme::Https, server.port, "/");

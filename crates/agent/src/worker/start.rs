@@ -10,10 +10,11 @@ use oarsman_core::status::start_error::{StartError, StartReason};
 use oarsman_core::time::Mono;
 use oarsman_cri_types::v1::{CreateContainerRequest, PodSandboxConfig, RunPodSandboxRequest};
 
+use super::hooks::Owner;
 use super::room::Room;
 use super::sync::SyncError;
 use super::work::Cancel;
-use super::{adopt, hooks, image, stop};
+use super::{adopt, image, stop};
 
 /// What came of starting containers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -157,7 +158,8 @@ async fn post_start(
 ) -> Result<(), NotStarted> {
     let hook = spec.lifecycle.as_ref().and_then(|lifecycle| lifecycle.post_start.as_ref());
     let Some(hook) = hook else { return Ok(()) };
-    let Err(error) = cancel.race(hooks::run(room, id, hook)).await? else { return Ok(()) };
+    let owner = Owner { room, pod: Some(pod), id, name: &start.name };
+    let Err(error) = cancel.race(owner.run(hook)).await? else { return Ok(()) };
     tracing::warn!(pod = %room.name, container = start.name, %error, "a postStart hook failed");
     // What a hook prints may be secret, and events are for many eyes: why it failed is in the status.
     let event = PodEvent::warning("FailedPostStartHook", "PostStartHook failed");

@@ -14,7 +14,7 @@ use oarsman_core::lifecycle::Grace;
 use oarsman_core::time::Mono;
 use oarsman_cri::CriError;
 
-use super::hooks::{self, HookError};
+use super::hooks::{HookError, Owner};
 use super::room::Room;
 use crate::latest;
 
@@ -102,7 +102,8 @@ async fn pre_stop(
     hook: &LifecycleHandler,
     purse: &mut Purse<'_>,
 ) {
-    let error = match purse.spend(hooks::run(room, &stop.id, hook)).await {
+    let owner = Owner { room, pod, id: &stop.id, name: &stop.name };
+    let error = match purse.spend(owner.run(hook)).await {
         Some(Ok(())) => return,
         // A rest that is cut short is none the worse for it.
         None if hook.sleep.is_some() => return,
@@ -121,7 +122,7 @@ async fn pre_stop(
 
 impl Room {
     /// Says what happened to the pod; of one that only the runtime knows by what it is called there.
-    fn say(&self, pod: Option<&Pod>, events: impl IntoIterator<Item = PodEvent>) {
+    pub(super) fn say(&self, pod: Option<&Pod>, events: impl IntoIterator<Item = PodEvent>) {
         let by_name = || {
             let mut orphan = Pod::default();
             orphan.metadata.name = Some(self.name.name.clone());
