@@ -1,16 +1,27 @@
 //! Control groups: which hierarchies this machine has, the groups in them, and taking groups away.
 //!
 //! There may be one tree (v2), one a controller (v1), or v1 trees with a v2 tree beside them
-//! (hybrid); all three are a list of [`Hierarchy`].
+//! (hybrid); all three are a list of [`Hierarchy`]. [`Cgroups`] makes and destroys one group in all
+//! of them at once, and never reaches outside of the root it was given.
 
 use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path, PathBuf};
 use std::{fs, io};
 
 use crate::mounts::Mount;
 
+mod destroy;
+mod error;
+mod files;
+mod make;
+mod settings;
 #[cfg(test)]
 mod tests;
+mod tree;
+
+pub use error::CgroupError;
+pub use tree::{Cgroups, Layout};
 
 /// What may stand among the options of a v1 mount and names a controller.
 const V1_CONTROLLERS: [&str; 14] = [
@@ -107,6 +118,16 @@ impl Hierarchy {
             }
         }
         Ok(found)
+    }
+
+    /// The groups right below one, by the names of their directories. None if there is no such
+    /// group.
+    ///
+    /// # Errors
+    /// When the tree cannot be read.
+    pub fn below(&self, group: &Path) -> io::Result<BTreeSet<OsString>> {
+        let found = children(&self.directory(group))?;
+        Ok(found.iter().filter_map(|child| child.file_name()).map(OsStr::to_owned).collect())
     }
 
     /// Makes a group and its parents; it may be there already.

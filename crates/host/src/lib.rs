@@ -6,6 +6,7 @@
 
 pub mod cgroups;
 pub mod files;
+pub mod hugepages;
 pub mod inotify;
 pub mod mounts;
 pub mod namespaces;

@@ -1,5 +1,8 @@
 //! The three layouts a machine may have, and a tree of directories that stands in for groups.
 
+mod real;
+mod recorded;
+
 use super::*;
 use crate::mounts;
 

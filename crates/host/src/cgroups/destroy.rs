@@ -1,0 +1,168 @@
+//! Destroying a group: first what lives in it, then its directories.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+use super::{CgroupError, Cgroups, Hierarchy, Kind, Layout, RemoveError, children, files};
+use crate::processes;
+
+/// How often the processes of a group are killed: they may be forking meanwhile.
+const KILLS: usize = 5;
+/// How long each round waits for a process that was killed.
+const DEATH: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
+/// How often a directory is removed that the kernel still finds busy, and the wait between.
+const REMOVALS: usize = 20;
+const BETWEEN_REMOVALS: Duration = Duration::from_millis(25);
+
+impl Cgroups {
+    /// Kills what lives in a group or below it, and takes the group away from every hierarchy. One
+    /// that is not there is no error.
+    ///
+    /// Blocks for as long as the dying takes, within bounds of a few seconds.
+    ///
+    /// # Errors
+    /// When the group is not ours, or something in it stays.
+    pub fn destroy(&self, group: &Path) -> Result<(), CgroupError> {
+        self.ours(group)?;
+        self.kill_all(group)?;
+        let removals: Vec<_> = self.all.iter().map(|h| self.remove_from(h, group)).collect();
+        removals.into_iter().collect()
+    }
+
+    fn kill_all(&self, group: &Path) -> Result<(), CgroupError> {
+        for _ in 0..KILLS {
+            let living = self.processes(group)?;
+            if living.is_empty() {
+                return Ok(());
+            }
+            self.kill(group, &living)?;
+        }
+        self.survivor(group)?.map_or(Ok(()), Err)
+    }
+
+    fn kill(&self, group: &Path, living: &BTreeSet<u32>) -> Result<(), CgroupError> {
+        if living.contains(&std::process::id()) {
+            return Err(CgroupError::Ourselves { group: group.to_owned() });
+        }
+        self.thaw(group)?;
+        let handles = handles(living, |pid, source| CgroupError::Kill {
+            group: group.to_owned(),
+            pid,
+            source,
+        })?;
+        if !self.kill_at_once(group)? {
+            self.kill_one_by_one(group, &handles)?;
+        }
+        handles.iter().all(|(_, handle)| dies(handle));
+        Ok(())
+    }
+
+    /// Young v2 kernels kill a group as a whole, however fast it forks.
+    fn kill_at_once(&self, group: &Path) -> Result<bool, CgroupError> {
+        let tree = self.needed.first().filter(|_| self.layout() == Layout::V2);
+        let file = tree.map(|tree| tree.directory(group).join("cgroup.kill"));
+        match file.filter(|file| file.exists()) {
+            Some(file) => files::write(&file, "1").map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    /// A pid may have passed to a process elsewhere since it was read. So we take hold of the
+    /// processes first, and then kill those whose pids are in the group still.
+    fn kill_one_by_one(&self, group: &Path, handles: &[(u32, OwnedFd)]) -> Result<(), CgroupError> {
+        let still = self.processes(group)?;
+        for (pid, handle) in handles.iter().filter(|(pid, _)| still.contains(pid)) {
+            match pidfd_send_signal(handle, Signal::KILL) {
+                Ok(()) | Err(Errno::SRCH) => (),
+                Err(error) => {
+                    let (group, source) = (group.to_owned(), error.into());
+                    return Err(CgroupError::Kill { group, pid: *pid, source });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What is frozen in v1 does not even die.
+    fn thaw(&self, group: &Path) -> Result<(), CgroupError> {
+        let freezes = |h: &&Hierarchy| matches!(&h.kind, Kind::V1(names) if names.iter().any(|name| name == "freezer"));
+        let Some(freezer) = self.all.iter().find(freezes) else {
+            return Ok(());
+        };
+        let mut to_visit = vec![freezer.directory(group)];
+        while let Some(directory) = to_visit.pop() {
+            let file = directory.join("freezer.state");
+            if files::read(&file).is_ok_and(|state| state.trim() != "THAWED") {
+                files::write(&file, "THAWED")?;
+            }
+            let below = children(&directory);
+            to_visit.extend(below.map_err(|source| CgroupError::Read { path: directory, source })?);
+        }
+        Ok(())
+    }
+
+    fn remove_from(&self, hierarchy: &Hierarchy, group: &Path) -> Result<(), CgroupError> {
+        for _ in 0..REMOVALS {
+            match hierarchy.remove(group) {
+                Ok(()) => return Ok(()),
+                Err(error) if is_busy(&error) => {
+                    self.kill_all(group)?;
+                    pause();
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        hierarchy.remove(group).or_else(|error| Err(self.survivor(group)?.unwrap_or(error.into())))
+    }
+
+    /// The error that names a process which is still in the group, if there is one.
+    fn survivor(&self, group: &Path) -> Result<Option<CgroupError>, CgroupError> {
+        let living = self.processes(group)?;
+        let name = |pid| processes::find(pid).map(|process| process.name).unwrap_or_default();
+        Ok(living.first().map(|&pid| CgroupError::Survivor {
+            group: PathBuf::from(group),
+            pid,
+            name: name(pid),
+        }))
+    }
+}
+
+/// Handles of those processes that are there still. Pid 0 stands for a process outside of our pid
+/// namespace, which we cannot name.
+fn handles(
+    pids: &BTreeSet<u32>,
+    failed: impl Fn(u32, io::Error) -> CgroupError,
+) -> Result<Vec<(u32, OwnedFd)>, CgroupError> {
+    let mut found = Vec::new();
+    for &pid in pids {
+        let Some(raw) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { continue };
+        match pidfd_open(raw, PidfdFlags::empty()) {
+            Ok(handle) => found.push((pid, handle)),
+            Err(Errno::SRCH) => (),
+            Err(error) => return Err(failed(pid, error.into())),
+        }
+    }
+    Ok(found)
+}
+
+/// Waits for the end of a process; false if it takes too long.
+fn dies(handle: &OwnedFd) -> bool {
+    let mut ends = [PollFd::new(handle, PollFlags::IN)];
+    poll(&mut ends, Some(&DEATH)).is_ok_and(|ready| ready > 0)
+}
+
+fn is_busy(error: &RemoveError) -> bool {
+    error.source.raw_os_error() == Some(Errno::BUSY.raw_os_error())
+}
+
+#[expect(clippy::disallowed_methods, reason = "the kernel tells nobody when a v1 group is free")]
+fn pause() {
+    std::thread::sleep(BETWEEN_REMOVALS);
+}

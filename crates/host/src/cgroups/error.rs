@@ -1,0 +1,80 @@
+//! What can go wrong with control groups.
+
+use std::io;
+use std::path::PathBuf;
+
+use super::RemoveError;
+
+/// A control group that could not be made, looked at or taken away.
+#[derive(Debug, thiserror::Error)]
+pub enum CgroupError {
+    /// There is no hierarchy to make groups in.
+    #[error("no control groups are mounted: mount cgroup2 at /sys/fs/cgroup")]
+    NotMounted,
+    /// What is mounted cannot be read.
+    #[error("cannot tell which control groups are mounted: {0}")]
+    Mounts(#[source] io::Error),
+    /// The group is not ours to touch.
+    #[error("the control group {} is not below {}, so it is left alone", .group.display(), .root.display())]
+    Outside {
+        /// The group.
+        group: PathBuf,
+        /// What it should be below.
+        root: PathBuf,
+    },
+    /// A directory could not be made.
+    #[error("cannot create the control group {}: {source}", .directory.display())]
+    Create {
+        /// The group's directory.
+        directory: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// A control file or a directory could not be read.
+    #[error("cannot read {}: {source}", .path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// A control file did not take a value.
+    #[error("cannot write {text:?} to {}: {source}", .path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// The value.
+        text: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// We live in the group that is to be destroyed.
+    #[error("cannot destroy the control group {}: this process lives in it; move it out first", .group.display())]
+    Ourselves {
+        /// The group.
+        group: PathBuf,
+    },
+    /// A process could not be killed.
+    #[error("cannot kill process {pid} in the control group {}: {source}", .group.display())]
+    Kill {
+        /// The group.
+        group: PathBuf,
+        /// The process.
+        pid: u32,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// A process outlived being killed; most often it waits for a disk or a network file system.
+    #[error("cannot remove the control group {}: process {pid} ({name}) was killed and is still there", .group.display())]
+    Survivor {
+        /// The group.
+        group: PathBuf,
+        /// The process.
+        pid: u32,
+        /// The name of its program.
+        name: String,
+    },
+    /// A directory could not be removed.
+    #[error(transparent)]
+    Remove(#[from] RemoveError),
+}
