@@ -4,21 +4,22 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use async_trait::async_trait;
 use oarsman_contract::{Harness, Images, Private};
-use oarsman_cri::{Client, Deadlines, Runtime};
+use oarsman_cri::Runtime;
 use oarsman_cri_types::v1::AuthConfig;
 use oarsman_rig::images::{self, Config};
 use oarsman_rig::{Behaviour, Credentials, Flavour, Options, Registry, Rig};
-use tokio::net::UnixListener;
+
+use crate::proxy::Proxy;
 
 /// How calls reach containerd.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Road {
     /// From our client straight to its socket.
     Direct,
-    /// From our client to our server, which asks our client.
+    /// From our client to our server, which asks our client by way of the scenarios' proxy.
     ThroughOurServer,
 }
 
@@ -72,30 +73,25 @@ impl Containerd {
     ///
     /// # Errors
     /// When the server in between cannot listen.
-    pub fn by(&self, road: Road) -> Result<Arc<dyn Harness>> {
-        let runtime: Arc<dyn Runtime> = Arc::new(self.rig.client()?);
-        let runtime = match road {
-            Road::Direct => runtime,
-            Road::ThroughOurServer => self.served(runtime)?,
+    pub async fn by(&self, road: Road) -> Result<Arc<dyn Harness>> {
+        let straight: Arc<dyn Runtime> = Arc::new(self.rig.client()?);
+        let (runtime, proxy): (Arc<dyn Runtime>, _) = match road {
+            Road::Direct => (straight, None),
+            Road::ThroughOurServer => {
+                let socket = self.rig.directory().join("ours.sock");
+                let proxy = Proxy::start(straight, &socket).await?;
+                (Arc::new(proxy.client()?), Some(proxy))
+            }
         };
         let directory = self.rig.directory().join(format!("contract-{road:?}"));
         Ok(Arc::new(Subject {
             runtime,
+            _proxy: proxy,
             images: self.images(road),
             directory,
             cgroup_parent: self.rig.cgroup_parent(),
             flavour: self.rig.flavour(),
         }))
-    }
-
-    /// Our server in front of a runtime, and a client of it.
-    fn served(&self, runtime: Arc<dyn Runtime>) -> Result<Arc<dyn Runtime>> {
-        let socket = self.rig.directory().join("ours.sock");
-        let listener = UnixListener::bind(&socket)?;
-        // It ends with the test program, like everything in these namespaces.
-        tokio::spawn(oarsman_cri::serve(runtime, listener, std::future::pending()));
-        let endpoint = socket.to_str().context("the rig's paths are text")?;
-        Ok(Arc::new(Client::new(endpoint, None, Deadlines::default())?))
     }
 
     fn images(&self, road: Road) -> Images {
@@ -119,6 +115,8 @@ impl Containerd {
 
 struct Subject {
     runtime: Arc<dyn Runtime>,
+    /// Kept because it ends when it is dropped.
+    _proxy: Option<Proxy>,
     images: Images,
     directory: PathBuf,
     cgroup_parent: String,

@@ -1,6 +1,8 @@
 //! The program under test: built beside the test that wants it.
 
 use std::env;
+use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -14,7 +16,12 @@ const NAME: &str = "oarsman";
 /// # Errors
 /// When this is not a test that cargo has built.
 pub fn path() -> Result<PathBuf> {
-    Ok(profile_directory(&env::current_exe()?)?.join(NAME))
+    Ok(own_directory(profile_directory(&env::current_exe()?)?).join(NAME))
+}
+
+/// Clones may share a build directory, in which the last one to build has its program at the top.
+fn own_directory(profile: &Path) -> PathBuf {
+    profile.join(format!("e2e{}", workspace().display().to_string().replace('/', "-")))
 }
 
 /// Builds it. To be called where there is a network, for crates that cargo does not have yet.
@@ -33,7 +40,21 @@ pub fn build() -> Result<()> {
     cargo.arg("--target-dir").arg(target).current_dir(workspace());
     let status = cargo.status().context("cannot run cargo")?;
     ensure!(status.success(), "cargo could not build {NAME}");
-    Ok(())
+    put_aside(directory)
+}
+
+/// In one step, because another test may be starting it just now.
+fn put_aside(profile: &Path) -> Result<()> {
+    let own = own_directory(profile);
+    fs::create_dir_all(&own)?;
+    let unfinished = own.join(std::process::id().to_string());
+    fs::hard_link(profile.join(NAME), &unfinished)?;
+    fs::rename(&unfinished, own.join(NAME))?;
+    // Of two names of the same file the first stays when it is renamed to the second.
+    fs::remove_file(unfinished).or_else(|error| match error.kind() {
+        ErrorKind::NotFound => Ok(()),
+        _ => Err(error.into()),
+    })
 }
 
 /// cargo puts tests into `TARGET/PROFILE/deps`.

@@ -28,7 +28,8 @@ fn perform() -> Result<Conclusion> {
     let before = tokio.block_on(Snapshot::take(&containerd.rig))?;
     let mut trials = Vec::<Trial>::new();
     for (name, road) in [("containerd", Road::Direct), ("our_server", Road::ThroughOurServer)] {
-        trials.extend(oarsman_contract::trials(name, &containerd.by(road)?, tokio.handle()));
+        let subject = tokio.block_on(containerd.by(road))?;
+        trials.extend(oarsman_contract::trials(name, &subject, tokio.handle()));
     }
     let conclusion = libtest_mimic::run(&arguments, trials);
     tokio.block_on(before.compare_until_clean(Duration::from_secs(20)))?;

@@ -31,7 +31,7 @@ fn perform(arguments: &Arguments) -> Result<Conclusion> {
     let _inside = tokio.enter();
     let containerd = tokio.block_on(Containerd::start(Flavour::Debian))?;
     let before = tokio.block_on(Snapshot::take(&containerd.rig))?;
-    let subject = containerd.by(Road::Direct)?;
+    let subject = tokio.block_on(containerd.by(Road::Direct))?;
     let trials = oarsman_contract::trials("debian", &subject, tokio.handle());
     let conclusion = libtest_mimic::run(arguments, trials);
     tokio.block_on(before.compare_until_clean(Duration::from_secs(20)))?;
