@@ -6,12 +6,14 @@
 mod decisions;
 pub mod latest;
 mod mailbox;
+pub mod manifest;
 pub mod network;
 mod node;
 mod pod_reader;
 mod recorder;
 mod runtime_events;
 pub mod seams;
+pub mod sources;
 mod status_writer;
 mod supervisor;
 mod worker;

@@ -13,8 +13,11 @@ use std::path::Path;
 use rustix::fs::inotify::{self, CreateFlags, Event, ReadFlags, Reader, WatchFlags};
 use rustix::io::Errno;
 
+mod listener;
 #[cfg(test)]
 mod tests;
+
+pub use listener::Listener;
 
 /// Room for some dozens of events at a time.
 const BUFFER: usize = 4096;

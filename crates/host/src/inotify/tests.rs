@@ -97,3 +97,20 @@ fn what_is_no_directory_cannot_be_watched() {
     fs::write(directory.path().join("a"), "").unwrap();
     assert!(!watcher.drain().unwrap(), "nothing is watched any more");
 }
+
+#[tokio::test]
+async fn a_listener_waits_for_what_counts_and_hears_of_what_came_before() {
+    let directory = tempdir().unwrap();
+    let mut listener = Listener::new().unwrap();
+    listener.watch(directory.path(), Some(OsStr::new("mine"))).unwrap();
+    fs::write(directory.path().join("mine"), "").unwrap();
+    listener.changed().await.unwrap();
+    let path = directory.path().to_owned();
+    let writer = async move {
+        fs::write(path.join("other"), "").unwrap();
+        tokio::task::yield_now().await;
+        fs::write(path.join("mine"), "").unwrap();
+    };
+    let (heard, ()) = tokio::join!(listener.changed(), writer);
+    heard.unwrap();
+}

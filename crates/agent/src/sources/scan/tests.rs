@@ -1,0 +1,48 @@
+//! What lies at a path.
+
+use std::os::unix::fs::symlink;
+
+use tempfile::tempdir;
+
+use super::*;
+
+#[test]
+fn what_lies_at_a_path_is_told_apart() {
+    let place = tempdir().unwrap();
+    let at = |name: &str| place.path().join(name);
+    fs::create_dir(at("empty")).unwrap();
+    fs::create_dir(at("full")).unwrap();
+    fs::write(at("full/a"), "a").unwrap();
+    fs::write(at("full/.b"), "b").unwrap();
+    fs::create_dir(at("full/below")).unwrap();
+    symlink("full", at("linked")).unwrap();
+    symlink("nowhere", at("dangling")).unwrap();
+    symlink("circle", at("circle")).unwrap();
+    let found = |files: &[(&str, Finding)]| {
+        Scan::Files(files.iter().map(|(name, found)| (at(name), found.clone())).collect())
+    };
+    let (text, below) = (Ok(b"a".to_vec()), Err(Trouble::Other("a directory")));
+    let rows = [
+        ("none", Scan::Missing),
+        ("none/below", Scan::Missing),
+        ("full/a/below", Scan::Missing),
+        ("empty", found(&[])),
+        ("full", found(&[("full/a", text.clone()), ("full/below", below.clone())])),
+        ("linked", found(&[("linked/a", text.clone()), ("linked/below", below)])),
+        ("full/a", found(&[("full/a", text)])),
+        ("dangling", found(&[("dangling", Err(Trouble::Dangling))])),
+        ("circle", found(&[("circle", Err(Trouble::Circle))])),
+    ];
+    for (path, want) in rows {
+        assert_eq!(scan(&at(path)), want, "{path}");
+    }
+}
+
+#[test]
+fn a_directory_that_cannot_be_listed_is_not_an_empty_one() {
+    let place = tempdir().unwrap();
+    let file = place.path().join("file");
+    fs::write(&file, "").unwrap();
+    assert!(matches!(directory(&file), Scan::Unreadable(_)));
+    assert_eq!(directory(&place.path().join("gone")), Scan::Missing);
+}

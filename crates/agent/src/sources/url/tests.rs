@@ -1,0 +1,104 @@
+//! Asking a real server on this machine, and reading URLs.
+
+use std::sync::Mutex;
+
+use axum::Router;
+use axum::http::{HeaderMap, StatusCode};
+use axum::routing::get;
+use tokio::net::TcpListener;
+use tokio::time::timeout;
+
+use super::*;
+use crate::network::SystemNetwork;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+const OFTEN: Duration = Duration::from_millis(10);
+
+fn pod(name: &str) -> String {
+    format!(
+        "apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}}}\nspec: {{containers: [{{name: a, image: b}}]}}\n"
+    )
+}
+
+#[tokio::test]
+async fn a_server_is_asked_again_and_again_and_its_failures_cost_no_pod() {
+    let saying = Arc::new(Mutex::new((StatusCode::OK, pod("a"))));
+    let (page, heard) = (Arc::clone(&saying), Arc::new(Mutex::new(Vec::new())));
+    let ears = Arc::clone(&heard);
+    let answer = async move |headers: HeaderMap| {
+        let said = |name: &str| headers.get(name).map(|v| v.to_str().unwrap().to_owned());
+        ears.lock().unwrap().push((said("authorization"), said("x-role")));
+        page.lock().unwrap().clone()
+    };
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let pages = Router::new().route("/pods", get(answer));
+    let server = tokio::spawn(async move { axum::serve(listener, pages).await.unwrap() });
+    let headers = vec![("X-Role".to_owned(), "node".to_owned())];
+    let place = format!("http://me:p%40ss@127.0.0.1:{port}/pods");
+    let mut sets = url(&place, headers, OFTEN, "n", Arc::new(SystemNetwork)).unwrap();
+    let mut next = async || {
+        let set = timeout(PATIENCE, sets.next()).await.expect("no set came").unwrap();
+        set.into_iter().map(|pod| pod.metadata.name.unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!(next().await, ["a-n"]);
+    let basic = Some("Basic bWU6cEBzcw==".to_owned());
+    assert_eq!(heard.lock().unwrap()[0], (basic, Some("node".to_owned())));
+    *saying.lock().unwrap() = (StatusCode::OK, pod("b"));
+    assert_eq!(next().await, ["b-n"]);
+    *saying.lock().unwrap() = (StatusCode::INTERNAL_SERVER_ERROR, pod("c"));
+    let (asked, failing) = (heard.lock().unwrap().len(), async {
+        // Nothing comes of any number of failures; the next set is what the server says when it is well.
+        while heard.lock().unwrap().len() < 10 {
+            sleep(OFTEN).await;
+        }
+        *saying.lock().unwrap() = (StatusCode::OK, pod("d"));
+    });
+    assert!(asked >= 2);
+    let ((), set) = tokio::join!(failing, next());
+    assert_eq!(set, ["d-n"]);
+    server.abort();
+}
+
+#[test]
+fn a_url_says_whom_to_ask_for_what() {
+    let rows = [
+        ("http://web/pods", ("http://web:80/pods", "/pods")),
+        ("https://web", ("https://web:443/", "/")),
+        ("https://web:8443/a?b=c#d", ("https://web:8443/a", "/a?b=c")),
+        ("http://[fd00::1]:8080/", ("http://[fd00::1]:8080/", "/")),
+        ("http://me:secret@web/pods", ("http://web:80/pods", "/pods")),
+    ];
+    for (given, want) in rows {
+        let request = request(given, Vec::new()).unwrap();
+        assert_eq!((request.url().as_str(), request.path_and_query.as_str()), want, "{given}");
+        assert_eq!(request.trust, Trust::System);
+        assert_eq!((request.timeout, request.body_limit), (Duration::from_secs(10), 10 << 20));
+    }
+}
+
+#[test]
+fn a_login_in_the_url_is_sent_unless_a_header_says_otherwise() {
+    let given = vec![("authorization".to_owned(), "Bearer mine".to_owned())];
+    let rows = [
+        ("http://web/", vec![], vec![]),
+        ("http://me:p%40s%s@web/", vec![], vec![header("Basic bWU6cEBzJXM=")]),
+        ("http://me@web/", vec![], vec![header("Basic bWU6")]),
+        ("http://me:pass@web/", given.clone(), given),
+    ];
+    for (url, given, want) in rows {
+        assert_eq!(request(url, given).unwrap().headers, want, "{url}");
+    }
+}
+
+fn header(value: &str) -> (String, String) {
+    ("Authorization".to_owned(), value.to_owned())
+}
+
+#[test]
+fn what_cannot_be_asked_is_refused_without_its_password() {
+    for given in ["", "web", "/pods", "ftp://me:secret@web/", "http://me:secret@/", "http://a b/"] {
+        let said = request(given, Vec::new()).unwrap_err().to_string();
+        assert!(!said.contains("secret"), "{given}: {said}");
+    }
+}

@@ -1,0 +1,69 @@
+//! Waiting for something to change at a path.
+
+use std::future::pending;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use oarsman_host::inotify::Listener;
+use tokio::time::{Instant, sleep, sleep_until};
+
+/// Whoever writes one file often writes another right after: so long it must have been quiet.
+const QUIET: Duration = Duration::from_millis(50);
+/// And after this long we look in any case.
+const LONGEST: Duration = Duration::from_millis(500);
+
+/// Hears of changes at a path; where that cannot be had, it hears of none, and only the rescan is left.
+#[derive(Debug)]
+pub(super) struct Watch(Option<Listener>);
+
+impl Watch {
+    /// Watches nothing yet.
+    pub(super) fn start() -> Self {
+        let warn = |error: &io::Error| {
+            let fix = "raise fs.inotify.max_user_instances";
+            tracing::warn!(%error, "changes are noticed by looking now and then only: {fix}");
+        };
+        Self(Listener::new().inspect_err(warn).ok())
+    }
+
+    /// Watches the directory at the path, or the name in its parent where something else or nothing is there. To be called
+    /// before each look, since what is at the path may be another directory by now.
+    pub(super) fn aim(&mut self, path: &Path) {
+        let Some(listener) = &mut self.0 else { return };
+        let aimed = listener.watch(path, None).or_else(|_| {
+            let parent = path.parent().filter(|parent| *parent != Path::new(""));
+            listener.watch(parent.unwrap_or(Path::new(".")), path.file_name())
+        });
+        if let Err(error) = aimed {
+            tracing::debug!(place = %path.display(), %error, "it is looked at now and then only");
+        }
+    }
+
+    /// Waits for a change, and then until no more of them come.
+    pub(super) async fn changed(&mut self) {
+        self.next().await;
+        let end = Instant::now() + LONGEST;
+        loop {
+            tokio::select! {
+                biased;
+                () = sleep_until(end) => return,
+                () = self.next() => {}
+                () = sleep(QUIET) => return,
+            }
+        }
+    }
+
+    async fn next(&mut self) {
+        if let Some(listener) = &mut self.0 {
+            match listener.changed().await {
+                Ok(()) => return,
+                Err(error) => {
+                    tracing::warn!(%error, "changes are noticed by looking now and then only");
+                    self.0 = None;
+                }
+            }
+        }
+        pending::<()>().await;
+    }
+}

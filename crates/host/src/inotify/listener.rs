@@ -1,0 +1,53 @@
+//! A watcher that can be waited for.
+
+use std::ffi::OsStr;
+use std::io;
+use std::path::Path;
+
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+use super::Watcher;
+
+/// Waits for changes in a directory on tokio's event loop.
+#[derive(Debug)]
+pub struct Listener(AsyncFd<Watcher>);
+
+impl Listener {
+    /// A listener to nothing yet, on the event loop of whoever calls.
+    ///
+    /// # Errors
+    /// As [`Watcher::new`].
+    pub fn new() -> io::Result<Self> {
+        let watcher = Watcher::new()?;
+        #[expect(unsafe_code, reason = "tokio cannot check by itself that a descriptor stays open")]
+        // SAFETY: a watcher owns its descriptor, shows only that one, and never closes or replaces it before it is dropped;
+        // nobody outside gets hold of the watcher in here to put another in its place.
+        let registered = unsafe { AsyncFd::register_with_interest(watcher, Interest::READABLE) };
+        Ok(Self(registered?))
+    }
+
+    /// As [`Watcher::watch`].
+    ///
+    /// # Errors
+    /// As [`Watcher::watch`].
+    pub fn watch(&mut self, directory: &Path, only: Option<&OsStr>) -> io::Result<()> {
+        self.0.get_mut().watch(directory, only)
+    }
+
+    /// Waits until something has changed. Nothing is lost when the wait is given up.
+    ///
+    /// # Errors
+    /// When the kernel does not answer, and so will not the next time.
+    pub async fn changed(&mut self) -> io::Result<()> {
+        loop {
+            let mut ready = self.0.readable_mut().await?;
+            let changed = ready.get_inner_mut().drain()?;
+            // All that was there has been taken.
+            ready.clear_ready();
+            if changed {
+                return Ok(());
+            }
+        }
+    }
+}
