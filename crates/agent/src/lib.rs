@@ -75,6 +75,7 @@ pub async fn run(seams: Seams, config: Config, inputs: Inputs) {
     let sources = all_sources(&seams, local);
     let names: Vec<Source> = sources.iter().map(|(source, _)| *source).collect();
     let node = Arc::new(Node {
+        began: seams.clock.wall(),
         seams: seams.clone(),
         config,
         decisions,

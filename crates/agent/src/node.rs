@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use oarsman_core::ids::PodUid;
 use oarsman_core::ledger::Territory;
 use oarsman_core::requeue::Requeue;
@@ -38,6 +39,8 @@ pub struct Config {
 pub(crate) struct Node {
     pub(crate) seams: Seams,
     pub(crate) config: Config,
+    /// When this agent began, by the wall clock.
+    pub(crate) began: Timestamp,
     pub(crate) decisions: Arc<dyn Decisions>,
     pub(crate) desk: StatusDesk,
     pub(crate) recorder: Recorder,

@@ -33,7 +33,7 @@ impl Recorder {
         }
         let pod = Arc::new(pod.clone());
         for event in events {
-            tracing::info!(reason = event.reason, "{}", event.message);
+            tracing::info!(reason = %event.reason, "{}", event.message);
             if self.0.try_send((Arc::clone(&pod), event)).is_err() {
                 tracing::debug!("an event is dropped: too many wait to be told");
             }

@@ -168,6 +168,7 @@ impl Supervisor {
                 self.employ(pod.uid(), pod.full_name(), Origin::Wanted(pod));
             }
             Arrival::Rejected(pod, rejection) => {
+                self.node.recorder.record(&pod, [rejection.event()]);
                 let origin = Origin::Rejected(Arc::clone(&pod), rejection.into());
                 self.employ(pod.uid(), pod.full_name(), origin);
             }

@@ -174,6 +174,7 @@ impl Worker {
                 room.clear_away().await;
                 return Some(Notice::Forgotten(uid));
             }
+            Effect::Record { pod, event } => room.node.recorder.record(&pod, [event]),
             Effect::WakeAt(at) => self.wake = Some(at),
         }
         None

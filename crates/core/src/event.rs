@@ -1,5 +1,8 @@
 //! What the agent has to say about a pod, as data: an event with its reason and message.
 
+use std::borrow::Cow;
+use std::fmt;
+
 use crate::pod::ContainerKind;
 
 /// Whether somebody should worry.
@@ -17,7 +20,7 @@ pub struct PodEvent {
     /// Whether somebody should worry.
     pub kind: EventKind,
     /// The one word that tools match on, such as `Killing`.
-    pub reason: &'static str,
+    pub reason: Cow<'static, str>,
     /// The sentence that a person reads.
     pub message: String,
     /// The part of the pod it is about, such as `spec.containers{web}`; none for the pod itself.
@@ -26,12 +29,14 @@ pub struct PodEvent {
 
 impl PodEvent {
     /// An event of the usual course of things.
-    pub fn normal(reason: &'static str, message: impl Into<String>) -> Self {
+    pub fn normal(reason: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
+        let reason = reason.into();
         Self { kind: EventKind::Normal, reason, message: message.into(), field_path: None }
     }
 
     /// An event that somebody should look at.
-    pub fn warning(reason: &'static str, message: impl Into<String>) -> Self {
+    pub fn warning(reason: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
+        let reason = reason.into();
         Self { kind: EventKind::Warning, reason, message: message.into(), field_path: None }
     }
 
@@ -44,5 +49,66 @@ impl PodEvent {
             ContainerKind::Ephemeral => "ephemeralContainers",
         };
         Self { field_path: Some(format!("spec.{list}{{{container}}}")), ..self }
+    }
+}
+
+/// The runtime's word on the pod could not be read, so that nothing could be decided about it.
+pub fn status_unknown(error: impl fmt::Display) -> PodEvent {
+    PodEvent::warning("FailedSync", format!("error determining status: {error}"))
+}
+
+/// A sandbox was made, and then its status could not be read.
+pub fn sandbox_status_unknown(error: impl fmt::Display) -> PodEvent {
+    let message = format!("Unable to get pod sandbox status: {error}");
+    PodEvent::warning("FailedPodSandBoxStatus", message)
+}
+
+/// Somebody on this node wanted the pod gone, and it is still there long after its time.
+pub fn kill_overdue() -> PodEvent {
+    let message = "Container runtime did not kill the pod within specified grace period.";
+    PodEvent::warning("ExceededGracePeriod", message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_have_the_words_that_tools_match_on() {
+        use EventKind::{Normal, Warning};
+        let rows = [
+            (status_unknown("down"), Warning, "FailedSync", "error determining status: down"),
+            (
+                sandbox_status_unknown("down"),
+                Warning,
+                "FailedPodSandBoxStatus",
+                "Unable to get pod sandbox status: down",
+            ),
+            (
+                kill_overdue(),
+                Warning,
+                "ExceededGracePeriod",
+                "Container runtime did not kill the pod within specified grace period.",
+            ),
+            (PodEvent::normal("Killing", "so"), Normal, "Killing", "so"),
+        ];
+        for (event, kind, reason, message) in rows {
+            assert_eq!((event.kind, &*event.reason, &*event.message), (kind, reason, message));
+            assert_eq!(event.field_path, None, "it is about the pod");
+        }
+    }
+
+    #[test]
+    fn an_event_about_a_container_names_its_place_in_the_spec() {
+        let rows = [
+            (ContainerKind::Init, "spec.initContainers{a}"),
+            (ContainerKind::Sidecar, "spec.initContainers{a}"),
+            (ContainerKind::Regular, "spec.containers{a}"),
+            (ContainerKind::Ephemeral, "spec.ephemeralContainers{a}"),
+        ];
+        for (kind, path) in rows {
+            let event = PodEvent::normal("Started", "").about(kind, "a");
+            assert_eq!(event.field_path.as_deref(), Some(path));
+        }
     }
 }

@@ -232,6 +232,7 @@ impl ViewBuilder {
                 ..ContainerLabel::default()
             },
             message_file: None,
+            user: None,
         });
         self
     }

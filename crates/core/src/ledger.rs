@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Pod;
 
+use crate::event::PodEvent;
 use crate::ids::PodUid;
 use crate::lifecycle::Verdict;
 use crate::pod::PodExt;
@@ -29,6 +30,13 @@ pub struct Rejection {
     pub reason: String,
     /// The sentence that a person reads.
     pub message: String,
+}
+
+impl Rejection {
+    /// What is said about it besides the status.
+    pub fn event(&self) -> PodEvent {
+        PodEvent::warning(self.reason.clone(), self.message.clone())
+    }
 }
 
 impl From<Rejection> for Verdict {

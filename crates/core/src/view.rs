@@ -67,6 +67,19 @@ pub struct ContainerView {
     pub label: ContainerLabel,
     /// The file on this machine that it sees at its termination message path.
     pub message_file: Option<PathBuf>,
+    /// Whom its first process runs as, where the runtime tells.
+    pub user: Option<LinuxUser>,
+}
+
+/// Whom a process runs as.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinuxUser {
+    /// User id.
+    pub uid: i64,
+    /// Group id.
+    pub gid: i64,
+    /// Its other groups, those of the image included.
+    pub groups: Vec<i64>,
 }
 
 /// What a container does now.

@@ -4,6 +4,7 @@ use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use oarsman_core::lifecycle::{Standing, Verdict};
 use oarsman_core::pod::PodExt;
 use oarsman_core::status::Input;
+use oarsman_core::status::deadline;
 use oarsman_core::status::merge::differs;
 use oarsman_core::status::phase::Phase;
 use oarsman_core::view::PodView;
@@ -58,6 +59,8 @@ impl Room {
             other => other,
         };
         let (status, shown) = (make(&memory, standing), make(&memory, shown));
+        let said = memory.status.as_ref().or(pod.status.as_ref());
+        self.node.recorder.record(pod, deadline::news(said, &status));
         memory.status = Some(status.clone());
         let before = said_before(memory.told.as_ref(), pod.status.as_ref());
         let outward = self.node.decisions.outward(&before, &shown, standing, now);

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use oarsman_core::backoff::CrashBackoff;
+use oarsman_core::event;
 use oarsman_core::ids::{ContainerId, FullName, PodUid};
 use oarsman_core::image::pulls::FailedPulls;
 use oarsman_core::probe::ProbeResults;
@@ -80,6 +81,7 @@ impl Room {
     /// Reads the runtime's word for the first time, and what was remembered over a restart, however long that takes: a pod
     /// whose end is not recalled would run again. Tells whether nothing of the pod runs.
     pub(super) async fn first_look(&self, pod: Option<&Pod>) -> bool {
+        let mut untold = pod;
         loop {
             let error = match (self.look().await, self.recall(pod).await) {
                 (Ok(view), Ok(())) => return view.is_quiet(),
@@ -87,6 +89,9 @@ impl Room {
                 (Ok(_), Err(error)) => error.to_string(),
             };
             tracing::warn!(pod = %self.name, %error, "cannot look at the pod yet");
+            if let Some(pod) = untold.take() {
+                self.node.recorder.record(pod, [event::status_unknown(&error)]);
+            }
             tokio::time::sleep(LOOK_AGAIN).await;
         }
     }
@@ -112,7 +117,8 @@ impl Room {
         let mut memory = self.memory();
         // What was ready stays so until a probe says otherwise.
         let said = recorded.as_ref().or_else(|| pod.and_then(|pod| pod.status.as_ref()));
-        said.into_iter().for_each(|status| recall::recall(status, &mut memory.probes));
+        let began = self.node.began;
+        said.into_iter().for_each(|status| recall::recall(status, began, &mut memory.probes));
         (memory.told, memory.status) = (recorded.clone(), recorded);
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use oarsman_core::actions::{self, Plan, SandboxStep};
+use oarsman_core::event;
 use oarsman_core::ids::SandboxId;
 use oarsman_core::lifecycle::SyncOutcome;
 use oarsman_core::status::deadline::{self, Deadline};
@@ -55,7 +56,9 @@ pub(super) async fn sync(room: &Room, pod: &Pod, cancel: &Cancel) -> (SyncOutcom
 }
 
 async fn attempt(room: &Room, pod: &Pod, cancel: &Cancel) -> Result<SyncOutcome, SyncError> {
-    let view = cancel.race(room.look()).await??;
+    let view = cancel.race(room.look()).await?.inspect_err(|error| {
+        room.node.recorder.record(pod, [event::status_unknown(error)]);
+    })?;
     let status = room.publish(pod, None, None).await;
     if is_over(&status) {
         return Ok(SyncOutcome::Terminal);
@@ -99,7 +102,9 @@ async fn carry_out(
         SandboxStep::Create(new) => {
             cancel.check()?;
             let id = start::sandbox(room, pod, new.attempt).await?;
-            room.look().await?;
+            room.look().await.inspect_err(|error| {
+                room.node.recorder.record(pod, [event::sandbox_status_unknown(error)]);
+            })?;
             room.publish(pod, None, None).await;
             id
         }

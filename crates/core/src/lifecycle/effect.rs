@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Pod;
 
+use crate::event::PodEvent;
 use crate::pod::PodExt;
 use crate::time::Mono;
 
@@ -64,6 +65,13 @@ pub enum Effect {
     Forget {
         /// The pod that came back.
         restart: Option<Arc<Pod>>,
+    },
+    /// Tell people what happened to the pod.
+    Record {
+        /// The pod.
+        pod: Arc<Pod>,
+        /// What happened.
+        event: PodEvent,
     },
     /// Wake me then; replaces any earlier one.
     WakeAt(Mono),

@@ -46,7 +46,7 @@ impl Grace {
     }
 
     /// How long the one who asked for a kill waits before calling it overdue.
-    pub fn patience(self) -> Duration {
+    pub(super) fn patience(self) -> Duration {
         let grace = self.as_duration();
         (grace + grace / 2).max(Duration::from_secs(10))
     }

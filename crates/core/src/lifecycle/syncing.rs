@@ -67,7 +67,7 @@ impl Syncing {
         match event {
             Event::Wanted(pod) => Self { pod, ..self }.updated(cx),
             Event::Removed => self.removed(),
-            Event::Kill(request) => self.terminate(Order::asked(request)),
+            Event::Kill(request) => self.terminate(Order::asked(request, cx)),
             Event::Hint(hint) => self.hinted(hint, cx),
             Event::Wake => self.woken(cx),
             Event::SyncDone { outcome, look_again } => self.synced(outcome, look_again, cx),

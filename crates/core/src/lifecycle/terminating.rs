@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Pod;
 
+use crate::event;
 use crate::requeue::Work;
+use crate::time::Mono;
 
 use super::effect::{Effect, KillReason, Standing};
 use super::event::{Event, KillOutcome, KillRequest, Verdict};
@@ -21,6 +23,8 @@ pub struct Terminating {
     why: KillReason,
     grace: Grace,
     verdict: Option<Verdict>,
+    /// When to say that the kill somebody asked for takes too long.
+    overdue: Option<Mono>,
     doing: Doing,
 }
 
@@ -50,23 +54,25 @@ pub(super) struct Order {
     why: KillReason,
     grace: Option<i64>,
     verdict: Option<Verdict>,
+    /// When somebody on this node asked for it.
+    asked_at: Option<Mono>,
 }
 
 impl Order {
     /// One that has nothing to add to its reason.
     pub(super) fn plain(why: KillReason) -> Self {
-        Self { why, grace: None, verdict: None }
+        Self { why, grace: None, verdict: None, asked_at: None }
     }
 
     /// One from somebody on this node.
-    pub(super) fn asked(request: KillRequest) -> Self {
+    pub(super) fn asked(request: KillRequest, cx: &Context) -> Self {
         let KillRequest { by, grace, verdict } = request;
-        Self { why: KillReason::Asked(by), grace, verdict }
+        Self { why: KillReason::Asked(by), grace, verdict, asked_at: Some(cx.now) }
     }
 
     /// For a pod that was not admitted.
     pub(super) fn rejected(verdict: Verdict) -> Self {
-        Self { why: KillReason::Rejected, grace: None, verdict: Some(verdict) }
+        Self { verdict: Some(verdict), ..Self::plain(KillReason::Rejected) }
     }
 }
 
@@ -78,14 +84,16 @@ impl Terminating {
 
     /// Brings down a pod, whatever is under way.
     pub(super) fn enter(leaving: Leaving, order: Order, under_way: UnderWay) -> Step {
-        let Order { why, grace, verdict } = order;
+        let Order { why, grace, verdict, asked_at } = order;
         let grace = Grace::first(leaving.pod().map(Arc::as_ref), grace);
-        let state = Self { leaving, why, grace, verdict, doing: Doing::Kill };
+        let overdue = asked_at.map(|at| at + grace.patience());
+        let state = Self { leaving, why, grace, verdict, overdue, doing: Doing::Kill };
         match under_way {
             UnderWay::Nothing => state.kill(),
             UnderWay::Sync => {
                 let state = Self { doing: Doing::AwaitSync, ..state };
-                (State::Terminating(state), vec![Effect::CancelSync])
+                let effects = [Effect::CancelSync].into_iter().chain(state.wake()).collect();
+                (State::Terminating(state), effects)
             }
             UnderWay::Kill(running) => state.take_over(running),
         }
@@ -110,7 +118,7 @@ impl Terminating {
         match event {
             Event::Wanted(pod) => self.wanted(pod),
             Event::Removed => self.removed(),
-            Event::Kill(request) => self.asked(request),
+            Event::Kill(request) => self.asked(request, cx),
             Event::Hint(_) => self.hinted(cx),
             Event::Wake => self.woken(cx),
             Event::SyncDone { .. } => self.sync_done(),
@@ -129,9 +137,11 @@ impl Terminating {
     }
 
     /// The latest verdict counts, and is told at once if anything has been told yet.
-    fn asked(self, request: KillRequest) -> Step {
+    fn asked(self, request: KillRequest, cx: &Context) -> Step {
         let told = request.verdict.is_some() && self.doing != Doing::AwaitSync;
-        let state = Self { verdict: request.verdict.or(self.verdict), ..self };
+        let overdue = cx.now + self.grace.shrunk(request.grace).patience();
+        let overdue = Some(self.overdue.map_or(overdue, |earlier| earlier.min(overdue)));
+        let state = Self { verdict: request.verdict.or(self.verdict), overdue, ..self };
         let news = if told { state.publish() } else { None };
         let (state, effects) = state.shorten(request.grace);
         (state, news.into_iter().chain(effects).collect())
@@ -146,7 +156,11 @@ impl Terminating {
         let state = Self { grace, ..self };
         match state.doing {
             Doing::AwaitSync => state.stay(),
-            Doing::Kill => (State::Terminating(state), vec![Effect::ShortenKill { grace }]),
+            Doing::Kill => {
+                let effects = [Effect::ShortenKill { grace }].into_iter().chain(state.wake());
+                let effects = effects.collect();
+                (State::Terminating(state), effects)
+            }
             Doing::Rest(_) => state.kill(),
         }
     }
@@ -165,11 +179,20 @@ impl Terminating {
         }
     }
 
-    fn woken(self, cx: &Context) -> Step {
-        match self.rest() {
+    fn woken(mut self, cx: &Context) -> Step {
+        let complaint = self.complaint(cx);
+        let (state, effects) = match self.rest() {
             Some(rest) if rest.is_over(cx.now) => self.kill(),
             Some(_) | None => self.stay(),
-        }
+        };
+        (state, complaint.into_iter().chain(effects).collect())
+    }
+
+    /// What is said, once, when the kill that somebody asked for takes too long.
+    fn complaint(&mut self, cx: &Context) -> Option<Effect> {
+        self.overdue.take_if(|at| *at <= cx.now)?;
+        let pod = self.pod()?.clone();
+        Some(Effect::Record { pod, event: event::kill_overdue() })
     }
 
     /// Whatever the sync has to say no longer matters.
@@ -201,7 +224,9 @@ impl Terminating {
             grace: self.grace,
             why: self.why,
         });
-        (State::Terminating(Self { doing: Doing::Kill, ..self }), effects)
+        let state = Self { doing: Doing::Kill, ..self };
+        effects.extend(state.wake());
+        (State::Terminating(state), effects)
     }
 
     /// The kill that was meant for a fresh start becomes the kill of the pod.
@@ -211,6 +236,7 @@ impl Terminating {
         if grace < running {
             effects.push(Effect::ShortenKill { grace });
         }
+        effects.extend(self.wake());
         (State::Terminating(Self { grace, ..self }), effects)
     }
 
@@ -227,7 +253,13 @@ impl Terminating {
 
     /// Nothing to do but to wait: for the work under way or for the timer, which may as well be set twice.
     fn stay(self) -> Step {
-        let wake = self.rest().map(Rest::wake);
+        let wake = self.wake();
         (State::Terminating(self), wake.into_iter().collect())
+    }
+
+    /// The timer for the next try or for the complaint, whichever is first.
+    fn wake(&self) -> Option<Effect> {
+        let next = self.rest().map(Rest::until);
+        next.into_iter().chain(self.overdue).min().map(Effect::WakeAt)
     }
 }

@@ -155,6 +155,7 @@ fn brief(effect: &Effect) -> String {
         Effect::Finished => "finished".to_owned(),
         Effect::Forget { restart: None } => "forget".to_owned(),
         Effect::Forget { restart: Some(_) } => "forget and restart".to_owned(),
+        Effect::Record { event, .. } => format!("record {}", event.reason),
         Effect::WakeAt(at) => format!("wake at {}", at.0.as_secs()),
     }
 }

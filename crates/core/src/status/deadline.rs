@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 
+use crate::event::PodEvent;
 use crate::pod::PodExt;
 use crate::time::wall_between;
 use jiff::Timestamp;
@@ -35,6 +36,13 @@ pub fn check(pod: &Pod, status: &PodStatus, now: Timestamp) -> Deadline {
     }
 }
 
+/// What is said when the deadline strikes: once, with the first status that has it.
+pub fn news(said: Option<&PodStatus>, status: &PodStatus) -> Option<PodEvent> {
+    let has_struck = |status: &PodStatus| status.reason.as_deref() == Some(REASON);
+    let is_new = has_struck(status) && !said.is_some_and(has_struck);
+    is_new.then(|| PodEvent::normal(REASON, MESSAGE))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -57,6 +65,26 @@ mod tests {
             let start_time = start.map(|start| Time(at(start)));
             let status = PodStatus { start_time, ..PodStatus::default() };
             assert_eq!(check(&pod, &status, at(now)), expected, "{limit:?} {start:?} {now}");
+        }
+    }
+    #[test]
+    fn the_deadline_is_an_event_once() {
+        let status = |reason: Option<&str>| PodStatus {
+            reason: reason.map(ToOwned::to_owned),
+            ..PodStatus::default()
+        };
+        let (calm, struck) = (status(None), status(Some("DeadlineExceeded")));
+        let sentence = "Pod was active on the node longer than the specified deadline";
+        let event = Some(PodEvent::normal("DeadlineExceeded", sentence));
+        let rows = [
+            (None, &calm, None),
+            (Some(&calm), &calm, None),
+            (None, &struck, event.clone()),
+            (Some(&calm), &struck, event),
+            (Some(&struck), &struck, None),
+        ];
+        for (said, status, expected) in rows {
+            assert_eq!(news(said, status), expected);
         }
     }
 }

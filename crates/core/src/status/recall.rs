@@ -1,16 +1,20 @@
 //! What an agent that starts again knows of probes before it has asked them itself.
 
-use k8s_openapi::api::core::v1::PodStatus;
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::core::v1::{ContainerStatus, PodStatus};
 
 use super::questions::StatusExt;
 use crate::ids::ContainerId;
 use crate::probe::{ProbeKind, ProbeResult, ProbeResults};
 
+/// What was said of a container that had just been started was said in its first moments: it is asked anew.
+const SETTLED: SignedDuration = SignedDuration::from_secs(10);
+
 /// Takes over from the status what probes had said of containers that still run, so that no readiness flips
-/// because the agent was restarted. What has been found since counts more.
-pub fn recall(status: &PodStatus, results: &mut ProbeResults) {
+/// because another agent `began` then. What has been found since counts more.
+pub fn recall(status: &PodStatus, began: Timestamp, results: &mut ProbeResults) {
     let lists = [&status.container_statuses, &status.init_container_statuses];
-    for container in lists.into_iter().flatten().flatten().filter(|status| status.is_running()) {
+    for container in lists.into_iter().flatten().flatten().filter(|c| had_settled(c, began)) {
         let Some((_, id)) = container.container_id.as_deref().and_then(|id| id.split_once("://"))
         else {
             continue;
@@ -28,9 +32,20 @@ pub fn recall(status: &PodStatus, results: &mut ProbeResults) {
     }
 }
 
+/// Whether it runs, and did so well before the agent began. Without a start time it is taken for old.
+fn had_settled(container: &ContainerStatus, began: Timestamp) -> bool {
+    let running = container.state.as_ref().and_then(|state| state.running.as_ref());
+    running.is_some_and(|running| {
+        let started_at = running.started_at.as_ref().map(|time| time.0);
+        started_at.is_none_or(|started_at| began.duration_since(started_at) > SETTLED)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixture::at;
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
     use serde_json::json;
 
     fn status(ready: bool, started: bool, state: &str) -> PodStatus {
@@ -52,7 +67,7 @@ mod tests {
         ];
         for (status, started, ready) in rows {
             let mut results = ProbeResults::default();
-            recall(&status, &mut results);
+            recall(&status, at(0), &mut results);
             assert_eq!(results.get(&"c1".into(), ProbeKind::Startup), started);
             assert_eq!(results.get(&"c1".into(), ProbeKind::Readiness), ready);
         }
@@ -62,7 +77,27 @@ mod tests {
     fn what_a_probe_has_found_since_counts_more() {
         let mut results = ProbeResults::default();
         results.set("c1".into(), ProbeKind::Readiness, ProbeResult::Failure);
-        recall(&status(true, true, "running"), &mut results);
+        recall(&status(true, true, "running"), at(0), &mut results);
         assert!(results.has_failed(&"c1".into(), ProbeKind::Readiness));
+    }
+
+    #[test]
+    fn a_container_started_less_than_ten_seconds_before_the_agent_is_asked_anew() {
+        let started = |second: i64| {
+            let mut status = status(true, true, "running");
+            let container = &mut status.container_statuses.as_mut().unwrap()[0];
+            let running = container.state.as_mut().unwrap().running.as_mut().unwrap();
+            running.started_at = Some(Time(at(second)));
+            status
+        };
+        let yes = Some(ProbeResult::Success);
+        let rows = [(-3600, yes), (-11, yes), (-10, None), (-1, None), (0, None), (3600, None)];
+        for (second, expected) in rows {
+            let mut results = ProbeResults::default();
+            recall(&started(second), at(0), &mut results);
+            for kind in [ProbeKind::Startup, ProbeKind::Readiness] {
+                assert_eq!(results.get(&"c1".into(), kind), expected, "{second} {kind:?}");
+            }
+        }
     }
 }

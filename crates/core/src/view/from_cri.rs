@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 use oarsman_cri_types::v1;
 
-use super::{ContainerLabel, ContainerState, ContainerView, Exit, PodView, SandboxView};
+use super::{ContainerLabel, ContainerState, ContainerView, Exit, LinuxUser, PodView, SandboxView};
 use crate::container_config::{
     CONTAINER_NAME_LABEL, DELETION_GRACE_ANNOTATION, HASH_ANNOTATION, MESSAGE_PATH_ANNOTATION,
     MESSAGE_POLICY_ANNOTATION, POD_NAME_LABEL, POD_NAMESPACE_LABEL, POD_UID_LABEL,
@@ -93,6 +93,7 @@ pub fn container_view(listed: &v1::Container, status: &v1::ContainerStatus) -> C
         state: state(status),
         message_file: mounted_at(status, &label.termination_message_path),
         label,
+        user: user(status),
     }
 }
 
@@ -132,6 +133,11 @@ fn image_name(image: Option<&v1::ImageSpec>) -> String {
     let Some(image) = image else { return String::new() };
     let asked = Some(&image.user_specified_image).filter(|name| !name.is_empty());
     asked.unwrap_or(&image.image).clone()
+}
+
+fn user(status: &v1::ContainerStatus) -> Option<LinuxUser> {
+    let linux = status.user.as_ref()?.linux.as_ref()?;
+    Some(LinuxUser { uid: linux.uid, gid: linux.gid, groups: linux.supplemental_groups.clone() })
 }
 
 fn state(status: &v1::ContainerStatus) -> ContainerState {

@@ -189,6 +189,7 @@ fn view(sandbox: &str, id: &str, message_path: &str) -> ContainerView {
         state: ContainerState::Created,
         label,
         message_file: None,
+        user: None,
     }
 }
 

@@ -145,7 +145,7 @@ fn stops_say_why_and_whether_the_container_comes_back() {
     ];
     for (why, restarts, message) in rows {
         let event = stop(why, restarts);
-        assert_eq!((event.reason, event.message.as_str()), ("Killing", message));
+        assert_eq!((&*event.reason, event.message.as_str()), ("Killing", message));
         assert_eq!(event.field_path.as_deref(), Some("spec.containers{app}"));
     }
 }

@@ -37,7 +37,7 @@ fn a_container_in_back_off_waits_and_says_so_once() {
     assert_eq!(plan.wait[0].message, message);
     let event = &plan.events[0];
     let said = "Back-off restarting failed container app in pod web_default(uid-web)";
-    assert_eq!((event.reason, event.message.as_str()), ("BackOff", said));
+    assert_eq!((&*event.reason, event.message.as_str()), ("BackOff", said));
     assert_eq!(event.kind, crate::event::EventKind::Warning);
     assert_eq!(event.field_path.as_deref(), Some("spec.containers{app}"));
     plan.record(&mut scene.backoff, scene.now);

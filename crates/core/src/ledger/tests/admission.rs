@@ -87,3 +87,10 @@ fn a_rejection_becomes_the_verdict_that_the_status_shows() {
         ("OutOfcpu", "Pod was rejected: too big")
     );
 }
+
+#[test]
+fn a_rejection_is_an_event_with_its_reason_and_its_own_words() {
+    let rejection = Rejection { reason: "OutOfcpu".to_owned(), message: "too big".to_owned() };
+    let expected = PodEvent::warning("OutOfcpu", "too big");
+    assert_eq!(rejection.event(), expected);
+}

@@ -109,8 +109,12 @@ fn the_active_deadline_is_not_missed() {
 #[test]
 fn a_kill_request_cancels_the_sync_and_waits_for_its_end() {
     let gone: &[&str] = &["publish Terminating", "stop liveness", "kill in 30 Removed"];
-    let evicted: &[&str] =
-        &["publish Terminating Evicted", "stop liveness", "kill in 7 Asked(Eviction)"];
+    let evicted: &[&str] = &[
+        "publish Terminating Evicted",
+        "stop liveness",
+        "kill in 7 Asked(Eviction)",
+        "wake at 10",
+    ];
     let ended = in_phase(web(), "Failed");
     let table: [(&str, Event, &[&str]); 4] = [
         (
@@ -124,8 +128,9 @@ fn a_kill_request_cancels_the_sync_and_waits_for_its_end() {
     ];
     for (name, event, want) in table {
         let (mut life, _) = Life::begin(admitted(web()));
-        assert_eq!(life.tell(event.clone()), ["cancel sync"], "{name}, during a sync");
-        assert_eq!(life.tell(Event::Wake), [""; 0], "{name}: waits");
+        assert_eq!(life.tell(event.clone())[0], "cancel sync", "{name}, during a sync");
+        let woken = life.tell(Event::Wake);
+        assert!(woken.iter().all(|effect| effect == "wake at 10"), "{name}: waits");
         let outcome = SyncOutcome::Failed("whatever".to_owned());
         assert_eq!(life.tell(synced(outcome)), want, "{name}, after the sync");
         assert_eq!(Life::running(web()).tell(event), want, "{name}, at rest");

@@ -14,10 +14,14 @@ fn a_shorter_grace_takes_effect_at_once_and_a_longer_one_never() {
         (
             "an eviction in a hurry",
             evict(Some(3)),
-            &["publish Terminating Evicted", "shorten to 3"],
+            &["publish Terminating Evicted", "shorten to 3", "wake at 10"],
         ),
-        ("grace 0 is one second", wanted(deleted(0)), &["shorten to 1"]),
-        ("less than nothing is one second", evict(Some(-5)), &["publish Terminating Evicted"]),
+        ("grace 0 is one second", wanted(deleted(0)), &["shorten to 1", "wake at 10"]),
+        (
+            "less than nothing is one second",
+            evict(Some(-5)),
+            &["publish Terminating Evicted", "wake at 10"],
+        ),
     ]);
     assert_eq!(life.state.grace(), Some(Grace::SHORTEST));
 }
@@ -28,11 +32,11 @@ fn a_shorter_grace_that_comes_before_the_sync_has_ended_is_kept_for_the_kill() {
     life.follows([
         ("deleted", wanted(deleted(20)), &["cancel sync"]),
         ("hurry", wanted(deleted(4)), &[]),
-        ("a verdict", evict(Some(6)), &[]),
+        ("a verdict", evict(Some(6)), &["wake at 10"]),
         (
             "sync ends",
             synced(SyncOutcome::Cancelled),
-            &["publish Terminating Evicted", "stop liveness", "kill in 4 Deleted"],
+            &["publish Terminating Evicted", "stop liveness", "kill in 4 Deleted", "wake at 10"],
         ),
     ]);
 }
@@ -92,10 +96,15 @@ fn the_latest_verdict_counts_and_stays() {
         (
             "evicted",
             evict(None),
-            &["publish Terminating Evicted", "stop liveness", "kill in 30 Asked(Eviction)"],
+            &[
+                "publish Terminating Evicted",
+                "stop liveness",
+                "kill in 30 Asked(Eviction)",
+                "wake at 45",
+            ],
         ),
-        ("shutdown", shutdown, &["publish Terminating Terminated"]),
-        ("nothing to say", plain, &[]),
+        ("shutdown", shutdown, &["publish Terminating Terminated", "wake at 45"]),
+        ("nothing to say", plain, &["wake at 45"]),
         ("stopped", killed(), &["stop probes", "publish Stopped Terminated", "release Volumes"]),
         ("volumes gone", released(), &["release Cgroup"]),
         ("cgroup gone", released(), &["publish Released Terminated", "finished"]),
@@ -112,4 +121,56 @@ fn a_pod_that_terminates_never_syncs_again() {
         ("a stray timer", Event::Wake, &[]),
     ]);
     assert_eq!(life.state.stage(), Stage::Terminating);
+}
+
+fn asked(by: Killer, grace: Option<i64>) -> Event {
+    Event::Kill(KillRequest { by, grace, verdict: None })
+}
+
+#[test]
+fn whoever_asked_for_a_kill_is_told_once_that_it_takes_too_long() {
+    let late = "record ExceededGracePeriod";
+    let table = [
+        ("eviction", asked(Killer::Eviction, Some(1)), Some(10)),
+        ("preemption", asked(Killer::Preemption, Some(20)), Some(30)),
+        ("shutdown", asked(Killer::Shutdown, None), Some(45)),
+        ("deletion", wanted(deleted(1)), None),
+        ("removal", Event::Removed, None),
+        ("an end of its own", wanted(in_phase(web(), "Failed")), None),
+    ];
+    for (name, event, due) in table {
+        let mut life = Life::running(web());
+        life.tell(event);
+        for now in 1..100 {
+            let said = life.at(now).tell(Event::Wake).iter().any(|effect| effect == late);
+            assert_eq!(said, due == Some(now), "{name} at {now}");
+        }
+    }
+}
+
+#[test]
+fn a_kill_that_ends_in_time_is_no_news_and_one_that_fails_is_late_all_the_same() {
+    let mut life = Life::running(web());
+    life.tell(asked(Killer::Eviction, Some(20)));
+    assert_eq!(life.at(29).tell(killed())[0], "stop probes");
+    assert_eq!(life.at(30).tell(Event::Wake), [""; 0], "it was in time");
+
+    let mut life = Life::running(web());
+    life.tell(asked(Killer::Eviction, Some(20)));
+    let failed = || Event::KillDone(KillOutcome::StillRunning);
+    assert_eq!(life.at(25).tell(failed()), ["wake at 30"], "before the next try");
+    assert_eq!(life.at(30).tell(Event::Wake), ["record ExceededGracePeriod", "wake at 35"]);
+    let again = ["publish Terminating", "stop liveness", "kill in 20 Asked(Eviction)"];
+    assert_eq!(life.at(35).tell(Event::Wake), again);
+}
+
+#[test]
+fn a_kill_may_be_late_while_the_sync_before_it_has_not_ended_yet() {
+    let (mut life, _) = Life::begin(admitted(web()));
+    assert_eq!(life.tell(asked(Killer::Eviction, Some(1))), ["cancel sync", "wake at 10"]);
+    assert_eq!(life.at(10).tell(Event::Wake), ["record ExceededGracePeriod"]);
+    let kill = ["publish Terminating", "stop liveness", "kill in 1 Asked(Eviction)"];
+    assert_eq!(life.at(11).tell(synced(SyncOutcome::Cancelled)), kill);
+    let more = life.at(12).tell(asked(Killer::Shutdown, None));
+    assert_eq!(more, ["wake at 22"], "the next one to ask has patience of its own");
 }

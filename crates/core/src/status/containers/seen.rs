@@ -2,6 +2,7 @@
 
 use k8s_openapi::api::core::v1::{
     ContainerState as ApiState, ContainerStateRunning, ContainerStateTerminated, ContainerStatus,
+    ContainerUser, LinuxContainerUser,
 };
 
 use super::not_started;
@@ -11,7 +12,7 @@ use crate::status::questions::{StatusExt, terminated};
 use crate::status::scene::Scene;
 use crate::status::stamp;
 use crate::termination_message;
-use crate::view::{ContainerState, ContainerView, Exit};
+use crate::view::{ContainerState, ContainerView, Exit, LinuxUser};
 
 /// The status of a container of which `newest` is the newest of its name.
 pub(super) fn status(
@@ -32,11 +33,17 @@ pub(super) fn status(
         last_state: Some(last_state(scene, newest, old)),
         allocated_resources: resources.requests.clone(),
         resources: Some(resources),
+        user: newest.user.as_ref().map(user).or_else(|| same.and_then(|same| same.user.clone())),
         // Our view of the runtime does not have these; a kubelet before us may have said them.
-        user: same.and_then(|same| same.user.clone()),
         allocated_resources_status: same.and_then(|same| same.allocated_resources_status.clone()),
         ..ContainerStatus::default()
     }
+}
+
+fn user(user: &LinuxUser) -> ContainerUser {
+    let groups = Some(user.groups.clone()).filter(|groups| !groups.is_empty());
+    let linux = LinuxContainerUser { uid: user.uid, gid: user.gid, supplemental_groups: groups };
+    ContainerUser { linux: Some(linux) }
 }
 
 /// The container knows how often it was started before; we may know of more.

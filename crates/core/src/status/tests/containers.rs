@@ -393,6 +393,30 @@ fn mounts_say_whether_they_are_read_only_all_the_way_down() {
 }
 
 #[test]
+fn whom_a_container_runs_as_is_the_runtimes_word() {
+    use crate::view::LinuxUser;
+    use k8s_openapi::api::core::v1::{ContainerUser, LinuxContainerUser};
+    let said = |uid, gid, groups: Option<&[i64]>| {
+        let supplemental_groups = groups.map(<[i64]>::to_vec);
+        let linux = LinuxContainerUser { uid, gid, supplemental_groups };
+        Some(ContainerUser { linux: Some(linux) })
+    };
+    let seen = |uid, gid, groups: &[i64]| Some(LinuxUser { uid, gid, groups: groups.to_vec() });
+    let rows = [
+        (None, None),
+        (seen(0, 0, &[]), said(0, 0, None)),
+        (seen(1000, 3000, &[3000, 4000]), said(1000, 3000, Some(&[3000, 4000]))),
+    ];
+    for (user, expected) in rows {
+        let runs = |view: ViewBuilder| {
+            view.sandbox().running("app").edit_container(|container| container.user = user)
+        };
+        let status = moment(one("Always"), runs).status();
+        assert_eq!(container(&status, "app").user, expected);
+    }
+}
+
+#[test]
 fn whom_a_container_runs_as_is_repeated_for_as_long_as_it_is_that_container() {
     use k8s_openapi::api::core::v1::ContainerUser;
     let ran = moment(one("Always"), |view| view.sandbox().running("app"));

@@ -143,6 +143,25 @@ fn a_container_tells_what_it_does() {
 }
 
 #[test]
+fn a_container_tells_whom_it_runs_as_if_the_runtime_does() {
+    let user = |linux| Some(v1::ContainerUser { linux });
+    let linux = |uid, gid, groups: &[i64]| {
+        Some(v1::LinuxContainerUser { uid, gid, supplemental_groups: groups.to_vec() })
+    };
+    let seen = |uid, gid, groups: &[i64]| Some(LinuxUser { uid, gid, groups: groups.to_vec() });
+    let rows = [
+        (None, None),
+        (user(None), None),
+        (user(linux(0, 0, &[])), seen(0, 0, &[])),
+        (user(linux(1000, 3000, &[3000, 4000])), seen(1000, 3000, &[3000, 4000])),
+    ];
+    for (user, expected) in rows {
+        let status = v1::ContainerStatus { user, ..v1::ContainerStatus::default() };
+        assert_eq!(container_view(&container("c", "s"), &status).user, expected);
+    }
+}
+
+#[test]
 fn name_and_image_are_those_of_the_spec_where_the_runtime_knows_them() {
     let metadata = Some(v1::ContainerMetadata { name: "of metadata".to_owned(), attempt: 4 });
     let image = |asked: &str| {

@@ -95,6 +95,7 @@ fn create_container(scene: &mut Scene, start: &Start) {
         state: ContainerState::Created,
         label,
         message_file: None,
+        user: None,
     };
     scene.view.containers.insert(0, container);
 }
