@@ -8,7 +8,7 @@ const KILL: &[&str] = &["publish Terminating", "stop liveness", "kill in 30 Term
 fn a_sync_that_ends_leaves_the_right_wait() {
     let back_off = |seconds| SyncOutcome::BackOff { until: second(seconds) };
     let table: [(SyncOutcome, &[&str]); 7] = [
-        (SyncOutcome::Ok, &["wake at 60"]),
+        (SyncOutcome::Ok, &["wake at 3600"]),
         (SyncOutcome::NetworkNotReady, &["wake at 1"]),
         (back_off(20), &["wake at 20"]),
         (back_off(300), &["wake at 60"]),
@@ -43,13 +43,13 @@ fn every_wait_says_why() {
 #[test]
 fn a_pod_at_rest_is_looked_at_when_its_time_comes_or_something_happens() {
     let table: [(&str, Event, &[&str]); 4] = [
-        ("its time", Event::Wake, &["sync Due asked at 60"]),
-        ("an update", wanted(web()), &["sync Updated asked at 60"]),
-        ("a hint", Event::Hint(Hint::Runtime), &["sync Hinted(Runtime) asked at 60"]),
-        ("a probe", Event::Hint(Hint::Probe), &["sync Hinted(Probe) asked at 60"]),
+        ("its time", Event::Wake, &["sync Due asked at 3600"]),
+        ("an update", wanted(web()), &["sync Updated asked at 3600"]),
+        ("a hint", Event::Hint(Hint::Runtime), &["sync Hinted(Runtime) asked at 3600"]),
+        ("a probe", Event::Hint(Hint::Probe), &["sync Hinted(Probe) asked at 3600"]),
     ];
     for (name, event, want) in table {
-        assert_eq!(Life::running(web()).at(60).tell(event), want, "{name}");
+        assert_eq!(Life::running(web()).at(3600).tell(event), want, "{name}");
     }
 }
 
@@ -66,7 +66,7 @@ fn what_comes_during_a_sync_is_answered_by_one_more() {
     let one = Effect::StartSync { pod: newest, why, asked_at };
     assert_eq!(effects, [one], "the latest pod, the earliest wish");
     let (_, effects) = step(state, synced(SyncOutcome::Ok), &context(second(8)));
-    assert_eq!(brief(&effects[0]), "wake at 68", "and no more than one");
+    assert_eq!(brief(&effects[0]), "wake at 3608", "and no more than one");
 }
 
 #[test]
@@ -89,9 +89,9 @@ fn after_a_failure_hints_are_gathered_but_updates_are_not_held_up() {
 #[test]
 fn a_timer_set_for_an_earlier_wait_does_nothing() {
     let mut life = Life::running(web());
-    assert_eq!(life.at(59).tell(Event::Wake), ["wake at 60"], "not yet");
-    life.at(60).tell(Event::Wake);
-    assert_eq!(life.at(61).tell(Event::Wake), [""; 0], "a sync is under way");
+    assert_eq!(life.at(3599).tell(Event::Wake), ["wake at 3600"], "not yet");
+    life.at(3600).tell(Event::Wake);
+    assert_eq!(life.at(3601).tell(Event::Wake), [""; 0], "a sync is under way");
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn the_active_deadline_is_not_missed() {
         life.tell(Event::SyncDone { outcome, look_again: Some(second(deadline)) })
     };
     assert_eq!(ended_with_deadline(SyncOutcome::Ok, 15), ["wake at 15"]);
-    assert_eq!(ended_with_deadline(SyncOutcome::Ok, 600), ["wake at 60"]);
+    assert_eq!(ended_with_deadline(SyncOutcome::Ok, 7200), ["wake at 3600"]);
     assert_eq!(ended_with_deadline(SyncOutcome::Failed(String::new()), 4), ["wake at 4"]);
     assert_eq!(ended_with_deadline(SyncOutcome::Ok, 0), ["wake at 1"], "no spinning");
 }
@@ -144,7 +144,7 @@ fn a_vanished_cgroup_means_kill_and_build_up_again() {
         ("found gone", synced(SyncOutcome::CgroupGone), &["kill in 30 CgroupGone"]),
         ("hints wait", Event::Hint(Hint::Runtime), &[]),
         ("killed", killed(), &["sync Reset asked at 0"]),
-        ("all is well", synced(SyncOutcome::Ok), &["wake at 60"]),
+        ("all is well", synced(SyncOutcome::Ok), &["wake at 3600"]),
     ]);
 }
 
