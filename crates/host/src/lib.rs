@@ -11,3 +11,4 @@ pub mod inotify;
 pub mod mounts;
 pub mod namespaces;
 pub mod processes;
+pub mod tree;

@@ -1,0 +1,220 @@
+//! A walk through a tree that holds one directory open at a time, however deep it is.
+//!
+//! On the way up the kernel's `..` is taken, and must lead to the very directory that we came from.
+
+use std::ffi::{OsStr, OsString};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Statx, StatxFlags};
+use rustix::io::Errno;
+
+use super::RemoveTreeError;
+
+/// What a walk is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pass {
+    /// To see whether anything is mounted.
+    Look,
+    /// To remove everything.
+    Remove,
+}
+
+/// What tells one file from all others, and one mount from another.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Identity {
+    device: (u32, u32),
+    inode: u64,
+    mount: u64,
+}
+
+impl Identity {
+    fn is_on_mount_of(&self, other: &Self) -> bool {
+        (self.device, self.mount) == (other.device, other.mount)
+    }
+}
+
+/// A directory on the way from the top to where we are.
+struct Level {
+    name: OsString,
+    identity: Identity,
+    /// Directories in it that are still to be visited.
+    below: Vec<OsString>,
+}
+
+pub(super) struct Walk {
+    tree: PathBuf,
+    pass: Pass,
+    /// The name of the tree in the directory that it is in.
+    top: OsString,
+    /// That directory. All of the tree must be on the mount that it is on.
+    parent: Identity,
+    /// The way to where we are, top first; empty before and after.
+    levels: Vec<Level>,
+    here: OwnedFd,
+}
+
+impl Walk {
+    /// Opens the directory that holds the tree; none if there is no tree.
+    pub(super) fn start(path: &Path, pass: Pass) -> Result<Option<Self>, RemoveTreeError> {
+        let nameless = || RemoveTreeError::Nameless { path: path.to_owned() };
+        let top = path.file_name().ok_or_else(nameless)?.to_owned();
+        let above = path.parent().filter(|above| !above.as_os_str().is_empty());
+        let failed = |source: Errno| failed(path.to_owned(), source);
+        let opened = open_to_pass(CWD, above.unwrap_or(Path::new(".")));
+        let Some(here) = gone_is_none(opened).map_err(failed)? else {
+            return Ok(None);
+        };
+        let (parent, _) = look_at(&here, c"").map_err(failed)?;
+        Ok(Some(Self { tree: path.to_owned(), top, pass, parent, levels: Vec::new(), here }))
+    }
+
+    /// Goes through the whole tree.
+    pub(super) fn finish(&mut self) -> Result<(), RemoveTreeError> {
+        let top = self.top.clone();
+        if self.entry(&top)? {
+            self.enter(top)?;
+        }
+        while let Some(level) = self.levels.last_mut() {
+            match level.below.pop() {
+                Some(name) => self.enter(name)?,
+                None => self.leave()?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at one entry of the directory we are in. True if it is a directory, which is for later;
+    /// anything else is removed at once.
+    fn entry(&mut self, name: &OsStr) -> Result<bool, RemoveTreeError> {
+        let Some((identity, kind)) = self.at(name, gone_is_none(look_at(&self.here, name)))? else {
+            return Ok(false);
+        };
+        if !identity.is_on_mount_of(&self.parent) {
+            return Err(self.mounted(name));
+        }
+        if kind != FileType::Directory && self.pass == Pass::Remove {
+            self.remove(name, AtFlags::empty())?;
+        }
+        Ok(kind == FileType::Directory)
+    }
+
+    /// Goes down into a directory, unless it has gone. What has become a link or a mount since we
+    /// looked is not entered.
+    fn enter(&mut self, name: OsString) -> Result<(), RemoveTreeError> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let opened = rustix::fs::openat(&self.here, &name, flags, Mode::empty());
+        let Some(directory) = self.at(&name, gone_is_none(opened))? else {
+            return Ok(());
+        };
+        let (identity, _) = self.at(&name, look_at(&directory, c""))?;
+        if !identity.is_on_mount_of(&self.parent) {
+            return Err(self.mounted(&name));
+        }
+        self.here = directory;
+        self.levels.push(Level { name, identity, below: Vec::new() });
+        self.list()
+    }
+
+    fn list(&mut self) -> Result<(), RemoveTreeError> {
+        let listing = self.at(OsStr::new(""), Dir::read_from(&self.here))?;
+        for entry in listing {
+            let entry = self.at(OsStr::new(""), entry)?;
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if name != "." && name != ".." && self.entry(name)? {
+                let level = self.levels.last_mut();
+                level.into_iter().for_each(|level| level.below.push(name.to_owned()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes up, and removes the directory we come from.
+    fn leave(&mut self) -> Result<(), RemoveTreeError> {
+        let above = self.at(OsStr::new(""), open_to_pass(&self.here, Path::new("..")))?;
+        let (found, _) = self.at(OsStr::new(""), look_at(&above, c""))?;
+        let mut above_us = self.levels.iter().rev().skip(1).map(|level| level.identity);
+        if found != above_us.next().unwrap_or(self.parent) {
+            return Err(RemoveTreeError::Moved { path: self.path(OsStr::new("")) });
+        }
+        let Some(left) = self.levels.pop() else {
+            return Ok(());
+        };
+        self.here = above;
+        match self.pass {
+            Pass::Look => Ok(()),
+            Pass::Remove => self.remove(&left.name, AtFlags::REMOVEDIR),
+        }
+    }
+
+    /// The kernel refuses to unlink what is mounted on, so that a mount which came after the look is
+    /// safe too.
+    fn remove(&self, name: &OsStr, flags: AtFlags) -> Result<(), RemoveTreeError> {
+        match rustix::fs::unlinkat(&self.here, name, flags) {
+            Err(Errno::BUSY) => Err(self.mounted(name)),
+            Err(Errno::NOENT) => Ok(()),
+            other => self.at(name, other),
+        }
+    }
+
+    fn at<T>(&self, name: &OsStr, result: Result<T, Errno>) -> Result<T, RemoveTreeError> {
+        result.map_err(|source| failed(self.path(name), source))
+    }
+
+    fn mounted(&self, name: &OsStr) -> RemoveTreeError {
+        RemoveTreeError::Mounted { point: self.path(name), tree: self.tree.clone() }
+    }
+
+    /// The path of an entry of the directory we are in, or of that directory. For errors alone: in a
+    /// deep tree it is long.
+    fn path(&self, name: &OsStr) -> PathBuf {
+        if self.levels.is_empty() {
+            return self.tree.clone();
+        }
+        let below_top = self.levels.iter().skip(1).map(|level| level.name.as_os_str());
+        let mut path = self.tree.clone();
+        path.extend(below_top.chain((!name.is_empty()).then_some(name)));
+        path
+    }
+}
+
+fn failed(path: PathBuf, source: Errno) -> RemoveTreeError {
+    RemoveTreeError::Failed { path, source: source.into() }
+}
+
+/// Opens a directory that is only passed through, and not listed.
+fn open_to_pass(from: impl AsFd, path: &Path) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    rustix::fs::openat(from, path, flags, Mode::empty())
+}
+
+/// Who an entry of a directory is, the last component not followed; with no name, the directory.
+fn look_at(
+    directory: &impl AsFd,
+    name: impl rustix::path::Arg,
+) -> Result<(Identity, FileType), Errno> {
+    let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH | AtFlags::NO_AUTOMOUNT;
+    let wanted = StatxFlags::TYPE | StatxFlags::INO | StatxFlags::MNT_ID;
+    let found = rustix::fs::statx(directory, name, flags, wanted)?;
+    // Without numbers of mounts a bind mount looks like any directory: better to remove nothing.
+    if found.stx_mask & StatxFlags::MNT_ID.bits() == 0 {
+        return Err(Errno::OPNOTSUPP);
+    }
+    Ok((identity(&found), FileType::from_raw_mode(found.stx_mode.into())))
+}
+
+fn identity(found: &Statx) -> Identity {
+    Identity {
+        device: (found.stx_dev_major, found.stx_dev_minor),
+        inode: found.stx_ino,
+        mount: found.stx_mnt_id,
+    }
+}
+
+fn gone_is_none<T>(result: Result<T, Errno>) -> Result<Option<T>, Errno> {
+    match result {
+        Err(Errno::NOENT) => Ok(None),
+        other => other.map(Some),
+    }
+}
