@@ -1,7 +1,7 @@
 //! Drawing pods from the dice: small ones, with scripts whose end is known.
 
 use k8s_openapi::api::core::v1::{
-    Container, ExecAction, Lifecycle, LifecycleHandler, Pod, PodSpec,
+    Container, ExecAction, Lifecycle, LifecycleHandler, Pod, PodSpec, SleepAction,
 };
 use oarsman_world::dice::{Chance, Dice};
 
@@ -28,6 +28,19 @@ const ENDING: &[&[&str]] = &[
     &["sleep:20s", "exit:3"],
     &["sleep:90s", "exit:0"],
 ];
+
+/// What hooks do: scripts of commands, none of them in both lists, and rests.
+const PRE_STOP: &[&[&str]] = &[
+    &["sleep:1s"],
+    &["sleep:10s", "out:bye"],
+    &["forever"],
+    &["exit:1"],
+    &["rest", "0"],
+    &["rest", "2"],
+];
+const POST_START: &[&[&str]] = &[&["sleep:2s", "out:hello"], &["out:hello"], &["rest", "3"]];
+/// What a hook does that can only fail.
+const FAILING: &[&str] = &["err:no", "exit:3"];
 
 /// One of these.
 pub(crate) fn pick<'a, T: ?Sized>(dice: &mut Dice, of: &[&'a T]) -> &'a T {
@@ -66,16 +79,42 @@ fn regular(dice: &mut Dice, number: u64, restart_policy: &str) -> Container {
     // A pod that restarts always is mostly one that lasts.
     let ends = if restart_policy == "Always" { Chance::percent(25) } else { Chance::percent(75) };
     let script = if dice.happens(ends) { pick(dice, ENDING) } else { pick(dice, LASTING) };
-    let mut container = container(dice, &format!("c{number}"), script);
-    if dice.happens(Chance::percent(10)) {
-        let command = vec!["/actor".to_owned(), "sleep:1s".to_owned()];
-        let hook = LifecycleHandler {
-            exec: Some(ExecAction { command: Some(command) }),
-            ..LifecycleHandler::default()
-        };
-        container.lifecycle = Some(Lifecycle { pre_stop: Some(hook), ..Lifecycle::default() });
+    let lifecycle = lifecycle(dice);
+    Container { lifecycle, ..container(dice, &format!("c{number}"), script) }
+}
+
+/// Hooks for one in two, so that they meet everything else that happens.
+fn lifecycle(dice: &mut Dice) -> Option<Lifecycle> {
+    let pre_stop = hook(dice, Chance::percent(35), PRE_STOP);
+    let post_start = hook(dice, Chance::percent(20), POST_START);
+    let doomed = hook(dice, Chance::percent(3), &[FAILING]);
+    let post_start = doomed.or(post_start);
+    let any = pre_stop.is_some() || post_start.is_some();
+    any.then(|| Lifecycle { pre_stop, post_start, ..Lifecycle::default() })
+}
+
+/// A command, or a number of seconds to rest.
+fn hook(dice: &mut Dice, chance: Chance, of: &[&[&str]]) -> Option<LifecycleHandler> {
+    let drawn = dice.happens(chance).then(|| pick(dice, of))?;
+    let mut hook = LifecycleHandler::default();
+    match drawn {
+        ["rest", seconds] => {
+            let seconds = seconds.parse().unwrap_or_default();
+            hook.sleep = Some(SleepAction { seconds });
+        }
+        script => {
+            let command = ["/actor"].iter().chain(script).map(|&step| step.to_owned());
+            hook.exec = Some(ExecAction { command: Some(command.collect()) });
+        }
     }
-    container
+    Some(hook)
+}
+
+/// Whether a container's postStart hook can only fail.
+pub(crate) fn is_doomed(spec: &Container) -> bool {
+    let hook = spec.lifecycle.as_ref().and_then(|hooks| hooks.post_start.as_ref());
+    let command = hook.and_then(|hook| hook.exec.as_ref()?.command.as_ref());
+    command.is_some_and(|command| command.iter().skip(1).eq(FAILING))
 }
 
 fn init(dice: &mut Dice, number: u64) -> Container {
@@ -83,6 +122,7 @@ fn init(dice: &mut Dice, number: u64) -> Container {
         let script = pick(dice, LASTING);
         let mut sidecar = container(dice, &format!("s{number}"), script);
         sidecar.restart_policy = Some("Always".to_owned());
+        sidecar.lifecycle = lifecycle(dice);
         return sidecar;
     }
     let script: &[&str] = pick(dice, &[&["exit:0"][..], &["sleep:3s", "exit:0"], &["exit:0"]]);

@@ -1,6 +1,7 @@
 //! What must hold in every life, checked on what the world saw.
 
 mod death;
+mod hooks;
 mod order;
 mod rest;
 mod starts;
@@ -44,6 +45,7 @@ pub fn judge(testimony: &Testimony) -> Vec<Violation> {
         order::init_containers_come_first_and_in_turn,
         order::sidecars_end_last,
         stops::grace_is_respected,
+        hooks::hooks_come_before_stops,
         stops::nothing_is_stopped_without_a_reason,
         status::a_terminal_phase_is_final,
         status::a_terminal_phase_means_that_nothing_runs,

@@ -38,6 +38,8 @@ pub enum Mistake {
     StartsTwiceAfterRestart,
     /// The end of a pod is told before it has come.
     TellsTheEndTooEarly,
+    /// Containers of a pod that goes down are stopped without their hooks.
+    SkipsHooks,
 }
 
 impl Mistake {
@@ -53,6 +55,7 @@ impl Mistake {
         Self::TakesBackAPhase,
         Self::StartsTwiceAfterRestart,
         Self::TellsTheEndTooEarly,
+        Self::SkipsHooks,
     ];
 
     /// Decisions with this mistake in them.
@@ -124,7 +127,11 @@ impl Decisions for Mistaken {
 
     fn teardown(&self, pod: Option<&Pod>, view: &PodView, grace: Option<i64>) -> Teardown {
         let grace = if self.is(Mistake::IgnoresGrace) { Some(2) } else { grace };
-        actions::teardown(pod, view, grace)
+        let mut teardown = actions::teardown(pod, view, grace);
+        if self.is(Mistake::SkipsHooks) {
+            teardown.stop.iter_mut().for_each(|stop| stop.pre_stop = None);
+        }
+        teardown
     }
 
     fn begin(&self, begin: Begin, cx: &Context) -> Step {

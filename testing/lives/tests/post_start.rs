@@ -200,3 +200,17 @@ fn a_pod_that_is_deleted_while_a_hook_runs_does_not_wait_for_it() {
     assert_eq!(told(&life, "FailedPostStartHook"), []);
     assert_eq!(invariants::judge(&life), []);
 }
+
+#[test]
+fn a_container_that_ends_while_its_hook_runs_is_not_stopped_on_top() {
+    let ends = container("a", &["sleep:2s", "exit:0"]);
+    let hooked = with_pre_stop(with_post_start(ends, exec(&["sleep:9s"])), sleep(20));
+    let mut pod = pod(vec![], vec![hooked, container("b", FOREVER)], 30);
+    pod.spec.get_or_insert_default().restart_policy = Some("Never".to_owned());
+    let life = lived(pod, &[]).unwrap();
+    let tale = Tale::of(&life);
+    assert_eq!(told(&life, "FailedPostStartHook").len(), 1);
+    assert_eq!(told(&life, "Killing"), []);
+    assert_eq!(tale.when("StopContainer a#0"), None);
+    assert_eq!(tale.when("b#0 started"), Some(MADE + 2), "nobody rests for one that is gone");
+}

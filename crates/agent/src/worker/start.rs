@@ -164,12 +164,23 @@ async fn post_start(
     // What a hook prints may be secret, and events are for many eyes: why it failed is in the status.
     let event = PodEvent::warning("FailedPostStartHook", "PostStartHook failed");
     room.node.recorder.record(pod, [event.about(start.kind, &start.name)]);
-    let stops = [Stop::after_failed_start(pod, start.kind, spec, id.clone())];
-    if let Err(stuck) = cancel.race(stop::all(room, Some(pod), &stops, None)).await? {
-        tracing::warn!(pod = %room.name, %stuck, "a container whose hook failed runs on");
-    }
+    cancel.race(end(room, pod, start, spec, id)).await?;
     let reason = StartReason::PostStartHookError;
     Err(NotStarted::Failed(StartError { reason, message: error.to_string() }))
+}
+
+/// Stops a container whose hook failed, unless that is why it failed: one that has ended by itself has no hook before its end.
+async fn end(room: &Room, pod: &Pod, start: &Start, spec: &Container, id: &ContainerId) {
+    let ended = room.look().await.is_ok_and(|view| {
+        view.containers.iter().any(|container| container.id == *id && !container.state.may_run())
+    });
+    if ended {
+        return;
+    }
+    let stops = [Stop::after_failed_start(pod, start.kind, spec, id.clone())];
+    if let Err(stuck) = stop::all(room, Some(pod), &stops, None).await {
+        tracing::warn!(pod = %room.name, %stuck, "a container whose hook failed runs on");
+    }
 }
 
 fn sandbox_config(room: &Room, pod: &Pod, attempt: u32) -> PodSandboxConfig {

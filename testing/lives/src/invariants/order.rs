@@ -70,8 +70,15 @@ pub(super) fn sidecars_end_last(life: &Testimony, story: &Story) -> Vec<Violatio
             .filter(|other| kind(&other.name) == Some(ContainerKind::Regular));
         // Less grace may have been asked for; then nobody waits.
         let shortened = shortest_grace(life, &sidecar.pod) < grace;
-        let has_time =
-            |other: &&Life| other.asked.is_some_and(|asked| at + TOLERANCE < asked + grace);
+        // A hook is paid for before its container is asked, and nobody sees how much.
+        let hooked = |name: &str| {
+            let hooks = pod.container(name).and_then(|wanted| wanted.spec.lifecycle.clone());
+            hooks.is_some_and(|hooks| hooks.pre_stop.is_some())
+        };
+        let has_time = |other: &&Life| {
+            let asked = other.asked.filter(|_| !hooked(&other.name));
+            asked.is_some_and(|asked| at + TOLERANCE < asked + grace)
+        };
         for other in regular.filter(has_time).filter(|_| !shortened) {
             let what = format!("{}/{} before {}", sidecar.pod, sidecar.name, other.name);
             violations.push(Violation { rule: "sidecars end last", at, what });

@@ -11,7 +11,7 @@ use oarsman_world::trace::Entry;
 use super::Violation;
 use super::starts::is_disturbed;
 use super::story::Story;
-use crate::draw::MISSING;
+use crate::draw::{MISSING, is_doomed};
 use crate::{Act, Testimony};
 
 /// The longest crash-loop back-off, with jitter, and a script.
@@ -30,7 +30,7 @@ fn wanted(life: &Testimony) -> impl Iterator<Item = &Pod> {
 
 /// Whether an init container or sidecar can never start, and so nothing after it.
 fn is_blocked(pod: &Pod) -> bool {
-    pod.init().iter().any(is_missing)
+    pod.init().iter().any(|spec| is_missing(spec) || is_doomed(spec))
 }
 
 fn is_missing(spec: &Container) -> bool {
@@ -58,6 +58,7 @@ pub(super) fn what_is_wanted_runs(life: &Testimony, story: &Story) -> Vec<Violat
         let uid = pod.uid();
         let sidecars = pod.init().iter().filter(|spec| init_kind(spec) == ContainerKind::Sidecar);
         for spec in pod.regular().iter().chain(sidecars).filter(|spec| !is_missing(spec)) {
+            let lasts = lasts(spec) && !is_doomed(spec);
             let states = life
                 .ending
                 .containers
@@ -70,7 +71,7 @@ pub(super) fn what_is_wanted_runs(life: &Testimony, story: &Story) -> Vec<Violat
                     && container.name == spec.name
                     && container.started.is_some_and(|at| at + LONGEST_WAIT > end)
             });
-            if !runs && (lasts(spec) || !recently) {
+            if !runs && (lasts || !recently) {
                 let what = format!("{uid}/{} does not run", spec.name);
                 violations.push(Violation { rule: "what is wanted runs", at: end, what });
             }

@@ -6,6 +6,7 @@ use k8s_openapi::api::core::v1::Pod;
 use oarsman_core::pod::{ContainerKind, PodExt};
 
 use super::Violation;
+use super::hooks::fails_to_start;
 use super::story::{Life, Story};
 use crate::{Act, Testimony};
 
@@ -96,7 +97,11 @@ pub(super) fn is_disturbed(life: &Testimony, story: &Story, uid: &str) -> bool {
     });
     let of_pod = |container: &&Life| container.pod == uid;
     let lost = story.containers.iter().filter(of_pod).any(|c| c.lost.is_some());
-    acted || lost || story.has_mishap("restart") || many_sandboxes(story, uid)
+    acted
+        || lost
+        || story.has_mishap("restart")
+        || many_sandboxes(story, uid)
+        || fails_to_start(life, story, uid)
 }
 
 fn many_sandboxes(story: &Story, uid: &str) -> bool {

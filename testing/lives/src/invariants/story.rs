@@ -22,6 +22,10 @@ pub struct Story {
     pub lives: Vec<Duration>,
     /// Containers that somebody wanted to start, by id.
     pub start_calls: BTreeSet<String>,
+    /// Commands that were run in containers, in the order in which they were asked for.
+    pub commands: Vec<Command>,
+    /// Stops that the agent asked for with some grace: when, in which of its lives, the container's id.
+    pub stop_calls: Vec<(Duration, u32, String)>,
     /// Whether a status was given up: it may have come after a later one.
     pub gave_up_a_status: bool,
     /// Names that were left reserved, and times the runtime was away: things that excuse odd numbers.
@@ -53,6 +57,21 @@ pub struct Life {
     pub lost: Option<Duration>,
     /// When it was removed.
     pub removed: Option<Duration>,
+}
+
+/// A command that was run in a container.
+#[derive(Clone, Debug)]
+pub struct Command {
+    /// When it was asked for.
+    pub at: Duration,
+    /// The life of the agent that asked.
+    pub life: u32,
+    /// The container's id, and the command as the trace shows it.
+    pub subject: String,
+    /// The number of the call.
+    number: u64,
+    /// Whether the call itself failed; what the command came to is between the two.
+    pub failed: bool,
 }
 
 /// A sandbox's life.
@@ -115,6 +134,17 @@ impl Story {
                     if *call == "StartContainer" {
                         story.start_calls.insert(subject.clone());
                     }
+                    if *call == "ExecSync" {
+                        let (life, number) = (caller.life, caller.number);
+                        let (subject, failed) = (subject.clone(), false);
+                        story.commands.push(Command { at: *at, life, subject, number, failed });
+                    }
+                    if *call == "StopContainer"
+                        && let Some((id, grace)) = subject.split_once(' ')
+                        && grace != "0ns"
+                    {
+                        story.stop_calls.push((*at, caller.life, id.to_owned()));
+                    }
                     if *call == "PublishStatus" {
                         telling.insert(caller.number);
                     }
@@ -122,6 +152,10 @@ impl Story {
                 }
                 Entry::Answered { caller, outcome } => {
                     let failed = *outcome != Outcome::Fine;
+                    let mut commands = story.commands.iter_mut().rev();
+                    if let Some(command) = commands.find(|c| c.number == caller.number) {
+                        command.failed = matches!(outcome, Outcome::Failed(_));
+                    }
                     story.gave_up_a_status |= failed && telling.contains(&caller.number);
                 }
                 Entry::RuntimeRestarted { .. } => story.mishaps.push((*at, "restart")),
