@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use oarsman_core::config::{Place, Settings};
 use oarsman_core::ids::PodUid;
 use oarsman_core::ledger::Territory;
 use oarsman_core::requeue::Requeue;
@@ -21,6 +22,8 @@ use crate::status_writer::StatusDesk;
 pub struct Config {
     /// What goes into every status.
     pub facts: NodeFacts,
+    /// What goes into every pod.
+    pub settings: Settings,
     /// How long to wait after what.
     pub requeue: Requeue,
     /// No container waits longer for its restart.
@@ -33,6 +36,18 @@ pub struct Config {
     pub parallel_pulls: usize,
     /// What in the runtime is ours.
     pub territory: Territory,
+}
+
+impl Config {
+    /// The node as pods are described for it.
+    pub fn place(&self) -> Place<'_> {
+        Place {
+            root: &self.territory.root,
+            pod_logs: &self.pod_logs,
+            facts: &self.facts,
+            settings: &self.settings,
+        }
+    }
 }
 
 /// What workers share.

@@ -5,6 +5,7 @@
 
 mod adopt;
 mod clear;
+mod describe;
 mod hooks;
 mod image;
 mod kill;

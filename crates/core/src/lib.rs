@@ -6,8 +6,7 @@
 pub mod actions;
 pub mod api;
 pub mod backoff;
-pub mod container_config;
-pub mod cri_config;
+pub mod config;
 pub mod duration;
 pub mod event;
 pub mod gc;

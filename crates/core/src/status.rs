@@ -32,6 +32,8 @@ use crate::probe::ProbeResults;
 use crate::qos;
 use crate::view::PodView;
 
+pub(crate) use addresses::primary_first;
+
 use scene::Scene;
 use start_error::StartError;
 

@@ -8,7 +8,8 @@ use futures::StreamExt;
 use k8s_openapi::api::core::v1::Pod;
 use oarsman_agent::seams::HttpGet;
 use oarsman_agent::{Command, Config, Decisions, Inputs, OpenGate};
-use oarsman_core::container_config::POD_UID_LABEL;
+use oarsman_core::config::Settings;
+use oarsman_core::config::labels::POD_UID_LABEL;
 use oarsman_core::ids::{FullName, PodUid};
 use oarsman_core::ledger::{Mode, Territory};
 use oarsman_core::lifecycle::{KillRequest, Killer, Verdict};
@@ -274,6 +275,7 @@ fn config() -> Config {
             host_ips: vec!["192.0.2.1".to_owned()],
             ..NodeFacts::default()
         },
+        settings: settings(),
         requeue: Requeue::default(),
         longest_crash_backoff: Duration::from_secs(300),
         pod_logs: PathBuf::from(POD_LOGS),
@@ -281,6 +283,14 @@ fn config() -> Config {
         parallel_pulls: 4,
         territory: Territory { mode: Mode::Kubelet, root: "/var/lib/world".to_owned() },
     }
+}
+
+/// A node of a gibibyte in a cluster that has a resolver.
+fn settings() -> Settings {
+    let mut settings = Settings::of_memory(1 << 30);
+    settings.dns.servers = vec!["192.0.2.53".to_owned()];
+    settings.dns.domain = "cluster.local".to_owned();
+    settings
 }
 
 fn full_name(pod: &str) -> FullName {

@@ -1,6 +1,7 @@
 //! Having a container's image on the node before the container is made.
 
 use k8s_openapi::api::core::v1::{Container, Pod};
+use oarsman_core::config::ImageUser;
 use oarsman_core::image::outcome::{self, ImageFailure};
 use oarsman_core::image::policy::{Decision, PullPolicy};
 use oarsman_core::image::reference::with_default_tag;
@@ -12,14 +13,23 @@ use super::room::Room;
 use super::start::NotStarted;
 use super::work::Cancel;
 
-/// Makes sure that the image is there, and returns what the runtime knows it as.
+/// An image that is on the node.
+#[derive(Debug)]
+pub(super) struct Present {
+    /// What the runtime knows it as.
+    pub(super) id: String,
+    /// Whom it asks to be run as.
+    pub(super) user: ImageUser,
+}
+
+/// Makes sure that the image is there.
 pub(super) async fn ensure(
     room: &Room,
     pod: &Pod,
     kind: ContainerKind,
     spec: &Container,
     cancel: &Cancel,
-) -> Result<String, NotStarted> {
+) -> Result<Present, NotStarted> {
     let about = Puller { room, pod, kind, spec };
     let name = spec.image.as_deref().unwrap_or_default();
     let image = match with_default_tag(name) {
@@ -28,15 +38,15 @@ pub(super) async fn ensure(
     };
     let request = ImageSpec { image: image.clone(), ..ImageSpec::default() };
     let present = match cancel.race(room.node.seams.runtime.image_status(request)).await? {
-        Ok(present) => present.map(|image| image.id),
+        Ok(present) => present.map(|image| Present { user: ImageUser::from(&image), id: image.id }),
         Err(error) => {
             return Err(about.fail(&image, ImageFailure::Inspect(error.to_string())).await);
         }
     };
     match (PullPolicy::of(spec).decide(present.is_some()), present) {
-        (Decision::UsePresent, Some(id)) => {
+        (Decision::UsePresent, Some(present)) => {
             about.say([outcome::present(&image)]).await;
-            Ok(id)
+            Ok(present)
         }
         (Decision::Refuse, _) => Err(about.fail(&image, ImageFailure::NeverPull).await),
         (Decision::Pull | Decision::UsePresent, _) => about.pull(&image, cancel).await,
@@ -51,7 +61,7 @@ struct Puller<'a> {
 }
 
 impl Puller<'_> {
-    async fn pull(&self, image: &str, cancel: &Cancel) -> Result<String, NotStarted> {
+    async fn pull(&self, image: &str, cancel: &Cancel) -> Result<Present, NotStarted> {
         let (room, clock) = (self.room, &self.room.node.seams.clock);
         let held = room.memory().pulls.check(&room.uid, image, clock.mono());
         if let Err((failure, remaining)) = held {
@@ -69,11 +79,17 @@ impl Puller<'_> {
         drop(slot);
         match pulled {
             Ok(id) => {
-                let size = room.node.seams.runtime.image_status(spec).await;
-                let bytes = size.ok().flatten().map(|image| image.size).unwrap_or_default();
-                let now = clock.mono();
+                let seen = room.node.seams.runtime.image_status(spec).await;
+                let bytes = seen.as_ref().ok().and_then(|seen| seen.as_ref()).map(|seen| seen.size);
+                let (now, bytes) = (clock.mono(), bytes.unwrap_or_default());
                 self.say([outcome::pulled(image, now.since(begun), now.since(asked), bytes)]).await;
-                Ok(id)
+                // Without its user it would run as root, which the image may not be meant for.
+                let why = match seen {
+                    Ok(Some(seen)) => return Ok(Present { user: ImageUser::from(&seen), id }),
+                    Ok(None) => "it is gone after the pull".to_owned(),
+                    Err(error) => error.to_string(),
+                };
+                Err(self.fail(image, ImageFailure::Inspect(why)).await)
             }
             Err(error) => {
                 let failure = ImageFailure::Pull(error.message().to_owned());

@@ -1,20 +1,21 @@
 //! Starting sandboxes and containers: image, creation, start, hook; the same way the first time and every time after.
 
+use std::fmt;
+
 use k8s_openapi::api::core::v1::{Container, Pod};
 use oarsman_core::actions::{RestartCount, Start, Stop, count_from_logs};
-use oarsman_core::cri_config::{self, Place};
 use oarsman_core::event::PodEvent;
 use oarsman_core::ids::{ContainerId, SandboxId};
 use oarsman_core::pod::{ContainerKind, PodExt};
 use oarsman_core::status::start_error::{StartError, StartReason};
 use oarsman_core::time::Mono;
-use oarsman_cri_types::v1::{CreateContainerRequest, PodSandboxConfig, RunPodSandboxRequest};
+use oarsman_cri_types::v1::RunPodSandboxRequest;
 
 use super::hooks::Owner;
 use super::room::Room;
 use super::sync::SyncError;
 use super::work::Cancel;
-use super::{adopt, image, stop};
+use super::{adopt, describe, image, stop};
 
 /// What came of starting containers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,8 +46,7 @@ impl From<super::work::Cancelled> for NotStarted {
 /// Makes the pod's sandbox, or finds the one that an earlier call made without our hearing of it.
 pub(super) async fn sandbox(room: &Room, pod: &Pod, attempt: u32) -> Result<SandboxId, SyncError> {
     let attempt = room.free_attempt("", attempt);
-    let config = sandbox_config(room, pod, attempt);
-    let request = RunPodSandboxRequest { config: Some(config), ..RunPodSandboxRequest::default() };
+    let request = sandbox_request(room, pod, attempt)?;
     let error = match room.node.seams.runtime.run_pod_sandbox(request).await {
         Ok(id) => return Ok(SandboxId::from(id)),
         Err(error) => error,
@@ -55,9 +55,28 @@ pub(super) async fn sandbox(room: &Room, pod: &Pod, attempt: u32) -> Result<Sand
         return Ok(id);
     }
     room.skip_attempt_if_reserved("", attempt, &error);
-    let message = format!("Failed to create pod sandbox: {error}");
-    room.node.recorder.record(pod, [PodEvent::warning("FailedCreatePodSandBox", message)]);
+    room.node.recorder.record(pod, [no_sandbox(&error)]);
     Err(room.blame_network(pod, error).await)
+}
+
+fn sandbox_request(
+    room: &Room,
+    pod: &Pod,
+    attempt: u32,
+) -> Result<RunPodSandboxRequest, SyncError> {
+    let sandbox = match describe::sandbox(room, pod, attempt) {
+        Ok(sandbox) => sandbox,
+        Err(error) => {
+            room.node.recorder.record(pod, [no_sandbox(&error)]);
+            return Err(error.into());
+        }
+    };
+    room.node.recorder.record(pod, sandbox.warnings.iter().map(|warning| warning.event(pod)));
+    Ok(RunPodSandboxRequest { config: Some(sandbox.config), runtime_handler: sandbox.handler })
+}
+
+fn no_sandbox(error: &impl fmt::Display) -> PodEvent {
+    PodEvent::warning("FailedCreatePodSandBox", format!("Failed to create pod sandbox: {error}"))
 }
 
 /// Starts containers one after the other. An init container that fails ends it; any other keeps nobody else.
@@ -124,16 +143,16 @@ async fn create(
     sandbox: &SandboxId,
     start: &Start,
     spec: &Container,
-    image: &str,
+    image: &image::Present,
     restart_count: u32,
 ) -> Result<ContainerId, NotStarted> {
     let attempt = room.free_attempt(&start.name, restart_count);
-    let sandbox_config = sandbox_config(room, pod, room.sandbox_attempt(sandbox));
-    let config = cri_config::container(pod, spec, image, attempt);
-    let request = CreateContainerRequest {
-        pod_sandbox_id: sandbox.to_string(),
-        config: Some(config),
-        sandbox_config: Some(sandbox_config),
+    let request = match describe::container(room, pod, sandbox, spec, image, attempt).await {
+        Ok(request) => request,
+        Err(error) => {
+            let reason = StartReason::CreateContainerConfigError;
+            return Err(room.fail(pod, start, reason, &error).await);
+        }
     };
     let error = match room.node.seams.runtime.create_container(request).await {
         Ok(id) => return Ok(ContainerId::from(id)),
@@ -183,12 +202,6 @@ async fn end(room: &Room, pod: &Pod, start: &Start, spec: &Container, id: &Conta
     }
 }
 
-fn sandbox_config(room: &Room, pod: &Pod, attempt: u32) -> PodSandboxConfig {
-    let config = &room.node.config;
-    let place = Place { root: &config.territory.root, pod_logs: &config.pod_logs };
-    cri_config::sandbox(pod, attempt, &place)
-}
-
 impl Room {
     /// The restart count of a container, when need be by the names of its log files.
     async fn restart_count(&self, pod: &Pod, start: &Start) -> Result<u32, NotStarted> {
@@ -206,18 +219,13 @@ impl Room {
         }
     }
 
-    fn sandbox_attempt(&self, id: &SandboxId) -> u32 {
-        let memory = self.memory();
-        memory.view.sandboxes.iter().find(|s| s.id == *id).map_or(0, |sandbox| sandbox.attempt)
-    }
-
     /// Says that a container was not started and why.
     async fn fail(
         &self,
         pod: &Pod,
         start: &Start,
         reason: StartReason,
-        error: &oarsman_cri::CriError,
+        error: &impl fmt::Display,
     ) -> NotStarted {
         let event = PodEvent::warning("Failed", format!("Error: {error}"));
         self.node.recorder.record(pod, [event.about(start.kind, &start.name)]);

@@ -2,6 +2,7 @@
 
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use oarsman_core::actions::{self, Plan, SandboxStep};
+use oarsman_core::config::ConfigError;
 use oarsman_core::event;
 use oarsman_core::ids::SandboxId;
 use oarsman_core::lifecycle::SyncOutcome;
@@ -29,6 +30,8 @@ pub(super) enum SyncError {
     Runtime(#[from] CriError),
     #[error(transparent)]
     Disk(#[from] DiskError),
+    #[error(transparent)]
+    Config(#[from] ConfigError),
 }
 
 impl From<Cancelled> for SyncError {

@@ -17,7 +17,7 @@ use crate::qos;
 
 /// Annotations that told a container's AppArmor profile before there was a field; the
 /// container's name follows.
-pub(super) const APP_ARMOR_ANNOTATION_PREFIX: &str =
+pub(crate) const APP_ARMOR_ANNOTATION_PREFIX: &str =
     "container.apparmor.security.beta.kubernetes.io/";
 
 /// Makes a pod that has its defaults a new one: generation 1, pending, with nothing behind it.
@@ -147,7 +147,8 @@ fn set_app_armor_profile(container: &mut Container, profile: Option<AppArmorProf
     }
 }
 
-fn app_armor_profile(annotation: &str) -> Option<AppArmorProfile> {
+/// The profile that such an annotation names; none when it names none that there can be.
+pub(crate) fn app_armor_profile(annotation: &str) -> Option<AppArmorProfile> {
     let of_type =
         |type_: &str| AppArmorProfile { type_: type_.to_owned(), localhost_profile: None };
     match annotation {

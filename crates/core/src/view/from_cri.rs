@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use oarsman_cri_types::v1;
 
 use super::{ContainerLabel, ContainerState, ContainerView, Exit, LinuxUser, PodView, SandboxView};
-use crate::container_config::{
+use crate::config::labels::{
     CONTAINER_NAME_LABEL, DELETION_GRACE_ANNOTATION, HASH_ANNOTATION, MESSAGE_PATH_ANNOTATION,
     MESSAGE_POLICY_ANNOTATION, POD_NAME_LABEL, POD_NAMESPACE_LABEL, POD_UID_LABEL,
     PORTS_ANNOTATION, PRE_STOP_ANNOTATION, RESTART_COUNT_ANNOTATION, TERMINATION_GRACE_ANNOTATION,

@@ -9,7 +9,7 @@ use oarsman_core::gc::logs::Known;
 use oarsman_core::ids::{FullName, PodUid};
 use oarsman_core::pod::PodExt;
 use oarsman_core::view::ContainerView;
-use oarsman_core::{cri_config, termination_message};
+use oarsman_core::{config, termination_message};
 use tokio::time::sleep;
 
 use super::client::{PODS, RELEASE_CGROUP, RELEASE_VOLUMES, REMOVE, error};
@@ -80,7 +80,7 @@ impl FakeDisk {
     }
 
     pub(super) fn log_names(&self, pod: &Pod, container: &str) -> Vec<String> {
-        let directory = cri_config::log_directory(&self.0.pod_logs, pod).join(container);
+        let directory = config::log_directory(&self.0.pod_logs, pod).join(container);
         let files = self.0.files.below(&directory);
         files.iter().filter_map(|path| name_in(&directory, path)).collect()
     }
@@ -105,7 +105,7 @@ impl FakeDisk {
 
     pub(super) fn discard_log(&self, uid: &PodUid, name: &FullName, container: &ContainerView) {
         let directory = format!("{}_{}_{uid}", name.namespace, name.name);
-        let log = cri_config::log_path(&container.name, container.label.restart_count);
+        let log = config::log_path(&container.name, container.label.restart_count);
         self.0.files.remove(&self.0.pod_logs.join(directory).join(log));
     }
 

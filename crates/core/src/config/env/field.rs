@@ -1,0 +1,47 @@
+//! Variables that tell a container about its own pod.
+
+use super::Source;
+use crate::config::error::{ConfigError, VariableError};
+use crate::pod::PodExt;
+use crate::status::primary_first;
+
+/// The value of a field of the pod, as `valueFrom.fieldRef` names it.
+pub(super) fn value(source: &Source<'_>, path: &str) -> Result<String, ConfigError> {
+    let pod = source.pod;
+    let of_spec = |field: Option<&String>| field.cloned().unwrap_or_default();
+    let spec = pod.spec();
+    let host_ips = &source.place.facts.host_ips;
+    let value = match path {
+        "metadata.name" => pod.full_name().name,
+        "metadata.namespace" => pod.full_name().namespace,
+        "metadata.uid" => pod.uid().to_string(),
+        "spec.nodeName" | "spec.host" => of_spec(spec.and_then(|spec| spec.node_name.as_ref())),
+        "spec.serviceAccountName" => {
+            of_spec(spec.and_then(|spec| spec.service_account_name.as_ref()))
+        }
+        "status.hostIP" => first(primary_first(host_ips, host_ips)),
+        "status.hostIPs" => primary_first(host_ips, host_ips).join(","),
+        "status.podIP" => first(primary_first(source.ips, host_ips)),
+        "status.podIPs" => primary_first(source.ips, host_ips).join(","),
+        path => return subscript(source, path),
+    };
+    Ok(value)
+}
+
+fn first(texts: Vec<String>) -> String {
+    texts.into_iter().next().unwrap_or_default()
+}
+
+/// `metadata.labels['key']` or `metadata.annotations['key']`: empty when the pod has none of that name.
+fn subscript(source: &Source<'_>, path: &str) -> Result<String, ConfigError> {
+    let unknown = || VariableError::Field(path.to_owned());
+    let (map, key) =
+        path.strip_suffix("']").and_then(|path| path.split_once("['")).ok_or_else(unknown)?;
+    let metadata = &source.pod.metadata;
+    let map = match map {
+        "metadata.labels" => metadata.labels.as_ref(),
+        "metadata.annotations" => metadata.annotations.as_ref(),
+        _ => return Err(unknown().into()),
+    };
+    Ok(map.and_then(|map| map.get(key)).cloned().unwrap_or_default())
+}

@@ -1,0 +1,70 @@
+//! What variables refer to outside their pod, as far as the agent has it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use k8s_openapi::api::core::v1::{ConfigMap, Secret, Service};
+
+use crate::ids::FullName;
+
+/// Names and values.
+pub(super) type Values = BTreeMap<String, Vec<u8>>;
+
+/// Config maps, secrets, services and files that pods refer to.
+#[derive(Clone, PartialEq)]
+pub struct Lookup {
+    /// By namespace and name.
+    pub config_maps: BTreeMap<FullName, ConfigMap>,
+    /// By namespace and name.
+    pub secrets: BTreeMap<FullName, Secret>,
+    /// All services; none when nobody has told of them yet.
+    pub services: Option<Vec<Service>>,
+    /// The text of files in volumes, by volume and path.
+    pub files: BTreeMap<(String, String), String>,
+}
+
+/// Everything has been read, and nothing is there.
+impl Default for Lookup {
+    fn default() -> Self {
+        Self {
+            config_maps: BTreeMap::new(),
+            secrets: BTreeMap::new(),
+            services: Some(Vec::new()),
+            files: BTreeMap::new(),
+        }
+    }
+}
+
+/// Tells what there is, and nothing of what is in it.
+impl fmt::Debug for Lookup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lookup")
+            .field("config_maps", &self.config_maps.keys())
+            .field("secrets", &self.secrets.keys())
+            .field("services", &self.services.as_ref().map(Vec::len))
+            .field("files", &self.files.keys())
+            .finish()
+    }
+}
+
+impl Lookup {
+    pub(super) fn config_map(&self, namespace: &str, name: &str) -> Option<Values> {
+        let map = self.config_maps.get(&full_name(namespace, name))?;
+        let values = map.data.iter().flatten();
+        Some(values.map(|(key, value)| (key.clone(), value.clone().into_bytes())).collect())
+    }
+
+    pub(super) fn secret(&self, namespace: &str, name: &str) -> Option<Values> {
+        let secret = self.secrets.get(&full_name(namespace, name))?;
+        let plain = secret.string_data.iter().flatten();
+        let plain = plain.map(|(key, value)| (key.clone(), value.clone().into_bytes()));
+        let values =
+            secret.data.iter().flatten().map(|(key, value)| (key.clone(), value.0.clone()));
+        // The API server turns the former into the latter; a file that nobody turned may still have it.
+        Some(values.chain(plain).collect())
+    }
+}
+
+fn full_name(namespace: &str, name: &str) -> FullName {
+    FullName { namespace: namespace.to_owned(), name: name.to_owned() }
+}
