@@ -4,6 +4,7 @@
 //! there is to log. Around it stand thin loops that look and wait. A manifest that breaks costs nobody their pod: only one
 //! that is gone takes its pod with it.
 
+mod adopt;
 mod files;
 mod line;
 mod page;
@@ -13,5 +14,6 @@ mod shelf;
 mod url;
 mod watch;
 
+pub use adopt::adopting;
 pub use files::files;
 pub use url::{UrlError, url};

@@ -1,0 +1,85 @@
+//! A URL of manifests in the simulated world: how often it is asked, and what a server that is ill costs.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
+
+use std::time::Duration;
+
+use futures::StreamExt;
+use oarsman_agent::sources::url;
+use oarsman_world::faults::FaultPlan;
+use oarsman_world::network::{Page, Server, Speech};
+use oarsman_world::trace::Entry;
+use oarsman_world::{World, simulate};
+
+const PERIOD: Duration = Duration::from_secs(20);
+
+fn pod(name: &str) -> Page {
+    let spec = "spec: {containers: [{name: a, image: b}]}";
+    Page::new(200, format!("apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}}}\n{spec}\n"))
+}
+
+fn serve(world: &World, page: Page) {
+    world.network.serve("web", 80, Server::new(Speech::Http).with("/pods?a=b", page));
+}
+
+/// The names in each set, with the second in which it came.
+fn sets(faults: FaultPlan, pages: Vec<(u64, Page)>, most: usize) -> (Vec<(u64, String)>, Vec<u64>) {
+    let life = async |world: World| {
+        serve(&world, Page::new(503, "not yet"));
+        let network = world.network_for_life(1);
+        let sets = url("http://web/pods?a=b", Vec::new(), PERIOD, "n", network).unwrap();
+        let turn = async {
+            for (second, page) in pages {
+                tokio::time::sleep_until(begin(&world) + Duration::from_secs(second)).await;
+                serve(&world, page);
+            }
+            std::future::pending::<()>().await;
+        };
+        let told = sets.take(most).map(|pods| {
+            let names: Vec<_> = pods.into_iter().map(|pod| pod.metadata.name.unwrap()).collect();
+            (world.clock.elapsed().as_secs(), names.join(" "))
+        });
+        let told = tokio::select! {
+            () = turn => unreachable!("it waits for ever"),
+            told = told.collect::<Vec<_>>() => told,
+        };
+        let asked = world.trace.records().into_iter();
+        let asked = asked.filter(|record| matches!(record.entry, Entry::Called { .. }));
+        (told, asked.map(|record| record.at.as_secs()).collect())
+    };
+    simulate(7, faults, life).unwrap()
+}
+
+fn begin(world: &World) -> tokio::time::Instant {
+    tokio::time::Instant::now() - world.clock.elapsed()
+}
+
+fn named(sets: &[(u64, &str)]) -> Vec<(u64, String)> {
+    sets.iter().map(|(second, names)| (*second, (*names).to_owned())).collect()
+}
+
+#[test]
+fn it_is_asked_every_twenty_seconds_and_tells_only_what_changed() {
+    let pages = vec![(30, pod("a")), (70, Page::new(500, "ill")), (90, pod("b"))];
+    let (told, asked) = sets(FaultPlan::quiet(), pages, 2);
+    assert_eq!(told, named(&[(40, "a-n"), (100, "b-n")]));
+    assert_eq!(asked, [0, 20, 40, 60, 80, 100]);
+}
+
+#[test]
+fn a_server_that_hangs_is_waited_for_ten_seconds() {
+    let pages = vec![(10, pod("late").after(Duration::from_secs(60))), (45, pod("a"))];
+    let (told, asked) = sets(FaultPlan::quiet(), pages, 1);
+    assert_eq!(asked, [0, 20, 50], "twenty seconds after ten were waited in vain");
+    assert_eq!(told, named(&[(50, "a-n")]));
+}
+
+#[test]
+fn in_a_rough_world_the_pods_come_and_stay() {
+    let rough = FaultPlan::rough(Duration::from_secs(100_000));
+    let pages = vec![(30, pod("a")), (50_000, pod("b"))];
+    let (told, asked) = sets(rough, pages.clone(), 2);
+    let names: Vec<&str> = told.iter().map(|(_, names)| names.as_str()).collect();
+    assert_eq!(names, ["a-n", "b-n"], "nothing in between");
+    assert!(asked.len() > 1_000, "{}", asked.len());
+    assert_eq!(sets(rough, pages, 2), (told, asked), "the same again");
+}
