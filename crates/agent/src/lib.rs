@@ -4,6 +4,7 @@
 //! which is how a simulated world kills an agent and how a program ends one. Pods go on.
 
 mod decisions;
+pub mod ground;
 pub mod latest;
 mod mailbox;
 pub mod manifest;

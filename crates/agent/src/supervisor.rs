@@ -17,7 +17,7 @@ use oarsman_core::ledger::{self, Arrival, Claim, Gate, Ledger};
 use oarsman_core::lifecycle::{Hint, KillRequest};
 use oarsman_core::pod::PodExt;
 use oarsman_core::sources::{Change, Delta, Merged, Merger, Source};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::Instant;
 
@@ -35,10 +35,12 @@ const AFTER_A_MISTAKE: Duration = Duration::from_secs(10);
 pub type BoxedGate = Box<dyn Gate + Send>;
 
 /// What somebody on this node may ask of the agent.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum Command {
     /// This pod has to go.
     Kill(PodUid, KillRequest),
+    /// Wants to be told once no pod is left, as somebody who is about to leave does.
+    TellWhenEmpty(oneshot::Sender<()>),
 }
 
 pub(crate) struct Supervisor {
@@ -54,6 +56,8 @@ pub(crate) struct Supervisor {
     /// Whether another count is wished for once this one is done.
     recount: bool,
     census: Census,
+    /// Who wants to be told once no pod is left.
+    leaving: Vec<oneshot::Sender<()>>,
 }
 
 /// What the supervisor listens to.
@@ -76,6 +80,7 @@ impl Supervisor {
             counts: JoinSet::new(),
             recount: false,
             census: Census::default(),
+            leaving: Vec::new(),
             node,
         }
     }
@@ -88,7 +93,7 @@ impl Supervisor {
             tokio::select! {
                 biased;
                 Some(notice) = ears.notices.recv() => self.noted(notice),
-                Some(Command::Kill(uid, request)) = ears.commands.recv() => self.kill(&uid, request),
+                Some(command) = ears.commands.recv() => self.asked(command),
                 Some((source, pods)) = ears.sources.next() => self.told(source, pods),
                 Some(news) = ears.news.recv() => match news {
                     News::Pod(uid) => self.hint(&uid, Hint::Runtime),
@@ -209,6 +214,7 @@ impl Supervisor {
                 // It may have come back while it was being brought down.
                 let back = self.merger.pod(&uid).cloned();
                 self.arrive(back.into_iter().collect());
+                self.tell_if_empty();
             }
         }
     }
@@ -258,6 +264,23 @@ impl Supervisor {
     fn claim(&self, uid: &PodUid, is_ours: bool) -> Claim {
         let is_known = self.workers.contains_key(uid) || self.merger.pod(uid).is_some();
         ledger::claim(is_ours, is_known, self.merger.all_ready())
+    }
+
+    fn asked(&mut self, command: Command) {
+        match command {
+            Command::Kill(uid, request) => self.kill(&uid, request),
+            Command::TellWhenEmpty(who) => {
+                self.leaving.push(who);
+                self.tell_if_empty();
+            }
+        }
+    }
+
+    fn tell_if_empty(&mut self) {
+        if self.workers.is_empty() {
+            // Who does not listen any more has left already.
+            self.leaving.drain(..).filter_map(|who| who.send(()).err()).for_each(drop);
+        }
     }
 
     fn kill(&self, uid: &PodUid, request: KillRequest) {

@@ -83,7 +83,7 @@ impl FakeDisk {
     fn holdings(&self) -> BTreeMap<PodUid, Holding> {
         let holding = |uid| {
             let cgroup = self.has_cgroup(&uid);
-            (uid, Holding { cgroup })
+            (uid, Holding { cgroup, own: true })
         };
         self.pods().into_iter().map(holding).collect()
     }

@@ -10,7 +10,6 @@ use async_trait::async_trait;
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use oarsman_cluster::{Cluster, ClusterError, PodSets};
 use oarsman_core::event::PodEvent;
-use oarsman_core::gc::logs::Known;
 use oarsman_core::ids::{ContainerId, FullName, PodUid};
 use oarsman_core::pod::PodExt;
 use oarsman_core::view::ContainerView;
@@ -124,11 +123,6 @@ impl Disk for Bounded<dyn Disk> {
         container: &ContainerView,
     ) -> Result<(), DiskError> {
         on_disk("remove a log of", pod, self.0.discard_log(pod, name, container)).await
-    }
-
-    async fn sweep_logs(&self, known: &Known) -> Result<(), DiskError> {
-        on_disk("sweep the logs in", &PodUid::from("the log directory"), self.0.sweep_logs(known))
-            .await
     }
 }
 

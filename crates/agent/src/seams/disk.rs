@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use async_trait::async_trait;
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
-use oarsman_core::gc::logs::Known;
 use oarsman_core::ids::{ContainerId, FullName, PodUid};
 use oarsman_core::view::ContainerView;
 
@@ -28,7 +27,7 @@ pub trait Disk: Send + Sync + 'static {
     /// Removes the pod's directory and what is remembered of it.
     async fn remove(&self, pod: &PodUid) -> Result<(), DiskError>;
 
-    /// Every pod that has a directory, a record or a cgroup.
+    /// Every pod that has a directory, a record, a cgroup or logs.
     async fn pods(&self) -> Result<BTreeMap<PodUid, Holding>, DiskError>;
 
     /// Remembers a pod's status over a restart of the agent, and when `lasting` over one of the machine.
@@ -78,9 +77,6 @@ pub trait Disk: Send + Sync + 'static {
         name: &FullName,
         container: &ContainerView,
     ) -> Result<(), DiskError>;
-
-    /// Removes the logs of all pods that nobody knows.
-    async fn sweep_logs(&self, known: &Known) -> Result<(), DiskError>;
 }
 
 /// What of a pod there is on the machine.
@@ -88,6 +84,8 @@ pub trait Disk: Send + Sync + 'static {
 pub struct Holding {
     /// Whether its cgroup is there.
     pub cgroup: bool,
+    /// Whether there is anything that only this agent can have made. Logs lie where those of other agents may lie, too.
+    pub own: bool,
 }
 
 /// What was made for one container.

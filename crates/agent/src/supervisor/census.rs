@@ -53,7 +53,9 @@ impl Census {
         for (uid, holding) in on_disk {
             let left = || Count { name: nameless(&uid), ..Count::default() };
             let count = pods.entry(uid.clone()).or_insert_with(left);
-            (count.on_disk, count.ours) = (Some(holding), true);
+            // Logs of a pod that the runtime knows as another's are not ours.
+            count.ours |= holding.own || count.states.is_empty();
+            count.on_disk = Some(holding);
         }
         Self { pods }
     }

@@ -134,6 +134,7 @@ async fn container(
     }
     let event = PodEvent::normal("Started", "Container started").about(start.kind, &start.name);
     room.node.recorder.record(pod, [event]);
+    room.link_log(pod, start, restart_count, &id).await;
     post_start(room, pod, start, spec, &id, cancel).await
 }
 
@@ -203,6 +204,15 @@ async fn end(room: &Room, pod: &Pod, start: &Start, spec: &Container, id: &Conta
 }
 
 impl Room {
+    /// Has the log found by the container's id, too; a container whose log is not runs all the same.
+    async fn link_log(&self, pod: &Pod, start: &Start, restart_count: u32, id: &ContainerId) {
+        let attempt = self.free_attempt(&start.name, restart_count);
+        let linked = self.node.seams.disk.link_log(pod, &start.name, attempt, id).await;
+        if let Err(error) = linked {
+            tracing::warn!(pod = %self.name, %error, "a log cannot be found by its container's id");
+        }
+    }
+
     /// The restart count of a container, when need be by the names of its log files.
     async fn restart_count(&self, pod: &Pod, start: &Start) -> Result<u32, NotStarted> {
         match start.restart_count {

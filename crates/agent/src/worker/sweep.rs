@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use oarsman_core::gc::containers::{self, Limits, Scene};
+use oarsman_core::ids::ContainerId;
 use oarsman_core::view::PodView;
 use oarsman_cri::CriError;
 
@@ -25,6 +26,7 @@ impl Room {
                 runtime.stop_container(container.id.as_str(), std::time::Duration::ZERO).await?;
             }
             runtime.remove_container(container.id.as_str()).await?;
+            self.discard_log(&container.id).await;
         }
         // A sandbox is garbage only once its containers are really gone.
         let view = if dead.is_empty() { self.memory().view.clone() } else { self.look().await? };
@@ -32,6 +34,16 @@ impl Room {
             runtime.remove_pod_sandbox(sandbox.as_str()).await?;
         }
         Ok(())
+    }
+
+    /// Removes the log of a container that was removed. One that stays goes with the pod.
+    pub(super) async fn discard_log(&self, id: &ContainerId) {
+        let removed = self.memory().view.containers.iter().find(|c| c.id == *id).cloned();
+        let Some(container) = removed else { return };
+        let discarded = self.node.seams.disk.discard_log(&self.uid, &self.name, &container).await;
+        if let Err(error) = discarded {
+            tracing::warn!(pod = %self.name, %error, "the log of a removed container stays");
+        }
     }
 
     fn choose<T>(&self, view: &PodView, choose: impl FnOnce(&Scene<'_>) -> T) -> T {

@@ -98,6 +98,9 @@ async fn carry_out(
     for removal in &plan.remove {
         cancel.check()?;
         room.node.seams.runtime.remove_container(removal.id.as_str()).await?;
+        if !removal.why.keeps_log() {
+            room.discard_log(&removal.id).await;
+        }
     }
     let sandbox: SandboxId = match &plan.sandbox {
         SandboxStep::None => return Ok(Started::default()),

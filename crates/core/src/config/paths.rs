@@ -6,8 +6,11 @@ use std::path::{Path, PathBuf};
 use k8s_openapi::api::core::v1::{Pod, Volume};
 
 use super::mounts::VolumePath;
-use crate::ids::PodUid;
+use crate::ids::{ContainerId, FullName, PodUid};
 use crate::pod::PodExt;
+
+/// A file's name has at most 255 bytes, and ours end in `.log`.
+const LINK_LIMIT: usize = 251;
 
 /// A pod's log directory.
 pub fn log_directory(pod_logs: &Path, pod: &Pod) -> PathBuf {
@@ -18,6 +21,12 @@ pub fn log_directory(pod_logs: &Path, pod: &Pod) -> PathBuf {
 /// A container's log file, below its pod's log directory.
 pub fn log_path(container: &str, restart_count: u32) -> String {
     format!("{container}/{restart_count}.log")
+}
+
+/// The name under which a container's log is found by the container's id, cut to what a file may be called.
+pub fn log_link(pod: &FullName, container: &str, id: &ContainerId) -> String {
+    let name = format!("{}_{}_{container}-{id}", pod.name, pod.namespace);
+    format!("{}.log", &name[..name.floor_char_boundary(LINK_LIMIT)])
 }
 
 /// Where seccomp profiles lie that pods name.
@@ -148,6 +157,14 @@ mod tests {
         let directory = log_directory(Path::new("/var/log/pods"), &pod().build());
         assert_eq!(directory, PathBuf::from("/var/log/pods/default_web_uid-web"));
         assert_eq!(log_path("app", 4), "app/4.log");
+    }
+
+    #[test]
+    fn a_log_is_linked_by_pod_and_container_in_a_name_that_fits() {
+        let name = pod().build().full_name();
+        assert_eq!(log_link(&name, "app", &"c1".into()), "web_default_app-c1.log");
+        let long = log_link(&name, "app", &"c".repeat(300).into());
+        assert!(long.len() == 255 && long.ends_with("ccc.log"), "{long}");
     }
 
     #[test]

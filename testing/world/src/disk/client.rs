@@ -8,7 +8,6 @@ use std::time::Duration;
 use async_trait::async_trait;
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use oarsman_agent::seams::{Disk, DiskError, Furniture, Holding};
-use oarsman_core::gc::logs::Known;
 use oarsman_core::ids::{ContainerId, FullName, PodUid};
 use oarsman_core::pod::PodExt;
 use oarsman_core::view::ContainerView;
@@ -139,14 +138,6 @@ impl Disk for Connection {
         let (uid, name, container) = (pod.clone(), name.clone(), container.clone());
         forward!(self, "remove log of", pod, disk => {
             disk.discard_log(&uid, &name, &container);
-            Ok(())
-        })
-    }
-
-    async fn sweep_logs(&self, known: &Known) -> Result<(), DiskError> {
-        let known = known.clone();
-        forward!(self, "sweep logs", "", disk => {
-            disk.sweep_logs(&known);
             Ok(())
         })
     }

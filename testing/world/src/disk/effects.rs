@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use oarsman_agent::seams::{DiskError, Furniture};
-use oarsman_core::gc::logs::Known;
 use oarsman_core::ids::{FullName, PodUid};
 use oarsman_core::pod::PodExt;
 use oarsman_core::view::ContainerView;
@@ -107,16 +106,6 @@ impl FakeDisk {
         let directory = format!("{}_{}_{uid}", name.namespace, name.name);
         let log = config::log_path(&container.name, container.label.restart_count);
         self.0.files.remove(&self.0.pod_logs.join(directory).join(log));
-    }
-
-    pub(super) fn sweep_logs(&self, known: &Known) {
-        for file in self.0.files.below(&self.0.pod_logs) {
-            let below = file.strip_prefix(&self.0.pod_logs).ok();
-            let directory = below.and_then(|below| below.iter().next()?.to_str());
-            if directory.is_some_and(|directory| known.forgot(directory)) {
-                self.0.files.remove(&file);
-            }
-        }
     }
 
     fn write(&self, uid: &PodUid, file: &Path, content: &str) -> Result<(), DiskError> {

@@ -1,0 +1,99 @@
+//! The cgroups of pods and of their classes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use k8s_openapi::api::core::v1::Pod;
+use oarsman_core::ids::PodUid;
+use oarsman_core::pod::PodExt;
+use oarsman_core::qos::QosClass;
+use oarsman_core::resources::names::CgroupNames;
+use oarsman_core::resources::{CgroupValues, NodeResources, pod_cgroup, qos_cgroup};
+use oarsman_host::cgroups::{CgroupError, Cgroups};
+
+use super::files::failed;
+use crate::seams::DiskError;
+
+/// All groups of this agent.
+pub(super) struct Groups {
+    cgroups: Cgroups,
+    names: CgroupNames,
+    resources: NodeResources,
+    /// The pods that have a group: the weight of a class is that of its pods together. Never held over a wait, but over the
+    /// writing of a few values, so that the last to count is the last to write.
+    members: Mutex<BTreeMap<PodUid, Pod>>,
+}
+
+impl fmt::Debug for Groups {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Groups").field("names", &self.names).finish_non_exhaustive()
+    }
+}
+
+impl Groups {
+    pub(super) fn open(names: CgroupNames, resources: NodeResources) -> Result<Self, DiskError> {
+        let root = PathBuf::from(names.root());
+        let open = || {
+            let cgroups = Cgroups::discover(&root)?;
+            cgroups.make_root()?;
+            Ok::<_, CgroupError>(cgroups)
+        };
+        let cgroups = open().map_err(failed("use the cgroups below", &root))?;
+        Ok(Self { cgroups, names, resources, members: Mutex::default() })
+    }
+
+    /// Makes a pod's group and those above it.
+    pub(super) fn make(&self, pod: &Pod) -> Result<(), DiskError> {
+        let mut members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
+        if members.get(&pod.uid()).is_none_or(|member| member.spec != pod.spec) {
+            members.insert(pod.uid(), pod.clone());
+            self.weigh(&members)?;
+        }
+        let group = PathBuf::from(self.names.of_pod(pod));
+        self.set(&group, &pod_cgroup(pod, &self.resources))
+    }
+
+    pub(super) fn has(&self, uid: &PodUid) -> bool {
+        self.may_be(uid).iter().any(|group| self.cgroups.exists(group))
+    }
+
+    /// Ends what still runs in a pod's group, and removes it.
+    pub(super) fn destroy(&self, uid: &PodUid) -> Result<(), DiskError> {
+        for group in self.may_be(uid) {
+            self.cgroups.destroy(&group).map_err(failed("remove the cgroup", &group))?;
+        }
+        let mut members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
+        match members.remove(uid) {
+            Some(_) => self.weigh(&members),
+            None => Ok(()),
+        }
+    }
+
+    /// Pods that have a group.
+    pub(super) fn pods(&self) -> Result<BTreeSet<PodUid>, DiskError> {
+        let found = self.cgroups.pods_below(&self.names);
+        let failed = failed("list the cgroups below", self.cgroups.root());
+        Ok(found.map_err(failed)?.into_keys().collect())
+    }
+
+    /// Where a pod's group may be: of a pod that is gone, nobody remembers the class.
+    fn may_be(&self, uid: &PodUid) -> [PathBuf; 3] {
+        let classes = [QosClass::Guaranteed, QosClass::Burstable, QosClass::BestEffort];
+        classes.map(|class| PathBuf::from(self.names.pod(class, uid)))
+    }
+
+    /// Gives the groups of the classes the weight of their pods.
+    fn weigh(&self, members: &BTreeMap<PodUid, Pod>) -> Result<(), DiskError> {
+        for class in [QosClass::Burstable, QosClass::BestEffort] {
+            let group = PathBuf::from(self.names.class(class));
+            self.set(&group, &qos_cgroup(class, members.values(), &self.resources))?;
+        }
+        Ok(())
+    }
+
+    fn set(&self, group: &Path, values: &CgroupValues) -> Result<(), DiskError> {
+        self.cgroups.make(group, values).map_err(failed("make the cgroup", group))
+    }
+}

@@ -1,0 +1,97 @@
+//! A directory or file of the machine itself. It is not ours: what is there is checked, and made only if the spec says so.
+
+use std::fs::{self, DirBuilder, FileType, Metadata, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt};
+use std::path::Path;
+
+use k8s_openapi::api::core::v1::HostPathVolumeSource;
+
+use crate::VolumeError;
+
+/// Makes sure that what is there is of the type that the volume asks for.
+pub(crate) fn check(volume: &str, source: &HostPathVolumeSource) -> Result<(), VolumeError> {
+    let path = Path::new(&source.path);
+    let wanted = match source.type_.as_deref().unwrap_or_default() {
+        "DirectoryOrCreate" => return create(volume, path, Kind::Directory),
+        "FileOrCreate" => return create(volume, path, Kind::File),
+        "Directory" => Kind::Directory,
+        "File" => Kind::File,
+        "Socket" => Kind::Socket,
+        "CharDevice" => Kind::CharDevice,
+        "BlockDevice" => Kind::BlockDevice,
+        _ => return Ok(()),
+    };
+    let there = look(volume, path)?;
+    is(volume, path, there.as_ref(), wanted)
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Directory,
+    File,
+    Socket,
+    CharDevice,
+    BlockDevice,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Directory => "directory",
+            Self::File => "file",
+            Self::Socket => "socket",
+            Self::CharDevice => "character device",
+            Self::BlockDevice => "block device",
+        }
+    }
+
+    fn fits(self, there: FileType) -> bool {
+        match self {
+            Self::Directory => there.is_dir(),
+            Self::File => there.is_file(),
+            Self::Socket => there.is_socket(),
+            Self::CharDevice => there.is_char_device(),
+            Self::BlockDevice => there.is_block_device(),
+        }
+    }
+}
+
+/// A path of the machine is the administrator's: symlinks in it are followed, as for everybody on this machine.
+fn look(volume: &str, path: &Path) -> Result<Option<Metadata>, VolumeError> {
+    match fs::metadata(path) {
+        Ok(there) => Ok(Some(there)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(failed(volume, "look at", path, error)),
+    }
+}
+
+fn is(
+    volume: &str,
+    path: &Path,
+    there: Option<&Metadata>,
+    wanted: Kind,
+) -> Result<(), VolumeError> {
+    if there.is_some_and(|there| wanted.fits(there.file_type())) {
+        return Ok(());
+    }
+    let (volume, path) = (volume.to_owned(), path.to_owned());
+    Err(VolumeError::WrongType { volume, path, wanted: wanted.name() })
+}
+
+fn create(volume: &str, path: &Path, wanted: Kind) -> Result<(), VolumeError> {
+    let there = look(volume, path)?;
+    if there.is_some() {
+        return is(volume, path, there.as_ref(), wanted);
+    }
+    let made = match wanted {
+        Kind::Directory => DirBuilder::new().recursive(true).mode(0o755).create(path),
+        // Of a file, the directory it lies in is not made: it could be one that is yet to be mounted.
+        _ => OpenOptions::new().write(true).create_new(true).mode(0o644).open(path).map(drop),
+    };
+    made.map_err(|error| failed(volume, "make", path, error))
+}
+
+fn failed(volume: &str, doing: &'static str, path: &Path, source: io::Error) -> VolumeError {
+    VolumeError::System { volume: volume.to_owned(), doing, path: path.to_owned(), source }
+}

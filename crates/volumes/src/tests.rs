@@ -1,0 +1,124 @@
+//! Volumes on real directories and real mounts.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+
+use k8s_openapi::api::core::v1::{
+    EmptyDirVolumeSource, HostPathVolumeSource, NFSVolumeSource, PodSecurityContext, PodSpec,
+    VolumeMount,
+};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use oarsman_core::ids::PodUid;
+
+use super::*;
+
+fn pod(volumes: Vec<Volume>) -> Pod {
+    let mount = |volume: &Volume| VolumeMount { name: volume.name.clone(), ..Default::default() };
+    let main = Container {
+        volume_mounts: Some(volumes.iter().map(mount).collect()),
+        ..Container::default()
+    };
+    let spec = PodSpec { containers: vec![main], volumes: Some(volumes), ..PodSpec::default() };
+    Pod { spec: Some(spec), ..Pod::default() }
+}
+
+fn empty_dir(name: &str, source: EmptyDirVolumeSource) -> Volume {
+    Volume { name: name.to_owned(), empty_dir: Some(source), ..Volume::default() }
+}
+
+fn host_path(path: &Path, type_: &str) -> Volume {
+    let path = path.display().to_string();
+    let source = HostPathVolumeSource { path, type_: Some(type_.to_owned()) };
+    Volume { name: "host".to_owned(), host_path: Some(source), ..Volume::default() }
+}
+
+fn paths(root: &Path) -> PodPaths {
+    PodPaths::new(root, &PodUid::from("u"))
+}
+
+fn is_mounted(path: &Path) -> bool {
+    mounts::current().unwrap().iter().any(|mount| mount.point == path)
+}
+
+#[test]
+fn an_empty_dir_is_there_for_everybody_and_keeps_its_content_until_the_pod_goes() {
+    let root = tempfile::tempdir().unwrap();
+    let paths = paths(root.path());
+    let mut pod = pod(vec![empty_dir("cache", EmptyDirVolumeSource::default())]);
+    let context = PodSecurityContext { fs_group: Some(1234), ..PodSecurityContext::default() };
+    pod.spec.as_mut().unwrap().security_context = Some(context);
+    set_up(&pod, &paths).unwrap();
+    let directory = paths.volume(empty_dir::PLUGIN, "cache");
+    let there = fs::metadata(&directory).unwrap();
+    assert_eq!((there.permissions().mode() & 0o7777, there.gid()), (0o2777, 1234));
+    fs::write(directory.join("kept"), "").unwrap();
+    set_up(&pod, &paths).unwrap();
+    assert!(directory.join("kept").exists());
+    tear_down(&paths).unwrap();
+    tear_down(&paths).unwrap();
+    assert!(!paths.volumes().exists());
+}
+
+#[test]
+fn one_in_memory_is_mounted_once_with_its_size_and_unmounted() {
+    let root = tempfile::tempdir().unwrap();
+    let paths = paths(root.path());
+    let source = EmptyDirVolumeSource {
+        medium: Some("Memory".to_owned()),
+        size_limit: Some(Quantity("1Mi".to_owned())),
+    };
+    let pod = pod(vec![empty_dir("fast", source)]);
+    for _ in 0..2 {
+        set_up(&pod, &paths).unwrap();
+    }
+    let directory = paths.volume(empty_dir::PLUGIN, "fast");
+    let all = mounts::current().unwrap();
+    let mounted: Vec<_> = all.iter().filter(|mount| mount.point == directory).collect();
+    assert_eq!(mounted.len(), 1);
+    assert!(mounted[0].super_options.contains("size=1024k"), "{:?}", mounted[0]);
+    tear_down(&paths).unwrap();
+    assert!(!is_mounted(&directory) && !paths.volumes().exists());
+}
+
+#[test]
+fn a_host_path_is_what_its_type_says_or_is_made() {
+    let root = tempfile::tempdir().unwrap();
+    let (file, missing) = (root.path().join("file"), root.path().join("missing"));
+    fs::write(&file, "").unwrap();
+    let made = root.path().join("made");
+    let rows = [
+        (file.as_path(), "", None),
+        (&missing, "", None),
+        (&file, "File", None),
+        (&file, "Directory", Some("is not a directory")),
+        (&missing, "Socket", Some("is not a socket")),
+        (root.path(), "Directory", None),
+        (root.path(), "FileOrCreate", Some("is not a file")),
+        (&made, "DirectoryOrCreate", None),
+        (&made, "Directory", None),
+        (Path::new("/dev/null"), "CharDevice", None),
+        (Path::new("/dev/null"), "BlockDevice", Some("is not a block device")),
+    ];
+    for (path, type_, refused) in rows {
+        let result = set_up(&pod(vec![host_path(path, type_)]), &paths(root.path()));
+        let told = result.err().map(|error| error.to_string());
+        match (&told, refused) {
+            (None, None) => {}
+            (Some(told), Some(reason)) => assert!(told.contains(reason), "{told}"),
+            _ => panic!("{} as {type_:?}: {told:?}", path.display()),
+        }
+    }
+    assert_eq!(fs::metadata(&made).unwrap().permissions().mode() & 0o777, 0o755);
+}
+
+#[test]
+fn only_what_is_mounted_is_made_and_what_nobody_can_make_is_named() {
+    let root = tempfile::tempdir().unwrap();
+    let nfs = NFSVolumeSource::default();
+    let nfs = Volume { name: "far".to_owned(), nfs: Some(nfs), ..Volume::default() };
+    let mut pod = pod(vec![nfs]);
+    let refused = set_up(&pod, &paths(root.path())).unwrap_err().to_string();
+    assert!(refused.contains("\"far\"") && refused.contains("nfs"), "{refused}");
+    pod.spec.as_mut().unwrap().containers[0].volume_mounts = None;
+    set_up(&pod, &paths(root.path())).unwrap();
+}
