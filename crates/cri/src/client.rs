@@ -53,7 +53,7 @@ impl Client {
         subject: &'a str,
         effort: Effort,
     ) -> attempt::Attempt<'a> {
-        let limit = self.deadlines.limit(effort);
-        attempt::Attempt { call, subject, limit }
+        let (limit, usual) = (self.deadlines.limit(effort), effort.usual());
+        attempt::Attempt { call, subject, limit, usual }
     }
 }

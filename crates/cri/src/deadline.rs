@@ -7,6 +7,9 @@ use crate::seconds;
 /// Longer than any node lives; keeps absurd graces within what clocks and gRPC can express.
 const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
+/// A runtime that is well answers in less.
+const SLOW: Duration = Duration::from_secs(10);
+
 /// Limits on runtime calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deadlines {
@@ -37,6 +40,15 @@ impl Effort {
     /// Of a command with this timeout on the wire, where none means that it may run forever.
     pub(crate) fn of_command(timeout: i64) -> Self {
         if timeout > 0 { Self::Prolonged(seconds::from_wire(timeout)) } else { Self::Endless }
+    }
+
+    /// After how long it is worth saying that the runtime has not answered; nothing where nobody can tell.
+    pub(crate) fn usual(self) -> Option<Duration> {
+        match self {
+            Self::Ordinary | Self::Sandbox => Some(SLOW),
+            Self::Prolonged(wait) => Some(SLOW.saturating_add(wait).min(LONGEST)),
+            Self::Endless => None,
+        }
     }
 }
 

@@ -21,6 +21,8 @@ pub(super) struct Attempt<'a> {
     pub(super) call: &'static str,
     pub(super) subject: &'a str,
     pub(super) limit: Option<Duration>,
+    /// What such a call takes at most when all is well.
+    pub(super) usual: Option<Duration>,
 }
 
 impl Attempt<'_> {
@@ -40,11 +42,26 @@ impl Attempt<'_> {
                 answer => answer,
             }
         };
+        let answering = self.telling_when_slow(answering);
         let answered = match self.limit {
             Some(limit) => timeout(limit, answering).await.map_err(|_| self.late(limit))?,
             None => answering.await,
         };
         answered.map(Response::into_inner).map_err(|status| self.failed(&status))
+    }
+
+    /// Waits on, but says so once it takes longer than usual: whoever looks for the cause of a delay finds it.
+    async fn telling_when_slow<T>(self, answering: impl Future<Output = T>) -> T {
+        let mut answering = std::pin::pin!(answering);
+        let Some(usual) = self.usual else { return answering.await };
+        match timeout(usual, &mut answering).await {
+            Ok(answer) => answer,
+            Err(_) => {
+                let (call, subject) = (self.call, self.subject);
+                tracing::warn!(call, subject, after = ?usual, "the runtime has not answered yet");
+                answering.await
+            }
+        }
     }
 
     /// The message with the deadline that the runtime shall know of.
@@ -115,7 +132,7 @@ mod tests {
     use super::*;
 
     const ATTEMPT: Attempt<'static> =
-        Attempt { call: "ContainerStatus", subject: "c1", limit: None };
+        Attempt { call: "ContainerStatus", subject: "c1", limit: None, usual: None };
 
     #[test]
     fn an_answer_that_lacks_what_cri_promises_is_an_error() {
