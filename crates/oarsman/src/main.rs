@@ -1,12 +1,46 @@
-//! The program. It has no commands yet: see CHANGELOG.md for what is there, and ARCHITECTURE.md for what comes.
+//! The program: flags become settings, settings an agent, and the agent runs until it is told to end.
+
+mod assembly;
+mod duration;
+mod kubelet;
+mod lock;
+mod logging;
+mod machine;
+mod run;
+mod settings;
+mod signals;
 
 use std::process::ExitCode;
 
+use clap::{Parser, Subcommand};
+
+/// A Kubernetes node agent that also runs pods on a bare machine.
+#[derive(Debug, Parser)]
+#[command(name = "oarsman", version, arg_required_else_help = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Look after this node's pods, as the Go kubelet does.
+    Kubelet(Box<kubelet::Flags>),
+    /// Run pods here and now, and take them down when interrupted.
+    Run(Box<run::Flags>),
+}
+
 #[expect(clippy::print_stderr, reason = "telling the person at the terminal is this program's job")]
 fn main() -> ExitCode {
-    eprintln!(
-        "oarsman {}: the program has no commands yet; the libraries below it are tested by ./test",
-        env!("CARGO_PKG_VERSION")
-    );
-    ExitCode::FAILURE
+    let done = match Arguments::parse().command {
+        Command::Kubelet(flags) => kubelet::run(&flags),
+        Command::Run(flags) => run::run(&flags),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("oarsman: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
 }

@@ -1,0 +1,144 @@
+//! From settings to an agent that can be run.
+
+mod runtime;
+mod sources;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use futures::StreamExt;
+use oarsman_agent::ground::{self, Ground};
+use oarsman_agent::network::SystemNetwork;
+use oarsman_agent::seams::{Seams, SystemClock};
+use oarsman_agent::{Command, Config, CoreDecisions, Inputs, OpenGate, PodSets};
+use oarsman_cluster::Standalone;
+use oarsman_core::config::Settings as OfPods;
+use oarsman_core::config::dns::NodeDns;
+use oarsman_core::ledger::{Mode, Territory};
+use oarsman_core::requeue::Requeue;
+use oarsman_core::resources::names::CgroupNames;
+use oarsman_core::sources::Source;
+use oarsman_core::status::NodeFacts;
+use oarsman_host::cgroups::Cgroups;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::lock::Lock;
+use crate::machine;
+use crate::settings::Settings;
+
+use runtime::Facts;
+
+/// Requests that may wait for the agent.
+const ROOM_FOR_COMMANDS: usize = 16;
+
+/// An agent that is ready to run, and what it holds for as long as it does.
+pub(crate) struct Agent {
+    seams: Seams,
+    config: Config,
+    inputs: Inputs,
+    commands: mpsc::Sender<Command>,
+    _locks: Vec<Lock>,
+}
+
+impl Agent {
+    /// By which it is asked for things while it runs.
+    pub(crate) fn commands(&self) -> mpsc::Sender<Command> {
+        self.commands.clone()
+    }
+
+    /// Lets its sources fall silent, as if they held no pod any more, once `leaving` is done.
+    #[must_use]
+    pub(crate) fn until(mut self, leaving: &CancellationToken) -> Self {
+        let ending = |(source, pods): (Source, PodSets)| {
+            let none = futures::stream::once(std::future::ready(Vec::new()));
+            let pods = pods.take_until(leaving.clone().cancelled_owned());
+            (source, pods.chain(none).chain(futures::stream::pending()).boxed())
+        };
+        self.inputs.sources = self.inputs.sources.into_iter().map(ending).collect();
+        self
+    }
+
+    /// Runs until it is dropped.
+    pub(crate) async fn run(self) {
+        tracing::info!(root = self.config.territory.root, "the agent runs");
+        oarsman_agent::run(self.seams, self.config, self.inputs).await;
+    }
+}
+
+/// Puts an agent together; waits for the runtime if that is not there yet.
+pub(crate) async fn assemble(settings: &Settings) -> Result<Agent> {
+    let locks = locks(settings)?;
+    let client = runtime::client(settings)?;
+    let facts = runtime::ask(&client, settings).await;
+    let of_pods = of_pods(settings, &facts)?;
+    let ground = Ground::open(ground::Settings {
+        root: settings.root.clone(),
+        pod_logs: settings.pod_logs.clone(),
+        container_logs: settings.container_logs.clone(),
+        cgroups: of_pods.cgroups.clone(),
+        resources: of_pods.resources.clone(),
+    })?;
+    let seams = Seams {
+        runtime: Arc::new(client),
+        cluster: Arc::new(Standalone),
+        disk: Arc::new(ground),
+        clock: Arc::new(SystemClock::start()),
+        network: Arc::new(SystemNetwork),
+    };
+    let (commands, receiver) = mpsc::channel(ROOM_FOR_COMMANDS);
+    let inputs = Inputs {
+        sources: sources::all(settings, &seams)?,
+        gate: Box::new(OpenGate),
+        decisions: Arc::new(CoreDecisions),
+        commands: receiver,
+    };
+    let config = config(settings, facts, of_pods);
+    Ok(Agent { seams, config, inputs, commands, _locks: locks })
+}
+
+/// Only the one kubelet of a runtime may take pods that nobody knows for orphans.
+fn locks(settings: &Settings) -> Result<Vec<Lock>> {
+    let mut locks = vec![Lock::of_root(&settings.root)?];
+    if settings.mode == Mode::Kubelet {
+        locks.push(Lock::of_runtime(&settings.runtime_endpoint)?);
+    }
+    Ok(locks)
+}
+
+fn of_pods(settings: &Settings, facts: &Facts) -> Result<OfPods> {
+    let root = PathBuf::from(&settings.cgroup_root);
+    let cgroups = Cgroups::discover(&root).context("this machine's cgroups cannot be used")?;
+    let resources = machine::resources(cgroups.version(), settings.pod_pids_limit)?;
+    let resolv_conf = settings.resolv_conf.as_deref().map(machine::text_of).transpose()?;
+    let of_pods = OfPods {
+        cgroups: CgroupNames::new(facts.cgroup_driver, &settings.cgroup_root),
+        dns: NodeDns {
+            servers: settings.cluster_dns.clone(),
+            domain: settings.cluster_domain.clone(),
+            resolv_conf,
+        },
+        hosts: machine::text_of("/etc/hosts".as_ref())?,
+        masked_paths: machine::masked_paths(),
+        ..OfPods::of_memory(resources.machine_memory)
+    };
+    Ok(OfPods { resources, ..of_pods })
+}
+
+fn config(settings: &Settings, facts: Facts, of_pods: OfPods) -> Config {
+    Config {
+        facts: NodeFacts {
+            runtime_name: facts.runtime_name,
+            host_ips: settings.node_ips.clone(),
+            recursive_read_only: facts.recursive_read_only,
+        },
+        settings: of_pods,
+        requeue: Requeue::default(),
+        longest_crash_backoff: settings.longest_crash_backoff,
+        pod_logs: settings.pod_logs.clone(),
+        audit: settings.audit,
+        parallel_pulls: settings.parallel_pulls,
+        territory: Territory { mode: settings.mode, root: settings.root.display().to_string() },
+    }
+}

@@ -1,0 +1,74 @@
+//! The runtime: where it is, and what it says about itself.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use oarsman_core::resources::names::CgroupDriver;
+use oarsman_cri::{Client, CriError, Deadlines, Runtime};
+use oarsman_cri_types::v1;
+
+use crate::settings::Settings;
+
+/// How often a runtime that is not there is looked for.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// After how many looks it is said again that we wait.
+const SAY_AGAIN: usize = 10;
+
+/// What the agent has to know of a runtime before it starts.
+#[derive(Debug, Clone)]
+pub(super) struct Facts {
+    /// What it calls itself.
+    pub(super) runtime_name: String,
+    pub(super) cgroup_driver: CgroupDriver,
+    pub(super) recursive_read_only: bool,
+}
+
+pub(super) fn client(settings: &Settings) -> Result<Client> {
+    let deadlines = Deadlines { request: settings.request_timeout };
+    let endpoint = &settings.runtime_endpoint;
+    Client::new(endpoint, settings.image_endpoint.as_deref(), deadlines)
+        .with_context(|| format!("--container-runtime-endpoint {endpoint}"))
+}
+
+/// Asks the runtime, for as long as it takes: without one there is nothing to be done anyway.
+pub(super) async fn ask(client: &Client, settings: &Settings) -> Facts {
+    for look in 0_usize.. {
+        match try_to_ask(client, settings).await {
+            Ok(facts) => return facts,
+            Err(error) if look.is_multiple_of(SAY_AGAIN) => {
+                tracing::warn!(%error, endpoint = settings.runtime_endpoint,
+                    "waiting for the runtime: start it, or name another with --container-runtime-endpoint");
+            }
+            Err(_) => {}
+        }
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
+    unreachable!("there are more numbers than seconds")
+}
+
+async fn try_to_ask(client: &Client, settings: &Settings) -> Result<Facts, CriError> {
+    let version = client.version().await?;
+    let status = client.status().await?;
+    tracing::info!(name = version.runtime_name, version = version.runtime_version, "runtime");
+    Ok(Facts {
+        runtime_name: version.runtime_name,
+        cgroup_driver: cgroup_driver(client, settings).await?,
+        recursive_read_only: status.runtime_handlers.iter().any(|handler| {
+            let features = handler.features.as_ref();
+            handler.name.is_empty() && features.is_some_and(|f| f.recursive_read_only_mounts)
+        }),
+    })
+}
+
+/// A runtime that does not tell has to be told by its administrator what we are told.
+async fn cgroup_driver(client: &Client, settings: &Settings) -> Result<CgroupDriver, CriError> {
+    let told = match client.runtime_config().await {
+        Ok(config) => config.linux.map(|linux| linux.cgroup_driver()),
+        Err(error) if error.is_unimplemented() => None,
+        Err(error) => return Err(error),
+    };
+    Ok(match (told, settings.systemd_cgroups) {
+        (Some(v1::CgroupDriver::Systemd), _) | (None, true) => CgroupDriver::Systemd,
+        (Some(v1::CgroupDriver::Cgroupfs), _) | (None, false) => CgroupDriver::Cgroupfs,
+    })
+}

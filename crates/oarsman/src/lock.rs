@@ -1,0 +1,70 @@
+//! One agent to a root directory, and one kubelet to a runtime.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use rustix::fs::{FlockOperation, flock};
+
+/// Where kubelets leave word that they hold a runtime.
+const RUNTIMES: &str = "/run/oarsman";
+
+/// Held until it is dropped, or its process ends, however that happens.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    /// Holds a root directory.
+    pub(crate) fn of_root(root: &Path) -> Result<Self> {
+        let held = "give this agent another one with --root-dir, or stop the other agent";
+        take(&root.join("oarsman.lock"), &format!("the root directory {}", root.display()), held)
+    }
+
+    /// Holds a runtime, so that no other kubelet takes its pods for orphans.
+    pub(crate) fn of_runtime(endpoint: &str) -> Result<Self> {
+        let socket = endpoint.trim_start_matches("unix://").trim_start_matches('/');
+        let file = PathBuf::from(RUNTIMES).join(format!("{}.lock", socket.replace('/', "_")));
+        take(&file, &format!("the runtime {endpoint}"), "stop the other kubelet first")
+    }
+}
+
+fn take(path: &Path, what: &str, fix: &str) -> Result<Lock> {
+    let cannot = || format!("cannot lock {what} by the file {}", path.display());
+    if let Some(directory) = path.parent() {
+        std::fs::create_dir_all(directory).with_context(cannot)?;
+    }
+    let mut options = File::options();
+    let mut file = options
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path)
+        .with_context(cannot)?;
+    if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+        let holder = std::fs::read_to_string(path).with_context(cannot)?;
+        bail!("{what} is held by another agent ({}): {fix}", holder.trim());
+    }
+    file.set_len(0).with_context(cannot)?;
+    writeln!(file, "process {}", std::process::id()).with_context(cannot)?;
+    Ok(Lock { _file: file })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_root_directory_has_one_agent_at_a_time() {
+        let root = tempfile::tempdir().unwrap();
+        let first = Lock::of_root(root.path()).unwrap();
+        let refused = Lock::of_root(root.path()).unwrap_err().to_string();
+        assert!(refused.contains(&format!("process {}", std::process::id())), "{refused}");
+        assert!(refused.contains("--root-dir"), "{refused}");
+        drop(first);
+        Lock::of_root(root.path()).unwrap();
+    }
+}

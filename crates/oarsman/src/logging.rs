@@ -1,0 +1,13 @@
+//! What the agent says while it runs, for people to read.
+
+use tracing::Level;
+
+/// Sends the agent's lines to stderr. A verbosity of 4 and more is for those who look for a fault.
+pub(crate) fn start(verbosity: u8) {
+    let level = match verbosity {
+        0..=3 => Level::INFO,
+        4..=7 => Level::DEBUG,
+        _ => Level::TRACE,
+    };
+    tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).init();
+}

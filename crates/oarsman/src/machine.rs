@@ -1,0 +1,87 @@
+//! What the machine itself has to say: its name, its addresses, its memory.
+
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr, UdpSocket};
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use oarsman_core::resources::{CgroupVersion, NodeResources};
+
+/// Addresses that no machine has; nothing is sent to them.
+const FAR_AWAY: [(&str, &str); 2] = [("0.0.0.0:0", "192.0.2.1:9"), ("[::]:0", "[2001:db8::1]:9")];
+
+/// The machine's name, as a node is called by it.
+pub(crate) fn hostname() -> Result<String> {
+    let name = rustix::system::uname().nodename().to_string_lossy().trim().to_lowercase();
+    let named = Some(name).filter(|name| !name.is_empty());
+    named.context("this machine has no name: give the node one with --hostname-override")
+}
+
+/// The addresses by which the machine reaches the rest of the world; its own one when it does not.
+pub(crate) fn addresses() -> Vec<String> {
+    let towards = |(from, to)| -> Option<IpAddr> {
+        let socket = UdpSocket::bind(from).ok()?;
+        socket.connect(to).ok()?;
+        Some(socket.local_addr().ok()?.ip())
+    };
+    let found: Vec<IpAddr> = FAR_AWAY.into_iter().filter_map(towards).collect();
+    match found.as_slice() {
+        [] => vec![Ipv4Addr::LOCALHOST.to_string()],
+        found => found.iter().map(ToString::to_string).collect(),
+    }
+}
+
+/// What the numbers of containers depend on.
+pub(crate) fn resources(
+    cgroups: CgroupVersion,
+    pod_pids_limit: Option<u64>,
+) -> Result<NodeResources> {
+    let memory = memory()?;
+    Ok(NodeResources {
+        cgroups,
+        pod_pids_limit,
+        lowest_oom_score_adj: lowest_oom_score_adj(),
+        hugepage_sizes: oarsman_host::hugepages::sizes().unwrap_or_default(),
+        ..NodeResources::of_memory(memory)
+    })
+}
+
+fn memory() -> Result<u64> {
+    let text = fs::read_to_string("/proc/meminfo").context("cannot read /proc/meminfo")?;
+    let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
+    let kilobytes =
+        total.and_then(|rest| rest.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+    Ok(kilobytes.context("/proc/meminfo does not tell MemTotal")? * 1024)
+}
+
+/// Without CAP_SYS_RESOURCE nobody goes below where they started, and neither does a runtime that was started like us.
+fn lowest_oom_score_adj() -> i64 {
+    const SYS_RESOURCE: u32 = 24;
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let effective = effective.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok());
+    if effective.is_none_or(|bits| bits & (1 << SYS_RESOURCE) != 0) {
+        return -1000;
+    }
+    let own = fs::read_to_string("/proc/self/oom_score_adj").unwrap_or_default();
+    own.trim().parse().unwrap_or(0)
+}
+
+/// Files that tell more of the machine than a container should know, where the machine has them.
+pub(crate) fn masked_paths() -> Vec<String> {
+    let cpus = fs::read_dir("/sys/devices/system/cpu").into_iter().flatten().flatten();
+    let throttle = cpus.map(|cpu| cpu.path().join("thermal_throttle"));
+    let mut found: Vec<String> =
+        throttle.filter(|path| path.is_dir()).map(|path| path.display().to_string()).collect();
+    found.sort();
+    found
+}
+
+/// A file that may be missing.
+pub(crate) fn text_of(path: &Path) -> Result<String> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(text),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
+    }
+}

@@ -1,0 +1,116 @@
+//! `oarsman run`: pods here and now, as a guest of whatever else runs on this machine.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use oarsman_agent::Command;
+use oarsman_core::ledger::Mode;
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use crate::assembly::{self, Agent};
+use crate::duration;
+use crate::settings::{Settings, Sources};
+use crate::{logging, machine, signals};
+
+/// What pods are run, and where.
+#[derive(Debug, Args)]
+pub(crate) struct Flags {
+    /// A directory or file of pod manifests.
+    manifests: PathBuf,
+    /// Below which everything of this agent lies.
+    #[arg(long, default_value = "/var/lib/oarsman")]
+    root_dir: PathBuf,
+    /// The socket of the container runtime.
+    #[arg(long, default_value = "unix:///run/containerd/containerd.sock")]
+    runtime: String,
+    /// The cgroup below which those of the pods are; by default one of this agent's own.
+    #[arg(long)]
+    cgroup_root: Option<String>,
+    /// The node's name, if it is not the machine's.
+    #[arg(long)]
+    hostname_override: Option<String>,
+    /// How often everything is counted, to catch what events did not tell.
+    #[arg(long, default_value = "1m", value_parser = duration::parse)]
+    sync_frequency: Duration,
+    /// How much is said.
+    #[arg(long, short, default_value_t = 2)]
+    v: u8,
+}
+
+/// Runs pods until interrupted, and takes them down then.
+pub(crate) fn run(flags: &Flags) -> Result<()> {
+    logging::start(flags.v);
+    let settings = flags.settings()?;
+    let tokio = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("cannot start threads")?;
+    let ended = tokio.block_on(until_told(&settings));
+    tokio.shutdown_background();
+    ended
+}
+
+async fn until_told(settings: &Settings) -> Result<()> {
+    let agent = assembly::assemble(settings).await?;
+    let leaving = CancellationToken::new();
+    let commands = agent.commands();
+    let told = async {
+        signals::told_to_end().await.context("cannot listen to signals")?;
+        tracing::info!("taking the pods down; interrupt again to leave them");
+        leaving.cancel();
+        let (tell, empty) = oneshot::channel();
+        commands.send(Command::TellWhenEmpty(tell)).await.context("the agent has ended")?;
+        tokio::select! {
+            empty = empty => empty.context("the agent has ended"),
+            again = signals::told_to_end() => again.context("cannot listen to signals"),
+        }
+    };
+    tokio::select! {
+        () = Agent::run(agent.until(&leaving)) => Ok(()),
+        told = told => told,
+    }
+}
+
+impl Flags {
+    fn settings(&self) -> Result<Settings> {
+        let root = std::path::absolute(&self.root_dir)
+            .with_context(|| format!("--root-dir {}", self.root_dir.display()))?;
+        Ok(Settings {
+            mode: Mode::Guest,
+            node_name: match &self.hostname_override {
+                Some(name) => name.trim().to_lowercase(),
+                None => machine::hostname()?,
+            },
+            node_ips: machine::addresses(),
+            runtime_endpoint: self.runtime.clone(),
+            image_endpoint: None,
+            request_timeout: Duration::from_secs(120),
+            sources: Sources {
+                files: Some(self.manifests.clone()),
+                rescan: Duration::from_secs(20),
+                ..Sources::default()
+            },
+            pod_logs: root.join("logs"),
+            container_logs: None,
+            cgroup_root: self.cgroup_root.clone().unwrap_or_else(|| own_cgroup(&root)),
+            systemd_cgroups: false,
+            audit: self.sync_frequency,
+            parallel_pulls: 5,
+            longest_crash_backoff: Duration::from_secs(300),
+            cluster_dns: Vec::new(),
+            cluster_domain: String::new(),
+            resolv_conf: Some("/etc/resolv.conf".into()),
+            pod_pids_limit: None,
+            root,
+        })
+    }
+}
+
+/// A cgroup that follows from the root directory, so that two agents never share one.
+fn own_cgroup(root: &Path) -> String {
+    let name = root.display().to_string().trim_matches('/').replace(['/', '.'], "-");
+    format!("/oarsman-{name}")
+}

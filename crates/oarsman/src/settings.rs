@@ -1,0 +1,48 @@
+//! What an agent is to be like, whoever says so: flags, a configuration file, or a command's own needs.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use oarsman_core::ledger::Mode;
+
+/// Everything that decides how an agent behaves.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    pub(crate) mode: Mode,
+    /// Below which everything of this agent lies.
+    pub(crate) root: PathBuf,
+    pub(crate) node_name: String,
+    pub(crate) node_ips: Vec<String>,
+    pub(crate) runtime_endpoint: String,
+    pub(crate) image_endpoint: Option<String>,
+    /// The longest an ordinary call to the runtime may take.
+    pub(crate) request_timeout: Duration,
+    pub(crate) sources: Sources,
+    pub(crate) pod_logs: PathBuf,
+    /// Where logs are linked by container, if anywhere.
+    pub(crate) container_logs: Option<PathBuf>,
+    pub(crate) cgroup_root: String,
+    /// Used when the runtime does not tell which one it uses.
+    pub(crate) systemd_cgroups: bool,
+    /// How often everything is counted.
+    pub(crate) audit: Duration,
+    pub(crate) parallel_pulls: usize,
+    pub(crate) longest_crash_backoff: Duration,
+    pub(crate) cluster_dns: Vec<String>,
+    pub(crate) cluster_domain: String,
+    /// The file with the node's resolver; none to give pods nothing of it.
+    pub(crate) resolv_conf: Option<PathBuf>,
+    pub(crate) pod_pids_limit: Option<u64>,
+}
+
+/// Where pods come from.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Sources {
+    /// A directory or file of manifests.
+    pub(crate) files: Option<PathBuf>,
+    pub(crate) rescan: Duration,
+    /// A URL of manifests.
+    pub(crate) url: Option<String>,
+    pub(crate) url_headers: Vec<(String, String)>,
+    pub(crate) fetch: Duration,
+}
