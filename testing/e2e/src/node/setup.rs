@@ -20,8 +20,10 @@ pub struct Setup {
     pub(super) environment: Vec<(String, String)>,
     endpoint: String,
     pod_logs: PathBuf,
+    log_links: PathBuf,
     cgroup_root: String,
     flags: Vec<String>,
+    is_guest: bool,
 }
 
 impl Setup {
@@ -38,8 +40,10 @@ impl Setup {
             environment: vec![("RUST_BACKTRACE".to_owned(), "1".to_owned())],
             endpoint: format!("unix://{}", rig.socket().display()),
             pod_logs: rig.pod_logs(),
+            log_links: rig.agents().join(name).join("log-links"),
             cgroup_root: rig.cgroup_parent(),
             flags: Vec::new(),
+            is_guest: false,
         })
     }
 
@@ -47,6 +51,13 @@ impl Setup {
     #[must_use]
     pub fn program(mut self, program: &Path) -> Self {
         program.clone_into(&mut self.program);
+        self
+    }
+
+    /// As a guest on the runtime, by `oarsman run`.
+    #[must_use]
+    pub fn as_guest(mut self) -> Self {
+        self.is_guest = true;
         self
     }
 
@@ -72,16 +83,32 @@ impl Setup {
     }
 
     pub(super) fn arguments(&self) -> Vec<String> {
-        let mut arguments = vec![
+        let mut arguments = if self.is_guest { self.as_run() } else { self.as_kubelet() };
+        arguments.extend(self.flags.iter().cloned());
+        arguments
+    }
+
+    fn as_run(&self) -> Vec<String> {
+        vec![
+            "run".to_owned(),
+            self.manifests.display().to_string(),
+            format!("--root-dir={}", self.root.display()),
+            format!("--runtime={}", self.endpoint),
+            format!("--cgroup-root={}/guest", self.cgroup_root),
+            format!("--hostname-override={NAME}"),
+        ]
+    }
+
+    fn as_kubelet(&self) -> Vec<String> {
+        vec![
             "kubelet".to_owned(),
             format!("--root-dir={}", self.root.display()),
             format!("--container-runtime-endpoint={}", self.endpoint),
             format!("--pod-manifest-path={}", self.manifests.display()),
             format!("--pod-logs-dir={}", self.pod_logs.display()),
+            format!("--container-log-links-dir={}", self.log_links.display()),
             format!("--cgroup-root={}", self.cgroup_root),
             format!("--hostname-override={NAME}"),
-        ];
-        arguments.extend(self.flags.iter().cloned());
-        arguments
+        ]
     }
 }

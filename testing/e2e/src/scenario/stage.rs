@@ -137,6 +137,8 @@ impl Stage {
                 let below = group.strip_prefix(self.rig.cgroup_parent());
                 below.is_ok_and(|below| KEPT_GROUPS.iter().any(|kept| below == Path::new(kept)))
             }
+            // Where kubelets say that they hold a runtime.
+            Thing::File { path } => path == Path::new("/run/oarsman"),
             _ => false,
         }
     }

@@ -1,0 +1,37 @@
+//! What an agent on real containerd goes through without its pods noticing: its own death, the runtime's, calls that hang,
+//! neighbours, and nothing at all.
+
+mod deaths;
+mod hangs;
+mod neighbours;
+mod rest;
+mod witness;
+
+use std::process::ExitCode;
+
+use oarsman_e2e::{scenario, scenarios};
+use oarsman_rig::Flavour;
+
+use deaths::{
+    containerd_killed_ten_times_under_twenty_pods_restarts_nothing,
+    the_agent_killed_fifty_times_doubles_nothing_and_restarts_nothing,
+};
+use hangs::{
+    one_hung_sandbox_holds_up_nobody_else,
+    while_containerd_is_stopped_only_those_who_want_something_wait,
+};
+use neighbours::{a_runtime_has_one_kubelet, two_agents_and_a_stranger_leave_each_other_alone};
+use rest::fifty_idle_pods_cost_nothing_but_the_audit;
+
+fn main() -> ExitCode {
+    let scenarios = scenarios![
+        the_agent_killed_fifty_times_doubles_nothing_and_restarts_nothing,
+        containerd_killed_ten_times_under_twenty_pods_restarts_nothing,
+        while_containerd_is_stopped_only_those_who_want_something_wait,
+        one_hung_sandbox_holds_up_nobody_else,
+        two_agents_and_a_stranger_leave_each_other_alone,
+        a_runtime_has_one_kubelet,
+        fifty_idle_pods_cost_nothing_but_the_audit,
+    ];
+    scenario::main(&[Flavour::Built], &scenarios)
+}

@@ -1,0 +1,93 @@
+//! Others on the same runtime.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use oarsman_cri::Runtime;
+use oarsman_cri_types::v1::{
+    LinuxPodSandboxConfig, PodSandboxConfig, PodSandboxMetadata, RunPodSandboxRequest,
+};
+use oarsman_e2e::look::{PodSeen, always, eventually};
+use oarsman_e2e::manifest::{actor, pod};
+use oarsman_e2e::node::Setup;
+use oarsman_e2e::scenario::Stage;
+
+use super::deaths::PATIENCE;
+
+/// Makes a sandbox as a person with crictl does: no kubelet's labels on it.
+async fn stranger(stage: &Stage) -> Result<String> {
+    let metadata = PodSandboxMetadata {
+        name: "stranger".to_owned(),
+        namespace: "default".to_owned(),
+        uid: "stranger-uid".to_owned(),
+        attempt: 0,
+    };
+    let config = PodSandboxConfig {
+        metadata: Some(metadata),
+        log_directory: stage.rig().pod_logs().join("stranger").display().to_string(),
+        linux: Some(LinuxPodSandboxConfig {
+            cgroup_parent: stage.rig().cgroup_parent(),
+            ..LinuxPodSandboxConfig::default()
+        }),
+        ..PodSandboxConfig::default()
+    };
+    let request = RunPodSandboxRequest { config: Some(config), ..RunPodSandboxRequest::default() };
+    Ok(stage.rig().client()?.run_pod_sandbox(request).await?)
+}
+
+fn names(pods: &[PodSeen]) -> Vec<String> {
+    let running = pods.iter().filter_map(|pod| pod.sandbox().ok()).filter(|it| it.is_ready);
+    let mut names: Vec<String> = running.map(|sandbox| sandbox.name.clone()).collect();
+    names.sort();
+    names
+}
+
+pub(super) async fn two_agents_and_a_stranger_leave_each_other_alone(stage: &Stage) -> Result<()> {
+    let kubelet = stage.start(stage.setup()?.flag("sync-frequency", "500ms"))?;
+    let guest = Setup::on(stage.rig(), "guest")?.as_guest().flag("sync-frequency", "500ms");
+    let guest = stage.start(guest)?;
+    let stranger = stranger(stage).await?;
+    let quick = |name: &str| {
+        pod(name).with("terminationGracePeriodSeconds", 1).container(actor("main", &["forever"]))
+    };
+    kubelet.apply("ours", &quick("ours"))?;
+    guest.apply("theirs", &quick("theirs"))?;
+    let look = async || Ok(names(&stage.look().pods().await?));
+    let all = ["ours-node", "stranger", "theirs-node"];
+    eventually(PATIENCE, "all three run", look, |names| names == &all).await?;
+    // Both agents begin anew, knowing nothing, and count everything twice a second.
+    for agent in [&kubelet, &guest] {
+        agent.kill()?;
+        agent.start()?;
+    }
+    always(Duration::from_secs(4), "nobody is touched", look, |names| names == &all).await?;
+    kubelet.remove_manifest("ours")?;
+    let left = &all[1..];
+    eventually(PATIENCE, "only its own pod goes", look, |names| names == left).await?;
+    guest.remove_manifest("theirs")?;
+    let left = &all[1..2];
+    eventually(PATIENCE, "and the guest's", look, |names| names == left).await?;
+    always(Duration::from_secs(2), "the stranger stays", look, |names| names == left).await?;
+    let client = stage.rig().client()?;
+    client.stop_pod_sandbox(&stranger).await?;
+    client.remove_pod_sandbox(&stranger).await?;
+    Ok(())
+}
+
+pub(super) async fn a_runtime_has_one_kubelet(stage: &Stage) -> Result<()> {
+    let first = stage.agent()?;
+    first.apply("web", &pod("web").container(actor("main", &["forever"])))?;
+    let look = async || stage.look().pod("web").await;
+    eventually(PATIENCE, "the pod runs", look, |pod| pod.runs("main")).await?;
+    let second = oarsman_e2e::node::Node::new(Setup::on(stage.rig(), "second")?)?;
+    second.start()?;
+    let ended = async || Ok(!second.is_alive());
+    eventually(PATIENCE, "the second kubelet ends", ended, |ended| *ended).await?;
+    let log = std::fs::read_to_string(second.log()).context("the second kubelet's log")?;
+    ensure!(log.contains("is held by another agent") && log.contains("stop the other"), "{log}");
+    ensure!(stage.look().pod("web").await?.runs("main"));
+    for path in [second.root().to_owned(), second.manifests().to_owned(), second.log()] {
+        std::fs::remove_dir_all(&path).or_else(|_| std::fs::remove_file(&path)).ok();
+    }
+    Ok(())
+}

@@ -1,0 +1,105 @@
+//! What becomes of containers that end by themselves.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use oarsman_e2e::look::{PodSeen, always, eventually};
+use oarsman_e2e::manifest::{actor, pod};
+use oarsman_e2e::scenario::Stage;
+use serde_json::json;
+
+use super::starts::PATIENCE;
+
+const NANOSECONDS: f64 = 1e9;
+
+/// Waits for a start of the container after so many restarts, and tells when it came, in nanoseconds since 1970.
+async fn start_after(stage: &Stage, restarts: u32) -> Result<(i64, i64)> {
+    let look = async || stage.look().pod("web").await;
+    let what = format!("restart {restarts}");
+    let seen = eventually(PATIENCE * 2, &what, look, |pod| {
+        pod.container("main").is_ok_and(|it| it.restarts == Some(restarts) && it.finished > 0)
+    })
+    .await?;
+    let container = seen.container("main")?;
+    Ok((container.started, container.finished))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "seconds between two moments of a test")]
+fn seconds(from: i64, to: i64) -> f64 {
+    (to - from) as f64 / NANOSECONDS
+}
+
+pub(super) async fn a_crash_loop_waits_nothing_then_ten_then_twenty_seconds(
+    stage: &Stage,
+) -> Result<()> {
+    let agent = stage.agent()?;
+    agent.apply("web", &pod("web").container(actor("main", &["exit:1"])))?;
+    let mut ended = start_after(stage, 0).await?.1;
+    // A wait is made longer by up to half of itself, and what a busy machine takes to start a container comes on top.
+    for (restart, least, most) in [(1, 0.0, 8.0), (2, 10.0, 23.0), (3, 20.0, 38.0)] {
+        let (started, finished) = start_after(stage, restart).await?;
+        let waited = seconds(ended, started);
+        ensure!(least <= waited && waited <= most, "restart {restart} came after {waited} s");
+        ended = finished;
+    }
+    Ok(())
+}
+
+pub(super) async fn on_failure_restarts_failures_only(stage: &Stage) -> Result<()> {
+    let agent = stage.agent()?;
+    let manifest = pod("web")
+        .with("restartPolicy", "OnFailure")
+        .container(actor("good", &["exit:0"]))
+        .container(actor("bad", &["exit:3"]));
+    agent.apply("web", &manifest)?;
+    let look = async || stage.look().pod("web").await;
+    let seen = eventually(PATIENCE, "what failed was restarted", look, |pod| {
+        pod.container("bad").is_ok_and(|bad| bad.restarts == Some(1) && bad.has_exited())
+    })
+    .await?;
+    ensure!(seen.all("good").len() == 1 && seen.container("good")?.exit_code == 0, "{seen:#?}");
+    ensure!(seen.container("bad")?.exit_code == 3, "{seen:#?}");
+    Ok(())
+}
+
+pub(super) async fn what_never_restarts_runs_once(stage: &Stage) -> Result<()> {
+    let agent = stage.agent()?;
+    let manifest =
+        pod("web").with("restartPolicy", "Never").container(actor("main", &["out:once", "exit:1"]));
+    agent.apply("web", &manifest)?;
+    let look = async || stage.look().pod("web").await;
+    let ended = |pod: &PodSeen| {
+        pod.container("main").is_ok_and(|main| main.has_exited())
+            && pod.sandbox().is_ok_and(|sandbox| !sandbox.is_ready)
+    };
+    let seen = eventually(PATIENCE, "it has ended and its sandbox with it", look, ended).await?;
+    let once = |pod: &PodSeen| pod.containers.len() == 1 && pod.sandboxes.len() == 1;
+    always(Duration::from_secs(3), "it stays so", look, |pod| once(pod) && ended(pod)).await?;
+    ensure!(seen.container("main")?.log_texts()? == ["once"], "its log is kept");
+    let group = async || stage.look().groups(seen.uid());
+    eventually(PATIENCE, "its cgroup is given back", group, |groups| groups.is_empty()).await?;
+    agent.restart()?;
+    always(Duration::from_secs(3), "a new agent knows that it has ended", look, once).await
+}
+
+pub(super) async fn exit_code_rules_come_before_the_policy(stage: &Stage) -> Result<()> {
+    let agent = stage.agent()?;
+    let rule = |code: u8| json!([{ "action": "Restart", "exitCodes": { "operator": "In", "values": [code] } }]);
+    let container = |name: &str, script: &[&str], code: u8| {
+        actor(name, script)
+            .with("restartPolicy", "Never".into())
+            .with("restartPolicyRules", rule(code))
+    };
+    let manifest = pod("web")
+        .with("restartPolicy", "Never")
+        .container(container("matches", &["exit:42"], 42))
+        .container(container("differs", &["exit:1"], 42));
+    agent.apply("web", &manifest)?;
+    let look = async || stage.look().pod("web").await;
+    let seen = eventually(PATIENCE, "the rule restarts it", look, |pod| {
+        pod.container("matches").is_ok_and(|it| it.restarts == Some(1) && it.has_exited())
+    })
+    .await?;
+    ensure!(seen.all("differs").len() == 1, "{seen:#?}");
+    Ok(())
+}

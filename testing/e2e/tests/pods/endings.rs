@@ -1,0 +1,106 @@
+//! How pods end: hooks, grace, signals, and who goes last.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use oarsman_e2e::look::eventually;
+use oarsman_e2e::manifest::{actor, image, pod};
+use oarsman_e2e::node::Node;
+use oarsman_e2e::scenario::Stage;
+use oarsman_rig::images;
+use serde_json::json;
+
+use super::starts::PATIENCE;
+
+/// Runs the pod, removes its manifest, and tells how long it then took until its sandbox was stopped.
+async fn time_to_end(stage: &Stage, agent: &Node, name: &str) -> Result<Duration> {
+    let look = async || stage.look().pod(name).await;
+    eventually(PATIENCE, "the pod runs", look, |pod| pod.runs("main")).await?;
+    agent.remove_manifest(name)?;
+    let began = Instant::now();
+    eventually(PATIENCE * 2, "it has ended", look, |pod| {
+        pod.sandboxes.iter().all(|sandbox| !sandbox.is_ready)
+    })
+    .await?;
+    Ok(began.elapsed())
+}
+
+pub(super) async fn a_removed_manifest_ends_its_pod_within_grace(stage: &Stage) -> Result<()> {
+    let agent = stage.agent()?;
+    let note = stage.scratch().join("note");
+    let script = ["on-term:write:/scratch/note=asked,exit:0", "forever"];
+    let manifest = pod("web")
+        .host_path("scratch", &stage.scratch().display().to_string())
+        .container(actor("main", &script).mount("scratch", "/scratch"));
+    agent.apply("web", &manifest)?;
+    let took = time_to_end(stage, &agent, "web").await?;
+    ensure!(took < Duration::from_secs(10), "of its 30 s of grace it took {took:?}");
+    ensure!(std::fs::read_to_string(note)? == "asked", "it was asked to end");
+    Ok(())
+}
+
+pub(super) async fn a_container_that_ignores_its_end_is_killed_when_its_grace_is_over(
+    stage: &Stage,
+) -> Result<()> {
+    let agent = stage.agent()?;
+    let manifest = pod("web")
+        .with("terminationGracePeriodSeconds", 4)
+        .container(actor("main", &["on-term:ignore", "forever"]));
+    agent.apply("web", &manifest)?;
+    let took = time_to_end(stage, &agent, "web").await?;
+    let range = Duration::from_secs(4)..Duration::from_secs(10);
+    ensure!(range.contains(&took), "{took:?}");
+    Ok(())
+}
+
+pub(super) async fn a_hook_and_its_container_share_one_grace(stage: &Stage) -> Result<()> {
+    let agent = stage.agent()?;
+    let hook = json!({ "preStop": { "exec": { "command": ["sh", "-c", "date > /scratch/hook; sleep 3"] } } });
+    let main = image("main", images::BUSYBOX)
+        .with(
+            "command",
+            json!(["sh", "-c", "trap 'date > /scratch/term' TERM; while :; do sleep 0.1; done"]),
+        )
+        .with("lifecycle", hook)
+        .mount("scratch", "/scratch");
+    let manifest = pod("web")
+        .with("terminationGracePeriodSeconds", 6)
+        .host_path("scratch", &stage.scratch().display().to_string())
+        .container(main);
+    agent.apply("web", &manifest)?;
+    let took = time_to_end(stage, &agent, "web").await?;
+    // Three seconds for the hook leave three for the container, which ignores that it is asked.
+    let range = Duration::from_secs(6)..Duration::from_secs(12);
+    ensure!(range.contains(&took), "{took:?}");
+    let modified = |name: &str| std::fs::metadata(stage.scratch().join(name))?.modified();
+    let between = modified("term")?.duration_since(modified("hook")?)?;
+    ensure!(between >= Duration::from_secs(2), "asked {between:?} after its hook began");
+    Ok(())
+}
+
+pub(super) async fn a_sidecar_outlives_the_others_and_goes_last(stage: &Stage) -> Result<()> {
+    let agent = stage.agent()?;
+    let sidecar = |name: &str| {
+        let script = format!("on-term:write:/scratch/{name}=x,exit:0");
+        actor(name, &[&script, "forever"])
+            .with("restartPolicy", "Always".into())
+            .mount("scratch", "/scratch")
+    };
+    let main = actor("main", &["on-term:sleep:1s,write:/scratch/main=x,exit:0", "forever"]);
+    let manifest = pod("web")
+        .host_path("scratch", &stage.scratch().display().to_string())
+        .init(sidecar("outer"))
+        .init(sidecar("inner"))
+        .container(main.mount("scratch", "/scratch"));
+    agent.apply("web", &manifest)?;
+    let look = async || stage.look().pod("web").await;
+    let seen = eventually(PATIENCE, "the pod runs", look, |pod| pod.runs("main")).await?;
+    let order = [seen.container("outer")?, seen.container("inner")?, seen.container("main")?];
+    ensure!(order.is_sorted_by_key(|container| container.started), "{seen:#?}");
+    let took = time_to_end(stage, &agent, "web").await?;
+    ensure!(took < Duration::from_secs(15), "{took:?}");
+    let modified = |name: &str| std::fs::metadata(stage.scratch().join(name))?.modified();
+    let (main, inner, outer) = (modified("main")?, modified("inner")?, modified("outer")?);
+    ensure!(main <= inner && inner <= outer, "main {main:?}, inner {inner:?}, outer {outer:?}");
+    Ok(())
+}

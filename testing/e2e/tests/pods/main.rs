@@ -1,0 +1,58 @@
+//! Pods from files on real containerd: how they start, change, fail and end, by what the runtime and the kernel say.
+
+mod crashes;
+mod endings;
+mod order;
+mod starts;
+mod trouble;
+
+use std::process::ExitCode;
+
+use oarsman_e2e::{scenario, scenarios};
+use oarsman_rig::Flavour;
+
+use crashes::{
+    a_crash_loop_waits_nothing_then_ten_then_twenty_seconds,
+    exit_code_rules_come_before_the_policy, on_failure_restarts_failures_only,
+    what_never_restarts_runs_once,
+};
+use endings::{
+    a_container_that_ignores_its_end_is_killed_when_its_grace_is_over,
+    a_hook_and_its_container_share_one_grace, a_removed_manifest_ends_its_pod_within_grace,
+    a_sidecar_outlives_the_others_and_goes_last,
+};
+use order::{init_containers_run_one_after_the_other, two_pods_of_one_name_run_in_turn};
+use starts::{
+    a_pod_starts_with_all_that_it_was_promised, an_edited_image_restarts_that_container_only,
+    an_edited_manifest_without_a_uid_replaces_the_pod, fifty_pods_start_at_once,
+};
+use trouble::{
+    a_broken_manifest_keeps_its_pod_and_hides_no_other,
+    a_container_removed_behind_our_back_comes_back,
+    a_pod_cgroup_removed_behind_our_back_comes_back,
+    an_image_that_cannot_be_had_says_why_and_comes,
+};
+
+fn main() -> ExitCode {
+    let scenarios = scenarios![
+        a_pod_starts_with_all_that_it_was_promised,
+        an_edited_image_restarts_that_container_only,
+        an_edited_manifest_without_a_uid_replaces_the_pod,
+        fifty_pods_start_at_once,
+        a_crash_loop_waits_nothing_then_ten_then_twenty_seconds,
+        on_failure_restarts_failures_only,
+        what_never_restarts_runs_once,
+        exit_code_rules_come_before_the_policy,
+        init_containers_run_one_after_the_other,
+        two_pods_of_one_name_run_in_turn,
+        a_removed_manifest_ends_its_pod_within_grace,
+        a_container_that_ignores_its_end_is_killed_when_its_grace_is_over,
+        a_hook_and_its_container_share_one_grace,
+        a_sidecar_outlives_the_others_and_goes_last,
+        a_container_removed_behind_our_back_comes_back,
+        a_pod_cgroup_removed_behind_our_back_comes_back,
+        a_broken_manifest_keeps_its_pod_and_hides_no_other,
+        an_image_that_cannot_be_had_says_why_and_comes,
+    ];
+    scenario::main(&[Flavour::Built], &scenarios)
+}

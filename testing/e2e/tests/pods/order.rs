@@ -1,0 +1,55 @@
+//! What comes after what.
+
+use anyhow::{Result, ensure};
+use oarsman_e2e::look::eventually;
+use oarsman_e2e::manifest::{actor, pod};
+use oarsman_e2e::scenario::Stage;
+
+use super::starts::PATIENCE;
+
+pub(super) async fn init_containers_run_one_after_the_other(stage: &Stage) -> Result<()> {
+    let agent = stage.agent()?;
+    let manifest = pod("web")
+        .init(actor("first", &["sleep:500ms"]))
+        .init(actor("second", &["sleep:500ms"]))
+        .container(actor("main", &["forever"]));
+    agent.apply("web", &manifest)?;
+    let look = async || stage.look().pod("web").await;
+    let seen = eventually(PATIENCE, "the pod runs", look, |pod| pod.runs("main")).await?;
+    let (first, second, main) =
+        (seen.container("first")?, seen.container("second")?, seen.container("main")?);
+    ensure!(first.finished <= second.created, "{seen:#?}");
+    ensure!(second.finished <= main.created, "{seen:#?}");
+    ensure!(first.exit_code == 0 && second.exit_code == 0, "{seen:#?}");
+    Ok(())
+}
+
+pub(super) async fn two_pods_of_one_name_run_in_turn(stage: &Stage) -> Result<()> {
+    let agent = stage.agent()?;
+    let manifest = |uid: &str| {
+        pod("web")
+            .with_metadata("uid", uid)
+            .with("terminationGracePeriodSeconds", 3)
+            .container(actor("main", &["on-term:sleep:1s,exit:0", "forever"]))
+    };
+    agent.apply("web", &manifest("first-uid"))?;
+    let look = async || stage.look().pod("web").await;
+    eventually(PATIENCE, "the first runs", look, |pod| pod.runs("main")).await?;
+    agent.apply("web", &manifest("second-uid"))?;
+    let uid = "second-uid";
+    let second =
+        eventually(PATIENCE, "the second runs", look, |pod| pod.uid() == uid && pod.runs("main"));
+    // From now on until the second runs, never two at once.
+    let alone = async {
+        loop {
+            let pods = stage.look().pods().await?;
+            let running: Vec<&str> =
+                pods.iter().filter(|pod| pod.runs("main")).map(|pod| pod.uid()).collect();
+            ensure!(running.len() < 2, "two at once: {running:?}");
+        }
+    };
+    tokio::select! {
+        second = second => second.map(drop),
+        together = alone => together,
+    }
+}
