@@ -116,7 +116,14 @@ impl Theatre {
         self.raise_agent();
         for (at, act) in self.plan.acts.clone() {
             self.live_until(began + at).await;
-            self.perform(act).await;
+            match act {
+                Act::Unseen(act) => {
+                    self.end_agent().await;
+                    self.perform(*act).await;
+                    self.replace_agent().await;
+                }
+                act => self.perform(act).await,
+            }
         }
         self.live_until(began + EVENTFUL).await;
         // From here on nobody dies and nothing goes wrong. An agent that was not to die goes on: one that is replaced would
@@ -145,12 +152,16 @@ impl Theatre {
         }
     }
 
-    async fn replace_agent(&mut self) {
+    async fn end_agent(&mut self) {
         if let Some(agent) = self.agent.take() {
             agent.task.abort();
             // It was told to end: that it did is all there is to know.
             agent.task.await.ok();
         }
+    }
+
+    async fn replace_agent(&mut self) {
+        self.end_agent().await;
         sleep(RESTART).await;
         self.raise_agent();
     }
@@ -202,6 +213,8 @@ impl Theatre {
                 self.world.network.serve(host, *port, server.clone());
             }
             Act::Jump(distance) => self.world.clock.jump(*distance),
+            // One death at a time: what happens meanwhile is performed by itself.
+            Act::Unseen(_) => {}
         }
         self.acts.push((self.world.clock.elapsed(), uid, act));
     }
@@ -216,7 +229,7 @@ impl Theatre {
             | Act::Evict { pod, .. }
             | Act::RemoveCgroup { pod }
             | Act::BreakSandbox { pod } => pod,
-            Act::Serve { .. } | Act::Jump(_) => return PodUid::default(),
+            Act::Serve { .. } | Act::Jump(_) | Act::Unseen(_) => return PodUid::default(),
         };
         let files = self.files.borrow();
         let file = files.iter().find(|pod| pod.metadata.name.as_ref() == Some(name)).map(Pod::uid);

@@ -70,6 +70,8 @@ pub enum Act {
     },
     /// The wall clock jumps.
     Jump(SignedDuration),
+    /// The agent dies, and before it comes back this happens.
+    Unseen(Box<Self>),
 }
 
 /// A life, before it is lived.

@@ -48,16 +48,18 @@ fn asked(life: &Testimony) -> &HttpGet {
     &life.asked[0]
 }
 
+/// The same with a name for the port that it answers on.
+fn named(container: Container) -> Container {
+    let port = ContainerPort {
+        name: Some("admin".to_owned()),
+        container_port: 8080,
+        ..ContainerPort::default()
+    };
+    Container { ports: Some(vec![port]), ..container }
+}
+
 #[test]
 fn the_pod_itself_is_asked_on_a_port_that_it_has() {
-    let named = |container: Container| {
-        let port = ContainerPort {
-            name: Some("admin".to_owned()),
-            container_port: 8080,
-            ..ContainerPort::default()
-        };
-        Container { ports: Some(vec![port]), ..container }
-    };
     let text = |text: &str| IntOrString::String(text.to_owned());
     for port in [IntOrString::Int(8080), text("admin"), text("8080")] {
         let life = stopped(named(container("a", SERVES)), get(port), Server::new(Speech::Http));
@@ -168,4 +170,16 @@ fn a_pod_on_the_nodes_network_is_asked_at_the_nodes_address() {
     let life = lived(pod, &[]).unwrap();
     let message = &waits(&life, "a")[1].2;
     assert!(message.contains("http://192.0.2.1:80/bye"), "{message}");
+}
+
+#[test]
+fn an_orphans_port_is_found_by_what_is_written_on_its_container() {
+    let admin = IntOrString::String("admin".to_owned());
+    let hooked = with_pre_stop(named(container("a", SERVES)), hook(get(admin)));
+    let gone = Act::Unseen(Box::new(delete(Some(0))));
+    let life = lived(pod(vec![], vec![hooked], 30), &[(60, gone)]).unwrap();
+    let ip = life.statuses.iter().find_map(|said| said.status.pod_ip.clone());
+    let request = asked(&life);
+    assert_eq!((Some(&request.host), request.port), (ip.as_ref(), 8080));
+    assert_eq!(told(&life, "FailedPreStopHook"), []);
 }

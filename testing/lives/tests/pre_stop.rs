@@ -202,3 +202,30 @@ fn a_sidecars_hook_and_its_waiting_are_paid_from_one_purse() {
     assert_eq!(tale.when("ExecSync s#0"), Some(60));
     assert_eq!(tale.when("StopContainer s#0 2s"), Some(70));
 }
+
+#[test]
+fn an_orphan_has_its_hook_and_its_end_is_told() {
+    let hooked = with_pre_stop(container("a", FOREVER), exec(&["sleep:300ms"]));
+    let gone = Act::Unseen(Box::new(delete(Some(0))));
+    let life = lived(pod(vec![], vec![hooked], 30), &[(60, gone)]).unwrap();
+    let tale = Tale::of(&life);
+    // The agent that comes back has nothing but what is written on the container.
+    assert_eq!(tale.when("object deleted by a user"), Some(60));
+    let order = ["ExecSync a#0 [\"/actor\", \"sleep:300ms\"] is fine", "StopContainer a#0 2s"];
+    assert_eq!(tale.out_of_order(&order), None);
+    let killed = told(&life, "Killing");
+    assert_eq!(killed.len(), 1);
+    assert_eq!(killed[0].1.message, "Stopping container a");
+}
+
+#[test]
+fn a_restart_of_the_agent_changes_nothing_about_hooks() {
+    let hooked = with_pre_stop(container("a", FOREVER), exec(&["sleep:3s"]));
+    let regular = vec![hooked, container("b", FOREVER)];
+    let restart = Act::Unseen(Box::new(delete(None)));
+    let life = lived(pod(vec![], regular, 30), &[(60, restart)]).unwrap();
+    let tale = Tale::of(&life);
+    assert_eq!(tale.when("ExecSync a#0"), Some(62));
+    assert_eq!(tale.when("StopContainer a#0 27s"), Some(65));
+    assert_eq!(invariants::judge(&life), []);
+}
