@@ -106,7 +106,12 @@ fn a_changed_pod_takes_over_what_counts_and_keeps_the_rest() {
     next.metadata.resource_version = Some("2".to_owned());
     next.metadata.generation = Some(5);
     next.metadata.deletion_grace_period_seconds = Some(3);
+    next.metadata.deletion_timestamp = Some(Time(at(7)));
+    next.metadata.labels = Some([("a".to_owned(), "b".to_owned())].into());
+    next.metadata.finalizers = Some(vec!["keep".to_owned()]);
+    next.spec = reimaged("1").spec;
     next.status = Some(PodStatus::default());
+    let told = next.clone();
     let merged = merger.set(Source::Api, vec![next], at(2));
     let got = &merged.deltas[0].pod;
     assert_eq!(got.annotation("a"), Some("b"));
@@ -114,7 +119,10 @@ fn a_changed_pod_takes_over_what_counts_and_keeps_the_rest() {
     assert_eq!(got.annotation(SEEN_ANNOTATION), Some("1970-01-01T00:00:01Z"), "as first seen");
     assert_eq!(got.metadata.generation, Some(5));
     assert_eq!(got.metadata.deletion_grace_period_seconds, Some(3));
-    assert_eq!(got.status, Some(PodStatus::default()));
+    assert_eq!(got.metadata.deletion_timestamp, told.metadata.deletion_timestamp);
+    assert_eq!(got.metadata.labels, told.metadata.labels);
+    assert_eq!((&got.spec, &got.status), (&told.spec, &told.status));
+    assert_eq!(got.metadata.finalizers, None, "of no concern to us");
     assert_eq!(got.metadata.resource_version.as_deref(), Some("1"));
 }
 

@@ -43,6 +43,27 @@ fn conditions_of_others_are_the_api_servers_and_the_rest_are_ours() {
 }
 
 #[test]
+fn these_conditions_are_ours_alone_and_the_disruption_is_everybodys() {
+    let rows = [
+        ("PodScheduled", false),
+        ("Ready", false),
+        ("Initialized", false),
+        ("ContainersReady", false),
+        ("PodReadyToStartContainers", false),
+        ("PodResizePending", false),
+        ("PodResizeInProgress", false),
+        ("AllContainersRestarting", false),
+        ("DisruptionTarget", true),
+        ("example.com/gate", true),
+    ];
+    for (kind, kept) in rows {
+        let api = status("Running", &[condition(kind, "True", 1)]);
+        let merged = merge(&api, &status("Running", &[]), true, at(9));
+        assert_eq!(merged.conditions.is_some(), kept, "{kind}");
+    }
+}
+
+#[test]
 fn what_schedulers_and_drivers_wrote_stays() {
     let claimed = PodExtendedResourceClaimStatus {
         resource_claim_name: "gpu".to_owned(),

@@ -417,15 +417,18 @@ fn whom_a_container_runs_as_is_the_runtimes_word() {
 }
 
 #[test]
-fn whom_a_container_runs_as_is_repeated_for_as_long_as_it_is_that_container() {
+fn what_only_another_kubelet_said_is_repeated_for_as_long_as_it_is_that_container() {
     use k8s_openapi::api::core::v1::ContainerUser;
     let ran = moment(one("Always"), |view| view.sandbox().running("app"));
     let mut told = ran.status();
     told.container_statuses.as_mut().unwrap()[0].user = Some(ContainerUser::default());
+    told.container_statuses.as_mut().unwrap()[0].allocated_resources_status = Some(Vec::new());
     let same = ran.clone().after(told.clone()).status();
     assert_eq!(container(&same, "app").user, Some(ContainerUser::default()));
+    assert_eq!(container(&same, "app").allocated_resources_status, Some(Vec::new()));
     let other = ran.then(|view| view.sandbox().running("app").edit_container(another)).after(told);
     assert_eq!(container(&other.status(), "app").user, None);
+    assert_eq!(container(&other.status(), "app").allocated_resources_status, None);
 }
 
 #[test]
