@@ -3,11 +3,13 @@
 mod layers;
 mod manifests;
 mod purity;
+mod rules;
 mod sources;
 
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Result, bail};
@@ -21,12 +23,17 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     let mut complaints = layers::check(&metadata);
     complaints.extend(purity::check_dependencies(&metadata));
     complaints.extend(manifests::check(&metadata)?);
+    let mut functions = BTreeSet::new();
     for package in metadata.workspace_packages() {
         for file in sources::rust_files(package)? {
+            let source = std::fs::read_to_string(&file)?;
+            functions.extend(rules::functions(&source).map(ToOwned::to_owned));
             complaints.extend(sources::check(root, &file)?);
             complaints.extend(purity::check_source(root, package, &file)?);
         }
     }
+    let rules = std::fs::read_to_string(root.join("docs/rules.md"))?;
+    complaints.extend(rules::complaints(&rules::named(&rules), &functions));
     if complaints.is_empty() {
         println!("tidy: {} crates are in order", metadata.workspace_packages().len());
         return Ok(());

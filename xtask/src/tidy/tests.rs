@@ -1,8 +1,9 @@
 //! Tidy is itself tested: on rows of good and bad, and on this tree with one thing broken on purpose.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::{layers, purity, run, sources};
+use super::{layers, purity, rules, run, sources};
 
 #[test]
 fn arrows_go_down_only() {
@@ -17,6 +18,21 @@ fn arrows_go_down_only() {
         ("oarsman-agent", "oarsman-world", false),
     ] {
         assert_eq!(layers::complaint(from, to).is_none(), fine, "{from} -> {to}");
+    }
+}
+
+#[test]
+fn a_rule_names_a_test_that_is_there() {
+    let functions: BTreeSet<String> =
+        rules::functions("fn one() {}\n async fn two(x: u8) {}").map(ToOwned::to_owned).collect();
+    for (text, fine) in [
+        ("no test at all, and `a word`", true),
+        ("| fact | `a::one`, `b::c::two` |", true),
+        ("| fact | `a::one`, `b::three` |", false),
+        ("| fact | `a::on` |", false),
+    ] {
+        let complaints = rules::complaints(&rules::named(text), &functions);
+        assert_eq!(complaints.is_empty(), fine, "{text}: {complaints:?}");
     }
 }
 
@@ -73,12 +89,14 @@ fn a_forbidden_dependency_added_on_purpose_is_refused() {
     }
 }
 
-/// This workspace with its manifests as they are and its sources empty.
+/// This workspace with its manifests as they are, its sources and rules empty.
 fn copy_manifests(to: &Path) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     for file in ["Cargo.toml", "Cargo.lock"] {
         std::fs::copy(root.join(file), to.join(file)).unwrap();
     }
+    std::fs::create_dir(to.join("docs")).unwrap();
+    std::fs::write(to.join("docs/rules.md"), "No facts.\n").unwrap();
     let metadata = cargo_metadata::MetadataCommand::new()
         .manifest_path(root.join("Cargo.toml"))
         .no_deps()
