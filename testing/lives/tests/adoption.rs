@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::{StreamExt, stream};
 use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
 use oarsman_agent::sources::adopting;
-use oarsman_core::container_config::POD_UID_LABEL;
+use oarsman_core::config::labels::POD_UID_LABEL;
 use oarsman_core::ids::PodUid;
 use oarsman_core::pod::{HASH_ANNOTATION, PodExt, SOURCE_ANNOTATION};
 use oarsman_core::sources::Source;
