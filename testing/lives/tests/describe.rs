@@ -60,9 +60,9 @@ fn a_container_that_cannot_be_described_says_why_and_keeps_nobody_else() {
         let tale = Tale::of(&life);
         assert_eq!(tale.when("CreateContainer sandbox#0 a"), None, "{message}");
         assert_eq!(tale.when("b#0 started"), Some(MADE), "{message}");
-        let said = waits(&life, "a").into_iter().map(|(_, reason, message)| (reason, message));
+        let mut said = waits(&life, "a").into_iter().map(|(_, reason, message)| (reason, message));
         let expected = ("CreateContainerConfigError".to_owned(), message.to_owned());
-        assert_eq!(said.last(), Some(expected));
+        assert_eq!(said.next_back(), Some(expected));
         let failed = told(&life, "Failed");
         assert_eq!(failed[0].1.message, format!("Error: {message}"));
         assert_eq!(failed[0].1.field_path.as_deref(), Some("spec.containers{a}"));
