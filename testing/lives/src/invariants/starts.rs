@@ -173,7 +173,7 @@ pub(super) fn what_was_made_is_used(life: &Testimony, story: &Story) -> Vec<Viol
         let still_wanted = wanted(life, &container.pod).is_some_and(|(_, to)| to.is_none());
         // The look for it comes when the call that made it has run into its deadline.
         let looked_for = container.created + CALL_DEADLINE;
-        let mut later = story.mishaps.iter().filter(|(t, _)| looked_for <= *t && *t <= at);
+        let mut later = story.failed_looks.iter().filter(|t| looked_for <= **t && **t <= at);
         let excused = at < looked_for
             || story.has_mishap("late effect")
             || later.next().is_some()

@@ -7,6 +7,10 @@ use oarsman_world::cluster::ClusterChange;
 use oarsman_world::disk::DiskChange;
 use oarsman_world::trace::{ContainerChange, Entry, Outcome, Record, SandboxChange};
 
+/// The calls that tell what the runtime holds of a pod.
+const LOOKS: [&str; 4] =
+    ["ListPodSandbox", "PodSandboxStatus", "ListContainers", "ContainerStatus"];
+
 /// What became of everything.
 #[derive(Debug, Default)]
 pub struct Story {
@@ -30,6 +34,8 @@ pub struct Story {
     pub gave_up_a_status: bool,
     /// Names that were left reserved, and times the runtime was away: things that excuse odd numbers.
     pub mishaps: Vec<(Duration, &'static str)>,
+    /// When a look at what the runtime holds went wrong.
+    pub failed_looks: Vec<Duration>,
 }
 
 /// A container's life.
@@ -149,6 +155,7 @@ impl Story {
                         telling.insert(caller.number);
                     }
                     story.mishaps.extend(mishap.map(|mishap| (*at, mishap)));
+                    story.failed_looks.extend(mishap.filter(|_| LOOKS.contains(call)).map(|_| *at));
                 }
                 Entry::Answered { caller, outcome } => {
                     let failed = *outcome != Outcome::Fine;
