@@ -4,6 +4,7 @@
 //! bound around the seam; it costs its thread until the kernel lets go, and no other pod anything.
 
 mod cgroups;
+mod credentials;
 mod directories;
 mod files;
 mod last_words;
@@ -43,6 +44,8 @@ pub struct Settings {
     pub cgroups: CgroupNames,
     /// What the values of cgroups depend on.
     pub resources: NodeResources,
+    /// Whether the agent is a guest, which leaves not even an empty cgroup behind.
+    pub is_guest: bool,
 }
 
 /// The machine as it is.
@@ -61,7 +64,7 @@ impl Ground {
     /// # Errors
     /// When directories cannot be made, or the machine's cgroups cannot be read.
     pub fn open(settings: Settings) -> Result<Self, DiskError> {
-        let groups = Groups::open(settings.cgroups.clone(), settings.resources.clone())?;
+        let groups = Groups::open(&settings)?;
         let plot = Plot { settings, groups };
         plot.lay_out()?;
         Ok(Self(Arc::new(plot)))
@@ -173,6 +176,10 @@ impl Disk for Ground {
     ) -> Result<String, DiskError> {
         let (uid, container) = (pod.clone(), container.clone());
         self.on_a_thread(move |plot| plot.read_last_words(&uid, &container)).await
+    }
+
+    async fn credentials(&self) -> Result<Option<String>, DiskError> {
+        self.on_a_thread(Plot::read_credentials).await
     }
 
     async fn furnish(

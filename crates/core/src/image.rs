@@ -1,5 +1,6 @@
 //! Whether to pull an image, and what to say about how that went.
 
+pub mod keyring;
 pub mod outcome;
 pub mod policy;
 pub mod pulls;

@@ -94,6 +94,11 @@ impl Disk for Bounded<dyn Disk> {
         on_disk("list the logs of", &pod.uid(), self.0.log_names(pod, container)).await
     }
 
+    async fn credentials(&self) -> Result<Option<String>, DiskError> {
+        let place = PodUid::from("the root directory");
+        on_disk("read the credentials in", &place, self.0.credentials()).await
+    }
+
     async fn furnish(
         &self,
         pod: &Pod,

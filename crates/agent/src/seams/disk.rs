@@ -58,6 +58,9 @@ pub trait Disk: Send + Sync + 'static {
         hosts: Option<&str>,
     ) -> Result<Furniture, DiskError>;
 
+    /// The node's file of credentials for registries, as it is now; none when there is none.
+    async fn credentials(&self) -> Result<Option<String>, DiskError>;
+
     /// The names of the files in a container's log directory.
     async fn log_names(&self, pod: &Pod, container: &str) -> Result<Vec<String>, DiskError>;
 

@@ -2,12 +2,14 @@
 
 use k8s_openapi::api::core::v1::{Container, Pod};
 use oarsman_core::config::ImageUser;
+use oarsman_core::image::keyring::Keyring;
 use oarsman_core::image::outcome::{self, ImageFailure};
 use oarsman_core::image::policy::{Decision, PullPolicy};
 use oarsman_core::image::reference::with_default_tag;
 use oarsman_core::pod::ContainerKind;
 use oarsman_core::status::start_error::StartReason;
-use oarsman_cri_types::v1::{ImageSpec, PullImageRequest};
+use oarsman_cri::CriError;
+use oarsman_cri_types::v1::{AuthConfig, ImageSpec, PullImageRequest};
 
 use super::room::Room;
 use super::start::NotStarted;
@@ -74,14 +76,14 @@ impl Puller<'_> {
         let begun = clock.mono();
         self.say([outcome::pulling(image)]).await;
         let spec = ImageSpec { image: image.to_owned(), ..ImageSpec::default() };
-        let request = PullImageRequest { image: Some(spec.clone()), ..PullImageRequest::default() };
-        let pulled = cancel.race(room.node.seams.runtime.pull_image(request)).await?;
+        let pulled = cancel.race(self.try_keys(&spec)).await?;
         drop(slot);
         match pulled {
             Ok(id) => {
                 let seen = room.node.seams.runtime.image_status(spec).await;
                 let bytes = seen.as_ref().ok().and_then(|seen| seen.as_ref()).map(|seen| seen.size);
                 let (now, bytes) = (clock.mono(), bytes.unwrap_or_default());
+                room.node.measures.pull.took(now.since(begun));
                 self.say([outcome::pulled(image, now.since(begun), now.since(asked), bytes)]).await;
                 // Without its user it would run as root, which the image may not be meant for.
                 let why = match seen {
@@ -96,6 +98,47 @@ impl Puller<'_> {
                 let error = failure.start_error(image);
                 room.memory().pulls.failed(&room.uid, image, error, clock.mono());
                 Err(self.fail(image, failure).await)
+            }
+        }
+    }
+
+    /// Pulls with every credential there is for the image until one opens it; without any if there is none.
+    async fn try_keys(&self, spec: &ImageSpec) -> Result<String, CriError> {
+        let keys = self.keys(&spec.image).await.into_iter().map(Some);
+        let mut keys: Vec<Option<AuthConfig>> = keys.collect();
+        let last = keys.pop().flatten();
+        for auth in keys {
+            if let Ok(id) = self.pull_with(spec, auth).await {
+                return Ok(id);
+            }
+        }
+        self.pull_with(spec, last).await
+    }
+
+    async fn pull_with(
+        &self,
+        spec: &ImageSpec,
+        auth: Option<AuthConfig>,
+    ) -> Result<String, CriError> {
+        let image = Some(spec.clone());
+        let request = PullImageRequest { image, auth, ..PullImageRequest::default() };
+        self.room.node.seams.runtime.pull_image(request).await
+    }
+
+    /// The node's credentials for an image. A file that cannot be read opens nothing, and keeps nobody from what is open.
+    async fn keys(&self, image: &str) -> Vec<AuthConfig> {
+        let text = match self.room.node.seams.disk.credentials().await {
+            Ok(text) => text.unwrap_or_else(|| "{}".to_owned()),
+            Err(error) => {
+                tracing::warn!(%error, "the node's credentials for registries cannot be read");
+                return Vec::new();
+            }
+        };
+        match Keyring::parse(&text) {
+            Ok(keyring) => keyring.for_image(image),
+            Err(error) => {
+                tracing::warn!(%error, "the node's credentials for registries cannot be used");
+                Vec::new()
             }
         }
     }

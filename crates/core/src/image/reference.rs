@@ -26,6 +26,16 @@ pub fn with_default_tag(image: &str) -> Result<String, InvalidName> {
     Ok(if tagged { image.to_owned() } else { format!("{image}:latest") })
 }
 
+/// The registry of an image, empty where the name leaves it to the runtime, and its path there without tag and digest.
+pub fn registry_and_path(image: &str) -> (&str, &str) {
+    let named = image.split('@').next().unwrap_or(image);
+    let (registry, path) = match named.split_once('/') {
+        Some((first, rest)) if is_registry(first) => (first, rest),
+        _ => ("", named),
+    };
+    (registry, path.split(':').next().unwrap_or(path))
+}
+
 /// Whether a valid name says which image of its repository it means.
 fn is_tagged(image: &str) -> Result<bool, &'static str> {
     let (named, digest) = split_optional(image, image.find('@'));

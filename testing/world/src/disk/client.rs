@@ -110,6 +110,10 @@ impl Disk for Connection {
         forward!(self, "list logs of", pod.uid(), disk => Ok(disk.log_names(&pod, &container)))
     }
 
+    async fn credentials(&self) -> Result<Option<String>, DiskError> {
+        forward!(self, "read credentials", "", disk => Ok(disk.credentials()))
+    }
+
     async fn furnish(
         &self,
         pod: &Pod,

@@ -15,6 +15,8 @@ use super::client::{PODS, RELEASE_CGROUP, RELEASE_VOLUMES, REMOVE, error};
 use super::{DiskChange, FakeDisk, Ground, Violation};
 use crate::trace::Entry;
 
+/// Where the node's credentials for registries would lie.
+const CREDENTIALS: &str = "/var/lib/oarsman/config.json";
 /// How long one step takes. An agent may end, or the disk fail, between two of them.
 const STEP: Duration = Duration::from_millis(1);
 
@@ -82,6 +84,11 @@ impl FakeDisk {
         let directory = config::log_directory(&self.0.pod_logs, pod).join(container);
         let files = self.0.files.below(&directory);
         files.iter().filter_map(|path| name_in(&directory, path)).collect()
+    }
+
+    pub(super) fn credentials(&self) -> Option<String> {
+        let file = self.0.files.read(Path::new(CREDENTIALS)).ok()?;
+        String::from_utf8(file).ok()
     }
 
     pub(super) fn furnish(

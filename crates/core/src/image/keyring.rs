@@ -1,0 +1,124 @@
+//! The credentials of this node's configuration files, and which of them open an image's repository.
+//!
+//! The file is Docker's `config.json`, or its older form without `auths`. An entry's name is a registry, perhaps with a path
+//! below it; a `*` in the registry's name stands for anything within one part between dots.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use oarsman_cri_types::v1::AuthConfig;
+use serde_json::Value;
+
+use super::reference::registry_and_path;
+
+/// What the default registry is called in configuration files.
+const DOCKER_HUB: [&str; 3] = ["index.docker.io", "docker.io", "registry-1.docker.io"];
+
+/// Why a file of credentials cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KeyringError {
+    /// It is not JSON of that kind.
+    #[error("it is not a Docker configuration: {0}")]
+    Malformed(String),
+    /// One entry cannot be understood. What it says is not repeated: it may be a password.
+    #[error("the entry for {0:?} has neither `auth` in base64 nor `username` and `password`")]
+    Entry(String),
+}
+
+/// Credentials by registry and path, those for the longest names first.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Keyring {
+    entries: Vec<(String, AuthConfig)>,
+}
+
+impl Keyring {
+    /// Reads a configuration file of either form.
+    pub fn parse(text: &str) -> Result<Self, KeyringError> {
+        let malformed = |error: serde_json::Error| KeyringError::Malformed(error.to_string());
+        let file: Value = serde_json::from_str(text).map_err(malformed)?;
+        let auths = file.get("auths").cloned().unwrap_or(file);
+        let auths: BTreeMap<String, Value> = serde_json::from_value(auths).map_err(malformed)?;
+        let entry = |(name, entry): (&String, &Value)| {
+            let auth = auth(entry).ok_or_else(|| KeyringError::Entry(name.clone()))?;
+            Ok((bare(name).to_owned(), auth))
+        };
+        let mut entries = auths.iter().map(entry).collect::<Result<Vec<_>, _>>()?;
+        entries.sort_by(|(a, _), (b, _)| b.len().cmp(&a.len()).then(b.cmp(a)));
+        Ok(Self { entries })
+    }
+
+    /// The credentials to try for an image, best first.
+    pub fn for_image(&self, image: &str) -> Vec<AuthConfig> {
+        let (registry, path) = registry_and_path(image);
+        let registries: &[&str] = if registry.is_empty() { &DOCKER_HUB } else { &[registry] };
+        let opens = |name: &str| registries.iter().any(|registry| fits(name, registry, path));
+        let fitting = self.entries.iter().filter(|(name, _)| opens(name));
+        fitting.map(|(_, auth)| auth.clone()).collect()
+    }
+}
+
+/// The name of an entry without what some tools write around it.
+fn bare(name: &str) -> &str {
+    let name = name.trim_start_matches("https://").trim_start_matches("http://");
+    name.trim_end_matches('/').trim_end_matches("/v1").trim_end_matches("/v2").trim_end_matches('/')
+}
+
+fn auth(entry: &Value) -> Option<AuthConfig> {
+    let text =
+        |field: &str| entry.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let decoded = || {
+        let bytes = STANDARD.decode(text("auth").trim_end_matches('\0')).ok()?;
+        let both = String::from_utf8(bytes).ok()?;
+        let (username, password) = both.trim_end_matches('\0').split_once(':')?;
+        Some((username.to_owned(), password.to_owned()))
+    };
+    let (username, password) = match text("username").as_str() {
+        "" if !text("auth").is_empty() => decoded()?,
+        _ => (text("username"), text("password")),
+    };
+    let (identity_token, registry_token) = (text("identitytoken"), text("registrytoken"));
+    let known = !username.is_empty() || !identity_token.is_empty() || !registry_token.is_empty();
+    known.then(|| AuthConfig {
+        username,
+        password,
+        identity_token,
+        registry_token,
+        ..AuthConfig::default()
+    })
+}
+
+/// Whether an entry's name covers a repository.
+fn fits(name: &str, registry: &str, path: &str) -> bool {
+    let (of_name, below) = name.split_once('/').unwrap_or((name, ""));
+    let within =
+        path == below || path.strip_prefix(below).is_some_and(|rest| rest.starts_with('/'));
+    same_registry(of_name, registry) && (below.is_empty() || within)
+}
+
+/// Compares part by part, so that a star never reaches over a dot; a port has to be the same.
+fn same_registry(pattern: &str, registry: &str) -> bool {
+    let split = |text: &'_ str| -> (Vec<String>, Option<String>) {
+        let (host, port) =
+            text.rsplit_once(':').map_or((text, None), |(h, p)| (h, Some(p.to_owned())));
+        (host.split('.').map(str::to_owned).collect(), port)
+    };
+    let ((pattern, port), (host, of_host)) = (split(pattern), split(registry));
+    port == of_host
+        && pattern.len() == host.len()
+        && pattern.iter().zip(&host).all(|(pattern, part)| matches(pattern, part))
+}
+
+/// A star stands for any text.
+fn matches(pattern: &str, text: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == text,
+        Some((before, after)) => text.strip_prefix(before).is_some_and(|rest| {
+            let mut ends = rest.char_indices().map(|(at, _)| at).chain([rest.len()]);
+            ends.any(|at| matches(after, &rest[at..]))
+        }),
+    }
+}

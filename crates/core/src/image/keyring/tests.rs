@@ -1,0 +1,83 @@
+//! Files as tools write them, and images as pods name them.
+
+use super::*;
+
+fn users(keyring: &Keyring, image: &str) -> Vec<String> {
+    keyring.for_image(image).into_iter().map(|auth| auth.username).collect()
+}
+
+fn with(names: &[&str]) -> Keyring {
+    let entries =
+        names.iter().map(|name| format!(r#""{name}": {{"username": "{name}", "password": "p"}}"#));
+    let entries: Vec<String> = entries.collect();
+    Keyring::parse(&format!(r#"{{"auths": {{{}}}}}"#, entries.join(","))).unwrap()
+}
+
+#[test]
+fn an_entry_opens_its_registry_and_what_is_below_its_path() {
+    let rows = [
+        ("reg.io", "reg.io/a/b:1", true),
+        ("reg.io", "reg.io:5000/a", false),
+        ("reg.io:5000", "reg.io:5000/a", true),
+        ("reg.io/team", "reg.io/team/app@sha256:00", true),
+        ("reg.io/team", "reg.io/team:2", true),
+        ("reg.io/team", "reg.io/teams/app", false),
+        ("*.reg.io", "eu.reg.io/a", true),
+        ("*.reg.io", "reg.io/a", false),
+        ("*.reg.io", "a.b.reg.io/a", false),
+        ("pre*x.reg.io", "prefix.reg.io/a", true),
+        ("https://reg.io/v2/", "reg.io/a", true),
+        ("https://index.docker.io/v1/", "busybox", true),
+        ("https://index.docker.io/v1/", "library/busybox:1", true),
+        ("docker.io", "reg.io/a", false),
+        ("127.0.0.1:5000", "127.0.0.1:5000/private:1", true),
+    ];
+    for (name, image, opens) in rows {
+        assert_eq!(!with(&[name]).for_image(image).is_empty(), opens, "{name} for {image}");
+    }
+}
+
+#[test]
+fn all_that_fit_are_tried_the_most_particular_first() {
+    let keyring = with(&["reg.io", "reg.io/team", "other.io", "*.io"]);
+    assert_eq!(users(&keyring, "reg.io/team/app"), ["reg.io/team", "reg.io", "*.io"]);
+}
+
+#[test]
+fn credentials_are_read_however_they_are_written() {
+    let rows = [
+        (r#"{"auths": {"r.io": {"auth": "dXNlcjpwYTpzcw=="}}}"#, ("user", "pa:ss", "")),
+        (
+            r#"{"r.io": {"username": "user", "password": "pass", "email": "x"}}"#,
+            ("user", "pass", ""),
+        ),
+        (r#"{"auths": {"r.io": {"identitytoken": "t"}}}"#, ("", "", "t")),
+    ];
+    for (text, (username, password, identity_token)) in rows {
+        let found = Keyring::parse(text).unwrap().for_image("r.io/a");
+        assert_eq!(found.len(), 1, "{text}");
+        assert_eq!(
+            (
+                found[0].username.as_str(),
+                found[0].password.as_str(),
+                found[0].identity_token.as_str()
+            ),
+            (username, password, identity_token)
+        );
+    }
+}
+
+#[test]
+fn a_file_that_is_none_is_refused_without_repeating_a_secret() {
+    let rows = [
+        ("not json", "it is not a Docker configuration"),
+        (r#"["auths"]"#, "it is not a Docker configuration"),
+        (r#"{"auths": {"r.io": {"auth": "s3cret!"}}}"#, "r.io"),
+        (r#"{"auths": {"r.io": {}}}"#, "r.io"),
+    ];
+    for (text, told) in rows {
+        let error = Keyring::parse(text).unwrap_err().to_string();
+        assert!(error.contains(told) && !error.contains("s3cret"), "{error}");
+    }
+    assert_eq!(Keyring::parse("{}").unwrap(), Keyring::default());
+}
