@@ -8,6 +8,7 @@ pub mod ground;
 pub mod latest;
 mod mailbox;
 pub mod manifest;
+mod measures;
 pub mod network;
 mod node;
 mod pod_reader;
@@ -29,6 +30,7 @@ use oarsman_core::sources::Source;
 use tokio::sync::{Semaphore, mpsc};
 
 pub use decisions::{CoreDecisions, Decisions, Leftovers};
+pub use measures::{Histogram, Latency, Measures, Reading};
 pub use node::Config;
 pub use oarsman_cluster::PodSets;
 pub use supervisor::{BoxedGate, Command};
@@ -60,6 +62,8 @@ pub struct Inputs {
     pub gate: BoxedGate,
     /// Who decides: [`CoreDecisions`], unless it is to be tried what wrong ones do.
     pub decisions: Arc<dyn Decisions>,
+    /// Where it is written down how long things take.
+    pub measures: Arc<Measures>,
     /// What is asked of it while it runs.
     pub commands: mpsc::Receiver<Command>,
 }
@@ -67,7 +71,7 @@ pub struct Inputs {
 /// Runs the agent until it is dropped.
 pub async fn run(seams: Seams, config: Config, inputs: Inputs) {
     let seams = bounded(seams);
-    let Inputs { sources: local, gate, decisions, commands } = inputs;
+    let Inputs { sources: local, gate, decisions, measures, commands } = inputs;
     let (notices, heard) = mpsc::channel(ROOM_BETWEEN_LOOPS);
     let (tell_news, news) = mpsc::channel(ROOM_BETWEEN_LOOPS);
     let desk = StatusDesk::default();
@@ -83,6 +87,7 @@ pub async fn run(seams: Seams, config: Config, inputs: Inputs) {
         desk: desk.clone(),
         recorder,
         pulls,
+        measures,
         notices,
     });
     let supervisor = Supervisor::new(Arc::clone(&node), &names, gate);

@@ -13,6 +13,7 @@ use oarsman_core::status::NodeFacts;
 use tokio::sync::{Semaphore, mpsc};
 
 use crate::decisions::Decisions;
+use crate::measures::Measures;
 use crate::recorder::Recorder;
 use crate::seams::Seams;
 use crate::status_writer::StatusDesk;
@@ -60,6 +61,7 @@ pub(crate) struct Node {
     pub(crate) desk: StatusDesk,
     pub(crate) recorder: Recorder,
     pub(crate) pulls: Semaphore,
+    pub(crate) measures: Arc<Measures>,
     pub(crate) notices: mpsc::Sender<Notice>,
 }
 

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Pod;
-use oarsman_core::event::PodEvent;
+use oarsman_core::event::{EventKind, PodEvent};
+use oarsman_core::pod::PodExt;
 use tokio::sync::mpsc;
 
 use crate::seams::Seams;
@@ -33,11 +34,21 @@ impl Recorder {
         }
         let pod = Arc::new(pod.clone());
         for event in events {
-            tracing::info!(reason = %event.reason, "{}", event.message);
+            log(&pod, &event);
             if self.0.try_send((Arc::clone(&pod), event)).is_err() {
                 tracing::debug!("an event is dropped: too many wait to be told");
             }
         }
+    }
+}
+
+/// What the cluster is told, the log is told too; on a machine without a cluster it is all there is.
+fn log(pod: &Pod, event: &PodEvent) {
+    let (pod, object) = (pod.full_name(), event.field_path.as_deref());
+    let (reason, message) = (&event.reason, &event.message);
+    match event.kind {
+        EventKind::Normal => tracing::info!(%pod, object, %reason, "{message}"),
+        EventKind::Warning => tracing::warn!(%pod, object, %reason, "{message}"),
     }
 }
 

@@ -170,6 +170,7 @@ impl Supervisor {
     fn let_in(&mut self, arrival: Arrival) {
         match arrival {
             Arrival::Admitted(pod) => {
+                self.node.measures.containers_per_pod.count(pod.all_containers().len());
                 self.employ(pod.uid(), pod.full_name(), Origin::Wanted(pod));
             }
             Arrival::Rejected(pod, rejection) => {

@@ -178,6 +178,7 @@ impl Theatre {
             sources: vec![(Source::File, sets)],
             gate: Box::new(OpenGate),
             decisions: Arc::clone(&self.decisions),
+            measures: Arc::default(),
             commands: receiver,
         };
         let task = tokio::spawn(oarsman_agent::run(seams, config(), inputs));

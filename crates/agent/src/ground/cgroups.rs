@@ -13,6 +13,7 @@ use oarsman_core::resources::names::CgroupNames;
 use oarsman_core::resources::{CgroupValues, NodeResources, pod_cgroup, qos_cgroup};
 use oarsman_host::cgroups::{CgroupError, Cgroups};
 
+use super::Settings;
 use super::files::failed;
 use crate::seams::DiskError;
 
@@ -21,6 +22,8 @@ pub(super) struct Groups {
     cgroups: Cgroups,
     names: CgroupNames,
     resources: NodeResources,
+    /// Whether the group around all is the agent's own, and goes when there is nothing in it.
+    is_guest: bool,
     /// The pods that have a group: the weight of a class is that of its pods together. Never held over a wait, but over the
     /// writing of a few values, so that the last to count is the last to write.
     members: Mutex<BTreeMap<PodUid, Pod>>,
@@ -33,7 +36,8 @@ impl fmt::Debug for Groups {
 }
 
 impl Groups {
-    pub(super) fn open(names: CgroupNames, resources: NodeResources) -> Result<Self, DiskError> {
+    pub(super) fn open(settings: &Settings) -> Result<Self, DiskError> {
+        let (names, resources) = (settings.cgroups.clone(), settings.resources.clone());
         let root = PathBuf::from(names.root());
         let open = || {
             let cgroups = Cgroups::discover(&root)?;
@@ -41,13 +45,16 @@ impl Groups {
             Ok::<_, CgroupError>(cgroups)
         };
         let cgroups = open().map_err(failed("use the cgroups below", &root))?;
-        Ok(Self { cgroups, names, resources, members: Mutex::default() })
+        let is_guest = settings.is_guest;
+        Ok(Self { cgroups, names, resources, is_guest, members: Mutex::default() })
     }
 
     /// Makes a pod's group and those above it.
     pub(super) fn make(&self, pod: &Pod) -> Result<(), DiskError> {
         let mut members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
         if members.get(&pod.uid()).is_none_or(|member| member.spec != pod.spec) {
+            let root = self.cgroups.root();
+            self.cgroups.make_root().map_err(failed("make the cgroup", root))?;
             members.insert(pod.uid(), pod.clone());
             self.weigh(&members)?;
         }
@@ -66,9 +73,22 @@ impl Groups {
         }
         let mut members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
         match members.remove(uid) {
+            _ if members.is_empty() => self.vacate(),
             Some(_) => self.weigh(&members),
             None => Ok(()),
         }
+    }
+
+    /// Removes the groups around those of pods, unless there are pods after all that nobody has told of yet.
+    fn vacate(&self) -> Result<(), DiskError> {
+        let classes =
+            [QosClass::Burstable, QosClass::BestEffort].map(|class| self.names.class(class));
+        let root = self.is_guest.then(|| self.names.root());
+        for group in classes.into_iter().chain([self.names.all_pods()]).chain(root) {
+            let group = PathBuf::from(group);
+            self.cgroups.remove_if_empty(&group).map_err(failed("remove the cgroup", &group))?;
+        }
+        Ok(())
     }
 
     /// Pods that have a group.

@@ -31,6 +31,7 @@ impl Site {
             container_logs: Some(home.path().join("links")),
             cgroups: CgroupNames::new(CgroupDriver::Cgroupfs, &cgroups),
             resources: NodeResources::of_memory(1 << 30),
+            is_guest: true,
         };
         Self { ground: Ground::open(settings).unwrap(), home, cgroups }
     }
@@ -106,6 +107,12 @@ async fn what_is_made_for_a_pod_is_there_until_it_is_removed() {
     ground.release_volumes(&uid("a")).await.unwrap();
     ground.release_cgroup(&uid("a")).await.unwrap();
     assert!(!ground.has_cgroup(&uid("a")).await.unwrap());
+    let left = oarsman_host::cgroups::hierarchies(&oarsman_host::mounts::current().unwrap());
+    let left = left.iter().map(|hierarchy| hierarchy.directory(Path::new(&site.cgroups)));
+    assert_eq!(left.filter(|directory| directory.exists()).count(), 0, "a guest leaves no group");
+    ground.prepare(&a).await.unwrap();
+    assert!(ground.has_cgroup(&uid("a")).await.unwrap(), "and makes them anew");
+    ground.release_cgroup(&uid("a")).await.unwrap();
     assert!(site.at("root/pods/a").is_dir(), "the directory stays until the pod is removed");
     for _ in 0..2 {
         ground.remove(&uid("a")).await.unwrap();

@@ -12,6 +12,7 @@ use oarsman_core::image::pulls::FailedPulls;
 use oarsman_core::probe::ProbeResults;
 use oarsman_core::status::recall;
 use oarsman_core::status::start_error::StartError;
+use oarsman_core::time::Mono;
 use oarsman_core::view::PodView;
 use oarsman_cri::CriError;
 
@@ -51,6 +52,8 @@ pub(super) struct Memory {
     pub(super) crashes: CrashBackoff,
     /// Which images could not be pulled.
     pub(super) pulls: FailedPulls,
+    /// When the pod was first seen, until all of it has been started once.
+    pub(super) awaited: Option<Mono>,
     /// Attempts that the runtime holds a name for though it has nothing under it, by container; the pod's own is "".
     pub(super) taken: BTreeMap<String, u32>,
 }
@@ -67,6 +70,7 @@ impl Room {
             probes: ProbeResults::default(),
             crashes: CrashBackoff::new(node.config.longest_crash_backoff),
             pulls: FailedPulls::default(),
+            awaited: Some(node.seams.clock.mono()),
             taken: BTreeMap::new(),
         };
         Self { node, uid, name, memory: Mutex::new(memory) }
@@ -93,6 +97,13 @@ impl Room {
                 self.node.recorder.record(pod, [event::status_unknown(&error)]);
             }
             tokio::time::sleep(LOOK_AGAIN).await;
+        }
+    }
+
+    /// All of the pod has been started: how long that took counts the first time.
+    pub(super) fn has_started(&self) {
+        if let Some(since) = self.memory().awaited.take() {
+            self.node.measures.pod_start.took(self.now().since(since));
         }
     }
 

@@ -47,8 +47,12 @@ impl From<super::work::Cancelled> for NotStarted {
 pub(super) async fn sandbox(room: &Room, pod: &Pod, attempt: u32) -> Result<SandboxId, SyncError> {
     let attempt = room.free_attempt("", attempt);
     let request = sandbox_request(room, pod, attempt)?;
+    let began = room.now();
     let error = match room.node.seams.runtime.run_pod_sandbox(request).await {
-        Ok(id) => return Ok(SandboxId::from(id)),
+        Ok(id) => {
+            room.node.measures.sandbox.took(room.now().since(began));
+            return Ok(SandboxId::from(id));
+        }
         Err(error) => error,
     };
     if let Some(id) = adopt::sandbox(room, attempt).await? {

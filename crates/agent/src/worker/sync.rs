@@ -1,5 +1,7 @@
 //! Making a pod run as its spec says: look, decide, do, look again.
 
+use std::time::Duration;
+
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use oarsman_core::actions::{self, Plan, SandboxStep};
 use oarsman_core::config::ConfigError;
@@ -18,6 +20,9 @@ use super::start::{self, Started};
 use super::stop;
 use super::work::{Cancel, Cancelled};
 use crate::seams::DiskError;
+
+/// After this long a look at the pod is not one any more.
+const STALE: Duration = Duration::from_millis(500);
 
 /// Why a sync went no further.
 #[derive(Debug, thiserror::Error)]
@@ -72,13 +77,20 @@ async fn attempt(room: &Room, pod: &Pod, cancel: &Cancel) -> Result<SyncOutcome,
         return Ok(SyncOutcome::CgroupGone);
     }
     cancel.check()?;
+    let looked = room.now();
     disk.prepare(pod).await?;
     room.memory().held_by = None;
+    // A call that we gave up long ago may have started a container meanwhile: what is decided is decided from a fresh look.
+    let fresh = room.now().since(looked) < STALE;
+    let view = if fresh { view } else { cancel.race(room.look()).await?? };
     let plan = room.plan(pod, &view, &status);
     let started = carry_out(room, pod, &plan, cancel).await;
     room.look().await?;
     let status = room.publish(pod, None, None).await;
     let outcome = conclude(&plan, &status, started?);
+    if outcome == SyncOutcome::Ok && !plan.start.is_empty() {
+        room.has_started();
+    }
     room.sweep().await;
     Ok(outcome)
 }

@@ -49,7 +49,9 @@ impl Cancel {
 impl Work {
     pub(super) fn sync(room: Arc<Room>, pod: Arc<Pod>) -> Self {
         Self::new(Grace::SHORTEST, |cancel, _| async move {
+            let began = room.now();
             let attempt = AssertUnwindSafe(sync::sync(&room, &pod, &cancel)).catch_unwind().await;
+            room.node.measures.sync.took(room.now().since(began));
             let (outcome, look_again) =
                 attempt.unwrap_or_else(|_| (SyncOutcome::Failed(panicked()), None));
             Event::SyncDone { outcome, look_again }

@@ -36,6 +36,24 @@ impl Cgroups {
         removals.into_iter().collect()
     }
 
+    /// Takes a group away in which there is nothing, neither processes nor groups; one in which there is something stays.
+    ///
+    /// # Errors
+    /// When the group is not ours, or the kernel refuses for another reason.
+    pub fn remove_if_empty(&self, group: &Path) -> Result<(), CgroupError> {
+        self.ours(group)?;
+        for hierarchy in &self.all {
+            let directory = hierarchy.directory(group);
+            match rustix::fs::rmdir(&directory) {
+                Ok(()) | Err(Errno::NOENT | Errno::NOTEMPTY | Errno::BUSY) => {}
+                Err(error) => {
+                    return Err(RemoveError { group: directory, source: error.into() }.into());
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn kill_all(&self, group: &Path) -> Result<(), CgroupError> {
         for _ in 0..KILLS {
             let living = self.processes(group)?;

@@ -1,0 +1,118 @@
+//! How long things take and how many there are, kept for whoever asks: a server of metrics, a bench.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// What is measured.
+#[derive(Debug, Default)]
+pub struct Measures {
+    /// From the first sight of a pod until all its containers have been started.
+    pub pod_start: Latency,
+    /// One piece of work that makes a pod as it should be.
+    pub sync: Latency,
+    /// Making a sandbox.
+    pub sandbox: Latency,
+    /// Pulling an image, without the wait for a slot.
+    pub pull: Latency,
+    /// How many containers the pods have that came.
+    pub containers_per_pod: Histogram<6>,
+}
+
+/// The upper bounds of counts of containers.
+const CONTAINERS: [f64; 6] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0];
+/// The upper bounds of durations, in seconds.
+const SECONDS: [f64; 12] = [0.005, 0.02, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0];
+
+/// A histogram of durations.
+#[derive(Debug, Default)]
+pub struct Latency(Histogram<12>);
+
+impl Latency {
+    /// Takes one more duration into account.
+    pub fn took(&self, duration: Duration) {
+        self.0.add(&SECONDS, duration.as_secs_f64());
+    }
+
+    /// What was measured so far.
+    pub fn read(&self) -> Reading {
+        self.0.read(&SECONDS)
+    }
+}
+
+impl Histogram<6> {
+    /// Takes one more pod into account.
+    pub fn count(&self, containers: usize) {
+        self.add(&CONTAINERS, f64::from(u32::try_from(containers).unwrap_or(u32::MAX)));
+    }
+
+    /// What was counted so far.
+    pub fn counts(&self) -> Reading {
+        self.read(&CONTAINERS)
+    }
+}
+
+/// Values sorted into buckets.
+#[derive(Debug)]
+pub struct Histogram<const N: usize>(Mutex<Buckets<N>>);
+
+#[derive(Debug)]
+struct Buckets<const N: usize> {
+    counts: [u64; N],
+    count: u64,
+    sum: f64,
+}
+
+/// A histogram as it was at one moment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reading {
+    /// The upper bound of each bucket, and how many values are at most that.
+    pub buckets: Vec<(f64, u64)>,
+    /// How many values there are.
+    pub count: u64,
+    /// Their sum.
+    pub sum: f64,
+}
+
+impl<const N: usize> Default for Histogram<N> {
+    fn default() -> Self {
+        Self(Mutex::new(Buckets { counts: [0; N], count: 0, sum: 0.0 }))
+    }
+}
+
+impl<const N: usize> Histogram<N> {
+    fn add(&self, bounds: &[f64; N], value: f64) {
+        let mut buckets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let above = bounds.iter().zip(&mut buckets.counts).filter(|(bound, _)| value <= **bound);
+        above.for_each(|(_, count)| *count += 1);
+        buckets.count += 1;
+        buckets.sum += value;
+    }
+
+    fn read(&self, bounds: &[f64; N]) -> Reading {
+        let buckets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let pairs = bounds.iter().copied().zip(buckets.counts);
+        Reading { buckets: pairs.collect(), count: buckets.count, sum: buckets.sum }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bucket_counts_all_that_is_at_most_its_bound() {
+        let measures = Measures::default();
+        for millis in [4, 5, 600, 400_000] {
+            measures.sync.took(Duration::from_millis(millis));
+        }
+        let reading = measures.sync.read();
+        let at = |bound: f64| reading.buckets.iter().find(|(b, _)| *b == bound).map(|(_, n)| *n);
+        assert_eq!((at(0.005), at(0.5), at(1.0), at(300.0)), (Some(2), Some(2), Some(3), Some(3)));
+        assert_eq!(reading.count, 4);
+        assert!((reading.sum - 400.609).abs() < 1e-9);
+        [1, 3, 40].into_iter().for_each(|containers| measures.containers_per_pod.count(containers));
+        let counts = measures.containers_per_pod.counts();
+        assert_eq!(counts.buckets.first(), Some(&(1.0, 1)));
+        assert_eq!((counts.buckets.last(), counts.count), (Some(&(32.0, 2)), 3));
+    }
+}
