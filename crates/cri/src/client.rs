@@ -7,9 +7,11 @@ mod events;
 mod info;
 mod subject;
 
+use std::sync::Arc;
+
 use tonic::transport::Channel;
 
-pub use self::endpoint::InvalidEndpoint;
+pub use self::endpoint::{InvalidEndpoint, Keeper};
 use crate::deadline::{Deadlines, Effort};
 use crate::wire::LARGEST_MESSAGE;
 use crate::wire::image_service_client::ImageServiceClient;
@@ -35,9 +37,19 @@ impl Client {
         image_endpoint: Option<&str>,
         deadlines: Deadlines,
     ) -> Result<Self, InvalidEndpoint> {
-        let runtime = endpoint::channel(runtime_endpoint)?;
+        Self::kept_by(None, runtime_endpoint, image_endpoint, deadlines)
+    }
+
+    /// The same, with somebody who keeps its connections.
+    pub fn kept_by(
+        keeper: Option<Arc<dyn Keeper>>,
+        runtime_endpoint: &str,
+        image_endpoint: Option<&str>,
+        deadlines: Deadlines,
+    ) -> Result<Self, InvalidEndpoint> {
+        let runtime = endpoint::channel(runtime_endpoint, keeper.clone())?;
         let images = match image_endpoint {
-            Some(other) => endpoint::channel(other)?,
+            Some(other) => endpoint::channel(other, keeper)?,
             None => runtime.clone(),
         };
         Ok(Self {

@@ -11,7 +11,7 @@ mod seconds;
 mod server;
 mod wire;
 
-pub use client::{Client, InvalidEndpoint};
+pub use client::{Client, InvalidEndpoint, Keeper};
 pub use deadline::Deadlines;
 pub use error::{Code, CriError, Result};
 pub use runtime::{EventStream, Runtime, Streaming, Subject};

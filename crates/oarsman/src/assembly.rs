@@ -24,6 +24,7 @@ use oarsman_host::cgroups::Cgroups;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::keeper::Held;
 use crate::lock::Lock;
 use crate::machine;
 use crate::settings::Settings;
@@ -39,10 +40,16 @@ pub(crate) struct Agent {
     config: Config,
     inputs: Inputs,
     commands: mpsc::Sender<Command>,
+    keeper: Arc<Held>,
     _locks: Vec<Lock>,
 }
 
 impl Agent {
+    /// Who holds its connections when it is killed; to be dismissed when it ends in order.
+    pub(crate) fn keeper(&self) -> Arc<Held> {
+        Arc::clone(&self.keeper)
+    }
+
     /// By which it is asked for things while it runs.
     pub(crate) fn commands(&self) -> mpsc::Sender<Command> {
         self.commands.clone()
@@ -70,7 +77,8 @@ impl Agent {
 /// Puts an agent together; waits for the runtime if that is not there yet.
 pub(crate) async fn assemble(settings: &Settings) -> Result<Agent> {
     let locks = locks(settings)?;
-    let client = runtime::client(settings)?;
+    let keeper = Arc::new(Held::start()?);
+    let client = runtime::client(settings, Arc::clone(&keeper))?;
     let facts = runtime::ask(&client, settings).await;
     let of_pods = of_pods(settings, &facts)?;
     let ground = Ground::open(ground::Settings {
@@ -79,6 +87,7 @@ pub(crate) async fn assemble(settings: &Settings) -> Result<Agent> {
         container_logs: settings.container_logs.clone(),
         cgroups: of_pods.cgroups.clone(),
         resources: of_pods.resources.clone(),
+        is_guest: settings.mode == Mode::Guest,
     })?;
     let seams = Seams {
         runtime: Arc::new(client),
@@ -92,10 +101,11 @@ pub(crate) async fn assemble(settings: &Settings) -> Result<Agent> {
         sources: sources::all(settings, &seams)?,
         gate: Box::new(OpenGate),
         decisions: Arc::new(CoreDecisions),
+        measures: Arc::default(),
         commands: receiver,
     };
     let config = config(settings, facts, of_pods);
-    Ok(Agent { seams, config, inputs, commands, _locks: locks })
+    Ok(Agent { seams, config, inputs, commands, keeper, _locks: locks })
 }
 
 /// Only the one kubelet of a runtime may take pods that nobody knows for orphans.

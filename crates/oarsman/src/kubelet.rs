@@ -92,10 +92,13 @@ pub(crate) fn run(flags: &Flags) -> Result<()> {
         .context("cannot start threads")?;
     let ended = tokio.block_on(async {
         let agent = assembly::assemble(&settings).await?;
-        tokio::select! {
+        let keeper = agent.keeper();
+        let told = tokio::select! {
             () = agent.run() => Ok(()),
             told = signals::told_to_end() => told.context("cannot listen to signals"),
-        }
+        };
+        keeper.dismiss();
+        told
     });
     // Whatever a thread still waits for, such as a mount that hangs, must not keep the program.
     tokio.shutdown_background();

@@ -1,5 +1,7 @@
 //! What the agent says while it runs, for people to read.
 
+use std::io::IsTerminal;
+
 use tracing::Level;
 
 /// Sends the agent's lines to stderr. A verbosity of 4 and more is for those who look for a fault.
@@ -9,5 +11,7 @@ pub(crate) fn start(verbosity: u8) {
         4..=7 => Level::DEBUG,
         _ => Level::TRACE,
     };
-    tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).init();
+    let colours = std::io::stderr().is_terminal();
+    let lines = tracing_subscriber::fmt().with_max_level(level).with_ansi(colours);
+    lines.with_writer(std::io::stderr).init();
 }

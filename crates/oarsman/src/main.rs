@@ -2,6 +2,7 @@
 
 mod assembly;
 mod duration;
+mod keeper;
 mod kubelet;
 mod lock;
 mod logging;
@@ -26,6 +27,9 @@ struct Arguments {
 enum Command {
     /// Look after this node's pods, as the Go kubelet does.
     Kubelet(Box<kubelet::Flags>),
+    /// Hold an agent's connections for a moment when it is killed; agents start this by themselves.
+    #[command(name = keeper::COMMAND, hide = true)]
+    HoldConnections,
     /// Run pods here and now, and take them down when interrupted.
     Run(Box<run::Flags>),
 }
@@ -35,6 +39,7 @@ fn main() -> ExitCode {
     let done = match Arguments::parse().command {
         Command::Kubelet(flags) => kubelet::run(&flags),
         Command::Run(flags) => run::run(&flags),
+        Command::HoldConnections => keeper::hold(),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

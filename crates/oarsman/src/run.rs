@@ -56,7 +56,7 @@ pub(crate) fn run(flags: &Flags) -> Result<()> {
 async fn until_told(settings: &Settings) -> Result<()> {
     let agent = assembly::assemble(settings).await?;
     let leaving = CancellationToken::new();
-    let commands = agent.commands();
+    let (commands, keeper) = (agent.commands(), agent.keeper());
     let told = async {
         signals::told_to_end().await.context("cannot listen to signals")?;
         tracing::info!("taking the pods down; interrupt again to leave them");
@@ -68,10 +68,12 @@ async fn until_told(settings: &Settings) -> Result<()> {
             again = signals::told_to_end() => again.context("cannot listen to signals"),
         }
     };
-    tokio::select! {
+    let told = tokio::select! {
         () = Agent::run(agent.until(&leaving)) => Ok(()),
         told = told => told,
-    }
+    };
+    keeper.dismiss();
+    told
 }
 
 impl Flags {

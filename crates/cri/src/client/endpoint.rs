@@ -1,11 +1,21 @@
 //! Where a runtime listens, and how to get there.
 
+use std::fmt;
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use hyper_util::rt::TokioIo;
 use tokio::net::UnixStream;
 use tonic::transport::{Channel, Endpoint};
+
+/// Somebody who keeps a second handle on connections, so that they outlive a client that is killed. A runtime whose client vanishes
+/// gives up what it was doing for it in the middle, and may lose what it had made by then.
+pub trait Keeper: fmt::Debug + Send + Sync + 'static {
+    /// Called with every new connection.
+    fn keep(&self, connection: BorrowedFd<'_>);
+}
 
 /// An endpoint that is not a unix socket.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -18,20 +28,28 @@ pub struct InvalidEndpoint {
 }
 
 /// A channel to the socket. It connects at the first call, and again after the connection broke.
-pub(super) fn channel(endpoint: &str) -> Result<Channel, InvalidEndpoint> {
+pub(super) fn channel(
+    endpoint: &str,
+    keeper: Option<Arc<dyn Keeper>>,
+) -> Result<Channel, InvalidEndpoint> {
     let invalid = || InvalidEndpoint { value: endpoint.to_owned() };
     let path = socket_path(endpoint).ok_or_else(invalid)?.to_owned();
     // gRPC wants a host in each request; that of a socket is localhost by convention.
-    let connector = tower::service_fn(move |_| connect(path.clone()));
+    let connector = tower::service_fn(move |_| connect(path.clone(), keeper.clone()));
     Ok(Endpoint::from_static("http://localhost").connect_with_connector_lazy(connector))
 }
 
-async fn connect(path: PathBuf) -> io::Result<TokioIo<UnixStream>> {
+async fn connect(
+    path: PathBuf,
+    keeper: Option<Arc<dyn Keeper>>,
+) -> io::Result<TokioIo<UnixStream>> {
     let named = |error: io::Error| {
         let message = format!("cannot connect to {}: {error}", path.display());
         io::Error::new(error.kind(), message)
     };
-    UnixStream::connect(&path).await.map(TokioIo::new).map_err(named)
+    let connection = UnixStream::connect(&path).await.map_err(named)?;
+    keeper.iter().for_each(|keeper| keeper.keep(connection.as_fd()));
+    Ok(TokioIo::new(connection))
 }
 
 fn socket_path(endpoint: &str) -> Option<&Path> {
@@ -62,7 +80,7 @@ mod tests {
 
     #[test]
     fn a_bad_endpoint_is_refused_with_its_value_and_the_fix() {
-        let error = channel("tcp://1.2.3.4:5").unwrap_err().to_string();
+        let error = channel("tcp://1.2.3.4:5", None).unwrap_err().to_string();
         assert!(error.contains("\"tcp://1.2.3.4:5\""), "{error}");
         assert!(error.contains("unix:///absolute/path"), "{error}");
     }

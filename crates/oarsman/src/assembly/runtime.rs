@@ -1,5 +1,6 @@
 //! The runtime: where it is, and what it says about itself.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -7,6 +8,7 @@ use oarsman_core::resources::names::CgroupDriver;
 use oarsman_cri::{Client, CriError, Deadlines, Runtime};
 use oarsman_cri_types::v1;
 
+use crate::keeper::Held;
 use crate::settings::Settings;
 
 /// How often a runtime that is not there is looked for.
@@ -23,10 +25,10 @@ pub(super) struct Facts {
     pub(super) recursive_read_only: bool,
 }
 
-pub(super) fn client(settings: &Settings) -> Result<Client> {
+pub(super) fn client(settings: &Settings, keeper: Arc<Held>) -> Result<Client> {
     let deadlines = Deadlines { request: settings.request_timeout };
     let endpoint = &settings.runtime_endpoint;
-    Client::new(endpoint, settings.image_endpoint.as_deref(), deadlines)
+    Client::kept_by(Some(keeper), endpoint, settings.image_endpoint.as_deref(), deadlines)
         .with_context(|| format!("--container-runtime-endpoint {endpoint}"))
 }
 

@@ -21,5 +21,8 @@ pub(super) fn all(settings: &Settings, seams: &Seams) -> Result<Vec<(Source, Pod
         let pods = sources::url(url, from.url_headers.clone(), from.fetch, node, network);
         all.push((Source::Http, pods.with_context(|| format!("--manifest-url {url}"))?));
     }
-    Ok(all)
+    // Pods that another kubelet started from the same manifests go on under the UIDs they have.
+    let adopting =
+        |(source, pods)| (source, sources::adopting(source, pods, Arc::clone(&seams.runtime)));
+    Ok(all.into_iter().map(adopting).collect())
 }
