@@ -39,6 +39,15 @@ macro_rules! scenarios {
     };
 }
 
+/// The variable that asks for Debian's containerd instead of the newest one.
+const DEBIAN: &str = "OARSMAN_ON_DEBIAN_CONTAINERD";
+
+/// The containerd that scenarios are played on: the newest one, or Debian's when the environment asks for it.
+pub fn flavours() -> [Flavour; 1] {
+    let debian = std::env::var_os(DEBIAN).is_some();
+    [if debian { Flavour::Debian } else { Flavour::Built }]
+}
+
 /// The main function of a test binary without the standard harness: builds the program, enters
 /// namespaces, and plays every scenario on every flavour, named `<flavour>::<scenario>`.
 pub fn main(flavours: &[Flavour], scenarios: &[Scenario]) -> ExitCode {

@@ -36,6 +36,12 @@ pub(super) const STAGES: &[Stage] = &[
     Stage { name: "wire", what: "our CRI messages equal upstream's, field by field", run: wire },
     Stage { name: "rig", what: "the rig starts, stops and catches leaks", run: rig },
     Stage { name: "contract", what: "what a CRI runtime does, on real containerd", run: contract },
+    Stage { name: "pods", what: "pods from files live and die on real containerd", run: pods },
+    Stage {
+        name: "endurance",
+        what: "the agent and the runtime die, hang and rest",
+        run: endurance,
+    },
 ];
 
 fn format(root: &Path) -> Result<()> {
@@ -108,7 +114,15 @@ fn rig(root: &Path) -> Result<()> {
 }
 
 fn contract(root: &Path) -> Result<()> {
-    test_package(root, "oarsman-e2e")
+    test(root, &["--test", "contract_on_containerd", "--test", "parts", "--test", "stage"])
+}
+
+fn pods(root: &Path) -> Result<()> {
+    test(root, &["--test", "pods"])
+}
+
+fn endurance(root: &Path) -> Result<()> {
+    test(root, &["--test", "endurance"])
 }
 
 fn test_package(root: &Path, name: &str) -> Result<()> {

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
+use oarsman_host::processes;
 use oarsman_rig::Rig;
 use oarsman_rig::leaks::{Snapshot, Thing};
 
@@ -36,7 +37,8 @@ impl Stage {
     pub(super) fn new(rig: &Arc<Rig>) -> Result<Self> {
         let (nodes, proxies) = (Mutex::default(), Mutex::default());
         let (look, patience) = (Look::at(rig)?, Mutex::new(PATIENCE));
-        let stage = Self { rig: Arc::clone(rig), look, nodes, proxies, patience };
+        let rig = Arc::clone(rig);
+        let stage = Self { rig, look, nodes, proxies, patience };
         fs::create_dir(stage.scratch())?;
         Ok(stage)
     }
@@ -130,17 +132,23 @@ impl Stage {
     /// Agents that live, and their groups.
     fn may_stay(&self, thing: &Thing) -> bool {
         match thing {
-            Thing::Process { pid, .. } => {
-                lock(&self.nodes).iter().any(|node| node.pid().is_ok_and(|alive| alive == *pid))
-            }
+            Thing::Process { pid, .. } => self.is_of_an_agent(*pid),
             Thing::Cgroup { group, .. } => {
                 let below = group.strip_prefix(self.rig.cgroup_parent());
                 below.is_ok_and(|below| KEPT_GROUPS.iter().any(|kept| below == Path::new(kept)))
             }
             // Where kubelets say that they hold a runtime.
-            Thing::File { path } => path == Path::new("/run/oarsman"),
+            Thing::File { path } => path.starts_with("/run/oarsman"),
             _ => false,
         }
+    }
+
+    /// Whether a process is an agent that lives, or one that belongs to it.
+    fn is_of_an_agent(&self, pid: u32) -> bool {
+        let agents: Vec<u32> =
+            lock(&self.nodes).iter().filter_map(|node| node.pid().ok()).collect();
+        let family = processes::list().map(|all| processes::family(&all, &agents));
+        family.is_ok_and(|family| family.contains(&pid))
     }
 
     /// What agents said and asked for last.

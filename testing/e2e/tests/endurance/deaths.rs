@@ -47,7 +47,7 @@ impl Churn<'_> {
                 Ok(())
             }
             1 => self.agent.apply(&name, &self.pulled(&name, round)),
-            2 => self.agent.apply(&name, &self.edited(&name, round)),
+            2 => self.agent.apply(&name, &Self::edited(&name, round)),
             _ => self.agent.apply(&name, &short(&name, round)),
         }
     }
@@ -59,8 +59,8 @@ impl Churn<'_> {
         pod(name).with_metadata("labels", round_label(round)).with(GRACE, 1).container(once)
     }
 
-    fn edited(&self, name: &str, round: u64) -> Manifest {
-        let image = if round % 2 == 0 { images::ACTOR } else { images::ACTOR_AS_USER };
+    fn edited(name: &str, round: u64) -> Manifest {
+        let image = if round.is_multiple_of(2) { images::ACTOR } else { images::ACTOR_AS_USER };
         let main = actor("main", &["forever"]).with("image", image.into());
         pod(name).with_metadata("uid", format!("fixed-{name}")).with(GRACE, 1).container(main)
     }

@@ -1,6 +1,6 @@
 //! Calls that are not answered: of the whole runtime for a minute, or of one pod for as long as it takes.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use oarsman_e2e::look::{PodSeen, eventually};
@@ -8,7 +8,7 @@ use oarsman_e2e::manifest::{Manifest, actor, pod};
 use oarsman_e2e::node::Node;
 use oarsman_e2e::proxy::{Deed, Which};
 use oarsman_e2e::scenario::Stage;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::deaths::PATIENCE;
 

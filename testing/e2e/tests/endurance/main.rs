@@ -10,7 +10,6 @@ mod witness;
 use std::process::ExitCode;
 
 use oarsman_e2e::{scenario, scenarios};
-use oarsman_rig::Flavour;
 
 use deaths::{
     containerd_killed_ten_times_under_twenty_pods_restarts_nothing,
@@ -33,5 +32,5 @@ fn main() -> ExitCode {
         a_runtime_has_one_kubelet,
         fifty_idle_pods_cost_nothing_but_the_audit,
     ];
-    scenario::main(&[Flavour::Built], &scenarios)
+    scenario::main(&scenario::flavours(), &scenarios)
 }

@@ -12,8 +12,8 @@ use tokio::time::sleep;
 use super::deaths::PATIENCE;
 
 const IDLE: Duration = Duration::from_secs(60);
-/// How long events of the last start may still come in.
-const AFTERMATH: Duration = Duration::from_secs(5);
+/// How long events of the last start may still come in, and until an audit has seen what came of them.
+const AFTERMATH: Duration = Duration::from_secs(25);
 /// What the audit asks for.
 const AUDIT: [&str; 2] = ["ListContainers", "ListPodSandbox"];
 
@@ -35,7 +35,7 @@ pub(super) async fn fifty_idle_pods_cost_nothing_but_the_audit(stage: &Stage) ->
     let used = agent.cpu_time()?.saturating_sub(used);
     let mut calls: BTreeMap<String, usize> = BTreeMap::new();
     for call in proxy.calls_since(asked) {
-        *calls.entry(call.name.to_string()).or_default() += 1;
+        *calls.entry(call.name.to_owned()).or_default() += 1;
     }
     ensure!(calls.keys().all(|name| AUDIT.contains(&name.as_str())), "{calls:?}");
     // Three audits in a minute, and one more on its edge.

@@ -1,6 +1,6 @@
 //! How pods end: hooks, grace, signals, and who goes last.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use oarsman_e2e::look::eventually;
@@ -9,6 +9,7 @@ use oarsman_e2e::node::Node;
 use oarsman_e2e::scenario::Stage;
 use oarsman_rig::images;
 use serde_json::json;
+use tokio::time::Instant;
 
 use super::starts::PATIENCE;
 

@@ -9,7 +9,6 @@ mod trouble;
 use std::process::ExitCode;
 
 use oarsman_e2e::{scenario, scenarios};
-use oarsman_rig::Flavour;
 
 use crashes::{
     a_crash_loop_waits_nothing_then_ten_then_twenty_seconds,
@@ -54,5 +53,5 @@ fn main() -> ExitCode {
         a_broken_manifest_keeps_its_pod_and_hides_no_other,
         an_image_that_cannot_be_had_says_why_and_comes,
     ];
-    scenario::main(&[Flavour::Built], &scenarios)
+    scenario::main(&scenario::flavours(), &scenarios)
 }
