@@ -14,6 +14,7 @@ const PURE: &[(&str, &[&str])] = &[
         "oarsman-core",
         &[
             "oarsman-cri-types",
+            "base64",
             "jiff",
             "k8s-openapi",
             "serde",

@@ -29,6 +29,7 @@ use trouble::{
     a_broken_manifest_keeps_its_pod_and_hides_no_other,
     a_container_removed_behind_our_back_comes_back,
     a_pod_cgroup_removed_behind_our_back_comes_back,
+    a_private_image_is_pulled_with_the_nodes_credentials,
     an_image_that_cannot_be_had_says_why_and_comes,
 };
 
@@ -52,6 +53,7 @@ fn main() -> ExitCode {
         a_pod_cgroup_removed_behind_our_back_comes_back,
         a_broken_manifest_keeps_its_pod_and_hides_no_other,
         an_image_that_cannot_be_had_says_why_and_comes,
+        a_private_image_is_pulled_with_the_nodes_credentials,
     ];
     scenario::main(&scenario::flavours(), &scenarios)
 }

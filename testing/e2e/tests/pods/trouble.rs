@@ -10,7 +10,8 @@ use oarsman_e2e::manifest::{actor, pod};
 use oarsman_e2e::scenario::Stage;
 use oarsman_host::{cgroups, mounts};
 use oarsman_rig::images::{self, Image};
-use oarsman_rig::{Behaviour, Registry};
+use oarsman_rig::{Behaviour, Credentials, Registry};
+use serde_json::json;
 
 use super::starts::PATIENCE;
 
@@ -92,13 +93,42 @@ pub(super) async fn a_broken_manifest_keeps_its_pod_and_hides_no_other(
     Ok(())
 }
 
-pub(super) async fn an_image_that_cannot_be_had_says_why_and_comes(stage: &Stage) -> Result<()> {
-    let agent = stage.agent()?;
+/// A registry on loopback with the actor's image under another name.
+fn registry(stage: &Stage, name: &str) -> Result<Registry> {
     let all = images::standard(stage.rig().parts())?.into_iter();
     let actors = all.filter(|image| image.name == images::ACTOR);
-    let late = actors.map(|image| Image { name: "late:1".to_owned(), ..image }).collect();
-    let registry = Registry::start(late)?;
+    let image = actors.map(|image| Image { name: format!("{name}:1"), ..image }).collect();
+    let registry = Registry::start(image)?;
     stage.rig().allow_registry(registry.address())?;
+    Ok(registry)
+}
+
+pub(super) async fn a_private_image_is_pulled_with_the_nodes_credentials(
+    stage: &Stage,
+) -> Result<()> {
+    let registry = registry(stage, "private")?;
+    let (username, password) = ("node".to_owned(), "s3cret".to_owned());
+    let credentials = Some(Credentials { username, password });
+    registry.set("private", Behaviour { credentials, ..Behaviour::default() });
+    let agent = stage.agent()?;
+    let wrong = json!({ "username": "node", "password": "guess" });
+    let right = json!({ "username": "node", "password": "s3cret" });
+    let address = registry.address().to_string();
+    let auths = json!({ "auths": { format!("{address}/private"): wrong, address: right } });
+    std::fs::write(agent.root().join("config.json"), auths.to_string())?;
+    let main = actor("main", &["forever"]).with("image", registry.name("private:1").into());
+    agent.apply("web", &pod("web").container(main))?;
+    let look = async || stage.look().pod("web").await;
+    eventually(PATIENCE * 2, "it is pulled and runs", look, |pod| pod.runs("main")).await?;
+    ensure!(registry.requests("private").denied > 0, "nobody ever asked without the right key");
+    let log = std::fs::read_to_string(agent.log())?;
+    ensure!(!log.contains("s3cret"), "the password is in the log");
+    Ok(())
+}
+
+pub(super) async fn an_image_that_cannot_be_had_says_why_and_comes(stage: &Stage) -> Result<()> {
+    let agent = stage.agent()?;
+    let registry = registry(stage, "late")?;
     registry.set("late", Behaviour { failure: Some(500), ..Behaviour::default() });
     let name = registry.name("late:1");
     let main = actor("main", &["forever"]).with("image", name.into());
