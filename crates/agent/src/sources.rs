@@ -1,6 +1,6 @@
 //! Where pods come from besides the cluster: files on this machine, and a URL.
 //!
-//! What is found is put on a shelf ([`shelf`]), which is pure: it keeps the last good pod of every manifest and says what
+//! What is found is put on a shelf (`shelf`), which is pure: it keeps the last good pod of every manifest and says what
 //! there is to log. Around it stand thin loops that look and wait. A manifest that breaks costs nobody their pod: only one
 //! that is gone takes its pod with it.
 

@@ -40,14 +40,14 @@ pub(crate) struct Agent {
     config: Config,
     inputs: Inputs,
     commands: mpsc::Sender<Command>,
-    keeper: Arc<Held>,
+    keeper: Option<Arc<Held>>,
     _locks: Vec<Lock>,
 }
 
 impl Agent {
     /// Who holds its connections when it is killed; to be dismissed when it ends in order.
-    pub(crate) fn keeper(&self) -> Arc<Held> {
-        Arc::clone(&self.keeper)
+    pub(crate) fn keeper(&self) -> Option<Arc<Held>> {
+        self.keeper.clone()
     }
 
     /// By which it is asked for things while it runs.
@@ -77,8 +77,8 @@ impl Agent {
 /// Puts an agent together; waits for the runtime if that is not there yet.
 pub(crate) async fn assemble(settings: &Settings) -> Result<Agent> {
     let locks = locks(settings)?;
-    let keeper = Arc::new(Held::start()?);
-    let client = runtime::client(settings, Arc::clone(&keeper))?;
+    let keeper = keeper();
+    let client = runtime::client(settings, keeper.clone())?;
     let facts = runtime::ask(&client, settings).await;
     let of_pods = of_pods(settings, &facts)?;
     let ground = Ground::open(ground::Settings {
@@ -106,6 +106,13 @@ pub(crate) async fn assemble(settings: &Settings) -> Result<Agent> {
     };
     let config = config(settings, facts, of_pods);
     Ok(Agent { seams, config, inputs, commands, keeper, _locks: locks })
+}
+
+/// Without a keeper an agent that is killed may leave something half made, which is no reason not to run.
+fn keeper() -> Option<Arc<Held>> {
+    let held = Held::start();
+    let told = |error: &anyhow::Error| tracing::warn!("nobody holds our connections: {error:#}");
+    held.inspect_err(told).ok().map(Arc::new)
 }
 
 /// Only the one kubelet of a runtime may take pods that nobody knows for orphans.

@@ -97,7 +97,7 @@ pub(crate) fn run(flags: &Flags) -> Result<()> {
             () = agent.run() => Ok(()),
             told = signals::told_to_end() => told.context("cannot listen to signals"),
         };
-        keeper.dismiss();
+        keeper.iter().for_each(|keeper| keeper.dismiss());
         told
     });
     // Whatever a thread still waits for, such as a mount that hangs, must not keep the program.

@@ -72,7 +72,7 @@ async fn until_told(settings: &Settings) -> Result<()> {
         () = Agent::run(agent.until(&leaving)) => Ok(()),
         told = told => told,
     };
-    keeper.dismiss();
+    keeper.iter().for_each(|keeper| keeper.dismiss());
     told
 }
 

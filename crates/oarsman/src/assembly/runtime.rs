@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use oarsman_core::resources::names::CgroupDriver;
-use oarsman_cri::{Client, CriError, Deadlines, Runtime};
+use oarsman_cri::{Client, CriError, Deadlines, Keeper, Runtime};
 use oarsman_cri_types::v1;
 
 use crate::keeper::Held;
@@ -25,10 +25,11 @@ pub(super) struct Facts {
     pub(super) recursive_read_only: bool,
 }
 
-pub(super) fn client(settings: &Settings, keeper: Arc<Held>) -> Result<Client> {
+pub(super) fn client(settings: &Settings, keeper: Option<Arc<Held>>) -> Result<Client> {
     let deadlines = Deadlines { request: settings.request_timeout };
     let endpoint = &settings.runtime_endpoint;
-    Client::kept_by(Some(keeper), endpoint, settings.image_endpoint.as_deref(), deadlines)
+    let keeper = keeper.map(|keeper| keeper as Arc<dyn Keeper>);
+    Client::kept_by(keeper, endpoint, settings.image_endpoint.as_deref(), deadlines)
         .with_context(|| format!("--container-runtime-endpoint {endpoint}"))
 }
 
