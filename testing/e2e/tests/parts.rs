@@ -123,7 +123,8 @@ async fn the_eyes_see_a_pods_life(stage: &Stage) -> Result<()> {
     let seen = eventually(PATIENCE, "it ends", see, ended).await?;
     let main = seen.container("main")?;
     assert_eq!((main.exit_code, main.restarts, main.attempt), (3, Some(0), 0));
-    assert!(main.created <= main.started && main.started < main.finished, "{main:?}");
+    // A container that ends at once may have ended, by its stamps, before it had started: both are taken by different hands.
+    assert!(main.created <= main.started && main.created < main.finished, "{main:?}");
     let mut texts = main.log_texts()?;
     texts.sort();
     assert_eq!(texts, ["one", "two"]);
