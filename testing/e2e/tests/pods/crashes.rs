@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use oarsman_e2e::look::{PodSeen, always, eventually};
 use oarsman_e2e::manifest::{actor, pod};
 use oarsman_e2e::scenario::Stage;
@@ -12,16 +12,17 @@ use super::starts::PATIENCE;
 
 const NANOSECONDS: f64 = 1e9;
 
-/// Waits for a start of the container after so many restarts, and tells when it came, in nanoseconds since 1970.
-async fn start_after(stage: &Stage, restarts: u32) -> Result<(i64, i64)> {
-    let look = async || stage.look().pod("web").await;
-    let what = format!("restart {restarts}");
-    let seen = eventually(PATIENCE * 2, &what, look, |pod| {
-        pod.container("main").is_ok_and(|it| it.restarts == Some(restarts) && it.finished > 0)
-    })
-    .await?;
-    let container = seen.container("main")?;
-    Ok((container.started, container.finished))
+/// Waits until the container has ended that was restarted so often, and tells when it had started and when it ended, in
+/// nanoseconds since 1970. The next one may run by then: the first restart comes at once.
+async fn life_of(stage: &Stage, restarts: u32) -> Result<(i64, i64)> {
+    let ended = async || {
+        let seen = stage.look().pod("web").await?;
+        let ours = seen.all("main").into_iter().find(|it| it.restarts == Some(restarts)).cloned();
+        Ok(ours.map(|it| (it.started, it.finished)))
+    };
+    let what = format!("the container of restart {restarts} has ended");
+    let seen = eventually(PATIENCE * 2, &what, ended, |it| it.is_some_and(|it| it.1 > 0)).await?;
+    seen.context("it was seen")
 }
 
 #[expect(clippy::cast_precision_loss, reason = "seconds between two moments of a test")]
@@ -33,11 +34,11 @@ pub(super) async fn a_crash_loop_waits_nothing_then_ten_then_twenty_seconds(
     stage: &Stage,
 ) -> Result<()> {
     let agent = stage.agent()?;
-    agent.apply("web", &pod("web").container(actor("main", &["exit:1"])))?;
-    let mut ended = start_after(stage, 0).await?.1;
+    agent.apply("web", &pod("web").container(actor("main", &["sleep:2s", "exit:1"])))?;
+    let mut ended = life_of(stage, 0).await?.1;
     // A wait is made longer by up to half of itself, and what a busy machine takes to start a container comes on top.
     for (restart, least, most) in [(1, 0.0, 8.0), (2, 10.0, 23.0), (3, 20.0, 38.0)] {
-        let (started, finished) = start_after(stage, restart).await?;
+        let (started, finished) = life_of(stage, restart).await?;
         let waited = seconds(ended, started);
         ensure!(least <= waited && waited <= most, "restart {restart} came after {waited} s");
         ended = finished;
