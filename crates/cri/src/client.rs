@@ -26,6 +26,9 @@ use crate::wire::runtime_service_client::RuntimeServiceClient;
 pub struct Client {
     runtime: RuntimeServiceClient<Channel>,
     images: ImageServiceClient<Channel>,
+    /// Events come over a connection of their own, which nobody keeps: some runtimes tell each event to one listener only, and a dead one
+    /// would go on taking them.
+    events: RuntimeServiceClient<Channel>,
     deadlines: Deadlines,
 }
 
@@ -54,6 +57,8 @@ impl Client {
         };
         Ok(Self {
             runtime: RuntimeServiceClient::new(runtime).max_decoding_message_size(LARGEST_MESSAGE),
+            events: RuntimeServiceClient::new(endpoint::channel(runtime_endpoint, None)?)
+                .max_decoding_message_size(LARGEST_MESSAGE),
             images: ImageServiceClient::new(images).max_decoding_message_size(LARGEST_MESSAGE),
             deadlines,
         })

@@ -191,7 +191,7 @@ impl Runtime for Client {
         let attempt = self.attempt("GetContainerEvents", "", Effort::Endless);
         let message = cri::GetEventsRequest {};
         let client = self.clone();
-        let opening = async move { send!(client.runtime.get_container_events(message), attempt) };
+        let opening = async move { send!(client.events.get_container_events(message), attempt) };
         events::subscribe(attempt, opening).await
     }
 
