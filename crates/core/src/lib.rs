@@ -21,6 +21,7 @@ pub mod pod;
 pub mod probe;
 pub mod qos;
 pub mod quantity;
+pub mod report;
 pub mod requeue;
 pub mod resources;
 pub mod restart;

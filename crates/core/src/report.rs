@@ -1,0 +1,229 @@
+//! What a node tells people about its pods: everything it knows of them, as plain data.
+//!
+//! The agent fills it in, the local socket carries it as JSON, and the commands read it. A
+//! field that a newer agent adds is no trouble to an older command, and the other way round.
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Pod;
+use serde::{Deserialize, Serialize};
+
+use crate::ids::FullName;
+
+/// What is known of a node.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct NodeReport {
+    /// The version of the agent.
+    pub version: String,
+    /// The node's name.
+    pub node: String,
+    /// The root directory of the agent.
+    pub root: String,
+    /// The directory of pods' logs.
+    pub pod_logs: String,
+    /// The process of the agent.
+    pub pid: u32,
+    /// Whether it is a guest on the runtime (`oarsman run`), so that its pods may be stopped by asking it.
+    pub is_guest: bool,
+    /// When this was written down.
+    pub now: Timestamp,
+    /// When the agent began.
+    pub since: Timestamp,
+    /// What runs the containers.
+    pub runtime: RuntimeReport,
+    /// Manifests that nobody understands.
+    pub broken: Vec<BrokenManifest>,
+    /// Every pod, by namespace and name.
+    pub pods: Vec<PodReport>,
+    /// What happened to pods, oldest first; also to pods that are gone.
+    pub events: Vec<EventReport>,
+}
+
+/// What is known of the runtime.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RuntimeReport {
+    /// What it calls itself.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// Where it is.
+    pub endpoint: String,
+    /// Since when it does not answer, and what it said instead; none while it answers.
+    pub trouble: Option<Trouble>,
+}
+
+/// Something that has been wrong for a while.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trouble {
+    /// Since when.
+    pub since: Timestamp,
+    /// What is wrong.
+    pub why: String,
+}
+
+/// A manifest that nobody understands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BrokenManifest {
+    /// Its path or URL.
+    pub place: String,
+    /// What is wrong with it and what to do about it.
+    pub why: String,
+    /// Whether the pod that it held before goes on.
+    pub goes_on: bool,
+}
+
+/// What is known of one pod.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PodReport {
+    /// The pod as it is wanted, with its status as it is.
+    pub pod: Pod,
+    /// The path or URL of its manifest; none for a pod of an API server or one that only the runtime knows.
+    #[serde(default)]
+    pub place: Option<String>,
+    /// Where it stands in its life.
+    pub stage: StageReport,
+    /// What is being done to it right now, if anything takes its time.
+    #[serde(default)]
+    pub doing: Option<Doing>,
+    /// When it will be looked at again by itself: the end of a back-off, say.
+    #[serde(default)]
+    pub next_try: Option<Timestamp>,
+}
+
+/// The stages of a pod's life, as people are told of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum StageReport {
+    /// It waits until a pod of its name, or a pod before it, is gone.
+    Waiting,
+    /// It is made to run as its spec says.
+    #[default]
+    Syncing,
+    /// What runs of it is being stopped.
+    Terminating,
+    /// Nothing of it runs; what it held is being given back.
+    Terminated,
+    /// It is over.
+    Finished,
+}
+
+/// Something that takes its time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Doing {
+    /// What it is.
+    pub what: Activity,
+    /// On which container; none when it is about the pod.
+    #[serde(default)]
+    pub container: Option<String>,
+    /// Since when.
+    pub since: Timestamp,
+}
+
+/// What may take its time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", tag = "kind", content = "of")]
+pub enum Activity {
+    /// Reading what the runtime has of the pod.
+    Looking,
+    /// Directories, volumes and cgroup are made.
+    Preparing,
+    /// The sandbox is made, with its network.
+    MakingSandbox,
+    /// Other pods' pulls come first.
+    WaitingToPull(String),
+    /// This image is pulled.
+    Pulling(String),
+    /// The container is made and started.
+    Starting,
+    /// Its postStart hook runs.
+    PostStart,
+    /// Its preStop hook runs.
+    PreStop,
+    /// It was asked to end, and has so many seconds from then.
+    Stopping(i64),
+    /// What the pod held is given back.
+    GivingBack,
+}
+
+/// Something that happened to a pod, once or several times.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EventReport {
+    /// The namespace of the pod.
+    pub namespace: String,
+    /// Its name.
+    pub pod: String,
+    /// Its UID.
+    pub uid: String,
+    /// Whether somebody should look.
+    pub is_warning: bool,
+    /// The one word that tools match on.
+    pub reason: String,
+    /// The sentence that a person reads.
+    pub message: String,
+    /// The part of the pod it is about, such as `spec.containers{web}`.
+    #[serde(default)]
+    pub field_path: Option<String>,
+    /// How often.
+    pub count: u32,
+    /// When first.
+    pub first: Timestamp,
+    /// When last.
+    pub last: Timestamp,
+}
+
+impl EventReport {
+    /// Whose it is.
+    pub fn full_name(&self) -> FullName {
+        FullName { namespace: self.namespace.clone(), name: self.pod.clone() }
+    }
+}
+
+impl Default for NodeReport {
+    fn default() -> Self {
+        Self {
+            version: String::new(),
+            node: String::new(),
+            root: String::new(),
+            pod_logs: String::new(),
+            pid: 0,
+            is_guest: false,
+            now: Timestamp::UNIX_EPOCH,
+            since: Timestamp::UNIX_EPOCH,
+            runtime: RuntimeReport::default(),
+            broken: Vec::new(),
+            pods: Vec::new(),
+            events: Vec::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_survives_the_socket_and_an_empty_one_is_read() {
+        let report = NodeReport {
+            pods: vec![PodReport {
+                pod: Pod::default(),
+                place: Some("/a.yaml".to_owned()),
+                stage: StageReport::Syncing,
+                doing: Some(Doing {
+                    what: Activity::Pulling("busybox".to_owned()),
+                    container: Some("main".to_owned()),
+                    since: Timestamp::UNIX_EPOCH,
+                }),
+                next_try: None,
+            }],
+            ..NodeReport::default()
+        };
+        let text = serde_json::to_string(&report).unwrap();
+        assert_eq!(serde_json::from_str::<NodeReport>(&text).unwrap(), report);
+        assert_eq!(serde_json::from_str::<NodeReport>("{}").unwrap(), NodeReport::default());
+    }
+}
