@@ -7,10 +7,13 @@
 
 mod command;
 mod golden;
+mod rig;
 mod stages;
 mod tidy;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
@@ -37,6 +40,12 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// Run a command beside a containerd of the rig, found by CONTAINER_RUNTIME_ENDPOINT
+    Rig {
+        /// The command and its arguments
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+        command: Vec<OsString>,
+    },
     /// Run the stages of ./test (which installs what they need first: prefer it)
     Test {
         /// Name the stages and stop
@@ -48,9 +57,10 @@ enum Task {
     },
 }
 
-fn main() -> Result<()> {
+fn main() -> Result<ExitCode> {
     let root = workspace_root()?;
-    match Cli::parse().task {
+    let done = match Cli::parse().task {
+        Task::Rig { command } => return Ok(rig::run(&command)),
         Task::Tidy => tidy::run(&root),
         Task::Golden { only } => golden::run(&root, &only),
         Task::Sim { arguments } => {
@@ -62,7 +72,8 @@ fn main() -> Result<()> {
             Ok(())
         }
         Task::Test { list: false, only } => stages::run(&root, &only),
-    }
+    };
+    done.map(|()| ExitCode::SUCCESS)
 }
 
 /// The command line for simulated lives: optimised, for there are many.

@@ -21,6 +21,9 @@ pub const ACTOR_AS_USER: &str = "rig.local/actor:user";
 /// busybox with all its applets in /bin, users root and `someone` (1000), and /tmp.
 pub const BUSYBOX: &str = "rig.local/busybox:1";
 
+/// The same under the name that everybody knows it by, for manifests that people run as they are.
+pub const BUSYBOX_OF_THE_WORLD: &str = "docker.io/library/busybox:1.36";
+
 /// The images that every rig has.
 ///
 /// # Errors
@@ -36,7 +39,8 @@ pub fn standard(parts: &Parts) -> Result<Vec<Image>> {
         pause(parts)?,
         actor(parts, ACTOR, Config::default())?,
         actor(parts, ACTOR_AS_USER, user)?,
-        busybox(parts)?,
+        busybox(parts, BUSYBOX)?,
+        busybox(parts, BUSYBOX_OF_THE_WORLD)?,
     ])
 }
 
@@ -64,7 +68,7 @@ pub fn actor(parts: &Parts, name: &str, mut config: Config) -> Result<Image> {
 }
 
 /// Links for the applets are made from the list that busybox itself prints.
-fn busybox(parts: &Parts) -> Result<Image> {
+fn busybox(parts: &Parts, name: &str) -> Result<Image> {
     let applets = std::process::Command::new(&parts.busybox).arg("--list").output()?.stdout;
     let applets = String::from_utf8(applets)?;
     let layer = Layer::default()
@@ -82,7 +86,7 @@ fn busybox(parts: &Parts) -> Result<Image> {
         env: vec!["PATH=/bin".to_owned()],
         ..Config::default()
     };
-    Image::build(BUSYBOX, &[layer], &config)
+    Image::build(name, &[layer], &config)
 }
 
 const PASSWD: &str = "root:x:0:0:root:/:/bin/sh\nsomeone:x:1000:1000:someone:/tmp:/bin/sh\n";

@@ -7,7 +7,7 @@
 //!
 //! Inside there is no network but loopback, and nothing that is mounted can be seen from outside.
 //! `/run`, `/var/lib` and `/var/log` are empty and in memory, so that whatever strays there is gone
-//! at the end and harms nobody.
+//! at the end and harms nobody; but for what [`SHARED`] names.
 
 mod init;
 mod outer;
@@ -27,6 +27,8 @@ use crate::signals;
 
 /// Tells a started copy of this program what it is.
 const STAGE: &str = "OARSMAN_RIG_STAGE";
+/// Names directories, separated by colons, that are the same inside and outside.
+pub const SHARED: &str = "OARSMAN_RIG_SHARED";
 const INIT: &str = "init";
 const TESTS: &str = "tests";
 /// The signals that ask a program to end.

@@ -3,17 +3,21 @@
 //! When it ends, the kernel kills whatever else is in its pid namespace and lets it go only when all
 //! of that is dead.
 
+use std::env;
+use std::fs::{self, File};
 use std::io::{Read, stdin};
-use std::path::Path;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 use oarsman_host::namespaces::{self, Kind};
+use rustix::mount::mount_bind;
 use rustix::process::{WaitOptions, wait};
 use signal_hook::consts::SIGCHLD;
 use signal_hook::iterator::Signals;
 
-use super::{ENDING, TESTS, copy_of_this_program, exit_code, pass_on};
+use super::{ENDING, SHARED, TESTS, copy_of_this_program, exit_code, pass_on};
 
 /// Where programs leave things by habit.
 const COVERED: [&str; 3] = ["/run", "/var/lib", "/var/log"];
@@ -38,13 +42,40 @@ fn furnish() -> Result<()> {
     namespaces::enter_new(&[Kind::Mount, Kind::Network])?;
     namespaces::isolate_mounts()?;
     namespaces::mount_proc()?;
+    let shared = Shared::open()?;
     for directory in COVERED {
         namespaces::cover_with_empty(Path::new(directory))
             .with_context(|| format!("cannot cover {directory}"))?;
     }
+    shared.uncover()?;
     let loopback = Command::new("ip").args(["link", "set", "lo", "up"]).status()?;
     ensure!(loopback.success(), "ip could not bring loopback up");
     Ok(())
+}
+
+/// Directories that stay what they are outside, held open while what they lie in is covered.
+struct Shared(Vec<(PathBuf, File)>);
+
+impl Shared {
+    fn open() -> Result<Self> {
+        let shared = env::var_os(SHARED).unwrap_or_default();
+        let open = |path: PathBuf| {
+            fs::create_dir_all(&path)?;
+            let directory = File::open(&path)?;
+            Ok((path, directory))
+        };
+        let paths = env::split_paths(&shared).filter(|path| !path.as_os_str().is_empty());
+        Ok(Self(paths.map(open).collect::<Result<_>>()?))
+    }
+
+    fn uncover(self) -> Result<()> {
+        for (path, directory) in self.0 {
+            fs::create_dir_all(&path)?;
+            let held = format!("/proc/self/fd/{}", directory.as_raw_fd());
+            mount_bind(held, &path).with_context(|| format!("cannot share {}", path.display()))?;
+        }
+        Ok(())
+    }
 }
 
 /// Takes in all who have ended; if the tests are among them, their exit code.

@@ -1,7 +1,7 @@
 //! The process outside of the namespaces.
 
 use std::io::{Write, pipe};
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, ExitStatus};
 
 use anyhow::{Context, Result};
@@ -36,7 +36,8 @@ pub(super) fn run() -> Result<u8> {
 fn start_init(run: &Run) -> Result<(Child, String)> {
     let (reader, mut writer) = pipe()?;
     let mut command = copy_of_this_program(INIT);
-    command.env(run::VARIABLE, run.directory()).stdin(reader);
+    // What is typed at a terminal interrupts every process of a group: those inside hear of it from us, and once.
+    command.env(run::VARIABLE, run.directory()).stdin(reader).process_group(0);
     let child = namespaces::with_new_pid_namespace(|| command.spawn())?;
     let namespace = namespaces::of_process(child.id(), Kind::Pid)?;
     writer.write_all(b"!")?;
