@@ -9,7 +9,7 @@ use oarsman_core::ledger::Mode;
 
 use crate::duration;
 use crate::settings::{Settings, Sources};
-use crate::{assembly, logging, machine, signals};
+use crate::{assembly, logging, machine, signals, threads};
 
 /// The flags, by the names they have for the Go kubelet.
 #[derive(Debug, Args)]
@@ -86,11 +86,7 @@ pub(crate) struct Flags {
 pub(crate) fn run(flags: &Flags) -> Result<()> {
     logging::start(flags.v);
     let settings = flags.settings()?;
-    let tokio = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .context("cannot start threads")?;
-    let ended = tokio.block_on(async {
+    threads::work_on(async {
         let agent = assembly::assemble(&settings).await?;
         let keeper = agent.keeper();
         let told = tokio::select! {
@@ -99,22 +95,15 @@ pub(crate) fn run(flags: &Flags) -> Result<()> {
         };
         keeper.iter().for_each(|keeper| keeper.dismiss());
         told
-    });
-    // Whatever a thread still waits for, such as a mount that hangs, must not keep the program.
-    tokio.shutdown_background();
-    ended
+    })
 }
 
 impl Flags {
     fn settings(&self) -> Result<Settings> {
         Ok(Settings {
             mode: Mode::Kubelet,
-            root: std::path::absolute(&self.root_dir)
-                .with_context(|| format!("--root-dir {}", self.root_dir.display()))?,
-            node_name: match &self.hostname_override {
-                Some(name) => name.trim().to_lowercase(),
-                None => machine::hostname()?,
-            },
+            root: machine::absolute(&self.root_dir)?,
+            node_name: machine::node_name(self.hostname_override.as_deref())?,
             node_ips: Some(self.node_ip.clone())
                 .filter(|given| !given.is_empty())
                 .unwrap_or_else(machine::addresses),

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use oarsman_core::resources::{CgroupVersion, NodeResources};
@@ -10,11 +10,17 @@ use oarsman_core::resources::{CgroupVersion, NodeResources};
 /// Addresses that no machine has; nothing is sent to them.
 const FAR_AWAY: [(&str, &str); 2] = [("0.0.0.0:0", "192.0.2.1:9"), ("[::]:0", "[2001:db8::1]:9")];
 
-/// The machine's name, as a node is called by it.
-pub(crate) fn hostname() -> Result<String> {
-    let name = rustix::system::uname().nodename().to_string_lossy().trim().to_lowercase();
-    let named = Some(name).filter(|name| !name.is_empty());
-    named.context("this machine has no name: give the node one with --hostname-override")
+/// What the node is called: as it is told to be, or by the machine's name.
+pub(crate) fn node_name(told: Option<&str>) -> Result<String> {
+    let machine = rustix::system::uname();
+    let name = told.map_or_else(|| machine.nodename().to_string_lossy(), Into::into);
+    let name = Some(name.trim().to_lowercase()).filter(|name| !name.is_empty());
+    name.context("this machine has no name: give the node one with --hostname-override")
+}
+
+/// A root directory as a path that does not depend on where the agent was started.
+pub(crate) fn absolute(root: &Path) -> Result<PathBuf> {
+    std::path::absolute(root).with_context(|| format!("--root-dir {}", root.display()))
 }
 
 /// The addresses by which the machine reaches the rest of the world; its own one when it does not.

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::assembly::{self, Agent};
 use crate::duration;
 use crate::settings::{Settings, Sources};
-use crate::{logging, machine, signals};
+use crate::{logging, machine, signals, threads};
 
 /// What pods are run, and where.
 #[derive(Debug, Args)]
@@ -44,13 +44,7 @@ pub(crate) struct Flags {
 pub(crate) fn run(flags: &Flags) -> Result<()> {
     logging::start(flags.v);
     let settings = flags.settings()?;
-    let tokio = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .context("cannot start threads")?;
-    let ended = tokio.block_on(until_told(&settings));
-    tokio.shutdown_background();
-    ended
+    threads::work_on(until_told(&settings))
 }
 
 async fn until_told(settings: &Settings) -> Result<()> {
@@ -78,14 +72,10 @@ async fn until_told(settings: &Settings) -> Result<()> {
 
 impl Flags {
     fn settings(&self) -> Result<Settings> {
-        let root = std::path::absolute(&self.root_dir)
-            .with_context(|| format!("--root-dir {}", self.root_dir.display()))?;
+        let root = machine::absolute(&self.root_dir)?;
         Ok(Settings {
             mode: Mode::Guest,
-            node_name: match &self.hostname_override {
-                Some(name) => name.trim().to_lowercase(),
-                None => machine::hostname()?,
-            },
+            node_name: machine::node_name(self.hostname_override.as_deref())?,
             node_ips: machine::addresses(),
             runtime_endpoint: self.runtime.clone(),
             image_endpoint: None,
