@@ -7,7 +7,6 @@ mod decisions;
 pub mod ground;
 pub mod latest;
 mod mailbox;
-pub mod manifest;
 mod measures;
 pub mod network;
 mod node;
@@ -33,6 +32,7 @@ pub use decisions::{CoreDecisions, Decisions, Leftovers};
 pub use measures::{Histogram, Latency, Measures, Reading};
 pub use node::Config;
 pub use oarsman_cluster::PodSets;
+pub use oarsman_manifest as manifest;
 pub use supervisor::{BoxedGate, Command};
 
 use node::Node;

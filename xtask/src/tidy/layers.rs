@@ -4,7 +4,7 @@ use cargo_metadata::{DependencyKind, Metadata, Package};
 
 /// The layers of ARCHITECTURE.md, lowest first.
 const LAYERS: &[&[&str]] = &[
-    &["oarsman-cri-types"],
+    &["oarsman-cri-types", "oarsman-manifest"],
     &["oarsman-core"],
     &["oarsman-cri", "oarsman-streaming", "oarsman-host", "oarsman-cluster"],
     &["oarsman-volumes", "oarsman-net", "oarsman-images"],

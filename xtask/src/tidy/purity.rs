@@ -10,6 +10,7 @@ use syn::visit::{self, Visit};
 /// The pure crates, each with all it may depend on.
 const PURE: &[(&str, &[&str])] = &[
     ("oarsman-cri-types", &["prost"]),
+    ("oarsman-manifest", &["serde", "serde-saphyr", "serde_json", "thiserror"]),
     (
         "oarsman-core",
         &[

@@ -1,11 +1,15 @@
-//! From the text of a manifest to JSON, as kubectl and the Go kubelet read it.
+//! From the text of a manifest or a configuration file to JSON, as kubectl and the Go kubelet read it.
 //!
 //! They read YAML 1.1: `0400` is octal and `yes` a boolean. The rows of the tests are the answers of `sigs.k8s.io/yaml`. What
 //! a text may make us do is bounded, so that one with aliases of aliases is refused and not unfolded.
 
+mod noted;
+
 use serde_json::{Map, Number, Value};
 use serde_saphyr::options::DuplicateKeyPolicy;
 use serde_saphyr::{Options, alias_limits, budget, options};
+
+pub use noted::Noted;
 
 #[cfg(test)]
 mod tests;
@@ -47,13 +51,23 @@ pub enum ManifestError {
 /// # Errors
 /// When one of them is neither YAML nor JSON, or unfolds to more than anybody means.
 pub fn documents(bytes: &[u8]) -> Result<Vec<Value>, ManifestError> {
+    Ok(noted_documents(bytes)?.into_iter().map(|document| document.value).collect())
+}
+
+/// The same, with the keys that are said twice.
+///
+/// # Errors
+/// The same.
+pub fn noted_documents(bytes: &[u8]) -> Result<Vec<Noted>, ManifestError> {
     let text = text(bytes)?;
     if text.trim_start().starts_with('{') {
-        return from_json(text).map(|value| vec![value]);
+        return from_json(text).map(|document| vec![document]);
     }
-    let found = serde_saphyr::from_multiple_with_options::<Value>(text, how());
+    let found = serde_saphyr::from_multiple_with_options::<Noted>(text, how());
     let documents = found.map_err(|error| syntax("YAML", &error))?;
-    Ok(documents.into_iter().filter(|document| !document.is_null()).map(settled).collect())
+    let says_something = |document: &Noted| !document.value.is_null();
+    let settled = |noted: Noted| Noted { value: settled(noted.value), ..noted };
+    Ok(documents.into_iter().filter(says_something).map(settled).collect())
 }
 
 /// The one document that a text has.
@@ -78,7 +92,7 @@ fn text(bytes: &[u8]) -> Result<&str, ManifestError> {
     }
 }
 
-fn from_json(text: &str) -> Result<Value, ManifestError> {
+fn from_json(text: &str) -> Result<Noted, ManifestError> {
     serde_json::from_str(text).map_err(|error| syntax("JSON", &error))
 }
 

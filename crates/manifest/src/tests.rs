@@ -133,3 +133,14 @@ fn aliases_and_comments_that_somebody_would_write_are_none() {
     let text = format!("{comments}a: &a {{b: 1}}\n{comments}c:\n{comments}{uses}");
     assert_eq!(one_document(text.as_bytes()).unwrap()["c"].as_array().unwrap().len(), 300);
 }
+
+#[test]
+fn keys_that_are_said_twice_are_named_and_the_last_word_holds() {
+    let yaml = b"a: 1\nb:\n  - {c: 1, d: {e: 1, e: 2}}\na: 2\n".as_slice();
+    let json = br#"{"a": 1, "b": [{"c": 1, "d": {"e": 1, "e": 2}}], "a": 2}"#.as_slice();
+    for text in [yaml, json] {
+        let document = noted_documents(text).unwrap().remove(0);
+        assert_eq!(document.value, json!({"a": 2, "b": [{"c": 1, "d": {"e": 2}}]}));
+        assert_eq!(document.repeated, ["b[0].d.e", "a"]);
+    }
+}
