@@ -8,5 +8,6 @@ pub mod node;
 pub mod program;
 pub mod proxy;
 pub mod scenario;
+pub mod terminal;
 
 pub use containerd::{Containerd, Road};

@@ -1,0 +1,156 @@
+//! A terminal with windows, typed at by a test: tmux.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::look::eventually;
+
+/// How long a shell may take to be there.
+const OPENING: Duration = Duration::from_secs(10);
+/// What bash asks with, so that it can be seen that a command has ended.
+const PROMPT: &str = "oarsman-test> ";
+
+/// A tmux of one's own. It and all that runs in it end when this is dropped.
+pub struct Terminal {
+    socket: PathBuf,
+}
+
+impl Terminal {
+    /// Opens one whose windows start in `directory` with these variables.
+    ///
+    /// # Errors
+    /// When there is no tmux.
+    pub async fn open(
+        socket: &Path,
+        directory: &Path,
+        variables: &[(&str, String)],
+    ) -> Result<Self> {
+        let terminal = Self { socket: socket.to_owned() };
+        let mut tmux = terminal.tmux(&["new-session", "-d", "-x", "160", "-y", "50", "-n", "0"]);
+        tmux.arg("-c").arg(directory).env("PS1", PROMPT).env("HISTFILE", "/dev/null");
+        tmux.envs(variables.iter().map(|(name, value)| (name, value)));
+        tmux.args(["bash", "--noprofile", "--norc"]);
+        run(&mut tmux)?;
+        terminal.see("0", PROMPT.trim_end(), OPENING).await?;
+        Ok(terminal)
+    }
+
+    /// One more window, which is named.
+    ///
+    /// # Errors
+    /// When tmux does not make it.
+    pub async fn window(&self, name: &str, directory: &Path) -> Result<()> {
+        let mut tmux = self.tmux(&["new-window", "-d", "-n", name]);
+        tmux.arg("-c").arg(directory).args(["bash", "--noprofile", "--norc"]);
+        run(&mut tmux)?;
+        self.see(name, PROMPT.trim_end(), OPENING).await.map(drop)
+    }
+
+    /// Types a line and the return key.
+    ///
+    /// # Errors
+    /// When there is no such window.
+    pub fn type_line(&self, window: &str, line: &str) -> Result<()> {
+        run(&mut self.tmux(&["send-keys", "-t", window, "-l", line]))?;
+        self.press(window, "Enter")
+    }
+
+    /// Presses a key, by the name that tmux has for it.
+    ///
+    /// # Errors
+    /// When there is no such window.
+    pub fn press(&self, window: &str, key: &str) -> Result<()> {
+        run(&mut self.tmux(&["send-keys", "-t", window, key])).map(drop)
+    }
+
+    /// All that a window shows and has shown.
+    ///
+    /// # Errors
+    /// When there is no such window.
+    pub fn screen(&self, window: &str) -> Result<String> {
+        run(&mut self.tmux(&["capture-pane", "-p", "-J", "-S", "-", "-t", window]))
+    }
+
+    /// Waits until a window shows something.
+    ///
+    /// # Errors
+    /// With all it shows when the time is over.
+    pub async fn see(&self, window: &str, what: &str, patience: Duration) -> Result<String> {
+        self.see_that(window, what, patience, |screen| screen.contains(what)).await
+    }
+
+    /// Waits until the command that was typed last has ended, and returns its exit code.
+    ///
+    /// # Errors
+    /// With all that the window shows when the time is over.
+    pub async fn exit_code(&self, window: &str, patience: Duration) -> Result<u8> {
+        self.type_line(window, "echo ended with $?.")?;
+        let code = |screen: &str| {
+            let told = screen.rsplit_once("\nended with ")?.1;
+            told.split('.').next()?.parse::<u8>().ok()
+        };
+        let told = |screen: &str| code(screen).is_some();
+        let screen = self.see_that(window, "the command's exit code", patience, told).await?;
+        run(&mut self.tmux(&["send-keys", "-t", window, "-l", "clear"]))?;
+        self.press(window, "Enter")?;
+        run(&mut self.tmux(&["clear-history", "-t", window]))?;
+        code(&screen).context("the exit code was there")
+    }
+
+    async fn see_that(
+        &self,
+        window: &str,
+        what: &str,
+        patience: Duration,
+        is_so: impl Fn(&str) -> bool,
+    ) -> Result<String> {
+        let what = format!("window {window} shows {what:?}");
+        eventually(patience, &what, async || self.screen(window), |screen| is_so(screen)).await
+    }
+
+    fn tmux(&self, arguments: &[&str]) -> Command {
+        let mut tmux = Command::new("tmux");
+        // A tmux that the test itself runs in is not ours.
+        tmux.env_remove("TMUX").env("TERM", "xterm-256color").env("LC_ALL", "C.UTF-8");
+        tmux.arg("-S").arg(&self.socket).args(["-f", "/dev/null"]).args(arguments);
+        tmux
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        self.tmux(&["kill-server"]).output().ok();
+    }
+}
+
+fn run(command: &mut Command) -> Result<String> {
+    let output = command.output().context("cannot run tmux: install it")?;
+    ensure!(output.status.success(), "tmux: {}", String::from_utf8_lossy(&output.stderr).trim());
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_typed_is_done_and_its_end_is_told() {
+        let directory = tempfile::tempdir().unwrap();
+        let variables = [("GREETING", "ahoy".to_owned())];
+        let socket = directory.path().join("tmux");
+        let terminal = Terminal::open(&socket, directory.path(), &variables).await.unwrap();
+        let patience = Duration::from_secs(10);
+        terminal.type_line("0", "echo $GREETING-$((6 * 7)); (exit 3)").unwrap();
+        terminal.see("0", "ahoy-42", patience).await.unwrap();
+        assert_eq!(terminal.exit_code("0", patience).await.unwrap(), 3);
+        terminal.window("other", directory.path()).await.unwrap();
+        terminal.type_line("other", "echo begun; sleep 60").unwrap();
+        terminal.see("other", "\nbegun", patience).await.unwrap();
+        terminal.press("other", "C-c").unwrap();
+        assert_eq!(terminal.exit_code("other", patience).await.unwrap(), 130);
+    }
+}
