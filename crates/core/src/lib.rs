@@ -9,6 +9,7 @@ pub mod backoff;
 pub mod config;
 pub mod duration;
 pub mod event;
+pub mod explain;
 pub mod gc;
 pub mod grace;
 pub mod hash;

@@ -15,7 +15,7 @@ pub mod terminal;
 mod addresses;
 mod conditions;
 mod containers;
-mod questions;
+pub(crate) mod questions;
 mod scene;
 mod stamp;
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::{ContainerState, ContainerStateTerminated, ContainerStatus};
 
 /// Questions to a container's status.
-pub(super) trait StatusExt {
+pub(crate) trait StatusExt {
     /// Whether it runs.
     fn is_running(&self) -> bool;
     /// Whether it waits to be started.

@@ -1,0 +1,88 @@
+//! Why a pod is not running, not ready, over, or still there: one sentence for a person, and the next step.
+//!
+//! What the node reports of itself is read, family by family, from what decides most to what decides least. The first that
+//! has something to say gives the explanation; what is wrong besides goes into the details.
+
+mod case;
+mod cause;
+mod config;
+mod crashes;
+mod ending;
+mod essence;
+mod healthy;
+mod hooks;
+mod images;
+mod manifests;
+mod order;
+mod over;
+mod runtime;
+mod sandbox;
+mod seen;
+mod start;
+mod volumes;
+mod words;
+
+use serde::Serialize;
+
+use crate::report::{NodeReport, PodReport};
+
+use case::Case;
+pub use cause::Cause;
+
+/// Why a pod is as it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Explanation {
+    /// The cause, for tools.
+    pub cause: Cause,
+    /// What is going on.
+    pub sentence: String,
+    /// What to do about it.
+    pub next_step: String,
+    /// What else there is to know, a line each.
+    pub details: Vec<String>,
+}
+
+impl Explanation {
+    fn new(cause: Cause, sentence: impl Into<String>, next_step: impl Into<String>) -> Self {
+        let (sentence, next_step) = (sentence.into(), next_step.into());
+        Self { cause, sentence, next_step, details: Vec::new() }
+    }
+
+    /// The same with one more line; none, or one that says nothing, adds nothing.
+    #[must_use]
+    fn with(mut self, detail: Option<String>) -> Self {
+        self.details.extend(detail.filter(|detail| !detail.trim().is_empty()));
+        self
+    }
+}
+
+/// A family of causes: what it has to say about a pod, if anything.
+type Family = for<'a> fn(&Case<'a>) -> Option<Explanation>;
+
+/// From what decides most to what decides least.
+const FAMILIES: &[Family] = &[
+    over::explain,
+    runtime::explain,
+    ending::explain,
+    order::waits_for_namesake,
+    volumes::explain,
+    sandbox::explain,
+    start::explain,
+    order::explain,
+    healthy::explain,
+];
+
+/// Why this pod is as it is.
+pub fn explain(node: &NodeReport, pod: &PodReport) -> Explanation {
+    let case = Case::new(node, pod);
+    let found = FAMILIES.iter().find_map(|family| family(&case));
+    let explanation = found.unwrap_or_else(|| healthy::on_its_way(&case));
+    let besides = manifests::besides(&case).filter(|_| explanation.cause != Cause::ManifestBroken);
+    explanation.with(besides)
+}
+
+/// Why there is no pod of this name, which may be given as `namespace/name` too.
+pub fn explain_missing(node: &NodeReport, name: &str) -> Explanation {
+    manifests::explain_missing(node, name)
+}

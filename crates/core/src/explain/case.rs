@@ -1,0 +1,98 @@
+//! One pod's case: what is asked of its report again and again.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{Pod, PodStatus};
+
+use super::seen::Seen;
+use super::words;
+use crate::pod::PodExt;
+use crate::report::{Doing, EventReport, NodeReport, PodReport};
+use crate::time::wall_between;
+
+/// A pod, and the node it is on.
+pub(super) struct Case<'a> {
+    pub(super) node: &'a NodeReport,
+    pub(super) report: &'a PodReport,
+    pub(super) pod: &'a Pod,
+    pub(super) containers: Vec<Seen<'a>>,
+}
+
+impl<'a> Case<'a> {
+    pub(super) fn new(node: &'a NodeReport, report: &'a PodReport) -> Self {
+        let pod = &report.pod;
+        Self { node, report, pod, containers: Seen::all(pod) }
+    }
+
+    pub(super) fn status(&self) -> Option<&'a PodStatus> {
+        self.pod.status.as_ref()
+    }
+
+    /// How the commands are told which pod is meant.
+    fn argument(&self) -> String {
+        let name = self.pod.full_name();
+        match name.namespace.as_str() {
+            "default" => name.name,
+            namespace => format!("{namespace}/{}", name.name),
+        }
+    }
+
+    /// Where the pod's manifest is to be edited.
+    pub(super) fn place(&self) -> &'a str {
+        self.report.place.as_deref().unwrap_or("the pod's manifest")
+    }
+
+    /// The command that shows what a container says.
+    pub(super) fn logs(&self, container: &str) -> String {
+        format!("`oarsman logs -c {container} {}`", self.argument())
+    }
+
+    /// The command that shows what the one before it said.
+    pub(super) fn logs_before(&self, container: &str) -> String {
+        format!("`oarsman logs -c {container} --previous {}`", self.argument())
+    }
+
+    /// The command that shows all there is.
+    pub(super) fn describe(&self) -> String {
+        format!("`oarsman describe {}`", self.argument())
+    }
+
+    pub(super) fn age(&self, since: Timestamp) -> Duration {
+        wall_between(since, self.node.now)
+    }
+
+    /// `3 minutes`, from then to now.
+    pub(super) fn lasting(&self, since: Timestamp) -> String {
+        words::lasting(self.age(since))
+    }
+
+    /// When the next try is, as the end of a sentence.
+    pub(super) fn again(&self) -> String {
+        let wait = self.report.next_try.map(|at| wall_between(self.node.now, at));
+        match wait.filter(|wait| !wait.is_zero()) {
+            Some(wait) => format!("; the next try is in {}", words::lasting(wait)),
+            None => String::new(),
+        }
+    }
+
+    /// What is done to this container right now.
+    pub(super) fn doing(&self, container: &str) -> Option<&'a Doing> {
+        let doing = self.report.doing.as_ref()?;
+        doing.container.as_deref().is_none_or(|name| name == container).then_some(doing)
+    }
+
+    /// The last of the pod's events with that reason; of one container, if it is given.
+    pub(super) fn event(&self, reason: &str, container: Option<&str>) -> Option<&'a EventReport> {
+        let (name, uid) = (self.pod.full_name(), self.pod.uid());
+        let about = container.map(|container| format!("{{{container}}}"));
+        let is_it = |event: &&EventReport| {
+            let path = event.field_path.as_deref().unwrap_or_default();
+            event.reason == reason
+                && event.full_name() == name
+                && event.uid == uid.as_str()
+                && about.as_ref().is_none_or(|about| path.ends_with(about.as_str()))
+        };
+        self.node.events.iter().filter(is_it).max_by_key(|event| event.last)
+    }
+}

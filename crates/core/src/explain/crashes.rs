@@ -1,0 +1,226 @@
+//! Containers that end again and again.
+
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::ContainerStateTerminated;
+
+use super::case::Case;
+use super::essence::essence;
+use super::seen::Seen;
+use super::words;
+use super::{Cause, Explanation};
+use crate::pod::{ContainerKind, PodExt};
+use crate::time::wall_between;
+
+/// A container that was started again and runs for less than this may well end the same way.
+const FRESH: u64 = 10;
+/// A container that we told to end is dead a moment after its grace period is over, as seen by clocks of whole seconds.
+const MOMENT: u64 = 3;
+
+/// A container that ended and is, or was just, started again.
+pub(super) fn explain(case: &Case<'_>, seen: &Seen<'_>) -> Option<Explanation> {
+    let end = seen.last_end()?;
+    let fresh = seen.running().is_some_and(|running| {
+        let since = running.started_at.as_ref().map(|at| at.0);
+        since.is_some_and(|since| case.age(since).as_secs() < FRESH)
+    });
+    let loops = seen.reason() == "CrashLoopBackOff"
+        || (seen.ended().is_some() && is_started_again(case, seen, end))
+        || (fresh && seen.restarts() > 0);
+    // One that ended as we asked it to is no crash.
+    if !loops || (end.exit_code != 137 && was_stopped_by_us(case, seen, end)) {
+        return None;
+    }
+    Some(start_error(case, seen, end).unwrap_or_else(|| by_end(case, seen, end)))
+}
+
+fn is_started_again(case: &Case<'_>, seen: &Seen<'_>, end: &ContainerStateTerminated) -> bool {
+    let policy = seen.spec.restart_policy.as_deref().unwrap_or_else(|| case.pod.restart_policy());
+    match (seen.kind, policy) {
+        (ContainerKind::Ephemeral, _) | (ContainerKind::Regular, "Never") => false,
+        (ContainerKind::Init, "Never") => false,
+        (ContainerKind::Init, _) | (ContainerKind::Regular, "OnFailure") => end.exit_code != 0,
+        (ContainerKind::Sidecar | ContainerKind::Regular, _) => true,
+    }
+}
+
+/// How a container ended, as what it did.
+pub(super) fn how(seen: &Seen<'_>, end: &ContainerStateTerminated) -> String {
+    match end.reason.as_deref() {
+        Some("OOMKilled") => format!("used more memory than {} and was killed", limit(seen)),
+        Some("StartError" | "ContainerCannotRun") => {
+            format!("could not be started: {}", essence(end.message.as_deref().unwrap_or_default()))
+        }
+        _ => format!("ended with {}", words::exit(end.exit_code)),
+    }
+}
+
+/// The memory that a container may use, as a sentence calls it.
+fn limit(seen: &Seen<'_>) -> String {
+    let limits = seen.spec.resources.as_ref().and_then(|resources| resources.limits.as_ref());
+    match limits.and_then(|limits| limits.get("memory")) {
+        Some(memory) => format!("its limit of {}", memory.0),
+        None => "there was".to_owned(),
+    }
+}
+
+/// How often it ended, and when it is started again.
+fn tail(case: &Case<'_>, seen: &Seen<'_>) -> String {
+    let running = u8::from(seen.running().is_some());
+    let ends = seen.restarts().saturating_add(1 - i32::from(running));
+    let now = match seen.running() {
+        Some(_) => "; it was just started again".to_owned(),
+        None => case.again(),
+    };
+    format!(" ({} so far){now}", words::times(ends.max(1)))
+}
+
+/// What the runtime could not start: the program, the directory or the mounts are wrong.
+fn start_error(
+    case: &Case<'_>,
+    seen: &Seen<'_>,
+    end: &ContainerStateTerminated,
+) -> Option<Explanation> {
+    let reason = end.reason.as_deref()?;
+    let is_start = matches!(reason, "StartError" | "ContainerCannotRun");
+    is_start.then(|| refused(case, seen, end.message.as_deref().unwrap_or_default()))
+}
+
+/// What to make of the runtime's words about a start that failed.
+pub(super) fn refused(case: &Case<'_>, seen: &Seen<'_>, message: &str) -> Explanation {
+    let why = essence(message);
+    let (who, image, tail) = (seen.who(), seen.image(), tail(case, seen));
+    let (cause, sentence, field) = if why.starts_with("exec: ") {
+        let program = why.split('"').nth(1).unwrap_or_default();
+        if why.contains("permission denied") {
+            let said = format!("The file {program} of {who} (image {image}) may not be executed");
+            (Cause::CommandNotExecutable, said, "command")
+        } else if why.contains("exec format error") {
+            let said = format!(
+                "The file {program} of {who} (image {image}) is no program for this machine: its processor is another, or it is a script without a #! line"
+            );
+            (Cause::CommandForeign, said, "command")
+        } else {
+            let said = format!("The program {program} of {who} is not in its image {image}");
+            (Cause::CommandNotFound, said, "command")
+        }
+    } else if is_working_directory(seen, &why) {
+        let directory = seen.spec.working_dir.as_deref().unwrap_or_default();
+        let said = format!("The working directory {directory} of {who} cannot be used: {why}");
+        (Cause::WorkingDirectory, said, "workingDir")
+    } else if why.starts_with("error mounting") && why.contains("not a directory") {
+        let said = format!(
+            "A file is mounted onto a directory of {who}, or the other way round: {}",
+            mount(&why)
+        );
+        (Cause::MountKind, said, "volumeMounts")
+    } else {
+        (Cause::CannotStart, format!("The runtime cannot start {who}: {why}"), "")
+    };
+    let next = match field {
+        "" => format!("Follow what the runtime says; all of it is in {}.", case.describe()),
+        field => format!("Correct {} in {}.", seen.field(field), case.place()),
+    };
+    Explanation::new(cause, format!("{sentence}{tail}."), next).with(Some(message.to_owned()))
+}
+
+fn is_working_directory(seen: &Seen<'_>, why: &str) -> bool {
+    let directory = seen.spec.working_dir.as_deref().unwrap_or_default();
+    let about = why.starts_with("mkdir ") || why.starts_with("chdir ");
+    about && !directory.is_empty() && why.contains(directory)
+}
+
+/// `"/from" to rootfs at "/to"`, without flags and file descriptors.
+fn mount(why: &str) -> String {
+    let rest = why.trim_start_matches("error mounting ");
+    rest.split(": ").next().unwrap_or(rest).replace(" to rootfs at ", " at ")
+}
+
+fn by_end(case: &Case<'_>, seen: &Seen<'_>, end: &ContainerStateTerminated) -> Explanation {
+    let (whose, how, tail) = (seen.whose(), how(seen, end), tail(case, seen));
+    let read = format!("Read why: {}.", case.logs_before(seen.name()));
+    let plain =
+        |cause, next: String| Explanation::new(cause, format!("{whose} {how}{tail}."), next);
+    match (end.reason.as_deref(), end.exit_code) {
+        (Some("OOMKilled"), _) => {
+            let field = seen.field("resources.limits.memory");
+            let next = format!("Raise {field} in {}, or have it use less.", case.place());
+            plain(Cause::OutOfMemory, next)
+        }
+        (_, 0) => ends_by_itself(case, seen, &tail),
+        (_, 126) => plain(Cause::CommandNotExecutable, read),
+        (_, 127) => plain(Cause::CommandNotFound, read),
+        (_, 137) => {
+            after_grace(case, seen, end, &tail).unwrap_or_else(|| killed(case, seen, &tail))
+        }
+        (_, code) if words::signal_of(code).is_some() => plain(Cause::CrashesBySignal, read),
+        _ if seen.is_init() => {
+            let held = "so that no other container is started";
+            let sentence = format!("{whose} {how}, {held}{tail}.");
+            Explanation::new(Cause::InitFails, sentence, read)
+        }
+        _ => plain(Cause::Crashes, read),
+    }
+}
+
+fn ends_by_itself(case: &Case<'_>, seen: &Seen<'_>, tail: &str) -> Explanation {
+    let sentence = format!(
+        "{} ends by itself with exit code 0 (success), and its restart policy Always starts it again{tail}.",
+        seen.whose()
+    );
+    let next = format!(
+        "If it is to run once, set spec.restartPolicy to Never or OnFailure in {}; if it is to stay, keep its program in the foreground.",
+        case.place()
+    );
+    Explanation::new(Cause::EndsByItself, sentence, next)
+}
+
+/// Whether we had asked it to end just before it did.
+fn was_stopped_by_us(case: &Case<'_>, seen: &Seen<'_>, end: &ContainerStateTerminated) -> bool {
+    let Some(asked) = case.event("Killing", Some(seen.name())) else { return false };
+    let Some(ended) = end.finished_at.as_ref().map(|at| at.0) else { return false };
+    let grace = grace(case).saturating_add(MOMENT);
+    wall_between(asked.last, ended).as_secs() <= grace
+        && wall_between(ended, asked.last).as_secs() <= 1
+}
+
+fn grace(case: &Case<'_>) -> u64 {
+    let spec = case.pod.spec.as_ref();
+    let seconds = spec.and_then(|spec| spec.termination_grace_period_seconds).unwrap_or(30);
+    seconds.max(0).unsigned_abs()
+}
+
+/// A container that did not heed our asking, with what became of it since.
+pub(super) fn after_grace(
+    case: &Case<'_>,
+    seen: &Seen<'_>,
+    end: &ContainerStateTerminated,
+    tail: &str,
+) -> Option<Explanation> {
+    if end.exit_code != 137 || !was_stopped_by_us(case, seen, end) {
+        return None;
+    }
+    let why = case.event("Killing", Some(seen.name()))?.message.as_str();
+    let grace = words::lasting(Duration::from_secs(grace(case)));
+    let sentence = format!(
+        "{} was asked to end ({why}), did not within its grace period of {grace}, and was killed{tail}.",
+        seen.whose()
+    );
+    let next = format!(
+        "Have its program end on SIGTERM, or raise spec.terminationGracePeriodSeconds in {}.",
+        case.place()
+    );
+    Some(Explanation::new(Cause::KilledAfterGrace, sentence, next))
+}
+
+fn killed(case: &Case<'_>, seen: &Seen<'_>, tail: &str) -> Explanation {
+    let sentence = format!(
+        "{} was killed (SIGKILL, exit code 137), and not for its own memory limit: by somebody on this machine, or by the kernel because the whole machine ran out of memory{tail}.",
+        seen.whose()
+    );
+    let next = format!(
+        "Look for its end with `dmesg | grep -i -e oom -e killed`, and at what it said: {}.",
+        case.logs_before(seen.name())
+    );
+    Explanation::new(Cause::Killed, sentence, next)
+}
