@@ -3,6 +3,7 @@
 //! [`run`] is the whole agent over five seams. It owns every task it starts: dropping it ends them all, wherever they are,
 //! which is how a simulated world kills an agent and how a program ends one. Pods go on.
 
+mod book;
 mod decisions;
 pub mod ground;
 pub mod latest;
@@ -28,6 +29,7 @@ use oarsman_core::ledger::{Gate, Rejection};
 use oarsman_core::sources::Source;
 use tokio::sync::{Semaphore, mpsc};
 
+pub use book::{Book, Found};
 pub use decisions::{CoreDecisions, Decisions, Leftovers};
 pub use measures::{Histogram, Latency, Measures, Reading};
 pub use node::Config;
@@ -64,6 +66,8 @@ pub struct Inputs {
     pub decisions: Arc<dyn Decisions>,
     /// Where it is written down how long things take.
     pub measures: Arc<Measures>,
+    /// What the agent knows, for people to read.
+    pub book: Arc<Book>,
     /// What is asked of it while it runs.
     pub commands: mpsc::Receiver<Command>,
 }
@@ -71,11 +75,11 @@ pub struct Inputs {
 /// Runs the agent until it is dropped.
 pub async fn run(seams: Seams, config: Config, inputs: Inputs) {
     let seams = bounded(seams);
-    let Inputs { sources: local, gate, decisions, measures, commands } = inputs;
+    let Inputs { sources: local, gate, decisions, measures, book, commands } = inputs;
     let (notices, heard) = mpsc::channel(ROOM_BETWEEN_LOOPS);
     let (tell_news, news) = mpsc::channel(ROOM_BETWEEN_LOOPS);
     let desk = StatusDesk::default();
-    let (recorder, events) = Recorder::new();
+    let (recorder, events) = Recorder::new(Arc::clone(&book));
     let pulls = Semaphore::new(config.parallel_pulls.max(1));
     let sources = all_sources(&seams, local);
     let names: Vec<Source> = sources.iter().map(|(source, _)| *source).collect();
@@ -88,6 +92,7 @@ pub async fn run(seams: Seams, config: Config, inputs: Inputs) {
         recorder,
         pulls,
         measures,
+        book,
         notices,
     });
     let supervisor = Supervisor::new(Arc::clone(&node), &names, gate);

@@ -12,6 +12,7 @@ use oarsman_core::requeue::Requeue;
 use oarsman_core::status::NodeFacts;
 use tokio::sync::{Semaphore, mpsc};
 
+use crate::book::Book;
 use crate::decisions::Decisions;
 use crate::measures::Measures;
 use crate::recorder::Recorder;
@@ -62,6 +63,7 @@ pub(crate) struct Node {
     pub(crate) recorder: Recorder,
     pub(crate) pulls: Semaphore,
     pub(crate) measures: Arc<Measures>,
+    pub(crate) book: Arc<Book>,
     pub(crate) notices: mpsc::Sender<Notice>,
 }
 

@@ -1,4 +1,4 @@
-//! Tells the cluster what happened to pods. Nothing waits for it: an API server that is slow or away delays no pod, and
+//! Tells the cluster, and the book, what happened to pods. Nothing waits for it: an API server that is slow or away delays no pod, and
 //! events that nobody takes for long are dropped.
 
 use std::sync::Arc;
@@ -8,6 +8,7 @@ use oarsman_core::event::{EventKind, PodEvent};
 use oarsman_core::pod::PodExt;
 use tokio::sync::mpsc;
 
+use crate::book::Book;
 use crate::seams::Seams;
 
 /// As many events may wait to be told.
@@ -15,15 +16,18 @@ const WAITING: usize = 1024;
 
 /// Where events are left.
 #[derive(Clone, Debug)]
-pub(crate) struct Recorder(mpsc::Sender<(Arc<Pod>, PodEvent)>);
+pub(crate) struct Recorder {
+    book: Arc<Book>,
+    left: mpsc::Sender<(Arc<Pod>, PodEvent)>,
+}
 
 /// What is to be told.
 pub(crate) type Waiting = mpsc::Receiver<(Arc<Pod>, PodEvent)>;
 
 impl Recorder {
-    pub(crate) fn new() -> (Self, Waiting) {
+    pub(crate) fn new(book: Arc<Book>) -> (Self, Waiting) {
         let (left, waiting) = mpsc::channel(WAITING);
-        (Self(left), waiting)
+        (Self { book, left }, waiting)
     }
 
     /// Says what happened to a pod.
@@ -35,7 +39,8 @@ impl Recorder {
         let pod = Arc::new(pod.clone());
         for event in events {
             log(&pod, &event);
-            if self.0.try_send((Arc::clone(&pod), event)).is_err() {
+            self.book.happened(&pod, &event);
+            if self.left.try_send((Arc::clone(&pod), event)).is_err() {
                 tracing::debug!("an event is dropped: too many wait to be told");
             }
         }

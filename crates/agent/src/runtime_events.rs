@@ -30,7 +30,9 @@ pub(crate) enum News {
 pub(crate) async fn listen(node: Arc<Node>, news: mpsc::Sender<News>) {
     let mut wait = FIRST_WAIT;
     loop {
-        match node.seams.runtime.container_events().await {
+        let events = node.seams.runtime.container_events().await;
+        node.book.heard_runtime(&events);
+        match events {
             Ok(mut events) => {
                 tell(&news, News::Anything).await;
                 while let Some(Ok(event)) = events.next().await {

@@ -130,8 +130,9 @@ impl Supervisor {
         match change {
             Change::Remove => {
                 let only_waited = self.ledger.withdrawn(&uid);
-                if let Some(mailbox) = self.workers.get(&uid).filter(|_| !only_waited) {
-                    mailbox.removed();
+                match self.workers.get(&uid).filter(|_| !only_waited) {
+                    Some(mailbox) => mailbox.removed(),
+                    None => self.node.book.forget(&uid),
                 }
             }
             // Mostly our own status, back from the API server; of others only their verdict matters to the worker.
@@ -140,6 +141,7 @@ impl Supervisor {
                 self.ledger.updated(pod);
                 self.compare(pod);
                 if let Some(mailbox) = self.workers.get(&uid) {
+                    self.node.book.wanted(pod, false);
                     mailbox.wanted(Arc::clone(pod));
                 }
             }
@@ -179,6 +181,7 @@ impl Supervisor {
                 self.employ(pod.uid(), pod.full_name(), origin);
             }
             Arrival::Waits(pod) => {
+                self.node.book.wanted(&pod, true);
                 tracing::info!(pod = %pod.full_name(), "waits until the pod of its name is gone");
             }
         }
@@ -191,6 +194,10 @@ impl Supervisor {
     fn employ_after(&mut self, wait: Duration, uid: PodUid, name: FullName, origin: Origin) {
         let mailbox = Mailbox::default();
         self.workers.insert(uid.clone(), mailbox.clone());
+        match &origin {
+            Origin::Wanted(pod) | Origin::Rejected(pod, _) => self.node.book.wanted(pod, false),
+            Origin::Orphan => self.node.book.orphan(&uid, &name),
+        }
         let life = worker::run(Arc::clone(&self.node), uid.clone(), name.clone(), origin, mailbox);
         let task = self.tasks.spawn(async move {
             // Even a sleep of nothing costs a tick of the timer.
@@ -212,6 +219,7 @@ impl Supervisor {
             Notice::Forgotten(uid) => {
                 self.workers.remove(&uid);
                 self.node.desk.forget(&uid);
+                self.node.book.forget(&uid);
                 // It may have come back while it was being brought down.
                 let back = self.merger.pod(&uid).cloned();
                 self.arrive(back.into_iter().collect());

@@ -8,6 +8,7 @@ mod clear;
 mod describe;
 mod hooks;
 mod image;
+mod journal;
 mod kill;
 mod publish;
 mod release;
@@ -28,6 +29,7 @@ use oarsman_core::time::Mono;
 use crate::mailbox::Mailbox;
 use crate::node::{Node, Notice};
 
+use journal::Again;
 use room::Room;
 use work::Work;
 
@@ -75,9 +77,11 @@ pub(crate) async fn run(
         if current.stage() == Stage::Finished && matches!(event, Event::Hint(_)) {
             worker.quell(current.pod().cloned());
         }
+        let again = Again::after(&event);
         let room = &worker.room;
         let step = room.node.decisions.step(current, event, &context(room));
         state = worker.settle(step).await;
+        again.into_iter().for_each(|again| worker.note_next_try(again));
     }
 }
 
@@ -123,6 +127,7 @@ impl Worker {
 
     /// Carries out what a step wants done; none when the pod's life is over.
     async fn settle(&mut self, (state, effects): Step) -> Option<State> {
+        self.note_stage(&state);
         if state.stage() >= Stage::Terminated && !self.stopped {
             self.stopped = true;
             self.tell(Notice::Stopped(self.room.uid.clone())).await;
@@ -158,6 +163,7 @@ impl Worker {
             Effect::StartSync { pod, .. } => self.work = Some(Work::sync(room, pod)),
             Effect::CancelSync => self.work.iter().for_each(Work::cancel),
             Effect::StartKill { pod, grace, why } => {
+                room.note_kill(why);
                 self.work = Some(Work::kill(room, pod, grace, why));
             }
             Effect::ShortenKill { grace } => self.work.iter().for_each(|work| work.shorten(grace)),

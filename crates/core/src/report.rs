@@ -85,6 +85,9 @@ pub struct PodReport {
     pub place: Option<String>,
     /// Where it stands in its life.
     pub stage: StageReport,
+    /// Whether it is taken away: its manifest is gone, or it was deleted or killed. One that ends by itself is not.
+    #[serde(default)]
+    pub leaving: bool,
     /// What is being done to it right now, if anything takes its time.
     #[serde(default)]
     pub doing: Option<Doing>,
@@ -213,6 +216,7 @@ mod tests {
                 pod: Pod::default(),
                 place: Some("/a.yaml".to_owned()),
                 stage: StageReport::Syncing,
+                leaving: false,
                 doing: Some(Doing {
                     what: Activity::Pulling("busybox".to_owned()),
                     container: Some("main".to_owned()),

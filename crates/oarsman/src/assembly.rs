@@ -10,12 +10,13 @@ use anyhow::{Context, Result};
 use futures::StreamExt;
 use oarsman_agent::ground::{self, Ground};
 use oarsman_agent::network::SystemNetwork;
-use oarsman_agent::seams::{Seams, SystemClock};
-use oarsman_agent::{Command, Config, CoreDecisions, Inputs, OpenGate, PodSets};
+use oarsman_agent::seams::{Clock, Seams, SystemClock};
+use oarsman_agent::{Book, Command, Config, CoreDecisions, Inputs, OpenGate, PodSets};
 use oarsman_cluster::Standalone;
 use oarsman_core::config::Settings as OfPods;
 use oarsman_core::config::dns::NodeDns;
 use oarsman_core::ledger::{Mode, Territory};
+use oarsman_core::report::{NodeReport, RuntimeReport};
 use oarsman_core::requeue::Requeue;
 use oarsman_core::resources::names::CgroupNames;
 use oarsman_core::sources::Source;
@@ -77,9 +78,11 @@ impl Agent {
 /// Puts an agent together; waits for the runtime if that is not there yet.
 pub(crate) async fn assemble(settings: &Settings) -> Result<Agent> {
     let locks = locks(settings)?;
+    let clock = Arc::new(SystemClock::start());
+    let book = Book::new(Arc::clone(&clock) as Arc<dyn Clock>, about(settings));
     let keeper = keeper();
     let client = runtime::client(settings, keeper.clone())?;
-    let facts = runtime::ask(&client, settings).await;
+    let facts = runtime::ask(&client, settings, &book).await;
     let of_pods = of_pods(settings, &facts)?;
     let ground = Ground::open(ground::Settings {
         root: settings.root.clone(),
@@ -93,19 +96,37 @@ pub(crate) async fn assemble(settings: &Settings) -> Result<Agent> {
         runtime: Arc::new(client),
         cluster: Arc::new(Standalone),
         disk: Arc::new(ground),
-        clock: Arc::new(SystemClock::start()),
+        clock,
         network: Arc::new(SystemNetwork),
     };
     let (commands, receiver) = mpsc::channel(ROOM_FOR_COMMANDS);
     let inputs = Inputs {
-        sources: sources::all(settings, &seams)?,
+        sources: sources::all(settings, &seams, &book)?,
         gate: Box::new(OpenGate),
         decisions: Arc::new(CoreDecisions),
         measures: Arc::default(),
+        book,
         commands: receiver,
     };
     let config = config(settings, facts, of_pods);
     Ok(Agent { seams, config, inputs, commands, keeper, _locks: locks })
+}
+
+/// What is known of the node before anything is asked.
+fn about(settings: &Settings) -> NodeReport {
+    NodeReport {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        node: settings.node_name.clone(),
+        root: settings.root.display().to_string(),
+        pod_logs: settings.pod_logs.display().to_string(),
+        pid: std::process::id(),
+        is_guest: settings.mode == Mode::Guest,
+        runtime: RuntimeReport {
+            endpoint: settings.runtime_endpoint.clone(),
+            ..RuntimeReport::default()
+        },
+        ..NodeReport::default()
+    }
 }
 
 /// Without a keeper an agent that is killed may leave something half made, which is no reason not to run.

@@ -7,13 +7,14 @@ use std::time::Duration;
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::Pod;
 use oarsman_agent::seams::HttpGet;
-use oarsman_agent::{Command, Config, Decisions, Inputs, OpenGate};
+use oarsman_agent::{Book, Command, Config, Decisions, Inputs, OpenGate};
 use oarsman_core::config::Settings;
 use oarsman_core::config::labels::POD_UID_LABEL;
 use oarsman_core::ids::{FullName, PodUid};
 use oarsman_core::ledger::{Mode, Territory};
 use oarsman_core::lifecycle::{KillRequest, Killer, Verdict};
 use oarsman_core::pod::PodExt;
+use oarsman_core::report::NodeReport;
 use oarsman_core::requeue::Requeue;
 use oarsman_core::sources::Source;
 use oarsman_core::status::NodeFacts;
@@ -179,6 +180,7 @@ impl Theatre {
             gate: Box::new(OpenGate),
             decisions: Arc::clone(&self.decisions),
             measures: Arc::default(),
+            book: Book::new(Arc::clone(&seams.clock), NodeReport::default()),
             commands: receiver,
         };
         let task = tokio::spawn(oarsman_agent::run(seams, config(), inputs));

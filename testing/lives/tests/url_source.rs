@@ -1,10 +1,14 @@
 //! A URL of manifests in the simulated world: how often it is asked, and what a server that is ill costs.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
+use oarsman_agent::Book;
+use oarsman_agent::seams::SystemClock;
 use oarsman_agent::sources::url;
+use oarsman_core::report::NodeReport;
 use oarsman_world::faults::FaultPlan;
 use oarsman_world::network::{Page, Server, Speech};
 use oarsman_world::trace::Entry;
@@ -26,7 +30,8 @@ fn sets(faults: FaultPlan, pages: Vec<(u64, Page)>, most: usize) -> (Vec<(u64, S
     let life = async |world: World| {
         serve(&world, Page::new(503, "not yet"));
         let network = world.network_for_life(1);
-        let sets = url("http://web/pods?a=b", Vec::new(), PERIOD, "n", network).unwrap();
+        let book = Book::new(Arc::new(SystemClock::start()), NodeReport::default());
+        let sets = url("http://web/pods?a=b", Vec::new(), PERIOD, "n", network, &book).unwrap();
         let turn = async {
             for (second, page) in pages {
                 tokio::time::sleep_until(begin(&world) + Duration::from_secs(second)).await;

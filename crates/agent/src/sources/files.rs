@@ -1,6 +1,7 @@
 //! Pods from a directory or a single file: looked at on every change that is heard of, and now and then in any case.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -13,6 +14,7 @@ use tokio::time::{sleep, timeout};
 use super::scan::scan;
 use super::shelf::{News, Shelf};
 use super::watch::Watch;
+use crate::book::Book;
 
 #[cfg(test)]
 mod tests;
@@ -22,12 +24,13 @@ const LONG: Duration = Duration::from_secs(10);
 
 /// The pods in the files at a path, for this node: a set at first, and whenever it has changed. The path is looked at when the
 /// system tells of a change and every `rescan`. A path that does not exist holds no pods; one that cannot be read tells
-/// nothing until it can.
-pub fn files(path: &Path, node_name: &str, rescan: Duration) -> PodSets {
+/// nothing until it can. The book is told what is broken, and which pod comes from which file.
+pub fn files(path: &Path, node_name: &str, rescan: Duration, book: &Arc<Book>) -> PodSets {
     // Without slashes at its end, so that a manifest's path, and with it its pod's UID, does not depend on them.
     let path: PathBuf = path.components().collect();
     let shelf = Shelf::new(path.clone(), node_name.to_owned());
-    unfold(Files { path, rescan, shelf: Some(shelf), watch: None }, |mut files| async {
+    let book = Arc::clone(book);
+    unfold(Files { path, rescan, shelf: Some(shelf), watch: None, book }, |mut files| async {
         files.next().await.map(|pods| (pods, files))
     })
     .boxed()
@@ -40,6 +43,7 @@ struct Files {
     shelf: Option<Shelf>,
     /// Made where the stream is polled, which is where the event loop runs.
     watch: Option<Watch>,
+    book: Arc<Book>,
 }
 
 impl Files {
@@ -83,6 +87,7 @@ impl Files {
         };
         let failed = |error: &_| tracing::error!(%error, "files are not looked at any more");
         let (shelf, news) = looked.inspect_err(failed).ok()?;
+        self.book.found(&self.path.to_string_lossy(), shelf.found());
         self.shelf = Some(shelf);
         Some(news)
     }

@@ -7,12 +7,14 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::Pod;
 use oarsman_core::ids::FullName;
 use oarsman_core::pod::PodExt;
+use oarsman_core::report::BrokenManifest;
 use oarsman_core::static_pod::Origin;
 use serde_json::{Value, json};
 
 use super::line::{Line, Weight};
 use super::read::{self, Readable};
 use super::shelf::{News, slips};
+use crate::book::Found;
 use crate::manifest::one_document;
 use crate::seams::{HttpAnswer, HttpGet, NetworkError};
 
@@ -31,12 +33,24 @@ pub(super) struct Page {
     body: Option<Vec<u8>>,
     pods: Vec<Pod>,
     failures: u32,
+    /// What is wrong with the body.
+    wrong: Vec<BrokenManifest>,
+    /// What went wrong when it was last asked for.
+    failure: Option<String>,
 }
 
 impl Page {
     /// One that has not been asked for yet.
     pub(super) fn new(url: String, node: String) -> Self {
-        Self { node, url, body: None, pods: Vec::new(), failures: 0 }
+        Self {
+            node,
+            url,
+            body: None,
+            pods: Vec::new(),
+            failures: 0,
+            wrong: Vec::new(),
+            failure: None,
+        }
     }
 
     /// Takes in what came of asking.
@@ -57,6 +71,20 @@ impl Page {
         }
     }
 
+    /// What there is to tell people of it: what is wrong, and that its pods come from there.
+    pub(super) fn found(&self) -> Found {
+        let failed = self.failure.iter().map(|why| BrokenManifest {
+            place: self.url.clone(),
+            why: why.clone(),
+            goes_on: !self.pods.is_empty(),
+        });
+        let places = self.pods.iter().map(|pod| (pod.full_name(), self.url.clone()));
+        Found {
+            broken: failed.chain(self.wrong.iter().cloned()).collect(),
+            places: places.collect(),
+        }
+    }
+
     /// A page without a word says that there is nothing; it may as well be a server that is ill.
     fn emptied(&mut self) -> News {
         let line = self.failure("it answered with nothing, so there are no pods from there");
@@ -73,6 +101,7 @@ impl Page {
         let mut lines = Vec::new();
         let pods = self.understand(&body, &mut lines);
         self.body = Some(body);
+        self.wrong = lines.iter().filter_map(|line| line.broken.clone()).collect();
         let changed = pods.filter(|pods| first || *pods != self.pods);
         self.pods = changed.clone().unwrap_or_else(|| std::mem::take(&mut self.pods));
         News { pods: changed, lines }
@@ -125,6 +154,7 @@ impl Page {
 
     fn failure(&mut self, why: &str) -> Line {
         self.failures = self.failures.saturating_add(1);
+        self.failure = Some(why.to_owned());
         let weight = if self.failures > LOUD_FAILURES { Weight::Detail } else { Weight::Error };
         let last =
             if self.failures == LOUD_FAILURES { " (said no more until it changes)" } else { "" };
@@ -132,6 +162,7 @@ impl Page {
     }
 
     fn recovery(&mut self) -> Option<Line> {
+        self.failure = None;
         let failures = std::mem::take(&mut self.failures);
         let said = format!("it answers again, after {failures} failures");
         (failures > 0).then(|| Line::new(Weight::News, &self.url, said))

@@ -8,11 +8,13 @@ use std::path::{Path, PathBuf};
 
 use k8s_openapi::api::core::v1::Pod;
 use oarsman_core::pod::PodExt;
+use oarsman_core::report::BrokenManifest;
 use oarsman_core::static_pod::Origin;
 
 use super::line::{Line, Weight};
 use super::read::{self, Readable};
 use super::scan::{Finding, Scan};
+use crate::book::Found;
 use crate::manifest::one_document;
 
 #[cfg(test)]
@@ -36,6 +38,8 @@ struct Slot {
     seen: Finding,
     /// What it held when it was last good.
     pod: Option<Pod>,
+    /// What is wrong with it now.
+    wrong: Option<String>,
 }
 
 /// What comes of a look.
@@ -63,6 +67,24 @@ impl Shelf {
         };
         let first = !std::mem::replace(&mut self.told, true);
         News { pods: (changed || first).then(|| self.pods()), lines }
+    }
+
+    /// What there is to tell people of the files: which are broken, and which pod comes from which.
+    pub(super) fn found(&self) -> Found {
+        let complaint = self.complaint.iter().map(|why| BrokenManifest {
+            place: show(&self.path),
+            why: why.clone(),
+            goes_on: self.slots.values().any(|slot| slot.pod.is_some()),
+        });
+        let wrong = self.slots.iter().filter_map(|(path, slot)| {
+            let (place, why) = (show(path), slot.wrong.clone()?);
+            Some(BrokenManifest { place, why, goes_on: slot.pod.is_some() })
+        });
+        let places = self.slots.iter().filter_map(|(path, slot)| {
+            let pod = slot.pod.as_ref()?;
+            Some((pod.full_name(), show(path)))
+        });
+        Found { broken: complaint.chain(wrong).collect(), places: places.collect() }
     }
 
     fn pods(&self) -> Vec<Pod> {
@@ -134,11 +156,11 @@ fn renewed(
             let said = format!("it holds pod {}", pod.full_name());
             lines.push(Line::new(Weight::News, &place, said));
             lines.extend(slips(&place, &unknown_fields));
-            Slot { seen, pod: Some(pod) }
+            Slot { seen, pod: Some(pod), wrong: None }
         }
         Err(why) => {
             lines.push(Line::broken(&place, &why, held.is_some()));
-            Slot { seen, pod: held }
+            Slot { seen, pod: held, wrong: Some(why) }
         }
     }
 }

@@ -14,6 +14,7 @@ use tokio::time::sleep;
 
 use super::page::Page;
 use super::shelf::News;
+use crate::book::Book;
 use crate::manifest::MANIFEST_LIMIT;
 use crate::seams::{HttpGet, Network, Scheme, Trust};
 
@@ -43,10 +44,12 @@ pub fn url(
     period: Duration,
     node_name: &str,
     network: Arc<dyn Network>,
+    book: &Arc<Book>,
 ) -> Result<PodSets, UrlError> {
     let request = request(url, headers)?;
     let page = Page::new(request.url(), node_name.to_owned());
-    let asking = Asking { request, page, period, network, asked: false };
+    let book = Arc::clone(book);
+    let asking = Asking { request, page, period, network, book, asked: false };
     Ok(unfold(asking, |mut asking| async { Some((asking.next().await, asking)) }).boxed())
 }
 
@@ -55,6 +58,7 @@ struct Asking {
     page: Page,
     period: Duration,
     network: Arc<dyn Network>,
+    book: Arc<Book>,
     asked: bool,
 }
 
@@ -67,6 +71,7 @@ impl Asking {
             let answer = self.network.get(&self.request).await;
             let News { pods, lines } = self.page.turn(&self.request, answer);
             lines.iter().for_each(|line| line.log());
+            self.book.found(&self.request.url(), self.page.found());
             if let Some(pods) = pods {
                 return pods;
             }

@@ -31,6 +31,7 @@ struct Count {
 pub(super) async fn take(node: Arc<Node>) -> Option<Census> {
     let runtime = &node.seams.runtime;
     let lists = futures::try_join!(runtime.list_pod_sandboxes(None), runtime.list_containers(None));
+    node.book.heard_runtime(&lists);
     let (sandboxes, containers) = answered(lists)?;
     let on_disk = answered(node.seams.disk.pods().await)?;
     Some(Census::of(from_cri::by_pod(sandboxes, containers), on_disk, &node.config.territory))

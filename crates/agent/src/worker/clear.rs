@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use oarsman_core::report::Activity;
+
 use super::room::Room;
 use super::sync::SyncError;
 
@@ -11,6 +13,7 @@ const TRY_AGAIN: Duration = Duration::from_secs(10);
 impl Room {
     /// Clears away, however often it takes: the pod's name and UID are not free before.
     pub(super) async fn clear_away(&self) {
+        let _giving_back = self.busy(Activity::GivingBack);
         while let Err(error) = self.try_to_clear_away().await {
             tracing::warn!(pod = %self.name, %error, "not all of it could be cleared away yet");
             tokio::time::sleep(TRY_AGAIN).await;

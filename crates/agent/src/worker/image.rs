@@ -7,6 +7,7 @@ use oarsman_core::image::outcome::{self, ImageFailure};
 use oarsman_core::image::policy::{Decision, PullPolicy};
 use oarsman_core::image::reference::with_default_tag;
 use oarsman_core::pod::ContainerKind;
+use oarsman_core::report::Activity;
 use oarsman_core::status::start_error::StartReason;
 use oarsman_cri::CriError;
 use oarsman_cri_types::v1::{AuthConfig, ImageSpec, PullImageRequest};
@@ -14,6 +15,7 @@ use oarsman_cri_types::v1::{AuthConfig, ImageSpec, PullImageRequest};
 use super::room::Room;
 use super::start::NotStarted;
 use super::work::Cancel;
+use crate::book::Busy;
 
 /// An image that is on the node.
 #[derive(Debug)]
@@ -71,13 +73,16 @@ impl Puller<'_> {
             return Err(NotStarted::Held(failure.start_error(image), clock.mono() + remaining));
         }
         let asked = clock.mono();
+        let waiting = self.busy(Activity::WaitingToPull(image.to_owned()));
         // The semaphore is never closed.
         let slot = cancel.race(room.node.pulls.acquire()).await?;
+        drop(waiting);
         let begun = clock.mono();
+        let pulling = self.busy(Activity::Pulling(image.to_owned()));
         self.say([outcome::pulling(image)]).await;
         let spec = ImageSpec { image: image.to_owned(), ..ImageSpec::default() };
         let pulled = cancel.race(self.try_keys(&spec)).await?;
-        drop(slot);
+        drop((slot, pulling));
         match pulled {
             Ok(id) => {
                 let seen = room.node.seams.runtime.image_status(spec).await;
@@ -141,6 +146,10 @@ impl Puller<'_> {
                 Vec::new()
             }
         }
+    }
+
+    fn busy(&self, what: Activity) -> Busy {
+        self.room.busy_with(&self.spec.name, what)
     }
 
     async fn fail(&self, image: &str, failure: ImageFailure) -> NotStarted {

@@ -64,6 +64,7 @@ impl Room {
         memory.status = Some(status.clone());
         let before = said_before(memory.told.as_ref(), pod.status.as_ref());
         let outward = self.node.decisions.outward(&before, &shown, standing, now);
+        self.node.book.status(&self.uid, &outward);
         let news = memory.told.as_ref().is_none_or(|told| differs(told, &outward));
         if news {
             memory.told = Some(outward.clone());

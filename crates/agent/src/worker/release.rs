@@ -2,9 +2,12 @@
 
 use oarsman_core::lifecycle::{Part, ReleaseOutcome};
 
+use oarsman_core::report::Activity;
+
 use super::room::Room;
 
 pub(super) async fn release(room: &Room, part: Part) -> ReleaseOutcome {
+    let _giving_back = room.busy(Activity::GivingBack);
     let disk = &room.node.seams.disk;
     let released = match part {
         Part::Volumes => disk.release_volumes(&room.uid).await,

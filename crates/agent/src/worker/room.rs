@@ -10,6 +10,7 @@ use oarsman_core::event;
 use oarsman_core::ids::{ContainerId, FullName, PodUid};
 use oarsman_core::image::pulls::FailedPulls;
 use oarsman_core::probe::ProbeResults;
+use oarsman_core::report::Activity;
 use oarsman_core::status::recall;
 use oarsman_core::status::start_error::StartError;
 use oarsman_core::time::Mono;
@@ -109,8 +110,12 @@ impl Room {
 
     /// Reads the runtime's word.
     pub(super) async fn look(&self) -> Result<PodView, CriError> {
+        let looking = self.busy(Activity::Looking);
         let runtime = self.node.seams.runtime.as_ref();
-        let view = pod_reader::read(runtime, &self.uid, &self.name).await?;
+        let answer = pod_reader::read(runtime, &self.uid, &self.name).await;
+        self.node.book.heard_runtime(&answer);
+        drop(looking);
+        let view = answer?;
         // Another agent may run a pod of the same UID in sandboxes of its own.
         let view = self.node.config.territory.own_part(view);
         self.memory().view = view.clone();

@@ -7,6 +7,7 @@ use oarsman_core::actions::{RestartCount, Start, Stop, count_from_logs};
 use oarsman_core::event::PodEvent;
 use oarsman_core::ids::{ContainerId, SandboxId};
 use oarsman_core::pod::{ContainerKind, PodExt};
+use oarsman_core::report::Activity;
 use oarsman_core::status::start_error::{StartError, StartReason};
 use oarsman_core::time::Mono;
 use oarsman_cri_types::v1::RunPodSandboxRequest;
@@ -48,7 +49,10 @@ pub(super) async fn sandbox(room: &Room, pod: &Pod, attempt: u32) -> Result<Sand
     let attempt = room.free_attempt("", attempt);
     let request = sandbox_request(room, pod, attempt)?;
     let began = room.now();
-    let error = match room.node.seams.runtime.run_pod_sandbox(request).await {
+    let making = room.busy(Activity::MakingSandbox);
+    let answer = room.node.seams.runtime.run_pod_sandbox(request).await;
+    drop(making);
+    let error = match answer {
         Ok(id) => {
             room.node.measures.sandbox.took(room.now().since(began));
             return Ok(SandboxId::from(id));
@@ -128,6 +132,7 @@ async fn container(
 ) -> Result<(), NotStarted> {
     let image = image::ensure(room, pod, start.kind, spec, cancel).await?;
     cancel.check()?;
+    let starting = room.busy_with(&start.name, Activity::Starting);
     let restart_count = room.restart_count(pod, start).await?;
     let id = create(room, pod, sandbox, start, spec, &image, restart_count).await?;
     let event = PodEvent::normal("Created", "Container created").about(start.kind, &start.name);
@@ -139,6 +144,7 @@ async fn container(
     let event = PodEvent::normal("Started", "Container started").about(start.kind, &start.name);
     room.node.recorder.record(pod, [event]);
     room.link_log(pod, start, restart_count, &id).await;
+    drop(starting);
     post_start(room, pod, start, spec, &id, cancel).await
 }
 
@@ -183,7 +189,9 @@ async fn post_start(
     let hook = spec.lifecycle.as_ref().and_then(|lifecycle| lifecycle.post_start.as_ref());
     let Some(hook) = hook else { return Ok(()) };
     let owner = Owner { room, pod: Some(pod), id, name: &start.name };
+    let running = room.busy_with(&start.name, Activity::PostStart);
     let Err(error) = cancel.race(owner.run(hook)).await? else { return Ok(()) };
+    drop(running);
     tracing::warn!(pod = %room.name, container = start.name, %error, "a postStart hook failed");
     // What a hook prints may be secret, and events are for many eyes: why it failed is in the status.
     let event = PodEvent::warning("FailedPostStartHook", "PostStartHook failed");

@@ -11,6 +11,7 @@ use oarsman_core::event::PodEvent;
 use oarsman_core::grace::Budget;
 use oarsman_core::ids::{ContainerId, SandboxId};
 use oarsman_core::lifecycle::Grace;
+use oarsman_core::report::Activity;
 use oarsman_core::time::Mono;
 use oarsman_cri::CriError;
 
@@ -67,8 +68,10 @@ async fn one(
     ended: &latest::Sender<BTreeSet<ContainerId>>,
 ) -> Result<(), CriError> {
     if let Some(hook) = &stop.pre_stop {
+        let _running = room.busy_with(&stop.name, Activity::PreStop);
         pre_stop(room, pod, stop, hook, &mut purse).await;
     }
+    let _stopping = room.busy_with(&stop.name, Activity::Stopping(purse.left().stop_timeout()));
     let mut others = ended.subscribe();
     let my_turn = |ended: &BTreeSet<_>| stop.after.iter().all(|id| ended.contains(id));
     // Whoever comes before has ended, or there is no time left to wait for them.

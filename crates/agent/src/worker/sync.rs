@@ -8,6 +8,7 @@ use oarsman_core::config::ConfigError;
 use oarsman_core::event;
 use oarsman_core::ids::SandboxId;
 use oarsman_core::lifecycle::SyncOutcome;
+use oarsman_core::report::Activity;
 use oarsman_core::status::deadline::{self, Deadline};
 use oarsman_core::status::phase::Phase;
 use oarsman_core::status::start_error::{StartError, StartReason};
@@ -78,7 +79,9 @@ async fn attempt(room: &Room, pod: &Pod, cancel: &Cancel) -> Result<SyncOutcome,
     }
     cancel.check()?;
     let looked = room.now();
+    let preparing = room.busy(Activity::Preparing);
     disk.prepare(pod).await?;
+    drop(preparing);
     room.memory().held_by = None;
     // A call that we gave up long ago may have started a container meanwhile: what is decided is decided from a fresh look.
     let fresh = room.now().since(looked) < STALE;

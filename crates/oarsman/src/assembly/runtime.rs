@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use oarsman_agent::Book;
 use oarsman_core::resources::names::CgroupDriver;
 use oarsman_cri::{Client, CriError, Deadlines, Keeper, Runtime};
 use oarsman_cri_types::v1;
@@ -21,6 +22,7 @@ const SAY_AGAIN: usize = 10;
 pub(super) struct Facts {
     /// What it calls itself.
     pub(super) runtime_name: String,
+    pub(super) runtime_version: String,
     pub(super) cgroup_driver: CgroupDriver,
     pub(super) recursive_read_only: bool,
 }
@@ -34,10 +36,15 @@ pub(super) fn client(settings: &Settings, keeper: Option<Arc<Held>>) -> Result<C
 }
 
 /// Asks the runtime, for as long as it takes: without one there is nothing to be done anyway.
-pub(super) async fn ask(client: &Client, settings: &Settings) -> Facts {
+pub(super) async fn ask(client: &Client, settings: &Settings, book: &Book) -> Facts {
     for look in 0_usize.. {
-        match try_to_ask(client, settings).await {
-            Ok(facts) => return facts,
+        let answer = try_to_ask(client, settings).await;
+        book.heard_runtime(&answer);
+        match answer {
+            Ok(facts) => {
+                book.met_runtime(&facts.runtime_name, &facts.runtime_version);
+                return facts;
+            }
             Err(error) if look.is_multiple_of(SAY_AGAIN) => {
                 tracing::warn!(%error, endpoint = settings.runtime_endpoint,
                     "waiting for the runtime: start it, or name another with --container-runtime-endpoint");
@@ -55,6 +62,7 @@ async fn try_to_ask(client: &Client, settings: &Settings) -> Result<Facts, CriEr
     tracing::info!(name = version.runtime_name, version = version.runtime_version, "runtime");
     Ok(Facts {
         runtime_name: version.runtime_name,
+        runtime_version: version.runtime_version,
         cgroup_driver: cgroup_driver(client, settings).await?,
         recursive_read_only: status.runtime_handlers.iter().any(|handler| {
             let features = handler.features.as_ref();

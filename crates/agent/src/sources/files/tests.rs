@@ -7,6 +7,7 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 use tempfile::{TempDir, tempdir};
 
 use super::*;
+use crate::book::tests::empty_book;
 
 const HOUR: Duration = Duration::from_secs(3600);
 /// A failure, not a wait: what is waited for comes in milliseconds.
@@ -25,7 +26,8 @@ struct Source {
 
 impl Source {
     fn at(directory: TempDir, path: &str, rescan: Duration) -> Self {
-        let sets = files(&directory.path().join(path), "n", rescan);
+        let book = empty_book();
+        let sets = files(&directory.path().join(path), "n", rescan, &book);
         Self { directory, sets }
     }
 
@@ -159,7 +161,7 @@ async fn a_manifests_uid_does_not_depend_on_slashes_at_the_end_of_the_path() {
     fs::create_dir(directory.path().join("pods")).unwrap();
     fs::write(directory.path().join("pods/a"), manifest("a")).unwrap();
     let uid = async |path: &str| {
-        let mut sets = files(&directory.path().join(path), "n", HOUR);
+        let mut sets = files(&directory.path().join(path), "n", HOUR, &empty_book());
         timeout(PATIENCE, sets.next()).await.unwrap().unwrap()[0].metadata.uid.clone()
     };
     assert_eq!(uid("pods").await, uid("pods//").await);

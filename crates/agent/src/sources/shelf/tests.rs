@@ -187,3 +187,19 @@ fn an_octal_mode_is_read_as_kubectl_reads_it() {
     let volume = &pods[0].spec().unwrap().volumes.as_ref().unwrap()[0];
     assert_eq!(volume.downward_api.as_ref().unwrap().default_mode, Some(256));
 }
+
+#[test]
+fn people_are_told_what_is_broken_until_it_is_mended_and_where_pods_come_from() {
+    let mut shelf = shelf();
+    shelf.look(Scan::Missing);
+    assert_eq!(shelf.found().broken[0].place, "/pods");
+    shelf.look(found(&[("a.yaml", named("a")), ("b.yaml", text("}"))]));
+    shelf.look(found(&[("a.yaml", text("{")), ("b.yaml", text("}"))]));
+    let told = shelf.found();
+    let broken: Vec<_> = told.broken.iter().map(|it| (it.place.as_str(), it.goes_on)).collect();
+    assert_eq!(broken, [("/pods/a.yaml", true), ("/pods/b.yaml", false)]);
+    let places: Vec<_> = told.places.iter().map(|(pod, at)| format!("{pod} {at}")).collect();
+    assert_eq!(places, ["a-node_default /pods/a.yaml"]);
+    shelf.look(found(&[("a.yaml", named("a"))]));
+    assert_eq!(shelf.found().broken, []);
+}

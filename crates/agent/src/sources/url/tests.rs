@@ -9,6 +9,7 @@ use tokio::net::TcpListener;
 use tokio::time::timeout;
 
 use super::*;
+use crate::book::tests::empty_book;
 use crate::network::SystemNetwork;
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -36,7 +37,8 @@ async fn a_server_is_asked_again_and_again_and_its_failures_cost_no_pod() {
     let server = tokio::spawn(async move { axum::serve(listener, pages).await.unwrap() });
     let headers = vec![("X-Role".to_owned(), "node".to_owned())];
     let place = format!("http://me:p%40ss@127.0.0.1:{port}/pods");
-    let mut sets = url(&place, headers, OFTEN, "n", Arc::new(SystemNetwork)).unwrap();
+    let mut sets =
+        url(&place, headers, OFTEN, "n", Arc::new(SystemNetwork), &empty_book()).unwrap();
     let mut next = async || {
         let set = timeout(PATIENCE, sets.next()).await.expect("no set came").unwrap();
         set.into_iter().map(|pod| pod.metadata.name.unwrap()).collect::<Vec<_>>()

@@ -1,0 +1,133 @@
+//! What stands in the book, by pod and by source.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{Pod, PodStatus};
+use oarsman_core::ids::PodUid;
+use oarsman_core::pod::PodExt;
+use oarsman_core::report::{Doing, NodeReport, PodReport, StageReport};
+
+use super::Found;
+use super::events::Events;
+
+/// Everything in the book.
+#[derive(Debug)]
+pub(super) struct Pages {
+    /// What does not concern a single pod; its lists stay empty.
+    pub(super) about: NodeReport,
+    pub(super) pods: BTreeMap<PodUid, Page>,
+    pub(super) events: Events,
+    sources: BTreeMap<String, Found>,
+}
+
+/// What is known of one pod.
+#[derive(Debug)]
+pub(super) struct Page {
+    pub(super) pod: Arc<Pod>,
+    pub(super) stage: StageReport,
+    pub(super) leaving: bool,
+    pub(super) next_try: Option<Timestamp>,
+    status: Option<PodStatus>,
+    /// By number, so that the newest is the last.
+    doing: BTreeMap<u64, Doing>,
+    begun: u64,
+}
+
+impl Pages {
+    pub(super) fn new(about: NodeReport) -> Self {
+        let (pods, events, sources) = (BTreeMap::new(), Events::default(), BTreeMap::new());
+        Self { about, pods, events, sources }
+    }
+
+    /// Whether that is something new.
+    pub(super) fn found(&mut self, source: &str, found: Found) -> bool {
+        if self.sources.get(source) == Some(&found) {
+            return false;
+        }
+        self.sources.insert(source.to_owned(), found);
+        true
+    }
+
+    pub(super) fn report(&self) -> NodeReport {
+        let mut pods: Vec<PodReport> =
+            self.pods.values().map(|page| page.report(self.place(&page.pod))).collect();
+        pods.sort_by_cached_key(|pod| {
+            let name = pod.pod.full_name();
+            (name.namespace, name.name, pod.stage == StageReport::Waiting)
+        });
+        let broken = self.sources.values().flat_map(|found| found.broken.iter().cloned());
+        NodeReport {
+            broken: broken.collect(),
+            pods,
+            events: self.events.all(),
+            ..self.about.clone()
+        }
+    }
+
+    /// Where a pod comes from; one of an API server from nowhere on this machine.
+    fn place(&self, pod: &Pod) -> Option<String> {
+        let name = pod.full_name();
+        let mut places = self.sources.values().flat_map(|found| &found.places);
+        let place = places.find(|(of, _)| *of == name).filter(|_| pod.is_static());
+        place.map(|(_, place)| place.clone())
+    }
+}
+
+impl Page {
+    pub(super) fn new(pod: Arc<Pod>, stage: StageReport) -> Self {
+        Self {
+            pod,
+            stage,
+            leaving: false,
+            next_try: None,
+            status: None,
+            doing: BTreeMap::new(),
+            begun: 0,
+        }
+    }
+
+    /// Whether that is something new.
+    pub(super) fn set_stage(&mut self, stage: StageReport) -> bool {
+        // Whoever is made to run again is not taken away any more.
+        self.leaving &= stage != StageReport::Syncing;
+        std::mem::replace(&mut self.stage, stage) != stage
+    }
+
+    /// Whether that is something new.
+    pub(super) fn set_status(&mut self, status: &PodStatus) -> bool {
+        let new = self.status.as_ref() != Some(status);
+        if new {
+            self.status = Some(status.clone());
+        }
+        new
+    }
+
+    /// Returns the number by which it ends.
+    pub(super) fn begin(&mut self, doing: Doing) -> u64 {
+        self.begun += 1;
+        self.doing.insert(self.begun, doing);
+        self.begun
+    }
+
+    /// Whether it was under way.
+    pub(super) fn end(&mut self, number: u64) -> bool {
+        self.doing.remove(&number).is_some()
+    }
+
+    fn report(&self, place: Option<String>) -> PodReport {
+        let mut pod = Pod::clone(&self.pod);
+        if let Some(status) = &self.status {
+            pod.status = Some(status.clone());
+        }
+        PodReport {
+            pod,
+            place,
+            stage: self.stage,
+            leaving: self.leaving,
+            doing: self.doing.values().next_back().cloned(),
+            next_try: self.next_try,
+        }
+    }
+}
