@@ -41,6 +41,8 @@ pub enum Command {
     Kill(PodUid, KillRequest),
     /// Wants to be told once no pod is left, as somebody who is about to leave does.
     TellWhenEmpty(oneshot::Sender<()>),
+    /// Answer, as proof that the loop goes round.
+    Answer(oneshot::Sender<()>),
 }
 
 pub(crate) struct Supervisor {
@@ -278,6 +280,8 @@ impl Supervisor {
     fn asked(&mut self, command: Command) {
         match command {
             Command::Kill(uid, request) => self.kill(&uid, request),
+            // Who does not listen any more has given up.
+            Command::Answer(who) => drop(who.send(())),
             Command::TellWhenEmpty(who) => {
                 self.leaving.push(who);
                 self.tell_if_empty();

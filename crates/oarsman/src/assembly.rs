@@ -29,6 +29,7 @@ use crate::keeper::Held;
 use crate::lock::Lock;
 use crate::machine;
 use crate::settings::Settings;
+use crate::systemd::Systemd;
 
 use runtime::Facts;
 
@@ -71,7 +72,10 @@ impl Agent {
     /// Runs until it is dropped.
     pub(crate) async fn run(self) {
         tracing::info!(root = self.config.territory.root, "the agent runs");
-        oarsman_agent::run(self.seams, self.config, self.inputs).await;
+        let systemd = Systemd::of_environment();
+        systemd.ready();
+        let agent = oarsman_agent::run(self.seams, self.config, self.inputs);
+        tokio::join!(agent, systemd.beat(&self.commands));
     }
 }
 

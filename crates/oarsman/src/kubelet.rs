@@ -8,8 +8,9 @@ use clap::Args;
 use oarsman_core::ledger::Mode;
 
 use crate::duration;
+use crate::logging::{Logging, Loudness};
 use crate::settings::{Settings, Sources};
-use crate::{assembly, logging, machine, signals, threads};
+use crate::{assembly, machine, signals, threads};
 
 /// The flags, by the names they have for the Go kubelet.
 #[derive(Debug, Args)]
@@ -84,7 +85,7 @@ pub(crate) struct Flags {
 
 /// Runs the agent until it is told to end. Pods stay.
 pub(crate) fn run(flags: &Flags) -> Result<()> {
-    logging::start(flags.v);
+    Logging { loudness: Loudness::of(flags.v.into()), ..Logging::default() }.start()?;
     let settings = flags.settings()?;
     threads::work_on(async {
         let agent = assembly::assemble(&settings).await?;

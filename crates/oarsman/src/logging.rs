@@ -1,17 +1,72 @@
-//! What the agent says while it runs, for people to read.
+//! What the agent says while it runs: for people by default, as JSON for those who collect it, to stderr or to a file.
+//!
+//! Lines are written as they are said. Nothing is held back, so nothing is lost when the agent is killed, and there is
+//! nothing to be flushed.
 
-use std::io::IsTerminal;
+mod file;
+mod json;
+mod loudness;
 
-use tracing::Level;
+use std::io::{self, IsTerminal};
+use std::path::PathBuf;
 
-/// Sends the agent's lines to stderr. A verbosity of 4 and more is for those who look for a fault.
-pub(crate) fn start(verbosity: u8) {
-    let level = match verbosity {
-        0..=3 => Level::INFO,
-        4..=7 => Level::DEBUG,
-        _ => Level::TRACE,
-    };
-    let colours = std::io::stderr().is_terminal();
-    let lines = tracing_subscriber::fmt().with_max_level(level).with_ansi(colours);
-    lines.with_writer(std::io::stderr).init();
+use anyhow::{Context, Result};
+use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::fmt::writer::BoxMakeWriter;
+use tracing_subscriber::layer::{Layer, SubscriberExt};
+use tracing_subscriber::util::SubscriberInitExt;
+
+pub(crate) use file::Limits;
+pub(crate) use loudness::Loudness;
+
+use file::LogFile;
+use json::Json;
+
+/// How and where the agent speaks.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Logging {
+    pub(crate) loudness: Loudness,
+    pub(crate) format: Format,
+    /// None for stderr.
+    pub(crate) file: Option<(PathBuf, Limits)>,
+}
+
+/// What lines look like.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Format {
+    /// For people.
+    #[default]
+    Text,
+    /// For those who collect logs.
+    Json,
+}
+
+impl Logging {
+    /// Everything from here on is said as this wants it.
+    pub(crate) fn start(self) -> Result<()> {
+        let colours = self.file.is_none() && io::stderr().is_terminal();
+        let writer = match self.file {
+            Some((path, limits)) => to_file(path, limits)?,
+            None => BoxMakeWriter::new(io::stderr),
+        };
+        let loudness = self.loudness.filter();
+        let lines = match self.format {
+            Format::Text => {
+                tracing_subscriber::fmt::layer().with_ansi(colours).with_writer(writer).boxed()
+            }
+            Format::Json => Json::new(writer).boxed(),
+        };
+        tracing_subscriber::registry().with(lines.with_filter(loudness)).init();
+        Ok(())
+    }
+}
+
+fn to_file(path: PathBuf, limits: Limits) -> Result<BoxMakeWriter> {
+    let cannot = format!("cannot write the log to {}", path.display());
+    Ok(BoxMakeWriter::new(LogFile::open(path, limits).context(cannot)?))
+}
+
+/// Says one line by whatever writer there is; a log that cannot be written is no reason to stop.
+fn write_line<'a>(writer: &'a impl MakeWriter<'a>, line: &[u8]) {
+    io::Write::write_all(&mut writer.make_writer(), line).ok();
 }

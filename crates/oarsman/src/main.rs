@@ -10,6 +10,7 @@ mod machine;
 mod run;
 mod settings;
 mod signals;
+mod systemd;
 mod threads;
 
 use std::process::ExitCode;

@@ -12,8 +12,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::assembly::{self, Agent};
 use crate::duration;
+use crate::logging::{Format, Limits, Logging, Loudness};
 use crate::settings::{Settings, Sources};
-use crate::{logging, machine, signals, threads};
+use crate::{machine, signals, threads};
 
 /// What pods are run, and where.
 #[derive(Debug, Args)]
@@ -35,14 +36,20 @@ pub(crate) struct Flags {
     /// How often everything is counted, to catch what events did not tell.
     #[arg(long, default_value = "1m", value_parser = duration::parse)]
     sync_frequency: Duration,
-    /// How much is said.
+    /// How much the agent says of itself: 4 and more for those who look for a fault.
     #[arg(long, short, default_value_t = 2)]
-    v: u8,
+    v: u32,
+    /// Where it says so; `-` for here.
+    #[arg(long, default_value = "-")]
+    log_file: PathBuf,
+    /// What its lines look like.
+    #[arg(long, value_enum, default_value_t)]
+    logging_format: Format,
 }
 
 /// Runs pods until interrupted, and takes them down then.
 pub(crate) fn run(flags: &Flags) -> Result<()> {
-    logging::start(flags.v);
+    flags.logging().start()?;
     let settings = flags.settings()?;
     threads::work_on(until_told(&settings))
 }
@@ -71,6 +78,12 @@ async fn until_told(settings: &Settings) -> Result<()> {
 }
 
 impl Flags {
+    fn logging(&self) -> Logging {
+        let here = self.log_file == Path::new("-");
+        let file = (!here).then(|| (self.log_file.clone(), Limits::default()));
+        Logging { loudness: Loudness::of(self.v), format: self.logging_format, file }
+    }
+
     fn settings(&self) -> Result<Settings> {
         let root = machine::absolute(&self.root_dir)?;
         Ok(Settings {

@@ -1,0 +1,195 @@
+//! A log file of the agent's own: it begins a new one when one is full, and keeps some old ones.
+//!
+//! Others may rotate it too. A file that was moved away or removed is begun anew within a second, and one that was truncated
+//! is simply written on, so that logrotate works with and without `copytruncate`, and needs to tell nobody.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use jiff::Timestamp;
+use tracing_subscriber::fmt::MakeWriter;
+
+/// Logs may tell more than everybody should know.
+const MODE: u32 = 0o640;
+
+/// How much is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Limits {
+    /// The size in bytes from which on a new file is begun.
+    pub(crate) size: u64,
+    /// How many files there are at most, the current one among them.
+    pub(crate) files: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { size: 50 << 20, files: 5 }
+    }
+}
+
+/// The file and those before it.
+#[derive(Debug)]
+pub(super) struct LogFile {
+    path: PathBuf,
+    limits: Limits,
+    current: Mutex<Current>,
+}
+
+#[derive(Debug)]
+struct Current {
+    file: File,
+    size: u64,
+    /// The second in which it was last seen that the file is where it should be.
+    checked: i64,
+}
+
+impl LogFile {
+    /// Goes on with the file of that name, or begins it.
+    pub(super) fn open(path: PathBuf, limits: Limits) -> io::Result<Self> {
+        if let Some(directory) = path.parent() {
+            fs::create_dir_all(directory)?;
+        }
+        let current = Mutex::new(Current::open(&path)?);
+        Ok(Self { path, limits, current })
+    }
+
+    fn write_line(&self, line: &[u8]) -> io::Result<()> {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let second = Timestamp::now().as_second();
+        if current.checked != second {
+            current.checked = second;
+            if !current.is_at(&self.path) {
+                *current = Current::open(&self.path)?;
+            }
+        }
+        let full = current.size > 0 && current.size + line.len() as u64 > self.limits.size;
+        if full {
+            self.shift()?;
+            *current = Current::open(&self.path)?;
+        }
+        current.size += line.len() as u64;
+        current.file.write_all(line)
+    }
+
+    /// Every old file becomes one older, and the oldest goes.
+    fn shift(&self) -> io::Result<()> {
+        let oldest = self.limits.files.max(1) - 1;
+        if oldest == 0 {
+            return fs::remove_file(&self.path);
+        }
+        for age in (1..oldest).rev() {
+            match fs::rename(self.older(age), self.older(age + 1)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        fs::rename(&self.path, self.older(1))
+    }
+
+    fn older(&self, age: u32) -> PathBuf {
+        let mut name = self.path.clone().into_os_string();
+        name.push(format!(".{age}"));
+        name.into()
+    }
+}
+
+impl Current {
+    fn open(path: &Path) -> io::Result<Self> {
+        let file = File::options().create(true).append(true).mode(MODE).open(path)?;
+        let size = file.metadata()?.len();
+        Ok(Self { file, size, checked: Timestamp::now().as_second() })
+    }
+
+    /// Also takes in that somebody cut the file short.
+    fn is_at(&mut self, path: &Path) -> bool {
+        let (Ok(own), Ok(there)) = (self.file.metadata(), fs::metadata(path)) else { return false };
+        self.size = own.len();
+        (own.dev(), own.ino()) == (there.dev(), there.ino())
+    }
+}
+
+impl<'a> MakeWriter<'a> for LogFile {
+    type Writer = &'a Self;
+
+    fn make_writer(&'a self) -> Self::Writer {
+        self
+    }
+}
+
+/// Lines come whole, one at a time.
+impl Write for &LogFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.write_line(bytes)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn log(limits: Limits) -> (tempfile::TempDir, LogFile) {
+        let directory = tempfile::tempdir().unwrap();
+        let log = LogFile::open(directory.path().join("logs/a.log"), limits).unwrap();
+        (directory, log)
+    }
+
+    fn files(log: &LogFile) -> Vec<(String, String)> {
+        let entries = fs::read_dir(log.path.parent().unwrap()).unwrap();
+        let read = |entry: fs::DirEntry| {
+            let text = fs::read_to_string(entry.path()).unwrap();
+            (entry.file_name().into_string().unwrap(), text)
+        };
+        let mut files: Vec<_> = entries.map(|entry| read(entry.unwrap())).collect();
+        files.sort();
+        files
+    }
+
+    fn want(files: &[(&str, &str)]) -> Vec<(String, String)> {
+        files.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect()
+    }
+
+    #[test]
+    fn a_full_file_makes_room_and_the_oldest_goes() {
+        let (_directory, log) = log(Limits { size: 4, files: 3 });
+        for line in ["a\n", "b\n", "c\n", "d\n", "e\n", "f\n", "g\n"] {
+            log.write_line(line.as_bytes()).unwrap();
+        }
+        let kept = [("a.log", "g\n"), ("a.log.1", "e\nf\n"), ("a.log.2", "c\nd\n")];
+        assert_eq!(files(&log), want(&kept));
+    }
+
+    #[test]
+    fn one_file_is_all_there_is_if_so_wished_and_a_long_line_fits() {
+        let (_directory, log) = log(Limits { size: 4, files: 1 });
+        log.write_line(b"a\n").unwrap();
+        log.write_line(b"a long line\n").unwrap();
+        assert_eq!(files(&log), want(&[("a.log", "a long line\n")]));
+    }
+
+    #[test]
+    fn a_file_that_others_moved_away_or_cut_short_is_no_trouble() {
+        let (_directory, log) = log(Limits::default());
+        log.write_line(b"before\n").unwrap();
+        fs::rename(&log.path, log.older(1)).unwrap();
+        log.current.lock().unwrap().checked = 0;
+        log.write_line(b"after\n").unwrap();
+        assert_eq!(files(&log), want(&[("a.log", "after\n"), ("a.log.1", "before\n")]));
+        File::options().write(true).open(&log.path).unwrap().set_len(0).unwrap();
+        log.write_line(b"cut\n").unwrap();
+        assert_eq!(files(&log)[0].1, "cut\n");
+    }
+
+    #[test]
+    fn others_may_not_read_it() {
+        let (_directory, log) = log(Limits::default());
+        assert_eq!(fs::metadata(&log.path).unwrap().mode() & 0o007, 0);
+    }
+}

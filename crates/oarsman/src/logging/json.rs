@@ -1,0 +1,154 @@
+//! Lines as JSON, with the names that the Go kubelet's have: `ts` in milliseconds, `caller`, `msg`, `v`, and the rest by name.
+
+use std::fmt::{self, Write};
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level, Metadata, Subscriber};
+use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::layer::{Context, Layer};
+
+use super::write_line;
+
+/// Writes every event as one line of JSON.
+pub(super) struct Json<W> {
+    writer: W,
+}
+
+impl<W> Json<W> {
+    pub(super) fn new(writer: W) -> Self {
+        Self { writer }
+    }
+}
+
+impl<S, W> Layer<S> for Json<W>
+where
+    S: Subscriber,
+    W: for<'a> MakeWriter<'a> + 'static,
+{
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        let mut said = Said::default();
+        event.record(&mut said);
+        let mut line = said.line(event.metadata(), Timestamp::now());
+        line.push('\n');
+        write_line(&self.writer, line.as_bytes());
+    }
+}
+
+/// The fields of an event.
+#[derive(Default)]
+struct Said {
+    message: String,
+    fields: Map<String, Value>,
+}
+
+impl Said {
+    fn line(self, about: &Metadata<'_>, now: Timestamp) -> String {
+        let mut line = Map::new();
+        let milliseconds = now.as_nanosecond() / 1_000;
+        #[expect(clippy::cast_precision_loss, reason = "a time stamp in microseconds fits")]
+        line.insert("ts".to_owned(), json!(milliseconds as f64 / 1_000.0));
+        let caller = about.file().zip(about.line()).map(|(file, line)| format!("{file}:{line}"));
+        line.insert("caller".to_owned(), json!(caller.unwrap_or_default()));
+        line.insert("logger".to_owned(), json!(about.target()));
+        line.insert("msg".to_owned(), Value::String(self.message));
+        match *about.level() {
+            Level::ERROR => line.insert("severity".to_owned(), json!("error")),
+            Level::WARN => line.insert("severity".to_owned(), json!("warning")),
+            Level::INFO => line.insert("v".to_owned(), json!(0)),
+            Level::DEBUG => line.insert("v".to_owned(), json!(4)),
+            Level::TRACE => line.insert("v".to_owned(), json!(8)),
+        };
+        for (name, value) in self.fields {
+            line.entry(name).or_insert(value);
+        }
+        Value::Object(line).to_string()
+    }
+
+    fn note(&mut self, field: &Field, value: Value) {
+        // The Go kubelet calls an error so.
+        let name = if field.name() == "error" { "err" } else { field.name() };
+        self.fields.insert(name.to_owned(), value);
+    }
+}
+
+impl Visit for Said {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        if field.name() == "message" {
+            // Writing to a string does not fail.
+            write!(self.message, "{value:?}").ok();
+        } else {
+            self.note(field, Value::String(format!("{value:?}")));
+        }
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.note(field, json!(value));
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.note(field, json!(value));
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.note(field, json!(value));
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.note(field, json!(value));
+    }
+
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.note(field, json!(value));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use tracing_subscriber::layer::SubscriberExt;
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Paper(Arc<Mutex<Vec<u8>>>);
+
+    impl std::io::Write for Paper {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn every_line_is_an_object_with_the_names_collectors_know() {
+        let paper = Paper::default();
+        let writer = paper.clone();
+        let subscriber = tracing_subscriber::registry().with(Json::new(move || writer.clone()));
+        tracing::subscriber::with_default(subscriber, || {
+            tracing::info!(pod = %"default/web", restarts = 2, "it \"runs\"");
+            tracing::warn!(error = "refused", "cannot pull");
+        });
+        let text = String::from_utf8(paper.0.lock().unwrap().clone()).unwrap();
+        let lines: Vec<Value> =
+            text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(lines.len(), 2);
+        assert_eq!(lines[0]["msg"], "it \"runs\"");
+        assert_eq!(lines[0]["v"], 0);
+        assert_eq!(lines[0]["pod"], "default/web");
+        assert_eq!(lines[0]["restarts"], 2);
+        assert!(lines[0]["ts"].as_f64().unwrap() > 1.7e12, "milliseconds");
+        assert!(lines[0]["caller"].as_str().unwrap().contains("json.rs:"));
+        assert_eq!(
+            (&lines[1]["severity"], &lines[1]["err"]),
+            (&json!("warning"), &json!("refused"))
+        );
+        assert!(lines[1].get("v").is_none());
+    }
+}

@@ -1,0 +1,149 @@
+//! Telling systemd how we are: ready, well, ending. Where nobody listens, nobody is told.
+
+use std::env;
+use std::ffi::OsStr;
+use std::io;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::path::Path;
+use std::time::Duration;
+
+use oarsman_agent::Command;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{MissedTickBehavior, interval, timeout};
+
+/// Whom to tell, and how often they want to hear that we are well.
+#[derive(Debug, Default)]
+pub(crate) struct Systemd {
+    socket: Option<UnixDatagram>,
+    /// Half of what systemd waits for.
+    beat: Option<Duration>,
+}
+
+impl Systemd {
+    /// As systemd has told us by our environment.
+    pub(crate) fn of_environment() -> Self {
+        let socket = env::var_os("NOTIFY_SOCKET").filter(|path| !path.is_empty());
+        let told = |error: &io::Error| tracing::warn!(%error, "systemd cannot be told how we are");
+        let socket = socket.and_then(|path| connect(&path).inspect_err(told).ok());
+        let number = |name: &str| env::var(name).ok()?.parse::<u64>().ok();
+        let own = number("WATCHDOG_PID").is_none_or(|pid| pid == u64::from(std::process::id()));
+        let beat = number("WATCHDOG_USEC").filter(|usec| own && *usec > 0);
+        Self { socket, beat: beat.map(|usec| Duration::from_micros(usec / 2)) }
+    }
+
+    /// We do what we are for.
+    pub(crate) fn ready(&self) {
+        self.tell("READY=1");
+    }
+
+    /// Says again and again that we are well, for as long as the agent answers.
+    pub(crate) async fn beat(&self, agent: &mpsc::Sender<Command>) {
+        let Some(beat) = self.beat else { return std::future::pending().await };
+        let mut beats = interval(beat);
+        beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            beats.tick().await;
+            if timeout(beat, answers(agent)).await == Ok(true) {
+                self.tell("WATCHDOG=1");
+            } else {
+                tracing::error!(
+                    "the agent's loop does not answer: systemd is not told that we are well"
+                );
+            }
+        }
+    }
+
+    fn tell(&self, what: &str) {
+        if let Some(socket) = &self.socket
+            && let Err(error) = socket.send(what.as_bytes())
+        {
+            tracing::debug!(%error, what, "systemd was not told");
+        }
+    }
+}
+
+impl Drop for Systemd {
+    fn drop(&mut self) {
+        self.tell("STOPPING=1");
+    }
+}
+
+async fn answers(agent: &mpsc::Sender<Command>) -> bool {
+    let (tell, answer) = oneshot::channel();
+    agent.send(Command::Answer(tell)).await.is_ok() && answer.await.is_ok()
+}
+
+/// A name that begins with `@` is not in the file system.
+fn connect(name: &OsStr) -> io::Result<UnixDatagram> {
+    let address = match name.as_bytes().split_first() {
+        Some((b'@', name)) => SocketAddr::from_abstract_name(name)?,
+        _ => SocketAddr::from_pathname(Path::new(name))?,
+    };
+    let socket = UnixDatagram::unbound()?;
+    socket.set_nonblocking(true)?;
+    socket.connect_addr(&address)?;
+    Ok(socket)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn listener() -> (tempfile::TempDir, UnixDatagram, Systemd) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("notify");
+        let listener = UnixDatagram::bind(&path).unwrap();
+        let socket = Some(connect(path.as_os_str()).unwrap());
+        (directory, listener, Systemd { socket, beat: Some(Duration::from_millis(10)) })
+    }
+
+    fn heard(listener: &UnixDatagram) -> String {
+        let mut bytes = [0; 64];
+        let length = listener.recv(&mut bytes).unwrap();
+        String::from_utf8_lossy(&bytes[..length]).into_owned()
+    }
+
+    #[test]
+    fn systemd_hears_that_we_are_ready_and_that_we_end() {
+        let (_directory, listener, systemd) = listener();
+        systemd.ready();
+        drop(systemd);
+        assert_eq!([heard(&listener), heard(&listener)], ["READY=1", "STOPPING=1"]);
+        Systemd::default().ready();
+    }
+
+    #[test]
+    fn a_socket_may_have_an_abstract_name() {
+        let name = format!("@oarsman-test-{}", std::process::id());
+        let address = SocketAddr::from_abstract_name(&name[1..]).unwrap();
+        let listener = UnixDatagram::bind_addr(&address).unwrap();
+        connect(OsStr::new(&name)).unwrap().send(b"READY=1").unwrap();
+        assert_eq!(heard(&listener), "READY=1");
+    }
+
+    #[tokio::test]
+    async fn the_watchdog_is_fed_only_while_the_agent_answers() {
+        let (_directory, listener, systemd) = listener();
+        let (agent, mut asked) = mpsc::channel(1);
+        let answering = async {
+            for _ in 0..2 {
+                let Some(Command::Answer(who)) = asked.recv().await else { return };
+                who.send(()).unwrap();
+            }
+            // Keeps the next one waiting.
+            let unanswered = asked.recv().await;
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            drop(unanswered);
+        };
+        tokio::select! {
+            () = systemd.beat(&agent) => {}
+            () = answering => {}
+        }
+        assert_eq!([heard(&listener), heard(&listener)], ["WATCHDOG=1", "WATCHDOG=1"]);
+        listener.set_nonblocking(true).unwrap();
+        assert!(listener.recv(&mut [0; 64]).is_err(), "it was fed without an answer");
+        drop(systemd);
+    }
+}
