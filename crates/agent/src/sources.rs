@@ -5,6 +5,7 @@
 //! that is gone takes its pod with it.
 
 mod adopt;
+pub mod bundle;
 mod files;
 mod line;
 mod page;
@@ -16,4 +17,5 @@ mod watch;
 
 pub use adopt::adopting;
 pub use files::files;
+pub use line::Remark;
 pub use url::{UrlError, url};

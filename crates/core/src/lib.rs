@@ -22,6 +22,7 @@ pub mod pod;
 pub mod probe;
 pub mod qos;
 pub mod quantity;
+pub mod references;
 pub mod report;
 pub mod requeue;
 pub mod resources;

@@ -39,6 +39,15 @@ impl Origin {
     }
 }
 
+/// What a pod from a manifest is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Naming {
+    /// With the node's name behind its own, so that the same manifest on two nodes of a cluster makes two pods.
+    OfNode,
+    /// As it is written: where there is no cluster, there is nobody to be mistaken for.
+    AsWritten,
+}
+
 /// Why a manifest cannot become a pod of this node.
 #[derive(Debug, Error)]
 pub enum PrepareError {
@@ -55,16 +64,19 @@ pub enum PrepareError {
     },
 }
 
-/// Makes a decoded manifest a pod of this node: a UID unless it has one, a name that no other node uses, a
-/// namespace, and the marks of a static pod.
-pub fn prepare(pod: Pod, origin: &Origin, node: &str) -> Result<Pod, PrepareError> {
+/// Makes a decoded manifest a pod of this node: a UID unless it has one, a name, a namespace, and the marks of a
+/// static pod.
+pub fn prepare(pod: Pod, origin: &Origin, node: &str, naming: Naming) -> Result<Pod, PrepareError> {
     let (Origin::File(place) | Origin::Url(place)) = origin;
     let nameless = || PrepareError::Nameless(place.clone());
     let name = pod.metadata.name.clone().filter(|n| !n.is_empty()).ok_or_else(nameless)?;
     let uid = uid_of(&pod, origin, node)
         .map_err(|source| PrepareError::Unwritable { origin: place.clone(), source })?;
     let mut pod = with_uid(pod, &uid);
-    pod.metadata.name = Some(format!("{name}-{}", node.to_lowercase()));
+    pod.metadata.name = Some(match naming {
+        Naming::OfNode => format!("{name}-{}", node.to_lowercase()),
+        Naming::AsWritten => name,
+    });
     pod.metadata.namespace = Some(pod.full_name().namespace);
     pod.spec.get_or_insert_default().node_name = Some(node.to_owned());
     pod.status.get_or_insert_default().phase = Some("Pending".to_owned());

@@ -11,7 +11,7 @@ use oarsman_core::config::labels::POD_UID_LABEL;
 use oarsman_core::ids::PodUid;
 use oarsman_core::pod::{HASH_ANNOTATION, PodExt, SOURCE_ANNOTATION};
 use oarsman_core::sources::Source;
-use oarsman_core::static_pod::{MADE_UID_ANNOTATION, Origin, prepare};
+use oarsman_core::static_pod::{MADE_UID_ANNOTATION, Naming, Origin, prepare};
 use oarsman_cri::Runtime;
 use oarsman_cri_types::v1::{PodSandboxConfig, PodSandboxMetadata, RunPodSandboxRequest};
 use oarsman_world::faults::FaultPlan;
@@ -31,7 +31,7 @@ fn pod(image: &str) -> Pod {
         ..Pod::default()
     };
     pod.metadata.name = Some("web".to_owned());
-    prepare(pod, &Origin::File("/pods/web.yaml".to_owned()), "node").unwrap()
+    prepare(pod, &Origin::File("/pods/web.yaml".to_owned()), "node", Naming::OfNode).unwrap()
 }
 
 /// What another kubelet left: a sandbox as it marks them.

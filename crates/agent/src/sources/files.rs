@@ -1,16 +1,16 @@
-//! Pods from a directory or a single file: looked at on every change that is heard of, and now and then in any case.
+//! Manifests in a directory or a single file: looked at on every change that is heard of, and now and then in any case.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
-use futures::stream::unfold;
-use k8s_openapi::api::core::v1::Pod;
+use futures::stream::{BoxStream, unfold};
 use oarsman_cluster::PodSets;
 use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
+use super::read::{OnePod, Reading};
 use super::scan::scan;
 use super::shelf::{News, Shelf};
 use super::watch::Watch;
@@ -26,55 +26,70 @@ const LONG: Duration = Duration::from_secs(10);
 /// system tells of a change and every `rescan`. A path that does not exist holds no pods; one that cannot be read tells
 /// nothing until it can. The book is told what is broken, and which pod comes from which file.
 pub fn files(path: &Path, node_name: &str, rescan: Duration, book: &Arc<Book>) -> PodSets {
-    // Without slashes at its end, so that a manifest's path, and with it its pod's UID, does not depend on them.
-    let path: PathBuf = path.components().collect();
-    let shelf = Shelf::new(path.clone(), node_name.to_owned());
-    let book = Arc::clone(book);
-    unfold(Files { path, rescan, shelf: Some(shelf), watch: None, book }, |mut files| async {
-        files.next().await.map(|pods| (pods, files))
-    })
-    .boxed()
+    Files::at(path, OnePod { node: node_name.to_owned() }).sets(rescan, book)
 }
 
-struct Files {
+/// The manifests at one path.
+pub(super) struct Files<R: Reading> {
     path: PathBuf,
-    rescan: Duration,
     /// Away while a look is under way.
-    shelf: Option<Shelf>,
-    /// Made where the stream is polled, which is where the event loop runs.
+    shelf: Option<Shelf<R>>,
+    /// Made where the first look is, which is where the event loop runs.
     watch: Option<Watch>,
-    book: Arc<Book>,
 }
 
-impl Files {
-    async fn next(&mut self) -> Option<Vec<Pod>> {
+impl<R: Reading> Files<R> {
+    /// Looked at by nobody yet.
+    pub(super) fn at(path: &Path, reading: R) -> Self {
+        // Without slashes at its end, so that a manifest's path, and with it its pod's UID, does not depend on them.
+        let path: PathBuf = path.components().collect();
+        let shelf = Shelf::new(path.clone(), reading);
+        Self { path, shelf: Some(shelf), watch: None }
+    }
+
+    /// All that is there, whenever it has changed since it was told last.
+    pub(super) fn sets(
+        self,
+        rescan: Duration,
+        book: &Arc<Book>,
+    ) -> BoxStream<'static, Vec<R::Item>> {
+        unfold((self, Arc::clone(book)), move |(mut files, book)| async move {
+            files.next(rescan, &book).await.map(|items| (items, (files, book)))
+        })
+        .boxed()
+    }
+
+    /// Has people told what is known of the files.
+    pub(super) fn tell(&self, book: &Book) {
+        let found = self.shelf.iter().map(Shelf::found);
+        found.for_each(|found| book.found(&self.path.to_string_lossy(), found));
+    }
+
+    async fn next(&mut self, rescan: Duration, book: &Book) -> Option<Vec<R::Item>> {
         loop {
-            let watch = match &mut self.watch {
-                // The first look is at once.
-                watch @ None => watch.insert(Watch::start()),
-                Some(watch) => {
-                    tokio::select! {
-                        biased;
-                        () = watch.changed() => {}
-                        () = sleep(self.rescan) => {}
-                    }
-                    watch
+            // The first look is at once.
+            if let Some(watch) = &mut self.watch {
+                tokio::select! {
+                    biased;
+                    () = watch.changed() => {}
+                    () = sleep(rescan) => {}
                 }
-            };
-            watch.aim(&self.path);
-            let News { pods, lines } = self.look().await?;
+            }
+            let News { items, lines } = self.look().await?;
             lines.iter().for_each(|line| line.log());
-            if pods.is_some() {
-                return pods;
+            self.tell(book);
+            if items.is_some() {
+                return items;
             }
         }
     }
 
     /// Looks, on a thread that may block. One look is not begun before the one before has ended.
-    async fn look(&mut self) -> Option<News> {
+    pub(super) async fn look(&mut self) -> Option<News<R::Item>> {
+        self.watch.get_or_insert_with(Watch::start).aim(&self.path);
         let (mut shelf, path) = (self.shelf.take()?, self.path.clone());
         let mut look = spawn_blocking(move || {
-            let news = shelf.look(scan(&path));
+            let news = shelf.look(scan(&path, R::is_manifest));
             (shelf, news)
         });
         let looked = match timeout(LONG, &mut look).await {
@@ -87,7 +102,6 @@ impl Files {
         };
         let failed = |error: &_| tracing::error!(%error, "files are not looked at any more");
         let (shelf, news) = looked.inspect_err(failed).ok()?;
-        self.book.found(&self.path.to_string_lossy(), shelf.found());
         self.shelf = Some(shelf);
         Some(news)
     }

@@ -1,5 +1,7 @@
 //! What a source has to say, as data: where it was found, and one sentence.
 
+use std::fmt;
+
 use oarsman_core::report::BrokenManifest;
 
 /// How much it matters.
@@ -22,31 +24,64 @@ pub(super) struct Line {
     /// The file or URL.
     pub(super) place: String,
     pub(super) said: String,
+    /// What becomes of what was there before, as it is added to the sentence while pods run.
+    pub(super) fate: &'static str,
     /// What people are told of it until it is mended.
     pub(super) broken: Option<BrokenManifest>,
 }
 
 impl Line {
     pub(super) fn new(weight: Weight, place: &str, said: impl Into<String>) -> Self {
-        Self { weight, place: place.to_owned(), said: said.into(), broken: None }
+        Self { weight, place: place.to_owned(), said: said.into(), fate: "", broken: None }
     }
 
-    /// Something is wrong with a manifest, whose pod goes on if there was one.
-    pub(super) fn broken(place: &str, why: &str, kept: bool) -> Self {
-        let fate = if kept { "the pod it held before goes on" } else { "no pod comes of it" };
-        let broken = BrokenManifest { place: place.to_owned(), why: why.to_owned(), goes_on: kept };
-        let line = Self::new(Weight::Error, place, format!("{why} ({fate})"));
-        Self { broken: Some(broken), ..line }
+    /// Something is wrong with a manifest; what it held before goes on, if there was something.
+    pub(super) fn broken(remark: &Remark, kept: bool) -> Self {
+        let fate = if kept { " (what it held before goes on)" } else { " (nothing comes of it)" };
+        let line = Self::new(Weight::Error, &remark.place, &remark.why);
+        Self { fate, broken: Some(remark.broken(kept)), ..line }
     }
 
     /// Writes it to the log.
     pub(super) fn log(&self) {
-        let Self { weight, place, said, .. } = self;
-        match weight {
-            Weight::Detail => tracing::debug!(%place, "{said}"),
-            Weight::News => tracing::info!(%place, "{said}"),
-            Weight::Warning => tracing::warn!(%place, "{said}"),
-            Weight::Error => tracing::error!(%place, "{said}"),
+        let place = &self.place;
+        match self.weight {
+            Weight::Detail => tracing::debug!(%place, "{self}"),
+            Weight::News => tracing::info!(%place, "{self}"),
+            Weight::Warning => tracing::warn!(%place, "{self}"),
+            Weight::Error => tracing::error!(%place, "{self}"),
         }
+    }
+}
+
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.said, self.fate)
+    }
+}
+
+/// What is wrong, or odd, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remark {
+    /// The file or URL, as it was given, and which document of it.
+    pub place: String,
+    /// What is wrong there, and what to do about it.
+    pub why: String,
+}
+
+impl Remark {
+    pub(super) fn new(place: impl Into<String>, why: impl Into<String>) -> Self {
+        Self { place: place.into(), why: why.into() }
+    }
+
+    /// As people are told of it while pods run: with what becomes of what was there before.
+    pub(super) fn broken(&self, goes_on: bool) -> BrokenManifest {
+        BrokenManifest { place: self.place.clone(), why: self.why.clone(), goes_on }
+    }
+}
+
+impl fmt::Display for Remark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.why)
     }
 }

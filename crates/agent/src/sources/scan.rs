@@ -43,10 +43,10 @@ pub(super) enum Trouble {
     Other(&'static str),
 }
 
-/// Looks into a directory, or at a single file.
-pub(super) fn scan(path: &Path) -> Scan {
+/// Looks into a directory, at those of its entries that are manifests by their names, or at a single file.
+pub(super) fn scan(path: &Path, is_manifest: fn(&Path) -> bool) -> Scan {
     match fs::metadata(path) {
-        Ok(found) if found.is_dir() => directory(path),
+        Ok(found) if found.is_dir() => directory(path, is_manifest),
         Ok(_) => file(path),
         Err(error) if is_missing(&error) && !is_link(path) => Scan::Missing,
         Err(_) => file(path),
@@ -60,8 +60,8 @@ fn file(path: &Path) -> Scan {
     }
 }
 
-fn directory(path: &Path) -> Scan {
-    match entries(path) {
+fn directory(path: &Path, is_manifest: fn(&Path) -> bool) -> Scan {
+    match entries(path, is_manifest) {
         Ok(files) => Scan::Files(files),
         Err(error) if error.kind() == ErrorKind::NotFound => Scan::Missing,
         Err(error) => Scan::Unreadable(error.to_string()),
@@ -70,12 +70,12 @@ fn directory(path: &Path) -> Scan {
 
 /// All entries but those whose names begin with a dot. A list that breaks off is no list: what is missing from it would
 /// count as removed.
-fn entries(path: &Path) -> io::Result<BTreeMap<PathBuf, Finding>> {
+fn entries(path: &Path, is_manifest: fn(&Path) -> bool) -> io::Result<BTreeMap<PathBuf, Finding>> {
     let mut files = BTreeMap::new();
     for entry in fs::read_dir(path)? {
         let entry = entry?;
-        if !is_hidden(&entry.file_name()) {
-            let path = entry.path();
+        let path = entry.path();
+        if !is_hidden(&entry.file_name()) && is_manifest(&path) {
             files.extend(finding(&path).map(|found| (path, found)));
         }
     }

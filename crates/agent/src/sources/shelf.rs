@@ -1,31 +1,28 @@
-//! The manifests of a file source: what each held last, and the last good pod of each.
+//! The manifests of a file source: what each held last, and what was good of it.
 //!
-//! A manifest that turns out broken keeps the pod it held: an editor that writes slowly, a disk that hiccups or a slip of the
+//! A manifest that turns out broken keeps what it held: an editor that writes slowly, a disk that hiccups or a slip of the
 //! pen must not stop what runs. What is wrong is said once, and again only when something else is wrong.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use k8s_openapi::api::core::v1::Pod;
 use oarsman_core::pod::PodExt;
-use oarsman_core::report::BrokenManifest;
 use oarsman_core::static_pod::Origin;
 
-use super::line::{Line, Weight};
-use super::read::{self, Readable};
+use super::line::{Line, Remark, Weight};
+use super::read::{Reading, Sheet};
 use super::scan::{Finding, Scan};
 use crate::book::Found;
-use crate::manifest::one_document;
 
 #[cfg(test)]
 mod tests;
 
 /// What is known of every file at a source's path.
 #[derive(Debug)]
-pub(super) struct Shelf {
-    node: String,
+pub(super) struct Shelf<R: Reading> {
+    reading: R,
     path: PathBuf,
-    slots: BTreeMap<PathBuf, Slot>,
+    slots: BTreeMap<PathBuf, Slot<R::Item>>,
     /// What was said of the path as a whole.
     complaint: Option<String>,
     /// Whether anybody has been told of a set yet.
@@ -34,78 +31,77 @@ pub(super) struct Shelf {
 
 /// What is known of one file.
 #[derive(Debug)]
-struct Slot {
+struct Slot<T> {
     seen: Finding,
     /// What it held when it was last good.
-    pod: Option<Pod>,
+    items: Vec<T>,
     /// What is wrong with it now.
-    wrong: Option<String>,
+    wrong: Vec<Remark>,
 }
 
 /// What comes of a look.
-#[derive(Debug, Default)]
-pub(super) struct News {
-    /// All pods, when they are not those that were told last.
-    pub(super) pods: Option<Vec<Pod>>,
+#[derive(Debug)]
+pub(super) struct News<T> {
+    /// All there is, when it is not what was told last.
+    pub(super) items: Option<Vec<T>>,
     pub(super) lines: Vec<Line>,
 }
 
-impl Shelf {
+impl<T> Default for News<T> {
+    fn default() -> Self {
+        Self { items: None, lines: Vec::new() }
+    }
+}
+
+impl<R: Reading> Shelf<R> {
     /// An empty one.
-    pub(super) fn new(path: PathBuf, node: String) -> Self {
-        Self { node, path, slots: BTreeMap::new(), complaint: None, told: false }
+    pub(super) fn new(path: PathBuf, reading: R) -> Self {
+        Self { reading, path, slots: BTreeMap::new(), complaint: None, told: false }
     }
 
     /// Takes in what lies at the path now.
-    pub(super) fn look(&mut self, scan: Scan) -> News {
+    pub(super) fn look(&mut self, scan: Scan) -> News<R::Item> {
         let mut lines = self.speak_of_path(&scan);
         let changed = match scan {
             // Nobody knows what is there now, so nothing is taken to have changed.
-            Scan::Unreadable(_) => return News { pods: None, lines },
+            Scan::Unreadable(_) => return News { items: None, lines },
             Scan::Missing => self.sort_in(BTreeMap::new(), &mut lines),
             Scan::Files(files) => self.sort_in(files, &mut lines),
         };
         let first = !std::mem::replace(&mut self.told, true);
-        News { pods: (changed || first).then(|| self.pods()), lines }
+        News { items: (changed || first).then(|| self.items()), lines }
     }
 
     /// What there is to tell people of the files: which are broken, and which pod comes from which.
     pub(super) fn found(&self) -> Found {
-        let complaint = self.complaint.iter().map(|why| BrokenManifest {
-            place: show(&self.path),
-            why: why.clone(),
-            goes_on: self.slots.values().any(|slot| slot.pod.is_some()),
-        });
-        let wrong = self.slots.iter().filter_map(|(path, slot)| {
-            let (place, why) = (show(path), slot.wrong.clone()?);
-            Some(BrokenManifest { place, why, goes_on: slot.pod.is_some() })
-        });
-        let places = self.slots.iter().filter_map(|(path, slot)| {
-            let pod = slot.pod.as_ref()?;
-            Some((pod.full_name(), show(path)))
+        let any = self.slots.values().any(|slot| !slot.items.is_empty());
+        let complaint = self.complaint.iter();
+        let complaint = complaint.map(|why| Remark::new(show(&self.path), why).broken(any));
+        let wrong = self
+            .slots
+            .values()
+            .flat_map(|slot| slot.wrong.iter().map(|remark| remark.broken(!slot.items.is_empty())));
+        let places = self.slots.iter().flat_map(|(path, slot)| {
+            let pods = slot.items.iter().filter_map(R::pod);
+            pods.map(|pod| (pod.full_name(), show(path)))
         });
         Found { broken: complaint.chain(wrong).collect(), places: places.collect() }
     }
 
-    fn pods(&self) -> Vec<Pod> {
-        self.slots.values().filter_map(|slot| slot.pod.clone()).collect()
+    fn items(&self) -> Vec<R::Item> {
+        self.slots.values().flat_map(|slot| slot.items.iter().cloned()).collect()
     }
 
     /// What is wrong with the path as a whole, unless it was said already.
     fn speak_of_path(&mut self, scan: &Scan) -> Vec<Line> {
-        let complaint = match scan {
-            Scan::Missing => Some("it does not exist: there are no pods from there".to_owned()),
-            Scan::Unreadable(why) => Some(format!(
-                "it cannot be read: {why}; let the agent read it (pods that came from there go on)"
-            )),
-            Scan::Files(_) => None,
-        };
-        let before = std::mem::replace(&mut self.complaint, complaint);
+        let complaint = complaint::<R>(scan);
+        let said = complaint.as_ref().map(|line| line.said.clone());
+        let before = std::mem::replace(&mut self.complaint, said);
         let place = show(&self.path);
-        match (&before, &self.complaint) {
+        match (before, complaint) {
             (Some(_), None) => vec![Line::new(Weight::News, &place, "it can be read now")],
-            (_, Some(now)) if before.as_ref() != Some(now) => {
-                vec![Line::new(Weight::Warning, &place, now)]
+            (before, Some(line)) if before.as_ref() != Some(&line.said) => {
+                vec![Line { place, ..line }]
             }
             _ => Vec::new(),
         }
@@ -119,9 +115,9 @@ impl Shelf {
             let slot = match before {
                 Some(slot) if slot.seen == found => slot,
                 before => {
-                    let held = before.and_then(|slot| slot.pod);
-                    let slot = renewed(&path, found, held.clone(), &self.node, lines);
-                    changed |= slot.pod != held;
+                    let held = before.map(|slot| slot.items).unwrap_or_default();
+                    let slot = self.renewed(&path, found, &held, lines);
+                    changed |= slot.items != held;
                     slot
                 }
             };
@@ -130,54 +126,77 @@ impl Shelf {
         changed
     }
 
-    /// Forgets files that are gone, and their pods.
+    /// Forgets files that are gone, and what they held.
     fn clear_out(&mut self, files: &BTreeMap<PathBuf, Finding>, lines: &mut Vec<Line>) -> bool {
         let gone = self.slots.extract_if(.., |path, _| !files.contains_key(path));
-        let pods: Vec<_> = gone.filter_map(|(path, slot)| Some((path, slot.pod?))).collect();
-        for (path, pod) in &pods {
-            let said = format!("the file is gone, and pod {} with it", pod.full_name());
-            lines.push(Line::new(Weight::News, &show(path), said));
+        let gone: Vec<_> = gone.flat_map(|(path, slot)| named::<R>(&path, &slot)).collect();
+        for (place, name) in &gone {
+            lines.push(Line::new(
+                Weight::News,
+                place,
+                format!("the file is gone, and {name} with it"),
+            ));
         }
-        !pods.is_empty()
+        !gone.is_empty()
+    }
+
+    /// What becomes of a file that is not what it was.
+    fn renewed(
+        &self,
+        path: &Path,
+        seen: Finding,
+        held: &[R::Item],
+        lines: &mut Vec<Line>,
+    ) -> Slot<R::Item> {
+        match self.understand(&show(path), &seen, held) {
+            Ok(sheet) => {
+                lines.extend(sheet.lines);
+                Slot { seen, items: sheet.items, wrong: Vec::new() }
+            }
+            Err(wrong) => {
+                let broken = |remark: &Remark| Line::broken(remark, !held.is_empty());
+                lines.extend(wrong.iter().map(broken));
+                Slot { seen, items: held.to_vec(), wrong }
+            }
+        }
+    }
+
+    fn understand(
+        &self,
+        place: &str,
+        found: &Finding,
+        held: &[R::Item],
+    ) -> Result<Sheet<R::Item>, Vec<Remark>> {
+        let bytes =
+            found.as_ref().map_err(|trouble| vec![Remark::new(place, trouble.to_string())])?;
+        self.reading.read(bytes, &Origin::File(place.to_owned()), held)
     }
 }
 
-/// What becomes of a file that is not what it was.
-fn renewed(
-    path: &Path,
-    seen: Finding,
-    held: Option<Pod>,
-    node: &str,
-    lines: &mut Vec<Line>,
-) -> Slot {
-    let place = show(path);
-    match understand(&place, &seen, node) {
-        Ok(Readable { pod, unknown_fields }) => {
-            let said = format!("it holds pod {}", pod.full_name());
-            lines.push(Line::new(Weight::News, &place, said));
-            lines.extend(slips(&place, &unknown_fields));
-            Slot { seen, pod: Some(pod), wrong: None }
-        }
-        Err(why) => {
-            lines.push(Line::broken(&place, &why, held.is_some()));
-            Slot { seen, pod: held, wrong: Some(why) }
-        }
-    }
+fn named<R: Reading>(path: &Path, slot: &Slot<R::Item>) -> Vec<(String, String)> {
+    slot.items.iter().map(|item| (show(path), R::name(item))).collect()
 }
 
-fn understand(place: &str, found: &Finding, node: &str) -> Result<Readable, String> {
-    let bytes = found.as_ref().map_err(ToString::to_string)?;
-    read::unharmed(|| {
-        let manifest = one_document(bytes).map_err(|error| error.to_string())?;
-        read::pod(manifest, &Origin::File(place.to_owned()), node)
-    })
-}
-
-/// Fields that nobody knows are most likely slips of the pen.
-pub(super) fn slips(place: &str, unknown_fields: &[String]) -> Option<Line> {
-    let fields = unknown_fields.join(", ");
-    let said = format!("no pod has these fields, so they do nothing: {fields}; correct them");
-    (!unknown_fields.is_empty()).then(|| Line::new(Weight::Warning, place, said))
+/// What there is to say against a path as a whole.
+fn complaint<R: Reading>(scan: &Scan) -> Option<Line> {
+    let weight = if R::MUST_BE_THERE { Weight::Error } else { Weight::Warning };
+    let missing = if R::MUST_BE_THERE {
+        "it does not exist: give a file, a directory or a URL"
+    } else {
+        "it does not exist: there are no pods from there"
+    };
+    let (said, fate) = match scan {
+        Scan::Missing => (missing.to_owned(), ""),
+        Scan::Unreadable(why) => (
+            format!("it cannot be read: {why}; let the agent read it"),
+            " (what came from there goes on)",
+        ),
+        Scan::Files(files) if files.is_empty() && R::MUST_BE_THERE => {
+            ("no file in it ends in .yaml, .yml or .json: put a manifest there".to_owned(), "")
+        }
+        Scan::Files(_) => return None,
+    };
+    Some(Line { fate, ..Line::new(weight, "", said) })
 }
 
 fn show(path: &Path) -> String {

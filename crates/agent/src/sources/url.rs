@@ -1,4 +1,4 @@
-//! Pods from a URL that is asked again and again.
+//! Manifests at a URL that is asked again and again.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,13 +6,13 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use futures::StreamExt;
-use futures::stream::unfold;
+use futures::stream::{BoxStream, unfold};
 use hyper::Uri;
-use k8s_openapi::api::core::v1::Pod;
 use oarsman_cluster::PodSets;
 use tokio::time::sleep;
 
 use super::page::Page;
+use super::read::{PodOrList, Reading};
 use super::shelf::News;
 use crate::book::Book;
 use crate::manifest::MANIFEST_LIMIT;
@@ -27,10 +27,10 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
     /// It is none.
-    #[error("the URL of static pods is none: {0}; write http://host/path or https://host/path")]
+    #[error("the URL of manifests is none: {0}; write http://host/path or https://host/path")]
     Malformed(String),
     /// It is not one that can be asked over HTTP.
-    #[error("static pods come over http and https, not over {0:?}")]
+    #[error("manifests come over http and https, not over {0:?}")]
     Scheme(String),
 }
 
@@ -46,36 +46,67 @@ pub fn url(
     network: Arc<dyn Network>,
     book: &Arc<Book>,
 ) -> Result<PodSets, UrlError> {
-    let request = request(url, headers)?;
-    let page = Page::new(request.url(), node_name.to_owned());
-    let book = Arc::clone(book);
-    let asking = Asking { request, page, period, network, book, asked: false };
-    Ok(unfold(asking, |mut asking| async { Some((asking.next().await, asking)) }).boxed())
+    let reading = PodOrList { node: node_name.to_owned() };
+    Ok(Asking::at(url, headers, reading, network)?.sets(period, book))
 }
 
-struct Asking {
+/// The manifests at one URL.
+pub(super) struct Asking<R: Reading> {
     request: HttpGet,
-    page: Page,
-    period: Duration,
+    page: Page<R>,
     network: Arc<dyn Network>,
-    book: Arc<Book>,
     asked: bool,
 }
 
-impl Asking {
-    async fn next(&mut self) -> Vec<Pod> {
+impl<R: Reading> Asking<R> {
+    /// Asked for by nobody yet.
+    pub(super) fn at(
+        url: &str,
+        headers: Vec<(String, String)>,
+        reading: R,
+        network: Arc<dyn Network>,
+    ) -> Result<Self, UrlError> {
+        let request = request(url, headers)?;
+        let page = Page::new(request.url(), reading);
+        Ok(Self { request, page, network, asked: false })
+    }
+
+    /// All that is there, whenever it has changed since it was told last.
+    pub(super) fn sets(
+        self,
+        period: Duration,
+        book: &Arc<Book>,
+    ) -> BoxStream<'static, Vec<R::Item>> {
+        unfold((self, Arc::clone(book)), move |(mut asking, book)| async move {
+            Some((asking.next(period, &book).await, (asking, book)))
+        })
+        .boxed()
+    }
+
+    /// Has people told what is known of the page.
+    pub(super) fn tell(&self, book: &Book) {
+        book.found(&self.request.url(), self.page.found());
+    }
+
+    async fn next(&mut self, period: Duration, book: &Book) -> Vec<R::Item> {
         loop {
-            if std::mem::replace(&mut self.asked, true) {
-                sleep(self.period).await;
+            if self.asked {
+                sleep(period).await;
             }
-            let answer = self.network.get(&self.request).await;
-            let News { pods, lines } = self.page.turn(&self.request, answer);
+            let News { items, lines } = self.look().await;
             lines.iter().for_each(|line| line.log());
-            self.book.found(&self.request.url(), self.page.found());
-            if let Some(pods) = pods {
-                return pods;
+            self.tell(book);
+            if let Some(items) = items {
+                return items;
             }
         }
+    }
+
+    /// Asks.
+    pub(super) async fn look(&mut self) -> News<R::Item> {
+        self.asked = true;
+        let answer = self.network.get(&self.request).await;
+        self.page.turn(&self.request, answer)
     }
 }
 

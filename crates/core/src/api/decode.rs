@@ -1,10 +1,15 @@
-//! From JSON to a pod, with errors that name the field.
+//! From JSON to a pod, a ConfigMap or a Secret, with errors that name the field.
 
-use k8s_openapi::api::core::v1::Pod;
+mod entries;
+
+use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::error::{ErrorKind, FieldError};
 use super::wire;
+use entries::Entries;
 
 /// A pod as its JSON says it.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,12 +21,14 @@ pub struct Decoded {
     pub unknown_fields: Vec<String>,
 }
 
-/// Why a JSON value is not a pod.
+/// Why a JSON value is not what it was taken for.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum DecodeError {
     /// It says itself that it is something else.
-    #[error("this is kind {kind:?} of apiVersion {api_version:?}, not a Pod of v1")]
-    NotAPod {
+    #[error("this is kind {kind:?} of apiVersion {api_version:?}, not a {wanted} of v1")]
+    OtherKind {
+        /// What it was taken for.
+        wanted: &'static str,
         /// Its `apiVersion`.
         api_version: String,
         /// Its `kind`.
@@ -34,11 +41,10 @@ pub enum DecodeError {
 
 /// Reads a pod; texts, numbers and lists that say nothing are as good as absent.
 pub fn decode_pod(mut value: Value) -> Result<Decoded, DecodeError> {
-    check_kind(&value)?;
+    check_kind("Pod", &value)?;
     wire::write_numbers_as_quantities(&mut value);
-    let mut known = encode(&read(value.clone())?)?;
-    let mut unknown_fields = Vec::new();
-    collect_unknown("", &value, &known, &mut unknown_fields);
+    let mut known = encode(&read::<Pod>(value.clone())?)?;
+    let unknown_fields = unknown_fields(&value, &known);
     let malformed = wire::settle(&mut known);
     if malformed.is_empty() {
         Ok(Decoded { pod: read(known)?, unknown_fields })
@@ -47,29 +53,64 @@ pub fn decode_pod(mut value: Value) -> Result<Decoded, DecodeError> {
     }
 }
 
-fn check_kind(value: &Value) -> Result<(), DecodeError> {
-    let text = |field| value.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let (api_version, kind) = (text("apiVersion"), text("kind"));
-    if api_version == "v1" && kind == "Pod" {
-        return Ok(());
-    }
-    Err(DecodeError::NotAPod { api_version, kind })
+/// Reads a ConfigMap; fields that no ConfigMap has come with it.
+pub fn decode_config_map(mut value: Value) -> Result<(ConfigMap, Vec<String>), DecodeError> {
+    check_kind("ConfigMap", &value)?;
+    entries::settle(&mut value, &[("data", Entries::Text), ("binaryData", Entries::Base64)])?;
+    read_known(&value)
 }
 
-fn read(value: Value) -> Result<Pod, DecodeError> {
+/// Reads a Secret; fields that no Secret has come with it. What it holds is in `data`, as an API server leaves it, and in no error.
+pub fn decode_secret(mut value: Value) -> Result<(Secret, Vec<String>), DecodeError> {
+    check_kind("Secret", &value)?;
+    entries::settle(
+        &mut value,
+        &[("data", Entries::HiddenBase64), ("stringData", Entries::HiddenText)],
+    )?;
+    let (mut secret, unknown_fields): (Secret, _) = read_known(&value)?;
+    let plain = secret.string_data.take().into_iter().flatten();
+    let plain = plain.map(|(key, text)| (key, k8s_openapi::ByteString(text.into_bytes())));
+    secret.data.get_or_insert_default().extend(plain);
+    Ok((secret, unknown_fields))
+}
+
+fn read_known<T: DeserializeOwned + Serialize>(
+    value: &Value,
+) -> Result<(T, Vec<String>), DecodeError> {
+    let object: T = read(value.clone())?;
+    let unknown_fields = unknown_fields(value, &encode(&object)?);
+    Ok((object, unknown_fields))
+}
+
+fn check_kind(wanted: &'static str, value: &Value) -> Result<(), DecodeError> {
+    let text = |field| value.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let (api_version, kind) = (text("apiVersion"), text("kind"));
+    if api_version == "v1" && kind == wanted {
+        return Ok(());
+    }
+    Err(DecodeError::OtherKind { wanted, api_version, kind })
+}
+
+fn read<T: DeserializeOwned>(value: Value) -> Result<T, DecodeError> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let field = error.path().to_string();
         wrong_type(field, error.into_inner().to_string())
     })
 }
 
-fn encode(pod: &Pod) -> Result<Value, DecodeError> {
-    serde_json::to_value(pod).map_err(|error| wrong_type(String::new(), error.to_string()))
+fn encode<T: Serialize>(object: &T) -> Result<Value, DecodeError> {
+    serde_json::to_value(object).map_err(|error| wrong_type(String::new(), error.to_string()))
 }
 
 fn wrong_type(field: String, detail: String) -> DecodeError {
     let kind = ErrorKind::TypeInvalid;
     DecodeError::Fields(vec![FieldError { field, kind, value: None, detail }])
+}
+
+fn unknown_fields(given: &Value, known: &Value) -> Vec<String> {
+    let mut unknown = Vec::new();
+    collect_unknown("", given, known, &mut unknown);
+    unknown
 }
 
 /// What was read and cannot be written again was never understood.
@@ -99,7 +140,7 @@ fn list(errors: &[FieldError]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{DecodeError, decode_pod};
+    use super::decode_pod;
     use serde_json::{Value, json};
 
     fn pod(spec: &Value) -> Value {
@@ -136,9 +177,8 @@ mod tests {
     #[test]
     fn only_a_pod_of_v1_is_a_pod() {
         let error = decode_pod(json!({ "apiVersion": "v1", "kind": "Service" })).unwrap_err();
-        let expected =
-            DecodeError::NotAPod { api_version: "v1".to_owned(), kind: "Service".to_owned() };
-        assert_eq!(error, expected);
+        let expected = "this is kind \"Service\" of apiVersion \"v1\", not a Pod of v1";
+        assert_eq!(error.to_string(), expected);
         assert!(decode_pod(json!([])).is_err());
     }
 }

@@ -6,6 +6,7 @@
 mod affinity;
 mod annotations;
 mod claims;
+mod config_objects;
 mod containers;
 mod context;
 mod env;
@@ -37,6 +38,7 @@ use super::error::{Errors, FieldError};
 use super::path::Path;
 use context::{Place, Surroundings};
 
+pub use config_objects::{validate_config_map, validate_secret};
 pub(super) use profiles::MAX_PROFILE_LENGTH;
 pub(super) use resource_names::{is_huge_page, is_overcommittable, is_pod_level_resource};
 

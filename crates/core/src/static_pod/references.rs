@@ -2,12 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use k8s_openapi::api::core::v1::{
-    Container, LocalObjectReference, Pod, PodSpec, Volume, VolumeProjection,
-};
+use k8s_openapi::api::core::v1::{Pod, PodSpec, Volume, VolumeProjection};
 use thiserror::Error;
 
 use crate::pod::PodExt;
+use crate::references::{Kind, Reference, references};
 
 /// What was given beside the pod, so that it may be named although there is no API server to ask.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,13 +33,9 @@ pub fn check_references(pod: &Pod, given: &Given) -> Result<(), ApiReference> {
     if spec.service_account_name.as_deref().is_some_and(|name| !name.is_empty()) {
         return Err(nameless("serviceaccounts"));
     }
-    let containers = pod.all_containers();
-    let containers = || containers.iter().map(|container| container.spec.as_ref());
-    let secrets = secrets_of_pod(spec).chain(containers().flat_map(secrets_of_container));
-    all_given("secrets", secrets, &given.secrets)?;
-    let config_maps =
-        config_maps_of_pod(spec).chain(containers().flat_map(config_maps_of_container));
-    all_given("configmaps", config_maps, &given.config_maps)?;
+    let named = references(pod);
+    all_given("secrets", Kind::Secret, &named, &given.secrets)?;
+    all_given("configmaps", Kind::ConfigMap, &named, &given.config_maps)?;
     match first_other(spec) {
         Some(resource) => Err(nameless(resource)),
         None => Ok(()),
@@ -51,13 +46,15 @@ fn nameless(resource: &'static str) -> ApiReference {
     ApiReference { resource, name: None }
 }
 
-fn all_given<'a>(
+fn all_given(
     resource: &'static str,
-    mut named: impl Iterator<Item = &'a str>,
+    kind: Kind,
+    named: &[Reference],
     given: &BTreeSet<String>,
 ) -> Result<(), ApiReference> {
-    match named.find(|name| !given.contains(*name)) {
-        Some(name) => Err(ApiReference { resource, name: Some(name.to_owned()) }),
+    let mut named = named.iter().filter(|reference| reference.kind == kind);
+    match named.find(|reference| !given.contains(&reference.name)) {
+        Some(missing) => Err(ApiReference { resource, name: Some(missing.name.clone()) }),
         None => Ok(()),
     }
 }
@@ -68,53 +65,6 @@ fn volumes(spec: &PodSpec) -> impl Iterator<Item = &Volume> {
 
 fn projections(volume: &Volume) -> impl Iterator<Item = &VolumeProjection> {
     volume.projected.iter().flat_map(|projected| projected.sources.iter().flatten())
-}
-
-fn secrets_of_pod(spec: &PodSpec) -> impl Iterator<Item = &str> {
-    let pull = spec.image_pull_secrets.iter().flatten().map(|secret| secret.name.as_str());
-    pull.chain(volumes(spec).flat_map(secrets_of_volume))
-}
-
-fn secrets_of_volume(volume: &Volume) -> impl Iterator<Item = &str> {
-    let azure = volume.azure_file.iter().map(|azure| azure.secret_name.as_str());
-    let secret = volume.secret.iter().map(|s| s.secret_name.as_deref().unwrap_or_default());
-    let projected = projections(volume).filter_map(|source| source.secret.as_ref());
-    let login = logins(volume).into_iter().flatten().map(|secret| secret.name.as_str());
-    azure.chain(secret).chain(projected.map(|secret| secret.name.as_str())).chain(login)
-}
-
-/// Secrets with which network storage is entered.
-fn logins(volume: &Volume) -> [Option<&LocalObjectReference>; 8] {
-    [
-        volume.cephfs.as_ref().and_then(|v| v.secret_ref.as_ref()),
-        volume.cinder.as_ref().and_then(|v| v.secret_ref.as_ref()),
-        volume.csi.as_ref().and_then(|v| v.node_publish_secret_ref.as_ref()),
-        volume.flex_volume.as_ref().and_then(|v| v.secret_ref.as_ref()),
-        volume.iscsi.as_ref().and_then(|v| v.secret_ref.as_ref()),
-        volume.rbd.as_ref().and_then(|v| v.secret_ref.as_ref()),
-        volume.scale_io.as_ref().map(|v| &v.secret_ref),
-        volume.storageos.as_ref().and_then(|v| v.secret_ref.as_ref()),
-    ]
-}
-
-fn secrets_of_container(container: &Container) -> impl Iterator<Item = &str> {
-    let whole = container.env_from.iter().flatten().filter_map(|from| from.secret_ref.as_ref());
-    let keys = container.env.iter().flatten().filter_map(|env| env.value_from.as_ref());
-    let keys = keys.filter_map(|from| from.secret_key_ref.as_ref());
-    whole.map(|secret| secret.name.as_str()).chain(keys.map(|secret| secret.name.as_str()))
-}
-
-fn config_maps_of_pod(spec: &PodSpec) -> impl Iterator<Item = &str> {
-    let mounted = volumes(spec).filter_map(|volume| volume.config_map.as_ref());
-    let projected = volumes(spec).flat_map(projections).filter_map(|s| s.config_map.as_ref());
-    mounted.map(|map| map.name.as_str()).chain(projected.map(|map| map.name.as_str()))
-}
-
-fn config_maps_of_container(container: &Container) -> impl Iterator<Item = &str> {
-    let whole = container.env_from.iter().flatten().filter_map(|from| from.config_map_ref.as_ref());
-    let keys = container.env.iter().flatten().filter_map(|env| env.value_from.as_ref());
-    let keys = keys.filter_map(|from| from.config_map_key_ref.as_ref());
-    whole.map(|map| map.name.as_str()).chain(keys.map(|map| map.name.as_str()))
 }
 
 /// The first thing named that nobody can give beside a pod.

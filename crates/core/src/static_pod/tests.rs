@@ -24,7 +24,7 @@ fn file(path: &str) -> Origin {
 }
 
 fn prepared(pod: Pod) -> Pod {
-    prepare(pod, &file("/etc/pods/web.yaml"), "Node-1").unwrap()
+    prepare(pod, &file("/etc/pods/web.yaml"), "Node-1", Naming::OfNode).unwrap()
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn a_manifest_without_a_name_is_refused() {
     for name in [None, Some(String::new())] {
         let mut pod = manifest();
         pod.metadata.name = name;
-        let error = prepare(pod, &file("/etc/pods/web.yaml"), "node").unwrap_err();
+        let error = prepare(pod, &file("/etc/pods/web.yaml"), "node", Naming::OfNode).unwrap_err();
         let want = "the pod in /etc/pods/web.yaml has no name: set metadata.name";
         assert_eq!(error.to_string(), want);
     }
@@ -62,7 +62,7 @@ fn a_manifest_without_a_name_is_refused() {
 #[test]
 fn only_pods_from_files_stay_when_the_node_has_problems() {
     let tolerations = |origin| {
-        let pod = prepare(manifest(), &origin, "node").unwrap();
+        let pod = prepare(manifest(), &origin, "node", Naming::OfNode).unwrap();
         pod.spec.unwrap().tolerations.unwrap_or_default()
     };
     let all = Toleration {
@@ -92,7 +92,7 @@ fn a_toleration_of_the_same_taints_is_replaced_and_others_are_kept() {
 
 #[test]
 fn a_made_uid_follows_content_node_and_place() {
-    let uid = |pod, origin, node| prepare(pod, &origin, node).unwrap().uid();
+    let uid = |pod, origin, node| prepare(pod, &origin, node, Naming::OfNode).unwrap().uid();
     let base = uid(manifest(), file("/a"), "n");
     assert_eq!(base, uid(manifest(), file("/a"), "n"), "the same again");
     let mut edited = manifest();
@@ -110,7 +110,8 @@ fn a_made_uid_follows_content_node_and_place() {
 
 #[test]
 fn this_uid_has_been_given_out_and_must_not_change() {
-    let uid = prepare(manifest(), &file("/etc/pods/web.yaml"), "node-1").unwrap().uid();
+    let uid =
+        prepare(manifest(), &file("/etc/pods/web.yaml"), "node-1", Naming::OfNode).unwrap().uid();
     assert_eq!(uid.as_str(), "eeb49077fbf7c8a308291495acaa1bef");
 }
 
@@ -119,7 +120,7 @@ proptest! {
     fn a_made_uid_is_32_lower_case_hex_digits(name in "[a-z]{1,20}", node in "[a-z0-9]{1,9}") {
         let mut pod = manifest();
         pod.metadata.name = Some(name);
-        let uid = prepare(pod, &file("/a"), &node).unwrap().uid();
+        let uid = prepare(pod, &file("/a"), &node, Naming::OfNode).unwrap().uid();
         prop_assert_eq!(uid.as_str().len(), 32);
         prop_assert!(uid.as_str().chars().all(|c| matches!(c, '0'..='9' | 'a'..='f')));
     }

@@ -2,8 +2,13 @@
 
 use std::time::Duration;
 
+use k8s_openapi::api::core::v1::Pod;
+use oarsman_core::pod::PodExt;
+use serde_json::{Value, json};
+
 use super::*;
 use crate::seams::{Scheme, Trust};
+use crate::sources::read::{PodOrList, typed};
 
 const URL: &str = "http://web:80/pods";
 
@@ -20,8 +25,8 @@ fn request() -> HttpGet {
     }
 }
 
-fn page() -> Page {
-    Page::new(request().url(), "node".to_owned())
+fn page() -> Page<PodOrList> {
+    Page::new(request().url(), PodOrList { node: "node".to_owned() })
 }
 
 fn answer(status: u16, body: impl Into<Vec<u8>>) -> Result<HttpAnswer, NetworkError> {
@@ -38,15 +43,18 @@ fn list(pods: &[Value]) -> Result<HttpAnswer, NetworkError> {
 }
 
 fn single(name: &str) -> Result<HttpAnswer, NetworkError> {
-    answer(200, typed(pod(name, "a")).to_string())
+    answer(200, typed(pod(name, "a"), "Pod").to_string())
 }
 
 /// Names in the set that is told, if one is told, and what is said.
-fn heard(page: &mut Page, answer: Result<HttpAnswer, NetworkError>) -> (Option<String>, String) {
-    let News { pods, lines } = page.turn(&request(), answer);
+fn heard(
+    page: &mut Page<PodOrList>,
+    answer: Result<HttpAnswer, NetworkError>,
+) -> (Option<String>, String) {
+    let News { items: pods, lines } = page.turn(&request(), answer);
     let name = |pod: &Pod| pod.metadata.name.clone().unwrap();
     let names = pods.map(|pods| pods.iter().map(name).collect::<Vec<_>>().join(" "));
-    (names, lines.into_iter().map(|line| line.said).collect::<Vec<_>>().join("\n"))
+    (names, lines.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
 }
 
 fn told(names: &str) -> Option<String> {
@@ -76,7 +84,7 @@ fn a_pod_or_a_list_of_them_becomes_pods_of_this_node() {
 
 #[test]
 fn pods_from_a_url_have_no_toleration_of_their_own() {
-    let pods = page().turn(&request(), single("a")).pods.unwrap();
+    let pods = page().turn(&request(), single("a")).items.unwrap();
     assert_eq!(pods[0].spec().unwrap().tolerations, None);
 }
 
@@ -98,11 +106,11 @@ fn whatever_goes_wrong_the_last_good_pods_go_on() {
         (
             "away",
             Err(NetworkError::TimedOut { url, limit: Duration::from_secs(10) }),
-            "no answer from http://web:80/pods within 10s; pods that came from there go on",
+            "no answer from http://web:80/pods within 10s; what came from there goes on",
         ),
-        ("ill", answer(500, "oh"), "it answered with status 500 instead of 200; pods"),
+        ("ill", answer(500, "oh"), "it answered with status 500 instead of 200; what"),
         ("moved", answer(302, ""), "it answered with status 302 and points elsewhere"),
-        ("cut", Ok(cut), "what http://web:80/pods answered is longer than 1048576 bytes; pods"),
+        ("cut", Ok(cut), "what http://web:80/pods answered is longer than 1048576 bytes; what"),
         ("nonsense", answer(200, "nonsense: ["), "it is not YAML: "),
         ("a login page", answer(200, "<html>hello</html>"), "this is kind \"\""),
         (
@@ -151,8 +159,8 @@ fn one_broken_pod_of_a_list_hides_no_other_and_loses_nothing() {
     let broken = json!({ "metadata": { "name": "a" }, "spec": {} });
     let (names, said) = heard(&mut page, list(&[broken, pod("b", "2"), json!(5)]));
     assert_eq!(names, told("a-node b-node"));
-    assert!(said.contains("(the pod it held before goes on)"), "{said}");
-    assert!(said.contains("(no pod comes of it)"), "{said}");
+    assert!(said.contains("(what it held before goes on)"), "{said}");
+    assert!(said.contains("(nothing comes of it)"), "{said}");
     assert_eq!(heard(&mut page, list(&[pod("b", "2")])).0, told("b-node"), "gone is gone");
     assert_eq!(heard(&mut page, list(&[json!(5)])).0, told(""), "also where the last is broken");
 }
@@ -160,7 +168,7 @@ fn one_broken_pod_of_a_list_hides_no_other_and_loses_nothing() {
 #[test]
 fn after_three_failures_the_log_has_heard_enough_until_it_answers_again() {
     let mut page = page();
-    let fail = |page: &mut Page| page.turn(&request(), answer(500, "")).lines.remove(0);
+    let fail = |page: &mut Page<PodOrList>| page.turn(&request(), answer(500, "")).lines.remove(0);
     let lines: Vec<Line> = (0..5).map(|_| fail(&mut page)).collect();
     let weights: Vec<Weight> = lines.iter().map(|line| line.weight).collect();
     let (loud, quiet) = (Weight::Error, Weight::Detail);

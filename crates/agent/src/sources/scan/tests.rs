@@ -34,8 +34,20 @@ fn what_lies_at_a_path_is_told_apart() {
         ("circle", found(&[("circle", Err(Trouble::Circle))])),
     ];
     for (path, want) in rows {
-        assert_eq!(scan(&at(path)), want, "{path}");
+        assert_eq!(scan(&at(path), |_| true), want, "{path}");
     }
+}
+
+#[test]
+fn only_what_is_called_a_manifest_is_read_in_a_directory() {
+    let place = tempdir().unwrap();
+    fs::write(place.path().join("a.yaml"), "a").unwrap();
+    fs::write(place.path().join("README"), "b").unwrap();
+    let found = BTreeMap::from([(place.path().join("a.yaml"), Ok(b"a".to_vec()))]);
+    let is_yaml = |path: &Path| path.extension().is_some_and(|end| end == "yaml");
+    assert_eq!(scan(place.path(), is_yaml), Scan::Files(found));
+    let named = place.path().join("README");
+    assert!(matches!(scan(&named, is_yaml), Scan::Files(files) if files.len() == 1));
 }
 
 #[test]
@@ -43,6 +55,6 @@ fn a_directory_that_cannot_be_listed_is_not_an_empty_one() {
     let place = tempdir().unwrap();
     let file = place.path().join("file");
     fs::write(&file, "").unwrap();
-    assert!(matches!(directory(&file), Scan::Unreadable(_)));
-    assert_eq!(directory(&place.path().join("gone")), Scan::Missing);
+    assert!(matches!(directory(&file, |_| true), Scan::Unreadable(_)));
+    assert_eq!(directory(&place.path().join("gone"), |_| true), Scan::Missing);
 }

@@ -1,6 +1,10 @@
 //! What a shelf makes of what lies at its path, look by look.
 
+use k8s_openapi::api::core::v1::Pod;
+use oarsman_core::pod::PodExt;
+
 use super::*;
+use crate::sources::read::OnePod;
 use crate::sources::scan::Trouble;
 
 const WEB: &str = "\
@@ -12,8 +16,8 @@ spec:
   - {name: main, image: 'web:1'}
 ";
 
-fn shelf() -> Shelf {
-    Shelf::new("/pods".into(), "node".to_owned())
+fn shelf() -> Shelf<OnePod> {
+    Shelf::new("/pods".into(), OnePod { node: "node".to_owned() })
 }
 
 fn found(files: &[(&str, Finding)]) -> Scan {
@@ -30,13 +34,13 @@ fn named(name: &str) -> Finding {
 }
 
 /// The names in the set that is told, if one is told.
-fn names(news: &News) -> Option<Vec<String>> {
+fn names(news: &News<Pod>) -> Option<Vec<String>> {
     let name = |pod: &Pod| pod.metadata.name.clone().unwrap();
-    news.pods.as_ref().map(|pods| pods.iter().map(name).collect())
+    news.items.as_ref().map(|pods| pods.iter().map(name).collect())
 }
 
-fn said(news: &News) -> Vec<String> {
-    news.lines.iter().map(|line| format!("{}: {}", line.place, line.said)).collect()
+fn said(news: &News<Pod>) -> Vec<String> {
+    news.lines.iter().map(|line| format!("{}: {}", line.place, line)).collect()
 }
 
 fn told(names: &[&str]) -> Option<Vec<String>> {
@@ -53,7 +57,7 @@ fn files_become_pods_of_this_node_in_the_order_of_their_names() {
         "/pods/b.yaml: it holds pod second-node_default",
     ];
     assert_eq!(said(&news), want);
-    let pod = &news.pods.unwrap()[0];
+    let pod = &news.items.unwrap()[0];
     let spec = pod.spec().unwrap();
     assert_eq!(spec.node_name.as_deref(), Some("node"));
     assert_eq!(spec.restart_policy.as_deref(), Some("Always"), "with defaults");
@@ -85,7 +89,7 @@ fn a_path_that_cannot_be_read_tells_nothing_until_it_can() {
     let mut shelf = shelf();
     let denied = || Scan::Unreadable("permission denied".to_owned());
     let first = shelf.look(denied());
-    let want = "/pods: it cannot be read: permission denied; let the agent read it (pods that came from there go on)";
+    let want = "/pods: it cannot be read: permission denied; let the agent read it (what came from there goes on)";
     assert_eq!((names(&first), said(&first)), (None, vec![want.to_owned()]));
     assert_eq!(said(&shelf.look(denied())), [""; 0], "said once");
     let readable = shelf.look(found(&[("a", named("a"))]));
@@ -135,7 +139,7 @@ fn whatever_becomes_of_a_file_its_last_good_pod_goes_on() {
         assert_eq!(names(&news), None, "{name}: nothing has changed");
         let line = said(&news).pop().unwrap();
         assert!(line.starts_with(&format!("/pods/web: {want}")), "{name}: {line}");
-        assert!(line.ends_with("(the pod it held before goes on)"), "{name}: {line}");
+        assert!(line.ends_with("(what it held before goes on)"), "{name}: {line}");
         let again = shelf.look(found(&[("web", broken.clone()), ("other", named("other"))]));
         assert_eq!(said(&again), [""; 0], "{name}: said once");
         let other = shelf.look(found(&[("web", broken.clone()), ("other", named("changed"))]));
@@ -154,14 +158,14 @@ fn a_file_that_never_was_good_has_no_pod_and_hides_no_other() {
     let broken = Err(Trouble::Other("a directory"));
     let news = shelf.look(found(&[("a", broken), ("b", named("b"))]));
     assert_eq!(names(&news), told(&["b-node"]));
-    let want = "/pods/a: it is a directory, and only files are read here; move it elsewhere (no pod comes of it)";
+    let want = "/pods/a: it is a directory, and only files are read here; move it elsewhere (nothing comes of it)";
     assert_eq!(said(&news)[0], want);
 }
 
 #[test]
 fn an_edit_makes_another_pod_and_a_comment_none() {
     let mut shelf = shelf();
-    let uid = |news: &News| news.pods.as_ref().unwrap()[0].uid();
+    let uid = |news: &News<Pod>| news.items.as_ref().unwrap()[0].uid();
     let first = uid(&shelf.look(found(&[("a", text(WEB))])));
     let commented = shelf.look(found(&[("a", text(&format!("# said\n{WEB}")))]));
     assert_eq!(names(&commented), None);
@@ -183,7 +187,7 @@ fn fields_that_no_pod_has_are_told_and_do_nothing() {
 fn an_octal_mode_is_read_as_kubectl_reads_it() {
     let mode = WEB.to_owned() + "  volumes: [{name: a, downwardAPI: {defaultMode: 0400}}]\n";
     let news = shelf().look(found(&[("a", text(&mode))]));
-    let pods = news.pods.unwrap();
+    let pods = news.items.unwrap();
     let volume = &pods[0].spec().unwrap().volumes.as_ref().unwrap()[0];
     assert_eq!(volume.downward_api.as_ref().unwrap().default_mode, Some(256));
 }

@@ -6,6 +6,7 @@ use std::fmt;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret, Service};
 
 use crate::ids::FullName;
+use crate::references::Kind;
 
 /// Names and values.
 pub(super) type Values = BTreeMap<String, Vec<u8>>;
@@ -62,6 +63,37 @@ impl Lookup {
             secret.data.iter().flatten().map(|(key, value)| (key.clone(), value.0.clone()));
         // The API server turns the former into the latter; a file that nobody turned may still have it.
         Some(values.chain(plain).collect())
+    }
+}
+
+impl Lookup {
+    /// The keys of an object; none when it is not there.
+    pub fn keys(&self, kind: Kind, namespace: &str, name: &str) -> Option<Vec<String>> {
+        let name = full_name(namespace, name);
+        match kind {
+            Kind::ConfigMap => {
+                let map = self.config_maps.get(&name)?;
+                let bytes = map.binary_data.iter().flatten().map(|(key, _)| key);
+                Some(map.data.iter().flatten().map(|(key, _)| key).chain(bytes).cloned().collect())
+            }
+            Kind::Secret => {
+                let secret = self.secrets.get(&name)?;
+                let text = secret.string_data.iter().flatten().map(|(key, _)| key);
+                Some(
+                    secret.data.iter().flatten().map(|(key, _)| key).chain(text).cloned().collect(),
+                )
+            }
+        }
+    }
+
+    /// The namespaces that have an object of this name.
+    pub fn namespaces_of(&self, kind: Kind, name: &str) -> Vec<String> {
+        let named = |found: &&FullName| found.name == name;
+        let namespace = |found: &FullName| found.namespace.clone();
+        match kind {
+            Kind::ConfigMap => self.config_maps.keys().filter(named).map(namespace).collect(),
+            Kind::Secret => self.secrets.keys().filter(named).map(namespace).collect(),
+        }
     }
 }
 

@@ -1,0 +1,230 @@
+//! What a person hands over to be run: pods, and the ConfigMaps and Secrets beside them, from any number of places.
+//!
+//! [`read_once`] reads every place and fails when anything is wrong with any of them, before anybody has done anything. Later
+//! nothing fails any more: what breaks while pods run keeps what it held, and a set that does not hold together as a whole
+//! leaves everything as it was.
+
+mod everything;
+mod kinds;
+#[cfg(test)]
+mod tests;
+mod union;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::stream::{BoxStream, SelectAll, select_all, unfold};
+use k8s_openapi::api::core::v1::Pod;
+use oarsman_cluster::PodSets;
+use oarsman_core::config::Lookup;
+use tokio::sync::watch;
+
+use super::files::Files;
+use super::line::{Line, Remark, Weight};
+use super::shelf::News;
+use super::url::{Asking, UrlError};
+use crate::book::{Book, Found};
+use crate::seams::Network;
+
+use everything::{Everything, Thing};
+use union::{Contents, union};
+
+/// The place of what is wrong with all places together.
+const TOGETHER: &str = "all manifests together";
+
+/// How often is looked for what nobody told of.
+#[derive(Clone, Copy, Debug)]
+pub struct Periods {
+    /// At files and directories, besides whenever the system tells of a change.
+    pub rescan: Duration,
+    /// At URLs.
+    pub fetch: Duration,
+}
+
+/// All that was read, and where there may be more later.
+pub struct Bundle {
+    contents: Contents,
+    warnings: Vec<Remark>,
+    places: Vec<(Place, Vec<Thing>)>,
+    objects: watch::Sender<Lookup>,
+}
+
+/// One place that was named.
+enum Place {
+    Files(Files<Everything>),
+    Url(Asking<Everything>),
+}
+
+/// Reads everything at these paths and URLs, as it is now.
+///
+/// # Errors
+/// With all that is wrong: a place that is not there, a manifest that is broken, two things of one name, something that a pod
+/// refers to and that is not given, or no pod at all.
+pub async fn read_once(
+    places: &[String],
+    node: &str,
+    network: Arc<dyn Network>,
+) -> Result<Bundle, Vec<Remark>> {
+    let (mut wrong, mut warnings, mut read) = (Vec::new(), Vec::new(), Vec::new());
+    for named in places {
+        let mut place = match Place::named(named, node, &network) {
+            Ok(place) => place,
+            Err(error) => {
+                wrong.push(Remark::new(without_login(named), error.to_string()));
+                continue;
+            }
+        };
+        let News { items, lines } = place.look().await;
+        sort(lines, &mut wrong, &mut warnings);
+        read.push((place, items.unwrap_or_default()));
+    }
+    if !wrong.is_empty() {
+        return Err(wrong);
+    }
+    let contents = union(read.iter().flat_map(|(_, things)| things))?;
+    if contents.pods.is_empty() {
+        let why = "there is no Pod in it: add one (apiVersion: v1, kind: Pod)";
+        return Err(vec![Remark::new(places.join(", "), why)]);
+    }
+    let objects = watch::Sender::new(contents.objects.clone());
+    Ok(Bundle { contents, warnings, places: read, objects })
+}
+
+impl Bundle {
+    /// The pods that were read.
+    pub fn pods(&self) -> &[Pod] {
+        &self.contents.pods
+    }
+
+    /// What a person should know although nothing is broken, such as fields that do not exist.
+    pub fn warnings(&self) -> &[Remark] {
+        &self.warnings
+    }
+
+    /// The ConfigMaps and Secrets that were read; those that are there later, once [`Bundle::follow`] runs.
+    pub fn objects(&self) -> watch::Receiver<Lookup> {
+        self.objects.subscribe()
+    }
+
+    /// The pods that were read, and all there are whenever a place has changed. The book is told what is broken, and which
+    /// pod comes from which place.
+    pub fn follow(self, periods: Periods, book: &Arc<Book>) -> PodSets {
+        let Self { contents, places, objects, .. } = self;
+        let (places, sheets): (Vec<_>, Vec<_>) = places.into_iter().unzip();
+        places.iter().for_each(|place| place.tell(book));
+        let numbered = |(number, place): (usize, Place)| {
+            place.sets(periods, book).map(move |things| (number, things)).boxed()
+        };
+        let changes = select_all(places.into_iter().enumerate().map(numbered));
+        let first = futures::stream::once(std::future::ready(contents.pods.clone()));
+        let book = Arc::clone(book);
+        let following = Following { contents, sheets, objects, changes, book, said: Vec::new() };
+        let later = unfold(following, |mut following| async {
+            following.next().await.map(|pods| (pods, following))
+        });
+        first.chain(later).boxed()
+    }
+}
+
+impl Place {
+    fn named(text: &str, node: &str, network: &Arc<dyn Network>) -> Result<Self, UrlError> {
+        let reading = Everything { node: node.to_owned(), base: base() };
+        if text.contains("://") {
+            let asking = Asking::at(text, Vec::new(), reading, Arc::clone(network))?;
+            return Ok(Self::Url(asking));
+        }
+        Ok(Self::Files(Files::at(Path::new(text), reading)))
+    }
+
+    async fn look(&mut self) -> News<Thing> {
+        match self {
+            Self::Files(files) => files.look().await.unwrap_or_default(),
+            Self::Url(asking) => asking.look().await,
+        }
+    }
+
+    fn tell(&self, book: &Book) {
+        match self {
+            Self::Files(files) => files.tell(book),
+            Self::Url(asking) => asking.tell(book),
+        }
+    }
+
+    fn sets(self, periods: Periods, book: &Arc<Book>) -> BoxStream<'static, Vec<Thing>> {
+        match self {
+            Self::Files(files) => files.sets(periods.rescan, book),
+            Self::Url(asking) => asking.sets(periods.fetch, book),
+        }
+    }
+}
+
+/// Where paths begin that are not absolute.
+fn base() -> PathBuf {
+    std::path::absolute(".").unwrap_or_default()
+}
+
+/// A URL that cannot be read is shown without what may be a password.
+fn without_login(url: &str) -> String {
+    match (url.split_once("://"), url.rsplit_once('@')) {
+        (Some((scheme, _)), Some((_, rest))) => format!("{scheme}://{rest}"),
+        _ => url.to_owned(),
+    }
+}
+
+fn sort(lines: Vec<Line>, wrong: &mut Vec<Remark>, warnings: &mut Vec<Remark>) {
+    for Line { weight, place, said, .. } in lines {
+        match weight {
+            Weight::Error => wrong.push(Remark::new(place, said)),
+            Weight::Warning => warnings.push(Remark::new(place, said)),
+            Weight::News | Weight::Detail => {}
+        }
+    }
+}
+
+/// What was read, and what has been heard since.
+struct Following {
+    contents: Contents,
+    /// By place, what it held last.
+    sheets: Vec<Vec<Thing>>,
+    objects: watch::Sender<Lookup>,
+    changes: SelectAll<BoxStream<'static, (usize, Vec<Thing>)>>,
+    book: Arc<Book>,
+    /// What was said last against all of it together.
+    said: Vec<Remark>,
+}
+
+impl Following {
+    /// The pods, once they are others; ConfigMaps and Secrets are told to those who wait for them.
+    async fn next(&mut self) -> Option<Vec<Pod>> {
+        loop {
+            let (number, things) = self.changes.next().await?;
+            if let Some(sheet) = self.sheets.get_mut(number) {
+                *sheet = things;
+            }
+            let Some(contents) = self.together() else { continue };
+            if contents.objects != self.contents.objects {
+                self.objects.send_replace(contents.objects.clone());
+            }
+            let others = contents.pods != self.contents.pods;
+            self.contents = contents;
+            if others {
+                return Some(self.contents.pods.clone());
+            }
+        }
+    }
+
+    /// Everything, if it holds together.
+    fn together(&mut self) -> Option<Contents> {
+        let read = union(self.sheets.iter().flatten());
+        let remarks = read.as_ref().err().cloned().unwrap_or_default();
+        let broken = remarks.iter().map(|remark| remark.broken(true)).collect();
+        self.book.found(TOGETHER, Found { broken, ..Found::default() });
+        for Remark { place, why } in remarks.iter().filter(|remark| !self.said.contains(remark)) {
+            tracing::error!(%place, "{why} (until then everything goes on as it was)");
+        }
+        self.said = remarks;
+        read.ok()
+    }
+}

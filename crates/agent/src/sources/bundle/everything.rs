@@ -1,0 +1,178 @@
+//! A manifest of any number of documents, each a Pod, a ConfigMap, a Secret or a list of them.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
+use oarsman_core::api::decode::{decode_config_map, decode_secret};
+use oarsman_core::api::validate::{validate_config_map, validate_secret};
+use oarsman_core::ids::FullName;
+use oarsman_core::pod::PodExt;
+use oarsman_core::static_pod::{Naming, Origin};
+use serde_json::Value;
+
+use super::kinds::{self, Kind};
+use crate::manifest::{ManifestError, documents};
+use crate::sources::line::Remark;
+use crate::sources::read::{self, Readable, Reading, Sheet, place, understood, unharmed};
+
+/// Names of files that are manifests where a whole directory is given, as for kubectl.
+const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
+
+/// Reads what a person hands over.
+#[derive(Clone, Debug)]
+pub(super) struct Everything {
+    pub(super) node: String,
+    /// Where paths begin that are not absolute.
+    pub(super) base: PathBuf,
+}
+
+/// Something that a manifest holds.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Thing {
+    /// Which manifest, and which document of it.
+    pub(super) place: String,
+    pub(super) object: Object,
+}
+
+/// What it is.
+#[derive(Clone, PartialEq)]
+pub(super) enum Object {
+    Pod(Box<Pod>),
+    ConfigMap(ConfigMap),
+    Secret(Secret),
+}
+
+impl Object {
+    pub(super) fn kind(&self) -> &'static str {
+        match self {
+            Self::Pod(_) => "Pod",
+            Self::ConfigMap(_) => "ConfigMap",
+            Self::Secret(_) => "Secret",
+        }
+    }
+
+    pub(super) fn pod(&self) -> Option<&Pod> {
+        match self {
+            Self::Pod(pod) => Some(pod),
+            Self::ConfigMap(_) | Self::Secret(_) => None,
+        }
+    }
+
+    pub(super) fn full_name(&self) -> FullName {
+        let metadata = match self {
+            Self::Pod(pod) => return pod.full_name(),
+            Self::ConfigMap(map) => &map.metadata,
+            Self::Secret(secret) => &secret.metadata,
+        };
+        FullName {
+            name: metadata.name.clone().unwrap_or_default(),
+            namespace: metadata.namespace.clone().unwrap_or_default(),
+        }
+    }
+}
+
+/// Tells which it is, and nothing of what is in it.
+impl fmt::Debug for Object {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.kind(), self.full_name())
+    }
+}
+
+impl Reading for Everything {
+    type Item = Thing;
+
+    const MUST_BE_THERE: bool = true;
+
+    fn is_manifest(path: &Path) -> bool {
+        let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+        ENDINGS.contains(&ending)
+    }
+
+    fn read(
+        &self,
+        bytes: &[u8],
+        origin: &Origin,
+        _: &[Thing],
+    ) -> Result<Sheet<Thing>, Vec<Remark>> {
+        let place = place(origin);
+        let broken = |why: String| vec![Remark::new(place, why)];
+        let found = unharmed(|| documents(bytes).map_err(|error| error.to_string()));
+        let found = found.map_err(broken)?;
+        if found.is_empty() {
+            return Err(broken(ManifestError::Empty.to_string()));
+        }
+        let mut sheet = Sheet { items: Vec::new(), lines: Vec::new() };
+        let mut wrong = Vec::new();
+        for (place, document) in kinds::unfold(place, found) {
+            match unharmed(|| self.thing(&place, document, origin)) {
+                Ok(read) => {
+                    sheet.items.extend(read.items);
+                    sheet.lines.extend(read.lines);
+                }
+                Err(why) => wrong.push(Remark::new(place, why)),
+            }
+        }
+        if wrong.is_empty() { Ok(sheet) } else { Err(wrong) }
+    }
+
+    fn name(thing: &Thing) -> String {
+        let name = thing.object.full_name();
+        format!("{} {name}", thing.object.kind())
+    }
+
+    fn pod(thing: &Thing) -> Option<&Pod> {
+        thing.object.pod()
+    }
+}
+
+impl Everything {
+    fn thing(&self, place: &str, value: Value, origin: &Origin) -> Result<Sheet<Thing>, String> {
+        let kind = kinds::of(&value)?;
+        let (object, unknown_fields) = match kind {
+            Kind::Pod => self.read_pod(value, origin)?,
+            Kind::ConfigMap => config_map(value)?,
+            Kind::Secret => secret(value)?,
+        };
+        let thing = Thing { place: place.to_owned(), object };
+        let lines = understood(place, thing.object.kind(), &Self::name(&thing), &unknown_fields);
+        Ok(Sheet { items: vec![thing], lines })
+    }
+
+    fn read_pod(&self, value: Value, origin: &Origin) -> Result<(Object, Vec<String>), String> {
+        let Readable { pod, unknown_fields } =
+            read::pod(value, &self.absolute(origin), &self.node, Naming::AsWritten)?;
+        Ok((Object::Pod(Box::new(pod)), unknown_fields))
+    }
+
+    /// The same file gives the same pod, wherever it is named from.
+    fn absolute(&self, origin: &Origin) -> Origin {
+        match origin {
+            Origin::File(path) => {
+                let path: PathBuf = self.base.join(path).components().collect();
+                Origin::File(path.to_string_lossy().into_owned())
+            }
+            Origin::Url(url) => Origin::Url(url.clone()),
+        }
+    }
+}
+
+fn config_map(value: Value) -> Result<(Object, Vec<String>), String> {
+    let (mut map, unknown_fields) = decode_config_map(value).map_err(|e| e.to_string())?;
+    in_some_namespace(&mut map.metadata.namespace);
+    read::valid("ConfigMap", &validate_config_map(&map))?;
+    Ok((Object::ConfigMap(map), unknown_fields))
+}
+
+fn secret(value: Value) -> Result<(Object, Vec<String>), String> {
+    let (mut secret, unknown_fields) = decode_secret(value).map_err(|e| e.to_string())?;
+    in_some_namespace(&mut secret.metadata.namespace);
+    read::valid("Secret", &validate_secret(&secret))?;
+    Ok((Object::Secret(secret), unknown_fields))
+}
+
+fn in_some_namespace(namespace: &mut Option<String>) {
+    if namespace.as_deref().unwrap_or_default().is_empty() {
+        *namespace = Some("default".to_owned());
+    }
+}

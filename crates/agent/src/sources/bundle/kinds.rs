@@ -1,0 +1,90 @@
+//! What a document says it is, and what to do with one that is something else.
+
+use serde_json::Value;
+
+use crate::sources::read::typed;
+
+/// What can be run, or used by what runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Pod,
+    ConfigMap,
+    Secret,
+}
+
+/// Kinds that hold a pod to be copied, and where.
+const WORKLOADS: [(&str, &str); 7] = [
+    ("CronJob", "spec.jobTemplate.spec.template"),
+    ("DaemonSet", "spec.template"),
+    ("Deployment", "spec.template"),
+    ("Job", "spec.template"),
+    ("ReplicaSet", "spec.template"),
+    ("ReplicationController", "spec.template"),
+    ("StatefulSet", "spec.template"),
+];
+
+/// Which kind a document is.
+pub(super) fn of(document: &Value) -> Result<Kind, String> {
+    let text = |field: &str| document.get(field).and_then(Value::as_str).unwrap_or_default();
+    let (api_version, name) = (text("apiVersion"), text("kind"));
+    let kind = match name {
+        "" if document.is_object() => return Err(unsaid("kind")),
+        "" => {
+            let start = "apiVersion: v1, kind: Pod, metadata and spec";
+            return Err(format!("it is not a map of fields: a manifest begins with {start}"));
+        }
+        "Pod" => Kind::Pod,
+        "ConfigMap" => Kind::ConfigMap,
+        "Secret" => Kind::Secret,
+        other => return Err(stranger(other)),
+    };
+    match api_version {
+        "v1" => Ok(kind),
+        "" => Err(unsaid("apiVersion")),
+        other => Err(format!("apiVersion: a {name} has v1, not {other:?}: write apiVersion: v1")),
+    }
+}
+
+fn unsaid(field: &str) -> String {
+    let value = if field == "kind" { "Pod (or ConfigMap, Secret)" } else { "v1" };
+    format!("{field}: Required value: write {field}: {value}")
+}
+
+fn stranger(kind: &str) -> String {
+    match WORKLOADS.iter().find(|(workload, _)| *workload == kind) {
+        Some((_, template)) => format!(
+            "kind: a {kind} makes pods by way of a cluster, and only Pods are run here: copy its {template} into a Pod (apiVersion: v1, kind: Pod, with a metadata.name)"
+        ),
+        None => format!(
+            "kind: {kind:?} is nothing that is run here, only Pods with their ConfigMaps and Secrets are: take it out"
+        ),
+    }
+}
+
+/// Every document, those in lists one by one, each with the place where it stands.
+pub(super) fn unfold(place: &str, documents: Vec<Value>) -> Vec<(String, Value)> {
+    let several = documents.len() > 1;
+    let mut found = Vec::new();
+    for (number, document) in (1..).zip(documents) {
+        let place = if several { format!("{place}, document {number}") } else { place.to_owned() };
+        found.extend(items(&place, document));
+    }
+    found
+}
+
+fn items(place: &str, mut document: Value) -> Vec<(String, Value)> {
+    let item_kind = document["kind"].as_str().and_then(|kind| kind.strip_suffix("List"));
+    let Some(item_kind) = item_kind.filter(|_| document["apiVersion"] == "v1") else {
+        return vec![(place.to_owned(), document)];
+    };
+    let item_kind = item_kind.to_owned();
+    let Some(Value::Array(items)) = document.get_mut("items").map(Value::take) else {
+        return Vec::new();
+    };
+    let numbered = |(number, item): (usize, Value)| {
+        // What stands in a plain List says itself what it is.
+        let item = if item_kind.is_empty() { item } else { typed(item, &item_kind) };
+        (format!("{place}, item {number}"), item)
+    };
+    (1..).zip(items).map(numbered).collect()
+}
