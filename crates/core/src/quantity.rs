@@ -9,6 +9,7 @@
 
 mod format;
 mod parse;
+mod serde;
 #[cfg(test)]
 mod tests;
 

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::Args;
+use oarsman_core::duration;
 use oarsman_core::ledger::Mode;
 
-use crate::duration;
 use crate::logging::{Logging, Loudness};
 use crate::settings::{Settings, Sources};
 use crate::{assembly, machine, signals, threads};

@@ -1,7 +1,6 @@
 //! The program: flags become settings, settings an agent, and the agent runs until it is told to end.
 
 mod assembly;
-mod duration;
 mod keeper;
 mod kubelet;
 mod lock;

@@ -6,12 +6,12 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::Args;
 use oarsman_agent::Command;
+use oarsman_core::duration;
 use oarsman_core::ledger::Mode;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::assembly::{self, Agent};
-use crate::duration;
 use crate::logging::{Format, Limits, Logging, Loudness};
 use crate::settings::{Settings, Sources};
 use crate::{machine, signals, threads};

@@ -6,7 +6,13 @@ use cargo_metadata::{DependencyKind, Metadata, Package};
 const LAYERS: &[&[&str]] = &[
     &["oarsman-cri-types", "oarsman-manifest"],
     &["oarsman-core"],
-    &["oarsman-cri", "oarsman-streaming", "oarsman-host", "oarsman-cluster"],
+    &[
+        "oarsman-kubelet-config",
+        "oarsman-cri",
+        "oarsman-streaming",
+        "oarsman-host",
+        "oarsman-cluster",
+    ],
     &["oarsman-volumes", "oarsman-net", "oarsman-images"],
     &["oarsman-runtime", "oarsman-dockershim"],
     &["oarsman-agent", "oarsman-server"],

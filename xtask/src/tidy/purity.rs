@@ -24,6 +24,10 @@ const PURE: &[(&str, &[&str])] = &[
             "thiserror",
         ],
     ),
+    (
+        "oarsman-kubelet-config",
+        &["oarsman-core", "oarsman-manifest", "serde", "serde_json", "serde_path_to_error"],
+    ),
 ];
 
 /// Paths that have an effect or depend on one.

@@ -1,0 +1,259 @@
+//! From the text of a configuration file to what it says.
+
+use std::path::Path;
+
+use oarsman_manifest::{ManifestError, Noted, noted_documents};
+use serde_json::Value;
+
+use crate::field::Field;
+use crate::fields::KubeletConfiguration;
+use crate::nearest::suggestion;
+use crate::problem::Problem;
+
+/// What every file says it is.
+const API_VERSION: &str = "kubelet.config.k8s.io/v1beta1";
+const KIND: &str = "KubeletConfiguration";
+
+/// Fields that are paths, which a file means from its own directory.
+const PATHS: [&str; 7] = [
+    "staticPodPath",
+    "authentication.x509.clientCAFile",
+    "tlsCertFile",
+    "tlsPrivateKeyFile",
+    "resolvConf",
+    "volumePluginDir",
+    "podLogsDir",
+];
+
+/// Fields in which nothing (0, 0s or an empty text) means the default, since the Go kubelet cannot tell it from being left out.
+const NOTHING_MEANS_DEFAULT: [&str; 43] = [
+    "syncFrequency",
+    "fileCheckFrequency",
+    "httpCheckFrequency",
+    "address",
+    "port",
+    "tlsMinVersion",
+    "authentication.webhook.cacheTTL",
+    "authorization.mode",
+    "authorization.webhook.cacheAuthorizedTTL",
+    "authorization.webhook.cacheUnauthorizedTTL",
+    "registryBurst",
+    "imagePullCredentialsVerificationPolicy",
+    "eventBurst",
+    "healthzBindAddress",
+    "streamingConnectionIdleTimeout",
+    "nodeStatusUpdateFrequency",
+    "nodeStatusReportFrequency",
+    "nodeLeaseDurationSeconds",
+    "imageMinimumGCAge",
+    "volumeStatsAggPeriod",
+    "cgroupDriver",
+    "cpuManagerPolicy",
+    "cpuManagerReconcilePeriod",
+    "memoryManagerPolicy",
+    "topologyManagerPolicy",
+    "topologyManagerScope",
+    "runtimeRequestTimeout",
+    "hairpinMode",
+    "maxPods",
+    "maxOpenFiles",
+    "contentType",
+    "kubeAPIBurst",
+    "evictionPressureTransitionPeriod",
+    "memorySwap.swapBehavior",
+    "containerLogMaxSize",
+    "configMapAndSecretChangeDetectionStrategy",
+    "volumePluginDir",
+    "logging.format",
+    "logging.flushFrequency",
+    "memoryReservationPolicy",
+    "containerRuntimeEndpoint",
+    "podLogsDir",
+    "userNamespaces.idsPerPod",
+];
+
+/// A file that was read by somebody.
+#[derive(Clone, Copy, Debug)]
+pub struct Text<'t> {
+    /// Its absolute path, by which people know it and from which its relative paths are meant.
+    pub path: &'t Path,
+    /// What is in it.
+    pub bytes: &'t [u8],
+}
+
+/// What a file says, without what it says it is.
+pub(crate) struct Document {
+    pub(crate) value: Value,
+    /// What a strict reader would refuse: fields that nobody knows, and fields that are said twice.
+    pub(crate) oddities: Vec<Problem>,
+}
+
+/// Reads a file.
+pub(crate) fn document(text: &Text<'_>) -> Result<Document, Vec<Problem>> {
+    let of_file = |problem: Problem| problem.in_source(&text.path.display().to_string());
+    let told = |problems: Vec<Problem>| problems.into_iter().map(of_file).collect::<Vec<_>>();
+    let Noted { value, repeated } = only(text.bytes).map_err(|problem| told(vec![problem]))?;
+    let mut value = headless(value).map_err(told)?;
+    let typed = typed(settled(value.clone())).map_err(told)?;
+    let mut oddities: Vec<Problem> = repeated
+        .iter()
+        .map(|path| {
+            Problem::of(Field::at(path), "is said twice; the last one counts: drop the others")
+        })
+        .collect();
+    oddities.extend(unknown(&value, &typed));
+    resolve(&mut value, text.path);
+    Ok(Document { value, oddities: told(oddities) })
+}
+
+fn only(bytes: &[u8]) -> Result<Noted, Problem> {
+    let mut documents =
+        noted_documents(bytes).map_err(|error| Problem::of_all(error.to_string()))?;
+    match (documents.len(), documents.pop()) {
+        (1, Some(document)) => Ok(document),
+        (0, _) | (_, None) => Err(Problem::of_all(format!(
+            "is empty; begin it with the lines `apiVersion: {API_VERSION}` and `kind: {KIND}`"
+        ))),
+        (several, Some(_)) => {
+            Err(Problem::of_all(ManifestError::Several(several).to_string().replace("Pod", KIND)))
+        }
+    }
+}
+
+/// Takes the head off, which says what the document is.
+fn headless(mut value: Value) -> Result<Value, Vec<Problem>> {
+    if !value.is_object() {
+        return Err(vec![Problem::of_all("is no set of fields; write them as `name: value`")]);
+    }
+    let mut problems = Vec::new();
+    for (name, expected) in [("apiVersion", API_VERSION), ("kind", KIND)] {
+        let field = Field::at(name);
+        match field.remove(&mut value) {
+            Some(Value::String(word)) if word == expected => {}
+            Some(other) => problems.push(Problem::of(
+                field,
+                format!("{other} is none that can be read; write `{name}: {expected}`"),
+            )),
+            None => {
+                problems
+                    .push(Problem::of(field, format!("is missing; write `{name}: {expected}`")));
+            }
+        }
+    }
+    if problems.is_empty() { Ok(value) } else { Err(problems) }
+}
+
+/// Without what means the same as nothing.
+pub(crate) fn settled(value: Value) -> Value {
+    let mut value = without_nulls(value);
+    for field in NOTHING_MEANS_DEFAULT.map(Field::at) {
+        if field.get(&value).is_some_and(is_nothing) {
+            field.remove(&mut value);
+        }
+    }
+    value
+}
+
+fn without_nulls(value: Value) -> Value {
+    match value {
+        Value::Object(fields) => fields
+            .into_iter()
+            .filter(|(_, field)| !field.is_null())
+            .map(|(name, field)| (name, without_nulls(field)))
+            .collect(),
+        other => other,
+    }
+}
+
+fn is_nothing(value: &Value) -> bool {
+    match value {
+        Value::String(text) => {
+            text.is_empty() || crate::Span::parse(text).is_ok_and(crate::Span::is_zero)
+        }
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => false,
+    }
+}
+
+/// The configuration that a document means; everything in it that cannot be meant, if there is such.
+pub(crate) fn typed(mut value: Value) -> Result<KubeletConfiguration, Vec<Problem>> {
+    let mut problems = Vec::new();
+    loop {
+        let error = match serde_path_to_error::deserialize(&value) {
+            Ok(configuration) if problems.is_empty() => return Ok(configuration),
+            Ok(_) => return Err(problems),
+            Err(error) => error,
+        };
+        let field = Field::of(error.path());
+        problems.push(refusal(field.clone(), field.get(&value), &error.inner().to_string()));
+        if field.remove(&mut value).is_none() {
+            return Err(problems);
+        }
+    }
+}
+
+fn refusal(field: Field, value: Option<&Value>, why: &str) -> Problem {
+    let text = value.map(ToString::to_string).unwrap_or_default();
+    let says_it = why.contains(&text) || why.contains(&format!("`{}`", text.trim_matches('"')));
+    Problem::of(field, if says_it { why.to_owned() } else { format!("{text}: {why}") })
+}
+
+/// Fields of a document that are not in what was read from it.
+fn unknown(value: &Value, typed: &KubeletConfiguration) -> Vec<Problem> {
+    let mut found = Vec::new();
+    if let Ok(read) = serde_json::to_value(typed) {
+        compare(value, &read, &Field::default(), &mut found);
+    }
+    found
+}
+
+fn compare(written: &Value, read: &Value, field: &Field, found: &mut Vec<Problem>) {
+    match (written, read) {
+        (Value::Object(written), Value::Object(read)) => {
+            for (name, value) in written {
+                let here = field.clone().key(name);
+                match read.get(name) {
+                    Some(read) => compare(value, read, &here, found),
+                    None => {
+                        let meant = suggestion(name, read.keys().map(String::as_str));
+                        found.push(Problem::of(
+                            here,
+                            format!("is no field that the kubelet has{meant}"),
+                        ));
+                    }
+                }
+            }
+        }
+        (Value::Array(written), Value::Array(read)) => {
+            for (number, (written, read)) in written.iter().zip(read).enumerate() {
+                compare(written, read, &field.clone().item(number), found);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Makes relative paths absolute, from the directory of the file.
+fn resolve(value: &mut Value, file: &Path) {
+    let Some(directory) = file.parent() else { return };
+    for field in PATHS.map(Field::at) {
+        let path = field.get(value).and_then(Value::as_str).unwrap_or_default().to_owned();
+        if !path.is_empty() && !path.starts_with('/') {
+            let path = directory.join(path);
+            field.set(value, Value::String(clean(&path)));
+        }
+    }
+}
+
+/// A path without `.`, `..` and doubled slashes.
+fn clean(path: &Path) -> String {
+    let mut steps: Vec<String> = Vec::new();
+    for step in path.to_string_lossy().split('/') {
+        match step {
+            "" | "." => {}
+            ".." => drop(steps.pop()),
+            step => steps.push(step.to_owned()),
+        }
+    }
+    format!("/{}", steps.join("/"))
+}

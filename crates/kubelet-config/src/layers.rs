@@ -1,0 +1,198 @@
+//! Who says what: defaults, then the file, then drop-ins, then flags.
+
+use serde_json::{Map, Value, json};
+
+use crate::decode::{self, Text, document};
+use crate::defaults::EVICTION_HARD;
+use crate::field::Field;
+use crate::fields::KubeletConfiguration;
+use crate::problem::{Problem, Problems};
+use crate::validate::validate;
+
+/// One word on the configuration, and whose it is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Layer {
+    /// A file or a flag.
+    pub source: String,
+    /// The fields that it is about.
+    pub value: Value,
+}
+
+/// A configuration, and where it came from.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// How the kubelet is to be.
+    pub configuration: KubeletConfiguration,
+    /// What is odd, but no reason not to start.
+    pub warnings: Vec<Problem>,
+    layers: Vec<Layer>,
+}
+
+impl Loaded {
+    /// Whether somebody wrote this field, whatever they wrote.
+    pub fn is_written(&self, path: &str) -> bool {
+        let field = Field::at(path);
+        self.layers.iter().any(|layer| field.get(&layer.value).is_some())
+    }
+
+    /// The fields that somebody wrote, such as `maxPods` and `authentication`.
+    pub fn written(&self) -> Vec<String> {
+        let fields = self.layers.iter().filter_map(|layer| layer.value.as_object());
+        let mut names: Vec<String> = fields.flat_map(|fields| fields.keys().cloned()).collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+}
+
+/// What a kubelet starts with. Unknown fields are warnings.
+///
+/// # Errors
+/// Everything that is wrong, with who said it.
+pub fn load(
+    file: Option<Text<'_>>,
+    drop_ins: &[Text<'_>],
+    flags: &[Layer],
+) -> Result<Loaded, Problems> {
+    let (mut files, mut warnings, mut problems) = (Vec::new(), Vec::new(), Vec::new());
+    for text in file.iter().chain(drop_ins) {
+        match document(text) {
+            Ok(read) => {
+                warnings.extend(read.oddities);
+                files.push(Layer { source: text.path.display().to_string(), value: read.value });
+            }
+            Err(wrong) => problems.extend(wrong),
+        }
+    }
+    problems.extend(flags.iter().flat_map(wrong_in_flag));
+    if !problems.is_empty() {
+        return Err(Problems(problems));
+    }
+    let value = merged(file.is_some(), &files, flags);
+    let layers: Vec<Layer> = files.into_iter().chain(flags.iter().cloned()).collect();
+    let blamed = |problem| blamed(problem, &layers);
+    let configuration =
+        judged(value).map_err(|problems| Problems(problems.into_iter().map(blamed).collect()))?;
+    Ok(Loaded { configuration, warnings, layers })
+}
+
+/// Everything that a strict reader and the kubelet have against a file, and nothing if all is well.
+pub fn check(text: Text<'_>) -> Vec<Problem> {
+    let read = match document(&text) {
+        Ok(read) => read,
+        Err(problems) => return problems,
+    };
+    let layers = [Layer { source: text.path.display().to_string(), value: read.value }];
+    let judged = judged(merged(true, &layers, &[])).err().unwrap_or_default();
+    let blamed = |problem: Problem| problem.in_source(&layers[0].source);
+    read.oddities.into_iter().chain(judged.into_iter().map(blamed)).collect()
+}
+
+fn judged(value: Value) -> Result<KubeletConfiguration, Vec<Problem>> {
+    let configuration = decode::typed(value)?;
+    let problems = validate(&configuration);
+    if problems.is_empty() { Ok(configuration) } else { Err(problems) }
+}
+
+/// A flag is read by itself, so that what is wrong with it is said of it.
+fn wrong_in_flag(flag: &Layer) -> Vec<Problem> {
+    let wrong = decode::typed(flag.value.clone()).err().unwrap_or_default();
+    wrong.into_iter().map(|problem| problem.in_source(&flag.source)).collect()
+}
+
+/// The last one who said something about the field is to blame for it.
+fn blamed(problem: Problem, layers: &[Layer]) -> Problem {
+    let says = |layer: &&Layer| problem.field.get(&layer.value).is_some();
+    let touches = |layer: &&Layer| layer.value.get(problem.field.top()).is_some();
+    let layers = layers.iter().rev();
+    match layers.clone().find(says).or_else(|| layers.clone().find(touches)) {
+        Some(layer) => problem.in_source(&layer.source),
+        None => problem,
+    }
+}
+
+fn merged(has_file: bool, files: &[Layer], flags: &[Layer]) -> Value {
+    let mut value = json!({});
+    for (number, layer) in files.iter().enumerate() {
+        patch(&mut value, &layer.value);
+        if number == 0 && has_file {
+            with_usual_thresholds(&mut value);
+        }
+    }
+    let mut value = decode::settled(value);
+    for layer in flags {
+        overlay(&mut value, &layer.value);
+    }
+    derive(&mut value);
+    value
+}
+
+/// RFC 7386: fields are merged, lists are replaced, and null takes away.
+fn patch(value: &mut Value, with: &Value) {
+    let Value::Object(with) = with else {
+        *value = with.clone();
+        return;
+    };
+    if !value.is_object() {
+        *value = Value::Object(Map::new());
+    }
+    let Value::Object(fields) = value else { return };
+    for (name, with) in with {
+        if with.is_null() {
+            fields.remove(name);
+        } else {
+            patch(fields.entry(name.clone()).or_insert(Value::Null), with);
+        }
+    }
+}
+
+/// A flag replaces what is there, except for gates, of which it names a few.
+fn overlay(value: &mut Value, flag: &Value) {
+    for (name, with) in flag.as_object().into_iter().flatten() {
+        let is_leaf = !matches!(
+            name.as_str(),
+            "authentication" | "authorization" | "logging" | "featureGates"
+        );
+        if is_leaf {
+            value[name] = with.clone();
+        } else {
+            patch(value, &json!({ name: with }));
+        }
+    }
+}
+
+/// A file that names no hard thresholds has the usual ones, to which drop-ins add.
+fn with_usual_thresholds(value: &mut Value) {
+    let adds = value.get("mergeDefaultEvictionSettings") == Some(&Value::Bool(true));
+    if adds || value.get("evictionHard").is_none_or(Value::is_null) {
+        add_usual_thresholds(value);
+    }
+}
+
+fn add_usual_thresholds(value: &mut Value) {
+    let usual = EVICTION_HARD.map(|(signal, amount)| (signal.to_owned(), Value::from(amount)));
+    let mut thresholds = Value::Object(usual.into_iter().collect());
+    if let Some(own) = value.get("evictionHard") {
+        patch(&mut thresholds, own);
+    }
+    value["evictionHard"] = thresholds;
+}
+
+/// Defaults that depend on other fields.
+fn derive(value: &mut Value) {
+    let several = value.get("maxParallelImagePulls").and_then(Value::as_i64) >= Some(2);
+    if several && value.get("serializeImagePulls").is_none() {
+        value["serializeImagePulls"] = Value::Bool(false);
+    }
+    if let (None, Some(update)) =
+        (value.get("nodeStatusReportFrequency"), value.get("nodeStatusUpdateFrequency"))
+    {
+        value["nodeStatusReportFrequency"] = update.clone();
+    }
+    if value.get("podPidsLimit").and_then(Value::as_i64).is_some_and(|limit| limit < 0) {
+        value["podPidsLimit"] = Value::from(-1);
+    }
+    if value.get("mergeDefaultEvictionSettings") == Some(&Value::Bool(true)) {
+        add_usual_thresholds(value);
+    }
+}

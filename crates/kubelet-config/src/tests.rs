@@ -1,0 +1,57 @@
+//! Configurations as they are written, and what becomes of them.
+
+mod drop_ins;
+mod fields;
+mod files;
+mod rules;
+
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+use crate::{Field, Layer, Loaded, Problems, Text};
+
+/// Where the files of these tests would lie.
+const FILE: &str = "/etc/kubernetes/kubelet.yaml";
+
+/// Loads one file.
+fn load_file(text: &str) -> Result<Loaded, Problems> {
+    load_files(text, &[])
+}
+
+/// Loads a file and drop-ins after it.
+fn load_files(text: &str, drop_ins: &[(&str, &str)]) -> Result<Loaded, Problems> {
+    let drop_ins: Vec<Text<'_>> = drop_ins
+        .iter()
+        .map(|(path, text)| Text { path: Path::new(*path), bytes: text.as_bytes() })
+        .collect();
+    let file = Text { path: Path::new(FILE), bytes: text.as_bytes() };
+    crate::load(Some(file), &drop_ins, &[])
+}
+
+/// A file with these fields.
+fn file_of(fields: &Value) -> String {
+    let mut all =
+        json!({"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration"});
+    if let (Some(all), Some(fields)) = (all.as_object_mut(), fields.as_object()) {
+        all.extend(fields.clone());
+    }
+    all.to_string()
+}
+
+/// The configuration as a document.
+fn told(loaded: &Loaded) -> Value {
+    serde_json::to_value(&loaded.configuration).unwrap()
+}
+
+/// A document that has nothing but this.
+fn only(path: &str, value: Value) -> Value {
+    let mut document = Value::Object(Map::new());
+    Field::at(path).set(&mut document, value);
+    document
+}
+
+/// What a flag says.
+fn flag(name: &str, path: &str, value: Value) -> Layer {
+    Layer { source: format!("--{name}"), value: only(path, value) }
+}

@@ -1,0 +1,49 @@
+//! How the kubelet logs.
+
+use super::Findings;
+use crate::choices::LogFormat;
+use crate::field::Field;
+use crate::fields::KubeletConfiguration;
+use crate::parts::LogRouting;
+
+const LARGEST_VERBOSITY: u32 = i32::MAX.unsigned_abs();
+
+pub(super) fn judge(kubelet: &KubeletConfiguration, found: &mut Findings) {
+    let logging = &kubelet.logging;
+    if logging.flush_frequency.or_zero().is_zero() {
+        let message = format!("{} must be more than no time", logging.flush_frequency);
+        found.wrong("logging.flushFrequency", message);
+    }
+    found.between("logging.verbosity", logging.verbosity, 0, LARGEST_VERBOSITY);
+    if logging.format != LogFormat::Text && !logging.vmodule.is_empty() {
+        found.wrong("logging.vmodule", "only works with logging.format: text; leave it out");
+    }
+    for (number, module) in logging.vmodule.iter().enumerate() {
+        let field = Field::at("logging.vmodule").item(number);
+        let pattern = &module.file_pattern;
+        if pattern.is_empty() || pattern.contains(['=', ',']) {
+            let message =
+                format!("{pattern:?} is no pattern of file names; write one without = and ,");
+            found.wrong_at(field.clone().key("filePattern"), message);
+        }
+        if module.verbosity > LARGEST_VERBOSITY {
+            let message = format!("{} is more than {LARGEST_VERBOSITY}", module.verbosity);
+            found.wrong_at(field.key("verbosity"), message);
+        }
+    }
+    for (name, routing) in [("text", &logging.options.text), ("json", &logging.options.json)] {
+        options(kubelet, name, routing, found);
+    }
+}
+
+fn options(kubelet: &KubeletConfiguration, name: &str, routing: &LogRouting, found: &mut Findings) {
+    let gate = "LoggingAlphaOptions";
+    let path = format!("logging.options.{name}");
+    found.needs_gate(kubelet, &format!("{path}.splitStream"), routing.split_stream, gate);
+    let size = &routing.info_buffer_size;
+    let path = format!("{path}.infoBufferSize");
+    found.needs_gate(kubelet, &path, !size.is_zero(), gate);
+    if size.is_negative() {
+        found.wrong(&path, format!("{size} is negative; write how much may lie"));
+    }
+}
