@@ -15,10 +15,13 @@ mod images;
 mod manifests;
 mod order;
 mod over;
+mod pulls;
+mod refusal;
 mod runtime;
 mod sandbox;
 mod seen;
 mod start;
+mod start_error;
 mod volumes;
 mod words;
 

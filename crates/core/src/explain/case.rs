@@ -58,6 +58,12 @@ impl<'a> Case<'a> {
         format!("`oarsman describe {}`", self.argument())
     }
 
+    /// The command that shows what the runtime says.
+    pub(super) fn runtime_log(&self) -> String {
+        let name = &self.node.runtime.name;
+        format!("`journalctl -u {}`", if name.is_empty() { "containerd" } else { name })
+    }
+
     pub(super) fn age(&self, since: Timestamp) -> Duration {
         wall_between(since, self.node.now)
     }

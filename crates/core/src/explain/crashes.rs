@@ -7,8 +7,8 @@ use k8s_openapi::api::core::v1::ContainerStateTerminated;
 use super::case::Case;
 use super::essence::essence;
 use super::seen::Seen;
-use super::words;
 use super::{Cause, Explanation};
+use super::{start_error, words};
 use crate::pod::{ContainerKind, PodExt};
 use crate::time::wall_between;
 
@@ -31,7 +31,13 @@ pub(super) fn explain(case: &Case<'_>, seen: &Seen<'_>) -> Option<Explanation> {
     if !loops || (end.exit_code != 137 && was_stopped_by_us(case, seen, end)) {
         return None;
     }
-    Some(start_error(case, seen, end).unwrap_or_else(|| by_end(case, seen, end)))
+    let message = end.message.as_deref().unwrap_or_default();
+    Some(match end.reason.as_deref() {
+        Some("StartError" | "ContainerCannotRun") => {
+            start_error::explain(case, seen, message, tail(case, seen))
+        }
+        _ => by_end(case, seen, end),
+    })
 }
 
 fn is_started_again(case: &Case<'_>, seen: &Seen<'_>, end: &ContainerStateTerminated) -> bool {
@@ -47,20 +53,15 @@ fn is_started_again(case: &Case<'_>, seen: &Seen<'_>, end: &ContainerStateTermin
 /// How a container ended, as what it did.
 pub(super) fn how(seen: &Seen<'_>, end: &ContainerStateTerminated) -> String {
     match end.reason.as_deref() {
-        Some("OOMKilled") => format!("used more memory than {} and was killed", limit(seen)),
+        Some("OOMKilled") => {
+            let limit = seen.memory_limit().map(|limit| format!("its limit of {limit}"));
+            let limit = limit.unwrap_or_else(|| "there was".to_owned());
+            format!("used more memory than {limit} and was killed (OOMKilled, exit code 137)")
+        }
         Some("StartError" | "ContainerCannotRun") => {
             format!("could not be started: {}", essence(end.message.as_deref().unwrap_or_default()))
         }
         _ => format!("ended with {}", words::exit(end.exit_code)),
-    }
-}
-
-/// The memory that a container may use, as a sentence calls it.
-fn limit(seen: &Seen<'_>) -> String {
-    let limits = seen.spec.resources.as_ref().and_then(|resources| resources.limits.as_ref());
-    match limits.and_then(|limits| limits.get("memory")) {
-        Some(memory) => format!("its limit of {}", memory.0),
-        None => "there was".to_owned(),
     }
 }
 
@@ -73,67 +74,6 @@ fn tail(case: &Case<'_>, seen: &Seen<'_>) -> String {
         None => case.again(),
     };
     format!(" ({} so far){now}", words::times(ends.max(1)))
-}
-
-/// What the runtime could not start: the program, the directory or the mounts are wrong.
-fn start_error(
-    case: &Case<'_>,
-    seen: &Seen<'_>,
-    end: &ContainerStateTerminated,
-) -> Option<Explanation> {
-    let reason = end.reason.as_deref()?;
-    let is_start = matches!(reason, "StartError" | "ContainerCannotRun");
-    is_start.then(|| refused(case, seen, end.message.as_deref().unwrap_or_default()))
-}
-
-/// What to make of the runtime's words about a start that failed.
-pub(super) fn refused(case: &Case<'_>, seen: &Seen<'_>, message: &str) -> Explanation {
-    let why = essence(message);
-    let (who, image, tail) = (seen.who(), seen.image(), tail(case, seen));
-    let (cause, sentence, field) = if why.starts_with("exec: ") {
-        let program = why.split('"').nth(1).unwrap_or_default();
-        if why.contains("permission denied") {
-            let said = format!("The file {program} of {who} (image {image}) may not be executed");
-            (Cause::CommandNotExecutable, said, "command")
-        } else if why.contains("exec format error") {
-            let said = format!(
-                "The file {program} of {who} (image {image}) is no program for this machine: its processor is another, or it is a script without a #! line"
-            );
-            (Cause::CommandForeign, said, "command")
-        } else {
-            let said = format!("The program {program} of {who} is not in its image {image}");
-            (Cause::CommandNotFound, said, "command")
-        }
-    } else if is_working_directory(seen, &why) {
-        let directory = seen.spec.working_dir.as_deref().unwrap_or_default();
-        let said = format!("The working directory {directory} of {who} cannot be used: {why}");
-        (Cause::WorkingDirectory, said, "workingDir")
-    } else if why.starts_with("error mounting") && why.contains("not a directory") {
-        let said = format!(
-            "A file is mounted onto a directory of {who}, or the other way round: {}",
-            mount(&why)
-        );
-        (Cause::MountKind, said, "volumeMounts")
-    } else {
-        (Cause::CannotStart, format!("The runtime cannot start {who}: {why}"), "")
-    };
-    let next = match field {
-        "" => format!("Follow what the runtime says; all of it is in {}.", case.describe()),
-        field => format!("Correct {} in {}.", seen.field(field), case.place()),
-    };
-    Explanation::new(cause, format!("{sentence}{tail}."), next).with(Some(message.to_owned()))
-}
-
-fn is_working_directory(seen: &Seen<'_>, why: &str) -> bool {
-    let directory = seen.spec.working_dir.as_deref().unwrap_or_default();
-    let about = why.starts_with("mkdir ") || why.starts_with("chdir ");
-    about && !directory.is_empty() && why.contains(directory)
-}
-
-/// `"/from" to rootfs at "/to"`, without flags and file descriptors.
-fn mount(why: &str) -> String {
-    let rest = why.trim_start_matches("error mounting ");
-    rest.split(": ").next().unwrap_or(rest).replace(" to rootfs at ", " at ")
 }
 
 fn by_end(case: &Case<'_>, seen: &Seen<'_>, end: &ContainerStateTerminated) -> Explanation {

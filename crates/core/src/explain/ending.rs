@@ -77,8 +77,8 @@ fn overdue(case: &Case<'_>, doing: &Doing, grace: Duration) -> Explanation {
         case.lasting(doing.since)
     );
     let next = format!(
-        "Look for a process that the kernel does not let die (state D: `ps -eo pid,stat,wchan,cmd | grep ' D'`), such as one on a dead NFS mount, and at the runtime's log: `journalctl -u {}`.",
-        if case.node.runtime.name.is_empty() { "containerd" } else { &case.node.runtime.name }
+        "Look for a process that the kernel does not let die (state D: `ps -eo pid,stat,wchan,cmd | grep ' D'`), such as one on a dead NFS mount, and at what the runtime says: {}.",
+        case.runtime_log()
     );
     Explanation::new(Cause::StopOverdue, sentence, next)
 }

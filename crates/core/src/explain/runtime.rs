@@ -14,9 +14,9 @@ pub(super) fn explain(case: &Case<'_>) -> Option<Explanation> {
         case.lasting(trouble.since),
         essence(&trouble.why)
     );
-    let unit = if runtime.name.is_empty() { "containerd" } else { &runtime.name };
     let next = format!(
-        "Start it, or see why it does not answer: `systemctl status {unit}`, `journalctl -u {unit}`. Containers that run go on meanwhile."
+        "Start it, or see why it does not answer: {}. Containers that run go on meanwhile.",
+        case.runtime_log()
     );
     Some(Explanation::new(Cause::RuntimeDown, sentence, next))
 }

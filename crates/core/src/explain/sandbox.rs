@@ -1,12 +1,14 @@
 //! The pod's sandbox and its network: what holds all of its containers.
 
+use super::Explanation;
 use super::case::Case;
+use super::cause::Cause;
 use super::essence::essence;
 use super::seen::Seen;
-use super::{Cause, Explanation};
+use super::words;
 use crate::report::Activity;
 
-/// A sandbox takes this long on a machine that is busy.
+/// A sandbox takes no longer than this on a machine that is busy.
 const LONG: u64 = 5;
 
 /// Why nothing of the pod is started yet, as its containers' statuses say.
@@ -19,117 +21,139 @@ pub(super) fn held_by<'a>(case: &Case<'a>) -> Option<&'a str> {
 }
 
 pub(super) fn explain(case: &Case<'_>) -> Option<Explanation> {
-    held_by(case)
-        .map(|message| held(case, message))
-        .or_else(|| takes_long(case))
-        .or_else(|| unreadable(case))
+    let held = held_by(case).map(|message| held(&Hold::new(case, message)));
+    held.or_else(|| takes_long(case)).or_else(|| unreadable(case))
 }
 
-fn held(case: &Case<'_>, message: &str) -> Explanation {
-    let why = essence(message);
-    let (again, place) = (case.again(), case.place());
-    let has = |word: &str| message.contains(word);
-    let (cause, sentence, next) = if let Some(class) =
-        message.strip_prefix("spec.runtimeClassName: no RuntimeClass ")
-    {
-        let class = class.split('"').nth(1).unwrap_or_default();
-        (
-            Cause::RuntimeClass,
-            format!("The pod asks for the runtime class {class}, which this node does not know"),
-            format!(
-                "Take spec.runtimeClassName out of {place}: without an API server there are no runtime classes."
-            ),
-        )
-    } else if has("spec.hostUsers") {
-        (
-            Cause::UserNamespace,
-            "The pod asks for a user namespace (spec.hostUsers is false), and this node gives none"
-                .to_owned(),
-            format!("Take spec.hostUsers out of {place}."),
-        )
-    } else if message.starts_with("the host name ") {
-        (Cause::HostName, upper(&why), format!("Correct it in {place}."))
-    } else if has(" sysctl ") {
-        (
-            Cause::Sysctl,
-            format!("A kernel setting that the pod asks for cannot be made: {}", sysctl(&why)),
-            format!("Correct spec.securityContext.sysctls in {place}."),
-        )
-    } else if has("OOM-killed") {
-        (
-            Cause::MemoryLimitTooLow,
-            format!(
-                "The memory limits of the pod are too low for anything to start in it: {}",
-                limits(case)
-            ),
-            format!(
-                "Raise resources.limits.memory of its containers in {place}; below some 10Mi nothing starts."
-            ),
-        )
-    } else if message.starts_with("the runtime's network is not ready") {
-        (
-            Cause::NetworkNotReady,
-            format!("The runtime has no network for pods: {why}"),
-            "Install a CNI configuration (usually in /etc/cni/net.d), or run the pod on the node's own network (spec.hostNetwork).".to_owned(),
-        )
-    } else if has("failed to setup network") || has("plugin type=") {
-        (
-            Cause::NetworkFails,
-            format!("The network of the pod cannot be made: {why}"),
-            "Look at the CNI configuration (usually in /etc/cni/net.d) and its plugins (usually in /opt/cni/bin).".to_owned(),
-        )
+/// What keeps all of a pod.
+struct Hold<'a> {
+    case: &'a Case<'a>,
+    message: &'a str,
+    why: String,
+}
+
+impl<'a> Hold<'a> {
+    fn new(case: &'a Case<'a>, message: &'a str) -> Self {
+        Self { case, message, why: essence(message) }
+    }
+
+    fn says(&self, words: &str) -> bool {
+        self.message.contains(words)
+    }
+
+    fn explain(&self, cause: Cause, sentence: &str, next: impl Into<String>) -> Explanation {
+        let sentence = format!("{sentence}{}.", self.case.again());
+        let whole = (self.why != self.message).then(|| self.message.to_owned());
+        Explanation::new(cause, sentence, next).with(whole)
+    }
+}
+
+fn held(it: &Hold<'_>) -> Explanation {
+    if it.says("spec.runtimeClassName") {
+        runtime_class(it)
+    } else if it.says("spec.hostUsers") {
+        user_namespace(it)
+    } else if it.message.starts_with("the host name ") {
+        host_name(it)
+    } else if it.says(" sysctl ") {
+        sysctl(it)
+    } else if it.says("OOM-killed") {
+        memory_limit(it)
+    } else if it.message.starts_with("the runtime's network is not ready") {
+        network_not_ready(it)
+    } else if it.says("failed to setup network") || it.says("plugin type=") {
+        network_fails(it)
     } else {
-        (
-            Cause::SandboxFails,
-            format!("Nothing of the pod can be started: {why}"),
-            format!("Follow what is said there; all that happened is in {}.", case.describe()),
-        )
-    };
-    Explanation::new(cause, format!("{sentence}{again}."), next).with(Some(message.to_owned()))
+        otherwise(it)
+    }
+}
+
+fn runtime_class(it: &Hold<'_>) -> Explanation {
+    let class = it.message.split('"').nth(1).unwrap_or_default();
+    let sentence =
+        format!("The pod asks for the runtime class {class}, which this node does not know");
+    let place = it.case.place();
+    let next = format!(
+        "Take spec.runtimeClassName out of {place}: without an API server there are no runtime classes."
+    );
+    it.explain(Cause::RuntimeClass, &sentence, next)
+}
+
+fn user_namespace(it: &Hold<'_>) -> Explanation {
+    let sentence =
+        "The pod asks for a user namespace (spec.hostUsers is false), and this node gives none";
+    let next = format!("Take spec.hostUsers out of {}.", it.case.place());
+    it.explain(Cause::UserNamespace, sentence, next)
+}
+
+fn host_name(it: &Hold<'_>) -> Explanation {
+    let (name, _fix) = it.why.split_once(": ").unwrap_or((&it.why, ""));
+    let name = name.trim_start_matches("the ");
+    let next = format!(
+        "Shorten spec.hostname or spec.subdomain in {}, or take spec.setHostnameAsFQDN out of it.",
+        it.case.place()
+    );
+    let plain = Hold { case: it.case, message: &it.why, why: it.why.clone() };
+    plain.explain(Cause::HostName, &format!("The {name}"), next)
 }
 
 /// `kernel.x = "y": invalid argument`, without how the runtime went about it.
-fn sysctl(why: &str) -> String {
-    let start = why.find("sysctl ").map(|at| at + "sysctl ".len()).unwrap_or_default();
-    let rest = &why[start..];
+fn sysctl(it: &Hold<'_>) -> Explanation {
+    let (_, rest) = it.why.split_once("sysctl ").unwrap_or(("", &it.why));
     let what = rest.split(": ").next().unwrap_or_default().trim_end_matches(" file");
-    format!("{what}: {}", rest.rsplit(": ").next().unwrap_or_default())
+    let why = rest.rsplit(": ").next().unwrap_or_default();
+    let sentence = format!("A kernel setting that the pod asks for cannot be made: {what}: {why}");
+    let next = format!("Correct spec.securityContext.sysctls in {}.", it.case.place());
+    it.explain(Cause::Sysctl, &sentence, next)
 }
 
-fn limits(case: &Case<'_>) -> String {
-    let limit = |seen: &Seen<'_>| {
-        let limits = seen.spec.resources.as_ref()?.limits.as_ref()?;
-        Some(format!("{} may use {}", seen.who(), limits.get("memory")?.0))
-    };
-    super::words::list(&case.containers.iter().filter_map(limit).collect::<Vec<_>>())
+fn memory_limit(it: &Hold<'_>) -> Explanation {
+    let limit = |seen: &Seen<'_>| Some(format!("{} may use {}", seen.who(), seen.memory_limit()?));
+    let limits: Vec<String> = it.case.containers.iter().filter_map(limit).collect();
+    let sentence = format!(
+        "The memory limits of the pod are too low for anything to start in it: {}",
+        words::list(&limits)
+    );
+    let next = format!("Raise resources.limits.memory of its containers in {}.", it.case.place());
+    it.explain(Cause::MemoryLimitTooLow, &sentence, next)
 }
 
-fn upper(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+fn network_not_ready(it: &Hold<'_>) -> Explanation {
+    let sentence = format!("The runtime has no network for pods: {}", it.why);
+    let next = "Install a CNI configuration (usually in /etc/cni/net.d), or run the pod on the node's own network (spec.hostNetwork).";
+    it.explain(Cause::NetworkNotReady, &sentence, next)
+}
+
+fn network_fails(it: &Hold<'_>) -> Explanation {
+    let sentence = format!("The network of the pod cannot be made: {}", it.why);
+    let next = "Look at the CNI configuration (usually in /etc/cni/net.d) and its plugins (usually in /opt/cni/bin).";
+    it.explain(Cause::NetworkFails, &sentence, next)
+}
+
+fn otherwise(it: &Hold<'_>) -> Explanation {
+    let sentence = format!("Nothing of the pod can be started: {}", it.why);
+    let next = format!("Follow what is said there; all of it is in {}.", it.case.describe());
+    it.explain(Cause::SandboxFails, &sentence, next)
 }
 
 fn takes_long(case: &Case<'_>) -> Option<Explanation> {
     let doing = case.report.doing.as_ref()?;
-    let age = case.age(doing.since).as_secs();
-    let what = match doing.what {
-        Activity::MakingSandbox => "sandbox and network",
-        Activity::Preparing => "directories, volumes and cgroup",
+    let (what, next) = match doing.what {
+        Activity::MakingSandbox => (
+            "sandbox and network",
+            format!("See what the runtime or its CNI plugin waits for: {}.", case.runtime_log()),
+        ),
+        Activity::Preparing => (
+            "directories, volumes and cgroup",
+            format!("See whether a file system hangs that {} mounts.", case.place()),
+        ),
         _ => return None,
     };
-    if age < LONG {
-        return None;
-    }
     let since = case.lasting(doing.since);
     let sentence =
         format!("The pod's {what} are being made, for {since} now: that should take a second.");
-    let next = match doing.what {
-        Activity::MakingSandbox => {
-            "See what the runtime waits for (its log), and whether the CNI plugin hangs.".to_owned()
-        }
-        _ => format!("See whether a file system hangs that {} mounts.", case.place()),
-    };
-    Some(Explanation::new(Cause::SandboxTakesLong, sentence, next))
+    let is_long = case.age(doing.since).as_secs() >= LONG;
+    is_long.then(|| Explanation::new(Cause::SandboxTakesLong, sentence, next))
 }
 
 /// The agent could not even look at the pod: its status says nothing, an event does.

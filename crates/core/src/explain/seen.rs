@@ -112,6 +112,12 @@ impl<'a> Seen<'a> {
         status.ended().or_else(|| status.ended_before())
     }
 
+    /// How much memory it may use, as its spec says it.
+    pub(super) fn memory_limit(&self) -> Option<&str> {
+        let limits = self.spec.resources.as_ref()?.limits.as_ref()?;
+        Some(&limits.get("memory")?.0)
+    }
+
     /// Whether it runs to its end before the others come.
     pub(super) fn is_init(&self) -> bool {
         self.kind == ContainerKind::Init
