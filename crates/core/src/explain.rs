@@ -67,8 +67,8 @@ type Family = for<'a> fn(&Case<'a>) -> Option<Explanation>;
 const FAMILIES: &[Family] = &[
     over::explain,
     runtime::explain,
-    ending::explain,
     order::waits_for_namesake,
+    ending::explain,
     volumes::explain,
     sandbox::explain,
     start::explain,

@@ -16,7 +16,7 @@ mod addresses;
 mod conditions;
 mod containers;
 pub(crate) mod questions;
-mod scene;
+pub(crate) mod scene;
 mod stamp;
 #[cfg(test)]
 mod tests;

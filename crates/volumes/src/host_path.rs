@@ -72,11 +72,12 @@ fn is(
     there: Option<&Metadata>,
     wanted: Kind,
 ) -> Result<(), VolumeError> {
-    if there.is_some_and(|there| wanted.fits(there.file_type())) {
-        return Ok(());
+    let (volume, path, name) = (volume.to_owned(), path.to_owned(), wanted.name());
+    match there {
+        Some(there) if wanted.fits(there.file_type()) => Ok(()),
+        Some(_) => Err(VolumeError::WrongType { volume, path, wanted: name }),
+        None => Err(VolumeError::Missing { volume, path, wanted: name }),
     }
-    let (volume, path) = (volume.to_owned(), path.to_owned());
-    Err(VolumeError::WrongType { volume, path, wanted: wanted.name() })
 }
 
 fn create(volume: &str, path: &Path, wanted: Kind) -> Result<(), VolumeError> {

@@ -45,6 +45,16 @@ pub enum VolumeError {
         /// What it should be.
         wanted: &'static str,
     },
+    /// There is nothing where something should be.
+    #[error("volume {volume:?}: hostPath type check failed: {} does not exist, and should be a {wanted}", path.display())]
+    Missing {
+        /// The volume.
+        volume: String,
+        /// Where nothing was found.
+        path: PathBuf,
+        /// What should be there.
+        wanted: &'static str,
+    },
     /// The volume is of a kind that nobody here can make.
     #[error("volume {volume:?}: this agent has no {kind} volumes; use emptyDir or hostPath")]
     Unknown {

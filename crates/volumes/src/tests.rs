@@ -91,7 +91,7 @@ fn a_host_path_is_what_its_type_says_or_is_made() {
         (&missing, "", None),
         (&file, "File", None),
         (&file, "Directory", Some("is not a directory")),
-        (&missing, "Socket", Some("is not a socket")),
+        (&missing, "Socket", Some("does not exist, and should be a socket")),
         (root.path(), "Directory", None),
         (root.path(), "FileOrCreate", Some("is not a file")),
         (&made, "DirectoryOrCreate", None),

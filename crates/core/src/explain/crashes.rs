@@ -9,7 +9,8 @@ use super::essence::essence;
 use super::seen::Seen;
 use super::{Cause, Explanation};
 use super::{start_error, words};
-use crate::pod::{ContainerKind, PodExt};
+use crate::restart::{AfterExit, after_exit};
+use crate::status::scene::exit_of;
 use crate::time::wall_between;
 
 /// A container that was started again and runs for less than this may well end the same way.
@@ -34,20 +35,14 @@ pub(super) fn explain(case: &Case<'_>, seen: &Seen<'_>) -> Option<Explanation> {
     let message = end.message.as_deref().unwrap_or_default();
     Some(match end.reason.as_deref() {
         Some("StartError" | "ContainerCannotRun") => {
-            start_error::explain(case, seen, message, tail(case, seen))
+            start_error::explain(case, seen, message, case.again())
         }
         _ => by_end(case, seen, end),
     })
 }
 
 fn is_started_again(case: &Case<'_>, seen: &Seen<'_>, end: &ContainerStateTerminated) -> bool {
-    let policy = seen.spec.restart_policy.as_deref().unwrap_or_else(|| case.pod.restart_policy());
-    match (seen.kind, policy) {
-        (ContainerKind::Ephemeral, _) | (ContainerKind::Regular, "Never") => false,
-        (ContainerKind::Init, "Never") => false,
-        (ContainerKind::Init, _) | (ContainerKind::Regular, "OnFailure") => end.exit_code != 0,
-        (ContainerKind::Sidecar | ContainerKind::Regular, _) => true,
-    }
+    after_exit(case.pod, seen.kind, &seen.spec, &exit_of(end)) != AfterExit::Leave
 }
 
 /// How a container ended, as what it did.
@@ -67,17 +62,26 @@ pub(super) fn how(seen: &Seen<'_>, end: &ContainerStateTerminated) -> String {
 
 /// How often it ended, and when it is started again.
 fn tail(case: &Case<'_>, seen: &Seen<'_>) -> String {
-    let running = u8::from(seen.running().is_some());
-    let ends = seen.restarts().saturating_add(1 - i32::from(running));
-    let now = match seen.running() {
+    format!("{}{}", so_far(seen), outlook(case, seen))
+}
+
+/// How often it ended; the one that runs now has not yet.
+fn so_far(seen: &Seen<'_>) -> String {
+    let running = seen.running().is_some();
+    let ends = seen.restarts().saturating_add(i32::from(!running));
+    format!(", {} so far", words::times(ends.max(1)))
+}
+
+fn outlook(case: &Case<'_>, seen: &Seen<'_>) -> String {
+    match seen.running() {
         Some(_) => "; it was just started again".to_owned(),
         None => case.again(),
-    };
-    format!(" ({} so far){now}", words::times(ends.max(1)))
+    }
 }
 
 fn by_end(case: &Case<'_>, seen: &Seen<'_>, end: &ContainerStateTerminated) -> Explanation {
-    let (whose, how, tail) = (seen.whose(), how(seen, end), tail(case, seen));
+    let (how, tail) = (how(seen, end), tail(case, seen));
+    let whose = format!("{} (image {})", seen.whose(), seen.image());
     let read = format!("Read why: {}.", case.logs_before(seen.name()));
     let plain =
         |cause, next: String| Explanation::new(cause, format!("{whose} {how}{tail}."), next);
@@ -95,8 +99,9 @@ fn by_end(case: &Case<'_>, seen: &Seen<'_>, end: &ContainerStateTerminated) -> E
         }
         (_, code) if words::signal_of(code).is_some() => plain(Cause::CrashesBySignal, read),
         _ if seen.is_init() => {
+            let (so_far, outlook) = (so_far(seen), outlook(case, seen));
             let held = "so that no other container is started";
-            let sentence = format!("{whose} {how}, {held}{tail}.");
+            let sentence = format!("{whose} {how}{so_far}, {held}{outlook}.");
             Explanation::new(Cause::InitFails, sentence, read)
         }
         _ => plain(Cause::Crashes, read),

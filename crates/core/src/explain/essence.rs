@@ -25,6 +25,8 @@ const OPENINGS: &[Opening] = &[
     Anything("StartContainer "),
     Anything("StopContainer "),
     Anything("StopPodSandbox "),
+    Plain("ListPodSandbox: "),
+    Plain("ListContainers: "),
     Anything("ImageStatus "),
     Anything("PullImage "),
     Quoted("failed to pull and unpack image "),
@@ -33,6 +35,8 @@ const OPENINGS: &[Opening] = &[
     Plain("failed to do request: "),
     Quoted("Head "),
     Quoted("Get "),
+    Anything("unexpected status from HEAD request to "),
+    Anything("unexpected status from GET request to "),
     Plain("pull access denied, repository does not exist or may require authorization: "),
     Quoted("Failed to apply default image tag "),
     Quoted("couldn't parse image name "),
@@ -53,6 +57,9 @@ const OPENINGS: &[Opening] = &[
     Anything("cannot set up the volumes in "),
 ];
 
+/// Codes that tell a person nothing that the words before them do not.
+const CODES: &[&str] = &[" (unknown)", " (unavailable)"];
+
 /// Longer than this nobody reads.
 const LONGEST: usize = 300;
 
@@ -62,7 +69,8 @@ pub(super) fn essence(message: &str) -> String {
     while let Some(shorter) = OPENINGS.iter().find_map(|opening| opening.strip(rest)) {
         rest = shorter;
     }
-    let rest = rest.trim_end_matches(" (unknown)").trim_end_matches('.');
+    let rest = CODES.iter().fold(rest, |rest, code| rest.trim_end_matches(code));
+    let rest = rest.trim_end_matches('.');
     match rest.len() > LONGEST {
         true => format!("{}…", &rest[..rest.floor_char_boundary(LONGEST)]),
         false => rest.to_owned(),

@@ -107,7 +107,7 @@ fn host_port(case: &Case<'_>) -> Option<Explanation> {
         port.0,
         port.1
     );
-    let next = format!("Give one of them another hostPort: in {}.", case.place());
+    let next = format!("Give one of the two another hostPort; this one's is in {}.", case.place());
     Some(Explanation::new(Cause::HostPortTaken, sentence, next))
 }
 

@@ -2,27 +2,30 @@
 
 use super::case::Case;
 use super::seen::Seen;
-use super::words;
-use super::{Cause, Explanation};
+use super::{Cause, Explanation, ending, words};
 use crate::pod::{ContainerKind, PodExt};
 use crate::report::{Activity, PodReport, StageReport};
 
 /// A container is started in this time on a machine that is busy.
 const LONG: u64 = 5;
 
+/// A pod that waits for one of its name, asked for by either of the two: both are called the same.
 pub(super) fn waits_for_namesake(case: &Case<'_>) -> Option<Explanation> {
-    if case.report.stage != StageReport::Waiting {
-        return None;
-    }
     let (name, uid) = (case.pod.full_name(), case.pod.uid());
     let is_other = |it: &&PodReport| it.pod.full_name() == name && it.pod.uid() != uid;
     let other = case.node.pods.iter().find(is_other);
-    let other = other.map(|it| format!(" (its UID is {})", it.pod.uid())).unwrap_or_default();
+    let before = match (case.report.stage, other) {
+        (StageReport::Waiting, other) => other,
+        (_, Some(other)) if other.stage == StageReport::Waiting => Some(case.report),
+        _ => return None,
+    };
+    let ending = before.and_then(|before| ending::explain(&Case::new(case.node, before)));
+    let what = ending.map(|ending| format!(" {}", ending.sentence)).unwrap_or_default();
     let sentence = format!(
-        "The pod waits for another pod of its name to be gone{other}: two of one name never run at once."
+        "The pod as {} has it now waits for the one of its name before it to be gone.{what}",
+        case.place()
     );
-    let next =
-        format!("Wait until the one before has ended: {} shows what it does.", case.describe());
+    let next = "Wait: two pods of one name never run at once.".to_owned();
     Some(Explanation::new(Cause::WaitsForNamesake, sentence, next))
 }
 

@@ -12,7 +12,8 @@ use crate::status::deadline;
 use crate::status::phase::Phase;
 
 pub(super) fn explain(case: &Case<'_>) -> Option<Explanation> {
-    let status = case.status()?;
+    // Of one that is taken away the end of its story is told elsewhere.
+    let status = case.status().filter(|_| !case.report.leaving)?;
     match Phase::of(status)? {
         Phase::Succeeded => Some(succeeded(case)),
         Phase::Failed => Some(failed(case, status)),
@@ -21,7 +22,7 @@ pub(super) fn explain(case: &Case<'_>) -> Option<Explanation> {
 }
 
 fn succeeded(case: &Case<'_>) -> Explanation {
-    let when = last_end(case).and_then(|(_, end)| ago(case, end)).unwrap_or_default();
+    let when = last_end(case).and_then(|end| ago(case, end)).unwrap_or_default();
     let sentence = format!("The pod did what it was for and ended{when}, as it should.");
     Explanation::new(Cause::Succeeded, sentence, format!("Nothing to do. {}", run_again(case)))
 }
@@ -81,9 +82,9 @@ fn last_words(end: &ContainerStateTerminated) -> String {
     }
 }
 
-fn last_end<'a>(case: &Case<'a>) -> Option<(usize, &'a ContainerStateTerminated)> {
-    let ends = case.containers.iter().filter_map(Seen::ended).enumerate();
-    ends.max_by_key(|(_, end)| end.finished_at.as_ref().map(|at| at.0))
+fn last_end<'a>(case: &Case<'a>) -> Option<&'a ContainerStateTerminated> {
+    let ends = case.containers.iter().filter_map(Seen::ended);
+    ends.max_by_key(|end| end.finished_at.as_ref().map(|at| at.0))
 }
 
 fn ago(case: &Case<'_>, end: &ContainerStateTerminated) -> Option<String> {

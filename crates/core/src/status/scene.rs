@@ -132,7 +132,7 @@ fn undying(pod: &Pod) -> Cow<'_, Pod> {
 }
 
 /// Of an end only code and reason count for what follows.
-pub(super) fn exit_of(end: &ContainerStateTerminated) -> Exit {
+pub(crate) fn exit_of(end: &ContainerStateTerminated) -> Exit {
     Exit {
         started_at: None,
         finished_at: end.finished_at.as_ref().map_or(Timestamp::UNIX_EPOCH, |time| time.0),

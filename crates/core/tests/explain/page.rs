@@ -1,0 +1,50 @@
+//! `docs/explain.md`, which is made of the cases.
+//!
+//! To make it anew: `OARSMAN_RENEW=1 cargo test -p oarsman-core --test explain`.
+
+use std::fmt::Write;
+use std::path::Path;
+use std::{env, fs};
+
+use oarsman_core::explain::Cause;
+
+use crate::cases;
+
+const HEAD: &str = "\
+# Why a pod is not running
+
+`oarsman explain POD` says in a sentence why a pod is not running, not ready, over or still there, and what to do next. These are the
+causes it knows, each with the word for tools (`-o json`) and an example. Every one of them is made to happen on real containerd by the
+scenarios in `testing/e2e/tests/explain`, but for the few that are listed there with the reason.
+
+This page is made of the cases in `crates/core/tests/explain/cases`, and a test sees to it that it is as they are:
+`OARSMAN_RENEW=1 cargo test -p oarsman-core --test explain` makes it anew.
+";
+
+fn rendered() -> String {
+    let cases = cases::all();
+    let mut page = HEAD.to_owned();
+    for cause in Cause::ALL {
+        let case = cases.iter().find(|case| case.cause == cause.slug()).unwrap();
+        let (slug, meaning) = (cause.slug(), cause.meaning());
+        write!(
+            page,
+            "\n## `{slug}`\n{meaning}\n\n> {}\n>\n> **Next:** {}\n",
+            case.sentence, case.next
+        )
+        .unwrap();
+    }
+    page
+}
+
+#[test]
+fn the_page_of_causes_is_as_the_cases_are() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/explain.md");
+    let page = rendered();
+    if env::var_os("OARSMAN_RENEW").is_some() {
+        fs::write(&path, &page).unwrap();
+    }
+    let there = fs::read_to_string(&path).unwrap_or_default();
+    let how = "OARSMAN_RENEW=1 cargo test -p oarsman-core --test explain";
+    assert!(there == page, "docs/explain.md is not as the cases are; make it anew: {how}");
+}
