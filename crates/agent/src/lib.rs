@@ -96,7 +96,8 @@ pub async fn run(seams: Seams, config: Config, inputs: Inputs) {
         notices,
     });
     let supervisor = Supervisor::new(Arc::clone(&node), &names, gate);
-    let ears = Ears { sources: together(sources), notices: heard, news, commands };
+    let objects = seams.cluster.object_changes();
+    let ears = Ears { sources: together(sources), objects, notices: heard, news, commands };
     tokio::join!(
         supervisor.run(ears),
         runtime_events::listen(node, tell_news),

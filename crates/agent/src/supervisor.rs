@@ -12,10 +12,12 @@ use std::time::Duration;
 use futures::StreamExt;
 use futures::stream::{BoxStream, SelectAll};
 use k8s_openapi::api::core::v1::Pod;
+use oarsman_cluster::ObjectChanges;
 use oarsman_core::ids::{FullName, PodUid};
 use oarsman_core::ledger::{self, Arrival, Claim, Gate, Ledger};
 use oarsman_core::lifecycle::{Hint, KillRequest};
 use oarsman_core::pod::PodExt;
+use oarsman_core::references::ObjectName;
 use oarsman_core::sources::{Change, Delta, Merged, Merger, Source};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{Id, JoinError, JoinSet};
@@ -65,6 +67,8 @@ pub(crate) struct Supervisor {
 /// What the supervisor listens to.
 pub(crate) struct Ears {
     pub(crate) sources: SelectAll<BoxStream<'static, (Source, Vec<Pod>)>>,
+    /// What pods refer to and has changed.
+    pub(crate) objects: ObjectChanges,
     pub(crate) notices: mpsc::Receiver<Notice>,
     pub(crate) news: mpsc::Receiver<News>,
     pub(crate) commands: mpsc::Receiver<Command>,
@@ -97,6 +101,7 @@ impl Supervisor {
                 Some(notice) = ears.notices.recv() => self.noted(notice),
                 Some(command) = ears.commands.recv() => self.asked(command),
                 Some((source, pods)) = ears.sources.next() => self.told(source, pods),
+                Some(object) = ears.objects.next() => self.changed_object(&object),
                 Some(news) = ears.news.recv() => match news {
                     News::Pod(uid) => self.hint(&uid, Hint::Runtime),
                     News::Anything => audit.reset_at(Instant::now()),
@@ -300,6 +305,15 @@ impl Supervisor {
         if let Some(mailbox) = self.workers.get(uid) {
             mailbox.kill(request);
         }
+    }
+
+    /// Whoever uses it looks again.
+    fn changed_object(&self, object: &ObjectName) {
+        let users = self
+            .workers
+            .keys()
+            .filter(|uid| self.merger.pod(uid).is_some_and(|pod| object.is_used_by(pod)));
+        users.for_each(|uid| self.hint(uid, Hint::Node));
     }
 
     fn hint(&self, uid: &PodUid, hint: Hint) {

@@ -10,6 +10,7 @@ mod hooks;
 mod image;
 mod journal;
 mod kill;
+mod lookup;
 mod publish;
 mod release;
 mod room;

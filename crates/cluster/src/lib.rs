@@ -9,8 +9,10 @@ mod standalone;
 use async_trait::async_trait;
 use futures::stream::BoxStream;
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
+use oarsman_core::config::Lookup;
 use oarsman_core::event::PodEvent;
 use oarsman_core::ids::{FullName, PodUid};
+use oarsman_core::references::ObjectName;
 
 pub use standalone::Standalone;
 
@@ -20,12 +22,24 @@ pub type Result<T> = std::result::Result<T, ClusterError>;
 /// Every pod that is bound to this node, all of them each time something changed.
 pub type PodSets = BoxStream<'static, Vec<Pod>>;
 
+/// ConfigMaps and Secrets that are not what they were, one by one.
+pub type ObjectChanges = BoxStream<'static, ObjectName>;
+
 /// What the agent wants of an API server.
 #[async_trait]
 pub trait Cluster: Send + Sync + 'static {
     /// The pods bound to this node, now and whenever one changes; none when there is no cluster to ask. The
     /// stream outlives every loss of the connection.
     fn pods(&self) -> Option<PodSets>;
+
+    /// The ConfigMaps and Secrets that a pod refers to, as far as they exist, and the services that its variables tell of. It is
+    /// asked for at each sync of the pod; whoever is not asked for any more needs to be watched no longer. A pod that refers to
+    /// nothing is answered also while the API server is away.
+    async fn lookup(&self, pod: &Pod) -> Result<Lookup>;
+
+    /// Tells of what pods refer to and has changed since it was looked up, so that they look again. It may tell of too much.
+    /// The stream outlives every loss of the connection.
+    fn object_changes(&self) -> ObjectChanges;
 
     /// Writes a pod's status down. The UID is a precondition: a namesake's status is never touched.
     async fn publish(&self, pod: &FullName, uid: &PodUid, status: &PodStatus) -> Result<()>;
@@ -47,7 +61,7 @@ pub enum ClusterError {
         pod: FullName,
     },
     /// It did not answer, or could not do it now; it may have done it all the same.
-    #[error("the API server did not take {call} of pod {pod}: {why}")]
+    #[error("the API server did not serve {call} of pod {pod}: {why}")]
     Unavailable {
         /// What was asked for.
         call: &'static str,

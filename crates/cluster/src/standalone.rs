@@ -1,20 +1,52 @@
-//! No cluster at all: statuses and events stay on this machine.
+//! No cluster at all: statuses and events stay on this machine, and there are no objects but those that were given.
 
 use async_trait::async_trait;
+use futures::StreamExt;
+use futures::stream::{iter, pending, unfold};
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
+use oarsman_core::config::Lookup;
 use oarsman_core::event::PodEvent;
 use oarsman_core::ids::{FullName, PodUid};
+use tokio::sync::watch;
 
-use crate::{Cluster, PodSets, Result};
+use crate::{Cluster, ObjectChanges, PodSets, Result};
+
+#[cfg(test)]
+mod tests;
 
 /// A node that belongs to no cluster.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Standalone;
+#[derive(Clone, Debug, Default)]
+pub struct Standalone {
+    /// What was given beside the pods.
+    given: Option<watch::Receiver<Lookup>>,
+}
+
+impl Standalone {
+    /// One whose pods refer to what is given there, which may change.
+    pub fn with(given: watch::Receiver<Lookup>) -> Self {
+        Self { given: Some(given) }
+    }
+}
 
 #[async_trait]
 impl Cluster for Standalone {
     fn pods(&self) -> Option<PodSets> {
         None
+    }
+
+    async fn lookup(&self, _: &Pod) -> Result<Lookup> {
+        Ok(self.given.as_ref().map(|given| given.borrow().clone()).unwrap_or_default())
+    }
+
+    fn object_changes(&self) -> ObjectChanges {
+        let Some(mut given) = self.given.clone() else { return pending().boxed() };
+        let known = given.borrow_and_update().clone();
+        let changes = unfold((given, known), |(mut given, known)| async move {
+            given.changed().await.ok()?;
+            let now = given.borrow_and_update().clone();
+            Some((iter(now.changed_since(&known)), (given, now)))
+        });
+        changes.flatten().chain(pending()).boxed()
     }
 
     async fn publish(&self, _: &FullName, _: &PodUid, _: &PodStatus) -> Result<()> {

@@ -7,6 +7,7 @@ use k8s_openapi::api::core::v1::{
     VolumeProjection,
 };
 
+use crate::ids::FullName;
 use crate::pod::PodExt;
 
 #[cfg(test)]
@@ -42,6 +43,24 @@ pub struct Reference {
     pub key: Option<String>,
     /// Whether the pod runs without it.
     pub optional: bool,
+}
+
+/// A ConfigMap or Secret.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ObjectName {
+    /// Which of the two.
+    pub kind: Kind,
+    /// Its namespace and name.
+    pub name: FullName,
+}
+
+impl ObjectName {
+    /// Whether a pod refers to it.
+    pub fn is_used_by(&self, pod: &Pod) -> bool {
+        let named =
+            |reference: &Reference| reference.kind == self.kind && reference.name == self.name.name;
+        pod.full_name().namespace == self.name.namespace && references(pod).iter().any(named)
+    }
 }
 
 /// Everything that a pod refers to: first for itself, then for its containers, in the order of the spec.

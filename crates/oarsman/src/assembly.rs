@@ -98,7 +98,7 @@ pub(crate) async fn assemble(settings: &Settings) -> Result<Agent> {
     })?;
     let seams = Seams {
         runtime: Arc::new(client),
-        cluster: Arc::new(Standalone),
+        cluster: Arc::new(Standalone::default()),
         disk: Arc::new(ground),
         clock,
         network: Arc::new(SystemNetwork),

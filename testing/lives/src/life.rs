@@ -21,6 +21,8 @@ use oarsman_core::status::NodeFacts;
 use oarsman_cri::Runtime;
 use oarsman_cri_types::v1::{ContainerState, PodSandboxMetadata, PodSandboxState};
 use oarsman_world::cluster::{PublishedStatus, RecordedEvent};
+use oarsman_world::dice::Chance;
+use oarsman_world::line::Service;
 use oarsman_world::runtime::{Access, ImageSource};
 use oarsman_world::trace::Record;
 use oarsman_world::{World, simulate};
@@ -209,6 +211,8 @@ impl Theatre {
             Act::TakeAway { pod } => self.files.send_modify(|files| {
                 files.retain(|other| other.metadata.name.as_ref() != Some(pod));
             }),
+            Act::Configure(map) => cluster.put_config_map(map.clone()),
+            Act::LeaveAlone(away) => cluster.restart(*away, Chance::NEVER),
             Act::Evict { grace, .. } => self.evict(&uid, *grace).await,
             Act::RemoveCgroup { .. } => self.world.disk.remove_cgroup(&uid),
             Act::BreakSandbox { .. } => self.break_sandbox(&uid).await,
@@ -232,7 +236,11 @@ impl Theatre {
             | Act::Evict { pod, .. }
             | Act::RemoveCgroup { pod }
             | Act::BreakSandbox { pod } => pod,
-            Act::Serve { .. } | Act::Jump(_) | Act::Unseen(_) => return PodUid::default(),
+            Act::Configure(_)
+            | Act::LeaveAlone(_)
+            | Act::Serve { .. }
+            | Act::Jump(_)
+            | Act::Unseen(_) => return PodUid::default(),
         };
         let files = self.files.borrow();
         let file = files.iter().find(|pod| pod.metadata.name.as_ref() == Some(name)).map(Pod::uid);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::SignedDuration;
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use oarsman_world::dice::{Chance, Dice};
 use oarsman_world::faults::FaultPlan;
 use oarsman_world::network::Server;
@@ -42,6 +42,10 @@ pub enum Act {
         /// The pod's name.
         pod: String,
     },
+    /// A user puts a ConfigMap there, over the one of that name if there is one.
+    Configure(ConfigMap),
+    /// The API server goes away for this long.
+    LeaveAlone(Duration),
     /// The node runs out of something.
     Evict {
         /// The pod's name.

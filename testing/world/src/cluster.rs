@@ -5,6 +5,7 @@
 
 mod change;
 mod client;
+mod config;
 mod deletion;
 mod history;
 mod objects;
@@ -19,6 +20,7 @@ use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use oarsman_agent::latest;
 use oarsman_core::event::PodEvent;
 use oarsman_core::ids::{FullName, PodUid};
+use oarsman_core::references::ObjectName;
 
 pub use change::ClusterChange;
 pub use client::connect;
@@ -39,6 +41,8 @@ struct Inner {
     state: Mutex<State>,
     /// The newest resource version there is.
     newest: latest::Sender<u64>,
+    /// Every ConfigMap and Secret that changed, in order.
+    changed: latest::Sender<Vec<ObjectName>>,
     /// Counts how often the server went away.
     outages: latest::Sender<u64>,
 }
@@ -50,6 +54,7 @@ impl FakeCluster {
         Self(Arc::new(Inner {
             state,
             newest: latest::Sender::new(0),
+            changed: latest::Sender::new(Vec::new()),
             outages: latest::Sender::new(0),
         }))
     }

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
-use oarsman_cluster::{Cluster, ClusterError, PodSets};
+use oarsman_cluster::{Cluster, ClusterError, ObjectChanges, PodSets};
+use oarsman_core::config::Lookup;
 use oarsman_core::event::PodEvent;
 use oarsman_core::ids::{ContainerId, FullName, PodUid};
 use oarsman_core::pod::PodExt;
@@ -131,11 +132,11 @@ impl Disk for Bounded<dyn Disk> {
     }
 }
 
-async fn of_cluster(
+async fn of_cluster<T>(
     call: &'static str,
     pod: &FullName,
-    answer: impl Future<Output = oarsman_cluster::Result<()>>,
-) -> oarsman_cluster::Result<()> {
+    answer: impl Future<Output = oarsman_cluster::Result<T>>,
+) -> oarsman_cluster::Result<T> {
     timeout(CLUSTER, answer).await.unwrap_or_else(|_| {
         let why = format!("no answer within {CLUSTER:?}");
         Err(ClusterError::Unavailable { call, pod: pod.clone(), why })
@@ -146,6 +147,14 @@ async fn of_cluster(
 impl Cluster for Bounded<dyn Cluster> {
     fn pods(&self) -> Option<PodSets> {
         self.0.pods()
+    }
+
+    async fn lookup(&self, pod: &Pod) -> oarsman_cluster::Result<Lookup> {
+        of_cluster("the objects", &pod.full_name(), self.0.lookup(pod)).await
+    }
+
+    fn object_changes(&self) -> ObjectChanges {
+        self.0.object_changes()
     }
 
     async fn publish(

@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::core::v1::{Container, Pod};
 use oarsman_core::config::{
-    self, ConfigError, Furnishing, Lookup, PodGrants, PodPaths, Request, Sandbox, hosts,
+    self, ConfigError, Furnishing, PodGrants, PodPaths, Request, Sandbox, hosts,
 };
 use oarsman_core::ids::{ContainerId, SandboxId};
 use oarsman_core::pod::PodExt;
@@ -49,7 +49,7 @@ pub(super) async fn container(
         ips: &ips,
         target: target.as_ref(),
         furnishing: &furnishing,
-        lookup: &Lookup::default(),
+        lookup: &room.known_objects(),
         grants: &PodGrants::default(),
         place: &room.node.config.place(),
     };

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use oarsman_core::backoff::CrashBackoff;
+use oarsman_core::config::Lookup;
 use oarsman_core::event;
 use oarsman_core::ids::{ContainerId, FullName, PodUid};
 use oarsman_core::image::pulls::FailedPulls;
@@ -43,6 +44,8 @@ pub(super) struct Memory {
     pub(super) told: Option<PodStatus>,
     /// Why containers were not started, until one is.
     pub(super) start_errors: BTreeMap<String, StartError>,
+    /// What the pod refers to, as it was when we last could ask.
+    pub(super) lookup: Option<Arc<Lookup>>,
     /// Why nothing of the pod is started yet.
     pub(super) held_by: Option<String>,
     /// What ended containers wrote.
@@ -66,6 +69,7 @@ impl Room {
             status: None,
             told: None,
             start_errors: BTreeMap::new(),
+            lookup: None,
             held_by: None,
             last_words: BTreeMap::new(),
             probes: ProbeResults::default(),

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
+use oarsman_cluster::ClusterError;
 use oarsman_core::actions::{self, Plan, SandboxStep};
 use oarsman_core::config::ConfigError;
 use oarsman_core::event;
@@ -38,6 +39,8 @@ pub(super) enum SyncError {
     Disk(#[from] DiskError),
     #[error(transparent)]
     Config(#[from] ConfigError),
+    #[error(transparent)]
+    Cluster(#[from] ClusterError),
 }
 
 impl From<Cancelled> for SyncError {
@@ -79,6 +82,7 @@ async fn attempt(room: &Room, pod: &Pod, cancel: &Cancel) -> Result<SyncOutcome,
     }
     cancel.check()?;
     let looked = room.now();
+    cancel.race(room.look_up(pod)).await??;
     let preparing = room.busy(Activity::Preparing);
     disk.prepare(pod).await?;
     drop(preparing);

@@ -63,3 +63,22 @@ fn every_place_is_looked_into_and_what_is_optional_is_known() {
     assert_eq!(found, want);
     assert_eq!(references(&Pod::default()), []);
 }
+
+#[test]
+fn a_pod_uses_what_it_refers_to_in_its_own_namespace() {
+    let mut pod = pod(json!({ "containers": [], "volumes": [
+        { "name": "v", "configMap": { "name": "m", "optional": true } },
+    ]}));
+    pod.metadata.namespace = Some("here".to_owned());
+    let rows = [
+        (Kind::ConfigMap, "m", "here", true),
+        (Kind::Secret, "m", "here", false),
+        (Kind::ConfigMap, "v", "here", false),
+        (Kind::ConfigMap, "m", "there", false),
+    ];
+    for (kind, name, namespace, used) in rows {
+        let name = FullName { name: name.to_owned(), namespace: namespace.to_owned() };
+        let object = ObjectName { kind, name };
+        assert_eq!(object.is_used_by(&pod), used, "{object:?}");
+    }
+}

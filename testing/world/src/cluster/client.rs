@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
-use oarsman_cluster::{Cluster, ClusterError, PodSets, Result};
+use oarsman_cluster::{Cluster, ClusterError, ObjectChanges, PodSets, Result};
+use oarsman_core::config::Lookup;
 use oarsman_core::event::PodEvent;
 use oarsman_core::ids::{FullName, PodUid};
 use oarsman_core::pod::PodExt;
+use oarsman_core::references::references;
 
-use super::{Failure, FakeCluster, watch};
+use super::{Failure, FakeCluster, config, watch};
 use crate::faults::Faults;
 use crate::line::{Breakage, Call, Conduct, Line, LineError};
 
@@ -33,6 +35,23 @@ pub(super) struct Connection {
 impl Cluster for Connection {
     fn pods(&self) -> Option<PodSets> {
         Some(watch::pod_sets(self.clone()))
+    }
+
+    /// Services are read by nobody here, so that only what a pod refers to has to be asked for.
+    async fn lookup(&self, pod: &Pod) -> Result<Lookup> {
+        const CALL: &str = "LookUp";
+        if references(pod).is_empty() {
+            return Ok(Lookup::default());
+        }
+        let name = pod.full_name();
+        let call = Call::new(CALL, name.to_string(), Conduct::Read).within(PATIENCE);
+        let cluster = self.cluster.clone();
+        let found = self.line.call(call, async move { cluster.config() }).await;
+        found.map_err(|failure: Failure| failure.of(CALL, &name))
+    }
+
+    fn object_changes(&self) -> ObjectChanges {
+        config::changes(self.clone())
     }
 
     async fn publish(&self, pod: &FullName, uid: &PodUid, status: &PodStatus) -> Result<()> {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+use oarsman_core::config::Lookup;
 use oarsman_core::event::PodEvent;
 use oarsman_core::ids::{FullName, PodUid};
 use oarsman_core::pod::PodExt;
@@ -23,6 +24,8 @@ pub(super) struct State {
     pub(super) trace: Trace,
     dice: Dice,
     pub(super) pods: BTreeMap<FullName, Pod>,
+    /// ConfigMaps and Secrets.
+    pub(super) config: Lookup,
     /// The newest resource version.
     pub(super) version: u64,
     pub(super) history: History,
@@ -37,6 +40,7 @@ impl State {
             trace,
             dice,
             pods: BTreeMap::new(),
+            config: Lookup::default(),
             version: 0,
             history: History::default(),
             away_until: None,

@@ -13,7 +13,7 @@ use crate::faults::EventFate;
 use crate::line::Service;
 
 /// How long a watch that broke waits before it tries again.
-const PAUSE: Duration = Duration::from_secs(1);
+pub(super) const PAUSE: Duration = Duration::from_secs(1);
 
 /// The sets, without end.
 pub(super) fn pod_sets(connection: Connection) -> PodSets {

@@ -1,12 +1,12 @@
 //! What variables refer to outside their pod, as far as the agent has it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret, Service};
 
 use crate::ids::FullName;
-use crate::references::Kind;
+use crate::references::{Kind, ObjectName};
 
 /// Names and values.
 pub(super) type Values = BTreeMap<String, Vec<u8>>;
@@ -86,6 +86,15 @@ impl Lookup {
         }
     }
 
+    /// What is not as it was, is new, or is gone.
+    pub fn changed_since(&self, before: &Self) -> Vec<ObjectName> {
+        let maps = changed(&before.config_maps, &self.config_maps);
+        let secrets = changed(&before.secrets, &self.secrets);
+        let maps = maps.into_iter().map(|name| ObjectName { kind: Kind::ConfigMap, name });
+        maps.chain(secrets.into_iter().map(|name| ObjectName { kind: Kind::Secret, name }))
+            .collect()
+    }
+
     /// The namespaces that have an object of this name.
     pub fn namespaces_of(&self, kind: Kind, name: &str) -> Vec<String> {
         let named = |found: &&FullName| found.name == name;
@@ -95,6 +104,14 @@ impl Lookup {
             Kind::Secret => self.secrets.keys().filter(named).map(namespace).collect(),
         }
     }
+}
+
+fn changed<T: PartialEq>(
+    before: &BTreeMap<FullName, T>,
+    now: &BTreeMap<FullName, T>,
+) -> BTreeSet<FullName> {
+    let names = before.keys().chain(now.keys());
+    names.filter(|name| before.get(*name) != now.get(*name)).cloned().collect()
 }
 
 fn full_name(namespace: &str, name: &str) -> FullName {

@@ -1,0 +1,86 @@
+//! ConfigMaps and Secrets: put there by users, asked for by agents, who hear when one changes.
+
+use futures::{StreamExt, stream};
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use oarsman_agent::latest;
+use oarsman_cluster::ObjectChanges;
+use oarsman_core::config::Lookup;
+use oarsman_core::ids::FullName;
+use oarsman_core::references::ObjectName;
+use tokio::time::sleep;
+
+use super::client::Connection;
+use super::watch::PAUSE;
+use super::{Failure, FakeCluster};
+use crate::faults::EventFate;
+
+impl FakeCluster {
+    /// Puts a ConfigMap there, over the one of its name if there is one.
+    pub fn put_config_map(&self, map: ConfigMap) {
+        self.configure(|config| {
+            config.config_maps.insert(full_name(&map.metadata), map);
+        });
+    }
+
+    /// Puts a Secret there, over the one of its name if there is one.
+    pub fn put_secret(&self, secret: Secret) {
+        self.configure(|config| {
+            config.secrets.insert(full_name(&secret.metadata), secret);
+        });
+    }
+
+    /// All ConfigMaps and Secrets.
+    pub(super) fn config(&self) -> Result<Lookup, Failure> {
+        self.serve()?;
+        Ok(self.state().config.clone())
+    }
+
+    fn configure(&self, change: impl FnOnce(&mut Lookup)) {
+        let mut state = self.state();
+        let before = state.config.clone();
+        change(&mut state.config);
+        let changed = state.config.changed_since(&before);
+        drop(state);
+        self.0.changed.send_modify(|told| told.extend(changed));
+    }
+}
+
+/// What changes from now on, also what changes while the server is away.
+pub(super) fn changes(connection: Connection) -> ObjectChanges {
+    let changed = connection.cluster.0.changed.subscribe();
+    let heard = changed.get().len();
+    let watch = Watch { connection, changed, heard };
+    stream::unfold(watch, |mut watch| async { watch.next().await.map(|object| (object, watch)) })
+        .boxed()
+}
+
+struct Watch {
+    connection: Connection,
+    changed: latest::Receiver<Vec<ObjectName>>,
+    /// How many changes have been told.
+    heard: usize,
+}
+
+impl Watch {
+    async fn next(&mut self) -> Option<ObjectName> {
+        let heard = self.heard;
+        // The sender lives as long as the connection.
+        let told = self.changed.wait_for(|told| told.len() > heard).await.ok()?;
+        if let EventFate::Late(stall) = self.connection.faults.next_event() {
+            sleep(stall).await;
+        }
+        while self.connection.cluster.serve().is_err() {
+            sleep(PAUSE).await;
+        }
+        self.heard += 1;
+        told.get(heard).cloned()
+    }
+}
+
+fn full_name(metadata: &ObjectMeta) -> FullName {
+    FullName {
+        name: metadata.name.clone().unwrap_or_default(),
+        namespace: metadata.namespace.clone().unwrap_or_else(|| "default".to_owned()),
+    }
+}
