@@ -10,6 +10,7 @@ mod decode;
 mod defaults;
 mod field;
 mod fields;
+pub mod flags;
 mod gates;
 mod layers;
 mod nearest;

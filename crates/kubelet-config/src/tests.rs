@@ -3,6 +3,7 @@
 mod drop_ins;
 mod fields;
 mod files;
+mod flags;
 mod rules;
 
 use std::path::Path;

@@ -1,0 +1,82 @@
+//! The help: what there is, in groups, with the most needed first.
+
+use std::fmt::Write;
+
+use serde_json::Value;
+
+use super::{Flag, ProgramFlags, Standing, table};
+use crate::field::Field;
+use crate::fields::KubeletConfiguration;
+
+const HEAD: &str = "\
+Look after this node's pods, as the Go kubelet does and with its flags.
+
+Usage: oarsman kubelet [FLAGS]        (or kubelet [FLAGS], by a link of that name)
+
+Examples:
+  oarsman kubelet --config=/etc/kubernetes/kubelet.yaml
+  oarsman kubelet --pod-manifest-path=/etc/kubernetes/manifests --fail-swap-on=false
+  oarsman check --config=/etc/kubernetes/kubelet.yaml
+
+Flags win over drop-ins (--config-dir), drop-ins over the file (--config), and the file over defaults.
+";
+
+const GROUPS: [(Standing, &str); 4] = [
+    (Standing::Current, "Flags"),
+    (Standing::Ours, "Flags that only Oarsman has"),
+    (Standing::Deprecated, "Deprecated: set the field in the file of --config instead"),
+    (Standing::Useless, "Taken, and of no use"),
+];
+
+/// Where the words about a flag begin.
+const MARGIN: usize = 34;
+
+/// The whole help.
+pub fn help() -> String {
+    let defaults = serde_json::to_value(KubeletConfiguration::default()).unwrap_or_default();
+    let own = serde_json::to_value(ProgramFlags::default()).unwrap_or_default();
+    let mut text = HEAD.to_owned();
+    for (standing, title) in GROUPS {
+        // Writing to a text cannot fail.
+        writeln!(text, "\n{title}:").ok();
+        for flag in table::all().filter(|flag| flag.standing == standing) {
+            let default = match flag.field {
+                "" => own.get(flag.name),
+                field => Field::at(field).get(&defaults),
+            };
+            text.push_str(&line(flag, default));
+        }
+    }
+    text
+}
+
+fn line(flag: &Flag, default: Option<&Value>) -> String {
+    let placeholder = flag.kind.placeholder();
+    let equals = if placeholder.is_empty() { "" } else { "=" };
+    let name = format!("  --{}{equals}{placeholder}", flag.name);
+    let gap = if name.len() < MARGIN { "" } else { "\n" };
+    let pad = MARGIN - if gap.is_empty() { name.len() } else { 0 };
+    let field = match flag.field {
+        "" => String::new(),
+        field => format!(" [{field}]"),
+    };
+    let default =
+        default.and_then(spelled).map_or_else(String::new, |text| format!(" (default {text})"));
+    format!("{name}{gap}{:pad$}{}{default}{field}\n", "", flag.help)
+}
+
+/// A default that is worth a word.
+fn spelled(value: &Value) -> Option<String> {
+    match value {
+        Value::Bool(true) | Value::Number(_) => Some(value.to_string()),
+        Value::String(text) if !text.is_empty() => Some(text.clone()),
+        Value::Array(items) if !items.is_empty() => {
+            Some(items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(","))
+        }
+        Value::Null
+        | Value::Bool(false)
+        | Value::String(_)
+        | Value::Array(_)
+        | Value::Object(_) => None,
+    }
+}

@@ -1,0 +1,185 @@
+//! Flags that are about the program and not about its configuration.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::field::Field;
+use crate::problem::Problem;
+use crate::span::Span;
+
+/// Labels of Kubernetes itself that a node may give itself, besides those of its own two corners.
+const OWN_LABELS: [&str; 11] = [
+    "kubernetes.io/hostname",
+    "topology.kubernetes.io/zone",
+    "topology.kubernetes.io/region",
+    "failure-domain.beta.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region",
+    "beta.kubernetes.io/instance-type",
+    "node.kubernetes.io/instance-type",
+    "kubernetes.io/os",
+    "kubernetes.io/arch",
+    "beta.kubernetes.io/os",
+    "beta.kubernetes.io/arch",
+];
+
+/// What is said to the program itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+pub struct ProgramFlags {
+    /// The file of the configuration; empty for none.
+    pub config: String,
+    /// A directory of drop-ins; empty for none.
+    pub config_dir: String,
+    /// How the API server is reached; empty for a node without one.
+    pub kubeconfig: String,
+    /// How it is reached the first time.
+    pub bootstrap_kubeconfig: String,
+    /// What the node is called; empty for the machine's name.
+    pub hostname_override: String,
+    /// The node's addresses, with a comma between two; empty to find out.
+    pub node_ip: String,
+    /// Where certificates lie.
+    pub cert_dir: String,
+    /// Empty, or `external`.
+    pub cloud_provider: String,
+    /// Below which everything of the kubelet lies.
+    pub root_dir: String,
+    /// Labels that the node registers with.
+    pub node_labels: BTreeMap<String, String>,
+    /// A file that only one kubelet holds at a time; empty for none.
+    pub lock_file: String,
+    /// Whether the kubelet ends when another one wants that file.
+    pub exit_on_lock_contention: bool,
+    /// The cgroup of the runtime.
+    pub runtime_cgroups: String,
+    /// Where it is written who knows credentials of registries.
+    pub image_credential_provider_config: String,
+    /// Where those programs lie.
+    pub image_credential_provider_bin_dir: String,
+    /// Where logs are linked by container; empty for nowhere.
+    pub container_log_links_dir: String,
+    /// Where the kubelet's own log goes; empty or `-` for stderr.
+    pub log_file: String,
+    /// How old a container that has ended must be before it is removed.
+    pub minimum_container_ttl_duration: Span,
+    /// How many containers that have ended are kept of each one.
+    pub maximum_dead_containers_per_container: i32,
+    /// How many containers that have ended are kept in all; negative for any number.
+    pub maximum_dead_containers: i32,
+}
+
+impl Default for ProgramFlags {
+    fn default() -> Self {
+        let none = String::new;
+        Self {
+            config: none(),
+            config_dir: none(),
+            kubeconfig: none(),
+            bootstrap_kubeconfig: none(),
+            hostname_override: none(),
+            node_ip: none(),
+            cert_dir: "/var/lib/kubelet/pki".to_owned(),
+            cloud_provider: none(),
+            root_dir: "/var/lib/kubelet".to_owned(),
+            node_labels: BTreeMap::new(),
+            lock_file: none(),
+            exit_on_lock_contention: false,
+            runtime_cgroups: none(),
+            image_credential_provider_config: none(),
+            image_credential_provider_bin_dir: none(),
+            container_log_links_dir: "/var/log/containers".to_owned(),
+            log_file: none(),
+            minimum_container_ttl_duration: Span::ZERO,
+            maximum_dead_containers_per_container: 1,
+            maximum_dead_containers: -1,
+        }
+    }
+}
+
+impl ProgramFlags {
+    /// From the values of flags, by their names; flags that nobody looks at are left out.
+    pub(super) fn of(values: BTreeMap<&str, Value>) -> Result<Self, Vec<Problem>> {
+        let values: Value =
+            values.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        let flags: Self = serde_path_to_error::deserialize(&values).map_err(|error| {
+            let flag = Field::of(error.path());
+            vec![Problem::of_all(error.inner().to_string()).in_source(&format!("--{flag}"))]
+        })?;
+        let problems = flags.problems();
+        if problems.is_empty() { Ok(flags) } else { Err(problems) }
+    }
+
+    /// The node's addresses that were given.
+    pub fn node_ips(&self) -> Vec<IpAddr> {
+        self.node_ip.split(',').filter_map(|text| text.trim().parse().ok()).collect()
+    }
+
+    fn problems(&self) -> Vec<Problem> {
+        let said = |flag: &str, message: String| Problem::of_all(message).in_source(flag);
+        let mut found = Vec::new();
+        if !["", "external"].contains(&self.cloud_provider.as_str()) {
+            let fix = "write external, or leave it out";
+            found.push(said(
+                "--cloud-provider",
+                format!("{:?} is none any more; {fix}", self.cloud_provider),
+            ));
+        }
+        if self.root_dir.is_empty() {
+            found.push(said(
+                "--root-dir",
+                "is empty; name a directory such as /var/lib/kubelet".to_owned(),
+            ));
+        }
+        let addresses: Vec<&str> =
+            self.node_ip.split(',').filter(|text| !text.is_empty()).collect();
+        if self.node_ips().len() != addresses.len() || addresses.len() > 2 {
+            let fix = "write an address, or one of each family with a comma between them";
+            found.push(said("--node-ip", format!("{:?} is no address; {fix}", self.node_ip)));
+        }
+        let config = self.image_credential_provider_config.is_empty();
+        if config != self.image_credential_provider_bin_dir.is_empty() {
+            let flag = if config {
+                "--image-credential-provider-config"
+            } else {
+                "--image-credential-provider-bin-dir"
+            };
+            found.push(said(
+                flag,
+                "is missing: a configuration and a directory are given together".to_owned(),
+            ));
+        }
+        if self.exit_on_lock_contention && self.lock_file.is_empty() {
+            let fix = "needs a --lock-file, which others could want".to_owned();
+            found.push(said("--exit-on-lock-contention", fix));
+        }
+        let labels = self.node_labels.iter().filter_map(|(key, value)| label_problem(key, value));
+        found.extend(labels.map(|message| said("--node-labels", message)));
+        found
+    }
+}
+
+fn label_problem(key: &str, value: &str) -> Option<String> {
+    let (corner, name) = key.rsplit_once('/').unwrap_or(("", key));
+    let is_plain = |text: &str| {
+        let ends = text.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && text.ends_with(|c: char| c.is_ascii_alphanumeric());
+        ends && text.len() <= 63
+            && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
+    };
+    if !is_plain(name) || (!value.is_empty() && !is_plain(value)) {
+        return Some(format!(
+            "{key}={value} is no label; letters, digits, dots, - and _ are, up to 63"
+        ));
+    }
+    let within = |root: &str| corner == root || corner.ends_with(&format!(".{root}"));
+    let is_reserved = within("kubernetes.io") || within("k8s.io");
+    let is_ours = within("kubelet.kubernetes.io")
+        || within("node.kubernetes.io")
+        || OWN_LABELS.contains(&key);
+    (is_reserved && !is_ours).then(|| {
+        format!("{key} is for the cluster to set; use a name below kubelet.kubernetes.io or node.kubernetes.io, or your own")
+    })
+}

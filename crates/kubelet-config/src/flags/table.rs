@@ -1,0 +1,192 @@
+//! The table that everything about flags comes from.
+
+mod machine;
+mod pods;
+mod server;
+
+use super::{Flag, Kind, Standing};
+
+use Kind::{Duration, Modules, Number, Pairs, Switch, Text};
+use Standing::{Current, Deprecated, Ours, Useless};
+
+/// A flag whose field does the same.
+const fn deprecated(
+    name: &'static str,
+    kind: Kind,
+    field: &'static str,
+    help: &'static str,
+) -> Flag {
+    Flag { name, kind, field, standing: Deprecated, help }
+}
+
+const fn of(
+    standing: Standing,
+    name: &'static str,
+    kind: Kind,
+    field: &'static str,
+    help: &'static str,
+) -> Flag {
+    Flag { name, kind, field, standing, help }
+}
+
+/// Every flag.
+pub fn all() -> impl Iterator<Item = &'static Flag> {
+    let fields = server::FLAGS.iter().chain(&pods::FLAGS).chain(&machine::FLAGS);
+    PROGRAM.iter().chain(fields)
+}
+
+/// The flag of that name.
+pub(super) fn find(name: &str) -> Option<&'static Flag> {
+    all().find(|flag| flag.name == name)
+}
+
+/// Flags that are no mere stand-ins for fields.
+static PROGRAM: [Flag; 51] = [
+    of(Current, "config", Text, "", "The file of the configuration (KubeletConfiguration)."),
+    of(
+        Current,
+        "config-dir",
+        Text,
+        "",
+        "A directory of drop-ins (*.conf) that are merged into it in the order of their names.",
+    ),
+    of(Current, "root-dir", Text, "", "Below which everything of the kubelet lies."),
+    of(Current, "hostname-override", Text, "", "The node's name, if it is not the machine's."),
+    of(Current, "node-ip", Text, "", "The node's addresses, if they are not to be found out."),
+    of(Current, "node-labels", Pairs, "", "Labels that the node registers with."),
+    of(
+        Current,
+        "kubeconfig",
+        Text,
+        "",
+        "How the API server is reached; without it the node has none.",
+    ),
+    of(Current, "bootstrap-kubeconfig", Text, "", "How the API server is reached the first time."),
+    of(Current, "cert-dir", Text, "", "Where certificates lie."),
+    of(Current, "cloud-provider", Text, "", "Empty, or external."),
+    of(
+        Current,
+        "fail-cgroupv1",
+        Switch,
+        "failCgroupV1",
+        "Whether a machine with cgroup v1 is refused.",
+    ),
+    of(
+        Current,
+        "seccomp-default",
+        Switch,
+        "seccompDefault",
+        "Whether containers that do not say otherwise are confined by the runtime's seccomp profile.",
+    ),
+    of(Current, "provider-id", Text, "providerID", "By which a cloud knows the node."),
+    of(Current, "runtime-cgroups", Text, "", "The cgroup of the runtime."),
+    of(
+        Current,
+        "image-credential-provider-config",
+        Text,
+        "",
+        "Where it is written which programs know credentials of registries.",
+    ),
+    of(Current, "image-credential-provider-bin-dir", Text, "", "Where those programs lie."),
+    of(Current, "lock-file", Text, "", "A file that only one kubelet holds at a time."),
+    of(
+        Current,
+        "exit-on-lock-contention",
+        Switch,
+        "",
+        "Whether the kubelet ends when another one wants that file.",
+    ),
+    of(
+        Current,
+        "v",
+        Number,
+        "logging.verbosity",
+        "How much is said: 4 and more for those who look for a fault.",
+    ),
+    of(Current, "vmodule", Modules, "logging.vmodule", "How much some modules say."),
+    of(
+        Current,
+        "log-flush-frequency",
+        Duration,
+        "logging.flushFrequency",
+        "How long lines may lie before they are written.",
+    ),
+    of(Current, "version", Switch, "", "Say which version this is, and end."),
+    of(Current, "help", Switch, "", "Say this, and end."),
+    of(
+        Ours,
+        "container-log-links-dir",
+        Text,
+        "",
+        "Where logs are linked by container; empty for nowhere.",
+    ),
+    of(
+        Ours,
+        "log-file",
+        Text,
+        "",
+        "Where the kubelet's own log goes, with rotation; - for stderr.",
+    ),
+    of(Ours, "pod-logs-dir", Text, "podLogsDir", "Where the logs of pods lie."),
+    of(
+        Ours,
+        "max-parallel-image-pulls",
+        Number,
+        "maxParallelImagePulls",
+        "How many images are pulled at once.",
+    ),
+    of(
+        Useless,
+        "minimum-container-ttl-duration",
+        Duration,
+        "",
+        "How old a container that has ended must be before it is removed.",
+    ),
+    of(
+        Useless,
+        "maximum-dead-containers-per-container",
+        Number,
+        "",
+        "How many containers that have ended are kept of each one.",
+    ),
+    of(
+        Useless,
+        "maximum-dead-containers",
+        Number,
+        "",
+        "How many containers that have ended are kept in all.",
+    ),
+    of(Useless, "experimental-mounter-path", Text, "", "A program that mounts."),
+    of(
+        Useless,
+        "experimental-allocatable-ignore-eviction",
+        Switch,
+        "",
+        "Whether thresholds of eviction are left out of what pods may use.",
+    ),
+    of(Useless, "housekeeping-interval", Duration, "", "How often cAdvisor looks at containers."),
+    of(
+        Useless,
+        "global-housekeeping-interval",
+        Duration,
+        "",
+        "How often cAdvisor looks at everything.",
+    ),
+    of(Useless, "application-metrics-count-limit", Number, "", "A limit of cAdvisor."),
+    of(Useless, "boot-id-file", Text, "", "A file of cAdvisor."),
+    of(Useless, "container-hints", Text, "", "A file of cAdvisor."),
+    of(Useless, "machine-id-file", Text, "", "A file of cAdvisor."),
+    of(Useless, "containerd", Text, "", "The socket of containerd, for cAdvisor."),
+    of(Useless, "containerd-namespace", Text, "", "The namespace of containerd, for cAdvisor."),
+    of(Useless, "enable-load-reader", Switch, "", "Whether cAdvisor reads the load."),
+    of(Useless, "event-storage-age-limit", Text, "", "A limit of cAdvisor."),
+    of(Useless, "event-storage-event-limit", Text, "", "A limit of cAdvisor."),
+    of(Useless, "log-cadvisor-usage", Switch, "", "Whether cAdvisor logs what it uses."),
+    of(Useless, "storage-driver-user", Text, "", "Of a database of cAdvisor."),
+    of(Useless, "storage-driver-password", Text, "", "Of a database of cAdvisor."),
+    of(Useless, "storage-driver-host", Text, "", "Of a database of cAdvisor."),
+    of(Useless, "storage-driver-db", Text, "", "Of a database of cAdvisor."),
+    of(Useless, "storage-driver-table", Text, "", "Of a database of cAdvisor."),
+    of(Useless, "storage-driver-secure", Switch, "", "Of a database of cAdvisor."),
+    of(Useless, "storage-driver-buffer-duration", Duration, "", "Of a database of cAdvisor."),
+];
