@@ -11,6 +11,7 @@ use futures::StreamExt;
 use oarsman_agent::ground::{self, Ground};
 use oarsman_agent::network::SystemNetwork;
 use oarsman_agent::seams::{Clock, Seams, SystemClock};
+use oarsman_agent::sources::bundle::Bundle;
 use oarsman_agent::{Book, Command, Config, CoreDecisions, Inputs, OpenGate, PodSets};
 use oarsman_cluster::Standalone;
 use oarsman_core::config::Settings as OfPods;
@@ -52,6 +53,11 @@ impl Agent {
         self.keeper.clone()
     }
 
+    /// What it knows, for people to read.
+    pub(crate) fn book(&self) -> Arc<Book> {
+        Arc::clone(&self.inputs.book)
+    }
+
     /// By which it is asked for things while it runs.
     pub(crate) fn commands(&self) -> mpsc::Sender<Command> {
         self.commands.clone()
@@ -80,7 +86,8 @@ impl Agent {
 }
 
 /// Puts an agent together; waits for the runtime if that is not there yet.
-pub(crate) async fn assemble(settings: &Settings) -> Result<Agent> {
+/// `bundle` is what a person handed over to be run.
+pub(crate) async fn assemble(settings: &Settings, bundle: Option<Bundle>) -> Result<Agent> {
     let locks = locks(settings)?;
     let clock = Arc::new(SystemClock::start());
     let book = Book::new(Arc::clone(&clock) as Arc<dyn Clock>, about(settings));
@@ -105,7 +112,7 @@ pub(crate) async fn assemble(settings: &Settings) -> Result<Agent> {
     };
     let (commands, receiver) = mpsc::channel(ROOM_FOR_COMMANDS);
     let inputs = Inputs {
-        sources: sources::all(settings, &seams, &book)?,
+        sources: sources::all(settings, &seams, &book, bundle)?,
         gate: Box::new(OpenGate),
         decisions: Arc::new(CoreDecisions),
         measures: Arc::default(),

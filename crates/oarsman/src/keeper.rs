@@ -63,6 +63,13 @@ impl Held {
     }
 }
 
+/// Nobody who is killed comes here.
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.dismiss();
+    }
+}
+
 impl Keeper for Held {
     fn keep(&self, connection: BorrowedFd<'_>) {
         let Ok(line) = self.line.lock() else { return };

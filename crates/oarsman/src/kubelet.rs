@@ -88,7 +88,7 @@ pub(crate) fn run(flags: &Flags) -> Result<()> {
     Logging { loudness: Loudness::of(flags.v.into()), ..Logging::default() }.start()?;
     let settings = flags.settings()?;
     threads::work_on(async {
-        let agent = assembly::assemble(&settings).await?;
+        let agent = assembly::assemble(&settings, None).await?;
         let keeper = agent.keeper();
         let told = tokio::select! {
             () = agent.run() => Ok(()),

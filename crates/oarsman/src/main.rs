@@ -38,12 +38,12 @@ enum Command {
 #[expect(clippy::print_stderr, reason = "telling the person at the terminal is this program's job")]
 fn main() -> ExitCode {
     let done = match Arguments::parse().command {
-        Command::Kubelet(flags) => kubelet::run(&flags),
+        Command::Kubelet(flags) => kubelet::run(&flags).map(|()| ExitCode::SUCCESS),
         Command::Run(flags) => run::run(&flags),
-        Command::HoldConnections => keeper::hold(),
+        Command::HoldConnections => keeper::hold().map(|()| ExitCode::SUCCESS),
     };
     match done {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             eprintln!("oarsman: {error:#}");
             ExitCode::FAILURE

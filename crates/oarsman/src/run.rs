@@ -1,37 +1,57 @@
 //! `oarsman run`: pods here and now, as a guest of whatever else runs on this machine.
 
+mod attend;
+mod ending;
+mod find;
+mod lines;
+mod screen;
+
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Result, bail};
 use clap::Args;
-use oarsman_agent::Command;
+use oarsman_agent::network::SystemNetwork;
+use oarsman_agent::sources::bundle::{self, Bundle};
 use oarsman_core::duration;
 use oarsman_core::ledger::Mode;
-use tokio::sync::oneshot;
-use tokio_util::sync::CancellationToken;
 
-use crate::assembly::{self, Agent};
 use crate::logging::{Format, Limits, Logging, Loudness};
 use crate::settings::{Settings, Sources};
-use crate::{machine, signals, threads};
+use crate::{machine, threads};
+
+use find::Found;
+use screen::Screen;
+
+/// What every guest's log is called, below its root directory.
+const LOG: &str = "oarsman.log";
+
+const EXAMPLES: &str = "\
+Examples:
+  oarsman run pod.yaml                   until Ctrl-C
+  oarsman run web.yaml settings/ https://example.org/db.yaml
+  oarsman run job.yaml; echo $?          the exit code of a pod that ends";
 
 /// What pods are run, and where.
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Flags {
-    /// A directory or file of pod manifests.
-    manifests: PathBuf,
+    /// Files, directories or URLs of pods, and of the ConfigMaps and Secrets they use.
+    #[arg(required = true, value_name = "FILE|DIR|URL")]
+    places: Vec<String>,
+    /// The socket of the container runtime; by default one that is found.
+    #[arg(long, value_name = "ENDPOINT", env = "CONTAINER_RUNTIME_ENDPOINT")]
+    runtime: Option<String>,
     /// Below which everything of this agent lies.
-    #[arg(long, default_value = "/var/lib/oarsman")]
+    #[arg(long, default_value = "/var/lib/oarsman", value_name = "DIR")]
     root_dir: PathBuf,
-    /// The socket of the container runtime.
-    #[arg(long, default_value = "unix:///run/containerd/containerd.sock")]
-    runtime: String,
     /// The cgroup below which those of the pods are; by default one of this agent's own.
-    #[arg(long)]
+    #[arg(long, value_name = "GROUP")]
     cgroup_root: Option<String>,
     /// The node's name, if it is not the machine's.
-    #[arg(long)]
+    #[arg(long, value_name = "NAME")]
     hostname_override: Option<String>,
     /// How often everything is counted, to catch what events did not tell.
     #[arg(long, default_value = "1m", value_parser = duration::parse)]
@@ -39,65 +59,62 @@ pub(crate) struct Flags {
     /// How much the agent says of itself: 4 and more for those who look for a fault.
     #[arg(long, short, default_value_t = 2)]
     v: u32,
-    /// Where it says so; `-` for here.
-    #[arg(long, default_value = "-")]
-    log_file: PathBuf,
+    /// Where it says so; `-` for here, and oarsman.log below the root directory by default.
+    #[arg(long, value_name = "FILE")]
+    log_file: Option<PathBuf>,
     /// What its lines look like.
     #[arg(long, value_enum, default_value_t)]
     logging_format: Format,
 }
 
-/// Runs pods until interrupted, and takes them down then.
-pub(crate) fn run(flags: &Flags) -> Result<()> {
-    flags.logging().start()?;
-    let settings = flags.settings()?;
-    threads::work_on(until_told(&settings))
+/// Runs pods until they have ended or somebody interrupts, and takes them down then.
+pub(crate) fn run(flags: &Flags) -> Result<ExitCode> {
+    let root = machine::absolute(&flags.root_dir)?;
+    threads::work_on(async {
+        let node = machine::node_name(flags.hostname_override.as_deref())?;
+        let bundle = read(&flags.places, &node).await?;
+        match find::runtime(flags.runtime.as_deref())? {
+            Found::Runtime(endpoint) => {
+                flags.logging(&root).start()?;
+                attend::attend(&flags.settings(root, node, endpoint), bundle).await
+            }
+            Found::Workbench(workbench) => find::become_workbench(&workbench, &root),
+        }
+    })
 }
 
-async fn until_told(settings: &Settings) -> Result<()> {
-    let agent = assembly::assemble(settings).await?;
-    let leaving = CancellationToken::new();
-    let (commands, keeper) = (agent.commands(), agent.keeper());
-    let told = async {
-        signals::told_to_end().await.context("cannot listen to signals")?;
-        tracing::info!("taking the pods down; interrupt again to leave them");
-        leaving.cancel();
-        let (tell, empty) = oneshot::channel();
-        commands.send(Command::TellWhenEmpty(tell)).await.context("the agent has ended")?;
-        tokio::select! {
-            empty = empty => empty.context("the agent has ended"),
-            again = signals::told_to_end() => again.context("cannot listen to signals"),
+/// Reads everything before anything is done, so that nothing is half done when something is wrong.
+async fn read(places: &[String], node: &str) -> Result<Bundle> {
+    let mut screen = Screen::of_stderr();
+    match bundle::read_once(places, node, Arc::new(SystemNetwork)).await {
+        Ok(bundle) => {
+            bundle.warnings().iter().try_for_each(|warning| screen.say(&warning.to_string()))?;
+            Ok(bundle)
         }
-    };
-    let told = tokio::select! {
-        () = Agent::run(agent.until(&leaving)) => Ok(()),
-        told = told => told,
-    };
-    keeper.iter().for_each(|keeper| keeper.dismiss());
-    told
+        Err(wrong) => {
+            let wrong: Vec<String> = wrong.iter().map(ToString::to_string).collect();
+            bail!("nothing is run:\n  {}", wrong.join("\n  "))
+        }
+    }
 }
 
 impl Flags {
-    fn logging(&self) -> Logging {
-        let here = self.log_file == Path::new("-");
-        let file = (!here).then(|| (self.log_file.clone(), Limits::default()));
+    fn logging(&self, root: &Path) -> Logging {
+        let here = self.log_file.as_deref() == Some(Path::new("-"));
+        let path = self.log_file.clone().unwrap_or_else(|| root.join(LOG));
+        let file = (!here).then(|| (path, Limits::default()));
         Logging { loudness: Loudness::of(self.v), format: self.logging_format, file }
     }
 
-    fn settings(&self) -> Result<Settings> {
-        let root = machine::absolute(&self.root_dir)?;
-        Ok(Settings {
+    fn settings(&self, root: PathBuf, node_name: String, runtime_endpoint: String) -> Settings {
+        Settings {
             mode: Mode::Guest,
-            node_name: machine::node_name(self.hostname_override.as_deref())?,
+            node_name,
             node_ips: machine::addresses(),
-            runtime_endpoint: self.runtime.clone(),
+            runtime_endpoint,
             image_endpoint: None,
             request_timeout: Duration::from_secs(120),
-            sources: Sources {
-                files: Some(self.manifests.clone()),
-                rescan: Duration::from_secs(20),
-                ..Sources::default()
-            },
+            sources: Sources::default(),
             pod_logs: root.join("logs"),
             container_logs: None,
             cgroup_root: self.cgroup_root.clone().unwrap_or_else(|| own_cgroup(&root)),
@@ -110,7 +127,7 @@ impl Flags {
             resolv_conf: Some("/etc/resolv.conf".into()),
             pod_pids_limit: None,
             root,
-        })
+        }
     }
 }
 

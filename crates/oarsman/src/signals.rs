@@ -1,14 +1,34 @@
 //! Being told to end.
 
-use tokio::signal::unix::{SignalKind, signal};
+use std::io;
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// Hears when somebody asks the program to end. From its making on nobody ends the program against its will.
+#[derive(Debug)]
+pub(crate) struct Ending {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Ending {
+    /// Begins to listen.
+    pub(crate) fn listen() -> io::Result<Self> {
+        let terminate = signal(SignalKind::terminate())?;
+        Ok(Self { terminate, interrupt: signal(SignalKind::interrupt())? })
+    }
+
+    /// Waits until somebody asks.
+    pub(crate) async fn told(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}
 
 /// Waits until somebody asks the program to end.
-pub(crate) async fn told_to_end() -> std::io::Result<()> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-    }
+pub(crate) async fn told_to_end() -> io::Result<()> {
+    Ending::listen()?.told().await;
     Ok(())
 }

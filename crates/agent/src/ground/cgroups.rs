@@ -41,7 +41,10 @@ impl Groups {
         let root = PathBuf::from(names.root());
         let open = || {
             let cgroups = Cgroups::discover(&root)?;
-            cgroups.make_root()?;
+            // A guest's own is made for its first pod, and goes with its last.
+            if !settings.is_guest {
+                cgroups.make_root()?;
+            }
             Ok::<_, CgroupError>(cgroups)
         };
         let cgroups = open().map_err(failed("use the cgroups below", &root))?;

@@ -95,6 +95,7 @@ impl Setup {
             format!("--root-dir={}", self.root.display()),
             format!("--runtime={}", self.endpoint),
             format!("--cgroup-root={}/guest", self.cgroup_root),
+            "--log-file=-".to_owned(),
             format!("--hostname-override={NAME}"),
         ]
     }

@@ -72,8 +72,17 @@ impl Stage {
     /// # Errors
     /// When it cannot be started.
     pub fn start(&self, setup: Setup) -> Result<Arc<Node>> {
-        let node = Arc::new(Node::new(setup)?);
+        let node = self.prepare(setup)?;
         node.start()?;
+        Ok(node)
+    }
+
+    /// The same, but it is still to be started: some agents want their manifests to be there first.
+    ///
+    /// # Errors
+    /// When its directories cannot be made.
+    pub fn prepare(&self, setup: Setup) -> Result<Arc<Node>> {
+        let node = Arc::new(Node::new(setup)?);
         lock(&self.nodes).push(Arc::clone(&node));
         Ok(node)
     }

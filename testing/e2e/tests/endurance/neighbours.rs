@@ -45,15 +45,16 @@ fn names(pods: &[PodSeen]) -> Vec<String> {
 pub(super) async fn two_agents_and_a_stranger_leave_each_other_alone(stage: &Stage) -> Result<()> {
     let kubelet = stage.start(stage.setup()?.flag("sync-frequency", "500ms"))?;
     let guest = Setup::on(stage.rig(), "guest")?.as_guest().flag("sync-frequency", "500ms");
-    let guest = stage.start(guest)?;
+    let guest = stage.prepare(guest)?;
     let stranger = stranger(stage).await?;
     let quick = |name: &str| {
         pod(name).with("terminationGracePeriodSeconds", 1).container(actor("main", &["forever"]))
     };
     kubelet.apply("ours", &quick("ours"))?;
     guest.apply("theirs", &quick("theirs"))?;
+    guest.start()?;
     let look = async || Ok(names(&stage.look().pods().await?));
-    let all = ["ours-node", "stranger", "theirs-node"];
+    let all = ["ours-node", "stranger", "theirs"];
     eventually(PATIENCE, "all three run", look, |names| names == &all).await?;
     // Both agents begin anew, knowing nothing, and count everything twice a second.
     for agent in [&kubelet, &guest] {

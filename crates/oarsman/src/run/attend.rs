@@ -1,0 +1,138 @@
+//! Looking after pods while somebody watches, and taking them down at the end.
+
+use std::io;
+use std::pin::pin;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use oarsman_agent::sources::bundle::Bundle;
+use oarsman_agent::{Book, Command, latest};
+use oarsman_core::report::NodeReport;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::screen::Screen;
+use super::{ending, lines};
+use crate::assembly::{self, Agent};
+use crate::settings::Settings;
+use crate::signals::Ending;
+
+/// How long a runtime that listens may take to say who it is.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Nobody reads faster.
+const PACE: Duration = Duration::from_millis(100);
+/// What is told by the second is drawn by the second.
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Runs the pods of a bundle to their end, or until somebody wants the end.
+pub(super) async fn attend(settings: &Settings, bundle: Bundle) -> Result<ExitCode> {
+    let mut ending = Ending::listen().context("cannot listen to signals")?;
+    let agent = tokio::select! {
+        agent = assemble(settings, bundle) => agent?,
+        () = ending.told() => return Ok(ExitCode::SUCCESS),
+    };
+    let leaving = CancellationToken::new();
+    let keeper = agent.keeper();
+    let mut watcher = Watcher::of(&agent, ending);
+    watcher.introduce(settings)?;
+    let ended = tokio::select! {
+        () = Agent::run(agent.until(&leaving)) => Ok(ExitCode::SUCCESS),
+        ended = watcher.watch(&leaving) => ended,
+    };
+    keeper.iter().for_each(|keeper| keeper.dismiss());
+    ended
+}
+
+async fn assemble(settings: &Settings, bundle: Bundle) -> Result<Agent> {
+    let assembled = timeout(PATIENCE, assembly::assemble(settings, Some(bundle))).await;
+    assembled.with_context(|| {
+        let endpoint = &settings.runtime_endpoint;
+        format!(
+            "the runtime at {endpoint} does not answer: restart it, or name another with --runtime"
+        )
+    })?
+}
+
+/// Who tells the person at the terminal.
+struct Watcher {
+    book: Arc<Book>,
+    changes: latest::Receiver<u64>,
+    commands: mpsc::Sender<Command>,
+    screen: Screen<io::Stdout>,
+    ending: Ending,
+}
+
+impl Watcher {
+    fn of(agent: &Agent, ending: Ending) -> Self {
+        let book = agent.book();
+        let (changes, screen) = (book.changes(), Screen::of_stdout());
+        Self { changes, commands: agent.commands(), screen, ending, book }
+    }
+
+    fn introduce(&mut self, settings: &Settings) -> io::Result<()> {
+        let runtime = self.book.report().runtime;
+        let (name, version) = (runtime.name, runtime.version);
+        self.screen.say(&format!("on {name} {version} at {}", settings.runtime_endpoint))
+    }
+
+    /// Shows how pods are until they have ended or somebody wants the end; and then until they are gone.
+    async fn watch(&mut self, leaving: &CancellationToken) -> Result<ExitCode> {
+        let code = loop {
+            let report = self.show()?;
+            if let Some(code) = ending::exit_code(&report) {
+                break code;
+            }
+            tokio::select! {
+                () = self.ending.told() => break 0,
+                () = leaving.cancelled() => break 0,
+                () = news(&mut self.changes, self.screen.is_live()) => {}
+            }
+        };
+        leaving.cancel();
+        self.take_down().await?;
+        Ok(ExitCode::from(code))
+    }
+
+    fn show(&mut self) -> io::Result<NodeReport> {
+        let report = self.book.report();
+        self.screen.show(&lines::lines(&report))?;
+        Ok(report)
+    }
+
+    async fn take_down(&mut self) -> Result<()> {
+        self.screen.say("taking the pods down; interrupt again to leave them")?;
+        let (tell, empty) = oneshot::channel();
+        self.commands.send(Command::TellWhenEmpty(tell)).await.context("the agent has ended")?;
+        let mut empty = pin!(empty);
+        let begun = Instant::now();
+        loop {
+            let report = self.show()?;
+            tokio::select! {
+                gone = &mut empty => {
+                    self.screen.show(&[])?;
+                    return gone.context("the agent has ended");
+                }
+                // One press of Ctrl-C may reach us by several ways.
+                () = self.ending.told() => if begun.elapsed() > SECOND {
+                    bail!("interrupted: {} pods are left as they are", report.pods.len());
+                },
+                () = news(&mut self.changes, self.screen.is_live()) => {}
+            }
+        }
+    }
+}
+
+/// Waits until there is something new to be told; on a live screen that is every second.
+async fn news(changes: &mut latest::Receiver<u64>, is_live: bool) {
+    sleep(PACE).await;
+    if is_live {
+        // Whether something changed or not: the seconds did.
+        timeout(SECOND - PACE, changes.changed()).await.ok();
+    } else if changes.changed().await.is_err() {
+        // The agent is gone, and this with it in a moment.
+        std::future::pending::<()>().await;
+    }
+}
