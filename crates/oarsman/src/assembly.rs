@@ -32,6 +32,8 @@ use crate::machine;
 use crate::settings::Settings;
 use crate::systemd::Systemd;
 
+pub(crate) use runtime::told_cgroup_driver;
+
 use runtime::Facts;
 
 /// Requests that may wait for the agent.

@@ -20,7 +20,7 @@ impl Lock {
     /// Holds a root directory.
     pub(crate) fn of_root(root: &Path) -> Result<Self> {
         let held = "give this agent another one with --root-dir, or stop the other agent";
-        take(&root.join("oarsman.lock"), &format!("the root directory {}", root.display()), held)
+        take(&of_root(root), &format!("the root directory {}", root.display()), held)
     }
 
     /// Holds a runtime, so that no other kubelet takes its pods for orphans.
@@ -29,6 +29,20 @@ impl Lock {
         let file = PathBuf::from(RUNTIMES).join(format!("{}.lock", socket.replace('/', "_")));
         take(&file, &format!("the runtime {endpoint}"), "stop the other kubelet first")
     }
+}
+
+/// The agent that holds a root directory, if one lives.
+pub(crate) fn holder_of_root(root: &Path) -> Option<String> {
+    let path = of_root(root);
+    let file = File::open(&path).ok()?;
+    if flock(&file, FlockOperation::NonBlockingLockShared).is_ok() {
+        return None;
+    }
+    Some(std::fs::read_to_string(path).ok()?.trim().to_owned())
+}
+
+fn of_root(root: &Path) -> PathBuf {
+    root.join("oarsman.lock")
 }
 
 fn take(path: &Path, what: &str, fix: &str) -> Result<Lock> {

@@ -1,6 +1,8 @@
 //! The program: flags become settings, settings an agent, and the agent runs until it is told to end.
 
 mod assembly;
+mod check;
+mod find_runtime;
 mod keeper;
 mod kubelet;
 mod lock;
@@ -26,6 +28,8 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Tell what this machine lacks to run pods, each with the fix.
+    Check(Box<check::Flags>),
     /// Look after this node's pods, as the Go kubelet does.
     Kubelet(Box<kubelet::Flags>),
     /// Hold an agent's connections for a moment when it is killed; agents start this by themselves.
@@ -38,6 +42,7 @@ enum Command {
 #[expect(clippy::print_stderr, reason = "telling the person at the terminal is this program's job")]
 fn main() -> ExitCode {
     let done = match Arguments::parse().command {
+        Command::Check(flags) => check::run(&flags),
         Command::Kubelet(flags) => kubelet::run(&flags).map(|()| ExitCode::SUCCESS),
         Command::Run(flags) => run::run(&flags),
         Command::HoldConnections => keeper::hold().map(|()| ExitCode::SUCCESS),

@@ -96,6 +96,11 @@ fn check_policies(at: &Path, spec: &PodSpec, errors: &mut Errors) {
     }
 }
 
+/// Why a node cannot be called so; nothing if it can.
+pub fn node_name_complaints(name: &str) -> Vec<String> {
+    names::dns_subdomain(name)
+}
+
 /// Names of other objects, and conditions.
 fn check_names(at: &Path, spec: &PodSpec, errors: &mut Errors) {
     let references = [

@@ -73,13 +73,22 @@ async fn try_to_ask(client: &Client, settings: &Settings) -> Result<Facts, CriEr
 
 /// A runtime that does not tell has to be told by its administrator what we are told.
 async fn cgroup_driver(client: &Client, settings: &Settings) -> Result<CgroupDriver, CriError> {
-    let told = match client.runtime_config().await {
-        Ok(config) => config.linux.map(|linux| linux.cgroup_driver()),
-        Err(error) if error.is_unimplemented() => None,
-        Err(error) => return Err(error),
+    let told = told_cgroup_driver(client).await?;
+    let ours = || match settings.systemd_cgroups {
+        true => CgroupDriver::Systemd,
+        false => CgroupDriver::Cgroupfs,
     };
-    Ok(match (told, settings.systemd_cgroups) {
-        (Some(v1::CgroupDriver::Systemd), _) | (None, true) => CgroupDriver::Systemd,
-        (Some(v1::CgroupDriver::Cgroupfs), _) | (None, false) => CgroupDriver::Cgroupfs,
-    })
+    Ok(told.unwrap_or_else(ours))
+}
+
+/// What the runtime says it makes cgroups with, if it says so.
+pub(crate) async fn told_cgroup_driver(client: &Client) -> Result<Option<CgroupDriver>, CriError> {
+    match client.runtime_config().await {
+        Ok(config) => Ok(config.linux.map(|linux| match linux.cgroup_driver() {
+            v1::CgroupDriver::Systemd => CgroupDriver::Systemd,
+            v1::CgroupDriver::Cgroupfs => CgroupDriver::Cgroupfs,
+        })),
+        Err(error) if error.is_unimplemented() => Ok(None),
+        Err(error) => Err(error),
+    }
 }

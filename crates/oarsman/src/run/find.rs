@@ -1,21 +1,14 @@
 //! Which runtime to use when nobody names one.
 
 use std::ffi::OsString;
-use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
 
-/// Where runtimes listen by habit.
-const HABITS: [&str; 5] = [
-    "/run/containerd/containerd.sock",
-    "/run/crio/crio.sock",
-    "/run/k3s/containerd/containerd.sock",
-    "/run/cri-dockerd.sock",
-    "/var/snap/microk8s/common/run/containerd.sock",
-];
+use crate::find_runtime::{HABITS, listens, usual};
+
 /// What sets up a runtime in the source tree that this program was built from.
 const WORKBENCH: &str = "xtask/workbench";
 /// Directories that a workbench leaves as they are.
@@ -35,8 +28,8 @@ pub(super) fn runtime(named: Option<&str>) -> Result<Found> {
     if let Some(named) = named {
         return answers(named).map(|()| Found::Runtime(named.to_owned()));
     }
-    if let Some(there) = HABITS.iter().find(|socket| answers(socket).is_ok()) {
-        return Ok(Found::Runtime(format!("unix://{there}")));
+    if let Some(there) = usual() {
+        return Ok(Found::Runtime(there));
     }
     let workbench = source_tree().join(WORKBENCH);
     if workbench.is_file() {
@@ -50,8 +43,8 @@ pub(super) fn runtime(named: Option<&str>) -> Result<Found> {
 
 /// Whether somebody listens there.
 fn answers(endpoint: &str) -> Result<()> {
-    let socket = endpoint.strip_prefix("unix://").unwrap_or(endpoint);
-    UnixStream::connect(socket).map(drop).with_context(|| {
+    listens(endpoint).with_context(|| {
+        let socket = endpoint.strip_prefix("unix://").unwrap_or(endpoint);
         format!("no runtime listens at {socket}: start it, or name another with --runtime")
     })
 }

@@ -1,0 +1,106 @@
+//! `oarsman check`: what this machine lacks to run pods, each with the fix.
+//!
+//! Looking at the machine (`facts`) and saying what that means (`judge`) are apart: the second has no effects, and is tested
+//! with the facts of machines that nobody has here.
+
+mod config;
+mod facts;
+mod finding;
+mod judge;
+mod manifests;
+mod plan;
+mod report;
+
+use std::io::{self, IsTerminal};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+
+use crate::{machine, threads};
+use facts::Facts;
+use finding::{Finding, Weight};
+use plan::Plan;
+
+const EXAMPLES: &str = "\
+Examples:
+  oarsman check                                       can pods be run here?
+  oarsman check pod.yaml                              and would this one be taken?
+  oarsman check --config /var/lib/kubelet/config.yaml can this be a node with that configuration?
+  oarsman check --runtime unix:///run/crio/crio.sock  on that runtime?
+  oarsman check -o json                               the same for a program";
+
+/// What is looked at.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Flags {
+    /// Manifests to be checked too: files, directories, URLs.
+    #[arg(value_name = "FILE")]
+    manifests: Vec<String>,
+    /// A KubeletConfiguration: it is checked, and the machine is held against it.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Below which everything of the agent would lie [default: /var/lib/oarsman, with --config /var/lib/kubelet].
+    #[arg(long)]
+    root_dir: Option<PathBuf>,
+    /// The socket of the container runtime; by default one is looked for.
+    #[arg(long, value_name = "ENDPOINT")]
+    runtime: Option<String>,
+    /// What the findings look like.
+    #[arg(long, short, value_enum, default_value_t)]
+    output: Output,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum Output {
+    /// For people.
+    #[default]
+    Table,
+    /// For programs.
+    Json,
+}
+
+/// Looks, and tells. Fails if there is a problem.
+pub(crate) fn run(flags: &Flags) -> Result<ExitCode> {
+    let (mut findings, plan) = flags.plan()?;
+    findings.extend(threads::work_on(look(flags, &plan))?);
+    flags.tell(&findings)?;
+    let is_fine = findings.iter().all(|finding| finding.weight < Weight::Problem);
+    Ok(if is_fine { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+async fn look(flags: &Flags, plan: &Plan) -> Result<Vec<Finding>> {
+    let facts = Facts::gather(plan).await;
+    let manifests = manifests::read(&flags.manifests, &facts.host_name).await;
+    Ok([manifests, judge::all(&facts, plan)].concat())
+}
+
+impl Flags {
+    /// What the machine is meant for, and what is to be said of the file that tells so.
+    fn plan(&self) -> Result<(Vec<Finding>, Plan)> {
+        let root = |usual: &str| {
+            let root = self.root_dir.clone().unwrap_or_else(|| usual.into());
+            machine::absolute(&root)
+        };
+        let Some(path) = &self.config else {
+            let plan = Plan::of_guest(root("/var/lib/oarsman")?, self.runtime.clone());
+            return Ok((Vec::new(), plan));
+        };
+        let (findings, configuration) = config::read(&std::path::absolute(path)?);
+        let configuration = configuration.unwrap_or_default();
+        Ok((
+            findings,
+            config::plan(&configuration, root("/var/lib/kubelet")?, self.runtime.clone()),
+        ))
+    }
+
+    fn tell(&self, findings: &[Finding]) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        let has_colours = out.is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        match self.output {
+            Output::Table => report::table(&mut out, findings, has_colours),
+            Output::Json => report::json(&mut out, findings),
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! A kubelet's configuration file: everything a strict reader has against it, and what it means for the machine.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use oarsman_kubelet_config::choices::CgroupDriver;
+use oarsman_kubelet_config::{KubeletConfiguration, Problem, Text, check, load};
+
+use super::finding::Finding;
+use super::plan::Plan;
+
+const CHECK: &str = "configuration";
+
+/// What the file has to say, as findings, and as a configuration if it is one.
+pub(super) fn read(path: &Path) -> (Vec<Finding>, Option<KubeletConfiguration>) {
+    match fs::read(path) {
+        Ok(bytes) => judge(path, &bytes),
+        Err(error) => {
+            let what = format!("{} cannot be read: {error}", path.display());
+            (vec![Finding::problem(CHECK, what, "name the right file with --config")], None)
+        }
+    }
+}
+
+fn judge(path: &Path, bytes: &[u8]) -> (Vec<Finding>, Option<KubeletConfiguration>) {
+    let (text, fix) = (Text { path, bytes }, format!("edit {}", path.display()));
+    let finding = |problem: &Problem| Finding::problem(CHECK, problem.to_string(), fix.as_str());
+    let mut findings: Vec<Finding> = check(text).iter().map(finding).collect();
+    if findings.is_empty() {
+        findings.push(Finding::ok(CHECK, format!("{} is well", path.display())));
+    }
+    // An unknown field is no reason for a kubelet not to start.
+    (findings, load(Some(text), &[], &[]).ok().map(|loaded| loaded.configuration))
+}
+
+/// What a machine with this configuration is meant for.
+pub(super) fn plan(
+    configuration: &KubeletConfiguration,
+    root: PathBuf,
+    runtime: Option<String>,
+) -> Plan {
+    let endpoint = runtime.unwrap_or_else(|| configuration.container_runtime_endpoint.clone());
+    let resolv_conf = PathBuf::from(&configuration.resolv_conf);
+    Plan {
+        is_node: true,
+        pod_logs: PathBuf::from(&configuration.pod_logs_dir),
+        resolv_conf: Some(resolv_conf).filter(|path| !path.as_os_str().is_empty()),
+        ports: ports(configuration),
+        systemd_cgroups: configuration.cgroup_driver == CgroupDriver::Systemd,
+        fails_on_swap: configuration.fail_swap_on,
+        fails_on_cgroup_v1: configuration.fail_cgroup_v1,
+        protects_kernel: configuration.protect_kernel_defaults,
+        ..Plan::of_guest(root, Some(endpoint))
+    }
+}
+
+/// Those that are listened at.
+fn ports(configuration: &KubeletConfiguration) -> Vec<(&'static str, u16)> {
+    let server = if configuration.enable_server { configuration.port } else { 0 };
+    let all = [
+        ("port", server),
+        ("readOnlyPort", configuration.read_only_port),
+        ("healthzPort", configuration.healthz_port),
+    ];
+    let port = |(field, number): (&'static str, i32)| {
+        u16::try_from(number).ok().filter(|number| *number > 0).map(|number| (field, number))
+    };
+    all.into_iter().filter_map(port).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::finding::Weight;
+    use super::*;
+
+    const HEAD: &str = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
+
+    fn judged(rest: &str) -> (Vec<Finding>, Option<KubeletConfiguration>) {
+        judge(Path::new("/etc/kubelet.yaml"), format!("{HEAD}{rest}").as_bytes())
+    }
+
+    #[test]
+    fn an_unknown_field_is_a_problem_here_though_a_kubelet_starts_with_it() {
+        let (findings, configuration) = judged("maxPodz: 7\nport: 1\n");
+        assert_eq!(findings.len(), 1, "{findings:?}");
+        assert_eq!(findings[0].weight, Weight::Problem);
+        assert!(findings[0].what.contains("maxPodz"), "{findings:?}");
+        assert_eq!(findings[0].fix.as_deref(), Some("edit /etc/kubelet.yaml"));
+        assert_eq!(configuration.unwrap().port, 1);
+    }
+
+    #[test]
+    fn everything_that_is_wrong_is_told_at_once() {
+        let (findings, configuration) = judged("port: 70000\ncontainerLogMaxFiles: 1\n");
+        assert_eq!(findings.len(), 2, "{findings:?}");
+        assert!(configuration.is_none());
+    }
+
+    #[test]
+    fn the_machine_is_held_against_what_the_file_says() {
+        let (findings, configuration) = judged(
+            "failSwapOn: false\nfailCgroupV1: false\nreadOnlyPort: 10255\nhealthzPort: 0\nresolvConf: \"\"\ncgroupDriver: systemd\n",
+        );
+        assert_eq!(findings[0].weight, Weight::Ok, "{findings:?}");
+        let plan = plan(&configuration.unwrap(), "/var/lib/kubelet".into(), None);
+        assert!(plan.is_node && plan.systemd_cgroups);
+        assert!(!plan.fails_on_swap && !plan.fails_on_cgroup_v1 && !plan.protects_kernel);
+        assert_eq!(plan.ports, [("port", 10250), ("readOnlyPort", 10255)]);
+        assert_eq!(plan.resolv_conf, None);
+        assert_eq!(plan.runtime.as_deref(), Some("unix:///run/containerd/containerd.sock"));
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_is_a_problem() {
+        let (findings, configuration) = read(Path::new("/no/such/kubelet.yaml"));
+        assert_eq!(findings[0].weight, Weight::Problem);
+        assert!(findings[0].what.starts_with("/no/such/kubelet.yaml cannot be read"));
+        assert!(configuration.is_none());
+    }
+}

@@ -1,0 +1,93 @@
+//! Who listens at the ports that a node's server takes.
+
+use std::fs;
+use std::path::Path;
+
+use oarsman_host::processes;
+
+use super::text;
+
+/// The state of a socket that listens, as `/proc/net/tcp` writes it.
+const LISTENS: &str = "0A";
+
+/// A port that we would take.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Port {
+    /// The field of the configuration that names it.
+    pub(crate) field: &'static str,
+    pub(crate) number: u16,
+    pub(crate) holder: Holder,
+}
+
+/// Who has a port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Holder {
+    Nobody,
+    /// A process, by its name and number.
+    Process(String, u32),
+    /// Somebody whom we may not see, as in another pid namespace.
+    Unknown,
+}
+
+/// Looks who has these ports.
+pub(super) fn look(wanted: &[(&'static str, u16)]) -> Vec<Port> {
+    let sockets = ["/proc/net/tcp", "/proc/net/tcp6"].map(text).concat();
+    let port = |(field, number): &(&'static str, u16)| {
+        let holder = listener(&sockets, *number).map_or(Holder::Nobody, holder);
+        Port { field, number: *number, holder }
+    };
+    wanted.iter().map(port).collect()
+}
+
+/// The inode of the socket that listens at a port.
+fn listener(sockets: &str, port: u16) -> Option<u64> {
+    let listens = |line: &str| {
+        let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+        let (_, own) = fields.get(1)?.rsplit_once(':')?;
+        let same = u16::from_str_radix(own, 16) == Ok(port) && fields.get(3) == Some(&LISTENS);
+        if same { fields.get(9)?.parse().ok() } else { None }
+    };
+    sockets.lines().find_map(listens)
+}
+
+fn holder(inode: u64) -> Holder {
+    let link = format!("socket:[{inode}]");
+    let all = processes::list().unwrap_or_default();
+    let found = all.into_iter().find(|process| has_open(process.pid, &link));
+    found.map_or(Holder::Unknown, |process| Holder::Process(process.name, process.pid))
+}
+
+fn has_open(pid: u32, link: &str) -> bool {
+    let files = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    let mut targets = files.filter_map(|file| fs::read_link(file.path()).ok());
+    targets.any(|target| target == Path::new(link))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn only_a_socket_that_listens_holds_a_port() {
+        let text = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n\
+            0: 00000000:2806 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 559 1 00 100 0 0 10 0\n\
+            1: 0100007F:2808 0100007F:0016 01 00000000:00000000 00:00000000 00000000     0        0 560 1 00 100 0 0 10 0\n\
+            0: 00000000000000000000000000000000:280A 00000000000000000000000000000000:0000 0A 0:0 0:0 0     0        0 561 1";
+        let rows = [(10246, Some(559)), (10248, None), (10250, Some(561)), (22, None)];
+        for (port, inode) in rows {
+            assert_eq!(listener(text, port), inode, "{port}");
+        }
+    }
+
+    #[test]
+    fn a_port_of_our_own_is_seen_to_be_ours() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let number = listener.local_addr().unwrap().port();
+        let found = look(&[("port", number)]).remove(0);
+        let Holder::Process(_, pid) = found.holder else { panic!("{found:?}") };
+        assert_eq!(pid, std::process::id());
+        drop(listener);
+    }
+}

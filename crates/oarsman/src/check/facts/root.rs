@@ -1,0 +1,57 @@
+//! The agent's root directory.
+
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, access};
+
+use crate::lock;
+
+/// What was found of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Root {
+    pub(crate) path: PathBuf,
+    pub(crate) is_there: bool,
+    /// Why nothing can be written there, or where it would have to be made.
+    pub(crate) unwritable: Option<String>,
+    /// The agent that lives there.
+    pub(crate) holder: Option<String>,
+}
+
+impl Root {
+    pub(super) fn look(path: &Path) -> Self {
+        let there = nearest(path);
+        let unwritable = access(there, Access::WRITE_OK | Access::EXEC_OK).err();
+        Self {
+            path: path.to_owned(),
+            is_there: there == path,
+            unwritable: unwritable.map(|error| format!("{}: {error}", there.display())),
+            holder: lock::holder_of_root(path),
+        }
+    }
+}
+
+/// A path, or the nearest directory above it that is there.
+pub(super) fn nearest(path: &Path) -> &Path {
+    path.ancestors().find(|path| path.exists()).unwrap_or(Path::new("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lock::Lock;
+
+    #[test]
+    fn a_root_directory_is_free_until_an_agent_takes_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("deep/root");
+        let found = Root::look(&path);
+        assert_eq!((found.is_there, found.unwritable, found.holder), (false, None, None));
+        assert!(!path.exists(), "looking makes nothing");
+        let lock = Lock::of_root(&path).unwrap();
+        let holder = Root::look(&path).holder.unwrap();
+        assert_eq!(holder, format!("process {}", std::process::id()));
+        drop(lock);
+        assert_eq!(Root::look(&path).holder, None);
+        Lock::of_root(&path).unwrap();
+    }
+}

@@ -1,0 +1,103 @@
+//! The container runtime: where it is, whether it answers, and what it says of itself.
+
+use std::time::Duration;
+
+use oarsman_core::resources::names::CgroupDriver;
+use oarsman_cri::{Client, CriError, Deadlines, Runtime as _};
+use oarsman_cri_types::v1::StatusResponse;
+
+use crate::assembly::told_cgroup_driver;
+use crate::check::plan::Plan;
+use crate::find_runtime;
+
+/// A runtime that is well answers in far less.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What came of looking for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Runtime {
+    /// Nobody listens where runtimes usually do.
+    Nowhere(Vec<String>),
+    /// Nobody listens where one was said to.
+    Unreachable {
+        endpoint: String,
+        why: String,
+    },
+    /// Somebody listens, but does not answer as a runtime would.
+    Failed {
+        endpoint: String,
+        error: CriError,
+    },
+    Answers(Answer),
+}
+
+/// What a runtime says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Answer {
+    pub(crate) endpoint: String,
+    pub(crate) name: String,
+    pub(crate) version: String,
+    pub(crate) conditions: Vec<Condition>,
+    /// None if it does not tell.
+    pub(crate) cgroup_driver: Option<CgroupDriver>,
+    /// Whether this machine was booted with systemd.
+    pub(crate) has_systemd: bool,
+}
+
+/// How it is in one respect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Condition {
+    pub(crate) name: String,
+    pub(crate) holds: bool,
+    pub(crate) reason: String,
+    pub(crate) message: String,
+}
+
+impl Runtime {
+    /// Looks for the runtime of the plan, or for any, and asks it.
+    pub(super) async fn ask(plan: &Plan) -> Self {
+        let endpoint = match &plan.runtime {
+            Some(named) => match find_runtime::listens(named) {
+                Ok(()) => named.clone(),
+                Err(error) => {
+                    return Self::Unreachable { endpoint: named.clone(), why: error.to_string() };
+                }
+            },
+            None => match find_runtime::usual() {
+                Some(found) => found,
+                None => return Self::Nowhere(find_runtime::HABITS.map(str::to_owned).to_vec()),
+            },
+        };
+        match Client::new(&endpoint, None, Deadlines { request: PATIENCE }) {
+            Err(error) => Self::Unreachable { endpoint, why: error.to_string() },
+            Ok(client) => match answer(&client, &endpoint).await {
+                Ok(answer) => Self::Answers(answer),
+                Err(error) => Self::Failed { endpoint, error },
+            },
+        }
+    }
+}
+
+async fn answer(client: &Client, endpoint: &str) -> Result<Answer, CriError> {
+    let version = client.version().await?;
+    let status = client.status().await?;
+    Ok(Answer {
+        endpoint: endpoint.to_owned(),
+        name: version.runtime_name,
+        version: version.runtime_version,
+        conditions: conditions(status),
+        cgroup_driver: told_cgroup_driver(client).await?,
+        has_systemd: std::path::Path::new("/run/systemd/system").is_dir(),
+    })
+}
+
+fn conditions(status: StatusResponse) -> Vec<Condition> {
+    let all = status.status.unwrap_or_default().conditions.into_iter();
+    all.map(|condition| Condition {
+        name: condition.r#type,
+        holds: condition.status,
+        reason: condition.reason,
+        message: condition.message,
+    })
+    .collect()
+}

@@ -1,0 +1,34 @@
+//! Swap that is on.
+
+/// A file or device that memory is swapped to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Swap {
+    pub(crate) name: String,
+    pub(crate) kilobytes: u64,
+}
+
+/// Reads `/proc/swaps`.
+pub(super) fn parse(text: &str) -> Vec<Swap> {
+    text.lines().skip(1).filter_map(swap).collect()
+}
+
+fn swap(line: &str) -> Option<Swap> {
+    let mut fields = line.split_ascii_whitespace();
+    let name = fields.next()?.to_owned();
+    let kilobytes = fields.nth(1)?.parse().ok()?;
+    Some(Swap { name, kilobytes })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_but_the_first_is_a_swap() {
+        let head = "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n";
+        assert_eq!(parse(head), []);
+        let text =
+            format!("{head}/dev/dm-1                               partition\t1003516\t0\t-2\n");
+        assert_eq!(parse(&text), [Swap { name: "/dev/dm-1".to_owned(), kilobytes: 1_003_516 }]);
+    }
+}

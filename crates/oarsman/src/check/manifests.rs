@@ -1,0 +1,33 @@
+//! Manifests, read as `oarsman run` would read them.
+
+use std::sync::Arc;
+
+use oarsman_agent::network::SystemNetwork;
+use oarsman_agent::sources::Remark;
+use oarsman_agent::sources::bundle::read_once;
+
+use super::finding::Finding;
+
+const CHECK: &str = "manifests";
+
+/// Everything that is wrong with what is at these paths and URLs.
+pub(super) async fn read(places: &[String], node: &str) -> Vec<Finding> {
+    if places.is_empty() {
+        return Vec::new();
+    }
+    match read_once(places, node, Arc::new(SystemNetwork)).await {
+        Err(wrong) => wrong.iter().map(|remark| told(remark, Finding::problem)).collect(),
+        Ok(bundle) => {
+            let odd = bundle.warnings().iter().map(|remark| told(remark, Finding::warning));
+            let names: Vec<&str> =
+                bundle.pods().iter().filter_map(|pod| pod.metadata.name.as_deref()).collect();
+            let fine = Finding::ok(CHECK, format!("would run {}", names.join(", ")));
+            odd.chain([fine]).collect()
+        }
+    }
+}
+
+fn told(remark: &Remark, as_finding: fn(&'static str, String, String) -> Finding) -> Finding {
+    let Remark { place, why } = remark;
+    as_finding(CHECK, format!("{place}: {why}"), format!("edit {place}"))
+}

@@ -1,0 +1,41 @@
+//! Where a container runtime listens when nobody names one.
+
+use std::io;
+use std::os::unix::net::UnixStream;
+
+/// Where runtimes listen by habit.
+pub(crate) const HABITS: [&str; 5] = [
+    "/run/containerd/containerd.sock",
+    "/run/crio/crio.sock",
+    "/run/k3s/containerd/containerd.sock",
+    "/run/cri-dockerd.sock",
+    "/var/snap/microk8s/common/run/containerd.sock",
+];
+
+/// The endpoint of the first runtime that listens where they usually do.
+pub(crate) fn usual() -> Option<String> {
+    let there = HABITS.iter().find(|socket| listens(socket).is_ok());
+    there.map(|socket| format!("unix://{socket}"))
+}
+
+/// Whether somebody listens at an endpoint, given as a path or as `unix://` and a path.
+pub(crate) fn listens(endpoint: &str) -> io::Result<()> {
+    UnixStream::connect(endpoint.strip_prefix("unix://").unwrap_or(endpoint)).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    #[test]
+    fn somebody_listens_by_either_spelling_or_not_at_all() {
+        let directory = tempfile::tempdir().unwrap();
+        let socket = directory.path().join("r.sock").display().to_string();
+        assert_eq!(listens(&socket).unwrap_err().kind(), io::ErrorKind::NotFound);
+        let _listener = UnixListener::bind(&socket).unwrap();
+        listens(&socket).unwrap();
+        listens(&format!("unix://{socket}")).unwrap();
+    }
+}
