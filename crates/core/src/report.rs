@@ -75,7 +75,7 @@ pub struct BrokenManifest {
 }
 
 /// What is known of one pod.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PodReport {
     /// The pod as it is wanted, with its status as it is.

@@ -27,6 +27,8 @@ const BUFFER: usize = 4096;
 pub struct Watcher {
     fd: OwnedFd,
     watched: Option<Watched>,
+    /// What is heard of.
+    flags: WatchFlags,
 }
 
 #[derive(Debug)]
@@ -43,7 +45,14 @@ impl Watcher {
     /// When this user has too many of them: `fs.inotify.max_user_instances` is the limit.
     pub fn new() -> io::Result<Self> {
         let fd = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
-        Ok(Self { fd, watched: None })
+        Ok(Self { fd, watched: None, flags: flags() })
+    }
+
+    /// The same watcher, which hears of every write to a file, and not only of its end.
+    #[must_use]
+    pub fn with_writes(mut self) -> Self {
+        self.flags |= WatchFlags::MODIFY;
+        self
     }
 
     /// Watches this directory and nothing else from now on, or only one name in it. Doing it again changes nothing, unless
@@ -53,7 +62,7 @@ impl Watcher {
     /// When it is no directory, may not be read, or this user watches too much: `fs.inotify.max_user_watches` is the limit.
     /// Nothing is watched then.
     pub fn watch(&mut self, directory: &Path, only: Option<&OsStr>) -> io::Result<()> {
-        let added = inotify::add_watch(&self.fd, directory, flags());
+        let added = inotify::add_watch(&self.fd, directory, self.flags);
         let before = self.watched.take().map(|watched| watched.descriptor);
         if let Some(stale) = before.filter(|before| Ok(*before) != added) {
             // It fails when the directory is gone, and the watch with it.

@@ -12,7 +12,7 @@ use oarsman_agent::ground::{self, Ground};
 use oarsman_agent::network::SystemNetwork;
 use oarsman_agent::seams::{Clock, Seams, SystemClock};
 use oarsman_agent::sources::bundle::Bundle;
-use oarsman_agent::{Book, Command, Config, CoreDecisions, Inputs, OpenGate, PodSets};
+use oarsman_agent::{Book, Command, Config, CoreDecisions, Inputs, OpenGate, PodSets, latest};
 use oarsman_cluster::Standalone;
 use oarsman_core::config::Settings as OfPods;
 use oarsman_core::config::dns::NodeDns;
@@ -27,6 +27,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::keeper::Held;
+use crate::local::{self, Absentees, Desk, Served};
 use crate::lock::Lock;
 use crate::machine;
 use crate::settings::Settings;
@@ -46,6 +47,8 @@ pub(crate) struct Agent {
     inputs: Inputs,
     commands: mpsc::Sender<Command>,
     keeper: Option<Arc<Held>>,
+    leave: CancellationToken,
+    _socket: Option<Served>,
     _locks: Vec<Lock>,
 }
 
@@ -63,6 +66,11 @@ impl Agent {
     /// By which it is asked for things while it runs.
     pub(crate) fn commands(&self) -> mpsc::Sender<Command> {
         self.commands.clone()
+    }
+
+    /// Done when somebody asks it over its socket to take its pods down and to end.
+    pub(crate) fn asked_to_leave(&self) -> CancellationToken {
+        self.leave.clone()
     }
 
     /// Lets its sources fall silent, as if they held no pod any more, once `leaving` is done.
@@ -93,6 +101,10 @@ pub(crate) async fn assemble(settings: &Settings, bundle: Option<Bundle>) -> Res
     let locks = locks(settings)?;
     let clock = Arc::new(SystemClock::start());
     let book = Book::new(Arc::clone(&clock) as Arc<dyn Clock>, about(settings));
+    let (away, absentees) = latest::channel(Absentees::new());
+    let leave = CancellationToken::new();
+    let desk = Desk { book: Arc::clone(&book), away, leave: leave.clone() };
+    let socket = socket(settings, desk);
     let keeper = keeper();
     let client = runtime::client(settings, keeper.clone())?;
     let facts = runtime::ask(&client, settings, &book).await;
@@ -114,7 +126,7 @@ pub(crate) async fn assemble(settings: &Settings, bundle: Option<Bundle>) -> Res
     };
     let (commands, receiver) = mpsc::channel(ROOM_FOR_COMMANDS);
     let inputs = Inputs {
-        sources: sources::all(settings, &seams, &book, bundle)?,
+        sources: without(&absentees, sources::all(settings, &seams, &book, bundle)?),
         gate: Box::new(OpenGate),
         decisions: Arc::new(CoreDecisions),
         measures: Arc::default(),
@@ -122,7 +134,7 @@ pub(crate) async fn assemble(settings: &Settings, bundle: Option<Bundle>) -> Res
         commands: receiver,
     };
     let config = config(settings, facts, of_pods);
-    Ok(Agent { seams, config, inputs, commands, keeper, _locks: locks })
+    Ok(Agent { seams, config, inputs, commands, keeper, leave, _socket: socket, _locks: locks })
 }
 
 /// What is known of the node before anything is asked.
@@ -140,6 +152,22 @@ fn about(settings: &Settings) -> NodeReport {
         },
         ..NodeReport::default()
     }
+}
+
+/// Without its socket an agent cannot be asked anything, which is no reason not to run.
+fn socket(settings: &Settings, desk: Desk) -> Option<Served> {
+    let told =
+        |error: &anyhow::Error| tracing::warn!("commands will not find this agent: {error:#}");
+    local::serve(&settings.root, desk).inspect_err(told).ok()
+}
+
+/// Sources without pods that were asked to stop.
+fn without(
+    absentees: &latest::Receiver<Absentees>,
+    sources: Vec<(Source, PodSets)>,
+) -> Vec<(Source, PodSets)> {
+    let filter = |(source, pods)| (source, local::except(pods, absentees.clone()));
+    sources.into_iter().map(filter).collect()
 }
 
 /// Without a keeper an agent that is killed may leave something half made, which is no reason not to run.

@@ -2,9 +2,11 @@
 
 mod assembly;
 mod check;
+mod commands;
 mod find_runtime;
 mod keeper;
 mod kubelet;
+mod local;
 mod lock;
 mod logging;
 mod machine;
@@ -16,7 +18,7 @@ mod threads;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 /// A Kubernetes node agent that also runs pods on a bare machine.
 #[derive(Debug, Parser)]
@@ -37,6 +39,8 @@ enum Command {
     HoldConnections,
     /// Run pods here and now, and take them down when interrupted.
     Run(Box<run::Flags>),
+    #[command(flatten)]
+    Question(commands::Question),
 }
 
 #[expect(clippy::print_stderr, reason = "telling the person at the terminal is this program's job")]
@@ -46,9 +50,14 @@ fn main() -> ExitCode {
         Command::Kubelet(flags) => kubelet::run(&flags).map(|()| ExitCode::SUCCESS),
         Command::Run(flags) => run::run(&flags),
         Command::HoldConnections => keeper::hold().map(|()| ExitCode::SUCCESS),
+        Command::Question(question) => {
+            question.answer(Arguments::command).map(|()| ExitCode::SUCCESS)
+        }
     };
     match done {
         Ok(code) => code,
+        // Whoever read what we wrote has read enough.
+        Err(error) if commands::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("oarsman: {error:#}");
             ExitCode::FAILURE

@@ -19,7 +19,18 @@ impl Listener {
     /// # Errors
     /// As [`Watcher::new`].
     pub fn new() -> io::Result<Self> {
-        let watcher = Watcher::new()?;
+        Self::to(Watcher::new()?)
+    }
+
+    /// A listener that hears of every write to a file, too.
+    ///
+    /// # Errors
+    /// As [`Watcher::new`].
+    pub fn to_writes() -> io::Result<Self> {
+        Self::to(Watcher::new()?.with_writes())
+    }
+
+    fn to(watcher: Watcher) -> io::Result<Self> {
         #[expect(unsafe_code, reason = "tokio cannot check by itself that a descriptor stays open")]
         // SAFETY: a watcher owns its descriptor, shows only that one, and never closes or replaces it before it is dropped;
         // nobody outside gets hold of the watcher in here to put another in its place.

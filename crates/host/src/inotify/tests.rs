@@ -114,3 +114,16 @@ async fn a_listener_waits_for_what_counts_and_hears_of_what_came_before() {
     let (heard, ()) = tokio::join!(listener.changed(), writer);
     heard.unwrap();
 }
+
+#[test]
+fn writes_are_heard_of_where_that_is_wanted_and_nowhere_else() {
+    for wanted in [false, true] {
+        let directory = tempdir().unwrap();
+        let mut file = fs::File::create(directory.path().join("log")).unwrap();
+        let watcher = Watcher::new().unwrap();
+        let mut watcher = if wanted { watcher.with_writes() } else { watcher };
+        watcher.watch(directory.path(), None).unwrap();
+        io::Write::write_all(&mut file, b"a line\n").unwrap();
+        assert_eq!(watcher.drain().unwrap(), wanted);
+    }
+}

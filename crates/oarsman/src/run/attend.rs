@@ -34,7 +34,7 @@ pub(super) async fn attend(settings: &Settings, bundle: Bundle) -> Result<ExitCo
         agent = assemble(settings, bundle) => agent?,
         () = ending.told() => return Ok(ExitCode::SUCCESS),
     };
-    let leaving = CancellationToken::new();
+    let leaving = agent.asked_to_leave();
     let keeper = agent.keeper();
     let mut watcher = Watcher::of(&agent, ending);
     watcher.introduce(settings)?;

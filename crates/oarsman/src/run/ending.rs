@@ -9,7 +9,8 @@ const FAILED: u8 = 1;
 
 /// The exit code once every pod has run to its end: 0, or that of the first container that failed.
 pub(super) fn exit_code(report: &NodeReport) -> Option<u8> {
-    let over = |pod: &PodReport| pod.stage == StageReport::Finished;
+    // One that is taken away has not come to its own end.
+    let over = |pod: &PodReport| pod.stage == StageReport::Finished && !pod.leaving;
     if report.pods.is_empty() || !report.pods.iter().all(over) {
         return None;
     }
@@ -61,6 +62,7 @@ mod tests {
             (vec![ended("Succeeded", &[0])], Some(0)),
             (vec![ended("Succeeded", &[0]), ended("Failed", &[0, 3, 4])], Some(3)),
             (vec![ended("Failed", &[137])], Some(137)),
+            (vec![PodReport { leaving: true, ..ended("Failed", &[137]) }], None),
             (vec![ended("Failed", &[])], Some(1)),
             (vec![ended("Failed", &[300])], Some(1)),
         ];

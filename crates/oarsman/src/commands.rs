@@ -1,0 +1,95 @@
+//! What a person asks a running agent: each command fetches the agent's report and shows a part of it.
+
+mod age;
+mod completions;
+mod describe;
+mod events;
+mod explain;
+mod logs;
+mod output;
+mod ps;
+mod status;
+mod stop;
+mod table;
+mod which;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use clap::{Args, Subcommand};
+use oarsman_core::report::NodeReport;
+
+use crate::local::{Client, Silence};
+
+pub(crate) use output::is_broken_pipe;
+
+/// What may be asked.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Question {
+    /// Show this node's pods, a line each.
+    Ps(ps::Flags),
+    /// Show everything about one pod.
+    Describe(describe::Flags),
+    /// Show what happened to pods of late.
+    Events(events::Flags),
+    /// Show what a pod's containers wrote.
+    Logs(logs::Flags),
+    /// Tell why a pod is as it is, and what to do about it.
+    Explain(explain::Flags),
+    /// Take pods of `oarsman run` down, and wait until they are gone.
+    Stop(stop::Flags),
+    /// Write what a shell needs to complete commands and flags.
+    Completions(completions::Flags),
+}
+
+impl Question {
+    /// Answers it; `program` is the whole program with all its commands.
+    pub(crate) fn answer(&self, program: fn() -> clap::Command) -> Result<()> {
+        match self {
+            Self::Ps(flags) => ps::run(flags),
+            Self::Describe(flags) => describe::run(flags),
+            Self::Events(flags) => events::run(flags),
+            Self::Logs(flags) => logs::run(flags),
+            Self::Explain(flags) => explain::run(flags),
+            Self::Stop(flags) => stop::run(flags),
+            Self::Completions(flags) => completions::run(flags, program()),
+        }
+    }
+}
+
+/// Where agents are unless they are told otherwise: those of `oarsman run`, and a kubelet.
+const USUAL: [&str; 2] = ["/var/lib/oarsman", "/var/lib/kubelet"];
+
+/// Which agent is asked.
+#[derive(Debug, Args)]
+pub(crate) struct Whom {
+    /// The root directory of the agent; by default /var/lib/oarsman if an agent is there, else /var/lib/kubelet.
+    #[arg(long, value_name = "DIRECTORY")]
+    root_dir: Option<PathBuf>,
+}
+
+impl Whom {
+    /// The agent, and what it knows.
+    async fn ask(&self) -> Result<(Client, NodeReport)> {
+        if let Some(root) = &self.root_dir {
+            let client = Client::new(root);
+            return match client.report().await {
+                Ok(report) => Ok((client, report)),
+                Err(Silence::Nobody(_)) => bail!("no agent answers in {}: {START}", root.display()),
+                Err(silence) => Err(silence.into()),
+            };
+        }
+        for root in USUAL {
+            let client = Client::new(Path::new(root));
+            match client.report().await {
+                Ok(report) => return Ok((client, report)),
+                Err(Silence::Nobody(_)) => {}
+                Err(silence) => return Err(silence.into()),
+            }
+        }
+        bail!("no agent answers in {}: {START}", USUAL.join(" or in "))
+    }
+}
+
+const START: &str =
+    "start one with `oarsman run FILE`, or say with --root-dir where the agent's directory is";

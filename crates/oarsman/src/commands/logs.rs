@@ -1,0 +1,214 @@
+//! `oarsman logs`: what containers wrote, from the files that the runtime keeps of it.
+
+mod choose;
+mod files;
+mod follow;
+mod line;
+mod printer;
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use futures::future::try_join_all;
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::ContainerStatus;
+use oarsman_core::config::log_directory;
+use oarsman_core::duration;
+use oarsman_core::pod::PodExt;
+use oarsman_core::report::{NodeReport, PodReport, StageReport};
+use oarsman_host::inotify::Listener;
+use tokio::time::sleep;
+
+use super::output::remark;
+use super::{Whom, which};
+use crate::local::Client;
+use crate::threads;
+
+use choose::Chosen;
+use follow::Follower;
+use printer::{Printer, Style};
+
+/// How often it is looked whether there is anything to follow still.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// Whose logs, and which part of them.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  oarsman logs web                what the pod's container wrote
+  oarsman logs -f web             go on with what it writes, also after a restart
+  oarsman logs -c proxy web       of one of several containers
+  oarsman logs --previous web     of the container before its last restart
+  oarsman logs --since 5m --timestamps --all-containers web")]
+pub(crate) struct Flags {
+    /// The pod: NAME, NAMESPACE/NAME or how it begins.
+    pod: String,
+    /// Go on with what is written until the pod is gone, over rotations and restarts.
+    #[arg(long, short, conflicts_with = "previous")]
+    follow: bool,
+    /// The container.
+    #[arg(long, short, conflicts_with = "all_containers")]
+    container: Option<String>,
+    /// Of the container before the last restart.
+    #[arg(long, short)]
+    previous: bool,
+    /// Only the last so many lines.
+    #[arg(long, value_name = "LINES")]
+    tail: Option<usize>,
+    /// Only what was written in this last time, such as 5m or 1h30m.
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    since: Option<Duration>,
+    /// With the time before every line.
+    #[arg(long)]
+    timestamps: bool,
+    /// Of all containers of the pod.
+    #[arg(long)]
+    all_containers: bool,
+    /// With the name of the container before every line.
+    #[arg(long)]
+    prefix: bool,
+    #[command(flatten)]
+    whom: Whom,
+}
+
+/// Shows logs.
+pub(crate) fn run(flags: &Flags) -> Result<()> {
+    threads::work_on(async {
+        let (client, node) = flags.whom.ask().await?;
+        let pod = which::pod(&node, &flags.pod)?;
+        let Chosen { containers, remark: said } =
+            choose::containers(&pod.pod, flags.container.as_deref(), flags.all_containers)?;
+        said.iter().try_for_each(|said| remark(said))?;
+        let logs: Vec<Log<'_>> =
+            containers.iter().map(|container| Log { flags, node: &node, pod, container }).collect();
+        if flags.follow {
+            return try_join_all(logs.iter().map(|log| log.follow(&client))).await.map(drop);
+        }
+        logs.iter().try_for_each(Log::show)
+    })
+}
+
+/// The log of one container.
+struct Log<'a> {
+    flags: &'a Flags,
+    node: &'a NodeReport,
+    pod: &'a PodReport,
+    container: &'a str,
+}
+
+impl Log<'_> {
+    fn directory(&self) -> PathBuf {
+        log_directory(self.node.pod_logs.as_ref(), &self.pod.pod).join(self.container)
+    }
+
+    fn printer(&self) -> Printer {
+        let since = self.flags.since.and_then(|since| Timestamp::now().checked_sub(since).ok());
+        let prefix = self.flags.prefix.then(|| format!("[{}] ", self.container));
+        Printer::new(Style { since, prefix, timestamps: self.flags.timestamps })
+    }
+
+    /// Shows what there is.
+    fn show(&self) -> Result<()> {
+        let directory = self.directory();
+        let attempts = files::attempts(&directory)
+            .with_context(|| format!("cannot read the logs in {}", directory.display()))?;
+        let back = usize::from(self.flags.previous);
+        let Some(attempt) = attempts.iter().rev().nth(back) else { bail!(self.nothing(back > 0)) };
+        let mut printer = self.printer();
+        let mut log = Follower::at(&directory, *attempt, self.flags.tail)?;
+        log.read_one(&mut |line| print(&mut printer, line))?;
+        Ok(flush()?)
+    }
+
+    /// Why there is nothing to show.
+    fn nothing(&self, previous: bool) -> String {
+        let (container, pod) = (self.container, which::shown(self.pod));
+        if previous {
+            return format!(
+                "container {container} of pod {pod} has no log before its last restart"
+            );
+        }
+        let status = self.pod.pod.status.clone().unwrap_or_default();
+        let all = [status.init_container_statuses, status.container_statuses];
+        let own = all.into_iter().flatten().flatten().find(|it| it.name == container);
+        let reason = own.and_then(|it| it.state?.waiting?.reason);
+        let why = reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
+        format!(
+            "container {container} of pod {pod} has written nothing yet{why}: see `oarsman explain {pod}`"
+        )
+    }
+
+    /// Shows what there is and what comes, until nothing more can.
+    async fn follow(&self, client: &Client) -> Result<()> {
+        let directory = self.directory();
+        let mut printer = self.printer();
+        let mut listener = Listener::to_writes().ok();
+        let mut log = None;
+        loop {
+            let over = self.is_over(client).await;
+            if let Some(listener) = &mut listener {
+                // A directory that is not there yet is looked for every second.
+                listener.watch(&directory, None).ok();
+            }
+            if log.is_none() {
+                log = Follower::at_last(&directory, self.flags.tail)?;
+            }
+            if let Some(log) = &mut log {
+                log.read(&mut |line| print(&mut printer, line))?;
+                flush()?;
+            }
+            if over {
+                return Ok(());
+            }
+            tokio::select! {
+                () = heard(&mut listener) => {}
+                () = sleep(LOOK_AGAIN) => {}
+            }
+        }
+    }
+
+    /// Whether nothing more will be written.
+    async fn is_over(&self, client: &Client) -> bool {
+        let uid = self.pod.pod.uid();
+        match client.report().await {
+            Ok(node) => {
+                let pod = node.pods.iter().find(|pod| pod.pod.uid() == uid);
+                pod.is_none_or(|pod| is_done(pod, self.container))
+            }
+            // Pods outlive a kubelet; those of a guest go before it does.
+            Err(_) => !self.directory().exists(),
+        }
+    }
+}
+
+/// Whether a container will write nothing more.
+fn is_done(pod: &PodReport, container: &str) -> bool {
+    let status = pod.pod.status.clone().unwrap_or_default();
+    let ended = |it: &ContainerStatus| {
+        let ended = it.state.as_ref().and_then(|state| state.terminated.as_ref());
+        it.name == container && ended.is_some_and(|ended| ended.exit_code == 0)
+    };
+    let nothing_runs = matches!(pod.stage, StageReport::Terminated | StageReport::Finished);
+    nothing_runs || status.init_container_statuses.iter().flatten().any(ended)
+}
+
+async fn heard(listener: &mut Option<Listener>) {
+    let heard = match listener {
+        Some(listener) => listener.changed().await.is_ok(),
+        None => false,
+    };
+    if !heard {
+        *listener = None;
+        std::future::pending::<()>().await;
+    }
+}
+
+fn print(printer: &mut Printer, line: &[u8]) -> io::Result<()> {
+    printer.print(line, &mut io::stdout().lock(), &mut io::stderr().lock())
+}
+
+fn flush() -> io::Result<()> {
+    io::stdout().lock().flush()
+}

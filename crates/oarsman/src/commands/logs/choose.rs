@@ -1,0 +1,92 @@
+//! Which of a pod's containers is meant.
+
+use k8s_openapi::api::core::v1::Pod;
+use oarsman_core::pod::{ContainerKind, PodExt};
+
+/// Says which container is meant when nobody says.
+const DEFAULT: &str = "kubectl.kubernetes.io/default-container";
+
+/// The containers that are meant.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Chosen {
+    pub(super) containers: Vec<String>,
+    /// What the one who asked should know.
+    pub(super) remark: Option<String>,
+}
+
+/// There is no such container.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("pod {pod} has no container {name}; it has {there}")]
+pub(super) struct NoSuchContainer {
+    pod: String,
+    name: String,
+    there: String,
+}
+
+/// The one that is named, all, or the one that is meant where nothing is said.
+pub(super) fn containers(
+    pod: &Pod,
+    named: Option<&str>,
+    all: bool,
+) -> Result<Chosen, NoSuchContainer> {
+    let names: Vec<String> =
+        pod.all_containers().iter().map(|container| container.spec.name.clone()).collect();
+    if all {
+        return Ok(Chosen { containers: names, remark: None });
+    }
+    let annotated = pod.metadata.annotations.as_ref().and_then(|all| all.get(DEFAULT));
+    if let Some(name) = named.or(annotated.map(String::as_str)) {
+        let there = names.join(", ");
+        return match names.iter().any(|it| it == name) {
+            true => Ok(Chosen { containers: vec![name.to_owned()], remark: None }),
+            false => {
+                Err(NoSuchContainer { pod: pod.full_name().name, name: name.to_owned(), there })
+            }
+        };
+    }
+    let regular = pod.all_containers();
+    let regular = regular.iter().find(|container| container.kind == ContainerKind::Regular);
+    let first = regular.map(|container| container.spec.name.clone()).unwrap_or_default();
+    let remark = format!("This is container {first:?} out of: {}", names.join(", "));
+    let remark = (names.len() > 1).then_some(remark);
+    Ok(Chosen { containers: vec![first], remark })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn pod(annotated: Option<&str>, names: &[&str]) -> Pod {
+        let containers: Vec<_> = names.iter().map(|name| json!({ "name": name })).collect();
+        let mut pod: Pod = serde_json::from_value(json!({
+            "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "web" },
+            "spec": { "initContainers": [{ "name": "init" }], "containers": containers },
+        }))
+        .unwrap();
+        pod.metadata.annotations =
+            annotated.map(|name| [(DEFAULT.to_owned(), name.to_owned())].into());
+        pod
+    }
+
+    fn chosen(pod: &Pod, named: Option<&str>, all: bool) -> Vec<String> {
+        containers(pod, named, all).unwrap().containers
+    }
+
+    #[test]
+    fn the_named_the_annotated_the_first_or_all() {
+        assert_eq!(chosen(&pod(None, &["a", "b"]), None, false), ["a"]);
+        assert_eq!(chosen(&pod(Some("b"), &["a", "b"]), None, false), ["b"]);
+        assert_eq!(chosen(&pod(Some("b"), &["a", "b"]), Some("init"), false), ["init"]);
+        assert_eq!(chosen(&pod(None, &["a", "b"]), None, true), ["init", "a", "b"]);
+    }
+
+    #[test]
+    fn whoever_does_not_say_is_told_which_and_whoever_says_wrong_is_told_what_there_is() {
+        let remark = containers(&pod(None, &["a"]), None, false).unwrap().remark.unwrap();
+        assert_eq!(remark, "This is container \"a\" out of: init, a");
+        let refused = containers(&pod(None, &["a"]), Some("x"), false).unwrap_err();
+        assert_eq!(refused.to_string(), "pod web has no container x; it has init, a");
+    }
+}

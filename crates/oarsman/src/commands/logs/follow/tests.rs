@@ -1,0 +1,114 @@
+//! Files that grow, rotate and follow each other.
+
+use std::io::Write;
+
+use tempfile::{TempDir, tempdir};
+
+use super::*;
+
+struct Log {
+    directory: TempDir,
+}
+
+impl Log {
+    fn new() -> Self {
+        Self { directory: tempdir().unwrap() }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn open(&self, name: &str) -> File {
+        File::options().create(true).append(true).open(self.path(name)).unwrap()
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        self.open(name).write_all(text.as_bytes()).unwrap();
+    }
+
+    fn follower(&self, tail: Option<usize>) -> Follower {
+        Follower::at_last(self.directory.path(), tail).unwrap().unwrap()
+    }
+}
+
+fn read(follower: &mut Follower) -> Vec<String> {
+    let mut seen = Vec::new();
+    let mut each = |line: &[u8]| {
+        seen.push(String::from_utf8_lossy(line).into_owned());
+        Ok(())
+    };
+    follower.read(&mut each).unwrap();
+    seen
+}
+
+#[test]
+fn what_is_written_is_read_once_and_only_when_the_line_is_whole() {
+    let log = Log::new();
+    log.write("0.log", "one\ntwo\n");
+    let mut follower = log.follower(Some(1));
+    assert_eq!(read(&mut follower), ["two"]);
+    assert_eq!(read(&mut follower), [""; 0]);
+    log.write("0.log", "thr");
+    assert_eq!(read(&mut follower), [""; 0]);
+    log.write("0.log", "ee\nfour\n");
+    assert_eq!(read(&mut follower), ["three", "four"]);
+}
+
+#[test]
+fn over_a_rotation_nothing_is_lost_and_nothing_comes_twice() {
+    let log = Log::new();
+    log.write("0.log", "one\n");
+    let mut follower = log.follower(None);
+    assert_eq!(read(&mut follower), ["one"]);
+    let mut writer = log.open("0.log");
+    fs::rename(log.path("0.log"), log.path("0.log.20260101-000000")).unwrap();
+    writer.write_all(b"two\n").unwrap();
+    assert_eq!(read(&mut follower), ["two"], "the file has gone, and its writer has not noticed");
+    log.write("0.log", "");
+    writer.write_all(b"three\n").unwrap();
+    assert_eq!(read(&mut follower), ["three"], "the new file is there, and is not written to yet");
+    writer.write_all(b"four\n").unwrap();
+    log.write("0.log", "five\n");
+    assert_eq!(read(&mut follower), ["four", "five"]);
+    log.write("0.log", "six\n");
+    assert_eq!(read(&mut follower), ["six"]);
+}
+
+#[test]
+fn restarts_are_followed_one_after_the_other_also_those_that_were_missed() {
+    let log = Log::new();
+    log.write("3.log", "one\n");
+    let mut follower = log.follower(None);
+    assert_eq!(read(&mut follower), ["one"]);
+    log.write("3.log", "last words");
+    log.write("4.log", "two\n");
+    log.write("5.log", "three\n");
+    assert_eq!(read(&mut follower), ["last words", "two", "three"]);
+    fs::remove_file(log.path("5.log")).unwrap();
+    log.write("6.log", "four\n");
+    assert_eq!(read(&mut follower), ["four"]);
+}
+
+#[test]
+fn a_container_that_was_never_started_has_no_log() {
+    let directory = tempdir().unwrap();
+    assert!(Follower::at_last(directory.path(), None).unwrap().is_none());
+    assert!(Follower::at_last(&directory.path().join("none"), None).unwrap().is_none());
+}
+
+#[test]
+fn a_single_log_is_read_with_its_unfinished_end_and_without_what_follows() {
+    let log = Log::new();
+    log.write("0.log", "one\ntw");
+    log.write("1.log", "other\n");
+    let mut seen = Vec::new();
+    let mut first = Follower::at(log.directory.path(), 0, None).unwrap();
+    first
+        .read_one(&mut |line| {
+            seen.push(line.to_vec());
+            Ok(())
+        })
+        .unwrap();
+    assert_eq!(seen, [&b"one"[..], b"tw"]);
+}

@@ -1,0 +1,123 @@
+//! The lines of a container's log: `2026-01-01T00:00:00.000000000Z stdout F what was written`.
+
+/// Where a container wrote it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stream {
+    Out,
+    Err,
+}
+
+/// A line, or a part of one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Line<'a> {
+    pub(super) time: &'a str,
+    pub(super) stream: Stream,
+    /// Whether the line goes on with the next of the same stream.
+    pub(super) partial: bool,
+    pub(super) content: &'a [u8],
+}
+
+impl<'a> Line<'a> {
+    /// Reads a line without its end; none when it is not one.
+    pub(super) fn parse(bytes: &'a [u8]) -> Option<Self> {
+        let mut parts = bytes.splitn(4, |byte| *byte == b' ');
+        let time = str::from_utf8(parts.next()?).ok()?;
+        let stream = match parts.next()? {
+            b"stdout" => Stream::Out,
+            b"stderr" => Stream::Err,
+            _ => return None,
+        };
+        // More tags may follow the first.
+        let partial = match parts.next()?.split(|byte| *byte == b':').next()? {
+            b"P" => true,
+            b"F" => false,
+            _ => return None,
+        };
+        Some(Self { time, stream, partial, content: parts.next().unwrap_or_default() })
+    }
+}
+
+/// Puts lines together from what was read, wherever that broke off.
+#[derive(Debug, Default)]
+pub(super) struct Lines {
+    rest: Vec<u8>,
+}
+
+impl Lines {
+    /// Calls back for every line that is whole by now.
+    pub(super) fn feed<E>(
+        &mut self,
+        bytes: &[u8],
+        each: &mut dyn FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            match piece.strip_suffix(b"\n") {
+                Some(end) if self.rest.is_empty() => each(end)?,
+                Some(end) => {
+                    self.rest.extend_from_slice(end);
+                    each(&std::mem::take(&mut self.rest))?;
+                }
+                None => self.rest.extend_from_slice(piece),
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives up waiting for the end of the last line.
+    pub(super) fn end<E>(&mut self, each: &mut dyn FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+        let rest = std::mem::take(&mut self.rest);
+        if rest.is_empty() { Ok(()) } else { each(&rest) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use super::*;
+
+    #[test]
+    fn lines_are_read_as_runtimes_write_them() {
+        let line = |stream, partial, content: &'static str| {
+            Some(Line {
+                time: "2026-01-01T00:00:00.5Z",
+                stream,
+                partial,
+                content: content.as_bytes(),
+            })
+        };
+        let rows = [
+            ("stdout F hello  world ", line(Stream::Out, false, "hello  world ")),
+            ("stderr P half a", line(Stream::Err, true, "half a")),
+            ("stdout F:tag:other x", line(Stream::Out, false, "x")),
+            ("stdout F ", line(Stream::Out, false, "")),
+            ("stdout F", line(Stream::Out, false, "")),
+            ("stdin F x", None),
+            ("stdout X x", None),
+            ("stdout", None),
+            ("", None),
+        ];
+        for (text, want) in rows {
+            let text = format!("2026-01-01T00:00:00.5Z {text}");
+            assert_eq!(Line::parse(text.as_bytes()), want, "{text}");
+        }
+        assert_eq!(Line::parse(b"\xff stdout F x"), None);
+    }
+
+    #[test]
+    fn lines_come_whole_wherever_reading_broke_off() {
+        let text = b"one\n\ntwo\nthree";
+        for cut in 0..=text.len() {
+            let (mut lines, mut seen) = (Lines::default(), Vec::new());
+            let mut each = |line: &[u8]| {
+                seen.push(line.to_vec());
+                Ok::<_, Infallible>(())
+            };
+            lines.feed(&text[..cut], &mut each).unwrap();
+            lines.feed(&text[cut..], &mut each).unwrap();
+            lines.end(&mut each).unwrap();
+            lines.end(&mut each).unwrap();
+            assert_eq!(seen, [&b"one"[..], b"", b"two", b"three"], "{cut}");
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Log lines for people: what was written, where it was written, with or without the time.
+
+use std::io::{self, Write};
+
+use jiff::Timestamp;
+
+use super::line::{Line, Stream};
+
+/// How lines are shown.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Style {
+    /// What was written earlier is left out.
+    pub(super) since: Option<Timestamp>,
+    /// Stands before every line.
+    pub(super) prefix: Option<String>,
+    pub(super) timestamps: bool,
+}
+
+/// Prints lines, and joins those that came in parts.
+#[derive(Debug)]
+pub(super) struct Printer {
+    style: Style,
+    /// Whether the last line on stdout, and on stderr, is not at its end.
+    unfinished: [bool; 2],
+}
+
+impl Printer {
+    pub(super) fn new(style: Style) -> Self {
+        Self { style, unfinished: [false; 2] }
+    }
+
+    /// Prints one line of a log file. What is no such line is printed as it is.
+    pub(super) fn print(
+        &mut self,
+        bytes: &[u8],
+        out: &mut dyn Write,
+        err: &mut dyn Write,
+    ) -> io::Result<()> {
+        let Some(line) = Line::parse(bytes) else {
+            out.write_all(bytes)?;
+            return out.write_all(b"\n");
+        };
+        if self.is_too_old(line.time) {
+            return Ok(());
+        }
+        let (to, unfinished): (&mut dyn Write, &mut bool) = match line.stream {
+            Stream::Out => (out, &mut self.unfinished[0]),
+            Stream::Err => (err, &mut self.unfinished[1]),
+        };
+        if !std::mem::replace(unfinished, line.partial) {
+            to.write_all(self.style.prefix.as_deref().unwrap_or_default().as_bytes())?;
+            if self.style.timestamps {
+                write!(to, "{} ", line.time)?;
+            }
+        }
+        to.write_all(line.content)?;
+        to.write_all(if line.partial { b"" } else { b"\n" })
+    }
+
+    /// A time that nobody understands is no reason to leave a line out.
+    fn is_too_old(&self, time: &str) -> bool {
+        let Some(since) = self.style.since else { return false };
+        time.parse::<Timestamp>().is_ok_and(|time| time < since)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOG: [&str; 7] = [
+        "2026-01-01T00:00:01Z stdout F one",
+        "2026-01-01T00:00:02Z stderr F bad",
+        "2026-01-01T00:00:03Z stdout P lo",
+        "2026-01-01T00:00:04Z stderr F worse",
+        "2026-01-01T00:00:05Z stdout P ng",
+        "2026-01-01T00:00:06Z stdout F  line",
+        "not a line",
+    ];
+
+    fn printed(style: Style) -> (String, String) {
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let mut printer = Printer::new(style);
+        for line in LOG {
+            printer.print(line.as_bytes(), &mut out, &mut err).unwrap();
+        }
+        (String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
+    }
+
+    #[test]
+    fn parts_are_joined_and_each_stream_goes_where_it_was_written() {
+        let want = ("one\nlong line\nnot a line\n".to_owned(), "bad\nworse\n".to_owned());
+        assert_eq!(printed(Style::default()), want);
+    }
+
+    #[test]
+    fn the_time_and_the_prefix_stand_before_whole_lines() {
+        let style = Style { timestamps: true, prefix: Some("[a] ".to_owned()), since: None };
+        let (out, _) = printed(style);
+        let want = "[a] 2026-01-01T00:00:01Z one\n[a] 2026-01-01T00:00:03Z long line\nnot a line\n";
+        assert_eq!(out, want);
+    }
+
+    #[test]
+    fn what_was_written_before_is_left_out() {
+        let since = Some("2026-01-01T00:00:04Z".parse().unwrap());
+        let (out, err) = printed(Style { since, ..Style::default() });
+        assert_eq!((out.as_str(), err.as_str()), ("ng line\nnot a line\n", "worse\n"));
+    }
+}

@@ -1,0 +1,40 @@
+//! Writing for people and for programs: colours only on terminals, and a reader that has gone is no failure.
+
+use std::io::{self, Write};
+
+use anyhow::Result;
+use clap::ValueEnum;
+use serde::Serialize;
+
+/// How programs want it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Format {
+    Json,
+    Yaml,
+}
+
+/// Writes to stdout; colours are left out unless that is a terminal, or where NO_COLOR is set.
+pub(super) fn say(text: &str) -> Result<()> {
+    let mut out = anstream::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    Ok(out.flush()?)
+}
+
+/// Writes a line to stderr.
+pub(super) fn remark(text: &str) -> Result<()> {
+    Ok(writeln!(anstream::stderr().lock(), "{text}")?)
+}
+
+/// Something as a text of that format.
+pub(super) fn formatted(what: &impl Serialize, format: Format) -> Result<String> {
+    Ok(match format {
+        Format::Json => format!("{}\n", serde_json::to_string_pretty(what)?),
+        Format::Yaml => serde_saphyr::to_string(what)?,
+    })
+}
+
+/// Whether a failure is only that nobody reads any more.
+pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let error = error.downcast_ref::<io::Error>();
+    error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}

@@ -1,0 +1,176 @@
+//! `oarsman stop`: takes pods down, and returns when they are gone.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use clap::Args;
+use oarsman_core::pod::PodExt;
+use oarsman_core::report::{Activity, NodeReport, PodReport};
+use rustix::process::{Pid, test_kill_process};
+use tokio::time::{Instant, sleep};
+
+use super::output::{remark, say};
+use super::{Whom, age, which};
+use crate::local::{Client, PodName, Silence, StopRequest};
+use crate::threads;
+
+#[cfg(test)]
+mod tests;
+
+/// How often it is looked whether they are gone.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+/// How often it is said what is waited for.
+const SAY_AGAIN: Duration = Duration::from_secs(5);
+/// What a pod may take beyond its own grace.
+const ALLOWANCE: Duration = Duration::from_secs(60);
+/// What an agent may take to end once its pods are gone.
+const ENDING: Duration = Duration::from_secs(15);
+/// The grace of a pod that says nothing of it, in seconds.
+const USUAL_GRACE: i64 = 30;
+
+/// Which pods.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  oarsman stop web                take one pod of `oarsman run` down, and keep it down
+  oarsman stop web db             two of them
+  oarsman stop --all              all of them, and end the agent")]
+pub(crate) struct Flags {
+    /// The pods: NAME, NAMESPACE/NAME or how it begins.
+    #[arg(required_unless_present = "all", conflicts_with = "all")]
+    pods: Vec<String>,
+    /// All pods, and the agent with them.
+    #[arg(long)]
+    all: bool,
+    #[command(flatten)]
+    whom: Whom,
+}
+
+/// Stops pods.
+pub(crate) fn run(flags: &Flags) -> Result<()> {
+    threads::work_on(async {
+        let (client, node) = flags.whom.ask().await?;
+        let pods: Vec<&PodReport> = match flags.all {
+            true => node.pods.iter().collect(),
+            false => {
+                flags.pods.iter().map(|name| which::pod(&node, name)).collect::<Result<_, _>>()?
+            }
+        };
+        let named = if flags.all { Vec::new() } else { pods.iter().map(|pod| name(pod)).collect() };
+        client.stop(&StopRequest { pods: named, all: flags.all }).await?;
+        let names: BTreeSet<String> = pods.iter().map(|pod| which::shown(pod)).collect();
+        let mut wait = Wait::new(patience(&pods));
+        until_gone(&client, &names, &mut wait).await?;
+        if flags.all {
+            until_ended(&node, &mut wait).await?;
+        }
+        say(&format!("{}\n", farewell(&names, flags.all)))
+    })
+}
+
+fn name(pod: &PodReport) -> PodName {
+    let name = pod.pod.full_name();
+    PodName { namespace: name.namespace, name: name.name }
+}
+
+/// How long pods may take, by what they ask for themselves.
+fn patience(pods: &[&PodReport]) -> Duration {
+    let grace = |pod: &&PodReport| {
+        let asked = pod.pod.spec.as_ref().and_then(|spec| spec.termination_grace_period_seconds);
+        asked.unwrap_or(USUAL_GRACE)
+    };
+    let longest = pods.iter().map(grace).max().unwrap_or_default();
+    Duration::from_secs(longest.max(0).unsigned_abs()) + ALLOWANCE
+}
+
+fn farewell(names: &BTreeSet<String>, all: bool) -> String {
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    match (all, names.as_slice()) {
+        (true, []) => "The agent has ended.".to_owned(),
+        (true, names) => format!("Stopped {}; the agent has ended.", names.join(", ")),
+        (false, names) => format!("Stopped {}.", names.join(", ")),
+    }
+}
+
+/// Waits with an end, and says now and then what for.
+struct Wait {
+    end: Instant,
+    say: Instant,
+}
+
+impl Wait {
+    fn new(patience: Duration) -> Self {
+        Self { end: Instant::now() + patience, say: Instant::now() + SAY_AGAIN }
+    }
+
+    async fn pause(&mut self, for_what: impl FnOnce() -> String) -> Result<()> {
+        let now = Instant::now();
+        if now >= self.end {
+            bail!("gave up waiting for {}", for_what());
+        }
+        if now >= self.say {
+            self.say = now + SAY_AGAIN;
+            remark(&format!("waiting for {}", for_what()))?;
+        }
+        sleep(LOOK_AGAIN).await;
+        Ok(())
+    }
+}
+
+async fn until_gone(client: &Client, names: &BTreeSet<String>, wait: &mut Wait) -> Result<()> {
+    loop {
+        let node = match client.report().await {
+            Ok(node) => node,
+            // An agent that has ended took its pods down before.
+            Err(Silence::Nobody(_)) => return Ok(()),
+            Err(silence) => return Err(silence.into()),
+        };
+        let left: Vec<&PodReport> =
+            node.pods.iter().filter(|pod| names.contains(&which::shown(pod))).collect();
+        if left.is_empty() {
+            return Ok(());
+        }
+        wait.pause(|| what_is_left(&node, &left)).await?;
+    }
+}
+
+fn what_is_left(node: &NodeReport, left: &[&PodReport]) -> String {
+    let pods = left.iter().map(|pod| format!("{}{}", which::shown(pod), doing(node, pod)));
+    pods.collect::<Vec<_>>().join(", ")
+}
+
+fn doing(node: &NodeReport, pod: &PodReport) -> String {
+    let Some(doing) = &pod.doing else { return String::new() };
+    let since = age::between(doing.since, node.now);
+    let container = doing.container.as_deref().unwrap_or("the pod");
+    match &doing.what {
+        Activity::Stopping(grace) => {
+            format!(" ({container} was asked to end {since} ago and has {grace}s for it)")
+        }
+        Activity::PreStop => format!(" (the preStop hook of {container} has run for {since})"),
+        Activity::GivingBack => format!(" (giving back what it held, for {since})"),
+        _ => String::new(),
+    }
+}
+
+/// Waits until the agent's process is gone.
+async fn until_ended(node: &NodeReport, wait: &mut Wait) -> Result<()> {
+    wait.end = wait.end.max(Instant::now() + ENDING);
+    while lives(node.pid) {
+        wait.pause(|| format!("the agent (process {}) to end", node.pid)).await?;
+    }
+    Ok(())
+}
+
+fn lives(pid: u32) -> bool {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    pid.is_some_and(|pid| test_kill_process(pid).is_ok() && !is_zombie(pid))
+}
+
+/// Whether it has ended, and only nobody has asked yet how.
+fn is_zombie(pid: Pid) -> bool {
+    let stat = Path::new("/proc").join(pid.as_raw_nonzero().to_string()).join("stat");
+    let text = std::fs::read_to_string(stat).unwrap_or_default();
+    text.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('Z'))
+}

@@ -1,0 +1,50 @@
+//! What is waited for, how long, and what is said of it.
+
+use k8s_openapi::api::core::v1::{Pod, PodSpec};
+use oarsman_core::report::Doing;
+
+use super::*;
+
+fn pod(name: &str, grace: Option<i64>) -> PodReport {
+    let mut pod = Pod::default();
+    pod.metadata.name = Some(name.to_owned());
+    pod.metadata.namespace = Some("default".to_owned());
+    let spec = PodSpec { termination_grace_period_seconds: grace, ..PodSpec::default() };
+    pod.spec = Some(spec);
+    PodReport { pod, ..PodReport::default() }
+}
+
+#[test]
+fn patience_follows_from_the_longest_grace() {
+    let pods = [pod("a", Some(5)), pod("b", Some(300)), pod("c", None)];
+    assert_eq!(patience(&pods.iter().collect::<Vec<_>>()), Duration::from_secs(360));
+    assert_eq!(patience(&[&pods[2]]), Duration::from_secs(90));
+    assert_eq!(patience(&[]), ALLOWANCE);
+}
+
+#[test]
+fn what_is_waited_for_is_told() {
+    let since = "2026-01-01T00:00:00Z".parse().unwrap();
+    let node = NodeReport { now: "2026-01-01T00:00:07Z".parse().unwrap(), ..NodeReport::default() };
+    let container = Some("main".to_owned());
+    let stopping = Doing { what: Activity::Stopping(30), container, since };
+    let pods = [PodReport { doing: Some(stopping), ..pod("a", None) }, pod("b", None)];
+    let said = what_is_left(&node, &pods.iter().collect::<Vec<_>>());
+    assert_eq!(said, "a (main was asked to end 7s ago and has 30s for it), b");
+}
+
+#[test]
+fn farewell_names_those_who_went() {
+    let names = BTreeSet::from(["a".to_owned(), "b".to_owned()]);
+    assert_eq!(farewell(&names, false), "Stopped a, b.");
+    assert_eq!(farewell(&names, true), "Stopped a, b; the agent has ended.");
+    assert_eq!(farewell(&BTreeSet::new(), true), "The agent has ended.");
+}
+
+#[test]
+fn a_process_lives_or_not() {
+    assert!(lives(std::process::id()));
+    // No process has so high a number: `kernel.pid_max` ends at 2^22.
+    assert!(!lives(1 << 30));
+    assert!(!lives(0));
+}

@@ -1,0 +1,79 @@
+//! Pods that were asked to stop stay away for as long as the agent lives, whatever its sources say.
+
+use std::collections::BTreeSet;
+
+use futures::StreamExt;
+use futures::stream::unfold;
+use k8s_openapi::api::core::v1::Pod;
+use oarsman_agent::{PodSets, latest};
+use oarsman_core::ids::FullName;
+use oarsman_core::pod::PodExt;
+
+/// Who was asked to stop.
+pub(crate) type Absentees = BTreeSet<FullName>;
+
+/// The same sets without those who were asked to stop, told anew when somebody is.
+pub(crate) fn except(sets: PodSets, away: latest::Receiver<Absentees>) -> PodSets {
+    let filter = Filter { sets, away, last: None };
+    unfold(filter, |mut filter| async { filter.next().await.map(|pods| (pods, filter)) }).boxed()
+}
+
+struct Filter {
+    sets: PodSets,
+    away: latest::Receiver<Absentees>,
+    /// What the source said last.
+    last: Option<Vec<Pod>>,
+}
+
+impl Filter {
+    async fn next(&mut self) -> Option<Vec<Pod>> {
+        loop {
+            tokio::select! {
+                biased;
+                pods = self.sets.next() => self.last = Some(pods?),
+                Ok(_) = self.away.changed() => {}
+            }
+            if let Some(pods) = &self.last {
+                let away = self.away.get();
+                let here = pods.iter().filter(|pod| !away.contains(&pod.full_name()));
+                return Some(here.cloned().collect());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+    use tokio::sync::mpsc;
+
+    use super::*;
+
+    fn pod(name: &str) -> Pod {
+        let mut pod = Pod::default();
+        pod.metadata.name = Some(name.to_owned());
+        pod.metadata.namespace = Some("default".to_owned());
+        pod
+    }
+
+    fn names(pods: Option<Vec<Pod>>) -> Vec<String> {
+        pods.unwrap().into_iter().map(|pod| pod.metadata.name.unwrap()).collect()
+    }
+
+    #[tokio::test]
+    async fn whoever_was_asked_to_stop_stays_away_from_this_set_and_all_that_follow() {
+        let (source, mut sets) = mpsc::channel(4);
+        let away = latest::Sender::new(Absentees::new());
+        let sets = futures::stream::poll_fn(move |context| sets.poll_recv(context)).boxed();
+        let mut filtered = except(sets, away.subscribe());
+        source.send(vec![pod("a"), pod("b")]).await.unwrap();
+        assert_eq!(names(filtered.next().await), ["a", "b"]);
+        assert_eq!(filtered.next().now_or_never(), None, "nothing is told twice");
+        away.send_replace(Absentees::from([pod("a").full_name()]));
+        assert_eq!(names(filtered.next().await), ["b"]);
+        source.send(vec![pod("a"), pod("b"), pod("c")]).await.unwrap();
+        assert_eq!(names(filtered.next().await), ["b", "c"]);
+        drop(source);
+        assert_eq!(filtered.next().await, None);
+    }
+}
