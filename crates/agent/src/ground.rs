@@ -18,8 +18,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
-use oarsman_core::config::PodPaths;
+use oarsman_core::config::{Payloads, PodPaths};
 use oarsman_core::ids::{ContainerId, FullName, PodUid};
 use oarsman_core::pod::PodExt;
 use oarsman_core::resources::NodeResources;
@@ -94,13 +95,13 @@ impl Plot {
 
 #[async_trait]
 impl Disk for Ground {
-    async fn prepare(&self, pod: &Pod) -> Result<(), DiskError> {
-        let pod = pod.clone();
+    async fn prepare(&self, pod: &Pod, payloads: &Payloads) -> Result<(), DiskError> {
+        let (pod, payloads) = (pod.clone(), payloads.clone());
         self.on_a_thread(move |plot| {
             let paths = plot.paths(&pod.uid())?;
             plot.groups.make(&pod)?;
             plot.make_directories(&pod, &paths)?;
-            let volumes = oarsman_volumes::set_up(&pod, &paths);
+            let volumes = oarsman_volumes::set_up(&pod, &paths, &payloads, Timestamp::now());
             volumes.map_err(failed("set up the volumes in", &paths.volumes()))
         })
         .await

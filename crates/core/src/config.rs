@@ -17,13 +17,15 @@ mod sandbox;
 mod security;
 #[cfg(test)]
 mod tests;
+mod volumes;
 
 pub use container::{Request, container, target};
 pub use env::{Lookup, expand, service_variables};
-pub use error::{ConfigError, MountError, NonRootError, VariableError};
+pub use error::{ConfigError, MountError, NonRootError, PayloadError, VariableError};
 pub use hostname::{Hostname, hostname};
 pub use mounts::{Furnishing, VolumePath};
 pub use paths::{PodPaths, log_directory, log_link, log_path, seccomp_profiles};
 pub use place::{Place, Settings};
 pub use sandbox::{Sandbox, sandbox};
 pub use security::{ImageUser, PodGrants};
+pub use volumes::{Payload, PayloadFile, Payloads, VolumeFault, mounted_volumes, payloads};

@@ -1,21 +1,23 @@
-//! The volumes of pods: made before the first container is, given back when nothing of the pod runs.
+//! The volumes of pods: made before the first container is, kept up to date, given back when nothing of the pod runs.
 //!
 //! Only what some container mounts is made. Everything may be repeated, and nothing that is mounted is ever removed as if it
 //! were a directory.
 
+mod atomic_writer;
 mod empty_dir;
 mod host_path;
 mod ownership;
+mod payload;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use k8s_openapi::api::core::v1::{Container, Pod, Volume};
-use oarsman_core::config::PodPaths;
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{Pod, Volume};
+use oarsman_core::config::{Payloads, PodPaths, mounted_volumes};
 use oarsman_core::pod::PodExt;
 use oarsman_host::{mounts, tree};
 use rustix::mount::{UnmountFlags, unmount};
@@ -55,8 +57,18 @@ pub enum VolumeError {
         /// What should be there.
         wanted: &'static str,
     },
+    /// A file of the volume would lie outside of it, or where the volume keeps its own things.
+    #[error("volume {volume:?}: no file can be called {path:?} in it")]
+    Path {
+        /// The volume.
+        volume: String,
+        /// The path of the file.
+        path: String,
+    },
     /// The volume is of a kind that nobody here can make.
-    #[error("volume {volume:?}: this agent has no {kind} volumes; use emptyDir or hostPath")]
+    #[error(
+        "volume {volume:?}: this agent has no {kind} volumes; use emptyDir, hostPath, configMap, secret, downwardAPI or projected"
+    )]
     Unknown {
         /// The volume.
         volume: String,
@@ -68,23 +80,36 @@ pub enum VolumeError {
     Remove(#[from] tree::RemoveTreeError),
 }
 
-/// Makes every volume that a container of the pod mounts.
+/// Makes every volume that a container of the pod mounts, and has those that are made of objects and fields hold these files. One
+/// without files in `payloads` stays as it is, since nobody knows just now what should be in it.
 ///
 /// # Errors
 /// With the first that could not be made; the others are as they were.
-pub fn set_up(pod: &Pod, paths: &PodPaths) -> Result<(), VolumeError> {
-    let used = used(pod);
+pub fn set_up(
+    pod: &Pod,
+    paths: &PodPaths,
+    payloads: &Payloads,
+    now: Timestamp,
+) -> Result<(), VolumeError> {
+    let used = mounted_volumes(pod);
     let volumes = pod.spec().and_then(|spec| spec.volumes.as_deref()).unwrap_or_default();
-    volumes.iter().filter(|volume| used.contains(volume.name.as_str())).try_for_each(|volume| {
-        match volume {
+    volumes.iter().filter(|volume| used.contains(&volume.name)).try_for_each(
+        |volume| match volume {
             Volume { empty_dir: Some(source), .. } => {
                 let path = paths.volume(empty_dir::PLUGIN, &volume.name);
                 empty_dir::set_up(pod, &volume.name, source, &path)
             }
             Volume { host_path: Some(source), .. } => host_path::check(&volume.name, source),
+            Volume { config_map: Some(_), .. }
+            | Volume { secret: Some(_), .. }
+            | Volume { downward_api: Some(_), .. }
+            | Volume { projected: Some(_), .. } => {
+                let files = payloads.get(&volume.name);
+                files.map_or(Ok(()), |files| payload::set_up(pod, volume, files, paths, now))
+            }
             other => Err(VolumeError::Unknown { volume: other.name.clone(), kind: kind(other) }),
-        }
-    })
+        },
+    )
 }
 
 /// Gives back what a pod's volumes hold: what is mounted is unmounted, what is on disk is removed.
@@ -106,16 +131,6 @@ pub fn tear_down(paths: &PodPaths) -> Result<(), VolumeError> {
             .map_err(|error| system("unmount", &mount.point)(error.into()))?;
     }
     Ok(tree::remove_tree(&directory)?)
-}
-
-/// The names of the volumes that some container mounts.
-fn used(pod: &Pod) -> BTreeSet<String> {
-    let mounted = |container: &Container| {
-        let mounts = container.volume_mounts.iter().flatten().map(|mount| mount.name.clone());
-        let devices = container.volume_devices.iter().flatten().map(|device| device.name.clone());
-        mounts.chain(devices).collect::<Vec<_>>()
-    };
-    pod.all_containers().iter().flat_map(|wanted| mounted(&wanted.spec)).collect()
 }
 
 /// What a volume's spec calls its kind.

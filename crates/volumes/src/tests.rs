@@ -4,10 +4,11 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 use k8s_openapi::api::core::v1::{
-    EmptyDirVolumeSource, HostPathVolumeSource, NFSVolumeSource, PodSecurityContext, PodSpec,
-    VolumeMount,
+    ConfigMapVolumeSource, Container, EmptyDirVolumeSource, HostPathVolumeSource, NFSVolumeSource,
+    PodSecurityContext, PodSpec, SecretVolumeSource, VolumeMount,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use oarsman_core::config::{Payload, PayloadFile};
 use oarsman_core::ids::PodUid;
 
 use super::*;
@@ -36,6 +37,10 @@ fn paths(root: &Path) -> PodPaths {
     PodPaths::new(root, &PodUid::from("u"))
 }
 
+fn make(pod: &Pod, paths: &PodPaths) -> Result<(), VolumeError> {
+    set_up(pod, paths, &Payloads::new(), Timestamp::UNIX_EPOCH)
+}
+
 fn is_mounted(path: &Path) -> bool {
     mounts::current().unwrap().iter().any(|mount| mount.point == path)
 }
@@ -47,12 +52,12 @@ fn an_empty_dir_is_there_for_everybody_and_keeps_its_content_until_the_pod_goes(
     let mut pod = pod(vec![empty_dir("cache", EmptyDirVolumeSource::default())]);
     let context = PodSecurityContext { fs_group: Some(1234), ..PodSecurityContext::default() };
     pod.spec.as_mut().unwrap().security_context = Some(context);
-    set_up(&pod, &paths).unwrap();
+    make(&pod, &paths).unwrap();
     let directory = paths.volume(empty_dir::PLUGIN, "cache");
     let there = fs::metadata(&directory).unwrap();
     assert_eq!((there.permissions().mode() & 0o7777, there.gid()), (0o2777, 1234));
     fs::write(directory.join("kept"), "").unwrap();
-    set_up(&pod, &paths).unwrap();
+    make(&pod, &paths).unwrap();
     assert!(directory.join("kept").exists());
     tear_down(&paths).unwrap();
     tear_down(&paths).unwrap();
@@ -69,7 +74,7 @@ fn one_in_memory_is_mounted_once_with_its_size_and_unmounted() {
     };
     let pod = pod(vec![empty_dir("fast", source)]);
     for _ in 0..2 {
-        set_up(&pod, &paths).unwrap();
+        make(&pod, &paths).unwrap();
     }
     let directory = paths.volume(empty_dir::PLUGIN, "fast");
     let all = mounts::current().unwrap();
@@ -100,7 +105,7 @@ fn a_host_path_is_what_its_type_says_or_is_made() {
         (Path::new("/dev/null"), "BlockDevice", Some("is not a block device")),
     ];
     for (path, type_, refused) in rows {
-        let result = set_up(&pod(vec![host_path(path, type_)]), &paths(root.path()));
+        let result = make(&pod(vec![host_path(path, type_)]), &paths(root.path()));
         let told = result.err().map(|error| error.to_string());
         match (&told, refused) {
             (None, None) => {}
@@ -117,8 +122,58 @@ fn only_what_is_mounted_is_made_and_what_nobody_can_make_is_named() {
     let nfs = NFSVolumeSource::default();
     let nfs = Volume { name: "far".to_owned(), nfs: Some(nfs), ..Volume::default() };
     let mut pod = pod(vec![nfs]);
-    let refused = set_up(&pod, &paths(root.path())).unwrap_err().to_string();
+    let refused = make(&pod, &paths(root.path())).unwrap_err().to_string();
     assert!(refused.contains("\"far\"") && refused.contains("nfs"), "{refused}");
     pod.spec.as_mut().unwrap().containers[0].volume_mounts = None;
-    set_up(&pod, &paths(root.path())).unwrap();
+    make(&pod, &paths(root.path())).unwrap();
+}
+
+/// A secret volume `login` with that file.
+fn secret(text: &str) -> (Pod, Payloads) {
+    let source = SecretVolumeSource::default();
+    let volume = Volume { name: "login".to_owned(), secret: Some(source), ..Volume::default() };
+    let file = PayloadFile { bytes: text.as_bytes().to_vec(), mode: 0o600 };
+    let files = Payload::from([("key".to_owned(), file)]);
+    (pod(vec![volume]), Payloads::from([("login".to_owned(), files)]))
+}
+
+#[test]
+fn secrets_lie_in_memory_and_go_with_the_pod() {
+    let root = tempfile::tempdir().unwrap();
+    let paths = paths(root.path());
+    let (mut pod, files) = secret("hunter2");
+    let context = PodSecurityContext { fs_group: Some(1234), ..PodSecurityContext::default() };
+    pod.spec.as_mut().unwrap().security_context = Some(context);
+    set_up(&pod, &paths, &files, Timestamp::UNIX_EPOCH).unwrap();
+    let directory = paths.volume("kubernetes.io/secret", "login");
+    assert!(is_mounted(&directory));
+    let key = fs::metadata(directory.join("key")).unwrap();
+    assert_eq!((key.permissions().mode() & 0o7777, key.gid()), (0o640, 1234), "its group reads");
+    let (_, newer) = secret("hunter3");
+    set_up(&pod, &paths, &newer, Timestamp::UNIX_EPOCH).unwrap();
+    assert_eq!(fs::read_to_string(directory.join("key")).unwrap(), "hunter3");
+    set_up(&pod, &paths, &Payloads::new(), Timestamp::UNIX_EPOCH).unwrap();
+    assert_eq!(fs::read_to_string(directory.join("key")).unwrap(), "hunter3", "nobody knew better");
+    tear_down(&paths).unwrap();
+    assert!(!is_mounted(&directory) && !paths.volumes().exists());
+}
+
+#[test]
+fn a_config_map_lies_on_disk_and_no_file_leaves_its_volume() {
+    let root = tempfile::tempdir().unwrap();
+    let paths = paths(root.path());
+    let source = ConfigMapVolumeSource::default();
+    let volume = Volume { name: "login".to_owned(), config_map: Some(source), ..Volume::default() };
+    let pod = pod(vec![volume]);
+    let (_, files) = secret("text");
+    set_up(&pod, &paths, &files, Timestamp::UNIX_EPOCH).unwrap();
+    let directory = paths.volume("kubernetes.io/configmap", "login");
+    assert!(!is_mounted(&directory) && directory.join("key").exists());
+    for path in ["../x", "..x", "a/../x", "/x", "a//b", ""] {
+        let file = files["login"]["key"].clone();
+        let files = Payload::from([(path.to_owned(), file)]);
+        let files = Payloads::from([("login".to_owned(), files)]);
+        let refused = set_up(&pod, &paths, &files, Timestamp::UNIX_EPOCH).unwrap_err();
+        assert!(matches!(refused, VolumeError::Path { .. }), "{path}: {refused}");
+    }
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{
-    ConfigMap, ConfigMapKeySelector, Container, EnvVar, EnvVarSource, Pod,
+    ConfigMap, ConfigMapKeySelector, ConfigMapVolumeSource, Container, EnvVar, EnvVarSource, Pod,
+    Volume, VolumeMount,
 };
 use oarsman_lives::stage::{MADE, Tale, container, lived, pod, told, waits};
 use oarsman_lives::{Act, invariants};
@@ -64,5 +65,31 @@ fn while_the_api_server_is_away_what_was_known_counts() {
     let life = lived(told_by_its_config_map(), &acts).unwrap();
     let tale = Tale::of(&life);
     assert_eq!(tale.when("a#1 exited with 3"), Some(MADE + 20));
+    assert_eq!(invariants::judge(&life), []);
+}
+
+/// A pod that mounts its ConfigMap.
+fn mounting_its_config_map() -> Pod {
+    let mount =
+        VolumeMount { name: "v".to_owned(), mount_path: "/v".to_owned(), ..VolumeMount::default() };
+    let main = container("a", &["forever"]);
+    let mut pod = pod(vec![], vec![Container { volume_mounts: Some(vec![mount]), ..main }], 30);
+    let source = ConfigMapVolumeSource { name: "settings".to_owned(), ..Default::default() };
+    let volume = Volume { name: "v".to_owned(), config_map: Some(source), ..Volume::default() };
+    pod.spec.get_or_insert_default().volumes = Some(vec![volume]);
+    pod
+}
+
+#[test]
+fn a_volume_that_cannot_be_made_is_told_of_and_holds_the_whole_pod() {
+    let comes = MADE + 100;
+    let life = lived(mounting_its_config_map(), &[(comes, settings("3"))]).unwrap();
+    let message = "MountVolume.SetUp failed for volume \"v\" : configmap \"settings\" not found";
+    let failed = told(&life, "FailedMount");
+    assert_eq!((failed[0].0, failed[0].1.message.as_str()), (MADE, message));
+    let tale = Tale::of(&life);
+    assert_eq!(tale.when("RunPodSandbox"), Some(comes));
+    assert_eq!(tale.when("a#0 started"), Some(comes));
+    assert_eq!(waits(&life, "a")[0].1, "ContainerCreating");
     assert_eq!(invariants::judge(&life), []);
 }

@@ -95,7 +95,7 @@ async fn what_is_made_for_a_pod_is_there_until_it_is_removed() {
     let site = Site::new();
     let (ground, a) = (&site.ground, pod("a"));
     for _ in 0..2 {
-        ground.prepare(&a).await.unwrap();
+        ground.prepare(&a, &Payloads::new()).await.unwrap();
     }
     for directory in ["root/pods/a", "root/pods/a/volumes", "root/pods/a/plugins"] {
         assert_eq!(mode(&site.at(directory)), 0o750, "{directory}");
@@ -110,7 +110,7 @@ async fn what_is_made_for_a_pod_is_there_until_it_is_removed() {
     let left = oarsman_host::cgroups::hierarchies(&oarsman_host::mounts::current().unwrap());
     let left = left.iter().map(|hierarchy| hierarchy.directory(Path::new(&site.cgroups)));
     assert_eq!(left.filter(|directory| directory.exists()).count(), 0, "a guest leaves no group");
-    ground.prepare(&a).await.unwrap();
+    ground.prepare(&a, &Payloads::new()).await.unwrap();
     assert!(ground.has_cgroup(&uid("a")).await.unwrap(), "and makes them anew");
     ground.release_cgroup(&uid("a")).await.unwrap();
     assert!(site.at("root/pods/a").is_dir(), "the directory stays until the pod is removed");
@@ -125,7 +125,7 @@ async fn what_is_made_for_a_pod_is_there_until_it_is_removed() {
 async fn a_uid_that_leads_elsewhere_is_refused() {
     let site = Site::new();
     for bad in ["..", "../../etc", "a/b", ""] {
-        let refused = site.ground.prepare(&pod(bad)).await.unwrap_err();
+        let refused = site.ground.prepare(&pod(bad), &Payloads::new()).await.unwrap_err();
         assert!(refused.to_string().contains("metadata.uid"), "{bad:?}: {refused}");
         assert!(site.ground.remove(&uid(bad)).await.is_err(), "{bad:?}");
     }
@@ -136,7 +136,7 @@ async fn a_uid_that_leads_elsewhere_is_refused() {
 async fn a_container_is_furnished_with_a_file_for_its_words_and_the_hosts_file() {
     let site = Site::new();
     let (ground, a) = (&site.ground, pod("a"));
-    ground.prepare(&a).await.unwrap();
+    ground.prepare(&a, &Payloads::new()).await.unwrap();
     let first = ground.furnish(&a, "main", 0, Some("one\n")).await.unwrap();
     assert_eq!(mode(&first.message_file), 0o666);
     assert!(site.at("logs/default_web_a/main").is_dir());
@@ -156,7 +156,7 @@ async fn a_container_is_furnished_with_a_file_for_its_words_and_the_hosts_file()
 async fn last_words_are_the_containers_own_or_the_end_of_its_log() {
     let site = Site::new();
     let (ground, a) = (&site.ground, pod("a"));
-    ground.prepare(&a).await.unwrap();
+    ground.prepare(&a, &Payloads::new()).await.unwrap();
     let file = ground.furnish(&a, "main", 3, None).await.unwrap().message_file;
     let log = site.at("logs/default_web_a/main/3.log");
     fs::write(&log, "2026-01-01T00:00:00Z stderr F from the log\n").unwrap();

@@ -9,7 +9,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use oarsman_cluster::{Cluster, ClusterError, ObjectChanges, PodSets};
-use oarsman_core::config::Lookup;
+use oarsman_core::config::{Lookup, Payloads};
 use oarsman_core::event::PodEvent;
 use oarsman_core::ids::{ContainerId, FullName, PodUid};
 use oarsman_core::pod::PodExt;
@@ -46,8 +46,8 @@ async fn on_disk<T>(
 
 #[async_trait]
 impl Disk for Bounded<dyn Disk> {
-    async fn prepare(&self, pod: &Pod) -> Result<(), DiskError> {
-        on_disk("prepare", &pod.uid(), self.0.prepare(pod)).await
+    async fn prepare(&self, pod: &Pod, payloads: &Payloads) -> Result<(), DiskError> {
+        on_disk("prepare", &pod.uid(), self.0.prepare(pod, payloads)).await
     }
 
     async fn has_cgroup(&self, pod: &PodUid) -> Result<bool, DiskError> {

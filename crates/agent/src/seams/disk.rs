@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use async_trait::async_trait;
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
+use oarsman_core::config::Payloads;
 use oarsman_core::ids::{ContainerId, FullName, PodUid};
 use oarsman_core::view::ContainerView;
 
@@ -12,8 +13,9 @@ use oarsman_core::view::ContainerView;
 /// repeated: making what is there and removing what is gone succeed.
 #[async_trait]
 pub trait Disk: Send + Sync + 'static {
-    /// Makes the pod's directories, its cgroup and its volumes.
-    async fn prepare(&self, pod: &Pod) -> Result<(), DiskError>;
+    /// Makes the pod's directories, its cgroup and its volumes, of which some hold these files. A volume that should have files and
+    /// has none in `payloads` stays as it is.
+    async fn prepare(&self, pod: &Pod, payloads: &Payloads) -> Result<(), DiskError>;
 
     /// Whether the pod's cgroup is there.
     async fn has_cgroup(&self, pod: &PodUid) -> Result<bool, DiskError>;

@@ -46,6 +46,8 @@ pub(super) struct Memory {
     pub(super) start_errors: BTreeMap<String, StartError>,
     /// What the pod refers to, as it was when we last could ask.
     pub(super) lookup: Option<Arc<Lookup>>,
+    /// Whether its volumes have been made.
+    pub(super) has_volumes: bool,
     /// Why nothing of the pod is started yet.
     pub(super) held_by: Option<String>,
     /// What ended containers wrote.
@@ -70,6 +72,7 @@ impl Room {
             told: None,
             start_errors: BTreeMap::new(),
             lookup: None,
+            has_volumes: false,
             held_by: None,
             last_words: BTreeMap::new(),
             probes: ProbeResults::default(),

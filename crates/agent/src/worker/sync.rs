@@ -5,7 +5,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use oarsman_cluster::ClusterError;
 use oarsman_core::actions::{self, Plan, SandboxStep};
-use oarsman_core::config::ConfigError;
+use oarsman_core::config::{ConfigError, VolumeFault};
 use oarsman_core::event;
 use oarsman_core::ids::SandboxId;
 use oarsman_core::lifecycle::SyncOutcome;
@@ -41,6 +41,8 @@ pub(super) enum SyncError {
     Config(#[from] ConfigError),
     #[error(transparent)]
     Cluster(#[from] ClusterError),
+    #[error(transparent)]
+    Volume(Box<VolumeFault>),
 }
 
 impl From<Cancelled> for SyncError {
@@ -82,9 +84,10 @@ async fn attempt(room: &Room, pod: &Pod, cancel: &Cancel) -> Result<SyncOutcome,
     }
     cancel.check()?;
     let looked = room.now();
-    cancel.race(room.look_up(pod)).await??;
+    let payloads = cancel.race(room.payloads(pod)).await??;
     let preparing = room.busy(Activity::Preparing);
-    disk.prepare(pod).await?;
+    disk.prepare(pod, &payloads).await?;
+    room.memory().has_volumes = true;
     drop(preparing);
     room.memory().held_by = None;
     // A call that we gave up long ago may have started a container meanwhile: what is decided is decided from a fresh look.

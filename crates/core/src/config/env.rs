@@ -15,13 +15,15 @@ use k8s_openapi::api::core::v1::{Container, EnvFromSource, EnvVar, EnvVarSource,
 use oarsman_cri_types::v1::KeyValue;
 
 pub use expand::expand;
+pub(super) use field::subscript;
 pub use lookup::Lookup;
+pub(super) use lookup::Values;
+pub(super) use resource::value as resource_value;
 pub use services::service_variables;
 
 use super::error::{ConfigError, VariableError};
 use super::place::Place;
 use crate::pod::PodExt;
-use lookup::Values;
 
 /// What variables are made from.
 #[derive(Clone, Copy, Debug)]

@@ -49,6 +49,9 @@ pub enum ConfigError {
     /// A variable cannot be had.
     #[error(transparent)]
     Variable(#[from] VariableError),
+    /// The files of a volume cannot be had.
+    #[error(transparent)]
+    Payload(#[from] PayloadError),
     /// A mount cannot be made.
     #[error(transparent)]
     Mount(#[from] MountError),
@@ -190,6 +193,32 @@ pub enum VariableError {
         /// The container.
         container: String,
     },
+}
+
+/// Why nobody knows which files a volume has.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PayloadError {
+    /// No such object.
+    #[error("{} {name:?} not found", kind.to_lowercase())]
+    NotFound {
+        /// `ConfigMap` or `Secret`.
+        kind: &'static str,
+        /// Its name.
+        name: String,
+    },
+    /// The object does not have a key that is listed.
+    #[error("{}references non-existent {} key: {key}",
+        if *kind == "ConfigMap" { "configmap " } else { "" },
+        if *kind == "ConfigMap" { "config" } else { "secret" })]
+    NoKey {
+        /// `ConfigMap` or `Secret`.
+        kind: &'static str,
+        /// The key.
+        key: String,
+    },
+    /// Only a cluster gives it out.
+    #[error("{0} comes from a cluster, and this node has none: take the source out")]
+    NoCluster(&'static str),
 }
 
 /// Why a volume cannot be mounted into a container.

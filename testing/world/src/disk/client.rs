@@ -8,6 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use oarsman_agent::seams::{Disk, DiskError, Furniture, Holding};
+use oarsman_core::config::Payloads;
 use oarsman_core::ids::{ContainerId, FullName, PodUid};
 use oarsman_core::pod::PodExt;
 use oarsman_core::view::ContainerView;
@@ -46,7 +47,8 @@ macro_rules! forward {
 
 #[async_trait]
 impl Disk for Connection {
-    async fn prepare(&self, pod: &Pod) -> Result<(), DiskError> {
+    /// Nobody in this world reads files in volumes.
+    async fn prepare(&self, pod: &Pod, _: &Payloads) -> Result<(), DiskError> {
         let pod = pod.clone();
         forward!(self, "prepare", pod.uid(), disk => {
             disk.prepare(&pod).await;

@@ -9,6 +9,8 @@ use oarsman_cri::Runtime;
 use oarsman_cri_types::v1::Mount;
 use tokio::time::{advance, sleep};
 
+use oarsman_core::config::Payloads;
+
 use super::*;
 use crate::World;
 use crate::faults::FaultPlan;
@@ -55,7 +57,7 @@ async fn what_is_prepared_is_there_until_it_is_released_each_once() {
     let world = testing::world(1, FaultPlan::quiet());
     let disk = world.disk_for_life(1);
     for _ in 0..2 {
-        disk.prepare(&pod_a(1)).await.unwrap();
+        disk.prepare(&pod_a(1), &Payloads::new()).await.unwrap();
     }
     assert!(disk.has_cgroup(&a()).await.unwrap() && world.disk.has_volumes(&a()));
     assert_eq!(uids(disk.pods().await), BTreeSet::from([a()]));
@@ -80,7 +82,7 @@ async fn what_is_prepared_is_there_until_it_is_released_each_once() {
 #[tokio::test(start_paused = true)]
 async fn a_pod_without_volumes_is_given_none() {
     let world = testing::world(1, FaultPlan::quiet());
-    world.disk_for_life(1).prepare(&pod_a(0)).await.unwrap();
+    world.disk_for_life(1).prepare(&pod_a(0), &Payloads::new()).await.unwrap();
     assert!(!world.disk.has_volumes(&a()) && world.disk.has_cgroup(&a()));
 }
 
@@ -88,7 +90,7 @@ async fn a_pod_without_volumes_is_given_none() {
 async fn a_cgroup_that_vanished_is_missed_and_its_pod_still_listed() {
     let world = testing::world(1, FaultPlan::quiet());
     let disk = world.disk_for_life(1);
-    disk.prepare(&pod_a(0)).await.unwrap();
+    disk.prepare(&pod_a(0), &Payloads::new()).await.unwrap();
     world.disk.remove_cgroup(&a());
     assert!(!disk.has_cgroup(&a()).await.unwrap());
     assert_eq!(uids(disk.pods().await), BTreeSet::from([a()]));
@@ -126,7 +128,7 @@ async fn a_crash_of_the_machine_leaves_the_last_lasting_status_and_one_of_the_ag
 async fn nothing_is_taken_from_a_process_that_runs_and_the_attempt_is_seen() {
     let world = testing::world(1, FaultPlan::quiet());
     let disk = world.disk_for_life(1);
-    disk.prepare(&pod_a(1)).await.unwrap();
+    disk.prepare(&pod_a(1), &Payloads::new()).await.unwrap();
     let (_, id) = testing::run(&world.runtime, "a", &["forever"]).await.unwrap();
     let before = changes(&world).len();
     let in_use = |result: Result<(), DiskError>| result.unwrap_err().why;
@@ -148,7 +150,7 @@ async fn nothing_is_taken_from_a_process_that_runs_and_the_attempt_is_seen() {
 async fn a_process_that_the_runtime_lost_track_of_still_uses_its_cgroup() {
     let world = testing::world(1, FaultPlan::quiet());
     let disk = world.disk_for_life(1);
-    disk.prepare(&pod_a(0)).await.unwrap();
+    disk.prepare(&pod_a(0), &Payloads::new()).await.unwrap();
     testing::run(&world.runtime, "a", &["forever"]).await.unwrap();
     world.runtime.restart(60 * SECOND, Chance::ALWAYS);
     disk.release_cgroup(&a()).await.unwrap_err();
@@ -209,7 +211,7 @@ async fn log_names_are_those_in_the_container_s_own_directory() {
 async fn an_agent_that_ends_half_way_leaves_half_and_nothing_comes_later() {
     let world = testing::world(1, FaultPlan { latency: Duration::ZERO, ..FaultPlan::quiet() });
     let disk = world.disk_for_life(1);
-    let preparing = tokio::spawn(async move { disk.prepare(&pod_a(1)).await });
+    let preparing = tokio::spawn(async move { disk.prepare(&pod_a(1), &Payloads::new()).await });
     while changes(&world).is_empty() {
         assert!(world.clock.elapsed() < SECOND, "nothing is prepared");
         advance(Duration::from_millis(1)).await;
@@ -225,7 +227,7 @@ async fn a_rough_disk_fails_at_times_and_works_when_asked_again() {
     let disk = world.disk_for_life(1);
     let mut failures = 0;
     for _ in 0..300 {
-        failures += usize::from(disk.prepare(&pod_a(1)).await.is_err());
+        failures += usize::from(disk.prepare(&pod_a(1), &Payloads::new()).await.is_err());
     }
     assert!((1..100).contains(&failures), "{failures}");
     assert!(world.disk.has_volumes(&a()));

@@ -1,5 +1,7 @@
 //! Variables that tell a container about its own pod.
 
+use k8s_openapi::api::core::v1::Pod;
+
 use super::Source;
 use crate::config::error::{ConfigError, VariableError};
 use crate::pod::PodExt;
@@ -23,7 +25,7 @@ pub(super) fn value(source: &Source<'_>, path: &str) -> Result<String, ConfigErr
         "status.hostIPs" => primary_first(host_ips, host_ips).join(","),
         "status.podIP" => first(primary_first(source.ips, host_ips)),
         "status.podIPs" => primary_first(source.ips, host_ips).join(","),
-        path => return subscript(source, path),
+        path => return subscript(pod, path),
     };
     Ok(value)
 }
@@ -33,11 +35,11 @@ fn first(texts: Vec<String>) -> String {
 }
 
 /// `metadata.labels['key']` or `metadata.annotations['key']`: empty when the pod has none of that name.
-fn subscript(source: &Source<'_>, path: &str) -> Result<String, ConfigError> {
+pub(in crate::config) fn subscript(pod: &Pod, path: &str) -> Result<String, ConfigError> {
     let unknown = || VariableError::Field(path.to_owned());
     let (map, key) =
         path.strip_suffix("']").and_then(|path| path.split_once("['")).ok_or_else(unknown)?;
-    let metadata = &source.pod.metadata;
+    let metadata = &pod.metadata;
     let map = match map {
         "metadata.labels" => metadata.labels.as_ref(),
         "metadata.annotations" => metadata.annotations.as_ref(),

@@ -9,7 +9,7 @@ use crate::ids::FullName;
 use crate::references::{Kind, ObjectName};
 
 /// Names and values.
-pub(super) type Values = BTreeMap<String, Vec<u8>>;
+pub(in crate::config) type Values = BTreeMap<String, Vec<u8>>;
 
 /// Config maps, secrets, services and files that pods refer to.
 #[derive(Clone, PartialEq)]
@@ -69,19 +69,23 @@ impl Lookup {
 impl Lookup {
     /// The keys of an object; none when it is not there.
     pub fn keys(&self, kind: Kind, namespace: &str, name: &str) -> Option<Vec<String>> {
-        let name = full_name(namespace, name);
+        self.bytes(kind, namespace, name).map(|values| values.into_keys().collect())
+    }
+
+    /// All that an object holds, binary data too; none when it is not there.
+    pub(in crate::config) fn bytes(
+        &self,
+        kind: Kind,
+        namespace: &str,
+        name: &str,
+    ) -> Option<Values> {
         match kind {
+            Kind::Secret => self.secret(namespace, name),
             Kind::ConfigMap => {
-                let map = self.config_maps.get(&name)?;
-                let bytes = map.binary_data.iter().flatten().map(|(key, _)| key);
-                Some(map.data.iter().flatten().map(|(key, _)| key).chain(bytes).cloned().collect())
-            }
-            Kind::Secret => {
-                let secret = self.secrets.get(&name)?;
-                let text = secret.string_data.iter().flatten().map(|(key, _)| key);
-                Some(
-                    secret.data.iter().flatten().map(|(key, _)| key).chain(text).cloned().collect(),
-                )
+                let binary = &self.config_maps.get(&full_name(namespace, name))?.binary_data;
+                let binary = binary.iter().flatten();
+                let binary = binary.map(|(key, bytes)| (key.clone(), bytes.0.clone()));
+                Some(self.config_map(namespace, name)?.into_iter().chain(binary).collect())
             }
         }
     }

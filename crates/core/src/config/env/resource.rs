@@ -8,7 +8,7 @@ use crate::pod::PodExt;
 use crate::quantity::Quantity;
 
 /// A request or limit in multiples of the divisor, rounded up, as `valueFrom.resourceFieldRef` names it.
-pub(super) fn value(
+pub(in crate::config) fn value(
     source: &Source<'_>,
     wanted: &ResourceFieldSelector,
 ) -> Result<String, ConfigError> {

@@ -1,0 +1,219 @@
+//! Volumes made of what is known about a pod and what it refers to: which files, with which bytes and modes.
+
+mod downward;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use k8s_openapi::api::core::v1::{
+    ConfigMapProjection, Container, DownwardAPIProjection, KeyToPath, Pod, ProjectedVolumeSource,
+    SecretProjection, Volume, VolumeProjection,
+};
+
+use super::env::{Lookup, Values};
+use super::error::{ConfigError, PayloadError};
+use super::place::Place;
+use crate::event::PodEvent;
+use crate::pod::PodExt;
+use crate::references::Kind;
+
+/// What a volume's files may be done with, unless it says otherwise.
+const DEFAULT_MODE: i32 = 0o644;
+
+/// The files of volumes that are made of objects and fields, by volume.
+pub type Payloads = BTreeMap<String, Payload>;
+
+/// The files of one volume, by their paths in it.
+pub type Payload = BTreeMap<String, PayloadFile>;
+
+/// One file.
+#[derive(Clone, PartialEq, Eq)]
+pub struct PayloadFile {
+    /// What is in it.
+    pub bytes: Vec<u8>,
+    /// Who may do what with it.
+    pub mode: u32,
+}
+
+/// Tells how much there is, and nothing of what it says: it may be secret.
+impl fmt::Debug for PayloadFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes, mode {:o}", self.bytes.len(), self.mode)
+    }
+}
+
+/// A volume that cannot be made, and why.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("MountVolume.SetUp failed for volume {volume:?} : {why}")]
+pub struct VolumeFault {
+    /// The volume.
+    pub volume: String,
+    /// What stands in the way.
+    pub why: ConfigError,
+}
+
+impl VolumeFault {
+    /// As it is told of the pod.
+    pub fn event(&self) -> PodEvent {
+        PodEvent::warning("FailedMount", self.to_string())
+    }
+}
+
+/// The names of the volumes that some container mounts: no other is made.
+pub fn mounted_volumes(pod: &Pod) -> BTreeSet<String> {
+    let mounted = |container: &Container| {
+        let mounts = container.volume_mounts.iter().flatten().map(|mount| mount.name.clone());
+        let devices = container.volume_devices.iter().flatten().map(|device| device.name.clone());
+        mounts.chain(devices).collect::<Vec<_>>()
+    };
+    pod.all_containers().iter().flat_map(|wanted| mounted(&wanted.spec)).collect()
+}
+
+/// The files of every volume of a pod that is made of objects and fields and that a container mounts, and the volumes of which
+/// nobody knows what should be in them.
+pub fn payloads(pod: &Pod, lookup: &Lookup, place: &Place<'_>) -> (Payloads, Vec<VolumeFault>) {
+    let mounted = mounted_volumes(pod);
+    let volumes = pod.spec().and_then(|spec| spec.volumes.as_deref()).unwrap_or_default();
+    let source = Source { pod, lookup, place };
+    let (mut payloads, mut faults) = (Payloads::new(), Vec::new());
+    for volume in volumes.iter().filter(|volume| mounted.contains(&volume.name)) {
+        match source.payload(volume) {
+            None => {}
+            Some(Ok(payload)) => drop(payloads.insert(volume.name.clone(), payload)),
+            Some(Err(why)) => faults.push(VolumeFault { volume: volume.name.clone(), why }),
+        }
+    }
+    (payloads, faults)
+}
+
+/// What files are made from.
+#[derive(Clone, Copy)]
+struct Source<'a> {
+    pod: &'a Pod,
+    lookup: &'a Lookup,
+    place: &'a Place<'a>,
+}
+
+/// Which object, which of its keys, and whether it has to be there.
+struct Wanted<'a> {
+    kind: Kind,
+    name: &'a str,
+    items: &'a [KeyToPath],
+    optional: bool,
+}
+
+impl Source<'_> {
+    /// None for a volume of another kind.
+    fn payload(&self, volume: &Volume) -> Option<Result<Payload, ConfigError>> {
+        if let Some(map) = &volume.config_map {
+            let wanted = Wanted {
+                kind: Kind::ConfigMap,
+                name: &map.name,
+                items: map.items.as_deref().unwrap_or_default(),
+                optional: map.optional == Some(true),
+            };
+            return Some(self.object(&wanted, map.default_mode));
+        }
+        if let Some(secret) = &volume.secret {
+            let wanted = Wanted {
+                kind: Kind::Secret,
+                name: secret.secret_name.as_deref().unwrap_or_default(),
+                items: secret.items.as_deref().unwrap_or_default(),
+                optional: secret.optional == Some(true),
+            };
+            return Some(self.object(&wanted, secret.default_mode));
+        }
+        if let Some(downward) = &volume.downward_api {
+            let items = downward.items.as_deref().unwrap_or_default();
+            return Some(downward::payload(self, items, downward.default_mode));
+        }
+        volume.projected.as_ref().map(|projected| self.projected(projected))
+    }
+
+    /// Later sources go over earlier ones.
+    fn projected(&self, projected: &ProjectedVolumeSource) -> Result<Payload, ConfigError> {
+        let mut payload = Payload::new();
+        for source in projected.sources.iter().flatten() {
+            payload.extend(self.projection(source, projected.default_mode)?);
+        }
+        Ok(payload)
+    }
+
+    fn projection(
+        &self,
+        source: &VolumeProjection,
+        mode: Option<i32>,
+    ) -> Result<Payload, ConfigError> {
+        if let Some(ConfigMapProjection { name, items, optional }) = &source.config_map {
+            let items = items.as_deref().unwrap_or_default();
+            let optional = *optional == Some(true);
+            return self.object(&Wanted { kind: Kind::ConfigMap, name, items, optional }, mode);
+        }
+        if let Some(SecretProjection { name, items, optional }) = &source.secret {
+            let items = items.as_deref().unwrap_or_default();
+            let optional = *optional == Some(true);
+            return self.object(&Wanted { kind: Kind::Secret, name, items, optional }, mode);
+        }
+        if let Some(DownwardAPIProjection { items }) = &source.downward_api {
+            return downward::payload(self, items.as_deref().unwrap_or_default(), mode);
+        }
+        let kinds = [
+            (source.service_account_token.is_some(), "serviceAccountToken"),
+            (source.cluster_trust_bundle.is_some(), "clusterTrustBundle"),
+            (source.pod_certificate.is_some(), "podCertificate"),
+        ];
+        let refused = kinds.into_iter().find(|(is, _)| *is);
+        refused.map_or(Ok(Payload::new()), |(_, kind)| Err(PayloadError::NoCluster(kind).into()))
+    }
+
+    /// The files of a ConfigMap or Secret: all its keys, or those that are listed.
+    fn object(&self, wanted: &Wanted<'_>, mode: Option<i32>) -> Result<Payload, ConfigError> {
+        let Wanted { kind, name, items, optional } = *wanted;
+        let namespace = self.pod.full_name().namespace;
+        let Some(values) = self.lookup.bytes(kind, &namespace, name) else {
+            let missing = || PayloadError::NotFound { kind: kind.as_str(), name: name.to_owned() };
+            return if optional { Ok(Payload::new()) } else { Err(missing().into()) };
+        };
+        if items.is_empty() {
+            let all = values.into_iter();
+            return Ok(all.map(|(key, bytes)| (key, file(bytes, None, mode))).collect());
+        }
+        listed(kind, &values, items, optional, mode)
+    }
+}
+
+fn listed(
+    kind: Kind,
+    values: &Values,
+    items: &[KeyToPath],
+    optional: bool,
+    mode: Option<i32>,
+) -> Result<Payload, ConfigError> {
+    let mut payload = Payload::new();
+    for item in items {
+        match values.get(&item.key) {
+            Some(bytes) => {
+                payload.insert(plain(&item.path), file(bytes.clone(), item.mode, mode));
+            }
+            None if optional => {}
+            None => {
+                let (kind, key) = (kind.as_str(), item.key.clone());
+                return Err(PayloadError::NoKey { kind, key }.into());
+            }
+        }
+    }
+    Ok(payload)
+}
+
+fn file(bytes: Vec<u8>, own: Option<i32>, of_volume: Option<i32>) -> PayloadFile {
+    let mode = own.or(of_volume).unwrap_or(DEFAULT_MODE);
+    PayloadFile { bytes, mode: u32::try_from(mode).unwrap_or_default() & 0o777 }
+}
+
+/// A path without what leads nowhere: `a//./b` is `a/b`.
+fn plain(path: &str) -> String {
+    let parts = path.split('/').filter(|part| !matches!(*part, "" | "."));
+    parts.collect::<Vec<_>>().join("/")
+}

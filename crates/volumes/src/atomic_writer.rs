@@ -1,0 +1,170 @@
+//! Replacing all files of a directory at once, so that who reads them sees the old ones or the new ones, and never some of each.
+//!
+//! The layout is the Go kubelet's. The files lie in a directory named after the time, to which the link `..data` leads; every name
+//! that people see is a link to `..data/name`. To replace the files is to rename one link.
+//!
+//! Containers cannot write here, and still nothing that is found here is trusted: links are read and renamed and never followed, and
+//! nothing outside the directory is reached by a name that was found in it.
+
+mod compare;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+use std::fs::{self, DirBuilder, OpenOptions, Permissions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, lchown, symlink};
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use oarsman_core::config::Payload;
+use oarsman_host::tree;
+
+/// The link to the files.
+const DATA: &str = "..data";
+/// The link that is about to be the one above.
+const NEXT: &str = "..data_tmp";
+/// Everybody may look into directories; modes of files are the volume's to say.
+const DIRECTORY: u32 = 0o755;
+/// What the pod's group may do with a file, and a directory.
+const GROUP_READS: u32 = 0o440;
+const GROUP_ENTERS: u32 = 0o2550;
+
+/// Where files are written, for whom, and when.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Writing<'a> {
+    pub(crate) directory: &'a Path,
+    /// The pod's group, which may read.
+    pub(crate) group: Option<u32>,
+    pub(crate) now: Timestamp,
+}
+
+/// Has the directory hold exactly these files. Nothing is written when it does already.
+pub(crate) fn write(writing: &Writing<'_>, files: &Payload) -> io::Result<()> {
+    let directory = writing.directory;
+    let current = current(directory)?;
+    let holds = |name: &String| compare::holds(&directory.join(name), files);
+    let name = match current.filter(holds) {
+        Some(name) => name,
+        None => {
+            let name = new_directory(writing)?;
+            let at = directory.join(&name);
+            files.iter().try_for_each(|(path, file)| {
+                write_file(writing, &at, path, &file.bytes, file.mode)
+            })?;
+            swap(directory, &name)?;
+            name
+        }
+    };
+    let names = files.keys().filter_map(|path| path.split('/').next()).collect();
+    link(directory, &names)?;
+    prune(directory, &names, &name)
+}
+
+/// The directory that the files are in now.
+fn current(directory: &Path) -> io::Result<Option<String>> {
+    let link = match fs::read_link(directory.join(DATA)) {
+        Ok(link) => link,
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidInput) => {
+            return Ok(None);
+        }
+        Err(error) => return Err(error),
+    };
+    let name = link.to_str().filter(|name| name.starts_with("..") && !name.contains('/'));
+    Ok(name.filter(|name| !matches!(*name, ".." | DATA | NEXT)).map(str::to_owned))
+}
+
+/// A new directory named after the time; its name.
+fn new_directory(writing: &Writing<'_>) -> io::Result<String> {
+    let time = writing.now.strftime("%Y_%m_%d_%H_%M_%S");
+    for number in 0_u32.. {
+        let name = format!("..{time}.{number:010}");
+        let path = writing.directory.join(&name);
+        match DirBuilder::new().mode(DIRECTORY).create(&path) {
+            Ok(()) => {
+                hand_over(writing, &path, DIRECTORY, GROUP_ENTERS)?;
+                return Ok(name);
+            }
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::Error::other("there are too many directories"))
+}
+
+fn write_file(
+    writing: &Writing<'_>,
+    at: &Path,
+    path: &str,
+    bytes: &[u8],
+    mode: u32,
+) -> io::Result<()> {
+    let mut place: PathBuf = at.to_owned();
+    let (parents, name) =
+        path.rsplit_once('/').map_or(("", path), |(parents, name)| (parents, name));
+    for parent in parents.split('/').filter(|parent| !parent.is_empty()) {
+        place.push(parent);
+        match DirBuilder::new().mode(DIRECTORY).create(&place) {
+            Ok(()) => hand_over(writing, &place, DIRECTORY, GROUP_ENTERS)?,
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    place.push(name);
+    // Nobody may read it before it is known who may.
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(&place)?.write_all(bytes)?;
+    hand_over(writing, &place, mode, GROUP_READS)
+}
+
+/// Gives what was just made to the pod's group, and sets its mode, which no umask shall change.
+fn hand_over(writing: &Writing<'_>, path: &Path, mode: u32, of_group: u32) -> io::Result<()> {
+    let mode = match writing.group {
+        None => mode,
+        Some(group) => {
+            lchown(path, None, Some(group))?;
+            mode | of_group
+        }
+    };
+    fs::set_permissions(path, Permissions::from_mode(mode))
+}
+
+/// From here on the files in that directory are the files.
+fn swap(directory: &Path, name: &str) -> io::Result<()> {
+    let next = directory.join(NEXT);
+    match fs::remove_file(&next) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        Ok(()) | Err(_) => symlink(name, &next)?,
+    }
+    fs::rename(&next, directory.join(DATA))
+}
+
+/// Has every name that people see lead to its file.
+fn link(directory: &Path, names: &BTreeSet<&str>) -> io::Result<()> {
+    for name in names {
+        let (path, target) = (directory.join(name), Path::new(DATA).join(name));
+        if fs::read_link(&path).is_ok_and(|there| there == target) {
+            continue;
+        }
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => symlink(&target, &path)?,
+        }
+    }
+    Ok(())
+}
+
+/// Removes names that lead to files no longer there, and directories of files that nobody reads any more.
+fn prune(directory: &Path, names: &BTreeSet<&str>, current: &str) -> io::Result<()> {
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let kept = [DATA, current].contains(&&*name) || names.contains(&*name);
+        if !kept && entry.file_type()?.is_dir() {
+            tree::remove_tree(&entry.path()).map_err(io::Error::other)?;
+        } else if !kept {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,116 @@
+//! Files replaced all at once, on a real directory.
+
+use std::os::unix::fs::MetadataExt;
+
+use oarsman_core::config::PayloadFile;
+use tempfile::{TempDir, tempdir};
+
+use super::*;
+
+fn files(files: &[(&str, &str)]) -> Payload {
+    let file = |text: &str| PayloadFile { bytes: text.as_bytes().to_vec(), mode: 0o640 };
+    files.iter().map(|(path, text)| ((*path).to_owned(), file(text))).collect()
+}
+
+struct Site(TempDir);
+
+impl Site {
+    fn new() -> Self {
+        Self(tempdir().unwrap())
+    }
+
+    fn write(&self, wanted: &[(&str, &str)]) {
+        let now = Timestamp::from_second(1_800_000_000).unwrap();
+        write(&Writing { directory: self.0.path(), group: None, now }, &files(wanted)).unwrap();
+    }
+
+    fn read(&self, path: &str) -> String {
+        fs::read_to_string(self.0.path().join(path)).unwrap()
+    }
+
+    /// Everything in the directory, by name.
+    fn names(&self) -> Vec<String> {
+        let name = |entry: io::Result<fs::DirEntry>| entry.unwrap().file_name();
+        let names = fs::read_dir(self.0.path()).unwrap().map(name);
+        let mut names: Vec<String> = names.map(|name| name.into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    fn data(&self) -> PathBuf {
+        fs::read_link(self.0.path().join(DATA)).unwrap()
+    }
+}
+
+#[test]
+fn the_layout_is_that_of_the_go_kubelet() {
+    let site = Site::new();
+    site.write(&[("a", "1"), ("deep/b", "2"), ("deep/c", "3")]);
+    let time = "..2027_01_15_08_00_00.0000000000";
+    assert_eq!(site.names(), ["..2027_01_15_08_00_00.0000000000", DATA, "a", "deep"]);
+    assert_eq!(site.data(), Path::new(time));
+    let at = |name: &str| site.0.path().join(name);
+    assert_eq!(fs::read_link(at("a")).unwrap(), Path::new("..data/a"));
+    assert_eq!(fs::read_link(at("deep")).unwrap(), Path::new("..data/deep"));
+    assert_eq!((site.read("a"), site.read("deep/c")), ("1".to_owned(), "3".to_owned()));
+    let mode = |name: &str| fs::metadata(at(name)).unwrap().permissions().mode() & 0o7777;
+    assert_eq!((mode("a"), mode("deep"), mode(time)), (0o640, 0o755, 0o755));
+}
+
+#[test]
+fn the_same_again_is_not_written_again() {
+    let site = Site::new();
+    site.write(&[("a", "1"), ("b/c", "2")]);
+    let inode = || fs::metadata(site.0.path().join("a")).unwrap().ino();
+    let before = (inode(), site.data());
+    site.write(&[("a", "1"), ("b/c", "2")]);
+    assert_eq!((inode(), site.data()), before);
+    fs::remove_file(site.0.path().join("b")).unwrap();
+    site.write(&[("a", "1"), ("b/c", "2")]);
+    assert_eq!(site.read("b/c"), "2", "a name that is gone comes back");
+}
+
+#[test]
+fn new_files_replace_the_old_ones_and_nothing_of_those_stays() {
+    let site = Site::new();
+    site.write(&[("a", "1"), ("gone", "2"), ("d/x", "3")]);
+    let before = site.data();
+    // What a writer that died left behind goes, too.
+    fs::create_dir(site.0.path().join("..2001_01_01_00_00_00.1")).unwrap();
+    symlink("nowhere", site.0.path().join(NEXT)).unwrap();
+    site.write(&[("a", "2"), ("d", "was a directory")]);
+    assert_ne!(site.data(), before);
+    let time = site.data().display().to_string();
+    assert_eq!(site.names(), [time.as_str(), DATA, "a", "d"]);
+    assert_eq!((site.read("a"), site.read("d")), ("2".to_owned(), "was a directory".to_owned()));
+    site.write(&[]);
+    assert_eq!(site.names().len(), 2, "an empty volume has only its own things");
+}
+
+#[test]
+fn what_is_outside_is_reached_by_no_link_that_is_found_inside() {
+    let (site, outside) = (Site::new(), tempdir().unwrap());
+    let victim = outside.path().join("a");
+    fs::write(&victim, "precious").unwrap();
+    let plant = |name: &str, target: &Path| {
+        let path = site.0.path().join(name);
+        fs::remove_file(&path).ok();
+        symlink(target, path).unwrap();
+    };
+    site.write(&[("a", "1"), ("b", "1")]);
+    plant("a", &victim);
+    plant("..2000_01_01_00_00_00.0", outside.path());
+    plant(DATA, outside.path());
+    site.write(&[("a", "2")]);
+    assert_eq!(site.read("a"), "2");
+    plant(DATA, Path::new("../outside"));
+    plant("b", outside.path());
+    site.write(&[("c", "3")]);
+    let inner = site.0.path().join(site.data()).join("c");
+    fs::remove_file(&inner).unwrap();
+    symlink(&victim, &inner).unwrap();
+    site.write(&[("c", "precious")]);
+    assert!(!site.0.path().join(site.data()).join("c").is_symlink(), "a link is no file");
+    assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+    assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1);
+}
