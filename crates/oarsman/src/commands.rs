@@ -5,7 +5,7 @@ mod completions;
 mod describe;
 mod events;
 mod explain;
-mod logs;
+pub(crate) mod logs;
 mod output;
 mod ps;
 mod status;

@@ -1,9 +1,11 @@
 //! `oarsman run`: pods here and now, as a guest of whatever else runs on this machine.
 
 mod attend;
+mod detach;
 mod ending;
 mod find;
 mod lines;
+mod output;
 mod screen;
 
 use std::path::{Path, PathBuf};
@@ -15,16 +17,18 @@ use anyhow::{Result, bail};
 use clap::Args;
 use oarsman_agent::network::SystemNetwork;
 use oarsman_agent::sources::bundle::{self, Bundle};
-use oarsman_core::duration;
 use oarsman_core::ledger::Mode;
 
 use crate::logging::{Format, Limits, Logging, Loudness};
 use crate::settings::{Settings, Sources};
 use crate::{machine, threads};
+use oarsman_core::duration;
 
 use find::Found;
 use screen::Screen;
 
+/// Where everything of a guest lies unless it is told otherwise.
+const ROOT: &str = "/var/lib/oarsman";
 /// What every guest's log is called, below its root directory.
 const LOG: &str = "oarsman.log";
 
@@ -32,6 +36,7 @@ const EXAMPLES: &str = "\
 Examples:
   oarsman run pod.yaml                   until Ctrl-C
   oarsman run web.yaml settings/ https://example.org/db.yaml
+  oarsman run --detach pod.yaml          in the background: oarsman ps, oarsman stop --all
   oarsman run job.yaml; echo $?          the exit code of a pod that ends";
 
 /// What pods are run, and where.
@@ -41,11 +46,17 @@ pub(crate) struct Flags {
     /// Files, directories or URLs of pods, and of the ConfigMaps and Secrets they use.
     #[arg(required = true, value_name = "FILE|DIR|URL")]
     places: Vec<String>,
+    /// Come back once the pods are looked after, and let them run in the background.
+    #[arg(long, short)]
+    detach: bool,
+    /// Do not show what containers print.
+    #[arg(long, short)]
+    quiet: bool,
     /// The socket of the container runtime; by default one that is found.
     #[arg(long, value_name = "ENDPOINT", env = "CONTAINER_RUNTIME_ENDPOINT")]
     runtime: Option<String>,
     /// Below which everything of this agent lies.
-    #[arg(long, default_value = "/var/lib/oarsman", value_name = "DIR")]
+    #[arg(long, default_value = ROOT, value_name = "DIR")]
     root_dir: PathBuf,
     /// The cgroup below which those of the pods are; by default one of this agent's own.
     #[arg(long, value_name = "GROUP")]
@@ -65,18 +76,29 @@ pub(crate) struct Flags {
     /// What its lines look like.
     #[arg(long, value_enum, default_value_t)]
     logging_format: Format,
+    /// Set for the one in the background.
+    #[arg(long, hide = true)]
+    in_background: bool,
 }
 
 /// Runs pods until they have ended or somebody interrupts, and takes them down then.
 pub(crate) fn run(flags: &Flags) -> Result<ExitCode> {
+    if flags.in_background {
+        detach::leave_terminal()?;
+    }
     let root = machine::absolute(&flags.root_dir)?;
     threads::work_on(async {
         let node = machine::node_name(flags.hostname_override.as_deref())?;
         let bundle = read(&flags.places, &node).await?;
+        if flags.detach && !flags.in_background {
+            return detach::detach(&root).await;
+        }
         match find::runtime(flags.runtime.as_deref())? {
             Found::Runtime(endpoint) => {
                 flags.logging(&root).start()?;
-                attend::attend(&flags.settings(root, node, endpoint), bundle).await
+                // Nobody reads in the background what logs tell as well.
+                let quiet = flags.quiet || flags.in_background;
+                attend::attend(&flags.settings(root, node, endpoint), bundle, quiet).await
             }
             Found::Workbench(workbench) => find::become_workbench(&workbench, &root),
         }

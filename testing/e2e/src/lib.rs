@@ -5,6 +5,7 @@ mod containerd;
 pub mod look;
 pub mod manifest;
 pub mod node;
+pub mod person;
 pub mod program;
 pub mod proxy;
 pub mod scenario;

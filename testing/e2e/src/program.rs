@@ -64,7 +64,8 @@ fn profile_directory(test: &Path) -> Result<&Path> {
     directory.with_context(|| format!("{} was not built by cargo test", test.display()))
 }
 
-fn workspace() -> &'static Path {
+/// The root of this source tree.
+pub fn workspace() -> &'static Path {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.ancestors().nth(2).unwrap_or(here)
 }

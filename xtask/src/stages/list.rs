@@ -37,6 +37,7 @@ pub(super) const STAGES: &[Stage] = &[
     Stage { name: "rig", what: "the rig starts, stops and catches leaks", run: rig },
     Stage { name: "contract", what: "what a CRI runtime does, on real containerd", run: contract },
     Stage { name: "pods", what: "pods from files live and die on real containerd", run: pods },
+    Stage { name: "run", what: "the examples, as a person runs and interrupts them", run: person },
     Stage {
         name: "endurance",
         what: "the agent and the runtime die, hang and rest",
@@ -119,6 +120,10 @@ fn contract(root: &Path) -> Result<()> {
 
 fn pods(root: &Path) -> Result<()> {
     test(root, &["--test", "pods"])
+}
+
+fn person(root: &Path) -> Result<()> {
+    test(root, &["--test", "run"])
 }
 
 fn endurance(root: &Path) -> Result<()> {

@@ -28,8 +28,8 @@ use crate::local::Client;
 use crate::threads;
 
 use choose::Chosen;
-use follow::Follower;
-use printer::{Printer, Style};
+pub(crate) use follow::Follower;
+pub(crate) use printer::{Printer, Style};
 
 /// How often it is looked whether there is anything to follow still.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);

@@ -14,6 +14,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use super::output::Output;
 use super::screen::Screen;
 use super::{ending, lines};
 use crate::assembly::{self, Agent};
@@ -28,7 +29,7 @@ const PACE: Duration = Duration::from_millis(100);
 const SECOND: Duration = Duration::from_secs(1);
 
 /// Runs the pods of a bundle to their end, or until somebody wants the end.
-pub(super) async fn attend(settings: &Settings, bundle: Bundle) -> Result<ExitCode> {
+pub(super) async fn attend(settings: &Settings, bundle: Bundle, quiet: bool) -> Result<ExitCode> {
     let mut ending = Ending::listen().context("cannot listen to signals")?;
     let agent = tokio::select! {
         agent = assemble(settings, bundle) => agent?,
@@ -36,7 +37,7 @@ pub(super) async fn attend(settings: &Settings, bundle: Bundle) -> Result<ExitCo
     };
     let leaving = agent.asked_to_leave();
     let keeper = agent.keeper();
-    let mut watcher = Watcher::of(&agent, ending);
+    let mut watcher = Watcher::of(&agent, ending, quiet);
     watcher.introduce(settings)?;
     let ended = tokio::select! {
         () = Agent::run(agent.until(&leaving)) => Ok(ExitCode::SUCCESS),
@@ -62,14 +63,17 @@ struct Watcher {
     changes: latest::Receiver<u64>,
     commands: mpsc::Sender<Command>,
     screen: Screen<io::Stdout>,
+    /// What containers print; none for nobody who wants to know.
+    output: Option<Output>,
     ending: Ending,
 }
 
 impl Watcher {
-    fn of(agent: &Agent, ending: Ending) -> Self {
+    fn of(agent: &Agent, ending: Ending, quiet: bool) -> Self {
         let book = agent.book();
         let (changes, screen) = (book.changes(), Screen::of_stdout());
-        Self { changes, commands: agent.commands(), screen, ending, book }
+        let output = (!quiet).then(Output::default);
+        Self { changes, commands: agent.commands(), screen, output, ending, book }
     }
 
     fn introduce(&mut self, settings: &Settings) -> io::Result<()> {
@@ -85,10 +89,11 @@ impl Watcher {
             if let Some(code) = ending::exit_code(&report) {
                 break code;
             }
+            let pause = self.pause();
             tokio::select! {
                 () = self.ending.told() => break 0,
                 () = leaving.cancelled() => break 0,
-                () = news(&mut self.changes, self.screen.is_live()) => {}
+                () = news(&mut self.changes, pause) => {}
             }
         };
         leaving.cancel();
@@ -96,8 +101,19 @@ impl Watcher {
         Ok(ExitCode::from(code))
     }
 
+    /// After how long there may be something new that nobody tells of: what containers print, and the seconds.
+    fn pause(&self) -> Option<Duration> {
+        match &self.output {
+            Some(_) => Some(PACE),
+            None => self.screen.is_live().then_some(SECOND - PACE),
+        }
+    }
+
     fn show(&mut self) -> io::Result<NodeReport> {
         let report = self.book.report();
+        if let Some(output) = &mut self.output {
+            output.read(&report)?.iter().try_for_each(|line| self.screen.say(line))?;
+        }
         self.screen.show(&lines::lines(&report))?;
         Ok(report)
     }
@@ -109,30 +125,36 @@ impl Watcher {
         let mut empty = pin!(empty);
         let begun = Instant::now();
         loop {
-            let report = self.show()?;
+            let (report, pause) = (self.show()?, self.pause());
             tokio::select! {
                 gone = &mut empty => {
-                    self.screen.show(&[])?;
+                    self.show()?;
                     return gone.context("the agent has ended");
                 }
                 // One press of Ctrl-C may reach us by several ways.
                 () = self.ending.told() => if begun.elapsed() > SECOND {
                     bail!("interrupted: {} pods are left as they are", report.pods.len());
                 },
-                () = news(&mut self.changes, self.screen.is_live()) => {}
+                () = news(&mut self.changes, pause) => {}
             }
         }
     }
 }
 
-/// Waits until there is something new to be told; on a live screen that is every second.
-async fn news(changes: &mut latest::Receiver<u64>, is_live: bool) {
+/// Waits until there is something new to be told, or the pause is over.
+async fn news(changes: &mut latest::Receiver<u64>, pause: Option<Duration>) {
     sleep(PACE).await;
-    if is_live {
-        // Whether something changed or not: the seconds did.
-        timeout(SECOND - PACE, changes.changed()).await.ok();
-    } else if changes.changed().await.is_err() {
-        // The agent is gone, and this with it in a moment.
-        std::future::pending::<()>().await;
+    let pause = async {
+        match pause {
+            Some(pause) => sleep(pause).await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        changed = changes.changed() => if changed.is_err() {
+            // The agent is gone, and this with it in a moment.
+            std::future::pending::<()>().await;
+        },
+        () = pause => {}
     }
 }

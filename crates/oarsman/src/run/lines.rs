@@ -122,7 +122,7 @@ fn span(since: Timestamp, now: Timestamp) -> String {
 }
 
 /// Most pods are in the default namespace, which need not be said.
-fn short_name(pod: &PodReport) -> String {
+pub(super) fn short_name(pod: &PodReport) -> String {
     let name = pod.pod.full_name();
     if name.namespace == "default" {
         name.name

@@ -24,6 +24,7 @@ pub struct Setup {
     cgroup_root: String,
     flags: Vec<String>,
     is_guest: bool,
+    config: Option<PathBuf>,
 }
 
 impl Setup {
@@ -44,6 +45,7 @@ impl Setup {
             cgroup_root: rig.cgroup_parent(),
             flags: Vec::new(),
             is_guest: false,
+            config: None,
         })
     }
 
@@ -58,6 +60,13 @@ impl Setup {
     #[must_use]
     pub fn as_guest(mut self) -> Self {
         self.is_guest = true;
+        self
+    }
+
+    /// By a configuration file, which says where manifests are.
+    #[must_use]
+    pub fn configured_by(mut self, file: &Path) -> Self {
+        self.config = Some(file.to_owned());
         self
     }
 
@@ -105,7 +114,10 @@ impl Setup {
             "kubelet".to_owned(),
             format!("--root-dir={}", self.root.display()),
             format!("--container-runtime-endpoint={}", self.endpoint),
-            format!("--pod-manifest-path={}", self.manifests.display()),
+            match &self.config {
+                Some(config) => format!("--config={}", config.display()),
+                None => format!("--pod-manifest-path={}", self.manifests.display()),
+            },
             format!("--pod-logs-dir={}", self.pod_logs.display()),
             format!("--container-log-links-dir={}", self.log_links.display()),
             format!("--cgroup-root={}", self.cgroup_root),

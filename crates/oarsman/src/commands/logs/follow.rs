@@ -17,7 +17,7 @@ type Reader<'a> = &'a mut dyn FnMut(&[u8]) -> io::Result<()>;
 
 /// Where one reads.
 #[derive(Debug)]
-pub(super) struct Follower {
+pub(crate) struct Follower {
     directory: PathBuf,
     attempt: u32,
     file: File,
@@ -26,28 +26,36 @@ pub(super) struct Follower {
 
 impl Follower {
     /// At the log of one start of the container, or at its last lines.
-    pub(super) fn at(directory: &Path, attempt: u32, tail: Option<usize>) -> io::Result<Self> {
+    pub(crate) fn at(directory: &Path, attempt: u32, tail: Option<usize>) -> io::Result<Self> {
         let mut file = File::open(directory.join(files::name(attempt)))?;
         tail.map_or(Ok(()), |lines| files::seek_to_last(&mut file, lines))?;
         Ok(Self { directory: directory.to_owned(), attempt, file, lines: Lines::default() })
     }
 
     /// At the log of the last start; none when there is none yet.
-    pub(super) fn at_last(directory: &Path, tail: Option<usize>) -> io::Result<Option<Self>> {
+    pub(crate) fn at_last(directory: &Path, tail: Option<usize>) -> io::Result<Option<Self>> {
         match files::attempts(directory)?.last() {
             Some(attempt) => unless_gone(Self::at(directory, *attempt, tail)),
             None => Ok(None),
         }
     }
 
+    /// At the log of the first start that has left one; none when there is none yet.
+    pub(crate) fn at_first(directory: &Path) -> io::Result<Option<Self>> {
+        match files::attempts(directory)?.first() {
+            Some(attempt) => unless_gone(Self::at(directory, *attempt, None)),
+            None => Ok(None),
+        }
+    }
+
     /// Reads what is in this one file, also a last line that is not at its end.
-    pub(super) fn read_one(&mut self, each: Reader<'_>) -> io::Result<()> {
+    pub(crate) fn read_one(&mut self, each: Reader<'_>) -> io::Result<()> {
         self.drain(each)?;
         self.lines.end(each)
     }
 
     /// Reads all that is there by now, from file to file.
-    pub(super) fn read(&mut self, each: Reader<'_>) -> io::Result<()> {
+    pub(crate) fn read(&mut self, each: Reader<'_>) -> io::Result<()> {
         loop {
             // What comes next is looked for first: all that was written before it is in the file by then.
             let next = self.next()?;

@@ -8,29 +8,29 @@ use super::line::{Line, Stream};
 
 /// How lines are shown.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Style {
+pub(crate) struct Style {
     /// What was written earlier is left out.
-    pub(super) since: Option<Timestamp>,
+    pub(crate) since: Option<Timestamp>,
     /// Stands before every line.
-    pub(super) prefix: Option<String>,
-    pub(super) timestamps: bool,
+    pub(crate) prefix: Option<String>,
+    pub(crate) timestamps: bool,
 }
 
 /// Prints lines, and joins those that came in parts.
 #[derive(Debug)]
-pub(super) struct Printer {
+pub(crate) struct Printer {
     style: Style,
     /// Whether the last line on stdout, and on stderr, is not at its end.
     unfinished: [bool; 2],
 }
 
 impl Printer {
-    pub(super) fn new(style: Style) -> Self {
+    pub(crate) fn new(style: Style) -> Self {
         Self { style, unfinished: [false; 2] }
     }
 
     /// Prints one line of a log file. What is no such line is printed as it is.
-    pub(super) fn print(
+    pub(crate) fn print(
         &mut self,
         bytes: &[u8],
         out: &mut dyn Write,

@@ -1,0 +1,78 @@
+//! `run --detach`: the same program again, on its own, until it can be asked how its pods are.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use oarsman_core::report::NodeReport;
+
+use crate::local::Client;
+
+/// Tells the started program that it is the one in the background.
+pub(super) const BACKGROUND: &str = "--in-background";
+/// Where it writes what nobody sees.
+const LOG: &str = "detached.log";
+/// How often it is asked whether it is there.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+/// A runtime may have to be set up first, which takes minutes.
+const PATIENCE: Duration = Duration::from_secs(30 * 60);
+/// How many lines of its log an error carries.
+const LOG_TAIL: usize = 20;
+
+/// Starts the program in the background, waits until it answers, and tells how to reach it.
+#[expect(clippy::print_stdout, reason = "a person at a terminal asked for this")]
+pub(super) async fn detach(root: &Path) -> Result<ExitCode> {
+    let report = started(root).await?;
+    let usual = root == Path::new(super::ROOT);
+    let whom = if usual { String::new() } else { format!(" --root-dir {}", root.display()) };
+    println!("in the background, process {}", report.pid);
+    println!("  see:   oarsman ps{whom}");
+    println!("  stop:  oarsman stop --all{whom}");
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn started(root: &Path) -> Result<NodeReport> {
+    let log = root.join(LOG);
+    let mut child = start(root, &log)?;
+    let answer = async {
+        loop {
+            if let Some(status) = child.try_wait()? {
+                bail!("it ended with {status} before it could be asked:\n{}", tail(&log));
+            }
+            match Client::new(root).report().await {
+                // It answers before it has taken its pods in.
+                Ok(report) if !report.pods.is_empty() => return Ok(report),
+                Ok(_) | Err(_) => tokio::time::sleep(LOOK_AGAIN).await,
+            }
+        }
+    };
+    let waited = tokio::time::timeout(PATIENCE, answer).await;
+    waited
+        .with_context(|| format!("no answer from process {}: see {}", child.id(), log.display()))?
+}
+
+fn start(root: &Path, log: &Path) -> Result<Child> {
+    fs::create_dir_all(root).with_context(|| format!("cannot make {}", root.display()))?;
+    let said = File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
+    let program = std::env::current_exe().context("cannot tell where this program lies")?;
+    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let mut command = Command::new(&program);
+    command.args(arguments).arg(BACKGROUND).stdin(Stdio::null());
+    command.stdout(said.try_clone()?).stderr(said);
+    command.spawn().with_context(|| format!("cannot start {}", program.display()))
+}
+
+/// A terminal that is closed must not end what was started from it.
+pub(super) fn leave_terminal() -> Result<()> {
+    rustix::process::setsid().map(drop).context("cannot leave the terminal")
+}
+
+fn tail(log: &Path) -> String {
+    let said = fs::read(log).unwrap_or_default();
+    let said = String::from_utf8_lossy(&said);
+    let lines: Vec<&str> = said.lines().collect();
+    lines[lines.len().saturating_sub(LOG_TAIL)..].join("\n")
+}

@@ -1,0 +1,100 @@
+//! What containers print, for the person who runs them.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use oarsman_core::config::log_directory;
+use oarsman_core::pod::PodExt;
+use oarsman_core::report::{NodeReport, PodReport};
+
+use super::lines::short_name;
+use crate::commands::logs::{Follower, Printer, Style};
+
+#[cfg(test)]
+mod tests;
+
+/// The logs of all containers there are.
+#[derive(Default)]
+pub(super) struct Output {
+    /// By their directories.
+    logs: BTreeMap<PathBuf, Log>,
+}
+
+/// The log of one container.
+struct Log {
+    file: Option<Follower>,
+    printer: Printer,
+    /// What is not a whole line yet.
+    rest: Vec<u8>,
+}
+
+impl Output {
+    /// What has been printed since, line by line.
+    pub(super) fn read(&mut self, node: &NodeReport) -> io::Result<Vec<String>> {
+        for pod in &node.pods {
+            self.know(Path::new(&node.pod_logs), pod);
+        }
+        let mut lines = Vec::new();
+        for (directory, log) in &mut self.logs {
+            log.read(directory, &mut lines)?;
+        }
+        Ok(lines)
+    }
+
+    fn know(&mut self, logs: &Path, pod: &PodReport) {
+        let containers = pod.pod.all_containers();
+        let several = containers.len() > 1;
+        let directory = log_directory(logs, &pod.pod);
+        for container in &containers {
+            let (pod, name) = (short_name(pod), &container.spec.name);
+            let who = if several { format!("{pod}/{name}") } else { pod };
+            let style = Style { prefix: Some(format!("{who} | ")), ..Style::default() };
+            let log = || Log { file: None, printer: Printer::new(style), rest: Vec::new() };
+            self.logs.entry(directory.join(name)).or_insert_with(log);
+        }
+    }
+}
+
+impl Log {
+    fn read(&mut self, directory: &Path, lines: &mut Vec<String>) -> io::Result<()> {
+        if self.file.is_none() {
+            self.file = Follower::at_first(directory)?;
+        }
+        let Some(file) = &mut self.file else { return Ok(()) };
+        let (mut out, mut err) = (std::mem::take(&mut self.rest), Vec::new());
+        file.read(&mut |line| self.printer.print(line, &mut out, &mut err))?;
+        self.rest = whole_lines(out, lines);
+        whole_lines(err, lines);
+        Ok(())
+    }
+}
+
+/// Takes the whole lines, and gives back what is none yet.
+fn whole_lines(mut bytes: Vec<u8>, lines: &mut Vec<String>) -> Vec<u8> {
+    let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    let rest = bytes.split_off(end);
+    lines.extend(String::from_utf8_lossy(&bytes).lines().map(harmless));
+    rest
+}
+
+/// What a container prints must not take the terminal over: colours may stay, nothing else that steers it.
+fn harmless(line: &str) -> String {
+    let mut kept = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some(at) = rest.find('\x1b') {
+        kept.push_str(&rest[..at]);
+        let colour = rest[at..].strip_prefix("\x1b[").and_then(|after| {
+            let end = after.find(|letter: char| !letter.is_ascii_digit() && letter != ';')?;
+            after[end..].starts_with('m').then_some(end)
+        });
+        let length = colour.map_or(1, |end| "\x1b[".len() + end + 1);
+        if colour.is_some() {
+            kept.push_str(&rest[at..at + length]);
+        }
+        rest = &rest[at + length..];
+    }
+    kept.push_str(rest);
+    kept.retain(|letter| letter == '\t' || letter == '\x1b' || !letter.is_control());
+    kept
+}

@@ -1,0 +1,79 @@
+//! Ctrl-C at any moment.
+
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use oarsman_e2e::manifest::{actor, pod};
+use oarsman_e2e::person::{Person, example};
+use oarsman_e2e::scenario::Stage;
+use oarsman_rig::leaks::Snapshot;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+/// By then all pods run, on any machine that is not asleep.
+const LATEST: u64 = 2_500;
+const TIMES: u64 = 10;
+
+/// Three pods with all that can be half made: a volume, an init container, a sidecar, hooks.
+fn places(stage: &Stage) -> Result<[PathBuf; 3]> {
+    let busy =
+        pod("busy").container(actor("one", &["forever"])).container(actor("two", &["forever"]));
+    let written = stage.scratch().join("busy.yaml");
+    std::fs::write(&written, busy.text())?;
+    Ok([example("config.yaml"), example("init.yaml"), written])
+}
+
+pub(super) async fn ten_interruptions_at_random_leave_nothing(stage: &Stage) -> Result<()> {
+    let places = places(stage)?;
+    let places = places.each_ref().map(PathBuf::as_path);
+    let before = Snapshot::take(stage.rig()).await?;
+    let dice = RandomState::new();
+    for time in 0..TIMES {
+        // One in each tenth of the time, so that early and late ones are among them.
+        let tenth = LATEST / TIMES;
+        let moment = Duration::from_millis(tenth * time + dice.hash_one(time) % tenth);
+        let mut person = Person::runs(stage, &places, &[])?;
+        tokio::time::sleep(moment).await;
+        person.interrupts()?;
+        let code = person.ends(PATIENCE).await?;
+        let said = person.said()?;
+        // Before it listens, it has begun nothing, and the interruption just ends it.
+        ensure!(code == 0 || (code == 130 && said.is_empty()), "{moment:?}: {code}: {said}");
+        drop(person);
+        before
+            .compare_until_clean(Duration::from_secs(5))
+            .await
+            .with_context(|| format!("interrupted after {moment:?}, it had said:\n{said}"))?;
+    }
+    Ok(())
+}
+
+pub(super) async fn a_second_interruption_leaves_pods_and_says_so(stage: &Stage) -> Result<()> {
+    let stubborn = pod("stubborn")
+        .with("terminationGracePeriodSeconds", 8)
+        .container(actor("main", &["on-term:ignore", "forever"]));
+    let written = stage.scratch().join("stubborn.yaml");
+    std::fs::write(&written, stubborn.text())?;
+    let mut person = Person::runs(stage, &[&written], &[])?;
+    person.hears("stubborn: running", PATIENCE).await?;
+    person.interrupts()?;
+    person.hears("stubborn: stopping", PATIENCE).await?;
+    let mut again = tokio::time::interval(Duration::from_millis(500));
+    let code = loop {
+        again.tick().await;
+        person.interrupts()?;
+        if let Ok(code) = person.ends(Duration::from_millis(100)).await {
+            break code;
+        }
+    };
+    let said = person.said()?;
+    ensure!(code == 1 && said.contains("1 pods are left as they are"), "{code}: {said}");
+    // Who runs it again finds what was left, and takes it down.
+    let mut person = Person::runs(stage, &[&written], &[])?;
+    person.hears("stubborn: running", PATIENCE).await?;
+    person.interrupts()?;
+    ensure!(person.ends(PATIENCE).await? == 0, "{}", person.said()?);
+    Ok(())
+}
