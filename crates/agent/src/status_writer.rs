@@ -12,7 +12,7 @@ use futures::stream::FuturesUnordered;
 use k8s_openapi::api::core::v1::PodStatus;
 use oarsman_cluster::ClusterError;
 use oarsman_core::ids::{FullName, PodUid};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, oneshot};
 
 use crate::seams::Seams;
 
@@ -31,6 +31,8 @@ pub(crate) struct StatusDesk {
 struct Inner {
     desk: Mutex<Desk>,
     filled: Notify,
+    /// Who waits for an empty desk.
+    waiting: Mutex<Vec<oneshot::Sender<()>>>,
 }
 
 impl StatusDesk {
@@ -55,6 +57,24 @@ impl StatusDesk {
         self.change(|desk| desk.forget(uid));
     }
 
+    /// Tells somebody once everything that lies here has been taken by the cluster.
+    pub(crate) fn tell_when_empty(&self, who: oneshot::Sender<()>) {
+        self.waiting().push(who);
+        self.inner.filled.notify_one();
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Vec<oneshot::Sender<()>>> {
+        // A list of those who wait is one at any moment.
+        self.inner.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tell_if_empty(&self) {
+        if self.desk().is_done() {
+            // Who does not listen any more has left already.
+            self.waiting().drain(..).filter_map(|who| who.send(()).err()).for_each(drop);
+        }
+    }
+
     fn change(&self, change: impl FnOnce(&mut Desk)) {
         change(&mut self.desk());
         self.inner.filled.notify_one();
@@ -75,6 +95,7 @@ pub(crate) async fn run(desk: StatusDesk, seams: Seams) {
         {
             under_way.push(perform(job, &seams));
         }
+        desk.tell_if_empty();
         let due = desk.desk().next_due();
         let later = async {
             match due {

@@ -43,6 +43,8 @@ pub enum Command {
     Kill(PodUid, KillRequest),
     /// Wants to be told once no pod is left, as somebody who is about to leave does.
     TellWhenEmpty(oneshot::Sender<()>),
+    /// Wants to be told once the cluster has heard everything that is to be said of pods.
+    TellWhenToldAll(oneshot::Sender<()>),
     /// Answer, as proof that the loop goes round.
     Answer(oneshot::Sender<()>),
 }
@@ -287,6 +289,7 @@ impl Supervisor {
             Command::Kill(uid, request) => self.kill(&uid, request),
             // Who does not listen any more has given up.
             Command::Answer(who) => drop(who.send(())),
+            Command::TellWhenToldAll(who) => self.node.desk.tell_when_empty(who),
             Command::TellWhenEmpty(who) => {
                 self.leaving.push(who);
                 self.tell_if_empty();

@@ -189,7 +189,7 @@ fn locks(settings: &Settings) -> Result<Vec<Lock>> {
 fn of_pods(settings: &Settings, facts: &Facts) -> Result<OfPods> {
     let root = PathBuf::from(&settings.cgroup_root);
     let cgroups = Cgroups::discover(&root).context("this machine's cgroups cannot be used")?;
-    let resources = machine::resources(cgroups.version(), settings.pod_pids_limit)?;
+    let resources = machine::resources(cgroups.version(), settings)?;
     let resolv_conf = settings.resolv_conf.as_deref().map(machine::text_of).transpose()?;
     let of_pods = OfPods {
         cgroups: CgroupNames::new(facts.cgroup_driver, &settings.cgroup_root),
@@ -199,6 +199,7 @@ fn of_pods(settings: &Settings, facts: &Facts) -> Result<OfPods> {
             resolv_conf,
         },
         hosts: machine::text_of("/etc/hosts".as_ref())?,
+        seccomp_default: settings.containers.seccomp_default,
         masked_paths: machine::masked_paths(),
         ..OfPods::of_memory(resources.machine_memory)
     };

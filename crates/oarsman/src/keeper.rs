@@ -9,6 +9,7 @@ use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 
@@ -44,7 +45,9 @@ impl Held {
     pub(crate) fn start() -> Result<Self> {
         let (ours, theirs) = UnixStream::pair().context("cannot make a pair of sockets")?;
         let program = std::env::current_exe().context("cannot find this program")?;
+        // Whatever the agent is called, its keeper is not a kubelet.
         Command::new(program)
+            .arg0("oarsman")
             .arg(COMMAND)
             .stdin(OwnedFd::from(theirs))
             .stdout(Stdio::null())

@@ -5,7 +5,10 @@ use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use oarsman_core::resources::{CgroupVersion, NodeResources};
+use oarsman_core::resources::{CgroupVersion, NodeResources, Swap};
+use rustix::process::{Resource, Rlimit, setrlimit};
+
+use crate::settings::Settings;
 
 /// Addresses that no machine has; nothing is sent to them.
 const FAR_AWAY: [(&str, &str); 2] = [("0.0.0.0:0", "192.0.2.1:9"), ("[::]:0", "[2001:db8::1]:9")];
@@ -38,26 +41,52 @@ pub(crate) fn addresses() -> Vec<String> {
 }
 
 /// What the numbers of containers depend on.
-pub(crate) fn resources(
-    cgroups: CgroupVersion,
-    pod_pids_limit: Option<u64>,
-) -> Result<NodeResources> {
-    let memory = memory()?;
+pub(crate) fn resources(cgroups: CgroupVersion, settings: &Settings) -> Result<NodeResources> {
+    let containers = settings.containers;
+    let swap = if containers.may_swap {
+        Swap::Limited { capacity: meminfo("SwapTotal:")? }
+    } else {
+        Swap::Forbidden
+    };
     Ok(NodeResources {
         cgroups,
-        pod_pids_limit,
+        swap,
+        cfs_quota: containers.cfs_quota,
+        cfs_period: containers.cfs_period,
+        single_process_oom_kill: containers.single_process_oom_kill,
+        pod_pids_limit: settings.pod_pids_limit,
         lowest_oom_score_adj: lowest_oom_score_adj(),
         hugepage_sizes: oarsman_host::hugepages::sizes().unwrap_or_default(),
-        ..NodeResources::of_memory(memory)
+        ..NodeResources::of_memory(meminfo("MemTotal:")?)
     })
 }
 
-fn memory() -> Result<u64> {
+/// An amount of memory in bytes that the kernel tells.
+fn meminfo(name: &str) -> Result<u64> {
     let text = fs::read_to_string("/proc/meminfo").context("cannot read /proc/meminfo")?;
-    let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
+    let amount = text.lines().find_map(|line| line.strip_prefix(name));
     let kilobytes =
-        total.and_then(|rest| rest.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
-    Ok(kilobytes.context("/proc/meminfo does not tell MemTotal")? * 1024)
+        amount.and_then(|rest| rest.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+    Ok(kilobytes.with_context(|| format!("/proc/meminfo does not tell {name}"))? * 1024)
+}
+
+/// The devices and files that this machine swaps to.
+pub(crate) fn swaps() -> Result<Vec<String>> {
+    let text = text_of("/proc/swaps".as_ref())?;
+    let devices = text.lines().skip(1).filter_map(|line| line.split_whitespace().next());
+    Ok(devices.map(str::to_owned).collect())
+}
+
+/// How late this process is killed when memory runs out.
+pub(crate) fn set_oom_score_adj(score: i32) -> Result<()> {
+    let file = "/proc/self/oom_score_adj";
+    fs::write(file, score.to_string()).with_context(|| format!("cannot write {score} to {file}"))
+}
+
+/// How many files this process may have open.
+pub(crate) fn set_open_files(most: u64) -> Result<()> {
+    let limit = Rlimit { current: Some(most), maximum: Some(most) };
+    setrlimit(Resource::Nofile, limit).with_context(|| format!("cannot raise the limit to {most}"))
 }
 
 /// Without CAP_SYS_RESOURCE nobody goes below where they started, and neither does a runtime that was started like us.

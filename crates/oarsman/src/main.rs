@@ -33,7 +33,8 @@ enum Command {
     /// Tell what this machine lacks to run pods, each with the fix.
     Check(Box<check::Flags>),
     /// Look after this node's pods, as the Go kubelet does.
-    Kubelet(Box<kubelet::Flags>),
+    #[command(disable_help_flag = true)]
+    Kubelet(kubelet::Words),
     /// Hold an agent's connections for a moment when it is killed; agents start this by themselves.
     #[command(name = keeper::COMMAND, hide = true)]
     HoldConnections,
@@ -45,9 +46,9 @@ enum Command {
 
 #[expect(clippy::print_stderr, reason = "telling the person at the terminal is this program's job")]
 fn main() -> ExitCode {
-    let done = match Arguments::parse().command {
+    let done = match command() {
         Command::Check(flags) => check::run(&flags),
-        Command::Kubelet(flags) => kubelet::run(&flags).map(|()| ExitCode::SUCCESS),
+        Command::Kubelet(words) => kubelet::run(&words).map(|()| ExitCode::SUCCESS),
         Command::Run(flags) => run::run(&flags),
         Command::HoldConnections => keeper::hold().map(|()| ExitCode::SUCCESS),
         Command::Question(question) => {
@@ -63,4 +64,14 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// What is asked for. A program that is called kubelet is one.
+fn command() -> Command {
+    let mut words = std::env::args();
+    let called = words.next().unwrap_or_default();
+    if called.rsplit('/').next() == Some("kubelet") {
+        return Command::Kubelet(kubelet::Words::new(words.collect()));
+    }
+    Arguments::parse().command
 }

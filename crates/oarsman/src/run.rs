@@ -20,7 +20,7 @@ use oarsman_agent::sources::bundle::{self, Bundle};
 use oarsman_core::ledger::Mode;
 
 use crate::logging::{Format, Limits, Logging, Loudness};
-use crate::settings::{Settings, Sources};
+use crate::settings::{Containers, Settings, Sources};
 use crate::{machine, threads};
 use oarsman_core::duration;
 
@@ -148,6 +148,7 @@ impl Flags {
             cluster_domain: String::new(),
             resolv_conf: Some("/etc/resolv.conf".into()),
             pod_pids_limit: None,
+            containers: Containers::default(),
             root,
         }
     }

@@ -33,6 +33,33 @@ pub(crate) struct Settings {
     /// The file with the node's resolver; none to give pods nothing of it.
     pub(crate) resolv_conf: Option<PathBuf>,
     pub(crate) pod_pids_limit: Option<u64>,
+    pub(crate) containers: Containers,
+}
+
+/// What holds for every container here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Containers {
+    /// Whether CPU limits are enforced, and over which period.
+    pub(crate) cfs_quota: bool,
+    pub(crate) cfs_period: Duration,
+    /// Whether running out of memory kills one process and not the container.
+    pub(crate) single_process_oom_kill: bool,
+    /// Whether burstable ones may swap.
+    pub(crate) may_swap: bool,
+    /// Whether the runtime's seccomp profile confines those that do not say otherwise.
+    pub(crate) seccomp_default: bool,
+}
+
+impl Default for Containers {
+    fn default() -> Self {
+        Self {
+            cfs_quota: true,
+            cfs_period: Duration::from_millis(100),
+            single_process_oom_kill: false,
+            may_swap: false,
+            seccomp_default: false,
+        }
+    }
 }
 
 /// Where pods come from.

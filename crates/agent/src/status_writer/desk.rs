@@ -119,6 +119,11 @@ impl Desk {
         }
     }
 
+    /// Whether everything has been taken.
+    pub(super) fn is_done(&self) -> bool {
+        !self.entries.values().any(|entry| entry.under_way || entry.has_work())
+    }
+
     /// When the first entry that waits is due.
     pub(super) fn next_due(&self) -> Option<Mono> {
         self.entries.values().filter(|entry| entry.has_work()).map(|entry| entry.not_before).min()
@@ -229,6 +234,21 @@ mod tests {
         desk.publish(&uid, &name(), status("Running"));
         assert_eq!(phase(desk.take(at(0))), None);
         assert_eq!(desk.next_due(), None);
+    }
+
+    #[test]
+    fn everything_has_been_taken_once_the_cluster_says_so() {
+        let (mut desk, uid) = (Desk::default(), PodUid::from("a"));
+        assert!(desk.is_done());
+        desk.publish(&uid, &name(), status("Running"));
+        assert!(!desk.is_done(), "it waits");
+        let job = desk.take(at(0)).unwrap();
+        assert!(!desk.is_done(), "it is under way");
+        desk.done(&job.into_key(), Outcome::NotPublished, at(0));
+        assert!(!desk.is_done(), "it waits again");
+        let job = desk.take(at(60_000)).unwrap();
+        desk.done(&job.into_key(), Outcome::Published, at(60_000));
+        assert!(desk.is_done());
     }
 
     #[test]

@@ -121,6 +121,9 @@ impl Setup {
             format!("--pod-logs-dir={}", self.pod_logs.display()),
             format!("--container-log-links-dir={}", self.log_links.display()),
             format!("--cgroup-root={}", self.cgroup_root),
+            // Machines that run tests are as they are.
+            "--fail-cgroupv1=false".to_owned(),
+            "--fail-swap-on=false".to_owned(),
             format!("--hostname-override={NAME}"),
         ]
     }

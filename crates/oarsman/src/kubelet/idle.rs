@@ -1,0 +1,61 @@
+//! What is accepted and judged, though the part that would heed it is not built yet.
+
+use oarsman_kubelet_config::Loaded;
+use oarsman_kubelet_config::flags::{Given, ProgramFlags};
+
+/// Fields that do something.
+const HEEDED: [&str; 30] = [
+    "clusterDNS",
+    "clusterDomain",
+    "cgroupDriver",
+    "cgroupRoot",
+    "containerRuntimeEndpoint",
+    "cpuCFSQuota",
+    "cpuCFSQuotaPeriod",
+    "crashLoopBackOff",
+    "failCgroupV1",
+    "failSwapOn",
+    "fileCheckFrequency",
+    "httpCheckFrequency",
+    "imageServiceEndpoint",
+    "logging",
+    "maxOpenFiles",
+    "maxParallelImagePulls",
+    "memorySwap",
+    "oomScoreAdj",
+    "podLogsDir",
+    "podPidsLimit",
+    "resolvConf",
+    "runOnce",
+    "runtimeRequestTimeout",
+    "seccompDefault",
+    "serializeImagePulls",
+    "singleProcessOOMKill",
+    "staticPodPath",
+    "staticPodURL",
+    "staticPodURLHeader",
+    "syncFrequency",
+];
+
+/// The fields and flags that somebody set to no effect.
+pub(super) fn said(given: &Given, loaded: &Loaded) -> Vec<String> {
+    let fields = loaded.written().into_iter().filter(|field| !HEEDED.contains(&field.as_str()));
+    fields.chain(flags(&given.program)).collect()
+}
+
+fn flags(program: &ProgramFlags) -> impl Iterator<Item = String> {
+    let rows = [
+        ("--kubeconfig", !program.kubeconfig.is_empty()),
+        ("--bootstrap-kubeconfig", !program.bootstrap_kubeconfig.is_empty()),
+        ("--cert-dir", program.cert_dir != ProgramFlags::default().cert_dir),
+        ("--cloud-provider", !program.cloud_provider.is_empty()),
+        ("--node-labels", !program.node_labels.is_empty()),
+        ("--lock-file", !program.lock_file.is_empty()),
+        ("--runtime-cgroups", !program.runtime_cgroups.is_empty()),
+        (
+            "--image-credential-provider-config",
+            !program.image_credential_provider_config.is_empty(),
+        ),
+    ];
+    rows.into_iter().filter(|(_, is_set)| *is_set).map(|(flag, _)| flag.to_owned())
+}
