@@ -2,6 +2,7 @@
 
 mod crashes;
 mod endings;
+mod leaving;
 mod order;
 mod starts;
 mod trouble;
@@ -20,6 +21,7 @@ use endings::{
     a_hook_and_its_container_share_one_grace, a_removed_manifest_ends_its_pod_within_grace,
     a_sidecar_outlives_the_others_and_goes_last,
 };
+use leaving::an_agent_told_to_end_amid_a_crash_goes_at_once_and_its_pods_stay;
 use order::{init_containers_run_one_after_the_other, two_pods_of_one_name_run_in_turn};
 use starts::{
     a_pod_starts_with_all_that_it_was_promised, an_edited_image_restarts_that_container_only,
@@ -49,6 +51,7 @@ fn main() -> ExitCode {
         a_container_that_ignores_its_end_is_killed_when_its_grace_is_over,
         a_hook_and_its_container_share_one_grace,
         a_sidecar_outlives_the_others_and_goes_last,
+        an_agent_told_to_end_amid_a_crash_goes_at_once_and_its_pods_stay,
         a_container_removed_behind_our_back_comes_back,
         a_pod_cgroup_removed_behind_our_back_comes_back,
         a_broken_manifest_keeps_its_pod_and_hides_no_other,
