@@ -5,6 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Output};
 
+#[expect(clippy::unwrap_used, reason = "without the program there is nothing to test")]
 fn run(program: &Path, words: &[&str]) -> Output {
     Command::new(program).args(words).output().unwrap()
 }
@@ -15,11 +16,11 @@ fn kubelet(words: &[&str]) -> Output {
 }
 
 fn stdout(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).unwrap()
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 fn stderr(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).unwrap()
+    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 #[test]
