@@ -195,7 +195,9 @@ mod tests {
         assert!(is_closed(&kept[0]));
         held.dismiss();
         assert!(matches!(receive(&theirs).unwrap(), Word::Farewell));
+        // Whoever ends in order says so once more.
         drop(held);
+        assert!(matches!(receive(&theirs).unwrap(), Word::Farewell));
         assert!(matches!(receive(&theirs).unwrap(), Word::Silence));
     }
 }

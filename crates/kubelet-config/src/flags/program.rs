@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use oarsman_core::quantity::{Format, Quantity};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -63,6 +64,10 @@ pub struct ProgramFlags {
     pub container_log_links_dir: String,
     /// Where the kubelet's own log goes; empty or `-` for stderr.
     pub log_file: String,
+    /// How large that file grows before the next is begun; 0 for without end.
+    pub log_file_max_size: Quantity,
+    /// How many files that log has at most, the current one among them.
+    pub log_file_max_files: i32,
     /// How old a container that has ended must be before it is removed.
     pub minimum_container_ttl_duration: Span,
     /// How many containers that have ended are kept of each one.
@@ -92,6 +97,8 @@ impl Default for ProgramFlags {
             image_credential_provider_bin_dir: none(),
             container_log_links_dir: "/var/log/containers".to_owned(),
             log_file: none(),
+            log_file_max_size: Quantity::from_units(50 << 20, Format::BinarySi),
+            log_file_max_files: 5,
             minimum_container_ttl_duration: Span::ZERO,
             maximum_dead_containers_per_container: 1,
             maximum_dead_containers: -1,
@@ -154,6 +161,14 @@ impl ProgramFlags {
         if self.exit_on_lock_contention && self.lock_file.is_empty() {
             let fix = "needs a --lock-file, which others could want".to_owned();
             found.push(said("--exit-on-lock-contention", fix));
+        }
+        if self.log_file_max_size.is_negative() {
+            let fix = "is negative; write a size such as 50Mi, or 0 for without end".to_owned();
+            found.push(said("--log-file-max-size", fix));
+        }
+        if self.log_file_max_files < 1 {
+            let fix = "is less than the one file that is written; write 1 or more".to_owned();
+            found.push(said("--log-file-max-files", fix));
         }
         let labels = self.node_labels.iter().filter_map(|(key, value)| label_problem(key, value));
         found.extend(labels.map(|message| said("--node-labels", message)));

@@ -31,7 +31,6 @@ const REMOVED: [(u32, &[&str], &str); 11] = [
             "alsologtostderr",
             "log-backtrace-at",
             "log-dir",
-            "log-file-max-size",
             "logtostderr",
             "one-output",
             "skip-headers",

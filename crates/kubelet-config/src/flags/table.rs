@@ -41,7 +41,7 @@ pub(super) fn find(name: &str) -> Option<&'static Flag> {
 }
 
 /// Flags that are no mere stand-ins for fields.
-static PROGRAM: [Flag; 51] = [
+static PROGRAM: [Flag; 53] = [
     of(Current, "config", Text, "", "The file of the configuration (KubeletConfiguration)."),
     of(
         Current,
@@ -127,6 +127,14 @@ static PROGRAM: [Flag; 51] = [
         "",
         "Where the kubelet's own log goes, with rotation; - for stderr.",
     ),
+    of(
+        Ours,
+        "log-file-max-size",
+        Text,
+        "",
+        "How large that file grows before the next is begun, such as 50Mi; 0 if others rotate it.",
+    ),
+    of(Ours, "log-file-max-files", Number, "", "How many files that log has at most."),
     of(Ours, "pod-logs-dir", Text, "podLogsDir", "Where the logs of pods lie."),
     of(
         Ours,

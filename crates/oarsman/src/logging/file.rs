@@ -18,7 +18,7 @@ const MODE: u32 = 0o640;
 /// How much is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Limits {
-    /// The size in bytes from which on a new file is begun.
+    /// The size in bytes from which on a new file is begun; 0 for never, as for those who have others rotate it.
     pub(crate) size: u64,
     /// How many files there are at most, the current one among them.
     pub(crate) files: u32,
@@ -27,6 +27,12 @@ pub(crate) struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self { size: 50 << 20, files: 5 }
+    }
+}
+
+impl Limits {
+    fn is_exceeded(self, size: u64) -> bool {
+        self.size > 0 && size > self.size
     }
 }
 
@@ -65,8 +71,7 @@ impl LogFile {
                 *current = Current::open(&self.path)?;
             }
         }
-        let full = current.size > 0 && current.size + line.len() as u64 > self.limits.size;
-        if full {
+        if current.size > 0 && self.limits.is_exceeded(current.size + line.len() as u64) {
             self.shift()?;
             *current = Current::open(&self.path)?;
         }
@@ -132,6 +137,9 @@ impl Write for &LogFile {
 }
 
 #[cfg(test)]
+mod logrotate;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -172,6 +180,14 @@ mod tests {
         log.write_line(b"a\n").unwrap();
         log.write_line(b"a long line\n").unwrap();
         assert_eq!(files(&log), want(&[("a.log", "a long line\n")]));
+    }
+
+    #[test]
+    fn without_a_size_nothing_is_rotated() {
+        let (_directory, log) = log(Limits { size: 0, files: 2 });
+        log.write_line(b"a\n").unwrap();
+        log.write_line(b"b\n").unwrap();
+        assert_eq!(files(&log), want(&[("a.log", "a\nb\n")]));
     }
 
     #[test]

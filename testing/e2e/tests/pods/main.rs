@@ -5,6 +5,7 @@ mod endings;
 mod leaving;
 mod order;
 mod starts;
+mod systemd;
 mod trouble;
 
 use std::process::ExitCode;
@@ -27,6 +28,7 @@ use starts::{
     a_pod_starts_with_all_that_it_was_promised, an_edited_image_restarts_that_container_only,
     an_edited_manifest_without_a_uid_replaces_the_pod, fifty_pods_start_at_once,
 };
+use systemd::systemd_hears_how_the_agent_is;
 use trouble::{
     a_broken_manifest_keeps_its_pod_and_hides_no_other,
     a_container_removed_behind_our_back_comes_back,
@@ -57,6 +59,7 @@ fn main() -> ExitCode {
         a_broken_manifest_keeps_its_pod_and_hides_no_other,
         an_image_that_cannot_be_had_says_why_and_comes,
         a_private_image_is_pulled_with_the_nodes_credentials,
+        systemd_hears_how_the_agent_is,
     ];
     scenario::main(&scenario::flavours(), &scenarios)
 }

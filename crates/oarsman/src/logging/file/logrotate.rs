@@ -1,0 +1,50 @@
+//! Our recipes for logrotate, played by the real one: the agent goes on into the right file, and nothing is lost.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use super::{Limits, LogFile};
+
+const RECIPES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/logrotate");
+/// As the manual has it; logrotate is not in everybody's path.
+const LOGROTATE: &str = "/usr/sbin/logrotate";
+
+/// Has logrotate rotate the logs of a directory now, by one of the recipes.
+fn rotate(recipe: &str, logs: &Path) {
+    let text = fs::read_to_string(Path::new(RECIPES).join(recipe)).unwrap();
+    assert!(text.contains("/var/log/oarsman/*.log {"), "{text}");
+    let logs_here = logs.display().to_string();
+    let above = logs.parent().unwrap();
+    let (own, state) = (above.join("recipe"), above.join("state"));
+    fs::write(&own, text.replace("/var/log/oarsman", &logs_here)).unwrap();
+    let done = Command::new(LOGROTATE).arg("--force").arg("--state").arg(state).arg(own).output();
+    let done = done.expect("logrotate is missing: apt-get install logrotate");
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+}
+
+fn two_lines_with_a_rotation_between(recipe: &str) -> (String, String) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("logs/kubelet.log");
+    let log = LogFile::open(path.clone(), Limits { size: 0, files: 1 }).unwrap();
+    log.write_line(b"before\n").unwrap();
+    rotate(recipe, path.parent().unwrap());
+    // As if the second were over.
+    log.current.lock().unwrap().checked = 0;
+    log.write_line(b"after\n").unwrap();
+    let read = |name: &str| fs::read_to_string(path.with_file_name(name)).unwrap_or_default();
+    (read("kubelet.log"), read("kubelet.log.1"))
+}
+
+#[test]
+fn a_file_that_logrotate_moves_away_is_begun_anew() {
+    let files = two_lines_with_a_rotation_between("oarsman");
+    assert_eq!(files, ("after\n".to_owned(), "before\n".to_owned()));
+}
+
+#[test]
+fn a_file_that_logrotate_cuts_is_written_on_from_its_beginning() {
+    // The old lines are in a compressed copy.
+    let (current, _) = two_lines_with_a_rotation_between("oarsman-copytruncate");
+    assert_eq!(current, "after\n");
+}

@@ -1,0 +1,62 @@
+//! What systemd hears of an agent: that it is ready, that it is well, that it ends.
+
+use std::os::unix::net::UnixDatagram;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use oarsman_e2e::look::{always, eventually};
+use oarsman_e2e::proxy::{Deed, Which};
+use oarsman_e2e::scenario::Stage;
+
+use super::starts::PATIENCE;
+
+/// Where an agent tells systemd how it is, as it would under `Type=notify`.
+struct Heard {
+    socket: UnixDatagram,
+    words: Vec<String>,
+}
+
+impl Heard {
+    /// Everything up to now.
+    fn so_far(&mut self) -> Vec<String> {
+        let mut bytes = [0; 256];
+        while let Ok(length) = self.socket.recv(&mut bytes) {
+            self.words.push(String::from_utf8_lossy(&bytes[..length]).into_owned());
+        }
+        self.words.clone()
+    }
+}
+
+pub(super) async fn systemd_hears_how_the_agent_is(stage: &Stage) -> Result<()> {
+    let path = stage.scratch().join("notify");
+    let socket = UnixDatagram::bind(&path)?;
+    socket.set_nonblocking(true)?;
+    let mut heard = Heard { socket, words: Vec::new() };
+    let proxy = stage.proxy().await?;
+    let held = proxy.when(Which::every().named("Version"), Deed::Hold);
+    let setup = stage.setup()?.through(&proxy);
+    let setup = setup.env("NOTIFY_SOCKET", &path.display().to_string());
+    let agent = stage.start(setup.env("WATCHDOG_USEC", "400000"))?;
+
+    held.until_waiting(1, PATIENCE).await?;
+    always(
+        Duration::from_millis(500),
+        "nothing is told before the runtime has answered",
+        async || Ok(heard.so_far()),
+        Vec::is_empty,
+    )
+    .await?;
+
+    drop(held);
+    let well = |words: &Vec<String>| words.iter().filter(|word| *word == "WATCHDOG=1").count() >= 2;
+    let words =
+        eventually(PATIENCE, "it is ready and well", async || Ok(heard.so_far()), well).await?;
+    ensure!(words.first().is_some_and(|word| word == "READY=1"), "{words:?}");
+
+    let status = agent.terminate(PATIENCE).await?;
+    ensure!(status.success(), "{status}");
+    let words = heard.so_far();
+    ensure!(words.last().is_some_and(|word| word == "STOPPING=1"), "{words:?}");
+    ensure!(words.iter().filter(|word| *word == "STOPPING=1").count() == 1, "{words:?}");
+    Ok(())
+}
