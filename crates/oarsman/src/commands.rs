@@ -6,6 +6,8 @@ mod describe;
 mod events;
 mod explain;
 pub(crate) mod logs;
+#[cfg(test)]
+mod manual;
 mod output;
 mod ps;
 mod status;

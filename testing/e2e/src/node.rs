@@ -1,5 +1,6 @@
 //! An agent as a real process on a rig.
 
+mod command;
 mod measure;
 mod setup;
 
@@ -14,6 +15,7 @@ use anyhow::{Context, Result, bail, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::manifest::Manifest;
+pub use command::{Said, said};
 pub use setup::{NAME, Setup};
 
 /// How many lines of its log an error carries.
@@ -103,6 +105,11 @@ impl Node {
     /// Whether its process lives.
     pub fn is_alive(&self) -> bool {
         self.lock().as_mut().is_some_and(|child| matches!(child.try_wait(), Ok(None)))
+    }
+
+    /// With what it has ended; none while it lives, or when a signal ended it.
+    pub fn exit_code(&self) -> Option<i32> {
+        self.lock().as_mut()?.try_wait().ok()??.code()
     }
 
     /// Its process.

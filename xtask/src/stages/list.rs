@@ -38,6 +38,7 @@ pub(super) const STAGES: &[Stage] = &[
     Stage { name: "contract", what: "what a CRI runtime does, on real containerd", run: contract },
     Stage { name: "pods", what: "pods from files live and die on real containerd", run: pods },
     Stage { name: "run", what: "the examples, as a person runs and interrupts them", run: person },
+    Stage { name: "commands", what: "what a person asks of a running agent", run: commands },
     Stage {
         name: "endurance",
         what: "the agent and the runtime die, hang and rest",
@@ -124,6 +125,10 @@ fn pods(root: &Path) -> Result<()> {
 
 fn person(root: &Path) -> Result<()> {
     test(root, &["--test", "run"])
+}
+
+fn commands(root: &Path) -> Result<()> {
+    test(root, &["--test", "commands"])
 }
 
 fn endurance(root: &Path) -> Result<()> {

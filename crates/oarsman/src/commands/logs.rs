@@ -114,26 +114,35 @@ impl Log<'_> {
         let directory = self.directory();
         let attempts = files::attempts(&directory)
             .with_context(|| format!("cannot read the logs in {}", directory.display()))?;
-        let back = usize::from(self.flags.previous);
-        let Some(attempt) = attempts.iter().rev().nth(back) else { bail!(self.nothing(back > 0)) };
+        let back = usize::from(self.flags.previous && !self.is_between_two_lives());
+        let Some(attempt) = attempts.iter().rev().nth(back) else { bail!(self.nothing()) };
         let mut printer = self.printer();
         let mut log = Follower::at(&directory, *attempt, self.flags.tail)?;
         log.read_one(&mut |line| print(&mut printer, line))?;
         Ok(flush()?)
     }
 
+    fn status(&self) -> Option<ContainerStatus> {
+        let status = self.pod.pod.status.clone().unwrap_or_default();
+        let all = [status.init_container_statuses, status.container_statuses];
+        all.into_iter().flatten().flatten().find(|it| it.name == self.container)
+    }
+
+    /// Whether the last log is that of the container before, since the next waits to be started.
+    fn is_between_two_lives(&self) -> bool {
+        let state = self.status().and_then(|it| it.state);
+        state.is_some_and(|state| state.waiting.is_some())
+    }
+
     /// Why there is nothing to show.
-    fn nothing(&self, previous: bool) -> String {
+    fn nothing(&self) -> String {
         let (container, pod) = (self.container, which::shown(self.pod));
-        if previous {
+        if self.flags.previous {
             return format!(
                 "container {container} of pod {pod} has no log before its last restart"
             );
         }
-        let status = self.pod.pod.status.clone().unwrap_or_default();
-        let all = [status.init_container_statuses, status.container_statuses];
-        let own = all.into_iter().flatten().flatten().find(|it| it.name == container);
-        let reason = own.and_then(|it| it.state?.waiting?.reason);
+        let reason = self.status().and_then(|it| it.state?.waiting?.reason);
         let why = reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
         format!(
             "container {container} of pod {pod} has written nothing yet{why}: see `oarsman explain {pod}`"

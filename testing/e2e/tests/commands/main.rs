@@ -1,0 +1,36 @@
+//! Commands asked of running agents: what they say of pods in all states, and what they do to them.
+
+mod logs;
+mod shows;
+mod socket;
+mod stops;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use oarsman_e2e::{scenario, scenarios};
+
+use logs::{logs_are_followed_over_a_restart_to_the_end, logs_are_shown_in_parts};
+use shows::{pods_in_all_states_are_shown_as_kubectl_does, who_is_meant_is_found_or_asked};
+use socket::{root_asks_over_the_socket_and_nobody_else, two_agents_answer_for_themselves};
+use stops::{
+    a_guest_stops_a_pod_for_good, a_guest_stops_all_and_ends, a_kubelet_names_the_manifest_instead,
+};
+
+/// A failure, not a wait.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn main() -> ExitCode {
+    let scenarios = scenarios![
+        pods_in_all_states_are_shown_as_kubectl_does,
+        who_is_meant_is_found_or_asked,
+        logs_are_shown_in_parts,
+        logs_are_followed_over_a_restart_to_the_end,
+        a_guest_stops_a_pod_for_good,
+        a_guest_stops_all_and_ends,
+        a_kubelet_names_the_manifest_instead,
+        root_asks_over_the_socket_and_nobody_else,
+        two_agents_answer_for_themselves,
+    ];
+    scenario::main(&scenario::flavours(), &scenarios)
+}

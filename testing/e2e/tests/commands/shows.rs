@@ -1,0 +1,110 @@
+//! What commands show.
+
+use anyhow::{Context, Result, ensure};
+use oarsman_e2e::look::eventually;
+use oarsman_e2e::manifest::{actor, pod};
+use oarsman_e2e::node::Node;
+use oarsman_e2e::scenario::Stage;
+use serde_json::json;
+
+use super::PATIENCE;
+
+/// Waits until `ps` has these words in one line each.
+pub(super) async fn until_shown(agent: &Node, lines: &[&[&str]]) -> Result<String> {
+    let ps = async || agent.command(&["ps"]).await?.well();
+    let has = |text: &str, words: &[&str]| {
+        text.lines()
+            .any(|line| words.iter().all(|word| line.split_whitespace().any(|it| it == *word)))
+    };
+    let wanted = |text: &String| lines.iter().all(|words| has(text, words));
+    eventually(PATIENCE, &format!("ps shows {lines:?}"), ps, wanted).await
+}
+
+fn several_states(agent: &Node) -> Result<()> {
+    agent.apply("web", &pod("web").container(actor("main", &["out:hello", "forever"])))?;
+    let crash = actor("main", &["out:trying", "exit:3"]);
+    agent.apply("loop", &pod("loop").container(crash))?;
+    let once = actor("main", &["exit:0"]);
+    agent.apply("once", &pod("once").with("restartPolicy", "Never").container(once))?;
+    let waits = actor("first", &["forever"]);
+    let slow = pod("slow").init(waits).container(actor("main", &["forever"]));
+    agent.apply("slow", &slow)?;
+    let nowhere = actor("main", &[]).with("image", json!("127.0.0.1:1/none:1"));
+    agent.apply("nowhere", &pod("nowhere").container(nowhere))?;
+    agent.write_manifest("broken", "apiVersion: v1\nkind: Pod\nmetadata: {name: x")
+}
+
+pub(super) async fn pods_in_all_states_are_shown_as_kubectl_does(stage: &Stage) -> Result<()> {
+    let agent = stage.agent()?;
+    several_states(&agent)?;
+    let shown = until_shown(
+        &agent,
+        &[
+            &["web-node", "1/1", "Running", "0"],
+            &["loop-node", "0/1", "CrashLoopBackOff"],
+            &["once-node", "0/1", "Completed"],
+            &["slow-node", "0/1", "Init:0/1"],
+            &["nowhere-node", "0/1", "ImagePullBackOff"],
+        ],
+    )
+    .await?;
+    ensure!(shown.starts_with("NAME "), "{shown}");
+    ensure!(shown.contains("broken.yaml:"), "what is broken is told below: {shown}");
+    let wide = agent.command(&["ps", "-o", "wide"]).await?.well()?;
+    let web = wide.lines().find(|line| line.starts_with("web-node")).context("no line on web")?;
+    ensure!(web.contains("web.yaml") && web.contains("actor"), "{web}");
+    as_programs_read_it(&agent).await?;
+    in_detail(&agent).await
+}
+
+async fn as_programs_read_it(agent: &Node) -> Result<()> {
+    let list = agent.command(&["ps", "-o", "json"]).await?.json()?;
+    ensure!(list["kind"] == "PodList" && list["apiVersion"] == "v1", "{list:#}");
+    let items = list["items"].as_array().context("no items")?;
+    let web = items.iter().find(|pod| pod["metadata"]["name"] == "web-node").context("no web")?;
+    ensure!(web["kind"] == "Pod" && web["status"]["phase"] == "Running", "{web:#}");
+    ensure!(web["status"]["containerStatuses"][0]["ready"] == true, "{web:#}");
+    let yaml = agent.command(&["ps", "-o", "yaml"]).await?.well()?;
+    ensure!(yaml.contains("kind: PodList") && yaml.contains("name: web-node"), "{yaml}");
+    let events = agent.command(&["events", "web", "-o", "json"]).await?.json()?;
+    let reasons: Vec<_> =
+        events["items"].as_array().into_iter().flatten().map(|event| &event["reason"]).collect();
+    ensure!(reasons.contains(&&json!("Started")), "{events:#}");
+    Ok(())
+}
+
+async fn in_detail(agent: &Node) -> Result<()> {
+    let web = agent.command(&["describe", "web"]).await?.well()?;
+    for part in ["Name:", "web-node", "web.yaml", "State:", "Running", "Ready", "Started"] {
+        ensure!(web.contains(part), "{part} is missing: {web}");
+    }
+    let crash = agent.command(&["describe", "loop"]).await?.well()?;
+    ensure!(crash.contains("CrashLoopBackOff") && crash.contains("Exit Code:"), "{crash}");
+    let events = agent.command(&["events", "loop"]).await?.well()?;
+    ensure!(events.starts_with("LAST ") && events.contains("BackOff"), "{events}");
+    for name in ["loop", "nowhere", "slow", "web", "once"] {
+        let why = agent.command(&["explain", name]).await?.well()?;
+        ensure!(why.lines().count() > 1 && !why.contains('\u{1b}'), "{name}: {why}");
+    }
+    Ok(())
+}
+
+pub(super) async fn who_is_meant_is_found_or_asked(stage: &Stage) -> Result<()> {
+    let agent = stage.agent()?;
+    for name in ["web", "web-two"] {
+        agent.apply(name, &pod(name).container(actor("main", &["forever"])))?;
+    }
+    until_shown(&agent, &[&["web-node", "Running"], &["web-two-node", "Running"]]).await?;
+    for name in ["web", "web-node", "default/web", "web-t"] {
+        agent.command(&["describe", name]).await?.well()?;
+    }
+    let refused = agent.command(&["describe", "web-"]).await?.refusal()?;
+    ensure!(refused.contains("name one of web-node, web-two-node"), "{refused}");
+    let refused = agent.command(&["logs", "wob"]).await?.refusal()?;
+    ensure!(refused.contains("there is no pod wob; did you mean web-node"), "{refused}");
+    let refused = agent.command(&["logs", "web", "-c", "other"]).await?.refusal()?;
+    ensure!(refused.contains("it has main"), "{refused}");
+    let usage = agent.command(&["ps", "--no-such-flag"]).await?;
+    ensure!(usage.code == Some(2), "{usage:#?}");
+    Ok(())
+}

@@ -1,0 +1,46 @@
+//! The socket itself.
+
+use std::os::unix::fs::PermissionsExt;
+
+use anyhow::{Result, ensure};
+use oarsman_e2e::manifest::{actor, pod};
+use oarsman_e2e::node::Setup;
+use oarsman_e2e::scenario::Stage;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::process::Command;
+
+use super::shows::until_shown;
+
+pub(super) async fn root_asks_over_the_socket_and_nobody_else(stage: &Stage) -> Result<()> {
+    let agent = stage.agent()?;
+    agent.apply("web", &pod("web").container(actor("main", &["forever"])))?;
+    until_shown(&agent, &[&["web-node", "Running"]]).await?;
+    let socket = agent.root().join("oarsman.sock");
+    let mode = std::fs::metadata(&socket)?.permissions().mode() & 0o777;
+    ensure!(mode == 0o600, "{mode:o}");
+    let mut stream = UnixStream::connect(&socket).await?;
+    let request = "GET /v1/report HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    stream.write_all(request.as_bytes()).await?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await?;
+    ensure!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    ensure!(answer.contains("application/json") && answer.contains("web-node"), "{answer}");
+    let nobody = ["--reuid=65534", "--regid=65534", "--clear-groups", "test", "-w"];
+    let reached = Command::new("setpriv").args(nobody).arg(&socket).status().await?;
+    ensure!(!reached.success(), "nobody reaches the socket");
+    Ok(())
+}
+
+pub(super) async fn two_agents_answer_for_themselves(stage: &Stage) -> Result<()> {
+    let kubelet = stage.agent()?;
+    kubelet.apply("ours", &pod("ours").container(actor("main", &["forever"])))?;
+    let guest = stage.prepare(Setup::on(stage.rig(), "guest")?.as_guest())?;
+    let theirs = pod("theirs").with("terminationGracePeriodSeconds", 1);
+    guest.apply("theirs", &theirs.container(actor("main", &["forever"])))?;
+    guest.start()?;
+    let of_kubelet = until_shown(&kubelet, &[&["ours-node", "Running"]]).await?;
+    let of_guest = until_shown(&guest, &[&["theirs", "Running"]]).await?;
+    ensure!(!of_kubelet.contains("theirs") && !of_guest.contains("ours"), "{of_kubelet}{of_guest}");
+    Ok(())
+}
