@@ -119,7 +119,9 @@ pub(crate) async fn assemble(settings: &Settings, bundle: Option<Bundle>) -> Res
     })?;
     let seams = Seams {
         runtime: Arc::new(client),
-        cluster: Arc::new(Standalone::default()),
+        cluster: Arc::new(
+            bundle.as_ref().map(Bundle::objects).map(Standalone::with).unwrap_or_default(),
+        ),
         disk: Arc::new(ground),
         clock,
         network: Arc::new(SystemNetwork),

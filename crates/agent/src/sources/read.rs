@@ -78,8 +78,17 @@ pub(super) fn pod(
     let Decoded { pod, unknown_fields } = decode_pod(manifest).map_err(|e| e.to_string())?;
     let mut pod = prepare(pod, origin, node, naming).map_err(|e| e.to_string())?;
     set_defaults(&mut pod);
-    valid("pod", &validate_pod(&pod))?;
+    let misplaced = misplaced(&unknown_fields);
+    valid("pod", &validate_pod(&pod)).map_err(|why| why + &misplaced)?;
     Ok(Readable { pod, unknown_fields })
+}
+
+/// Where a field is missing, one that nobody knows may be it.
+fn misplaced(unknown_fields: &[String]) -> String {
+    match unknown_fields.join(", ") {
+        none if none.is_empty() => none,
+        fields => format!(" (no pod has these fields, which may be indented wrongly: {fields})"),
+    }
 }
 
 /// Refuses what has something wrong with it, all of which is told.

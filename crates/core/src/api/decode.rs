@@ -102,9 +102,33 @@ fn encode<T: Serialize>(object: &T) -> Result<Value, DecodeError> {
     serde_json::to_value(object).map_err(|error| wrong_type(String::new(), error.to_string()))
 }
 
-fn wrong_type(field: String, detail: String) -> DecodeError {
+fn wrong_type(field: String, said: String) -> DecodeError {
+    let detail = in_words(&said).unwrap_or(said);
     let kind = ErrorKind::TypeInvalid;
     DecodeError::Fields(vec![FieldError { field, kind, value: None, detail }])
+}
+
+/// What people write, for what the decoder says of its own types.
+fn in_words(said: &str) -> Option<String> {
+    let (found, expected) = said.strip_prefix("invalid type: ")?.split_once(", expected ")?;
+    let found = match found.split_once(' ') {
+        Some(("string", text)) => format!("the text {text}"),
+        Some(("integer", number)) => format!("the number {}", number.replace('`', "")),
+        Some(("boolean", word)) => word.replace('`', ""),
+        None if found == "sequence" => "a list".to_owned(),
+        None if found == "map" => "a map of fields".to_owned(),
+        Some(_) | None => found.to_owned(),
+    };
+    let wanted = match expected {
+        "a sequence" => "a list: begin each item with a dash",
+        "a string" => "text: put it in quotes",
+        "a boolean" => "true or false",
+        "a map" => "a map of fields",
+        whole if whole.starts_with(['i', 'u']) => "a whole number",
+        object if object.starts_with("struct ") => "a map of fields",
+        other => other,
+    };
+    Some(format!("it is {found}, and must be {wanted}"))
 }
 
 fn unknown_fields(given: &Value, known: &Value) -> Vec<String> {

@@ -7,6 +7,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
 use oarsman_core::api::decode::{decode_config_map, decode_secret};
 use oarsman_core::api::validate::{validate_config_map, validate_secret};
 use oarsman_core::ids::FullName;
+use oarsman_core::image::reference::with_default_tag;
 use oarsman_core::pod::PodExt;
 use oarsman_core::static_pod::{Naming, Origin};
 use serde_json::Value;
@@ -129,6 +130,7 @@ impl Reading for Everything {
 impl Everything {
     fn thing(&self, place: &str, value: Value, origin: &Origin) -> Result<Sheet<Thing>, String> {
         let kind = kinds::of(&value)?;
+        check_name(&value)?;
         let (object, unknown_fields) = match kind {
             Kind::Pod => self.read_pod(value, origin)?,
             Kind::ConfigMap => config_map(value)?,
@@ -142,6 +144,7 @@ impl Everything {
     fn read_pod(&self, value: Value, origin: &Origin) -> Result<(Object, Vec<String>), String> {
         let Readable { pod, unknown_fields } =
             read::pod(value, &self.absolute(origin), &self.node, Naming::AsWritten)?;
+        check_images(&pod)?;
         Ok((Object::Pod(Box::new(pod)), unknown_fields))
     }
 
@@ -155,6 +158,28 @@ impl Everything {
             Origin::Url(url) => Origin::Url(url.clone()),
         }
     }
+}
+
+fn check_name(value: &Value) -> Result<(), String> {
+    match value["metadata"].get("name") {
+        None | Some(Value::Null) => {
+            Err("metadata.name: Required value: give it a name, as in metadata: {name: web}"
+                .to_owned())
+        }
+        Some(_) => Ok(()),
+    }
+}
+
+/// An API server leaves it to the node to find that no image can have such a name; a person would rather know at once.
+fn check_images(pod: &Pod) -> Result<(), String> {
+    for container in pod.all_containers() {
+        let image = container.spec.image.as_deref().unwrap_or_default();
+        with_default_tag(image).map_err(|error| {
+            let name = &container.spec.name;
+            format!("the image of container {name:?}: {error}: write it as in registry.example/team/web:1.2")
+        })?;
+    }
+    Ok(())
 }
 
 fn config_map(value: Value) -> Result<(Object, Vec<String>), String> {

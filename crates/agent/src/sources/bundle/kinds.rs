@@ -36,7 +36,7 @@ pub(super) fn of(document: &Value) -> Result<Kind, String> {
         "Pod" => Kind::Pod,
         "ConfigMap" => Kind::ConfigMap,
         "Secret" => Kind::Secret,
-        other => return Err(stranger(other)),
+        other => return Err(misspelt(other).unwrap_or_else(|| stranger(other))),
     };
     match api_version {
         "v1" => Ok(kind),
@@ -48,6 +48,14 @@ pub(super) fn of(document: &Value) -> Result<Kind, String> {
 fn unsaid(field: &str) -> String {
     let value = if field == "kind" { "Pod (or ConfigMap, Secret)" } else { "v1" };
     format!("{field}: Required value: write {field}: {value}")
+}
+
+fn misspelt(kind: &str) -> Option<String> {
+    let meant = ["Pod", "ConfigMap", "Secret"];
+    let meant = meant.into_iter().find(|meant| {
+        kind.eq_ignore_ascii_case(meant) || kind.eq_ignore_ascii_case(&format!("{meant}s"))
+    });
+    meant.map(|meant| format!("kind: it is spelled {meant}, not {kind:?}: write kind: {meant}"))
 }
 
 fn stranger(kind: &str) -> String {

@@ -140,7 +140,7 @@ async fn everything_that_is_wrong_is_told_at_once_and_names_its_place() {
         (
             &["token.yaml", "settings.yaml"],
             &[
-                "token.yaml: the pod refers to serviceaccounts, which only a cluster has: take that out of the pod",
+                "token.yaml: the pod refers to a service account, which only a cluster has: take spec.serviceAccountName out of the pod",
             ],
         ),
         (

@@ -131,8 +131,11 @@ fn of_a_cluster(pod: &Pod) -> Option<String> {
     };
     let given = Given { secrets: named(Kind::Secret), config_maps: named(Kind::ConfigMap) };
     let refused = check_references(pod, &given).err()?;
-    let resource = refused.resource;
-    Some(format!(
-        "the pod refers to {resource}, which only a cluster has: take that out of the pod"
-    ))
+    let (what, field) = match refused.resource {
+        "serviceaccounts" => ("a service account", "spec.serviceAccountName"),
+        "persistentvolumeclaims" => ("a volume claim", "the persistentVolumeClaim"),
+        "resourceclaims" => ("a resource claim", "spec.resourceClaims"),
+        other => (other, "it"),
+    };
+    Some(format!("the pod refers to {what}, which only a cluster has: take {field} out of the pod"))
 }
