@@ -1,5 +1,7 @@
 //! Who says what: defaults, then the file, then drop-ins, then flags.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value, json};
 
 use crate::decode::{self, Text, document};
@@ -35,13 +37,13 @@ impl Loaded {
         self.layers.iter().any(|layer| field.get(&layer.value).is_some())
     }
 
-    /// The fields that somebody wrote, such as `maxPods` and `authentication`.
+    /// The fields that somebody wrote, such as `maxPods` and `authentication`, without those that there are none of.
     pub fn written(&self) -> Vec<String> {
+        let known = serde_json::to_value(&self.configuration).unwrap_or_default();
         let fields = self.layers.iter().filter_map(|layer| layer.value.as_object());
-        let mut names: Vec<String> = fields.flat_map(|fields| fields.keys().cloned()).collect();
-        names.sort();
-        names.dedup();
-        names
+        let names = fields.flat_map(Map::keys).filter(|name| known.get(*name).is_some());
+        let names: BTreeSet<&String> = names.collect();
+        names.into_iter().cloned().collect()
     }
 }
 

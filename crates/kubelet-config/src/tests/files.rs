@@ -22,6 +22,7 @@ fn unknown_and_repeated_fields_are_warnings_that_name_them() {
         yaml("maxPod: 5\nmaxPods: 6\nauthentication:\n  x509: {clientCaFile: /ca}\nmaxPods: 7\n");
     let loaded = load_file(&text).unwrap();
     assert_eq!(loaded.configuration.max_pods, 7);
+    assert_eq!(loaded.written(), ["authentication", "maxPods"]);
     let warnings: Vec<String> = loaded.warnings.iter().map(ToString::to_string).collect();
     assert_eq!(
         warnings,

@@ -1,5 +1,6 @@
 //! Pods from files on real containerd: how they start, change, fail and end, by what the runtime and the kernel say.
 
+mod configured;
 mod crashes;
 mod endings;
 mod leaving;
@@ -12,6 +13,7 @@ use std::process::ExitCode;
 
 use oarsman_e2e::{scenario, scenarios};
 
+use configured::an_agent_is_as_its_file_and_drop_ins_say;
 use crashes::{
     a_crash_loop_waits_nothing_then_ten_then_twenty_seconds,
     exit_code_rules_come_before_the_policy, on_failure_restarts_failures_only,
@@ -40,6 +42,7 @@ use trouble::{
 fn main() -> ExitCode {
     let scenarios = scenarios![
         a_pod_starts_with_all_that_it_was_promised,
+        an_agent_is_as_its_file_and_drop_ins_say,
         an_edited_image_restarts_that_container_only,
         an_edited_manifest_without_a_uid_replaces_the_pod,
         fifty_pods_start_at_once,
