@@ -5,6 +5,7 @@ mod files;
 mod idle;
 mod refusals;
 
+use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -40,23 +41,32 @@ impl Words {
 
 /// Runs the agent until it is told to end. Pods stay.
 #[expect(clippy::print_stdout, reason = "help and version are what was asked for")]
-pub(crate) fn run(words: &Words) -> Result<()> {
+pub(crate) fn run(words: &Words) -> Result<ExitCode> {
     let given = flags::parse(&words.words).map_err(|problems| refused("these flags", &problems))?;
     match given.wish {
         Wish::Help => print!("{}", flags::help()),
         Wish::Version => println!("{VERSION}"),
-        Wish::Run => start(&given)?,
+        Wish::Run => return start(&given),
     }
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }
 
-fn start(given: &Given) -> Result<()> {
+/// Once there is a log, why the kubelet ends stands in it, as a line like all others, and elsewhere only if the log is a file.
+fn start(given: &Given) -> Result<ExitCode> {
     let loaded = files::load(given)?;
-    configured::logging(&loaded, &given.program).start()?;
-    tell(given, &loaded);
+    let logging = configured::logging(&loaded, &given.program);
+    let is_on_stderr = logging.file.is_none();
+    logging.start()?;
+    let Err(error) = work(given, &loaded) else { return Ok(ExitCode::SUCCESS) };
+    tracing::error!(error = format!("{error:#}"), "the kubelet ends");
+    if is_on_stderr { Ok(ExitCode::FAILURE) } else { Err(error) }
+}
+
+fn work(given: &Given, loaded: &Loaded) -> Result<()> {
+    tell(given, loaded);
     refusals::check(&loaded.configuration)?;
-    configured::prepare_process(&loaded);
-    let settings = configured::settings(&loaded, &given.program)?;
+    configured::prepare_process(loaded);
+    let settings = configured::settings(loaded, &given.program)?;
     threads::work_on(until_told(&settings))
 }
 

@@ -48,7 +48,7 @@ enum Command {
 fn main() -> ExitCode {
     let done = match command() {
         Command::Check(flags) => check::run(&flags),
-        Command::Kubelet(words) => kubelet::run(&words).map(|()| ExitCode::SUCCESS),
+        Command::Kubelet(words) => kubelet::run(&words),
         Command::Run(flags) => run::run(&flags),
         Command::HoldConnections => keeper::hold().map(|()| ExitCode::SUCCESS),
         Command::Question(question) => {

@@ -22,7 +22,7 @@ pub(super) fn logging(loaded: &Loaded, flags: &ProgramFlags) -> Logging {
     let logging = &loaded.configuration.logging;
     let modules = logging.vmodule.iter();
     let file = (!["", "-"].contains(&flags.log_file.as_str()))
-        .then(|| (PathBuf::from(&flags.log_file), Limits::default()));
+        .then(|| (PathBuf::from(&flags.log_file), limits(flags)));
     Logging {
         loudness: Loudness {
             verbosity: logging.verbosity,
@@ -35,6 +35,13 @@ pub(super) fn logging(loaded: &Loaded, flags: &ProgramFlags) -> Logging {
             LogFormat::Json => Format::Json,
         },
         file,
+    }
+}
+
+fn limits(flags: &ProgramFlags) -> Limits {
+    Limits {
+        size: flags.log_file_max_size.units().unsigned_abs(),
+        files: flags.log_file_max_files.unsigned_abs(),
     }
 }
 
