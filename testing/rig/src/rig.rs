@@ -60,8 +60,8 @@ impl Rig {
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let layout = Layout::create(&run, number, options.flavour)?;
         fs::write(layout.config(), options.flavour.config(&layout, &parts))?;
-        fs::write(layout.cni_configuration().join("10-rig.conflist"), cni::bridge(&layout))?;
         let rig = Self { layout, parts, containerd: Daemon::default() };
+        fs::write(rig.cni_configuration(), cni::bridge(&rig.layout))?;
         rig.restart().await?;
         let mut images = images::standard(&rig.parts)?;
         images.extend(options.images);
@@ -82,6 +82,11 @@ impl Rig {
     /// What containerd says.
     pub fn log(&self) -> PathBuf {
         self.layout.log()
+    }
+
+    /// The configuration of the pods' network, for tests that break it and mend it again.
+    pub fn cni_configuration(&self) -> PathBuf {
+        self.layout.cni_configuration().join("10-rig.conflist")
     }
 
     /// A directory for the logs of pods.

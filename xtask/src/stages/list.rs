@@ -40,6 +40,11 @@ pub(super) const STAGES: &[Stage] = &[
     Stage { name: "run", what: "the examples, as a person runs and interrupts them", run: person },
     Stage { name: "commands", what: "what a person asks of a running agent", run: commands },
     Stage {
+        name: "explain",
+        what: "why pods do not run, made to happen and told by the command",
+        run: explain,
+    },
+    Stage {
         name: "endurance",
         what: "the agent and the runtime die, hang and rest",
         run: endurance,
@@ -129,6 +134,10 @@ fn person(root: &Path) -> Result<()> {
 
 fn commands(root: &Path) -> Result<()> {
     test(root, &["--test", "commands"])
+}
+
+fn explain(root: &Path) -> Result<()> {
+    test(root, &["--test", "explain"])
 }
 
 fn endurance(root: &Path) -> Result<()> {

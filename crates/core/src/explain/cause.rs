@@ -88,6 +88,8 @@ causes! {
     EndsByItself => "ends-by-itself",
     /// The program is not in the image.
     CommandNotFound => "command-not-found",
+    /// Neither image nor pod name a program.
+    NoCommand => "no-command",
     /// The program may not be executed.
     CommandNotExecutable => "command-not-executable",
     /// The program is not one for this machine.

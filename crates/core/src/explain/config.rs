@@ -87,7 +87,7 @@ fn refused(it: &Refusal<'_>) -> Explanation {
 /// What the runtime refuses to make.
 fn created(it: &Refusal<'_>) -> Explanation {
     let known = seccomp(it).or_else(|| app_armor(it)).or_else(|| user(it));
-    known.unwrap_or_else(|| it.quote(Cause::CannotCreate, "make"))
+    known.or_else(|| no_command(it)).unwrap_or_else(|| it.quote(Cause::CannotCreate, "make"))
 }
 
 fn seccomp(it: &Refusal<'_>) -> Option<Explanation> {
@@ -120,4 +120,15 @@ fn user(it: &Refusal<'_>) -> Option<Explanation> {
     let (field, place) = (it.seen.field("securityContext.runAsUser"), it.case.place());
     let next = format!("Set {field} to a number in {place}, or mend the image.");
     Some(it.explain(Cause::UserUnknown, &sentence, next))
+}
+
+fn no_command(it: &Refusal<'_>) -> Option<Explanation> {
+    if !it.says(&["no command specified"]) {
+        return None;
+    }
+    let (image, who) = (it.seen.image(), it.who());
+    let sentence =
+        format!("The image {image} of {who} names no program to run, and neither does the pod");
+    let next = format!("Set {} in {}.", it.seen.field("command"), it.case.place());
+    Some(it.explain(Cause::NoCommand, &sentence, next))
 }

@@ -33,11 +33,13 @@ pub(super) fn explain(case: &Case<'_>, seen: &Seen<'_>) -> Option<Explanation> {
         return None;
     }
     let message = end.message.as_deref().unwrap_or_default();
-    Some(match end.reason.as_deref() {
-        Some("StartError" | "ContainerCannotRun") => {
-            start_error::explain(case, seen, message, case.again())
-        }
-        _ => by_end(case, seen, end),
+    // The runtime's last step, in the container's own name, is the program itself.
+    let foreign = message.starts_with("exec ") && message.contains("exec format error");
+    let unstarted = matches!(end.reason.as_deref(), Some("StartError" | "ContainerCannotRun"));
+    Some(if unstarted || foreign {
+        start_error::explain(case, seen, message, case.again())
+    } else {
+        by_end(case, seen, end)
     })
 }
 

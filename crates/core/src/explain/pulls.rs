@@ -55,7 +55,8 @@ fn refuses(it: &Refusal<'_>) -> Explanation {
 }
 
 fn unknown(it: &Refusal<'_>) -> Explanation {
-    let (registry, who, why) = (host(it), it.who(), &it.why);
+    let (registry, who) = (host(it), it.who());
+    let why = it.why.rsplit(": ").next().unwrap_or_default();
     let sentence = format!(
         "The registry {registry} of the image of {who} is not found under that name: {why}"
     );

@@ -19,9 +19,13 @@ pub(super) fn explain(
     known.unwrap_or_else(|| refusal.quote(Cause::CannotStart, "start"))
 }
 
-/// `exec: "PROGRAM": WHY`.
+/// `exec: "PROGRAM": WHY` of the runtime, `exec PROGRAM: WHY` of its last step in the container's own name.
 fn program(it: &Refusal<'_>) -> Option<Explanation> {
-    let program = it.why.strip_prefix("exec: ")?.split('"').nth(1).unwrap_or_default();
+    let rest = it.why.strip_prefix("exec")?;
+    let program = match rest.strip_prefix(": ") {
+        Some(quoted) => quoted.split('"').nth(1).unwrap_or_default(),
+        None => rest.strip_prefix(' ')?.split(": ").next().unwrap_or_default(),
+    };
     let (who, image) = (it.who(), it.seen.image());
     let (cause, sentence) = if it.says(&["permission denied"]) {
         let said = format!("The file {program} of {who} (image {image}) may not be executed");

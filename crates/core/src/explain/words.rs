@@ -58,6 +58,7 @@ fn meaning(code: i32) -> Option<&'static str> {
         126 => "a command that may not be executed",
         127 => "a command that was not found",
         128 => "it could not be started",
+        255 => "often an error without a number, or a file that is no program for this machine",
         _ => return None,
     })
 }
@@ -123,7 +124,7 @@ mod tests {
             (139, "exit code 139 (SIGSEGV: the program touched memory that is not its own)"),
             (148, "exit code 148 (signal 20)"),
             (160, "exit code 160"),
-            (255, "exit code 255"),
+            (254, "exit code 254"),
             (-1, "exit code -1"),
         ];
         for (code, expected) in rows {

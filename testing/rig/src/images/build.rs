@@ -103,6 +103,21 @@ impl Image {
         Ok(Self { name: name.to_owned(), manifest, config, layers })
     }
 
+    /// An image of which a registry says that it is for another architecture, by Go's name.
+    ///
+    /// # Errors
+    /// When it cannot be packed.
+    pub fn foreign(name: &str, architecture: &str) -> Result<Self> {
+        let image = Self::build(name, &[], &Config::default())?;
+        let media_type = "application/vnd.oci.image.index.v1+json";
+        let mut descriptor = image.manifest.descriptor();
+        descriptor["platform"] = json!({ "architecture": architecture, "os": "linux" });
+        let index =
+            json!({ "schemaVersion": 2, "mediaType": media_type, "manifests": [descriptor] });
+        let manifest = Blob::new(media_type, serde_json::to_vec(&index)?);
+        Ok(Self { manifest, ..image })
+    }
+
     /// The same image under another name.
     #[must_use]
     pub fn named(&self, name: &str) -> Self {

@@ -1,6 +1,6 @@
 //! `docs/explain.md`, which is made of the cases.
 //!
-//! To make it anew: `OARSMAN_RENEW=1 cargo test -p oarsman-core --test explain`.
+//! To make it anew: `OARSMAN_RENEW=1 cargo test -p oarsman-core --test explanations`.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -17,8 +17,8 @@ const HEAD: &str = "\
 causes it knows, each with the word for tools (`-o json`) and an example. Every one of them is made to happen on real containerd by the
 scenarios in `testing/e2e/tests/explain`, but for the few that are listed there with the reason.
 
-This page is made of the cases in `crates/core/tests/explain/cases`, and a test sees to it that it is as they are:
-`OARSMAN_RENEW=1 cargo test -p oarsman-core --test explain` makes it anew.
+This page is made of the cases in `crates/core/tests/explanations/cases`, and a test sees to it that it is as they are:
+`OARSMAN_RENEW=1 cargo test -p oarsman-core --test explanations` makes it anew.
 ";
 
 fn rendered() -> String {
@@ -45,6 +45,6 @@ fn the_page_of_causes_is_as_the_cases_are() {
         fs::write(&path, &page).unwrap();
     }
     let there = fs::read_to_string(&path).unwrap_or_default();
-    let how = "OARSMAN_RENEW=1 cargo test -p oarsman-core --test explain";
+    let how = "OARSMAN_RENEW=1 cargo test -p oarsman-core --test explanations";
     assert!(there == page, "docs/explain.md is not as the cases are; make it anew: {how}");
 }

@@ -98,7 +98,7 @@ struct End {
 
 /// All cases, family by family.
 pub(crate) fn all() -> Vec<Case> {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/explain/cases");
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/explanations/cases");
     let mut files: Vec<_> =
         fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();

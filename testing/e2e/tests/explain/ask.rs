@@ -1,0 +1,134 @@
+//! Asking the real command, and what it should answer.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use oarsman_core::explain::Cause;
+use oarsman_e2e::look::eventually;
+use oarsman_e2e::node::{NAME, Node};
+use oarsman_e2e::program;
+use oarsman_rig::images;
+use serde::Deserialize;
+use tokio::process::Command;
+
+/// The third crash of a container on a busy machine is seen in this time.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// What the command says, or should.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Answer {
+    pub(super) cause: String,
+    pub(super) sentence: String,
+    pub(super) next_step: String,
+}
+
+/// What the command should say about a pod. In the texts `{pod}` is its name, `{place}` its manifest, `{root}` the agent's
+/// root directory, `{actor}` and `{busybox}` are images; times are `N seconds`, how often is `N times`, and
+/// `…` is what another machine says otherwise.
+#[derive(Clone, Debug)]
+pub(super) struct Expected {
+    pub(super) cause: Cause,
+    pub(super) sentence: String,
+    pub(super) next: String,
+}
+
+pub(super) fn expected(cause: Cause, sentence: &str, next: &str) -> Expected {
+    Expected { cause, sentence: sentence.to_owned(), next: next.to_owned() }
+}
+
+/// Asks until the command says what is expected.
+pub(super) async fn until(agent: &Node, pod: &str, expected: &Expected) -> Result<()> {
+    until_all(agent, &[(pod, expected)]).await
+}
+
+/// Asks about several pods until each was once explained as it should be.
+pub(super) async fn until_all(agent: &Node, pods: &[(&str, &Expected)]) -> Result<()> {
+    let mut open: Vec<_> = pods.iter().map(|(pod, it)| (*pod, it.answer(agent, pod))).collect();
+    let count = open.len();
+    let look = async || {
+        let (mut differ, mut still_open) = (Vec::new(), Vec::new());
+        for (pod, wanted) in &open {
+            let said = ask(agent, pod).await?;
+            if !said.is(wanted) {
+                differ.push(format!("{pod} should be: {wanted:#?}\nand is: {said:#?}"));
+                still_open.push((*pod, wanted.clone()));
+            }
+        }
+        // Only now: after a question without an answer all are asked again.
+        open = still_open;
+        Ok(differ)
+    };
+    let what = format!("all {count} pods are explained");
+    eventually(PATIENCE, &what, look, Vec::is_empty).await.map(drop)
+}
+
+impl Answer {
+    fn is(&self, wanted: &Self) -> bool {
+        let sentence = match wanted.sentence.split_once('…') {
+            Some((begin, end)) => self.sentence.starts_with(begin) && self.sentence.ends_with(end),
+            None => self.sentence == wanted.sentence,
+        };
+        sentence && self.cause == wanted.cause && self.next_step == wanted.next_step
+    }
+}
+
+impl Expected {
+    fn answer(&self, agent: &Node, pod: &str) -> Answer {
+        Answer {
+            cause: self.cause.slug().to_owned(),
+            sentence: filled_in(agent, pod, &self.sentence),
+            next_step: filled_in(agent, pod, &self.next),
+        }
+    }
+}
+
+/// Asks once.
+pub(super) async fn ask(agent: &Node, pod: &str) -> Result<Answer> {
+    let mut command = Command::new(program::path()?);
+    command.args(["explain", pod, "--output=json"]).arg("--root-dir").arg(agent.root());
+    let output = command.stdin(Stdio::null()).kill_on_drop(true).output().await?;
+    if !output.status.success() {
+        bail!("oarsman explain: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    let said: Answer = serde_json::from_slice(&output.stdout).context("it is not JSON")?;
+    Ok(Answer { sentence: masked(&said.sentence), next_step: masked(&said.next_step), ..said })
+}
+
+fn filled_in(agent: &Node, pod: &str, text: &str) -> String {
+    let place = agent.manifests().join(format!("{pod}.yaml"));
+    text.replace("{pod}", &format!("{pod}-{NAME}"))
+        .replace("{place}", &place.display().to_string())
+        .replace("{root}", &agent.root().display().to_string())
+        .replace("{actor}", images::ACTOR)
+        .replace("{busybox}", images::BUSYBOX)
+}
+
+/// Numbers of seconds and minutes, and how often something happened, are another every time.
+fn masked(text: &str) -> String {
+    let words: Vec<&str> = text.split(' ').collect();
+    let (mut told, mut rest) = (Vec::new(), words.as_slice());
+    while let [word, after @ ..] = rest {
+        rest = after;
+        let bare = word.trim_start_matches('(');
+        let opening = &word[..word.len() - bare.len()];
+        let unit = after.first().copied().unwrap_or_default();
+        let is_time = unit.starts_with("second") || unit.starts_with("minute");
+        let word = match (bare.parse::<u32>(), bare) {
+            (Ok(_), _) if is_time => {
+                rest = &after[1..];
+                let end: String = unit.chars().filter(|letter| !letter.is_alphabetic()).collect();
+                format!("N seconds{end}")
+            }
+            (Ok(_), _) if unit == "times" => {
+                rest = &after[1..];
+                "N times".to_owned()
+            }
+            (_, "once" | "twice") => "N times".to_owned(),
+            _ => bare.to_owned(),
+        };
+        told.push(format!("{opening}{word}"));
+    }
+    told.join(" ")
+}

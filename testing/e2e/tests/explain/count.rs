@@ -1,0 +1,50 @@
+//! Whether every cause is made to happen.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Result, ensure};
+use oarsman_core::explain::Cause;
+use oarsman_e2e::scenario::Stage;
+
+use super::{hangs, manifests, network, pulls, rows, runtime, stops};
+
+/// What cannot be made to happen here, and why not.
+const EXCUSED: &[(Cause, &str)] = &[
+    (Cause::ImageUnsigned, "only CRI-O demands signatures, and only its answers have that reason"),
+    (
+        Cause::ObjectMissing,
+        "a manifest that lacks what it refers to is refused before a pod comes of it; with an API server it can",
+    ),
+    (Cause::KeyMissing, "the same"),
+    (
+        Cause::Rejected,
+        "nothing turns pods away yet: without an API server there are no quotas to break",
+    ),
+    (
+        Cause::Starting,
+        "it is what is said for a moment while nothing is known, and lasts no longer than that",
+    ),
+];
+/// So many are asked for.
+const LEAST: usize = 30;
+
+pub(super) async fn every_cause_is_provoked_or_excused(_: &Stage) -> Result<()> {
+    let special = [
+        hangs::CAUSES,
+        manifests::CAUSES,
+        network::CAUSES,
+        pulls::CAUSES,
+        runtime::CAUSES,
+        stops::CAUSES,
+    ];
+    let special = special.into_iter().flatten().copied();
+    let provoked: BTreeSet<Cause> = rows::causes().into_iter().chain(special).collect();
+    let excused: BTreeSet<Cause> = EXCUSED.iter().map(|(cause, _)| *cause).collect();
+    let known: BTreeSet<Cause> = Cause::ALL.iter().copied().collect();
+    let missing: Vec<_> = known.difference(&provoked).filter(|it| !excused.contains(it)).collect();
+    ensure!(missing.is_empty(), "nothing makes these happen: {missing:?}");
+    let both: Vec<_> = provoked.intersection(&excused).collect();
+    ensure!(both.is_empty(), "these are excused and yet happen: {both:?}");
+    ensure!(provoked.len() >= LEAST, "only {} causes are provoked", provoked.len());
+    Ok(())
+}

@@ -1,0 +1,156 @@
+//! A runtime that refuses what it is asked, or does not come back from it: a proxy before containerd plays it.
+
+use anyhow::Result;
+use oarsman_core::explain::Cause;
+use oarsman_cri::Code;
+use oarsman_e2e::manifest::{actor, image, pod};
+use oarsman_e2e::node::Node;
+use oarsman_e2e::proxy::{Deed, Proxy, Rule, Which};
+use oarsman_e2e::scenario::Stage;
+use oarsman_rig::images::ACTOR_AS_USER;
+
+use super::ask::{expected, until};
+
+pub(super) const CAUSES: &[Cause] = &[
+    Cause::SandboxFails,
+    Cause::SandboxTakesLong,
+    Cause::CannotCreate,
+    Cause::CannotStart,
+    Cause::StartTakesLong,
+    Cause::ImageUnreadable,
+    Cause::ImagePullFails,
+    Cause::StopOverdue,
+    Cause::GivingBack,
+];
+
+const SAID: &str = "the test wants this call to fail";
+const AGAIN: &str = "; the next try is in N seconds";
+
+/// The pods that are there at the beginning.
+const PODS: &[&str] = &[
+    "no-box",
+    "slow-box",
+    "no-make",
+    "no-start",
+    "slow-start",
+    "unread",
+    "unpulled",
+    "stuck",
+    "left",
+];
+
+/// An image that nobody has, and that the proxy does not let be pulled.
+const UNPULLED: &str = "rig.local/unpulled:1";
+
+pub(super) async fn a_runtime_that_refuses_or_hangs_is_quoted(stage: &Stage) -> Result<()> {
+    let (agent, proxy) = stage.agent_behind_proxy().await?;
+    let rules = rules(&proxy);
+    for name in PODS {
+        let main = match *name {
+            "unread" => image("main", ACTOR_AS_USER).with("args", ["forever"].as_slice().into()),
+            "unpulled" => image("main", UNPULLED),
+            _ => actor("main", &["forever"]),
+        };
+        let manifest = pod(name).with("terminationGracePeriodSeconds", 1).container(main);
+        agent.apply(name, &manifest)?;
+    }
+    let healthy = expected(
+        Cause::Running,
+        "The pod runs and is ready, for N seconds now.",
+        "Nothing to do. `oarsman logs -c main {pod}` shows what it says.",
+    );
+    for name in ["stuck", "left"] {
+        until(&agent, name, &healthy).await?;
+        agent.remove_manifest(name)?;
+    }
+    ends(&agent).await?;
+    starts(&agent).await?;
+    images(&agent).await?;
+    drop(rules);
+    Ok(())
+}
+
+/// As long as they are kept, they hold.
+fn rules(proxy: &Proxy) -> Vec<Rule> {
+    let about = |call: &str, thing: &str| Which::every().named(call).about(thing);
+    let fails = |call, thing| proxy.when(about(call, thing), Deed::Fail(Code::Internal));
+    let holds = |call, thing| proxy.when(about(call, thing), Deed::Hold);
+    vec![
+        fails("RunPodSandbox", "no-box-node"),
+        holds("RunPodSandbox", "slow-box-node"),
+        fails("CreateContainer", "no-make-node"),
+        fails("StartContainer", "no-start-node"),
+        holds("StartContainer", "slow-start-node"),
+        fails("ImageStatus", ACTOR_AS_USER),
+        fails("PullImage", UNPULLED),
+        holds("StopContainer", "stuck-node"),
+        holds("RemovePodSandbox", "left-node"),
+    ]
+}
+
+async fn starts(agent: &Node) -> Result<()> {
+    let follow = "Follow what the runtime says; all of it is in `oarsman describe {pod}`.";
+    let rows = [
+        (
+            "no-box",
+            Cause::SandboxFails,
+            format!("Nothing of the pod can be started: {SAID} (internal){AGAIN}."),
+            "Follow what is said there; all of it is in `oarsman describe {pod}`.",
+        ),
+        (
+            "slow-box",
+            Cause::SandboxTakesLong,
+            "The pod's sandbox and network are being made, for N seconds now: that should take a second.".to_owned(),
+            "See what the runtime or its CNI plugin waits for: `journalctl -u containerd`.",
+        ),
+        (
+            "no-make",
+            Cause::CannotCreate,
+            format!("The runtime cannot make container main: {SAID} (internal){AGAIN}."),
+            follow,
+        ),
+        (
+            "no-start",
+            Cause::CannotStart,
+            format!("The runtime cannot start container main: {SAID} (internal){AGAIN}."),
+            follow,
+        ),
+        (
+            "slow-start",
+            Cause::StartTakesLong,
+            "The runtime is starting container main, for N seconds now: that should take a second.".to_owned(),
+            "See what the runtime waits for: its log tells.",
+        ),
+    ];
+    for (name, cause, sentence, next) in rows {
+        until(agent, name, &expected(cause, &sentence, next)).await?;
+    }
+    Ok(())
+}
+
+async fn images(agent: &Node) -> Result<()> {
+    let sentence = format!(
+        "The runtime cannot say whether it has the image {ACTOR_AS_USER} of container main: {SAID} (internal){AGAIN}."
+    );
+    let next = "See whether the runtime is well: `journalctl -u containerd`.";
+    until(agent, "unread", &expected(Cause::ImageUnreadable, &sentence, next)).await?;
+    let sentence =
+        format!("The image {UNPULLED} of container main cannot be pulled: {SAID}{AGAIN}.");
+    let next = format!("Try it by hand: `crictl pull {UNPULLED}`.");
+    until(agent, "unpulled", &expected(Cause::ImagePullFails, &sentence, &next)).await
+}
+
+async fn ends(agent: &Node) -> Result<()> {
+    let stuck = expected(
+        Cause::StopOverdue,
+        "The pod should be gone: container main had N seconds to end and is still there after N seconds; the runtime does not get it killed.",
+        "Look for a process that the kernel does not let die (state D: `ps -eo pid,stat,wchan,cmd | grep ' D'`), such as one on a dead NFS mount, and at what the runtime says: `journalctl -u containerd`.",
+    );
+    until(agent, "stuck", &stuck).await?;
+    let left = expected(
+        Cause::GivingBack,
+        "Nothing of the pod runs any more; its volumes, directories and cgroup are given back, for N seconds now.",
+        "Wait; if it takes long, something still uses them: `lsof +D {root}`.",
+    );
+    until(agent, "left", &left).await
+}

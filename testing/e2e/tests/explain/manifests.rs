@@ -1,0 +1,64 @@
+//! Manifests that nobody understands, and pods that are not there.
+
+use anyhow::Result;
+use oarsman_core::explain::Cause;
+use oarsman_e2e::look::{PodSeen, eventually};
+use oarsman_e2e::manifest::{actor, pod};
+use oarsman_e2e::scenario::Stage;
+use serde_json::json;
+
+use super::ask::{expected, until};
+
+pub(super) const CAUSES: &[Cause] =
+    &[Cause::ManifestBroken, Cause::NoPodOfManifest, Cause::NoSuchPod, Cause::Gone];
+
+pub(super) async fn manifests_that_nobody_understands_are_named(stage: &Stage) -> Result<()> {
+    let agent = stage.agent()?;
+    let forever = || actor("main", &["forever"]);
+    let nobody = expected(
+        Cause::NoSuchPod,
+        "No pod is called web here: there is no pod at all.",
+        "Check the name (`oarsman ps`), or whether its manifest lies where this agent looks.",
+    );
+    until(&agent, "web", &nobody).await?;
+    agent.apply("web", &pod("web").container(forever()))?;
+    let runs = expected(
+        Cause::Running,
+        "The pod runs and is ready, for N seconds now.",
+        "Nothing to do. `oarsman logs -c main {pod}` shows what it says.",
+    );
+    until(&agent, "web", &runs).await?;
+    let cut_off = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: we";
+    let invalid = "the pod is not valid: spec.containers: Required value: a pod has at least one container; correct these fields";
+    agent.write_manifest("web", cut_off)?;
+    let broken = expected(
+        Cause::ManifestBroken,
+        &format!(
+            "The pod runs as its manifest was before; what {{place}} holds now is not understood: {invalid}."
+        ),
+        "Correct {place}; until then the pod goes on as it is.",
+    );
+    until(&agent, "web", &broken).await?;
+    agent.write_manifest("shop", cut_off)?;
+    let none = |why: &str| {
+        expected(
+            Cause::NoPodOfManifest,
+            &format!("No pod comes of {{place}}: {why}."),
+            "Correct {place}; it is read again when it changes.",
+        )
+    };
+    until(&agent, "shop", &none(invalid)).await?;
+    let reference =
+        json!([{ "name": "A", "valueFrom": { "configMapKeyRef": { "name": "x", "key": "y" } } }]);
+    agent.apply("refers", &pod("refers").container(forever().with("env", reference)))?;
+    until(&agent, "refers", &none("static pods may not reference configmaps: only an API server has them; take that out of the pod")).await?;
+    agent.remove_manifest("web")?;
+    let look = async || stage.look().pod("web").await;
+    eventually(std::time::Duration::from_secs(60), "it is gone", look, PodSeen::is_gone).await?;
+    let gone = expected(
+        Cause::Gone,
+        "Pod web-node was here and is gone; the last thing that happened to it, N seconds ago: Stopping container main.",
+        "If it should be here, put its manifest back; `oarsman events` shows what happened.",
+    );
+    until(&agent, "web", &gone).await
+}

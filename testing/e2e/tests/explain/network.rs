@@ -1,0 +1,47 @@
+//! Pods' networks: a configuration that names no plugin there is, and none at all.
+
+use std::fs;
+
+use anyhow::Result;
+use oarsman_core::explain::Cause;
+use oarsman_e2e::manifest::{actor, pod};
+use oarsman_e2e::scenario::Stage;
+
+use super::ask::{expected, until};
+
+pub(super) const CAUSES: &[Cause] = &[Cause::NetworkFails, Cause::NetworkNotReady];
+
+pub(super) async fn a_network_that_is_broken_or_missing_is_named(stage: &Stage) -> Result<()> {
+    let file = stage.rig().cni_configuration();
+    let good = fs::read_to_string(&file)?;
+    let agent = stage.agent()?;
+    let broken = good.replace("\"bridge\"", "\"abridge\"");
+    fs::write(&file, &broken)?;
+    let apply = |name: &str| agent.apply(name, &pod(name).container(actor("main", &["forever"])));
+    apply("wired")?;
+    let plugins = stage.rig().parts().cni.display().to_string();
+    let fails = expected(
+        Cause::NetworkFails,
+        &format!(
+            "The network of the pod cannot be made: plugin type=\"abridge\" failed (add): failed to find plugin \"abridge\" in path [{plugins}]; the next try is in N seconds."
+        ),
+        "Look at the CNI configuration (usually in /etc/cni/net.d) and its plugins (usually in /opt/cni/bin).",
+    );
+    until(&agent, "wired", &fails).await?;
+    fs::remove_file(&file)?;
+    apply("cut-off")?;
+    let missing = expected(
+        Cause::NetworkNotReady,
+        "The runtime has no network for pods: cni plugin not initialized; the next try is in N seconds.",
+        "Install a CNI configuration (usually in /etc/cni/net.d), or run the pod on the node's own network (spec.hostNetwork).",
+    );
+    until(&agent, "cut-off", &missing).await?;
+    fs::write(&file, good)?;
+    let runs = expected(
+        Cause::Running,
+        "The pod runs and is ready, for N seconds now.",
+        "Nothing to do. `oarsman logs -c main {pod}` shows what it says.",
+    );
+    until(&agent, "wired", &runs).await?;
+    until(&agent, "cut-off", &runs).await
+}

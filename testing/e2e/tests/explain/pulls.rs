@@ -1,0 +1,40 @@
+//! Images that are pulled one after the other.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use oarsman_core::explain::Cause;
+use oarsman_e2e::manifest::{image, pod};
+use oarsman_e2e::proxy::{Deed, Which};
+use oarsman_e2e::scenario::Stage;
+
+use super::ask::{expected, until};
+
+pub(super) const CAUSES: &[Cause] = &[Cause::Pulling, Cause::WaitingToPull];
+
+const BEGINNING: Duration = Duration::from_secs(30);
+
+pub(super) async fn a_pull_that_waits_for_its_turn_says_so(stage: &Stage) -> Result<()> {
+    let proxy = stage.proxy().await?;
+    let setup = stage.setup()?.through(&proxy).flag("max-parallel-image-pulls", "1");
+    let agent = stage.start(setup)?;
+    let held = proxy.when(Which::every().named("PullImage"), Deed::Hold);
+    let apply = |name: &str| {
+        agent.apply(name, &pod(name).container(image("main", &format!("rig.local/{name}:1"))))
+    };
+    apply("big")?;
+    held.until_waiting(1, BEGINNING).await?;
+    apply("next")?;
+    let big = expected(
+        Cause::Pulling,
+        "The image rig.local/big:1 of container main is being pulled, for N seconds now.",
+        "Wait: a big image takes its time. If it takes too long, see how fast this machine reaches rig.local.",
+    );
+    until(&agent, "big", &big).await?;
+    let next = expected(
+        Cause::WaitingToPull,
+        "The image rig.local/next:1 of container main waits for its turn, for N seconds now: as many images as may be are being pulled for others.",
+        "Wait, or let more be pulled at once: --max-parallel-image-pulls.",
+    );
+    until(&agent, "next", &next).await
+}

@@ -1,0 +1,92 @@
+//! Containers and volumes that cannot be had as they are described.
+
+use oarsman_core::explain::Cause;
+use oarsman_e2e::manifest::Manifest;
+use serde_json::{Value, json};
+
+use super::{Row, World, forever, of, row};
+
+/// A pod with one volume, mounted at /v.
+fn volume(name: &str, source: Value) -> Manifest {
+    let mut volume = json!({ "name": "v" });
+    if let (Some(volume), Value::Object(source)) = (volume.as_object_mut(), source) {
+        volume.extend(source);
+    }
+    of(name, forever().mount("v", "/v")).add("volumes", volume)
+}
+
+fn secured(name: &str, context: Value) -> Manifest {
+    of(name, forever().with("securityContext", context))
+}
+
+pub(super) fn rows(_: &World) -> Vec<Row> {
+    let again = "; the next try is in N seconds";
+    let host = "Make it so on this machine, or correct path and type of volume v in {place}.";
+    let sub_path = json!([{ "name": "v", "mountPath": "/v", "subPath": "x" }]);
+    vec![
+        row(
+            "root",
+            secured("root", json!({ "runAsNonRoot": true })),
+            Cause::WouldBeRoot,
+            "Container main has runAsNonRoot, and its image {actor} runs as root.",
+            "Set spec.containers[0].securityContext.runAsUser in {place}, or use an image that gives its user by number.",
+        ),
+        row(
+            "unconfined",
+            secured("unconfined", json!({ "seccompProfile": { "type": "Localhost", "localhostProfile": "strict.json" } })),
+            Cause::SeccompMissing,
+            &format!("The seccomp profile {{root}}/seccomp/strict.json of container main cannot be read{again}."),
+            "Put the profile there, or correct spec.containers[0].securityContext.seccompProfile in {place}.",
+        ),
+        row(
+            "unarmoured",
+            secured("unarmoured", json!({ "appArmorProfile": { "type": "Localhost", "localhostProfile": "strict" } })),
+            Cause::AppArmor,
+            &format!("The AppArmor profile of container main cannot be had: apparmor is not supported{again}."),
+            "Load it on this machine (`aa-status` shows what there is), or take spec.containers[0].securityContext.appArmorProfile out of {place}.",
+        ),
+        row(
+            "part",
+            of("part", forever().with("volumeMounts", sub_path)).add("volumes", json!({ "name": "v", "emptyDir": {} })),
+            Cause::SubPath,
+            "Container main mounts a part of a volume (subPath), which this agent cannot do.",
+            "Mount the whole volume: take subPath out of spec.containers[0].volumeMounts in {place}.",
+        ),
+        row(
+            "no-directory",
+            volume("no-directory", json!({ "hostPath": { "path": "/no/such", "type": "Directory" } })),
+            Cause::HostPath,
+            &format!("Volume v cannot be mounted: /no/such does not exist, and should be a directory{again}."),
+            host,
+        ),
+        row(
+            "a-file",
+            volume("a-file", json!({ "hostPath": { "path": "/etc/passwd", "type": "Directory" } })),
+            Cause::HostPath,
+            &format!("Volume v cannot be mounted: /etc/passwd is not a directory{again}."),
+            host,
+        ),
+        row(
+            "unmade",
+            volume("unmade", json!({ "hostPath": { "path": "/no/such/file", "type": "FileOrCreate" } })),
+            Cause::VolumeFails,
+            &format!("Volume v cannot be made: cannot make /no/such/file: No such file or directory (os error 2){again}."),
+            "Mend it on this machine, or correct volume v in {place}.",
+        ),
+        row(
+            "network-disk",
+            volume("network-disk", json!({ "nfs": { "server": "nowhere", "path": "/x" } })),
+            Cause::VolumeKind,
+            "Volume v is of the kind nfs, which this agent does not have.",
+            "Use emptyDir or hostPath for volume v in {place}.",
+        ),
+        row(
+            "no-env-file",
+            of("no-env-file", forever().with("env", json!([{ "name": "A", "valueFrom": { "fileKeyRef": { "volumeName": "v", "path": "env", "key": "A" } } }])))
+                .add("volumes", json!({ "name": "v", "emptyDir": {} })),
+            Cause::ConfigRefused,
+            "Container main cannot be described to the runtime: variable A: no file \"env\" in volume \"v\" (valueFrom.fileKeyRef).",
+            "Correct it in {place}.",
+        ),
+    ]
+}

@@ -1,0 +1,36 @@
+//! What comes before the containers that a pod is for.
+
+use oarsman_core::explain::Cause;
+use oarsman_e2e::manifest::{actor, pod};
+use serde_json::json;
+
+use super::{Row, World, forever, row};
+
+pub(super) fn rows(_: &World) -> Vec<Row> {
+    let sidecar = actor("side", &["forever"])
+        .with("restartPolicy", "Always".into())
+        .with("startupProbe", json!({ "tcpSocket": { "port": 80 } }));
+    vec![
+        row(
+            "init-fails",
+            pod("init-fails").init(actor("first", &["exit:3"])).container(forever()),
+            Cause::InitFails,
+            "Init container first (image {actor}) ended with exit code 3, N times so far, so that no other container is started; the next try is in N seconds.",
+            "Read why: `oarsman logs -c first --previous {pod}`.",
+        ),
+        row(
+            "init-runs",
+            pod("init-runs").init(actor("first", &["forever"])).container(forever()),
+            Cause::InitRuns,
+            "Init container first still runs, for N seconds now; container main comes after it.",
+            "See what it waits for: `oarsman logs -c first {pod}`.",
+        ),
+        row(
+            "side-waits",
+            pod("side-waits").init(sidecar).container(forever()),
+            Cause::SidecarNotStarted,
+            "Sidecar side runs, for N seconds now, but its startupProbe has not succeeded, and what comes after it waits: this version of the agent runs no probes.",
+            "Take spec.initContainers[0].startupProbe out of {place}.",
+        ),
+    ]
+}

@@ -1,0 +1,105 @@
+//! Pods that run, and what may still be wrong with them.
+
+use oarsman_core::explain::Cause;
+use oarsman_e2e::manifest::{actor, pod};
+use serde_json::json;
+
+use super::{Row, World, forever, of, row, shell};
+
+pub(super) fn rows(world: &World) -> Vec<Row> {
+    vec![
+        row(
+            "healthy",
+            of("healthy", forever()),
+            Cause::Running,
+            "The pod runs and is ready, for N seconds now.",
+            "Nothing to do. `oarsman logs -c main {pod}` shows what it says.",
+        ),
+        row(
+            "second-life",
+            of(
+                "second-life",
+                shell("[ -e /s/lived ] && exec sleep 1000; touch /s/lived; exit 5")
+                    .mount("s", "/s"),
+            )
+            .host_path("s", &world.scratch),
+            Cause::Restarted,
+            "The pod runs and is ready, but container main had to be started again (N times so far): the one before ended with exit code 5; it runs again, for N seconds now.",
+            "Read why it ended: `oarsman logs -c main --previous {pod}`.",
+        ),
+        row(
+            "gated",
+            of("gated", forever())
+                .with("readinessGates", json!([{ "conditionType": "example.com/balanced" }])),
+            Cause::ReadinessGate,
+            "All containers run, but the pod is not ready: nobody has set the condition example.com/balanced to True, which its readiness gates wait for.",
+            "Have whoever keeps that condition set it, or take it out of spec.readinessGates in {place}: without an API server nobody can set it.",
+        ),
+        row(
+            "unready",
+            of("unready", forever().with("readinessProbe", json!({ "tcpSocket": { "port": 80 } }))),
+            Cause::NotReady,
+            "Container main runs, for N seconds now, but its readinessProbe has not succeeded, so that the pod is not ready: this version of the agent runs no probes.",
+            "Take spec.containers[0].readinessProbe out of {place}; whether it works tells `oarsman logs -c main {pod}`.",
+        ),
+        row(
+            "unstarted",
+            of("unstarted", forever().with("startupProbe", json!({ "tcpSocket": { "port": 80 } }))),
+            Cause::NotStarted,
+            "Container main runs, for N seconds now, but its startupProbe has not succeeded, so that the pod is not ready: this version of the agent runs no probes.",
+            "Take spec.containers[0].startupProbe out of {place}; whether it works tells `oarsman logs -c main {pod}`.",
+        ),
+        row(
+            "port-a",
+            of(
+                "port-a",
+                forever().with("ports", json!([{ "containerPort": 80, "hostPort": 8080 }])),
+            ),
+            Cause::HostPortTaken,
+            "The pod runs, but pod port-b-node wants port 8080 (TCP) of this machine too, so that only one of them is reached there.",
+            "Give one of the two another hostPort; this one's is in {place}.",
+        ),
+        row(
+            "port-b",
+            of(
+                "port-b",
+                forever().with("ports", json!([{ "containerPort": 80, "hostPort": 8080 }])),
+            ),
+            Cause::HostPortTaken,
+            "The pod runs, but pod port-a-node wants port 8080 (TCP) of this machine too, so that only one of them is reached there.",
+            "Give one of the two another hostPort; this one's is in {place}.",
+        ),
+        row(
+            "done",
+            of("done", actor("main", &["exit:0"])).with("restartPolicy", "Never"),
+            Cause::Succeeded,
+            "The pod did what it was for and ended N seconds ago, as it should.",
+            "Nothing to do. To run it again, change {place}: any change makes it a new pod.",
+        ),
+        row(
+            "failed",
+            of("failed", actor("main", &["write:/dev/termination-log=the disk is full", "exit:7"]))
+                .with("restartPolicy", "Never"),
+            Cause::Failed,
+            "The pod failed N seconds ago: container main ended with exit code 7 and said: the disk is full.",
+            "Read why: `oarsman logs -c main {pod}`. To run it again, change {place}: any change makes it a new pod.",
+        ),
+        row(
+            "init-failed",
+            pod("init-failed")
+                .with("restartPolicy", "Never")
+                .init(actor("first", &["exit:3"]))
+                .container(forever()),
+            Cause::InitFailed,
+            "The pod failed N seconds ago: init container first ended with exit code 3, so that no other container was started.",
+            "Read why: `oarsman logs -c first {pod}`. To run it again, change {place}: any change makes it a new pod.",
+        ),
+        row(
+            "overdue",
+            of("overdue", forever()).with("activeDeadlineSeconds", 2),
+            Cause::DeadlineExceeded,
+            "The pod was stopped because it was active for longer than its spec.activeDeadlineSeconds (2) allows.",
+            "Raise spec.activeDeadlineSeconds in {place}. To run it again, change {place}: any change makes it a new pod.",
+        ),
+    ]
+}

@@ -1,0 +1,33 @@
+//! A runtime that is not there.
+
+use anyhow::Result;
+use oarsman_core::explain::Cause;
+use oarsman_e2e::manifest::{actor, pod};
+use oarsman_e2e::scenario::Stage;
+
+use super::ask::{expected, until};
+
+pub(super) const CAUSES: &[Cause] = &[Cause::RuntimeDown];
+
+pub(super) async fn a_runtime_that_is_down_is_named(stage: &Stage) -> Result<()> {
+    let agent = stage.agent()?;
+    agent.apply("web", &pod("web").container(actor("main", &["forever"])))?;
+    let runs = expected(
+        Cause::Running,
+        "The pod runs and is ready, for N seconds now.",
+        "Nothing to do. `oarsman logs -c main {pod}` shows what it says.",
+    );
+    until(&agent, "web", &runs).await?;
+    stage.rig().kill()?;
+    let socket = stage.rig().socket().display().to_string();
+    let down = expected(
+        Cause::RuntimeDown,
+        &format!(
+            "Nobody can tell how the pod is: containerd at unix://{socket} has not answered for N seconds (Connection refused (os error 111))."
+        ),
+        "Start it, or see why it does not answer: `journalctl -u containerd`. Containers that run go on meanwhile.",
+    );
+    until(&agent, "web", &down).await?;
+    stage.rig().restart().await?;
+    until(&agent, "web", &runs).await
+}

@@ -1,0 +1,122 @@
+//! Pods and containers that are being stopped: whoever waits for a file can be asked about for as long as it is not there.
+
+use std::fs;
+
+use anyhow::Result;
+use oarsman_core::explain::Cause;
+use oarsman_e2e::manifest::{Container, Manifest, actor, image, pod};
+use oarsman_e2e::node::Node;
+use oarsman_e2e::scenario::Stage;
+use oarsman_rig::images::{ACTOR_AS_USER, BUSYBOX};
+use serde_json::json;
+
+use super::ask::{expected, until};
+
+pub(super) const CAUSES: &[Cause] = &[
+    Cause::PreStopRuns,
+    Cause::Stopping,
+    Cause::WaitsForNamesake,
+    Cause::Edited,
+    Cause::KilledAfterGrace,
+];
+
+/// Ends when it was asked to and there is a file named `go`.
+fn reluctant() -> Container {
+    actor("main", &["on-term:wait-file:/s/go,exit:0", "forever"]).mount("s", "/s")
+}
+
+fn before_its_end() -> Container {
+    let hook = ["sh", "-c", "until [ -e /s/go ]; do sleep 0.1; done"];
+    image("main", BUSYBOX)
+        .with("command", json!(["sh", "-c", "trap 'exit 0' TERM; while :; do sleep 0.1; done"]))
+        .with("lifecycle", json!({ "preStop": { "exec": { "command": hook } } }))
+        .mount("s", "/s")
+}
+
+fn deaf() -> Container {
+    actor("main", &["on-term:ignore", "forever"])
+}
+
+pub(super) async fn what_ends_says_how_long_it_has(stage: &Stage) -> Result<()> {
+    let agent = stage.agent()?;
+    let scratch = stage.scratch().display().to_string();
+    let lasting = |name: &str, main: Container, uid: &str, grace: i64| {
+        pod(name)
+            .with_metadata("uid", uid)
+            .with("terminationGracePeriodSeconds", grace)
+            .host_path("s", &scratch)
+            .container(main)
+    };
+    let another = |main: Container| main.with("image", ACTOR_AS_USER.into());
+    let before = [
+        ("hooked", lasting("hooked", before_its_end(), "u1", 300)),
+        ("leaving", lasting("leaving", reluctant(), "u2", 300)),
+        ("twin", lasting("twin", reluctant(), "u3", 300)),
+        ("edited", lasting("edited", reluctant(), "u4", 300)),
+        ("deaf", lasting("deaf", deaf(), "u5", 2)),
+    ];
+    until_all_run(&agent, &before).await?;
+    agent.remove_manifest("hooked")?;
+    agent.remove_manifest("leaving")?;
+    agent.apply("twin", &lasting("twin", reluctant(), "u6", 300))?;
+    agent.apply("edited", &lasting("edited", another(reluctant()), "u4", 300))?;
+    agent.apply("deaf", &lasting("deaf", another(deaf()), "u5", 2))?;
+    say_why(&agent).await?;
+    Ok(fs::write(stage.scratch().join("go"), "")?)
+}
+
+async fn until_all_run(agent: &Node, pods: &[(&str, Manifest)]) -> Result<()> {
+    for (name, manifest) in pods {
+        agent.apply(name, manifest)?;
+    }
+    let runs = expected(
+        Cause::Running,
+        "The pod runs and is ready, for N seconds now.",
+        "Nothing to do. `oarsman logs -c main {pod}` shows what it says.",
+    );
+    for (name, _) in pods {
+        until(agent, name, &runs).await?;
+    }
+    Ok(())
+}
+
+async fn say_why(agent: &Node) -> Result<()> {
+    let stopping = "The pod is being stopped: container main was asked to end N seconds ago and has N seconds for it.";
+    let changed = "Container main definition changed, will be restarted";
+    let rows = [
+        (
+            "hooked",
+            Cause::PreStopRuns,
+            "The pod is being stopped: the preStop hook of container main runs, for N seconds now, and may take all of the grace period (N seconds).".to_owned(),
+            "Wait until the hook has ended, or the grace period is over.",
+        ),
+        (
+            "leaving",
+            Cause::Stopping,
+            stopping.to_owned(),
+            "Wait: what has not ended by then is killed.",
+        ),
+        (
+            "twin",
+            Cause::WaitsForNamesake,
+            format!("The pod as {{place}} has it now waits for the one of its name before it to be gone. {stopping}"),
+            "Wait: two pods of one name never run at once.",
+        ),
+        (
+            "edited",
+            Cause::Edited,
+            format!("Container main is being stopped ({changed}) and has N seconds for it, since N seconds ago; then it is started as {{place}} says now."),
+            "Wait; if it takes too long, have its program end on SIGTERM: `oarsman logs -c main {pod}`.",
+        ),
+        (
+            "deaf",
+            Cause::KilledAfterGrace,
+            format!("Container main was asked to end ({changed}), did not within its grace period of N seconds, and was killed; it runs again, for N seconds now."),
+            "Have its program end on SIGTERM, or raise spec.terminationGracePeriodSeconds in {place}.",
+        ),
+    ];
+    for (name, cause, sentence, next) in rows {
+        until(agent, name, &expected(cause, &sentence, next)).await?;
+    }
+    Ok(())
+}
