@@ -25,10 +25,10 @@ fn host_path(case: &Case<'_>, volume: &str, why: &str) -> Option<Explanation> {
 }
 
 fn kind(case: &Case<'_>, volume: &str, why: &str) -> Option<Explanation> {
-    let kind = why.strip_prefix("this agent has no ")?.split(' ').next()?;
+    let (kind, instead) = why.strip_prefix("this agent has no ")?.split_once(" volumes; use ")?;
     let sentence =
         format!("Volume {volume} is of the kind {kind}, which this agent does not have.");
-    let next = format!("Use emptyDir or hostPath for volume {volume} in {}.", case.place());
+    let next = format!("Use {instead} for volume {volume} in {}.", case.place());
     Some(Explanation::new(Cause::VolumeKind, sentence, next))
 }
 

@@ -78,7 +78,7 @@ pub(super) fn rows(_: &World) -> Vec<Row> {
             volume("network-disk", json!({ "nfs": { "server": "nowhere", "path": "/x" } })),
             Cause::VolumeKind,
             "Volume v is of the kind nfs, which this agent does not have.",
-            "Use emptyDir or hostPath for volume v in {place}.",
+            "Use emptyDir, hostPath, configMap, secret, downwardAPI or projected for volume v in {place}.",
         ),
         row(
             "no-env-file",
