@@ -1,6 +1,9 @@
 //! A command beside a containerd of the rig, in namespaces of their own: for machines that have no runtime.
 
 use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
 use std::process::{Command, ExitCode, ExitStatus};
 
 use anyhow::{Context, Result};
@@ -27,6 +30,10 @@ async fn inside(command: &[OsString]) -> Result<ExitCode> {
     let (program, arguments) = command.split_first().context("name a command to run")?;
     let rig = Rig::start(Options::default()).await?;
     let endpoint = format!("unix://{}", rig.socket().display());
+    // Where everybody looks for it: inside, nobody else's can be there.
+    let usual = Path::new("/run/containerd");
+    fs::create_dir_all(usual)?;
+    symlink(rig.socket(), usual.join("containerd.sock"))?;
     eprintln!("rig: containerd is at {endpoint} for as long as this runs");
     let child = Command::new(program).args(arguments).env(ENDPOINT, endpoint).spawn();
     let child = child.with_context(|| format!("cannot start {}", program.display()))?;

@@ -44,6 +44,7 @@ pub(super) const STAGES: &[Stage] = &[
         what: "why pods do not run, made to happen and told by the command",
         run: explain,
     },
+    Stage { name: "readme", what: "every command of the README, typed at a terminal", run: readme },
     Stage {
         name: "endurance",
         what: "the agent and the runtime die, hang and rest",
@@ -138,6 +139,10 @@ fn commands(root: &Path) -> Result<()> {
 
 fn explain(root: &Path) -> Result<()> {
     test(root, &["--test", "explain"])
+}
+
+fn readme(root: &Path) -> Result<()> {
+    test(root, &["--test", "readme"])
 }
 
 fn endurance(root: &Path) -> Result<()> {
