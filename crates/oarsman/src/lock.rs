@@ -10,6 +10,9 @@ use rustix::fs::{FlockOperation, flock};
 /// Where kubelets leave word that they hold a runtime.
 const RUNTIMES: &str = "/run/oarsman";
 
+/// The file by which a root directory is held.
+const OF_ROOT: &str = "oarsman.lock";
+
 /// Held until it is dropped, or its process ends, however that happens.
 #[derive(Debug)]
 pub(crate) struct Lock {
@@ -21,6 +24,12 @@ impl Lock {
     pub(crate) fn of_root(root: &Path) -> Result<Self> {
         let held = "give this agent another one with --root-dir, or stop the other agent";
         take(&of_root(root), &format!("the root directory {}", root.display()), held)
+    }
+
+    /// Whether some agent that lives holds a root directory.
+    pub(crate) fn is_held(root: &Path) -> bool {
+        let file = File::open(root.join(OF_ROOT));
+        file.is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockShared).is_err())
     }
 
     /// Holds a runtime, so that no other kubelet takes its pods for orphans.
@@ -42,7 +51,7 @@ pub(crate) fn holder_of_root(root: &Path) -> Option<String> {
 }
 
 fn of_root(root: &Path) -> PathBuf {
-    root.join("oarsman.lock")
+    root.join(OF_ROOT)
 }
 
 fn take(path: &Path, what: &str, fix: &str) -> Result<Lock> {
@@ -78,7 +87,9 @@ mod tests {
         let refused = Lock::of_root(root.path()).unwrap_err().to_string();
         assert!(refused.contains(&format!("process {}", std::process::id())), "{refused}");
         assert!(refused.contains("--root-dir"), "{refused}");
+        assert!(Lock::is_held(root.path()));
         drop(first);
+        assert!(!Lock::is_held(root.path()));
         Lock::of_root(root.path()).unwrap();
     }
 }

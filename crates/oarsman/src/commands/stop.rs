@@ -8,12 +8,12 @@ use anyhow::{Result, bail};
 use clap::Args;
 use oarsman_core::pod::PodExt;
 use oarsman_core::report::{Activity, NodeReport, PodReport};
-use rustix::process::{Pid, test_kill_process};
 use tokio::time::{Instant, sleep};
 
 use super::output::{remark, say};
 use super::{Whom, age, which};
 use crate::local::{Client, PodName, Silence, StopRequest};
+use crate::lock::Lock;
 use crate::threads;
 
 #[cfg(test)]
@@ -154,23 +154,11 @@ fn doing(node: &NodeReport, pod: &PodReport) -> String {
     }
 }
 
-/// Waits until the agent's process is gone.
+/// Waits until the agent has let go of its root directory. Its number would not tell: it may live in a namespace of its own.
 async fn until_ended(node: &NodeReport, wait: &mut Wait) -> Result<()> {
     wait.end = wait.end.max(Instant::now() + ENDING);
-    while lives(node.pid) {
+    while Lock::is_held(Path::new(&node.root)) {
         wait.pause(|| format!("the agent (process {}) to end", node.pid)).await?;
     }
     Ok(())
-}
-
-fn lives(pid: u32) -> bool {
-    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    pid.is_some_and(|pid| test_kill_process(pid).is_ok() && !is_zombie(pid))
-}
-
-/// Whether it has ended, and only nobody has asked yet how.
-fn is_zombie(pid: Pid) -> bool {
-    let stat = Path::new("/proc").join(pid.as_raw_nonzero().to_string()).join("stat");
-    let text = std::fs::read_to_string(stat).unwrap_or_default();
-    text.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with('Z'))
 }

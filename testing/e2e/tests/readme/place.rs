@@ -4,6 +4,7 @@ use std::env;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use oarsman_e2e::program::workspace;
@@ -53,6 +54,13 @@ impl Place {
             ("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16".to_owned()),
             ("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0".to_owned()),
         ]
+    }
+
+    /// Ends what a reading that failed may have left running.
+    pub(super) fn clear() {
+        let program = workspace().join("target/release/oarsman");
+        // Mostly there is nothing to be stopped.
+        Command::new(program).args(["stop", "--all"]).output().ok();
     }
 
     /// Takes away what is ours, and sees to it that nothing else is left.

@@ -40,11 +40,3 @@ fn farewell_names_those_who_went() {
     assert_eq!(farewell(&names, true), "Stopped a, b; the agent has ended.");
     assert_eq!(farewell(&BTreeSet::new(), true), "The agent has ended.");
 }
-
-#[test]
-fn a_process_lives_or_not() {
-    assert!(lives(std::process::id()));
-    // No process has so high a number: `kernel.pid_max` ends at 2^22.
-    assert!(!lives(1 << 30));
-    assert!(!lives(0));
-}
