@@ -78,7 +78,7 @@ pub(super) async fn the_sidecar_example_ends_with_its_job(stage: &Stage) -> Resu
 }
 
 pub(super) async fn the_restart_example_is_started_again(stage: &Stage) -> Result<()> {
-    let crash = "crash: Container main ended with exit code 3";
+    let crash = "ended with exit code 3";
     says(stage, "restart.yaml", &["cannot reach the database", crash]).await.map(drop)
 }
 
