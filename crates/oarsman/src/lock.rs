@@ -26,12 +26,6 @@ impl Lock {
         take(&of_root(root), &format!("the root directory {}", root.display()), held)
     }
 
-    /// Whether some agent that lives holds a root directory.
-    pub(crate) fn is_held(root: &Path) -> bool {
-        let file = File::open(root.join(OF_ROOT));
-        file.is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockShared).is_err())
-    }
-
     /// Holds a runtime, so that no other kubelet takes its pods for orphans.
     pub(crate) fn of_runtime(endpoint: &str) -> Result<Self> {
         let socket = endpoint.trim_start_matches("unix://").trim_start_matches('/');
@@ -87,9 +81,9 @@ mod tests {
         let refused = Lock::of_root(root.path()).unwrap_err().to_string();
         assert!(refused.contains(&format!("process {}", std::process::id())), "{refused}");
         assert!(refused.contains("--root-dir"), "{refused}");
-        assert!(Lock::is_held(root.path()));
+        assert_eq!(holder_of_root(root.path()), Some(format!("process {}", std::process::id())));
         drop(first);
-        assert!(!Lock::is_held(root.path()));
+        assert_eq!(holder_of_root(root.path()), None);
         Lock::of_root(root.path()).unwrap();
     }
 }

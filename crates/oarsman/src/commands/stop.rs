@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep};
 use super::output::{remark, say};
 use super::{Whom, age, which};
 use crate::local::{Client, PodName, Silence, StopRequest};
-use crate::lock::Lock;
+use crate::lock::holder_of_root;
 use crate::threads;
 
 #[cfg(test)]
@@ -157,7 +157,7 @@ fn doing(node: &NodeReport, pod: &PodReport) -> String {
 /// Waits until the agent has let go of its root directory. Its number would not tell: it may live in a namespace of its own.
 async fn until_ended(node: &NodeReport, wait: &mut Wait) -> Result<()> {
     wait.end = wait.end.max(Instant::now() + ENDING);
-    while Lock::is_held(Path::new(&node.root)) {
+    while holder_of_root(Path::new(&node.root)).is_some() {
         wait.pause(|| format!("the agent (process {}) to end", node.pid)).await?;
     }
     Ok(())

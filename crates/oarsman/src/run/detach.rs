@@ -7,9 +7,9 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use oarsman_core::report::NodeReport;
 
 use crate::local::Client;
+use crate::lock::holder_of_root;
 
 /// Tells the started program that it is the one in the background.
 pub(super) const BACKGROUND: &str = "--in-background";
@@ -25,16 +25,24 @@ const LOG_TAIL: usize = 20;
 /// Starts the program in the background, waits until it answers, and tells how to reach it.
 #[expect(clippy::print_stdout, reason = "a person at a terminal asked for this")]
 pub(super) async fn detach(root: &Path) -> Result<ExitCode> {
-    let report = started(root).await?;
+    // Whoever is there already would answer in the other's place.
+    if let Some(holder) = holder_of_root(root) {
+        let root = root.display();
+        bail!(
+            "pods of {root} run already ({holder}): stop them with `oarsman stop --all --root-dir {root}`, or give these another --root-dir"
+        );
+    }
+    let process = started(root).await?;
     let usual = root == Path::new(super::ROOT);
     let whom = if usual { String::new() } else { format!(" --root-dir {}", root.display()) };
-    println!("in the background, process {}", report.pid);
+    println!("in the background, process {process}");
     println!("  see:   oarsman ps{whom}");
     println!("  stop:  oarsman stop --all{whom}");
     Ok(ExitCode::SUCCESS)
 }
 
-async fn started(root: &Path) -> Result<NodeReport> {
+/// The process, by the number it has here: the agent may be in a namespace in which it has another.
+async fn started(root: &Path) -> Result<u32> {
     let log = root.join(LOG);
     let mut child = start(root, &log)?;
     let answer = async {
@@ -44,14 +52,13 @@ async fn started(root: &Path) -> Result<NodeReport> {
             }
             match Client::new(root).report().await {
                 // It answers before it has taken its pods in.
-                Ok(report) if !report.pods.is_empty() => return Ok(report),
+                Ok(report) if !report.pods.is_empty() => return Ok(child.id()),
                 Ok(_) | Err(_) => tokio::time::sleep(LOOK_AGAIN).await,
             }
         }
     };
     let waited = tokio::time::timeout(PATIENCE, answer).await;
-    waited
-        .with_context(|| format!("no answer from process {}: see {}", child.id(), log.display()))?
+    waited.with_context(|| format!("no answer within {PATIENCE:?}: see {}", log.display()))?
 }
 
 fn start(root: &Path, log: &Path) -> Result<Child> {
@@ -75,4 +82,20 @@ fn tail(log: &Path) -> String {
     let said = String::from_utf8_lossy(&said);
     let lines: Vec<&str> = said.lines().collect();
     lines[lines.len().saturating_sub(LOG_TAIL)..].join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lock::Lock;
+
+    #[tokio::test]
+    async fn nobody_is_taken_for_the_agent_that_was_to_be_started() {
+        let root = tempfile::tempdir().unwrap();
+        let _there_already = Lock::of_root(root.path()).unwrap();
+        let refused = detach(root.path()).await.unwrap_err().to_string();
+        assert!(refused.contains("run already (process "), "{refused}");
+        assert!(refused.contains("oarsman stop --all --root-dir "), "{refused}");
+        assert!(!root.path().join(LOG).exists(), "the log of the other one is not its own");
+    }
 }
