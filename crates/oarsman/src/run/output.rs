@@ -25,8 +25,8 @@ pub(super) struct Output {
 struct Log {
     file: Option<Follower>,
     printer: Printer,
-    /// What is not a whole line yet.
-    rest: Vec<u8>,
+    /// What is not a whole line yet, on stdout and on stderr.
+    rest: [Vec<u8>; 2],
 }
 
 impl Output {
@@ -39,6 +39,8 @@ impl Output {
         for (directory, log) in &mut self.logs {
             log.read(directory, &mut lines)?;
         }
+        // A pod that was replaced leaves nothing more to be read.
+        self.logs.retain(|directory, log| log.file.is_none() || directory.exists());
         Ok(lines)
     }
 
@@ -50,7 +52,7 @@ impl Output {
             let (pod, name) = (short_name(pod), &container.spec.name);
             let who = if several { format!("{pod}/{name}") } else { pod };
             let style = Style { prefix: Some(format!("{who} | ")), ..Style::default() };
-            let log = || Log { file: None, printer: Printer::new(style), rest: Vec::new() };
+            let log = || Log { file: None, printer: Printer::new(style), rest: Default::default() };
             self.logs.entry(directory.join(name)).or_insert_with(log);
         }
     }
@@ -62,10 +64,9 @@ impl Log {
             self.file = Follower::at_first(directory)?;
         }
         let Some(file) = &mut self.file else { return Ok(()) };
-        let (mut out, mut err) = (std::mem::take(&mut self.rest), Vec::new());
+        let [mut out, mut err] = std::mem::take(&mut self.rest);
         file.read(&mut |line| self.printer.print(line, &mut out, &mut err))?;
-        self.rest = whole_lines(out, lines);
-        whole_lines(err, lines);
+        self.rest = [out, err].map(|printed| whole_lines(printed, lines));
         Ok(())
     }
 }

@@ -39,8 +39,10 @@ fn every_whole_line_is_told_once_with_whose_it_is() {
     write(&directory, 0, "2026-01-01T00:00:01Z stdout F one\n2026-01-01T00:00:02Z stdout P tw");
     assert_eq!(output.read(&node).unwrap(), ["web | one"]);
     write(&directory, 0, "o\n2026-01-01T00:00:03Z stdout F !\n");
-    write(&directory, 1, "2026-01-01T00:00:04Z stderr F after a restart\n");
-    assert_eq!(output.read(&node).unwrap(), ["web | two!", "web | after a restart"]);
+    write(&directory, 1, "2026-01-01T00:00:04Z stderr P after a ");
+    assert_eq!(output.read(&node).unwrap(), ["web | two!"]);
+    write(&directory, 1, "\n2026-01-01T00:00:05Z stderr F restart\n");
+    assert_eq!(output.read(&node).unwrap(), ["web | after a restart"]);
     assert!(output.read(&node).unwrap().is_empty());
 }
 
@@ -56,6 +58,7 @@ fn of_several_containers_each_is_named_and_a_pod_that_is_gone_has_its_last_words
     write(&directory.join("a"), 0, "2026-01-01T00:00:02Z stdout F bye\n");
     fs::remove_dir_all(logs.path().join("default_web_u")).unwrap();
     assert_eq!(output.read(&NodeReport::default()).unwrap(), ["web/a | bye"]);
+    assert!(output.logs.is_empty(), "and is forgotten");
 }
 
 #[test]
