@@ -154,9 +154,8 @@ impl Log<'_> {
         let directory = self.directory();
         let mut printer = self.printer();
         let mut listener = Listener::to_writes().ok();
-        let mut log = None;
+        let (mut log, mut over) = (None, self.is_over(client).await);
         loop {
-            let over = self.is_over(client).await;
             if let Some(listener) = &mut listener {
                 // A directory that is not there yet is looked for every second.
                 listener.watch(&directory, None).ok();
@@ -173,7 +172,8 @@ impl Log<'_> {
             }
             tokio::select! {
                 () = heard(&mut listener) => {}
-                () = sleep(LOOK_AGAIN) => {}
+                // Whoever still writes need not be asked about.
+                () = sleep(LOOK_AGAIN) => over = self.is_over(client).await,
             }
         }
     }
