@@ -16,7 +16,8 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
 use crate::settings::Settings;
-use crate::{assembly, signals, threads};
+use crate::signals::Ending;
+use crate::{assembly, threads};
 
 /// The Kubernetes whose kubelet this one behaves like, with what it really is, in the form that tools read versions in.
 const VERSION: &str = concat!("Kubernetes v1.36.3+oarsman.", env!("CARGO_PKG_VERSION"));
@@ -71,20 +72,23 @@ fn work(given: &Given, loaded: &Loaded) -> Result<()> {
 }
 
 async fn until_told(settings: &Settings) -> Result<()> {
-    let agent = assembly::assemble(settings, None).await?;
+    let mut ending = Ending::listen().context("cannot listen to signals")?;
+    let agent = tokio::select! {
+        agent = assembly::assemble(settings, None) => agent?,
+        () = ending.told() => return Ok(()),
+    };
     let (keeper, commands) = (agent.keeper(), agent.commands());
     let told = async {
-        let told = signals::told_to_end().await.context("cannot listen to signals");
+        ending.told().await;
         tracing::info!("told to end; pods stay");
         last_words(&commands).await;
-        told
     };
-    let told = tokio::select! {
-        () = agent.run() => Ok(()),
-        told = told => told,
-    };
+    tokio::select! {
+        () = agent.run() => {}
+        () = told => {}
+    }
     keeper.iter().for_each(|keeper| keeper.dismiss());
-    told
+    Ok(())
 }
 
 /// Lets statuses that are on their way be heard, if that does not take long.

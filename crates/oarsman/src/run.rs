@@ -17,12 +17,12 @@ use anyhow::{Result, bail};
 use clap::Args;
 use oarsman_agent::network::SystemNetwork;
 use oarsman_agent::sources::bundle::{self, Bundle};
+use oarsman_core::duration;
 use oarsman_core::ledger::Mode;
 
 use crate::logging::{Format, Limits, Logging, Loudness};
 use crate::settings::{Containers, Settings, Sources};
 use crate::{machine, threads};
-use oarsman_core::duration;
 
 use find::Found;
 use screen::Screen;

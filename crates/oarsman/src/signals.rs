@@ -26,9 +26,3 @@ impl Ending {
         }
     }
 }
-
-/// Waits until somebody asks the program to end.
-pub(crate) async fn told_to_end() -> io::Result<()> {
-    Ending::listen()?.told().await;
-    Ok(())
-}
