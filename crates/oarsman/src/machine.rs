@@ -1,5 +1,7 @@
 //! What the machine itself has to say: its name, its addresses, its memory.
 
+pub(crate) mod swap;
+
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::path::{Path, PathBuf};
@@ -72,9 +74,8 @@ fn meminfo(name: &str) -> Result<u64> {
 
 /// The devices and files that this machine swaps to.
 pub(crate) fn swaps() -> Result<Vec<String>> {
-    let text = text_of("/proc/swaps".as_ref())?;
-    let devices = text.lines().skip(1).filter_map(|line| line.split_whitespace().next());
-    Ok(devices.map(str::to_owned).collect())
+    let swaps = swap::parse(&text_of("/proc/swaps".as_ref())?);
+    Ok(swaps.into_iter().map(|swap| swap.name).collect())
 }
 
 /// How late this process is killed when memory runs out.

@@ -9,7 +9,6 @@ pub(super) mod ports;
 pub(super) mod resolver;
 pub(super) mod root;
 pub(super) mod runtime;
-pub(super) mod swap;
 
 use std::fs;
 use std::path::Path;
@@ -17,13 +16,14 @@ use std::path::Path;
 use jiff::Timestamp;
 
 use super::plan::Plan;
+use crate::machine::swap::{self, Swap};
 
 /// Everything that was found.
 #[derive(Clone, Debug)]
 pub(super) struct Facts {
     pub(super) runtime: runtime::Runtime,
     pub(super) cgroups: cgroups::Cgroups,
-    pub(super) swaps: Vec<swap::Swap>,
+    pub(super) swaps: Vec<Swap>,
     pub(super) ports: Vec<ports::Port>,
     pub(super) kernel: kernel::Kernel,
     pub(super) permissions: permissions::Permissions,

@@ -1,8 +1,8 @@
 //! Whether memory may be swapped.
 
-use crate::check::facts::swap::Swap;
 use crate::check::finding::Finding;
 use crate::check::plan::Plan;
+use crate::machine::swap::Swap;
 
 const CHECK: &str = "swap";
 

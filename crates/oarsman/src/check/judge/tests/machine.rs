@@ -16,9 +16,9 @@ use crate::check::facts::places::{Memory, Place, Room};
 use crate::check::facts::ports::{Holder, Port};
 use crate::check::facts::resolver::Resolver;
 use crate::check::facts::root::Root;
-use crate::check::facts::swap::Swap;
 use crate::check::finding::Weight::{Problem, Warning};
 use crate::check::plan::Plan;
+use crate::machine::swap::Swap;
 
 fn names(words: &str) -> BTreeSet<String> {
     words.split_whitespace().map(str::to_owned).collect()

@@ -8,7 +8,7 @@ pub(crate) struct Swap {
 }
 
 /// Reads `/proc/swaps`.
-pub(super) fn parse(text: &str) -> Vec<Swap> {
+pub(crate) fn parse(text: &str) -> Vec<Swap> {
     text.lines().skip(1).filter_map(swap).collect()
 }
 
