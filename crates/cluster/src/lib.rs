@@ -44,6 +44,10 @@ pub trait Cluster: Send + Sync + 'static {
     /// Writes a pod's status down. The UID is a precondition: a namesake's status is never touched.
     async fn publish(&self, pod: &FullName, uid: &PodUid, status: &PodStatus) -> Result<()>;
 
+    /// Puts the reflection of a static pod there. One of its name that is there already is left alone: the stream of pods tells
+    /// which one it is.
+    async fn reflect(&self, mirror: &Pod) -> Result<()>;
+
     /// Deletes a pod's object at once, provided it still has this UID.
     async fn delete(&self, pod: &FullName, uid: &PodUid) -> Result<()>;
 
@@ -55,19 +59,36 @@ pub trait Cluster: Send + Sync + 'static {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ClusterError {
     /// There is no such object, or one of another UID has its name.
-    #[error("pod {pod} is not there any more")]
+    #[error("{object} is not there any more")]
     Gone {
-        /// The pod.
-        pod: FullName,
+        /// What it is and what it is called, such as `pod web_default`.
+        object: String,
     },
-    /// It did not answer, or could not do it now; it may have done it all the same.
-    #[error("the API server did not serve {call} of pod {pod}: {why}")]
-    Unavailable {
+    /// It understood, and said no: the same will be refused again until somebody changes something.
+    #[error("the API server refused {call} of {object}: {why}")]
+    Refused {
         /// What was asked for.
         call: &'static str,
-        /// The pod.
-        pod: FullName,
+        /// What it is and what it is called.
+        object: String,
         /// What it said.
         why: String,
     },
+    /// It did not answer, or could not do it now; it may have done it all the same.
+    #[error("the API server did not serve {call} of {object}: {why}")]
+    Unavailable {
+        /// What was asked for.
+        call: &'static str,
+        /// What it is and what it is called.
+        object: String,
+        /// What it said.
+        why: String,
+    },
+}
+
+impl ClusterError {
+    /// A pod as errors name it.
+    pub fn pod(name: &FullName) -> String {
+        format!("pod {name}")
+    }
 }

@@ -53,6 +53,10 @@ impl Cluster for Standalone {
         Ok(())
     }
 
+    async fn reflect(&self, _: &Pod) -> Result<()> {
+        Ok(())
+    }
+
     async fn delete(&self, _: &FullName, _: &PodUid) -> Result<()> {
         Ok(())
     }

@@ -139,7 +139,7 @@ async fn of_cluster<T>(
 ) -> oarsman_cluster::Result<T> {
     timeout(CLUSTER, answer).await.unwrap_or_else(|_| {
         let why = format!("no answer within {CLUSTER:?}");
-        Err(ClusterError::Unavailable { call, pod: pod.clone(), why })
+        Err(ClusterError::Unavailable { call, object: ClusterError::pod(pod), why })
     })
 }
 
@@ -164,6 +164,10 @@ impl Cluster for Bounded<dyn Cluster> {
         status: &PodStatus,
     ) -> oarsman_cluster::Result<()> {
         of_cluster("the status", pod, self.0.publish(pod, uid, status)).await
+    }
+
+    async fn reflect(&self, mirror: &Pod) -> oarsman_cluster::Result<()> {
+        of_cluster("the mirror", &mirror.full_name(), self.0.reflect(mirror)).await
     }
 
     async fn delete(&self, pod: &FullName, uid: &PodUid) -> oarsman_cluster::Result<()> {

@@ -61,6 +61,17 @@ impl Cluster for Connection {
         self.change(CALL, pod, effect).await.map_err(|failure| failure.of(CALL, pod))
     }
 
+    async fn reflect(&self, mirror: &Pod) -> Result<()> {
+        const CALL: &str = "CreateMirror";
+        let (name, mirror) = (mirror.full_name(), mirror.clone());
+        let effect = move |cluster: FakeCluster| {
+            // One that is there already stays.
+            cluster.create(mirror);
+            Ok(())
+        };
+        self.change(CALL, &name, effect).await.map_err(|failure| failure.of(CALL, &name))
+    }
+
     async fn delete(&self, pod: &FullName, uid: &PodUid) -> Result<()> {
         const CALL: &str = "DeletePod";
         let (name, uid) = (pod.clone(), uid.clone());
@@ -99,10 +110,10 @@ impl Connection {
 impl Failure {
     /// As the agent is told.
     fn of(self, call: &'static str, pod: &FullName) -> ClusterError {
-        let pod = pod.clone();
+        let object = ClusterError::pod(pod);
         match self {
-            Self::Gone => ClusterError::Gone { pod },
-            Self::Unavailable(why) => ClusterError::Unavailable { call, pod, why },
+            Self::Gone => ClusterError::Gone { object },
+            Self::Unavailable(why) => ClusterError::Unavailable { call, object, why },
         }
     }
 }

@@ -150,7 +150,7 @@ async fn a_namesake_is_never_touched() {
     let (world, old) = world_with_a(None);
     let agent = world.cluster_for_life(1);
     world.cluster.delete(&name("a"), Some(0));
-    let gone = Err(ClusterError::Gone { pod: name("a") });
+    let gone = Err(ClusterError::Gone { object: ClusterError::pod(&name("a")) });
     assert_eq!(agent.publish(&name("a"), &old.uid(), &status("Running")).await, gone);
     let new = world.cluster.create(pod("a", None)).unwrap();
     assert_eq!(agent.publish(&name("a"), &old.uid(), &status("Running")).await, gone);
