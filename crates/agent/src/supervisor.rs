@@ -17,7 +17,7 @@ use oarsman_core::ids::{FullName, PodUid};
 use oarsman_core::ledger::{self, Arrival, Claim, Gate, Ledger};
 use oarsman_core::lifecycle::{Hint, KillRequest};
 use oarsman_core::pod::PodExt;
-use oarsman_core::references::ObjectName;
+use oarsman_core::references::Change as Elsewhere;
 use oarsman_core::sources::{Change, Delta, Merged, Merger, Source};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{Id, JoinError, JoinSet};
@@ -103,7 +103,7 @@ impl Supervisor {
                 Some(notice) = ears.notices.recv() => self.noted(notice),
                 Some(command) = ears.commands.recv() => self.asked(command),
                 Some((source, pods)) = ears.sources.next() => self.told(source, pods),
-                Some(object) = ears.objects.next() => self.changed_object(&object),
+                Some(change) = ears.objects.next() => self.changed_elsewhere(&change),
                 Some(news) = ears.news.recv() => match news {
                     News::Pod(uid) => self.hint(&uid, Hint::Runtime),
                     News::Anything => audit.reset_at(Instant::now()),
@@ -220,7 +220,10 @@ impl Supervisor {
 
     fn noted(&mut self, notice: Notice) {
         match notice {
-            Notice::Stopped(uid) => self.ledger.stopped(&uid),
+            Notice::Stopped(uid) => {
+                self.ledger.stopped(&uid);
+                self.node.seams.cluster.forget(&uid);
+            }
             Notice::Finished(uid) => {
                 let next = self.ledger.finished(&uid, self.gate.as_ref());
                 next.into_iter().for_each(|arrival| self.let_in(arrival));
@@ -228,6 +231,7 @@ impl Supervisor {
             Notice::Forgotten(uid) => {
                 self.workers.remove(&uid);
                 self.node.desk.forget(&uid);
+                self.node.seams.cluster.forget(&uid);
                 self.node.book.forget(&uid);
                 // It may have come back while it was being brought down.
                 let back = self.merger.pod(&uid).cloned();
@@ -310,12 +314,12 @@ impl Supervisor {
         }
     }
 
-    /// Whoever uses it looks again.
-    fn changed_object(&self, object: &ObjectName) {
+    /// Whomever it concerns looks again.
+    fn changed_elsewhere(&self, change: &Elsewhere) {
         let users = self
             .workers
             .keys()
-            .filter(|uid| self.merger.pod(uid).is_some_and(|pod| object.is_used_by(pod)));
+            .filter(|uid| self.merger.pod(uid).is_some_and(|pod| change.concerns(pod)));
         users.for_each(|uid| self.hint(uid, Hint::Node));
     }
 

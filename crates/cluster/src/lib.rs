@@ -12,7 +12,7 @@ use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use oarsman_core::config::Lookup;
 use oarsman_core::event::PodEvent;
 use oarsman_core::ids::{FullName, PodUid};
-use oarsman_core::references::ObjectName;
+use oarsman_core::references::Change;
 
 pub use standalone::Standalone;
 
@@ -22,8 +22,8 @@ pub type Result<T> = std::result::Result<T, ClusterError>;
 /// Every pod that is bound to this node, all of them each time something changed.
 pub type PodSets = BoxStream<'static, Vec<Pod>>;
 
-/// ConfigMaps and Secrets that are not what they were, one by one.
-pub type ObjectChanges = BoxStream<'static, ObjectName>;
+/// What pods refer to and is not what it was, one by one.
+pub type ObjectChanges = BoxStream<'static, Change>;
 
 /// What the agent wants of an API server.
 #[async_trait]
@@ -32,10 +32,14 @@ pub trait Cluster: Send + Sync + 'static {
     /// stream outlives every loss of the connection.
     fn pods(&self) -> Option<PodSets>;
 
-    /// The ConfigMaps and Secrets that a pod refers to, as far as they exist, and the services that its variables tell of. It is
-    /// asked for at each sync of the pod; whoever is not asked for any more needs to be watched no longer. A pod that refers to
-    /// nothing is answered also while the API server is away.
+    /// The ConfigMaps, Secrets and runtime class that a pod refers to, as far as they exist, the tokens of its account that its
+    /// volumes hold, and the services that its variables tell of. It is asked for at each sync of the pod. A static pod that refers
+    /// to nothing is answered also while the API server is away.
     async fn lookup(&self, pod: &Pod) -> Result<Lookup>;
+
+    /// Nothing of that pod runs any more, so that nobody asks for what it refers to: what no other pod refers to needs to be watched
+    /// no longer.
+    fn forget(&self, pod: &PodUid);
 
     /// Tells of what pods refer to and has changed since it was looked up, so that they look again. It may tell of too much.
     /// The stream outlives every loss of the connection.

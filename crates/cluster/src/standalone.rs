@@ -7,6 +7,7 @@ use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use oarsman_core::config::Lookup;
 use oarsman_core::event::PodEvent;
 use oarsman_core::ids::{FullName, PodUid};
+use oarsman_core::references::Change;
 use tokio::sync::watch;
 
 use crate::{Cluster, ObjectChanges, PodSets, Result};
@@ -38,13 +39,16 @@ impl Cluster for Standalone {
         Ok(self.given.as_ref().map(|given| given.borrow().clone()).unwrap_or_default())
     }
 
+    fn forget(&self, _: &PodUid) {}
+
     fn object_changes(&self) -> ObjectChanges {
         let Some(mut given) = self.given.clone() else { return pending().boxed() };
         let known = given.borrow_and_update().clone();
         let changes = unfold((given, known), |(mut given, known)| async move {
             given.changed().await.ok()?;
             let now = given.borrow_and_update().clone();
-            Some((iter(now.changed_since(&known)), (given, now)))
+            let changes = now.changed_since(&known).into_iter().map(Change::from);
+            Some((iter(changes.collect::<Vec<_>>()), (given, now)))
         });
         changes.flatten().chain(pending()).boxed()
     }

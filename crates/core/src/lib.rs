@@ -32,6 +32,7 @@ pub mod static_pod;
 pub mod status;
 pub mod termination_message;
 pub mod time;
+pub mod token;
 pub mod view;
 
 #[cfg(test)]

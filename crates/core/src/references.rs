@@ -1,4 +1,6 @@
-//! The ConfigMaps and Secrets that a pod refers to, wherever in it that is.
+//! What a pod refers to outside itself, wherever in it that is: ConfigMaps and Secrets, its runtime class, tokens of its account.
+
+mod change;
 
 use k8s_openapi::api::core::v1::{
     ConfigMapEnvSource, ConfigMapKeySelector, ConfigMapProjection, ConfigMapVolumeSource,
@@ -9,6 +11,8 @@ use k8s_openapi::api::core::v1::{
 
 use crate::ids::FullName;
 use crate::pod::PodExt;
+
+pub use change::Change;
 
 #[cfg(test)]
 mod tests;
@@ -63,7 +67,12 @@ impl ObjectName {
     }
 }
 
-/// Everything that a pod refers to: first for itself, then for its containers, in the order of the spec.
+/// The runtime class that a pod names.
+pub fn runtime_class(pod: &Pod) -> Option<&str> {
+    pod.spec()?.runtime_class_name.as_deref().filter(|class| !class.is_empty())
+}
+
+/// Every ConfigMap and Secret that a pod refers to: first for itself, then for its containers, in the order of the spec.
 pub fn references(pod: &Pod) -> Vec<Reference> {
     let Some(spec) = pod.spec() else { return Vec::new() };
     let containers = pod.all_containers();

@@ -17,7 +17,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, lchown, s
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use oarsman_core::config::Payload;
+use oarsman_core::config::{Payload, PayloadFile};
 use oarsman_host::tree;
 
 /// The link to the files.
@@ -49,9 +49,7 @@ pub(crate) fn write(writing: &Writing<'_>, files: &Payload) -> io::Result<()> {
         None => {
             let name = new_directory(writing)?;
             let at = directory.join(&name);
-            files.iter().try_for_each(|(path, file)| {
-                write_file(writing, &at, path, &file.bytes, file.mode)
-            })?;
+            files.iter().try_for_each(|(path, file)| write_file(writing, &at, path, file))?;
             swap(directory, &name)?;
             name
         }
@@ -92,13 +90,7 @@ fn new_directory(writing: &Writing<'_>) -> io::Result<String> {
     Err(io::Error::other("there are too many directories"))
 }
 
-fn write_file(
-    writing: &Writing<'_>,
-    at: &Path,
-    path: &str,
-    bytes: &[u8],
-    mode: u32,
-) -> io::Result<()> {
+fn write_file(writing: &Writing<'_>, at: &Path, path: &str, file: &PayloadFile) -> io::Result<()> {
     let mut place: PathBuf = at.to_owned();
     let (parents, name) =
         path.rsplit_once('/').map_or(("", path), |(parents, name)| (parents, name));
@@ -112,8 +104,10 @@ fn write_file(
     }
     place.push(name);
     // Nobody may read it before it is known who may.
-    OpenOptions::new().write(true).create_new(true).mode(0o600).open(&place)?.write_all(bytes)?;
-    hand_over(writing, &place, mode, GROUP_READS)
+    let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&place);
+    made?.write_all(&file.bytes)?;
+    file.owner.map_or(Ok(()), |owner| lchown(&place, Some(owner), None))?;
+    hand_over(writing, &place, file.mode, GROUP_READS)
 }
 
 /// Gives what was just made to the pod's group, and sets its mode, which no umask shall change.

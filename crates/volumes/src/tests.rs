@@ -132,7 +132,7 @@ fn only_what_is_mounted_is_made_and_what_nobody_can_make_is_named() {
 fn secret(text: &str) -> (Pod, Payloads) {
     let source = SecretVolumeSource::default();
     let volume = Volume { name: "login".to_owned(), secret: Some(source), ..Volume::default() };
-    let file = PayloadFile { bytes: text.as_bytes().to_vec(), mode: 0o600 };
+    let file = PayloadFile { bytes: text.as_bytes().to_vec(), mode: 0o600, owner: None };
     let files = Payload::from([("key".to_owned(), file)]);
     (pod(vec![volume]), Payloads::from([("login".to_owned(), files)]))
 }

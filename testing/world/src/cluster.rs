@@ -20,7 +20,7 @@ use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use oarsman_agent::latest;
 use oarsman_core::event::PodEvent;
 use oarsman_core::ids::{FullName, PodUid};
-use oarsman_core::references::ObjectName;
+use oarsman_core::references::Change;
 
 pub use change::ClusterChange;
 pub use client::connect;
@@ -41,8 +41,8 @@ struct Inner {
     state: Mutex<State>,
     /// The newest resource version there is.
     newest: latest::Sender<u64>,
-    /// Every ConfigMap and Secret that changed, in order.
-    changed: latest::Sender<Vec<ObjectName>>,
+    /// Everything that pods refer to and that changed, in order.
+    changed: latest::Sender<Vec<Change>>,
     /// Counts how often the server went away.
     outages: latest::Sender<u64>,
 }

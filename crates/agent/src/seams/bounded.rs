@@ -153,6 +153,10 @@ impl Cluster for Bounded<dyn Cluster> {
         of_cluster("the objects", &pod.full_name(), self.0.lookup(pod)).await
     }
 
+    fn forget(&self, pod: &PodUid) {
+        self.0.forget(pod);
+    }
+
     fn object_changes(&self) -> ObjectChanges {
         self.0.object_changes()
     }

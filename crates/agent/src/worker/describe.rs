@@ -6,6 +6,7 @@ use oarsman_core::config::{
 };
 use oarsman_core::ids::{ContainerId, SandboxId};
 use oarsman_core::pod::PodExt;
+use oarsman_core::references::runtime_class;
 use oarsman_core::view::SandboxView;
 use oarsman_cri_types::v1::CreateContainerRequest;
 
@@ -24,7 +25,7 @@ pub(super) enum DescribeError {
 
 /// What the pod's sandbox is made with.
 pub(super) fn sandbox(room: &Room, pod: &Pod, attempt: u32) -> Result<Sandbox, ConfigError> {
-    config::sandbox(pod, attempt, &PodGrants::default(), &room.node.config.place())
+    config::sandbox(pod, attempt, &room.grants(pod), &room.node.config.place())
 }
 
 /// What a container is made with in that sandbox; what it needs on the disk is made.
@@ -50,14 +51,22 @@ pub(super) async fn container(
         target: target.as_ref(),
         furnishing: &furnishing,
         lookup: &room.known_objects(),
-        grants: &PodGrants::default(),
+        grants: &room.grants(pod),
         place: &room.node.config.place(),
     };
     Ok(CreateContainerRequest {
         pod_sandbox_id: sandbox.to_string(),
         config: Some(config::container(&request)?),
-        sandbox_config: Some(self::sandbox(room, pod, attempt)?.config),
+        sandbox_config: Some(around(room, pod, attempt)?.config),
     })
+}
+
+/// What the sandbox around a container was made with. Its runtime class may be gone by now, which changes nothing for it.
+fn around(room: &Room, pod: &Pod, attempt: u32) -> Result<Sandbox, ConfigError> {
+    let grants = room.grants(pod);
+    let runtime_handler = grants.runtime_handler.or_else(|| Some(String::new()));
+    let grants = PodGrants { runtime_handler, ..grants };
+    config::sandbox(pod, attempt, &grants, &room.node.config.place())
 }
 
 async fn furnish(
@@ -83,6 +92,13 @@ async fn furnish(
 }
 
 impl Room {
+    fn grants(&self, pod: &Pod) -> PodGrants {
+        let class = runtime_class(pod);
+        let known = self.known_objects();
+        let runtime_handler = class.and_then(|class| known.runtime_classes.get(class).cloned());
+        PodGrants { runtime_handler, ..PodGrants::default() }
+    }
+
     fn sandbox_view(&self, id: &SandboxId) -> Option<SandboxView> {
         self.memory().view.sandboxes.iter().find(|sandbox| sandbox.id == *id).cloned()
     }

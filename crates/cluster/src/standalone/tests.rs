@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use oarsman_core::references::{Kind, ObjectName};
+use oarsman_core::references::{Change, Kind, ObjectName};
 
 use super::*;
 
@@ -32,7 +32,10 @@ async fn what_was_given_is_found_and_its_changes_are_told_one_by_one() {
     given.send_replace(objects.clone());
     let want = [(Kind::ConfigMap, "changes"), (Kind::ConfigMap, "comes"), (Kind::Secret, "goes")];
     for (kind, called) in want {
-        assert_eq!(changes.next().await, Some(ObjectName { kind, name: name(called) }));
+        assert_eq!(
+            changes.next().await,
+            Some(Change::from(ObjectName { kind, name: name(called) }))
+        );
     }
     assert_eq!(cluster.lookup(&Pod::default()).await.unwrap(), objects);
     let nothing = Standalone::default().lookup(&Pod::default()).await.unwrap();

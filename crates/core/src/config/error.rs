@@ -216,6 +216,9 @@ pub enum PayloadError {
         /// The key.
         key: String,
     },
+    /// The API server gives out no token.
+    #[error("failed to fetch token: {0}")]
+    NoToken(String),
     /// Only a cluster gives it out.
     #[error("{0} comes from a cluster, and this node has none: take the source out")]
     NoCluster(&'static str),

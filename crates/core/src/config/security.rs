@@ -205,6 +205,20 @@ fn users(spec: &PodSpec, grants: &PodGrants) -> Result<UserNamespace, ConfigErro
     }
 }
 
+/// The user that all containers of a pod run as, where the spec says one and the same for each.
+pub(super) fn common_user(pod: &Pod) -> Option<i64> {
+    let containers = pod.all_containers();
+    let users = containers.iter().map(|wanted| effective(pod, &wanted.spec).run_as_user);
+    let mut users = users.collect::<Vec<_>>().into_iter();
+    let first = users.next().flatten()?;
+    users.all(|user| user == Some(first)).then_some(first)
+}
+
+/// The group that a pod's volumes belong to.
+pub(super) fn group(pod: &Pod) -> Option<i64> {
+    pod_context(pod)?.fs_group
+}
+
 fn pod_context(pod: &Pod) -> Option<&PodSecurityContext> {
     pod.spec().and_then(|spec| spec.security_context.as_ref())
 }

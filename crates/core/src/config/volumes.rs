@@ -9,18 +9,22 @@ use std::fmt;
 
 use k8s_openapi::api::core::v1::{
     ConfigMapProjection, Container, DownwardAPIProjection, KeyToPath, Pod, ProjectedVolumeSource,
-    SecretProjection, Volume, VolumeProjection,
+    SecretProjection, ServiceAccountTokenProjection, Volume, VolumeProjection,
 };
 
 use super::env::{Lookup, Values};
 use super::error::{ConfigError, PayloadError};
 use super::place::Place;
+use super::security;
 use crate::event::PodEvent;
 use crate::pod::PodExt;
 use crate::references::Kind;
+use crate::token::TokenWish;
 
 /// What a volume's files may be done with, unless it says otherwise.
 const DEFAULT_MODE: i32 = 0o644;
+/// A token is for the one user or the one group that the pod names.
+const PRIVATE: i32 = 0o600;
 
 /// The files of volumes that are made of objects and fields, by volume.
 pub type Payloads = BTreeMap<String, Payload>;
@@ -35,6 +39,8 @@ pub struct PayloadFile {
     pub bytes: Vec<u8>,
     /// Who may do what with it.
     pub mode: u32,
+    /// The user whose it is; root's when nobody is named.
+    pub owner: Option<u32>,
 }
 
 /// Tells how much there is, and nothing of what it says: it may be secret.
@@ -159,13 +165,33 @@ impl Source<'_> {
         if let Some(DownwardAPIProjection { items }) = &source.downward_api {
             return downward::payload(self, items.as_deref().unwrap_or_default(), mode);
         }
+        if let Some(wanted) = &source.service_account_token {
+            return self.token(wanted, mode);
+        }
         let kinds = [
-            (source.service_account_token.is_some(), "serviceAccountToken"),
             (source.cluster_trust_bundle.is_some(), "clusterTrustBundle"),
             (source.pod_certificate.is_some(), "podCertificate"),
         ];
         let refused = kinds.into_iter().find(|(is, _)| *is);
         refused.map_or(Ok(Payload::new()), |(_, kind)| Err(PayloadError::NoCluster(kind).into()))
+    }
+
+    /// A file with a token. Where all containers are one user, or the pod has a group, nobody else may read it.
+    fn token(
+        &self,
+        wanted: &ServiceAccountTokenProjection,
+        mode: Option<i32>,
+    ) -> Result<Payload, ConfigError> {
+        let found = self.lookup.tokens.get(&TokenWish::from(wanted));
+        let text = match found.ok_or(PayloadError::NoCluster("serviceAccountToken"))? {
+            Ok(text) => text.clone().into_bytes(),
+            Err(why) => return Err(PayloadError::NoToken(why.clone()).into()),
+        };
+        let user = security::common_user(self.pod);
+        let own = (user.is_some() || security::group(self.pod).is_some()).then_some(PRIVATE);
+        let owner = user.and_then(|user| u32::try_from(user).ok());
+        let file = PayloadFile { owner, ..file(text, own, mode) };
+        Ok(Payload::from([(plain(&wanted.path), file)]))
     }
 
     /// The files of a ConfigMap or Secret: all its keys, or those that are listed.
@@ -209,7 +235,7 @@ fn listed(
 
 fn file(bytes: Vec<u8>, own: Option<i32>, of_volume: Option<i32>) -> PayloadFile {
     let mode = own.or(of_volume).unwrap_or(DEFAULT_MODE);
-    PayloadFile { bytes, mode: u32::try_from(mode).unwrap_or_default() & 0o777 }
+    PayloadFile { bytes, mode: u32::try_from(mode).unwrap_or_default() & 0o777, owner: None }
 }
 
 /// A path without what leads nowhere: `a//./b` is `a/b`.

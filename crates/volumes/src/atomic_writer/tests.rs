@@ -8,7 +8,8 @@ use tempfile::{TempDir, tempdir};
 use super::*;
 
 fn files(files: &[(&str, &str)]) -> Payload {
-    let file = |text: &str| PayloadFile { bytes: text.as_bytes().to_vec(), mode: 0o640 };
+    let file =
+        |text: &str| PayloadFile { bytes: text.as_bytes().to_vec(), mode: 0o640, owner: None };
     files.iter().map(|(path, text)| ((*path).to_owned(), file(text))).collect()
 }
 

@@ -50,6 +50,9 @@ impl Cluster for Connection {
         found.map_err(|failure: Failure| failure.of(CALL, &name))
     }
 
+    /// It watches nothing that it would have to give up.
+    fn forget(&self, _: &PodUid) {}
+
     fn object_changes(&self) -> ObjectChanges {
         config::changes(self.clone())
     }

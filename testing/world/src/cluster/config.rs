@@ -7,7 +7,7 @@ use oarsman_agent::latest;
 use oarsman_cluster::ObjectChanges;
 use oarsman_core::config::Lookup;
 use oarsman_core::ids::FullName;
-use oarsman_core::references::ObjectName;
+use oarsman_core::references::Change;
 use tokio::time::sleep;
 
 use super::client::Connection;
@@ -42,7 +42,7 @@ impl FakeCluster {
         change(&mut state.config);
         let changed = state.config.changed_since(&before);
         drop(state);
-        self.0.changed.send_modify(|told| told.extend(changed));
+        self.0.changed.send_modify(|told| told.extend(changed.into_iter().map(Change::from)));
     }
 }
 
@@ -57,13 +57,13 @@ pub(super) fn changes(connection: Connection) -> ObjectChanges {
 
 struct Watch {
     connection: Connection,
-    changed: latest::Receiver<Vec<ObjectName>>,
+    changed: latest::Receiver<Vec<Change>>,
     /// How many changes have been told.
     heard: usize,
 }
 
 impl Watch {
-    async fn next(&mut self) -> Option<ObjectName> {
+    async fn next(&mut self) -> Option<Change> {
         let heard = self.heard;
         // The sender lives as long as the connection.
         let told = self.changed.wait_for(|told| told.len() > heard).await.ok()?;

@@ -1,4 +1,4 @@
-//! What variables refer to outside their pod, as far as the agent has it.
+//! What a pod refers to outside itself, as far as the agent has it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -7,11 +7,12 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret, Service};
 
 use crate::ids::FullName;
 use crate::references::{Kind, ObjectName};
+use crate::token::TokenWish;
 
 /// Names and values.
 pub(in crate::config) type Values = BTreeMap<String, Vec<u8>>;
 
-/// Config maps, secrets, services and files that pods refer to.
+/// Config maps, secrets, services, files, runtime classes and tokens that pods refer to.
 #[derive(Clone, PartialEq)]
 pub struct Lookup {
     /// By namespace and name.
@@ -22,6 +23,10 @@ pub struct Lookup {
     pub services: Option<Vec<Service>>,
     /// The text of files in volumes, by volume and path.
     pub files: BTreeMap<(String, String), String>,
+    /// What in the runtime makes the sandboxes of a runtime class, by its name.
+    pub runtime_classes: BTreeMap<String, String>,
+    /// Tokens of the pod's service account, or why the API server gives out none.
+    pub tokens: BTreeMap<TokenWish, Result<String, String>>,
 }
 
 /// Everything has been read, and nothing is there.
@@ -32,6 +37,8 @@ impl Default for Lookup {
             secrets: BTreeMap::new(),
             services: Some(Vec::new()),
             files: BTreeMap::new(),
+            runtime_classes: BTreeMap::new(),
+            tokens: BTreeMap::new(),
         }
     }
 }
@@ -44,6 +51,8 @@ impl fmt::Debug for Lookup {
             .field("secrets", &self.secrets.keys())
             .field("services", &self.services.as_ref().map(Vec::len))
             .field("files", &self.files.keys())
+            .field("runtime_classes", &self.runtime_classes.keys())
+            .field("tokens", &self.tokens.keys())
             .finish()
     }
 }

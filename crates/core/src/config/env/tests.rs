@@ -38,6 +38,7 @@ fn lookup() -> Lookup {
         secrets: [(full_name("secret"), secret)].into(),
         services: Some(vec![service]),
         files: [((text("vol"), text("env")), text("KEY='of file'\nEMPTY=''\n"))].into(),
+        ..Lookup::default()
     }
 }
 

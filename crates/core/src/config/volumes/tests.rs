@@ -125,11 +125,12 @@ fn a_projected_volume_has_the_files_of_all_its_sources_and_later_ones_win() {
     ]);
     let want = ["a 440 web", "b 440 more", "c 440 \0\u{1}", "key 440 hunter2"];
     files(json!({ "projected": { "sources": sources, "defaultMode": 288 } }), &want);
-    let token = json!([{ "serviceAccountToken": { "path": "token" } }]);
-    fault(
-        json!({ "projected": { "sources": token } }),
-        "serviceAccountToken comes from a cluster, and this node has none: take the source out",
-    );
+    for only_in_a_cluster in ["serviceAccountToken", "clusterTrustBundle"] {
+        let source = json!([{ only_in_a_cluster: { "path": "p" } }]);
+        let why = "comes from a cluster, and this node has none: take the source out";
+        let volume = json!({ "projected": { "sources": source } });
+        fault(volume, &format!("{only_in_a_cluster} {why}"));
+    }
     let missing = json!([{ "secret": { "name": "x" } }]);
     fault(json!({ "projected": { "sources": missing } }), "secret \"x\" not found");
 }
@@ -148,4 +149,47 @@ fn what_is_in_a_file_is_not_shown() {
     let (payloads, _) =
         payloads(&pod(json!({ "secret": { "secretName": "s" } })), &lookup(), &node().place());
     assert_eq!(format!("{payloads:?}"), "{\"v\": {\"key\": 7 bytes, mode 644}}");
+}
+
+#[test]
+fn a_token_is_a_file_that_only_those_read_who_may() {
+    let wish = |audience: &str, seconds| TokenWish { audience: audience.to_owned(), seconds };
+    let mut lookup = lookup();
+    lookup.tokens.insert(wish("", 3607), Ok("t0ken".to_owned()));
+    lookup.tokens.insert(wish("x", 600), Err("no such account".to_owned()));
+    let projected = |token: Value| {
+        let sources = json!([{ "serviceAccountToken": token }]);
+        json!({ "projected": { "sources": sources, "defaultMode": 420 } })
+    };
+    let api = || projected(json!({ "path": "./token", "expirationSeconds": 3607 }));
+    let context = |of_pod: Value, of_container: Value| {
+        let mut pod = pod(api());
+        let spec = pod.spec.as_mut().unwrap();
+        spec.security_context = serde_json::from_value(of_pod).unwrap();
+        spec.containers[0].security_context = serde_json::from_value(of_container).unwrap();
+        pod
+    };
+    let user = |id: i64| json!({ "runAsUser": id });
+    let mut two = context(user(1000), json!({}));
+    let mut second = two.spec.as_ref().unwrap().containers[0].clone();
+    second.name = "second".to_owned();
+    second.security_context = serde_json::from_value(user(1001)).unwrap();
+    two.spec.as_mut().unwrap().containers.push(second);
+    let rows = [
+        (context(json!({}), json!({})), "644 None"),
+        (context(json!({ "fsGroup": 7 }), json!({})), "600 None"),
+        (context(user(1000), json!({})), "600 Some(1000)"),
+        (context(user(1000), user(5)), "600 Some(5)"),
+        (two, "644 None"),
+    ];
+    for (pod, want) in rows {
+        let (payloads, faults) = payloads(&pod, &lookup, &node().place());
+        assert_eq!(faults, []);
+        let file = &payloads["v"]["token"];
+        assert_eq!(file.bytes, b"t0ken");
+        assert_eq!(format!("{:o} {:?}", file.mode, file.owner), want);
+    }
+    let refused = pod(projected(json!({ "path": "t", "audience": "x", "expirationSeconds": 600 })));
+    let (_, faults) = payloads(&refused, &lookup, &node().place());
+    assert_eq!(faults[0].why.to_string(), "failed to fetch token: no such account");
 }

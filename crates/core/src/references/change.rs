@@ -1,0 +1,69 @@
+//! Something outside of pods that is not as it was, so that those it concerns look again.
+
+use k8s_openapi::api::core::v1::Pod;
+
+use super::{ObjectName, runtime_class};
+use crate::ids::PodUid;
+use crate::pod::PodExt;
+
+/// What is not as it was.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Change {
+    /// A ConfigMap or Secret.
+    Object(ObjectName),
+    /// A runtime class, by its name.
+    RuntimeClass(String),
+    /// A token of this pod: there is a newer one.
+    Token(PodUid),
+}
+
+impl Change {
+    /// Whether a pod should look again.
+    pub fn concerns(&self, pod: &Pod) -> bool {
+        match self {
+            Self::Object(object) => object.is_used_by(pod),
+            Self::RuntimeClass(class) => runtime_class(pod) == Some(class),
+            Self::Token(uid) => pod.uid() == *uid,
+        }
+    }
+}
+
+impl From<ObjectName> for Change {
+    fn from(object: ObjectName) -> Self {
+        Self::Object(object)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::ids::FullName;
+    use crate::references::Kind;
+
+    #[test]
+    fn a_change_concerns_those_who_use_what_changed() {
+        let volume = json!({ "name": "v", "configMap": { "name": "m" } });
+        let spec = json!({ "containers": [], "volumes": [volume], "runtimeClassName": "kata" });
+        let metadata = json!({ "name": "web", "namespace": "ns", "uid": "u" });
+        let pod: Pod =
+            serde_json::from_value(json!({ "metadata": metadata, "spec": spec })).unwrap();
+        let object = |kind, name: &str| {
+            let name = FullName { name: name.to_owned(), namespace: "ns".to_owned() };
+            Change::from(ObjectName { kind, name })
+        };
+        let rows = [
+            (object(Kind::ConfigMap, "m"), true),
+            (object(Kind::Secret, "m"), false),
+            (Change::RuntimeClass("kata".to_owned()), true),
+            (Change::RuntimeClass("gvisor".to_owned()), false),
+            (Change::Token("u".into()), true),
+            (Change::Token("other".into()), false),
+        ];
+        for (change, concerns) in rows {
+            assert_eq!(change.concerns(&pod), concerns, "{change:?}");
+            assert!(!change.concerns(&Pod::default()), "{change:?}");
+        }
+    }
+}
