@@ -6,7 +6,6 @@
 //! cluster, not of the API.
 
 mod answer;
-mod kubernetes;
 mod processes;
 mod server;
 
@@ -14,6 +13,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use oarsman_rig::parts::kubernetes;
 
 use server::ApiServer;
 
@@ -21,7 +21,7 @@ use server::ApiServer;
 pub(crate) fn run(root: &Path, only: &[String]) -> Result<()> {
     let pods = root.join("testing/pods");
     let manifests = find_manifests(&pods, only)?;
-    let server = ApiServer::start(&kubernetes::apiserver()?)?;
+    let server = ApiServer::start(&kubernetes::API_SERVER.build()?)?;
     let answers = pods.join("golden");
     fs::create_dir_all(&answers).with_context(|| format!("making {}", answers.display()))?;
     for manifest in &manifests {

@@ -42,6 +42,9 @@ enum Task {
     },
     /// Run a command beside a containerd of the rig, found by CONTAINER_RUNTIME_ENDPOINT
     Rig {
+        /// Beside a control plane, too: KUBECONFIG is its admin's, and OARSMAN_RIG_* tell a node agent what it needs
+        #[arg(long)]
+        cluster: bool,
         /// The command and its arguments
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
         command: Vec<OsString>,
@@ -60,7 +63,7 @@ enum Task {
 fn main() -> Result<ExitCode> {
     let root = workspace_root()?;
     let done = match Cli::parse().task {
-        Task::Rig { command } => return Ok(rig::run(&command)),
+        Task::Rig { cluster, command } => return Ok(rig::run(&command, cluster)),
         Task::Tidy => tidy::run(&root),
         Task::Golden { only } => golden::run(&root, &only),
         Task::Sim { arguments } => {

@@ -3,17 +3,22 @@
 //! A test binary without the standard harness gives its tests to [`namespace::run`]. That builds the
 //! parts that are not in the cache yet, then runs the tests in mount, network and pid namespaces of
 //! their own, in which a [`Rig`] is a containerd that nobody else can see, a [`Registry`] serves
-//! [`images`] on loopback, and a [`leaks::Snapshot`] tells what a test has left behind.
+//! [`images`] on loopback, a [`ControlPlane`] is a cluster to join, and a [`leaks::Snapshot`] tells what a test has left behind.
 
 mod clock;
+pub mod control_plane;
 pub mod images;
+mod kubelet;
 pub mod leaks;
 pub mod namespace;
 pub mod parts;
+mod process;
 mod registry;
 mod rig;
 mod run;
 mod signals;
 
+pub use control_plane::{ControlPlane, Kubectl};
+pub use kubelet::{Implementation, Kubelet, KubeletOptions};
 pub use registry::{Behaviour, Credentials, Registry, Requests};
 pub use rig::{Flavour, Options, Rig};

@@ -6,6 +6,7 @@
 mod actor;
 mod debian;
 mod go;
+pub mod kubernetes;
 mod tools;
 
 use std::fs::{self, File};

@@ -5,6 +5,7 @@ mod config;
 mod daemon;
 mod flavour;
 mod layout;
+mod reboot;
 mod teardown;
 
 use std::fs;
@@ -213,6 +214,18 @@ impl Rig {
             Ok(false) => bail!("containerd does not serve CRI; its log:\n{}", self.log_tail()),
             Err(error) => Err(error.context(format!("containerd's log:\n{}", self.log_tail()))),
         }
+    }
+
+    /// Plays that the machine lost power and came up again: everything that runs on this rig is killed, what lay in memory is gone,
+    /// the boot id is another, and containerd has started. Agents are to be dead before.
+    ///
+    /// # Errors
+    /// When something does not die, or containerd does not come up.
+    pub async fn reboot(&self) -> Result<()> {
+        self.kill()?;
+        let layout = self.layout.clone();
+        tokio::task::spawn_blocking(move || reboot::lose_power(&layout)).await??;
+        self.restart().await
     }
 
     /// Ready is a runtime whose network, too, is ready for pods.

@@ -52,8 +52,7 @@ const CRI_API: &str = "k8s.io/cri-api@v0.36.3";
 impl GoPart {
     /// The directory of the programs.
     pub(super) fn install(&self, cache: &Cache) -> Result<PathBuf> {
-        let go = output(go_command().args(["env", "GOVERSION"]))?;
-        let part = format!("{}-{}-{go}", self.name, self.version);
+        let part = format!("{}-{}-{}", self.name, self.version, go_version()?);
         Ok(cache.part(&part, |directory| self.build(directory))?.join("bin"))
     }
 
@@ -82,8 +81,13 @@ pub(super) fn cri_proto(cache: &Cache) -> Result<PathBuf> {
     Ok(part.join("api.proto"))
 }
 
+/// As it calls itself.
+pub(super) fn go_version() -> Result<String> {
+    output(go_command().args(["env", "GOVERSION"]))
+}
+
 /// Outside of any module of ours, and without settings that a caller has for one of theirs.
-fn go_command() -> Command {
+pub(super) fn go_command() -> Command {
     let mut command = Command::new("go");
     command.current_dir("/").env_remove("GOFLAGS").env("GOWORK", "off");
     command

@@ -37,14 +37,25 @@ impl Layout {
         if flavour.shim_sockets().is_none() {
             make_directory(&layout.shim_sockets())?;
         }
-        for hierarchy in cgroups::hierarchies(&mounts::current()?) {
-            hierarchy.create(&layout.cgroup_parent())?;
-        }
+        layout.create_groups()?;
         Ok(layout)
+    }
+
+    /// Makes the cgroup parent.
+    pub(super) fn create_groups(&self) -> Result<()> {
+        for hierarchy in cgroups::hierarchies(&mounts::current()?) {
+            hierarchy.create(&self.cgroup_parent())?;
+        }
+        Ok(())
     }
 
     pub(crate) fn directory(&self) -> &Path {
         &self.directory
+    }
+
+    /// Tells the rigs of a run apart.
+    pub(crate) fn number(&self) -> u8 {
+        self.number
     }
 
     pub(crate) fn flavour(&self) -> Flavour {

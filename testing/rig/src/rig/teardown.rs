@@ -50,7 +50,7 @@ fn end_containerd(mut containerd: Child) -> Result<()> {
 
 /// Shims outlive their containerd, and containers their shims: so all of them are looked for and
 /// killed until none is found.
-fn end_processes(layout: &Layout) -> Result<()> {
+pub(super) fn end_processes(layout: &Layout) -> Result<()> {
     let gone = wait_until(PATIENCE, || {
         let found = processes_of(layout).unwrap_or_default();
         found.iter().for_each(|pid| send(*pid, Signal::KILL));
@@ -78,7 +78,7 @@ fn processes_of(layout: &Layout) -> Result<BTreeSet<u32>> {
 }
 
 /// The last one mounted goes first.
-fn detach_mounts(layout: &Layout) -> Result<()> {
+pub(super) fn detach_mounts(layout: &Layout) -> Result<()> {
     let all = mounts::current()?;
     let ours: Vec<&mounts::Mount> = mounts::beneath(&all, layout.directory()).collect();
     for mount in ours.into_iter().rev() {
@@ -88,7 +88,7 @@ fn detach_mounts(layout: &Layout) -> Result<()> {
     Ok(())
 }
 
-fn remove_bridge(layout: &Layout) -> Result<()> {
+pub(super) fn remove_bridge(layout: &Layout) -> Result<()> {
     let bridge = layout.bridge();
     if !fs::exists(format!("/proc/sys/net/ipv4/conf/{bridge}"))? {
         return Ok(());
@@ -100,7 +100,7 @@ fn remove_bridge(layout: &Layout) -> Result<()> {
     Ok(())
 }
 
-fn remove_groups(layout: &Layout) -> Result<()> {
+pub(super) fn remove_groups(layout: &Layout) -> Result<()> {
     for hierarchy in cgroups::hierarchies(&mounts::current()?) {
         remove_group(&hierarchy, &layout.cgroup_parent())?;
     }

@@ -1,0 +1,310 @@
+//! A Kubernetes control plane of one's own, for node agents to join.
+//!
+//! etcd, an API server with the Node and RBAC authorizers and NodeRestriction, a controller manager and a scheduler, all on the
+//! rig's own node address. There is no proxy for services: their addresses lead nowhere.
+
+mod address;
+mod certificates;
+mod furniture;
+mod kubeconfig;
+mod kubectl;
+mod programs;
+
+use std::fs;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use rustix::process::Signal;
+
+use crate::clock;
+use crate::process::Process;
+use crate::rig::Rig;
+use crate::run::make_directory;
+use crate::signals;
+
+use address::Address;
+use certificates::{Authority, token_key};
+use kubeconfig::{Identity, kubeconfig};
+pub use kubectl::Kubectl;
+use programs::Common;
+
+/// The range of services' addresses, and its first one, which is the API server's.
+const SERVICES: &str = "10.96.0.0/16";
+const SERVICE_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 96, 0, 1);
+const API_PORT: u16 = 6443;
+/// Who issues tokens of service accounts, and whom they are for.
+const ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
+/// May do everything.
+const MASTERS: &str = "system:masters";
+/// How long each program may take to come up on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A running control plane. All that it started ends with it. Fields are ended in the order they stand in.
+pub struct ControlPlane {
+    scheduler: Process,
+    controller_manager: Process,
+    api_server: Process,
+    etcd: Process,
+    authority: Authority,
+    kubectl: Kubectl,
+    directory: PathBuf,
+    address: Address,
+}
+
+impl ControlPlane {
+    /// Starts one beside a rig, and waits until pods can be created.
+    ///
+    /// # Errors
+    /// When a program was not prepared or does not come up; the error carries the end of its log.
+    pub async fn start(rig: &Rig) -> Result<Self> {
+        let directory = rig.directory().join("control-plane");
+        make_directory(&directory)?;
+        let address = Address::create(rig.layout().number())?;
+        let authority = Authority::create(&directory)?;
+        let plane = Self::assemble(directory, address, authority)?;
+        plane.etcd.start()?;
+        plane.start_api_server().await?;
+        // Both would end if they could not ask the API server when they start.
+        plane.controller_manager.start()?;
+        plane.scheduler.start()?;
+        plane.kubectl.apply(&furniture::objects()).await?;
+        let account = clock::wait_until_async(PATIENCE, || plane.has_default_account()).await?;
+        ensure!(account, "nobody makes service accounts:\n{}", plane.log_tails());
+        Ok(plane)
+    }
+
+    fn assemble(directory: PathBuf, address: Address, authority: Authority) -> Result<Self> {
+        let common = Common {
+            address: address.get().to_string(),
+            authority: authority.files(),
+            token_key: token_key(&directory)?,
+            directory: directory.clone(),
+        };
+        let own = authority.write("apiserver", &authority.server(address.get())?)?;
+        let to_kubelets = authority.client("kube-apiserver-kubelet-client", MASTERS)?;
+        let to_kubelets = authority.write("apiserver-kubelet-client", &to_kubelets)?;
+        let config = |file: &str, user: &str, group: &str| {
+            let pair = authority.client(user, group)?;
+            write_kubeconfig(&directory, file, &address, &authority, &Identity::Certificate(&pair))
+        };
+        let admin = config("admin", "kubernetes-admin", MASTERS)?;
+        // Else it would need an account for each of its parts, and seconds to get them.
+        let controllers = config("controller-manager", "system:kube-controller-manager", MASTERS)?;
+        let scheduler = config("scheduler", "system:kube-scheduler", "system:kube-scheduler")?;
+        Ok(Self {
+            scheduler: common.scheduler(&scheduler)?,
+            controller_manager: common.controller_manager(&controllers)?,
+            api_server: common.api_server(&own, &to_kubelets)?,
+            etcd: common.etcd(),
+            kubectl: Kubectl::new(&admin)?,
+            authority,
+            directory,
+            address,
+        })
+    }
+
+    /// Where the API server is.
+    pub fn server(&self) -> String {
+        server(&self.address)
+    }
+
+    /// The address of the node, which is the API server's, too.
+    pub fn node_address(&self) -> Ipv4Addr {
+        self.address.get()
+    }
+
+    /// The link that has the node's address.
+    pub fn node_link(&self) -> &str {
+        self.address.link()
+    }
+
+    /// The certificate of the authority that all clients and servers of this cluster have theirs from.
+    pub fn authority(&self) -> PathBuf {
+        self.authority.files().certificate
+    }
+
+    /// kubectl as somebody who may do everything.
+    pub fn admin(&self) -> &Kubectl {
+        &self.kubectl
+    }
+
+    /// The kubeconfig of somebody who may do everything.
+    pub fn admin_kubeconfig(&self) -> PathBuf {
+        path_of(&self.directory, "admin")
+    }
+
+    /// The kubeconfig of a node: `system:node:<name>` in `system:nodes`.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn kubeconfig_of_node(&self, name: &str) -> Result<PathBuf> {
+        self.kubeconfig_of(&format!("node-{name}"), &format!("system:node:{name}"), "system:nodes")
+    }
+
+    /// The kubeconfig of any user in a group.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn kubeconfig_of(&self, file: &str, user: &str, group: &str) -> Result<PathBuf> {
+        let pair = self.authority.client(user, group)?;
+        self.write(file, &Identity::Certificate(&pair))
+    }
+
+    /// The kubeconfig of a node that is not known yet and may only ask for a certificate.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn bootstrap_kubeconfig(&self) -> Result<PathBuf> {
+        self.write("bootstrap", &Identity::Token(&furniture::bootstrap_token()))
+    }
+
+    fn write(&self, file: &str, identity: &Identity<'_>) -> Result<PathBuf> {
+        write_kubeconfig(&self.directory, file, &self.address, &self.authority, identity)
+    }
+
+    /// A client that may do everything.
+    ///
+    /// # Errors
+    /// Never, as long as the kubeconfig is there.
+    pub async fn client(&self) -> Result<kube::Client> {
+        client(&self.admin_kubeconfig()).await
+    }
+
+    /// Kills the API server. What it has stored stays.
+    ///
+    /// # Errors
+    /// When it does not run.
+    pub fn stop_api_server(&self) -> Result<()> {
+        self.api_server.kill()
+    }
+
+    /// Stops the API server in its tracks: it can be connected to, and does not answer.
+    ///
+    /// # Errors
+    /// When it does not run.
+    pub fn pause_api_server(&self) -> Result<()> {
+        signals::send(self.api_server.pid()?, Signal::STOP);
+        Ok(())
+    }
+
+    /// Lets a paused API server go on.
+    ///
+    /// # Errors
+    /// When it does not run.
+    pub fn resume_api_server(&self) -> Result<()> {
+        signals::send(self.api_server.pid()?, Signal::CONT);
+        Ok(())
+    }
+
+    /// Starts the API server on what is stored, and waits until it is ready.
+    ///
+    /// # Errors
+    /// When it does not come up; the error carries the end of its log.
+    pub async fn start_api_server(&self) -> Result<()> {
+        self.api_server.start()?;
+        let ready = clock::wait_until_async(PATIENCE, || self.is_ready()).await?;
+        ensure!(ready, "the API server does not become ready; it says:\n{}", self.log_tails());
+        // These end when they lose it for long; a person would have them started again.
+        for process in [&self.controller_manager, &self.scheduler] {
+            if process.log().exists() && !process.is_alive() {
+                process.start()?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn is_ready(&self) -> Result<bool> {
+        for process in [&self.etcd, &self.api_server] {
+            process.pid()?;
+        }
+        // Asked again soon; one that is not up yet refuses connections.
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let asked = self.kubectl.run_for(PATIENCE, &["get", "--raw=/readyz"], None).await;
+        Ok(asked.is_ok_and(|answer| answer == "ok"))
+    }
+
+    async fn has_default_account(&self) -> Result<bool> {
+        self.controller_manager.pid()?;
+        let asked = self.kubectl.run(&["get", "serviceaccount", "default", "--output=name"]).await;
+        Ok(asked.is_ok())
+    }
+
+    /// Waits until the node of that name is Ready.
+    ///
+    /// # Errors
+    /// When it does not become so in time; with what is known of it.
+    pub async fn until_node_is_ready(&self, name: &str, patience: Duration) -> Result<()> {
+        let condition = r#"{.status.conditions[?(@.type=="Ready")].status}"#;
+        let output = format!("--output=jsonpath={condition}");
+        let look = || async {
+            let asked = self.kubectl.run(&["get", "node", name, &output]).await;
+            Ok(asked.is_ok_and(|status| status == "True"))
+        };
+        if clock::wait_until_async(patience, look).await? {
+            return Ok(());
+        }
+        let known = self.kubectl.run(&["describe", "node", name]).await;
+        bail!("the node {name} is not Ready after {patience:?}: {known:?}")
+    }
+
+    /// All processes of it that live.
+    pub fn pids(&self) -> Vec<u32> {
+        self.processes().iter().filter_map(|process| process.pid().ok()).collect()
+    }
+
+    /// The end of what each program said.
+    pub fn log_tails(&self) -> String {
+        let each = self
+            .processes()
+            .map(|process| format!("{} ends:\n{}\n", process.log().display(), process.log_tail()));
+        each.concat()
+    }
+
+    fn processes(&self) -> [&Process; 4] {
+        [&self.etcd, &self.api_server, &self.controller_manager, &self.scheduler]
+    }
+
+    /// Ends everything and removes its files.
+    ///
+    /// # Errors
+    /// When the files cannot be removed.
+    pub fn stop(self) -> Result<()> {
+        let directory = self.directory.clone();
+        drop(self);
+        let cannot = || format!("cannot remove {}", directory.display());
+        fs::remove_dir_all(&directory).with_context(cannot)
+    }
+}
+
+/// A client as whoever a kubeconfig says.
+///
+/// # Errors
+/// When it cannot be read.
+pub async fn client(kubeconfig: &Path) -> Result<kube::Client> {
+    let file = Kubeconfig::read_from(kubeconfig)?;
+    let config = kube::Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await?;
+    Ok(kube::Client::try_from(config)?)
+}
+
+fn server(address: &Address) -> String {
+    format!("https://{}:{API_PORT}", address.get())
+}
+
+fn path_of(directory: &Path, file: &str) -> PathBuf {
+    directory.join(format!("{file}.kubeconfig"))
+}
+
+fn write_kubeconfig(
+    directory: &Path,
+    file: &str,
+    address: &Address,
+    authority: &Authority,
+    identity: &Identity<'_>,
+) -> Result<PathBuf> {
+    let path = path_of(directory, file);
+    fs::write(&path, kubeconfig(&server(address), &authority.pem(), identity))?;
+    Ok(path)
+}

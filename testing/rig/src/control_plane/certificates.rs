@@ -1,0 +1,131 @@
+//! An authority made on the spot, and the certificates and keys it gives out.
+
+use std::fs;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa,
+    KeyPair, KeyUsagePurpose, SanType,
+};
+
+use super::SERVICE_ADDRESS;
+
+/// The names under which pods find the API server.
+const NAMES: [&str; 4] =
+    ["kubernetes", "kubernetes.default", "kubernetes.default.svc", "localhost"];
+
+/// Signs certificates of servers and clients, and of whom the controller manager signs for.
+pub(super) struct Authority {
+    issuer: CertifiedIssuer<'static, KeyPair>,
+    directory: PathBuf,
+}
+
+/// A certificate and its key, as PEM.
+pub(super) struct Pair {
+    pub(super) certificate: String,
+    pub(super) key: String,
+}
+
+/// Where a certificate and its key lie.
+pub(super) struct PairFiles {
+    pub(super) certificate: PathBuf,
+    pub(super) key: PathBuf,
+}
+
+impl Authority {
+    /// Makes one, with its certificate and key in that directory.
+    pub(super) fn create(directory: &Path) -> Result<Self> {
+        let mut params = CertificateParams::default();
+        params.distinguished_name.push(DnType::CommonName, "rig");
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
+        let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate()?)?;
+        let authority = Self { issuer, directory: directory.to_owned() };
+        let pair =
+            Pair { certificate: authority.pem(), key: authority.issuer.key().serialize_pem() };
+        authority.write("ca", &pair)?;
+        Ok(authority)
+    }
+
+    /// Its certificate.
+    pub(super) fn pem(&self) -> String {
+        self.issuer.pem()
+    }
+
+    /// Where its certificate and key lie.
+    pub(super) fn files(&self) -> PairFiles {
+        files(&self.directory, "ca")
+    }
+
+    /// For a client: the name is the user, the organisation its group.
+    pub(super) fn client(&self, user: &str, group: &str) -> Result<Pair> {
+        let mut params = CertificateParams::default();
+        params.distinguished_name.push(DnType::OrganizationName, group);
+        self.issue(user, params, ExtendedKeyUsagePurpose::ClientAuth)
+    }
+
+    /// For the API server, with all the names and addresses it has.
+    pub(super) fn server(&self, address: Ipv4Addr) -> Result<Pair> {
+        let mut params = CertificateParams::new(NAMES.map(str::to_owned))?;
+        let addresses = [address, SERVICE_ADDRESS, Ipv4Addr::LOCALHOST];
+        params.subject_alt_names.extend(addresses.map(|it| SanType::IpAddress(it.into())));
+        self.issue("kube-apiserver", params, ExtendedKeyUsagePurpose::ServerAuth)
+    }
+
+    fn issue(
+        &self,
+        name: &str,
+        mut params: CertificateParams,
+        usage: ExtendedKeyUsagePurpose,
+    ) -> Result<Pair> {
+        params.distinguished_name.push(DnType::CommonName, name);
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        params.extended_key_usages = vec![usage];
+        let key = KeyPair::generate()?;
+        let certificate = params.signed_by(&key, &self.issuer)?;
+        Ok(Pair { certificate: certificate.pem(), key: key.serialize_pem() })
+    }
+
+    /// Puts a certificate and its key into files.
+    pub(super) fn write(&self, name: &str, pair: &Pair) -> Result<PairFiles> {
+        let files = files(&self.directory, name);
+        fs::write(&files.certificate, &pair.certificate)?;
+        fs::write(&files.key, &pair.key)?;
+        Ok(files)
+    }
+}
+
+fn files(directory: &Path, name: &str) -> PairFiles {
+    let of = |kind: &str| directory.join(format!("{name}.{kind}"));
+    PairFiles { certificate: of("crt"), key: of("key") }
+}
+
+/// Makes the key with which tokens of service accounts are signed: the private half, and the public one.
+pub(super) fn token_key(directory: &Path) -> Result<(PathBuf, PathBuf)> {
+    let key = KeyPair::generate()?;
+    let (private, public) = (directory.join("tokens.key"), directory.join("tokens.pub"));
+    fs::write(&private, key.serialize_pem())?;
+    fs::write(&public, key.public_key_pem())?;
+    Ok((private, public))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_lie_where_programs_are_told_to_look() {
+        let directory = tempfile::tempdir().unwrap();
+        let authority = Authority::create(directory.path()).unwrap();
+        let pair = authority.server(Ipv4Addr::new(10, 78, 1, 1)).unwrap();
+        let files = authority.write("server", &pair).unwrap();
+        assert_eq!(fs::read_to_string(files.certificate).unwrap(), pair.certificate);
+        assert_eq!(fs::read_to_string(files.key).unwrap(), pair.key);
+        assert_eq!(fs::read_to_string(authority.files().certificate).unwrap(), authority.pem());
+        let (private, public) = token_key(directory.path()).unwrap();
+        assert!(fs::read_to_string(private).unwrap().contains("PRIVATE KEY"));
+        assert!(fs::read_to_string(public).unwrap().contains("PUBLIC KEY"));
+    }
+}

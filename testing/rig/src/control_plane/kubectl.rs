@@ -1,0 +1,93 @@
+//! kubectl as somebody in particular.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+use tokio::io::AsyncWriteExt;
+use tokio::process::Command;
+
+use crate::parts::kubernetes::KUBECTL;
+
+/// No question takes this long, unless its caller says so.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Asks an API server by kubectl.
+#[derive(Debug, Clone)]
+pub struct Kubectl {
+    program: PathBuf,
+    kubeconfig: PathBuf,
+}
+
+impl Kubectl {
+    pub(super) fn new(kubeconfig: &Path) -> Result<Self> {
+        Ok(Self { program: KUBECTL.path()?, kubeconfig: kubeconfig.to_owned() })
+    }
+
+    /// Runs it with these arguments, and returns what it printed.
+    ///
+    /// # Errors
+    /// With what it complained of, or when it takes more than a minute.
+    pub async fn run(&self, arguments: &[&str]) -> Result<String> {
+        self.run_for(PATIENCE, arguments, None).await
+    }
+
+    /// The same with `--output=json`.
+    ///
+    /// # Errors
+    /// As `run`.
+    pub async fn json(&self, arguments: &[&str]) -> Result<Value> {
+        let text = self.run(&[arguments, &["--output=json"]].concat()).await?;
+        serde_json::from_str(&text).with_context(|| format!("this is not JSON: {text}"))
+    }
+
+    /// Applies an object or a list of them.
+    ///
+    /// # Errors
+    /// As `run`.
+    pub async fn apply(&self, object: &Value) -> Result<String> {
+        let text = object.to_string();
+        self.run_for(PATIENCE, &["apply", "--filename=-"], Some(&text)).await
+    }
+
+    /// Runs it with what it reads, and with a deadline of the caller's.
+    ///
+    /// # Errors
+    /// With what it complained of, or when it takes longer.
+    pub async fn run_for(
+        &self,
+        patience: Duration,
+        arguments: &[&str],
+        input: Option<&str>,
+    ) -> Result<String> {
+        let words = arguments.join(" ");
+        tokio::time::timeout(patience, self.output(arguments, input))
+            .await
+            .with_context(|| format!("kubectl {words} takes longer than {patience:?}"))?
+            .with_context(|| format!("kubectl {words}"))
+    }
+
+    async fn output(&self, arguments: &[&str], input: Option<&str>) -> Result<String> {
+        let mut command = Command::new(&self.program);
+        command.args(arguments).env("KUBECONFIG", &self.kubeconfig);
+        // Its cache would be in the home directory, outside of the rig.
+        command.env("KUBECACHEDIR", self.cache()).kill_on_drop(true);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn()?;
+        if let Some(mut stdin) = child.stdin.take() {
+            stdin.write_all(input.unwrap_or_default().as_bytes()).await?;
+        }
+        let output = child.wait_with_output().await?;
+        if !output.status.success() {
+            bail!("{}", String::from_utf8_lossy(&output.stderr).trim());
+        }
+        Ok(String::from_utf8(output.stdout)?)
+    }
+
+    fn cache(&self) -> PathBuf {
+        self.kubeconfig.with_file_name(OsStr::new("kubectl-cache"))
+    }
+}

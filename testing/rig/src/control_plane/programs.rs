@@ -1,0 +1,104 @@
+//! The programs of a control plane and how each is started.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+
+use super::certificates::PairFiles;
+use super::{API_PORT, ISSUER, SERVICES};
+use crate::parts::kubernetes::{API_SERVER, CONTROLLER_MANAGER, ETCD, SCHEDULER};
+use crate::process::Process;
+
+/// What all of them share.
+pub(super) struct Common {
+    pub(super) directory: PathBuf,
+    pub(super) address: String,
+    pub(super) authority: PairFiles,
+    /// The private and the public half.
+    pub(super) token_key: (PathBuf, PathBuf),
+}
+
+impl Common {
+    fn process(&self, name: &str, program: &Path, arguments: &[(&str, String)]) -> Process {
+        let arguments = arguments.iter().map(|(flag, value)| format!("--{flag}={value}")).collect();
+        Process::new(name, program, arguments, self.directory.join(format!("{name}.log")))
+    }
+
+    fn etcd_url(&self, port: u16) -> String {
+        format!("http://{}:{port}", self.address)
+    }
+
+    /// Nothing in it outlives the test, so nothing waits for a disk.
+    pub(super) fn etcd(&self) -> Process {
+        let (clients, peers) = (self.etcd_url(2379), self.etcd_url(2380));
+        self.process(
+            "etcd",
+            Path::new(ETCD),
+            &[
+                ("data-dir", shown(&self.directory.join("etcd"))),
+                ("listen-client-urls", clients.clone()),
+                ("advertise-client-urls", clients),
+                ("listen-peer-urls", peers.clone()),
+                ("initial-advertise-peer-urls", peers.clone()),
+                ("initial-cluster", format!("default={peers}")),
+                ("unsafe-no-fsync", "true".to_owned()),
+            ],
+        )
+    }
+
+    /// With everything on that a node agent has to live with: it may read and write what a node may, and no more.
+    pub(super) fn api_server(&self, own: &PairFiles, to_kubelets: &PairFiles) -> Result<Process> {
+        let arguments = [
+            ("etcd-servers", self.etcd_url(2379)),
+            ("bind-address", self.address.clone()),
+            ("advertise-address", self.address.clone()),
+            ("secure-port", API_PORT.to_string()),
+            ("tls-cert-file", shown(&own.certificate)),
+            ("tls-private-key-file", shown(&own.key)),
+            ("client-ca-file", shown(&self.authority.certificate)),
+            ("kubelet-client-certificate", shown(&to_kubelets.certificate)),
+            ("kubelet-client-key", shown(&to_kubelets.key)),
+            ("kubelet-preferred-address-types", "InternalIP".to_owned()),
+            ("authorization-mode", "Node,RBAC".to_owned()),
+            ("enable-admission-plugins", "NodeRestriction".to_owned()),
+            ("enable-bootstrap-token-auth", "true".to_owned()),
+            ("service-account-issuer", ISSUER.to_owned()),
+            ("api-audiences", ISSUER.to_owned()),
+            ("service-account-signing-key-file", shown(&self.token_key.0)),
+            ("service-account-key-file", shown(&self.token_key.1)),
+            ("service-cluster-ip-range", SERVICES.to_owned()),
+            ("allow-privileged", "true".to_owned()),
+            ("profiling", "false".to_owned()),
+        ];
+        Ok(self.process(API_SERVER.name, &API_SERVER.path()?, &arguments))
+    }
+
+    /// Signs certificates of nodes, too: those of clients are approved by itself, serving ones by a person.
+    pub(super) fn controller_manager(&self, kubeconfig: &Path) -> Result<Process> {
+        let arguments = [
+            ("kubeconfig", shown(kubeconfig)),
+            ("root-ca-file", shown(&self.authority.certificate)),
+            ("cluster-signing-cert-file", shown(&self.authority.certificate)),
+            ("cluster-signing-key-file", shown(&self.authority.key)),
+            ("service-account-private-key-file", shown(&self.token_key.0)),
+            ("leader-elect", "false".to_owned()),
+            ("secure-port", "0".to_owned()),
+            ("profiling", "false".to_owned()),
+        ];
+        Ok(self.process(CONTROLLER_MANAGER.name, &CONTROLLER_MANAGER.path()?, &arguments))
+    }
+
+    pub(super) fn scheduler(&self, kubeconfig: &Path) -> Result<Process> {
+        let arguments = [
+            ("kubeconfig", shown(kubeconfig)),
+            ("leader-elect", "false".to_owned()),
+            ("secure-port", "0".to_owned()),
+            ("profiling", "false".to_owned()),
+        ];
+        Ok(self.process(SCHEDULER.name, &SCHEDULER.path()?, &arguments))
+    }
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}

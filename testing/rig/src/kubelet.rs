@@ -1,0 +1,247 @@
+//! A node agent that has joined a control plane: the Go kubelet, or ours in its place.
+//!
+//! Both are told the same by the same configuration file and have the same root directory, so that one can take over from the other.
+
+mod config;
+mod tunables;
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use serde_json::{Map, Value};
+
+use crate::control_plane::ControlPlane;
+use crate::parts::kubernetes::KUBELET;
+use crate::process::Process;
+use crate::rig::Rig;
+
+use tunables::Tunables;
+
+/// Which node agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Implementation {
+    /// The Go kubelet, which must have been prepared.
+    Go,
+    /// Ours: the program `oarsman`.
+    Oarsman(PathBuf),
+}
+
+/// What an agent is started with.
+#[derive(Debug, Clone)]
+pub struct KubeletOptions {
+    /// The node's name.
+    pub name: String,
+    /// More flags, as `--name=value`.
+    pub flags: Vec<String>,
+    /// Fields of its configuration that are other than usual.
+    pub settings: Map<String, Value>,
+    /// The kubeconfig, if it is not the one of a node of that name.
+    pub kubeconfig: Option<PathBuf>,
+}
+
+impl Default for KubeletOptions {
+    fn default() -> Self {
+        let (name, settings) = ("node".to_owned(), Map::new());
+        Self { name, flags: Vec::new(), settings, kubeconfig: None }
+    }
+}
+
+/// An agent: its places, and its process while it lives. It is killed when this is dropped.
+pub struct Kubelet {
+    process: Process,
+    name: String,
+    places: Places,
+    _tunables: Option<Tunables>,
+}
+
+/// Where an agent's things are. Agents of one name on one rig share them.
+#[derive(Debug, Clone)]
+struct Places {
+    root: PathBuf,
+    manifests: PathBuf,
+    config: PathBuf,
+    log: PathBuf,
+}
+
+impl Kubelet {
+    /// Makes its directories and writes its configuration; the process is still to be started.
+    ///
+    /// # Errors
+    /// When the program is not there, or something cannot be written.
+    pub fn new(
+        rig: &Rig,
+        plane: &ControlPlane,
+        which: &Implementation,
+        options: &KubeletOptions,
+    ) -> Result<Self> {
+        let places = Places::create(rig, &options.name)?;
+        fs::write(&places.config, config::text(rig, plane, &places, &options.settings))?;
+        let kubeconfig = match &options.kubeconfig {
+            Some(path) => path.clone(),
+            None => plane.kubeconfig_of_node(&options.name)?,
+        };
+        let (program, subcommand) = match which {
+            Implementation::Go => (KUBELET.path()?, None),
+            Implementation::Oarsman(program) => (program.clone(), Some("kubelet".to_owned())),
+        };
+        let own = subcommand.into_iter().chain(flags(&places, &kubeconfig, plane, options));
+        let tunables = matches!(which, Implementation::Go).then(|| Tunables::show(rig.directory()));
+        let process = Process::new(&options.name, &program, own.collect(), places.log.clone());
+        Ok(Self { process, name: options.name.clone(), places, _tunables: tunables.transpose()? })
+    }
+
+    /// Starts it. It adds to its log.
+    ///
+    /// # Errors
+    /// When it lives already, or its program cannot be started.
+    pub fn start(&self) -> Result<()> {
+        self.process.start()
+    }
+
+    /// Kills it, as a crash would, and waits until it is dead.
+    ///
+    /// # Errors
+    /// When it was never started.
+    pub fn kill(&self) -> Result<()> {
+        self.process.kill()
+    }
+
+    /// Asks it to end, and waits until it has.
+    ///
+    /// # Errors
+    /// When it does not end in time: it is killed then. The error carries the end of its log.
+    pub async fn terminate(&self, patience: Duration) -> Result<ExitStatus> {
+        self.process.terminate(patience).await
+    }
+
+    /// Whether its process lives.
+    pub fn is_alive(&self) -> bool {
+        self.process.is_alive()
+    }
+
+    /// Its process.
+    ///
+    /// # Errors
+    /// When it does not live; the error carries the end of its log.
+    pub fn pid(&self) -> Result<u32> {
+        self.process.pid()
+    }
+
+    /// The node's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its root directory.
+    pub fn root(&self) -> &Path {
+        &self.places.root
+    }
+
+    /// The directory of its static pods.
+    pub fn manifests(&self) -> &Path {
+        &self.places.manifests
+    }
+
+    /// Its configuration file.
+    pub fn config(&self) -> &Path {
+        &self.places.config
+    }
+
+    /// What it is started with.
+    pub fn arguments(&self) -> &[String] {
+        self.process.arguments()
+    }
+
+    /// What it says.
+    pub fn log(&self) -> &Path {
+        self.process.log()
+    }
+
+    /// The end of what it said.
+    pub fn log_tail(&self) -> String {
+        self.process.log_tail()
+    }
+
+    /// Puts the manifest of a static pod where the agent looks, in one step.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write_manifest(&self, name: &str, text: &str) -> Result<()> {
+        let unfinished = self.places.manifests.with_extension("unfinished");
+        fs::write(&unfinished, text)?;
+        Ok(fs::rename(unfinished, self.manifests().join(format!("{name}.yaml")))?)
+    }
+
+    /// Takes a manifest away; one that is gone is let be.
+    ///
+    /// # Errors
+    /// When it cannot be removed.
+    pub fn remove_manifest(&self, name: &str) -> Result<()> {
+        match fs::remove_file(self.manifests().join(format!("{name}.yaml"))) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(error.into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes all manifests away.
+    ///
+    /// # Errors
+    /// When one cannot be removed.
+    pub fn remove_manifests(&self) -> Result<()> {
+        for entry in fs::read_dir(self.manifests())? {
+            fs::remove_file(entry?.path())?;
+        }
+        Ok(())
+    }
+
+    /// Removes its directories and its log. To be called when it is dead and its pods are gone.
+    pub fn remove_files(&self) {
+        for directory in [&self.places.root, &self.places.manifests] {
+            // Another agent with the same places may have been here first.
+            fs::remove_dir_all(directory).ok();
+        }
+        for file in [&self.places.config, &self.places.log] {
+            fs::remove_file(file).ok();
+        }
+    }
+}
+
+/// The same for both.
+fn flags(
+    places: &Places,
+    kubeconfig: &Path,
+    plane: &ControlPlane,
+    options: &KubeletOptions,
+) -> Vec<String> {
+    let mut flags = vec![
+        format!("--config={}", places.config.display()),
+        format!("--kubeconfig={}", kubeconfig.display()),
+        format!("--root-dir={}", places.root.display()),
+        format!("--cert-dir={}", places.root.join("pki").display()),
+        format!("--hostname-override={}", options.name),
+        format!("--node-ip={}", plane.node_address()),
+    ];
+    flags.extend(options.flags.iter().cloned());
+    flags
+}
+
+impl Places {
+    fn create(rig: &Rig, name: &str) -> Result<Self> {
+        let of = |kind: &str| rig.directory().join(format!("{name}-{kind}"));
+        let places = Self {
+            root: rig.agents().join(name),
+            manifests: of("static-pods"),
+            config: of("kubelet.yaml"),
+            log: of("kubelet.log"),
+        };
+        for directory in [&places.root, &places.manifests] {
+            let cannot = || format!("cannot make {}", directory.display());
+            fs::create_dir_all(directory).with_context(cannot)?;
+        }
+        Ok(places)
+    }
+}

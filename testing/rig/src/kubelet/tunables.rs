@@ -1,0 +1,49 @@
+//! Settings of the kernel that the Go kubelet changes if they are not as it wants them.
+//!
+//! They are the whole machine's, and not ours to change: in our mount namespace it is shown files in their place which say what
+//! it wants to read.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use oarsman_host::namespaces;
+use rustix::mount::mount_bind;
+
+/// What it wants of each, by path below `/proc/sys`.
+const WANTED: [(&str, &str); 6] = [
+    ("kernel/keys/root_maxbytes", "25000000"),
+    ("kernel/keys/root_maxkeys", "1000000"),
+    ("kernel/panic", "10"),
+    ("kernel/panic_on_oops", "1"),
+    ("vm/overcommit_memory", "1"),
+    ("vm/panic_on_oom", "0"),
+];
+
+/// Files before the kernel's. They go when this is dropped.
+pub(super) struct Tunables(Vec<PathBuf>);
+
+impl Tunables {
+    /// Shows such files, which are kept in that directory.
+    pub(super) fn show(directory: &Path) -> Result<Self> {
+        let mut shown = Self(Vec::new());
+        for (name, value) in WANTED {
+            let file = directory.join(format!("tunable-{}", name.replace('/', "-")));
+            fs::write(&file, format!("{value}\n"))?;
+            let point = Path::new("/proc/sys").join(name);
+            mount_bind(&file, &point)
+                .with_context(|| format!("cannot mount over {}", point.display()))?;
+            shown.0.push(point);
+        }
+        Ok(shown)
+    }
+}
+
+impl Drop for Tunables {
+    fn drop(&mut self) {
+        for point in &self.0 {
+            // It would go with the namespace at the latest.
+            namespaces::detach(point).ok();
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! A program that is started, killed and started again, and what it says.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::clock;
+
+/// How many lines of its log an error carries.
+const LOG_TAIL: usize = 40;
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+/// A program, and its process while it lives. It is killed when this is dropped.
+pub(crate) struct Process {
+    name: String,
+    program: PathBuf,
+    arguments: Vec<String>,
+    log: PathBuf,
+    child: Mutex<Option<Child>>,
+}
+
+impl Process {
+    /// It is still to be started.
+    pub(crate) fn new(name: &str, program: &Path, arguments: Vec<String>, log: PathBuf) -> Self {
+        let (name, program) = (name.to_owned(), program.to_owned());
+        Self { name, program, arguments, log, child: Mutex::default() }
+    }
+
+    /// Starts it. It adds to its log, so that what it said before is kept.
+    pub(crate) fn start(&self) -> Result<()> {
+        ensure!(!self.is_alive(), "{} runs already", self.name);
+        let log = File::options().create(true).append(true).open(&self.log)?;
+        let mut command = Command::new(&self.program);
+        command.args(&self.arguments);
+        command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        let cannot = || format!("cannot start {}", self.program.display());
+        *self.lock() = Some(command.spawn().with_context(cannot)?);
+        Ok(())
+    }
+
+    /// Kills it, as a crash would, and waits until it is dead.
+    pub(crate) fn kill(&self) -> Result<()> {
+        let child = self.lock().take();
+        let mut child = child.with_context(|| format!("{} was not started", self.name))?;
+        child.kill()?;
+        child.wait()?;
+        Ok(())
+    }
+
+    /// Asks it to end, and waits until it has; one that does not is killed, and that is an error.
+    pub(crate) async fn terminate(&self, patience: Duration) -> Result<ExitStatus> {
+        let child = self.lock().take();
+        let mut child = child.with_context(|| format!("{} was not started", self.name))?;
+        kill_process(Pid::from_child(&child), Signal::TERM)?;
+        let start = clock::now();
+        let mut status = child.try_wait()?;
+        while status.is_none() && start.elapsed() < patience {
+            tokio::time::sleep(LOOK_AGAIN).await;
+            status = child.try_wait()?;
+        }
+        if let Some(status) = status {
+            return Ok(status);
+        }
+        child.kill()?;
+        child.wait()?;
+        bail!("{} did not end within {patience:?}; its log:\n{}", self.name, self.log_tail())
+    }
+
+    /// Whether its process lives.
+    pub(crate) fn is_alive(&self) -> bool {
+        self.lock().as_mut().is_some_and(|child| matches!(child.try_wait(), Ok(None)))
+    }
+
+    /// Its process, or an error that carries the end of its log.
+    pub(crate) fn pid(&self) -> Result<u32> {
+        let pid = self.lock().as_ref().map(Child::id);
+        match pid {
+            Some(pid) if self.is_alive() => Ok(pid),
+            _ => bail!("{} does not live; its log:\n{}", self.name, self.log_tail()),
+        }
+    }
+
+    /// What it is started with.
+    pub(crate) fn arguments(&self) -> &[String] {
+        &self.arguments
+    }
+
+    /// Where its output goes.
+    pub(crate) fn log(&self) -> &Path {
+        &self.log
+    }
+
+    /// The end of what it said.
+    pub(crate) fn log_tail(&self) -> String {
+        let log = fs::read(&self.log).unwrap_or_default();
+        let log = String::from_utf8_lossy(&log);
+        let lines: Vec<&str> = log.lines().collect();
+        lines[lines.len().saturating_sub(LOG_TAIL)..].join("\n")
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Child>> {
+        self.child.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.lock().take() {
+            // It may have ended by itself; either way nothing more can be done here.
+            child.kill().ok();
+            child.wait().ok();
+        }
+    }
+}
