@@ -4,6 +4,7 @@
 //! simulated world. Watches, retries of connections and their jitter stay behind the seam, so that the
 //! simulation is not disturbed by them.
 
+pub mod credentials;
 mod standalone;
 
 use async_trait::async_trait;

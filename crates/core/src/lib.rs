@@ -6,6 +6,7 @@
 pub mod actions;
 pub mod api;
 pub mod backoff;
+pub mod certificates;
 pub mod config;
 pub mod duration;
 pub mod event;

@@ -1,0 +1,134 @@
+//! Requests over as few connections as will carry them.
+//!
+//! An HTTP/2 connection carries a hundred requests at once, and API servers allow no more. A watch is a request that stays, so
+//! with enough of them the rest would wait for ever. Each lane therefore is a pool of its own with a limit below that, and there
+//! are as many lanes as are needed.
+
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use hyper::body::{Body as HttpBody, Bytes, Frame, Incoming, SizeHint};
+use hyper::{Request, Response};
+use hyper_util::client::legacy::Client as Pool;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use kube::client::Body;
+use tokio::time::timeout;
+use tower::{BoxError, Service};
+
+use super::connector::Connector;
+
+/// Fewer than the hundred that API servers allow, so that a few may be on their way out still.
+const CAPACITY: usize = 80;
+/// A connection that nobody uses is closed.
+const IDLE: Duration = Duration::from_secs(90);
+/// An HTTP/2 connection on which nothing comes is asked whether it is alive, as the Go kubelet does.
+const PING_AFTER: Duration = Duration::from_secs(30);
+const PING_ANSWER: Duration = Duration::from_secs(15);
+/// The head of an answer, also to a watch, comes sooner.
+const LONGEST_ANSWER: Duration = Duration::from_secs(60);
+
+/// All lanes of one set of credentials.
+#[derive(Clone)]
+pub(super) struct Lanes {
+    connector: Connector,
+    open: Arc<Mutex<Vec<Lane>>>,
+}
+
+#[derive(Clone)]
+struct Lane {
+    pool: Pool<Connector, Body>,
+    used: Arc<AtomicUsize>,
+}
+
+/// One request's place on a lane, until its answer is read.
+#[derive(Debug)]
+struct Place {
+    used: Arc<AtomicUsize>,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.used.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Lanes {
+    pub(super) fn new(connector: Connector) -> Self {
+        Self { connector, open: Arc::default() }
+    }
+
+    /// The first lane with room, so that the last ones fall idle.
+    fn choose(&self) -> (Pool<Connector, Body>, Place) {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let free = open.iter().position(|lane| lane.used.load(Ordering::Relaxed) < CAPACITY);
+        let index = free.unwrap_or_else(|| {
+            open.push(Lane { pool: pool(self.connector.clone()), used: Arc::default() });
+            open.len() - 1
+        });
+        let Lane { pool, used } = open[index].clone();
+        used.fetch_add(1, Ordering::Relaxed);
+        (pool, Place { used })
+    }
+}
+
+fn pool(connector: Connector) -> Pool<Connector, Body> {
+    Pool::builder(TokioExecutor::new())
+        .timer(TokioTimer::new())
+        .pool_timer(TokioTimer::new())
+        .pool_idle_timeout(IDLE)
+        .http2_keep_alive_interval(PING_AFTER)
+        .http2_keep_alive_timeout(PING_ANSWER)
+        .build(connector)
+}
+
+impl Service<Request<Body>> for Lanes {
+    type Response = Response<Answer>;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, Result<Self::Response, BoxError>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let (pool, place) = self.choose();
+        Box::pin(async move {
+            let what = format!("{} {}", request.method(), request.uri().path());
+            match timeout(LONGEST_ANSWER, pool.request(request)).await {
+                Ok(answer) => Ok(answer?.map(|body| Answer { body, _place: place })),
+                Err(_) => Err(format!("{what} was not answered in {LONGEST_ANSWER:?}").into()),
+            }
+        })
+    }
+}
+
+/// The body of an answer, which holds its place until it is read or dropped.
+#[derive(Debug)]
+pub(super) struct Answer {
+    body: Incoming,
+    _place: Place,
+}
+
+impl HttpBody for Answer {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        Pin::new(&mut self.get_mut().body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

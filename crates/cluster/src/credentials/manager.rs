@@ -1,0 +1,249 @@
+//! Our own client certificate: asked for the first time, renewed, and followed when somebody else renews it.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use oarsman_core::certificates::{Certificate, Purpose, Standing, Wanted};
+use tokio::time::{Instant, sleep};
+
+use super::kubeconfig::Access;
+use super::store::Store;
+use super::switch::Switch;
+use super::watch::{self, Look};
+use super::{CredentialsError, Plan, Result, certificate, chance, signing};
+
+/// So long somebody may take to approve a request, as with the Go kubelet.
+const PATIENCE: Duration = Duration::from_secs(60 * 60);
+/// After a try that failed.
+const FIRST_WAIT: Duration = Duration::from_secs(2);
+const LAST_WAIT: Duration = Duration::from_secs(32);
+/// How often a person is told that nothing can be done without them.
+const REMIND: Duration = Duration::from_secs(5 * 60);
+
+/// Who looks after our certificate.
+pub(super) struct Manager {
+    plan: Plan,
+    wanted: Wanted,
+    store: Store,
+    switch: Switch,
+    client: kube::Client,
+    /// What is used now; none until the first certificate is there.
+    held: Option<Held>,
+    next_try: Instant,
+    wait: Duration,
+    reminded: Option<Instant>,
+}
+
+/// What is used now.
+#[derive(Debug)]
+struct Held {
+    access: Access,
+    files: Vec<PathBuf>,
+    seen: Vec<Look>,
+    /// None when we are known by something else, such as a token.
+    own: Option<Own>,
+}
+
+/// Our certificate, and when its time is.
+#[derive(Debug)]
+struct Own {
+    certificate: Certificate,
+    deadline: Timestamp,
+}
+
+impl Held {
+    fn new(access: Access) -> Self {
+        let files = access.files();
+        let seen = watch::look(&files);
+        let own = access.certificate().map(|certificate| {
+            let deadline = certificate.deadline(chance());
+            Own { certificate, deadline }
+        });
+        Self { access, files, seen, own }
+    }
+}
+
+impl fmt::Debug for Manager {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Manager").field("plan", &self.plan).finish_non_exhaustive()
+    }
+}
+
+impl Manager {
+    /// Finds out who we are, and turns the switch to it if we are somebody already.
+    pub(super) async fn begin(plan: Plan) -> Result<Self> {
+        let store = Store::new(&plan.cert_dir, Purpose::Client);
+        let wanted = Wanted::client(&plan.node);
+        let switch = Switch::default();
+        let client = switch.client();
+        let held = first(&plan, &store).await?;
+        match &held {
+            Some(held) => drop(switch.turn_to(&held.access)?),
+            None => switch.close("we have no client certificate yet: it waits to be approved"),
+        }
+        let (next_try, wait) = (Instant::now(), FIRST_WAIT);
+        Ok(Self { plan, wanted, store, switch, client, held, next_try, wait, reminded: None })
+    }
+
+    pub(super) fn client(&self) -> kube::Client {
+        self.client.clone()
+    }
+
+    /// Looks after it, until nothing can be done any more.
+    pub(super) async fn run(mut self) -> CredentialsError {
+        loop {
+            self.follow_files().await;
+            if let Err(error) = self.renew_if_due().await {
+                let is_first = self.held.is_none();
+                if is_first && matches!(error, CredentialsError::Denied { .. }) {
+                    return error;
+                }
+                tracing::error!(%error, "our client certificate could not be renewed");
+                self.next_try = Instant::now() + self.wait;
+                self.wait = (self.wait * 2).min(LAST_WAIT);
+            }
+            sleep(watch::EVERY).await;
+        }
+    }
+
+    /// Goes on with what our files hold, if somebody renewed them.
+    async fn follow_files(&mut self) {
+        let Some(held) = &mut self.held else { return };
+        let now = watch::look(&held.files);
+        if now == held.seen {
+            return;
+        }
+        // Two files are not renewed at once: a pair that does not fit is looked at again when it changes once more.
+        held.seen = now;
+        let access = held.access.clone();
+        match self.switch.move_to(&access).await {
+            Ok(()) => {
+                tracing::info!("our client certificate was renewed by somebody and is used now");
+                self.held = Some(Held::new(access));
+            }
+            Err(error) => tracing::warn!(
+                %error, "our client certificate was changed by somebody and cannot be used; we go on with the old one"
+            ),
+        }
+    }
+
+    async fn renew_if_due(&mut self) -> Result<()> {
+        if Instant::now() < self.next_try || !self.is_due() {
+            return Ok(());
+        }
+        let client = self.client_for_requests().await?;
+        signing::obtain(&client, &self.store, &self.wanted, PATIENCE).await?;
+        let access = self.adopt().await?;
+        self.switch.move_to(&access).await?;
+        tracing::info!(node = self.plan.node, "we have a new client certificate");
+        self.held = Some(Held::new(access));
+        (self.next_try, self.wait) = (Instant::now(), FIRST_WAIT);
+        Ok(())
+    }
+
+    /// Whether a certificate is to be asked for. Without a way to ask, a person is told instead.
+    fn is_due(&mut self) -> bool {
+        let Some(held) = &self.held else { return true };
+        let Some(own) = &held.own else { return false };
+        let standing = own.certificate.standing(&self.wanted, own.deadline, Timestamp::now());
+        match standing {
+            Standing::Good => false,
+            Standing::Due => self.plan.rotate,
+            Standing::Expired if self.plan.bootstrap.is_some() => true,
+            Standing::Expired => {
+                let file = held.access.file.display().to_string();
+                self.remind(&format!(
+                    "our client certificate has expired, so the API server takes us for nobody: put a new one into {file}, or start with --bootstrap-kubeconfig"
+                ));
+                false
+            }
+            Standing::Other => {
+                let name = own.certificate.subject.common_name.clone();
+                self.remind(&format!(
+                    "our client certificate is that of {name:?} and not of {:?}: the API server may refuse what this node does, and the certificate is not renewed",
+                    self.wanted.subject.common_name
+                ));
+                false
+            }
+        }
+    }
+
+    fn remind(&mut self, what: &str) {
+        if self.reminded.is_none_or(|told| told.elapsed() >= REMIND) {
+            tracing::error!("{what}");
+            self.reminded = Some(Instant::now());
+        }
+    }
+
+    /// By ourselves as long as we are somebody, and else as whoever may ask for the first certificate.
+    async fn client_for_requests(&self) -> Result<kube::Client> {
+        let own = self.held.as_ref().and_then(|held| held.own.as_ref());
+        let is_valid = own.is_some_and(|own| Timestamp::now() < own.certificate.not_after);
+        match &self.plan.bootstrap {
+            Some(bootstrap) if !is_valid => {
+                let switch = Switch::default();
+                switch.turn_to(&Access::read(bootstrap).await?)?;
+                Ok(switch.client())
+            }
+            _ => Ok(self.client.clone()),
+        }
+    }
+
+    /// What we are to the server with the certificate in our store. A kubeconfig that is ours to make is made.
+    async fn adopt(&self) -> Result<Access> {
+        let current = self.store.current();
+        let found = Access::read(&self.plan.kubeconfig).await;
+        if let Ok(access) = &found
+            && access.files().iter().all(|file| *file == current)
+            && !access.files().is_empty()
+        {
+            return found;
+        }
+        match &self.plan.bootstrap {
+            Some(bootstrap) => {
+                Access::write_kubeconfig(bootstrap, &self.plan.kubeconfig, &current)?;
+                Access::read(&self.plan.kubeconfig).await
+            }
+            None => Ok(found?.with_identity(&current)),
+        }
+    }
+}
+
+/// Who we are at the start: by the kubeconfig, or by a newer certificate of our own; nobody if there is a way to become somebody.
+async fn first(plan: &Plan, store: &Store) -> Result<Option<Held>> {
+    let access = match (Access::read(&plan.kubeconfig).await, &plan.bootstrap) {
+        (Ok(access), _) => access,
+        (Err(error), None) => return Err(error),
+        (Err(error), Some(bootstrap)) => {
+            if plan.kubeconfig.exists() {
+                tracing::warn!(%error, "the first certificate is asked for anew");
+            }
+            // What is wrong with it is better said now than when nobody looks.
+            Access::read(bootstrap).await?;
+            return Ok(None);
+        }
+    };
+    let held = Held::new(newer(plan, store, access));
+    let expired =
+        held.own.as_ref().is_some_and(|own| own.certificate.not_after <= Timestamp::now());
+    if expired && plan.bootstrap.is_some() {
+        tracing::warn!("our client certificate has expired; the first one is asked for anew");
+        return Ok(None);
+    }
+    Ok(Some(held))
+}
+
+/// With a certificate that we renewed ourselves, where the kubeconfig still holds the one before.
+fn newer(plan: &Plan, store: &Store, access: Access) -> Access {
+    let current = store.current();
+    let (Some(named), Some(ours)) = (access.certificate(), read(&current)) else { return access };
+    let is_ours =
+        plan.rotate && ours.subject == named.subject && ours.not_before > named.not_before;
+    if is_ours { access.with_identity(&current) } else { access }
+}
+
+fn read(file: &Path) -> Option<Certificate> {
+    certificate::read(&std::fs::read(file).ok()?).ok()
+}

@@ -1,0 +1,227 @@
+//! The certificate by which those who ask us know who we are: made by ourselves, given as files, or signed by the cluster.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::NodeAddress;
+use oarsman_core::certificates::{Certificate, Purpose, Standing, Wanted};
+use tokio::time::{Instant, sleep};
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::server::{ClientHello, ResolvesServerCert};
+use tokio_rustls::rustls::sign::CertifiedKey;
+
+use super::key::Key;
+use super::store::{self, Store, cannot, cannot_sign};
+use super::watch::{self, Look};
+use super::{CredentialsError, Result, certificate, chance, signing};
+
+/// So long somebody may take to approve a request, as with the Go kubelet.
+const PATIENCE: Duration = Duration::from_secs(15 * 60);
+/// After a try that failed.
+const FIRST_WAIT: Duration = Duration::from_secs(2);
+const LAST_WAIT: Duration = Duration::from_secs(32);
+
+/// Tells the node's addresses as they are now.
+pub type Addresses = Box<dyn Fn() -> Vec<NodeAddress> + Send + Sync>;
+
+/// Where the certificate comes from.
+pub enum Origin {
+    /// Files of somebody else, who may renew them.
+    Files {
+        /// The certificate.
+        certificate: PathBuf,
+        /// Its key.
+        key: PathBuf,
+    },
+    /// We make one that nobody vouches for.
+    SelfSigned {
+        /// Where it lies.
+        cert_dir: PathBuf,
+        /// For whom.
+        host: String,
+    },
+    /// The cluster signs one, as soon as somebody approves.
+    Cluster {
+        /// Where it lies.
+        cert_dir: PathBuf,
+        /// The node's name.
+        node: String,
+        /// The node's addresses.
+        addresses: Addresses,
+        /// Who asks.
+        client: kube::Client,
+    },
+}
+
+/// The certificate that is shown now; none while the cluster has not signed one.
+#[derive(Clone, Default)]
+pub struct ServingCertificate {
+    shown: Arc<RwLock<Option<Arc<CertifiedKey>>>>,
+}
+
+impl fmt::Debug for ServingCertificate {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("ServingCertificate").finish_non_exhaustive()
+    }
+}
+
+impl ResolvesServerCert for ServingCertificate {
+    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        self.shown.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl ServingCertificate {
+    /// Shows what is in these files from now on.
+    fn show(&self, [certificate, key]: &[PathBuf; 2]) -> Result<Certificate> {
+        let (known, pair) = load(certificate, key)?;
+        *self.shown.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(pair));
+        Ok(known)
+    }
+}
+
+fn load(file: &Path, key_file: &Path) -> Result<(Certificate, CertifiedKey)> {
+    let text = fs::read(file).map_err(|error| cannot("read", file, &error))?;
+    let key_text = fs::read(key_file).map_err(|error| cannot("read", key_file, &error))?;
+    let wrong = |file: &Path, why: String| CredentialsError::Certificate { file: file.into(), why };
+    let known = certificate::read(&text).map_err(|why| wrong(file, why))?;
+    let chain: std::result::Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
+    let chain = chain.map_err(|error| wrong(file, error.to_string()))?;
+    let key = PrivateKeyDer::from_pem_slice(&key_text)
+        .map_err(|error| wrong(key_file, format!("its key cannot be read: {error}")))?;
+    let pair = CertifiedKey::from_der(chain, key, &ring::default_provider()).map_err(|error| {
+        wrong(file, format!("it and the key in {} do not fit: {error}", key_file.display()))
+    })?;
+    Ok((known, pair))
+}
+
+/// Who looks after the certificate.
+pub struct ServingKeeper {
+    shown: ServingCertificate,
+    files: [PathBuf; 2],
+    seen: Vec<Look>,
+    request: Option<Requests>,
+}
+
+struct Requests {
+    node: String,
+    addresses: Addresses,
+    client: kube::Client,
+    store: Store,
+    own: Option<(Certificate, Timestamp)>,
+    next_try: Instant,
+    wait: Duration,
+}
+
+impl fmt::Debug for ServingKeeper {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("ServingKeeper").field("files", &self.files).finish_non_exhaustive()
+    }
+}
+
+/// Finds the certificate, or makes it; what is still to be asked for comes later.
+///
+/// # Errors
+/// When files cannot be read, written or used.
+pub fn serving(origin: Origin) -> Result<(ServingCertificate, ServingKeeper)> {
+    let shown = ServingCertificate::default();
+    let (files, request) = match origin {
+        Origin::Files { certificate, key } => ([certificate, key], None),
+        Origin::SelfSigned { cert_dir, host } => (self_signed(&cert_dir, &host)?, None),
+        Origin::Cluster { cert_dir, node, addresses, client } => {
+            let store = Store::new(&cert_dir, Purpose::Serving);
+            let current = store.current();
+            let (next_try, wait) = (Instant::now(), FIRST_WAIT);
+            let request = Requests { node, addresses, client, store, own: None, next_try, wait };
+            ([current.clone(), current], Some(request))
+        }
+    };
+    let seen = watch::look(&files);
+    let mut keeper = ServingKeeper { shown: shown.clone(), files, seen, request };
+    match (keeper.shown.show(&keeper.files), &mut keeper.request) {
+        (Ok(known), Some(request)) => request.hold(known),
+        (Err(error), None) => return Err(error),
+        // The one that is asked for will be there in time.
+        (Ok(_), None) | (Err(_), Some(_)) => {}
+    }
+    Ok((shown, keeper))
+}
+
+/// Made unless it is there; one that has expired is made anew.
+fn self_signed(cert_dir: &Path, host: &str) -> Result<[PathBuf; 2]> {
+    let files = [cert_dir.join("kubelet.crt"), cert_dir.join("kubelet.key")];
+    let now = Timestamp::now();
+    if load(&files[0], &files[1]).is_ok_and(|(known, _)| now < known.not_after) {
+        return Ok(files);
+    }
+    let key = Key::generate().map_err(|error| cannot_sign(&error))?;
+    let text = key.self_signed(host, now).map_err(|error| cannot_sign(&error))?;
+    store::write(&files[1], key.text().as_bytes())?;
+    store::write(&files[0], text.as_bytes())?;
+    Ok(files)
+}
+
+impl ServingKeeper {
+    /// Follows files that are renewed, and asks for a certificate where the cluster signs it. It never ends.
+    pub async fn keep(mut self) -> Infallible {
+        loop {
+            self.follow_files();
+            if let Some(request) = &mut self.request {
+                request.renew_if_due().await;
+            }
+            sleep(watch::EVERY).await;
+        }
+    }
+
+    fn follow_files(&mut self) {
+        let now = watch::look(&self.files);
+        if now == self.seen {
+            return;
+        }
+        // Two files are not renewed at once: a pair that does not fit is looked at again when it changes once more.
+        self.seen = now;
+        match (self.shown.show(&self.files), &mut self.request) {
+            (Ok(known), request) => {
+                tracing::info!("the server shows a new certificate");
+                request.iter_mut().for_each(|request| request.hold(known.clone()));
+            }
+            (Err(error), _) => {
+                tracing::warn!(%error, "the server goes on with its old certificate");
+            }
+        }
+    }
+}
+
+impl Requests {
+    fn hold(&mut self, known: Certificate) {
+        let deadline = known.deadline(chance());
+        self.own = Some((known, deadline));
+    }
+
+    async fn renew_if_due(&mut self) {
+        let Some(wanted) = Wanted::serving(&self.node, &(self.addresses)()) else { return };
+        if Instant::now() < self.next_try || !self.is_due(&wanted) {
+            return;
+        }
+        match signing::obtain(&self.client, &self.store, &wanted, PATIENCE).await {
+            Ok(()) => (self.next_try, self.wait) = (Instant::now(), FIRST_WAIT),
+            Err(error) => {
+                tracing::error!(%error, "the server's certificate was not signed");
+                self.next_try = Instant::now() + self.wait;
+                self.wait = (self.wait * 2).min(LAST_WAIT);
+            }
+        }
+    }
+
+    fn is_due(&self, wanted: &Wanted) -> bool {
+        let Some((known, deadline)) = &self.own else { return true };
+        known.standing(wanted, *deadline, Timestamp::now()) != Standing::Good
+    }
+}

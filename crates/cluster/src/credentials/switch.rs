@@ -1,0 +1,118 @@
+//! What the agent's client stands on, replaced as a whole while the client stays.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures::future::{BoxFuture, ready};
+use hyper::{Request, Response};
+use kube::client::{Body, ConfigExt};
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+use tower::util::BoxCloneService;
+use tower::{BoxError, Layer, Service, ServiceBuilder, ServiceExt};
+
+use super::connector::Connector;
+use super::kubeconfig::Access;
+use super::lanes::{Answer, Lanes};
+use super::{CredentialsError, Result};
+
+/// So long a request that is on its way may take to end, once its connection is that of an old identity.
+const LAST_WORDS: Duration = Duration::from_secs(30);
+
+type Way = BoxCloneService<Request<Body>, Response<Answer>, BoxError>;
+
+/// One way to the server, or none yet.
+#[derive(Clone, Default)]
+pub(super) struct Switch {
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    way: Option<Way>,
+    cut: CancellationToken,
+    /// Why there is none.
+    none: String,
+}
+
+impl fmt::Debug for Switch {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Switch").field("is_open", &self.lock().way.is_some()).finish()
+    }
+}
+
+impl Switch {
+    /// A client over this switch.
+    pub(super) fn client(&self) -> kube::Client {
+        kube::Client::new(self.clone(), "default")
+    }
+
+    /// Says why there is no way yet.
+    pub(super) fn close(&self, why: &str) {
+        let mut state = self.lock();
+        (state.way, state.none) = (None, why.to_owned());
+    }
+
+    /// New requests go this way from now on. It is for the caller to cut the old one.
+    pub(super) fn turn_to(&self, access: &Access) -> Result<CancellationToken> {
+        let cut = CancellationToken::new();
+        let way = way(access, cut.clone())?;
+        let mut state = self.lock();
+        state.way = Some(way);
+        Ok(std::mem::replace(&mut state.cut, cut))
+    }
+
+    /// The same, with the old connections closed after what is on its way over them has had time to end.
+    pub(super) async fn move_to(&self, access: &Access) -> Result<()> {
+        let old = self.turn_to(access)?;
+        sleep(LAST_WORDS).await;
+        old.cancel();
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // A way is whole or is not there.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn way(access: &Access, cut: CancellationToken) -> Result<Way> {
+    let config = &access.config;
+    let wrong = |why: kube::Error| {
+        let why = format!("{why}; see the user and the cluster of its current context");
+        CredentialsError::Unusable { file: access.file.clone(), why }
+    };
+    // Made anew each time: sessions that are resumed would speak for the old identity.
+    let mut tls = config.rustls_client_config().map_err(wrong)?;
+    tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    let connector = Connector::new(Arc::new(tls), config.tls_server_name.clone(), cut);
+    let authorization = config.auth_layer().map_err(wrong)?;
+    let headers = config.extra_headers_layer().map_err(wrong)?;
+    let inner = headers.layer(Lanes::new(connector));
+    let service = ServiceBuilder::new()
+        .layer(config.base_uri_layer())
+        .option_layer(authorization)
+        .map_err(BoxError::from)
+        .service(inner);
+    Ok(service.boxed_clone())
+}
+
+impl Service<Request<Body>> for Switch {
+    type Response = Response<Answer>;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, std::result::Result<Self::Response, BoxError>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<std::result::Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let state = self.lock();
+        match &state.way {
+            Some(way) => Box::pin(way.clone().oneshot(request)),
+            None => Box::pin(ready(Err(state.none.clone().into()))),
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! An authority that signs what a test needs.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use oarsman_core::certificates::Wanted;
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType,
+    ExtendedKeyUsagePurpose, IsCa, KeyPair, date_time_ymd,
+};
+
+pub(super) struct Authority {
+    issuer: CertifiedIssuer<'static, KeyPair>,
+}
+
+impl Authority {
+    pub(super) fn new() -> Self {
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.distinguished_name = DistinguishedName::new();
+        params.distinguished_name.push(DnType::CommonName, "authority");
+        let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+        Self { issuer }
+    }
+
+    pub(super) fn text(&self) -> String {
+        self.issuer.pem()
+    }
+
+    /// A node's certificate that lasts so many seconds, and its key.
+    pub(super) fn client(&self, node: &str, seconds: u64) -> (String, String) {
+        let mut params = CertificateParams::default();
+        let subject = Wanted::client(node).subject;
+        params.distinguished_name = DistinguishedName::new();
+        params.distinguished_name.push(DnType::OrganizationName, subject.organizations[0].as_str());
+        params.distinguished_name.push(DnType::CommonName, subject.common_name.as_str());
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        self.sign(params, seconds)
+    }
+
+    /// A server's certificate for loopback, and its key.
+    pub(super) fn server(&self) -> (String, String) {
+        let mut params = CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        self.sign(params, 3600)
+    }
+
+    fn sign(&self, mut params: CertificateParams, seconds: u64) -> (String, String) {
+        let now = Duration::from_secs(Timestamp::now().as_second().unsigned_abs());
+        params.not_before = date_time_ymd(1970, 1, 1) + now.saturating_sub(Duration::from_secs(60));
+        params.not_after = date_time_ymd(1970, 1, 1) + now + Duration::from_secs(seconds);
+        let key = KeyPair::generate().unwrap();
+        let signed = params.signed_by(&key, &self.issuer).unwrap();
+        (signed.pem(), key.serialize_pem())
+    }
+}

@@ -1,0 +1,228 @@
+//! Certificates: what a node asks to be signed, what it makes of the answer, and when it asks again.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::ByteString;
+use k8s_openapi::api::certificates::v1::{
+    CertificateSigningRequest, CertificateSigningRequestCondition, CertificateSigningRequestSpec,
+};
+use k8s_openapi::api::core::v1::NodeAddress;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+use crate::time::wall_between;
+
+#[cfg(test)]
+mod tests;
+
+/// The group that all nodes are in.
+pub const NODES: &str = "system:nodes";
+/// A certificate is renewed after this part of its life at the earliest.
+const EARLIEST: f64 = 0.7;
+/// Nodes that got theirs at once do not all come back at once.
+const SPREAD: f64 = 0.2;
+
+/// Whom a certificate is about.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Subject {
+    /// The user, where it is a client's.
+    pub common_name: String,
+    /// The user's groups.
+    pub organizations: Vec<String>,
+}
+
+/// How a server may be called.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Names {
+    /// By name.
+    pub dns: BTreeSet<String>,
+    /// By address.
+    pub ips: BTreeSet<IpAddr>,
+}
+
+/// What is known of a certificate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Certificate {
+    /// Whom it is about.
+    pub subject: Subject,
+    /// How they may be called.
+    pub names: Names,
+    /// From when it counts.
+    pub not_before: Timestamp,
+    /// Until when it counts.
+    pub not_after: Timestamp,
+}
+
+/// What a certificate is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// To tell the API server who we are.
+    Client,
+    /// To tell those who ask us who we are.
+    Serving,
+}
+
+impl Purpose {
+    /// Who signs it.
+    pub fn signer(self) -> &'static str {
+        match self {
+            Self::Client => "kubernetes.io/kube-apiserver-client-kubelet",
+            Self::Serving => "kubernetes.io/kubelet-serving",
+        }
+    }
+
+    /// What it may be used for, with a key that cannot encrypt other keys.
+    pub fn usages(self) -> [&'static str; 2] {
+        match self {
+            Self::Client => ["digital signature", "client auth"],
+            Self::Serving => ["digital signature", "server auth"],
+        }
+    }
+
+    /// How its files are called.
+    pub fn file_prefix(self) -> &'static str {
+        match self {
+            Self::Client => "kubelet-client",
+            Self::Serving => "kubelet-server",
+        }
+    }
+
+    /// The file of the one that was written at a time.
+    pub fn file(self, written: Timestamp) -> String {
+        format!("{}-{}.pem", self.file_prefix(), written.strftime("%Y-%m-%d-%H-%M-%S"))
+    }
+
+    /// The link to the one that counts.
+    pub fn current_file(self) -> String {
+        format!("{}-current.pem", self.file_prefix())
+    }
+}
+
+/// The certificate that is wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// What for.
+    pub purpose: Purpose,
+    /// For whom.
+    pub subject: Subject,
+    /// For which names.
+    pub names: Names,
+}
+
+impl Wanted {
+    /// By which a node tells the API server who it is.
+    pub fn client(node: &str) -> Self {
+        Self { purpose: Purpose::Client, subject: of_node(node), names: Names::default() }
+    }
+
+    /// By which a node tells others who it is. Nobody signs one without an address: none while there is none.
+    pub fn serving(node: &str, addresses: &[NodeAddress]) -> Option<Self> {
+        let mut names = Names::default();
+        for NodeAddress { address, type_ } in addresses {
+            match type_.as_str() {
+                "InternalIP" | "ExternalIP" => names.ips.extend(address.parse::<IpAddr>()),
+                "Hostname" | "InternalDNS" | "ExternalDNS" => {
+                    // A host may be called by its address.
+                    match address.parse() {
+                        Ok(ip) => names.ips.insert(ip),
+                        Err(_) => names.dns.insert(address.clone()),
+                    };
+                }
+                _ => {}
+            }
+        }
+        let purpose = Purpose::Serving;
+        (!names.ips.is_empty()).then(|| Self { purpose, subject: of_node(node), names })
+    }
+
+    /// The request for it. Its text holds the rest.
+    pub fn request(&self, name: &str, text: Vec<u8>) -> CertificateSigningRequest {
+        CertificateSigningRequest {
+            metadata: ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() },
+            spec: CertificateSigningRequestSpec {
+                request: ByteString(text),
+                signer_name: self.purpose.signer().to_owned(),
+                usages: Some(self.purpose.usages().map(str::to_owned).to_vec()),
+                ..CertificateSigningRequestSpec::default()
+            },
+            status: None,
+        }
+    }
+}
+
+/// A node as the API server knows it.
+fn of_node(node: &str) -> Subject {
+    Subject { common_name: format!("system:node:{node}"), organizations: vec![NODES.to_owned()] }
+}
+
+impl Certificate {
+    /// When it is to be renewed, with a draw from 0 to 1.
+    pub fn deadline(&self, chance: f64) -> Timestamp {
+        let life = wall_between(self.not_before, self.not_after);
+        let part = SPREAD.mul_add(chance.clamp(0.0, 1.0), EARLIEST);
+        let wait = Duration::try_from_secs_f64(life.as_secs_f64() * part).unwrap_or(life);
+        self.not_before.checked_add(wait).unwrap_or(self.not_after)
+    }
+
+    /// How it stands with it.
+    pub fn standing(&self, wanted: &Wanted, deadline: Timestamp, now: Timestamp) -> Standing {
+        let is_other = self.subject != wanted.subject
+            || (wanted.purpose == Purpose::Serving && self.names != wanted.names);
+        match () {
+            () if now >= self.not_after => Standing::Expired,
+            () if is_other => Standing::Other,
+            () if now >= deadline => Standing::Due,
+            () => Standing::Good,
+        }
+    }
+}
+
+/// How it stands with a certificate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It will do until its deadline.
+    Good,
+    /// It will do, but it is time for the next.
+    Due,
+    /// It is about somebody else, or not about all our names.
+    Other,
+    /// Nobody takes it any more.
+    Expired,
+}
+
+/// What came of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Nobody has approved it, or it is not signed yet.
+    Waiting,
+    /// Signed: the certificate's text.
+    Signed(Vec<u8>),
+    /// Somebody said no.
+    Denied(String),
+    /// The signer could not sign it.
+    Failed(String),
+}
+
+/// What came of a request.
+pub fn answer(request: &CertificateSigningRequest) -> Answer {
+    let Some(status) = &request.status else { return Answer::Waiting };
+    let said = |kind: &str| status.conditions.iter().flatten().find(|it| it.type_ == kind);
+    let why = |condition: &CertificateSigningRequestCondition| {
+        let parts = [condition.reason.as_deref(), condition.message.as_deref()];
+        let parts: Vec<&str> = parts.into_iter().flatten().filter(|it| !it.is_empty()).collect();
+        if parts.is_empty() { "no reason was given".to_owned() } else { parts.join(": ") }
+    };
+    if let Some(denied) = said("Denied") {
+        return Answer::Denied(why(denied));
+    }
+    if let Some(failed) = said("Failed") {
+        return Answer::Failed(why(failed));
+    }
+    let signed = status.certificate.as_ref().filter(|text| !text.0.is_empty());
+    match (said("Approved"), signed) {
+        (Some(_), Some(text)) => Answer::Signed(text.0.clone()),
+        _ => Answer::Waiting,
+    }
+}
