@@ -6,7 +6,6 @@
 mod cgroups;
 mod credentials;
 mod directories;
-mod files;
 mod last_words;
 mod logs;
 mod records;
@@ -29,8 +28,8 @@ use oarsman_core::view::ContainerView;
 
 use crate::seams::{Disk, DiskError, Furniture, Holding};
 
+use crate::files::{failed, is_plain_name};
 use cgroups::Groups;
-use files::{failed, is_plain_name};
 
 /// Where everything lies.
 #[derive(Clone, Debug)]

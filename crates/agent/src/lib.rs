@@ -3,12 +3,15 @@
 //! [`run`] is the whole agent over five seams. It owns every task it starts: dropping it ends them all, wherever they are,
 //! which is how a simulated world kills an agent and how a program ends one. Pods go on.
 
+mod autonomy;
 mod book;
 mod decisions;
+mod files;
 pub mod ground;
 pub mod latest;
 mod mailbox;
 mod measures;
+mod mirrors;
 pub mod network;
 mod node;
 mod pod_reader;
@@ -18,12 +21,13 @@ pub mod seams;
 pub mod sources;
 mod status_writer;
 mod supervisor;
+pub mod vault;
 mod worker;
 
 use std::sync::Arc;
 
 use futures::StreamExt;
-use futures::stream::SelectAll;
+use futures::stream::{SelectAll, pending};
 use k8s_openapi::api::core::v1::Pod;
 use oarsman_core::ledger::{Gate, Rejection};
 use oarsman_core::sources::Source;
@@ -32,11 +36,13 @@ use tokio::sync::{Semaphore, mpsc};
 pub use book::{Book, Found};
 pub use decisions::{CoreDecisions, Decisions, Leftovers};
 pub use measures::{Histogram, Latency, Measures, Reading};
-pub use node::Config;
+pub use node::{Config, NodeIdentity};
 pub use oarsman_cluster::PodSets;
 pub use oarsman_manifest as manifest;
 pub use supervisor::{BoxedGate, Command};
 
+use autonomy::{Memory, remembering};
+use mirrors::Mirrors;
 use node::Node;
 use recorder::Recorder;
 use seams::{Seams, bounded};
@@ -74,12 +80,14 @@ pub struct Inputs {
 
 /// Runs the agent until it is dropped.
 pub async fn run(seams: Seams, config: Config, inputs: Inputs) {
-    let seams = bounded(seams);
+    let (seams, memory) = remembering(bounded(seams));
     let Inputs { sources: local, gate, decisions, measures, book, commands } = inputs;
     let (notices, heard) = mpsc::channel(ROOM_BETWEEN_LOOPS);
     let (tell_news, news) = mpsc::channel(ROOM_BETWEEN_LOOPS);
     let desk = StatusDesk::default();
+    let mirrors = Mirrors::new(desk.clone());
     let (recorder, events) = Recorder::new(Arc::clone(&book));
+    let (_tell_identity, identity) = latest::channel(None);
     let pulls = Semaphore::new(config.parallel_pulls.max(1));
     let sources = all_sources(&seams, local);
     let names: Vec<Source> = sources.iter().map(|(source, _)| *source).collect();
@@ -89,6 +97,8 @@ pub async fn run(seams: Seams, config: Config, inputs: Inputs) {
         config,
         decisions,
         desk: desk.clone(),
+        mirrors: mirrors.clone(),
+        identity,
         recorder,
         pulls,
         measures,
@@ -97,12 +107,20 @@ pub async fn run(seams: Seams, config: Config, inputs: Inputs) {
     });
     let supervisor = Supervisor::new(Arc::clone(&node), &names, gate);
     let objects = seams.cluster.object_changes();
-    let ears = Ears { sources: together(sources), objects, notices: heard, news, commands };
+    let recalled = memory.as_ref().map_or_else(|| pending().boxed(), Memory::recalled);
+    let ears =
+        Ears { sources: together(sources), recalled, objects, notices: heard, news, commands };
     tokio::join!(
         supervisor.run(ears),
+        mirrors::run(mirrors, seams.clone(), node.identity.clone()),
         runtime_events::listen(node, tell_news),
         status_writer::run(desk, seams.clone()),
         recorder::run(events, seams),
+        async {
+            if let Some(memory) = memory {
+                memory.run().await;
+            }
+        },
     );
 }
 

@@ -14,7 +14,9 @@ use tokio::sync::{Semaphore, mpsc};
 
 use crate::book::Book;
 use crate::decisions::Decisions;
+use crate::latest;
 use crate::measures::Measures;
+use crate::mirrors::Mirrors;
 use crate::recorder::Recorder;
 use crate::seams::Seams;
 use crate::status_writer::StatusDesk;
@@ -52,6 +54,15 @@ impl Config {
     }
 }
 
+/// The node as the API server knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeIdentity {
+    /// What it is called.
+    pub name: String,
+    /// The UID of its object.
+    pub uid: String,
+}
+
 /// What workers share.
 pub(crate) struct Node {
     pub(crate) seams: Seams,
@@ -60,6 +71,9 @@ pub(crate) struct Node {
     pub(crate) began: Timestamp,
     pub(crate) decisions: Arc<dyn Decisions>,
     pub(crate) desk: StatusDesk,
+    pub(crate) mirrors: Mirrors,
+    /// Who the node is to the API server, once that is known.
+    pub(crate) identity: latest::Receiver<Option<NodeIdentity>>,
     pub(crate) recorder: Recorder,
     pub(crate) pulls: Semaphore,
     pub(crate) measures: Arc<Measures>,

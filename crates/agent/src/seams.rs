@@ -1,9 +1,10 @@
-//! The five seams: everything the agent does to the world, and everything it learns of it, goes through them.
+//! The seams: everything the agent does to the world, and everything it learns of it, goes through them.
 
 mod bounded;
 mod clock;
 mod disk;
 mod network;
+mod vault;
 
 use std::sync::Arc;
 
@@ -14,6 +15,7 @@ pub(crate) use bounded::bounded;
 pub use clock::{Clock, SystemClock};
 pub use disk::{Disk, DiskError, Furniture, Holding};
 pub use network::{HttpAnswer, HttpGet, Network, NetworkError, Scheme, Trust};
+pub use vault::Vault;
 
 /// The world as the agent sees it.
 #[derive(Clone)]
@@ -28,4 +30,6 @@ pub struct Seams {
     pub clock: Arc<dyn Clock>,
     /// Servers that are asked over HTTP. A call keeps its own deadline.
     pub network: Arc<dyn Network>,
+    /// Where pods of the cluster are remembered; nowhere if they are not to be.
+    pub vault: Option<Arc<dyn Vault>>,
 }

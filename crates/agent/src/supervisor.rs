@@ -23,6 +23,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::Instant;
 
+use crate::autonomy::Recalled;
 use crate::mailbox::Mailbox;
 use crate::node::{Node, Notice};
 use crate::runtime_events::News;
@@ -69,6 +70,8 @@ pub(crate) struct Supervisor {
 /// What the supervisor listens to.
 pub(crate) struct Ears {
     pub(crate) sources: SelectAll<BoxStream<'static, (Source, Vec<Pod>)>>,
+    /// The cluster's pods, if it is away.
+    pub(crate) recalled: Recalled,
     /// What pods refer to and has changed.
     pub(crate) objects: ObjectChanges,
     pub(crate) notices: mpsc::Receiver<Notice>,
@@ -103,6 +106,7 @@ impl Supervisor {
                 Some(notice) = ears.notices.recv() => self.noted(notice),
                 Some(command) = ears.commands.recv() => self.asked(command),
                 Some((source, pods)) = ears.sources.next() => self.told(source, pods),
+                Some(pods) = ears.recalled.next() => self.recalled(pods),
                 Some(change) = ears.objects.next() => self.changed_elsewhere(&change),
                 Some(news) = ears.news.recv() => match news {
                     News::Pod(uid) => self.hint(&uid, Hint::Runtime),
@@ -118,8 +122,22 @@ impl Supervisor {
     /// A source sent its full set.
     fn told(&mut self, source: Source, pods: Vec<Pod>) {
         let first = !self.merger.all_ready();
-        let Merged { deltas, refused } =
-            self.merger.set(source, pods, self.node.seams.clock.wall());
+        let pods = self.without_mirrors(source, pods);
+        let merged = self.merger.set(source, pods, self.node.seams.clock.wall());
+        self.merged(merged);
+        if first && self.merger.all_ready() {
+            self.node.mirrors.complete();
+            self.count();
+        }
+    }
+
+    /// The cluster is away; these pods it wanted when it was last heard.
+    fn recalled(&mut self, pods: Vec<Pod>) {
+        let merged = self.merger.recall(Source::Api, pods, self.node.seams.clock.wall());
+        self.merged(merged);
+    }
+
+    fn merged(&mut self, Merged { deltas, refused }: Merged) {
         for (pod, event) in refused {
             self.node.recorder.record(&pod, [event]);
         }
@@ -129,9 +147,15 @@ impl Supervisor {
             self.changed(&delta);
         }
         self.arrive(new.into_iter().map(|delta| delta.pod).collect());
-        if first && self.merger.all_ready() {
-            self.count();
+    }
+
+    /// A mirror is the reflection of a pod that we run already.
+    fn without_mirrors(&self, source: Source, pods: Vec<Pod>) -> Vec<Pod> {
+        let (mirrors, pods): (Vec<Pod>, Vec<Pod>) = pods.into_iter().partition(PodExt::is_mirror);
+        if source == Source::Api {
+            self.node.mirrors.see(mirrors);
         }
+        pods
     }
 
     fn changed(&mut self, Delta { change, pod }: &Delta) {
@@ -164,11 +188,10 @@ impl Supervisor {
         }
     }
 
-    /// New pods, or pods that come back. A mirror is the reflection of a pod we run already.
+    /// New pods, or pods that come back.
     fn arrive(&mut self, pods: Vec<Arc<Pod>>) {
-        let ours = pods.into_iter().filter(|pod| !pod.is_mirror());
         let (back, new): (Vec<_>, Vec<_>) =
-            ours.partition(|pod| self.workers.contains_key(&pod.uid()));
+            pods.into_iter().partition(|pod| self.workers.contains_key(&pod.uid()));
         for pod in back {
             if let Some(mailbox) = self.workers.get(&pod.uid()) {
                 mailbox.wanted(pod);
@@ -204,8 +227,16 @@ impl Supervisor {
         let mailbox = Mailbox::default();
         self.workers.insert(uid.clone(), mailbox.clone());
         match &origin {
-            Origin::Wanted(pod) | Origin::Rejected(pod, _) => self.node.book.wanted(pod, false),
-            Origin::Orphan => self.node.book.orphan(&uid, &name),
+            Origin::Wanted(pod) | Origin::Rejected(pod, _) => {
+                self.node.book.wanted(pod, false);
+                if pod.is_static() {
+                    self.node.mirrors.lives(pod);
+                }
+            }
+            Origin::Orphan => {
+                self.node.book.orphan(&uid, &name);
+                self.node.mirrors.lingers(&uid, &name);
+            }
         }
         let life = worker::run(Arc::clone(&self.node), uid.clone(), name.clone(), origin, mailbox);
         let task = self.tasks.spawn(async move {
@@ -232,6 +263,7 @@ impl Supervisor {
                 self.workers.remove(&uid);
                 self.node.desk.forget(&uid);
                 self.node.seams.cluster.forget(&uid);
+                self.node.mirrors.gone(&uid);
                 self.node.book.forget(&uid);
                 // It may have come back while it was being brought down.
                 let back = self.merger.pod(&uid).cloned();

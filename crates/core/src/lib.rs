@@ -19,6 +19,7 @@ pub mod ids;
 pub mod image;
 pub mod ledger;
 pub mod lifecycle;
+pub mod mirror;
 pub mod pod;
 pub mod probe;
 pub mod qos;

@@ -125,6 +125,7 @@ pub(crate) async fn assemble(settings: &Settings, bundle: Option<Bundle>) -> Res
         disk: Arc::new(ground),
         clock,
         network: Arc::new(SystemNetwork),
+        vault: None,
     };
     let (commands, receiver) = mpsc::channel(ROOM_FOR_COMMANDS);
     let inputs = Inputs {

@@ -2,11 +2,24 @@
 //!
 //! It outlives agents. What it remembers for good and what only until the machine crashes it keeps apart.
 
+/// Makes a call on the disk over the line: `forward!(self, "remove", uid, disk => disk.remove(&uid))`. All of them end with
+/// their caller: nobody is left who would carry them out.
+macro_rules! forward {
+    ($self:ident, $name:expr, $subject:expr, $disk:ident => $effect:expr) => {{
+        let call =
+            $crate::line::Call::new($name, $subject.to_string(), $crate::line::Conduct::Read)
+                .within($crate::disk::client::PATIENCE);
+        let $disk = $self.disk.clone();
+        $self.line.call(call, async move { $effect }).await
+    }};
+}
+
 mod change;
 mod client;
 mod effects;
 #[cfg(test)]
 mod tests;
+mod vault;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -20,6 +33,7 @@ use oarsman_core::ids::PodUid;
 
 pub use change::{DiskChange, Violation};
 pub use client::connect;
+pub use vault::connect_vault;
 
 use crate::dice::Chance;
 use crate::files::Files;
@@ -39,6 +53,8 @@ struct Inner {
     pod_logs: PathBuf,
     /// Never held over an await.
     pods: Mutex<BTreeMap<PodUid, Ground>>,
+    /// Never held over an await.
+    vault: Mutex<BTreeMap<String, vault::Page>>,
     /// Counts how often the calls under way were broken.
     resets: watch::Sender<u64>,
 }
@@ -58,13 +74,14 @@ struct Ground {
 impl FakeDisk {
     /// A disk without pods. The runtime says whose processes run; log directories lie below `pod_logs`.
     pub fn new(trace: Trace, files: Files, runtime: FakeRuntime, pod_logs: PathBuf) -> Self {
-        let (pods, resets) = (Mutex::default(), watch::Sender::new(0));
-        Self(Arc::new(Inner { trace, files, runtime, pod_logs, pods, resets }))
+        let (pods, vault, resets) = (Mutex::default(), Mutex::default(), watch::Sender::new(0));
+        Self(Arc::new(Inner { trace, files, runtime, pod_logs, pods, vault, resets }))
     }
 
     /// Forgets what was not written for good, as a crash of the machine does.
     pub fn lose_unsynced(&self) {
         self.ground().values_mut().for_each(|pod| pod.written = pod.synced.clone());
+        self.lose_unsynced_pages();
     }
 
     /// Removes a pod's cgroup behind the agent's back.

@@ -1,9 +1,9 @@
-//! The world as an agent sees it: the five seams of one life.
+//! The world as an agent sees it: the seams of one life.
 
 use std::sync::{Arc, Mutex};
 
 use jiff::Timestamp;
-use oarsman_agent::seams::{Clock, Disk, Network, Seams};
+use oarsman_agent::seams::{Clock, Disk, Network, Seams, Vault};
 use oarsman_cluster::Cluster;
 use oarsman_core::requeue;
 use tokio::time::Instant;
@@ -55,6 +55,7 @@ impl World {
             disk: self.disk_for_life(life),
             clock: self.clock_for_life(life),
             network: self.network_for_life(life),
+            vault: Some(self.vault_for_life(life)),
         }
     }
 
@@ -70,6 +71,13 @@ impl World {
         self.kill_switch.enter(life);
         let line = self.exchange.line(life, Arc::new(self.disk.clone()));
         disk::connect(self.disk.clone(), line)
+    }
+
+    /// The vault as that life of an agent reaches it.
+    pub fn vault_for_life(&self, life: u32) -> Arc<dyn Vault> {
+        self.kill_switch.enter(life);
+        let line = self.exchange.line(life, Arc::new(self.disk.clone()));
+        disk::connect_vault(self.disk.clone(), line)
     }
 
     /// The servers as that life of an agent reaches them.

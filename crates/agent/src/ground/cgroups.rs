@@ -14,7 +14,7 @@ use oarsman_core::resources::{CgroupValues, NodeResources, pod_cgroup, qos_cgrou
 use oarsman_host::cgroups::{CgroupError, Cgroups};
 
 use super::Settings;
-use super::files::failed;
+use crate::files::failed;
 use crate::seams::DiskError;
 
 /// All groups of this agent.

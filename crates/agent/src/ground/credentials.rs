@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 
 use super::Plot;
-use super::files::failed;
+use crate::files::failed;
 use crate::seams::DiskError;
 
 impl Plot {

@@ -10,7 +10,7 @@ use oarsman_core::ids::PodUid;
 use oarsman_host::tree;
 
 use super::Plot;
-use super::files::{failed, make_directory, names_in, unless_gone};
+use crate::files::{failed, make_directory, names_in, unless_gone};
 use crate::seams::DiskError;
 
 /// Nobody but root and its group looks into what the agent keeps.

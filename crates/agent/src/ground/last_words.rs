@@ -7,7 +7,7 @@ use oarsman_core::termination_message::{self, FILE_LIMIT};
 use oarsman_core::view::ContainerView;
 
 use super::Plot;
-use super::files::{failed, tail, unless_gone};
+use crate::files::{failed, tail, unless_gone};
 use crate::seams::DiskError;
 
 /// Log lines carry stamps and may be long; of this much the last ones are taken.

@@ -13,7 +13,7 @@ use oarsman_core::view::ContainerView;
 use oarsman_host::tree;
 
 use super::Plot;
-use super::files::{failed, make_directory, names_in, unless_gone};
+use crate::files::{failed, make_directory, names_in, unless_gone};
 use crate::seams::DiskError;
 
 impl Plot {

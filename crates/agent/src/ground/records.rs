@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::PodStatus;
 use oarsman_core::ids::PodUid;
 
 use super::Plot;
-use super::files::{failed, names_in, replace, unless_gone};
+use crate::files::{failed, names_in, replace, unless_gone};
 use crate::seams::DiskError;
 
 const SUFFIX: &str = ".json";

@@ -76,6 +76,7 @@ impl Room {
         if !pod.is_static() {
             return self.node.desk.publish(&self.uid, &self.name, status.clone());
         }
+        self.node.mirrors.is(&self.uid, &self.name, status);
         // What a pod ended with must outlive the machine: it is all that keeps it from running again.
         let lasting = Phase::of(status).is_some_and(Phase::is_terminal);
         for _ in 0..if lasting { TRIES } else { 1 } {

@@ -19,6 +19,8 @@ type Set = BTreeMap<PodUid, Arc<Pod>>;
 pub struct Merger {
     /// None until the source has sent its first set.
     sets: BTreeMap<Source, Option<Set>>,
+    /// What a source is remembered to have held, until it speaks.
+    recalled: BTreeMap<Source, Set>,
     /// What came of it: what those know who listened to every change. A pod that its source has dropped stays in
     /// here until all sources have been heard.
     wanted: Set,
@@ -28,7 +30,7 @@ impl Merger {
     /// Expects a set from each of these sources.
     pub fn new(sources: impl IntoIterator<Item = Source>) -> Self {
         let sets = sources.into_iter().map(|source| (source, None)).collect();
-        Self { sets, wanted: Set::new() }
+        Self { sets, recalled: BTreeMap::new(), wanted: Set::new() }
     }
 
     /// Whether every source has been heard, be it with an empty set. Before that, a pod that no source holds may
@@ -51,7 +53,8 @@ impl Merger {
     /// asking whether all are.
     pub fn set(&mut self, source: Source, pods: Vec<Pod>, now: Timestamp) -> Merged {
         let (kept, refused) = without_doubles(source, pods);
-        let known = self.sets.get(&source).cloned().flatten().unwrap_or_default();
+        let recalled = self.recalled.remove(&source);
+        let known = self.sets.get(&source).cloned().flatten().or(recalled).unwrap_or_default();
         let order: Vec<PodUid> = kept.iter().map(Pod::uid).collect();
         let told = kept.into_iter().map(|pod| (pod.uid(), taken_in(source, pod, &known, now)));
         let told: Set = told.collect();
@@ -61,9 +64,24 @@ impl Merger {
         Merged { deltas: self.settle(&uids), refused }
     }
 
+    /// Wants what a source that has not spoken yet is remembered to have held. The source is no more ready than before, so
+    /// nothing is taken for unwanted that is not in there.
+    pub fn recall(&mut self, source: Source, pods: Vec<Pod>, now: Timestamp) -> Merged {
+        if self.sets.get(&source).is_none_or(Option::is_some) {
+            return Merged::default();
+        }
+        let (kept, refused) = without_doubles(source, pods);
+        let uids: Vec<PodUid> = kept.iter().map(Pod::uid).collect();
+        let none = Set::new();
+        let held = kept.into_iter().map(|pod| (pod.uid(), taken_in(source, pod, &none, now)));
+        self.recalled.insert(source, held.collect());
+        Merged { deltas: self.settle(&uids), refused }
+    }
+
     /// The pod as the first source that holds it has it.
     fn held(&self, uid: &PodUid) -> Option<&Arc<Pod>> {
-        self.sets.values().flatten().find_map(|set| set.get(uid))
+        let told = self.sets.values().flatten();
+        told.chain(self.recalled.values()).find_map(|set| set.get(uid))
     }
 
     /// Makes what is wanted of these pods what the sources hold, and tells the difference.

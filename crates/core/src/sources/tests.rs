@@ -236,6 +236,24 @@ fn no_pod_goes_before_every_source_has_been_heard() {
 }
 
 #[test]
+fn what_is_recalled_is_wanted_and_nothing_is_unwanted_for_it() {
+    let mut merger = Merger::new([Source::File, Source::Api]);
+    assert_eq!(told(&mut merger, Source::File, vec![pod("static")]), [row(Change::Add, "static")]);
+    let recalled = merger.recall(Source::Api, vec![pod("1"), pod("2"), pod("3")], at(2));
+    let changes: Vec<_> = recalled.deltas.iter().map(|d| d.change).collect();
+    assert_eq!(changes, [Change::Add; 3]);
+    assert_eq!(recalled.deltas[0].pod.annotation(SOURCE_ANNOTATION), Some("api"));
+    assert!(!merger.all_ready(), "the source has not spoken");
+    assert_eq!(told(&mut merger, Source::File, Vec::new()), [], "so nothing goes");
+    // Its word is compared with what was recalled: what is the same changes nothing.
+    let said = told(&mut merger, Source::Api, vec![pod("1"), reimaged("2"), pod("4")]);
+    let [gone, new, update] = [Change::Remove, Change::Add, Change::Update];
+    let expected = [row(gone, "3"), row(gone, "static"), row(new, "4"), row(update, "2")];
+    assert_eq!(said, expected);
+    assert!(merger.recall(Source::Api, vec![pod("5")], at(3)).deltas.is_empty(), "it has spoken");
+}
+
+#[test]
 fn a_pod_whose_removal_waits_is_still_wanted() {
     let mut merger = Merger::new([Source::File, Source::Api]);
     told(&mut merger, Source::File, vec![pod("1")]);

@@ -14,12 +14,12 @@ use oarsman_core::pod::PodExt;
 use oarsman_core::view::ContainerView;
 
 use super::FakeDisk;
-use crate::line::{Breakage, Call, Conduct, Line, LineError};
+use crate::line::{Breakage, Line, LineError};
 
 /// Where pods' directories would lie.
 pub(super) const PODS: &str = "/var/lib/oarsman/pods";
 /// A disk that is stuck fails in the end.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(super) const RELEASE_VOLUMES: &str = "release volumes of";
 pub(super) const RELEASE_CGROUP: &str = "release cgroup of";
@@ -30,19 +30,9 @@ pub fn connect(disk: FakeDisk, line: Line) -> Arc<dyn Disk> {
     Arc::new(Connection { disk, line })
 }
 
-struct Connection {
-    disk: FakeDisk,
-    line: Line,
-}
-
-/// Makes a call on the disk over the line: `forward!(self, "remove", uid, disk => disk.remove(&uid))`. All of them end with
-/// their caller: nobody is left who would carry them out.
-macro_rules! forward {
-    ($self:ident, $name:expr, $subject:expr, $disk:ident => $effect:expr) => {{
-        let call = Call::new($name, $subject.to_string(), Conduct::Read).within(PATIENCE);
-        let $disk = $self.disk.clone();
-        $self.line.call(call, async move { $effect }).await
-    }};
+pub(super) struct Connection {
+    pub(super) disk: FakeDisk,
+    pub(super) line: Line,
 }
 
 #[async_trait]

@@ -1,4 +1,4 @@
-//! Small things about files that every room of the ground needs.
+//! Small things about files that several rooms need.
 
 use std::fmt::Display;
 use std::fs::{self, DirBuilder, File};
@@ -9,23 +9,23 @@ use std::path::Path;
 use crate::seams::DiskError;
 
 /// Makes an error of what the system said about a path.
-pub(super) fn failed<E: Display>(doing: &'static str, path: &Path) -> impl FnOnce(E) -> DiskError {
+pub(crate) fn failed<E: Display>(doing: &'static str, path: &Path) -> impl FnOnce(E) -> DiskError {
     move |why| DiskError { doing, path: path.to_owned(), why: why.to_string() }
 }
 
 /// Whether a name is one part of a path and nothing else.
-pub(super) fn is_plain_name(name: &str) -> bool {
+pub(crate) fn is_plain_name(name: &str) -> bool {
     !matches!(name, "" | "." | "..") && !name.contains(['/', '\0'])
 }
 
 /// Makes a directory and those above it where they are missing.
-pub(super) fn make_directory(path: &Path, mode: u32) -> Result<(), DiskError> {
+pub(crate) fn make_directory(path: &Path, mode: u32) -> Result<(), DiskError> {
     let made = DirBuilder::new().recursive(true).mode(mode).create(path);
     made.map_err(failed("make the directory", path))
 }
 
 /// The names in a directory; none when there is no such directory.
-pub(super) fn names_in(directory: &Path) -> Result<Vec<String>, DiskError> {
+pub(crate) fn names_in(directory: &Path) -> Result<Vec<String>, DiskError> {
     let list = || -> io::Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in fs::read_dir(directory)? {
@@ -39,7 +39,7 @@ pub(super) fn names_in(directory: &Path) -> Result<Vec<String>, DiskError> {
 }
 
 /// What is gone already is as good as empty.
-pub(super) fn unless_gone<T: Default>(result: io::Result<T>) -> io::Result<T> {
+pub(crate) fn unless_gone<T: Default>(result: io::Result<T>) -> io::Result<T> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(T::default()),
         other => other,
@@ -48,7 +48,7 @@ pub(super) fn unless_gone<T: Default>(result: io::Result<T>) -> io::Result<T> {
 
 /// The last bytes of a plain file. What a container can write to is opened with care: a symlink is not followed, and a pipe does
 /// not make us wait.
-pub(super) fn tail(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+pub(crate) fn tail(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
     let flags = i32::try_from(flags.bits()).map_err(io::Error::other)?;
     let mut file = File::options().read(true).custom_flags(flags).open(path)?;
@@ -63,7 +63,7 @@ pub(super) fn tail(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
 }
 
 /// Replaces a file as a whole: whoever reads it sees the old or the new content. A lasting one outlives a crash of the machine.
-pub(super) fn replace(path: &Path, content: &[u8], mode: u32, lasting: bool) -> io::Result<()> {
+pub(crate) fn replace(path: &Path, content: &[u8], mode: u32, lasting: bool) -> io::Result<()> {
     let mut name = path.as_os_str().to_owned();
     name.push(".new");
     let fresh = Path::new(&name);

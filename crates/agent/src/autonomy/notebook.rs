@@ -1,0 +1,205 @@
+//! What is known of this node's pods, and which pages of it the vault does not have yet.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use k8s_openapi::api::core::v1::{Pod, PodStatus, Service};
+use oarsman_core::config::Lookup;
+use oarsman_core::ids::PodUid;
+use oarsman_core::pod::PodExt;
+use serde::Serialize;
+use tokio::sync::Notify;
+
+use crate::latest;
+
+use super::page::{Objects, Page};
+
+/// The page with the services; no UID looks like that.
+const SERVICES: &str = "services";
+
+/// Pages by pod; clones of nothing: there is one.
+#[derive(Debug)]
+pub(super) struct Notebook {
+    book: Mutex<Book>,
+    changed: Notify,
+    /// Whether the vault has been read.
+    open: latest::Sender<bool>,
+}
+
+#[derive(Debug, Default)]
+struct Book {
+    pages: BTreeMap<PodUid, Page>,
+    services: Option<Vec<Service>>,
+    /// Whether the API server has spoken since the start.
+    told: bool,
+    /// Names of pages that the vault has otherwise.
+    unwritten: BTreeSet<String>,
+}
+
+/// A page to be kept, or none to be discarded.
+#[derive(Debug)]
+pub(super) struct Change {
+    pub(super) name: String,
+    /// Its bytes, and whether a crash must not lose them.
+    pub(super) page: Option<(Vec<u8>, bool)>,
+}
+
+impl Default for Notebook {
+    fn default() -> Self {
+        Self { book: Mutex::default(), changed: Notify::new(), open: latest::Sender::new(false) }
+    }
+}
+
+impl Notebook {
+    /// Takes in what the vault holds.
+    pub(super) fn open(&self, kept: BTreeMap<String, Vec<u8>>) {
+        self.change(|book| {
+            for (name, bytes) in kept {
+                book.take_in(name, &bytes);
+            }
+        });
+        self.open.send_replace(true);
+    }
+
+    /// Waits until the vault has been read.
+    pub(super) async fn opened(&self) {
+        // The sender lives as long as this does.
+        self.open.subscribe().wait_for(|open| *open).await.ok();
+    }
+
+    /// The API server says that these are all the pods.
+    pub(super) fn told(&self, pods: &[Pod]) {
+        self.change(|book| book.told(pods));
+    }
+
+    /// This was found for a pod.
+    pub(super) fn found(&self, uid: &PodUid, lookup: &Lookup) {
+        self.change(|book| book.found(uid, lookup));
+    }
+
+    /// This is told of a pod, whether the API server takes it or not.
+    pub(super) fn said(&self, uid: &PodUid, status: &PodStatus) {
+        self.change(|book| {
+            let Some(page) = book.pages.get_mut(uid) else { return };
+            if page.pod.status.as_ref() != Some(status) {
+                page.pod.status = Some(status.clone());
+                book.unwritten.insert(uid.to_string());
+            }
+        });
+    }
+
+    /// All pods, unless the API server has spoken.
+    pub(super) fn recall(&self) -> Option<Vec<Pod>> {
+        let book = self.book();
+        let pods: Vec<Pod> = book.pages.values().map(|page| page.pod.clone()).collect();
+        let away = !book.told && !pods.is_empty();
+        if away {
+            tracing::warn!(
+                pods = pods.len(),
+                "the API server does not answer: running what it last wanted on this node"
+            );
+        }
+        away.then_some(pods)
+    }
+
+    /// What a pod referred to, for as long as the API server has not spoken.
+    pub(super) fn remembered(&self, uid: &PodUid) -> Option<Lookup> {
+        let book = self.book();
+        let page = book.pages.get(uid).filter(|_| !book.told)?;
+        Some(page.objects.as_ref()?.lookup(book.services.clone()))
+    }
+
+    /// Waits until there is something to write.
+    pub(super) async fn changed(&self) {
+        while self.book().unwritten.is_empty() {
+            self.changed.notified().await;
+        }
+    }
+
+    /// The next thing to write.
+    pub(super) fn take(&self) -> Option<Change> {
+        let mut book = self.book();
+        let name = book.unwritten.pop_first()?;
+        let page = book.page(&name);
+        Some(Change { name, page })
+    }
+
+    /// It was not written.
+    pub(super) fn failed(&self, name: String) {
+        self.change(|book| book.unwritten.extend([name]));
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Book)) {
+        change(&mut self.book());
+        self.changed.notify_one();
+    }
+
+    fn book(&self) -> MutexGuard<'_, Book> {
+        // Nothing that holds the lock can panic half-way through a change.
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Book {
+    /// A page of the vault. What is known better already stays; what nobody wants any more goes.
+    fn take_in(&mut self, name: String, bytes: &[u8]) {
+        if name == SERVICES {
+            self.services = self.services.take().or_else(|| serde_json::from_slice(bytes).ok());
+            return;
+        }
+        let uid = PodUid::from(name.as_str());
+        match (serde_json::from_slice::<Page>(bytes), self.pages.get_mut(&uid)) {
+            (Ok(kept), Some(known)) => known.objects = known.objects.take().or(kept.objects),
+            (Ok(kept), None) if !self.told => self.pages.extend([(uid, kept)]),
+            (Ok(_), None) => self.unwritten.extend([name]),
+            (Err(error), _) => {
+                tracing::warn!(page = name, %error, "what was kept of a pod cannot be understood");
+                self.unwritten.insert(name);
+            }
+        }
+    }
+
+    fn told(&mut self, pods: &[Pod]) {
+        self.told = true;
+        let pods: BTreeMap<PodUid, &Pod> =
+            pods.iter().filter(|pod| !pod.is_mirror()).map(|pod| (pod.uid(), pod)).collect();
+        let gone = self.pages.keys().filter(|uid| !pods.contains_key(*uid));
+        self.unwritten.extend(gone.map(ToString::to_string));
+        self.pages.retain(|uid, _| pods.contains_key(uid));
+        for (uid, pod) in pods {
+            let page = self.pages.entry(uid.clone()).or_default();
+            let pod = page.seen(pod);
+            if page.pod != pod {
+                page.pod = pod;
+                self.unwritten.insert(uid.to_string());
+            }
+        }
+    }
+
+    fn found(&mut self, uid: &PodUid, lookup: &Lookup) {
+        if self.services != lookup.services {
+            self.services.clone_from(&lookup.services);
+            self.unwritten.insert(SERVICES.to_owned());
+        }
+        let Some(page) = self.pages.get_mut(uid) else { return };
+        let objects = Some(Objects::of(&page.pod, lookup));
+        if page.objects != objects {
+            page.objects = objects;
+            self.unwritten.insert(uid.to_string());
+        }
+    }
+
+    fn page(&self, name: &str) -> Option<(Vec<u8>, bool)> {
+        if name == SERVICES {
+            return Some((written(&self.services)?, false));
+        }
+        let page = self.pages.get(&PodUid::from(name))?;
+        // A pod that has ended must not run again, whatever happens to the machine.
+        Some((written(page)?, page.pod.has_terminal_phase()))
+    }
+}
+
+fn written(what: &impl Serialize) -> Option<Vec<u8>> {
+    let told = |error: &serde_json::Error| tracing::warn!(%error, "a page cannot be written");
+    serde_json::to_vec(what).inspect_err(told).ok()
+}

@@ -1,0 +1,96 @@
+//! What is kept of one pod.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret, Service};
+use oarsman_core::config::Lookup;
+use oarsman_core::ids::FullName;
+use oarsman_core::pod::PodExt;
+use oarsman_core::token::TokenWish;
+use serde::{Deserialize, Serialize};
+
+/// A pod and what it refers to.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Page {
+    pub(super) pod: Pod,
+    /// None until it has been looked up.
+    pub(super) objects: Option<Objects>,
+}
+
+/// For whom it is, for how many seconds, and what it says.
+type Token = (String, i64, String);
+
+/// What a pod refers to. Services are kept apart: they are the same for all.
+#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Objects {
+    config_maps: Vec<ConfigMap>,
+    secrets: Vec<Secret>,
+    runtime_classes: BTreeMap<String, String>,
+    tokens: Vec<Token>,
+}
+
+/// Nothing of what is in them.
+impl std::fmt::Debug for Objects {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} config maps, {} secrets", self.config_maps.len(), self.secrets.len())
+    }
+}
+
+impl Page {
+    /// The API server's copy of the pod as it is kept: without what only the server needs, which changes all the time, and with
+    /// the end that we told, if the copy is older than that.
+    pub(super) fn seen(&self, pod: &Pod) -> Pod {
+        let mut pod = pod.clone();
+        (pod.metadata.managed_fields, pod.metadata.resource_version) = (None, None);
+        if self.pod.has_terminal_phase() && !pod.has_terminal_phase() {
+            pod.status.clone_from(&self.pod.status);
+        }
+        pod
+    }
+}
+
+impl Objects {
+    pub(super) fn of(pod: &Pod, lookup: &Lookup) -> Self {
+        let Lookup { config_maps, secrets, services: _, files: _, runtime_classes, tokens } =
+            lookup;
+        let is_its = |name: &FullName| name.namespace == pod.full_name().namespace;
+        let config_maps = config_maps.iter().filter(|(name, _)| is_its(name));
+        let secrets = secrets.iter().filter(|(name, _)| is_its(name));
+        Self {
+            config_maps: config_maps.map(|(_, map)| map.clone()).collect(),
+            secrets: secrets.map(|(_, secret)| secret.clone()).collect(),
+            runtime_classes: runtime_classes.clone(),
+            tokens: tokens.iter().filter_map(kept_token).collect(),
+        }
+    }
+
+    pub(super) fn lookup(&self, services: Option<Vec<Service>>) -> Lookup {
+        let config_maps = self.config_maps.iter().map(|map| (named(&map.metadata), map.clone()));
+        let secrets = self.secrets.iter().map(|it| (named(&it.metadata), it.clone()));
+        Lookup {
+            config_maps: config_maps.collect(),
+            secrets: secrets.collect(),
+            services: services.or_else(|| Some(Vec::new())),
+            files: BTreeMap::new(),
+            runtime_classes: self.runtime_classes.clone(),
+            tokens: self.tokens.iter().cloned().map(recalled_token).collect(),
+        }
+    }
+}
+
+/// That the API server gave out none is nothing to remember.
+fn kept_token((wish, token): (&TokenWish, &Result<String, String>)) -> Option<Token> {
+    let token = token.clone().ok()?;
+    Some((wish.audience.clone(), wish.seconds, token))
+}
+
+fn recalled_token((audience, seconds, token): Token) -> (TokenWish, Result<String, String>) {
+    (TokenWish { audience, seconds }, Ok(token))
+}
+
+fn named(metadata: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta) -> FullName {
+    FullName {
+        name: metadata.name.clone().unwrap_or_default(),
+        namespace: metadata.namespace.clone().unwrap_or_default(),
+    }
+}

@@ -1,0 +1,162 @@
+//! Mirrors come, go and come back.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{Pod, PodSpec, PodStatus};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+use k8s_openapi::jiff::Timestamp;
+
+use super::*;
+use crate::ids::{FullName, PodUid};
+use crate::time::Mono;
+
+const NODE: &str = "node-uid";
+
+fn at(millis: u64) -> Mono {
+    Mono(Duration::from_millis(millis))
+}
+
+fn name() -> FullName {
+    FullName { name: "web-n1".to_owned(), namespace: "default".to_owned() }
+}
+
+/// A static pod whose hash is its UID.
+fn living(uid: &str) -> Arc<Pod> {
+    let annotations = [(HASH_ANNOTATION, uid), (crate::pod::SOURCE_ANNOTATION, "file")];
+    let annotations = annotations.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let spec = PodSpec { node_name: Some("n1".to_owned()), ..PodSpec::default() };
+    Arc::new(Pod {
+        metadata: ObjectMeta {
+            name: Some("web-n1".to_owned()),
+            namespace: Some("default".to_owned()),
+            uid: Some(uid.to_owned()),
+            annotations: Some(annotations.into()),
+            ..ObjectMeta::default()
+        },
+        spec: Some(spec),
+        status: None,
+    })
+}
+
+/// What the API server made of a reflection.
+fn stored(pod: &Pod, uid: &str) -> Pod {
+    let mut mirror = reflection(pod, NODE);
+    mirror.metadata.uid = Some(uid.to_owned());
+    mirror
+}
+
+fn deleting(mut mirror: Pod) -> Pod {
+    mirror.metadata.deletion_timestamp = Some(Time(Timestamp::UNIX_EPOCH));
+    mirror
+}
+
+fn status(phase: &str) -> PodStatus {
+    PodStatus { phase: Some(phase.to_owned()), ..PodStatus::default() }
+}
+
+fn told(mirror: &str, phase: &str) -> Tidings {
+    Tidings::Tell(name(), PodUid::from(mirror), Box::new(status(phase)))
+}
+
+#[test]
+fn a_reflection_is_owned_by_the_node_and_carries_the_hash() {
+    let mirror = reflection(&living("one"), NODE);
+    assert_eq!(mirror.annotation(MIRROR_ANNOTATION), Some("one"));
+    assert_eq!(mirror.annotation(HASH_ANNOTATION), Some("one"), "all annotations are shown");
+    assert_eq!(mirror.metadata.uid, None, "it is a pod of its own");
+    let owners = mirror.metadata.owner_references.unwrap();
+    assert_eq!((owners[0].kind.as_str(), owners[0].name.as_str()), ("Node", "n1"));
+    assert_eq!((owners[0].uid.as_str(), owners[0].controller), (NODE, Some(true)));
+}
+
+#[test]
+fn a_pod_gets_its_mirror_once_and_the_mirror_its_status() {
+    let (mut board, pod) = (Board::default(), living("one"));
+    board.lives(&pod);
+    assert_eq!(board.is(&pod.uid(), &name(), &status("Running")), None, "there is nobody to tell");
+    let errand = board.next(NODE, at(0)).unwrap();
+    assert_eq!(errand, Errand::Create(Box::new(reflection(&pod, NODE))));
+    assert_eq!(board.next(NODE, at(0)), None, "it is under way");
+    board.done(&name(), true, at(0));
+    assert_eq!(board.next(NODE, at(0)), None, "it will be seen soon");
+    assert_eq!(board.see(vec![stored(&pod, "m1")]), [told("m1", "Running")]);
+    assert_eq!(board.next(NODE, at(60_000)), None);
+    assert_eq!(board.next_due(), None);
+    assert_eq!(board.is(&pod.uid(), &name(), &status("Failed")), Some(told("m1", "Failed")));
+}
+
+#[test]
+fn what_is_not_seen_in_time_or_failed_is_done_again() {
+    let (mut board, pod) = (Board::default(), living("one"));
+    board.lives(&pod);
+    let mut now = at(0);
+    for wait in [500, 1_000, 2_000, 4_000, 8_000, 10_000, 10_000] {
+        assert!(board.next(NODE, now).is_some());
+        board.done(&name(), false, now);
+        assert_eq!(board.next(NODE, now), None);
+        now = now + Duration::from_millis(wait);
+        assert_eq!(board.next_due(), Some(now));
+    }
+    assert!(board.next(NODE, now).is_some());
+    board.done(&name(), true, now);
+    assert_eq!(board.next_due(), Some(now + Duration::from_secs(10)));
+}
+
+#[test]
+fn a_mirror_that_is_deleted_by_somebody_goes_at_once_and_comes_back() {
+    let (mut board, pod) = (Board::default(), living("one"));
+    board.lives(&pod);
+    board.is(&pod.uid(), &name(), &status("Running"));
+    board.see(vec![stored(&pod, "m1")]);
+    board.see(vec![deleting(stored(&pod, "m1"))]);
+    let delete = Errand::Delete(name(), PodUid::from("m1"));
+    assert_eq!(board.next(NODE, at(0)), Some(delete));
+    board.done(&name(), true, at(0));
+    assert_eq!(board.see(Vec::new()), [Tidings::Gone(PodUid::from("m1"))]);
+    assert!(matches!(board.next(NODE, at(0)), Some(Errand::Create(_))));
+    board.done(&name(), true, at(0));
+    assert_eq!(board.see(vec![stored(&pod, "m2")]), [told("m2", "Running")]);
+}
+
+#[test]
+fn the_mirror_of_an_edited_pod_is_replaced_once_its_successor_lives() {
+    let (mut board, old, new) = (Board::default(), living("old"), living("new"));
+    board.lives(&old);
+    board.see(vec![stored(&old, "m1")]);
+    assert_eq!(board.next(NODE, at(0)), None);
+    board.lives(&new);
+    assert_eq!(board.is(&new.uid(), &name(), &status("Pending")), None, "it is not its mirror");
+    assert_eq!(board.is(&old.uid(), &name(), &status("Failed")), None, "it lives here no more");
+    assert_eq!(board.next(NODE, at(0)), Some(Errand::Delete(name(), PodUid::from("m1"))));
+    board.gone(&old.uid());
+    board.done(&name(), true, at(0));
+    board.see(Vec::new());
+    assert_eq!(board.next(NODE, at(0)), Some(Errand::Create(Box::new(reflection(&new, NODE)))));
+}
+
+#[test]
+fn a_mirror_without_a_pod_goes_once_every_source_has_spoken_and_nothing_lingers() {
+    let pod = living("one");
+    let mut board = Board::default();
+    board.see(vec![stored(&pod, "m1")]);
+    assert_eq!(board.next(NODE, at(0)), None, "a source may yet tell of its pod");
+    board.lingers(&PodUid::from("one"), &name());
+    board.complete();
+    assert_eq!(board.next(NODE, at(0)), None, "it is still being brought down");
+    board.gone(&PodUid::from("one"));
+    assert_eq!(board.next(NODE, at(0)), Some(Errand::Delete(name(), PodUid::from("m1"))));
+    board.done(&name(), true, at(0));
+    board.see(Vec::new());
+    assert_eq!(board.next_due(), None);
+}
+
+#[test]
+fn what_the_server_has_is_held_against_what_it_was_told() {
+    let (mut board, pod) = (Board::default(), living("one"));
+    board.lives(&pod);
+    board.see(vec![stored(&pod, "m1")]);
+    let mirror = Pod { status: Some(status("Pending")), ..stored(&pod, "m1") };
+    let has = Tidings::Has(PodUid::from("m1"), Box::new(status("Pending")));
+    assert_eq!(board.see(vec![mirror]), [has]);
+}
