@@ -2,6 +2,7 @@
 
 mod archive;
 mod build;
+pub mod conformance;
 
 use std::fs;
 
@@ -67,26 +68,29 @@ pub fn actor(parts: &Parts, name: &str, mut config: Config) -> Result<Image> {
     Image::build(name, &[layer], &config)
 }
 
-/// Links for the applets are made from the list that busybox itself prints.
 fn busybox(parts: &Parts, name: &str) -> Result<Image> {
-    let applets = std::process::Command::new(&parts.busybox).arg("--list").output()?.stdout;
-    let applets = String::from_utf8(applets)?;
     let layer = Layer::default()
-        .directory("bin", 0o755)
-        .program("bin/busybox", &fs::read(&parts.busybox)?)
         .directory("tmp", 0o1777)
         .directory("etc", 0o755)
         .file("etc/passwd", PASSWD)
         .file("etc/group", GROUP);
-    let applets = applets.lines().filter(|applet| *applet != "busybox");
-    let layer =
-        applets.fold(layer, |layer, applet| layer.link(&format!("bin/{applet}"), "busybox"));
+    let layer = with_busybox(layer, parts, &[])?;
     let config = Config {
         cmd: vec!["/bin/sh".to_owned()],
         env: vec!["PATH=/bin".to_owned()],
         ..Config::default()
     };
     Image::build(name, &[layer], &config)
+}
+
+/// Adds busybox, and a link for every applet in the list that it prints itself, but for some.
+fn with_busybox(layer: Layer, parts: &Parts, but: &[&str]) -> Result<Layer> {
+    let applets = std::process::Command::new(&parts.busybox).arg("--list").output()?.stdout;
+    let applets = String::from_utf8(applets)?;
+    let layer = layer.directory("bin", 0o755).program("bin/busybox", &fs::read(&parts.busybox)?);
+    let wanted = |applet: &&str| *applet != "busybox" && !but.contains(applet);
+    let applets = applets.lines().filter(wanted);
+    Ok(applets.fold(layer, |layer, applet| layer.link(&format!("bin/{applet}"), "busybox")))
 }
 
 const PASSWD: &str = "root:x:0:0:root:/:/bin/sh\nsomeone:x:1000:1000:someone:/tmp:/bin/sh\n";

@@ -4,6 +4,7 @@
 //! clone, so that a fresh clone on a machine that had one before builds nothing.
 
 mod actor;
+pub mod conformance;
 mod debian;
 mod go;
 pub mod kubernetes;

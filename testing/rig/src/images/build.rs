@@ -178,6 +178,12 @@ impl Layer {
         self.entry(path, 0o755, Content::File(bytes.to_vec()))
     }
 
+    /// Adds a program that everybody runs as the one it belongs to, root.
+    #[must_use]
+    pub fn set_id_program(self, path: &str, bytes: &[u8]) -> Self {
+        self.entry(path, 0o6755, Content::File(bytes.to_vec()))
+    }
+
     /// Adds a symbolic link.
     #[must_use]
     pub fn link(self, path: &str, to: &str) -> Self {

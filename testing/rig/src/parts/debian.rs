@@ -51,7 +51,7 @@ fn download(into: &Path) -> Result<()> {
 }
 
 /// Downloads as root: the directory is not one that apt's own user may enter.
-fn apt_get() -> Command {
+pub(super) fn apt_get() -> Command {
     let mut command = Command::new("apt-get");
     command.args(["--quiet", "--option", "APT::Sandbox::User=root"]);
     command

@@ -1,0 +1,109 @@
+//! The layers that the images are piled up from.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+use crate::images::{Layer, with_busybox};
+use crate::parts::Parts;
+use crate::parts::conformance::Ingredients;
+
+/// What tests call inside of agnhost and of the image with glibc: where Debian has it, and what it is called there.
+const TOOLS: [(&str, &str); 7] = [
+    ("/usr/bin/curl", "curl"),
+    ("/usr/bin/dig", "dig"),
+    ("/usr/bin/hostname", "hostname"),
+    ("/usr/bin/ip", "ip"),
+    ("/usr/bin/nc.openbsd", "nc"),
+    ("/usr/bin/nslookup", "nslookup"),
+    ("/usr/bin/ss", "ss"),
+];
+const NGINX: &str = "/usr/sbin/nginx";
+const NGINX_CONFIGURATION: &str = "user root;
+error_log stderr;
+pid /run/nginx.pid;
+events {}
+http { access_log off; server { listen 80; location / { return 200 \"nginx\\n\"; } } }
+";
+const PASSWD: &str = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n";
+const GROUP: &str = "root:x:0:\nnogroup:x:65534:\n";
+/// A test asks for the groups that the image says its user is in.
+const USER: &str = "user-defined-in-image:x:1000:1000::/home:/bin/sh\n";
+const GROUPS: &str =
+    "user-defined-in-image:x:1000:\ngroup-defined-in-image:x:50000:user-defined-in-image\n";
+
+/// busybox with a shell that hands on variables whose names are not those of shell variables: its own does not.
+pub(super) fn base(parts: &Parts, from: &Ingredients) -> Result<Layer> {
+    let layer = Layer::default()
+        .directory("etc", 0o755)
+        .file("etc/passwd", PASSWD)
+        .file("etc/group", GROUP)
+        .directory("home", 0o755)
+        .directory("root", 0o700)
+        .directory("run", 0o755)
+        .directory("tmp", 0o1777)
+        .directory("usr", 0o755)
+        .directory("usr/bin", 0o755)
+        .directory("var", 0o755);
+    let layer = with_busybox(layer, parts, &["ash", "bash", "sh"])?;
+    let bash = from.read("/usr/bin/bash-static")?;
+    Ok(layer.program("bin/bash", &bash).link("bin/sh", "bash").link("bin/ash", "bash"))
+}
+
+/// Programs of Debian, where they are found before busybox's of the same name.
+pub(super) fn tools(from: &Ingredients) -> Result<Layer> {
+    let mut layer = Layer::default();
+    for (path, name) in TOOLS {
+        layer = layer.program(&format!("usr/bin/{name}"), &from.read(path)?);
+    }
+    with_libraries(layer, from, TOOLS.iter().map(|(path, _)| *path))
+}
+
+pub(super) fn nginx(from: &Ingredients) -> Result<Layer> {
+    let layer = ["usr/sbin", "etc/nginx", "var/log", "var/log/nginx", "var/lib", "var/lib/nginx"]
+        .into_iter()
+        .fold(Layer::default(), |layer, directory| layer.directory(directory, 0o755))
+        .program("usr/sbin/nginx", &from.read(NGINX)?)
+        .file("etc/nginx/nginx.conf", NGINX_CONFIGURATION);
+    with_libraries(layer, from, [NGINX].into_iter())
+}
+
+pub(super) fn agnhost(from: &Ingredients, program: &Path) -> Result<Layer> {
+    let (certificate, key) = from.certificate()?;
+    Ok(Layer::default()
+        .program("agnhost", &read(program)?)
+        // Tests take it for another entrypoint.
+        .link("agnhost-2", "agnhost")
+        .directory("uploads", 0o777)
+        .file("localhost.crt", &certificate)
+        .file("localhost.key", &key)
+        .file("etc/passwd", &format!("{PASSWD}{USER}"))
+        .file("etc/group", &format!("{GROUP}{GROUPS}")))
+}
+
+pub(super) fn nnp(program: &Path) -> Result<Layer> {
+    let layer = Layer::default().directory("usr/local", 0o755).directory("usr/local/bin", 0o755);
+    Ok(layer.set_id_program("usr/local/bin/nnp", &read(program)?))
+}
+
+/// Adds each library once, under the path by which the loader looks for it.
+fn with_libraries<'a>(
+    mut layer: Layer,
+    from: &Ingredients,
+    programs: impl Iterator<Item = &'a str>,
+) -> Result<Layer> {
+    let mut libraries = BTreeSet::new();
+    for program in programs {
+        libraries.extend(from.libraries(program)?);
+    }
+    for library in libraries {
+        layer = layer.program(library.trim_start_matches('/'), &from.read(&library)?);
+    }
+    Ok(layer)
+}
+
+fn read(program: &Path) -> Result<Vec<u8>> {
+    fs::read(program).with_context(|| format!("cannot read {}", program.display()))
+}
