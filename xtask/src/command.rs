@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 /// Runs `cargo` with these arguments in the workspace.
 pub(crate) fn cargo<S: AsRef<OsStr>>(root: &Path, arguments: &[S]) -> Result<()> {
@@ -30,6 +30,14 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
         bail!("`{}` ended with {status}", shown(command));
     }
     Ok(())
+}
+
+/// The first line that a command prints.
+pub(crate) fn said(command: &mut Command) -> Result<String> {
+    let output = command.output().with_context(|| format!("cannot run {}", shown(command)))?;
+    ensure!(output.status.success(), "`{}` ended with {}", shown(command), output.status);
+    let text = String::from_utf8(output.stdout)?;
+    Ok(text.lines().next().unwrap_or_default().to_owned())
 }
 
 /// Where builds and tools live, outside every clone.

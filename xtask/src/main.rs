@@ -5,10 +5,13 @@
     reason = "a task talks to the person who runs it"
 )]
 
+mod bench;
 mod command;
+mod conformance;
 mod golden;
 mod rig;
 mod stages;
+mod subject;
 mod tidy;
 
 use std::ffi::OsString;
@@ -49,6 +52,10 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
         command: Vec<OsString>,
     },
+    /// Run the official node tests against a node, and write conformance/RESULTS.md
+    Conformance(conformance::Arguments),
+    /// Measure the runtime alone, the Go kubelet and ours, and write docs/performance.md
+    Bench(bench::Arguments),
     /// Run the stages of ./test (which installs what they need first: prefer it)
     Test {
         /// Name the stages and stop
@@ -64,6 +71,8 @@ fn main() -> Result<ExitCode> {
     let root = workspace_root()?;
     let done = match Cli::parse().task {
         Task::Rig { cluster, command } => return Ok(rig::run(&command, cluster)),
+        Task::Conformance(arguments) => return Ok(conformance::run(&root, &arguments)),
+        Task::Bench(arguments) => return Ok(bench::run(&root, &arguments)),
         Task::Tidy => tidy::run(&root),
         Task::Golden { only } => golden::run(&root, &only),
         Task::Sim { arguments } => {

@@ -1,0 +1,108 @@
+//! `cargo xtask bench`: the runtime alone, the Go kubelet and ours, one after the other on the same rig with the same pods.
+//!
+//! All is measured as an API client sees it, by a watch at the API server. Pods name their node: the scheduler is not measured.
+//! The runtime alone is asked for the same by us, without a kubelet: that is the floor, below which no agent can get.
+
+mod api;
+mod figures;
+mod floor;
+mod page;
+mod pods;
+mod process;
+mod subject;
+mod targets;
+mod watch;
+mod workload;
+
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use oarsman_rig::parts::kubernetes;
+use oarsman_rig::{ControlPlane, Options, Rig, namespace};
+
+use crate::subject::Kubelet;
+use figures::Results;
+use subject::{Bench, Who};
+use workload::Size;
+
+/// What to measure.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// A few pods and short waits, to see that it works; such figures are not kept
+    #[arg(long)]
+    quick: bool,
+    /// Only these; the figures of the others stay as they are
+    #[arg(long, value_enum, num_args = 1.., value_name = "WHO")]
+    only: Vec<Who>,
+}
+
+impl Arguments {
+    /// Who is measured, in the order of the table.
+    fn subjects(&self) -> impl Iterator<Item = Who> {
+        let wanted = |who: &Who| self.only.is_empty() || self.only.contains(who);
+        Who::ALL.into_iter().filter(wanted)
+    }
+}
+
+/// Measures, prints the table and keeps it.
+pub(crate) fn run(root: &Path, arguments: &Arguments) -> ExitCode {
+    let ready = || prepare(root, arguments);
+    namespace::run_after(ready, || match inside(root, arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("bench: {error:#}");
+            ExitCode::FAILURE
+        }
+    })
+}
+
+/// Everything that needs a network.
+fn prepare(root: &Path, arguments: &Arguments) -> Result<()> {
+    kubernetes::prepare(&kubernetes::CONTROL_PLANE)?;
+    let kubelets = arguments.subjects().filter_map(Who::kubelet);
+    kubelets.collect::<Vec<Kubelet>>().into_iter().try_for_each(|kubelet| kubelet.prepare(root))
+}
+
+#[tokio::main]
+async fn inside(root: &Path, arguments: &Arguments) -> Result<()> {
+    let rig = Rig::start(Options::default()).await?;
+    let cluster = ControlPlane::start(&rig).await?;
+    let measured = measure(root, arguments, &rig, &cluster).await;
+    cluster.stop()?;
+    rig.stop().await?;
+    let results = measured?;
+    println!("\n{}", page::table(&results));
+    if arguments.quick {
+        return Ok(());
+    }
+    results.write(&file(root))?;
+    let path = root.join("docs/performance.md");
+    fs::write(&path, page::page(&results)).with_context(|| format!("writing {}", path.display()))
+}
+
+async fn measure(
+    root: &Path,
+    arguments: &Arguments,
+    rig: &Rig,
+    cluster: &ControlPlane,
+) -> Result<Results> {
+    let mut results = match arguments.quick {
+        true => Results::default(),
+        false => Results::read(&file(root))?,
+    };
+    let size = if arguments.quick { Size::QUICK } else { Size::WHOLE };
+    let bench = Bench::open(rig, cluster, size).await?;
+    for who in arguments.subjects() {
+        println!("bench: {}", who.shown());
+        let figures = bench.measure(who).await.with_context(|| who.shown())?;
+        results.0.insert(who, figures);
+    }
+    Ok(results)
+}
+
+/// Where figures are kept for the page to be written from.
+fn file(root: &Path) -> std::path::PathBuf {
+    root.join("docs/performance.json")
+}

@@ -1,0 +1,121 @@
+//! Who is measured, and the measuring of each.
+
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use anyhow::{Result, anyhow};
+use clap::ValueEnum;
+use oarsman_rig::{ControlPlane, KubeletOptions, Rig};
+use serde::{Deserialize, Serialize};
+use tokio::time::{Duration, Instant};
+
+use super::api::Api;
+use super::figures::Figures;
+use super::floor::Floor;
+use super::watch::Witness;
+use super::workload::Size;
+use crate::command::said;
+use crate::subject::Kubelet;
+
+/// The name of the only node.
+pub(super) const NODE: &str = "node";
+/// How long it may take to become ready.
+const READY: Duration = Duration::from_secs(120);
+/// How long an agent may take to end.
+const ENDING: Duration = Duration::from_secs(30);
+
+/// Who is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Who {
+    /// The runtime without a kubelet
+    Floor,
+    /// The Go kubelet
+    Go,
+    /// Ours
+    Oarsman,
+}
+
+impl Who {
+    /// In the order of the table.
+    pub(super) const ALL: [Self; 3] = [Self::Floor, Self::Go, Self::Oarsman];
+
+    pub(super) fn shown(self) -> &'static str {
+        self.kubelet().map_or("runtime alone", Kubelet::shown)
+    }
+
+    pub(super) fn kubelet(self) -> Option<Kubelet> {
+        match self {
+            Self::Floor => None,
+            Self::Go => Some(Kubelet::Go),
+            Self::Oarsman => Some(Kubelet::Oarsman),
+        }
+    }
+}
+
+/// A rig and a cluster to measure on.
+pub(super) struct Bench<'a> {
+    pub(super) rig: &'a Rig,
+    cluster: &'a ControlPlane,
+    pub(super) size: Size,
+    pub(super) api: Api,
+    pub(super) floor: Floor,
+    names: AtomicUsize,
+}
+
+impl<'a> Bench<'a> {
+    pub(super) async fn open(rig: &'a Rig, cluster: &'a ControlPlane, size: Size) -> Result<Self> {
+        let api = Api::open(cluster.client().await?).await?;
+        let (floor, names) = (Floor::on(rig)?, AtomicUsize::new(1));
+        Ok(Self { rig, cluster, size, api, floor, names })
+    }
+
+    /// Names for pods that no pod had before.
+    pub(super) fn names(&self, count: usize) -> Vec<String> {
+        let first = self.names.fetch_add(count, Ordering::Relaxed);
+        (first..first + count).map(|number| format!("pod-{number}")).collect()
+    }
+
+    pub(super) async fn measure(&self, who: Who) -> Result<Figures> {
+        match who.kubelet() {
+            None => self.measure_floor().await,
+            Some(kubelet) => self.measure_agent(kubelet).await,
+        }
+    }
+
+    async fn measure_floor(&self) -> Result<Figures> {
+        let containerd = self.rig.parts().containerd.join("containerd");
+        let version = said(Command::new(containerd).arg("--version"))?;
+        // Pods whose node nobody knows are taken away after a while.
+        self.api.create_node(NODE).await?;
+        let witness = Witness::begin(&self.api).await?;
+        let figures = self.floor_figures(&witness, version).await?;
+        self.api.delete_node(NODE).await?;
+        Ok(figures)
+    }
+
+    async fn measure_agent(&self, kubelet: Kubelet) -> Result<Figures> {
+        let which = kubelet.implementation()?;
+        let version = said(Command::new(kubelet.program()?).arg("--version"))?;
+        let options = KubeletOptions { name: NODE.to_owned(), ..KubeletOptions::default() };
+        let agent = oarsman_rig::Kubelet::new(self.rig, self.cluster, &which, &options)?;
+        let witness = Witness::begin(&self.api).await?;
+        let began = Instant::now();
+        agent.start()?;
+        let measured = async {
+            let ready = self.api.until_ready(NODE, READY).await? - began;
+            let mut figures = self.agent_figures(&witness, &agent).await?;
+            figures.version = version;
+            figures.ready = Some(ready.as_secs_f64());
+            Ok(figures)
+        };
+        let measured: Result<Figures> = measured.await;
+        let figures =
+            measured.map_err(|error| anyhow!("{error:#}; its log ends:\n{}", agent.log_tail()))?;
+        agent.terminate(ENDING).await?;
+        // The next one begins with nothing, as this one did.
+        self.api.delete_node(NODE).await?;
+        agent.remove_files();
+        Ok(figures)
+    }
+}

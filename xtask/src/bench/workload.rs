@@ -1,0 +1,264 @@
+//! What each has to do, and how it is measured.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+
+use anyhow::{Context, Result};
+use futures::future::try_join_all;
+use futures::{StreamExt, TryStreamExt, stream};
+use oarsman_rig::Kubelet as Agent;
+use tokio::time::{Duration, Instant, sleep};
+
+use super::figures::{Burst, Figures, Idle, Restart, Single, Spread};
+use super::floor::Started;
+use super::pods::{self, Shape, pod};
+use super::process;
+use super::subject::{Bench, NODE};
+use super::watch::{Sight, Witness};
+
+/// How long a pod, or the last of many, may take.
+const PATIENCE: Duration = Duration::from_secs(300);
+/// How many requests a client has under way at a time.
+const AT_A_TIME: usize = 10;
+/// Pods come at any phase of what an agent does every second.
+const LONGEST_PAUSE: u64 = 1000;
+
+/// How much is measured.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Size {
+    /// Pods one after the other, of each shape.
+    singles: usize,
+    bursts: [(usize, Shape); 2],
+    /// Pods at rest, besides none.
+    idle: usize,
+    /// How long rest is watched, and how long everything has to come to rest.
+    window: Duration,
+    settling: Duration,
+}
+
+impl Size {
+    pub(super) const WHOLE: Self = Self {
+        singles: 30,
+        bursts: [(50, Shape::Plain), (100, Shape::Volumes)],
+        idle: 100,
+        window: Duration::from_secs(60),
+        settling: Duration::from_secs(20),
+    };
+    pub(super) const QUICK: Self = Self {
+        singles: 3,
+        bursts: [(5, Shape::Plain), (5, Shape::Volumes)],
+        idle: 5,
+        window: Duration::from_secs(5),
+        settling: Duration::from_secs(2),
+    };
+}
+
+impl Bench<'_> {
+    /// An agent that is ready and has no pods, from then on.
+    pub(super) async fn agent_figures(&self, witness: &Witness, agent: &Agent) -> Result<Figures> {
+        let mut figures = Figures::default();
+        figures.idle.push(self.idle(0, Some(agent)).await?);
+        figures.plain = self.singles(witness, Shape::Plain).await?;
+        figures.volumes = self.singles(witness, Shape::Volumes).await?;
+        for (count, shape) in self.size.bursts {
+            figures.bursts.push(self.burst(witness, count, shape).await?);
+        }
+        let names = self.names(self.size.idle);
+        self.start_all(witness, &names, Shape::Volumes).await?;
+        figures.idle.push(self.idle(names.len(), Some(agent)).await?);
+        figures.restart = Some(self.restart(witness, agent, &names).await?);
+        self.stop_all(witness, &names).await?;
+        Ok(figures)
+    }
+
+    /// The runtime alone; in a burst with the writes of an agent.
+    pub(super) async fn floor_figures(
+        &self,
+        witness: &Witness,
+        version: String,
+    ) -> Result<Figures> {
+        let mut figures = Figures { version, ..Figures::default() };
+        figures.idle.push(self.idle(0, None).await?);
+        figures.plain = self.floor_singles(Shape::Plain).await?;
+        figures.volumes = self.floor_singles(Shape::Volumes).await?;
+        for (count, shape) in self.size.bursts {
+            let names = self.names(count);
+            let began = Instant::now();
+            let started = self.floor_start(&names, shape).await?;
+            let running = until_running(witness, &names).await? - began;
+            let began = Instant::now();
+            self.floor_stop(&started).await?;
+            let gone = until_gone(witness, &names).await? - began;
+            self.floor_remove(&started).await?;
+            figures.bursts.push(burst(count, shape, running, gone));
+        }
+        let names = self.names(self.size.idle);
+        let started = self.floor_start(&names, Shape::Volumes).await?;
+        figures.idle.push(self.idle(names.len(), None).await?);
+        self.floor_stop(&started).await?;
+        until_gone(witness, &names).await?;
+        self.floor_remove(&started).await?;
+        Ok(figures)
+    }
+
+    async fn singles(&self, witness: &Witness, shape: Shape) -> Result<Single> {
+        let (mut starts, mut stops) = (Vec::new(), Vec::new());
+        for name in self.names(self.size.singles) {
+            random_pause().await;
+            let name = [name];
+            starts.push(self.start_all(witness, &name, shape).await?);
+            random_pause().await;
+            stops.push(self.stop_all(witness, &name).await?);
+        }
+        Ok(Single { start: Spread::of(&starts), stop: Spread::of(&stops) })
+    }
+
+    async fn floor_singles(&self, shape: Shape) -> Result<Single> {
+        let (mut starts, mut stops) = (Vec::new(), Vec::new());
+        for name in self.names(self.size.singles) {
+            let began = Instant::now();
+            let pod = self.floor.start(&name, shape).await?;
+            starts.push(began.elapsed());
+            random_pause().await;
+            let began = Instant::now();
+            self.floor.stop(&pod).await?;
+            stops.push(began.elapsed());
+            self.floor.remove(&pod).await?;
+        }
+        Ok(Single { start: Spread::of(&starts), stop: Spread::of(&stops) })
+    }
+
+    async fn burst(&self, witness: &Witness, count: usize, shape: Shape) -> Result<Burst> {
+        let names = self.names(count);
+        let running = self.start_all(witness, &names, shape).await?;
+        let gone = self.stop_all(witness, &names).await?;
+        Ok(burst(count, shape, running, gone))
+    }
+
+    /// Creates pods all at once, and says how long it took until the last one was Running.
+    async fn start_all(
+        &self,
+        witness: &Witness,
+        names: &[String],
+        shape: Shape,
+    ) -> Result<Duration> {
+        let began = Instant::now();
+        let create = |name: &String| {
+            let pod = pod(name, NODE, shape);
+            async move { self.api.create_pod(&pod).await }
+        };
+        all_at_once(names.iter().map(create)).await?;
+        Ok(until_running(witness, names).await? - began)
+    }
+
+    /// Deletes pods all at once, and says how long it took until the last one was gone.
+    async fn stop_all(&self, witness: &Witness, names: &[String]) -> Result<Duration> {
+        let began = Instant::now();
+        all_at_once(names.iter().map(|name| self.api.delete_pod(name))).await?;
+        Ok(until_gone(witness, names).await? - began)
+    }
+
+    /// An agent starts all of them side by side.
+    async fn floor_start(&self, names: &[String], shape: Shape) -> Result<Vec<(String, Started)>> {
+        try_join_all(names.iter().map(|name| self.floor_start_one(name, shape))).await
+    }
+
+    async fn floor_start_one(&self, name: &str, shape: Shape) -> Result<(String, Started)> {
+        self.api.create_pod(&pod(name, NODE, shape)).await?;
+        self.api.patch_status(name, &pods::waiting()).await?;
+        let started = self.floor.start(name, shape).await?;
+        self.api.patch_status(name, &pods::running()).await?;
+        Ok((name.to_owned(), started))
+    }
+
+    async fn floor_stop(&self, pods: &[(String, Started)]) -> Result<()> {
+        let all = pods.iter().map(|(name, started)| self.floor_stop_one(name, started));
+        try_join_all(all).await.map(drop)
+    }
+
+    async fn floor_stop_one(&self, name: &str, started: &Started) -> Result<()> {
+        self.api.delete_pod(name).await?;
+        self.floor.stop(started).await?;
+        self.api.patch_status(name, &pods::ended()).await?;
+        self.api.finish_pod(name).await
+    }
+
+    async fn floor_remove(&self, pods: &[(String, Started)]) -> Result<()> {
+        all_at_once(pods.iter().map(|(_, started)| self.floor.remove(started))).await
+    }
+
+    /// What rest costs, after everything has come to rest.
+    async fn idle(&self, pods: usize, agent: Option<&Agent>) -> Result<Idle> {
+        sleep(self.size.settling).await;
+        let pids: Vec<u32> = agent.map(Agent::pid).transpose()?.into_iter().collect();
+        let runtime = process::runtime(self.rig)?;
+        let look =
+            || Ok::<_, anyhow::Error>((process::cpu_time(&pids)?, process::cpu_time(&runtime)?));
+        let (before, began) = (look()?, Instant::now());
+        sleep(self.size.window).await;
+        let (after, took) = (look()?, began.elapsed());
+        let percent = |used: Duration| 100.0 * used.as_secs_f64() / took.as_secs_f64();
+        Ok(Idle {
+            pods,
+            pss_mib: pids.first().map(|pid| process::pss_mib(*pid)).transpose()?,
+            cpu: agent.map(|_| percent(after.0 - before.0)),
+            runtime_cpu: percent(after.1 - before.1),
+        })
+    }
+
+    /// The agent is ended and started under its pods, and gets a new pod at that moment.
+    async fn restart(&self, witness: &Witness, agent: &Agent, names: &[String]) -> Result<Restart> {
+        let (turns, restarts) = changes(witness, names);
+        agent.terminate(PATIENCE).await?;
+        let began = Instant::now();
+        agent.start()?;
+        let new = self.names(1);
+        self.start_all(witness, &new, Shape::Plain).await?;
+        let running = began.elapsed();
+        self.stop_all(witness, &new).await?;
+        sleep(self.size.settling).await;
+        let after = changes(witness, names);
+        Ok(Restart {
+            pods: names.len(),
+            running: running.as_secs_f64(),
+            flips: after.0 - turns,
+            restarts: after.1 - restarts,
+        })
+    }
+}
+
+/// How often pods changed between ready and not ready, and their containers were restarted.
+fn changes(witness: &Witness, names: &[String]) -> (usize, u64) {
+    let sights = witness.sights();
+    let seen: Vec<&Sight> = names.iter().filter_map(|name| sights.get(name)).collect();
+    (seen.iter().map(|it| it.turns).sum(), seen.iter().map(|it| it.restarts).sum())
+}
+
+fn burst(pods: usize, shape: Shape, running: Duration, gone: Duration) -> Burst {
+    Burst {
+        pods,
+        with_volumes: shape == Shape::Volumes,
+        running: running.as_secs_f64(),
+        gone: gone.as_secs_f64(),
+    }
+}
+
+async fn all_at_once<F: Future<Output = Result<()>>>(
+    requests: impl Iterator<Item = F>,
+) -> Result<()> {
+    stream::iter(requests).buffer_unordered(AT_A_TIME).try_collect::<()>().await
+}
+
+async fn until_running(witness: &Witness, names: &[String]) -> Result<Instant> {
+    let seen = witness.until("Running", names, PATIENCE, |sight| sight.running).await?;
+    seen.into_iter().max().context("no pod to wait for")
+}
+
+async fn until_gone(witness: &Witness, names: &[String]) -> Result<Instant> {
+    let seen = witness.until("gone", names, PATIENCE, |sight| sight.gone).await?;
+    seen.into_iter().max().context("no pod to wait for")
+}
+
+async fn random_pause() {
+    let drawn = RandomState::new().build_hasher().finish() % LONGEST_PAUSE;
+    sleep(Duration::from_millis(drawn)).await;
+}

@@ -1,0 +1,188 @@
+//! `cargo xtask conformance`: the official node tests against one node in namespaces of its own.
+//!
+//! A whole run is kept in a file of `conformance/`, and the page beside it is written anew from all of them. A run with a
+//! focus is only told.
+
+mod cause;
+mod page;
+mod record;
+mod report;
+mod suite;
+mod versions;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use oarsman_rig::images::conformance as images;
+use oarsman_rig::parts::{self, kubernetes};
+use oarsman_rig::{ControlPlane, KubeletOptions, Options, Rig, namespace};
+
+use crate::command::cache;
+use crate::subject::Kubelet;
+use record::{Count, Outcome, Record};
+use report::Report;
+
+/// How long a node may take to become ready.
+const READY: Duration = Duration::from_secs(120);
+/// How long an agent may take to end.
+const ENDING: Duration = Duration::from_secs(30);
+
+/// What to run, and against whom.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// Only tests whose names match; such a run is not kept
+    #[arg(long, value_name = "RE")]
+    focus: Option<String>,
+    /// Whose node
+    #[arg(long, value_enum, default_value_t = Kubelet::Oarsman)]
+    kubelet: Kubelet,
+    /// How many tests at a time
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..))]
+    processes: u8,
+    /// After how many minutes the rest is given up
+    #[arg(long, default_value_t = 90)]
+    minutes: u16,
+    /// Only write the page anew from the runs that are kept
+    #[arg(long)]
+    page: bool,
+}
+
+/// Runs the tests. A test that fails is a result; not to have one is a failure.
+pub(crate) fn run(root: &Path, arguments: &Arguments) -> ExitCode {
+    if arguments.page {
+        return told(write_page(&root.join("conformance")));
+    }
+    let ready = || prepare(root, arguments.kubelet);
+    namespace::run_after(ready, || told(inside(root, arguments)))
+}
+
+fn told(outcome: Result<()>) -> ExitCode {
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("conformance: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Everything that needs a network.
+fn prepare(root: &Path, kubelet: Kubelet) -> Result<()> {
+    kubernetes::prepare(&kubernetes::CONTROL_PLANE)?;
+    kubernetes::prepare(&suite::PROGRAMS)?;
+    parts::conformance::prepare()?;
+    kubelet.prepare(root)
+}
+
+#[tokio::main]
+async fn inside(root: &Path, arguments: &Arguments) -> Result<()> {
+    suite::check_images(&images::NAMES).await?;
+    fs::create_dir_all(root.join("conformance"))?;
+    let kept = make_directory(arguments.kubelet)?;
+    let rig = Rig::start(Options::default()).await?;
+    rig.import(&test_images(&rig)?).await?;
+    let cluster = ControlPlane::start(&rig).await?;
+    let began = versions::time()?;
+    let ran = against(&rig, &cluster, arguments, &kept).await;
+    cluster.stop()?;
+    rig.stop().await?;
+    let (report, took) = ran?;
+    tell(&report, took);
+    println!("conformance: everything that was said is in {}", kept.display());
+    if arguments.focus.is_some() {
+        return Ok(());
+    }
+    keep(root, arguments, report, (began, took))
+}
+
+fn test_images(rig: &Rig) -> Result<Vec<oarsman_rig::images::Image>> {
+    let ingredients = parts::conformance::prepare()?;
+    let (agnhost, nnp) = (suite::AGNHOST.path()?, suite::NNP.path()?);
+    let programs = images::Programs { agnhost: &agnhost, nnp: &nnp };
+    images::build(rig.parts(), &ingredients, programs)
+}
+
+/// One run on a node of its own.
+async fn against(
+    rig: &Rig,
+    cluster: &ControlPlane,
+    arguments: &Arguments,
+    kept: &Path,
+) -> Result<(Report, Duration)> {
+    let which = arguments.kubelet.implementation()?;
+    let agent = oarsman_rig::Kubelet::new(rig, cluster, &which, &KubeletOptions::default())?;
+    agent.start()?;
+    let ran = async {
+        cluster.until_node_is_ready(agent.name(), READY).await?;
+        let chosen = suite::Chosen {
+            focus: arguments.focus.as_deref(),
+            processes: arguments.processes,
+            limit: Duration::from_secs(u64::from(arguments.minutes) * 60),
+        };
+        suite::run(&cluster.admin_kubeconfig(), kept, &chosen).await
+    };
+    let ran = ran.await;
+    // What the agents said is wanted most after a failure.
+    fs::copy(agent.log(), kept.join("kubelet.log"))?;
+    fs::copy(rig.log(), kept.join("containerd.log"))?;
+    let took = ran.with_context(|| format!("see {}", kept.display()))?;
+    agent.terminate(ENDING).await?;
+    Ok((report::read(&kept.join(suite::REPORT))?, took))
+}
+
+/// Where all that a run says goes; what the last one said is removed.
+fn make_directory(kubelet: Kubelet) -> Result<PathBuf> {
+    let directory = cache()?.join("conformance").join(kubelet.to_string());
+    if directory.exists() {
+        fs::remove_dir_all(&directory)?;
+    }
+    fs::create_dir_all(&directory)
+        .with_context(|| format!("cannot make {}", directory.display()))?;
+    Ok(directory)
+}
+
+fn tell(report: &Report, took: Duration) {
+    for test in report.tests.iter().filter(|test| test.outcome == Outcome::Failed) {
+        let message = test.message.as_deref().unwrap_or_default();
+        println!("failed: {}\n        {message}", test.name);
+    }
+    for failure in &report.suite_failures {
+        println!("outside of any test: {failure}");
+    }
+    let Count { passed, failed, skipped } = Count::of(report.tests.iter());
+    let seconds = took.as_secs();
+    println!("conformance: {passed} passed, {failed} failed, {skipped} skipped in {seconds} s");
+}
+
+fn keep(
+    root: &Path,
+    arguments: &Arguments,
+    report: Report,
+    (began, took): (String, Duration),
+) -> Result<()> {
+    let directory = root.join("conformance");
+    let (kubelet, processes) = (arguments.kubelet, arguments.processes);
+    let record = Record {
+        kubelet,
+        number: record::next_number(&record::read_all(&directory)?, kubelet),
+        began,
+        command: format!("cargo xtask conformance --kubelet {kubelet} --processes {processes}"),
+        processes,
+        seconds: took.as_secs(),
+        versions: versions::all(root, kubelet)?,
+        suite_failures: report.suite_failures,
+        tests: report.tests,
+    };
+    println!("conformance: kept in {}", record::write(&directory, &record)?.display());
+    write_page(&directory)
+}
+
+fn write_page(directory: &Path) -> Result<()> {
+    fs::create_dir_all(directory)?;
+    let path = directory.join("RESULTS.md");
+    let text = page::page(&record::read_all(directory)?);
+    fs::write(&path, text).with_context(|| format!("writing {}", path.display()))
+}

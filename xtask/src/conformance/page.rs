@@ -1,0 +1,176 @@
+//! conformance/RESULTS.md: all runs that are kept, side by side.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+use super::cause::by_cause;
+use super::record::{Count, Outcome, Record};
+use crate::subject::Kubelet;
+
+const HEAD: &str = "# Conformance
+
+The node tests of Kubernetes (`[NodeConformance]` without Serial, Disruptive, Slow and Flaky), run by the official `e2e.test` against one
+node in namespaces of its own. This page is written by `cargo xtask conformance` from the files beside it, one a run: do not edit it.
+
+The Go kubelet judges the harness. A test that it fails, too, is judged by its rate: as often as the Go kubelet on the same machine is as
+good.
+";
+
+/// The text of the page.
+pub(super) fn page(records: &[Record]) -> String {
+    let mut text = HEAD.to_owned();
+    for part in [runs(records), areas(records)] {
+        text.push('\n');
+        text.push_str(&part);
+    }
+    for kubelet in [Kubelet::Go, Kubelet::Oarsman] {
+        let of_kubelet: Vec<&Record> = records.iter().filter(|it| it.kubelet == kubelet).collect();
+        text.push('\n');
+        text.push_str(&failures(kubelet, &of_kubelet, records));
+    }
+    text
+}
+
+fn runs(records: &[Record]) -> String {
+    let mut text = String::from(
+        "## Runs\n\n| run | passed | failed | skipped | took | began (UTC) | processes | command |\n|---|---|---|---|---|---|---|---|\n",
+    );
+    for record in records {
+        let count = Count::of(record.tests.iter());
+        // Writing to a string does not fail; here and below.
+        writeln!(
+            text,
+            "| {} {} | {} | {} | {} | {} s | {} | {} | `{}` |",
+            record.kubelet.shown(),
+            record.number,
+            count.passed,
+            count.failed,
+            count.skipped,
+            record.seconds,
+            record.began,
+            record.processes,
+            record.command
+        )
+        .ok();
+    }
+    let troubled = records.iter().filter(|record| !record.suite_failures.is_empty());
+    for record in troubled {
+        let reasons = record.suite_failures.join("; ");
+        writeln!(text, "\nOutside of any test, {} {}: {reasons}", record.kubelet, record.number)
+            .ok();
+    }
+    text.push_str("\nWith:\n\n");
+    for (name, versions) in versions(records) {
+        let versions: Vec<&str> = versions.into_iter().collect();
+        writeln!(text, "- {name}: {}", versions.join(", ")).ok();
+    }
+    text
+}
+
+fn versions(records: &[Record]) -> BTreeMap<&str, BTreeSet<&str>> {
+    let mut versions = BTreeMap::<&str, BTreeSet<&str>>::new();
+    for (name, version) in records.iter().flat_map(|record| &record.versions) {
+        versions.entry(name).or_default().insert(version);
+    }
+    versions
+}
+
+fn areas(records: &[Record]) -> String {
+    let mut text = String::from("## By area\n\nPassed / failed / skipped.\n\n| area |");
+    for record in records {
+        write!(text, " {} {} |", record.kubelet.shown(), record.number).ok();
+    }
+    text.push_str("\n|---|");
+    text.push_str(&"---|".repeat(records.len()));
+    text.push('\n');
+    let tests = records.iter().flat_map(|record| &record.tests);
+    let areas: BTreeSet<&str> = tests.map(|test| test.area.as_str()).collect();
+    for area in areas {
+        write!(text, "| {area} |").ok();
+        for record in records {
+            let count = Count::of(record.tests.iter().filter(|test| test.area == area));
+            write!(text, " {} / {} / {} |", count.passed, count.failed, count.skipped).ok();
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn failures(kubelet: Kubelet, own: &[&Record], all: &[Record]) -> String {
+    let mut text = format!("## What failed with {}\n\n", kubelet.shown());
+    if own.is_empty() {
+        text.push_str("Not run yet.\n");
+        return text;
+    }
+    let causes = by_cause(own);
+    if causes.is_empty() {
+        text.push_str("Nothing.\n");
+    }
+    for (cause, tests) in causes {
+        writeln!(text, "- {cause}").ok();
+        for (test, times) in tests {
+            write!(text, "  - {test}: {times} of {}", own.len()).ok();
+            if kubelet != Kubelet::Go {
+                write!(text, " (Go: {})", rate(test, all)).ok();
+            }
+            text.push('\n');
+        }
+    }
+    text
+}
+
+/// How often the Go kubelet fails a test.
+fn rate(test: &str, records: &[Record]) -> String {
+    let of_go: Vec<&Record> = records.iter().filter(|it| it.kubelet == Kubelet::Go).collect();
+    let failed = |record: &&&Record| {
+        record.tests.iter().any(|it| it.name == test && it.outcome == Outcome::Failed)
+    };
+    format!("{} of {}", of_go.iter().filter(failed).count(), of_go.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::record::Test;
+    use super::*;
+
+    fn record(kubelet: Kubelet, number: u32, outcomes: &[(&str, Outcome)]) -> Record {
+        let tests = outcomes.iter().map(|(name, outcome)| Test {
+            area: "[sig-node] Pods".to_owned(),
+            name: (*name).to_owned(),
+            outcome: *outcome,
+            milliseconds: 1,
+            message: (*outcome == Outcome::Failed).then(|| "took 7 s".to_owned()),
+        });
+        Record {
+            kubelet,
+            number,
+            began: "2026-11-16 08:00".to_owned(),
+            command: "cargo xtask conformance".to_owned(),
+            processes: 4,
+            seconds: 9,
+            versions: BTreeMap::from([("runc".to_owned(), "1.5.2".to_owned())]),
+            suite_failures: Vec::new(),
+            tests: tests.collect(),
+        }
+    }
+
+    #[test]
+    fn runs_stand_side_by_side_and_failures_with_the_rate_of_the_go_kubelet() {
+        let records = [
+            record(Kubelet::Go, 1, &[("a", Outcome::Passed), ("b", Outcome::Failed)]),
+            record(Kubelet::Go, 2, &[("a", Outcome::Passed), ("b", Outcome::Passed)]),
+            record(Kubelet::Oarsman, 1, &[("a", Outcome::Skipped), ("b", Outcome::Failed)]),
+        ];
+        let page = page(&records);
+        for line in [
+            "| area | Go kubelet 1 | Go kubelet 2 | Oarsman 1 |",
+            "| [sig-node] Pods | 1 / 1 / 0 | 2 / 0 / 0 | 0 / 1 / 1 |",
+            "- took … s",
+            "  - b: 1 of 2",
+            "  - b: 1 of 1 (Go: 1 of 2)",
+            "- runc: 1.5.2",
+        ] {
+            assert!(page.lines().any(|it| it == line), "no line {line:?} in:\n{page}");
+        }
+    }
+}

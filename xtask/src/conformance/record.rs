@@ -1,0 +1,98 @@
+//! A run as it is kept: one file beside the page that shows it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::subject::Kubelet;
+
+/// One whole run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Record {
+    pub(super) kubelet: Kubelet,
+    /// Which of its kubelet's runs it is, from one.
+    pub(super) number: u32,
+    /// When it began, in universal time.
+    pub(super) began: String,
+    pub(super) command: String,
+    pub(super) processes: u8,
+    pub(super) seconds: u64,
+    /// What it ran with, by name.
+    pub(super) versions: BTreeMap<String, String>,
+    /// What went wrong outside of any test.
+    pub(super) suite_failures: Vec<String>,
+    pub(super) tests: Vec<Test>,
+}
+
+/// One test of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Test {
+    pub(super) area: String,
+    pub(super) name: String,
+    pub(super) outcome: Outcome,
+    pub(super) milliseconds: u64,
+    /// The first line of why it failed or was skipped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) message: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Outcome {
+    Passed,
+    Failed,
+    Skipped,
+}
+
+/// How many passed, failed and were skipped.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Count {
+    pub(super) passed: usize,
+    pub(super) failed: usize,
+    pub(super) skipped: usize,
+}
+
+impl Count {
+    pub(super) fn of<'a>(tests: impl Iterator<Item = &'a Test>) -> Self {
+        tests.fold(Self::default(), |mut count, test| {
+            match test.outcome {
+                Outcome::Passed => count.passed += 1,
+                Outcome::Failed => count.failed += 1,
+                Outcome::Skipped => count.skipped += 1,
+            }
+            count
+        })
+    }
+}
+
+/// All runs that are kept in a directory: those of the Go kubelet first, each in order.
+pub(super) fn read_all(directory: &Path) -> Result<Vec<Record>> {
+    let mut records = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|kind| kind == "json") {
+            let record: Record = serde_json::from_slice(&fs::read(&path)?)
+                .with_context(|| format!("reading {}", path.display()))?;
+            records.push(record);
+        }
+    }
+    records.sort_by_key(|record| (record.kubelet, record.number));
+    Ok(records)
+}
+
+/// The number of a kubelet's next run.
+pub(super) fn next_number(records: &[Record], kubelet: Kubelet) -> u32 {
+    let numbers = records.iter().filter(|it| it.kubelet == kubelet).map(|it| it.number);
+    numbers.max().unwrap_or(0) + 1
+}
+
+/// Keeps a run.
+pub(super) fn write(directory: &Path, record: &Record) -> Result<PathBuf> {
+    let path = directory.join(format!("{}-{}.json", record.kubelet, record.number));
+    let text = serde_json::to_string_pretty(record)? + "\n";
+    fs::write(&path, text).with_context(|| format!("writing {}", path.display()))?;
+    Ok(path)
+}

@@ -1,0 +1,150 @@
+//! What ginkgo reports of a run, and what we make of it.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde::Deserialize;
+
+use super::record::{Outcome, Test};
+
+/// How much of a failure's first line is kept.
+const LONGEST: usize = 300;
+
+/// A run, as far as it concerns us.
+#[derive(Debug, PartialEq)]
+pub(super) struct Report {
+    /// The tests that were chosen, by name.
+    pub(super) tests: Vec<Test>,
+    /// What went wrong outside of any test.
+    pub(super) suite_failures: Vec<String>,
+}
+
+/// Reads a report that ginkgo wrote as JSON. It has all that the one for JUnit has.
+pub(super) fn read(path: &Path) -> Result<Report> {
+    let text = fs::read(path).with_context(|| format!("reading {}", path.display()))?;
+    let suites = serde_json::from_slice(&text).with_context(|| path.display().to_string())?;
+    Ok(distil(suites))
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Suite {
+    spec_reports: Option<Vec<Spec>>,
+    special_suite_failure_reasons: Option<Vec<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Spec {
+    container_hierarchy_texts: Option<Vec<String>>,
+    leaf_node_type: String,
+    leaf_node_text: String,
+    state: String,
+    /// In nanoseconds.
+    run_time: u64,
+    failure: Option<Failure>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Failure {
+    message: String,
+}
+
+fn distil(suites: Vec<Suite>) -> Report {
+    let mut report = Report { tests: Vec::new(), suite_failures: Vec::new() };
+    for suite in suites {
+        report.suite_failures.extend(suite.special_suite_failure_reasons.unwrap_or_default());
+        for spec in suite.spec_reports.unwrap_or_default() {
+            if spec.leaf_node_type == "It" {
+                report.tests.extend(spec.test());
+            } else if let Some(failure) = &spec.failure {
+                let line = first_line(&failure.message);
+                report.suite_failures.push(format!("{}: {line}", spec.leaf_node_type));
+            }
+        }
+    }
+    report.tests.sort_by(|a, b| a.name.cmp(&b.name));
+    report
+}
+
+impl Spec {
+    /// None for a test that was not chosen: ginkgo calls it skipped too, but gives no reason.
+    fn test(&self) -> Option<Test> {
+        let outcome = match (self.state.as_str(), &self.failure) {
+            ("passed", _) => Outcome::Passed,
+            ("pending", _) | ("skipped", None) => return None,
+            ("skipped", Some(_)) => Outcome::Skipped,
+            _ => Outcome::Failed,
+        };
+        let containers = self.container_hierarchy_texts.as_deref().unwrap_or_default();
+        let words = containers.iter().chain([&self.leaf_node_text]).map(|text| text.trim());
+        Some(Test {
+            area: containers.first().map_or_else(String::new, |text| area(text)),
+            name: words.collect::<Vec<_>>().join(" "),
+            outcome,
+            milliseconds: self.run_time / 1_000_000,
+            message: self.failure.as_ref().map(|failure| first_line(&failure.message)),
+        })
+    }
+}
+
+/// The special interest group and the words of the outermost description, without its other labels.
+fn area(text: &str) -> String {
+    let is_label = |word: &str| word.starts_with('[') && word.ends_with(']');
+    let wanted = |word: &&str| !is_label(word) || word.starts_with("[sig-");
+    text.split_whitespace().filter(wanted).collect::<Vec<_>>().join(" ")
+}
+
+fn first_line(message: &str) -> String {
+    let line = message.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    line.chars().take(LONGEST).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REPORT: &str = r#"[{
+        "SpecialSuiteFailureReasons": ["Suite Timeout Elapsed"],
+        "SpecReports": [
+            { "ContainerHierarchyTexts": null, "LeafNodeType": "SynchronizedBeforeSuite", "LeafNodeText": "",
+              "State": "failed", "RunTime": 5, "Failure": { "Message": "no node\nat all" } },
+            { "ContainerHierarchyTexts": ["[sig-node] Pods [Beta]", "when asked "], "LeafNodeType": "It",
+              "LeafNodeText": "should run [NodeConformance]", "State": "passed", "RunTime": 1500000000 },
+            { "ContainerHierarchyTexts": ["[sig-node] Pods"], "LeafNodeType": "It",
+              "LeafNodeText": "was not chosen", "State": "skipped", "RunTime": 0 },
+            { "ContainerHierarchyTexts": ["[sig-node] Pods"], "LeafNodeType": "It",
+              "LeafNodeText": "needs more", "State": "skipped", "RunTime": 0, "Failure": { "Message": "too few" } },
+            { "ContainerHierarchyTexts": ["[sig-node] Pods"], "LeafNodeType": "It",
+              "LeafNodeText": "hangs", "State": "timedout", "RunTime": 0, "Failure": { "Message": "\n  over\nmore" } }
+        ]
+    }]"#;
+
+    #[test]
+    fn a_report_becomes_the_tests_that_were_chosen() {
+        let report = distil(serde_json::from_str(REPORT).unwrap());
+        let shown: Vec<_> = report
+            .tests
+            .iter()
+            .map(|test| (test.name.as_str(), test.outcome, test.message.as_deref()))
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                (
+                    "[sig-node] Pods [Beta] when asked should run [NodeConformance]",
+                    Outcome::Passed,
+                    None
+                ),
+                ("[sig-node] Pods hangs", Outcome::Failed, Some("over")),
+                ("[sig-node] Pods needs more", Outcome::Skipped, Some("too few")),
+            ]
+        );
+        assert!(report.tests.iter().all(|test| test.area == "[sig-node] Pods"));
+        assert_eq!(report.tests[0].milliseconds, 1500);
+        let failures = ["Suite Timeout Elapsed", "SynchronizedBeforeSuite: no node"];
+        assert_eq!(report.suite_failures, failures);
+    }
+}
