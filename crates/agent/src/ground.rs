@@ -8,6 +8,7 @@ mod credentials;
 mod directories;
 mod last_words;
 mod logs;
+mod providers;
 mod records;
 #[cfg(test)]
 mod tests;
@@ -21,6 +22,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use oarsman_core::config::{Payloads, PodPaths};
 use oarsman_core::ids::{ContainerId, FullName, PodUid};
+use oarsman_core::image::providers::Provider;
 use oarsman_core::pod::PodExt;
 use oarsman_core::resources::NodeResources;
 use oarsman_core::resources::names::CgroupNames;
@@ -44,6 +46,8 @@ pub struct Settings {
     pub cgroups: CgroupNames,
     /// What the values of cgroups depend on.
     pub resources: NodeResources,
+    /// Where the programs lie that know credentials of registries.
+    pub providers: PathBuf,
     /// Whether the agent is a guest, which leaves not even an empty cgroup behind.
     pub is_guest: bool,
 }
@@ -180,6 +184,14 @@ impl Disk for Ground {
 
     async fn credentials(&self) -> Result<Option<String>, DiskError> {
         self.on_a_thread(Plot::read_credentials).await
+    }
+
+    async fn ask_provider(
+        &self,
+        provider: &Provider,
+        question: &str,
+    ) -> Result<Vec<u8>, DiskError> {
+        providers::ask(&self.0.settings.providers, provider, question).await
     }
 
     async fn furnish(

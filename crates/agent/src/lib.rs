@@ -24,7 +24,7 @@ mod supervisor;
 pub mod vault;
 mod worker;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use futures::StreamExt;
 use futures::stream::{SelectAll, pending};
@@ -101,6 +101,7 @@ pub async fn run(seams: Seams, config: Config, inputs: Inputs) {
         identity,
         recorder,
         pulls,
+        credentials: Mutex::default(),
         measures,
         book,
         notices,

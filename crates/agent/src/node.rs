@@ -1,12 +1,13 @@
 //! What every worker on this node shares.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use jiff::Timestamp;
 use oarsman_core::config::{Place, Settings};
 use oarsman_core::ids::PodUid;
+use oarsman_core::image::providers::{Provider, ProviderCache};
 use oarsman_core::ledger::Territory;
 use oarsman_core::requeue::Requeue;
 use oarsman_core::status::NodeFacts;
@@ -38,6 +39,8 @@ pub struct Config {
     pub audit: Duration,
     /// How many images are pulled at once.
     pub parallel_pulls: usize,
+    /// Programs that know credentials of registries.
+    pub providers: Vec<Provider>,
     /// What in the runtime is ours.
     pub territory: Territory,
 }
@@ -76,6 +79,8 @@ pub(crate) struct Node {
     pub(crate) identity: latest::Receiver<Option<NodeIdentity>>,
     pub(crate) recorder: Recorder,
     pub(crate) pulls: Semaphore,
+    /// What programs answered that know credentials; never held over an await.
+    pub(crate) credentials: Mutex<ProviderCache>,
     pub(crate) measures: Arc<Measures>,
     pub(crate) book: Arc<Book>,
     pub(crate) notices: mpsc::Sender<Notice>,

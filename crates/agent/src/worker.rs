@@ -9,6 +9,7 @@ mod describe;
 mod hooks;
 mod image;
 mod journal;
+mod keys;
 mod kill;
 mod lookup;
 mod publish;

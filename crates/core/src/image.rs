@@ -3,5 +3,7 @@
 pub mod keyring;
 pub mod outcome;
 pub mod policy;
+pub mod providers;
+pub mod pull_secrets;
 pub mod pulls;
 pub mod reference;

@@ -115,6 +115,7 @@ pub(crate) async fn assemble(settings: &Settings, bundle: Option<Bundle>) -> Res
         container_logs: settings.container_logs.clone(),
         cgroups: of_pods.cgroups.clone(),
         resources: of_pods.resources.clone(),
+        providers: settings.providers.directory.clone(),
         is_guest: settings.mode == Mode::Guest,
     })?;
     let seams = Seams {
@@ -222,6 +223,7 @@ fn config(settings: &Settings, facts: Facts, of_pods: OfPods) -> Config {
         pod_logs: settings.pod_logs.clone(),
         audit: settings.audit,
         parallel_pulls: settings.parallel_pulls,
+        providers: settings.providers.known.clone(),
         territory: Territory { mode: settings.mode, root: settings.root.display().to_string() },
     }
 }

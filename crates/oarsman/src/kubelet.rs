@@ -3,6 +3,7 @@
 mod configured;
 mod files;
 mod idle;
+mod providers;
 mod refusals;
 
 use std::process::ExitCode;

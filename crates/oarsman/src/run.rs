@@ -21,7 +21,7 @@ use oarsman_core::duration;
 use oarsman_core::ledger::Mode;
 
 use crate::logging::{Format, Limits, Logging, Loudness};
-use crate::settings::{Containers, Settings, Sources};
+use crate::settings::{Containers, Providers, Settings, Sources};
 use crate::{machine, threads};
 
 use find::Found;
@@ -143,6 +143,7 @@ impl Flags {
             systemd_cgroups: false,
             audit: self.sync_frequency,
             parallel_pulls: 5,
+            providers: Providers::default(),
             longest_crash_backoff: Duration::from_secs(300),
             cluster_dns: Vec::new(),
             cluster_domain: String::new(),

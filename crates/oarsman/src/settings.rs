@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use oarsman_core::image::providers::Provider;
 use oarsman_core::ledger::Mode;
 
 /// Everything that decides how an agent behaves.
@@ -27,6 +28,7 @@ pub(crate) struct Settings {
     /// How often everything is counted.
     pub(crate) audit: Duration,
     pub(crate) parallel_pulls: usize,
+    pub(crate) providers: Providers,
     pub(crate) longest_crash_backoff: Duration,
     pub(crate) cluster_dns: Vec<String>,
     pub(crate) cluster_domain: String,
@@ -34,6 +36,14 @@ pub(crate) struct Settings {
     pub(crate) resolv_conf: Option<PathBuf>,
     pub(crate) pod_pids_limit: Option<u64>,
     pub(crate) containers: Containers,
+}
+
+/// Programs that know credentials of registries.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Providers {
+    pub(crate) known: Vec<Provider>,
+    /// Where they lie.
+    pub(crate) directory: PathBuf,
 }
 
 /// What holds for every container here.

@@ -19,7 +19,7 @@ use oarsman_core::requeue::Requeue;
 use oarsman_core::sources::Source;
 use oarsman_core::status::NodeFacts;
 use oarsman_cri::Runtime;
-use oarsman_cri_types::v1::{ContainerState, PodSandboxMetadata, PodSandboxState};
+use oarsman_cri_types::v1::{AuthConfig, ContainerState, PodSandboxMetadata, PodSandboxState};
 use oarsman_world::cluster::{PublishedStatus, RecordedEvent};
 use oarsman_world::dice::Chance;
 use oarsman_world::line::Service;
@@ -33,6 +33,7 @@ use tokio_stream::wrappers::WatchStream;
 
 use crate::draw::{PRESENT, PRESENT_TOO, PULLABLE};
 use crate::plan::{Act, EDITED, EVENTFUL, Plan};
+use crate::stage::PRIVATE;
 
 /// How long the machine takes to bring a dead agent back.
 const RESTART: Duration = Duration::from_secs(2);
@@ -108,6 +109,13 @@ impl Theatre {
         world.runtime.preload(ImageSource::actor(PRESENT_TOO));
         let far = Access { time: Duration::from_secs(4), ..Access::PUBLIC };
         world.runtime.publish(ImageSource::actor(PULLABLE), far);
+        let owner = AuthConfig {
+            username: "rower".to_owned(),
+            password: "oar".to_owned(),
+            ..AuthConfig::default()
+        };
+        let private = Access { credentials: Some(owner), ..Access::PUBLIC };
+        world.runtime.publish(ImageSource::actor(PRIVATE), private);
         let files = watch::Sender::new(Vec::new());
         let kills = plan.kills.clone();
         let (acts, life, doomed, agent) = (Vec::new(), 0, false, None);
@@ -212,6 +220,8 @@ impl Theatre {
                 files.retain(|other| other.metadata.name.as_ref() != Some(pod));
             }),
             Act::Configure(map) => cluster.put_config_map(map.clone()),
+            Act::Entrust(secret) => cluster.put_secret(secret.clone()),
+            Act::Classify { class, handler } => cluster.put_runtime_class(class, handler),
             Act::LeaveAlone(away) => cluster.restart(*away, Chance::NEVER),
             Act::Evict { grace, .. } => self.evict(&uid, *grace).await,
             Act::RemoveCgroup { .. } => self.world.disk.remove_cgroup(&uid),
@@ -237,6 +247,8 @@ impl Theatre {
             | Act::RemoveCgroup { pod }
             | Act::BreakSandbox { pod } => pod,
             Act::Configure(_)
+            | Act::Entrust(_)
+            | Act::Classify { .. }
             | Act::LeaveAlone(_)
             | Act::Serve { .. }
             | Act::Jump(_)
@@ -305,6 +317,7 @@ fn config() -> Config {
         pod_logs: PathBuf::from(POD_LOGS),
         audit: Duration::from_secs(60),
         parallel_pulls: 4,
+        providers: Vec::new(),
         territory: Territory { mode: Mode::Kubelet, root: "/var/lib/world".to_owned() },
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::SignedDuration;
-use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
 use oarsman_world::dice::{Chance, Dice};
 use oarsman_world::faults::FaultPlan;
 use oarsman_world::network::Server;
@@ -44,6 +44,15 @@ pub enum Act {
     },
     /// A user puts a ConfigMap there, over the one of that name if there is one.
     Configure(ConfigMap),
+    /// A user puts a Secret there, over the one of that name if there is one.
+    Entrust(Secret),
+    /// A runtime class comes to be.
+    Classify {
+        /// Its name.
+        class: String,
+        /// What in the runtime makes its sandboxes.
+        handler: String,
+    },
     /// The API server goes away for this long.
     LeaveAlone(Duration),
     /// The node runs out of something.

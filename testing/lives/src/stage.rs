@@ -21,6 +21,9 @@ pub use tale::Tale;
 /// The second in which the pod of a scenario is made.
 pub const MADE: u64 = 1;
 
+/// An image that is given to `rower`, whose password is `oar`, and to nobody else.
+pub const PRIVATE: &str = "reg.world/private:1";
+
 /// A container that performs this script.
 pub fn container(name: &str, script: &[&str]) -> Container {
     Container {

@@ -1,14 +1,18 @@
-//! ConfigMaps that pods refer to: missing, coming later, changing, and asked for while the API server is away.
+//! What pods refer to: ConfigMaps, Secrets, runtime classes and tokens; missing, coming later, changing, and asked for while the API
+//! server is away.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{
-    ConfigMap, ConfigMapKeySelector, ConfigMapVolumeSource, Container, EnvVar, EnvVarSource, Pod,
-    Volume, VolumeMount,
+    ConfigMap, ConfigMapKeySelector, ConfigMapVolumeSource, Container, EnvVar, EnvVarSource,
+    LocalObjectReference, Pod, ProjectedVolumeSource, Secret, ServiceAccountTokenProjection,
+    Volume, VolumeMount, VolumeProjection,
 };
-use oarsman_lives::stage::{MADE, Tale, container, lived, pod, told, waits};
-use oarsman_lives::{Act, invariants};
+use oarsman_lives::stage::{MADE, PRIVATE, Tale, container, lived, pod, told, waits};
+use oarsman_lives::{Act, Testimony, invariants};
+use oarsman_world::disk::DiskChange;
+use oarsman_world::trace::Entry;
 
 /// The ConfigMap `settings` with that value of `code`.
 fn settings(code: &str) -> Act {
@@ -70,12 +74,16 @@ fn while_the_api_server_is_away_what_was_known_counts() {
 
 /// A pod that mounts its ConfigMap.
 fn mounting_its_config_map() -> Pod {
+    let source = ConfigMapVolumeSource { name: "settings".to_owned(), ..Default::default() };
+    mounting(Volume { name: "v".to_owned(), config_map: Some(source), ..Volume::default() })
+}
+
+/// A pod that mounts the volume `v`.
+fn mounting(volume: Volume) -> Pod {
     let mount =
         VolumeMount { name: "v".to_owned(), mount_path: "/v".to_owned(), ..VolumeMount::default() };
     let main = container("a", &["forever"]);
     let mut pod = pod(vec![], vec![Container { volume_mounts: Some(vec![mount]), ..main }], 30);
-    let source = ConfigMapVolumeSource { name: "settings".to_owned(), ..Default::default() };
-    let volume = Volume { name: "v".to_owned(), config_map: Some(source), ..Volume::default() };
     pod.spec.get_or_insert_default().volumes = Some(vec![volume]);
     pod
 }
@@ -91,5 +99,108 @@ fn a_volume_that_cannot_be_made_is_told_of_and_holds_the_whole_pod() {
     assert_eq!(tale.when("RunPodSandbox"), Some(comes));
     assert_eq!(tale.when("a#0 started"), Some(comes));
     assert_eq!(waits(&life, "a")[0].1, "ContainerCreating");
+    assert_eq!(invariants::judge(&life), []);
+}
+
+/// A pod that mounts a token which is good for ten minutes.
+fn with_a_token() -> Pod {
+    let (path, expiration_seconds) = ("token".to_owned(), Some(600));
+    let token = ServiceAccountTokenProjection { path, expiration_seconds, audience: None };
+    let source =
+        VolumeProjection { service_account_token: Some(token), ..VolumeProjection::default() };
+    let projected = ProjectedVolumeSource { sources: Some(vec![source]), default_mode: None };
+    mounting(Volume { name: "v".to_owned(), projected: Some(projected), ..Volume::default() })
+}
+
+/// When the files of the pod's volumes changed.
+fn replaced(life: &Testimony) -> Vec<u64> {
+    let of_files = life.records.iter().filter(|record| {
+        matches!(record.entry, Entry::Disk { change: DiskChange::FilesReplaced, .. })
+    });
+    of_files.map(|record| record.at.as_secs()).collect()
+}
+
+#[test]
+fn a_token_is_replaced_in_its_volume_before_it_expires_and_nothing_restarts() {
+    let life = lived(with_a_token(), &[(MADE + 1000, settings("3"))]).unwrap();
+    let renewed = replaced(&life);
+    assert_eq!(renewed[..3], [MADE, MADE + 480, MADE + 960]);
+    assert_eq!(Tale::of(&life).all("a#0 started").count(), 1);
+    assert_eq!(invariants::judge(&life), []);
+}
+
+#[test]
+fn a_token_that_is_due_while_the_server_is_away_is_replaced_when_it_is_back() {
+    let away = Act::LeaveAlone(Duration::from_secs(300));
+    let acts = [(MADE + 400, away), (MADE + 1000, settings("3"))];
+    let life = lived(with_a_token(), &acts).unwrap();
+    let renewed = replaced(&life);
+    assert_eq!(renewed[0], MADE);
+    assert!((MADE + 700..MADE + 710).contains(&renewed[1]), "{renewed:?}");
+    assert_eq!(Tale::of(&life).all("a#0 started").count(), 1);
+}
+
+/// A pod whose image is private, and that names the Secret `login` for it.
+fn with_a_private_image() -> Pod {
+    let main = Container { image: Some(PRIVATE.to_owned()), ..container("a", &["forever"]) };
+    let mut pod = pod(vec![], vec![main], 30);
+    let login = LocalObjectReference { name: "login".to_owned() };
+    pod.spec.get_or_insert_default().image_pull_secrets = Some(vec![login]);
+    pod
+}
+
+/// The Secret `login` that opens it.
+fn login() -> Act {
+    let text = r#"{"auths": {"reg.world": {"username": "rower", "password": "oar"}}}"#;
+    let mut secret = Secret {
+        type_: Some("kubernetes.io/dockerconfigjson".to_owned()),
+        string_data: Some(BTreeMap::from([(".dockerconfigjson".to_owned(), text.to_owned())])),
+        ..Secret::default()
+    };
+    secret.metadata.name = Some("login".to_owned());
+    Act::Entrust(secret)
+}
+
+#[test]
+fn an_image_is_pulled_with_the_secret_that_the_pod_names() {
+    let life = lived(with_a_private_image(), &[(0, login())]).unwrap();
+    assert_eq!(Tale::of(&life).when("a#0 started"), Some(MADE));
+    assert_eq!(told(&life, "FailedToRetrieveImagePullSecret"), []);
+    assert_eq!(invariants::judge(&life), []);
+}
+
+#[test]
+fn a_secret_that_is_missing_is_told_of_and_used_when_it_comes() {
+    let comes = MADE + 100;
+    let life = lived(with_a_private_image(), &[(comes, login())]).unwrap();
+    let missing = told(&life, "FailedToRetrieveImagePullSecret");
+    assert_eq!(missing[0].0, MADE);
+    assert!(missing[0].1.message.contains("(login)"), "{}", missing[0].1.message);
+    assert!(waits(&life, "a").iter().any(|(_, reason, _)| reason == "ErrImagePull"));
+    let started = Tale::of(&life).when("a#0 started").unwrap();
+    assert!(started >= comes, "{started}");
+    assert_eq!(invariants::judge(&life), []);
+}
+
+#[test]
+fn a_pod_waits_for_its_runtime_class_and_is_run_by_its_handler() {
+    let mut pod = pod(vec![], vec![container("a", &["forever"])], 30);
+    pod.spec.get_or_insert_default().runtime_class_name = Some("kata".to_owned());
+    // The first handler is one that the runtime does not have.
+    let (made, comes) = (MADE + 50, MADE + 100);
+    let class = |handler: &str| {
+        let (class, handler) = ("kata".to_owned(), handler.to_owned());
+        Act::Classify { class, handler }
+    };
+    let life = lived(pod, &[(made, class("kata-qemu")), (comes, class("fake"))]).unwrap();
+    let failed = told(&life, "FailedCreatePodSandBox");
+    let said = |at: u64, words: &str| {
+        failed.iter().any(|(when, event)| *when == at && event.message.contains(words))
+    };
+    assert!(said(MADE, "no RuntimeClass \"kata\" is known"), "{failed:?}");
+    assert!(said(made, "no runtime for \"kata-qemu\" is configured"), "{failed:?}");
+    let phases = life.statuses.iter().filter(|published| published.at.as_secs() < comes);
+    assert!(phases.into_iter().all(|told| told.status.phase.as_deref() == Some("Pending")));
+    assert_eq!(Tale::of(&life).when("a#0 started"), Some(comes));
     assert_eq!(invariants::judge(&life), []);
 }

@@ -12,6 +12,7 @@ mod objects;
 mod outage;
 #[cfg(test)]
 mod tests;
+mod tokens;
 mod watch;
 
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -21,6 +22,7 @@ use oarsman_agent::latest;
 use oarsman_core::event::PodEvent;
 use oarsman_core::ids::{FullName, PodUid};
 use oarsman_core::references::Change;
+use tokio::runtime::Handle;
 
 pub use change::ClusterChange;
 pub use client::connect;
@@ -45,6 +47,8 @@ struct Inner {
     changed: latest::Sender<Vec<Change>>,
     /// Counts how often the server went away.
     outages: latest::Sender<u64>,
+    /// The world's own, which outlives agents.
+    executor: Handle,
 }
 
 impl FakeCluster {
@@ -56,6 +60,7 @@ impl FakeCluster {
             newest: latest::Sender::new(0),
             changed: latest::Sender::new(Vec::new()),
             outages: latest::Sender::new(0),
+            executor: Handle::current(),
         }))
     }
 

@@ -29,6 +29,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::PodStatus;
 use oarsman_agent::latest as watch;
 use oarsman_agent::seams::Holding;
+use oarsman_core::config::Payloads;
 use oarsman_core::ids::PodUid;
 
 pub use change::{DiskChange, Violation};
@@ -65,6 +66,8 @@ struct Ground {
     directory: bool,
     cgroup: bool,
     volumes: bool,
+    /// The files of its volumes.
+    files: Payloads,
     /// What a reader sees.
     written: Option<PodStatus>,
     /// What a crash of the machine leaves of it.

@@ -31,6 +31,7 @@ impl Site {
             container_logs: Some(home.path().join("links")),
             cgroups: CgroupNames::new(CgroupDriver::Cgroupfs, &cgroups),
             resources: NodeResources::of_memory(1 << 30),
+            providers: "/nowhere".into(),
             is_guest: true,
         };
         Self { ground: Ground::open(settings).unwrap(), home, cgroups }

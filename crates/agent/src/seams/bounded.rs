@@ -12,6 +12,7 @@ use oarsman_cluster::{Cluster, ClusterError, ObjectChanges, PodSets};
 use oarsman_core::config::{Lookup, Payloads};
 use oarsman_core::event::PodEvent;
 use oarsman_core::ids::{ContainerId, FullName, PodUid};
+use oarsman_core::image::providers::Provider;
 use oarsman_core::pod::PodExt;
 use oarsman_core::view::ContainerView;
 use tokio::time::timeout;
@@ -98,6 +99,15 @@ impl Disk for Bounded<dyn Disk> {
     async fn credentials(&self) -> Result<Option<String>, DiskError> {
         let place = PodUid::from("the root directory");
         on_disk("read the credentials in", &place, self.0.credentials()).await
+    }
+
+    async fn ask_provider(
+        &self,
+        provider: &Provider,
+        question: &str,
+    ) -> Result<Vec<u8>, DiskError> {
+        let name = PodUid::from(provider.name.as_str());
+        on_disk("ask for credentials", &name, self.0.ask_provider(provider, question)).await
     }
 
     async fn furnish(

@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use oarsman_core::config::Payloads;
 use oarsman_core::ids::{ContainerId, FullName, PodUid};
+use oarsman_core::image::providers::Provider;
 use oarsman_core::view::ContainerView;
 
 /// Pod directories, cgroups (directories too, to the kernel) and remembered statuses. Every call may be
@@ -62,6 +63,10 @@ pub trait Disk: Send + Sync + 'static {
 
     /// The node's file of credentials for registries, as it is now; none when there is none.
     async fn credentials(&self) -> Result<Option<String>, DiskError>;
+
+    /// What a program of this machine answers that knows credentials of registries.
+    async fn ask_provider(&self, provider: &Provider, question: &str)
+    -> Result<Vec<u8>, DiskError>;
 
     /// The names of the files in a container's log directory.
     async fn log_names(&self, pod: &Pod, container: &str) -> Result<Vec<String>, DiskError>;

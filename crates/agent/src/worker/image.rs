@@ -2,7 +2,6 @@
 
 use k8s_openapi::api::core::v1::{Container, Pod};
 use oarsman_core::config::ImageUser;
-use oarsman_core::image::keyring::Keyring;
 use oarsman_core::image::outcome::{self, ImageFailure};
 use oarsman_core::image::policy::{Decision, PullPolicy};
 use oarsman_core::image::reference::with_default_tag;
@@ -35,6 +34,7 @@ pub(super) async fn ensure(
     cancel: &Cancel,
 ) -> Result<Present, NotStarted> {
     let about = Puller { room, pod, kind, spec };
+    room.tell_of_pull_secrets(pod);
     let name = spec.image.as_deref().unwrap_or_default();
     let image = match with_default_tag(name) {
         Ok(image) => image,
@@ -109,7 +109,7 @@ impl Puller<'_> {
 
     /// Pulls with every credential there is for the image until one opens it; without any if there is none.
     async fn try_keys(&self, spec: &ImageSpec) -> Result<String, CriError> {
-        let keys = self.keys(&spec.image).await.into_iter().map(Some);
+        let keys = self.room.keys(self.pod, &spec.image).await.into_iter().map(Some);
         let mut keys: Vec<Option<AuthConfig>> = keys.collect();
         let last = keys.pop().flatten();
         for auth in keys {
@@ -128,24 +128,6 @@ impl Puller<'_> {
         let image = Some(spec.clone());
         let request = PullImageRequest { image, auth, ..PullImageRequest::default() };
         self.room.node.seams.runtime.pull_image(request).await
-    }
-
-    /// The node's credentials for an image. A file that cannot be read opens nothing, and keeps nobody from what is open.
-    async fn keys(&self, image: &str) -> Vec<AuthConfig> {
-        let text = match self.room.node.seams.disk.credentials().await {
-            Ok(text) => text.unwrap_or_else(|| "{}".to_owned()),
-            Err(error) => {
-                tracing::warn!(%error, "the node's credentials for registries cannot be read");
-                return Vec::new();
-            }
-        };
-        match Keyring::parse(&text) {
-            Ok(keyring) => keyring.for_image(image),
-            Err(error) => {
-                tracing::warn!(%error, "the node's credentials for registries cannot be used");
-                Vec::new()
-            }
-        }
     }
 
     fn busy(&self, what: Activity) -> Busy {

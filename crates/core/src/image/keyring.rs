@@ -1,4 +1,4 @@
-//! The credentials of this node's configuration files, and which of them open an image's repository.
+//! Credentials as configuration files hold them, and which of them open an image's repository.
 //!
 //! The file is Docker's `config.json`, or its older form without `auths`. An entry's name is a registry, perhaps with a path
 //! below it; a `*` in the registry's name stands for anything within one part between dots.
@@ -44,11 +44,9 @@ impl Keyring {
         let auths: BTreeMap<String, Value> = serde_json::from_value(auths).map_err(malformed)?;
         let entry = |(name, entry): (&String, &Value)| {
             let auth = auth(entry).ok_or_else(|| KeyringError::Entry(name.clone()))?;
-            Ok((bare(name).to_owned(), auth))
+            Ok((name.clone(), auth))
         };
-        let mut entries = auths.iter().map(entry).collect::<Result<Vec<_>, _>>()?;
-        entries.sort_by(|(a, _), (b, _)| b.len().cmp(&a.len()).then(b.cmp(a)));
-        Ok(Self { entries })
+        Ok(auths.iter().map(entry).collect::<Result<Vec<_>, _>>()?.into_iter().collect())
     }
 
     /// The credentials to try for an image, best first.
@@ -58,6 +56,23 @@ impl Keyring {
         let opens = |name: &str| registries.iter().any(|registry| fits(name, registry, path));
         let fitting = self.entries.iter().filter(|(name, _)| opens(name));
         fitting.map(|(_, auth)| auth.clone()).collect()
+    }
+}
+
+/// By the names of their entries; of two with one name the first is tried first.
+impl FromIterator<(String, AuthConfig)> for Keyring {
+    fn from_iter<T: IntoIterator<Item = (String, AuthConfig)>>(entries: T) -> Self {
+        let bare = |(name, auth): (String, AuthConfig)| (bare(&name).to_owned(), auth);
+        let mut entries: Vec<_> = entries.into_iter().map(bare).collect();
+        entries.sort_by(|(a, _), (b, _)| b.len().cmp(&a.len()).then(b.cmp(a)));
+        Self { entries }
+    }
+}
+
+/// All of them together.
+impl FromIterator<Self> for Keyring {
+    fn from_iter<T: IntoIterator<Item = Self>>(keyrings: T) -> Self {
+        keyrings.into_iter().flat_map(|keyring| keyring.entries).collect()
     }
 }
 
@@ -113,7 +128,7 @@ fn same_registry(pattern: &str, registry: &str) -> bool {
 }
 
 /// A star stands for any text.
-fn matches(pattern: &str, text: &str) -> bool {
+pub(super) fn matches(pattern: &str, text: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == text,
         Some((before, after)) => text.strip_prefix(before).is_some_and(|rest| {

@@ -8,6 +8,7 @@ use oarsman_kubelet_config::choices::{CgroupDriver, LogFormat, SwapBehavior};
 use oarsman_kubelet_config::flags::ProgramFlags;
 use oarsman_kubelet_config::{KubeletConfiguration, Loaded};
 
+use super::providers;
 use crate::logging::{Format, Limits, Logging, Loudness};
 use crate::machine;
 use crate::settings::{Containers, Settings, Sources};
@@ -79,6 +80,7 @@ pub(super) fn settings(loaded: &Loaded, flags: &ProgramFlags) -> Result<Settings
         systemd_cgroups: kubelet.cgroup_driver == CgroupDriver::Systemd,
         audit: kubelet.sync_frequency.or_zero(),
         parallel_pulls: pulls(loaded),
+        providers: providers::read(flags)?,
         longest_crash_backoff: kubelet.crash_loop_back_off.max_container_restart_period.or_zero(),
         cluster_dns: kubelet.cluster_dns.iter().map(ToString::to_string).collect(),
         cluster_domain: kubelet.cluster_domain.clone(),

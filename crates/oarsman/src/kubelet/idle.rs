@@ -52,10 +52,6 @@ fn flags(program: &ProgramFlags) -> impl Iterator<Item = String> {
         ("--node-labels", !program.node_labels.is_empty()),
         ("--lock-file", !program.lock_file.is_empty()),
         ("--runtime-cgroups", !program.runtime_cgroups.is_empty()),
-        (
-            "--image-credential-provider-config",
-            !program.image_credential_provider_config.is_empty(),
-        ),
     ];
     rows.into_iter().filter(|(_, is_set)| *is_set).map(|(flag, _)| flag.to_owned())
 }

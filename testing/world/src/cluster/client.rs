@@ -10,7 +10,8 @@ use oarsman_core::config::Lookup;
 use oarsman_core::event::PodEvent;
 use oarsman_core::ids::{FullName, PodUid};
 use oarsman_core::pod::PodExt;
-use oarsman_core::references::references;
+use oarsman_core::references::{references, runtime_class};
+use oarsman_core::token;
 
 use super::{Failure, FakeCluster, config, watch};
 use crate::faults::Faults;
@@ -40,13 +41,14 @@ impl Cluster for Connection {
     /// Services are read by nobody here, so that only what a pod refers to has to be asked for.
     async fn lookup(&self, pod: &Pod) -> Result<Lookup> {
         const CALL: &str = "LookUp";
-        if references(pod).is_empty() {
+        let is_alone = references(pod).is_empty() && token::wishes(pod).is_empty();
+        if is_alone && runtime_class(pod).is_none() {
             return Ok(Lookup::default());
         }
         let name = pod.full_name();
         let call = Call::new(CALL, name.to_string(), Conduct::Read).within(PATIENCE);
-        let cluster = self.cluster.clone();
-        let found = self.line.call(call, async move { cluster.config() }).await;
+        let (cluster, pod) = (self.cluster.clone(), pod.clone());
+        let found = self.line.call(call, async move { cluster.config(&pod) }).await;
         found.map_err(|failure: Failure| failure.of(CALL, &name))
     }
 

@@ -1,7 +1,7 @@
 //! ConfigMaps and Secrets: put there by users, asked for by agents, who hear when one changes.
 
 use futures::{StreamExt, stream};
-use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use oarsman_agent::latest;
 use oarsman_cluster::ObjectChanges;
@@ -30,10 +30,22 @@ impl FakeCluster {
         });
     }
 
-    /// All ConfigMaps and Secrets.
-    pub(super) fn config(&self) -> Result<Lookup, Failure> {
+    /// All ConfigMaps, Secrets and runtime classes, and the tokens of a pod.
+    pub(super) fn config(&self, pod: &Pod) -> Result<Lookup, Failure> {
         self.serve()?;
-        Ok(self.state().config.clone())
+        let config = self.state().config.clone();
+        Ok(Lookup { tokens: self.tokens(pod), ..config })
+    }
+
+    /// Has a runtime class there, whose sandboxes this handler makes.
+    pub fn put_runtime_class(&self, name: &str, handler: &str) {
+        self.state().config.runtime_classes.insert(name.to_owned(), handler.to_owned());
+        self.tell(Change::RuntimeClass(name.to_owned()));
+    }
+
+    /// Tells those who watch.
+    pub(super) fn tell(&self, change: Change) {
+        self.0.changed.send_modify(|told| told.push(change));
     }
 
     fn configure(&self, change: impl FnOnce(&mut Lookup)) {

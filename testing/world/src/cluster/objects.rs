@@ -13,6 +13,7 @@ use oarsman_core::pod::PodExt;
 use oarsman_core::qos;
 
 use super::history::{History, PublishedStatus, RecordedEvent};
+use super::tokens::Tokens;
 use super::{ClusterChange, Failure};
 use crate::clock::WorldClock;
 use crate::dice::Dice;
@@ -26,6 +27,8 @@ pub(super) struct State {
     pub(super) pods: BTreeMap<FullName, Pod>,
     /// ConfigMaps and Secrets.
     pub(super) config: Lookup,
+    /// Tokens that were given out.
+    pub(super) tokens: Tokens,
     /// The newest resource version.
     pub(super) version: u64,
     pub(super) history: History,
@@ -41,6 +44,7 @@ impl State {
             dice,
             pods: BTreeMap::new(),
             config: Lookup::default(),
+            tokens: Tokens::default(),
             version: 0,
             history: History::default(),
             away_until: None,

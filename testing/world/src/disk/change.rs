@@ -17,6 +17,8 @@ pub enum DiskChange {
     CgroupVanished,
     /// Its volumes were made.
     VolumesMade,
+    /// Files of its volumes are not what they were.
+    FilesReplaced,
     /// Its volumes were given back.
     VolumesReleased,
     /// The agent asked for what it must never ask for, and was refused.
@@ -43,6 +45,7 @@ impl fmt::Display for DiskChange {
             Self::CgroupRemoved => "cgroup removed",
             Self::CgroupVanished => "cgroup vanished",
             Self::VolumesMade => "volumes made",
+            Self::FilesReplaced => "files replaced",
             Self::VolumesReleased => "volumes released",
             Self::Violated(Violation::CgroupInUse) => "cgroup in use, yet to be removed",
             Self::Violated(Violation::VolumesInUse) => "volumes in use, yet to be released",

@@ -10,6 +10,7 @@ use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use oarsman_agent::seams::{Disk, DiskError, Furniture, Holding};
 use oarsman_core::config::Payloads;
 use oarsman_core::ids::{ContainerId, FullName, PodUid};
+use oarsman_core::image::providers::Provider;
 use oarsman_core::pod::PodExt;
 use oarsman_core::view::ContainerView;
 
@@ -37,11 +38,10 @@ pub(super) struct Connection {
 
 #[async_trait]
 impl Disk for Connection {
-    /// Nobody in this world reads files in volumes.
-    async fn prepare(&self, pod: &Pod, _: &Payloads) -> Result<(), DiskError> {
-        let pod = pod.clone();
+    async fn prepare(&self, pod: &Pod, payloads: &Payloads) -> Result<(), DiskError> {
+        let (pod, payloads) = (pod.clone(), payloads.clone());
         forward!(self, "prepare", pod.uid(), disk => {
-            disk.prepare(&pod).await;
+            disk.prepare(&pod, &payloads).await;
             Ok(())
         })
     }
@@ -104,6 +104,14 @@ impl Disk for Connection {
 
     async fn credentials(&self) -> Result<Option<String>, DiskError> {
         forward!(self, "read credentials", "", disk => Ok(disk.credentials()))
+    }
+
+    /// This machine has no such programs.
+    async fn ask_provider(&self, provider: &Provider, _: &str) -> Result<Vec<u8>, DiskError> {
+        let name = provider.name.clone();
+        forward!(self, "ask for credentials", name, _disk => {
+            Err(error("start", &name, "there is no such program".to_owned()))
+        })
     }
 
     async fn furnish(

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use oarsman_agent::seams::{DiskError, Furniture};
+use oarsman_core::config::Payloads;
 use oarsman_core::ids::{FullName, PodUid};
 use oarsman_core::pod::PodExt;
 use oarsman_core::view::ContainerView;
@@ -22,7 +23,7 @@ const STEP: Duration = Duration::from_millis(1);
 
 impl FakeDisk {
     /// Makes all a pod needs, one after the other.
-    pub(super) async fn prepare(&self, pod: &Pod) {
+    pub(super) async fn prepare(&self, pod: &Pod, files: &Payloads) {
         let uid = pod.uid();
         self.make(&uid, |pod| &mut pod.directory, DiskChange::DirectoryMade);
         sleep(STEP).await;
@@ -30,6 +31,20 @@ impl FakeDisk {
         if pod.spec().is_some_and(|spec| spec.volumes.iter().flatten().next().is_some()) {
             sleep(STEP).await;
             self.make(&uid, |pod| &mut pod.volumes, DiskChange::VolumesMade);
+            self.replace_files(&uid, files);
+        }
+    }
+
+    /// A volume without files among these keeps those it has.
+    fn replace_files(&self, uid: &PodUid, files: &Payloads) {
+        let mut ground = self.ground();
+        let pod = ground.entry(uid.clone()).or_default();
+        let before = pod.files.clone();
+        pod.files.extend(files.clone());
+        let is_new = pod.files != before;
+        drop(ground);
+        if is_new {
+            self.saw(uid, DiskChange::FilesReplaced);
         }
     }
 
@@ -38,6 +53,7 @@ impl FakeDisk {
             return Err(self.violated(uid, RELEASE_VOLUMES, Violation::VolumesInUse));
         }
         self.unmake(uid, |pod| &mut pod.volumes, DiskChange::VolumesReleased);
+        self.ground().entry(uid.clone()).and_modify(|pod| pod.files.clear());
         Ok(())
     }
 

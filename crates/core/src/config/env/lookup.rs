@@ -99,6 +99,11 @@ impl Lookup {
         }
     }
 
+    /// What an object holds under a key; none when it is not there.
+    pub fn value(&self, kind: Kind, namespace: &str, name: &str, key: &str) -> Option<Vec<u8>> {
+        self.bytes(kind, namespace, name)?.remove(key)
+    }
+
     /// What is not as it was, is new, or is gone.
     pub fn changed_since(&self, before: &Self) -> Vec<ObjectName> {
         let maps = changed(&before.config_maps, &self.config_maps);

@@ -1,0 +1,69 @@
+//! Programs that know credentials of registries: which of them are asked for an image, with what words, and for how long an answer
+//! counts.
+
+mod cache;
+mod config;
+mod exchange;
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+pub use cache::{Coverage, ProviderCache};
+pub use config::{ProviderConfigError, providers};
+pub use exchange::{Answer, AnswerError, Question};
+
+use super::keyring::matches;
+use super::reference::registry_and_path;
+
+/// A program that knows credentials.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Provider {
+    /// The name of its file.
+    pub name: String,
+    /// Patterns of the images that it is asked for.
+    pub match_images: Vec<String>,
+    /// How long an answer counts that does not say.
+    pub default_cache: Duration,
+    /// The version of the words that it understands.
+    pub api_version: String,
+    /// What it is started with.
+    pub args: Vec<String>,
+    /// Variables that it gets besides the agent's own.
+    pub env: Vec<(String, String)>,
+}
+
+impl Provider {
+    /// Whether it is asked for an image.
+    pub fn knows(&self, image: &str) -> bool {
+        let repository = repository(image);
+        self.match_images.iter().any(|pattern| covers(pattern, &repository))
+    }
+}
+
+/// An image's repository with its registry, as programs are told: without tag and digest, and with what short names leave out.
+pub fn repository(image: &str) -> String {
+    let (registry, path) = registry_and_path(image);
+    match (registry, path.contains('/')) {
+        ("" | "docker.io", false) => format!("docker.io/library/{path}"),
+        ("", true) => format!("docker.io/{path}"),
+        (registry, _) => format!("{registry}/{path}"),
+    }
+}
+
+/// Part by part of the host's name, so that a star never reaches over a dot; the port has to be the same, and the path may go on.
+fn covers(pattern: &str, repository: &str) -> bool {
+    let (of_pattern, below) = pattern.split_once('/').unwrap_or((pattern, ""));
+    let (of_image, path) = repository.split_once('/').unwrap_or((repository, ""));
+    let ((glob, port), (host, of_host)) = (host_and_port(of_pattern), host_and_port(of_image));
+    let (glob, host): (Vec<&str>, Vec<&str>) =
+        (glob.split('.').collect(), host.split('.').collect());
+    port == of_host
+        && glob.len() == host.len()
+        && glob.iter().zip(&host).all(|(glob, part)| matches(glob, part))
+        && path.starts_with(below.trim_end_matches('/'))
+}
+
+fn host_and_port(text: &str) -> (&str, &str) {
+    text.rsplit_once(':').unwrap_or((text, ""))
+}

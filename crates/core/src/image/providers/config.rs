@@ -1,0 +1,136 @@
+//! The file in which it stands which programs know credentials.
+
+use std::collections::BTreeSet;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::Provider;
+use crate::duration;
+
+const KIND: &str = "CredentialProviderConfig";
+const GROUP: &str = "kubelet.config.k8s.io/";
+/// The words that programs and we understand.
+const WORDS: [&str; 3] = [
+    "credentialprovider.kubelet.k8s.io/v1",
+    "credentialprovider.kubelet.k8s.io/v1beta1",
+    "credentialprovider.kubelet.k8s.io/v1alpha1",
+];
+
+/// What is wrong with such a file.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ProviderConfigError {
+    /// It is none.
+    #[error("it is no {KIND} of {GROUP}v1: {0}")]
+    Malformed(String),
+    /// One program cannot be used as it stands there.
+    #[error("provider {name:?}: {why}")]
+    Provider {
+        /// Its name.
+        name: String,
+        /// What is wrong.
+        why: String,
+    },
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct File {
+    api_version: String,
+    kind: String,
+    providers: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Entry {
+    name: String,
+    #[serde(default)]
+    match_images: Vec<String>,
+    default_cache_duration: Option<String>,
+    #[serde(default)]
+    api_version: String,
+    #[serde(default)]
+    args: Vec<String>,
+    #[serde(default)]
+    env: Vec<Variable>,
+    token_attributes: Option<Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Variable {
+    name: String,
+    #[serde(default)]
+    value: String,
+}
+
+/// The programs that files name, in their order.
+///
+/// # Errors
+/// With the first thing that is wrong: a program that is left out silently would be looked for in vain.
+pub fn providers<'a>(
+    files: impl IntoIterator<Item = &'a Value>,
+) -> Result<Vec<Provider>, ProviderConfigError> {
+    let (mut all, mut names) = (Vec::new(), BTreeSet::new());
+    for file in files {
+        for entry in read(file)?.providers {
+            let provider = provider(entry)?;
+            if !names.insert(provider.name.clone()) {
+                return Err(wrong(&provider.name, "it is there twice: take one out"));
+            }
+            all.push(provider);
+        }
+    }
+    Ok(all)
+}
+
+fn read(file: &Value) -> Result<File, ProviderConfigError> {
+    let file: File = serde_path_to_error::deserialize(file)
+        .map_err(|error| ProviderConfigError::Malformed(error.to_string()))?;
+    if file.kind != KIND || !file.api_version.starts_with(GROUP) {
+        let said = format!("it says kind {:?} of {:?}", file.kind, file.api_version);
+        return Err(ProviderConfigError::Malformed(said));
+    }
+    match file.providers.is_empty() {
+        true => Err(ProviderConfigError::Malformed("it names no provider".to_owned())),
+        false => Ok(file),
+    }
+}
+
+fn wrong(name: &str, why: impl Into<String>) -> ProviderConfigError {
+    ProviderConfigError::Provider { name: name.to_owned(), why: why.into() }
+}
+
+fn provider(entry: Entry) -> Result<Provider, ProviderConfigError> {
+    let name = entry.name.clone();
+    if matches!(name.as_str(), "" | "." | "..") || name.contains(['/', ' ', '\0']) {
+        return Err(wrong(&name, "name must be the plain name of a file"));
+    }
+    if entry.match_images.iter().all(String::is_empty) {
+        return Err(wrong(&name, "matchImages must name at least one image"));
+    }
+    if !WORDS.contains(&entry.api_version.as_str()) {
+        let why = format!("apiVersion {:?} is none of {}", entry.api_version, WORDS.join(", "));
+        return Err(wrong(&name, why));
+    }
+    if entry.token_attributes.is_some() {
+        return Err(wrong(
+            &name,
+            "tokenAttributes: this agent hands no tokens to providers; take them out",
+        ));
+    }
+    let said =
+        entry.default_cache_duration.ok_or_else(|| wrong(&name, "set defaultCacheDuration"))?;
+    let default_cache = duration::parse(&said)
+        .map_err(|error| wrong(&name, format!("defaultCacheDuration: {error}")))?;
+    let env = entry.env.into_iter().map(|variable| (variable.name, variable.value)).collect();
+    Ok(Provider {
+        name,
+        match_images: entry.match_images,
+        default_cache,
+        api_version: entry.api_version,
+        args: entry.args,
+        env,
+    })
+}

@@ -1,0 +1,52 @@
+//! Tokens of service accounts: given out to pods, and replaced by newer ones when it is time.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Pod;
+use oarsman_core::ids::PodUid;
+use oarsman_core::pod::PodExt;
+use oarsman_core::references::Change;
+use oarsman_core::token::{TokenWish, used_for, wishes};
+
+use super::FakeCluster;
+
+/// Tokens by pod, and until when each is used.
+#[derive(Default)]
+pub(super) struct Tokens {
+    given: u64,
+    of_pods: BTreeMap<(PodUid, TokenWish), (String, Duration)>,
+}
+
+impl FakeCluster {
+    /// The tokens of a pod. Whoever has one is told when it should be replaced.
+    pub(super) fn tokens(&self, pod: &Pod) -> BTreeMap<TokenWish, Result<String, String>> {
+        let token = |wish: TokenWish| {
+            let token = self.token(&pod.uid(), &wish);
+            (wish, Ok(token))
+        };
+        wishes(pod).into_iter().map(token).collect()
+    }
+
+    fn token(&self, uid: &PodUid, wish: &TokenWish) -> String {
+        let mut state = self.state();
+        let (now, key) = (state.clock.elapsed(), (uid.clone(), wish.clone()));
+        if let Some((token, until)) = state.tokens.of_pods.get(&key)
+            && now < *until
+        {
+            return token.clone();
+        }
+        let lifetime = Duration::from_secs(wish.seconds.unsigned_abs());
+        let used = used_for(lifetime, 0);
+        state.tokens.given += 1;
+        let token = format!("token {}", state.tokens.given);
+        state.tokens.of_pods.insert(key, (token.clone(), now + used));
+        drop(state);
+        let (cluster, change) = (self.clone(), Change::Token(uid.clone()));
+        self.0.executor.spawn(async move {
+            tokio::time::sleep(used).await;
+            cluster.tell(change);
+        });
+        token
+    }
+}
