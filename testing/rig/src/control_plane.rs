@@ -39,6 +39,8 @@ const API_PORT: u16 = 6443;
 const ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
 /// May do everything.
 const MASTERS: &str = "system:masters";
+/// How many lines of each log an error carries.
+const FEW: usize = 12;
 /// How long each program may take to come up on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -98,7 +100,7 @@ impl ControlPlane {
             scheduler: common.scheduler(&scheduler)?,
             controller_manager: common.controller_manager(&controllers)?,
             api_server: common.api_server(&own, &to_kubelets)?,
-            etcd: common.etcd(),
+            etcd: common.etcd()?,
             kubectl: Kubectl::new(&admin)?,
             authority,
             directory,
@@ -257,9 +259,9 @@ impl ControlPlane {
 
     /// The end of what each program said.
     pub fn log_tails(&self) -> String {
-        let each = self
-            .processes()
-            .map(|process| format!("{} ends:\n{}\n", process.log().display(), process.log_tail()));
+        let each = self.processes().map(|process| {
+            format!("{} ends:\n{}\n", process.log().display(), process.log_end(FEW))
+        });
         each.concat()
     }
 

@@ -97,10 +97,15 @@ impl Process {
 
     /// The end of what it said.
     pub(crate) fn log_tail(&self) -> String {
+        self.log_end(LOG_TAIL)
+    }
+
+    /// The same, with so many lines.
+    pub(crate) fn log_end(&self, count: usize) -> String {
         let log = fs::read(&self.log).unwrap_or_default();
         let log = String::from_utf8_lossy(&log);
         let lines: Vec<&str> = log.lines().collect();
-        lines[lines.len().saturating_sub(LOG_TAIL)..].join("\n")
+        lines[lines.len().saturating_sub(count)..].join("\n")
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Child>> {

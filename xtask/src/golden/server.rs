@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
+use oarsman_rig::parts::kubernetes;
 
 use super::processes::{Network, Owned, run_to_end};
 
@@ -39,7 +40,7 @@ pub(super) struct ApiServer {
 impl ApiServer {
     /// Starts etcd and the server and waits until it answers.
     pub(super) fn start(binary: &Path) -> Result<Self> {
-        let etcd = find_etcd()?;
+        let etcd = kubernetes::ETCD.build()?;
         let directory = std::env::temp_dir().join(format!("oarsman-golden-{}", std::process::id()));
         fs::create_dir_all(&directory)
             .with_context(|| format!("making {}", directory.display()))?;
@@ -96,15 +97,6 @@ impl ApiServer {
             .arg(format!("{SERVER}{path}"));
         command
     }
-}
-
-fn find_etcd() -> Result<PathBuf> {
-    let etcd = PathBuf::from("/usr/bin/etcd");
-    if !etcd.exists() {
-        run_to_end(Command::new("apt-get").args(["install", "--yes", "etcd-server"]))
-            .context("installing Debian's etcd-server")?;
-    }
-    Ok(etcd)
 }
 
 fn start_etcd(network: &Network, etcd: &Path, directory: &Path) -> Result<Owned> {

@@ -29,21 +29,18 @@ impl Common {
     }
 
     /// Nothing in it outlives the test, so nothing waits for a disk.
-    pub(super) fn etcd(&self) -> Process {
+    pub(super) fn etcd(&self) -> Result<Process> {
         let (clients, peers) = (self.etcd_url(2379), self.etcd_url(2380));
-        self.process(
-            "etcd",
-            Path::new(ETCD),
-            &[
-                ("data-dir", shown(&self.directory.join("etcd"))),
-                ("listen-client-urls", clients.clone()),
-                ("advertise-client-urls", clients),
-                ("listen-peer-urls", peers.clone()),
-                ("initial-advertise-peer-urls", peers.clone()),
-                ("initial-cluster", format!("default={peers}")),
-                ("unsafe-no-fsync", "true".to_owned()),
-            ],
-        )
+        let arguments = [
+            ("data-dir", shown(&self.directory.join("etcd"))),
+            ("listen-client-urls", clients.clone()),
+            ("advertise-client-urls", clients),
+            ("listen-peer-urls", peers.clone()),
+            ("initial-advertise-peer-urls", peers.clone()),
+            ("initial-cluster", format!("default={peers}")),
+            ("unsafe-no-fsync", "true".to_owned()),
+        ];
+        Ok(self.process(ETCD.name, &ETCD.path()?, &arguments))
     }
 
     /// With everything on that a node agent has to live with: it may read and write what a node may, and no more.

@@ -15,10 +15,8 @@ use super::tools::output;
 use super::{Cache, say};
 
 const VERSION: &str = "1.36.3";
-/// Where Debian's etcd-server puts it.
-pub(crate) const ETCD: &str = "/usr/bin/etcd";
 
-/// A program of the module k8s.io/kubernetes.
+/// A program of the module k8s.io/kubernetes, or of a module that it requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Program {
     /// What it is called.
@@ -29,7 +27,10 @@ pub struct Program {
     pub is_test: bool,
 }
 
-/// Stores objects, and lets others see them change.
+/// The API server's store, in the version that it is tested with: Debian's is older and cannot tell how far a watch has come, without
+/// which lists are neither streamed nor served from memory.
+pub const ETCD: Program = Program::command("etcd", "go.etcd.io/etcd/server/v3");
+/// Keeps objects, and lets others see them change.
 pub const API_SERVER: Program =
     Program::command("kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver");
 /// Makes pods of deployments, and much else.
@@ -44,7 +45,7 @@ pub const KUBECTL: Program = Program::command("kubectl", "k8s.io/kubernetes/cmd/
 pub const KUBELET: Program = Program::command("kubelet", "k8s.io/kubernetes/cmd/kubelet");
 
 /// What a control plane is made of, and what asks it.
-pub const CONTROL_PLANE: [Program; 4] = [API_SERVER, CONTROLLER_MANAGER, SCHEDULER, KUBECTL];
+pub const CONTROL_PLANE: [Program; 5] = [ETCD, API_SERVER, CONTROLLER_MANAGER, SCHEDULER, KUBECTL];
 
 /// Modules that live inside the Kubernetes repository and carry its minor and patch version.
 /// Its own go.mod replaces them by directories, which a module downloaded alone does not have.
@@ -87,9 +88,8 @@ const STAGING: [&str; 33] = [
 /// Builds those of the programs that are not there yet. To be called where there is a network.
 ///
 /// # Errors
-/// When etcd is missing on this machine, or with the end of what a failing build said.
+/// With the end of what a failing build said.
 pub fn prepare(programs: &[Program]) -> Result<()> {
-    ensure!(Path::new(ETCD).exists(), "missing on this machine: {ETCD} (etcd-server)");
     let cache = Cache::open()?;
     programs.iter().try_for_each(|program| program.install(&cache).map(drop))
 }
