@@ -10,5 +10,6 @@ pub mod program;
 pub mod proxy;
 pub mod scenario;
 pub mod terminal;
+pub mod witness;
 
 pub use containerd::{Containerd, Road};

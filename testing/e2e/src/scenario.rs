@@ -4,6 +4,7 @@
 //! less than a rig for each. Before and after each one everything is compared; after one that failed
 //! the rig is thrown away, so that the next one finds a clean one whatever is left.
 
+mod joined;
 mod stage;
 mod theatre;
 
@@ -13,9 +14,11 @@ use std::sync::Arc;
 use anyhow::Result;
 use futures::future::LocalBoxFuture;
 use libtest_mimic::{Arguments, Conclusion, Failed, Trial};
+use oarsman_rig::parts::kubernetes;
 use oarsman_rig::{Flavour, namespace};
 
 use crate::program;
+pub use joined::{ours, under_test};
 pub use stage::Stage;
 use theatre::Theatre;
 
@@ -51,7 +54,25 @@ pub fn flavours() -> [Flavour; 1] {
 /// The main function of a test binary without the standard harness: builds the program, enters
 /// namespaces, and plays every scenario on every flavour, named `<flavour>::<scenario>`.
 pub fn main(flavours: &[Flavour], scenarios: &[Scenario]) -> ExitCode {
-    namespace::run_after(program::build, || match play_all(flavours, scenarios) {
+    main_after(program::build, flavours, scenarios)
+}
+
+/// The same for scenarios that need a cluster: its programs are built as well.
+pub fn main_with_cluster(flavours: &[Flavour], scenarios: &[Scenario]) -> ExitCode {
+    let ready = || {
+        kubernetes::prepare(&kubernetes::CONTROL_PLANE)?;
+        kubernetes::prepare(&[kubernetes::KUBELET])?;
+        program::build()
+    };
+    main_after(ready, flavours, scenarios)
+}
+
+fn main_after(
+    ready: impl FnOnce() -> Result<()>,
+    flavours: &[Flavour],
+    scenarios: &[Scenario],
+) -> ExitCode {
+    namespace::run_after(ready, || match play_all(flavours, scenarios) {
         Ok(conclusion) => conclusion.exit_code(),
         Err(error) => complain(&error),
     })

@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use oarsman_host::processes;
-use oarsman_rig::Rig;
 use oarsman_rig::leaks::{Snapshot, Thing};
+use oarsman_rig::{ControlPlane, Implementation, Kubelet, KubeletOptions, Rig};
 
+use super::joined::Joined;
 use crate::look::{Look, eventually};
 use crate::node::{Node, Setup};
 use crate::proxy::Proxy;
@@ -30,6 +31,7 @@ pub struct Stage {
     look: Look,
     nodes: Mutex<Vec<Arc<Node>>>,
     proxies: Mutex<Vec<Arc<Proxy>>>,
+    joined: Joined,
     patience: Mutex<Duration>,
 }
 
@@ -38,7 +40,7 @@ impl Stage {
         let (nodes, proxies) = (Mutex::default(), Mutex::default());
         let (look, patience) = (Look::at(rig)?, Mutex::new(PATIENCE));
         let rig = Arc::clone(rig);
-        let stage = Self { rig, look, nodes, proxies, patience };
+        let stage = Self { rig, look, nodes, proxies, joined: Joined::default(), patience };
         fs::create_dir(stage.scratch())?;
         Ok(stage)
     }
@@ -116,6 +118,22 @@ impl Stage {
         Ok(proxy)
     }
 
+    /// Starts a control plane. It ends when the scenario is over, and everything in it is deleted before.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub async fn cluster(&self) -> Result<Arc<ControlPlane>> {
+        self.joined.plane(&self.rig).await
+    }
+
+    /// Prepares an agent that is to join the cluster; it is still to be started. Agents of one name share all their places.
+    ///
+    /// # Errors
+    /// When there is no cluster yet, or something cannot be written.
+    pub fn join(&self, which: &Implementation, options: &KubeletOptions) -> Result<Arc<Kubelet>> {
+        self.joined.kubelet(&self.rig, which, options)
+    }
+
     /// Says how long taking down all pods may take when the scenario is over.
     pub fn allow(&self, patience: Duration) {
         *lock(&self.patience) = patience;
@@ -128,6 +146,7 @@ impl Stage {
         for node in &nodes {
             node.remove_manifests()?;
         }
+        self.joined.delete_all(patience).await?;
         let pods = async || self.look.pods().await;
         eventually(patience, "all pods are taken down", pods, Vec::is_empty).await?;
         before.compare_until_clean_but(patience, |thing| self.may_stay(thing)).await?;
@@ -135,11 +154,19 @@ impl Stage {
             let status = node.terminate(ENDING).await?;
             ensure!(status.success(), "the agent ended with {status}");
         }
+        for kubelet in self.joined.kubelets().iter().filter(|kubelet| kubelet.is_alive()) {
+            let status = kubelet.terminate(ENDING).await?;
+            ensure!(status.success(), "the kubelet ended with {status}");
+        }
+        self.joined.end()?;
         before.compare_until_clean_but(ENDING, |thing| self.may_stay(thing)).await
     }
 
     /// Agents that live, and their groups.
     fn may_stay(&self, thing: &Thing) -> bool {
+        if self.joined.may_stay(thing) {
+            return true;
+        }
         match thing {
             Thing::Process { pid, .. } => self.is_of_an_agent(*pid),
             Thing::Cgroup { group, .. } => {
@@ -154,8 +181,9 @@ impl Stage {
 
     /// Whether a process is an agent that lives, or one that belongs to it.
     fn is_of_an_agent(&self, pid: u32) -> bool {
-        let agents: Vec<u32> =
+        let mut agents: Vec<u32> =
             lock(&self.nodes).iter().filter_map(|node| node.pid().ok()).collect();
+        agents.extend(self.joined.pids());
         let family = processes::list().map(|all| processes::family(&all, &agents));
         family.is_ok_and(|family| family.contains(&pid))
     }
@@ -174,6 +202,7 @@ impl Stage {
                 writeln!(report, "  {call}").ok();
             }
         }
+        report.push_str(&self.joined.report());
         report
     }
 
@@ -187,10 +216,12 @@ impl Stage {
             }
         }
         lock(&self.proxies).clear();
+        // After a failure the rig goes, too, with whatever this could not end.
+        self.joined.end().ok();
         fs::remove_dir_all(self.scratch()).ok();
     }
 }
 
-fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }

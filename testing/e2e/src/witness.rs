@@ -1,0 +1,308 @@
+//! Somebody who watches pods at the API server and remembers all that any client could have seen.
+//!
+//! A watch may end and begin anew, as when the API server is away. What happened in between is told by the time that a condition
+//! carries: a pod that was Ready and is Ready, but since another time, was not Ready meanwhile.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use futures::TryStreamExt;
+use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
+use kube::Api;
+use kube::runtime::watcher::{self, Event, watcher};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use crate::look::eventually;
+
+/// How long a watch may take to tell what is there.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long it waits after an error.
+const AGAIN: Duration = Duration::from_millis(200);
+
+/// Watches until it is dropped.
+pub struct Witness {
+    memory: Arc<Mutex<Memory>>,
+    task: JoinHandle<()>,
+}
+
+/// What was seen of all pods, by `namespace/name`, in order.
+#[derive(Debug, Default)]
+struct Memory {
+    pods: BTreeMap<String, Vec<Sight>>,
+    /// How often the whole list was told.
+    lists: usize,
+    /// How often the watch failed.
+    failures: usize,
+}
+
+/// A pod as it was seen once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sight {
+    /// Since the witness began.
+    pub at: Duration,
+    /// Another one under the same name is another pod.
+    pub uid: String,
+    /// `Pending`, `Running` and so on.
+    pub phase: String,
+    /// Whether it was Ready, and since when; none if it did not say.
+    pub ready: Option<(bool, String)>,
+    /// The restarts of all its containers.
+    pub restarts: i32,
+    /// The ids of its containers that were told.
+    pub containers: Vec<String>,
+    /// Whether it was gone.
+    pub is_gone: bool,
+}
+
+/// What disturbed a pod in the eyes of others.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Disturbance {
+    /// How often it was not Ready any more.
+    pub flips: usize,
+    /// By how much the count of restarts grew.
+    pub restarts: i32,
+    /// How often another pod was there under its name, or none.
+    pub replacements: usize,
+}
+
+impl Disturbance {
+    /// Whether nothing did.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl fmt::Display for Disturbance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { flips, restarts, replacements } = self;
+        write!(f, "{flips} flips, {restarts} restarts, {replacements} replacements")
+    }
+}
+
+impl Witness {
+    /// Begins to watch, and has seen all pods there are when this returns.
+    ///
+    /// # Errors
+    /// When the API server does not tell.
+    pub async fn begin(client: kube::Client) -> Result<Self> {
+        let memory = Arc::<Mutex<Memory>>::default();
+        let task = tokio::spawn(watch(client, Arc::clone(&memory)));
+        let witness = Self { memory, task };
+        let lists = async || Ok(lock(&witness.memory).lists);
+        eventually(PATIENCE, "the witness has seen all pods", lists, |lists| *lists > 0).await?;
+        Ok(witness)
+    }
+
+    /// All that was seen of a pod, by `namespace/name`.
+    ///
+    /// # Errors
+    /// When it was never seen.
+    pub fn history(&self, pod: &str) -> Result<Vec<Sight>> {
+        let memory = lock(&self.memory);
+        memory.pods.get(pod).cloned().with_context(|| format!("{pod} was never seen"))
+    }
+
+    /// How it was seen last.
+    ///
+    /// # Errors
+    /// When it was never seen.
+    pub fn last(&self, pod: &str) -> Result<Sight> {
+        self.history(pod)?.pop().with_context(|| format!("{pod} was never seen"))
+    }
+
+    /// The names of all pods that were ever seen, as `namespace/name`.
+    pub fn names(&self) -> Vec<String> {
+        lock(&self.memory).pods.keys().cloned().collect()
+    }
+
+    /// What disturbed each of all pods that were Ready once, since they were.
+    pub fn disturbances(&self) -> BTreeMap<String, Disturbance> {
+        let memory = lock(&self.memory);
+        let ready = memory.pods.iter().filter(|(_, history)| history.iter().any(is_ready));
+        ready.map(|(name, history)| (name.clone(), disturbance(history))).collect()
+    }
+
+    /// How often the watch failed so far.
+    pub fn failures(&self) -> usize {
+        lock(&self.memory).failures
+    }
+
+    /// Fails unless that many pods were Ready once, and nothing has disturbed any of them since.
+    ///
+    /// # Errors
+    /// With all that was seen of those that were disturbed.
+    pub fn undisturbed(&self, count: usize) -> Result<()> {
+        let all = self.disturbances();
+        ensure!(all.len() == count, "{} pods were Ready, not {count}: {all:?}", all.len());
+        for (name, disturbance) in &all {
+            ensure!(disturbance.is_none(), "{name}: {disturbance}: {:#?}", self.history(name)?);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Witness {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn watch(client: kube::Client, memory: Arc<Mutex<Memory>>) {
+    let start = Instant::now();
+    let config = watcher::Config::default();
+    let mut events = Box::pin(watcher(Api::<Pod>::all(client), config));
+    let mut listed = Vec::new();
+    loop {
+        match events.try_next().await {
+            Ok(Some(event)) => lock(&memory).take_in(event, start.elapsed(), &mut listed),
+            Ok(None) => return,
+            Err(_) => {
+                lock(&memory).failures += 1;
+                tokio::time::sleep(AGAIN).await;
+            }
+        }
+    }
+}
+
+impl Memory {
+    fn take_in(&mut self, event: Event<Pod>, at: Duration, listed: &mut Vec<String>) {
+        match event {
+            Event::Init => listed.clear(),
+            Event::InitApply(pod) => {
+                listed.push(name(&pod));
+                self.see(&pod, at, false);
+            }
+            Event::InitDone => self.end_list(at, listed),
+            Event::Apply(pod) => self.see(&pod, at, false),
+            Event::Delete(pod) => self.see(&pod, at, true),
+        }
+    }
+
+    fn see(&mut self, pod: &Pod, at: Duration, is_gone: bool) {
+        let sight = sight(pod, at, is_gone);
+        let history = self.pods.entry(name(pod)).or_default();
+        let is_news = history.last().is_none_or(|last| Sight { at, ..last.clone() } != sight);
+        if is_news {
+            history.push(sight);
+        }
+    }
+
+    /// What a new list does not have went while nobody looked.
+    fn end_list(&mut self, at: Duration, listed: &[String]) {
+        self.lists += 1;
+        for (name, history) in &mut self.pods {
+            let last = history.last().filter(|last| !last.is_gone && !listed.contains(name));
+            let gone = last.map(|last| Sight { at, is_gone: true, ..last.clone() });
+            history.extend(gone);
+        }
+    }
+}
+
+fn name(pod: &Pod) -> String {
+    let part = |part: &Option<String>| part.clone().unwrap_or_default();
+    format!("{}/{}", part(&pod.metadata.namespace), part(&pod.metadata.name))
+}
+
+fn sight(pod: &Pod, at: Duration, is_gone: bool) -> Sight {
+    let status = pod.status.clone().unwrap_or_default();
+    let conditions = status.conditions.unwrap_or_default();
+    let ready = conditions.iter().find(|condition| condition.type_ == "Ready");
+    let statuses: Vec<ContainerStatus> = [
+        status.init_container_statuses.unwrap_or_default(),
+        status.container_statuses.unwrap_or_default(),
+    ]
+    .concat();
+    let since = |time: &k8s_openapi::apimachinery::pkg::apis::meta::v1::Time| time.0.to_string();
+    Sight {
+        at,
+        uid: pod.metadata.uid.clone().unwrap_or_default(),
+        phase: status.phase.unwrap_or_default(),
+        ready: ready.map(|condition| {
+            let time = condition.last_transition_time.as_ref().map(since);
+            (condition.status == "True", time.unwrap_or_default())
+        }),
+        restarts: statuses.iter().map(|status| status.restart_count).sum(),
+        containers: statuses.into_iter().filter_map(|status| status.container_id).collect(),
+        is_gone,
+    }
+}
+
+fn is_ready(sight: &Sight) -> bool {
+    !sight.is_gone && sight.ready.as_ref().is_some_and(|(ready, _)| *ready)
+}
+
+/// From the first moment in which it was Ready.
+fn disturbance(history: &[Sight]) -> Disturbance {
+    let mut seen = Disturbance::default();
+    let since_ready: Vec<&Sight> = history.iter().skip_while(|sight| !is_ready(sight)).collect();
+    for (before, after) in since_ready.iter().zip(since_ready.iter().skip(1)) {
+        let was_replaced = after.is_gone || before.uid != after.uid;
+        let was_away = is_ready(before) && (!is_ready(after) || before.ready != after.ready);
+        seen.replacements += usize::from(was_replaced && !before.is_gone);
+        seen.flips += usize::from(!was_replaced && was_away);
+        seen.restarts += (after.restarts - before.restarts).max(0);
+    }
+    seen
+}
+
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(uid: &str, ready: bool, since: &str, restarts: i32) -> Sight {
+        Sight {
+            at: Duration::ZERO,
+            uid: uid.to_owned(),
+            phase: "Running".to_owned(),
+            ready: Some((ready, since.to_owned())),
+            restarts,
+            containers: Vec::new(),
+            is_gone: false,
+        }
+    }
+
+    #[test]
+    fn what_disturbs_a_pod_is_counted_from_its_first_ready_on() {
+        let gone = Sight { is_gone: true, ..seen("a", true, "1", 0) };
+        let (first, ready) = (seen("a", false, "0", 0), seen("a", true, "1", 0));
+        let rows = [
+            ("never ready", vec![first.clone(), first.clone()], (0, 0, 0)),
+            ("ready at last", vec![first.clone(), ready.clone(), ready.clone()], (0, 0, 0)),
+            ("away", vec![ready.clone(), seen("a", false, "2", 0)], (1, 0, 0)),
+            ("away unseen", vec![ready.clone(), seen("a", true, "3", 0)], (1, 0, 0)),
+            ("and back", vec![ready.clone(), first, seen("a", true, "3", 0)], (1, 0, 0)),
+            ("restarted", vec![ready.clone(), seen("a", true, "1", 2)], (0, 2, 0)),
+            ("gone", vec![ready.clone(), gone.clone()], (0, 0, 1)),
+            ("replaced", vec![ready.clone(), gone, seen("b", true, "4", 0)], (0, 0, 1)),
+            ("replaced unseen", vec![ready, seen("b", true, "4", 0)], (0, 0, 1)),
+        ];
+        for (name, history, (flips, restarts, replacements)) in rows {
+            let expected = Disturbance { flips, restarts, replacements };
+            assert_eq!(disturbance(&history), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_pod_that_a_new_list_does_not_have_is_gone() {
+        let mut memory = Memory::default();
+        let pod: Pod = serde_json::from_value(serde_json::json!({
+            "metadata": { "name": "a", "namespace": "n", "uid": "u" },
+        }))
+        .unwrap();
+        let mut listed = Vec::new();
+        let list = [Event::Init, Event::InitApply(pod), Event::InitDone];
+        for event in list.into_iter().chain([Event::Init, Event::InitDone]) {
+            memory.take_in(event, Duration::ZERO, &mut listed);
+        }
+        let history = &memory.pods["n/a"];
+        assert_eq!(history.iter().map(|it| it.is_gone).collect::<Vec<_>>(), [false, true]);
+    }
+}
