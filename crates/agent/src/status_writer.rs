@@ -122,7 +122,7 @@ async fn perform(job: Job, seams: &Seams) -> (Key, Outcome) {
     let outcome = match (&job, result) {
         (Job::Publish { .. }, Ok(())) => Outcome::Published,
         (Job::Delete { .. }, Ok(())) | (_, Err(ClusterError::Gone { .. })) => Outcome::Gone,
-        (_, Err(error @ (ClusterError::Unavailable { .. } | ClusterError::Refused { .. }))) => {
+        (_, Err(error)) => {
             tracing::warn!(%error, "it will be told again");
             job.failed()
         }

@@ -1,11 +1,13 @@
 //! The Cluster seam: what the agent wants of an API server, in the agent's own words.
 //!
-//! The connection to a real API server will live here too; until then an agent runs [`Standalone`] or in a
-//! simulated world. Watches, retries of connections and their jitter stay behind the seam, so that the
-//! simulation is not disturbed by them.
+//! A node of a cluster has an [`ApiServer`] behind it, any other is [`Standalone`], and a test has a simulated one. Watches,
+//! retries of connections and their jitter stay behind the seam, so that the simulation is not disturbed by them.
 
+mod api;
 pub mod credentials;
 mod standalone;
+
+use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::stream::BoxStream;
@@ -15,6 +17,7 @@ use oarsman_core::event::PodEvent;
 use oarsman_core::ids::{FullName, PodUid};
 use oarsman_core::references::Change;
 
+pub use api::ApiServer;
 pub use standalone::Standalone;
 
 /// What a call to the cluster gives.
@@ -78,6 +81,16 @@ pub enum ClusterError {
         object: String,
         /// What it said.
         why: String,
+    },
+    /// It has too much to do, and did nothing.
+    #[error("the API server is busy: {call} of {object} may be asked for again in {wait:?}")]
+    Busy {
+        /// What was asked for.
+        call: &'static str,
+        /// What it is and what it is called.
+        object: String,
+        /// How long it asked to be left alone.
+        wait: Duration,
     },
     /// It did not answer, or could not do it now; it may have done it all the same.
     #[error("the API server did not serve {call} of {object}: {why}")]

@@ -1,9 +1,14 @@
 //! What the agent has to say about a pod, as data: an event with its reason and message.
 
+mod correlator;
+mod latest_used;
+
 use std::borrow::Cow;
 use std::fmt;
 
 use crate::pod::ContainerKind;
+
+pub use correlator::{Correlator, Record};
 
 /// Whether somebody should worry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

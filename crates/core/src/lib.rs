@@ -24,6 +24,7 @@ pub mod pod;
 pub mod probe;
 pub mod qos;
 pub mod quantity;
+pub mod rate;
 pub mod references;
 pub mod report;
 pub mod requeue;

@@ -1,11 +1,12 @@
 //! What the agent says about a pod: its status in the API, made anew from the runtime's word each time.
 //!
 //! The way of a status: [`generate`] makes it, [`merge::merge`] puts it over the API server's copy, and
-//! [`merge::differs`] tells whether there is anything to send. A pod that was turned away has the short one of
+//! [`merge::differs`] tells whether there is anything to send, and [`patch::patch`] what. A pod that was turned away has the short one of
 //! [`rejected`]; one whose deletion was asked for goes when [`terminal::can_be_deleted`] says so.
 
 pub mod deadline;
 pub mod merge;
+pub mod patch;
 pub mod phase;
 pub mod recall;
 pub mod rejected;

@@ -1,5 +1,7 @@
 //! Our status over the API server's copy: what others set there stays, and what must wait is held back.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{PodCondition, PodStatus};
 
@@ -36,6 +38,21 @@ pub fn differs(old: &PodStatus, new: &PodStatus) -> bool {
         status
     };
     normal(old) != normal(new)
+}
+
+/// Whether the API server's copy still has what we told: the phase, the containers, and the answers that only we give. Others may
+/// have changed those all the same, such as whoever finds that the node has gone silent.
+pub fn says_the_same(told: &PodStatus, has: &PodStatus) -> bool {
+    told.phase == has.phase
+        && told.container_statuses == has.container_statuses
+        && told.init_container_statuses == has.init_container_statuses
+        && answers(told) == answers(has)
+}
+
+/// What our conditions answer.
+fn answers(status: &PodStatus) -> BTreeMap<&str, &str> {
+    let ours = status.conditions.iter().flatten().filter(|condition| is_ours(condition));
+    ours.map(|condition| (&*condition.type_, &*condition.status)).collect()
 }
 
 /// Fields that schedulers and resource drivers write, and the pod's resources as a whole, which change only by

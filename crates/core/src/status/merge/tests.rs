@@ -154,3 +154,20 @@ fn only_fractions_of_a_second_make_no_difference() {
     assert!(differs(&exact, &later));
     assert!(differs(&exact, &status("Running", &[])));
 }
+
+#[test]
+fn the_api_server_says_the_same_unless_it_lost_something_of_ours() {
+    let ready = |answer| status("Running", &[condition("Ready", answer, 1)]);
+    let gate = |answer| {
+        status(
+            "Running",
+            &[condition("example.com/gate", answer, 1), condition("Ready", "True", 1)],
+        )
+    };
+    let later = status("Running", &[condition("Ready", "True", 5)]);
+    assert!(says_the_same(&ready("True"), &later), "it may be of another time");
+    assert!(says_the_same(&ready("True"), &gate("False")), "others may say more");
+    assert!(!says_the_same(&ready("True"), &ready("False")), "somebody took us for dead");
+    assert!(!says_the_same(&ready("True"), &status("Running", &[])));
+    assert!(!says_the_same(&status("Running", &[]), &status("Pending", &[])));
+}

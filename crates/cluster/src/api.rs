@@ -1,0 +1,105 @@
+//! A real API server, by way of kube.
+//!
+//! [`pods`] says which pods are bound to this node, [`status`] writes down how they are, [`mirror`] shows static pods there,
+//! [`events`] tells what happened. What the API server is known to hold of our pods stands in the [`store`], so that a change of a
+//! status costs one call and no question before it. Nothing needs more rights than a node has.
+
+mod error;
+mod events;
+mod jitter;
+mod line;
+mod lookup;
+mod mirror;
+mod pods;
+mod status;
+mod store;
+#[cfg(test)]
+mod testing;
+mod watch;
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures::StreamExt;
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::api::core::v1::{Pod, PodStatus};
+use kube::{Api, Client, Resource};
+use oarsman_core::config::Lookup;
+use oarsman_core::event::PodEvent;
+use oarsman_core::ids::{FullName, PodUid};
+
+use crate::{Cluster, ObjectChanges, PodSets, Result};
+use events::Events;
+use store::Store;
+
+/// The name under which the API server's books say who wrote a field.
+const FIELD_MANAGER: &str = "kubelet";
+
+/// An API server that this node belongs to.
+pub struct ApiServer {
+    client: Client,
+    node: String,
+    store: Arc<Store>,
+    events: Events,
+}
+
+impl ApiServer {
+    /// The API server that the client speaks to, as the node of that name. It must be made where tokio runs.
+    pub fn new(client: Client, node: &str) -> Self {
+        Self {
+            client: line::heeding(client),
+            node: node.to_owned(),
+            store: Arc::default(),
+            events: Events::default(),
+        }
+    }
+
+    /// Objects of a kind in a namespace.
+    fn of<K>(&self, namespace: &str) -> Api<K>
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
+    {
+        Api::namespaced(self.client.clone(), namespace)
+    }
+}
+
+impl fmt::Debug for ApiServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ApiServer").field("node", &self.node).finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl Cluster for ApiServer {
+    fn pods(&self) -> Option<PodSets> {
+        let pods = Api::all(self.client.clone());
+        Some(pods::sets(pods, &self.node, Arc::clone(&self.store)))
+    }
+
+    async fn lookup(&self, pod: &Pod) -> Result<Lookup> {
+        self.look_up(pod).await
+    }
+
+    fn forget(&self, _: &PodUid) {}
+
+    fn object_changes(&self) -> ObjectChanges {
+        futures::stream::pending().boxed()
+    }
+
+    async fn publish(&self, pod: &FullName, uid: &PodUid, status: &PodStatus) -> Result<()> {
+        self.write_status(pod, uid, status).await
+    }
+
+    async fn reflect(&self, mirror: &Pod) -> Result<()> {
+        self.create_mirror(mirror).await
+    }
+
+    async fn delete(&self, pod: &FullName, uid: &PodUid) -> Result<()> {
+        self.delete_pod(pod, uid).await
+    }
+
+    async fn record(&self, pod: &Pod, event: &PodEvent) {
+        self.record_event(pod, event).await;
+    }
+}

@@ -1,0 +1,230 @@
+//! Facts about the stream of pods: when it tells, and what it outlives.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::*;
+use crate::api::testing::{self, Calls, Watching, failure, pod};
+
+/// The stream of a node's pods, and the other end.
+fn stream() -> (PodSets, Calls) {
+    let (client, calls) = testing::client();
+    (sets(Api::all(client), "n1", Arc::default()), calls)
+}
+
+/// Waits for the next set while the other side does its part.
+async fn names(stream: &mut PodSets) -> Vec<String> {
+    let set = tokio::time::timeout(Duration::from_secs(120), stream.next()).await;
+    let set = set.expect("a set within two minutes").expect("the stream is endless");
+    set.into_iter().filter_map(|pod| pod.metadata.name).collect()
+}
+
+/// Whether nothing is told for so long.
+async fn is_quiet(stream: &mut PodSets, time: Duration) -> bool {
+    tokio::time::timeout(time, stream.next()).await.is_err()
+}
+
+/// A stream that has told of pod 1 as of version 10, and its watch.
+async fn begun() -> (PodSets, Calls, Watching) {
+    let (mut stream, mut calls) = stream();
+    let other = async {
+        let watch = calls.next().await.stream();
+        watch.tell("ADDED", &pod("1", 5, "Running"));
+        watch.end_of_list(10);
+        watch
+    };
+    let (set, watch) = futures::join!(names(&mut stream), other);
+    assert_eq!(set, ["web-1"]);
+    (stream, calls, watch)
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_list_comes_as_a_stream_and_is_told_when_it_is_whole() {
+    let (mut stream, mut calls) = stream();
+    let call = tokio::select! {
+        set = stream.next() => panic!("{set:?} before anything was asked for"),
+        call = calls.next() => call,
+    };
+    assert_eq!(call.path, "/api/v1/pods");
+    for part in ["fieldSelector=spec.nodeName%3Dn1", "sendInitialEvents=true", "watch=true"] {
+        assert!(call.query.contains(part), "{part} is in {}", call.query);
+    }
+    let watch = call.stream();
+    watch.tell("ADDED", &pod("1", 5, "Running"));
+    watch.tell("ADDED", &pod("2", 6, "Pending"));
+    assert!(is_quiet(&mut stream, Duration::from_secs(1)).await, "more may come");
+    watch.end_of_list(10);
+    assert_eq!(names(&mut stream).await, ["web-1", "web-2"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_without_pods_is_told_so() {
+    let (mut stream, mut calls) = stream();
+    let other = async {
+        let watch = calls.next().await.stream();
+        watch.end_of_list(10);
+        watch
+    };
+    let (set, _watch) = futures::join!(names(&mut stream), other);
+    assert_eq!(set, [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn changes_that_come_together_are_told_together() {
+    let (mut stream, _calls, watch) = begun().await;
+    for uid in 2..=100_u64 {
+        watch.tell("ADDED", &pod(&uid.to_string(), 10 + uid, "Pending"));
+    }
+    assert_eq!(names(&mut stream).await.len(), 100);
+    watch.tell("DELETED", &pod("7", 200, "Pending"));
+    assert_eq!(names(&mut stream).await.len(), 99);
+    watch.tell(
+        "BOOKMARK",
+        &json!({ "kind": "Pod", "apiVersion": "v1", "metadata": { "resourceVersion": "300" } }),
+    );
+    assert!(is_quiet(&mut stream, Duration::from_secs(1)).await, "nothing changed");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_ends_is_resumed_where_it_was_without_a_list() {
+    let (mut stream, mut calls, watch) = begun().await;
+    watch.tell(
+        "BOOKMARK",
+        &json!({ "kind": "Pod", "apiVersion": "v1", "metadata": { "resourceVersion": "77" } }),
+    );
+    assert!(is_quiet(&mut stream, Duration::from_secs(15)).await);
+    drop(watch);
+    let other = async {
+        let call = calls.next().await;
+        assert!(call.query.contains("resourceVersion=77"), "{}", call.query);
+        assert!(!call.query.contains("sendInitialEvents"), "{}", call.query);
+        let watch = call.stream();
+        watch.tell("ADDED", &pod("2", 80, "Pending"));
+        watch
+    };
+    let (set, _watch) = futures::join!(names(&mut stream), other);
+    assert_eq!(set, ["web-1", "web-2"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_died_silently_is_renewed_before_the_lease_runs_out() {
+    let (mut stream, mut calls, watch) = begun().await;
+    let since = tokio::time::Instant::now();
+    let other = async {
+        let call = calls.next().await;
+        assert!(since.elapsed() <= Duration::from_secs(30), "{:?}", since.elapsed());
+        assert!(watch.is_left());
+        let next = call.stream();
+        next.tell("DELETED", &pod("1", 80, "Failed"));
+        next
+    };
+    let (set, _next) = futures::join!(names(&mut stream), other);
+    assert_eq!(set, [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_version_that_is_forgotten_means_a_new_list() {
+    let (mut stream, mut calls, watch) = begun().await;
+    watch.tell("ERROR", &failure(410, "Expired"));
+    let other = async {
+        let call = calls.next().await;
+        assert!(call.query.contains("sendInitialEvents=true"), "{}", call.query);
+        let watch = call.stream();
+        watch.tell("ADDED", &pod("2", 90, "Pending"));
+        watch.end_of_list(100);
+        drop(watch);
+        // The same as an answer to the call.
+        calls.next().await.fail(410, "Expired");
+        let call = calls.next().await;
+        assert!(call.query.contains("sendInitialEvents=true"), "{}", call.query);
+        let watch = call.stream();
+        watch.end_of_list(200);
+        watch
+    };
+    let sets = async { [names(&mut stream).await, names(&mut stream).await] };
+    let (sets, _watch) = futures::join!(sets, other);
+    assert_eq!(sets, [vec!["web-2".to_owned()], Vec::new()]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_api_server_that_is_away_is_asked_again_and_again_and_nothing_is_lost() {
+    let (mut stream, mut calls, watch) = begun().await;
+    watch.break_off();
+    let since = tokio::time::Instant::now();
+    let other = async {
+        for _ in 0..20 {
+            drop(calls.next().await);
+        }
+        let call = calls.next().await;
+        assert!(call.query.contains("resourceVersion=10"), "{}", call.query);
+        let watch = call.stream();
+        watch.tell("MODIFIED", &pod("1", 80, "Failed"));
+        watch
+    };
+    tokio::pin!(other);
+    let next = async { stream.next().await };
+    let (set, _watch) = futures::join!(next, other);
+    assert_eq!(set.unwrap().len(), 1);
+    let waited = since.elapsed();
+    assert!(waited > Duration::from_secs(60), "twenty tries take a while: {waited:?}");
+    assert!(waited < Duration::from_secs(20 * 10), "and each comes soon enough: {waited:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_never_begins_is_given_up() {
+    let (mut stream, mut calls, watch) = begun().await;
+    drop(watch);
+    let other = async {
+        let hangs = calls.next().await;
+        let watch = calls.next().await.stream();
+        watch.tell("ADDED", &pod("2", 80, "Pending"));
+        (hangs, watch)
+    };
+    let (set, _kept) = futures::join!(names(&mut stream), other);
+    assert_eq!(set, ["web-1", "web-2"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_lists_are_not_streamed_they_are_read_in_pages() {
+    let (mut stream, mut calls) = stream();
+    let list = |pods: Vec<Pod>, next: &str| json!({ "kind": "PodList", "apiVersion": "v1", "metadata": { "resourceVersion": "50", "continue": next }, "items": pods });
+    let other = async {
+        calls.next().await.fail(422, "Invalid");
+        let call = calls.next().await;
+        assert!(
+            call.query.contains("limit=500") && !call.query.contains("watch"),
+            "{}",
+            call.query
+        );
+        call.answer(200, &list(vec![pod("1", 5, "Running")], "more"));
+        let call = calls.next().await;
+        assert!(call.query.contains("continue=more"), "{}", call.query);
+        call.answer(200, &list(vec![pod("2", 6, "Running")], ""));
+        let call = calls.next().await;
+        assert!(call.query.contains("resourceVersion=50"), "{}", call.query);
+        let watch = call.stream();
+        watch.tell("DELETED", &pod("1", 60, "Running"));
+        watch
+    };
+    let sets = async { [names(&mut stream).await, names(&mut stream).await] };
+    let (sets, _watch) = futures::join!(sets, other);
+    assert_eq!(sets[0], ["web-1", "web-2"]);
+    assert_eq!(sets[1], ["web-2"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_old_server_that_does_not_understand_the_question_is_asked_for_pages() {
+    let (mut stream, mut calls) = stream();
+    let other = async {
+        // It tells of changes only, and never says that a list is complete.
+        let silent = calls.next().await.stream();
+        let call = calls.next().await;
+        assert!(call.query.contains("limit=500"), "{}", call.query);
+        let list = json!({ "kind": "PodList", "apiVersion": "v1", "metadata": { "resourceVersion": "50" }, "items": [] });
+        call.answer(200, &list);
+        silent
+    };
+    let (set, _silent) = futures::join!(names(&mut stream), other);
+    assert_eq!(set, [""; 0]);
+}

@@ -1,0 +1,237 @@
+//! What the API server is known to hold of the pods bound to this node: what the watch told, and what it answered to our writes.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use k8s_openapi::api::core::v1::{Pod, PodStatus};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use oarsman_core::ids::PodUid;
+use oarsman_core::pod::PodExt;
+use oarsman_core::status::patch::patch;
+
+use super::watch::News;
+
+/// The pods of this node as they were last heard of.
+#[derive(Debug, Default)]
+pub(super) struct Store(Mutex<BTreeMap<PodUid, Entry>>);
+
+#[derive(Debug)]
+struct Entry {
+    pod: Pod,
+    /// The version is the answer to a write of ours: when the watch tells of it, it is no news.
+    ours: bool,
+    /// A write of ours is under way or was never answered: it may hold something else by now.
+    doubtful: bool,
+}
+
+impl Store {
+    /// Takes in what the watch told, and says whether anybody else needs to hear of it.
+    pub(super) fn hear(&self, news: News<Pod>) -> bool {
+        let mut entries = self.entries();
+        match news {
+            News::All(pods) => {
+                let mut before = std::mem::take(&mut *entries);
+                for pod in pods {
+                    let old = before.remove(&pod.uid());
+                    put(&mut entries, old, pod);
+                }
+                true
+            }
+            News::Changed(pod) => {
+                let old = entries.remove(&pod.uid());
+                put(&mut entries, old, pod)
+            }
+            News::Gone(pod) => entries.remove(&pod.uid()).is_some(),
+        }
+    }
+
+    /// Every pod.
+    pub(super) fn pods(&self) -> Vec<Pod> {
+        self.entries().values().map(|entry| entry.pod.clone()).collect()
+    }
+
+    /// The status that the API server has of a pod, if that is known for sure. From here on it is not, until the write that follows
+    /// has been answered.
+    pub(super) fn status_to_change(&self, uid: &PodUid) -> Option<PodStatus> {
+        let mut entries = self.entries();
+        let entry = entries.get_mut(uid)?;
+        let sure = !std::mem::replace(&mut entry.doubtful, true);
+        sure.then(|| entry.pod.status.clone().unwrap_or_default())
+    }
+
+    /// Nothing was written after all.
+    pub(super) fn not_written(&self, uid: &PodUid) {
+        if let Some(entry) = self.entries().get_mut(uid) {
+            entry.doubtful = false;
+        }
+    }
+
+    /// This is the pod as it was asked for, because its status was in doubt and is about to be changed.
+    pub(super) fn asked(&self, pod: Pod) {
+        if let Some(entry) = self.entries().get_mut(&pod.uid()) {
+            entry.doubtful = true;
+            if version(&pod) > version(&entry.pod) {
+                (entry.pod, entry.ours) = (slim(pod), false);
+            }
+        }
+    }
+
+    /// This is the pod after a write of ours that was to give it that status.
+    pub(super) fn written(&self, pod: Pod, meant: &PodStatus) {
+        let mut entries = self.entries();
+        // Of pods that the watch has not told of, or not any more, it has the first and last word.
+        let Some(entry) = entries.get_mut(&pod.uid()) else { return };
+        entry.doubtful = false;
+        if version(&pod) > version(&entry.pod) {
+            let pod = slim(pod);
+            let ours = differ_in_status_only(&entry.pod, &pod) && has_status(&pod, meant);
+            (entry.pod, entry.ours) = (pod, ours);
+        }
+    }
+
+    fn entries(&self) -> MutexGuard<'_, BTreeMap<PodUid, Entry>> {
+        // Nothing that holds the lock can panic half-way through a change.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Puts a pod in the place of what was known of it, unless that is newer. Whether it is news to others.
+fn put(entries: &mut BTreeMap<PodUid, Entry>, old: Option<Entry>, pod: Pod) -> bool {
+    let uid = pod.uid();
+    let (entry, news) = match old {
+        // What others did before our write is in its answer, and has not been told yet.
+        Some(old) if version(&old.pod) > version(&pod) => (old, true),
+        Some(old) if old.ours && version(&old.pod) == version(&pod) => {
+            (Entry { ours: false, ..old }, false)
+        }
+        old => {
+            let doubtful = old.is_some_and(|old| old.doubtful);
+            (Entry { pod: slim(pod), ours: false, doubtful }, true)
+        }
+    };
+    entries.insert(uid, entry);
+    news
+}
+
+/// Whether nobody but us has to hear of the difference. A write that changed nothing is answered with the version that somebody
+/// else made.
+fn differ_in_status_only(old: &Pod, new: &Pod) -> bool {
+    let but_version = |pod: &Pod| ObjectMeta { resource_version: None, ..pod.metadata.clone() };
+    old.spec == new.spec && but_version(old) == but_version(new)
+}
+
+fn has_status(pod: &Pod, meant: &PodStatus) -> bool {
+    let has = pod.status.clone().unwrap_or_default();
+    matches!(patch(&has, meant), Ok(None))
+}
+
+/// Without the books about who wrote which field: they are larger than many a pod, and nobody here reads them.
+fn slim(mut pod: Pod) -> Pod {
+    pod.metadata.managed_fields = None;
+    pod
+}
+
+/// Versions are numbers that grow. Should one not be a number, what comes later counts as newer.
+fn version(pod: &Pod) -> u64 {
+    pod.metadata.resource_version.as_deref().and_then(|version| version.parse().ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
+
+    use super::*;
+    use crate::api::testing::pod;
+
+    fn phases(store: &Store) -> Vec<String> {
+        store.pods().into_iter().filter_map(|pod| pod.status?.phase).collect()
+    }
+
+    fn uid() -> PodUid {
+        PodUid::from("1")
+    }
+
+    #[test]
+    fn what_the_watch_tells_is_kept_and_told() {
+        let store = Store::default();
+        assert!(store.hear(News::All(vec![pod("1", 5, "Pending"), pod("2", 6, "Running")])));
+        assert_eq!(phases(&store), ["Pending", "Running"]);
+        assert!(store.hear(News::Changed(pod("1", 7, "Running"))));
+        assert_eq!(phases(&store), ["Running", "Running"]);
+        assert!(store.hear(News::Gone(pod("2", 8, "Running"))));
+        assert!(!store.hear(News::Gone(pod("2", 8, "Running"))), "it was gone");
+        assert!(store.hear(News::All(Vec::new())));
+        assert_eq!(phases(&store), [""; 0]);
+    }
+
+    fn write(store: &Store, pod: Pod) {
+        let meant = pod.status.clone().unwrap();
+        store.written(pod, &meant);
+    }
+
+    #[test]
+    fn the_echo_of_our_own_write_is_no_news() {
+        let store = Store::default();
+        store.hear(News::All(vec![pod("1", 5, "Pending")]));
+        write(&store, pod("1", 7, "Running"));
+        assert!(store.hear(News::Changed(pod("1", 6, "Pending"))), "others wrote before us");
+        assert_eq!(phases(&store), ["Running"], "which takes nothing back");
+        assert!(!store.hear(News::Changed(pod("1", 7, "Running"))));
+        assert!(store.hear(News::Changed(pod("1", 8, "Running"))), "others wrote after us");
+        assert!(store.hear(News::Changed(pod("1", 8, "Running"))), "and told twice");
+    }
+
+    #[test]
+    fn what_others_did_is_told_although_our_answer_had_it_first() {
+        let gated = |version| {
+            let mut pod = pod("1", version, "Running");
+            pod.metadata.labels = Some(BTreeMap::from([("a".to_owned(), "b".to_owned())]));
+            pod
+        };
+        let store = Store::default();
+        store.hear(News::All(vec![pod("1", 5, "Running")]));
+        write(&store, gated(6));
+        assert!(store.hear(News::Changed(gated(6))), "our write changed nothing, theirs a label");
+        store.asked(pod("1", 7, "Running"));
+        assert!(store.hear(News::Changed(pod("1", 7, "Running"))), "we only asked");
+        store.written(pod("1", 8, "Failed"), &PodStatus::default());
+        assert!(store.hear(News::Changed(pod("1", 8, "Failed"))), "it is not what we wrote");
+    }
+
+    #[test]
+    fn an_answer_that_comes_after_the_watch_told_more_changes_nothing() {
+        let store = Store::default();
+        store.hear(News::All(vec![pod("1", 5, "Pending")]));
+        store.hear(News::Changed(pod("1", 8, "Failed")));
+        write(&store, pod("1", 7, "Running"));
+        assert_eq!(phases(&store), ["Failed"]);
+        store.hear(News::Gone(pod("1", 9, "Failed")));
+        write(&store, pod("1", 10, "Running"));
+        assert_eq!(phases(&store), [""; 0], "nobody comes back that way");
+    }
+
+    #[test]
+    fn a_status_is_known_for_sure_unless_a_write_went_unanswered() {
+        let store = Store::default();
+        let phase = |status: Option<PodStatus>| status.and_then(|status| status.phase);
+        assert_eq!(store.status_to_change(&uid()), None, "nobody told of it");
+        store.hear(News::All(vec![pod("1", 5, "Pending")]));
+        assert_eq!(phase(store.status_to_change(&uid())).as_deref(), Some("Pending"));
+        assert_eq!(store.status_to_change(&uid()), None, "no answer came");
+        store.hear(News::Changed(pod("1", 6, "Pending")));
+        assert_eq!(store.status_to_change(&uid()), None, "it may still come to pass");
+        write(&store, pod("1", 7, "Running"));
+        assert_eq!(phase(store.status_to_change(&uid())).as_deref(), Some("Running"));
+        store.not_written(&uid());
+        assert_eq!(phase(store.status_to_change(&uid())).as_deref(), Some("Running"));
+    }
+
+    #[test]
+    fn what_nobody_reads_is_not_kept() {
+        let store = Store::default();
+        let mut fat = pod("1", 5, "Pending");
+        fat.metadata.managed_fields = Some(vec![ManagedFieldsEntry::default()]);
+        store.hear(News::All(vec![fat]));
+        assert_eq!(store.pods()[0].metadata.managed_fields, None);
+    }
+}

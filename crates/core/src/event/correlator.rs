@@ -1,0 +1,143 @@
+//! Events that say the same are counted, many that are alike are told as one, and who has too much to say is not heard.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::latest_used::LatestUsed;
+use super::{EventKind, PodEvent};
+use crate::ids::PodUid;
+use crate::rate::Allowance;
+use crate::time::{Mono, Now};
+
+#[cfg(test)]
+mod tests;
+
+/// So many pods, kinds of events and events are remembered.
+const REMEMBERED: usize = 4096;
+/// From so many different messages on, events alike are told as one.
+const ALIKE: usize = 10;
+/// Events that are further apart than this are not put together.
+const TOGETHER: Duration = Duration::from_secs(10 * 60);
+/// A pod may have so much to say at once,
+const AT_ONCE: u32 = 25;
+/// and then one thing in each such time.
+const ONE_EACH: Duration = Duration::from_secs(5 * 60);
+/// The API allows no longer name.
+const LONGEST_NAME: usize = 253;
+
+/// What has been told, as far as it matters for what comes next.
+#[derive(Clone, Debug)]
+pub struct Correlator {
+    alike: LatestUsed<Alike, Similar>,
+    told: LatestUsed<Same, Record>,
+    allowances: LatestUsed<PodUid, Allowance>,
+    /// The number in the last name.
+    number: u64,
+}
+
+/// Events that differ in nothing but what they say.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Alike {
+    pod: PodUid,
+    kind: EventKind,
+    reason: String,
+}
+
+#[derive(Clone, Debug)]
+struct Similar {
+    messages: BTreeSet<String>,
+    last: Mono,
+}
+
+/// Events that differ in nothing but when.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Same {
+    alike: Alike,
+    field_path: Option<String>,
+    /// None for all that were put together.
+    message: Option<String>,
+}
+
+/// An event as the API server has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// What its object is called.
+    pub name: String,
+    /// What it says.
+    pub message: String,
+    /// How often it happened.
+    pub count: i32,
+    /// When it happened first.
+    pub first: Timestamp,
+    /// When it happened last.
+    pub last: Timestamp,
+}
+
+impl Default for Correlator {
+    fn default() -> Self {
+        Self::new(REMEMBERED)
+    }
+}
+
+impl Correlator {
+    fn new(most: usize) -> Self {
+        let (alike, told) = (LatestUsed::new(most), LatestUsed::new(most));
+        Self { alike, told, allowances: LatestUsed::new(most), number: 0 }
+    }
+
+    /// What to tell of something that happened to a pod of that name and UID: a new event when its count is one, and otherwise the
+    /// change to one that was told. None when the pod has said too much.
+    pub fn tell(&mut self, pod: (&str, &PodUid), event: &PodEvent, now: Now) -> Option<Record> {
+        let (name, uid) = pod;
+        let alike = Alike { pod: uid.clone(), kind: event.kind, reason: event.reason.to_string() };
+        let many = self.are_many(&alike, &event.message, now.mono);
+        let message = if many {
+            format!("(combined from similar events): {}", event.message)
+        } else {
+            event.message.clone()
+        };
+        let own = (!many).then(|| event.message.clone());
+        let same =
+            Same { alike, field_path: event.field_path.clone().filter(|_| !many), message: own };
+        // A name is used up although the event may have one already: nobody counts them.
+        let name = self.name(name, now.wall);
+        let new =
+            || Record { name, message: String::new(), count: 0, first: now.wall, last: now.wall };
+        let record = self.told.entry(same, new);
+        record.count = record.count.saturating_add(1);
+        (record.message, record.last) = (message, now.wall);
+        let told = record.clone();
+        let all = || Allowance::new(AT_ONCE, ONE_EACH);
+        let allowed = self.allowances.entry(uid.clone(), all).take(now.mono);
+        allowed.ok().map(|()| told)
+    }
+
+    /// Whether so many events alike have come that they are told as one.
+    fn are_many(&mut self, alike: &Alike, message: &str, now: Mono) -> bool {
+        let new = || Similar { messages: BTreeSet::new(), last: now };
+        let similar = self.alike.entry(alike.clone(), new);
+        if now.since(similar.last) > TOGETHER {
+            similar.messages.clear();
+        }
+        similar.last = now;
+        similar.messages.insert(message.to_owned());
+        let many = similar.messages.len() >= ALIKE;
+        if many {
+            // The number of them is remembered, not all that was ever said.
+            similar.messages.pop_first();
+        }
+        many
+    }
+
+    /// A name that no event had before, made of the pod's and the time.
+    fn name(&mut self, pod: &str, now: Timestamp) -> String {
+        let time = u64::try_from(now.as_nanosecond()).unwrap_or_default();
+        self.number = time.max(self.number.saturating_add(1));
+        let number = format!(".{:x}", self.number);
+        let room = LONGEST_NAME.saturating_sub(number.len());
+        let pod = pod.get(..room.min(pod.len())).unwrap_or_default().trim_end_matches(['-', '.']);
+        format!("{pod}{number}")
+    }
+}

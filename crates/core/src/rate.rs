@@ -1,0 +1,70 @@
+//! How often something may be done: so many at once, and then one after each span of time.
+
+use std::time::Duration;
+
+use crate::time::Mono;
+
+/// An allowance that is used up and comes back with time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Allowance {
+    /// How long it takes for one to come back.
+    every: Duration,
+    /// How many there are at most.
+    most: u32,
+    /// When all of it will be back.
+    full: Mono,
+}
+
+impl Allowance {
+    /// All of `most`, of which one comes back after each `every`.
+    pub fn new(most: u32, every: Duration) -> Self {
+        Self { every, most, full: Mono::default() }
+    }
+
+    /// Uses one, or says how long it takes until there is one.
+    ///
+    /// # Errors
+    /// When there is none: the wait for the next.
+    pub fn take(&mut self, now: Mono) -> Result<(), Duration> {
+        let wait = self.wait(now);
+        if wait.is_zero() {
+            self.full = self.full.max(now) + self.every;
+            return Ok(());
+        }
+        Err(wait)
+    }
+
+    /// How long it takes until there is one.
+    pub fn wait(&self, now: Mono) -> Duration {
+        let missing = self.full.since(now) + self.every;
+        missing.saturating_sub(self.every.saturating_mul(self.most))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Mono {
+        Mono(Duration::from_millis(millis))
+    }
+
+    #[test]
+    fn it_is_used_up_and_comes_back_with_time() {
+        let mut allowance = Allowance::new(3, Duration::from_millis(100));
+        for _ in 0..3 {
+            assert_eq!(allowance.take(at(1000)), Ok(()));
+        }
+        assert_eq!(allowance.take(at(1000)), Err(Duration::from_millis(100)));
+        assert_eq!(allowance.take(at(1040)), Err(Duration::from_millis(60)));
+        assert_eq!(allowance.take(at(1100)), Ok(()));
+        assert_eq!(allowance.take(at(1100)), Err(Duration::from_millis(100)));
+    }
+
+    #[test]
+    fn it_never_comes_back_to_more_than_there_was() {
+        let mut allowance = Allowance::new(2, Duration::from_millis(100));
+        let taken = (0..9).filter(|_| allowance.take(at(1_000_000)).is_ok()).count();
+        assert_eq!(taken, 2);
+    }
+}
