@@ -1,7 +1,7 @@
 //! Tells the cluster how pods are: the latest status of each, in order for each pod, until it has been taken.
 //!
 //! Workers leave statuses on the desk and go on. A cluster that is away delays nothing but its own knowledge; when it is
-//! back it hears the truth once, not every step that led to it.
+//! back it hears the truth once, not every step that led to it. What others wait for, readiness and ends, goes first.
 
 mod desk;
 
@@ -96,7 +96,9 @@ pub(crate) async fn run(desk: StatusDesk, seams: Seams) {
             under_way.push(perform(job, &seams));
         }
         desk.tell_if_empty();
-        let due = desk.desk().next_due();
+        // With all hands full, the next that comes back is waited for, not the next that is due.
+        let free = under_way.len() < HANDS;
+        let due = desk.desk().next_due(seams.clock.mono()).filter(|_| free);
         let later = async {
             match due {
                 Some(at) => tokio::time::sleep_until(seams.clock.instant(at)).await,
@@ -124,7 +126,11 @@ async fn perform(job: Job, seams: &Seams) -> (Key, Outcome) {
         (Job::Delete { .. }, Ok(())) | (_, Err(ClusterError::Gone { .. })) => Outcome::Gone,
         (_, Err(error)) => {
             tracing::warn!(%error, "it will be told again");
-            job.failed()
+            let asked = match error {
+                ClusterError::Busy { wait, .. } => Some(wait),
+                _ => None,
+            };
+            job.failed(asked)
         }
     };
     (job.into_key(), outcome)

@@ -33,6 +33,12 @@ pub struct FaultPlan {
     pub hang: Chance,
     /// No answer comes until a call's deadline has passed, and it takes effect up to this long after.
     pub late: (Chance, Duration),
+    /// A call fails without effect because the other side says no, as the API server does to what it finds in conflict. Others than
+    /// the API server have no such word.
+    pub refused: Chance,
+    /// A call fails without effect because the other side has too much to do, and asks to be left alone for up to this long. Others
+    /// than the API server have no such word.
+    pub busy: (Chance, Duration),
     /// A call that makes something leaves its name reserved and nothing made.
     pub botch: Chance,
     /// How long such a name stays reserved.
@@ -102,6 +108,10 @@ pub enum Mishap {
     Hang,
     /// It gives no answer, and takes effect this long after its caller gave up.
     Late(Duration),
+    /// It fails without effect: refused.
+    Refused,
+    /// It fails without effect: not before this time is over.
+    Busy(Duration),
     /// It leaves its name reserved for a time, or until the other side restarts; then it fails, or
     /// gives no answer.
     Botch {
@@ -130,6 +140,8 @@ impl Mishap {
             Self::Silent => "effect without answer",
             Self::Hang => "hangs",
             Self::Late(_) => "late effect",
+            Self::Refused => "refused",
+            Self::Busy(_) => "busy",
             Self::Botch { .. } => "name left reserved",
             Self::Restart { .. } => "restart",
         }
@@ -167,6 +179,8 @@ impl FaultPlan {
             silent: Chance::NEVER,
             hang: Chance::NEVER,
             late: (Chance::NEVER, Duration::ZERO),
+            refused: Chance::NEVER,
+            busy: (Chance::NEVER, Duration::ZERO),
             botch: Chance::NEVER,
             reserved: Reserved { longest: Duration::ZERO, until_restart: Chance::NEVER },
             restart: Chance::NEVER,
@@ -193,6 +207,8 @@ impl FaultPlan {
             silent: Chance::percent(1),
             hang: Chance::percent(1),
             late: (Chance::percent(1), Duration::from_secs(10)),
+            refused: Chance::percent(1),
+            busy: (Chance::percent(1), Duration::from_secs(10)),
             botch: Chance::percent(2),
             reserved: Reserved {
                 longest: Duration::from_secs(60),
@@ -276,6 +292,8 @@ fn mishap(plan: &FaultPlan, dice: &mut Dice, makes: bool) -> Option<Mishap> {
         (plan.silent, Mishap::Silent),
         (plan.hang, Mishap::Hang),
         (plan.late.0, Mishap::Late(dice.up_to(plan.late.1))),
+        (plan.refused, Mishap::Refused),
+        (plan.busy.0, Mishap::Busy(dice.up_to(plan.busy.1))),
         (plan.restart, restart(plan, dice)),
         (plan.botch, botch(plan, dice)),
     ];

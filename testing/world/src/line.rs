@@ -44,6 +44,10 @@ pub enum Breakage {
     Unavailable,
     /// Nobody knows.
     Unknown,
+    /// The other side says no.
+    Refused,
+    /// The other side wants to be left alone for so long.
+    Busy(Duration),
     /// No answer came within this time.
     TimedOut(Duration),
 }

@@ -5,17 +5,30 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::PodStatus;
 use oarsman_core::ids::{FullName, PodUid};
+use oarsman_core::rate::Allowance;
+use oarsman_core::status::merge::says_the_same;
+use oarsman_core::status::phase::Phase;
 use oarsman_core::time::Mono;
 
+#[cfg(test)]
+mod tests;
+
+/// So many statuses may be told at once, and then one after each such time: what every node asks of an API server at most, unless
+/// somebody allows it more.
+const BURST: u32 = 100;
+const ONE_EACH: Duration = Duration::from_millis(20);
 /// After a failed try; doubled each time.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 /// One entry a pod.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Desk {
     entries: BTreeMap<PodUid, Entry>,
     sequence: u64,
+    allowance: Allowance,
+    /// The cluster asked to be left alone until then.
+    quiet_until: Mono,
 }
 
 /// A pod with something to be told, or that had.
@@ -30,9 +43,19 @@ struct Entry {
     delete: bool,
     /// Its place in the queue: the first to have something to tell goes first.
     place: u64,
+    /// What the cluster has, and what it is being told, as far as others wait for it.
+    shown: Weight,
+    on_its_way: Weight,
     under_way: bool,
     failures: u32,
     not_before: Mono,
+}
+
+/// What others wait for: traffic follows the one, and controllers the other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Weight {
+    ready: bool,
+    ended: bool,
 }
 
 /// Whose job it is: a pod that is forgotten and comes back is another.
@@ -55,21 +78,33 @@ pub(super) enum Outcome {
     Published,
     /// The cluster has no such pod: there is nobody to tell.
     Gone,
-    NotPublished,
-    NotDeleted,
+    /// It was not taken. How long the cluster asked to be left alone, if it did.
+    NotPublished(Option<Duration>),
+    NotDeleted(Option<Duration>),
 }
 
 impl Job {
-    pub(super) fn failed(&self) -> Outcome {
+    pub(super) fn failed(&self, asked: Option<Duration>) -> Outcome {
         match self {
-            Self::Publish { .. } => Outcome::NotPublished,
-            Self::Delete { .. } => Outcome::NotDeleted,
+            Self::Publish { .. } => Outcome::NotPublished(asked),
+            Self::Delete { .. } => Outcome::NotDeleted(asked),
         }
     }
 
     pub(super) fn into_key(self) -> Key {
         match self {
             Self::Publish { key, .. } | Self::Delete { key, .. } => key,
+        }
+    }
+}
+
+impl Default for Desk {
+    fn default() -> Self {
+        Self {
+            entries: BTreeMap::new(),
+            sequence: 0,
+            allowance: Allowance::new(BURST, ONE_EACH),
+            quiet_until: Mono::default(),
         }
     }
 }
@@ -87,8 +122,11 @@ impl Desk {
         let Some(entry) = self.entries.get_mut(uid) else { return };
         let same = entry.status.as_ref().is_none_or(|told| says_the_same(told, has));
         // An end that somebody else wrote is not undone; the worker hears of it.
-        let told = same || matches!(has.phase.as_deref(), Some("Succeeded" | "Failed"));
+        let told = same || Weight::of(has).ended;
         entry.taken = entry.taken && (told || entry.under_way);
+        if !entry.under_way {
+            entry.shown = Weight::of(has);
+        }
     }
 
     pub(super) fn allow_delete(&mut self, uid: &PodUid, name: &FullName) {
@@ -100,13 +138,17 @@ impl Desk {
         self.entries.remove(uid);
     }
 
-    /// The next job that is due. One pod never has two under way, which keeps its statuses in order.
+    /// The next job that is due: what others wait for comes before mere detail. One pod never has two under way, which keeps its
+    /// statuses in order.
     pub(super) fn take(&mut self, now: Mono) -> Option<Job> {
         let due = |entry: &&mut Entry| entry.has_work() && entry.not_before <= now;
-        let entries = self.entries.iter_mut();
-        let (uid, entry) =
-            entries.filter(|(_, entry)| due(entry)).min_by_key(|(_, entry)| entry.place)?;
+        let entries = self.entries.iter_mut().filter(|(_, entry)| due(entry));
+        let (uid, entry) = entries.min_by_key(|(_, entry)| (!entry.is_urgent(), entry.place))?;
+        if self.quiet_until > now || self.allowance.take(now).is_err() {
+            return None;
+        }
         entry.under_way = true;
+        entry.on_its_way = entry.weight();
         let key = Key { uid: uid.clone(), born: entry.born };
         let name = entry.name.clone();
         match &entry.status {
@@ -125,8 +167,11 @@ impl Desk {
     }
 
     /// When the first entry that waits is due.
-    pub(super) fn next_due(&self) -> Option<Mono> {
-        self.entries.values().filter(|entry| entry.has_work()).map(|entry| entry.not_before).min()
+    pub(super) fn next_due(&self, now: Mono) -> Option<Mono> {
+        let waiting = self.entries.values().filter(|entry| entry.has_work());
+        let first = waiting.map(|entry| entry.not_before).min()?;
+        let allowed = now + self.allowance.wait(now);
+        Some(first.max(self.quiet_until).max(allowed))
     }
 
     pub(super) fn done(&mut self, key: &Key, outcome: Outcome, now: Mono) {
@@ -137,13 +182,25 @@ impl Desk {
             Outcome::Gone => {
                 self.entries.remove(&key.uid);
             }
-            Outcome::Published => entry.failures = 0,
-            Outcome::NotPublished => {
+            Outcome::Published => {
+                entry.failures = 0;
+                entry.shown = entry.on_its_way;
+            }
+            Outcome::NotPublished(asked) => {
                 entry.taken = false;
                 entry.fail(now);
+                self.be_quiet(asked, now);
             }
-            Outcome::NotDeleted => entry.fail(now),
+            Outcome::NotDeleted(asked) => {
+                entry.fail(now);
+                self.be_quiet(asked, now);
+            }
         }
+    }
+
+    /// A busy cluster is busy for all pods.
+    fn be_quiet(&mut self, asked: Option<Duration>, now: Mono) {
+        self.quiet_until = self.quiet_until.max(now + asked.unwrap_or_default());
     }
 
     /// The pod's entry; one that has nothing to tell yet goes to the end of the queue.
@@ -168,6 +225,8 @@ impl Entry {
             taken: true,
             delete: false,
             place: 0,
+            shown: Weight::default(),
+            on_its_way: Weight::default(),
             under_way: false,
             failures: 0,
             not_before: Mono::default(),
@@ -182,159 +241,25 @@ impl Entry {
     fn has_work(&self) -> bool {
         !self.under_way && (!self.taken || self.delete)
     }
+
+    fn weight(&self) -> Weight {
+        self.status.as_ref().map_or(self.shown, Weight::of)
+    }
+
+    /// Whether somebody waits for it: the pod begins or ceases to be ready, has ended, or is to go.
+    fn is_urgent(&self) -> bool {
+        self.taken || self.weight() != self.shown
+    }
 }
 
-/// Whether two statuses agree in what only we write.
-fn says_the_same(one: &PodStatus, other: &PodStatus) -> bool {
-    one.phase == other.phase
-        && one.container_statuses == other.container_statuses
-        && one.init_container_statuses == other.init_container_statuses
+impl Weight {
+    fn of(status: &PodStatus) -> Self {
+        let conditions = status.conditions.iter().flatten();
+        let ready = conditions.filter(|c| c.type_ == "Ready").any(|c| c.status == "True");
+        Self { ready, ended: Phase::of(status).is_some_and(Phase::is_terminal) }
+    }
 }
 
 fn wait_after(failures: u32) -> Duration {
     FIRST_WAIT.saturating_mul(2_u32.saturating_pow(failures)).min(LONGEST_WAIT)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn name() -> FullName {
-        FullName { name: "web".to_owned(), namespace: "default".to_owned() }
-    }
-
-    fn status(phase: &str) -> PodStatus {
-        PodStatus { phase: Some(phase.to_owned()), ..PodStatus::default() }
-    }
-
-    fn at(millis: u64) -> Mono {
-        Mono(Duration::from_millis(millis))
-    }
-
-    /// The first entry of a desk is born first.
-    fn first(uid: &PodUid) -> Key {
-        Key { uid: uid.clone(), born: 1 }
-    }
-
-    fn phase(job: Option<Job>) -> Option<String> {
-        match job {
-            Some(Job::Publish { status, .. }) => status.phase,
-            Some(Job::Delete { .. }) => Some("delete".to_owned()),
-            None => None,
-        }
-    }
-
-    #[test]
-    fn only_the_latest_status_is_told_and_only_once() {
-        let (mut desk, uid) = (Desk::default(), PodUid::from("1"));
-        desk.publish(&uid, &name(), status("Pending"));
-        desk.publish(&uid, &name(), status("Running"));
-        assert_eq!(phase(desk.take(at(0))).as_deref(), Some("Running"));
-        desk.done(&first(&uid), Outcome::Published, at(0));
-        desk.publish(&uid, &name(), status("Running"));
-        assert_eq!(phase(desk.take(at(0))), None);
-        assert_eq!(desk.next_due(), None);
-    }
-
-    #[test]
-    fn everything_has_been_taken_once_the_cluster_says_so() {
-        let (mut desk, uid) = (Desk::default(), PodUid::from("a"));
-        assert!(desk.is_done());
-        desk.publish(&uid, &name(), status("Running"));
-        assert!(!desk.is_done(), "it waits");
-        let job = desk.take(at(0)).unwrap();
-        assert!(!desk.is_done(), "it is under way");
-        desk.done(&job.into_key(), Outcome::NotPublished, at(0));
-        assert!(!desk.is_done(), "it waits again");
-        let job = desk.take(at(60_000)).unwrap();
-        desk.done(&job.into_key(), Outcome::Published, at(60_000));
-        assert!(desk.is_done());
-    }
-
-    #[test]
-    fn a_status_that_comes_while_another_is_under_way_waits_for_it() {
-        let (mut desk, uid) = (Desk::default(), PodUid::from("1"));
-        desk.publish(&uid, &name(), status("Pending"));
-        assert!(desk.take(at(0)).is_some());
-        desk.publish(&uid, &name(), status("Running"));
-        assert_eq!(phase(desk.take(at(0))), None);
-        desk.done(&first(&uid), Outcome::Published, at(0));
-        assert_eq!(phase(desk.take(at(0))).as_deref(), Some("Running"));
-    }
-
-    #[test]
-    fn a_failure_is_tried_again_later_and_later() {
-        let (mut desk, uid) = (Desk::default(), PodUid::from("1"));
-        desk.publish(&uid, &name(), status("Running"));
-        let mut now = at(0);
-        for wait in [500, 1_000, 2_000, 4_000, 8_000, 10_000, 10_000] {
-            assert!(desk.take(now).is_some());
-            desk.done(&first(&uid), Outcome::NotPublished, now);
-            assert_eq!(phase(desk.take(now)), None);
-            now = now + Duration::from_millis(wait);
-            assert_eq!(desk.next_due(), Some(now));
-        }
-    }
-
-    #[test]
-    fn a_pod_is_deleted_after_its_last_status_was_taken() {
-        let (mut desk, uid) = (Desk::default(), PodUid::from("1"));
-        desk.publish(&uid, &name(), status("Succeeded"));
-        desk.allow_delete(&uid, &name());
-        assert_eq!(phase(desk.take(at(0))).as_deref(), Some("Succeeded"));
-        assert_eq!(phase(desk.take(at(0))), None);
-        desk.done(&first(&uid), Outcome::Published, at(0));
-        assert_eq!(phase(desk.take(at(0))).as_deref(), Some("delete"));
-        desk.done(&first(&uid), Outcome::NotDeleted, at(0));
-        assert_eq!(phase(desk.take(at(500))).as_deref(), Some("delete"));
-        desk.done(&first(&uid), Outcome::Gone, at(500));
-        assert_eq!(phase(desk.take(at(10_000))), None);
-    }
-
-    #[test]
-    fn a_cluster_that_has_something_else_is_told_again() {
-        let (mut desk, uid) = (Desk::default(), PodUid::from("1"));
-        desk.publish(&uid, &name(), status("Failed"));
-        assert!(desk.take(at(0)).is_some());
-        desk.heard(&uid, &status("Pending"));
-        desk.done(&first(&uid), Outcome::Published, at(0));
-        assert_eq!(phase(desk.take(at(0))), None, "what was under way is no surprise");
-        desk.heard(&uid, &status("Failed"));
-        assert_eq!(phase(desk.take(at(0))), None);
-        desk.heard(&uid, &status("Pending"));
-        assert_eq!(phase(desk.take(at(0))).as_deref(), Some("Failed"));
-    }
-
-    #[test]
-    fn the_answer_about_a_forgotten_pod_is_not_taken_for_its_successors() {
-        let (mut desk, uid) = (Desk::default(), PodUid::from("1"));
-        desk.publish(&uid, &name(), status("Running"));
-        assert!(desk.take(at(0)).is_some());
-        desk.forget(&uid);
-        desk.publish(&uid, &name(), status("Pending"));
-        desk.done(&first(&uid), Outcome::Gone, at(0));
-        assert_eq!(phase(desk.take(at(0))).as_deref(), Some("Pending"));
-    }
-
-    #[test]
-    fn an_end_that_somebody_else_wrote_is_not_undone() {
-        let (mut desk, uid) = (Desk::default(), PodUid::from("1"));
-        desk.publish(&uid, &name(), status("Running"));
-        assert!(desk.take(at(0)).is_some());
-        desk.done(&first(&uid), Outcome::Published, at(0));
-        desk.heard(&uid, &status("Failed"));
-        assert_eq!(phase(desk.take(at(0))), None);
-    }
-
-    #[test]
-    fn pods_take_turns() {
-        let (mut desk, one, two) = (Desk::default(), PodUid::from("1"), PodUid::from("2"));
-        desk.publish(&two, &name(), status("two"));
-        desk.publish(&one, &name(), status("one"));
-        assert_eq!(phase(desk.take(at(0))).as_deref(), Some("two"));
-        desk.done(&first(&two), Outcome::Published, at(0));
-        desk.publish(&two, &name(), status("two again"));
-        assert_eq!(phase(desk.take(at(0))).as_deref(), Some("one"));
-        assert_eq!(phase(desk.take(at(0))).as_deref(), Some("two again"));
-    }
 }

@@ -118,6 +118,10 @@ impl Failure {
         let object = ClusterError::pod(pod);
         match self {
             Self::Gone => ClusterError::Gone { object },
+            Self::Refused => {
+                ClusterError::Refused { call, object, why: "somebody else changed it".to_owned() }
+            }
+            Self::Busy(wait) => ClusterError::Busy { call, object, wait },
             Self::Unavailable(why) => ClusterError::Unavailable { call, object, why },
         }
     }
@@ -126,6 +130,8 @@ impl Failure {
 impl LineError for Failure {
     fn broken(_: &'static str, _: &str, how: Breakage) -> Self {
         Self::Unavailable(match how {
+            Breakage::Refused => return Self::Refused,
+            Breakage::Busy(wait) => return Self::Busy(wait),
             Breakage::Unavailable => "the connection broke".to_owned(),
             Breakage::Unknown => "something went wrong".to_owned(),
             Breakage::TimedOut(limit) => format!("no answer within {limit:?}"),
@@ -135,6 +141,8 @@ impl LineError for Failure {
     fn kind(&self) -> String {
         match self {
             Self::Gone => "gone".to_owned(),
+            Self::Refused => "refused".to_owned(),
+            Self::Busy(_) => "busy".to_owned(),
             Self::Unavailable(why) => why.clone(),
         }
     }

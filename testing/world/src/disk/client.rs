@@ -155,8 +155,10 @@ pub(super) fn error(doing: &'static str, uid: &str, why: String) -> DiskError {
 impl LineError for DiskError {
     fn broken(call: &'static str, subject: &str, how: Breakage) -> Self {
         let why = match how {
-            Breakage::Unavailable | Breakage::Unknown => "input/output error".to_owned(),
             Breakage::TimedOut(limit) => format!("nothing happened within {limit:?}"),
+            Breakage::Unavailable | Breakage::Unknown | Breakage::Refused | Breakage::Busy(_) => {
+                "input/output error".to_owned()
+            }
         };
         error(call, subject, why)
     }

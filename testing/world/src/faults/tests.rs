@@ -28,6 +28,8 @@ async fn what_is_certain_happens_to_every_call() {
         (FaultPlan { silent: Chance::ALWAYS, ..quiet }, "effect without answer"),
         (FaultPlan { hang: Chance::ALWAYS, ..quiet }, "hangs"),
         (FaultPlan { late: (Chance::ALWAYS, SECOND), ..quiet }, "late effect"),
+        (FaultPlan { refused: Chance::ALWAYS, ..quiet }, "refused"),
+        (FaultPlan { busy: (Chance::ALWAYS, SECOND), ..quiet }, "busy"),
         (FaultPlan { botch: Chance::ALWAYS, ..quiet }, "name left reserved"),
         (FaultPlan { restart: Chance::ALWAYS, ..quiet }, "restart"),
     ];
@@ -50,7 +52,7 @@ async fn every_kind_of_fault_comes_in_a_rough_world_and_none_after_its_end() {
         (0..2_000).filter_map(|_| faults.next_call(true).mishap.map(Mishap::name)).collect()
     };
     let fates = |faults: &Faults| (0..200).map(|_| faults.next_event()).collect::<Vec<_>>();
-    assert_eq!(mishaps(&faults).len(), 7);
+    assert_eq!(mishaps(&faults).len(), 9);
     let seen = fates(&faults);
     for fate in [EventFate::Comes, EventFate::Lost, EventFate::Doubled] {
         assert!(seen.contains(&fate), "{fate:?}");

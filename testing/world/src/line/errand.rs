@@ -84,6 +84,8 @@ impl Errand {
         match mishap {
             Mishap::Unavailable => Some(Err(self.broken(Breakage::Unavailable))),
             Mishap::Unknown => Some(Err(self.broken(Breakage::Unknown))),
+            Mishap::Refused => Some(Err(self.broken(Breakage::Refused))),
+            Mishap::Busy(wait) => Some(Err(self.broken(Breakage::Busy(wait)))),
             Mishap::Silent | Mishap::Hang | Mishap::Late(_) => self.say_nothing(answer).await,
             Mishap::Botch { reserved, silent } => {
                 // The name is held as long as the call is, and for a while after.

@@ -32,7 +32,9 @@ impl LineError for NetworkError {
         let url = subject.to_owned();
         match how {
             Breakage::Unavailable => Self::Unreachable { url, why: "no route to host".to_owned() },
-            Breakage::Unknown => Self::Unreachable { url, why: "connection reset".to_owned() },
+            Breakage::Unknown | Breakage::Refused | Breakage::Busy(_) => {
+                Self::Unreachable { url, why: "connection reset".to_owned() }
+            }
             Breakage::TimedOut(limit) => Self::TimedOut { url, limit },
         }
     }

@@ -53,7 +53,9 @@ impl LineError for CriError {
     fn broken(call: &'static str, subject: &str, how: Breakage) -> Self {
         let (code, message) = match how {
             Breakage::Unavailable => (Code::Unavailable, "the connection broke".to_owned()),
-            Breakage::Unknown => (Code::Unknown, "something went wrong".to_owned()),
+            Breakage::Unknown | Breakage::Refused | Breakage::Busy(_) => {
+                (Code::Unknown, "something went wrong".to_owned())
+            }
             Breakage::TimedOut(limit) => {
                 (Code::DeadlineExceeded, format!("no answer within {limit:?}"))
             }
