@@ -17,7 +17,7 @@ use async_trait::async_trait;
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
-use oarsman_cluster::{Cluster, ObjectChanges, PodSets, Result};
+use oarsman_cluster::{Cluster, NodeObject, ObjectChanges, PodSets, Result};
 use oarsman_core::config::Lookup;
 use oarsman_core::event::PodEvent;
 use oarsman_core::ids::{FullName, PodUid};
@@ -154,6 +154,10 @@ impl Cluster for Remembered {
 
     async fn delete(&self, pod: &FullName, uid: &PodUid) -> Result<()> {
         self.inner.delete(pod, uid).await
+    }
+
+    fn node(&self) -> Option<Arc<dyn NodeObject>> {
+        self.inner.node()
     }
 
     async fn record(&self, pod: &Pod, event: &PodEvent) {

@@ -14,6 +14,7 @@ mod measures;
 mod mirrors;
 pub mod network;
 mod node;
+mod node_status;
 mod pod_reader;
 mod recorder;
 mod runtime_events;
@@ -37,6 +38,7 @@ pub use book::{Book, Found};
 pub use decisions::{CoreDecisions, Decisions, Leftovers};
 pub use measures::{Histogram, Latency, Measures, Reading};
 pub use node::{Config, NodeIdentity};
+pub use node_status::Membership;
 pub use oarsman_cluster::PodSets;
 pub use oarsman_manifest as manifest;
 pub use supervisor::{BoxedGate, Command};
@@ -87,8 +89,8 @@ pub async fn run(seams: Seams, config: Config, inputs: Inputs) {
     let desk = StatusDesk::default();
     let mirrors = Mirrors::new(desk.clone());
     let (recorder, events) = Recorder::new(Arc::clone(&book));
-    let (_tell_identity, identity) = latest::channel(None);
     let pulls = Semaphore::new(config.parallel_pulls.max(1));
+    let (tell_identity, identity) = latest::channel(None);
     let sources = all_sources(&seams, local);
     let names: Vec<Source> = sources.iter().map(|(source, _)| *source).collect();
     let node = Arc::new(Node {
@@ -102,6 +104,7 @@ pub async fn run(seams: Seams, config: Config, inputs: Inputs) {
         recorder,
         pulls,
         credentials: Mutex::default(),
+        pulled: latest::Sender::new(0),
         measures,
         book,
         notices,
@@ -114,7 +117,8 @@ pub async fn run(seams: Seams, config: Config, inputs: Inputs) {
     tokio::join!(
         supervisor.run(ears),
         mirrors::run(mirrors, seams.clone(), node.identity.clone()),
-        runtime_events::listen(node, tell_news),
+        runtime_events::listen(Arc::clone(&node), tell_news),
+        node_status::run(node, tell_identity),
         status_writer::run(desk, seams.clone()),
         recorder::run(events, seams),
         async {

@@ -18,6 +18,7 @@ use crate::decisions::Decisions;
 use crate::latest;
 use crate::measures::Measures;
 use crate::mirrors::Mirrors;
+use crate::node_status::Membership;
 use crate::recorder::Recorder;
 use crate::seams::Seams;
 use crate::status_writer::StatusDesk;
@@ -43,6 +44,8 @@ pub struct Config {
     pub providers: Vec<Provider>,
     /// What in the runtime is ours.
     pub territory: Territory,
+    /// What the node is to its cluster; none when it belongs to none.
+    pub membership: Option<Membership>,
 }
 
 impl Config {
@@ -81,6 +84,8 @@ pub(crate) struct Node {
     pub(crate) pulls: Semaphore,
     /// What programs answered that know credentials; never held over an await.
     pub(crate) credentials: Mutex<ProviderCache>,
+    /// How many images were pulled.
+    pub(crate) pulled: latest::Sender<u64>,
     pub(crate) measures: Arc<Measures>,
     pub(crate) book: Arc<Book>,
     pub(crate) notices: mpsc::Sender<Notice>,

@@ -5,8 +5,12 @@
 
 mod api;
 pub mod credentials;
+mod node;
+#[path = "api/node.rs"]
+mod served_node;
 mod standalone;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -18,6 +22,8 @@ use oarsman_core::ids::{FullName, PodUid};
 use oarsman_core::references::Change;
 
 pub use api::ApiServer;
+pub use node::{NodeObject, NodeStates, Registration};
+pub use served_node::ServedNode;
 pub use standalone::Standalone;
 
 /// What a call to the cluster gives.
@@ -58,6 +64,9 @@ pub trait Cluster: Send + Sync + 'static {
 
     /// Deletes a pod's object at once, provided it still has this UID.
     async fn delete(&self, pod: &FullName, uid: &PodUid) -> Result<()>;
+
+    /// The node's own object; none when there is no cluster that it could belong to.
+    fn node(&self) -> Option<Arc<dyn NodeObject>>;
 
     /// Tells what happened to a pod. It may be dropped: nothing may depend on it.
     async fn record(&self, pod: &Pod, event: &PodEvent);

@@ -20,6 +20,7 @@ pub mod image;
 pub mod ledger;
 pub mod lifecycle;
 pub mod mirror;
+pub mod node;
 pub mod pod;
 pub mod probe;
 pub mod qos;

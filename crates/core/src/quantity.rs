@@ -102,6 +102,19 @@ impl Quantity {
         Self { nanos: self.nanos.saturating_add(other.nanos), format, text: None }
     }
 
+    /// The difference, written the way this amount is.
+    #[must_use]
+    pub fn minus(&self, other: &Self) -> Self {
+        let format = if self.is_zero() { other.format } else { self.format };
+        Self { nanos: self.nanos.saturating_sub(other.nanos), format, text: None }
+    }
+
+    /// The same amount, or nothing if it is less than that.
+    #[must_use]
+    pub fn or_nothing(self) -> Self {
+        if self.is_negative() { Self { nanos: 0, format: self.format, text: None } } else { self }
+    }
+
     /// The same amount in whole thousandths, rounded away from zero, as the API keeps resources.
     #[must_use]
     pub fn rounded_to_millis(self) -> Self {

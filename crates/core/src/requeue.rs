@@ -24,7 +24,17 @@ impl Dice {
 
 /// The wait made longer by up to half of itself.
 pub fn jittered(wait: Duration, dice: Dice) -> Duration {
-    wait.saturating_add(wait.mul_f64(dice.fraction() / 2.0))
+    stretched(wait, 0.5, dice)
+}
+
+/// The wait made longer by up to this part of itself.
+pub fn stretched(wait: Duration, part: f64, dice: Dice) -> Duration {
+    wait.saturating_add(wait.mul_f64(dice.fraction() * part))
+}
+
+/// The wait made shorter or longer by up to half of itself.
+pub fn shifted(wait: Duration, dice: Dice) -> Duration {
+    wait.mul_f64(0.5 + dice.fraction())
 }
 
 /// How a piece of work on a pod ended, as far as the next look at the pod is concerned.

@@ -225,5 +225,6 @@ fn config(settings: &Settings, facts: Facts, of_pods: OfPods) -> Config {
         parallel_pulls: settings.parallel_pulls,
         providers: settings.providers.known.clone(),
         territory: Territory { mode: settings.mode, root: settings.root.display().to_string() },
+        membership: None,
     }
 }

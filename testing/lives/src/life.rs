@@ -319,6 +319,7 @@ fn config() -> Config {
         parallel_pulls: 4,
         providers: Vec::new(),
         territory: Territory { mode: Mode::Kubelet, root: "/var/lib/world".to_owned() },
+        membership: None,
     }
 }
 

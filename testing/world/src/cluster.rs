@@ -8,6 +8,7 @@ mod client;
 mod config;
 mod deletion;
 mod history;
+mod node;
 mod objects;
 mod outage;
 #[cfg(test)]
@@ -28,6 +29,7 @@ use tokio::runtime::Handle;
 pub use change::ClusterChange;
 pub use client::connect;
 pub use history::{AgentDeletion, PublishedStatus, RecordedEvent};
+pub use node::NodeHistory;
 
 use crate::clock::WorldClock;
 use crate::dice::Dice;

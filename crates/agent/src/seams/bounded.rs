@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
-use oarsman_cluster::{Cluster, ClusterError, ObjectChanges, PodSets};
+use oarsman_cluster::{Cluster, ClusterError, NodeObject, ObjectChanges, PodSets};
 use oarsman_core::config::{Lookup, Payloads};
 use oarsman_core::event::PodEvent;
 use oarsman_core::ids::{ContainerId, FullName, PodUid};
@@ -186,6 +186,11 @@ impl Cluster for Bounded<dyn Cluster> {
 
     async fn delete(&self, pod: &FullName, uid: &PodUid) -> oarsman_cluster::Result<()> {
         of_cluster("the deletion", pod, self.0.delete(pod, uid)).await
+    }
+
+    /// Whoever looks after the node keeps deadlines of its own.
+    fn node(&self) -> Option<Arc<dyn NodeObject>> {
+        self.0.node()
     }
 
     async fn record(&self, pod: &Pod, event: &PodEvent) {

@@ -85,6 +85,7 @@ impl Puller<'_> {
         drop((slot, pulling));
         match pulled {
             Ok(id) => {
+                room.node.pulled.send_modify(|count| *count += 1);
                 let seen = room.node.seams.runtime.image_status(spec).await;
                 let bytes = seen.as_ref().ok().and_then(|seen| seen.as_ref()).map(|seen| seen.size);
                 let (now, bytes) = (clock.mono(), bytes.unwrap_or_default());

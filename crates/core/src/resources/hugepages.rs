@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::api::totals::Amounts;
-use crate::quantity::Quantity;
+use crate::quantity::{Format, Quantity};
 
 /// What a resource of huge pages is called, before the size of the page.
 const PREFIX: &str = "hugepages-";
@@ -12,6 +12,17 @@ const PREFIX: &str = "hugepages-";
 pub fn size_of_resource(name: &str) -> Option<u64> {
     let size = Quantity::parse(name.strip_prefix(PREFIX)?).ok()?;
     u64::try_from(size.units()).ok().filter(|bytes| *bytes > 0)
+}
+
+/// The resource of pages of so many bytes: `hugepages-2Mi`.
+pub fn resource_of_size(bytes: u64) -> String {
+    let size = i64::try_from(bytes).unwrap_or(i64::MAX);
+    format!("{PREFIX}{}", Quantity::from_units(size, Format::BinarySi))
+}
+
+/// Whether that is a resource of huge pages.
+pub fn is_resource(name: &str) -> bool {
+    name.starts_with(PREFIX)
 }
 
 /// The bytes of one page, by the name of a directory in `/sys/kernel/mm/hugepages`:

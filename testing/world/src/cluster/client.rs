@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
-use oarsman_cluster::{Cluster, ClusterError, ObjectChanges, PodSets, Result};
+use oarsman_cluster::{Cluster, ClusterError, NodeObject, ObjectChanges, PodSets, Result};
 use oarsman_core::config::Lookup;
 use oarsman_core::event::PodEvent;
 use oarsman_core::ids::{FullName, PodUid};
@@ -13,12 +13,13 @@ use oarsman_core::pod::PodExt;
 use oarsman_core::references::{references, runtime_class};
 use oarsman_core::token;
 
+use super::node::NodeConnection;
 use super::{Failure, FakeCluster, config, watch};
 use crate::faults::Faults;
 use crate::line::{Breakage, Call, Conduct, Line, LineError};
 
 /// How long a call may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The API server at the other end of a line.
 pub fn connect(cluster: FakeCluster, line: Line, faults: Faults) -> Arc<dyn Cluster> {
@@ -28,7 +29,7 @@ pub fn connect(cluster: FakeCluster, line: Line, faults: Faults) -> Arc<dyn Clus
 #[derive(Clone)]
 pub(super) struct Connection {
     pub(super) cluster: FakeCluster,
-    line: Line,
+    pub(super) line: Line,
     pub(super) faults: Faults,
 }
 
@@ -84,6 +85,10 @@ impl Cluster for Connection {
         self.change(CALL, pod, effect).await.map_err(|failure| failure.of(CALL, pod))
     }
 
+    fn node(&self) -> Option<Arc<dyn NodeObject>> {
+        Some(Arc::new(NodeConnection(self.clone())))
+    }
+
     async fn record(&self, pod: &Pod, event: &PodEvent) {
         let (uid, event) = (pod.uid(), event.clone());
         let effect = move |cluster: FakeCluster| cluster.record(uid, event);
@@ -115,7 +120,11 @@ impl Connection {
 impl Failure {
     /// As the agent is told.
     fn of(self, call: &'static str, pod: &FullName) -> ClusterError {
-        let object = ClusterError::pod(pod);
+        self.about(call, ClusterError::pod(pod))
+    }
+
+    /// As the agent is told of any object.
+    pub(super) fn about(self, call: &'static str, object: String) -> ClusterError {
         match self {
             Self::Gone => ClusterError::Gone { object },
             Self::Refused => {

@@ -13,6 +13,7 @@ use oarsman_core::pod::PodExt;
 use oarsman_core::qos;
 
 use super::history::{History, PublishedStatus, RecordedEvent};
+use super::node::NodeState;
 use super::tokens::Tokens;
 use super::{ClusterChange, Failure};
 use crate::clock::WorldClock;
@@ -32,6 +33,7 @@ pub(super) struct State {
     /// The newest resource version.
     pub(super) version: u64,
     pub(super) history: History,
+    pub(super) node: NodeState,
     /// When the server is back, while it is away.
     pub(super) away_until: Option<Duration>,
 }
@@ -47,6 +49,7 @@ impl State {
             tokens: Tokens::default(),
             version: 0,
             history: History::default(),
+            node: NodeState::default(),
             away_until: None,
         }
     }
@@ -136,7 +139,7 @@ impl State {
         self.trace.append(Entry::Cluster { uid, name, change });
     }
 
-    fn new_uid(&mut self) -> String {
+    pub(super) fn new_uid(&mut self) -> String {
         let mut digits = format!("{:016x}{:016x}", self.dice.roll(), self.dice.roll());
         [8, 13, 18, 23].into_iter().for_each(|place| digits.insert(place, '-'));
         digits

@@ -1,0 +1,52 @@
+//! Tells what happened to the node. Nothing waits for it; what cannot be told for two minutes is dropped.
+
+use std::time::Duration;
+
+use oarsman_cluster::ClusterError;
+use oarsman_core::event::EventKind;
+use oarsman_core::node::events::NodeEvent;
+use tokio::sync::mpsc;
+use tokio::time::sleep;
+
+use super::Office;
+
+/// As many may wait to be told.
+const WAITING: usize = 64;
+const TRIES: usize = 12;
+const PAUSE: Duration = Duration::from_secs(10);
+
+/// Where events of the node are left.
+#[derive(Debug)]
+pub(super) struct Events(mpsc::Sender<NodeEvent>);
+
+impl Events {
+    pub(super) fn new() -> (Self, mpsc::Receiver<NodeEvent>) {
+        let (left, waiting) = mpsc::channel(WAITING);
+        (Self(left), waiting)
+    }
+
+    /// Says what happened to the node.
+    pub(super) fn tell(&self, events: impl IntoIterator<Item = NodeEvent>) {
+        for event in events {
+            let (reason, message) = (event.reason, &event.message);
+            match event.kind {
+                EventKind::Normal => tracing::info!(reason, "{message}"),
+                EventKind::Warning => tracing::warn!(reason, "{message}"),
+            }
+            if self.0.try_send(event).is_err() {
+                tracing::debug!("an event of the node is dropped: too many wait to be told");
+            }
+        }
+    }
+}
+
+pub(super) async fn run(office: &Office<'_>, mut waiting: mpsc::Receiver<NodeEvent>) {
+    while let Some(event) = waiting.recv().await {
+        for _ in 0..TRIES {
+            match office.in_time("an event", office.object.record(&event)).await {
+                Err(ClusterError::Unavailable { .. }) => sleep(PAUSE).await,
+                Ok(()) | Err(_) => break,
+            }
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Asks the runtime how it is: now and then while it is well, often while it is not, and very often when the agent has just begun,
+//! so that the node is ready as soon as its runtime is.
+
+use std::time::Duration;
+
+use oarsman_core::node::runtime::Health;
+use oarsman_core::time::Mono;
+use tokio::time::{sleep, timeout};
+
+use super::Office;
+
+/// A runtime is down when it has not said for thirty seconds that it is well, so this often will do.
+const WELL: Duration = Duration::from_secs(10);
+const UNWELL: Duration = Duration::from_secs(1);
+const AT_THE_BEGINNING: Duration = Duration::from_millis(100);
+/// How long it is the beginning, if the runtime is not well before.
+const BEGINNING: Duration = Duration::from_secs(120);
+
+/// A runtime that does not answer for so long is asked again.
+const DEADLINE: Duration = Duration::from_secs(10);
+
+pub(super) async fn follow(office: &Office<'_>) {
+    let clock = &office.node.seams.clock;
+    let (began, mut was_well) = (clock.mono(), false);
+    loop {
+        let health = asked(office).await;
+        let now = clock.mono();
+        let is_well = health.is_well(now);
+        was_well |= is_well;
+        office.health.send_if_modified(|known| {
+            let is_news = !health.says_the_same_as(known);
+            *known = health;
+            is_news
+        });
+        sleep(pause(is_well, was_well, now.since(began))).await;
+    }
+}
+
+fn pause(is_well: bool, was_well: bool, age: Duration) -> Duration {
+    match (is_well, was_well) {
+        (true, _) => WELL,
+        (false, false) if age < BEGINNING => AT_THE_BEGINNING,
+        (false, _) => UNWELL,
+    }
+}
+
+/// What is known now. A runtime that does not answer says nothing new; for how long is what counts.
+async fn asked(office: &Office<'_>) -> Health {
+    let mut health = office.health.get();
+    let (runtime, book) = (&office.node.seams.runtime, &office.node.book);
+    let is_new = !health.is_well(office.node.seams.clock.mono());
+    let answers = async {
+        // Another one may have taken the place of one that was away.
+        let version = if is_new { Some(runtime.version().await?) } else { None };
+        Ok((version, runtime.status().await?))
+    };
+    let Ok(answers) = timeout(DEADLINE, answers).await else {
+        book.runtime_trouble(&format!("no answer to Status within {DEADLINE:?}"));
+        return health;
+    };
+    book.heard_runtime(&answers);
+    let now: Mono = office.node.seams.clock.mono();
+    match answers {
+        Ok((version, status)) => {
+            version.iter().for_each(|version| health.met(version));
+            health.heard(&status, now);
+        }
+        Err(error) => tracing::debug!(%error, "the runtime does not say how it is"),
+    }
+    health
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_runtime_is_asked_the_more_often_the_more_is_to_be_gained() {
+        let soon = Duration::from_secs(1);
+        let rows = [
+            ((true, true, soon), WELL),
+            ((false, false, soon), AT_THE_BEGINNING),
+            ((false, false, BEGINNING), UNWELL),
+            ((false, true, soon), UNWELL),
+        ];
+        for ((is_well, was_well, age), expected) in rows {
+            assert_eq!(pause(is_well, was_well, age), expected, "{is_well} {was_well} {age:?}");
+        }
+    }
+}

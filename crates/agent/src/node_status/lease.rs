@@ -1,0 +1,60 @@
+//! Keeps the node's lease, by which everybody sees that it lives.
+
+use k8s_openapi::api::coordination::v1::Lease;
+use oarsman_cluster::Result;
+use oarsman_core::node::lease::{renewal, renewed};
+use oarsman_core::requeue::stretched;
+use tokio::time::{Instant, sleep_until, timeout_at};
+
+use super::Office;
+use super::tries::Tries;
+
+/// Nodes that came together do not renew together.
+const SPREAD: f64 = 0.04;
+
+pub(super) async fn keep(office: &Office<'_>) {
+    let mut identity = office.node.identity.clone();
+    let every = renewal(office.membership.lease);
+    // The one that the API server has, as far as we know.
+    let mut lease = None;
+    loop {
+        let due = Instant::now() + stretched(every, SPREAD, office.node.seams.clock.dice());
+        let mut tries = Tries::begin();
+        loop {
+            match office.in_time("the lease", renew(office, lease.take())).await {
+                Ok(renewed) => {
+                    lease = renewed;
+                    break;
+                }
+                Err(error) => tracing::warn!(%error, "the lease is not renewed; trying again"),
+            }
+            tries.next().await;
+        }
+        if lease.is_some() {
+            sleep_until(due).await;
+        } else {
+            // A lease without an owner would outlive its node: it waits until the node's object is known.
+            timeout_at(due, identity.changed()).await.ok();
+        }
+    }
+}
+
+/// Renews the lease that is there, or makes one; none while there is nobody whom a new one could belong to.
+async fn renew(office: &Office<'_>, known: Option<Lease>) -> Result<Option<Lease>> {
+    let there = match known {
+        Some(lease) => Some(lease),
+        None => office.object.lease().await?,
+    };
+    let uid = office.identity.get().map(|identity| identity.uid);
+    if there.is_none() && uid.is_none() {
+        return Ok(None);
+    }
+    let name = &office.membership.profile.name;
+    let (lasts, now) = (office.membership.lease, office.node.seams.clock.wall());
+    let lease = renewed(there.as_ref(), name, uid.as_deref(), lasts, now);
+    let done = match there {
+        Some(_) => office.object.replace_lease(&lease).await,
+        None => office.object.create_lease(&lease).await,
+    };
+    done.map(Some)
+}

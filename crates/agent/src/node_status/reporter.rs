@@ -1,0 +1,217 @@
+//! Makes the node known to the API server, and tells it how the node is.
+
+use std::time::Duration;
+
+use futures::StreamExt;
+use k8s_openapi::api::core::v1::Node as Object;
+use oarsman_cluster::{ClusterError, NodeStates, Registration, Result};
+use oarsman_core::node::reports::Reports;
+use oarsman_core::node::runtime::Health;
+use oarsman_core::node::{Scene, change, events, object, status};
+use oarsman_core::requeue::stretched;
+use tokio::time::{Instant, sleep_until, timeout};
+
+use super::Office;
+use super::tries::Tries;
+use crate::latest;
+use crate::node::NodeIdentity;
+
+/// Looks are spread by so much, so that nodes do not all look at once.
+const SPREAD: f64 = 0.04;
+
+/// How long the first report waits for the runtime's first word, which usually comes at once.
+const FIRST_WORD: Duration = Duration::from_millis(500);
+
+pub(super) struct Reporter<'o> {
+    office: &'o Office<'o>,
+    health: latest::Receiver<Health>,
+    states: NodeStates,
+    reports: Reports,
+    /// Whether somebody wants pods kept from the node.
+    is_cordoned: bool,
+}
+
+impl<'o> Reporter<'o> {
+    pub(super) fn new(office: &'o Office<'o>) -> Self {
+        Self {
+            office,
+            health: office.health.subscribe(),
+            states: office.object.states(),
+            reports: Reports::every(office.membership.report),
+            is_cordoned: false,
+        }
+    }
+
+    /// Runs for ever.
+    pub(super) async fn run(mut self) {
+        self.office.events.tell([events::starting()]);
+        let mut images = self.office.images.subscribe();
+        let first_words = async { (self.health.changed().await, images.changed().await) };
+        timeout(FIRST_WORD, first_words).await.ok();
+        let mut there = self.register().await;
+        loop {
+            self.report(&mut there).await;
+            self.wait(&mut there).await;
+        }
+    }
+
+    /// Makes the node's object, or finds the one that is there; however long that takes.
+    async fn register(&mut self) -> Object {
+        let mut tries = Tries::begin();
+        loop {
+            match self.try_to_register().await {
+                Ok(node) => {
+                    self.met(&node);
+                    return node;
+                }
+                Err(error) => tracing::warn!(%error, "the node is not registered; trying again"),
+            }
+            tries.next().await;
+        }
+    }
+
+    async fn try_to_register(&mut self) -> Result<Object> {
+        if self.office.membership.registers {
+            let new = self.with_scene(object::registered);
+            let created = self.office.object.create(&new);
+            if let Registration::Made(node) = self.office.in_time("creation", created).await? {
+                tracing::info!(node = self.name(), "registered");
+                self.told(None, &new, true);
+                return Ok(*node);
+            }
+        }
+        let there = self.office.read().await?;
+        if !self.office.membership.registers {
+            return Ok(there);
+        }
+        tracing::info!(node = self.name(), "was registered before");
+        let right = self.with_scene(|scene| object::reconciled(scene, &there));
+        if !change::differs(&there, &right) {
+            return Ok(there);
+        }
+        self.tell(&there, &right, true).await
+    }
+
+    /// Tells how the node is, if that has to be told now; however often it takes.
+    async fn report(&mut self, there: &mut Object) {
+        let mut tries = Tries::begin();
+        while let Err(error) = self.try_to_report(there).await {
+            if matches!(error, ClusterError::Gone { .. }) {
+                // Somebody took the node out of the cluster. It comes back when the agent is started anew, or when they make its object.
+                tracing::warn!(%error, "nobody hears how the node is");
+                return;
+            }
+            tracing::warn!(%error, "how the node is was not heard; trying again");
+            tries.next().await;
+            if let Ok(read) = self.office.read().await {
+                *there = read;
+            }
+        }
+    }
+
+    async fn try_to_report(&mut self, there: &mut Object) -> Result<()> {
+        let right = self.with_scene(|scene| status::next(scene, there));
+        let changed = change::differs(there, &right);
+        if changed || self.reports.are_due(self.office.node.seams.clock.mono()) {
+            *there = self.tell(there, &right, changed).await?;
+        }
+        Ok(())
+    }
+
+    async fn tell(&mut self, before: &Object, right: &Object, changed: bool) -> Result<Object> {
+        let patch = change::patch(before, right);
+        let patched = self.office.in_time("the status", self.office.object.patch(&patch)).await?;
+        self.told(Some(before), right, changed);
+        Ok(patched)
+    }
+
+    fn told(&mut self, before: Option<&Object>, right: &Object, changed: bool) {
+        let clock = &self.office.node.seams.clock;
+        self.reports.told(changed, clock.mono(), clock.dice());
+        self.office.events.tell(events::between(before, right));
+    }
+
+    /// Waits until the next look is due, or until the runtime says something new. What others did to the object is seen at the next
+    /// look, so that nobody can make us talk more than we would.
+    async fn wait(&mut self, there: &mut Object) {
+        let look =
+            stretched(self.office.membership.look, SPREAD, self.office.node.seams.clock.dice());
+        let due = Instant::now() + look;
+        loop {
+            tokio::select! {
+                biased;
+                Ok(_) = self.health.changed() => return,
+                Some(state) = self.states.next() => self.heard(state, there),
+                () = sleep_until(due) => return,
+            }
+        }
+    }
+
+    fn heard(&mut self, state: Option<Object>, there: &mut Object) {
+        let Some(state) = state.filter(|state| !is_older(state, there)) else { return };
+        self.met(&state);
+        *there = state;
+    }
+
+    /// This is the object now.
+    fn met(&mut self, node: &Object) {
+        let uid = node.metadata.uid.clone().unwrap_or_default();
+        let identity = Some(NodeIdentity { name: self.name().to_owned(), uid });
+        self.office.identity.send_if_modified(|known| {
+            let is_new = *known != identity;
+            known.clone_from(&identity);
+            is_new
+        });
+        let is_cordoned = node.spec.as_ref().and_then(|spec| spec.unschedulable).unwrap_or(false);
+        let was_cordoned = std::mem::replace(&mut self.is_cordoned, is_cordoned);
+        self.office.events.tell(events::cordoned(self.name(), was_cordoned, is_cordoned));
+    }
+
+    fn name(&self) -> &'o str {
+        &self.office.membership.profile.name
+    }
+
+    /// The node as it is now.
+    fn with_scene<T>(&self, use_it: impl FnOnce(&Scene<'_>) -> T) -> T {
+        let images = self.office.images.get().unwrap_or_default();
+        let scene = Scene {
+            profile: &self.office.membership.profile,
+            machine: &self.office.membership.machine,
+            runtime: &self.office.health.get(),
+            images: &images,
+            pressures: Default::default(),
+            storage_trouble: None,
+            is_shutting_down: false,
+            now: self.office.node.seams.clock.now(),
+        };
+        use_it(&scene)
+    }
+}
+
+/// Whether a state that a watch told of was overtaken by the answer to a call of ours.
+fn is_older(state: &Object, than: &Object) -> bool {
+    let version = |object: &Object| object.metadata.resource_version.as_ref()?.parse::<u64>().ok();
+    let is_same = state.metadata.uid == than.metadata.uid;
+    is_same && version(state).zip(version(than)).is_some_and(|(state, than)| state < than)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_counts_unless_a_newer_one_of_the_same_object_is_known() {
+        let object = |uid: &str, version: &str| {
+            let mut object = Object::default();
+            object.metadata.uid = Some(uid.to_owned());
+            object.metadata.resource_version = Some(version.to_owned());
+            object
+        };
+        let known = object("1", "10");
+        let rows = [("1", "9", true), ("1", "10", false), ("1", "11", false), ("2", "9", false)];
+        for (uid, version, expected) in rows {
+            assert_eq!(is_older(&object(uid, version), &known), expected, "{uid} {version}");
+        }
+        assert!(!is_older(&object("1", "opaque"), &known));
+    }
+}

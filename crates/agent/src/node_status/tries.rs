@@ -1,0 +1,55 @@
+//! How soon something is tried again that failed.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep_until};
+
+const FIRST: Duration = Duration::from_millis(100);
+const LONGEST: Duration = Duration::from_secs(7);
+
+/// Tries of one thing, one after the other.
+#[derive(Debug)]
+pub(super) struct Tries {
+    wait: Duration,
+    began: Instant,
+}
+
+impl Tries {
+    /// The first begins now.
+    pub(super) fn begin() -> Self {
+        Self { wait: FIRST, began: Instant::now() }
+    }
+
+    /// Waits until the next may begin. It is the beginnings that are kept apart: a call that hung has taken its time already.
+    pub(super) async fn next(&mut self) {
+        sleep_until(self.began + self.wait).await;
+        self.wait = (self.wait * 2).min(LONGEST);
+        self.began = Instant::now();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn waits_double_up_to_seven_seconds() {
+        let (began, mut tries) = (Instant::now(), Tries::begin());
+        let mut waits = Vec::new();
+        for _ in 0..9 {
+            let before = began.elapsed();
+            tries.next().await;
+            waits.push((began.elapsed() - before).as_millis());
+        }
+        assert_eq!(waits, [100, 200, 400, 800, 1600, 3200, 6400, 7000, 7000]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn after_a_try_that_took_longer_than_the_wait_the_next_begins_at_once() {
+        let mut tries = Tries::begin();
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        let before = Instant::now();
+        tries.next().await;
+        assert_eq!(before.elapsed(), Duration::ZERO);
+    }
+}

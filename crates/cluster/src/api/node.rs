@@ -1,0 +1,200 @@
+//! The node's own object and lease at a real API server.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::stream::unfold;
+use futures::{Stream, StreamExt};
+use jiff::Timestamp;
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::{Event, EventSource, Node, ObjectReference};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+use kube::api::{Patch, PatchParams, PostParams};
+use kube::runtime::{WatchStreamExt, watcher};
+use kube::{Api, Client};
+use oarsman_core::event::EventKind;
+use oarsman_core::node::events::NodeEvent;
+use oarsman_core::node::lease::NAMESPACE;
+use serde_json::Value;
+
+use crate::node::{NodeObject, NodeStates, Registration};
+use crate::{ClusterError, Result};
+
+/// A watch of which nothing was heard for so long is begun anew: the node's own reports should have come by.
+const SILENCE: Duration = Duration::from_secs(600);
+
+/// How long a watch that ended waits before it is begun anew.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Where events of objects without a namespace are kept.
+const EVENTS_NAMESPACE: &str = "default";
+
+/// The component that events are told in the name of.
+const COMPONENT: &str = "kubelet";
+
+/// The node of that name at an API server.
+#[derive(Clone)]
+pub struct ServedNode {
+    name: String,
+    nodes: Api<Node>,
+    leases: Api<Lease>,
+    events: Api<Event>,
+}
+
+impl ServedNode {
+    /// The node of that name.
+    pub fn new(client: &Client, name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            nodes: Api::all(client.clone()),
+            leases: Api::namespaced(client.clone(), NAMESPACE),
+            events: Api::namespaced(client.clone(), EVENTS_NAMESPACE),
+        }
+    }
+
+    fn failed(&self, call: &'static str, error: &kube::Error) -> ClusterError {
+        failure(call, format!("node {}", self.name), error)
+    }
+}
+
+/// What an error of a call says about it: gone, refused, or worth another try.
+fn failure(call: &'static str, object: String, error: &kube::Error) -> ClusterError {
+    let why = error.to_string();
+    match error {
+        kube::Error::Api(status) => match status.code {
+            404 => ClusterError::Gone { object },
+            408 | 409 | 429 | 500.. => ClusterError::Unavailable { call, object, why },
+            _ => ClusterError::Refused { call, object, why: status.message.clone() },
+        },
+        _ => ClusterError::Unavailable { call, object, why },
+    }
+}
+
+#[async_trait]
+impl NodeObject for ServedNode {
+    async fn create(&self, node: &Node) -> Result<Registration> {
+        match self.nodes.create(&PostParams::default(), node).await {
+            Ok(node) => Ok(Registration::Made(Box::new(node))),
+            Err(kube::Error::Api(status)) if status.code == 409 || status.code == 403 => {
+                Ok(Registration::IsThere)
+            }
+            Err(error) => Err(self.failed("creation", &error)),
+        }
+    }
+
+    async fn read(&self) -> Result<Node> {
+        self.nodes.get(&self.name).await.map_err(|error| self.failed("the object", &error))
+    }
+
+    async fn patch(&self, patch: &Value) -> Result<Node> {
+        let (params, patch) = (PatchParams::default(), Patch::Strategic(patch));
+        let patched = self.nodes.patch_status(&self.name, &params, &patch);
+        patched.await.map_err(|error| self.failed("the status", &error))
+    }
+
+    fn states(&self) -> NodeStates {
+        let (nodes, name) = (self.nodes.clone(), self.name.clone());
+        let watches = move || watch(nodes.clone(), &name);
+        unfold((watches, None), |(watches, open)| async move {
+            let mut open = match open {
+                Some(open) => open,
+                None => Box::pin(watches()),
+            };
+            loop {
+                match tokio::time::timeout(SILENCE, open.next()).await {
+                    Ok(Some(state)) => return Some((state, (watches, Some(open)))),
+                    Ok(None) => tokio::time::sleep(PAUSE).await,
+                    Err(_) => {}
+                }
+                open = Box::pin(watches());
+            }
+        })
+        .boxed()
+    }
+
+    async fn lease(&self) -> Result<Option<Lease>> {
+        self.leases.get_opt(&self.name).await.map_err(|error| self.failed("the lease", &error))
+    }
+
+    async fn create_lease(&self, lease: &Lease) -> Result<Lease> {
+        let created = self.leases.create(&PostParams::default(), lease).await;
+        created.map_err(|error| self.failed("the creation of the lease", &error))
+    }
+
+    async fn replace_lease(&self, lease: &Lease) -> Result<Lease> {
+        let replaced = self.leases.replace(&self.name, &PostParams::default(), lease).await;
+        replaced.map_err(|error| self.failed("the renewal of the lease", &error))
+    }
+
+    async fn record(&self, event: &NodeEvent) -> Result<()> {
+        let event = told(&self.name, event, Timestamp::now());
+        let created = self.events.create(&PostParams::default(), &event).await;
+        created.map(drop).map_err(|error| self.failed("an event", &error))
+    }
+}
+
+/// Every state that a watch tells of; errors are waited out.
+fn watch(nodes: Api<Node>, name: &str) -> impl Stream<Item = Option<Node>> + Send + use<> {
+    let states = watcher::watch_object(nodes, name).backoff(watcher::DefaultBackoff::default());
+    states.filter_map(|state| async move {
+        state.inspect_err(|error| tracing::debug!(%error, "the node's object is not watched")).ok()
+    })
+}
+
+/// An event as the API keeps it.
+fn told(node: &str, event: &NodeEvent, now: Timestamp) -> Event {
+    let time = Time(Timestamp::from_second(now.as_second()).unwrap_or(now));
+    Event {
+        metadata: ObjectMeta {
+            name: Some(format!("{node}.{:x}", now.as_nanosecond())),
+            namespace: Some(EVENTS_NAMESPACE.to_owned()),
+            ..ObjectMeta::default()
+        },
+        involved_object: ObjectReference {
+            api_version: Some("v1".to_owned()),
+            kind: Some("Node".to_owned()),
+            name: Some(node.to_owned()),
+            ..ObjectReference::default()
+        },
+        type_: Some(match event.kind {
+            EventKind::Normal => "Normal".to_owned(),
+            EventKind::Warning => "Warning".to_owned(),
+        }),
+        reason: Some(event.reason.to_owned()),
+        message: Some(event.message.clone()),
+        source: Some(EventSource {
+            component: Some(COMPONENT.to_owned()),
+            host: Some(node.to_owned()),
+        }),
+        reporting_component: Some(COMPONENT.to_owned()),
+        reporting_instance: Some(node.to_owned()),
+        first_timestamp: Some(time.clone()),
+        last_timestamp: Some(time),
+        count: Some(1),
+        ..Event::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_of_a_node_names_it_without_a_uid() {
+        let event = NodeEvent {
+            kind: EventKind::Warning,
+            reason: "Rebooted",
+            message: "it was".to_owned(),
+        };
+        let told = told("n1", &event, Timestamp::UNIX_EPOCH);
+        let object = &told.involved_object;
+        let named = (object.api_version.as_deref(), object.kind.as_deref(), object.name.as_deref());
+        assert_eq!(named, (Some("v1"), Some("Node"), Some("n1")));
+        assert_eq!((object.uid.as_ref(), object.namespace.as_ref()), (None, None));
+        assert_eq!(told.metadata.namespace.as_deref(), Some("default"));
+        assert_eq!(
+            (told.type_.as_deref(), told.reason.as_deref()),
+            (Some("Warning"), Some("Rebooted"))
+        );
+    }
+}

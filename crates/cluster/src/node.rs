@@ -1,0 +1,53 @@
+//! The node's own object in the cluster, and the lease beside it.
+//!
+//! These calls prove that the node lives, so they are apart from those about pods and none of them waits for another. They have no
+//! deadline of their own: whoever calls knows how long a heartbeat may take.
+
+use async_trait::async_trait;
+use futures::stream::BoxStream;
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::Node;
+use oarsman_core::node::events::NodeEvent;
+use serde_json::Value;
+
+use crate::Result;
+
+/// The node's object, now and whenever somebody changes it; none while there is none.
+pub type NodeStates = BoxStream<'static, Option<Node>>;
+
+/// What became of a registration.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Registration {
+    /// The object was made, and is this now.
+    Made(Box<Node>),
+    /// There may be one of that name already: it has to be read. A node that may not create itself is told the same.
+    IsThere,
+}
+
+/// What the agent wants of an API server for its node.
+#[async_trait]
+pub trait NodeObject: Send + Sync + 'static {
+    /// Makes the node's object.
+    async fn create(&self, node: &Node) -> Result<Registration>;
+
+    /// The node's object as it is.
+    async fn read(&self) -> Result<Node>;
+
+    /// Changes labels, annotations and status by a strategic merge patch, and returns the object as it is then.
+    async fn patch(&self, patch: &Value) -> Result<Node>;
+
+    /// The node's object whenever it changes. It may skip states, and outlives every loss of the connection.
+    fn states(&self) -> NodeStates;
+
+    /// The node's lease, if there is one.
+    async fn lease(&self) -> Result<Option<Lease>>;
+
+    /// Makes the node's lease, and returns it as it is then.
+    async fn create_lease(&self, lease: &Lease) -> Result<Lease>;
+
+    /// Puts this lease in the place of the one it was made from, and returns it as it is then. It fails when somebody else changed it.
+    async fn replace_lease(&self, lease: &Lease) -> Result<Lease>;
+
+    /// Tells what happened to the node.
+    async fn record(&self, event: &NodeEvent) -> Result<()>;
+}

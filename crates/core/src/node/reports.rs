@@ -1,0 +1,34 @@
+//! When a status is told: at once when it changed, and now and then so that everybody knows it still holds.
+
+use std::time::Duration;
+
+use crate::requeue::{Dice, shifted};
+use crate::time::Mono;
+
+/// The reports of a node so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reports {
+    every: Duration,
+    /// When the next is due though nothing changed; none before the first.
+    next: Option<Mono>,
+}
+
+impl Reports {
+    /// None yet; afterwards so often.
+    pub fn every(every: Duration) -> Self {
+        Self { every, next: None }
+    }
+
+    /// Whether it is time to tell a status that did not change.
+    pub fn are_due(&self, now: Mono) -> bool {
+        self.next.is_none_or(|next| now >= next)
+    }
+
+    /// It was told. After a change the next one is moved by up to half of the time, so that nodes which changed together do not
+    /// all report together for ever.
+    pub fn told(&mut self, changed: bool, now: Mono, dice: Dice) {
+        let is_first = self.next.is_none();
+        let wait = if changed || is_first { shifted(self.every, dice) } else { self.every };
+        self.next = Some(now + wait);
+    }
+}

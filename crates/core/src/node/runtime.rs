@@ -1,0 +1,100 @@
+//! What the runtime has said of its health, and what is wrong with it.
+
+use std::time::Duration;
+
+use oarsman_cri_types::v1::{
+    RuntimeCondition, RuntimeFeatures, RuntimeHandler, StatusResponse, VersionResponse,
+};
+
+use crate::time::Mono;
+
+/// A runtime that did not say for so long that it is well is down.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What the runtime has said of itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Health {
+    /// What it calls itself.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// When it last said that it is well.
+    pub last_good: Option<Mono>,
+    /// Why it is not ready, as it says.
+    pub trouble: Option<String>,
+    /// Why there is no network for pods, as it says.
+    pub network_trouble: Option<String>,
+    /// What a RuntimeClass can name, by name.
+    pub handlers: Vec<RuntimeHandler>,
+    /// What it can do, whatever the handler.
+    pub features: Option<RuntimeFeatures>,
+}
+
+impl Default for Health {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            version: String::new(),
+            last_good: None,
+            trouble: None,
+            network_trouble: Some("network state unknown".to_owned()),
+            handlers: Vec::new(),
+            features: None,
+        }
+    }
+}
+
+impl Health {
+    /// It said which one it is.
+    pub fn met(&mut self, version: &VersionResponse) {
+        self.name.clone_from(&version.runtime_name);
+        self.version.clone_from(&version.runtime_version);
+    }
+
+    /// It said how it is.
+    pub fn heard(&mut self, status: &StatusResponse, now: Mono) {
+        let conditions = status.status.as_ref().map_or(&[][..], |status| &status.conditions);
+        let not_ready = |what: &str, name: &str| {
+            let found = conditions.iter().find(|condition| condition.r#type == name);
+            let is_ready = found.is_some_and(|condition| condition.status);
+            (!is_ready).then(|| format!("{what} not ready: {}", spelled(found)))
+        };
+        self.network_trouble = not_ready("container runtime network", "NetworkReady");
+        self.trouble = not_ready("container runtime", "RuntimeReady");
+        if self.trouble.is_some() {
+            return;
+        }
+        self.handlers.clone_from(&status.runtime_handlers);
+        self.handlers.sort_by(|one, other| one.name.cmp(&other.name));
+        self.features.clone_from(&status.features);
+        self.last_good = Some(now);
+    }
+
+    /// What is wrong with the runtime, the worst first.
+    pub fn troubles(&self, now: Mono) -> Vec<String> {
+        let silence = match self.last_good {
+            None => Some("container runtime status check may not have completed yet"),
+            Some(good) if now.since(good) >= PATIENCE => Some("container runtime is down"),
+            Some(_) => None,
+        };
+        silence.map(str::to_owned).into_iter().chain(self.trouble.clone()).collect()
+    }
+
+    /// Whether pods can be run.
+    pub fn is_well(&self, now: Mono) -> bool {
+        self.network_trouble.is_none() && self.troubles(now).is_empty()
+    }
+
+    /// Whether it says the same, but for when.
+    pub fn says_the_same_as(&self, other: &Self) -> bool {
+        let at = |health: &Self| Self { last_good: health.last_good.and(None), ..health.clone() };
+        self.last_good.is_some() == other.last_good.is_some() && at(self) == at(other)
+    }
+}
+
+fn spelled(condition: Option<&RuntimeCondition>) -> String {
+    let Some(RuntimeCondition { r#type, status, reason, message }) = condition else {
+        return "<nil>".to_owned();
+    };
+    format!("{type}={status} reason:{reason} message:{message}", r#type = r#type)
+}

@@ -1,0 +1,83 @@
+//! A node's status, made anew each time over what the API server has of it.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::{
+    DaemonEndpoint, Node, NodeDaemonEndpoints, NodeFeatures, NodeRuntimeHandler,
+    NodeRuntimeHandlerFeatures, NodeStatus,
+};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity as WireQuantity;
+use oarsman_cri_types::v1::RuntimeHandler;
+
+use super::amounts::{Amounts, allocatable, capacity};
+use super::{Scene, addresses, conditions, info, object};
+use crate::quantity::Quantity;
+use crate::resources::hugepages;
+
+/// The object as it should be now. What is not the node's own to say stays as it is.
+pub fn next(scene: &Scene<'_>, before: &Node) -> Node {
+    let mut node = before.clone();
+    object::label_system(&mut node.metadata, scene.machine);
+    let provided = addresses::provided(scene.profile);
+    object::annotate(&mut node.metadata, addresses::PROVIDED, provided.as_deref());
+    node.status = Some(status(scene, before.status.clone().unwrap_or_default()));
+    node
+}
+
+fn status(scene: &Scene<'_>, before: NodeStatus) -> NodeStatus {
+    let addresses = addresses::next(scene.profile, before.addresses.as_deref().unwrap_or_default());
+    let capacity = all_capacity(scene, before.capacity.as_ref());
+    let allocatable = allocatable(&scene.profile.reserved, &capacity);
+    let port = scene.profile.port;
+    let mut status = NodeStatus {
+        addresses: some(addresses),
+        capacity: Some(wire(&capacity)),
+        allocatable: Some(wire(&allocatable)),
+        daemon_endpoints: Some(NodeDaemonEndpoints {
+            kubelet_endpoint: Some(DaemonEndpoint { port }).filter(|_| port > 0),
+        }),
+        node_info: Some(info::info(scene)),
+        images: some(scene.images.to_vec()),
+        runtime_handlers: some(scene.runtime.handlers.iter().map(handler).collect()),
+        features: scene.runtime.features.as_ref().map(|features| NodeFeatures {
+            supplemental_groups_policy: Some(features.supplemental_groups_policy),
+        }),
+        declared_features: some(scene.profile.declared_features.clone()),
+        volumes_in_use: None,
+        ..before
+    };
+    conditions::set(scene, &mut status);
+    status
+}
+
+/// What the node has, and what others said it has: devices and the like. Sizes of huge pages that are gone are dropped.
+fn all_capacity(scene: &Scene<'_>, before: Option<&BTreeMap<String, WireQuantity>>) -> Amounts {
+    let others = before.into_iter().flatten();
+    let others = others.filter(|(name, _)| !hugepages::is_resource(name));
+    let others = others.filter_map(|(name, amount)| {
+        Quantity::try_from(amount).ok().map(|amount| (name.clone(), amount))
+    });
+    let mut amounts: Amounts = others.collect();
+    amounts.extend(capacity(scene.profile, scene.machine));
+    amounts
+}
+
+fn wire(amounts: &Amounts) -> BTreeMap<String, WireQuantity> {
+    amounts.iter().map(|(name, amount)| (name.clone(), amount.to_wire())).collect()
+}
+
+fn handler(handler: &RuntimeHandler) -> NodeRuntimeHandler {
+    let features = handler.features.unwrap_or_default();
+    NodeRuntimeHandler {
+        name: Some(handler.name.clone()).filter(|name| !name.is_empty()),
+        features: Some(NodeRuntimeHandlerFeatures {
+            recursive_read_only_mounts: Some(features.recursive_read_only_mounts),
+            user_namespaces: Some(features.user_namespaces),
+        }),
+    }
+}
+
+/// The API server drops empty lists, so that saying one would look like a difference for ever.
+fn some<T>(list: Vec<T>) -> Option<Vec<T>> {
+    Some(list).filter(|list| !list.is_empty())
+}

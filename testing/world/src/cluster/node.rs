@@ -1,0 +1,150 @@
+//! The object of the one node there is and its lease: as its agent makes them, and as users see and change them.
+
+mod client;
+mod merge;
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use oarsman_cluster::Registration;
+use oarsman_core::node::events::NodeEvent;
+use serde_json::Value;
+
+use super::objects::State;
+use super::{Failure, FakeCluster};
+
+pub(super) use client::NodeConnection;
+
+/// What the server knows of the node.
+#[derive(Default)]
+pub(super) struct NodeState {
+    node: Option<Node>,
+    lease: Option<Lease>,
+    history: NodeHistory,
+}
+
+/// What an agent has told of its node, and when in virtual time since the world began.
+#[derive(Debug, Clone, Default)]
+pub struct NodeHistory {
+    /// Every state of the object that an agent made.
+    pub reports: Vec<(Duration, Node)>,
+    /// When the lease was made and renewed.
+    pub renewals: Vec<Duration>,
+    /// What happened.
+    pub events: Vec<(Duration, NodeEvent)>,
+}
+
+impl FakeCluster {
+    /// The node's object as it is stored.
+    pub fn node(&self) -> Option<Node> {
+        self.state().node.node.clone()
+    }
+
+    /// The node's lease as it is stored.
+    pub fn lease(&self) -> Option<Lease> {
+        self.state().node.lease.clone()
+    }
+
+    /// What agents have told of the node.
+    pub fn node_history(&self) -> NodeHistory {
+        self.state().node.history.clone()
+    }
+
+    /// Changes the node's object as a user or a controller would.
+    pub fn update_node(&self, change: impl FnOnce(&mut Node)) {
+        self.change(|state| {
+            if let Some(mut node) = state.node.node.take() {
+                change(&mut node);
+                state.store_node(node);
+            }
+        });
+    }
+
+    /// Deletes the node's object.
+    pub fn delete_node(&self) {
+        self.change(|state| {
+            state.version += 1;
+            state.node.node = None;
+        });
+    }
+
+    fn create_node(&self, node: Node) -> Result<Registration, Failure> {
+        self.serve()?;
+        self.change(|state| {
+            if state.node.node.is_some() {
+                return Ok(Registration::IsThere);
+            }
+            let metadata = ObjectMeta {
+                uid: Some(state.new_uid()),
+                creation_timestamp: Some(state.now()),
+                ..node.metadata
+            };
+            let made = state.store_node(Node { metadata, ..node });
+            state.reported(&made);
+            Ok(Registration::Made(Box::new(made)))
+        })
+    }
+
+    fn read_node(&self) -> Result<Node, Failure> {
+        self.serve()?;
+        self.node().ok_or(Failure::Gone)
+    }
+
+    fn patch_node(&self, patch: &Value) -> Result<Node, Failure> {
+        self.serve()?;
+        self.change(|state| {
+            let node = state.node.node.as_ref().ok_or(Failure::Gone)?;
+            let patched = merge::patched(node, patch).map_err(Failure::Unavailable)?;
+            let stored = state.store_node(patched);
+            state.reported(&stored);
+            Ok(stored)
+        })
+    }
+
+    fn read_lease(&self) -> Result<Option<Lease>, Failure> {
+        self.serve()?;
+        Ok(self.lease())
+    }
+
+    /// Makes a lease, or puts it in the place of the one it was made from.
+    fn put_lease(&self, mut lease: Lease) -> Result<Lease, Failure> {
+        self.serve()?;
+        let mut state = self.state();
+        let version = |lease: &Lease| lease.metadata.resource_version.clone();
+        if state.node.lease.as_ref().and_then(version) != version(&lease) {
+            return Err(Failure::Unavailable("somebody else changed the lease".to_owned()));
+        }
+        state.version += 1;
+        lease.metadata.resource_version = Some(state.version.to_string());
+        state.node.lease = Some(lease.clone());
+        let now = state.clock.elapsed();
+        state.node.history.renewals.push(now);
+        Ok(lease)
+    }
+
+    fn record_of_node(&self, event: NodeEvent) -> Result<(), Failure> {
+        self.serve()?;
+        let mut state = self.state();
+        let now = state.clock.elapsed();
+        state.node.history.events.push((now, event));
+        Ok(())
+    }
+}
+
+impl State {
+    fn store_node(&mut self, mut node: Node) -> Node {
+        self.version += 1;
+        node.metadata.resource_version = Some(self.version.to_string());
+        self.node.node = Some(node.clone());
+        node
+    }
+
+    fn reported(&mut self, node: &Node) {
+        let now = self.clock.elapsed();
+        self.node.history.reports.push((now, node.clone()));
+    }
+}
