@@ -12,11 +12,14 @@ use oarsman_agent::ground::{self, Ground};
 use oarsman_agent::network::SystemNetwork;
 use oarsman_agent::seams::{Clock, Seams, SystemClock};
 use oarsman_agent::sources::bundle::Bundle;
-use oarsman_agent::{Book, Command, Config, CoreDecisions, Inputs, OpenGate, PodSets, latest};
+use oarsman_agent::{
+    Book, Command, Config, CoreDecisions, Inputs, Membership, OpenGate, PodSets, latest,
+};
 use oarsman_cluster::Standalone;
 use oarsman_core::config::Settings as OfPods;
 use oarsman_core::config::dns::NodeDns;
 use oarsman_core::ledger::{Mode, Territory};
+use oarsman_core::node::amounts::{allocatable, capacity};
 use oarsman_core::report::{NodeReport, RuntimeReport};
 use oarsman_core::requeue::Requeue;
 use oarsman_core::resources::names::CgroupNames;
@@ -194,6 +197,7 @@ fn of_pods(settings: &Settings, facts: &Facts) -> Result<OfPods> {
     let root = PathBuf::from(&settings.cgroup_root);
     let cgroups = Cgroups::discover(&root).context("this machine's cgroups cannot be used")?;
     let resources = machine::resources(cgroups.version(), settings)?;
+    let Membership { profile, machine: facts_of_machine, .. } = &settings.membership;
     let resolv_conf = settings.resolv_conf.as_deref().map(machine::text_of).transpose()?;
     let of_pods = OfPods {
         cgroups: CgroupNames::new(facts.cgroup_driver, &settings.cgroup_root),
@@ -205,6 +209,7 @@ fn of_pods(settings: &Settings, facts: &Facts) -> Result<OfPods> {
         hosts: machine::text_of("/etc/hosts".as_ref())?,
         seccomp_default: settings.containers.seccomp_default,
         masked_paths: machine::masked_paths(),
+        allocatable: allocatable(&profile.reserved, &capacity(profile, facts_of_machine)),
         ..OfPods::of_memory(resources.machine_memory)
     };
     Ok(OfPods { resources, ..of_pods })
@@ -225,6 +230,6 @@ fn config(settings: &Settings, facts: Facts, of_pods: OfPods) -> Config {
         parallel_pulls: settings.parallel_pulls,
         providers: settings.providers.known.clone(),
         territory: Territory { mode: settings.mode, root: settings.root.display().to_string() },
-        membership: None,
+        membership: Some(settings.membership.clone()).filter(|_| settings.mode == Mode::Kubelet),
     }
 }

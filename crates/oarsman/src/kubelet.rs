@@ -3,6 +3,7 @@
 mod configured;
 mod files;
 mod idle;
+mod membership;
 mod providers;
 mod refusals;
 
@@ -22,6 +23,11 @@ use crate::{assembly, threads};
 
 /// The Kubernetes whose kubelet this one behaves like, with what it really is, in the form that tools read versions in.
 const VERSION: &str = concat!("Kubernetes v1.36.3+oarsman.", env!("CARGO_PKG_VERSION"));
+
+/// The same as nodes say it.
+fn kubernetes_version() -> &'static str {
+    VERSION.trim_start_matches("Kubernetes ")
+}
 
 /// How long the API server may take to hear the last of pods when we are told to end.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -67,6 +73,7 @@ fn start(given: &Given) -> Result<ExitCode> {
 fn work(given: &Given, loaded: &Loaded) -> Result<()> {
     tell(given, loaded);
     refusals::check(&loaded.configuration)?;
+    refusals::check_addresses(&given.program)?;
     configured::prepare_process(loaded);
     let settings = configured::settings(loaded, &given.program)?;
     threads::work_on(until_told(&settings))

@@ -1,9 +1,11 @@
 //! What the machine itself has to say: its name, its addresses, its memory.
 
+pub(crate) mod addresses;
+pub(crate) mod cpus;
+pub(crate) mod facts;
 pub(crate) mod swap;
 
 use std::fs;
-use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -11,9 +13,6 @@ use oarsman_core::resources::{CgroupVersion, NodeResources, Swap};
 use rustix::process::{Resource, Rlimit, setrlimit};
 
 use crate::settings::Settings;
-
-/// Addresses that no machine has; nothing is sent to them.
-const FAR_AWAY: [(&str, &str); 2] = [("0.0.0.0:0", "192.0.2.1:9"), ("[::]:0", "[2001:db8::1]:9")];
 
 /// What the node is called: as it is told to be, or by the machine's name.
 pub(crate) fn node_name(told: Option<&str>) -> Result<String> {
@@ -26,20 +25,6 @@ pub(crate) fn node_name(told: Option<&str>) -> Result<String> {
 /// A root directory as a path that does not depend on where the agent was started.
 pub(crate) fn absolute(root: &Path) -> Result<PathBuf> {
     std::path::absolute(root).with_context(|| format!("--root-dir {}", root.display()))
-}
-
-/// The addresses by which the machine reaches the rest of the world; its own one when it does not.
-pub(crate) fn addresses() -> Vec<String> {
-    let towards = |(from, to)| -> Option<IpAddr> {
-        let socket = UdpSocket::bind(from).ok()?;
-        socket.connect(to).ok()?;
-        Some(socket.local_addr().ok()?.ip())
-    };
-    let found: Vec<IpAddr> = FAR_AWAY.into_iter().filter_map(towards).collect();
-    match found.as_slice() {
-        [] => vec![Ipv4Addr::LOCALHOST.to_string()],
-        found => found.iter().map(ToString::to_string).collect(),
-    }
 }
 
 /// What the numbers of containers depend on.

@@ -8,6 +8,7 @@ mod lines;
 mod output;
 mod screen;
 
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -15,10 +16,12 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::Args;
+use oarsman_agent::Membership;
 use oarsman_agent::network::SystemNetwork;
 use oarsman_agent::sources::bundle::{self, Bundle};
 use oarsman_core::duration;
 use oarsman_core::ledger::Mode;
+use oarsman_core::node::Profile;
 
 use crate::logging::{Format, Limits, Logging, Loudness};
 use crate::settings::{Containers, Providers, Settings, Sources};
@@ -129,10 +132,12 @@ impl Flags {
     }
 
     fn settings(&self, root: PathBuf, node_name: String, runtime_endpoint: String) -> Settings {
+        let addresses = machine::addresses::of_machine();
         Settings {
             mode: Mode::Guest,
+            node_ips: addresses.iter().map(ToString::to_string).collect(),
+            membership: membership(&root, &node_name, addresses),
             node_name,
-            node_ips: machine::addresses(),
             runtime_endpoint,
             image_endpoint: None,
             request_timeout: Duration::from_secs(120),
@@ -152,6 +157,25 @@ impl Flags {
             containers: Containers::default(),
             root,
         }
+    }
+}
+
+/// A guest joins no cluster; but its pods may ask what there is for them.
+fn membership(root: &Path, name: &str, addresses: Vec<IpAddr>) -> Membership {
+    let (lasts, name) = (Duration::from_secs(40), name.to_owned());
+    Membership {
+        profile: Profile {
+            name,
+            addresses,
+            max_pods: 110,
+            counts_storage: true,
+            ..Profile::default()
+        },
+        machine: machine::facts::read(root),
+        registers: false,
+        look: lasts,
+        report: lasts,
+        lease: lasts,
     }
 }
 

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use oarsman_agent::Membership;
 use oarsman_core::image::providers::Provider;
 use oarsman_core::ledger::Mode;
 
@@ -14,6 +15,8 @@ pub(crate) struct Settings {
     pub(crate) root: PathBuf,
     pub(crate) node_name: String,
     pub(crate) node_ips: Vec<String>,
+    /// What the node is to its cluster, and what it has for pods.
+    pub(crate) membership: Membership,
     pub(crate) runtime_endpoint: String,
     pub(crate) image_endpoint: Option<String>,
     /// The longest an ordinary call to the runtime may take.

@@ -304,7 +304,8 @@ impl Theatre {
     }
 }
 
-fn config() -> Config {
+/// How the agent behaves in lives: a node that is no member of its cluster.
+pub fn config() -> Config {
     Config {
         facts: NodeFacts {
             runtime_name: "world".to_owned(),

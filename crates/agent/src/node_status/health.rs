@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use oarsman_core::node::runtime::Health;
-use oarsman_core::time::Mono;
+use oarsman_cri::CriError;
 use tokio::time::{sleep, timeout};
 
 use super::Office;
@@ -21,17 +21,19 @@ const DEADLINE: Duration = Duration::from_secs(10);
 
 pub(super) async fn follow(office: &Office<'_>) {
     let clock = &office.node.seams.clock;
-    let (began, mut was_well) = (clock.mono(), false);
+    let (began, mut is_well, mut was_well) = (clock.mono(), false, false);
     loop {
-        let health = asked(office).await;
+        let answer = asked(office, !is_well).await;
         let now = clock.mono();
-        let is_well = health.is_well(now);
+        is_well = answer.as_ref().is_some_and(|health| health.is_well(now));
         was_well |= is_well;
-        office.health.send_if_modified(|known| {
-            let is_news = !health.says_the_same_as(known);
-            *known = health;
-            is_news
-        });
+        if let Some(health) = answer {
+            office.health.send_if_modified(|known| {
+                let is_news = !health.says_the_same_as(known);
+                *known = health;
+                is_news
+            });
+        }
         sleep(pause(is_well, was_well, now.since(began))).await;
     }
 }
@@ -44,30 +46,25 @@ fn pause(is_well: bool, was_well: bool, age: Duration) -> Duration {
     }
 }
 
-/// What is known now. A runtime that does not answer says nothing new; for how long is what counts.
-async fn asked(office: &Office<'_>) -> Health {
-    let mut health = office.health.get();
+/// What is known now; none when the runtime does not answer, so that nothing is known but for how long that lasts. One that was away
+/// is asked who it is, too: another may have taken its place.
+async fn asked(office: &Office<'_>, who_it_is: bool) -> Option<Health> {
     let (runtime, book) = (&office.node.seams.runtime, &office.node.book);
-    let is_new = !health.is_well(office.node.seams.clock.mono());
     let answers = async {
-        // Another one may have taken the place of one that was away.
-        let version = if is_new { Some(runtime.version().await?) } else { None };
+        let version = if who_it_is { Some(runtime.version().await?) } else { None };
         Ok((version, runtime.status().await?))
     };
     let Ok(answers) = timeout(DEADLINE, answers).await else {
         book.runtime_trouble(&format!("no answer to Status within {DEADLINE:?}"));
-        return health;
+        return None;
     };
     book.heard_runtime(&answers);
-    let now: Mono = office.node.seams.clock.mono();
-    match answers {
-        Ok((version, status)) => {
-            version.iter().for_each(|version| health.met(version));
-            health.heard(&status, now);
-        }
-        Err(error) => tracing::debug!(%error, "the runtime does not say how it is"),
-    }
-    health
+    let told = |error: &CriError| tracing::debug!(%error, "the runtime does not say how it is");
+    let (version, status) = answers.inspect_err(told).ok()?;
+    let mut health = office.health.get();
+    version.iter().for_each(|version| health.met(version));
+    health.heard(&status, office.node.seams.clock.mono());
+    Some(health)
 }
 
 #[cfg(test)]

@@ -13,6 +13,8 @@ use crate::logging::{Format, Limits, Logging, Loudness};
 use crate::machine;
 use crate::settings::{Containers, Settings, Sources};
 
+use super::membership::membership;
+
 /// How many images are pulled at once when nobody says: the Go kubelet's one at a time lets a big one block the node.
 const PULLS: usize = 5;
 /// As good as any number.
@@ -65,11 +67,14 @@ pub(super) fn prepare_process(loaded: &Loaded) {
 pub(super) fn settings(loaded: &Loaded, flags: &ProgramFlags) -> Result<Settings> {
     let kubelet = &loaded.configuration;
     let name = Some(flags.hostname_override.as_str()).filter(|name| !name.trim().is_empty());
+    let name = machine::node_name(name)?;
+    let addresses = machine::addresses::of_node(&flags.node_ips(), &name);
     Ok(Settings {
         mode: Mode::Kubelet,
         root: machine::absolute(flags.root_dir.as_ref())?,
-        node_name: machine::node_name(name)?,
-        node_ips: node_ips(flags),
+        node_ips: addresses.iter().map(ToString::to_string).collect(),
+        membership: membership(kubelet, flags, &name, &addresses),
+        node_name: name,
         runtime_endpoint: kubelet.container_runtime_endpoint.clone(),
         image_endpoint: unless_empty(&kubelet.image_service_endpoint),
         request_timeout: kubelet.runtime_request_timeout.or_zero(),
@@ -123,20 +128,6 @@ fn pulls(loaded: &Loaded) -> usize {
         (None, true, true) => 1,
         (None, true, false) => ANY_NUMBER_OF_PULLS,
         (None, false, _) => PULLS,
-    }
-}
-
-/// Those that were given; `::` and `0.0.0.0` only say which family goes first.
-fn node_ips(flags: &ProgramFlags) -> Vec<String> {
-    let given = flags.node_ips();
-    match given.as_slice() {
-        [] => machine::addresses(),
-        [any] if any.is_unspecified() => {
-            let mut found = machine::addresses();
-            found.sort_by_key(|address| address.contains(':') != any.is_ipv6());
-            found
-        }
-        given => given.iter().map(ToString::to_string).collect(),
     }
 }
 

@@ -4,27 +4,40 @@ use oarsman_kubelet_config::Loaded;
 use oarsman_kubelet_config::flags::{Given, ProgramFlags};
 
 /// Fields that do something.
-const HEEDED: [&str; 30] = [
-    "clusterDNS",
-    "clusterDomain",
+const HEEDED: [&str; 44] = [
     "cgroupDriver",
     "cgroupRoot",
+    "clusterDNS",
+    "clusterDomain",
     "containerRuntimeEndpoint",
     "cpuCFSQuota",
     "cpuCFSQuotaPeriod",
     "crashLoopBackOff",
+    "enableControllerAttachDetach",
     "failCgroupV1",
     "failSwapOn",
     "fileCheckFrequency",
     "httpCheckFrequency",
     "imageServiceEndpoint",
+    "kubeReserved",
+    "localStorageCapacityIsolation",
     "logging",
     "maxOpenFiles",
     "maxParallelImagePulls",
+    "maxPods",
     "memorySwap",
+    "nodeLeaseDurationSeconds",
+    "nodeStatusMaxImages",
+    "nodeStatusReportFrequency",
+    "nodeStatusUpdateFrequency",
     "oomScoreAdj",
     "podLogsDir",
     "podPidsLimit",
+    "podsPerCore",
+    "providerID",
+    "registerNode",
+    "registerWithTaints",
+    "reservedSystemCPUs",
     "resolvConf",
     "runOnce",
     "runtimeRequestTimeout",
@@ -35,6 +48,7 @@ const HEEDED: [&str; 30] = [
     "staticPodURL",
     "staticPodURLHeader",
     "syncFrequency",
+    "systemReserved",
 ];
 
 /// The fields and flags that somebody set to no effect.
@@ -48,8 +62,6 @@ fn flags(program: &ProgramFlags) -> impl Iterator<Item = String> {
         ("--kubeconfig", !program.kubeconfig.is_empty()),
         ("--bootstrap-kubeconfig", !program.bootstrap_kubeconfig.is_empty()),
         ("--cert-dir", program.cert_dir != ProgramFlags::default().cert_dir),
-        ("--cloud-provider", !program.cloud_provider.is_empty()),
-        ("--node-labels", !program.node_labels.is_empty()),
         ("--lock-file", !program.lock_file.is_empty()),
         ("--runtime-cgroups", !program.runtime_cgroups.is_empty()),
     ];

@@ -4,6 +4,7 @@ use anyhow::{Context, Result, bail};
 use oarsman_core::resources::CgroupVersion;
 use oarsman_host::cgroups::Cgroups;
 use oarsman_kubelet_config::KubeletConfiguration;
+use oarsman_kubelet_config::flags::ProgramFlags;
 
 use crate::machine;
 
@@ -22,6 +23,19 @@ pub(super) fn check(kubelet: &KubeletConfiguration) -> Result<()> {
     let reasons = reasons(kubelet, &machine);
     if !reasons.is_empty() {
         bail!("this machine is refused:\n  {}", reasons.join("\n  "));
+    }
+    Ok(())
+}
+
+/// Refuses addresses that a node of a cluster cannot be reached at.
+pub(super) fn check_addresses(flags: &ProgramFlags) -> Result<()> {
+    if flags.kubeconfig.is_empty() && flags.bootstrap_kubeconfig.is_empty() {
+        return Ok(());
+    }
+    let given = flags.node_ips().into_iter().filter(|ip| !ip.is_unspecified());
+    let complaints: Vec<String> = given.filter_map(machine::addresses::complaint).collect();
+    if !complaints.is_empty() {
+        bail!("--node-ip: {}", complaints.join("; "));
     }
     Ok(())
 }
