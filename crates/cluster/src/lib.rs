@@ -66,7 +66,9 @@ pub trait Cluster: Send + Sync + 'static {
     async fn delete(&self, pod: &FullName, uid: &PodUid) -> Result<()>;
 
     /// The node's own object; none when there is no cluster that it could belong to.
-    fn node(&self) -> Option<Arc<dyn NodeObject>>;
+    fn node(&self) -> Option<Arc<dyn NodeObject>> {
+        None
+    }
 
     /// Tells what happened to a pod. It may be dropped: nothing may depend on it.
     async fn record(&self, pod: &Pod, event: &PodEvent);

@@ -1,7 +1,5 @@
 //! No cluster at all: statuses and events stay on this machine, and there are no objects but those that were given.
 
-use std::sync::Arc;
-
 use async_trait::async_trait;
 use futures::StreamExt;
 use futures::stream::{iter, pending, unfold};
@@ -12,7 +10,7 @@ use oarsman_core::ids::{FullName, PodUid};
 use oarsman_core::references::Change;
 use tokio::sync::watch;
 
-use crate::{Cluster, NodeObject, ObjectChanges, PodSets, Result};
+use crate::{Cluster, ObjectChanges, PodSets, Result};
 
 #[cfg(test)]
 mod tests;
@@ -65,10 +63,6 @@ impl Cluster for Standalone {
 
     async fn delete(&self, _: &FullName, _: &PodUid) -> Result<()> {
         Ok(())
-    }
-
-    fn node(&self) -> Option<Arc<dyn NodeObject>> {
-        None
     }
 
     async fn record(&self, _: &Pod, _: &PodEvent) {}
