@@ -10,6 +10,7 @@ mod jitter;
 mod line;
 mod lookup;
 mod mirror;
+mod node;
 mod pods;
 mod status;
 mod store;
@@ -29,8 +30,9 @@ use oarsman_core::config::Lookup;
 use oarsman_core::event::PodEvent;
 use oarsman_core::ids::{FullName, PodUid};
 
-use crate::{Cluster, ObjectChanges, PodSets, Result};
+use crate::{Cluster, NodeObject, ObjectChanges, PodSets, Result};
 use events::Events;
+use node::ServedNode;
 use store::Store;
 
 /// The name under which the API server's books say who wrote a field.
@@ -97,6 +99,10 @@ impl Cluster for ApiServer {
 
     async fn delete(&self, pod: &FullName, uid: &PodUid) -> Result<()> {
         self.delete_pod(pod, uid).await
+    }
+
+    fn node(&self) -> Option<Arc<dyn NodeObject>> {
+        Some(Arc::new(ServedNode::new(&self.client, &self.node)))
     }
 
     async fn record(&self, pod: &Pod, event: &PodEvent) {

@@ -6,8 +6,6 @@
 mod api;
 pub mod credentials;
 mod node;
-#[path = "api/node.rs"]
-mod served_node;
 mod standalone;
 
 use std::sync::Arc;
@@ -23,7 +21,6 @@ use oarsman_core::references::Change;
 
 pub use api::ApiServer;
 pub use node::{NodeObject, NodeStates, Registration};
-pub use served_node::ServedNode;
 pub use standalone::Standalone;
 
 /// What a call to the cluster gives.

@@ -44,7 +44,9 @@ pub(super) async fn run(office: &Office<'_>, mut waiting: mpsc::Receiver<NodeEve
     while let Some(event) = waiting.recv().await {
         for _ in 0..TRIES {
             match office.in_time("an event", office.object.record(&event)).await {
-                Err(ClusterError::Unavailable { .. }) => sleep(PAUSE).await,
+                Err(ClusterError::Unavailable { .. } | ClusterError::Busy { .. }) => {
+                    sleep(PAUSE).await
+                }
                 Ok(()) | Err(_) => break,
             }
         }

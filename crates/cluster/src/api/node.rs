@@ -17,8 +17,8 @@ use oarsman_core::node::events::NodeEvent;
 use oarsman_core::node::lease::NAMESPACE;
 use serde_json::Value;
 
-use crate::node::{NodeObject, NodeStates, Registration};
-use crate::{ClusterError, Result};
+use super::{FIELD_MANAGER, error};
+use crate::{ClusterError, NodeObject, NodeStates, Registration, Result};
 
 /// A watch of which nothing was heard for so long is begun anew: the node's own reports should have come by.
 const SILENCE: Duration = Duration::from_secs(600);
@@ -34,7 +34,7 @@ const COMPONENT: &str = "kubelet";
 
 /// The node of that name at an API server.
 #[derive(Clone)]
-pub struct ServedNode {
+pub(super) struct ServedNode {
     name: String,
     nodes: Api<Node>,
     leases: Api<Lease>,
@@ -43,7 +43,7 @@ pub struct ServedNode {
 
 impl ServedNode {
     /// The node of that name.
-    pub fn new(client: &Client, name: &str) -> Self {
+    pub(super) fn new(client: &Client, name: &str) -> Self {
         Self {
             name: name.to_owned(),
             nodes: Api::all(client.clone()),
@@ -53,29 +53,16 @@ impl ServedNode {
     }
 
     fn failed(&self, call: &'static str, error: &kube::Error) -> ClusterError {
-        failure(call, format!("node {}", self.name), error)
-    }
-}
-
-/// What an error of a call says about it: gone, refused, or worth another try.
-fn failure(call: &'static str, object: String, error: &kube::Error) -> ClusterError {
-    let why = error.to_string();
-    match error {
-        kube::Error::Api(status) => match status.code {
-            404 => ClusterError::Gone { object },
-            408 | 409 | 429 | 500.. => ClusterError::Unavailable { call, object, why },
-            _ => ClusterError::Refused { call, object, why: status.message.clone() },
-        },
-        _ => ClusterError::Unavailable { call, object, why },
+        error::failed(call, &format!("node {}", self.name), error)
     }
 }
 
 #[async_trait]
 impl NodeObject for ServedNode {
     async fn create(&self, node: &Node) -> Result<Registration> {
-        match self.nodes.create(&PostParams::default(), node).await {
+        match self.nodes.create(&posted(), node).await {
             Ok(node) => Ok(Registration::Made(Box::new(node))),
-            Err(kube::Error::Api(status)) if status.code == 409 || status.code == 403 => {
+            Err(error) if matches!(error::code(&error), Some(403 | 409)) => {
                 Ok(Registration::IsThere)
             }
             Err(error) => Err(self.failed("creation", &error)),
@@ -87,7 +74,7 @@ impl NodeObject for ServedNode {
     }
 
     async fn patch(&self, patch: &Value) -> Result<Node> {
-        let (params, patch) = (PatchParams::default(), Patch::Strategic(patch));
+        let (params, patch) = (patched(), Patch::Strategic(patch));
         let patched = self.nodes.patch_status(&self.name, &params, &patch);
         patched.await.map_err(|error| self.failed("the status", &error))
     }
@@ -117,20 +104,28 @@ impl NodeObject for ServedNode {
     }
 
     async fn create_lease(&self, lease: &Lease) -> Result<Lease> {
-        let created = self.leases.create(&PostParams::default(), lease).await;
+        let created = self.leases.create(&posted(), lease).await;
         created.map_err(|error| self.failed("the creation of the lease", &error))
     }
 
     async fn replace_lease(&self, lease: &Lease) -> Result<Lease> {
-        let replaced = self.leases.replace(&self.name, &PostParams::default(), lease).await;
+        let replaced = self.leases.replace(&self.name, &posted(), lease).await;
         replaced.map_err(|error| self.failed("the renewal of the lease", &error))
     }
 
     async fn record(&self, event: &NodeEvent) -> Result<()> {
         let event = told(&self.name, event, Timestamp::now());
-        let created = self.events.create(&PostParams::default(), &event).await;
+        let created = self.events.create(&posted(), &event).await;
         created.map(drop).map_err(|error| self.failed("an event", &error))
     }
+}
+
+fn posted() -> PostParams {
+    PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() }
+}
+
+fn patched() -> PatchParams {
+    PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() }
 }
 
 /// Every state that a watch tells of; errors are waited out.
