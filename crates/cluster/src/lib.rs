@@ -6,6 +6,7 @@
 mod api;
 pub mod credentials;
 mod node;
+pub mod review;
 mod standalone;
 
 use std::sync::Arc;

@@ -3,6 +3,7 @@
 //! Nothing here waits, reads a file, asks for the time or writes a log line: the shell around it does, and
 //! hands in what it saw. That is what lets a simulated world live thousands of lives a minute through it.
 
+pub mod access;
 pub mod actions;
 pub mod api;
 pub mod backoff;
@@ -21,6 +22,7 @@ pub mod ledger;
 pub mod lifecycle;
 pub mod mirror;
 pub mod node;
+pub mod log_request;
 pub mod pod;
 pub mod probe;
 pub mod qos;

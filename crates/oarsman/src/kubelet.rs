@@ -6,6 +6,7 @@ mod idle;
 mod membership;
 mod providers;
 mod refusals;
+mod serve;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -20,6 +21,8 @@ use tokio::time::timeout;
 use crate::settings::Settings;
 use crate::signals::Ending;
 use crate::{assembly, threads};
+
+use serve::Plan;
 
 /// The Kubernetes whose kubelet this one behaves like, with what it really is, in the form that tools read versions in.
 const VERSION: &str = concat!("Kubernetes v1.36.3+oarsman.", env!("CARGO_PKG_VERSION"));
@@ -76,10 +79,12 @@ fn work(given: &Given, loaded: &Loaded) -> Result<()> {
     refusals::check_addresses(&given.program)?;
     configured::prepare_process(loaded);
     let settings = configured::settings(loaded, &given.program)?;
-    threads::work_on(until_told(&settings))
+    let serving =
+        Plan::new(&loaded.configuration, &given.program, &settings.node_name, &settings.node_ips);
+    threads::work_on(until_told(&settings, serving))
 }
 
-async fn until_told(settings: &Settings) -> Result<()> {
+async fn until_told(settings: &Settings, serving: Plan) -> Result<()> {
     let mut ending = Ending::listen().context("cannot listen to signals")?;
     let agent = tokio::select! {
         agent = assembly::assemble(settings, None) => agent?,
@@ -91,8 +96,10 @@ async fn until_told(settings: &Settings) -> Result<()> {
         tracing::info!("told to end; pods stay");
         last_words(&commands).await;
     };
+    let served = serve::serve(serving, agent.book(), None);
     tokio::select! {
         () = agent.run() => {}
+        _ = served => {}
         () = told => {}
     }
     keeper.iter().for_each(|keeper| keeper.dismiss());

@@ -1,10 +1,6 @@
 //! `oarsman logs`: what containers wrote, from the files that the runtime keeps of it.
 
 mod choose;
-mod files;
-mod follow;
-mod line;
-mod printer;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -20,6 +16,7 @@ use oarsman_core::duration;
 use oarsman_core::pod::PodExt;
 use oarsman_core::report::{NodeReport, PodReport, StageReport};
 use oarsman_host::inotify::Listener;
+use oarsman_server::logs::{Follower, Printer, Style, files};
 use tokio::time::sleep;
 
 use super::output::remark;
@@ -28,8 +25,6 @@ use crate::local::Client;
 use crate::threads;
 
 use choose::Chosen;
-pub(crate) use follow::Follower;
-pub(crate) use printer::{Printer, Style};
 
 /// How often it is looked whether there is anything to follow still.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);

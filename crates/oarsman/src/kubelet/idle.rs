@@ -4,7 +4,10 @@ use oarsman_kubelet_config::Loaded;
 use oarsman_kubelet_config::flags::{Given, ProgramFlags};
 
 /// Fields that do something.
-const HEEDED: [&str; 44] = [
+const HEEDED: &[&str] = &[
+    "address",
+    "authentication",
+    "authorization",
     "cgroupDriver",
     "cgroupRoot",
     "clusterDNS",
@@ -14,9 +17,13 @@ const HEEDED: [&str; 44] = [
     "cpuCFSQuotaPeriod",
     "crashLoopBackOff",
     "enableControllerAttachDetach",
+    "enableDebuggingHandlers",
+    "enableServer",
     "failCgroupV1",
     "failSwapOn",
     "fileCheckFrequency",
+    "healthzBindAddress",
+    "healthzPort",
     "httpCheckFrequency",
     "imageServiceEndpoint",
     "kubeReserved",
@@ -38,17 +45,24 @@ const HEEDED: [&str; 44] = [
     "registerNode",
     "registerWithTaints",
     "reservedSystemCPUs",
+    "port",
+    "readOnlyPort",
     "resolvConf",
     "runOnce",
     "runtimeRequestTimeout",
     "seccompDefault",
     "serializeImagePulls",
+    "serverTLSBootstrap",
     "singleProcessOOMKill",
     "staticPodPath",
     "staticPodURL",
     "staticPodURLHeader",
     "syncFrequency",
     "systemReserved",
+    "tlsCertFile",
+    "tlsCipherSuites",
+    "tlsMinVersion",
+    "tlsPrivateKeyFile",
 ];
 
 /// The fields and flags that somebody set to no effect.
@@ -62,6 +76,8 @@ fn flags(program: &ProgramFlags) -> impl Iterator<Item = String> {
         ("--kubeconfig", !program.kubeconfig.is_empty()),
         ("--bootstrap-kubeconfig", !program.bootstrap_kubeconfig.is_empty()),
         ("--cert-dir", program.cert_dir != ProgramFlags::default().cert_dir),
+        ("--cloud-provider", !program.cloud_provider.is_empty()),
+        ("--node-labels", !program.node_labels.is_empty()),
         ("--lock-file", !program.lock_file.is_empty()),
         ("--runtime-cgroups", !program.runtime_cgroups.is_empty()),
     ];

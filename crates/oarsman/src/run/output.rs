@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use oarsman_core::config::log_directory;
 use oarsman_core::pod::PodExt;
 use oarsman_core::report::{NodeReport, PodReport};
+use oarsman_server::logs::{Follower, Printer, Style};
 
 use super::lines::short_name;
-use crate::commands::logs::{Follower, Printer, Style};
 
 #[cfg(test)]
 mod tests;

@@ -112,3 +112,25 @@ fn a_single_log_is_read_with_its_unfinished_end_and_without_what_follows() {
         .unwrap();
     assert_eq!(seen, [&b"one"[..], b"tw"]);
 }
+
+#[test]
+fn one_start_is_followed_over_a_rotation_and_not_into_the_next() {
+    let log = Log::new();
+    log.write("0.log", "one\n");
+    let mut follower = log.follower(None);
+    let mut read = |is_over| {
+        let mut seen = Vec::new();
+        let mut each = |line: &[u8]| {
+            seen.push(String::from_utf8_lossy(line).into_owned());
+            Ok(())
+        };
+        follower.read_start(is_over, &mut each).unwrap();
+        seen
+    };
+    assert_eq!(read(false), ["one"]);
+    fs::rename(log.path("0.log"), log.path("0.log.20260101-000000")).unwrap();
+    log.write("0.log", "two\nthr");
+    log.write("1.log", "other\n");
+    assert_eq!(read(false), ["two"]);
+    assert_eq!(read(true), ["thr"]);
+}

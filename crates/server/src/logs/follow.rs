@@ -17,7 +17,7 @@ type Reader<'a> = &'a mut dyn FnMut(&[u8]) -> io::Result<()>;
 
 /// Where one reads.
 #[derive(Debug)]
-pub(crate) struct Follower {
+pub struct Follower {
     directory: PathBuf,
     attempt: u32,
     file: File,
@@ -26,14 +26,20 @@ pub(crate) struct Follower {
 
 impl Follower {
     /// At the log of one start of the container, or at its last lines.
-    pub(crate) fn at(directory: &Path, attempt: u32, tail: Option<usize>) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// When a file is there and cannot be read.
+    pub fn at(directory: &Path, attempt: u32, tail: Option<usize>) -> io::Result<Self> {
         let mut file = File::open(directory.join(files::name(attempt)))?;
         tail.map_or(Ok(()), |lines| files::seek_to_last(&mut file, lines))?;
         Ok(Self { directory: directory.to_owned(), attempt, file, lines: Lines::default() })
     }
 
     /// At the log of the last start; none when there is none yet.
-    pub(crate) fn at_last(directory: &Path, tail: Option<usize>) -> io::Result<Option<Self>> {
+    ///
+    /// # Errors
+    /// When a file is there and cannot be read.
+    pub fn at_last(directory: &Path, tail: Option<usize>) -> io::Result<Option<Self>> {
         match files::attempts(directory)?.last() {
             Some(attempt) => unless_gone(Self::at(directory, *attempt, tail)),
             None => Ok(None),
@@ -41,7 +47,10 @@ impl Follower {
     }
 
     /// At the log of the first start that has left one; none when there is none yet.
-    pub(crate) fn at_first(directory: &Path) -> io::Result<Option<Self>> {
+    ///
+    /// # Errors
+    /// When a file is there and cannot be read.
+    pub fn at_first(directory: &Path) -> io::Result<Option<Self>> {
         match files::attempts(directory)?.first() {
             Some(attempt) => unless_gone(Self::at(directory, *attempt, None)),
             None => Ok(None),
@@ -49,13 +58,19 @@ impl Follower {
     }
 
     /// Reads what is in this one file, also a last line that is not at its end.
-    pub(crate) fn read_one(&mut self, each: Reader<'_>) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// When it cannot be read, or those of whoever takes the lines.
+    pub fn read_one(&mut self, each: Reader<'_>) -> io::Result<()> {
         self.drain(each)?;
         self.lines.end(each)
     }
 
     /// Reads all that is there by now, from file to file.
-    pub(crate) fn read(&mut self, each: Reader<'_>) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// When it cannot be read, or those of whoever takes the lines.
+    pub fn read(&mut self, each: Reader<'_>) -> io::Result<()> {
         loop {
             // What comes next is looked for first: all that was written before it is in the file by then.
             let next = self.next()?;
@@ -63,6 +78,23 @@ impl Follower {
             let Some((attempt, file)) = next else { return Ok(()) };
             self.lines.end(each)?;
             (self.attempt, self.file) = (attempt, file);
+        }
+    }
+
+    /// Reads all that this start of the container has written by now, over rotations; with its unfinished last line, if no more
+    /// will come.
+    ///
+    /// # Errors
+    /// When it cannot be read, or those of whoever takes the lines.
+    pub fn read_start(&mut self, is_over: bool, each: Reader<'_>) -> io::Result<()> {
+        loop {
+            let next = self.rotated()?;
+            self.drain(each)?;
+            if next.is_some() || is_over {
+                self.lines.end(each)?;
+            }
+            let Some(file) = next else { return Ok(()) };
+            self.file = file;
         }
     }
 

@@ -8,44 +8,58 @@ use super::line::{Line, Stream};
 
 /// How lines are shown.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Style {
+pub struct Style {
     /// What was written earlier is left out.
-    pub(crate) since: Option<Timestamp>,
+    pub since: Option<Timestamp>,
     /// Stands before every line.
-    pub(crate) prefix: Option<String>,
-    pub(crate) timestamps: bool,
+    pub prefix: Option<String>,
+    /// Whether the time stands before every line.
+    pub timestamps: bool,
 }
 
 /// Prints lines, and joins those that came in parts.
 #[derive(Debug)]
-pub(crate) struct Printer {
+pub struct Printer {
     style: Style,
     /// Whether the last line on stdout, and on stderr, is not at its end.
     unfinished: [bool; 2],
 }
 
 impl Printer {
-    pub(crate) fn new(style: Style) -> Self {
+    /// Shows lines like this.
+    pub fn new(style: Style) -> Self {
         Self { style, unfinished: [false; 2] }
     }
 
-    /// Prints one line of a log file. What is no such line is printed as it is.
-    pub(crate) fn print(
+    /// Prints one line of a log file where it was written. What is no such line is printed as it is.
+    ///
+    /// # Errors
+    /// Those of the writers.
+    pub fn print(
         &mut self,
         bytes: &[u8],
         out: &mut dyn Write,
         err: &mut dyn Write,
     ) -> io::Result<()> {
+        let is_err = Line::parse(bytes).is_some_and(|line| line.stream == Stream::Err);
+        self.print_joined(bytes, if is_err { err } else { out })
+    }
+
+    /// Prints one line of a log file, wherever it was written.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    pub fn print_joined(&mut self, bytes: &[u8], to: &mut dyn Write) -> io::Result<()> {
         let Some(line) = Line::parse(bytes) else {
-            out.write_all(bytes)?;
-            return out.write_all(b"\n");
+            to.write_all(bytes)?;
+            return to.write_all(b"\n");
         };
         if self.is_too_old(line.time) {
             return Ok(());
         }
-        let (to, unfinished): (&mut dyn Write, &mut bool) = match line.stream {
-            Stream::Out => (out, &mut self.unfinished[0]),
-            Stream::Err => (err, &mut self.unfinished[1]),
+        let unfinished = match line.stream {
+            Stream::Out => &mut self.unfinished[0],
+            Stream::Err => &mut self.unfinished[1],
         };
         if !std::mem::replace(unfinished, line.partial) {
             to.write_all(self.style.prefix.as_deref().unwrap_or_default().as_bytes())?;

@@ -9,7 +9,10 @@ use std::path::Path;
 const BLOCK: u64 = 64 * 1024;
 
 /// Which starts have left a log; none when the container was never started.
-pub(super) fn attempts(directory: &Path) -> io::Result<BTreeSet<u32>> {
+///
+/// # Errors
+/// When the directory is there and cannot be read.
+pub fn attempts(directory: &Path) -> io::Result<BTreeSet<u32>> {
     let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(BTreeSet::new()),
@@ -26,12 +29,12 @@ pub(super) fn attempts(directory: &Path) -> io::Result<BTreeSet<u32>> {
 }
 
 /// What the log of a start is called.
-pub(super) fn name(attempt: u32) -> String {
+pub fn name(attempt: u32) -> String {
     format!("{attempt}.log")
 }
 
 /// Goes to where the last so many lines of a file begin.
-pub(super) fn seek_to_last(file: &mut File, lines: usize) -> io::Result<()> {
+pub(crate) fn seek_to_last(file: &mut File, lines: usize) -> io::Result<()> {
     let end = file.seek(SeekFrom::End(0))?;
     let (mut position, mut left) = (end, lines);
     let mut block = Vec::new();

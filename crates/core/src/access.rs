@@ -1,0 +1,63 @@
+//! Who may ask the node's own server for what: requests as the API server judges them.
+
+#[cfg(test)]
+mod tests;
+
+/// A user whom nobody has told from any other.
+pub const ANONYMOUS: &str = "system:anonymous";
+/// Their group.
+pub const UNAUTHENTICATED: &str = "system:unauthenticated";
+/// The group of everybody else.
+pub const AUTHENTICATED: &str = "system:authenticated";
+
+/// What has to be allowed for a request: the verb on one of these parts of the node, the finest first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attributes {
+    /// The verb; empty for a method that stands for none.
+    pub verb: &'static str,
+    /// Parts of the node's object.
+    pub subresources: Vec<&'static str>,
+}
+
+/// Paths by what they are part of; all others are `proxy`.
+const PARTS: [(&str, &[&str]); 10] = [
+    ("/stats", &["stats"]),
+    ("/metrics", &["metrics"]),
+    ("/logs", &["log"]),
+    ("/checkpoint", &["checkpoint"]),
+    ("/statusz", &["statusz"]),
+    ("/flagz", &["configz"]),
+    ("/pods", &["pods", "proxy"]),
+    ("/runningpods", &["pods", "proxy"]),
+    ("/healthz", &["healthz", "proxy"]),
+    ("/configz", &["configz", "proxy"]),
+];
+
+/// What has to be allowed for a request.
+pub fn attributes(method: &str, path: &str) -> Attributes {
+    let verb = match method {
+        "POST" => "create",
+        "GET" => "get",
+        "PUT" => "update",
+        "PATCH" => "patch",
+        "DELETE" => "delete",
+        _ => "",
+    };
+    let below = |root: &str| {
+        path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    let part = PARTS.iter().find(|(root, _)| below(root));
+    let subresources = part.map_or(&["proxy"][..], |(_, parts)| *parts).to_vec();
+    Attributes { verb, subresources }
+}
+
+impl Attributes {
+    /// What somebody hears who may not.
+    pub fn forbidden(&self, user: &str) -> String {
+        format!(
+            "Forbidden (user={user}, verb={}, resource=nodes, subresource(s)=[{}])",
+            self.verb,
+            self.subresources.join(" ")
+        )
+    }
+}

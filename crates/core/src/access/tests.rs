@@ -1,0 +1,41 @@
+//! Requests and what has to be allowed for them.
+
+use super::*;
+
+#[test]
+fn requests_are_judged_by_method_and_path() {
+    let rows: [(&str, &str, &str, &[&str]); 20] = [
+        ("GET", "/pods", "get", &["pods", "proxy"]),
+        ("GET", "/pods/", "get", &["pods", "proxy"]),
+        ("GET", "/podsandmore", "get", &["proxy"]),
+        ("GET", "/runningpods/", "get", &["pods", "proxy"]),
+        ("GET", "/healthz", "get", &["healthz", "proxy"]),
+        ("GET", "/healthz/ping", "get", &["healthz", "proxy"]),
+        ("GET", "/configz", "get", &["configz", "proxy"]),
+        ("GET", "/stats/summary", "get", &["stats"]),
+        ("POST", "/stats/summary", "create", &["stats"]),
+        ("GET", "/metrics", "get", &["metrics"]),
+        ("GET", "/metrics/cadvisor", "get", &["metrics"]),
+        ("GET", "/logs/", "get", &["log"]),
+        ("GET", "/containerLogs/ns/pod/c", "get", &["proxy"]),
+        ("POST", "/exec/ns/pod/c", "create", &["proxy"]),
+        ("POST", "/checkpoint/ns/pod/c", "create", &["checkpoint"]),
+        ("GET", "/statusz", "get", &["statusz"]),
+        ("GET", "/flagz", "get", &["configz"]),
+        ("PUT", "/debug/flags/v", "update", &["proxy"]),
+        ("DELETE", "/x", "delete", &["proxy"]),
+        ("HEAD", "/", "", &["proxy"]),
+    ];
+    for (method, path, verb, subresources) in rows {
+        let want = Attributes { verb, subresources: subresources.to_vec() };
+        assert_eq!(attributes(method, path), want, "{method} {path}");
+    }
+}
+
+#[test]
+fn whoever_may_not_is_told_what_would_have_to_be_allowed() {
+    let said = attributes("GET", "/pods").forbidden(ANONYMOUS);
+    let want =
+        "Forbidden (user=system:anonymous, verb=get, resource=nodes, subresource(s)=[pods proxy])";
+    assert_eq!(said, want);
+}

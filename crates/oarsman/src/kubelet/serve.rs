@@ -1,0 +1,170 @@
+//! The kubelet's servers: from the configuration to what listens, over what the agent has written down.
+
+use std::convert::Infallible;
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Result;
+use k8s_openapi::api::core::v1::{NodeAddress, Pod};
+use oarsman_agent::Book;
+use oarsman_cluster::credentials::{Addresses, Origin, ServingCertificate, ServingKeeper, serving};
+use oarsman_cluster::review::{ApiReviewer, Reviewer};
+use oarsman_core::config::log_directory;
+use oarsman_kubelet_config::KubeletConfiguration;
+use oarsman_kubelet_config::choices::{AuthorizationMode, TlsVersion};
+use oarsman_kubelet_config::flags::ProgramFlags;
+use oarsman_server::{Authentication, Authorization, Encryption, LogPlace, Settings, Source};
+use tokio::time::sleep;
+
+#[cfg(test)]
+mod tests;
+
+/// When an address is taken, say by a kubelet that ends only now.
+const TRY_AGAIN: Duration = Duration::from_secs(2);
+
+/// What is to be served, and as whom.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    settings: Settings,
+    files: Option<(PathBuf, PathBuf)>,
+    /// Whether the cluster signs our certificate.
+    by_cluster: bool,
+    cert_dir: PathBuf,
+    node: String,
+    node_ips: Vec<String>,
+}
+
+impl Plan {
+    pub(super) fn new(
+        kubelet: &KubeletConfiguration,
+        flags: &ProgramFlags,
+        node: &str,
+        node_ips: &[String],
+    ) -> Self {
+        let is_set = |file: &String| !file.is_empty();
+        let files = (&kubelet.tls_cert_file, &kubelet.tls_private_key_file);
+        let files = (is_set(files.0) && is_set(files.1)).then(|| (files.0.into(), files.1.into()));
+        Self {
+            settings: settings(kubelet),
+            by_cluster: files.is_none() && kubelet.server_tls_bootstrap,
+            files,
+            cert_dir: flags.cert_dir.clone().into(),
+            node: node.to_owned(),
+            node_ips: node_ips.to_vec(),
+        }
+    }
+
+    fn origin(&self, client: Option<&kube::Client>) -> Origin {
+        let (cert_dir, node) = (self.cert_dir.clone(), self.node.clone());
+        match (&self.files, client) {
+            (Some((certificate, key)), _) => {
+                Origin::Files { certificate: certificate.clone(), key: key.clone() }
+            }
+            (None, Some(client)) if self.by_cluster => {
+                let (client, addresses) = (client.clone(), self.addresses());
+                Origin::Cluster { cert_dir, node, addresses, client }
+            }
+            (None, _) => Origin::SelfSigned { cert_dir, host: node },
+        }
+    }
+
+    fn addresses(&self) -> Addresses {
+        let address = |kind: &str, address: &String| NodeAddress {
+            type_: kind.to_owned(),
+            address: address.clone(),
+        };
+        let ips = self.node_ips.iter().map(|ip| address("InternalIP", ip));
+        let all: Vec<NodeAddress> = ips.chain([address("Hostname", &self.node)]).collect();
+        Box::new(move || all.clone())
+    }
+}
+
+fn settings(kubelet: &KubeletConfiguration) -> Settings {
+    let (authentication, authorization) = (&kubelet.authentication, &kubelet.authorization);
+    let client_ca = &authentication.x509.client_ca_file;
+    let webhook = &authorization.webhook;
+    Settings {
+        secure: at(kubelet.address, kubelet.port).filter(|_| kubelet.enable_server),
+        read_only: at(kubelet.address, kubelet.read_only_port),
+        health: at(kubelet.healthz_bind_address, kubelet.healthz_port),
+        authentication: Authentication {
+            client_ca: (!client_ca.is_empty()).then(|| client_ca.into()),
+            tokens: authentication
+                .webhook
+                .enabled
+                .then(|| authentication.webhook.cache_ttl.or_zero()),
+            anonymous: authentication.anonymous.enabled,
+        },
+        authorization: match authorization.mode {
+            AuthorizationMode::AlwaysAllow => Authorization::AlwaysAllow,
+            AuthorizationMode::Webhook => Authorization::Ask {
+                allowed: webhook.cache_authorized_ttl.or_zero(),
+                denied: webhook.cache_unauthorized_ttl.or_zero(),
+            },
+        },
+        encryption: Encryption {
+            only_tls13: kubelet.tls_min_version == Some(TlsVersion::Tls13),
+            ciphers: kubelet.tls_cipher_suites.clone(),
+        },
+        debugging: kubelet.enable_debugging_handlers,
+        configuration: serde_json::to_value(kubelet).unwrap_or_default(),
+    }
+}
+
+/// Port 0 is nowhere.
+fn at(address: IpAddr, port: i32) -> Option<SocketAddr> {
+    let port = u16::try_from(port).ok().filter(|port| *port != 0)?;
+    Some(SocketAddr::new(address, port))
+}
+
+/// Serves for ever. What is in its way is told and tried again: pods run without it.
+pub(super) async fn serve(plan: Plan, book: Arc<Book>, client: Option<kube::Client>) -> Infallible {
+    let reviewer = client.as_ref().map(|client| {
+        let reviewer: Arc<dyn Reviewer> = Arc::new(ApiReviewer::new(client.clone(), &plan.node));
+        reviewer
+    });
+    let source: Arc<dyn Source> = Arc::new(Written(book));
+    let mut told = String::new();
+    loop {
+        match open(&plan, &source, reviewer.as_ref(), client.as_ref()).await {
+            Ok((servers, keeper)) => return tokio::join!(servers.run(), keeper.keep()).0,
+            Err(error) => {
+                let why = format!("{error:#}");
+                if told != why {
+                    tracing::error!("the kubelet's server does not serve: {why}");
+                }
+                told = why;
+            }
+        }
+        sleep(TRY_AGAIN).await;
+    }
+}
+
+async fn open(
+    plan: &Plan,
+    source: &Arc<dyn Source>,
+    reviewer: Option<&Arc<dyn Reviewer>>,
+    client: Option<&kube::Client>,
+) -> Result<(oarsman_server::Servers, ServingKeeper)> {
+    let (certificate, keeper): (ServingCertificate, _) = serving(plan.origin(client))?;
+    let (settings, source) = (plan.settings.clone(), Arc::clone(source));
+    let servers =
+        oarsman_server::open(settings, source, reviewer.cloned(), Arc::new(certificate)).await?;
+    Ok((servers, keeper))
+}
+
+/// The agent as it is written down.
+struct Written(Arc<Book>);
+
+impl Source for Written {
+    fn pods(&self) -> Vec<Pod> {
+        self.0.report().pods.into_iter().map(|page| page.pod).collect()
+    }
+
+    fn logs(&self, pod: &Pod, container: &str) -> LogPlace {
+        let logs = self.0.report().pod_logs;
+        LogPlace(log_directory(Path::new(&logs), pod).join(container))
+    }
+}

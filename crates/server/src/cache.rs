@@ -1,0 +1,58 @@
+//! Answers that are kept for a while.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// More are not kept: whoever invents tokens should not fill our memory.
+const MOST: usize = 4096;
+
+/// Answers by question.
+#[derive(Debug)]
+pub(crate) struct Cache<K, V> {
+    kept: Mutex<BTreeMap<K, (Instant, V)>>,
+}
+
+impl<K: Ord + Clone, V: Clone> Cache<K, V> {
+    pub(crate) fn new() -> Self {
+        Self { kept: Mutex::default() }
+    }
+
+    /// The answer, unless it is too old.
+    pub(crate) fn get(&self, key: &K, now: Instant) -> Option<V> {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.get(key).filter(|(until, _)| now < *until).map(|(_, value)| value.clone())
+    }
+
+    /// Keeps an answer for so long.
+    pub(crate) fn keep(&self, key: K, value: V, now: Instant, time: Duration) {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() >= MOST {
+            kept.retain(|_, (until, _)| now < *until);
+        }
+        if kept.len() >= MOST {
+            kept.pop_first();
+        }
+        kept.insert(key, (now + time, value));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_kept_for_their_time_and_never_too_many() {
+        let cache = Cache::new();
+        let begin = Instant::now();
+        cache.keep(1, "a", begin, Duration::from_secs(10));
+        assert_eq!(cache.get(&1, begin + Duration::from_secs(9)), Some("a"));
+        assert_eq!(cache.get(&1, begin + Duration::from_secs(10)), None);
+        for key in 0..2 * MOST {
+            cache.keep(key, "b", begin, Duration::from_secs(60));
+        }
+        assert_eq!(cache.kept.lock().unwrap().len(), MOST);
+    }
+}

@@ -1,0 +1,204 @@
+//! What a container wrote, sent as it is read, and as it is written if so wished.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{Path as PathOf, RawQuery, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use futures::stream::unfold;
+use jiff::Timestamp;
+use oarsman_core::log_request::{LogOptions, NoLog, is_over, which_start};
+use oarsman_host::inotify::Listener;
+use tokio::sync::mpsc;
+use tokio::task::spawn_blocking;
+use tokio::time::sleep;
+
+use super::Desk;
+use crate::logs::{Follower, Printer, Style};
+use crate::query;
+use crate::source::{LogPlace, Source};
+
+/// Pieces that may wait for the reader.
+const ROOM: usize = 4;
+/// A piece, in bytes.
+const PIECE: usize = 32 * 1024;
+/// How often it is looked whether the container runs still.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// `/containerLogs/{namespace}/{pod}/{container}`.
+pub(super) async fn serve(
+    State(desk): State<Arc<Desk>>,
+    PathOf((namespace, name, container)): PathOf<(String, String, String)>,
+    RawQuery(query): RawQuery,
+) -> Response {
+    let options = match LogOptions::read(&query::read(query.as_deref().unwrap_or_default())) {
+        Ok(options) => options,
+        Err(why) => return refuse(&why),
+    };
+    let Some(pod) = desk.source.pod(&namespace, &name) else {
+        return refuse(&NoLog::Unknown(format!("pod {name:?} does not exist")));
+    };
+    let start = match which_start(&pod, &container, options.previous) {
+        Ok(start) => start,
+        Err(why) => return refuse(&why),
+    };
+    let place = desk.source.logs(&pod, &container);
+    let follower = match Follower::at(&place.0, start, options.tail) {
+        Ok(follower) => follower,
+        Err(error) => {
+            let why = format!(
+                "the log of container {container:?} in pod {name:?} cannot be read: {error}"
+            );
+            return refuse(&NoLog::Absent(why));
+        }
+    };
+    let (sender, receiver) = mpsc::channel(ROOM);
+    let writer = Sender { sender, piece: Vec::new(), left: options.limit };
+    let style = Style {
+        since: options.since(Timestamp::now()),
+        prefix: None,
+        timestamps: options.timestamps,
+    };
+    let log = Log { follower, printer: Printer::new(style), writer };
+    let whose =
+        Whose { source: Arc::clone(&desk.source), namespace, name, container, start, place };
+    // It ends with its reader: nothing can be sent to one who has gone.
+    tokio::spawn(send(log, options.follow.then_some(whose)));
+    let stream = unfold(receiver, async |mut receiver| {
+        let piece: io::Result<Bytes> = receiver.recv().await?;
+        Some((piece, receiver))
+    });
+    ([(header::CONTENT_TYPE, "text/plain")], Body::from_stream(Box::pin(stream))).into_response()
+}
+
+fn refuse(why: &NoLog) -> Response {
+    let (status, said) = match why {
+        NoLog::Senseless(said) => (StatusCode::UNPROCESSABLE_ENTITY, said),
+        NoLog::Unknown(said) => (StatusCode::NOT_FOUND, said),
+        NoLog::Absent(said) => (StatusCode::BAD_REQUEST, said),
+    };
+    (status, said.clone()).into_response()
+}
+
+/// Whose log it is that is followed.
+struct Whose {
+    source: Arc<dyn Source>,
+    namespace: String,
+    name: String,
+    container: String,
+    start: u32,
+    place: LogPlace,
+}
+
+impl Whose {
+    fn is_over(&self) -> bool {
+        let pod = self.source.pod(&self.namespace, &self.name);
+        pod.is_none_or(|pod| is_over(&pod, &self.container, self.start))
+    }
+}
+
+/// A log on its way.
+struct Log {
+    follower: Follower,
+    printer: Printer,
+    writer: Sender,
+}
+
+impl Log {
+    /// Sends what is there by now.
+    fn send(&mut self, is_over: bool) -> io::Result<()> {
+        let Self { follower, printer, writer } = self;
+        // Both streams go the same way.
+        let mut each = |line: &[u8]| printer.print_joined(line, writer);
+        follower.read_start(is_over, &mut each)?;
+        self.writer.flush()
+    }
+}
+
+async fn send(mut log: Log, follow: Option<Whose>) {
+    let mut listener = None;
+    if let Some(whose) = &follow {
+        listener = Listener::to_writes().ok();
+        watch(&mut listener, &whose.place.0);
+    }
+    loop {
+        // Whether it is over is asked before the last reading, so that nothing is written after that.
+        let over = follow.as_ref().is_none_or(Whose::is_over);
+        let sent = spawn_blocking(move || {
+            let sent = log.send(over);
+            (log, sent)
+        });
+        let Ok((back, sent)) = sent.await else { return };
+        log = back;
+        match sent {
+            Ok(()) if !over => {}
+            // Whoever has enough, or has gone, is no trouble.
+            Ok(()) => return,
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return,
+            Err(error) => {
+                log.writer.sender.send(Err(error)).await.ok();
+                return;
+            }
+        }
+        tokio::select! {
+            () = heard(&mut listener) => {}
+            () = sleep(LOOK_AGAIN) => {}
+            () = log.writer.sender.closed() => return,
+        }
+    }
+}
+
+fn watch(listener: &mut Option<Listener>, directory: &Path) {
+    if listener.as_mut().is_some_and(|it| it.watch(directory, None).is_err()) {
+        *listener = None;
+    }
+}
+
+async fn heard(listener: &mut Option<Listener>) {
+    let heard = match listener {
+        Some(listener) => listener.changed().await.is_ok(),
+        None => false,
+    };
+    if !heard {
+        *listener = None;
+        std::future::pending::<()>().await;
+    }
+}
+
+/// Sends in pieces, and not more than was asked for.
+struct Sender {
+    sender: mpsc::Sender<io::Result<Bytes>>,
+    piece: Vec<u8>,
+    left: Option<u64>,
+}
+
+impl Write for Sender {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let most = self.left.map_or(bytes.len(), |left| {
+            bytes.len().min(usize::try_from(left).unwrap_or(usize::MAX))
+        });
+        if most == 0 && !bytes.is_empty() {
+            self.flush()?;
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        self.piece.extend_from_slice(&bytes[..most]);
+        self.left =
+            self.left.map(|left| left.saturating_sub(u64::try_from(most).unwrap_or_default()));
+        if self.piece.len() >= PIECE {
+            self.flush()?;
+        }
+        Ok(most)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if self.piece.is_empty() {
+            return Ok(());
+        }
+        let piece = Bytes::from(std::mem::take(&mut self.piece));
+        self.sender.blocking_send(Ok(piece)).map_err(|_| io::ErrorKind::BrokenPipe.into())
+    }
+}

@@ -1,0 +1,52 @@
+//! The pods of this node.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
+use serde_json::{Value, json};
+
+use super::{Desk, as_json};
+
+/// Every pod as it is wanted, with its status as it is.
+pub(super) async fn all(State(desk): State<Arc<Desk>>) -> Response {
+    let items: Vec<Value> = desk.source.pods().iter().map(|pod| json!(pod)).collect();
+    as_json(&list(&items))
+}
+
+/// What runs: no more than the names of pods and the images of containers.
+pub(super) async fn running(State(desk): State<Arc<Desk>>) -> Response {
+    let items: Vec<Value> = desk.source.pods().iter().filter_map(what_runs).collect();
+    as_json(&list(&items))
+}
+
+fn list(items: &[Value]) -> Value {
+    json!({ "kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": items })
+}
+
+fn what_runs(pod: &Pod) -> Option<Value> {
+    let status = pod.status.as_ref()?;
+    let all = [
+        &status.init_container_statuses,
+        &status.container_statuses,
+        &status.ephemeral_container_statuses,
+    ];
+    let runs =
+        |it: &&ContainerStatus| it.state.as_ref().is_some_and(|state| state.running.is_some());
+    let containers: Vec<Value> = all
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(runs)
+        .map(|it| json!({ "name": it.name, "image": it.image, "resources": {} }))
+        .collect();
+    let name = &pod.metadata;
+    (!containers.is_empty()).then(|| {
+        json!({
+            "metadata": { "name": name.name, "namespace": name.namespace, "uid": name.uid },
+            "spec": { "containers": containers },
+            "status": {},
+        })
+    })
+}

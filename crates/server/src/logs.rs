@@ -1,0 +1,9 @@
+//! Containers' logs: the files that runtimes keep of what containers write, read for the server and for `oarsman logs`.
+
+pub mod files;
+mod follow;
+mod line;
+mod printer;
+
+pub use follow::Follower;
+pub use printer::{Printer, Style};

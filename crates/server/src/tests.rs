@@ -1,0 +1,352 @@
+//! The servers over loopback, with real TLS.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use async_trait::async_trait;
+use k8s_openapi::api::core::v1::Pod;
+use oarsman_cluster::credentials::{Origin, serving};
+use oarsman_cluster::review::User;
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType,
+    ExtendedKeyUsagePurpose, IsCa, KeyPair,
+};
+use serde_json::json;
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+
+use super::*;
+
+const LONG: Duration = Duration::from_secs(20);
+
+/// An authority for clients.
+struct Authority(CertifiedIssuer<'static, KeyPair>);
+
+impl Authority {
+    fn new() -> Self {
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        Self(CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap())
+    }
+
+    fn client(&self, name: &str) -> (CertificateDer<'static>, PrivateKeyDer<'static>) {
+        let mut params = CertificateParams::default();
+        params.distinguished_name = DistinguishedName::new();
+        params.distinguished_name.push(DnType::CommonName, name);
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        let key = KeyPair::generate().unwrap();
+        let signed = params.signed_by(&key, &self.0).unwrap();
+        let key = PrivateKeyDer::from_pem_slice(key.serialize_pem().as_bytes()).unwrap();
+        (signed.der().clone(), key)
+    }
+}
+
+/// Knows one token, and lets its owner, and nobody else, read pods; counts how often it was asked.
+#[derive(Default)]
+struct Knows {
+    asked: AtomicUsize,
+}
+
+#[async_trait]
+impl Reviewer for Knows {
+    async fn who(&self, token: &str) -> oarsman_cluster::Result<Option<User>> {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        let known = User { name: "ann".to_owned(), ..User::default() };
+        Ok((token == "secret").then_some(known))
+    }
+
+    async fn may(
+        &self,
+        user: &User,
+        verb: &str,
+        subresource: &str,
+    ) -> oarsman_cluster::Result<bool> {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        let may = [("ann", "get", "pods"), ("api", "get", "proxy")];
+        Ok(may.contains(&(user.name.as_str(), verb, subresource)))
+    }
+}
+
+/// One pod with logs in a directory.
+struct Node {
+    logs: PathBuf,
+    pod: Mutex<Pod>,
+}
+
+impl Node {
+    fn with_state(logs: &Path, state: &Value) -> Arc<Self> {
+        let pod = serde_json::from_value(json!({
+            "metadata": { "name": "web", "namespace": "default", "uid": "u" },
+            "spec": { "containers": [{ "name": "c" }] },
+            "status": { "containerStatuses": [{
+                "name": "c", "image": "i", "imageID": "", "ready": true, "restartCount": 0, "state": state,
+            }]},
+        }));
+        Arc::new(Self { logs: logs.to_owned(), pod: Mutex::new(pod.unwrap()) })
+    }
+}
+
+impl Source for Node {
+    fn pods(&self) -> Vec<Pod> {
+        vec![self.pod.lock().unwrap_or_else(PoisonError::into_inner).clone()]
+    }
+
+    fn logs(&self, _: &Pod, _: &str) -> LogPlace {
+        LogPlace(self.logs.clone())
+    }
+}
+
+struct Place {
+    directory: TempDir,
+    health: SocketAddr,
+    secure: SocketAddr,
+    knows: Arc<Knows>,
+}
+
+async fn serve(
+    node: impl FnOnce(&Path) -> Arc<Node>,
+    authority: &Authority,
+    debugging: bool,
+) -> Place {
+    let directory = tempfile::tempdir().unwrap();
+    let client_ca = directory.path().join("ca.crt");
+    fs::write(&client_ca, authority.0.pem()).unwrap();
+    let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
+    let settings = Settings {
+        secure: Some(any),
+        read_only: None,
+        health: Some(any),
+        authentication: Authentication {
+            client_ca: Some(client_ca),
+            tokens: Some(LONG),
+            anonymous: false,
+        },
+        authorization: Authorization::Ask { allowed: LONG, denied: LONG },
+        encryption: Encryption::default(),
+        debugging,
+        configuration: json!({ "port": 10250 }),
+    };
+    let origin =
+        Origin::SelfSigned { cert_dir: directory.path().join("pki"), host: "localhost".to_owned() };
+    let (certificate, _) = serving(origin).unwrap();
+    let knows = Arc::new(Knows::default());
+    let source = node(directory.path());
+    let reviewer: Arc<dyn Reviewer> = Arc::clone(&knows) as _;
+    let servers = open(settings, source, Some(reviewer), Arc::new(certificate)).await.unwrap();
+    let addresses = servers.addresses();
+    tokio::spawn(servers.run());
+    Place { directory, health: addresses[0], secure: addresses[1], knows }
+}
+
+impl Place {
+    /// Asks over TLS, and reads to the end.
+    async fn ask(
+        &self,
+        who: Option<(CertificateDer<'static>, PrivateKeyDer<'static>)>,
+        path: &str,
+        token: Option<&str>,
+    ) -> (u16, String) {
+        let mut stream = self.connect(who).await;
+        send(&mut stream, path, token).await;
+        let mut answer = Vec::new();
+        timeout(LONG, stream.read_to_end(&mut answer)).await.unwrap().unwrap();
+        parts(&String::from_utf8(answer).unwrap())
+    }
+
+    async fn connect(
+        &self,
+        who: Option<(CertificateDer<'static>, PrivateKeyDer<'static>)>,
+    ) -> tokio_rustls::client::TlsStream<TcpStream> {
+        let own = fs::read(self.directory.path().join("pki/kubelet.crt")).unwrap();
+        let mut roots = RootCertStore::empty();
+        roots.add(CertificateDer::from_pem_slice(&own).unwrap()).unwrap();
+        let builder = ClientConfig::builder().with_root_certificates(roots);
+        let config = match who {
+            Some((certificate, key)) => {
+                builder.with_client_auth_cert(vec![certificate], key).unwrap()
+            }
+            None => builder.with_no_client_auth(),
+        };
+        let tcp = TcpStream::connect(self.secure).await.unwrap();
+        let name = ServerName::try_from("localhost").unwrap();
+        TlsConnector::from(Arc::new(config)).connect(name, tcp).await.unwrap()
+    }
+}
+
+async fn send(stream: &mut (impl AsyncWriteExt + Unpin), path: &str, token: Option<&str>) {
+    let token = token.map(|it| format!("Authorization: Bearer {it}\r\n")).unwrap_or_default();
+    let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{token}\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+}
+
+/// The status and the body; pieces of the body are joined.
+fn parts(answer: &str) -> (u16, String) {
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    if !head.to_lowercase().contains("transfer-encoding: chunked") {
+        return (status, body.to_owned());
+    }
+    let (mut rest, mut joined) = (body, String::new());
+    while let Some((size, tail)) = rest.split_once("\r\n") {
+        let size = usize::from_str_radix(size, 16).unwrap();
+        joined.push_str(&tail[..size]);
+        rest = tail[size..].trim_start_matches("\r\n");
+    }
+    (status, joined)
+}
+
+fn running(logs: &Path) -> Arc<Node> {
+    fs::write(
+        logs.join("0.log"),
+        "2026-01-01T00:00:01Z stdout F one\n2026-01-01T00:00:02Z stderr F two\n",
+    )
+    .unwrap();
+    Node::with_state(logs, &json!({ "running": {} }))
+}
+
+fn ended(logs: &Path) -> Arc<Node> {
+    running(logs);
+    Node::with_state(logs, &json!({ "terminated": { "exitCode": 0 } }))
+}
+
+#[tokio::test]
+async fn health_is_told_to_everybody() {
+    let place = serve(ended, &Authority::new(), true).await;
+    for (path, want) in [("/healthz", 200), ("/healthz/ping", 200), ("/pods", 404)] {
+        let mut stream = TcpStream::connect(place.health).await.unwrap();
+        send(&mut stream, path, None).await;
+        let mut answer = String::new();
+        timeout(LONG, stream.read_to_string(&mut answer)).await.unwrap().unwrap();
+        let (status, body) = parts(&answer);
+        assert_eq!(status, want, "{path}");
+        assert!(want != 200 || body == "ok", "{body}");
+    }
+}
+
+#[tokio::test]
+async fn certificates_tokens_and_nobodies_are_told_apart() {
+    let (authority, stranger) = (Authority::new(), Authority::new());
+    let place = serve(ended, &authority, true).await;
+    let api = || Some(authority.client("api"));
+    let forbidden =
+        "Forbidden (user=ann, verb=get, resource=nodes, subresource(s)=[configz proxy])";
+    let rows = [
+        (None, "/pods", None, 401, "Unauthorized"),
+        (None, "/pods", Some("wrong"), 401, "Unauthorized"),
+        (Some(stranger.client("api")), "/pods", None, 401, "Unauthorized"),
+        (None, "/pods", Some("secret"), 200, "\"kind\":\"PodList\""),
+        (None, "/configz", Some("secret"), 403, forbidden),
+        (
+            api(),
+            "/configz",
+            None,
+            200,
+            "{\"kubeletconfig\":{\"apiVersion\":\"kubelet.config.k8s.io/v1beta1\"",
+        ),
+        (api(), "/runningpods/", None, 200, "\"items\":[]"),
+        (api(), "/healthz", None, 200, "ok"),
+        (api(), "/exec/default/web/c", None, 404, ""),
+    ];
+    for (who, path, token, status, said) in rows {
+        let answer = place.ask(who, path, token).await;
+        assert!(answer.0 == status && answer.1.contains(said), "{path} {token:?}: {answer:?}");
+    }
+    // What is known is not asked again.
+    let asked = place.knows.asked.load(Ordering::SeqCst);
+    assert_eq!(place.ask(None, "/pods", Some("secret")).await.0, 200);
+    assert_eq!(place.knows.asked.load(Ordering::SeqCst), asked);
+}
+
+#[tokio::test]
+async fn another_authority_counts_as_soon_as_it_is_written() {
+    let (first, second) = (Authority::new(), Authority::new());
+    let place = serve(ended, &first, true).await;
+    assert_eq!(place.ask(Some(second.client("api")), "/pods", None).await.0, 401);
+    fs::write(place.directory.path().join("ca.crt"), second.0.pem() + "\n").unwrap();
+    assert_eq!(place.ask(Some(second.client("api")), "/pods", None).await.0, 200);
+    assert_eq!(place.ask(Some(first.client("api")), "/pods", None).await.0, 401);
+}
+
+#[tokio::test]
+async fn logs_are_sent_as_asked_for() {
+    let authority = Authority::new();
+    let place = serve(ended, &authority, true).await;
+    let rows = [
+        ("web/c", 200, "one\ntwo\n"),
+        ("web/c?tailLines=1", 200, "two\n"),
+        ("web/c?timestamps=true&tailLines=1", 200, "2026-01-01T00:00:02Z two\n"),
+        ("web/c?limitBytes=5", 200, "one\nt"),
+        ("web/c?sinceTime=2026-01-01T00%3A00%3A02Z", 200, "two\n"),
+        ("web/c?follow=true", 200, "one\ntwo\n"),
+        ("web/c?tailLines=-1", 422, "tailLines=\"-1\" is none; write a number of at least 0"),
+        (
+            "web/c?previous=true",
+            400,
+            "previous terminated container \"c\" in pod \"web\" not found",
+        ),
+        ("web/x", 404, "container \"x\" not found in pod \"web\""),
+        ("other/c", 404, "pod \"other\" does not exist"),
+    ];
+    for (what, status, said) in rows {
+        let path = format!("/containerLogs/default/{what}");
+        let answer = place.ask(Some(authority.client("api")), &path, None).await;
+        assert_eq!(answer, (status, said.to_owned()), "{what}");
+    }
+}
+
+#[tokio::test]
+async fn a_log_is_followed_until_its_container_ends() {
+    let authority = Authority::new();
+    let mut node = None;
+    let place = serve(
+        |logs| {
+            let made = running(logs);
+            node = Some(Arc::clone(&made));
+            made
+        },
+        &authority,
+        true,
+    )
+    .await;
+    let mut stream = place.connect(Some(authority.client("api"))).await;
+    send(&mut stream, "/containerLogs/default/web/c?follow=true", None).await;
+    let mut answer = String::new();
+    read_until(&mut stream, &mut answer, "two\n").await;
+    let log = place.directory.path().join("0.log");
+    let mut file = fs::File::options().append(true).open(log).unwrap();
+    io::Write::write_all(&mut file, b"2026-01-01T00:00:03Z stdout F three\n").unwrap();
+    read_until(&mut stream, &mut answer, "three\n").await;
+    let ended = json!({ "terminated": { "exitCode": 0 } });
+    let after = Node::with_state(place.directory.path(), &ended);
+    *node.unwrap().pod.lock().unwrap() = after.pods().remove(0);
+    timeout(LONG, stream.read_to_string(&mut answer)).await.unwrap().unwrap();
+    assert_eq!(parts(&answer), (200, "one\ntwo\nthree\n".to_owned()));
+}
+
+async fn read_until(stream: &mut (impl AsyncReadExt + Unpin), answer: &mut String, end: &str) {
+    let mut buffer = [0; 4096];
+    while !answer.contains(end) {
+        let read = timeout(LONG, stream.read(&mut buffer)).await.unwrap().unwrap();
+        assert!(read > 0, "{answer}");
+        answer.push_str(str::from_utf8(&buffer[..read]).unwrap());
+    }
+}
+
+#[tokio::test]
+async fn what_is_switched_off_is_said_to_be() {
+    let authority = Authority::new();
+    let place = serve(ended, &authority, false).await;
+    for path in ["/configz", "/containerLogs/default/web/c", "/runningpods/"] {
+        let answer = place.ask(Some(authority.client("api")), path, None).await;
+        assert_eq!(answer, (405, "Debug endpoints are disabled.".to_owned()), "{path}");
+    }
+    assert_eq!(place.ask(Some(authority.client("api")), "/pods", None).await.0, 200);
+}

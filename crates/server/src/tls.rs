@@ -1,0 +1,126 @@
+//! How we encrypt, and what we ask of those who connect.
+
+use std::sync::Arc;
+
+use tokio_rustls::rustls::client::danger::HandshakeSignatureValid;
+use tokio_rustls::rustls::crypto::{
+    CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature,
+};
+use tokio_rustls::rustls::pki_types::{CertificateDer, UnixTime};
+use tokio_rustls::rustls::server::ResolvesServerCert;
+use tokio_rustls::rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use tokio_rustls::rustls::version::{TLS12, TLS13};
+use tokio_rustls::rustls::{
+    DigitallySignedStruct, DistinguishedName, Error, ServerConfig, SignatureScheme,
+    SupportedCipherSuite,
+};
+
+use crate::Encryption;
+
+/// What connections are encrypted with.
+pub(crate) fn config(
+    encryption: &Encryption,
+    certificate: Arc<dyn ResolvesServerCert>,
+    asks_for_certificate: bool,
+) -> Result<ServerConfig, Error> {
+    let provider = Arc::new(provider(&encryption.ciphers));
+    let has_old = provider.cipher_suites.iter().any(|suite| suite.tls13().is_none());
+    let versions =
+        if encryption.only_tls13 || !has_old { &[&TLS13][..] } else { &[&TLS13, &TLS12] };
+    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+        .with_protocol_versions(versions)?;
+    let builder = match asks_for_certificate {
+        true => builder.with_client_cert_verifier(Arc::new(Whoever { provider })),
+        false => builder.with_no_client_auth(),
+    };
+    let mut config = builder.with_cert_resolver(certificate);
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(config)
+}
+
+/// TLS 1.3 has no bad suites and takes no wishes, as in Go.
+fn provider(wanted: &[String]) -> CryptoProvider {
+    let mut provider = ring::default_provider();
+    let is_wanted = |suite: &SupportedCipherSuite| {
+        let name = format!("{:?}", suite.suite());
+        let is_named = |wish: &String| *wish == name || format!("{wish}_SHA256") == name;
+        suite.tls13().is_some() || wanted.is_empty() || wanted.iter().any(is_named)
+    };
+    provider.cipher_suites.retain(is_wanted);
+    if provider.cipher_suites.iter().all(|suite| suite.tls13().is_some()) {
+        tracing::warn!("none of tlsCipherSuites is one that we can use: only TLS 1.3 is spoken");
+    }
+    provider
+}
+
+/// Lets everybody in who holds the key of what they show. Who they are is judged later, by authorities that may have changed by
+/// then, so that whoever is nobody hears that they are in words.
+#[derive(Debug)]
+struct Whoever {
+    provider: Arc<CryptoProvider>,
+}
+
+impl ClientCertVerifier for Whoever {
+    fn client_auth_mandatory(&self) -> bool {
+        false
+    }
+
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        &[]
+    }
+
+    fn verify_client_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: UnixTime,
+    ) -> Result<ClientCertVerified, Error> {
+        Ok(ClientCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signature, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signature, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(wanted: &[&str]) -> Vec<String> {
+        let wanted: Vec<String> = wanted.iter().map(|&name| name.to_owned()).collect();
+        let suites = provider(&wanted).cipher_suites;
+        let old = suites.iter().filter(|suite| suite.tls13().is_none());
+        old.map(|suite| format!("{:?}", suite.suite())).collect()
+    }
+
+    #[test]
+    fn only_suites_that_are_wished_for_are_used() {
+        assert_eq!(names(&[]).len(), 6);
+        let one = "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256";
+        assert_eq!(names(&[one, "TLS_RSA_WITH_AES_128_CBC_SHA"]), [one]);
+        let short = "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305";
+        assert_eq!(names(&[short]), [format!("{short}_SHA256")]);
+        assert_eq!(names(&["TLS_RSA_WITH_AES_128_CBC_SHA"]), [""; 0]);
+    }
+}
