@@ -1,5 +1,6 @@
 //! From settings to an agent that can be run.
 
+mod cluster;
 mod runtime;
 mod sources;
 
@@ -15,7 +16,7 @@ use oarsman_agent::sources::bundle::Bundle;
 use oarsman_agent::{
     Book, Command, Config, CoreDecisions, Inputs, Membership, OpenGate, PodSets, latest,
 };
-use oarsman_cluster::Standalone;
+use oarsman_cluster::credentials::Connection;
 use oarsman_core::config::Settings as OfPods;
 use oarsman_core::config::dns::NodeDns;
 use oarsman_core::ledger::{Mode, Territory};
@@ -51,6 +52,7 @@ pub(crate) struct Agent {
     commands: mpsc::Sender<Command>,
     keeper: Option<Arc<Held>>,
     leave: CancellationToken,
+    connection: Option<Connection>,
     _socket: Option<Served>,
     _locks: Vec<Lock>,
 }
@@ -71,6 +73,11 @@ impl Agent {
         self.commands.clone()
     }
 
+    /// By which the API server is asked, if there is one.
+    pub(crate) fn client(&self) -> Option<kube::Client> {
+        self.connection.as_ref().map(Connection::client)
+    }
+
     /// Done when somebody asks it over its socket to take its pods down and to end.
     pub(crate) fn asked_to_leave(&self) -> CancellationToken {
         self.leave.clone()
@@ -89,12 +96,26 @@ impl Agent {
     }
 
     /// Runs until it is dropped.
-    pub(crate) async fn run(self) {
+    ///
+    /// # Errors
+    /// When the API server will never know it, such as after a first certificate that was denied.
+    pub(crate) async fn run(self) -> Result<()> {
         tracing::info!(root = self.config.territory.root, "the agent runs");
         let systemd = Systemd::of_environment();
         systemd.ready();
-        let agent = oarsman_agent::run(self.seams, self.config, self.inputs);
-        tokio::join!(agent, systemd.beat(&self.commands));
+        // All of the agent is one future, which is too large for a stack.
+        let agent = Box::pin(oarsman_agent::run(self.seams, self.config, self.inputs));
+        let connected = async {
+            match self.connection {
+                Some(connection) => Err(connection.keep().await.into()),
+                None => std::future::pending().await,
+            }
+        };
+        let work = async { tokio::join!(agent, systemd.beat(&self.commands)) };
+        tokio::select! {
+            _ = work => Ok(()),
+            lost = connected => lost,
+        }
     }
 }
 
@@ -121,15 +142,14 @@ pub(crate) async fn assemble(settings: &Settings, bundle: Option<Bundle>) -> Res
         providers: settings.providers.directory.clone(),
         is_guest: settings.mode == Mode::Guest,
     })?;
+    let joined = cluster::join(settings, bundle.as_ref()).await?;
     let seams = Seams {
         runtime: Arc::new(client),
-        cluster: Arc::new(
-            bundle.as_ref().map(Bundle::objects).map(Standalone::with).unwrap_or_default(),
-        ),
+        cluster: joined.cluster,
         disk: Arc::new(ground),
         clock,
         network: Arc::new(SystemNetwork),
-        vault: None,
+        vault: joined.vault,
     };
     let (commands, receiver) = mpsc::channel(ROOM_FOR_COMMANDS);
     let inputs = Inputs {
@@ -141,7 +161,17 @@ pub(crate) async fn assemble(settings: &Settings, bundle: Option<Bundle>) -> Res
         commands: receiver,
     };
     let config = config(settings, facts, of_pods);
-    Ok(Agent { seams, config, inputs, commands, keeper, leave, _socket: socket, _locks: locks })
+    Ok(Agent {
+        seams,
+        config,
+        inputs,
+        commands,
+        keeper,
+        leave,
+        connection: joined.connection,
+        _socket: socket,
+        _locks: locks,
+    })
 }
 
 /// What is known of the node before anything is asked.
@@ -230,6 +260,6 @@ fn config(settings: &Settings, facts: Facts, of_pods: OfPods) -> Config {
         parallel_pulls: settings.parallel_pulls,
         providers: settings.providers.known.clone(),
         territory: Territory { mode: settings.mode, root: settings.root.display().to_string() },
-        membership: Some(settings.membership.clone()).filter(|_| settings.mode == Mode::Kubelet),
+        membership: settings.cluster.as_ref().map(|_| settings.membership.clone()),
     }
 }

@@ -96,14 +96,14 @@ async fn until_told(settings: &Settings, serving: Plan) -> Result<()> {
         tracing::info!("told to end; pods stay");
         last_words(&commands).await;
     };
-    let served = serve::serve(serving, agent.book(), None);
-    tokio::select! {
-        () = agent.run() => {}
-        _ = served => {}
-        () = told => {}
-    }
+    let served = serve::serve(serving, agent.book(), agent.client());
+    let ended = tokio::select! {
+        ended = agent.run() => ended,
+        _ = served => Ok(()),
+        () = told => Ok(()),
+    };
     keeper.iter().for_each(|keeper| keeper.dismiss());
-    Ok(())
+    ended
 }
 
 /// Lets statuses that are on their way be heard, if that does not take long.

@@ -142,6 +142,7 @@ impl Flags {
             image_endpoint: None,
             request_timeout: Duration::from_secs(120),
             sources: Sources::default(),
+            cluster: None,
             pod_logs: root.join("logs"),
             container_logs: None,
             cgroup_root: self.cgroup_root.clone().unwrap_or_else(|| own_cgroup(&root)),

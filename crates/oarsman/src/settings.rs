@@ -22,6 +22,8 @@ pub(crate) struct Settings {
     /// The longest an ordinary call to the runtime may take.
     pub(crate) request_timeout: Duration,
     pub(crate) sources: Sources,
+    /// None for a node that belongs to no cluster.
+    pub(crate) cluster: Option<Joining>,
     pub(crate) pod_logs: PathBuf,
     /// Where logs are linked by container, if anywhere.
     pub(crate) container_logs: Option<PathBuf>,
@@ -47,6 +49,21 @@ pub(crate) struct Providers {
     pub(crate) known: Vec<Provider>,
     /// Where they lie.
     pub(crate) directory: PathBuf,
+}
+
+/// How a node belongs to a cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Joining {
+    /// Where the API server is, and who we are to it.
+    pub(crate) kubeconfig: PathBuf,
+    /// The same, for those who are nobody yet.
+    pub(crate) bootstrap: Option<PathBuf>,
+    /// Where our certificates lie.
+    pub(crate) cert_dir: PathBuf,
+    /// Whether we renew our own certificate.
+    pub(crate) rotates: bool,
+    /// Whether pods come back when the API server is away.
+    pub(crate) remembers_pods: bool,
 }
 
 /// What holds for every container here.

@@ -45,7 +45,7 @@ pub(super) async fn run(office: &Office<'_>, mut waiting: mpsc::Receiver<NodeEve
         for _ in 0..TRIES {
             match office.in_time("an event", office.object.record(&event)).await {
                 Err(ClusterError::Unavailable { .. } | ClusterError::Busy { .. }) => {
-                    sleep(PAUSE).await
+                    sleep(PAUSE).await;
                 }
                 Ok(()) | Err(_) => break,
             }

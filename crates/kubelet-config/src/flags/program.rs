@@ -68,6 +68,8 @@ pub struct ProgramFlags {
     pub log_file_max_size: Quantity,
     /// How many files that log has at most, the current one among them.
     pub log_file_max_files: i32,
+    /// Whether pods of the API server come back when it is away.
+    pub remember_pods: bool,
     /// How old a container that has ended must be before it is removed.
     pub minimum_container_ttl_duration: Span,
     /// How many containers that have ended are kept of each one.
@@ -99,6 +101,7 @@ impl Default for ProgramFlags {
             log_file: none(),
             log_file_max_size: Quantity::from_units(50 << 20, Format::BinarySi),
             log_file_max_files: 5,
+            remember_pods: true,
             minimum_container_ttl_duration: Span::ZERO,
             maximum_dead_containers_per_container: 1,
             maximum_dead_containers: -1,

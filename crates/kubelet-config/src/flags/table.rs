@@ -41,7 +41,7 @@ pub(super) fn find(name: &str) -> Option<&'static Flag> {
 }
 
 /// Flags that are no mere stand-ins for fields.
-static PROGRAM: [Flag; 53] = [
+static PROGRAM: [Flag; 54] = [
     of(Current, "config", Text, "", "The file of the configuration (KubeletConfiguration)."),
     of(
         Current,
@@ -135,6 +135,13 @@ static PROGRAM: [Flag; 53] = [
         "How large that file grows before the next is begun, such as 50Mi; 0 if others rotate it.",
     ),
     of(Ours, "log-file-max-files", Number, "", "How many files that log has at most."),
+    of(
+        Ours,
+        "remember-pods",
+        Switch,
+        "",
+        "Whether pods of the API server, and what they use, are kept on this machine, sealed, and come back while it is away.",
+    ),
     of(Ours, "pod-logs-dir", Text, "podLogsDir", "Where the logs of pods lie."),
     of(
         Ours,

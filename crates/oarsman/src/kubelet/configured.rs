@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use oarsman_core::ledger::Mode;
 use oarsman_kubelet_config::choices::{CgroupDriver, LogFormat, SwapBehavior};
 use oarsman_kubelet_config::flags::ProgramFlags;
@@ -11,7 +11,7 @@ use oarsman_kubelet_config::{KubeletConfiguration, Loaded};
 use super::providers;
 use crate::logging::{Format, Limits, Logging, Loudness};
 use crate::machine;
-use crate::settings::{Containers, Settings, Sources};
+use crate::settings::{Containers, Joining, Settings, Sources};
 
 use super::membership::membership;
 
@@ -79,6 +79,7 @@ pub(super) fn settings(loaded: &Loaded, flags: &ProgramFlags) -> Result<Settings
         image_endpoint: unless_empty(&kubelet.image_service_endpoint),
         request_timeout: kubelet.runtime_request_timeout.or_zero(),
         sources: sources(kubelet),
+        cluster: cluster(kubelet, flags)?,
         pod_logs: PathBuf::from(&kubelet.pod_logs_dir),
         container_logs: unless_empty(&flags.container_log_links_dir),
         cgroup_root: unless_empty(&kubelet.cgroup_root).unwrap_or_else(|| "/".to_owned()),
@@ -107,6 +108,25 @@ fn sources(kubelet: &KubeletConfiguration) -> Sources {
         url_headers: headers.flat_map(each).collect(),
         fetch: kubelet.http_check_frequency.or_zero(),
     }
+}
+
+/// The cluster whose kubeconfig is given, be it one that is yet to be made.
+fn cluster(kubelet: &KubeletConfiguration, flags: &ProgramFlags) -> Result<Option<Joining>> {
+    if flags.kubeconfig.is_empty() {
+        ensure!(
+            flags.bootstrap_kubeconfig.is_empty(),
+            "--bootstrap-kubeconfig is given without --kubeconfig: name the file that the kubelet's own is to be written to"
+        );
+        return Ok(None);
+    }
+    let bootstrap: Option<PathBuf> = unless_empty(&flags.bootstrap_kubeconfig);
+    Ok(Some(Joining {
+        kubeconfig: machine::absolute(flags.kubeconfig.as_ref())?,
+        bootstrap: bootstrap.map(|path| machine::absolute(&path)).transpose()?,
+        cert_dir: machine::absolute(flags.cert_dir.as_ref())?,
+        rotates: kubelet.rotate_certificates,
+        remembers_pods: flags.remember_pods,
+    }))
 }
 
 fn containers(kubelet: &KubeletConfiguration) -> Containers {

@@ -41,13 +41,14 @@ const HEEDED: &[&str] = &[
     "podLogsDir",
     "podPidsLimit",
     "podsPerCore",
+    "port",
     "providerID",
+    "readOnlyPort",
     "registerNode",
     "registerWithTaints",
     "reservedSystemCPUs",
-    "port",
-    "readOnlyPort",
     "resolvConf",
+    "rotateCertificates",
     "runOnce",
     "runtimeRequestTimeout",
     "seccompDefault",
@@ -73,11 +74,6 @@ pub(super) fn said(given: &Given, loaded: &Loaded) -> Vec<String> {
 
 fn flags(program: &ProgramFlags) -> impl Iterator<Item = String> {
     let rows = [
-        ("--kubeconfig", !program.kubeconfig.is_empty()),
-        ("--bootstrap-kubeconfig", !program.bootstrap_kubeconfig.is_empty()),
-        ("--cert-dir", program.cert_dir != ProgramFlags::default().cert_dir),
-        ("--cloud-provider", !program.cloud_provider.is_empty()),
-        ("--node-labels", !program.node_labels.is_empty()),
         ("--lock-file", !program.lock_file.is_empty()),
         ("--runtime-cgroups", !program.runtime_cgroups.is_empty()),
     ];

@@ -40,7 +40,7 @@ pub(super) async fn attend(settings: &Settings, bundle: Bundle, quiet: bool) -> 
     let mut watcher = Watcher::of(&agent, ending, quiet);
     watcher.introduce(settings)?;
     let ended = tokio::select! {
-        () = Agent::run(agent.until(&leaving)) => Ok(ExitCode::SUCCESS),
+        ended = Agent::run(agent.until(&leaving)) => ended.map(|()| ExitCode::SUCCESS),
         ended = watcher.watch(&leaving) => ended,
     };
     keeper.iter().for_each(|keeper| keeper.dismiss());

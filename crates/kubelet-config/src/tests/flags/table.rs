@@ -71,6 +71,7 @@ fn program() -> Vec<Row> {
         ("log-file", json!(""), "/var/log/k.log", json!("/var/log/k.log"), None, &[]),
         ("log-file-max-size", json!("50Mi"), "1Gi", json!("1Gi"), Some("-1"), &[]),
         ("log-file-max-files", json!(5), "2", json!(2), Some("0"), &[]),
+        ("remember-pods", json!(true), "false", json!(false), Some("perhaps"), &[]),
         ("pod-logs-dir", json!("/var/log/pods"), "/p", json!("/p"), Some("p"), &[]),
         ("max-parallel-image-pulls", json!(null), "3", json!(3), Some("0"), &[]),
         ("minimum-container-ttl-duration", json!("0s"), "1m", json!("1m0s"), Some("1"), &[]),

@@ -57,7 +57,7 @@ impl NodeObject for NodeConnection {
 
     fn states(&self) -> NodeStates {
         let newest = self.0.cluster.0.newest.subscribe();
-        let watch = Watch { connection: self.0.clone(), newest, told: None };
+        let watch = Watch { connection: self.0.clone(), newest, has_told: false, told: None };
         stream::unfold(watch, |mut watch| async { Some((watch.next().await, watch)) }).boxed()
     }
 
@@ -87,8 +87,9 @@ impl NodeObject for NodeConnection {
 struct Watch {
     connection: Connection,
     newest: latest::Receiver<u64>,
-    /// The state that was told last.
-    told: Option<Option<Node>>,
+    /// Whether anything was told, and which state it was last.
+    has_told: bool,
+    told: Option<Node>,
 }
 
 impl Watch {
@@ -96,11 +97,11 @@ impl Watch {
         loop {
             let state = self.connection.cluster.node();
             let is_served = self.connection.cluster.serve().is_ok();
-            if is_served && self.told.as_ref() != Some(&state) {
+            if is_served && !(self.has_told && self.told == state) {
                 if let EventFate::Late(stall) = self.connection.faults.next_event() {
                     sleep(stall).await;
                 }
-                self.told = Some(state.clone());
+                (self.has_told, self.told) = (true, state.clone());
                 return state;
             }
             if is_served {

@@ -1,0 +1,55 @@
+//! The cluster that the node belongs to, if it belongs to one.
+
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use oarsman_agent::seams::Vault;
+use oarsman_agent::sources::bundle::Bundle;
+use oarsman_agent::vault::SealedFiles;
+use oarsman_cluster::credentials::{self, Connection, Plan};
+use oarsman_cluster::{ApiServer, Cluster, Standalone};
+
+use crate::settings::{Joining, Settings};
+
+/// A cluster, what keeps the agent connected to it, and where its pods are remembered.
+pub(super) struct Joined {
+    pub(super) cluster: Arc<dyn Cluster>,
+    pub(super) connection: Option<Connection>,
+    pub(super) vault: Option<Arc<dyn Vault>>,
+}
+
+/// Joins what the settings name. Nothing is asked of the API server here, so it need not be there.
+pub(super) async fn join(settings: &Settings, bundle: Option<&Bundle>) -> Result<Joined> {
+    let Some(joining) = &settings.cluster else {
+        let alone = bundle.map(Bundle::objects).map(Standalone::with).unwrap_or_default();
+        return Ok(Joined { cluster: Arc::new(alone), connection: None, vault: None });
+    };
+    let connection = credentials::connect(plan(joining, settings)).await?;
+    let server = ApiServer::new(connection.client(), &settings.node_name);
+    Ok(Joined {
+        cluster: Arc::new(server),
+        connection: Some(connection),
+        vault: vault(joining, settings)?,
+    })
+}
+
+fn plan(joining: &Joining, settings: &Settings) -> Plan {
+    Plan {
+        kubeconfig: joining.kubeconfig.clone(),
+        bootstrap: joining.bootstrap.clone(),
+        cert_dir: joining.cert_dir.clone(),
+        node: settings.node_name.clone(),
+        rotate: joining.rotates,
+    }
+}
+
+/// Whoever wants nothing to be remembered wants what was remembered to be gone, too.
+fn vault(joining: &Joining, settings: &Settings) -> Result<Option<Arc<dyn Vault>>> {
+    if !joining.remembers_pods {
+        SealedFiles::destroy(&settings.root).context("--remember-pods=false")?;
+        return Ok(None);
+    }
+    let files = SealedFiles::open(&settings.root);
+    let files = files.context("pods cannot be remembered; do without by --remember-pods=false")?;
+    Ok(Some(Arc::new(files)))
+}
