@@ -9,6 +9,7 @@ use oarsman_core::node::reports::Reports;
 use oarsman_core::node::runtime::Health;
 use oarsman_core::node::{Scene, change, events, object, status};
 use oarsman_core::requeue::stretched;
+use oarsman_core::resources::CgroupVersion;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::Office;
@@ -45,6 +46,9 @@ impl<'o> Reporter<'o> {
     /// Runs for ever.
     pub(super) async fn run(mut self) {
         self.office.events.tell([events::starting()]);
+        let resources = &self.office.node.config.settings.resources;
+        let is_old = resources.cgroups == CgroupVersion::V1;
+        self.office.events.tell(is_old.then(events::old_cgroups));
         let mut images = self.office.images.subscribe();
         let first_words = async { (self.health.changed().await, images.changed().await) };
         timeout(FIRST_WORD, first_words).await.ok();

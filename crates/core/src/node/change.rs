@@ -20,6 +20,9 @@ fn essence(node: &Node) -> Node {
     for condition in conditions {
         condition.last_heartbeat_time = None;
     }
+    for handler in status.runtime_handlers.iter_mut().flatten() {
+        handler.name.get_or_insert_default();
+    }
     for image in status.images.iter_mut().flatten() {
         image.names = image.names.take().filter(|names| !names.is_empty());
     }

@@ -22,6 +22,12 @@ pub fn starting() -> NodeEvent {
     NodeEvent { kind: EventKind::Normal, reason: "Starting", message }
 }
 
+/// The machine's control groups are of the old kind.
+pub fn old_cgroups() -> NodeEvent {
+    let message = "cgroup v1 detected: support for it is deprecated, and goes with a future release. Boot with cgroup v2.";
+    NodeEvent { kind: EventKind::Warning, reason: "CgroupV1", message: message.to_owned() }
+}
+
 /// What happened between two states of the object; before there was any, nothing was said of it.
 pub fn between(before: Option<&Node>, after: &Node) -> Vec<NodeEvent> {
     let name = after.metadata.name.as_deref().unwrap_or_default();

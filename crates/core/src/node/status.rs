@@ -69,7 +69,8 @@ fn wire(amounts: &Amounts) -> BTreeMap<String, WireQuantity> {
 fn handler(handler: &RuntimeHandler) -> NodeRuntimeHandler {
     let features = handler.features.unwrap_or_default();
     NodeRuntimeHandler {
-        name: Some(handler.name.clone()).filter(|name| !name.is_empty()),
+        // The one without a name is told with an empty one.
+        name: Some(handler.name.clone()),
         features: Some(NodeRuntimeHandlerFeatures {
             recursive_read_only_mounts: Some(features.recursive_read_only_mounts),
             user_namespaces: Some(features.user_namespaces),

@@ -2,7 +2,7 @@
 
 use crate::event::EventKind;
 use crate::node::conditions::Pressures;
-use crate::node::events::{NodeEvent, between, cordoned, starting};
+use crate::node::events::{NodeEvent, between, cordoned, old_cgroups, starting};
 use crate::node::{object, status};
 
 use super::Stage;
@@ -62,5 +62,6 @@ fn cordons_and_the_beginning_have_words_of_their_own() {
         let told = cordoned("n1", was, is).map(|event| event.message);
         assert_eq!(told.as_deref(), expected, "{was} {is}");
     }
+    assert_eq!((old_cgroups().reason, old_cgroups().kind), ("CgroupV1", EventKind::Warning));
     assert_eq!((starting().reason, starting().message.as_str()), ("Starting", "Starting kubelet."));
 }

@@ -42,7 +42,10 @@ fn the_rest_of_a_status_reads_as_the_go_kubelets() {
             "swap": {"capacity": 1 << 30},
             "systemUUID": "s",
         },
-        "runtimeHandlers": [{"features": features}, {"features": features, "name": "runc"}],
+        "runtimeHandlers": [
+            {"features": features, "name": ""},
+            {"features": features, "name": "runc"},
+        ],
     });
     assert_eq!(status, expected);
 }
