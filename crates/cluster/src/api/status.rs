@@ -28,13 +28,14 @@ impl ApiServer {
     ) -> Result<()> {
         let known = match self.store.status_to_change(uid) {
             Some(known) => known,
-            None => self.read_status(name, uid).await?,
+            None => self.read_status(name, uid).await?.unwrap_or_default(),
         };
         match self.patch_status(name, uid, &known, status).await {
             Ok(()) => Ok(()),
             // Somebody else has its name, or came between: what is there now tells which.
             Err(error) if matches!(error::code(&error), Some(409 | 422)) => {
-                let known = self.read_status(name, uid).await?;
+                let gone = || ClusterError::Gone { object: ClusterError::pod(name) };
+                let known = self.read_status(name, uid).await?.ok_or_else(gone)?;
                 let again = self.patch_status(name, uid, &known, status).await;
                 again.map_err(|error| error::failed(CALL, &ClusterError::pod(name), &error))
             }
@@ -42,17 +43,22 @@ impl ApiServer {
         }
     }
 
-    /// The status that the API server has, provided the pod is the one that is meant.
-    async fn read_status(&self, name: &FullName, uid: &PodUid) -> Result<PodStatus> {
+    /// The status that the API server has, provided the pod is the one that is meant. None when we may not know: a node is refused
+    /// all pods that are not its own, also those that are not there, and may not be known yet to own the newest. The answer to a
+    /// write tells these apart.
+    async fn read_status(&self, name: &FullName, uid: &PodUid) -> Result<Option<PodStatus>> {
         let object = ClusterError::pod(name);
-        let found = self.of::<Pod>(&name.namespace).get(&name.name).await;
-        let pod = found.map_err(|error| error::failed("the reading", &object, &error))?;
+        let pod = match self.of::<Pod>(&name.namespace).get(&name.name).await {
+            Ok(pod) => pod,
+            Err(error) if error::code(&error) == Some(403) => return Ok(None),
+            Err(error) => return Err(error::failed("the reading", &object, &error)),
+        };
         if pod.uid() != *uid {
             return Err(ClusterError::Gone { object });
         }
         let status = pod.status.clone().unwrap_or_default();
         self.store.asked(pod);
-        Ok(status)
+        Ok(Some(status))
     }
 
     async fn patch_status(

@@ -122,6 +122,28 @@ async fn a_namesakes_status_is_never_touched() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_pod_that_a_node_may_not_read_is_known_by_the_answer_to_the_write() {
+    let rows = [(404, "NotFound", true), (409, "Conflict", true), (200, "", false)];
+    for (code, reason, gone) in rows {
+        let (client, mut calls) = testing::client();
+        let server = ApiServer::new(client, "n1");
+        let other = async {
+            asked(&mut calls).await.fail(403, "Forbidden");
+            let call = patched(&mut calls).await;
+            match code {
+                200 => return call.answer(200, &json_of(&pod("1", 6, "Running"))),
+                404 => return call.fail(code, reason),
+                _ => call.fail(code, reason),
+            }
+            asked(&mut calls).await.fail(403, "Forbidden");
+        };
+        let (published, ()) = futures::join!(publish(&server, "Running"), other);
+        let want = ClusterError::Gone { object: "pod web-1_default".to_owned() };
+        assert_eq!(published.err(), gone.then_some(want), "{code}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn after_a_conflict_what_is_there_now_is_asked_for_and_kept() {
     let (server, mut calls) = told();
     let other = async {
