@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hyper::header::{HeaderValue, USER_AGENT};
+use jiff::Timestamp;
 use kube::Config;
 use kube::config::{
     AuthInfo, Context, KubeConfigOptions, Kubeconfig, KubeconfigError, NamedAuthInfo, NamedCluster,
@@ -87,6 +88,17 @@ impl Access {
             (None, None) => return None,
         };
         certificate::read(&text).ok()
+    }
+
+    /// Why nobody is convinced by this identity; none if somebody may be.
+    pub(super) fn is_useless(&self, now: Timestamp) -> Option<String> {
+        let missing = self.files().into_iter().find(|file| !file.exists());
+        if let Some(missing) = missing {
+            return Some(format!("{} is not there", missing.display()));
+        }
+        let certificate = self.certificate()?;
+        let over = now >= certificate.not_after;
+        over.then(|| format!("our client certificate has expired at {}", certificate.not_after))
     }
 
     /// The same server, and somebody else: whose certificate and key are in this one file.

@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep};
 
 use super::kubeconfig::Access;
 use super::store::Store;
-use super::switch::Switch;
+use super::switch::{self, Switch};
 use super::watch::{self, Look};
 use super::{CredentialsError, Plan, Result, certificate, chance, signing};
 
@@ -80,6 +80,7 @@ impl Manager {
         let client = switch.client();
         let held = first(&plan, &store).await?;
         match &held {
+            // Nothing is connected yet that would have to be closed.
             Some(held) => drop(switch.turn_to(&held.access)?),
             None => switch.close("we have no client certificate yet: it waits to be approved"),
         }
@@ -118,10 +119,11 @@ impl Manager {
         // Two files are not renewed at once: a pair that does not fit is looked at again when it changes once more.
         held.seen = now;
         let access = held.access.clone();
-        match self.switch.move_to(&access).await {
-            Ok(()) => {
+        match self.switch.turn_to(&access) {
+            Ok(old) => {
                 tracing::info!("our client certificate was renewed by somebody and is used now");
                 self.held = Some(Held::new(access));
+                switch::close_in_time(old).await;
             }
             Err(error) => tracing::warn!(
                 %error, "our client certificate was changed by somebody and cannot be used; we go on with the old one"
@@ -136,10 +138,13 @@ impl Manager {
         let client = self.client_for_requests().await?;
         signing::obtain(&client, &self.store, &self.wanted, PATIENCE).await?;
         let access = self.adopt().await?;
-        self.switch.move_to(&access).await?;
+        let old = self.switch.turn_to(&access)?;
         tracing::info!(node = self.plan.node, "we have a new client certificate");
-        self.held = Some(Held::new(access));
+        let is_first = self.held.replace(Held::new(access)).is_none();
         (self.next_try, self.wait) = (Instant::now(), FIRST_WAIT);
+        if !is_first {
+            switch::close_in_time(old).await;
+        }
         Ok(())
     }
 
@@ -213,34 +218,27 @@ impl Manager {
 
 /// Who we are at the start: by the kubeconfig, or by a newer certificate of our own; nobody if there is a way to become somebody.
 async fn first(plan: &Plan, store: &Store) -> Result<Option<Held>> {
-    let access = match (Access::read(&plan.kubeconfig).await, &plan.bootstrap) {
-        (Ok(access), _) => access,
-        (Err(error), None) => return Err(error),
-        (Err(error), Some(bootstrap)) => {
-            if plan.kubeconfig.exists() {
-                tracing::warn!(%error, "the first certificate is asked for anew");
-            }
-            // What is wrong with it is better said now than when nobody looks.
-            Access::read(bootstrap).await?;
-            return Ok(None);
-        }
+    let found = Access::read(&plan.kubeconfig).await.map(|access| newer(plan, store, access));
+    let Some(bootstrap) = &plan.bootstrap else { return Ok(Some(Held::new(found?))) };
+    let why = match &found {
+        Err(_) if !plan.kubeconfig.exists() => None,
+        Err(error) => Some(error.to_string()),
+        Ok(access) => access.is_useless(Timestamp::now()),
     };
-    let held = Held::new(newer(plan, store, access));
-    let expired =
-        held.own.as_ref().is_some_and(|own| own.certificate.not_after <= Timestamp::now());
-    if expired && plan.bootstrap.is_some() {
-        tracing::warn!("our client certificate has expired; the first one is asked for anew");
-        return Ok(None);
+    match (found, why) {
+        (Ok(access), None) => return Ok(Some(Held::new(access))),
+        (_, Some(why)) => tracing::warn!("a certificate is asked for anew: {why}"),
+        (Err(_), None) => {}
     }
-    Ok(Some(held))
+    // What is wrong with it is better said now than when nobody looks.
+    Access::read(bootstrap).await.map(|_| None)
 }
 
 /// With a certificate that we renewed ourselves, where the kubeconfig still holds the one before.
 fn newer(plan: &Plan, store: &Store, access: Access) -> Access {
     let current = store.current();
     let (Some(named), Some(ours)) = (access.certificate(), read(&current)) else { return access };
-    let is_ours =
-        plan.rotate && ours.subject == named.subject && ours.not_before > named.not_before;
+    let is_ours = plan.rotate && ours.subject == named.subject && ours.not_after > named.not_after;
     if is_ours { access.with_identity(&current) } else { access }
 }
 

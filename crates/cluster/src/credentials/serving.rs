@@ -175,6 +175,7 @@ impl ServingKeeper {
             self.follow_files();
             if let Some(request) = &mut self.request {
                 request.renew_if_due().await;
+                self.follow_files();
             }
             sleep(watch::EVERY).await;
         }

@@ -64,18 +64,16 @@ impl Switch {
         Ok(std::mem::replace(&mut state.cut, cut))
     }
 
-    /// The same, with the old connections closed after what is on its way over them has had time to end.
-    pub(super) async fn move_to(&self, access: &Access) -> Result<()> {
-        let old = self.turn_to(access)?;
-        sleep(LAST_WORDS).await;
-        old.cancel();
-        Ok(())
-    }
-
     fn lock(&self) -> MutexGuard<'_, State> {
         // A way is whole or is not there.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Closes the connections of an old way after what is on its way over them has had time to end.
+pub(super) async fn close_in_time(old: CancellationToken) {
+    sleep(LAST_WORDS).await;
+    old.cancel();
 }
 
 fn way(access: &Access, cut: CancellationToken) -> Result<Way> {
