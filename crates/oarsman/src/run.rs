@@ -101,7 +101,8 @@ pub(crate) fn run(flags: &Flags) -> Result<ExitCode> {
                 flags.logging(&root).start()?;
                 // Nobody reads in the background what logs tell as well.
                 let quiet = flags.quiet || flags.in_background;
-                attend::attend(&flags.settings(root, node, endpoint), bundle, quiet).await
+                let settings = flags.settings(root, node, endpoint);
+                Box::pin(attend::attend(&settings, bundle, quiet)).await
             }
             Found::Workbench(workbench) => find::become_workbench(&workbench, &root),
         }

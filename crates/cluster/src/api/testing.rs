@@ -113,7 +113,7 @@ fn streamed(lines: impl Stream<Item = Result<Frame<Bytes>, BoxError>> + Send + '
 }
 
 impl Watching {
-    pub(super) fn tell(&self, kind: &str, object: &impl k8s_openapi::serde::Serialize) {
+    pub(super) fn tell(&self, kind: &str, object: &impl serde::Serialize) {
         self.tell_text(&format!("{}\n", json!({ "type": kind, "object": object })));
     }
 
