@@ -1,7 +1,8 @@
 //! Somebody who watches pods at the API server and remembers all that any client could have seen.
 //!
 //! A watch may end and begin anew, as when the API server is away. What happened in between is told by the time that a condition
-//! carries: a pod that was Ready and is Ready, but since another time, was not Ready meanwhile.
+//! carries: a pod that was Ready and is Ready, but since another time, was not Ready meanwhile. In a watch that did not end, the same
+//! is no flip, because nobody saw one, but a time that is told wrong.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -33,6 +34,8 @@ pub struct Witness {
 #[derive(Debug, Default)]
 struct Memory {
     pods: BTreeMap<String, Vec<Sight>>,
+    /// How often a list was begun: a watch that goes on where it was misses nothing.
+    watches: usize,
     /// How often the whole list was told.
     lists: usize,
     /// How often the watch failed.
@@ -44,6 +47,8 @@ struct Memory {
 pub struct Sight {
     /// Since the witness began.
     pub at: Duration,
+    /// In which watch, counted from one.
+    pub watch: usize,
     /// Another one under the same name is another pod.
     pub uid: String,
     /// `Pending`, `Running` and so on.
@@ -67,19 +72,25 @@ pub struct Disturbance {
     pub restarts: i32,
     /// How often another pod was there under its name, or none.
     pub replacements: usize,
+    /// How often it was Ready since another time, though it was never seen otherwise. The Go kubelet does that to static pods
+    /// whenever it starts.
+    pub new_times: usize,
 }
 
 impl Disturbance {
-    /// Whether nothing did.
+    /// Whether nothing did; a time that is told wrong disturbs nobody.
     pub fn is_none(&self) -> bool {
-        *self == Self::default()
+        (self.flips, self.restarts, self.replacements) == (0, 0, 0)
     }
 }
 
 impl fmt::Display for Disturbance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { flips, restarts, replacements } = self;
-        write!(f, "{flips} flips, {restarts} restarts, {replacements} replacements")
+        let Self { flips, restarts, replacements, new_times } = self;
+        write!(
+            f,
+            "{flips} flips, {restarts} restarts, {replacements} replacements, {new_times} new times"
+        )
     }
 }
 
@@ -171,7 +182,10 @@ async fn watch(client: kube::Client, memory: Arc<Mutex<Memory>>) {
 impl Memory {
     fn take_in(&mut self, event: Event<Pod>, at: Duration, listed: &mut Vec<String>) {
         match event {
-            Event::Init => listed.clear(),
+            Event::Init => {
+                self.watches += 1;
+                listed.clear();
+            }
             Event::InitApply(pod) => {
                 listed.push(name(&pod));
                 self.see(&pod, at, false);
@@ -183,9 +197,11 @@ impl Memory {
     }
 
     fn see(&mut self, pod: &Pod, at: Duration, is_gone: bool) {
-        let sight = sight(pod, at, is_gone);
+        let watch = self.watches;
+        let sight = sight(pod, at, watch, is_gone);
         let history = self.pods.entry(name(pod)).or_default();
-        let is_news = history.last().is_none_or(|last| Sight { at, ..last.clone() } != sight);
+        let is_news =
+            history.last().is_none_or(|last| Sight { at, watch, ..last.clone() } != sight);
         if is_news {
             history.push(sight);
         }
@@ -194,9 +210,10 @@ impl Memory {
     /// What a new list does not have went while nobody looked.
     fn end_list(&mut self, at: Duration, listed: &[String]) {
         self.lists += 1;
+        let watch = self.watches;
         for (name, history) in &mut self.pods {
             let last = history.last().filter(|last| !last.is_gone && !listed.contains(name));
-            let gone = last.map(|last| Sight { at, is_gone: true, ..last.clone() });
+            let gone = last.map(|last| Sight { at, watch, is_gone: true, ..last.clone() });
             history.extend(gone);
         }
     }
@@ -207,7 +224,7 @@ fn name(pod: &Pod) -> String {
     format!("{}/{}", part(&pod.metadata.namespace), part(&pod.metadata.name))
 }
 
-fn sight(pod: &Pod, at: Duration, is_gone: bool) -> Sight {
+fn sight(pod: &Pod, at: Duration, watch: usize, is_gone: bool) -> Sight {
     let status = pod.status.clone().unwrap_or_default();
     let conditions = status.conditions.unwrap_or_default();
     let ready = conditions.iter().find(|condition| condition.type_ == "Ready");
@@ -219,6 +236,7 @@ fn sight(pod: &Pod, at: Duration, is_gone: bool) -> Sight {
     let since = |time: &k8s_openapi::apimachinery::pkg::apis::meta::v1::Time| time.0.to_string();
     Sight {
         at,
+        watch,
         uid: pod.metadata.uid.clone().unwrap_or_default(),
         phase: status.phase.unwrap_or_default(),
         ready: ready.map(|condition| {
@@ -241,9 +259,13 @@ fn disturbance(history: &[Sight]) -> Disturbance {
     let since_ready: Vec<&Sight> = history.iter().skip_while(|sight| !is_ready(sight)).collect();
     for (before, after) in since_ready.iter().zip(since_ready.iter().skip(1)) {
         let was_replaced = after.is_gone || before.uid != after.uid;
-        let was_away = is_ready(before) && (!is_ready(after) || before.ready != after.ready);
+        let is_same_watch = before.watch == after.watch;
+        let has_new_time = is_ready(before) && is_ready(after) && before.ready != after.ready;
+        let was_away = is_ready(before) && !is_ready(after);
+        let was_away = was_away || (has_new_time && !is_same_watch);
         seen.replacements += usize::from(was_replaced && !before.is_gone);
         seen.flips += usize::from(!was_replaced && was_away);
+        seen.new_times += usize::from(!was_replaced && has_new_time && is_same_watch);
         seen.restarts += (after.restarts - before.restarts).max(0);
     }
     seen
@@ -260,6 +282,7 @@ mod tests {
     fn seen(uid: &str, ready: bool, since: &str, restarts: i32) -> Sight {
         Sight {
             at: Duration::ZERO,
+            watch: 1,
             uid: uid.to_owned(),
             phase: "Running".to_owned(),
             ready: Some((ready, since.to_owned())),
@@ -273,20 +296,24 @@ mod tests {
     fn what_disturbs_a_pod_is_counted_from_its_first_ready_on() {
         let gone = Sight { is_gone: true, ..seen("a", true, "1", 0) };
         let (first, ready) = (seen("a", false, "0", 0), seen("a", true, "1", 0));
+        let later = |sight: Sight| Sight { watch: 2, ..sight };
         let rows = [
-            ("never ready", vec![first.clone(), first.clone()], (0, 0, 0)),
-            ("ready at last", vec![first.clone(), ready.clone(), ready.clone()], (0, 0, 0)),
-            ("away", vec![ready.clone(), seen("a", false, "2", 0)], (1, 0, 0)),
-            ("away unseen", vec![ready.clone(), seen("a", true, "3", 0)], (1, 0, 0)),
-            ("and back", vec![ready.clone(), first, seen("a", true, "3", 0)], (1, 0, 0)),
-            ("restarted", vec![ready.clone(), seen("a", true, "1", 2)], (0, 2, 0)),
-            ("gone", vec![ready.clone(), gone.clone()], (0, 0, 1)),
-            ("replaced", vec![ready.clone(), gone, seen("b", true, "4", 0)], (0, 0, 1)),
-            ("replaced unseen", vec![ready, seen("b", true, "4", 0)], (0, 0, 1)),
+            ("never ready", vec![first.clone(), first.clone()], [0, 0, 0, 0]),
+            ("ready at last", vec![first.clone(), ready.clone(), ready.clone()], [0, 0, 0, 0]),
+            ("away", vec![ready.clone(), seen("a", false, "2", 0)], [1, 0, 0, 0]),
+            ("away unseen", vec![ready.clone(), later(seen("a", true, "3", 0))], [1, 0, 0, 0]),
+            ("told wrong", vec![ready.clone(), seen("a", true, "3", 0)], [0, 0, 0, 1]),
+            ("and back", vec![ready.clone(), first, seen("a", true, "3", 0)], [1, 0, 0, 0]),
+            ("restarted", vec![ready.clone(), seen("a", true, "1", 2)], [0, 2, 0, 0]),
+            ("gone", vec![ready.clone(), gone.clone()], [0, 0, 1, 0]),
+            ("replaced", vec![ready.clone(), gone, seen("b", true, "4", 0)], [0, 0, 1, 0]),
+            ("replaced unseen", vec![ready, later(seen("b", true, "4", 0))], [0, 0, 1, 0]),
         ];
-        for (name, history, (flips, restarts, replacements)) in rows {
-            let expected = Disturbance { flips, restarts, replacements };
-            assert_eq!(disturbance(&history), expected, "{name}");
+        for (name, history, [flips, restarts, replacements, new_times]) in rows {
+            let it = disturbance(&history);
+            let restarted = usize::try_from(it.restarts).unwrap();
+            let found = [it.flips, restarted, it.replacements, it.new_times];
+            assert_eq!(found, [flips, restarts, replacements, new_times], "{name}");
         }
     }
 

@@ -1,0 +1,85 @@
+//! What people do all day.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::{Context, Result, ensure};
+use oarsman_e2e::look::eventually;
+use oarsman_e2e::scenario::Stage;
+use oarsman_rig::images;
+use serde_json::Value;
+
+use super::cluster::{Cluster, PATIENCE, deployment, in_short};
+
+/// Reasons and messages of the events of one pod, each with how often it was told.
+type Told = BTreeMap<(String, String), u64>;
+
+pub(super) async fn a_deployment_is_scaled_updated_and_deleted_and_its_events_read_right(
+    stage: &Stage,
+) -> Result<()> {
+    let cluster = Cluster::start(stage).await?;
+    let witness = cluster.witness().await?;
+    cluster.apply(&deployment("web", 5)).await?;
+    roll_out(&cluster).await?;
+    cluster.until_ready(5).await?;
+    cluster.kubectl(&["scale", "deployment/web", "--replicas=20"]).await?;
+    roll_out(&cluster).await?;
+    let before = cluster.until_ready(20).await?;
+    cluster.kubectl(&["set", "env", "deployment/web", "COLOUR=red"]).await?;
+    roll_out(&cluster).await?;
+    let list = async || {
+        Ok(cluster.pods().await?.iter().map(|pod| in_short(pod).0).collect::<BTreeSet<_>>())
+    };
+    let new = |pods: &BTreeSet<String>| pods.len() == 20 && pods.is_disjoint(&before);
+    eventually(PATIENCE, "all twenty are new ones", list, new).await?;
+    cluster.kubectl(&["delete", "deployment/web"]).await?;
+    eventually(PATIENCE, "no pod is left", list, BTreeSet::is_empty).await?;
+    let pods = witness.names();
+    ensure!(pods.len() == 40, "twenty were replaced by twenty: {pods:?}");
+    for pod in &pods {
+        let history = witness.history(pod)?;
+        ensure!(history.iter().all(|sight| sight.restarts == 0), "{history:#?}");
+    }
+    let look = async || told(&cluster).await;
+    let right = |told: &BTreeMap<String, Told>| {
+        told.len() == 40 && told.iter().all(|(pod, told)| *told == expected(pod))
+    };
+    eventually(PATIENCE, "events read right", look, right).await?;
+    Ok(())
+}
+
+async fn roll_out(cluster: &Cluster) -> Result<()> {
+    let timeout = format!("--timeout={}s", PATIENCE.as_secs());
+    let arguments = ["rollout", "status", "deployment/web", &timeout];
+    cluster.plane.admin().run_for(PATIENCE * 2, &arguments, None).await.map(drop)
+}
+
+/// The events of all pods, by name of the pod.
+async fn told(cluster: &Cluster) -> Result<BTreeMap<String, Told>> {
+    let events = cluster.plane.admin().json(&["get", "events"]).await?;
+    let mut told = BTreeMap::<String, Told>::new();
+    for event in events["items"].as_array().context("a list has items")? {
+        let about = &event["involvedObject"];
+        if about["kind"] == "Pod" {
+            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+            let one = (text(&event["reason"]), text(&event["message"]));
+            let count = event["count"].as_u64().unwrap_or(1);
+            *told.entry(text(&about["name"])).or_default().entry(one).or_default() += count;
+        }
+    }
+    Ok(told)
+}
+
+fn expected(pod: &str) -> Told {
+    let present = format!(
+        "Container image {:?} already present on machine and can be accessed by the pod",
+        images::ACTOR
+    );
+    let rows = [
+        ("Scheduled", format!("Successfully assigned default/{pod} to node")),
+        ("Pulled", present),
+        ("Created", "Container created".to_owned()),
+        ("Started", "Container started".to_owned()),
+        ("Killing", "Stopping container main".to_owned()),
+    ];
+    rows.map(|(reason, message)| ((reason.to_owned(), message), 1)).into_iter().collect()
+}

@@ -1,0 +1,30 @@
+//! A node of a real cluster: what its control plane and its watchers see while pods come, change and go, while agents swap places or
+//! die, and while the API server is away.
+
+mod cluster;
+mod deaths;
+mod deployment;
+mod outage;
+mod reboot;
+mod swap;
+
+use std::process::ExitCode;
+
+use oarsman_e2e::{scenario, scenarios};
+
+use deaths::the_agent_killed_ten_times_under_twenty_ready_pods_is_not_noticed;
+use deployment::a_deployment_is_scaled_updated_and_deleted_and_its_events_read_right;
+use outage::what_happened_while_the_api_server_was_away_is_told_afterwards;
+use reboot::pods_come_back_after_a_reboot_without_an_api_server;
+use swap::our_agent_takes_over_from_the_go_kubelet_and_gives_back;
+
+fn main() -> ExitCode {
+    let scenarios = scenarios![
+        a_deployment_is_scaled_updated_and_deleted_and_its_events_read_right,
+        our_agent_takes_over_from_the_go_kubelet_and_gives_back,
+        the_agent_killed_ten_times_under_twenty_ready_pods_is_not_noticed,
+        what_happened_while_the_api_server_was_away_is_told_afterwards,
+        pods_come_back_after_a_reboot_without_an_api_server,
+    ];
+    scenario::main_with_cluster(&scenario::flavours(), &scenarios)
+}

@@ -1,0 +1,110 @@
+//! The Go kubelet and ours swap places under pods that run.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use oarsman_e2e::scenario::{Stage, under_test};
+use oarsman_rig::{Implementation, Kubelet, KubeletOptions};
+use tokio::time::sleep;
+
+use super::cluster::{Cluster, deployment, lasting};
+
+const STATIC: [&str; 3] = ["s0", "s1", "s2"];
+/// How long an agent may take to end.
+const ENDING: Duration = Duration::from_secs(20);
+/// How long a new agent is watched after it has shown that it works: longer than anything that it does once after its start.
+const SETTLING: Duration = Duration::from_secs(15);
+
+pub(super) async fn our_agent_takes_over_from_the_go_kubelet_and_gives_back(
+    stage: &Stage,
+) -> Result<()> {
+    let cluster = Cluster::start_with(stage, &Implementation::Go).await?;
+    for name in STATIC {
+        cluster.agent.write_manifest(name, &lasting(name).text())?;
+    }
+    cluster.apply(&deployment("web", 7)).await?;
+    cluster.until_ready(10).await?;
+    let before = containers(stage).await?;
+    ensure!(before.len() == 10, "{before:?}");
+    let go = Arc::clone(&cluster.agent);
+    end(&go).await?;
+    let files = state_files(go.root())?;
+    ensure!(!files.is_empty(), "the Go kubelet keeps its state in {}", go.root().display());
+
+    let witness = cluster.witness().await?;
+    let own = stage.join(&under_test()?, &KubeletOptions::default())?;
+    own.start()?;
+    cluster.until_it_works("under-ours").await?;
+    sleep(SETTLING).await;
+    witness.undisturbed(11)?;
+    same(&before, &containers(stage).await?)?;
+    end(&own).await?;
+    for (path, bytes) in &files {
+        let now = fs::read(path).with_context(|| format!("{} is gone", path.display()))?;
+        ensure!(now == *bytes, "{} was changed", path.display());
+    }
+
+    let witness = cluster.witness().await?;
+    go.start()?;
+    cluster.until_it_works("under-go").await?;
+    sleep(SETTLING).await;
+    same(&before, &containers(stage).await?)?;
+    let disturbed = witness.disturbances();
+    ensure!(disturbed.values().all(|it| it.restarts == 0), "{disturbed:?}");
+    let flips: usize = disturbed.values().map(|it| it.flips).sum();
+    say(&format!("back at the Go kubelet: {flips} flips of its own"));
+    Ok(())
+}
+
+/// The Go kubelet does not end with success when it is asked to.
+async fn end(agent: &Kubelet) -> Result<()> {
+    agent.terminate(ENDING).await.map(drop)
+}
+
+/// The ids of all containers that run, by their pod's name.
+async fn containers(stage: &Stage) -> Result<BTreeMap<String, Vec<String>>> {
+    let mut found = BTreeMap::new();
+    for pod in stage.look().pods().await? {
+        let ids = pod.containers.iter().filter(|it| it.is_running()).map(|it| it.id.clone());
+        found.insert(pod.sandbox()?.name.clone(), ids.collect());
+    }
+    Ok(found)
+}
+
+/// Whether all that ran then runs now, and as the same containers.
+fn same(before: &BTreeMap<String, Vec<String>>, now: &BTreeMap<String, Vec<String>>) -> Result<()> {
+    for (pod, ids) in before {
+        ensure!(now.get(pod) == Some(ids), "{pod} ran as {ids:?}, and now as {:?}", now.get(pod));
+    }
+    Ok(())
+}
+
+/// All files of an agent that are no pod's, and what is in them.
+fn state_files(root: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
+    let mut found = BTreeMap::new();
+    let mut directories = vec![root.to_owned()];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(directory)? {
+            let (path, kind) = {
+                let entry = entry?;
+                (entry.path(), entry.file_type()?)
+            };
+            if kind.is_dir() && path != root.join("pods") {
+                directories.push(path);
+            } else if kind.is_file() {
+                let bytes = fs::read(&path)?;
+                found.insert(path, bytes);
+            }
+        }
+    }
+    Ok(found)
+}
+
+#[expect(clippy::print_stderr, reason = "a figure that nobody is judged by")]
+fn say(what: &str) {
+    eprintln!("{what}");
+}
