@@ -72,7 +72,7 @@ fn main() -> Result<ExitCode> {
     let done = match Cli::parse().task {
         Task::Rig { cluster, command } => return Ok(rig::run(&command, cluster)),
         Task::Conformance(arguments) => return Ok(conformance::run(&root, &arguments)),
-        Task::Bench(arguments) => return Ok(bench::run(&root, &arguments)),
+        Task::Bench(arguments) => return bench::run(&root, &arguments),
         Task::Tidy => tidy::run(&root),
         Task::Golden { only } => golden::run(&root, &only),
         Task::Sim { arguments } => {
