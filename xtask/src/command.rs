@@ -37,7 +37,7 @@ pub(crate) fn said(command: &mut Command) -> Result<String> {
     let output = command.output().with_context(|| format!("cannot run {}", shown(command)))?;
     ensure!(output.status.success(), "`{}` ended with {}", shown(command), output.status);
     let text = String::from_utf8(output.stdout)?;
-    Ok(text.lines().next().unwrap_or_default().to_owned())
+    Ok(text.lines().next().unwrap_or_default().trim().to_owned())
 }
 
 /// Where builds and tools live, outside every clone.

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use oarsman_rig::images::conformance as images;
 use oarsman_rig::parts::{self, kubernetes};
 use oarsman_rig::{ControlPlane, KubeletOptions, Options, Rig, namespace};
@@ -149,7 +149,7 @@ fn tell(report: &Report, took: Duration) {
         let message = test.message.as_deref().unwrap_or_default();
         println!("failed: {}\n        {message}", test.name);
     }
-    for failure in &report.suite_failures {
+    for failure in report.suite_failures.iter().chain(&report.given_up) {
         println!("outside of any test: {failure}");
     }
     let Count { passed, failed, skipped } = Count::of(report.tests.iter());
@@ -163,6 +163,11 @@ fn keep(
     report: Report,
     (began, took): (String, Duration),
 ) -> Result<()> {
+    let reasons = report.given_up.join("; ");
+    ensure!(
+        reasons.is_empty(),
+        "not kept, for it is not whole: {reasons} (--minutes gives more time)"
+    );
     let directory = root.join("conformance");
     let (kubelet, processes) = (arguments.kubelet, arguments.processes);
     let record = Record {

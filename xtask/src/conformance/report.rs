@@ -18,6 +18,8 @@ pub(super) struct Report {
     pub(super) tests: Vec<Test>,
     /// What went wrong outside of any test.
     pub(super) suite_failures: Vec<String>,
+    /// Why not all of the tests were run to their end, if so.
+    pub(super) given_up: Vec<String>,
 }
 
 /// Reads a report that ginkgo wrote as JSON. It has all that the one for JUnit has.
@@ -53,9 +55,10 @@ struct Failure {
 }
 
 fn distil(suites: Vec<Suite>) -> Report {
-    let mut report = Report { tests: Vec::new(), suite_failures: Vec::new() };
+    let (tests, suite_failures, given_up) = (Vec::new(), Vec::new(), Vec::new());
+    let mut report = Report { tests, suite_failures, given_up };
     for suite in suites {
-        report.suite_failures.extend(suite.special_suite_failure_reasons.unwrap_or_default());
+        report.given_up.extend(suite.special_suite_failure_reasons.unwrap_or_default());
         for spec in suite.spec_reports.unwrap_or_default() {
             if spec.leaf_node_type == "It" {
                 report.tests.extend(spec.test());
@@ -144,7 +147,7 @@ mod tests {
         );
         assert!(report.tests.iter().all(|test| test.area == "[sig-node] Pods"));
         assert_eq!(report.tests[0].milliseconds, 1500);
-        let failures = ["Suite Timeout Elapsed", "SynchronizedBeforeSuite: no node"];
-        assert_eq!(report.suite_failures, failures);
+        assert_eq!(report.suite_failures, ["SynchronizedBeforeSuite: no node"]);
+        assert_eq!(report.given_up, ["Suite Timeout Elapsed"]);
     }
 }
