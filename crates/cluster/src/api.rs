@@ -1,16 +1,16 @@
 //! A real API server, by way of kube.
 //!
 //! [`pods`] says which pods are bound to this node, [`status`] writes down how they are, [`mirror`] shows static pods there,
-//! [`events`] tells what happened. What the API server is known to hold of our pods stands in the [`store`], so that a change of a
-//! status costs one call and no question before it. Nothing needs more rights than a node has.
+//! [`events`] tells what happened, [`objects`] keeps what pods refer to. What the API server is known to hold of our pods stands in
+//! the [`store`], so that a change of a status costs one call and no question before it. Nothing needs more rights than a node has.
 
 mod error;
 mod events;
 mod jitter;
 mod line;
-mod lookup;
 mod mirror;
 mod node;
+mod objects;
 mod pods;
 mod status;
 mod store;
@@ -22,7 +22,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use futures::StreamExt;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use kube::{Api, Client, Resource};
@@ -33,7 +32,10 @@ use oarsman_core::ids::{FullName, PodUid};
 use crate::{Cluster, NodeObject, ObjectChanges, PodSets, Result};
 use events::Events;
 use node::ServedNode;
+use objects::Objects;
 use store::Store;
+
+pub use objects::Freshness;
 
 /// The name under which the API server's books say who wrote a field.
 const FIELD_MANAGER: &str = "kubelet";
@@ -44,17 +46,26 @@ pub struct ApiServer {
     node: String,
     store: Arc<Store>,
     events: Events,
+    objects: Objects,
 }
 
 impl ApiServer {
     /// The API server that the client speaks to, as the node of that name. It must be made where tokio runs.
     pub fn new(client: Client, node: &str) -> Self {
+        let client = line::heeding(client);
         Self {
-            client: line::heeding(client),
+            objects: Objects::new(client.clone(), Freshness::default()),
+            client,
             node: node.to_owned(),
             store: Arc::default(),
             events: Events::default(),
         }
+    }
+
+    /// The same, which keeps ConfigMaps and Secrets up to date in that way.
+    #[must_use]
+    pub fn with_freshness(self, freshness: Freshness) -> Self {
+        Self { objects: Objects::new(self.client.clone(), freshness), ..self }
     }
 
     /// Objects of a kind in a namespace.
@@ -80,13 +91,15 @@ impl Cluster for ApiServer {
     }
 
     async fn lookup(&self, pod: &Pod) -> Result<Lookup> {
-        self.look_up(pod).await
+        self.objects.lookup(pod).await
     }
 
-    fn forget(&self, _: &PodUid) {}
+    fn forget(&self, pod: &PodUid) {
+        self.objects.forget(pod);
+    }
 
     fn object_changes(&self) -> ObjectChanges {
-        futures::stream::pending().boxed()
+        self.objects.changes()
     }
 
     async fn publish(&self, pod: &FullName, uid: &PodUid, status: &PodStatus) -> Result<()> {

@@ -20,7 +20,7 @@ use oarsman_core::event::PodEvent;
 use oarsman_core::ids::{FullName, PodUid};
 use oarsman_core::references::Change;
 
-pub use api::ApiServer;
+pub use api::{ApiServer, Freshness};
 pub use node::{NodeObject, NodeStates, Registration};
 pub use standalone::Standalone;
 

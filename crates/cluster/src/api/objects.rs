@@ -1,0 +1,115 @@
+//! What pods refer to: ConfigMaps, Secrets, runtime classes, services and tokens, kept up to date so that most questions are
+//! answered from memory.
+//!
+//! An object is asked for when the first pod refers to it and kept until no pod does that still runs: [`Objects::forget`] tells of
+//! a pod's end. Going by age instead would lose sight of pods that are at rest, since nothing polls here, and their files would grow
+//! stale. While the API server is away, what was known counts.
+
+mod cell;
+mod follow;
+mod freshness;
+mod kinds;
+mod news;
+mod pause;
+mod services;
+mod shelf;
+#[cfg(test)]
+mod tests;
+mod tokens;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
+use k8s_openapi::api::node::v1::RuntimeClass;
+use kube::Client;
+use oarsman_core::config::Lookup;
+use oarsman_core::ids::{FullName, PodUid};
+use oarsman_core::pod::PodExt;
+use oarsman_core::references::{Kind, references, runtime_class};
+
+pub use freshness::Freshness;
+
+use crate::{ObjectChanges, Result};
+use news::News;
+use services::Services;
+use shelf::Shelf;
+use tokens::Tokens;
+
+/// No single call takes longer.
+const CALL: Duration = Duration::from_secs(10);
+
+/// What pods of this node refer to.
+pub(crate) struct Objects {
+    config_maps: Arc<Shelf<ConfigMap>>,
+    secrets: Arc<Shelf<Secret>>,
+    classes: Arc<Shelf<RuntimeClass>>,
+    services: Services,
+    tokens: Tokens,
+    news: News,
+}
+
+impl Objects {
+    /// Asks nothing yet.
+    pub(crate) fn new(client: Client, freshness: Freshness) -> Self {
+        let news = News::default();
+        Self {
+            config_maps: Shelf::new(client.clone(), freshness, news.clone()),
+            secrets: Shelf::new(client.clone(), freshness, news.clone()),
+            // Only these two may be had in other ways.
+            classes: Shelf::new(client.clone(), Freshness::Watch, news.clone()),
+            services: Services::new(client.clone()),
+            tokens: Tokens::new(client, news.clone()),
+            news,
+        }
+    }
+
+    /// All that a pod refers to. The first question about an object waits for an answer, though not for long; that there is no such
+    /// object is one.
+    pub(crate) async fn lookup(&self, pod: &Pod) -> Result<Lookup> {
+        let uid = pod.uid();
+        let class = runtime_class(pod).map(kinds::of_no_namespace).into_iter().collect();
+        let (config_maps, secrets, classes, tokens, services) = futures::join!(
+            self.config_maps.find(named(pod, Kind::ConfigMap), &uid),
+            self.secrets.find(named(pod, Kind::Secret), &uid),
+            self.classes.find(class, &uid),
+            self.tokens.find(pod),
+            self.services.beside(pod),
+        );
+        let handler =
+            |(name, class): (FullName, Arc<RuntimeClass>)| (name.name, class.handler.clone());
+        Ok(Lookup {
+            config_maps: owned(config_maps?),
+            secrets: owned(secrets?),
+            runtime_classes: classes?.into_iter().map(handler).collect(),
+            tokens: tokens?,
+            services: services?,
+            files: BTreeMap::new(),
+        })
+    }
+
+    /// What a pod referred to is needed for it no longer.
+    pub(crate) fn forget(&self, pod: &PodUid) {
+        self.config_maps.forget(pod);
+        self.secrets.forget(pod);
+        self.classes.forget(pod);
+        self.tokens.forget(pod);
+    }
+
+    /// What changes from now on.
+    pub(crate) fn changes(&self) -> ObjectChanges {
+        self.news.listen()
+    }
+}
+
+/// The objects of one kind that a pod refers to.
+fn named(pod: &Pod, kind: Kind) -> BTreeSet<FullName> {
+    let namespace = pod.full_name().namespace;
+    let of_kind = references(pod).into_iter().filter(|reference| reference.kind == kind);
+    of_kind.map(|found| FullName { name: found.name, namespace: namespace.clone() }).collect()
+}
+
+fn owned<K: Clone>(found: BTreeMap<FullName, Arc<K>>) -> BTreeMap<FullName, K> {
+    found.into_iter().map(|(name, object)| (name, Arc::unwrap_or_clone(object))).collect()
+}

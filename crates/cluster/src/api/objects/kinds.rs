@@ -1,0 +1,89 @@
+//! The kinds of objects that are kept by name.
+
+use std::fmt::Debug;
+
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use k8s_openapi::api::node::v1::RuntimeClass;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::serde::de::DeserializeOwned;
+use kube::{Api, Client, Resource, ResourceExt};
+use oarsman_core::ids::FullName;
+use oarsman_core::references::{Change, Kind, ObjectName};
+
+/// An object that pods refer to by its name.
+pub(super) trait Named:
+    Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + PartialEq + Send + Sync + 'static
+{
+    /// As errors call it.
+    const WORD: &'static str;
+
+    /// Where those of its namespace are.
+    fn api(client: Client, namespace: &str) -> Api<Self>;
+
+    /// What is told when it changes.
+    fn change(name: FullName) -> Change;
+
+    /// Whether it promises never to change.
+    fn is_immutable(&self) -> bool;
+
+    /// The same without what nobody looks at, which may be much.
+    fn bare(mut self) -> Self {
+        let (name, namespace, uid) = (self.name_any(), self.namespace(), self.uid());
+        *self.meta_mut() = ObjectMeta { name: Some(name), namespace, uid, ..ObjectMeta::default() };
+        self
+    }
+}
+
+/// The name of something that belongs to the cluster as a whole.
+pub(super) fn of_no_namespace(name: &str) -> FullName {
+    FullName { name: name.to_owned(), namespace: String::new() }
+}
+
+impl Named for ConfigMap {
+    const WORD: &'static str = "configmap";
+
+    fn api(client: Client, namespace: &str) -> Api<Self> {
+        Api::namespaced(client, namespace)
+    }
+
+    fn change(name: FullName) -> Change {
+        ObjectName { kind: Kind::ConfigMap, name }.into()
+    }
+
+    fn is_immutable(&self) -> bool {
+        self.immutable == Some(true)
+    }
+}
+
+impl Named for Secret {
+    const WORD: &'static str = "secret";
+
+    fn api(client: Client, namespace: &str) -> Api<Self> {
+        Api::namespaced(client, namespace)
+    }
+
+    fn change(name: FullName) -> Change {
+        ObjectName { kind: Kind::Secret, name }.into()
+    }
+
+    fn is_immutable(&self) -> bool {
+        self.immutable == Some(true)
+    }
+}
+
+impl Named for RuntimeClass {
+    const WORD: &'static str = "runtimeclass";
+
+    fn api(client: Client, _: &str) -> Api<Self> {
+        Api::all(client)
+    }
+
+    fn change(name: FullName) -> Change {
+        Change::RuntimeClass(name.name)
+    }
+
+    /// The API server lets nobody change its handler, but one may be made anew under its name.
+    fn is_immutable(&self) -> bool {
+        false
+    }
+}

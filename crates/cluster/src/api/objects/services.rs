@@ -1,0 +1,108 @@
+//! Services, of which containers are told by variables. All of them are watched, since the API server lets nobody choose by namespace
+//! and a pod of any namespace may come; of each only what variables tell is kept.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::{Arc, OnceLock};
+
+use k8s_openapi::api::core::v1::{Pod, Service, ServiceSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::{Api, Client};
+use oarsman_core::ids::FullName;
+use oarsman_core::pod::PodExt;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::cell::Cell;
+use super::follow::{Follow, Heard};
+use crate::{ClusterError, Result};
+
+/// A service without an address of its own has no variables.
+const WITH_ADDRESS: &str = "spec.clusterIP!=None";
+
+/// All services by name; one who reads them is not disturbed by a change.
+type All = Arc<BTreeMap<FullName, Service>>;
+
+pub(super) struct Services {
+    client: Client,
+    /// Begun with the first question.
+    watch: OnceLock<(Cell<All>, AbortOnDropHandle<()>)>,
+}
+
+impl Services {
+    pub(super) fn new(client: Client) -> Self {
+        Self { client, watch: OnceLock::new() }
+    }
+
+    /// The services of a pod's namespace, and the API server's own. Nobody may ever tell a static pod, so it does not wait.
+    pub(super) async fn beside(&self, pod: &Pod) -> Result<Option<Vec<Service>>> {
+        let all = self.all();
+        let known = match pod.is_static() {
+            true => all.known(),
+            false => Some(all.answer(unread).await?),
+        };
+        let namespace = pod.full_name().namespace;
+        let is_told = |name: &FullName| {
+            name.namespace == namespace
+                || (name.namespace == "default" && name.name == "kubernetes")
+        };
+        let told = |all: All| {
+            all.iter()
+                .filter(|(name, _)| is_told(name))
+                .map(|(_, service)| service.clone())
+                .collect()
+        };
+        Ok(known.map(told))
+    }
+
+    fn all(&self) -> &Cell<All> {
+        let (cell, _) = self.watch.get_or_init(|| {
+            let cell = Cell::new();
+            let task = tokio::spawn(watch(self.client.clone(), cell.clone()));
+            (cell, AbortOnDropHandle::new(task))
+        });
+        cell
+    }
+}
+
+async fn watch(client: Client, cell: Cell<All>) {
+    let object = "services".to_owned();
+    let follow = Follow { api: Api::all(client), fields: WITH_ADDRESS.to_owned(), object };
+    let mut all = BTreeMap::new();
+    follow
+        .run(|heard| {
+            match heard {
+                Heard::All(services) => all = services.iter().map(named).collect(),
+                Heard::Put(service) => all.extend([named(&service)]),
+                Heard::Gone(service) => drop(all.remove(&named(&service).0)),
+                Heard::Failed(error) => {
+                    cell.fail(error);
+                    return ControlFlow::Continue(());
+                }
+            }
+            // A new service counts from the next start of a container: nobody needs to be told.
+            cell.learn(Arc::new(all.clone()));
+            ControlFlow::Continue(())
+        })
+        .await;
+}
+
+/// What variables tell of a service.
+fn named(service: &Service) -> (FullName, Service) {
+    let ObjectMeta { name, namespace, .. } = service.metadata.clone();
+    let full = FullName {
+        name: name.clone().unwrap_or_default(),
+        namespace: namespace.clone().unwrap_or_default(),
+    };
+    let spec = service.spec.as_ref().map(|spec| ServiceSpec {
+        cluster_ip: spec.cluster_ip.clone(),
+        ports: spec.ports.clone(),
+        ..ServiceSpec::default()
+    });
+    let metadata = ObjectMeta { name, namespace, ..ObjectMeta::default() };
+    (full, Service { metadata, spec, status: None })
+}
+
+fn unread(limit: std::time::Duration) -> ClusterError {
+    let why = format!("no answer within {limit:?}");
+    ClusterError::Unavailable { call: "list", object: "services".to_owned(), why }
+}

@@ -1,0 +1,247 @@
+//! Objects of one kind, each kept for as long as a pod refers to it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures::future::try_join_all;
+use kube::Client;
+use oarsman_core::ids::{FullName, PodUid};
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
+use tokio_util::task::AbortOnDropHandle;
+
+use super::super::error::failed;
+use super::CALL;
+use super::cell::Cell;
+use super::follow::{Follow, Heard};
+use super::freshness::Freshness;
+use super::kinds::Named;
+use super::news::News;
+use super::pause::Pause;
+use crate::{ClusterError, Result};
+
+/// An object is kept so long after the last pod that referred to it: the next one may be about to come.
+const LINGER: Duration = Duration::from_secs(60);
+/// How often an object is read that is not watched.
+const PERIOD: Duration = Duration::from_secs(60);
+
+/// The pods that refer to an object.
+type Users = BTreeSet<PodUid>;
+
+/// Objects of one kind.
+pub(super) struct Shelf<K> {
+    client: Client,
+    freshness: Freshness,
+    news: News,
+    /// Never held over an await.
+    kept: Mutex<BTreeMap<FullName, Kept<K>>>,
+}
+
+/// One object; none when there is none of its name.
+type Seen<K> = Cell<Option<Arc<K>>>;
+
+struct Kept<K> {
+    seen: Seen<K>,
+    users: watch::Sender<Users>,
+    /// Keeps it up to date; ends with it.
+    _keeper: AbortOnDropHandle<()>,
+}
+
+impl<K: Named> Shelf<K> {
+    pub(super) fn new(client: Client, freshness: Freshness, news: News) -> Arc<Self> {
+        Arc::new(Self { client, freshness, news, kept: Mutex::default() })
+    }
+
+    /// Those objects that exist, for a pod that refers to these and to no other.
+    pub(super) async fn find(
+        self: &Arc<Self>,
+        names: BTreeSet<FullName>,
+        user: &PodUid,
+    ) -> Result<BTreeMap<FullName, Arc<K>>> {
+        let wanted = self.claim(names, user);
+        let answers = wanted.into_iter().map(|(name, seen)| async move {
+            if self.freshness == Freshness::Get {
+                self.read(&name, &seen).await;
+            }
+            let late =
+                |limit| unavailable::<K>("list", &name, format!("no answer within {limit:?}"));
+            Ok(seen.answer(late).await?.map(|object| (name, object)))
+        });
+        Ok(try_join_all(answers).await?.into_iter().flatten().collect())
+    }
+
+    /// A pod refers to nothing any more.
+    pub(super) fn forget(&self, user: &PodUid) {
+        self.kept().values().for_each(|kept| kept.drop_user(user));
+    }
+
+    fn claim(
+        self: &Arc<Self>,
+        names: BTreeSet<FullName>,
+        user: &PodUid,
+    ) -> Vec<(FullName, Seen<K>)> {
+        let mut kept = self.kept();
+        let others = kept.iter().filter(|(name, _)| !names.contains(name));
+        others.for_each(|(_, other)| other.drop_user(user));
+        let claim = |name: FullName| {
+            let entry = kept.entry(name.clone()).or_insert_with(|| self.keep(name.clone()));
+            entry.users.send_if_modified(|users| users.insert(user.clone()));
+            (name, entry.seen.clone())
+        };
+        names.into_iter().map(claim).collect()
+    }
+
+    /// Begins to keep an object up to date.
+    fn keep(self: &Arc<Self>, name: FullName) -> Kept<K> {
+        let (seen, users) = (Cell::new(), watch::Sender::new(Users::new()));
+        let keeper = Keeper { seen: seen.clone(), users: users.subscribe(), name };
+        let shelf = Arc::downgrade(self);
+        let task = async move {
+            loop {
+                // A shelf that is gone has taken its keepers with it.
+                let Some(strong) = shelf.upgrade() else { return };
+                let (client, news, freshness) =
+                    (strong.client.clone(), strong.news.clone(), strong.freshness);
+                drop(strong);
+                tokio::select! {
+                    biased;
+                    () = keeper.unused() => {}
+                    () = keeper.attend(client, &news, freshness) => {}
+                }
+                if shelf.upgrade().is_none_or(|shelf| shelf.let_go(&keeper.name)) {
+                    return;
+                }
+            }
+        };
+        Kept { seen, users, _keeper: AbortOnDropHandle::new(tokio::spawn(task)) }
+    }
+
+    /// Takes an object off the shelf, unless somebody has asked for it after all.
+    fn let_go(&self, name: &FullName) -> bool {
+        let mut kept = self.kept();
+        let is_unused = kept.get(name).is_none_or(|entry| entry.users.borrow().is_empty());
+        if is_unused {
+            kept.remove(name);
+        }
+        is_unused
+    }
+
+    /// Reads an object once. A failure changes nothing for whoever knows it already.
+    async fn read(&self, name: &FullName, seen: &Seen<K>) {
+        if read(&self.client, name, seen).await {
+            self.news.tell(&K::change(name.clone()));
+        }
+    }
+
+    fn kept(&self) -> MutexGuard<'_, BTreeMap<FullName, Kept<K>>> {
+        // What is in there is whole at every moment.
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many objects are kept.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.kept().len()
+    }
+}
+
+impl<K> Kept<K> {
+    fn drop_user(&self, user: &PodUid) {
+        self.users.send_if_modified(|users| users.remove(user));
+    }
+}
+
+/// Keeps one object up to date.
+struct Keeper<K> {
+    name: FullName,
+    seen: Seen<K>,
+    users: watch::Receiver<Users>,
+}
+
+impl<K: Named> Keeper<K> {
+    /// Done when nobody has referred to the object for a while.
+    async fn unused(&self) {
+        let mut users = self.users.clone();
+        loop {
+            // Whoever could tell has let go of it, too.
+            if users.wait_for(Users::is_empty).await.is_err() {
+                return;
+            }
+            tokio::select! {
+                biased;
+                _ = users.wait_for(|users| !users.is_empty()) => {}
+                () = sleep(LINGER) => return,
+            }
+        }
+    }
+
+    /// Learns what there is to learn, without end.
+    async fn attend(&self, client: Client, news: &News, freshness: Freshness) {
+        match freshness {
+            Freshness::Watch => self.watch(client, news).await,
+            Freshness::Cache | Freshness::Get => self.poll(client, news).await,
+        }
+        // What does not change needs nobody to look at it.
+        std::future::pending::<()>().await;
+    }
+
+    async fn watch(&self, client: Client, news: &News) {
+        let api = K::api(client, &self.name.namespace);
+        let fields = format!("metadata.name={}", self.name.name);
+        let follow = Follow { api, fields, object: object::<K>(&self.name) };
+        follow
+            .run(|heard| {
+                let now = match heard {
+                    Heard::All(found) => found.into_iter().next().map(Named::bare),
+                    Heard::Put(object) => Some(object.bare()),
+                    Heard::Gone(_) => None,
+                    Heard::Failed(error) => {
+                        tracing::debug!(%error, "what is known of it counts");
+                        self.seen.fail(error);
+                        return ControlFlow::Continue(());
+                    }
+                };
+                let is_final = now.as_ref().is_some_and(Named::is_immutable);
+                if self.seen.learn(now.map(Arc::new)) {
+                    news.tell(&K::change(self.name.clone()));
+                }
+                if is_final { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            })
+            .await;
+    }
+
+    async fn poll(&self, client: Client, news: &News) {
+        let mut pause = Pause::of_the_impatient();
+        loop {
+            if read(&client, &self.name, &self.seen).await {
+                news.tell(&K::change(self.name.clone()));
+            }
+            let is_known = self.seen.known().is_some();
+            sleep(if is_known { PERIOD } else { pause.next() }).await;
+        }
+    }
+}
+
+/// Reads an object; tells whether it is not what it was.
+async fn read<K: Named>(client: &Client, name: &FullName, seen: &Seen<K>) -> bool {
+    let api = K::api(client.clone(), &name.namespace);
+    match timeout(CALL, api.get_opt(&name.name)).await {
+        Ok(Ok(found)) => return seen.learn(found.map(|found| Arc::new(found.bare()))),
+        Ok(Err(error)) => seen.fail(failed("get", &object::<K>(name), &error)),
+        Err(_) => seen.fail(unavailable::<K>("get", name, format!("no answer within {CALL:?}"))),
+    }
+    false
+}
+
+fn object<K: Named>(name: &FullName) -> String {
+    match name.namespace.as_str() {
+        "" => format!("{} {}", K::WORD, name.name),
+        namespace => format!("{} {namespace}/{}", K::WORD, name.name),
+    }
+}
+
+fn unavailable<K: Named>(call: &'static str, name: &FullName, why: String) -> ClusterError {
+    ClusterError::Unavailable { call, object: object::<K>(name), why }
+}

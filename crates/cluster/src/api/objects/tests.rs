@@ -1,0 +1,68 @@
+//! Lookups against an API server in memory, in time that is paused: a minute passes when everybody waits.
+
+mod objects;
+mod server;
+mod services;
+mod tokens;
+
+use std::time::Duration;
+
+use futures::{FutureExt, StreamExt};
+use k8s_openapi::api::core::v1::Pod;
+use oarsman_core::references::Change;
+use serde_json::{Value, json};
+
+use super::{Freshness, Objects};
+use crate::ObjectChanges;
+use server::Server;
+
+/// Objects of a server, as they are kept by watches.
+fn objects(server: &Server) -> Objects {
+    Objects::new(server.client(), Freshness::Watch)
+}
+
+/// A pod of namespace `ns` with these volumes, all mounted.
+fn pod(uid: &str, volumes: &Value) -> Pod {
+    let names = volumes.as_array().unwrap().iter().map(|volume| volume["name"].clone());
+    let mounts: Vec<Value> = names.map(|name| json!({ "name": name, "mountPath": "/v" })).collect();
+    let spec =
+        json!({ "containers": [{ "name": "c", "volumeMounts": mounts }], "volumes": volumes });
+    let metadata = json!({ "name": format!("web-{uid}"), "namespace": "ns", "uid": uid });
+    serde_json::from_value(json!({ "metadata": metadata, "spec": spec })).unwrap()
+}
+
+/// A pod that mounts the ConfigMap `m`.
+fn with_map(uid: &str) -> Pod {
+    pod(uid, &json!([{ "name": "v", "configMap": { "name": "m" } }]))
+}
+
+/// The ConfigMap `m` that says so.
+fn map(says: &str) -> Value {
+    json!({ "metadata": { "name": "m", "namespace": "ns" }, "data": { "says": says } })
+}
+
+/// What a pod finds in its ConfigMap.
+async fn says(objects: &Objects, pod: &Pod) -> Option<String> {
+    let found = objects.lookup(pod).await.unwrap();
+    let map = found.config_maps.values().next()?;
+    map.data.as_ref().and_then(|data| data.get("says")).cloned()
+}
+
+/// What has been told by now.
+async fn told(changes: &mut ObjectChanges) -> Vec<Change> {
+    settle().await;
+    let mut all = Vec::new();
+    while let Some(change) = changes.next().now_or_never() {
+        all.extend(change);
+    }
+    all
+}
+
+/// Lets everybody do what can be done without time passing that counts.
+async fn settle() {
+    tokio::time::sleep(Duration::from_millis(1)).await;
+}
+
+async fn seconds(count: u64) {
+    tokio::time::sleep(Duration::from_secs(count)).await;
+}
