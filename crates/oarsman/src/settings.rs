@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use oarsman_agent::Membership;
+use oarsman_cluster::Freshness;
 use oarsman_core::image::providers::Provider;
 use oarsman_core::ledger::Mode;
 
@@ -64,6 +65,8 @@ pub(crate) struct Joining {
     pub(crate) rotates: bool,
     /// Whether pods come back when the API server is away.
     pub(crate) remembers_pods: bool,
+    /// How ConfigMaps and Secrets are kept up to date.
+    pub(crate) freshness: Freshness,
 }
 
 /// What holds for every container here.

@@ -26,6 +26,7 @@ pub(super) async fn join(settings: &Settings, bundle: Option<&Bundle>) -> Result
     };
     let connection = credentials::connect(plan(joining, settings)).await?;
     let server = ApiServer::new(connection.client(), &settings.node_name);
+    let server = server.with_freshness(joining.freshness);
     Ok(Joined {
         cluster: Arc::new(server),
         connection: Some(connection),

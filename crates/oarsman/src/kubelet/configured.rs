@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
+use oarsman_cluster::Freshness;
 use oarsman_core::ledger::Mode;
-use oarsman_kubelet_config::choices::{CgroupDriver, LogFormat, SwapBehavior};
+use oarsman_kubelet_config::choices::{CgroupDriver, ChangeDetection, LogFormat, SwapBehavior};
 use oarsman_kubelet_config::flags::ProgramFlags;
 use oarsman_kubelet_config::{KubeletConfiguration, Loaded};
 
@@ -126,7 +127,16 @@ fn cluster(kubelet: &KubeletConfiguration, flags: &ProgramFlags) -> Result<Optio
         cert_dir: machine::absolute(flags.cert_dir.as_ref())?,
         rotates: kubelet.rotate_certificates,
         remembers_pods: flags.remember_pods,
+        freshness: freshness(kubelet.config_map_and_secret_change_detection_strategy),
     }))
+}
+
+fn freshness(strategy: ChangeDetection) -> Freshness {
+    match strategy {
+        ChangeDetection::Watch => Freshness::Watch,
+        ChangeDetection::Cache => Freshness::Cache,
+        ChangeDetection::Get => Freshness::Get,
+    }
 }
 
 fn containers(kubelet: &KubeletConfiguration) -> Containers {

@@ -12,6 +12,7 @@ const HEEDED: &[&str] = &[
     "cgroupRoot",
     "clusterDNS",
     "clusterDomain",
+    "configMapAndSecretChangeDetectionStrategy",
     "containerRuntimeEndpoint",
     "cpuCFSQuota",
     "cpuCFSQuotaPeriod",

@@ -2,6 +2,7 @@
 
 mod configured;
 mod crashes;
+mod credentials;
 mod endings;
 mod leaving;
 mod order;
@@ -18,6 +19,10 @@ use crashes::{
     a_crash_loop_waits_nothing_then_ten_then_twenty_seconds,
     exit_code_rules_come_before_the_policy, on_failure_restarts_failures_only,
     what_never_restarts_runs_once,
+};
+use credentials::{
+    a_private_image_is_pulled_with_a_secret_beside_its_pod,
+    a_private_image_is_pulled_with_what_a_program_knows,
 };
 use endings::{
     a_container_that_ignores_its_end_is_killed_when_its_grace_is_over,
@@ -62,6 +67,8 @@ fn main() -> ExitCode {
         a_broken_manifest_keeps_its_pod_and_hides_no_other,
         an_image_that_cannot_be_had_says_why_and_comes,
         a_private_image_is_pulled_with_the_nodes_credentials,
+        a_private_image_is_pulled_with_what_a_program_knows,
+        a_private_image_is_pulled_with_a_secret_beside_its_pod,
         systemd_hears_how_the_agent_is,
     ];
     scenario::main(&scenario::flavours(), &scenarios)
