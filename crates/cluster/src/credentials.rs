@@ -1,6 +1,6 @@
 //! How the API server is reached and who we are to it: kubeconfig, certificates, and their renewal.
 //!
-//! Everybody in the agent has one [`kube::Client`] for good. What it stands on, a [`Switch`], is replaced
+//! Everybody in the agent has one [`kube::Client`] for good. What it stands on, a `Switch`, is replaced
 //! as a whole whenever our credentials are other ones: new requests go over new connections at once, those
 //! that are on their way have a while to end, and the old connections are closed.
 

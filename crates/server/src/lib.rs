@@ -1,6 +1,6 @@
 //! The node's own servers: HTTPS for the API server and for people, and a plain one that says whether we are well.
 //!
-//! Whoever asks over HTTPS is told apart by certificate or token ([`who`]) and may do what the API server allows ([`may`]). What
+//! Whoever asks over HTTPS is told apart by certificate or token (`who`) and may do what the API server allows (`may`). What
 //! is served comes from the [`Source`]. exec, attach and port-forward are not served yet.
 
 mod cache;

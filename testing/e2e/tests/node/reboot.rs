@@ -17,8 +17,10 @@ pub(super) async fn pods_come_back_after_a_reboot_without_an_api_server(
     stage: &Stage,
 ) -> Result<()> {
     let cluster = Cluster::start(stage).await?;
-    cluster.kubectl(&["create", "configmap", "words", "--from-literal=word=hello"]).await?;
-    cluster.kubectl(&["create", "secret", "generic", "hidden", "--from-literal=word=hush"]).await?;
+    cluster.kubectl(&["create", "configmap", "words", "--from-literal=word=hello\n"]).await?;
+    cluster
+        .kubectl(&["create", "secret", "generic", "hidden", "--from-literal=word=hush\n"])
+        .await?;
     for name in ["p0", "p1", "p2"] {
         cluster.run(&lasting(name)).await?;
     }
