@@ -15,7 +15,7 @@ pub(super) async fn an_agent_is_as_its_file_and_drop_ins_say(stage: &Stage) -> R
     let scratch = stage.scratch();
     let (file, drop_ins) = (scratch.join("kubelet.yaml"), scratch.join("kubelet.d"));
     fs::create_dir_all(&drop_ins)?;
-    fs::write(&file, format!("{HEAD}podPidsLimit: 77\nmaxPods: 20\nmaxPod: 3\n"))?;
+    fs::write(&file, format!("{HEAD}podPidsLimit: 77\nimageMinimumGCAge: 3m\nmaxPod: 3\n"))?;
     fs::write(drop_ins.join("10-pids.conf"), format!("{HEAD}podPidsLimit: 88\n"))?;
     let setup = stage.setup()?.flag("config", &file.display().to_string());
     let agent = stage.start(setup.flag("config-dir", &drop_ins.display().to_string()))?;
@@ -31,6 +31,6 @@ pub(super) async fn an_agent_is_as_its_file_and_drop_ins_say(stage: &Stage) -> R
         said.contains("maxPod: is no field that the kubelet has (did you mean maxPods?)"),
         "{said}"
     );
-    ensure!(said.contains("without effect yet: maxPods"), "{said}");
+    ensure!(said.contains("without effect yet: imageMinimumGCAge"), "{said}");
     Ok(())
 }
