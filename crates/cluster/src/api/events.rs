@@ -19,7 +19,8 @@ use oarsman_core::time::{Mono, Now};
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
-use super::{ApiServer, FIELD_MANAGER, error, jitter};
+use super::jitter::Waits;
+use super::{ApiServer, FIELD_MANAGER, error};
 use crate::ClusterError;
 
 #[cfg(test)]
@@ -151,7 +152,7 @@ impl ApiServer {
                         ClusterError::Busy { wait, .. } => wait,
                         _ => Duration::ZERO,
                     };
-                    sleep(jitter::after(failures).max(asked)).await;
+                    sleep(Waits::USUAL.after(failures).max(asked)).await;
                 }
             }
         }

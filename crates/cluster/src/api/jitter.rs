@@ -3,23 +3,42 @@
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
-/// After a first failure; doubled each time.
-const FIRST: Duration = Duration::from_millis(500);
-/// Long enough to be kind to a server in trouble, short enough that its return is noticed while people watch.
-const LONGEST: Duration = Duration::from_secs(10);
+/// How long to wait after failures: longer each time, to a bound.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Waits {
+    first: Duration,
+    longest: Duration,
+}
 
-/// How long to wait after so many failures in a row.
-pub(super) fn after(failures: u32) -> Duration {
-    let whole = FIRST.saturating_mul(2_u32.saturating_pow(failures.saturating_sub(1))).min(LONGEST);
-    between(whole / 2, whole)
+impl Waits {
+    /// Nobody has an answer yet and somebody waits for one: soon again at first.
+    pub(super) const FOR_A_FIRST_ANSWER: Self =
+        Self { first: Duration::from_millis(50), longest: Duration::from_secs(10) };
+    /// Kind to a server in trouble, and short enough that its return is noticed while people watch.
+    pub(super) const USUAL: Self =
+        Self { first: Duration::from_millis(500), longest: Duration::from_secs(10) };
+    /// Where an answer is known that will do, and where a node asks for many such things at a time.
+    pub(super) const PATIENT: Self =
+        Self { first: Duration::from_secs(1), longest: Duration::from_secs(30) };
+
+    /// How long to wait after so many failures in a row.
+    pub(super) fn after(self, failures: u32) -> Duration {
+        let doubled = 2_u32.saturating_pow(failures.saturating_sub(1));
+        let whole = self.first.saturating_mul(doubled).min(self.longest);
+        between(whole / 2, whole)
+    }
 }
 
 /// Somewhere between the two.
 pub(super) fn between(least: Duration, most: Duration) -> Duration {
-    // The standard library seeds these with chance; nothing here is secret.
-    let chance = RandomState::new().hash_one(0_u8);
     let span = u64::try_from(most.saturating_sub(least).as_millis()).unwrap_or(u64::MAX);
-    least + Duration::from_millis(chance % span.saturating_add(1))
+    least + Duration::from_millis(dice() % span.saturating_add(1))
+}
+
+/// A number that nobody can foresee.
+pub(super) fn dice() -> u64 {
+    // Every hasher that the standard library makes is keyed anew; hashing nothing shows the key.
+    RandomState::new().hash_one(())
 }
 
 #[cfg(test)]
@@ -28,9 +47,19 @@ mod tests {
 
     #[test]
     fn waits_grow_to_a_bound_and_vary() {
-        for (failures, whole) in [(1, 500), (2, 1_000), (3, 2_000), (6, 10_000), (99, 10_000)] {
+        let table = [
+            (Waits::FOR_A_FIRST_ANSWER, 1, 50),
+            (Waits::FOR_A_FIRST_ANSWER, 4, 400),
+            (Waits::FOR_A_FIRST_ANSWER, 20, 10_000),
+            (Waits::USUAL, 1, 500),
+            (Waits::USUAL, 3, 2_000),
+            (Waits::USUAL, u32::MAX, 10_000),
+            (Waits::PATIENT, 2, 2_000),
+            (Waits::PATIENT, 99, 30_000),
+        ];
+        for (waits, failures, whole) in table {
             let whole = Duration::from_millis(whole);
-            let waits: Vec<_> = (0..50).map(|_| after(failures)).collect();
+            let waits: Vec<_> = (0..50).map(|_| waits.after(failures)).collect();
             assert!(waits.iter().all(|wait| (whole / 2..=whole).contains(wait)), "{waits:?}");
             assert!(waits.iter().any(|wait| *wait != waits[0]), "{waits:?}");
         }

@@ -1,30 +1,22 @@
 //! The node's own object and lease at a real API server.
 
-use std::time::Duration;
-
 use async_trait::async_trait;
+use futures::StreamExt;
 use futures::stream::unfold;
-use futures::{Stream, StreamExt};
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Event, EventSource, Node, ObjectReference};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use kube::api::{Patch, PatchParams, PostParams};
-use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client};
 use oarsman_core::event::EventKind;
 use oarsman_core::node::events::NodeEvent;
 use oarsman_core::node::lease::NAMESPACE;
 use serde_json::Value;
 
+use super::watch::{Manner, News, Watch};
 use super::{FIELD_MANAGER, error};
 use crate::{ClusterError, NodeObject, NodeStates, Registration, Result};
-
-/// A watch of which nothing was heard for so long is begun anew: the node's own reports should have come by.
-const SILENCE: Duration = Duration::from_secs(600);
-
-/// How long a watch that ended waits before it is begun anew.
-const PAUSE: Duration = Duration::from_secs(1);
 
 /// Where events of objects without a namespace are kept.
 const EVENTS_NAMESPACE: &str = "default";
@@ -80,23 +72,10 @@ impl NodeObject for ServedNode {
     }
 
     fn states(&self) -> NodeStates {
-        let (nodes, name) = (self.nodes.clone(), self.name.clone());
-        let watches = move || watch(nodes.clone(), &name);
-        unfold((watches, None), |(watches, open)| async move {
-            let mut open = match open {
-                Some(open) => open,
-                None => Box::pin(watches()),
-            };
-            loop {
-                match tokio::time::timeout(SILENCE, open.next()).await {
-                    Ok(Some(state)) => return Some((state, (watches, Some(open)))),
-                    Ok(None) => tokio::time::sleep(PAUSE).await,
-                    Err(_) => {}
-                }
-                open = Box::pin(watches());
-            }
-        })
-        .boxed()
+        let fields = format!("metadata.name={}", self.name);
+        let object = format!("node {}", self.name);
+        let watch = Watch::new(self.nodes.clone(), fields, object, Manner::ALERT);
+        unfold(watch, |mut watch| async { Some((newest(watch.next().await), watch)) }).boxed()
     }
 
     async fn lease(&self) -> Result<Option<Lease>> {
@@ -128,12 +107,13 @@ fn patched() -> PatchParams {
     PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() }
 }
 
-/// Every state that a watch tells of; errors are waited out.
-fn watch(nodes: Api<Node>, name: &str) -> impl Stream<Item = Option<Node>> + Send + use<> {
-    let states = watcher::watch_object(nodes, name).backoff(watcher::DefaultBackoff::default());
-    states.filter_map(|state| async move {
-        state.inspect_err(|error| tracing::debug!(%error, "the node's object is not watched")).ok()
-    })
+/// What the last of these says; there is one node of a name.
+fn newest(mut news: Vec<News<Node>>) -> Option<Node> {
+    match news.pop()? {
+        News::All(mut nodes) => nodes.pop(),
+        News::Changed(node) => Some(node),
+        News::Gone(_) => None,
+    }
 }
 
 /// An event as the API keeps it.

@@ -6,11 +6,9 @@
 //! stale. While the API server is away, what was known counts.
 
 mod cell;
-mod follow;
 mod freshness;
 mod kinds;
 mod news;
-mod pause;
 mod services;
 mod shelf;
 #[cfg(test)]

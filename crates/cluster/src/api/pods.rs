@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 
 use super::store::Store;
-use super::watch::Watch;
+use super::watch::{Manner, Watch};
 use crate::PodSets;
 
 #[cfg(test)]
@@ -17,7 +17,8 @@ mod tests;
 /// The pods bound to a node, whose newest copies go through the store. Nothing comes before the first whole list; many changes that
 /// come together are told together.
 pub(super) fn sets(pods: Api<Pod>, node: &str, store: Arc<Store>) -> PodSets {
-    let watch = Watch::new(pods, format!("spec.nodeName={node}"));
+    let fields = format!("spec.nodeName={node}");
+    let watch = Watch::new(pods, fields, "the pods of this node".to_owned(), Manner::ALERT);
     unfold((watch, store), |(mut watch, store)| async {
         loop {
             let mut told = false;

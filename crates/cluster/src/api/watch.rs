@@ -1,9 +1,11 @@
 //! Every object of a selection, and then whatever becomes of them, for ever.
 //!
-//! The list comes as a stream where the API server serves that, and in pages where it does not. A watch is asked for half a minute at
-//! a time: a connection that died silently is noticed when it has said nothing for a little longer, well within the forty
-//! seconds after which others would take this node for dead. Asking again from where we were costs the API server less than the
-//! renewal of our lease. TCP's own probes would find a dead connection too, but not a proxy that swallows what should come through.
+//! The list comes as a stream where the API server serves that, and in pages where it does not. A connection that died silently is
+//! noticed when a watch has said nothing for a little longer than it was asked to stay open. TCP's own probes would find a dead
+//! connection too, but not a proxy that swallows what should come through.
+
+mod manner;
+mod trouble;
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -12,14 +14,16 @@ use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt};
 use k8s_openapi::serde::de::DeserializeOwned;
 use kube::api::{ListParams, WatchEvent, WatchParams};
-use kube::core::Status;
 use kube::{Api, Resource, ResourceExt};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep_until, timeout};
 
-use super::{error, jitter};
+use super::error;
+use super::jitter::{self, Waits};
+use crate::ClusterError;
+use trouble::Trouble;
 
-/// How long the API server is asked to keep a watch open. Not all nodes come back in the same second.
-const OPEN: (Duration, Duration) = (Duration::from_secs(20), Duration::from_secs(25));
+pub(super) use manner::Manner;
+
 /// A watch that says nothing for this much longer than it should be open is dead.
 const GRACE: Duration = Duration::from_secs(5);
 /// Within this time a list must come along, page by page or object by object, and a watch must begin.
@@ -46,10 +50,15 @@ pub(super) enum News<K> {
 pub(super) struct Watch<K> {
     api: Api<K>,
     fields: String,
+    /// What they are, for errors.
+    object: String,
+    manner: Manner,
     state: State<K>,
-    /// Whether the API server streams lists, as far as is known.
-    streams: bool,
+    /// Whether there has ever been a list.
+    answered: bool,
     failures: u32,
+    /// Nothing is asked before.
+    due: Option<Instant>,
 }
 
 enum State<K> {
@@ -73,47 +82,69 @@ struct Telling<K> {
 
 type Events<K> = BoxStream<'static, kube::Result<WatchEvent<K>>>;
 
-/// Why a watch cannot go on as it was.
-#[derive(Debug, thiserror::Error)]
-enum Trouble {
-    #[error("{}", error::in_full(.0))]
-    Failed(#[from] kube::Error),
-    #[error("{} ({})", .0.message, .0.code)]
-    Ended(Box<Status>),
-    #[error("no answer within {PATIENCE:?}")]
-    Silent,
-    #[error("a list that has no version")]
-    NoVersion,
-    #[error("it ended as soon as it had begun")]
-    Short,
-}
-
 impl<K> Watch<K>
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + 'static,
 {
-    pub(super) fn new(api: Api<K>, fields: String) -> Self {
-        Self { api, fields, state: State::Fresh, streams: true, failures: 0 }
+    /// A watch over what these fields select; `object` is what errors call it.
+    pub(super) fn new(api: Api<K>, fields: String, object: String, manner: Manner) -> Self {
+        Self {
+            api,
+            fields,
+            object,
+            manner,
+            state: State::Fresh,
+            answered: false,
+            failures: 0,
+            due: None,
+        }
     }
 
     /// What is new, in order: waits for the first, and takes along what has come by then.
     pub(super) async fn next(&mut self) -> Vec<News<K>> {
         loop {
+            match self.try_next().await {
+                Ok(news) => return news,
+                // One that has been away for long need not be told of every few seconds.
+                Err(error) if self.failures.is_power_of_two() => {
+                    tracing::warn!(%error, "a watch failed and is renewed");
+                }
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// What is new, or why nothing can be heard at the moment. Whoever asks again waits longer each time.
+    pub(super) async fn try_next(&mut self) -> Result<Vec<News<K>>, ClusterError> {
+        if let Some(due) = self.due {
+            sleep_until(due).await;
+            self.due = None;
+        }
+        loop {
+            let call = if matches!(self.state, State::Fresh) { "list" } else { "watch" };
             match self.step().await {
                 Ok(None) => {}
                 Ok(Some(first)) => {
                     let mut news = vec![first];
                     self.take_along(&mut news);
-                    return news;
+                    return Ok(news);
                 }
-                Err(trouble) => self.pause(&trouble).await,
+                Err(trouble) => {
+                    let error = trouble.told(call, &self.object);
+                    self.put_off();
+                    return Err(error);
+                }
             }
         }
     }
 
     async fn step(&mut self) -> Result<Option<News<K>>, Trouble> {
         match &mut self.state {
-            State::Fresh => self.list().await.map(|all| Some(News::All(all))),
+            State::Fresh => {
+                let all = self.list().await?;
+                self.answered = true;
+                Ok(Some(News::All(all)))
+            }
             State::Until(version) => {
                 let version = version.clone();
                 self.resume(version).await?;
@@ -124,7 +155,7 @@ where
                 let heard = timeout(limit, telling.events.next()).await;
                 if heard.is_err() {
                     tracing::info!(
-                        fields = self.fields,
+                        object = self.object,
                         "a watch said nothing for {limit:?} and is renewed"
                     );
                 }
@@ -142,7 +173,7 @@ where
             match self.take(heard) {
                 Ok(more) => news.extend(more),
                 // It will show again when the watch is resumed.
-                Err(trouble) => tracing::debug!(fields = self.fields, %trouble, "a watch ended"),
+                Err(trouble) => tracing::debug!(object = self.object, %trouble, "a watch ended"),
             }
         }
     }
@@ -204,22 +235,20 @@ where
     }
 
     async fn list(&mut self) -> Result<Vec<K>, Trouble> {
-        if !self.streams {
+        if !self.manner.streams {
             return self.list_by_page().await;
         }
         match self.list_by_stream().await {
-            Err(Trouble::Failed(error)) if matches!(error::code(&error), Some(400 | 422)) => {
-                tracing::info!(
-                    fields = self.fields,
-                    "the API server streams no lists: they are read in pages"
-                );
-                self.streams = false;
+            Err(trouble) if trouble.is_no_streams() || trouble.is_server_error() => {
+                // A server in trouble may stream the next one.
+                self.manner.streams = !trouble.is_no_streams();
+                tracing::info!(object = self.object, %trouble, "a list does not come as a stream: it is read in pages");
                 self.list_by_page().await
             }
             Err(Trouble::Silent) => {
                 // An old one does not understand the question, and tells only of what changes. Should it merely have been away,
                 // pages serve as well.
-                self.streams = false;
+                self.manner.streams = false;
                 Err(Trouble::Silent)
             }
             listed => listed,
@@ -266,7 +295,7 @@ where
     }
 
     async fn open(&mut self, version: &str, whole: bool) -> Result<(Events<K>, Duration), Trouble> {
-        let lasts = jitter::between(OPEN.0, OPEN.1);
+        let lasts = jitter::between(self.manner.open.0, self.manner.open.1);
         let seconds = u32::try_from(lasts.as_secs()).unwrap_or(u32::MAX);
         let ask = WatchParams {
             send_initial_events: whole,
@@ -276,14 +305,10 @@ where
         Ok((opened.map_err(|_| Trouble::Silent)??.boxed(), lasts))
     }
 
-    async fn pause(&mut self, trouble: &Trouble) {
+    fn put_off(&mut self) {
         self.failures = self.failures.saturating_add(1);
-        let wait = jitter::after(self.failures);
-        // One that has been away for long need not be told of every few seconds.
-        if self.failures.is_power_of_two() {
-            tracing::warn!(fields = self.fields, %trouble, "a watch failed and is renewed in {wait:?}");
-        }
-        sleep(wait).await;
+        let waits = if self.answered { self.manner.waits } else { Waits::FOR_A_FIRST_ANSWER };
+        self.due = Some(Instant::now() + waits.after(self.failures));
     }
 }
 

@@ -2,7 +2,6 @@
 //! and a pod of any namespace may come; of each only what variables tell is kept.
 
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 use std::sync::{Arc, OnceLock};
 
 use k8s_openapi::api::core::v1::{Pod, Service, ServiceSpec};
@@ -12,8 +11,8 @@ use oarsman_core::ids::FullName;
 use oarsman_core::pod::PodExt;
 use tokio_util::task::AbortOnDropHandle;
 
+use super::super::watch::{Manner, News, Watch};
 use super::cell::Cell;
-use super::follow::{Follow, Heard};
 use crate::{ClusterError, Result};
 
 /// A service without an address of its own has no variables.
@@ -65,25 +64,27 @@ impl Services {
 }
 
 async fn watch(client: Client, cell: Cell<All>) {
-    let object = "services".to_owned();
-    let follow = Follow { api: Api::all(client), fields: WITH_ADDRESS.to_owned(), object };
+    let (fields, object) = (WITH_ADDRESS.to_owned(), "services".to_owned());
+    let mut watch = Watch::<Service>::new(Api::all(client), fields, object, Manner::CALM);
     let mut all = BTreeMap::new();
-    follow
-        .run(|heard| {
-            match heard {
-                Heard::All(services) => all = services.iter().map(named).collect(),
-                Heard::Put(service) => all.extend([named(&service)]),
-                Heard::Gone(service) => drop(all.remove(&named(&service).0)),
-                Heard::Failed(error) => {
-                    cell.fail(error);
-                    return ControlFlow::Continue(());
-                }
+    loop {
+        let heard = match watch.try_next().await {
+            Ok(heard) => heard,
+            Err(error) => {
+                cell.fail(error);
+                continue;
             }
-            // A new service counts from the next start of a container: nobody needs to be told.
-            cell.learn(Arc::new(all.clone()));
-            ControlFlow::Continue(())
-        })
-        .await;
+        };
+        for news in heard {
+            match news {
+                News::All(services) => all = services.iter().map(named).collect(),
+                News::Changed(service) => all.extend([named(&service)]),
+                News::Gone(service) => drop(all.remove(&named(&service).0)),
+            }
+        }
+        // A new service counts from the next start of a container: nobody needs to be told.
+        cell.learn(Arc::new(all.clone()));
+    }
 }
 
 /// What variables tell of a service.

@@ -1,7 +1,6 @@
 //! Objects of one kind, each kept for as long as a pod refers to it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -13,13 +12,13 @@ use tokio::time::{sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::super::error::failed;
+use super::super::jitter::Waits;
+use super::super::watch::{self as watching, Manner, Watch};
 use super::CALL;
 use super::cell::Cell;
-use super::follow::{Follow, Heard};
 use super::freshness::Freshness;
 use super::kinds::Named;
 use super::news::News;
-use super::pause::Pause;
 use crate::{ClusterError, Result};
 
 /// An object is kept so long after the last pod that referred to it: the next one may be about to come.
@@ -190,36 +189,47 @@ impl<K: Named> Keeper<K> {
     async fn watch(&self, client: Client, news: &News) {
         let api = K::api(client, &self.name.namespace);
         let fields = format!("metadata.name={}", self.name.name);
-        let follow = Follow { api, fields, object: object::<K>(&self.name) };
-        follow
-            .run(|heard| {
+        let mut watch = Watch::new(api, fields, object::<K>(&self.name), Manner::CALM);
+        loop {
+            let heard = match watch.try_next().await {
+                Ok(heard) => heard,
+                Err(error) => {
+                    tracing::debug!(%error, "what is known of it counts");
+                    self.seen.fail(error);
+                    continue;
+                }
+            };
+            for heard in heard {
                 let now = match heard {
-                    Heard::All(found) => found.into_iter().next().map(Named::bare),
-                    Heard::Put(object) => Some(object.bare()),
-                    Heard::Gone(_) => None,
-                    Heard::Failed(error) => {
-                        tracing::debug!(%error, "what is known of it counts");
-                        self.seen.fail(error);
-                        return ControlFlow::Continue(());
-                    }
+                    watching::News::All(found) => found.into_iter().next().map(Named::bare),
+                    watching::News::Changed(object) => Some(object.bare()),
+                    watching::News::Gone(_) => None,
                 };
                 let is_final = now.as_ref().is_some_and(Named::is_immutable);
                 if self.seen.learn(now.map(Arc::new)) {
                     news.tell(&K::change(self.name.clone()));
                 }
-                if is_final { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-            })
-            .await;
+                if is_final {
+                    return;
+                }
+            }
+        }
     }
 
     async fn poll(&self, client: Client, news: &News) {
-        let mut pause = Pause::of_the_impatient();
+        let mut failures = 0;
         loop {
             if read(&client, &self.name, &self.seen).await {
                 news.tell(&K::change(self.name.clone()));
             }
-            let is_known = self.seen.known().is_some();
-            sleep(if is_known { PERIOD } else { pause.next() }).await;
+            let wait = match self.seen.known() {
+                Some(_) => PERIOD,
+                None => {
+                    failures += 1;
+                    Waits::FOR_A_FIRST_ANSWER.after(failures)
+                }
+            };
+            sleep(wait).await;
         }
     }
 }

@@ -17,10 +17,10 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::super::error::failed;
+use super::super::jitter::{Waits, dice};
 use super::CALL;
 use super::cell::Cell;
 use super::news::News;
-use super::pause::{Pause, dice};
 use crate::{ClusterError, Result};
 
 /// Tokens by the pod that they are bound to.
@@ -109,14 +109,14 @@ struct Keeper {
 
 impl Keeper {
     async fn run(self) {
-        let mut pause = Pause::of_the_impatient();
+        let (mut waits, mut failures) = (Waits::FOR_A_FIRST_ANSWER, 0);
         // Age is counted from the answer by a clock that only goes forward: the API server's may differ from ours.
         let mut expires = None;
         loop {
             let asked = Instant::now();
             match self.request().await {
                 Ok((token, lifetime)) => {
-                    pause = Pause::of_the_patient();
+                    (waits, failures) = (Waits::PATIENT, 0);
                     expires = Some(asked + lifetime);
                     if self.token.learn(token) {
                         self.news.tell(&Change::Token(self.uid.clone()));
@@ -129,7 +129,8 @@ impl Keeper {
                         true => self.token.lose(error),
                         false => self.token.fail(error),
                     }
-                    sleep(pause.next()).await;
+                    failures += 1;
+                    sleep(waits.after(failures)).await;
                 }
             }
         }

@@ -214,6 +214,29 @@ async fn where_lists_are_not_streamed_they_are_read_in_pages() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_server_that_fails_to_stream_a_list_is_asked_for_pages_and_for_a_stream_the_next_time() {
+    let (mut stream, mut calls) = stream();
+    let list = json!({ "kind": "PodList", "apiVersion": "v1", "metadata": { "resourceVersion": "50" }, "items": [pod("1", 5, "Running")] });
+    let pages = async |call: testing::Call| {
+        assert!(call.query.contains("limit=500"), "{}", call.query);
+        call.answer(200, &list);
+    };
+    let other = async {
+        // Where its store is too old, the refusal may come as an answer or as the first word of the stream.
+        calls.next().await.fail(500, "InternalError");
+        pages(calls.next().await).await;
+        calls.next().await.stream().tell("ERROR", &failure(410, "Expired"));
+        let call = calls.next().await;
+        assert!(call.query.contains("sendInitialEvents=true"), "{}", call.query);
+        call.stream().tell("ERROR", &failure(500, "InternalError"));
+        pages(calls.next().await).await;
+    };
+    let sets = async { [names(&mut stream).await, names(&mut stream).await] };
+    let (sets, ()) = futures::join!(sets, other);
+    assert_eq!(sets, [vec!["web-1".to_owned()], vec!["web-1".to_owned()]]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_old_server_that_does_not_understand_the_question_is_asked_for_pages() {
     let (mut stream, mut calls) = stream();
     let other = async {
