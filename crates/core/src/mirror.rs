@@ -6,6 +6,7 @@
 mod board;
 #[cfg(test)]
 mod tests;
+mod times;
 
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};

@@ -78,9 +78,9 @@ pub struct Disturbance {
 }
 
 impl Disturbance {
-    /// Whether nothing did; a time that is told wrong disturbs nobody.
+    /// Whether nothing did.
     pub fn is_none(&self) -> bool {
-        (self.flips, self.restarts, self.replacements) == (0, 0, 0)
+        *self == Self::default()
     }
 }
 

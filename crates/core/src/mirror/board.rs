@@ -10,6 +10,7 @@ use crate::ids::{FullName, PodUid};
 use crate::pod::PodExt;
 use crate::time::Mono;
 
+use super::times::Times;
 use super::{is_faithful, reflection};
 
 /// How long the list of pods may take to show what was done. Then it is done again: the answer may have been wrong.
@@ -37,6 +38,8 @@ struct Place {
     status: Option<PodStatus>,
     /// What the API server shows.
     mirror: Option<Pod>,
+    /// Since when the mirror has been as it is, by what it said when its pod was first told of.
+    times: Option<Times>,
     failures: u32,
     not_before: Mono,
     under_way: bool,
@@ -78,7 +81,7 @@ impl Board {
         let place = self.places.entry(pod.full_name()).or_default();
         let uid = Some(pod.uid());
         if place.holder != uid {
-            place.status = None;
+            (place.status, place.times) = (None, None);
             place.at_once();
         }
         (place.holder, place.pod) = (uid, Some(Arc::clone(pod)));
@@ -96,7 +99,7 @@ impl Board {
     pub fn gone(&mut self, uid: &PodUid) {
         for place in self.places.values_mut().filter(|place| place.holder.as_ref() == Some(uid)) {
             place.at_once();
-            (place.pod, place.holder, place.status) = (None, None, None);
+            (place.pod, place.holder, place.status, place.times) = (None, None, None, None);
         }
         self.tidy();
     }
@@ -204,6 +207,7 @@ impl Place {
             return self.has().into_iter().collect();
         }
         self.at_once();
+        self.times = None;
         before.map(Tidings::Gone).into_iter().chain(self.tell(name)).collect()
     }
 
@@ -214,9 +218,11 @@ impl Place {
         Some(Tidings::Has(mirror.uid(), Box::new(status)))
     }
 
-    fn tell(&self, name: &FullName) -> Option<Tidings> {
+    fn tell(&mut self, name: &FullName) -> Option<Tidings> {
         let (mirror, status) = (self.faithful()?, self.status.clone()?);
-        Some(Tidings::Tell(name.clone(), mirror.uid(), Box::new(status)))
+        let (uid, first) = (mirror.uid(), Times::compare(mirror.status.as_ref(), &status));
+        let status = self.times.get_or_insert(first).restore(status);
+        Some(Tidings::Tell(name.clone(), uid, Box::new(status)))
     }
 
     fn faithful(&self) -> Option<&Pod> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{Pod, PodSpec, PodStatus};
+use k8s_openapi::api::core::v1::{Pod, PodCondition, PodSpec, PodStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use k8s_openapi::jiff::Timestamp;
 
@@ -159,4 +159,40 @@ fn what_the_server_has_is_held_against_what_it_was_told() {
     let mirror = Pod { status: Some(status("Pending")), ..stored(&pod, "m1") };
     let has = Tidings::Has(PodUid::from("m1"), Box::new(status("Pending")));
     assert_eq!(board.see(vec![mirror]), [has]);
+}
+
+fn since(seconds: i64) -> Option<Time> {
+    Some(Time(Timestamp::from_second(seconds).unwrap()))
+}
+
+fn running(start: i64, conditions: &[(&str, &str, i64)]) -> PodStatus {
+    let condition = |(type_, status, time): &(&str, &str, i64)| PodCondition {
+        type_: (*type_).to_owned(),
+        status: (*status).to_owned(),
+        last_transition_time: since(*time),
+        ..PodCondition::default()
+    };
+    let conditions = Some(conditions.iter().map(condition).collect());
+    PodStatus { start_time: since(start), conditions, ..status("Running") }
+}
+
+#[test]
+fn a_pod_taken_over_has_been_as_its_mirror_says_for_as_long_as_that_says() {
+    let (mut board, pod) = (Board::default(), living("one"));
+    let before = running(5, &[("Ready", "True", 7), ("Initialized", "False", 6)]);
+    let mirror = Pod { status: Some(before), ..stored(&pod, "m1") };
+    board.see(vec![mirror]);
+    board.lives(&pod);
+    let mut tell = |status: &PodStatus| match board.is(&pod.uid(), &name(), status) {
+        Some(Tidings::Tell(.., status)) => *status,
+        other => panic!("{other:?}"),
+    };
+    let ours = running(90, &[("Ready", "True", 91), ("Initialized", "True", 92)]);
+    let kept = running(5, &[("Ready", "True", 7), ("Initialized", "True", 92)]);
+    assert_eq!(tell(&ours), kept);
+    assert_eq!(tell(&ours), kept, "as often as it is told");
+    let lost = running(90, &[("Ready", "False", 100)]);
+    assert_eq!(tell(&lost), running(5, &[("Ready", "False", 100)]));
+    let back = running(90, &[("Ready", "True", 110)]);
+    assert_eq!(tell(&back), running(5, &[("Ready", "True", 110)]), "what changed is new");
 }
