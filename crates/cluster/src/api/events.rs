@@ -100,7 +100,7 @@ impl Events {
         let Some(record) = desk.correlator.tell((&name, &pod.uid()), event, now) else { return };
         let again = record.count > 1;
         desk.number += 1;
-        let letter = Letter { number: desk.number, event: object(node, pod, event, record), again };
+        let letter = Letter { number: desk.number, event: of_pod(node, pod, event, record), again };
         if desk.waiting.len() >= WAITING {
             desk.waiting.pop_front();
         }
@@ -206,30 +206,43 @@ impl ApiServer {
     }
 }
 
-/// An event as the API has it.
-fn object(node: &str, pod: &Pod, event: &PodEvent, record: Record) -> Event {
+/// An event of a pod.
+fn of_pod(node: &str, pod: &Pod, event: &PodEvent, record: Record) -> Event {
     let FullName { name, namespace } = pod.full_name();
-    let kind = match event.kind {
+    let about = ObjectReference {
+        api_version: Some("v1".to_owned()),
+        kind: Some("Pod".to_owned()),
+        name: Some(name),
+        namespace: Some(namespace.clone()),
+        uid: pod.metadata.uid.clone(),
+        resource_version: pod.metadata.resource_version.clone(),
+        field_path: event.field_path.clone(),
+    };
+    let reason = event.reason.to_string();
+    object(node, &namespace, about, (event.kind, reason), record)
+}
+
+/// An event as the API has it, told by this node.
+pub(super) fn object(
+    node: &str,
+    namespace: &str,
+    about: ObjectReference,
+    (kind, reason): (EventKind, String),
+    record: Record,
+) -> Event {
+    let kind = match kind {
         EventKind::Normal => "Normal",
         EventKind::Warning => "Warning",
     };
     Event {
         metadata: ObjectMeta {
             name: Some(record.name),
-            namespace: Some(namespace.clone()),
+            namespace: Some(namespace.to_owned()),
             ..ObjectMeta::default()
         },
-        involved_object: ObjectReference {
-            api_version: Some("v1".to_owned()),
-            kind: Some("Pod".to_owned()),
-            name: Some(name),
-            namespace: Some(namespace),
-            uid: pod.metadata.uid.clone(),
-            resource_version: pod.metadata.resource_version.clone(),
-            field_path: event.field_path.clone(),
-        },
+        involved_object: about,
         type_: Some(kind.to_owned()),
-        reason: Some(event.reason.to_string()),
+        reason: Some(reason),
         message: Some(record.message),
         count: Some(record.count),
         first_timestamp: Some(Time(record.first)),

@@ -5,24 +5,20 @@ use futures::StreamExt;
 use futures::stream::unfold;
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::{Event, EventSource, Node, ObjectReference};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+use k8s_openapi::api::core::v1::{Event, Node, ObjectReference};
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, Client};
-use oarsman_core::event::EventKind;
+use oarsman_core::event::Record;
 use oarsman_core::node::events::NodeEvent;
 use oarsman_core::node::lease::NAMESPACE;
 use serde_json::Value;
 
 use super::watch::{Manner, News, Watch};
-use super::{FIELD_MANAGER, error};
+use super::{FIELD_MANAGER, error, events};
 use crate::{ClusterError, NodeObject, NodeStates, Registration, Result};
 
 /// Where events of objects without a namespace are kept.
 const EVENTS_NAMESPACE: &str = "default";
-
-/// The component that events are told in the name of.
-const COMPONENT: &str = "kubelet";
 
 /// The node of that name at an API server.
 #[derive(Clone)]
@@ -116,42 +112,29 @@ fn newest(mut news: Vec<News<Node>>) -> Option<Node> {
     }
 }
 
-/// An event as the API keeps it.
+/// An event of the node, which has happened once.
 fn told(node: &str, event: &NodeEvent, now: Timestamp) -> Event {
-    let time = Time(Timestamp::from_second(now.as_second()).unwrap_or(now));
-    Event {
-        metadata: ObjectMeta {
-            name: Some(format!("{node}.{:x}", now.as_nanosecond())),
-            namespace: Some(EVENTS_NAMESPACE.to_owned()),
-            ..ObjectMeta::default()
-        },
-        involved_object: ObjectReference {
-            api_version: Some("v1".to_owned()),
-            kind: Some("Node".to_owned()),
-            name: Some(node.to_owned()),
-            ..ObjectReference::default()
-        },
-        type_: Some(match event.kind {
-            EventKind::Normal => "Normal".to_owned(),
-            EventKind::Warning => "Warning".to_owned(),
-        }),
-        reason: Some(event.reason.to_owned()),
-        message: Some(event.message.clone()),
-        source: Some(EventSource {
-            component: Some(COMPONENT.to_owned()),
-            host: Some(node.to_owned()),
-        }),
-        reporting_component: Some(COMPONENT.to_owned()),
-        reporting_instance: Some(node.to_owned()),
-        first_timestamp: Some(time.clone()),
-        last_timestamp: Some(time),
-        count: Some(1),
-        ..Event::default()
-    }
+    let time = Timestamp::from_second(now.as_second()).unwrap_or(now);
+    let record = Record {
+        name: format!("{node}.{:x}", now.as_nanosecond()),
+        message: event.message.clone(),
+        count: 1,
+        first: time,
+        last: time,
+    };
+    let about = ObjectReference {
+        api_version: Some("v1".to_owned()),
+        kind: Some("Node".to_owned()),
+        name: Some(node.to_owned()),
+        ..ObjectReference::default()
+    };
+    events::object(node, EVENTS_NAMESPACE, about, (event.kind, event.reason.to_owned()), record)
 }
 
 #[cfg(test)]
 mod tests {
+    use oarsman_core::event::EventKind;
+
     use super::*;
 
     #[test]
