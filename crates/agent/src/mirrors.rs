@@ -115,19 +115,13 @@ pub(crate) async fn run(
             under_way.push(perform(errand, &seams));
         }
         let due = mirrors.board().next_due().filter(|_| under_way.len() < HANDS);
-        let later = async {
-            match due {
-                Some(at) => tokio::time::sleep_until(seams.clock.instant(at)).await,
-                None => std::future::pending().await,
-            }
-        };
         tokio::select! {
             biased;
             Some((name, served)) = under_way.next() => {
                 mirrors.board().done(&name, served, seams.clock.mono());
             }
             () = mirrors.inner.changed.notified() => {}
-            () = later => {}
+            () = seams.clock.until(due) => {}
         }
     }
 }

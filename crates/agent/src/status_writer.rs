@@ -99,19 +99,13 @@ pub(crate) async fn run(desk: StatusDesk, seams: Seams) {
         // With all hands full, the next that comes back is waited for, not the next that is due.
         let free = under_way.len() < HANDS;
         let due = desk.desk().next_due(seams.clock.mono()).filter(|_| free);
-        let later = async {
-            match due {
-                Some(at) => tokio::time::sleep_until(seams.clock.instant(at)).await,
-                None => std::future::pending().await,
-            }
-        };
         tokio::select! {
             biased;
             Some((key, outcome)) = under_way.next() => {
                 desk.desk().done(&key, outcome, seams.clock.mono());
             }
             () = desk.inner.filled.notified() => {}
-            () = later => {}
+            () = seams.clock.until(due) => {}
         }
     }
 }

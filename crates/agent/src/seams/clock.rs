@@ -4,10 +4,12 @@ use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use futures::FutureExt;
+use futures::future::{BoxFuture, pending};
 use jiff::Timestamp;
 use oarsman_core::requeue::Dice;
 use oarsman_core::time::{Mono, Now};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 
 /// Both clocks, and the dice for waits that are spread. Waits themselves are tokio's: a simulation pauses those.
 pub trait Clock: fmt::Debug + Send + Sync + 'static {
@@ -31,6 +33,14 @@ pub trait Clock: fmt::Debug + Send + Sync + 'static {
     /// The moment on tokio's clock.
     fn instant(&self, at: Mono) -> Instant {
         self.origin() + at.0
+    }
+
+    /// Waits for that time; without one, for ever.
+    fn until(&self, at: Option<Mono>) -> BoxFuture<'static, ()> {
+        match at {
+            Some(at) => sleep_until(self.instant(at)).boxed(),
+            None => pending().boxed(),
+        }
     }
 }
 
