@@ -168,6 +168,11 @@ impl Book {
         self.pages.retain(|uid, _| pods.contains_key(uid));
         for (uid, pod) in pods {
             let page = self.pages.entry(uid.clone()).or_default();
+            let version = &pod.metadata.resource_version;
+            if version.is_some() && page.version == *version {
+                continue;
+            }
+            page.version.clone_from(version);
             let pod = page.seen(pod);
             if page.pod != pod {
                 page.pod = pod;

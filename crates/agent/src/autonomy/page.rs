@@ -13,6 +13,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Page {
     pub(super) pod: Pod,
+    /// The version of the API server's copy that was taken in last.
+    #[serde(skip)]
+    pub(super) version: Option<String>,
     /// None until it has been looked up.
     pub(super) objects: Option<Objects>,
 }
