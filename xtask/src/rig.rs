@@ -88,7 +88,7 @@ impl Cluster {
             ("OARSMAN_RIG_GO_KUBELET", kubernetes::KUBELET.path()?.into()),
             ("OARSMAN_RIG_KUBELET_CONFIG", node.config().into()),
             ("OARSMAN_RIG_KUBELET_FLAGS", node.arguments().join(" ").into()),
-            ("OARSMAN_RIG_MANIFESTS", node.manifests().into()),
+            ("OARSMAN_RIG_MANIFESTS", node.manifests().path().into()),
             ("OARSMAN_RIG_NODE_ADDRESS", plane.node_address().to_string().into()),
             ("OARSMAN_RIG_NODE_KUBECONFIG", plane.kubeconfig_of_node(node.name())?.into()),
             ("OARSMAN_RIG_SERVER", plane.server().into()),

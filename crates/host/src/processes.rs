@@ -2,7 +2,11 @@
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
+use std::time::Duration;
 use std::{fs, io};
+
+/// The kernel counts processor time for programs in hundredths of a second.
+const TICK: Duration = Duration::from_millis(10);
 
 /// What `/proc/<pid>/stat` says of a process, as far as we want to know.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,6 +61,41 @@ pub fn list() -> io::Result<Vec<Process>> {
 /// One process; none if there is no such one (any more).
 pub fn find(pid: u32) -> Option<Process> {
     parse_stat(&fs::read(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// The processor time a process has had, in user mode and in the kernel.
+///
+/// # Errors
+/// When there is no such process.
+pub fn cpu_time(pid: u32) -> io::Result<Duration> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    ticks(&stat).map(|ticks| TICK * ticks).ok_or_else(|| not_understood(&stat))
+}
+
+/// The 14th and 15th field, counted from the end of the name.
+fn ticks(stat: &str) -> Option<u32> {
+    let after_name = stat.rsplit_once(')')?.1;
+    let mut fields = after_name.split_ascii_whitespace().skip(11);
+    let (user, kernel): (u32, u32) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
+    Some(user + kernel)
+}
+
+/// The memory of a process in bytes, with its share of what it has in common with others.
+///
+/// # Errors
+/// When there is no such process, or it is somebody else's.
+pub fn pss(pid: u32) -> io::Result<u64> {
+    let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup"))?;
+    kibibytes(&rollup).map(|size| size * 1024).ok_or_else(|| not_understood(&rollup))
+}
+
+fn kibibytes(rollup: &str) -> Option<u64> {
+    let line = rollup.lines().find_map(|line| line.strip_prefix("Pss:"))?;
+    line.split_ascii_whitespace().next()?.parse().ok()
+}
+
+fn not_understood(text: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("cannot read {text:?}"))
 }
 
 /// The arguments a process was started with; none of them for a kernel thread, a zombie, or one
@@ -114,6 +153,18 @@ mod tests {
         let all = [process(2, 9), process(5, 2), process(9, 1), process(7, 1), process(1, 0)];
         assert_eq!(family(&all, &[9]), [9, 2, 5]);
         assert_eq!(family(&all, &[7, 404]), [7, 404]);
+    }
+
+    #[test]
+    fn figures_are_read_from_where_the_kernel_puts_them() {
+        let stat = "7 (a) b) S 1 7 7 0 -1 4194560 100 0 0 0 12 30 0 0 20 0 1 0 5 6 7";
+        assert_eq!(ticks(stat), Some(42));
+        assert_eq!(ticks("7 (a) S 1"), None);
+        let rollup = "55-7f ---p 00000000 00:00 0 [rollup]\nRss: 900 kB\nPss:      512 kB\nPss_Dirty: 1 kB\n";
+        assert_eq!(kibibytes(rollup), Some(512));
+        let own = std::process::id();
+        assert!(pss(own).unwrap() > 1024);
+        cpu_time(own).unwrap();
     }
 
     #[test]

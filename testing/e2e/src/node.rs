@@ -1,17 +1,17 @@
 //! An agent as a real process on a rig.
 
 mod command;
-mod measure;
 mod setup;
 
 use std::fs::{self, File};
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
+use oarsman_host::processes;
+use oarsman_rig::Manifests;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::manifest::Manifest;
@@ -25,6 +25,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(10);
 /// An agent: its directories, and its process while it lives. It is killed when this is dropped.
 pub struct Node {
     setup: Setup,
+    manifests: Manifests,
     process: Mutex<Option<Child>>,
 }
 
@@ -34,11 +35,10 @@ impl Node {
     /// # Errors
     /// When they cannot be made.
     pub fn new(setup: Setup) -> Result<Self> {
-        for directory in [&setup.root, &setup.manifests] {
-            fs::create_dir_all(directory)
-                .with_context(|| format!("cannot make {}", directory.display()))?;
-        }
-        Ok(Self { setup, process: Mutex::default() })
+        let root = &setup.root;
+        fs::create_dir_all(root).with_context(|| format!("cannot make {}", root.display()))?;
+        let manifests = Manifests::create(setup.manifests.clone())?;
+        Ok(Self { setup, manifests, process: Mutex::default() })
     }
 
     /// Starts it. It adds to its log.
@@ -129,7 +129,7 @@ impl Node {
     /// # Errors
     /// When it does not live.
     pub fn cpu_time(&self) -> Result<Duration> {
-        measure::cpu_time(self.pid()?)
+        Ok(processes::cpu_time(self.pid()?)?)
     }
 
     /// Its memory in bytes, with its share of what it has in common with others.
@@ -137,7 +137,7 @@ impl Node {
     /// # Errors
     /// When it does not live.
     pub fn pss(&self) -> Result<u64> {
-        measure::pss(self.pid()?)
+        Ok(processes::pss(self.pid()?)?)
     }
 
     /// Its root directory.
@@ -146,8 +146,8 @@ impl Node {
     }
 
     /// The directory of its manifests.
-    pub fn manifests(&self) -> &Path {
-        &self.setup.manifests
+    pub fn manifests(&self) -> &Manifests {
+        &self.manifests
     }
 
     /// What it says.
@@ -163,44 +163,12 @@ impl Node {
         lines[lines.len().saturating_sub(LOG_TAIL)..].join("\n")
     }
 
-    /// Puts a manifest where the agent looks, in one step, in the place of one of the same name.
-    ///
-    /// # Errors
-    /// When it cannot be written.
-    pub fn write_manifest(&self, name: &str, text: &str) -> Result<()> {
-        let unfinished = self.setup.manifests.with_extension("unfinished");
-        fs::write(&unfinished, text)?;
-        Ok(fs::rename(unfinished, self.manifests().join(format!("{name}.yaml")))?)
-    }
-
-    /// The same for one that was built here.
+    /// Puts a manifest that was built here where the agent looks.
     ///
     /// # Errors
     /// When it cannot be written.
     pub fn apply(&self, name: &str, manifest: &Manifest) -> Result<()> {
-        self.write_manifest(name, &manifest.text())
-    }
-
-    /// Takes a manifest away; one that is gone is let be.
-    ///
-    /// # Errors
-    /// When it cannot be removed.
-    pub fn remove_manifest(&self, name: &str) -> Result<()> {
-        match fs::remove_file(self.manifests().join(format!("{name}.yaml"))) {
-            Err(error) if error.kind() != ErrorKind::NotFound => Err(error.into()),
-            _ => Ok(()),
-        }
-    }
-
-    /// Takes all manifests away.
-    ///
-    /// # Errors
-    /// When one cannot be removed.
-    pub fn remove_manifests(&self) -> Result<()> {
-        for entry in fs::read_dir(self.manifests())? {
-            fs::remove_file(entry?.path())?;
-        }
-        Ok(())
+        self.manifests.write(name, &manifest.text())
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Child>> {

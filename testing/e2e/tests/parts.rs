@@ -319,11 +319,13 @@ async fn an_agent_is_started_measured_and_ended(stage: &Stage) -> Result<()> {
     assert!(log.contains("--hostname-override=node --v=4 me\n"), "{log}");
     assert!(node.cpu_time()? > Duration::ZERO && node.pss()? > 4096);
     node.apply("web", &pod("web").container(actor("main", &["forever"])))?;
-    assert!(fs::read_to_string(node.manifests().join("web.yaml"))?.contains("rig.local/actor:1"));
-    assert_eq!(fs::read_dir(node.manifests())?.count(), 1);
-    node.remove_manifest("web")?;
-    node.remove_manifest("web")?;
-    assert_eq!(fs::read_dir(node.manifests())?.count(), 0);
+    assert!(
+        fs::read_to_string(node.manifests().path().join("web.yaml"))?.contains("rig.local/actor:1")
+    );
+    assert_eq!(fs::read_dir(node.manifests().path())?.count(), 1);
+    node.manifests().remove("web")?;
+    node.manifests().remove("web")?;
+    assert_eq!(fs::read_dir(node.manifests().path())?.count(), 0);
     let first = node.pid()?;
     node.kill()?;
     assert!(!node.is_alive() && node.pid().is_err());

@@ -6,7 +6,6 @@ mod config;
 mod tunables;
 
 use std::fs;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -15,6 +14,7 @@ use anyhow::{Context, Result};
 use serde_json::{Map, Value};
 
 use crate::control_plane::ControlPlane;
+use crate::manifests::Manifests;
 use crate::parts::kubernetes::KUBELET;
 use crate::process::Process;
 use crate::rig::Rig;
@@ -62,7 +62,7 @@ pub struct Kubelet {
 #[derive(Debug, Clone)]
 struct Places {
     root: PathBuf,
-    manifests: PathBuf,
+    manifests: Manifests,
     config: PathBuf,
     log: PathBuf,
 }
@@ -142,7 +142,7 @@ impl Kubelet {
     }
 
     /// The directory of its static pods.
-    pub fn manifests(&self) -> &Path {
+    pub fn manifests(&self) -> &Manifests {
         &self.places.manifests
     }
 
@@ -166,41 +166,9 @@ impl Kubelet {
         self.process.log_tail()
     }
 
-    /// Puts the manifest of a static pod where the agent looks, in one step.
-    ///
-    /// # Errors
-    /// When it cannot be written.
-    pub fn write_manifest(&self, name: &str, text: &str) -> Result<()> {
-        let unfinished = self.places.manifests.with_extension("unfinished");
-        fs::write(&unfinished, text)?;
-        Ok(fs::rename(unfinished, self.manifests().join(format!("{name}.yaml")))?)
-    }
-
-    /// Takes a manifest away; one that is gone is let be.
-    ///
-    /// # Errors
-    /// When it cannot be removed.
-    pub fn remove_manifest(&self, name: &str) -> Result<()> {
-        match fs::remove_file(self.manifests().join(format!("{name}.yaml"))) {
-            Err(error) if error.kind() != ErrorKind::NotFound => Err(error.into()),
-            _ => Ok(()),
-        }
-    }
-
-    /// Takes all manifests away.
-    ///
-    /// # Errors
-    /// When one cannot be removed.
-    pub fn remove_manifests(&self) -> Result<()> {
-        for entry in fs::read_dir(self.manifests())? {
-            fs::remove_file(entry?.path())?;
-        }
-        Ok(())
-    }
-
     /// Removes its directories and its log. To be called when it is dead and its pods are gone.
     pub fn remove_files(&self) {
-        for directory in [&self.places.root, &self.places.manifests] {
+        for directory in [self.places.root.as_path(), self.places.manifests.path()] {
             // Another agent with the same places may have been here first.
             fs::remove_dir_all(directory).ok();
         }
@@ -234,14 +202,12 @@ impl Places {
         let of = |kind: &str| rig.directory().join(format!("{name}-{kind}"));
         let places = Self {
             root: rig.agents().join(name),
-            manifests: of("static-pods"),
+            manifests: Manifests::create(of("static-pods"))?,
             config: of("kubelet.yaml"),
             log: of("kubelet.log"),
         };
-        for directory in [&places.root, &places.manifests] {
-            let cannot = || format!("cannot make {}", directory.display());
-            fs::create_dir_all(directory).with_context(cannot)?;
-        }
+        let root = &places.root;
+        fs::create_dir_all(root).with_context(|| format!("cannot make {}", root.display()))?;
         Ok(places)
     }
 }

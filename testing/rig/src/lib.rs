@@ -10,6 +10,7 @@ pub mod control_plane;
 pub mod images;
 mod kubelet;
 pub mod leaks;
+mod manifests;
 pub mod namespace;
 pub mod parts;
 mod process;
@@ -20,5 +21,6 @@ mod signals;
 
 pub use control_plane::{ControlPlane, Kubectl};
 pub use kubelet::{Implementation, Kubelet, KubeletOptions};
+pub use manifests::Manifests;
 pub use registry::{Behaviour, Credentials, Registry, Requests};
 pub use rig::{Flavour, Options, Rig};

@@ -61,4 +61,16 @@ impl Listener {
             }
         }
     }
+
+    /// Waits until something has changed, for whoever can do without: a listener that fails is let go, and then nothing is heard.
+    pub async fn heard(listener: &mut Option<Self>) {
+        let heard = match listener {
+            Some(listener) => listener.changed().await.is_ok(),
+            None => false,
+        };
+        if !heard {
+            *listener = None;
+            std::future::pending::<()>().await;
+        }
+    }
 }

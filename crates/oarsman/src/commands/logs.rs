@@ -166,7 +166,7 @@ impl Log<'_> {
                 return Ok(());
             }
             tokio::select! {
-                () = heard(&mut listener) => {}
+                () = Listener::heard(&mut listener) => {}
                 // Whoever still writes need not be asked about.
                 () = sleep(LOOK_AGAIN) => over = self.is_over(client).await,
             }
@@ -196,17 +196,6 @@ fn is_done(pod: &PodReport, container: &str) -> bool {
     };
     let nothing_runs = matches!(pod.stage, StageReport::Terminated | StageReport::Finished);
     nothing_runs || status.init_container_statuses.iter().flatten().any(ended)
-}
-
-async fn heard(listener: &mut Option<Listener>) {
-    let heard = match listener {
-        Some(listener) => listener.changed().await.is_ok(),
-        None => false,
-    };
-    if !heard {
-        *listener = None;
-        std::future::pending::<()>().await;
-    }
 }
 
 fn print(printer: &mut Printer, line: &[u8]) -> io::Result<()> {

@@ -145,7 +145,7 @@ async fn send(mut log: Log, follow: Option<Whose>) {
             }
         }
         tokio::select! {
-            () = heard(&mut listener) => {}
+            () = Listener::heard(&mut listener) => {}
             () = sleep(LOOK_AGAIN) => {}
             () = log.writer.sender.closed() => return,
         }
@@ -155,17 +155,6 @@ async fn send(mut log: Log, follow: Option<Whose>) {
 fn watch(listener: &mut Option<Listener>, directory: &Path) {
     if listener.as_mut().is_some_and(|it| it.watch(directory, None).is_err()) {
         *listener = None;
-    }
-}
-
-async fn heard(listener: &mut Option<Listener>) {
-    let heard = match listener {
-        Some(listener) => listener.changed().await.is_ok(),
-        None => false,
-    };
-    if !heard {
-        *listener = None;
-        std::future::pending::<()>().await;
     }
 }
 

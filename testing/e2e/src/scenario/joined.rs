@@ -52,7 +52,7 @@ impl Joined {
     pub(super) async fn delete_all(&self, patience: Duration) -> Result<()> {
         let Some(plane) = lock(&self.plane).clone() else { return Ok(()) };
         for kubelet in self.kubelets() {
-            kubelet.remove_manifests()?;
+            kubelet.manifests().clear()?;
         }
         let all = ["--all", "--all-namespaces", "--wait=false"];
         let delete = ["delete", "deployments.apps,replicasets.apps,jobs.batch,pods"];

@@ -144,7 +144,7 @@ impl Stage {
         let nodes = lock(&self.nodes).clone();
         let patience = *lock(&self.patience);
         for node in &nodes {
-            node.remove_manifests()?;
+            node.manifests().clear()?;
         }
         self.joined.delete_all(patience).await?;
         let pods = async || self.look.pods().await;
@@ -211,7 +211,7 @@ impl Stage {
         let nodes = std::mem::take(&mut *lock(&self.nodes));
         for node in &nodes {
             node.kill().ok();
-            for path in [node.log(), node.root().to_owned(), node.manifests().to_owned()] {
+            for path in [node.log(), node.root().to_owned(), node.manifests().path().to_owned()] {
                 fs::remove_dir_all(&path).or_else(|_| fs::remove_file(&path)).ok();
             }
         }

@@ -69,7 +69,7 @@ pub(super) async fn logs_are_followed_over_a_restart_to_the_end(stage: &Stage) -
         let line = next(&mut lines).await?;
         ensure!(line.as_deref() == Some(want), "{want}: {line:?}");
     }
-    agent.remove_manifest("web")?;
+    agent.manifests().remove("web")?;
     ensure!(next(&mut lines).await?.is_none(), "what goes on after the pod is gone?");
     let ended = timeout(PATIENCE, said(follows)).await??;
     ensure!(ended.code == Some(0) && ended.err.is_empty(), "{ended:#?}");

@@ -31,7 +31,7 @@ fn several_states(agent: &Node) -> Result<()> {
     agent.apply("slow", &slow)?;
     let nowhere = actor("main", &[]).with("image", json!("127.0.0.1:1/none:1"));
     agent.apply("nowhere", &pod("nowhere").container(nowhere))?;
-    agent.write_manifest("broken", "apiVersion: v1\nkind: Pod\nmetadata: {name: x")
+    agent.manifests().write("broken", "apiVersion: v1\nkind: Pod\nmetadata: {name: x")
 }
 
 pub(super) async fn pods_in_all_states_are_shown_as_kubectl_does(stage: &Stage) -> Result<()> {

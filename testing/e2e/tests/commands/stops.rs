@@ -56,7 +56,7 @@ pub(super) async fn a_kubelet_names_the_manifest_instead(stage: &Stage) -> Resul
     let agent = stage.agent()?;
     agent.apply("web", &pod("web").container(actor("main", &["forever"])))?;
     until_shown(&agent, &[&["web-node", "Running"]]).await?;
-    let file = agent.manifests().join("web.yaml").display().to_string();
+    let file = agent.manifests().path().join("web.yaml").display().to_string();
     let refused = agent.command(&["stop", "web"]).await?.refusal()?;
     let want = format!("oarsman: pod web-node comes from {file}: remove that file to stop it\n");
     ensure!(refused == want, "{refused}");

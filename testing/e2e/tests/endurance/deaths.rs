@@ -43,7 +43,7 @@ impl Churn<'_> {
         match self.dice.below(4) {
             0 => {
                 // It was perhaps never there.
-                self.agent.remove_manifest(&name).ok();
+                self.agent.manifests().remove(&name).ok();
                 Ok(())
             }
             1 => self.agent.apply(&name, &self.pulled(&name, round)),

@@ -37,7 +37,7 @@ pub(super) async fn while_containerd_is_stopped_only_those_who_want_something_wa
     }
     stage.rig().pause()?;
     agent.apply("comes", &lasting("comes"))?;
-    agent.remove_manifest("leaves")?;
+    agent.manifests().remove("leaves")?;
     sleep(STOPPED).await;
     let log = std::fs::read_to_string(agent.log())?;
     stage.rig().resume()?;
@@ -64,7 +64,7 @@ async fn round_trip(stage: &Stage, agent: &Node) -> Result<Duration> {
     let running = |pods: &Vec<PodSeen>| pods.iter().filter(|pod| pod.runs("main")).count() == 10;
     eventually(PATIENCE, "ten pods run", look, running).await?;
     for name in &names {
-        agent.remove_manifest(name)?;
+        agent.manifests().remove(name)?;
     }
     let gone = |pods: &Vec<PodSeen>| !pods.iter().any(|pod| pod.runs("main"));
     eventually(PATIENCE, "they are gone", look, gone).await?;

@@ -62,10 +62,10 @@ pub(super) async fn two_agents_and_a_stranger_leave_each_other_alone(stage: &Sta
         agent.start()?;
     }
     always(Duration::from_secs(4), "nobody is touched", look, |names| names == &all).await?;
-    kubelet.remove_manifest("ours")?;
+    kubelet.manifests().remove("ours")?;
     let left = &all[1..];
     eventually(PATIENCE, "only its own pod goes", look, |names| names == left).await?;
-    guest.remove_manifest("theirs")?;
+    guest.manifests().remove("theirs")?;
     let left = &all[1..2];
     eventually(PATIENCE, "and the guest's", look, |names| names == left).await?;
     always(Duration::from_secs(2), "the stranger stays", look, |names| names == left).await?;
@@ -87,7 +87,7 @@ pub(super) async fn a_runtime_has_one_kubelet(stage: &Stage) -> Result<()> {
     let log = std::fs::read_to_string(second.log()).context("the second kubelet's log")?;
     ensure!(log.contains("is held by another agent") && log.contains("stop the other"), "{log}");
     ensure!(stage.look().pod("web").await?.runs("main"));
-    for path in [second.root().to_owned(), second.manifests().to_owned(), second.log()] {
+    for path in [second.root().to_owned(), second.manifests().path().to_owned(), second.log()] {
         std::fs::remove_dir_all(&path).or_else(|_| std::fs::remove_file(&path)).ok();
     }
     Ok(())

@@ -97,7 +97,7 @@ pub(super) async fn ask(agent: &Node, pod: &str) -> Result<Answer> {
 }
 
 fn filled_in(agent: &Node, pod: &str, text: &str) -> String {
-    let place = agent.manifests().join(format!("{pod}.yaml"));
+    let place = agent.manifests().path().join(format!("{pod}.yaml"));
     text.replace("{pod}", &format!("{pod}-{NAME}"))
         .replace("{place}", &place.display().to_string())
         .replace("{root}", &agent.root().display().to_string())

@@ -61,7 +61,7 @@ pub(super) async fn a_runtime_that_refuses_or_hangs_is_quoted(stage: &Stage) -> 
     );
     for name in ["stuck", "left"] {
         until(&agent, name, &healthy).await?;
-        agent.remove_manifest(name)?;
+        agent.manifests().remove(name)?;
     }
     ends(&agent).await?;
     starts(&agent).await?;

@@ -30,7 +30,7 @@ pub(super) async fn manifests_that_nobody_understands_are_named(stage: &Stage) -
     until(&agent, "web", &runs).await?;
     let cut_off = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: we";
     let invalid = "the pod is not valid: spec.containers: Required value: a pod has at least one container; correct these fields";
-    agent.write_manifest("web", cut_off)?;
+    agent.manifests().write("web", cut_off)?;
     let broken = expected(
         Cause::ManifestBroken,
         &format!(
@@ -39,7 +39,7 @@ pub(super) async fn manifests_that_nobody_understands_are_named(stage: &Stage) -
         "Correct {place}; until then the pod goes on as it is.",
     );
     until(&agent, "web", &broken).await?;
-    agent.write_manifest("shop", cut_off)?;
+    agent.manifests().write("shop", cut_off)?;
     let none = |why: &str| {
         expected(
             Cause::NoPodOfManifest,
@@ -52,7 +52,7 @@ pub(super) async fn manifests_that_nobody_understands_are_named(stage: &Stage) -
         json!([{ "name": "A", "valueFrom": { "configMapKeyRef": { "name": "x", "key": "y" } } }]);
     agent.apply("refers", &pod("refers").container(forever().with("env", reference)))?;
     until(&agent, "refers", &none("static pods may not reference configmaps: only an API server has them; take that out of the pod")).await?;
-    agent.remove_manifest("web")?;
+    agent.manifests().remove("web")?;
     let look = async || stage.look().pod("web").await;
     eventually(std::time::Duration::from_secs(60), "it is gone", look, PodSeen::is_gone).await?;
     let gone = expected(

@@ -56,8 +56,8 @@ pub(super) async fn what_ends_says_how_long_it_has(stage: &Stage) -> Result<()> 
         ("deaf", lasting("deaf", deaf(), "u5", 2)),
     ];
     until_all_run(&agent, &before).await?;
-    agent.remove_manifest("hooked")?;
-    agent.remove_manifest("leaving")?;
+    agent.manifests().remove("hooked")?;
+    agent.manifests().remove("leaving")?;
     agent.apply("twin", &lasting("twin", reluctant(), "u6", 300))?;
     agent.apply("edited", &lasting("edited", another(reluctant()), "u4", 300))?;
     agent.apply("deaf", &lasting("deaf", another(deaf()), "u5", 2))?;

@@ -49,16 +49,16 @@ pub(super) async fn what_happened_while_the_api_server_was_away_is_told_afterwar
     }
     for name in ["stay", "leave"] {
         let manifest = noting(stage, name, "Always", FOREVER);
-        cluster.agent.write_manifest(name, &manifest.text())?;
+        cluster.agent.manifests().write(name, &manifest.text())?;
     }
     cluster.until_ready(6).await?;
     let before = cluster.pod("stay-node").await?;
 
     cluster.plane.stop_api_server()?;
     fs::write(stage.scratch().join("go"), "")?;
-    cluster.agent.remove_manifest("leave")?;
+    cluster.agent.manifests().remove("leave")?;
     let manifest = noting(stage, "come", "Always", FOREVER);
-    cluster.agent.write_manifest("come", &manifest.text())?;
+    cluster.agent.manifests().write("come", &manifest.text())?;
     sleep(AWAY).await;
     ensure!(cluster.agent.is_alive(), "the agent ended while the API server was away");
     cluster.plane.start_api_server().await?;

@@ -32,7 +32,7 @@ pub(super) async fn pods_come_back_after_a_reboot_without_an_api_server(
         .add("volumes", json!({ "name": "hidden", "secret": { "secretName": "hidden" } }))
         .add("volumes", json!({ "name": "memory", "emptyDir": { "medium": "Memory" } }));
     cluster.run(&reading).await?;
-    cluster.agent.write_manifest("fixed", &lasting("fixed").text())?;
+    cluster.agent.manifests().write("fixed", &lasting("fixed").text())?;
     cluster.until_ready(5).await?;
     let before = running(stage).await?;
 

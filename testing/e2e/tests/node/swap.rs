@@ -24,7 +24,7 @@ pub(super) async fn our_agent_takes_over_from_the_go_kubelet_and_gives_back(
 ) -> Result<()> {
     let cluster = Cluster::start_with(stage, &Implementation::Go).await?;
     for name in STATIC {
-        cluster.agent.write_manifest(name, &lasting(name).text())?;
+        cluster.agent.manifests().write(name, &lasting(name).text())?;
     }
     cluster.apply(&deployment("web", 7)).await?;
     cluster.until_ready(10).await?;

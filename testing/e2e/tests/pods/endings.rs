@@ -17,7 +17,7 @@ use super::starts::PATIENCE;
 async fn time_to_end(stage: &Stage, agent: &Node, name: &str) -> Result<Duration> {
     let look = async || stage.look().pod(name).await;
     eventually(PATIENCE, "the pod runs", look, |pod| pod.runs("main")).await?;
-    agent.remove_manifest(name)?;
+    agent.manifests().remove(name)?;
     let began = Instant::now();
     eventually(PATIENCE * 2, "it has ended", look, |pod| {
         pod.sandboxes.iter().all(|sandbox| !sandbox.is_ready)

@@ -73,8 +73,8 @@ pub(super) async fn a_broken_manifest_keeps_its_pod_and_hides_no_other(
     let look = async || stage.look().pod("web").await;
     let seen = eventually(PATIENCE, "the pod runs", look, |pod| pod.runs("main")).await?;
     let first = seen.container("main")?.id.clone();
-    agent.write_manifest("web", "apiVersion: v1\nkind: Pod\nmetadata:\n  name: we")?;
-    agent.write_manifest("noise", "\u{0}\u{1}\u{2}")?;
+    agent.manifests().write("web", "apiVersion: v1\nkind: Pod\nmetadata:\n  name: we")?;
+    agent.manifests().write("noise", "\u{0}\u{1}\u{2}")?;
     let named = async || Ok(std::fs::read_to_string(agent.log())?);
     eventually(PATIENCE, "the log names the files", named, |log| {
         log.contains("web") && log.contains("noise")
@@ -88,7 +88,7 @@ pub(super) async fn a_broken_manifest_keeps_its_pod_and_hides_no_other(
     })
     .await?;
     // What is broken beyond repair is taken away as any other file.
-    agent.remove_manifest("web")?;
+    agent.manifests().remove("web")?;
     eventually(PATIENCE, "the first is gone", look, |pod| pod.is_gone()).await?;
     Ok(())
 }

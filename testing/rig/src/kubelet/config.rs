@@ -42,7 +42,7 @@ pub(super) fn text(
         "imageGCLowThresholdPercent": 99,
         "makeIPTablesUtilChains": false,
         "podLogsDir": rig.pod_logs(),
-        "staticPodPath": places.manifests,
+        "staticPodPath": places.manifests.path(),
         // The usual one would be made on the machine itself.
         "volumePluginDir": places.root.join("volume-plugins"),
     });
