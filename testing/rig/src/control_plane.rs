@@ -146,6 +146,16 @@ impl ControlPlane {
         self.kubeconfig_of(&format!("node-{name}"), &format!("system:node:{name}"), "system:nodes")
     }
 
+    /// The same with a certificate that has only this long to live, and has lived nine times as long.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn kubeconfig_of_node_lasting(&self, name: &str, rest: Duration) -> Result<PathBuf> {
+        let pair =
+            self.authority.old_client(&format!("system:node:{name}"), "system:nodes", rest)?;
+        self.write(&format!("node-{name}-lasting"), &Identity::Certificate(&pair))
+    }
+
     /// The kubeconfig of any user in a group.
     ///
     /// # Errors

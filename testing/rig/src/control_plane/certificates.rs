@@ -3,11 +3,13 @@
 use std::fs;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::Result;
+use jiff::Timestamp;
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa,
-    KeyPair, KeyUsagePurpose, SanType,
+    KeyPair, KeyUsagePurpose, SanType, date_time_ymd,
 };
 
 use super::SERVICE_ADDRESS;
@@ -63,6 +65,16 @@ impl Authority {
     pub(super) fn client(&self, user: &str, group: &str) -> Result<Pair> {
         let mut params = CertificateParams::default();
         params.distinguished_name.push(DnType::OrganizationName, group);
+        self.issue(user, params, ExtendedKeyUsagePurpose::ClientAuth)
+    }
+
+    /// The same near the end of its life, of which nine tenths have passed.
+    pub(super) fn old_client(&self, user: &str, group: &str, rest: Duration) -> Result<Pair> {
+        let mut params = CertificateParams::default();
+        params.distinguished_name.push(DnType::OrganizationName, group);
+        let now = Duration::from_secs(Timestamp::now().as_second().unsigned_abs());
+        params.not_before = date_time_ymd(1970, 1, 1) + now - rest * 9;
+        params.not_after = date_time_ymd(1970, 1, 1) + now + rest;
         self.issue(user, params, ExtendedKeyUsagePurpose::ClientAuth)
     }
 

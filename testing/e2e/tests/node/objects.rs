@@ -1,0 +1,69 @@
+//! What pods refer to: had when they start, and followed while they run.
+
+use anyhow::Result;
+use oarsman_e2e::look::eventually;
+use oarsman_e2e::manifest::{image, pod};
+use oarsman_e2e::scenario::Stage;
+use oarsman_rig::images;
+use serde_json::{Value, json};
+
+use super::cluster::{Cluster, PATIENCE};
+
+/// Tells what is there, then each word that is new.
+const SCRIPT: &str = r#"
+echo "word $WORD"
+echo "port $KUBERNETES_SERVICE_PORT"
+echo "parts of a token $(tr . '\n' < /var/run/secrets/kubernetes.io/serviceaccount/token | grep -c .)"
+last=
+while true; do
+  now="$(cat /words/word) $(cat /hidden/word)"
+  [ "$now" = "$last" ] || echo "files $now"
+  last=$now
+  sleep 0.1
+done"#;
+
+pub(super) async fn what_a_pod_refers_to_is_there_and_follows_changes(stage: &Stage) -> Result<()> {
+    let cluster = Cluster::start(stage).await?;
+    cluster.apply(&config_map("hello")).await?;
+    cluster.apply(&secret("hush")).await?;
+    let from = json!({ "configMapKeyRef": { "name": "words", "key": "word" } });
+    let main = image("main", images::BUSYBOX)
+        .with("command", json!(["sh", "-c", SCRIPT]))
+        .with("env", json!([{ "name": "WORD", "valueFrom": from }]))
+        .mount("words", "/words")
+        .mount("hidden", "/hidden");
+    let reader = pod("reader")
+        .with("terminationGracePeriodSeconds", 1)
+        .add("volumes", json!({ "name": "words", "configMap": { "name": "words" } }))
+        .add("volumes", json!({ "name": "hidden", "secret": { "secretName": "hidden" } }))
+        .container(main);
+    cluster.run(&reader).await?;
+    let mut expected = vec!["word hello", "port 443", "parts of a token 3", "files hello hush"];
+    said(stage, &expected).await?;
+    cluster.apply(&config_map("changed")).await?;
+    expected.push("files changed hush");
+    said(stage, &expected).await?;
+    cluster.apply(&secret("louder")).await?;
+    expected.push("files changed louder");
+    said(stage, &expected).await
+}
+
+async fn said(stage: &Stage, expected: &[&str]) -> Result<()> {
+    let texts = async || {
+        let pods = stage.look().pods().await?;
+        match pods.iter().find_map(|pod| pod.container("main").ok()) {
+            Some(main) => main.log_texts(),
+            None => Ok(Vec::new()),
+        }
+    };
+    let what = format!("it says {:?}", expected.last());
+    eventually(PATIENCE, &what, texts, |texts| texts == expected).await.map(drop)
+}
+
+fn config_map(word: &str) -> Value {
+    json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "words" }, "data": { "word": word } })
+}
+
+fn secret(word: &str) -> Value {
+    json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "hidden" }, "stringData": { "word": word } })
+}
