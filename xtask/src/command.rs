@@ -17,7 +17,7 @@ pub(crate) fn cargo_with<S: AsRef<OsStr>>(
     arguments: &[S],
     environment: &[(&str, &OsStr)],
 ) -> Result<()> {
-    let mut command = Command::new("cargo");
+    let mut command = oarsman_rig::cargo();
     command.current_dir(root).args(arguments).envs(environment.iter().copied());
     run(&mut command)
 }

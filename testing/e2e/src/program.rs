@@ -4,7 +4,6 @@ use std::env;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
@@ -34,7 +33,7 @@ pub fn build() -> Result<()> {
     let target = directory.parent().context("a profile is in a build directory")?;
     let profile = directory.file_name().context("a profile has a name")?.to_string_lossy();
     let profile = if profile == "debug" { "dev".into() } else { profile };
-    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let mut cargo = oarsman_rig::cargo();
     // With the whole workspace selected, its features are those that the tests were built with.
     cargo.args(["build", "--quiet", "--workspace", "--bin", NAME, "--profile", &profile]);
     cargo.arg("--target-dir").arg(target).current_dir(workspace());

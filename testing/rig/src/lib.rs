@@ -5,6 +5,7 @@
 //! their own, in which a [`Rig`] is a containerd that nobody else can see, a [`Registry`] serves
 //! [`images`] on loopback, a [`ControlPlane`] is a cluster to join, and a [`leaks::Snapshot`] tells what a test has left behind.
 
+mod cargo;
 mod clock;
 pub mod control_plane;
 pub mod images;
@@ -19,6 +20,7 @@ mod rig;
 mod run;
 mod signals;
 
+pub use cargo::cargo;
 pub use control_plane::{ControlPlane, Kubectl};
 pub use kubelet::{Implementation, Kubelet, KubeletOptions};
 pub use manifests::Manifests;

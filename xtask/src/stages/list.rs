@@ -44,6 +44,11 @@ pub(super) const STAGES: &[Stage] = &[
         what: "why pods do not run, made to happen and told by the command",
         run: explain,
     },
+    Stage {
+        name: "node",
+        what: "a node of a real cluster, and the swap with the Go kubelet",
+        run: node,
+    },
     Stage { name: "readme", what: "every command of the README, typed at a terminal", run: readme },
     Stage {
         name: "endurance",
@@ -139,6 +144,10 @@ fn commands(root: &Path) -> Result<()> {
 
 fn explain(root: &Path) -> Result<()> {
     test(root, &["--test", "explain"])
+}
+
+fn node(root: &Path) -> Result<()> {
+    test(root, &["--test", "real_node"])
 }
 
 fn readme(root: &Path) -> Result<()> {

@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 
 use super::tools::output;
 use super::{Cache, workspace};
+use crate::cargo;
 
 const PROGRAMS: [&str; 2] = ["actor", "pause"];
 /// Takes the place of whatever flags the caller's own build has.
@@ -63,7 +64,7 @@ fn compile(cache: &Cache, compiler: &str, directory: &Path) -> Result<()> {
     let host = host.context("rustc did not name its host")?;
     let target = cache.directory.join("actor-target");
     let flags = format!("CARGO_TARGET_{}_RUSTFLAGS", host.to_uppercase().replace('-', "_"));
-    let mut command = Command::new("cargo");
+    let mut command = cargo();
     command
         .current_dir(workspace())
         .args(["build", "--package", "oarsman-actor", "--bins", "--profile", "actor"])

@@ -1,0 +1,38 @@
+//! Calling cargo from programs that cargo runs.
+
+use std::env;
+use std::process::Command;
+
+/// What cargo tells a program of its own package begins with one of these.
+const OF_A_PACKAGE: [&str; 4] = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_"];
+
+/// cargo, as a person would call it at a prompt.
+///
+/// It hears nothing of the package whose program this is: the build scripts of some crates would take the difference for a change,
+/// and they and all that is built on them would be built anew for each caller.
+pub fn cargo() -> Command {
+    let mut command = Command::new("cargo");
+    for (name, _) in env::vars_os() {
+        if OF_A_PACKAGE.iter().any(|prefix| name.as_encoded_bytes().starts_with(prefix.as_bytes()))
+        {
+            command.env_remove(name);
+        }
+    }
+    command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cargo_hears_nothing_of_the_package_that_calls_it() {
+        let command = cargo();
+        let removed: Vec<_> =
+            command.get_envs().filter(|(_, value)| value.is_none()).map(|(name, _)| name).collect();
+        for name in ["CARGO_MANIFEST_DIR", "CARGO_PKG_NAME", "CARGO_PKG_VERSION_PRE"] {
+            assert!(removed.contains(&name.as_ref()), "{name} is not in {removed:?}");
+        }
+        assert!(!removed.contains(&"CARGO_HOME".as_ref()));
+    }
+}
