@@ -52,6 +52,7 @@ pub fn judge(testimony: &Testimony) -> Vec<Violation> {
         death::objects_go_last,
         rest::what_is_wanted_runs,
         rest::what_has_ended_is_told,
+        rest::pods_from_files_are_shown,
         rest::what_is_not_wanted_is_gone,
         rest::little_is_kept,
         rest::a_node_at_rest_is_quiet,

@@ -11,5 +11,5 @@ pub mod mistakes;
 mod plan;
 pub mod stage;
 
-pub use life::{Ending, Testimony, config, live};
+pub use life::{Ending, Testimony, config, live, membership};
 pub use plan::{Act, Plan};

@@ -7,13 +7,14 @@ use std::time::Duration;
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::Pod;
 use oarsman_agent::seams::HttpGet;
-use oarsman_agent::{Book, Command, Config, Decisions, Inputs, OpenGate};
+use oarsman_agent::{Book, Command, Config, Decisions, Inputs, Membership, OpenGate};
 use oarsman_core::config::Settings;
 use oarsman_core::config::labels::POD_UID_LABEL;
 use oarsman_core::ids::{FullName, PodUid};
 use oarsman_core::ledger::{Mode, Territory};
 use oarsman_core::lifecycle::{KillRequest, Killer, Verdict};
-use oarsman_core::pod::PodExt;
+use oarsman_core::node::{Machine, Profile};
+use oarsman_core::pod::{HASH_ANNOTATION, PodExt};
 use oarsman_core::report::NodeReport;
 use oarsman_core::requeue::Requeue;
 use oarsman_core::sources::Source;
@@ -77,8 +78,10 @@ pub struct Ending {
     pub containers: Vec<(PodUid, String, ContainerState)>,
     /// Pods with a directory or a cgroup.
     pub on_disk: Vec<PodUid>,
-    /// Pods the API server still has.
+    /// Pods the API server still has,
     pub objects: Vec<Pod>,
+    /// and what it shows of pods from files.
+    pub mirrors: Vec<Pod>,
     /// Manifests in the directory.
     pub files: Vec<Pod>,
 }
@@ -214,8 +217,9 @@ impl Theatre {
             Act::Delete { pod, grace } => drop(cluster.delete(&full_name(pod), *grace)),
             Act::Place(pod) => self.files.send_modify(|files| {
                 files.retain(|other| other.metadata.name != pod.metadata.name);
-                files.push(pod.clone());
+                files.push(hashed(pod));
             }),
+            Act::DeleteMirror { pod } => drop(cluster.delete(&full_name(pod), None)),
             Act::TakeAway { pod } => self.files.send_modify(|files| {
                 files.retain(|other| other.metadata.name.as_ref() != Some(pod));
             }),
@@ -247,6 +251,7 @@ impl Theatre {
             | Act::RemoveCgroup { pod }
             | Act::BreakSandbox { pod } => pod,
             Act::Configure(_)
+            | Act::DeleteMirror { .. }
             | Act::Entrust(_)
             | Act::Classify { .. }
             | Act::LeaveAlone(_)
@@ -281,6 +286,7 @@ impl Theatre {
         let runtime = &self.world.runtime;
         let sandboxes = runtime.list_pod_sandboxes(None).await.unwrap_or_default();
         let containers = runtime.list_containers(None).await.unwrap_or_default();
+        let (mirrors, objects) = self.world.cluster.list().into_iter().partition(Pod::is_mirror);
         Ending {
             sandboxes: sandboxes
                 .into_iter()
@@ -298,13 +304,14 @@ impl Theatre {
                 })
                 .collect(),
             on_disk: self.world.disk.pods().into_iter().collect(),
-            objects: self.world.cluster.list(),
+            objects,
+            mirrors,
             files: self.files.borrow().clone(),
         }
     }
 }
 
-/// How the agent behaves in lives: a node that is no member of its cluster.
+/// How the agent behaves in lives: a member of its cluster.
 pub fn config() -> Config {
     Config {
         facts: NodeFacts {
@@ -320,7 +327,31 @@ pub fn config() -> Config {
         parallel_pulls: 4,
         providers: Vec::new(),
         territory: Territory { mode: Mode::Kubelet, root: "/var/lib/world".to_owned() },
-        membership: None,
+        membership: Some(membership("boot")),
+    }
+}
+
+/// How a node of a gibibyte takes part in its cluster.
+pub fn membership(boot: &str) -> Membership {
+    Membership {
+        profile: Profile {
+            name: "n1".to_owned(),
+            max_pods: 110,
+            counts_storage: true,
+            ..Profile::default()
+        },
+        machine: Machine {
+            cpus: 2,
+            memory: 1 << 30,
+            disk: Some(1 << 40),
+            boot_id: boot.to_owned(),
+            architecture: "amd64".to_owned(),
+            ..Machine::default()
+        },
+        registers: true,
+        look: Duration::from_secs(10),
+        report: Duration::from_secs(300),
+        lease: Duration::from_secs(40),
     }
 }
 
@@ -330,6 +361,14 @@ fn settings() -> Settings {
     settings.dns.servers = vec!["192.0.2.53".to_owned()];
     settings.dns.domain = "cluster.local".to_owned();
     settings
+}
+
+/// A pod as whoever reads files hands it on: its hash changes with its manifest, and so with its UID.
+fn hashed(pod: &Pod) -> Pod {
+    let mut pod = pod.clone();
+    let hash = (HASH_ANNOTATION.to_owned(), pod.uid().to_string());
+    pod.metadata.annotations.get_or_insert_default().extend([hash]);
+    pod
 }
 
 fn full_name(pod: &str) -> FullName {

@@ -37,6 +37,11 @@ pub enum Act {
     },
     /// Somebody puts a manifest into the directory, over the one of that name if there is one.
     Place(Pod),
+    /// A user deletes what the API server shows of a pod from a file.
+    DeleteMirror {
+        /// The pod's name.
+        pod: String,
+    },
     /// Somebody takes a manifest out of the directory.
     TakeAway {
         /// The pod's name.
@@ -181,6 +186,9 @@ fn static_pod(dice: &mut Dice, number: u64, acts: &mut Vec<(Duration, Act)>) {
         acts.push((at, Act::Place(draw::pod(dice, &name, &format!("uid-{name}-{edit}")))));
     }
     behind_our_back(dice, &name, made, acts);
+    if dice.happens(Chance::percent(30)) {
+        acts.push((made + dice.up_to(EVENTFUL / 2), Act::DeleteMirror { pod: name.clone() }));
+    }
     if dice.happens(Chance::percent(40)) {
         at += dice.up_to(EVENTFUL / 4);
         acts.push((at, Act::TakeAway { pod: name }));

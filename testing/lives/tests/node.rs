@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Node;
-use oarsman_agent::{Book, Config, CoreDecisions, Inputs, Membership, OpenGate};
-use oarsman_core::node::{Machine, Profile};
+use oarsman_agent::{Book, Config, CoreDecisions, Inputs, OpenGate};
 use oarsman_core::report::NodeReport;
 use oarsman_world::dice::Chance;
 use oarsman_world::faults::FaultPlan;
@@ -24,29 +23,6 @@ fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-fn membership(boot: &str) -> Membership {
-    Membership {
-        profile: Profile {
-            name: "n1".to_owned(),
-            max_pods: 110,
-            counts_storage: true,
-            ..Profile::default()
-        },
-        machine: Machine {
-            cpus: 2,
-            memory: 1 << 30,
-            disk: Some(1 << 40),
-            boot_id: boot.to_owned(),
-            architecture: "amd64".to_owned(),
-            ..Machine::default()
-        },
-        registers: true,
-        look: seconds(10),
-        report: seconds(300),
-        lease: seconds(40),
-    }
-}
-
 /// An agent that lives until it is aborted.
 fn raise(world: &World, life: u32, boot: &str) -> JoinHandle<()> {
     let seams = world.seams(life);
@@ -59,7 +35,8 @@ fn raise(world: &World, life: u32, boot: &str) -> JoinHandle<()> {
         book: Book::new(Arc::clone(&seams.clock), NodeReport::default()),
         commands,
     };
-    let config = Config { membership: Some(membership(boot)), ..oarsman_lives::config() };
+    let config =
+        Config { membership: Some(oarsman_lives::membership(boot)), ..oarsman_lives::config() };
     tokio::spawn(oarsman_agent::run(seams, config, inputs))
 }
 

@@ -7,10 +7,16 @@ use oarsman_world::disk::DiskChange;
 
 use super::Violation;
 use super::story::Story;
-use crate::Testimony;
+use crate::{Act, Testimony};
 
-pub(super) fn objects_go_last(_: &Testimony, story: &Story) -> Vec<Violation> {
-    let deleted = story.objects.iter().filter_map(|(at, uid, change)| match change {
+pub(super) fn objects_go_last(life: &Testimony, story: &Story) -> Vec<Violation> {
+    // What only shows a pod from a file comes and goes as it is needed.
+    let is_made = |of: &str| {
+        let mut made = life.acts.iter().filter(|(.., act)| matches!(act, Act::Create(_)));
+        made.any(|(_, uid, _)| uid.as_str() == of)
+    };
+    let objects = story.objects.iter().filter(|(_, uid, _)| is_made(uid));
+    let deleted = objects.filter_map(|(at, uid, change)| match change {
         ClusterChange::DeletedByAgent { terminal, asked } => Some((*at, uid, *terminal, *asked)),
         _ => None,
     });

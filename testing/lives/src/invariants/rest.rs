@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Container, Pod};
-use oarsman_core::pod::{ContainerKind, PodExt, init_kind};
+use oarsman_core::ids::FullName;
+use oarsman_core::pod::{ContainerKind, MIRROR_ANNOTATION, PodExt, init_kind};
 use oarsman_cri_types::v1::ContainerState;
 use oarsman_world::trace::Entry;
 
@@ -18,8 +19,8 @@ use crate::{Act, Testimony};
 const LONGEST_WAIT: Duration = Duration::from_secs(300 + 150 + 90);
 /// How long before the end calls are counted.
 const WATCHED: Duration = Duration::from_secs(300);
-/// What a node at rest may ask for in that time: the audit, and for each pod its back-offs and its pulls.
-const CALLS_OF_NODE: usize = 60;
+/// What a node at rest may ask for in that time: the audit, its lease, and for each pod its back-offs and its pulls.
+const CALLS_OF_NODE: usize = 100;
 const CALLS_OF_POD: usize = 400;
 
 /// Pods that are wanted at the end.
@@ -93,6 +94,31 @@ pub(super) fn what_has_ended_is_told(life: &Testimony, story: &Story) -> Vec<Vio
         })
     });
     told.collect()
+}
+
+/// Each pod from a file has one object at the API server, which shows this very pod and how it is; nothing else has.
+pub(super) fn pods_from_files_are_shown(life: &Testimony, story: &Story) -> Vec<Violation> {
+    let (files, mirrors) = (&life.ending.files, &life.ending.mirrors);
+    let of = |name: FullName| files.iter().find(|pod| pod.full_name() == name);
+    let stray = mirrors.iter().filter(|mirror| of(mirror.full_name()).is_none());
+    let stray = stray.map(|mirror| format!("nothing is behind {}", mirror.full_name()));
+    let wrong = files.iter().filter_map(|pod| {
+        let name = pod.full_name();
+        let Some(mirror) = mirrors.iter().find(|mirror| mirror.full_name() == name) else {
+            return Some(format!("nothing shows {}", pod.uid()));
+        };
+        if mirror.is_deleting() || mirror.annotation(MIRROR_ANNOTATION) != Some(pod.uid().as_str())
+        {
+            return Some(format!("{} is not what shows {}", mirror.uid(), pod.uid()));
+        }
+        let phase = mirror.status.as_ref().and_then(|status| status.phase.as_deref());
+        let expected = expected_phase(life, story, pod)?;
+        (phase != Some(expected))
+            .then(|| format!("{} should be shown as {expected}, not {phase:?}", pod.uid()))
+    });
+    let violation =
+        |what| Violation { rule: "pods from files are shown", at: life.plan.end(), what };
+    stray.chain(wrong).map(violation).collect()
 }
 
 /// The phase of a pod whose scripts leave no doubt.
