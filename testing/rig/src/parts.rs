@@ -28,7 +28,7 @@ pub struct Parts {
     pub runc: PathBuf,
     /// The directory of the CNI plugins.
     pub cni: PathBuf,
-    /// The directory of our own static programs, `actor` and `pause`.
+    /// The directory of our own static programs, `actor`, `pause` and `shell`.
     pub actor: PathBuf,
     /// A static busybox.
     pub busybox: PathBuf,

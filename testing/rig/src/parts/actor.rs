@@ -12,7 +12,7 @@ use super::tools::output;
 use super::{Cache, workspace};
 use crate::cargo;
 
-const PROGRAMS: [&str; 2] = ["actor", "pause"];
+const PROGRAMS: [&str; 3] = ["actor", "pause", "shell"];
 /// Takes the place of whatever flags the caller's own build has.
 const FLAGS: &str = "-C target-feature=+crt-static";
 

@@ -34,7 +34,7 @@ const USER: &str = "user-defined-in-image:x:1000:1000::/home:/bin/sh\n";
 const GROUPS: &str =
     "user-defined-in-image:x:1000:\ngroup-defined-in-image:x:50000:user-defined-in-image\n";
 
-/// busybox with a shell that hands on variables whose names are not those of shell variables: its own does not.
+/// busybox with a shell that hands on variables whose names are not those of shell variables.
 pub(super) fn base(parts: &Parts, from: &Ingredients) -> Result<Layer> {
     let layer = Layer::default()
         .directory("etc", 0o755)
@@ -49,7 +49,8 @@ pub(super) fn base(parts: &Parts, from: &Ingredients) -> Result<Layer> {
         .directory("var", 0o755);
     let layer = with_busybox(layer, parts, &["ash", "bash", "sh"])?;
     let bash = from.read("/usr/bin/bash-static")?;
-    Ok(layer.program("bin/bash", &bash).link("bin/sh", "bash").link("bin/ash", "bash"))
+    let shell = read(&parts.actor.join("shell"))?;
+    Ok(layer.program("bin/bash", &bash).program("bin/sh", &shell).link("bin/ash", "sh"))
 }
 
 /// Programs of Debian, where they are found before busybox's of the same name.

@@ -1,0 +1,43 @@
+//! The `sh` of images that stand in for official ones: busybox's, by whose words tests go, unless the environment has names that
+//! are none of shell variables. Debian's busybox drops those, and bash hands them on.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+fn main() -> io::Result<()> {
+    let mut arguments = env::args_os();
+    let name = arguments.next().unwrap_or_else(|| OsString::from("sh"));
+    let drops_none = env::vars_os().all(|(name, _)| is_name(&name));
+    let shell = if drops_none { "/bin/busybox" } else { "/bin/bash" };
+    // It comes back only when it failed.
+    Err(Command::new(shell).arg0(name).args(arguments).exec())
+}
+
+/// Whether a shell variable may have that name.
+fn is_name(name: &OsStr) -> bool {
+    let mut bytes = name.as_encoded_bytes().iter();
+    let begins = bytes.next().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_');
+    begins && bytes.all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_shell_variables_are_told_from_others() {
+        for (name, want) in [
+            ("HOME", true),
+            ("_x1", true),
+            ("data-1", false),
+            ("1a", false),
+            ("", false),
+            ("a.b", false),
+        ] {
+            assert_eq!(is_name(OsStr::new(name)), want, "{name:?}");
+        }
+    }
+}
