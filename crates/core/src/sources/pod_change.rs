@@ -25,7 +25,7 @@ pub(super) fn between(before: Option<&Arc<Pod>>, after: Option<&Arc<Pod>>) -> Op
 
 fn of(before: &Pod, after: &Pod) -> Option<Change> {
     let moved = before.annotation(SOURCE_ANNOTATION) != after.annotation(SOURCE_ANNOTATION);
-    if moved || differ_in_meaning(before, after) {
+    if moved || differ_in_meaning(before, after) || gates(before).ne(gates(after)) {
         let deleting = after.is_deleting();
         return Some(if deleting { Change::Delete } else { Change::Update });
     }
@@ -66,6 +66,17 @@ fn differ_in_meaning(one: &Pod, other: &Pod) -> bool {
         || a.deletion_timestamp != b.deletion_timestamp
         || a.deletion_grace_period_seconds != b.deletion_grace_period_seconds
         || foreign(one).ne(foreign(other))
+}
+
+/// How the gates stand that others keep before the pod's readiness: all that we read of a status that is not our own.
+fn gates(pod: &Pod) -> impl Iterator<Item = Option<&str>> {
+    let gates = pod.spec().and_then(|spec| spec.readiness_gates.as_deref()).unwrap_or_default();
+    let conditions = pod.status.as_ref().and_then(|status| status.conditions.as_deref());
+    gates.iter().map(move |gate| {
+        let mut conditions = conditions.into_iter().flatten();
+        let kept = conditions.find(|condition| condition.type_ == gate.condition_type)?;
+        Some(kept.status.as_str())
+    })
 }
 
 fn foreign(pod: &Pod) -> impl Iterator<Item = (&String, &String)> {

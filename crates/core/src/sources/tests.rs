@@ -1,7 +1,7 @@
 //! What several sources say, and what comes of it.
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Container, PodSpec, PodStatus};
+use k8s_openapi::api::core::v1::{Container, PodCondition, PodReadinessGate, PodSpec, PodStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
 use proptest::prelude::*;
 
@@ -95,6 +95,37 @@ fn only_what_matters_is_a_change() {
     for (name, next, want) in table {
         let got = told(&mut knowing(vec![pod("1")]), Source::Api, vec![next]);
         assert_eq!(got.first().map(|(change, _)| *change), want, "{name}");
+    }
+}
+
+/// A pod that is ready only when others say so, who do.
+fn gated(gates: &[&str], conditions: &[(&str, &str)]) -> Pod {
+    let gate = |it: &&str| PodReadinessGate { condition_type: (*it).to_owned() };
+    let condition = |(type_, status): &(&str, &str)| PodCondition {
+        type_: (*type_).to_owned(),
+        status: (*status).to_owned(),
+        ..PodCondition::default()
+    };
+    edited("1", |p| {
+        p.spec.as_mut().unwrap().readiness_gates = Some(gates.iter().map(gate).collect());
+        let conditions = Some(conditions.iter().map(condition).collect());
+        p.status = Some(PodStatus { conditions, ..PodStatus::default() });
+    })
+}
+
+#[test]
+fn a_gate_that_others_move_is_a_change_and_any_other_condition_is_none() {
+    let (one, shut, open) = (&["door"][..], &[("door", "False")][..], &[("door", "True")][..]);
+    let table = [
+        (gated(one, &[]), gated(one, open), Change::Update),
+        (gated(one, shut), gated(one, open), Change::Update),
+        (gated(one, open), gated(one, &[]), Change::Update),
+        (gated(one, open), gated(one, &[("door", "True"), ("x", "y")]), Change::Reconcile),
+        (gated(&[], shut), gated(&[], open), Change::Reconcile),
+    ];
+    for (before, after, want) in table {
+        let got = told(&mut knowing(vec![before.clone()]), Source::Api, vec![after.clone()]);
+        assert_eq!(got, [row(want, "1")], "{before:?}\n{after:?}");
     }
 }
 
