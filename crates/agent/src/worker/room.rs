@@ -38,6 +38,8 @@ pub(crate) struct Room {
 pub(super) struct Memory {
     /// The runtime's word, as last read.
     pub(super) view: PodView,
+    /// The same with its time, when it was read for the first time and nothing has been decided from it yet.
+    first_look: Option<(Mono, PodView)>,
     /// The status last made.
     pub(super) status: Option<PodStatus>,
     /// What of it was told last.
@@ -68,6 +70,7 @@ impl Room {
     pub(super) fn new(node: Arc<Node>, uid: PodUid, name: FullName) -> Self {
         let memory = Memory {
             view: PodView::empty(uid.clone(), name.clone()),
+            first_look: None,
             status: None,
             told: None,
             start_errors: BTreeMap::new(),
@@ -96,7 +99,11 @@ impl Room {
         let mut untold = pod;
         loop {
             let error = match (self.look().await, self.recall(pod).await) {
-                (Ok(view), Ok(())) => return view.is_quiet(),
+                (Ok(view), Ok(())) => {
+                    let quiet = view.is_quiet();
+                    self.memory().first_look = Some((self.now(), view));
+                    return quiet;
+                }
                 (Err(error), _) => error.to_string(),
                 (Ok(_), Err(error)) => error.to_string(),
             };
@@ -106,6 +113,12 @@ impl Room {
             }
             tokio::time::sleep(LOOK_AGAIN).await;
         }
+    }
+
+    /// The first look, once, if it was no longer ago than that. What has happened since is told by an event.
+    pub(super) fn take_first_look(&self, within: Duration) -> Option<PodView> {
+        let (at, view) = self.memory().first_look.take()?;
+        (self.now().since(at) < within).then_some(view)
     }
 
     /// All of the pod has been started: how long that took counts the first time.

@@ -25,6 +25,8 @@ pub(super) struct Started {
     pub(super) failed: Option<String>,
     /// When the first of those that are held back may be tried again.
     pub(super) until: Option<Mono>,
+    /// Whether the pod was looked at after the last of them.
+    pub(super) seen: bool,
 }
 
 /// Why a container was not started.
@@ -98,11 +100,13 @@ pub(super) async fn containers(
     let mut started = Started::default();
     for start in starts {
         let Some(wanted) = pod.container(&start.name) else { continue };
+        started.seen = false;
         match container(room, pod, sandbox, start, &wanted.spec, cancel).await {
             Ok(()) => {
                 room.memory().start_errors.remove(&start.name);
                 room.look().await?;
                 room.publish(pod, None, None).await;
+                started.seen = true;
                 continue;
             }
             Err(NotStarted::Cancelled) => return Err(SyncError::Cancelled),

@@ -70,9 +70,12 @@ pub(super) async fn sync(room: &Room, pod: &Pod, cancel: &Cancel) -> (SyncOutcom
 }
 
 async fn attempt(room: &Room, pod: &Pod, cancel: &Cancel) -> Result<SyncOutcome, SyncError> {
-    let view = cancel.race(room.look()).await?.inspect_err(|error| {
-        room.node.recorder.record(pod, [event::status_unknown(error)]);
-    })?;
+    let view = match room.take_first_look(STALE) {
+        Some(view) => view,
+        None => cancel.race(room.look()).await?.inspect_err(|error| {
+            room.node.recorder.record(pod, [event::status_unknown(error)]);
+        })?,
+    };
     let status = room.publish(pod, None, None).await;
     if is_over(&status) {
         return Ok(SyncOutcome::Terminal);
@@ -95,7 +98,9 @@ async fn attempt(room: &Room, pod: &Pod, cancel: &Cancel) -> Result<SyncOutcome,
     let view = if fresh { view } else { cancel.race(room.look()).await?? };
     let plan = room.plan(pod, &view, &status);
     let started = carry_out(room, pod, &plan, cancel).await;
-    room.look().await?;
+    if !is_as_seen(&plan, &started) {
+        room.look().await?;
+    }
     let status = room.publish(pod, None, None).await;
     let outcome = conclude(&plan, &status, started?);
     if outcome == SyncOutcome::Ok && !plan.start.is_empty() {
@@ -103,6 +108,14 @@ async fn attempt(room: &Room, pod: &Pod, cancel: &Cancel) -> Result<SyncOutcome,
     }
     room.sweep().await;
     Ok(outcome)
+}
+
+/// Whether nothing has been done to the pod since it was looked at.
+fn is_as_seen(plan: &Plan, started: &Result<Started, SyncError>) -> bool {
+    let Plan { stop, stop_sandboxes, remove, start, sandbox, .. } = plan;
+    let nothing = stop.is_empty() && stop_sandboxes.is_empty() && remove.is_empty();
+    let no_start = start.is_empty() && !matches!(sandbox, SandboxStep::Create(_));
+    started.as_ref().is_ok_and(|started| started.seen || (nothing && no_start))
 }
 
 async fn carry_out(
