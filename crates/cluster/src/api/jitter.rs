@@ -11,9 +11,10 @@ pub(super) struct Waits {
 }
 
 impl Waits {
-    /// Nobody has an answer yet and somebody waits for one: soon again at first.
+    /// Nobody has an answer yet and somebody waits for one: soon again at first. What a new pod refers to is refused to its node until
+    /// the API server's own watch has told it of the binding, which takes some milliseconds.
     pub(super) const FOR_A_FIRST_ANSWER: Self =
-        Self { first: Duration::from_millis(50), longest: Duration::from_secs(10) };
+        Self { first: Duration::from_millis(10), longest: Duration::from_secs(10) };
     /// Kind to a server in trouble, and short enough that its return is noticed while people watch.
     pub(super) const USUAL: Self =
         Self { first: Duration::from_millis(500), longest: Duration::from_secs(10) };
@@ -48,8 +49,8 @@ mod tests {
     #[test]
     fn waits_grow_to_a_bound_and_vary() {
         let table = [
-            (Waits::FOR_A_FIRST_ANSWER, 1, 50),
-            (Waits::FOR_A_FIRST_ANSWER, 4, 400),
+            (Waits::FOR_A_FIRST_ANSWER, 1, 10),
+            (Waits::FOR_A_FIRST_ANSWER, 4, 80),
             (Waits::FOR_A_FIRST_ANSWER, 20, 10_000),
             (Waits::USUAL, 1, 500),
             (Waits::USUAL, 3, 2_000),
