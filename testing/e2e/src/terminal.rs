@@ -113,8 +113,11 @@ impl Terminal {
 
     fn tmux(&self, arguments: &[&str]) -> Command {
         let mut tmux = Command::new("tmux");
-        // A tmux that the test itself runs in is not ours.
-        tmux.env_remove("TMUX").env("TERM", "xterm-256color").env("LC_ALL", "C.UTF-8");
+        // Nobody who types there is a test that cargo runs, and a tmux that the test itself runs in is not ours.
+        oarsman_rig::without_package(&mut tmux)
+            .env_remove("TMUX")
+            .env("TERM", "xterm-256color")
+            .env("LC_ALL", "C.UTF-8");
         tmux.arg("-S").arg(&self.socket).args(["-f", "/dev/null"]).args(arguments);
         tmux
     }

@@ -12,6 +12,12 @@ const OF_A_PACKAGE: [&str; 4] = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", 
 /// and they and all that is built on them would be built anew for each caller.
 pub fn cargo() -> Command {
     let mut command = Command::new("cargo");
+    without_package(&mut command);
+    command
+}
+
+/// The command, which hears nothing of the package whose program this is.
+pub fn without_package(command: &mut Command) -> &mut Command {
     for (name, _) in env::vars_os() {
         if OF_A_PACKAGE.iter().any(|prefix| name.as_encoded_bytes().starts_with(prefix.as_bytes()))
         {

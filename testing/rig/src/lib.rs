@@ -20,7 +20,7 @@ mod rig;
 mod run;
 mod signals;
 
-pub use cargo::cargo;
+pub use cargo::{cargo, without_package};
 pub use control_plane::{ControlPlane, Kubectl};
 pub use kubelet::{Implementation, Kubelet, KubeletOptions};
 pub use manifests::Manifests;

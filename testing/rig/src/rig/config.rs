@@ -50,6 +50,8 @@ registry = {{ config_path = {registries:?} }}
 restrict_oom_score_adj = true
 netns_mounts_under_state_dir = true
 cdi_spec_dirs = []
+# It would read statistics of every container each second, whether anybody asks or not.
+stats_collect_period = '1h'
 
 [plugins.'io.containerd.cri.v1.runtime'.cni]
 bin_dirs = [{cni:?}]
