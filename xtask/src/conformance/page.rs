@@ -107,7 +107,7 @@ fn failures(kubelet: Kubelet, own: &[&Record], all: &[Record]) -> String {
         text.push_str("Nothing.\n");
     }
     for (cause, tests) in causes {
-        writeln!(text, "- {cause}").ok();
+        writeln!(text, "- {cause} ({})", tests.len()).ok();
         for (test, times) in tests {
             write!(text, "  - {test}: {times} of {}", own.len()).ok();
             if kubelet != Kubelet::Go {
@@ -165,7 +165,7 @@ mod tests {
         for line in [
             "| area | Go kubelet 1 | Go kubelet 2 | Oarsman 1 |",
             "| [sig-node] Pods | 1 / 1 / 0 | 2 / 0 / 0 | 0 / 1 / 1 |",
-            "- took … s",
+            "- took … s (1)",
             "  - b: 1 of 2",
             "  - b: 1 of 1 (Go: 1 of 2)",
             "- runc: 1.5.2",
