@@ -22,20 +22,24 @@ impl Room {
         standing: Option<Standing>,
         verdict: Option<&Verdict>,
     ) -> PodStatus {
-        let (status, news) = self.make_status(pod, standing, verdict);
-        if let Some(news) = news {
-            self.hand_on(pod, &news).await;
+        let (status, outward, is_news) = self.make_status(pod, standing, verdict);
+        if pod.is_static() {
+            // An agent that has just started knows from the disk what it told, and those who show the pod do not.
+            self.node.mirrors.is(&self.uid, &self.name, &outward);
+        }
+        if is_news {
+            self.hand_on(pod, &outward).await;
         }
         status
     }
 
-    /// The status as it is, and what of it may be told now if that is something new.
+    /// The status as it is, what of it may be told now, and whether that is something new.
     fn make_status(
         &self,
         pod: &Pod,
         standing: Option<Standing>,
         verdict: Option<&Verdict>,
-    ) -> (PodStatus, Option<PodStatus>) {
+    ) -> (PodStatus, PodStatus, bool) {
         let mut memory = self.memory();
         let now = self.node.seams.clock.wall();
         let make = |memory: &Memory, standing| {
@@ -65,18 +69,17 @@ impl Room {
         let before = said_before(memory.told.as_ref(), pod.status.as_ref());
         let outward = self.node.decisions.outward(&before, &shown, standing, now);
         self.node.book.status(&self.uid, &outward);
-        let news = memory.told.as_ref().is_none_or(|told| differs(told, &outward));
-        if news {
+        let is_news = memory.told.as_ref().is_none_or(|told| differs(told, &outward));
+        if is_news {
             memory.told = Some(outward.clone());
         }
-        (status, news.then_some(outward))
+        (status, outward, is_news)
     }
 
     async fn hand_on(&self, pod: &Pod, status: &PodStatus) {
         if !pod.is_static() {
             return self.node.desk.publish(&self.uid, &self.name, status.clone());
         }
-        self.node.mirrors.is(&self.uid, &self.name, status);
         // What a pod ended with must outlive the machine: it is all that keeps it from running again.
         let lasting = Phase::of(status).is_some_and(Phase::is_terminal);
         for _ in 0..if lasting { TRIES } else { 1 } {
