@@ -43,7 +43,8 @@ pub(super) async fn a_node_joins_by_a_token_and_its_logs_are_read(stage: &Stage)
     ensure!(fs::metadata(&current)?.is_file(), "the link leads nowhere");
     approve_serving(&plane, &agent.root().join("pki/kubelet-server-current.pem")).await?;
     let cluster = Cluster { plane, agent };
-    let script = ["out:hello", "err:world", "forever"];
+    // Lines of two streams come in any order.
+    let script = ["out:hello", "out:world", "forever"];
     let talker = pod("talker").with("terminationGracePeriodSeconds", 1);
     cluster.run(&talker.container(actor("main", &script))).await?;
     let logs =
