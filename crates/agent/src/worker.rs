@@ -106,13 +106,6 @@ impl Worker {
     /// shortened, then the mail, then the timer.
     async fn next(&mut self) -> Event {
         let clock = &self.room.node.seams.clock;
-        let wake = self.wake.map(|at| clock.instant(at));
-        let alarm = async {
-            match wake {
-                Some(at) => tokio::time::sleep_until(at).await,
-                None => std::future::pending().await,
-            }
-        };
         tokio::select! {
             biased;
             event = work::done(&mut self.work) => {
@@ -120,7 +113,7 @@ impl Worker {
                 event
             }
             event = self.mailbox.next() => event,
-            () = alarm => {
+            () = clock.until(self.wake) => {
                 self.wake = None;
                 Event::Wake
             }

@@ -38,8 +38,8 @@ pub(crate) struct Room {
 pub(super) struct Memory {
     /// The runtime's word, as last read.
     pub(super) view: PodView,
-    /// The same with its time, when it was read for the first time and nothing has been decided from it yet.
-    first_look: Option<(Mono, PodView)>,
+    /// When that was, if it was the first time and nothing has been decided from it yet.
+    first_look: Option<Mono>,
     /// The status last made.
     pub(super) status: Option<PodStatus>,
     /// What of it was told last.
@@ -100,9 +100,8 @@ impl Room {
         loop {
             let error = match (self.look().await, self.recall(pod).await) {
                 (Ok(view), Ok(())) => {
-                    let quiet = view.is_quiet();
-                    self.memory().first_look = Some((self.now(), view));
-                    return quiet;
+                    self.memory().first_look = Some(self.now());
+                    return view.is_quiet();
                 }
                 (Err(error), _) => error.to_string(),
                 (Ok(_), Err(error)) => error.to_string(),
@@ -117,8 +116,9 @@ impl Room {
 
     /// The first look, once, if it was no longer ago than that. What has happened since is told by an event.
     pub(super) fn take_first_look(&self, within: Duration) -> Option<PodView> {
-        let (at, view) = self.memory().first_look.take()?;
-        (self.now().since(at) < within).then_some(view)
+        let mut memory = self.memory();
+        let at = memory.first_look.take()?;
+        (self.now().since(at) < within).then(|| memory.view.clone())
     }
 
     /// All of the pod has been started: how long that took counts the first time.
