@@ -3,7 +3,8 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -61,7 +62,7 @@ fn files_are_written_read_and_waited_for() {
     let script: Vec<&str> = script.iter().map(String::as_str).collect();
     assert_eq!(String::from_utf8_lossy(&run(&script).stdout), "text");
     assert_eq!(run(&[&format!("touch:{b}")]).status.code(), Some(0));
-    assert_eq!(waiting.wait().unwrap().code(), Some(7));
+    assert_eq!(end(&mut waiting).code(), Some(7));
 }
 
 #[test]
@@ -89,7 +90,7 @@ fn signals_end_a_script_unless_it_says_otherwise() {
         send(&child, *signal);
         let mut rest = String::new();
         child.stdout.take().unwrap().read_to_string(&mut rest).unwrap();
-        assert_eq!(child.wait().unwrap().code(), Some(*code), "{script:?}");
+        assert_eq!(end(&mut child).code(), Some(*code), "{script:?}");
         assert_eq!(rest, *stdout, "{script:?}");
     }
 }
@@ -104,7 +105,7 @@ fn a_reaction_that_does_not_exit_lets_the_script_go_on() {
         assert_eq!(line, "heard\n");
     }
     send(&child, Signal::KILL);
-    assert_eq!(child.wait().unwrap().code(), None);
+    assert_eq!(end(&mut child).code(), None);
 }
 
 #[test]
@@ -115,7 +116,7 @@ fn an_ignored_sigterm_changes_nothing() {
     let mut child = start(&["on-term:ignore", "out:ready", &wait, "exit:9"]);
     send(&child, Signal::TERM);
     std::fs::write(&file, "").unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(9));
+    assert_eq!(end(&mut child).code(), Some(9));
 }
 
 #[test]
@@ -128,7 +129,7 @@ fn a_child_is_started_and_the_script_goes_on() {
         kill_process(Pid::from_raw(pid.parse().unwrap()).unwrap(), Signal::KILL).unwrap();
     }
     send(&parent, Signal::TERM);
-    assert_eq!(parent.wait().unwrap().code(), Some(143));
+    assert_eq!(end(&mut parent).code(), Some(143));
     assert_eq!(arguments, b"/proc/self/exe\0sleep:60000ms\0");
 }
 
@@ -155,7 +156,7 @@ fn a_listener_answers_each_connection() {
         assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer:?}");
     }
     send(&child, Signal::TERM);
-    assert_eq!(child.wait().unwrap().code(), Some(143));
+    assert_eq!(end(&mut child).code(), Some(143));
 }
 
 #[test]
@@ -163,13 +164,30 @@ fn pause_ends_cleanly_when_asked_to() {
     for signal in [Signal::TERM, Signal::INT] {
         let mut child = Command::new(env!("CARGO_BIN_EXE_pause")).spawn().unwrap();
         // Asked before it listens, it would die of the signal or miss it: wait until it sleeps in its read.
-        while !listens_to(&child, signal) {
+        until("it listens", || {
             assert!(child.try_wait().unwrap().is_none());
-            std::thread::yield_now();
-        }
+            listens_to(&child, signal).then_some(())
+        });
         send(&child, signal);
-        assert_eq!(child.wait().unwrap().code(), Some(0));
+        assert_eq!(end(&mut child).code(), Some(0));
     }
+}
+
+fn end(child: &mut Child) -> ExitStatus {
+    until("it ends", || child.try_wait().unwrap())
+}
+
+/// Looks again and again, for as long as a busy machine may need.
+#[expect(clippy::disallowed_methods, reason = "nobody tells of a death and gives up after a time")]
+fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let began = Instant::now();
+    while began.elapsed() < Duration::from_secs(30) {
+        if let Some(found) = look() {
+            return found;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    panic!("not within half a minute: {what}");
 }
 
 /// Whether the child sleeps, and the signal is among those it has a handler for. The kernel has a handler a moment before the child
