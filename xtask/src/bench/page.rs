@@ -26,12 +26,12 @@ const WHY: &str = "What is not reached yet, and why as far as it is known:
 - Start: a pod's way to Running has three status writes and three events beside the runtime's own work, on the same two processors, and the runtime
   is asked how the pod is four times. A service account's token is refused until the API server's authorizer knows of the binding, and was
   asked for again after 25 ms at the earliest; since these figures it is after 5 ms, and one of the four questions is gone.
-- Many at once: the same, and every status is written as soon as it is known: most of them are overtaken by the next. Holding back mere detail for half a
-  second made 50 and 100 pods take 0.77 and 0.72 of the Go kubelet's time in a trial; it is not in yet.
+- Many at once: the same, and every status is written as soon as it is known: most of them are overtaken by the next. Detail that nobody
+  waits for should be held back for a moment.
 - Memory: looking after 100 pods at the same moment had some 140 threads, each with memory of its own that the allocator keeps. There are 32 at most since
   these figures.
 - CPU of containerd: it reads statistics of every container each second by itself, which hides whatever an agent causes. The rig turns that off
-  since these figures; in the trial it was 3.3 % alone, 5.6 % with the Go kubelet and 2.7 % with ours.
+  since these figures.
 ";
 
 /// The whole page.
