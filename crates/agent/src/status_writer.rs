@@ -60,7 +60,7 @@ impl StatusDesk {
     /// Tells somebody once everything that lies here has been taken by the cluster.
     pub(crate) fn tell_when_empty(&self, who: oneshot::Sender<()>) {
         self.waiting().push(who);
-        self.inner.filled.notify_one();
+        self.change(Desk::hurry);
     }
 
     fn waiting(&self) -> MutexGuard<'_, Vec<oneshot::Sender<()>>> {

@@ -127,3 +127,10 @@ pub fn waits(life: &Testimony, container: &str) -> Vec<(u64, String, String)> {
     waits.retain(|(_, reason, _)| !reason.is_empty());
     waits
 }
+
+/// The same without what every container waits for before its first start, which is told of slow ones only.
+pub fn troubles(life: &Testimony, container: &str) -> Vec<(u64, String, String)> {
+    let usual = ["ContainerCreating", "PodInitializing"];
+    let waits = waits(life, container).into_iter();
+    waits.filter(|(_, reason, _)| !usual.contains(&reason.as_str())).collect()
+}

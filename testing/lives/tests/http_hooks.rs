@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use oarsman_agent::seams::{HttpGet, Scheme, Trust};
 use oarsman_core::event::EventKind;
 use oarsman_lives::stage::{
-    MADE, Tale, container, delete, lived, pod, told, waits, with_post_start, with_pre_stop,
+    MADE, Tale, container, delete, lived, pod, told, troubles, with_post_start, with_pre_stop,
 };
 use oarsman_lives::{Act, Testimony};
 use oarsman_world::network::{Page, Server, Speech};
@@ -151,7 +151,7 @@ fn after_a_start_a_server_is_asked_too_and_the_status_says_why_it_could_not_be()
     for (port, why) in rows {
         let hooked = with_post_start(container("a", SERVES), hook(get(port)));
         let life = lived(pod(vec![], vec![hooked], 2), &[]).unwrap();
-        let (_, reason, message) = waits(&life, "a")[1].clone();
+        let (_, reason, message) = troubles(&life, "a")[0].clone();
         assert_eq!(reason, "PostStartHookError");
         assert!(message.contains(why), "{message} lacks {why}");
         assert!(!message.contains("now"), "a query may be secret: {message}");
@@ -168,7 +168,7 @@ fn a_pod_on_the_nodes_network_is_asked_at_the_nodes_address() {
     let mut pod = pod(vec![], vec![hooked], 2);
     pod.spec.get_or_insert_default().host_network = Some(true);
     let life = lived(pod, &[]).unwrap();
-    let message = &waits(&life, "a")[1].2;
+    let message = &troubles(&life, "a")[0].2;
     assert!(message.contains("http://192.0.2.1:80/bye"), "{message}");
 }
 

@@ -1,5 +1,9 @@
 //! The desk itself: which pods have something to be told, which wait for another try, which may be deleted.
 
+mod entry;
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -7,19 +11,14 @@ use k8s_openapi::api::core::v1::PodStatus;
 use oarsman_core::ids::{FullName, PodUid};
 use oarsman_core::rate::Allowance;
 use oarsman_core::status::merge::says_the_same;
-use oarsman_core::status::phase::Phase;
 use oarsman_core::time::Mono;
 
-#[cfg(test)]
-mod tests;
+use entry::{Entry, Weight};
 
 /// So many statuses may be told at once, and then one after each such time: what every node asks of an API server at most, unless
 /// somebody allows it more.
 const BURST: u32 = 100;
 const ONE_EACH: Duration = Duration::from_millis(20);
-/// After a failed try; doubled each time.
-const FIRST_WAIT: Duration = Duration::from_millis(500);
-const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 /// One entry a pod.
 #[derive(Debug)]
@@ -29,33 +28,8 @@ pub(super) struct Desk {
     allowance: Allowance,
     /// The cluster asked to be left alone until then.
     quiet_until: Mono,
-}
-
-/// A pod with something to be told, or that had.
-#[derive(Debug)]
-struct Entry {
-    name: FullName,
-    /// Tells it from an earlier entry of the same pod.
-    born: u64,
-    /// The latest status, and whether the cluster has taken it.
-    status: Option<PodStatus>,
-    taken: bool,
-    delete: bool,
-    /// Its place in the queue: the first to have something to tell goes first.
-    place: u64,
-    /// What the cluster has, and what it is being told, as far as others wait for it.
-    shown: Weight,
-    on_its_way: Weight,
-    under_way: bool,
-    failures: u32,
-    not_before: Mono,
-}
-
-/// What others wait for: traffic follows the one, and controllers the other.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Weight {
-    ready: bool,
-    ended: bool,
+    /// Whether nothing waits for more to be said.
+    hurries: bool,
 }
 
 /// Whose job it is: a pod that is forgotten and comes back is another.
@@ -105,6 +79,7 @@ impl Default for Desk {
             sequence: 0,
             allowance: Allowance::new(BURST, ONE_EACH),
             quiet_until: Mono::default(),
+            hurries: false,
         }
     }
 }
@@ -116,6 +91,11 @@ impl Desk {
             entry.status = Some(status);
             entry.taken = false;
         }
+    }
+
+    /// From now on nothing waits for more to be said: who leaves does not hear it.
+    pub(super) fn hurry(&mut self) {
+        self.hurries = true;
     }
 
     pub(super) fn heard(&mut self, uid: &PodUid, has: &PodStatus) {
@@ -141,14 +121,15 @@ impl Desk {
     /// The next job that is due: what others wait for comes before mere detail. One pod never has two under way, which keeps its
     /// statuses in order.
     pub(super) fn take(&mut self, now: Mono) -> Option<Job> {
-        let due = |entry: &&mut Entry| entry.has_work() && entry.not_before <= now;
+        let hurries = self.hurries;
+        self.entries.values_mut().for_each(|entry| entry.look(now));
+        let due = |entry: &&mut Entry| entry.has_work() && entry.due(hurries) <= now;
         let entries = self.entries.iter_mut().filter(|(_, entry)| due(entry));
         let (uid, entry) = entries.min_by_key(|(_, entry)| (!entry.is_urgent(), entry.place))?;
         if self.quiet_until > now || self.allowance.take(now).is_err() {
             return None;
         }
-        entry.under_way = true;
-        entry.on_its_way = entry.weight();
+        entry.go();
         let key = Key { uid: uid.clone(), born: entry.born };
         let name = entry.name.clone();
         match &entry.status {
@@ -169,7 +150,7 @@ impl Desk {
     /// When the first entry that waits is due.
     pub(super) fn next_due(&self, now: Mono) -> Option<Mono> {
         let waiting = self.entries.values().filter(|entry| entry.has_work());
-        let first = waiting.map(|entry| entry.not_before).min()?;
+        let first = waiting.map(|entry| entry.due(self.hurries)).min()?;
         let allowed = now + self.allowance.wait(now);
         Some(first.max(self.quiet_until).max(allowed))
     }
@@ -214,52 +195,4 @@ impl Desk {
         }
         entry
     }
-}
-
-impl Entry {
-    fn new(name: FullName, born: u64) -> Self {
-        Self {
-            name,
-            born,
-            status: None,
-            taken: true,
-            delete: false,
-            place: 0,
-            shown: Weight::default(),
-            on_its_way: Weight::default(),
-            under_way: false,
-            failures: 0,
-            not_before: Mono::default(),
-        }
-    }
-
-    fn fail(&mut self, now: Mono) {
-        self.not_before = now + wait_after(self.failures);
-        self.failures = self.failures.saturating_add(1);
-    }
-
-    fn has_work(&self) -> bool {
-        !self.under_way && (!self.taken || self.delete)
-    }
-
-    fn weight(&self) -> Weight {
-        self.status.as_ref().map_or(self.shown, Weight::of)
-    }
-
-    /// Whether somebody waits for it: the pod begins or ceases to be ready, has ended, or is to go.
-    fn is_urgent(&self) -> bool {
-        self.taken || self.weight() != self.shown
-    }
-}
-
-impl Weight {
-    fn of(status: &PodStatus) -> Self {
-        let conditions = status.conditions.iter().flatten();
-        let ready = conditions.filter(|c| c.type_ == "Ready").any(|c| c.status == "True");
-        Self { ready, ended: Phase::of(status).is_some_and(Phase::is_terminal) }
-    }
-}
-
-fn wait_after(failures: u32) -> Duration {
-    FIRST_WAIT.saturating_mul(2_u32.saturating_pow(failures)).min(LONGEST_WAIT)
 }

@@ -1,6 +1,8 @@
 //! Facts about what is told when.
 
-use k8s_openapi::api::core::v1::PodCondition;
+use k8s_openapi::api::core::v1::{
+    ContainerState, ContainerStateWaiting, ContainerStatus, PodCondition,
+};
 
 use super::*;
 
@@ -193,6 +195,63 @@ fn what_others_wait_for_comes_before_detail() {
     publish(&mut desk, "not yet", status("Pending"));
     publish(&mut desk, "ready", ready("False"));
     assert_eq!(tell_all(&mut desk, at(2_000)), ["ready", "not yet"]);
+}
+
+fn waiting(reason: &str, restarts: i32) -> PodStatus {
+    let waiting = ContainerStateWaiting { reason: Some(reason.to_owned()), message: None };
+    let state = ContainerState { waiting: Some(waiting), ..ContainerState::default() };
+    let container =
+        ContainerStatus { state: Some(state), restart_count: restarts, ..Default::default() };
+    PodStatus { container_statuses: Some(vec![container]), ..status("Pending") }
+}
+
+#[test]
+fn what_is_said_of_a_pod_that_has_only_begun_waits_for_more() {
+    let (mut desk, uid) = (Desk::default(), PodUid::from("1"));
+    desk.publish(&uid, &name(), waiting("ContainerCreating", 0));
+    assert_eq!(phase(desk.take(at(1_000))), None);
+    let more = PodStatus { pod_ip: Some("10.0.0.1".to_owned()), ..waiting("PodInitializing", 0) };
+    desk.publish(&uid, &name(), more);
+    assert_eq!(desk.next_due(at(1_400)), Some(at(1_500)), "from the first of it on");
+    assert_eq!(phase(desk.take(at(1_499))), None);
+    assert_eq!(tell_all(&mut desk, at(1_500)), ["1"], "a slow one is told of");
+    desk.publish(&uid, &name(), waiting("ContainerCreating", 0));
+    assert_eq!(phase(desk.take(at(2_000))), None);
+    desk.publish(&uid, &name(), ready("True"));
+    assert_eq!(tell_all(&mut desk, at(2_001)), ["1"], "a quick one once, with all of it");
+    assert!(desk.is_done());
+}
+
+#[test]
+fn nothing_else_waits_for_more() {
+    let begun = || waiting("ContainerCreating", 0);
+    let rows = [
+        (begun(), status("Failed")),
+        (begun(), waiting("ErrImagePull", 0)),
+        (begun(), waiting("ContainerCreating", 1)),
+        (waiting("RunContainerError", 0), waiting("CrashLoopBackOff", 0)),
+        (ready("True"), begun()),
+    ];
+    for (before, after) in rows {
+        let (mut desk, uid) = (Desk::default(), PodUid::from("1"));
+        desk.publish(&uid, &name(), before);
+        desk.take(at(0));
+        tell_all(&mut desk, at(1_000));
+        desk.done(&first(&uid), Outcome::Published, at(1_000));
+        let shown = format!("{after:?}");
+        desk.publish(&uid, &name(), after);
+        assert!(desk.take(at(2_000)).is_some(), "{shown}");
+    }
+}
+
+#[test]
+fn whoever_leaves_does_not_wait_for_more() {
+    let mut desk = Desk::default();
+    desk.publish(&PodUid::from("1"), &name(), waiting("ContainerCreating", 0));
+    assert_eq!(phase(desk.take(at(0))), None);
+    desk.hurry();
+    assert_eq!(desk.next_due(at(0)), Some(at(0)));
+    assert_eq!(tell_all(&mut desk, at(0)), ["1"]);
 }
 
 #[test]
