@@ -3,6 +3,7 @@
 //! All is measured as an API client sees it, by a watch at the API server. Pods name their node: the scheduler is not measured.
 //! The runtime alone is asked for the same by us, without a kubelet: that is the floor, below which no agent can get.
 
+mod alone;
 mod api;
 mod figures;
 mod floor;
@@ -27,7 +28,7 @@ use crate::command;
 use crate::subject::Kubelet;
 use figures::Results;
 use subject::{Bench, Who};
-use workload::Size;
+use workload::{Part, Size};
 
 /// What to measure.
 #[derive(Debug, clap::Args)]
@@ -38,12 +39,20 @@ pub(crate) struct Arguments {
     /// Measures with this very program, which may not be optimised
     #[arg(long, hide = true)]
     here: bool,
+    /// Only this part of the work; such figures are not kept either
+    #[arg(long, value_enum)]
+    part: Option<Part>,
     /// Only these; the figures of the others stay as they are
     #[arg(long, value_enum, num_args = 1.., value_name = "WHO")]
     only: Vec<Who>,
 }
 
 impl Arguments {
+    /// Whether what is measured is to be kept: all of it, and at length.
+    fn keeps(&self) -> bool {
+        !self.quick && self.part.is_none()
+    }
+
     /// Who is measured, in the order of the table.
     fn subjects(&self) -> impl Iterator<Item = Who> {
         let wanted = |who: &Who| self.only.is_empty() || self.only.contains(who);
@@ -86,7 +95,7 @@ async fn inside(root: &Path, arguments: &Arguments) -> Result<()> {
     rig.stop().await?;
     let results = measured?;
     println!("\n{}", page::table(&results));
-    if arguments.quick {
+    if !arguments.keeps() {
         return Ok(());
     }
     results.write(&file(root))?;
@@ -100,12 +109,12 @@ async fn measure(
     rig: &Rig,
     cluster: &ControlPlane,
 ) -> Result<Results> {
-    let mut results = match arguments.quick {
-        true => Results::default(),
-        false => Results::read(&file(root))?,
+    let mut results = match arguments.keeps() {
+        true => Results::read(&file(root))?,
+        false => Results::default(),
     };
     let size = if arguments.quick { Size::QUICK } else { Size::WHOLE };
-    let bench = Bench::open(rig, cluster, size).await?;
+    let bench = Bench::open(rig, cluster, size, arguments.part).await?;
     for who in arguments.subjects() {
         println!("bench: {}", who.shown());
         let figures = bench.measure(who).await.with_context(|| who.shown())?;

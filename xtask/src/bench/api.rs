@@ -69,6 +69,28 @@ impl Api {
         Ok(())
     }
 
+    /// As an agent tells what happened to a pod.
+    pub(super) async fn tell(&self, pod: &str, reason: &str) -> Result<()> {
+        let mut event = object("Event", &format!("{pod}.{}", reason.to_lowercase()));
+        event["involvedObject"] =
+            json!({ "kind": "Pod", "apiVersion": "v1", "namespace": NAMESPACE, "name": pod });
+        event["reason"] = json!(reason);
+        event["message"] = json!("the message of an event is about as long as this");
+        event["type"] = json!("Normal");
+        self.create(&path("events"), &event).await
+    }
+
+    /// As an agent asks for a token to put into a pod.
+    pub(super) async fn request_token(&self) -> Result<()> {
+        let request = json!({
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenRequest",
+            "metadata": { "name": "default" },
+            "spec": { "expirationSeconds": 3607 },
+        });
+        self.create(&path("serviceaccounts/default/token"), &request).await
+    }
+
     /// The version of the list of pods, for a watch to begin at.
     pub(super) async fn version(&self) -> Result<String> {
         let request = Request::new(path("pods")).list(&ListParams::default())?;

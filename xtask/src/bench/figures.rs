@@ -58,6 +58,18 @@ pub(super) struct Burst {
     pub(super) running: f64,
     /// From the first delete to the last one gone.
     pub(super) gone: f64,
+    /// The processor time that both took, in seconds.
+    pub(super) cpu: Cpu,
+}
+
+/// Who had the processors, in seconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Cpu {
+    pub(super) agent: Option<f64>,
+    /// The control plane.
+    pub(super) cluster: f64,
+    /// All programs of the machine, and the kernel.
+    pub(super) machine: f64,
 }
 
 /// What resting costs.

@@ -16,7 +16,8 @@ do not edit this page. `--quick` tries it in a minute or two and keeps nothing; 
 - \"With volumes\" is with a service account token, a configMap, a secret and an emptyDir.
 - Pods come one after the other with a random pause of up to a second, or all at once.
 - The runtime alone is asked for a pod's sandbox and container by the same CRI calls with no kubelet. For pods all at once it comes with
-  the API writes of an agent: two status patches up to Running, one at the end, and the last delete.
+  the API writes of an agent: two status patches, three events and, with volumes, a token up to Running; an event, a patch and the last
+  delete at the end.
 - CPU is in percent of one processor. That of containerd has its shims with it.
 ";
 

@@ -1,10 +1,64 @@
 //! What processes cost, as the kernel counts it.
 
+use std::fs;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use oarsman_host::processes;
 use oarsman_rig::Rig;
+
+use super::figures::Cpu;
+
+/// The kernel counts in hundredths of a second.
+const TICKS: f64 = 100.0;
+/// Where `/proc/stat` has the time in which nothing was done, and nothing but waiting for disks.
+const IDLE: [usize; 2] = [3, 4];
+/// The counts after these are contained in others.
+const COUNTS: usize = 8;
+
+/// Who has the processors, from some moment on.
+pub(super) struct Meter {
+    agent: Vec<u32>,
+    cluster: Vec<u32>,
+    before: Cpu,
+}
+
+impl Meter {
+    /// Begins to count for these processes, and for the machine as a whole.
+    pub(super) fn begin(agent: Vec<u32>, cluster: Vec<u32>) -> Result<Self> {
+        let mut meter = Self { agent, cluster, before: Cpu::default() };
+        meter.before = meter.total()?;
+        Ok(meter)
+    }
+
+    /// What has been counted so far.
+    pub(super) fn read(&self) -> Result<Cpu> {
+        let (before, after) = (self.before, self.total()?);
+        Ok(Cpu {
+            agent: after.agent.zip(before.agent).map(|(after, before)| after - before),
+            cluster: after.cluster - before.cluster,
+            machine: after.machine - before.machine,
+        })
+    }
+
+    fn total(&self) -> Result<Cpu> {
+        let agent = (!self.agent.is_empty()).then(|| cpu_time(&self.agent)).transpose()?;
+        let stat = fs::read_to_string("/proc/stat")?;
+        Ok(Cpu {
+            agent: agent.map(|time| time.as_secs_f64()),
+            cluster: cpu_time(&self.cluster)?.as_secs_f64(),
+            machine: busy(&stat).context("cannot read /proc/stat")?,
+        })
+    }
+}
+
+/// Seconds in which processors were busy, all together.
+fn busy(stat: &str) -> Option<f64> {
+    let counts = stat.lines().next()?.strip_prefix("cpu ")?.split_ascii_whitespace();
+    let counts = counts.take(COUNTS).enumerate().filter(|(index, _)| !IDLE.contains(index));
+    let ticks: Option<f64> = counts.map(|(_, count)| count.parse::<f64>().ok()).sum();
+    ticks.map(|ticks| ticks / TICKS)
+}
 
 /// Processor time of processes that live.
 pub(super) fn cpu_time(pids: &[u32]) -> Result<Duration> {
@@ -29,4 +83,17 @@ pub(super) fn runtime(rig: &Rig) -> Result<Vec<u32>> {
         arguments.iter().any(|argument| *argument == *socket || *argument == *config)
     };
     Ok(processes::list()?.into_iter().map(|process| process.pid).filter(is_ours).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_processor_is_busy_when_it_neither_idles_nor_waits() {
+        let stat = "cpu  100 20 300 5000 700 6 7 8 90 10\ncpu0 1 2 3 4 5 6 7 8 9 10\n";
+        assert_eq!(busy(stat), Some(4.41));
+        assert_eq!(busy("intr 1 2 3"), None);
+        assert_eq!(busy("cpu  1 x 3"), None);
+    }
 }

@@ -13,7 +13,7 @@ use super::api::Api;
 use super::figures::Figures;
 use super::floor::Floor;
 use super::watch::Witness;
-use super::workload::Size;
+use super::workload::{Part, Size};
 use crate::command::said;
 use crate::subject::Kubelet;
 
@@ -56,18 +56,29 @@ impl Who {
 /// A rig and a cluster to measure on.
 pub(super) struct Bench<'a> {
     pub(super) rig: &'a Rig,
-    cluster: &'a ControlPlane,
+    pub(super) cluster: &'a ControlPlane,
     pub(super) size: Size,
+    part: Option<Part>,
     pub(super) api: Api,
     pub(super) floor: Floor,
     names: AtomicUsize,
 }
 
 impl<'a> Bench<'a> {
-    pub(super) async fn open(rig: &'a Rig, cluster: &'a ControlPlane, size: Size) -> Result<Self> {
+    pub(super) async fn open(
+        rig: &'a Rig,
+        cluster: &'a ControlPlane,
+        size: Size,
+        part: Option<Part>,
+    ) -> Result<Self> {
         let api = Api::open(cluster.client().await?).await?;
         let (floor, names) = (Floor::on(rig)?, AtomicUsize::new(1));
-        Ok(Self { rig, cluster, size, api, floor, names })
+        Ok(Self { rig, cluster, size, part, api, floor, names })
+    }
+
+    /// Whether this part is to be measured.
+    pub(super) fn wants(&self, part: Part) -> bool {
+        self.part.is_none_or(|only| only == part)
     }
 
     /// Names for pods that no pod had before.

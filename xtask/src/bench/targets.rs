@@ -1,6 +1,6 @@
 //! What we want to reach, measured against the runtime alone or the Go kubelet.
 
-use super::figures::{Figures, Results, Single, Spread};
+use super::figures::{Cpu, Figures, Results, Single, Spread};
 use super::subject::Who;
 
 /// How a figure is told.
@@ -107,8 +107,24 @@ fn bursts(results: &Results) -> Vec<Row> {
         let target = Some(Target::OfFloor(1.1));
         rows.push(row(what("all are Running"), Unit::Seconds, running, target));
         rows.push(row(what("all are gone"), Unit::Seconds, gone, None));
+        rows.extend(spent(results, index, &what("gone again")));
     }
     rows
+}
+
+/// Who had the processors for one of the bursts.
+fn spent(results: &Results, index: usize, burst: &str) -> Vec<Row> {
+    let of = |share: fn(Cpu) -> Option<f64>| {
+        values(results, |figures| share(figures.bursts.get(index)?.cpu))
+    };
+    let time = |whose: &str, values| {
+        row(format!("{burst}: processor time of {whose}"), Unit::Seconds, values, None)
+    };
+    vec![
+        time("the agent", of(|cpu| cpu.agent)),
+        time("the control plane", of(|cpu| Some(cpu.cluster))),
+        time("the whole machine", of(|cpu| Some(cpu.machine))),
+    ]
 }
 
 /// Targets are for a node that has pods.

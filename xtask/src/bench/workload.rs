@@ -3,15 +3,14 @@
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 use anyhow::{Context, Result};
-use futures::future::try_join_all;
+use clap::ValueEnum;
 use futures::{StreamExt, TryStreamExt, stream};
 use oarsman_rig::Kubelet as Agent;
 use tokio::time::{Duration, Instant, sleep};
 
-use super::figures::{Burst, Figures, Idle, Restart, Single, Spread};
-use super::floor::Started;
-use super::pods::{self, Shape, pod};
-use super::process;
+use super::figures::{Burst, Cpu, Figures, Idle, Restart, Single, Spread};
+use super::pods::{Shape, pod};
+use super::process::{self, Meter};
 use super::subject::{Bench, NODE};
 use super::watch::{Sight, Witness};
 
@@ -22,14 +21,25 @@ const AT_A_TIME: usize = 10;
 /// Pods come at any phase of what an agent does every second.
 const LONGEST_PAUSE: u64 = 1000;
 
+/// A part of the work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Part {
+    /// Pods one after the other
+    Singles,
+    /// Pods all at once
+    Bursts,
+    /// Pods at rest, and a restart under them
+    Rest,
+}
+
 /// How much is measured.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Size {
     /// Pods one after the other, of each shape.
-    singles: usize,
-    bursts: [(usize, Shape); 2],
+    pub(super) singles: usize,
+    pub(super) bursts: [(usize, Shape); 2],
     /// Pods at rest, besides none.
-    idle: usize,
+    pub(super) idle: usize,
     /// How long rest is watched, and how long everything has to come to rest.
     window: Duration,
     settling: Duration,
@@ -56,47 +66,26 @@ impl Bench<'_> {
     /// An agent that is ready and has no pods, from then on.
     pub(super) async fn agent_figures(&self, witness: &Witness, agent: &Agent) -> Result<Figures> {
         let mut figures = Figures::default();
-        figures.idle.push(self.idle(0, Some(agent)).await?);
-        figures.plain = self.singles(witness, Shape::Plain).await?;
-        figures.volumes = self.singles(witness, Shape::Volumes).await?;
-        for (count, shape) in self.size.bursts {
-            figures.bursts.push(self.burst(witness, count, shape).await?);
+        if self.wants(Part::Rest) {
+            figures.idle.push(self.idle(0, Some(agent)).await?);
+        }
+        if self.wants(Part::Singles) {
+            figures.plain = self.singles(witness, Shape::Plain).await?;
+            figures.volumes = self.singles(witness, Shape::Volumes).await?;
+        }
+        if self.wants(Part::Bursts) {
+            for (count, shape) in self.size.bursts {
+                figures.bursts.push(self.burst(witness, agent, count, shape).await?);
+            }
+        }
+        if !self.wants(Part::Rest) {
+            return Ok(figures);
         }
         let names = self.names(self.size.idle);
         self.start_all(witness, &names, Shape::Volumes).await?;
         figures.idle.push(self.idle(names.len(), Some(agent)).await?);
         figures.restart = Some(self.restart(witness, agent, &names).await?);
         self.stop_all(witness, &names).await?;
-        Ok(figures)
-    }
-
-    /// The runtime alone; in a burst with the writes of an agent.
-    pub(super) async fn floor_figures(
-        &self,
-        witness: &Witness,
-        version: String,
-    ) -> Result<Figures> {
-        let mut figures = Figures { version, ..Figures::default() };
-        figures.idle.push(self.idle(0, None).await?);
-        figures.plain = self.floor_singles(Shape::Plain).await?;
-        figures.volumes = self.floor_singles(Shape::Volumes).await?;
-        for (count, shape) in self.size.bursts {
-            let names = self.names(count);
-            let began = Instant::now();
-            let started = self.floor_start(&names, shape).await?;
-            let running = until_running(witness, &names).await? - began;
-            let began = Instant::now();
-            self.floor_stop(&started).await?;
-            let gone = until_gone(witness, &names).await? - began;
-            self.floor_remove(&started).await?;
-            figures.bursts.push(burst(count, shape, running, gone));
-        }
-        let names = self.names(self.size.idle);
-        let started = self.floor_start(&names, Shape::Volumes).await?;
-        figures.idle.push(self.idle(names.len(), None).await?);
-        self.floor_stop(&started).await?;
-        until_gone(witness, &names).await?;
-        self.floor_remove(&started).await?;
         Ok(figures)
     }
 
@@ -112,26 +101,22 @@ impl Bench<'_> {
         Ok(Single { start: Spread::of(&starts), stop: Spread::of(&stops) })
     }
 
-    async fn floor_singles(&self, shape: Shape) -> Result<Single> {
-        let (mut starts, mut stops) = (Vec::new(), Vec::new());
-        for name in self.names(self.size.singles) {
-            let began = Instant::now();
-            let pod = self.floor.start(&name, shape).await?;
-            starts.push(began.elapsed());
-            random_pause().await;
-            let began = Instant::now();
-            self.floor.stop(&pod).await?;
-            stops.push(began.elapsed());
-            self.floor.remove(&pod).await?;
-        }
-        Ok(Single { start: Spread::of(&starts), stop: Spread::of(&stops) })
-    }
-
-    async fn burst(&self, witness: &Witness, count: usize, shape: Shape) -> Result<Burst> {
-        let names = self.names(count);
+    async fn burst(
+        &self,
+        witness: &Witness,
+        agent: &Agent,
+        count: usize,
+        shape: Shape,
+    ) -> Result<Burst> {
+        let (names, meter) = (self.names(count), self.meter(Some(agent))?);
         let running = self.start_all(witness, &names, shape).await?;
         let gone = self.stop_all(witness, &names).await?;
-        Ok(burst(count, shape, running, gone))
+        Ok(burst(count, shape, running, gone, meter.read()?))
+    }
+
+    pub(super) fn meter(&self, agent: Option<&Agent>) -> Result<Meter> {
+        let agent = agent.map(Agent::pid).transpose()?;
+        Meter::begin(agent.into_iter().collect(), self.cluster.pids())
     }
 
     /// Creates pods all at once, and says how long it took until the last one was Running.
@@ -157,37 +142,8 @@ impl Bench<'_> {
         Ok(until_gone(witness, names).await? - began)
     }
 
-    /// An agent starts all of them side by side.
-    async fn floor_start(&self, names: &[String], shape: Shape) -> Result<Vec<(String, Started)>> {
-        try_join_all(names.iter().map(|name| self.floor_start_one(name, shape))).await
-    }
-
-    async fn floor_start_one(&self, name: &str, shape: Shape) -> Result<(String, Started)> {
-        self.api.create_pod(&pod(name, NODE, shape)).await?;
-        self.api.patch_status(name, &pods::waiting()).await?;
-        let started = self.floor.start(name, shape).await?;
-        self.api.patch_status(name, &pods::running()).await?;
-        Ok((name.to_owned(), started))
-    }
-
-    async fn floor_stop(&self, pods: &[(String, Started)]) -> Result<()> {
-        let all = pods.iter().map(|(name, started)| self.floor_stop_one(name, started));
-        try_join_all(all).await.map(drop)
-    }
-
-    async fn floor_stop_one(&self, name: &str, started: &Started) -> Result<()> {
-        self.api.delete_pod(name).await?;
-        self.floor.stop(started).await?;
-        self.api.patch_status(name, &pods::ended()).await?;
-        self.api.finish_pod(name).await
-    }
-
-    async fn floor_remove(&self, pods: &[(String, Started)]) -> Result<()> {
-        all_at_once(pods.iter().map(|(_, started)| self.floor.remove(started))).await
-    }
-
     /// What rest costs, after everything has come to rest.
-    async fn idle(&self, pods: usize, agent: Option<&Agent>) -> Result<Idle> {
+    pub(super) async fn idle(&self, pods: usize, agent: Option<&Agent>) -> Result<Idle> {
         sleep(self.size.settling).await;
         let pids: Vec<u32> = agent.map(Agent::pid).transpose()?.into_iter().collect();
         let runtime = process::runtime(self.rig)?;
@@ -233,32 +189,39 @@ fn changes(witness: &Witness, names: &[String]) -> (usize, u64) {
     (seen.iter().map(|it| it.turns).sum(), seen.iter().map(|it| it.restarts).sum())
 }
 
-fn burst(pods: usize, shape: Shape, running: Duration, gone: Duration) -> Burst {
+pub(super) fn burst(
+    pods: usize,
+    shape: Shape,
+    running: Duration,
+    gone: Duration,
+    cpu: Cpu,
+) -> Burst {
     Burst {
         pods,
         with_volumes: shape == Shape::Volumes,
         running: running.as_secs_f64(),
         gone: gone.as_secs_f64(),
+        cpu,
     }
 }
 
-async fn all_at_once<F: Future<Output = Result<()>>>(
+pub(super) async fn all_at_once<F: Future<Output = Result<()>>>(
     requests: impl Iterator<Item = F>,
 ) -> Result<()> {
     stream::iter(requests).buffer_unordered(AT_A_TIME).try_collect::<()>().await
 }
 
-async fn until_running(witness: &Witness, names: &[String]) -> Result<Instant> {
+pub(super) async fn until_running(witness: &Witness, names: &[String]) -> Result<Instant> {
     let seen = witness.until("Running", names, PATIENCE, |sight| sight.running).await?;
     seen.into_iter().max().context("no pod to wait for")
 }
 
-async fn until_gone(witness: &Witness, names: &[String]) -> Result<Instant> {
+pub(super) async fn until_gone(witness: &Witness, names: &[String]) -> Result<Instant> {
     let seen = witness.until("gone", names, PATIENCE, |sight| sight.gone).await?;
     seen.into_iter().max().context("no pod to wait for")
 }
 
-async fn random_pause() {
+pub(super) async fn random_pause() {
     let drawn = RandomState::new().build_hasher().finish() % LONGEST_PAUSE;
     sleep(Duration::from_millis(drawn)).await;
 }
