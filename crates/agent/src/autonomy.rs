@@ -38,7 +38,7 @@ const GATHER: Duration = Duration::from_millis(500);
 const AGAIN: Duration = Duration::from_secs(5);
 
 /// Pods that are run on what is remembered of them, told at most once.
-pub(crate) type Recalled = BoxStream<'static, Vec<Pod>>;
+pub(crate) type Recalled = BoxStream<'static, Vec<Arc<Pod>>>;
 
 /// The same seams, whose cluster is remembered where there is a vault; and the pods that are recalled if it is away.
 pub(crate) fn remembering(seams: Seams) -> (Seams, Option<Memory>) {

@@ -136,7 +136,7 @@ fn all_sources(seams: &Seams, local: Vec<(Source, PodSets)>) -> Vec<(Source, Pod
 
 fn together(
     sources: Vec<(Source, PodSets)>,
-) -> SelectAll<futures::stream::BoxStream<'static, (Source, Vec<Pod>)>> {
+) -> SelectAll<futures::stream::BoxStream<'static, (Source, Vec<Arc<Pod>>)>> {
     let named = |(source, sets): (Source, PodSets)| sets.map(move |pods| (source, pods)).boxed();
     futures::stream::select_all(sources.into_iter().map(named))
 }

@@ -15,7 +15,16 @@ mod shelf;
 mod url;
 mod watch;
 
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::Pod;
+
 pub use adopt::adopting;
 pub use files::files;
 pub use line::Remark;
 pub use url::{UrlError, url};
+
+/// Pods of a set that others will hold on to.
+fn shared(pods: Vec<Pod>) -> Vec<Arc<Pod>> {
+    pods.into_iter().map(Arc::new).collect()
+}

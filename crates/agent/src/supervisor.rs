@@ -69,7 +69,7 @@ pub(crate) struct Supervisor {
 
 /// What the supervisor listens to.
 pub(crate) struct Ears {
-    pub(crate) sources: SelectAll<BoxStream<'static, (Source, Vec<Pod>)>>,
+    pub(crate) sources: SelectAll<BoxStream<'static, (Source, Vec<Arc<Pod>>)>>,
     /// The cluster's pods, if it is away.
     pub(crate) recalled: Recalled,
     /// What pods refer to and has changed.
@@ -120,7 +120,7 @@ impl Supervisor {
     }
 
     /// A source sent its full set.
-    fn told(&mut self, source: Source, pods: Vec<Pod>) {
+    fn told(&mut self, source: Source, pods: Vec<Arc<Pod>>) {
         let first = !self.merger.all_ready();
         let pods = self.without_mirrors(source, pods);
         let merged = self.merger.set(source, pods, self.node.seams.clock.wall());
@@ -132,7 +132,7 @@ impl Supervisor {
     }
 
     /// The cluster is away; these pods it wanted when it was last heard.
-    fn recalled(&mut self, pods: Vec<Pod>) {
+    fn recalled(&mut self, pods: Vec<Arc<Pod>>) {
         let merged = self.merger.recall(Source::Api, pods, self.node.seams.clock.wall());
         self.merged(merged);
     }
@@ -150,10 +150,10 @@ impl Supervisor {
     }
 
     /// A mirror is the reflection of a pod that we run already.
-    fn without_mirrors(&self, source: Source, pods: Vec<Pod>) -> Vec<Pod> {
-        let (mirrors, pods): (Vec<Pod>, Vec<Pod>) = pods.into_iter().partition(PodExt::is_mirror);
+    fn without_mirrors(&self, source: Source, pods: Vec<Arc<Pod>>) -> Vec<Arc<Pod>> {
+        let (mirrors, pods): (Vec<_>, Vec<_>) = pods.into_iter().partition(|pod| pod.is_mirror());
         if source == Source::Api {
-            self.node.mirrors.see(mirrors);
+            self.node.mirrors.see(mirrors.into_iter().map(Arc::unwrap_or_clone).collect());
         }
         pods
     }

@@ -27,8 +27,9 @@ pub use standalone::Standalone;
 /// What a call to the cluster gives.
 pub type Result<T> = std::result::Result<T, ClusterError>;
 
-/// Every pod that is bound to this node, all of them each time something changed.
-pub type PodSets = BoxStream<'static, Vec<Pod>>;
+/// Every pod that is bound to this node, all of them each time something changed. A pod that has not changed should be the very
+/// same as before.
+pub type PodSets = BoxStream<'static, Vec<Arc<Pod>>>;
 
 /// What pods refer to and is not what it was, one by one.
 pub type ObjectChanges = BoxStream<'static, Change>;

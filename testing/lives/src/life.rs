@@ -187,7 +187,8 @@ impl Theatre {
         self.doomed = calls.is_some();
         calls.into_iter().for_each(|calls| self.world.kill_switch.arm(calls));
         let (commands, receiver) = mpsc::channel(8);
-        let sets = WatchStream::new(self.files.subscribe()).boxed();
+        let shared = |pods: Vec<Pod>| pods.into_iter().map(Arc::new).collect();
+        let sets = WatchStream::new(self.files.subscribe()).map(shared).boxed();
         let inputs = Inputs {
             sources: vec![(Source::File, sets)],
             gate: Box::new(OpenGate),

@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use std::sync::Arc;
+
 use futures::{StreamExt, stream};
 use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
 use oarsman_agent::sources::adopting;
@@ -62,9 +64,9 @@ fn uids(faults: FaultPlan, theirs: Option<&str>, sets: [Pod; 2]) -> Vec<PodUid> 
         if let Some(source) = theirs {
             run_theirs(&world, source).await;
         }
-        let sets = stream::iter(sets).map(|pod| vec![pod]).boxed();
+        let sets = stream::iter(sets).map(|pod| vec![Arc::new(pod)]).boxed();
         let adopted = adopting(Source::File, sets, world.seams(1).runtime);
-        let pods: Vec<Vec<Pod>> = adopted.collect().await;
+        let pods: Vec<Vec<Arc<Pod>>> = adopted.collect().await;
         pods.into_iter().flatten().map(|pod| marked(&pod)).collect()
     };
     simulate(1, faults, life).unwrap()

@@ -40,7 +40,7 @@ fn sets(faults: FaultPlan, pages: Vec<(u64, Page)>, most: usize) -> (Vec<(u64, S
             std::future::pending::<()>().await;
         };
         let told = sets.take(most).map(|pods| {
-            let names: Vec<_> = pods.into_iter().map(|pod| pod.metadata.name.unwrap()).collect();
+            let names: Vec<_> = pods.iter().map(|pod| pod.metadata.name.clone().unwrap()).collect();
             (world.clock.elapsed().as_secs(), names.join(" "))
         });
         let told = tokio::select! {

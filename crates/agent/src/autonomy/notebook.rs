@@ -1,7 +1,7 @@
 //! What is known of this node's pods, and which pages of it the vault does not have yet.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use k8s_openapi::api::core::v1::{Pod, PodStatus, Service};
 use oarsman_core::config::Lookup;
@@ -68,7 +68,7 @@ impl Notebook {
     }
 
     /// The API server says that these are all the pods.
-    pub(super) fn told(&self, pods: &[Pod]) {
+    pub(super) fn told(&self, pods: &[Arc<Pod>]) {
         self.change(|book| book.told(pods));
     }
 
@@ -81,17 +81,16 @@ impl Notebook {
     pub(super) fn said(&self, uid: &PodUid, status: &PodStatus) {
         self.change(|book| {
             let Some(page) = book.pages.get_mut(uid) else { return };
-            if page.pod.status.as_ref() != Some(status) {
-                page.pod.status = Some(status.clone());
+            if page.say(status) {
                 book.unwritten.insert(uid.to_string());
             }
         });
     }
 
     /// All pods, unless the API server has spoken.
-    pub(super) fn recall(&self) -> Option<Vec<Pod>> {
+    pub(super) fn recall(&self) -> Option<Vec<Arc<Pod>>> {
         let book = self.book();
-        let pods: Vec<Pod> = book.pages.values().map(|page| page.pod.clone()).collect();
+        let pods: Vec<Arc<Pod>> = book.pages.values().map(|page| Arc::clone(&page.pod)).collect();
         let away = !book.told && !pods.is_empty();
         if away {
             tracing::warn!(
@@ -159,9 +158,9 @@ impl Book {
         }
     }
 
-    fn told(&mut self, pods: &[Pod]) {
+    fn told(&mut self, pods: &[Arc<Pod>]) {
         self.told = true;
-        let pods: BTreeMap<PodUid, &Pod> =
+        let pods: BTreeMap<PodUid, &Arc<Pod>> =
             pods.iter().filter(|pod| !pod.is_mirror()).map(|pod| (pod.uid(), pod)).collect();
         let gone = self.pages.keys().filter(|uid| !pods.contains_key(*uid));
         self.unwritten.extend(gone.map(ToString::to_string));
@@ -173,9 +172,7 @@ impl Book {
                 continue;
             }
             page.version.clone_from(version);
-            let pod = page.seen(pod);
-            if page.pod != pod {
-                page.pod = pod;
+            if page.see(pod) {
                 self.unwritten.insert(uid.to_string());
             }
         }

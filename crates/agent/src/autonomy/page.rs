@@ -1,18 +1,22 @@
 //! What is kept of one pod.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret, Service};
+use k8s_openapi::api::core::v1::{ConfigMap, Pod, PodStatus, Secret, Service};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use oarsman_core::config::Lookup;
 use oarsman_core::ids::FullName;
 use oarsman_core::pod::PodExt;
 use oarsman_core::token::TokenWish;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A pod and what it refers to.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Page {
-    pub(super) pod: Pod,
+    /// Mostly the very same that others hold: a copy for every pod is much of an agent's memory.
+    #[serde(serialize_with = "lasting", deserialize_with = "kept")]
+    pub(super) pod: Arc<Pod>,
     /// The version of the API server's copy that was taken in last.
     #[serde(skip)]
     pub(super) version: Option<String>,
@@ -40,16 +44,41 @@ impl std::fmt::Debug for Objects {
 }
 
 impl Page {
-    /// The API server's copy of the pod as it is kept: without what only the server needs, which changes all the time, and with
-    /// the end that we told, if the copy is older than that.
-    pub(super) fn seen(&self, pod: &Pod) -> Pod {
-        let mut pod = pod.clone();
-        (pod.metadata.managed_fields, pod.metadata.resource_version) = (None, None);
+    /// Takes in the API server's copy of the pod, with the end that we told, if the copy is older than that. Whether that is
+    /// anything new.
+    pub(super) fn see(&mut self, pod: &Arc<Pod>) -> bool {
+        let mut pod = Arc::clone(pod);
         if self.pod.has_terminal_phase() && !pod.has_terminal_phase() {
-            pod.status.clone_from(&self.pod.status);
+            Arc::make_mut(&mut pod).status.clone_from(&self.pod.status);
         }
-        pod
+        let before = std::mem::replace(&mut self.pod, pod);
+        let after = &self.pod;
+        before.status != after.status
+            || before.spec != after.spec
+            || metadata(&before) != metadata(after)
     }
+
+    /// Takes in what is told of the pod. Whether that is anything new.
+    pub(super) fn say(&mut self, status: &PodStatus) -> bool {
+        let new = self.pod.status.as_ref() != Some(status);
+        if new {
+            Arc::make_mut(&mut self.pod).status = Some(status.clone());
+        }
+        new
+    }
+}
+
+/// A pod as it is written down: without what only the API server needs, which changes all the time.
+fn lasting<S: Serializer>(pod: &Arc<Pod>, serializer: S) -> Result<S::Ok, S::Error> {
+    Pod { metadata: metadata(pod), ..Pod::clone(pod) }.serialize(serializer)
+}
+
+fn kept<'a, D: Deserializer<'a>>(deserializer: D) -> Result<Arc<Pod>, D::Error> {
+    Pod::deserialize(deserializer).map(Arc::new)
+}
+
+fn metadata(pod: &Pod) -> ObjectMeta {
+    ObjectMeta { managed_fields: None, resource_version: None, ..pod.metadata.clone() }
 }
 
 impl Objects {
@@ -91,7 +120,7 @@ fn recalled_token((audience, seconds, token): Token) -> (TokenWish, Result<Strin
     (TokenWish { audience, seconds }, Ok(token))
 }
 
-fn named(metadata: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta) -> FullName {
+fn named(metadata: &ObjectMeta) -> FullName {
     FullName {
         name: metadata.name.clone().unwrap_or_default(),
         namespace: metadata.namespace.clone().unwrap_or_default(),

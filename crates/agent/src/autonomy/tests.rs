@@ -47,7 +47,7 @@ impl Cluster for Server {
         let sets = self.sets.lock().unwrap().take()?;
         let next = |mut sets: mpsc::UnboundedReceiver<Vec<Pod>>| async {
             let pods = sets.recv().await;
-            Some((pods?, sets))
+            Some((pods?.into_iter().map(Arc::new).collect(), sets))
         };
         Some(futures::stream::unfold(sets, next).chain(futures::stream::pending()).boxed())
     }
@@ -148,7 +148,7 @@ fn status(phase: &str) -> PodStatus {
     PodStatus { phase: Some(phase.to_owned()), ..PodStatus::default() }
 }
 
-fn uids(pods: &[Pod]) -> Vec<String> {
+fn uids(pods: &[Arc<Pod>]) -> Vec<String> {
     pods.iter().map(|pod| pod.uid().to_string()).collect()
 }
 

@@ -10,7 +10,7 @@ use oarsman_core::ids::PodUid;
 use oarsman_core::pod::PodExt;
 use oarsman_core::qos::QosClass;
 use oarsman_core::resources::names::CgroupNames;
-use oarsman_core::resources::{CgroupValues, NodeResources, pod_cgroup, qos_cgroup};
+use oarsman_core::resources::{CgroupValues, Claim, NodeResources, pod_cgroup, qos_cgroup};
 use oarsman_host::cgroups::{CgroupError, Cgroups};
 
 use super::Settings;
@@ -26,7 +26,14 @@ pub(super) struct Groups {
     is_guest: bool,
     /// The pods that have a group: the weight of a class is that of its pods together. Never held over a wait, but over the
     /// writing of a few values, so that the last to count is the last to write.
-    members: Mutex<BTreeMap<PodUid, Pod>>,
+    members: Mutex<Members>,
+}
+
+/// What pods claim, and what their classes were given for it.
+#[derive(Default)]
+struct Members {
+    claims: BTreeMap<PodUid, Claim>,
+    given: BTreeMap<QosClass, CgroupValues>,
 }
 
 impl fmt::Debug for Groups {
@@ -55,11 +62,12 @@ impl Groups {
     /// Makes a pod's group and those above it.
     pub(super) fn make(&self, pod: &Pod) -> Result<(), DiskError> {
         let mut members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
-        if members.get(&pod.uid()).is_none_or(|member| member.spec != pod.spec) {
+        let claim = Claim::of(pod);
+        if members.claims.get(&pod.uid()) != Some(&claim) {
             let root = self.cgroups.root();
             self.cgroups.make_root().map_err(failed("make the cgroup", root))?;
-            members.insert(pod.uid(), pod.clone());
-            self.weigh(&members)?;
+            members.claims.insert(pod.uid(), claim);
+            self.weigh(&mut members)?;
         }
         let group = PathBuf::from(self.names.of_pod(pod));
         self.set(&group, &pod_cgroup(pod, &self.resources))
@@ -75,9 +83,9 @@ impl Groups {
             self.cgroups.destroy(&group).map_err(failed("remove the cgroup", &group))?;
         }
         let mut members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
-        match members.remove(uid) {
-            _ if members.is_empty() => self.vacate(),
-            Some(_) => self.weigh(&members),
+        match members.claims.remove(uid) {
+            _ if members.claims.is_empty() => self.vacate(),
+            Some(_) => self.weigh(&mut members),
             None => Ok(()),
         }
     }
@@ -108,10 +116,15 @@ impl Groups {
     }
 
     /// Gives the groups of the classes the weight of their pods.
-    fn weigh(&self, members: &BTreeMap<PodUid, Pod>) -> Result<(), DiskError> {
+    fn weigh(&self, members: &mut Members) -> Result<(), DiskError> {
         for class in [QosClass::Burstable, QosClass::BestEffort] {
             let group = PathBuf::from(self.names.class(class));
-            self.set(&group, &qos_cgroup(class, members.values(), &self.resources))?;
+            let values = qos_cgroup(class, members.claims.values(), &self.resources);
+            // Most pods change nothing, and writing takes longer than all else here.
+            if members.given.get(&class) != Some(&values) || !self.cgroups.exists(&group) {
+                self.set(&group, &values)?;
+                members.given.insert(class, values);
+            }
         }
         Ok(())
     }

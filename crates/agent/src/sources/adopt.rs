@@ -38,7 +38,7 @@ struct Adopter {
 }
 
 impl Adopter {
-    async fn next(&mut self) -> Option<Vec<Pod>> {
+    async fn next(&mut self) -> Option<Vec<Arc<Pod>>> {
         let pods = self.sets.next().await?;
         let mut adoptions = match self.adoptions.take() {
             Some(adoptions) => adoptions,
@@ -50,8 +50,8 @@ impl Adopter {
     }
 }
 
-async fn learn(source: Source, pods: &[Pod], runtime: &dyn Runtime) -> Adoptions {
-    let names: BTreeSet<FullName> = pods.iter().map(PodExt::full_name).collect();
+async fn learn(source: Source, pods: &[Arc<Pod>], runtime: &dyn Runtime) -> Adoptions {
+    let names: BTreeSet<FullName> = pods.iter().map(|pod| pod.full_name()).collect();
     let mut adoptions = Adoptions::default();
     // Nobody to adopt, nobody to ask about.
     while !names.is_empty() {

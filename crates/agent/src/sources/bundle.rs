@@ -23,6 +23,7 @@ use tokio::sync::watch;
 
 use super::files::Files;
 use super::line::{Line, Remark, Weight};
+use super::shared;
 use super::shelf::News;
 use super::url::{Asking, UrlError};
 use crate::book::{Book, Found};
@@ -124,7 +125,7 @@ impl Bundle {
         let later = unfold(following, |mut following| async {
             following.next().await.map(|pods| (pods, following))
         });
-        first.chain(later).boxed()
+        first.chain(later).map(shared).boxed()
     }
 }
 

@@ -12,6 +12,7 @@ use tokio::time::{sleep, timeout};
 
 use super::read::{OnePod, Reading};
 use super::scan::scan;
+use super::shared;
 use super::shelf::{News, Shelf};
 use super::watch::Watch;
 use crate::book::Book;
@@ -26,7 +27,7 @@ const LONG: Duration = Duration::from_secs(10);
 /// system tells of a change and every `rescan`. A path that does not exist holds no pods; one that cannot be read tells
 /// nothing until it can. The book is told what is broken, and which pod comes from which file.
 pub fn files(path: &Path, node_name: &str, rescan: Duration, book: &Arc<Book>) -> PodSets {
-    Files::at(path, OnePod { node: node_name.to_owned() }).sets(rescan, book)
+    Files::at(path, OnePod { node: node_name.to_owned() }).sets(rescan, book).map(shared).boxed()
 }
 
 /// The manifests at one path.

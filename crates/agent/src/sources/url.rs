@@ -13,6 +13,7 @@ use tokio::time::sleep;
 
 use super::page::Page;
 use super::read::{PodOrList, Reading};
+use super::shared;
 use super::shelf::News;
 use crate::book::Book;
 use crate::manifest::MANIFEST_LIMIT;
@@ -47,7 +48,7 @@ pub fn url(
     book: &Arc<Book>,
 ) -> Result<PodSets, UrlError> {
     let reading = PodOrList { node: node_name.to_owned() };
-    Ok(Asking::at(url, headers, reading, network)?.sets(period, book))
+    Ok(Asking::at(url, headers, reading, network)?.sets(period, book).map(shared).boxed())
 }
 
 /// The manifests at one URL.

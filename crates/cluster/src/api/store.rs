@@ -1,7 +1,7 @@
 //! What the API server is known to hold of the pods bound to this node: what the watch told, and what it answered to our writes.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -17,7 +17,7 @@ pub(super) struct Store(Mutex<BTreeMap<PodUid, Entry>>);
 
 #[derive(Debug)]
 struct Entry {
-    pod: Pod,
+    pod: Arc<Pod>,
     /// The version is the answer to a write of ours: when the watch tells of it, it is no news.
     ours: bool,
     /// A write of ours is under way or was never answered: it may hold something else by now.
@@ -46,8 +46,8 @@ impl Store {
     }
 
     /// Every pod.
-    pub(super) fn pods(&self) -> Vec<Pod> {
-        self.entries().values().map(|entry| entry.pod.clone()).collect()
+    pub(super) fn pods(&self) -> Vec<Arc<Pod>> {
+        self.entries().values().map(|entry| Arc::clone(&entry.pod)).collect()
     }
 
     /// The status that the API server has of a pod, if that is known for sure. From here on it is not, until the write that follows
@@ -126,9 +126,9 @@ fn has_status(pod: &Pod, meant: &PodStatus) -> bool {
 }
 
 /// Without the books about who wrote which field: they are larger than many a pod, and nobody here reads them.
-fn slim(mut pod: Pod) -> Pod {
+fn slim(mut pod: Pod) -> Arc<Pod> {
     pod.metadata.managed_fields = None;
-    pod
+    Arc::new(pod)
 }
 
 /// Versions are numbers that grow. Should one not be a number, what comes later counts as newer.
@@ -144,7 +144,7 @@ mod tests {
     use crate::api::testing::pod;
 
     fn phases(store: &Store) -> Vec<String> {
-        store.pods().into_iter().filter_map(|pod| pod.status?.phase).collect()
+        store.pods().iter().filter_map(|pod| pod.status.clone()?.phase).collect()
     }
 
     fn uid() -> PodUid {

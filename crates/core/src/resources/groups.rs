@@ -88,26 +88,41 @@ fn everything_limits(pod: &Pod, name: &str) -> bool {
     !amount(&own_limits(pod), name).is_zero() || pod.regular().iter().chain(pod.init()).all(limits)
 }
 
-/// The weight of the group of a class, given the pods of this node that are to run. Guaranteed pods
+/// What a pod adds to the weight of its class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Claim {
+    class: QosClass,
+    cpu_millis: i64,
+}
+
+impl Claim {
+    /// That of this pod.
+    pub fn of(pod: &Pod) -> Self {
+        let cpu_millis = amount(&pod_requests(pod), "cpu").millis();
+        Self { class: qos::class(pod), cpu_millis }
+    }
+}
+
+/// The weight of the group of a class, given the claims of all pods of this node that are to run. Guaranteed pods
 /// stand beside these groups and not in one.
-pub fn qos_cgroup_shares<'a>(class: QosClass, pods: impl IntoIterator<Item = &'a Pod>) -> u64 {
+pub fn qos_cgroup_shares<'a>(class: QosClass, claims: impl IntoIterator<Item = &'a Claim>) -> u64 {
     if class != QosClass::Burstable {
         return cpu::MIN_SHARES;
     }
-    let burstable = pods.into_iter().filter(|pod| qos::class(pod) == class);
-    let millis = burstable.map(|pod| amount(&pod_requests(pod), "cpu").millis());
+    let burstable = claims.into_iter().filter(|claim| claim.class == class);
+    let millis = burstable.map(|claim| claim.cpu_millis);
     cpu::shares(millis.fold(0, i64::saturating_add))
 }
 
 /// The values of the group of a class: its weight, and as many huge pages as its pods are given.
 pub fn qos_cgroup<'a>(
     class: QosClass,
-    pods: impl IntoIterator<Item = &'a Pod>,
+    claims: impl IntoIterator<Item = &'a Claim>,
     node: &NodeResources,
 ) -> CgroupValues {
     let unlimited = |size: &u64| (hugepages::size_text(*size), UNLIMITED_HUGEPAGES);
     CgroupValues {
-        shares: Some(qos_cgroup_shares(class, pods)),
+        shares: Some(qos_cgroup_shares(class, claims)),
         hugetlb: node.hugepage_sizes.iter().map(unlimited).collect(),
         ..CgroupValues::default()
     }

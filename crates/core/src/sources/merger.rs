@@ -12,7 +12,15 @@ use crate::pod::{PodExt, SEEN_ANNOTATION, SOURCE_ANNOTATION};
 
 use super::{Change, Delta, Merged, Source, pod_change};
 
-type Set = BTreeMap<PodUid, Arc<Pod>>;
+/// What a source holds, by pod.
+type Set = BTreeMap<PodUid, Held>;
+
+/// A pod as its source told it, and as we keep it.
+#[derive(Clone, Debug)]
+struct Held {
+    told: Arc<Pod>,
+    pod: Arc<Pod>,
+}
 
 /// The pods that are wanted on this node, by source.
 #[derive(Clone, Debug)]
@@ -23,14 +31,14 @@ pub struct Merger {
     recalled: BTreeMap<Source, Set>,
     /// What came of it: what those know who listened to every change. A pod that its source has dropped stays in
     /// here until all sources have been heard.
-    wanted: Set,
+    wanted: BTreeMap<PodUid, Arc<Pod>>,
 }
 
 impl Merger {
     /// Expects a set from each of these sources.
     pub fn new(sources: impl IntoIterator<Item = Source>) -> Self {
         let sets = sources.into_iter().map(|source| (source, None)).collect();
-        Self { sets, recalled: BTreeMap::new(), wanted: Set::new() }
+        Self { sets, recalled: BTreeMap::new(), wanted: BTreeMap::new() }
     }
 
     /// Whether every source has been heard, be it with an empty set. Before that, a pod that no source holds may
@@ -50,12 +58,14 @@ impl Merger {
     }
 
     /// Takes over the full set of a source. The source counts as ready from now on, so act on the changes before
-    /// asking whether all are.
-    pub fn set(&mut self, source: Source, pods: Vec<Pod>, now: Timestamp) -> Merged {
+    /// asking whether all are. A pod that is the very same as last time costs next to nothing: most are, however often a source
+    /// speaks.
+    pub fn set(&mut self, source: Source, pods: Vec<Arc<Pod>>, now: Timestamp) -> Merged {
         let (kept, refused) = without_doubles(source, pods);
         let recalled = self.recalled.remove(&source);
-        let known = self.sets.get(&source).cloned().flatten().or(recalled).unwrap_or_default();
-        let order: Vec<PodUid> = kept.iter().map(Pod::uid).collect();
+        let last = self.sets.get_mut(&source).and_then(Option::take);
+        let known = last.or(recalled).unwrap_or_default();
+        let order: Vec<PodUid> = kept.iter().map(|pod| pod.uid()).collect();
         let told = kept.into_iter().map(|pod| (pod.uid(), taken_in(source, pod, &known, now)));
         let told: Set = told.collect();
         let others = self.wanted.keys().filter(|uid| !told.contains_key(*uid)).cloned();
@@ -66,12 +76,12 @@ impl Merger {
 
     /// Wants what a source that has not spoken yet is remembered to have held. The source is no more ready than before, so
     /// nothing is taken for unwanted that is not in there.
-    pub fn recall(&mut self, source: Source, pods: Vec<Pod>, now: Timestamp) -> Merged {
+    pub fn recall(&mut self, source: Source, pods: Vec<Arc<Pod>>, now: Timestamp) -> Merged {
         if self.sets.get(&source).is_none_or(Option::is_some) {
             return Merged::default();
         }
         let (kept, refused) = without_doubles(source, pods);
-        let uids: Vec<PodUid> = kept.iter().map(Pod::uid).collect();
+        let uids: Vec<PodUid> = kept.iter().map(|pod| pod.uid()).collect();
         let none = Set::new();
         let held = kept.into_iter().map(|pod| (pod.uid(), taken_in(source, pod, &none, now)));
         self.recalled.insert(source, held.collect());
@@ -81,7 +91,7 @@ impl Merger {
     /// The pod as the first source that holds it has it.
     fn held(&self, uid: &PodUid) -> Option<&Arc<Pod>> {
         let told = self.sets.values().flatten();
-        told.chain(self.recalled.values()).find_map(|set| set.get(uid))
+        told.chain(self.recalled.values()).find_map(|set| set.get(uid)).map(|held| &held.pod)
     }
 
     /// Makes what is wanted of these pods what the sources hold, and tells the difference.
@@ -107,21 +117,29 @@ impl Merger {
 }
 
 /// A pod as we keep it: brought up to date if we know it, stamped if it is new.
-fn taken_in(source: Source, mut pod: Pod, known: &Set, now: Timestamp) -> Arc<Pod> {
+fn taken_in(source: Source, told: Arc<Pod>, known: &Set, now: Timestamp) -> Held {
+    let known = known.get(&told.uid());
+    if let Some(same) = known.filter(|known| Arc::ptr_eq(&known.told, &told)) {
+        return same.clone();
+    }
+    let mut pod = told.as_ref().clone();
     annotate(&mut pod, SOURCE_ANNOTATION, source.to_string());
-    if let Some(known) = known.get(&pod.uid()) {
-        return pod_change::refreshed(known, pod);
+    if let Some(known) = known {
+        return Held { pod: pod_change::refreshed(&known.pod, pod), told };
     }
     annotate(&mut pod, SEEN_ANNOTATION, now.to_string());
-    Arc::new(pod)
+    Held { pod: Arc::new(pod), told }
 }
 
 fn annotate(pod: &mut Pod, key: &str, value: String) {
     pod.metadata.annotations.get_or_insert_default().insert(key.to_owned(), value);
 }
 
+/// A pod that is ignored, and what is said of it.
+type Refused = (Arc<Pod>, PodEvent);
+
 /// Of several pods with one name or one UID, the first is kept.
-fn without_doubles(source: Source, pods: Vec<Pod>) -> (Vec<Pod>, Vec<(Arc<Pod>, PodEvent)>) {
+fn without_doubles(source: Source, pods: Vec<Arc<Pod>>) -> (Vec<Arc<Pod>>, Vec<Refused>) {
     let (mut names, mut uids) = (BTreeSet::new(), BTreeSet::new());
     let (mut kept, mut refused) = (Vec::new(), Vec::new());
     for pod in pods {
@@ -136,11 +154,11 @@ fn without_doubles(source: Source, pods: Vec<Pod>) -> (Vec<Pod>, Vec<(Arc<Pod>, 
     (kept, refused)
 }
 
-fn refuse(source: Source, pod: Pod) -> (Arc<Pod>, PodEvent) {
+fn refuse(source: Source, pod: Arc<Pod>) -> Refused {
     let message = format!(
         "pod {} (uid {}) from {source} is ignored: another pod there has its name or uid, rename one of them",
         pod.full_name(),
         pod.uid(),
     );
-    (Arc::new(pod), PodEvent::warning("FailedValidation", message))
+    (pod, PodEvent::warning("FailedValidation", message))
 }

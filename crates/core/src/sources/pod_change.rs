@@ -19,6 +19,7 @@ pub(super) fn between(before: Option<&Arc<Pod>>, after: Option<&Arc<Pod>>) -> Op
         (None, None) => None,
         (None, Some(_)) => Some(Change::Add),
         (Some(_), None) => Some(Change::Remove),
+        (Some(before), Some(after)) if Arc::ptr_eq(before, after) => None,
         (Some(before), Some(after)) => of(before, after),
     }
 }

@@ -1,5 +1,7 @@
 //! What several sources say, and what comes of it.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Container, PodCondition, PodReadinessGate, PodSpec, PodStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
@@ -50,20 +52,36 @@ fn reimaged(uid: &str) -> Pod {
     edited(uid, |p| p.spec.as_mut().unwrap().containers[0].image = Some("new".to_owned()))
 }
 
+fn shared(pods: Vec<Pod>) -> Vec<Arc<Pod>> {
+    pods.into_iter().map(Arc::new).collect()
+}
+
 /// A merger that has heard of these pods from the API server at second 1.
 fn knowing(pods: Vec<Pod>) -> Merger {
     let mut merger = Merger::new([Source::Api]);
-    merger.set(Source::Api, pods, at(1));
+    merger.set(Source::Api, shared(pods), at(1));
     merger
 }
 
 fn told(merger: &mut Merger, source: Source, pods: Vec<Pod>) -> Vec<(Change, String)> {
-    let merged = merger.set(source, pods, at(2));
+    let merged = merger.set(source, shared(pods), at(2));
     merged.deltas.iter().map(|d| (d.change, d.pod.uid().to_string())).collect()
 }
 
 fn row(change: Change, uid: &str) -> (Change, String) {
     (change, uid.to_owned())
+}
+
+#[test]
+fn the_very_same_pod_is_not_looked_at_again() {
+    let mut merger = Merger::new([Source::Api]);
+    let (one, two) = (Arc::new(pod("1")), Arc::new(pod("2")));
+    merger.set(Source::Api, vec![Arc::clone(&one), two], at(1));
+    let kept = Arc::clone(merger.pod(&PodUid::from("1")).unwrap());
+    let merged = merger.set(Source::Api, vec![one, Arc::new(reimaged("2"))], at(2));
+    let changes: Vec<_> = merged.deltas.iter().map(|d| (d.change, d.pod.uid())).collect();
+    assert_eq!(changes, [(Change::Update, PodUid::from("2"))]);
+    assert!(Arc::ptr_eq(&kept, merger.pod(&PodUid::from("1")).unwrap()));
 }
 
 #[test]
@@ -143,7 +161,7 @@ fn a_changed_pod_takes_over_what_counts_and_keeps_the_rest() {
     next.spec = reimaged("1").spec;
     next.status = Some(PodStatus::default());
     let told = next.clone();
-    let merged = merger.set(Source::Api, vec![next], at(2));
+    let merged = merger.set(Source::Api, shared(vec![next]), at(2));
     let got = &merged.deltas[0].pod;
     assert_eq!(got.annotation("a"), Some("b"));
     assert_eq!(got.annotation(SOURCE_ANNOTATION), Some("api"));
@@ -176,7 +194,7 @@ fn our_own_annotations_outlive_a_change_of_everything_else() {
     ];
     for (name, next, foreign) in rows {
         let mut merger = knowing(vec![first.clone()]);
-        let got = merger.set(Source::Api, vec![next], at(2)).deltas[0].pod.clone();
+        let got = merger.set(Source::Api, shared(vec![next]), at(2)).deltas[0].pod.clone();
         assert_eq!(got.annotation(SOURCE_ANNOTATION), Some("api"), "{name}");
         assert_eq!(got.annotation(MIRROR_ANNOTATION), Some("hash-1"), "{name}");
         assert_eq!(got.annotation(SEEN_ANNOTATION), Some("1970-01-01T00:00:01Z"), "{name}");
@@ -209,7 +227,8 @@ fn a_pod_first_seen_while_being_deleted_is_an_addition() {
 #[test]
 fn a_new_pod_says_where_it_came_from_and_when() {
     let mut merger = Merger::new([Source::File]);
-    let merged = merger.set(Source::File, vec![annotated("1", SOURCE_ANNOTATION, "api")], at(9));
+    let merged =
+        merger.set(Source::File, shared(vec![annotated("1", SOURCE_ANNOTATION, "api")]), at(9));
     let got = &merged.deltas[0].pod;
     assert_eq!(got.annotation(SOURCE_ANNOTATION), Some("file"), "the manifest has no say in it");
     assert_eq!(got.annotation(SEEN_ANNOTATION), Some("1970-01-01T00:00:09Z"));
@@ -225,7 +244,7 @@ fn of_two_pods_with_one_name_or_uid_the_first_is_kept_and_the_other_reported() {
     });
     let twin = edited("1", |p| p.metadata.name = Some("twin".to_owned()));
     let mut merger = Merger::new([Source::Api]);
-    let merged = merger.set(Source::Api, vec![pod("1"), namesake, elsewhere, twin], at(1));
+    let merged = merger.set(Source::Api, shared(vec![pod("1"), namesake, elsewhere, twin]), at(1));
     let kept: Vec<String> = merged.deltas.iter().map(|d| d.pod.uid().to_string()).collect();
     assert_eq!(kept, ["1", "3"]);
     let refused: Vec<_> =
@@ -270,7 +289,7 @@ fn no_pod_goes_before_every_source_has_been_heard() {
 fn what_is_recalled_is_wanted_and_nothing_is_unwanted_for_it() {
     let mut merger = Merger::new([Source::File, Source::Api]);
     assert_eq!(told(&mut merger, Source::File, vec![pod("static")]), [row(Change::Add, "static")]);
-    let recalled = merger.recall(Source::Api, vec![pod("1"), pod("2"), pod("3")], at(2));
+    let recalled = merger.recall(Source::Api, shared(vec![pod("1"), pod("2"), pod("3")]), at(2));
     let changes: Vec<_> = recalled.deltas.iter().map(|d| d.change).collect();
     assert_eq!(changes, [Change::Add; 3]);
     assert_eq!(recalled.deltas[0].pod.annotation(SOURCE_ANNOTATION), Some("api"));
@@ -281,7 +300,10 @@ fn what_is_recalled_is_wanted_and_nothing_is_unwanted_for_it() {
     let [gone, new, update] = [Change::Remove, Change::Add, Change::Update];
     let expected = [row(gone, "3"), row(gone, "static"), row(new, "4"), row(update, "2")];
     assert_eq!(said, expected);
-    assert!(merger.recall(Source::Api, vec![pod("5")], at(3)).deltas.is_empty(), "it has spoken");
+    assert!(
+        merger.recall(Source::Api, shared(vec![pod("5")]), at(3)).deltas.is_empty(),
+        "it has spoken"
+    );
 }
 
 #[test]
@@ -344,7 +366,7 @@ proptest! {
         let mut last = std::collections::BTreeMap::new();
         for (source, pods) in sets {
             last.insert(source, pods.iter().map(Pod::uid).collect::<Vec<_>>());
-            for Delta { change, pod } in merger.set(source, pods, at(1)).deltas {
+            for Delta { change, pod } in merger.set(source, shared(pods), at(1)).deltas {
                 let (known, uid) = (heard.contains_key(&pod.uid()), pod.uid());
                 prop_assert_eq!(known, change != Change::Add, "{:?} of {}", change, uid);
                 match change {

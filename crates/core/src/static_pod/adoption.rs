@@ -4,6 +4,7 @@
 //! another UID but is this very pod as far as anybody can see, and keep its UID: nothing restarts.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Pod;
 
@@ -31,7 +32,7 @@ pub struct Adoptions {
 
 impl Adoptions {
     /// Looks, at start, for each prepared pod of a source among what the runtime holds.
-    pub fn learn(&mut self, source: Source, pods: &[Pod], held: &[PodView]) {
+    pub fn learn(&mut self, source: Source, pods: &[Arc<Pod>], held: &[PodView]) {
         let found = pods.iter().filter_map(|pod| {
             let view = held.iter().find(|view| is_this_pod(source, pod, view))?;
             Some((pod.uid(), view.uid.clone()))
@@ -40,11 +41,11 @@ impl Adoptions {
     }
 
     /// Gives adopted pods of a source's set the UIDs they run under, and forgets those that are not in there.
-    pub fn apply(&mut self, source: Source, pods: Vec<Pod>) -> Vec<Pod> {
+    pub fn apply(&mut self, source: Source, pods: Vec<Arc<Pod>>) -> Vec<Arc<Pod>> {
         let Some(running) = self.running.get_mut(&source) else { return pods };
         running.retain(|made, _| pods.iter().any(|pod| pod.uid() == *made));
-        let rename = |pod: Pod| match running.get(&pod.uid()) {
-            Some(uid) => adopted(pod, uid),
+        let rename = |pod: Arc<Pod>| match running.get(&pod.uid()) {
+            Some(uid) => Arc::new(adopted(pod.as_ref().clone(), uid)),
             None => pod,
         };
         pods.into_iter().map(rename).collect()

@@ -1,6 +1,7 @@
 //! Pods that were asked to stop stay away for as long as the agent lives, whatever its sources say.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use futures::StreamExt;
 use futures::stream::unfold;
@@ -22,11 +23,11 @@ struct Filter {
     sets: PodSets,
     away: latest::Receiver<Absentees>,
     /// What the source said last.
-    last: Option<Vec<Pod>>,
+    last: Option<Vec<Arc<Pod>>>,
 }
 
 impl Filter {
-    async fn next(&mut self) -> Option<Vec<Pod>> {
+    async fn next(&mut self) -> Option<Vec<Arc<Pod>>> {
         loop {
             tokio::select! {
                 biased;
@@ -49,15 +50,15 @@ mod tests {
 
     use super::*;
 
-    fn pod(name: &str) -> Pod {
+    fn pod(name: &str) -> Arc<Pod> {
         let mut pod = Pod::default();
         pod.metadata.name = Some(name.to_owned());
         pod.metadata.namespace = Some("default".to_owned());
-        pod
+        Arc::new(pod)
     }
 
-    fn names(pods: Option<Vec<Pod>>) -> Vec<String> {
-        pods.unwrap().into_iter().map(|pod| pod.metadata.name.unwrap()).collect()
+    fn names(pods: Option<Vec<Arc<Pod>>>) -> Vec<String> {
+        pods.unwrap().iter().map(|pod| pod.metadata.name.clone().unwrap()).collect()
     }
 
     #[tokio::test]

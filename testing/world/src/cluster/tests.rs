@@ -48,7 +48,8 @@ fn end(pod: &Pod) -> Option<String> {
 }
 
 async fn next(sets: &mut PodSets) -> Vec<Pod> {
-    timeout(600 * SECOND, sets.next()).await.unwrap().unwrap()
+    let set = timeout(600 * SECOND, sets.next()).await.unwrap().unwrap();
+    set.iter().map(|pod| Pod::clone(pod)).collect()
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,5 +1,6 @@
 //! The pods as an agent watches them: all of them each time something changed, the newest when it could not keep up.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{StreamExt, stream};
@@ -32,7 +33,7 @@ struct Watch {
 }
 
 impl Watch {
-    async fn next(&mut self) -> Vec<Pod> {
+    async fn next(&mut self) -> Vec<Arc<Pod>> {
         self.news().await;
         if let EventFate::Late(stall) = self.connection.faults.next_event() {
             sleep(stall).await;
@@ -41,7 +42,7 @@ impl Watch {
             self.outages.mark_seen();
             if let Ok((version, pods)) = self.connection.list().await {
                 self.seen = Some(version);
-                return pods;
+                return pods.into_iter().map(Arc::new).collect();
             }
             sleep(PAUSE).await;
         }

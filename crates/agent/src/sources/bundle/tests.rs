@@ -1,5 +1,6 @@
 //! What a person hands over, in real files and from a real server.
 
+use std::borrow::Borrow;
 use std::fs;
 
 use axum::Router;
@@ -66,8 +67,8 @@ async fn read(places: &[String]) -> Result<Bundle, Vec<String>> {
     read.map_err(|remarks| remarks.iter().map(ToString::to_string).collect())
 }
 
-fn names(pods: &[Pod]) -> Vec<String> {
-    pods.iter().map(|pod| pod.full_name().to_string()).collect()
+fn names(pods: &[impl Borrow<Pod>]) -> Vec<String> {
+    pods.iter().map(|pod| pod.borrow().full_name().to_string()).collect()
 }
 
 fn colour(objects: &Lookup) -> Option<String> {

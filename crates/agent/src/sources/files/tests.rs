@@ -42,7 +42,7 @@ impl Source {
     /// Names of the next set.
     async fn next(&mut self) -> Vec<String> {
         let set = timeout(PATIENCE, self.sets.next()).await.expect("no set came").unwrap();
-        set.into_iter().map(|pod| pod.metadata.name.unwrap()).collect()
+        set.iter().map(|pod| pod.metadata.name.clone().unwrap()).collect()
     }
 }
 

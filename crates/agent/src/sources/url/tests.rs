@@ -41,7 +41,7 @@ async fn a_server_is_asked_again_and_again_and_its_failures_cost_no_pod() {
         url(&place, headers, OFTEN, "n", Arc::new(SystemNetwork), &empty_book()).unwrap();
     let mut next = async || {
         let set = timeout(PATIENCE, sets.next()).await.expect("no set came").unwrap();
-        set.into_iter().map(|pod| pod.metadata.name.unwrap()).collect::<Vec<_>>()
+        set.iter().map(|pod| pod.metadata.name.clone().unwrap()).collect::<Vec<_>>()
     };
     assert_eq!(next().await, ["a-n"]);
     let basic = Some("Basic bWU6cEBzcw==".to_owned());

@@ -17,7 +17,7 @@ fn stream() -> (PodSets, Calls) {
 async fn names(stream: &mut PodSets) -> Vec<String> {
     let set = tokio::time::timeout(Duration::from_secs(120), stream.next()).await;
     let set = set.expect("a set within two minutes").expect("the stream is endless");
-    set.into_iter().filter_map(|pod| pod.metadata.name).collect()
+    set.iter().filter_map(|pod| pod.metadata.name.clone()).collect()
 }
 
 /// Whether nothing is told for so long.

@@ -132,8 +132,9 @@ fn the_group_of_burstable_pods_weighs_what_they_request() {
         ("very many", vec![asking("1000")], MAX_SHARES),
     ];
     for (fact, pods, expected) in rows {
-        assert_eq!(qos_cgroup_shares(QosClass::Burstable, &pods), expected, "{fact}");
-        assert_eq!(qos_cgroup_shares(QosClass::BestEffort, &pods), 2, "{fact}");
+        let claims: Vec<Claim> = pods.iter().map(Claim::of).collect();
+        assert_eq!(qos_cgroup_shares(QosClass::Burstable, &claims), expected, "{fact}");
+        assert_eq!(qos_cgroup_shares(QosClass::BestEffort, &claims), 2, "{fact}");
     }
 }
 

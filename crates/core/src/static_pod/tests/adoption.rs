@@ -1,5 +1,7 @@
 //! Which running pod is taken for a static pod of ours.
 
+use std::sync::Arc;
+
 use super::*;
 use crate::fixture::{self, ViewBuilder};
 use crate::ledger::ROOT_ANNOTATION;
@@ -31,13 +33,14 @@ fn annotate(view: ViewBuilder, key: &str, value: &str) -> ViewBuilder {
 /// The UID the pod gets at start, given what runs.
 fn uid_at_start(pod: &Pod, held: PodView) -> PodUid {
     let mut adoptions = Adoptions::default();
-    adoptions.learn(Source::File, std::slice::from_ref(pod), &[held]);
-    adoptions.apply(Source::File, vec![pod.clone()])[0].uid()
+    let pods = vec![Arc::new(pod.clone())];
+    adoptions.learn(Source::File, &pods, &[held]);
+    adoptions.apply(Source::File, pods)[0].uid()
 }
 
 #[test]
 fn a_pod_that_another_kubelet_started_keeps_its_uid() {
-    let pod = prepared(manifest());
+    let pod = Arc::new(prepared(manifest()));
     let mut adoptions = Adoptions::default();
     let held = [run_by_another(&pod, |view| view)];
     adoptions.learn(Source::File, std::slice::from_ref(&pod), &held);
@@ -50,7 +53,7 @@ fn a_pod_that_another_kubelet_started_keeps_its_uid() {
 
 #[test]
 fn nothing_but_this_very_pod_is_adopted() {
-    let pod = prepared(manifest());
+    let pod = Arc::new(prepared(manifest()));
     let ours = pod.uid();
     let table: Vec<(&str, PodView)> = vec![
         ("another name", {
@@ -107,7 +110,7 @@ fn a_pod_that_is_only_half_started_is_adopted_too() {
 
 #[test]
 fn what_is_left_of_an_earlier_sandbox_does_not_matter() {
-    let pod = prepared(manifest());
+    let pod = Arc::new(prepared(manifest()));
     let old = fixture::view(&pod).dead_sandbox().exited("app", 1);
     let old = old.edit_container(|container| container.label.hash = Some(1));
     let view = old.sandbox().edit_sandbox(mark_theirs).running("app").build();
@@ -116,7 +119,7 @@ fn what_is_left_of_an_earlier_sandbox_does_not_matter() {
 
 #[test]
 fn a_pod_adopted_once_is_known_again_in_a_sandbox_of_our_own() {
-    let pod = prepared(manifest());
+    let pod = Arc::new(prepared(manifest()));
     let rebuilt = |made: &str| {
         run_by_another(&pod, |v| {
             annotate(annotate(v, ROOT_ANNOTATION, "/"), MADE_UID_ANNOTATION, made)
@@ -128,13 +131,13 @@ fn a_pod_adopted_once_is_known_again_in_a_sandbox_of_our_own() {
 
 #[test]
 fn an_edit_after_the_start_makes_a_new_pod() {
-    let pod = prepared(manifest());
+    let pod = Arc::new(prepared(manifest()));
     let mut adoptions = Adoptions::default();
     let held = [run_by_another(&pod, |view| view)];
     adoptions.learn(Source::File, std::slice::from_ref(&pod), &held);
     let mut edited = manifest();
     edited.spec.as_mut().unwrap().containers[0].args = Some(vec!["-v".to_owned()]);
-    let edited = prepared(edited);
+    let edited = Arc::new(prepared(edited));
     assert_eq!(adoptions.apply(Source::File, vec![edited.clone()]), [edited]);
     let back = adoptions.apply(Source::File, vec![pod.clone()]);
     assert_eq!(back, [pod], "and the old one is forgotten");
@@ -142,7 +145,7 @@ fn an_edit_after_the_start_makes_a_new_pod() {
 
 #[test]
 fn the_set_of_another_source_changes_nothing() {
-    let pod = prepared(manifest());
+    let pod = Arc::new(prepared(manifest()));
     let mut adoptions = Adoptions::default();
     let held = [run_by_another(&pod, |view| view)];
     adoptions.learn(Source::File, std::slice::from_ref(&pod), &held);
