@@ -39,6 +39,9 @@ pub(crate) struct Arguments {
     /// Measures with this very program, which may not be optimised
     #[arg(long, hide = true)]
     here: bool,
+    /// Measures nothing, and writes the page anew from the figures that are kept
+    #[arg(long)]
+    page: bool,
     /// Only this part of the work; such figures are not kept either
     #[arg(long, value_enum)]
     part: Option<Part>,
@@ -62,6 +65,10 @@ impl Arguments {
 
 /// Measures, prints the table and keeps it. First it has itself built anew, optimised: what a client takes is in every figure.
 pub(crate) fn run(root: &Path, arguments: &Arguments) -> Result<ExitCode> {
+    if arguments.page {
+        write_page(root, &Results::read(&file(root))?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     if !arguments.here {
         let cargo = ["run", "--quiet", "--profile", "sim", "--package", "xtask", "--"];
         let own = std::env::args_os().skip(1).chain(["--here".into()]);
@@ -99,8 +106,12 @@ async fn inside(root: &Path, arguments: &Arguments) -> Result<()> {
         return Ok(());
     }
     results.write(&file(root))?;
+    write_page(root, &results)
+}
+
+fn write_page(root: &Path, results: &Results) -> Result<()> {
     let path = root.join("docs/performance.md");
-    fs::write(&path, page::page(&results)).with_context(|| format!("writing {}", path.display()))
+    fs::write(&path, page::page(results)).with_context(|| format!("writing {}", path.display()))
 }
 
 async fn measure(

@@ -58,8 +58,8 @@ pub(super) struct Burst {
     pub(super) running: f64,
     /// From the first delete to the last one gone.
     pub(super) gone: f64,
-    /// The processor time that both took, in seconds.
-    pub(super) cpu: Cpu,
+    /// The processor time that both took; older figures are without.
+    pub(super) cpu: Option<Cpu>,
 }
 
 /// Who had the processors, in seconds.

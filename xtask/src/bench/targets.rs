@@ -115,7 +115,7 @@ fn bursts(results: &Results) -> Vec<Row> {
 /// Who had the processors for one of the bursts.
 fn spent(results: &Results, index: usize, burst: &str) -> Vec<Row> {
     let of = |share: fn(Cpu) -> Option<f64>| {
-        values(results, |figures| share(figures.bursts.get(index)?.cpu))
+        values(results, |figures| share(figures.bursts.get(index)?.cpu?))
     };
     let time = |whose: &str, values| {
         row(format!("{burst}: processor time of {whose}"), Unit::Seconds, values, None)
@@ -137,14 +137,22 @@ fn idle(results: &Results) -> Vec<Row> {
         let target = |times: f64| (pods > 0).then_some(Target::OfGo(times));
         let pss = values(results, |figures| figures.idle.get(index)?.pss_mib);
         let cpu = values(results, |figures| figures.idle.get(index)?.cpu);
-        let caused = values(results, |figures| Some(figures.idle.get(index)?.runtime_cpu));
+        let whole = values(results, |figures| Some(figures.idle.get(index)?.runtime_cpu));
         let what = |what: &str| format!("{what}, {pods} pods at rest");
         rows.push(row(what("memory of the agent (PSS)"), Unit::Mebibytes, pss, target(0.2)));
         rows.push(row(what("CPU of the agent"), Unit::Percent, cpu, target(0.05)));
         let name = what("CPU of containerd and its shims");
-        rows.push(row(name, Unit::Percent, caused, target(0.1)));
+        rows.push(row(name, Unit::Percent, whole, None));
+        let name = what("what the agent causes of it");
+        rows.push(row(name, Unit::Percent, beyond_floor(whole), target(0.1)));
     }
     rows
+}
+
+/// What is more than with the runtime alone.
+fn beyond_floor([floor, go, ours]: [Option<f64>; 3]) -> [Option<f64>; 3] {
+    let more = |value: Option<f64>| Some((value? - floor?).max(0.0));
+    [None, more(go), more(ours)]
 }
 
 fn restart(results: &Results) -> Vec<Row> {
@@ -174,6 +182,12 @@ fn row(what: String, unit: Unit, values: [Option<f64>; 3], target: Option<Target
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_agent_causes_what_is_more_than_the_runtime_alone() {
+        assert_eq!(beyond_floor([Some(3.0), Some(5.5), Some(2.9)]), [None, Some(2.5), Some(0.0)]);
+        assert_eq!(beyond_floor([None, Some(5.5), Some(2.9)]), [None; 3]);
+    }
 
     #[test]
     fn a_target_is_judged_when_what_it_is_measured_against_is_known() {

@@ -201,7 +201,7 @@ pub(super) fn burst(
         with_volumes: shape == Shape::Volumes,
         running: running.as_secs_f64(),
         gone: gone.as_secs_f64(),
-        cpu,
+        cpu: Some(cpu),
     }
 }
 
