@@ -25,7 +25,7 @@ const KNOWN: &[Known] = &[
         messages: &["RTNETLINK answers: Operation not supported"],
     },
     Known {
-        cause: "the image had bash for a shell, which words its error otherwise than busybox's (changed since, not run again)",
+        cause: "the image had bash for a shell, which words its error otherwise than busybox's (mended since: it passed when run alone)",
         of: None,
         tests: &["read only busybox container should not write to root filesystem"],
         messages: &[],
@@ -60,7 +60,7 @@ const KNOWN: &[Known] = &[
         messages: &[],
     },
     Known {
-        cause: "a gate that others open did not wake the pod's worker (changed since, not run again)",
+        cause: "a gate that others open did not wake the pod's worker (mended since: it passed when run alone)",
         of: Some(Kubelet::Oarsman),
         tests: &["should support pod readiness gates"],
         messages: &[],

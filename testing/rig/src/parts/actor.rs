@@ -23,10 +23,11 @@ pub(super) fn build(cache: &Cache) -> Result<PathBuf> {
     Ok(cache.part(&part, |directory| compile(cache, &compiler, directory))?.join("bin"))
 }
 
-/// Changes with the sources, their profile, and the compiler.
+/// Changes with the programs that are wanted, their sources and profile, and the compiler.
 fn fingerprint(compiler: &str) -> Result<String> {
     let mut hash = Sha256::new_with_prefix(compiler);
     hash.update(FLAGS);
+    hash.update(PROGRAMS.join(" "));
     hash.update(profile(&fs::read_to_string(workspace().join("Cargo.toml"))?));
     let actor = workspace().join("testing/actor");
     let manifest = actor.join("Cargo.toml");
