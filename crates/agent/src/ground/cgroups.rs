@@ -26,14 +26,7 @@ pub(super) struct Groups {
     is_guest: bool,
     /// The pods that have a group: the weight of a class is that of its pods together. Never held over a wait, but over the
     /// writing of a few values, so that the last to count is the last to write.
-    members: Mutex<Members>,
-}
-
-/// What pods claim, and what their classes were given for it.
-#[derive(Default)]
-struct Members {
-    claims: BTreeMap<PodUid, Claim>,
-    given: BTreeMap<QosClass, CgroupValues>,
+    members: Mutex<BTreeMap<PodUid, Claim>>,
 }
 
 impl fmt::Debug for Groups {
@@ -63,11 +56,15 @@ impl Groups {
     pub(super) fn make(&self, pod: &Pod) -> Result<(), DiskError> {
         let mut members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
         let claim = Claim::of(pod);
-        if members.claims.get(&pod.uid()) != Some(&claim) {
+        if members.get(&pod.uid()) != Some(&claim) {
             let root = self.cgroups.root();
             self.cgroups.make_root().map_err(failed("make the cgroup", root))?;
-            members.claims.insert(pod.uid(), claim);
-            self.weigh(&mut members)?;
+            members.insert(pod.uid(), claim);
+            if let Err(error) = self.weigh(&members) {
+                // Whoever tries again weighs again.
+                members.remove(&pod.uid());
+                return Err(error);
+            }
         }
         let group = PathBuf::from(self.names.of_pod(pod));
         self.set(&group, &pod_cgroup(pod, &self.resources))
@@ -83,9 +80,9 @@ impl Groups {
             self.cgroups.destroy(&group).map_err(failed("remove the cgroup", &group))?;
         }
         let mut members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
-        match members.claims.remove(uid) {
-            _ if members.claims.is_empty() => self.vacate(),
-            Some(_) => self.weigh(&mut members),
+        match members.remove(uid) {
+            _ if members.is_empty() => self.vacate(),
+            Some(_) => self.weigh(&members),
             None => Ok(()),
         }
     }
@@ -116,15 +113,10 @@ impl Groups {
     }
 
     /// Gives the groups of the classes the weight of their pods.
-    fn weigh(&self, members: &mut Members) -> Result<(), DiskError> {
+    fn weigh(&self, members: &BTreeMap<PodUid, Claim>) -> Result<(), DiskError> {
         for class in [QosClass::Burstable, QosClass::BestEffort] {
             let group = PathBuf::from(self.names.class(class));
-            let values = qos_cgroup(class, members.claims.values(), &self.resources);
-            // Most pods change nothing, and writing takes longer than all else here.
-            if members.given.get(&class) != Some(&values) || !self.cgroups.exists(&group) {
-                self.set(&group, &values)?;
-                members.given.insert(class, values);
-            }
+            self.set(&group, &qos_cgroup(class, members.values(), &self.resources))?;
         }
         Ok(())
     }
