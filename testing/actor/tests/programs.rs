@@ -88,9 +88,9 @@ fn signals_end_a_script_unless_it_says_otherwise() {
     for (script, signal, stdout, code) in rows {
         let mut child = start(script);
         send(&child, *signal);
+        assert_eq!(end(&mut child).code(), Some(*code), "{script:?}");
         let mut rest = String::new();
         child.stdout.take().unwrap().read_to_string(&mut rest).unwrap();
-        assert_eq!(end(&mut child).code(), Some(*code), "{script:?}");
         assert_eq!(rest, *stdout, "{script:?}");
     }
 }

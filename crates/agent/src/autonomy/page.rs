@@ -70,7 +70,9 @@ impl Page {
 
 /// A pod as it is written down: without what only the API server needs, which changes all the time.
 fn lasting<S: Serializer>(pod: &Arc<Pod>, serializer: S) -> Result<S::Ok, S::Error> {
-    Pod { metadata: metadata(pod), ..Pod::clone(pod) }.serialize(serializer)
+    let Pod { spec, status, .. } = pod.as_ref();
+    Pod { metadata: metadata(pod), spec: spec.clone(), status: status.clone() }
+        .serialize(serializer)
 }
 
 fn kept<'a, D: Deserializer<'a>>(deserializer: D) -> Result<Arc<Pod>, D::Error> {

@@ -156,8 +156,10 @@ mod tests {
         let store = Store::default();
         assert!(store.hear(News::All(vec![pod("1", 5, "Pending"), pod("2", 6, "Running")])));
         assert_eq!(phases(&store), ["Pending", "Running"]);
+        let before = store.pods();
         assert!(store.hear(News::Changed(pod("1", 7, "Running"))));
         assert_eq!(phases(&store), ["Running", "Running"]);
+        assert!(Arc::ptr_eq(&before[1], &store.pods()[1]), "who has not changed is not copied");
         assert!(store.hear(News::Gone(pod("2", 8, "Running"))));
         assert!(!store.hear(News::Gone(pod("2", 8, "Running"))), "it was gone");
         assert!(store.hear(News::All(Vec::new())));
