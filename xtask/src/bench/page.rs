@@ -29,9 +29,9 @@ const WHY: &str = "What is not reached yet, and why as far as it is known:
   too, which the API server refuses until its authorizer knows of the binding.
 - 100 pods at once with volumes: the processors are the bound, and the table tells who has them. A pod that takes longer than half a second
   to start is told of up to three times instead of twice.
-- Memory: the program itself has 15 MiB of it. A pod with four volumes takes some 19 KB in memory in the types of Kubernetes' API, and there
-  are three copies of each: the watch's, the supervisor's, and the worker's if its status has changed since. What it refers to, what was seen
-  of it and what was told come on top.
+- Memory: beside the program itself it is pods in the types of Kubernetes' API, which have room for every kind of volume in each volume.
+  There are three copies of each pod: the watch's, the supervisor's, and the worker's if its status has changed since. What it refers to, what
+  was seen of it and what was told come on top.
 - CPU at rest: the first count of all pods after many have started looks at each of them once more, since it is not as it was at the
   count before. That was within the minute that was measured.
 ";
