@@ -2,6 +2,8 @@
 
 mod layers;
 mod manifests;
+mod modules;
+mod paths;
 mod purity;
 mod rules;
 mod sources;
@@ -30,6 +32,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
             functions.extend(rules::functions(&source).map(ToOwned::to_owned));
             complaints.extend(sources::check(root, &file)?);
             complaints.extend(purity::check_source(root, package, &file)?);
+            complaints.extend(modules::check(root, package, &file)?);
         }
     }
     let rules = std::fs::read_to_string(root.join("docs/rules.md"))?;

@@ -9,8 +9,8 @@ use oarsman_core::config::{Place, Settings};
 use oarsman_core::ids::PodUid;
 use oarsman_core::image::providers::{Provider, ProviderCache};
 use oarsman_core::ledger::Territory;
+use oarsman_core::node::NodeFacts;
 use oarsman_core::requeue::Requeue;
-use oarsman_core::status::NodeFacts;
 use tokio::sync::{Semaphore, mpsc};
 
 use crate::book::Book;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use futures::future::try_join_all;
-use oarsman_core::config::labels::POD_UID_LABEL;
 use oarsman_core::ids::{FullName, PodUid};
+use oarsman_core::labels::POD_UID_LABEL;
 use oarsman_core::view::PodView;
 use oarsman_core::view::from_cri;
 use oarsman_cri::{CriError, Runtime};

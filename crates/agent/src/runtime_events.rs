@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
-use oarsman_core::config::labels::POD_UID_LABEL;
 use oarsman_core::ids::PodUid;
+use oarsman_core::labels::POD_UID_LABEL;
 use oarsman_cri_types::v1::ContainerEventResponse;
 use tokio::sync::mpsc;
 

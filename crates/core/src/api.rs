@@ -13,6 +13,5 @@ pub mod defaults;
 pub mod error;
 pub mod path;
 pub mod sysctl;
-pub mod totals;
 pub mod validate;
 mod wire;

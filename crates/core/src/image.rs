@@ -6,4 +6,3 @@ pub mod policy;
 pub mod providers;
 pub mod pull_secrets;
 pub mod pulls;
-pub mod reference;

@@ -18,7 +18,7 @@ use crate::ids::PodUid;
 use crate::lifecycle::Verdict;
 use crate::pod::PodExt;
 
-pub use ownership::{Claim, Mode, ROOT_ANNOTATION, Territory, claim};
+pub use ownership::{Claim, Mode, Territory, claim};
 
 use admission::Admission;
 use names::Names;

@@ -16,6 +16,7 @@ pub mod runtime;
 pub mod status;
 
 mod addresses;
+mod facts;
 mod info;
 #[cfg(test)]
 mod tests;
@@ -31,6 +32,8 @@ use crate::time::Now;
 use amounts::Reserved;
 use conditions::Pressures;
 use runtime::Health;
+
+pub use facts::NodeFacts;
 
 /// What a node is told to be.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,7 +1,7 @@
 //! Questions to a pod as it is wanted, so that nobody digs through `Option`s twice.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::core::v1::{Container, EphemeralContainer, Pod, PodSpec};
 
@@ -74,6 +74,16 @@ pub trait PodExt {
     fn ephemeral(&self) -> &[EphemeralContainer];
     /// Every container: init and sidecars, regular, ephemeral, each in spec order.
     fn all_containers(&self) -> Vec<WantedContainer<'_>>;
+    /// The names of the volumes that its containers mount: no other is made.
+    fn mounted_volumes(&self) -> BTreeSet<String> {
+        let names = |container: &Container| {
+            let mounts = container.volume_mounts.iter().flatten().map(|mount| mount.name.clone());
+            let devices =
+                container.volume_devices.iter().flatten().map(|device| device.name.clone());
+            mounts.chain(devices).collect::<Vec<_>>()
+        };
+        self.all_containers().iter().flat_map(|wanted| names(&wanted.spec)).collect()
+    }
     /// The container of that name.
     fn container(&self, name: &str) -> Option<WantedContainer<'_>> {
         self.all_containers().into_iter().find(|c| c.spec.name == name)

@@ -3,6 +3,7 @@
 //! Runtimes get them in CRI messages, a container and a sandbox at a time; the groups of pods and
 //! of their classes are ours to write, and [`names`] says how they are called.
 
+pub mod amounts;
 mod container;
 mod cpu;
 mod groups;

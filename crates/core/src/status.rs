@@ -10,7 +10,6 @@ pub mod patch;
 pub mod phase;
 pub mod recall;
 pub mod rejected;
-pub mod start_error;
 pub mod terminal;
 
 mod addresses;
@@ -29,14 +28,13 @@ use k8s_openapi::api::core::v1::{Pod, PodStatus};
 
 use crate::ids::ContainerId;
 use crate::lifecycle::{Standing, Verdict, VerdictKind};
+use crate::node::NodeFacts;
 use crate::probe::ProbeResults;
 use crate::qos;
+use crate::start_error::StartError;
 use crate::view::PodView;
 
-pub(crate) use addresses::primary_first;
-
 use scene::Scene;
-use start_error::StartError;
 
 /// What a status is made from.
 #[derive(Clone, Copy, Debug)]
@@ -63,17 +61,6 @@ pub struct Input<'a> {
     pub verdict: Option<&'a Verdict>,
     /// Wall time.
     pub now: Timestamp,
-}
-
-/// What about the node goes into every status.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct NodeFacts {
-    /// The runtime's name for itself, such as `containerd`.
-    pub runtime_name: String,
-    /// The node's addresses, the primary one first.
-    pub host_ips: Vec<String>,
-    /// Whether the runtime can make a mount read-only all the way down.
-    pub recursive_read_only: bool,
 }
 
 /// The pod's status.

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Pod, ServiceAccountTokenProjection, Volume};
 
-use crate::config::mounted_volumes;
 use crate::pod::PodExt;
 
 /// What a pod that names no account acts as.
@@ -46,7 +45,7 @@ pub fn account(pod: &Pod) -> &str {
 
 /// The tokens that a pod has in its volumes, as far as a container mounts them.
 pub fn wishes(pod: &Pod) -> BTreeSet<TokenWish> {
-    let mounted = mounted_volumes(pod);
+    let mounted = pod.mounted_volumes();
     let volumes = pod.spec().and_then(|spec| spec.volumes.as_deref()).unwrap_or_default();
     let used = volumes.iter().filter(|volume| mounted.contains(&volume.name));
     used.flat_map(of_volume).map(TokenWish::from).collect()

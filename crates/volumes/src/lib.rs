@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Pod, Volume};
-use oarsman_core::config::{Payloads, PodPaths, mounted_volumes};
+use oarsman_core::config::{Payloads, PodPaths};
 use oarsman_core::pod::PodExt;
 use oarsman_host::{mounts, tree};
 use rustix::mount::{UnmountFlags, unmount};
@@ -91,7 +91,7 @@ pub fn set_up(
     payloads: &Payloads,
     now: Timestamp,
 ) -> Result<(), VolumeError> {
-    let used = mounted_volumes(pod);
+    let used = pod.mounted_volumes();
     let volumes = pod.spec().and_then(|spec| spec.volumes.as_deref()).unwrap_or_default();
     volumes.iter().filter(|volume| used.contains(&volume.name)).try_for_each(
         |volume| match volume {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::{layers, purity, rules, run, sources};
+use super::{layers, modules, purity, rules, run, sources};
 
 #[test]
 fn arrows_go_down_only() {
@@ -49,9 +49,43 @@ fn effects_are_found_however_they_are_spelled() {
         ("use jiff::Timestamp; fn f() { Timestamp::now(); }", false),
         ("#[cfg(test)] mod tests { use std::fs; }", true),
     ] {
-        let complaints = purity::complaints("x.rs", text).unwrap();
+        let complaints = purity::complaints("x.rs", Path::new("x.rs"), text).unwrap();
         assert_eq!(complaints.is_empty(), fine, "{text}: {complaints:?}");
     }
+}
+
+#[test]
+fn a_module_of_core_uses_lower_modules_only_however_that_is_spelled() {
+    for (file, text, fine) in [
+        ("lib.rs", "pub mod status; mod fixture;", true),
+        ("view.rs", "use crate::ids::PodUid; use crate::view::Exit;", true),
+        ("status/phase.rs", "use super::scene::Scene; use crate::{ids, view::PodView};", true),
+        ("view.rs", "#[cfg(test)] mod tests { use crate::status::generate; }", true),
+        ("view.rs", "#[cfg(test)] use crate::status::generate;", true),
+        ("view.rs", "use std::status::generate;", true),
+        ("view.rs", "use crate::status::generate;", false),
+        ("view/from_cri.rs", "use crate::{ids::PodUid, config::{Place, labels}};", false),
+        ("view/from_cri.rs", "use super::super::status;", false),
+        ("view.rs", "mod inner { use super::super::status::generate; }", false),
+        ("view.rs", "fn f() { crate::status::generate(); }", false),
+        ("view.rs", "fn f() -> crate::status::Input {}", false),
+        ("view.rs", "fn f(x: u8) -> bool { matches!(x, crate::status::ONE) }", false),
+        ("view.rs", "use crate::lifecycle::Verdict;", false), // the same layer
+        ("novel.rs", "use std::fmt;", false),                 // in no layer
+    ] {
+        let complaints = modules::complaints(file, Path::new(file), text).unwrap();
+        assert_eq!(complaints.is_empty(), fine, "{file}: {text}: {complaints:?}");
+    }
+}
+
+#[test]
+fn a_broken_order_of_modules_in_core_fails_the_whole_of_tidy() {
+    let copy = tempfile::tempdir().unwrap();
+    copy_manifests(copy.path());
+    let file = copy.path().join("crates/core/src/view.rs");
+    std::fs::write(&file, "//! Views.\nuse crate::status::generate;\n").unwrap();
+    let error = run(copy.path()).expect_err("view uses status").to_string();
+    assert!(error.contains("view.rs:2: `view` may not use `status`"), "{error}");
 }
 
 #[test]

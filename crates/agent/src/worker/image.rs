@@ -4,10 +4,10 @@ use k8s_openapi::api::core::v1::{Container, Pod};
 use oarsman_core::config::ImageUser;
 use oarsman_core::image::outcome::{self, ImageFailure};
 use oarsman_core::image::policy::{Decision, PullPolicy};
-use oarsman_core::image::reference::with_default_tag;
+use oarsman_core::image_reference::with_default_tag;
 use oarsman_core::pod::ContainerKind;
 use oarsman_core::report::Activity;
-use oarsman_core::status::start_error::StartReason;
+use oarsman_core::start_error::StartReason;
 use oarsman_cri::CriError;
 use oarsman_cri_types::v1::{AuthConfig, ImageSpec, PullImageRequest};
 

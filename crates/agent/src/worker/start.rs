@@ -8,7 +8,7 @@ use oarsman_core::event::PodEvent;
 use oarsman_core::ids::{ContainerId, SandboxId};
 use oarsman_core::pod::{ContainerKind, PodExt};
 use oarsman_core::report::Activity;
-use oarsman_core::status::start_error::{StartError, StartReason};
+use oarsman_core::start_error::{StartError, StartReason};
 use oarsman_core::time::Mono;
 use oarsman_cri_types::v1::RunPodSandboxRequest;
 

@@ -7,12 +7,12 @@ use oarsman_cri_types::v1::{
 
 use super::env::{Environment, Lookup, Source};
 use super::error::ConfigError;
-use super::labels::{container_annotations, container_labels};
 use super::mounts::{Furnishing, devices, mounts};
 use super::paths::log_path;
 use super::place::Place;
 use super::security::{self, ImageUser, PodGrants, Subject};
 use crate::ids::ContainerId;
+use crate::labels::{container_annotations, container_labels};
 use crate::pod::PodExt;
 use crate::resources;
 use crate::view::{ContainerState, PodView};

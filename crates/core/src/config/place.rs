@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::dns::NodeDns;
+use crate::node::NodeFacts;
 use crate::quantity::Quantity;
 use crate::resources::NodeResources;
 use crate::resources::names::{CgroupDriver, CgroupNames};
-use crate::status::NodeFacts;
 
 /// Where a pod lives.
 #[derive(Clone, Copy, Debug)]

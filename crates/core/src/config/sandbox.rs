@@ -10,12 +10,11 @@ use oarsman_cri_types::v1::{
 use super::dns::{self, Warning};
 use super::error::ConfigError;
 use super::hostname::hostname;
-use super::labels::{sandbox_annotations, sandbox_labels};
 use super::paths::log_directory;
 use super::place::Place;
 use super::security::{self, PodGrants};
 use crate::api::sysctl;
-use crate::ledger::ROOT_ANNOTATION;
+use crate::labels::{ROOT_ANNOTATION, sandbox_annotations, sandbox_labels};
 use crate::pod::PodExt;
 use crate::resources;
 

@@ -6,9 +6,9 @@ mod sandbox;
 use std::path::Path;
 
 use super::{Place, Settings};
+use crate::node::NodeFacts;
 use crate::quantity::Quantity;
 use crate::resources::names::{CgroupDriver, CgroupNames};
-use crate::status::NodeFacts;
 
 /// A node, to be edited before a place is made of it.
 pub(super) struct TestNode {

@@ -4,11 +4,11 @@ mod downward;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 
 use k8s_openapi::api::core::v1::{
-    ConfigMapProjection, Container, DownwardAPIProjection, KeyToPath, Pod, ProjectedVolumeSource,
+    ConfigMapProjection, DownwardAPIProjection, KeyToPath, Pod, ProjectedVolumeSource,
     SecretProjection, ServiceAccountTokenProjection, Volume, VolumeProjection,
 };
 
@@ -67,20 +67,10 @@ impl VolumeFault {
     }
 }
 
-/// The names of the volumes that some container mounts: no other is made.
-pub fn mounted_volumes(pod: &Pod) -> BTreeSet<String> {
-    let mounted = |container: &Container| {
-        let mounts = container.volume_mounts.iter().flatten().map(|mount| mount.name.clone());
-        let devices = container.volume_devices.iter().flatten().map(|device| device.name.clone());
-        mounts.chain(devices).collect::<Vec<_>>()
-    };
-    pod.all_containers().iter().flat_map(|wanted| mounted(&wanted.spec)).collect()
-}
-
 /// The files of every volume of a pod that is made of objects and fields and that a container mounts, and the volumes of which
 /// nobody knows what should be in them.
 pub fn payloads(pod: &Pod, lookup: &Lookup, place: &Place<'_>) -> (Payloads, Vec<VolumeFault>) {
-    let mounted = mounted_volumes(pod);
+    let mounted = pod.mounted_volumes();
     let volumes = pod.spec().and_then(|spec| spec.volumes.as_deref()).unwrap_or_default();
     let source = Source { pod, lookup, place };
     let (mut payloads, mut faults) = (Payloads::new(), Vec::new());

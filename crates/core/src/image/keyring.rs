@@ -13,7 +13,7 @@ use base64::engine::general_purpose::STANDARD;
 use oarsman_cri_types::v1::AuthConfig;
 use serde_json::Value;
 
-use super::reference::registry_and_path;
+use crate::image_reference::registry_and_path;
 
 /// What the default registry is called in configuration files.
 const DOCKER_HUB: [&str; 3] = ["index.docker.io", "docker.io", "registry-1.docker.io"];

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use super::reference::InvalidName;
 use crate::duration;
 use crate::event::PodEvent;
-use crate::status::start_error::{StartError, StartReason};
+use crate::image_reference::InvalidName;
+use crate::start_error::{StartError, StartReason};
 
 /// Why a container has no image to start from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,7 +108,7 @@ pub fn pulled(image: &str, took: Duration, with_waiting: Duration, bytes: u64) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::image::reference::with_default_tag;
+    use crate::image_reference::with_default_tag;
 
     fn last(reason: StartReason, message: &str) -> ImageFailure {
         let message = message.to_owned();

@@ -14,7 +14,7 @@ pub use config::{ProviderConfigError, providers};
 pub use exchange::{Answer, AnswerError, Question};
 
 use super::keyring::matches;
-use super::reference::registry_and_path;
+use crate::image_reference::registry_and_path;
 
 /// A program that knows credentials.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::outcome::ImageFailure;
 use crate::backoff::{EXPIRY, RetryBackoff, Verdict};
 use crate::ids::PodUid;
-use crate::status::start_error::StartError;
+use crate::start_error::StartError;
 use crate::time::Mono;
 
 /// The failed pulls of late, by pod and image: another pod's luck does not hold this one up.
@@ -55,7 +55,7 @@ fn key(pod: &PodUid, image: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::status::start_error::StartReason;
+    use crate::start_error::StartReason;
 
     fn at(seconds: u64) -> Mono {
         Mono(Duration::from_secs(seconds))

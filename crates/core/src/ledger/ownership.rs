@@ -3,11 +3,9 @@
 use std::collections::BTreeMap;
 
 use crate::ids::SandboxId;
+use crate::labels::ROOT_ANNOTATION;
 use crate::view::from_cri::Listed;
 use crate::view::{PodView, SandboxView};
-
-/// On every sandbox we make: the root directory of the agent that made it.
-pub const ROOT_ANNOTATION: &str = "oarsman.io/root";
 
 /// How an agent lives on its machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::{Container, Pod, ResourceRequirements};
 use oarsman_cri_types::v1::{HugepageLimit, LinuxContainerResources};
 
-use crate::api::totals::{Amounts, read};
 use crate::pod::PodExt;
 use crate::qos::{self, QosClass};
 use crate::quantity::Quantity;
+use crate::resources::amounts::{Amounts, read};
 
 use super::totals::{amount, own_limits};
 use super::{CgroupVersion, NodeResources, Swap, cpu, hugepages, oom_score_adj};

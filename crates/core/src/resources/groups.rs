@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{Container, Pod};
 
-use crate::api::totals::read;
 use crate::pod::PodExt;
 use crate::qos::{self, QosClass};
+use crate::resources::amounts::read;
 
 use super::totals::{amount, own_limits, pod_limits, pod_requests};
 use super::{NodeResources, cpu, hugepages};

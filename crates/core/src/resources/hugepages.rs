@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::api::totals::Amounts;
 use crate::quantity::{Format, Quantity};
+use crate::resources::amounts::Amounts;
 
 /// What a resource of huge pages is called, before the size of the page.
 const PREFIX: &str = "hugepages-";

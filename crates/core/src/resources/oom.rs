@@ -2,9 +2,9 @@
 
 use k8s_openapi::api::core::v1::{Container, Pod};
 
-use crate::api::totals::{container_requests, read};
 use crate::pod::{ContainerKind, PodExt, init_kind};
 use crate::qos::{self, QosClass};
+use crate::resources::amounts::{container_requests, read};
 
 use super::totals::{amount, own_requests};
 

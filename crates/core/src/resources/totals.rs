@@ -2,9 +2,9 @@
 
 use k8s_openapi::api::core::v1::{Pod, PodSpec, ResourceRequirements};
 
-use crate::api::totals::{Amounts, container_limits, container_requests, read};
 use crate::pod::PodExt;
 use crate::quantity::Quantity;
+use crate::resources::amounts::{Amounts, container_limits, container_requests, read};
 
 use super::hugepages;
 

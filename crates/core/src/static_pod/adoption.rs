@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::Pod;
 
 use crate::hash::container_hash;
 use crate::ids::PodUid;
-use crate::ledger::ROOT_ANNOTATION;
+use crate::labels::ROOT_ANNOTATION;
 use crate::pod::{HASH_ANNOTATION, PodExt, SEEN_ANNOTATION, SOURCE_ANNOTATION};
 use crate::sources::Source;
 use crate::view::{ContainerView, PodView, SandboxView};

@@ -11,12 +11,13 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::{ContainerState, ContainerStatus, Pod, PodCondition, PodStatus};
 
 use super::questions::StatusExt;
-use super::start_error::{StartError, StartReason};
-use super::{Input, NodeFacts, generate};
+use super::{Input, generate};
 use crate::fixture::{ViewBuilder, at, pod, view};
 use crate::ids::ContainerId;
 use crate::lifecycle::{Standing, Verdict};
+use crate::node::NodeFacts;
 use crate::probe::{ProbeKind, ProbeResult, ProbeResults};
+use crate::start_error::{StartError, StartReason};
 use crate::view::{ContainerView, PodView};
 
 /// Everything a status is made from, owned.

@@ -7,12 +7,12 @@ use jiff::Timestamp;
 use oarsman_cri_types::v1;
 
 use super::{ContainerLabel, ContainerState, ContainerView, Exit, LinuxUser, PodView, SandboxView};
-use crate::config::labels::{
+use crate::ids::{FullName, PodUid, SandboxId};
+use crate::labels::{
     CONTAINER_NAME_LABEL, DELETION_GRACE_ANNOTATION, HASH_ANNOTATION, MESSAGE_PATH_ANNOTATION,
     MESSAGE_POLICY_ANNOTATION, POD_NAME_LABEL, POD_NAMESPACE_LABEL, POD_UID_LABEL,
     PORTS_ANNOTATION, PRE_STOP_ANNOTATION, RESTART_COUNT_ANNOTATION, TERMINATION_GRACE_ANNOTATION,
 };
-use crate::ids::{FullName, PodUid, SandboxId};
 
 /// What the runtime lists of one pod; the statuses of these are what a view is made from.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
 use oarsman_core::api::decode::{decode_config_map, decode_secret};
 use oarsman_core::api::validate::{validate_config_map, validate_secret};
 use oarsman_core::ids::FullName;
-use oarsman_core::image::reference::with_default_tag;
+use oarsman_core::image_reference::with_default_tag;
 use oarsman_core::pod::PodExt;
 use oarsman_core::static_pod::{Naming, Origin};
 use serde_json::Value;

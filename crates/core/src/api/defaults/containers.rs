@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as WireQuantity;
 
 use super::set_text;
-use crate::image::reference::with_default_tag;
+use crate::image_reference::with_default_tag;
 
 /// The fields of a container that have defaults. Regular and ephemeral containers are different
 /// types with the same fields; this is what they have in common.

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::{PodSpec, ResourceRequirements};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as WireQuantity;
 
-use crate::api::totals::{Amounts, container_limits, container_requests};
 use crate::api::validate::{is_huge_page, is_overcommittable, is_pod_level_resource};
 use crate::quantity::Quantity;
+use crate::resources::amounts::{Amounts, container_limits, container_requests};
 
 type WireAmounts = BTreeMap<String, WireQuantity>;
 

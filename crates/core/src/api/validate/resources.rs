@@ -12,8 +12,8 @@ use super::resource_names::{
 };
 use crate::api::error::Errors;
 use crate::api::path::Path;
-use crate::api::totals::{self, Amounts};
 use crate::quantity::Quantity;
+use crate::resources::amounts::{self, Amounts};
 
 type WireAmounts = BTreeMap<String, WireQuantity>;
 
@@ -67,8 +67,8 @@ fn check_requirements(
     let (limits_at, requests_at) = (at.child("limits"), at.child("requests"));
     check_amounts(&limits_at, requirements.limits.as_ref(), check_name, errors);
     check_amounts(&requests_at, requirements.requests.as_ref(), check_name, errors);
-    let limits = totals::read(requirements.limits.as_ref());
-    let requests = totals::read(requirements.requests.as_ref());
+    let limits = amounts::read(requirements.limits.as_ref());
+    let requests = amounts::read(requirements.requests.as_ref());
     for (name, request) in &requests {
         match limits.get(name) {
             Some(limit) => check_within(&requests_at, name, request, limit, errors),
@@ -145,16 +145,16 @@ fn check_containers_fit(
     requirements: &ResourceRequirements,
     errors: &mut Errors,
 ) {
-    let requests = totals::read(requirements.requests.as_ref());
-    let limits = totals::read(requirements.limits.as_ref());
+    let requests = amounts::read(requirements.requests.as_ref());
+    let limits = amounts::read(requirements.limits.as_ref());
     let requests_at = at.child("requests");
-    check_covers(&requests_at, &requests, &totals::container_requests(spec), errors);
-    let mut pages = totals::container_limits(spec);
+    check_covers(&requests_at, &requests, &amounts::container_requests(spec), errors);
+    let mut pages = amounts::container_limits(spec);
     pages.retain(|name, _| is_huge_page(name));
     check_covers(&at.child("limits"), &limits, &pages, errors);
     for (i, container) in spec.containers.iter().enumerate() {
         let own = container.resources.as_ref().and_then(|resources| resources.limits.as_ref());
-        for (name, amount) in totals::read(own) {
+        for (name, amount) in amounts::read(own) {
             if let Some(limit) = limits.get(&name).filter(|limit| amount > **limit) {
                 let at = at.child("containers").index(i).key(&name).child("limits");
                 let detail = format!("must not be more than the pod's limit, {limit}");

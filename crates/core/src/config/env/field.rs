@@ -5,14 +5,13 @@ use k8s_openapi::api::core::v1::Pod;
 use super::Source;
 use crate::config::error::{ConfigError, VariableError};
 use crate::pod::PodExt;
-use crate::status::primary_first;
 
 /// The value of a field of the pod, as `valueFrom.fieldRef` names it.
 pub(super) fn value(source: &Source<'_>, path: &str) -> Result<String, ConfigError> {
     let pod = source.pod;
     let of_spec = |field: Option<&String>| field.cloned().unwrap_or_default();
     let spec = pod.spec();
-    let host_ips = &source.place.facts.host_ips;
+    let node = source.place.facts;
     let value = match path {
         "metadata.name" => pod.full_name().name,
         "metadata.namespace" => pod.full_name().namespace,
@@ -21,10 +20,10 @@ pub(super) fn value(source: &Source<'_>, path: &str) -> Result<String, ConfigErr
         "spec.serviceAccountName" => {
             of_spec(spec.and_then(|spec| spec.service_account_name.as_ref()))
         }
-        "status.hostIP" => first(primary_first(host_ips, host_ips)),
-        "status.hostIPs" => primary_first(host_ips, host_ips).join(","),
-        "status.podIP" => first(primary_first(source.ips, host_ips)),
-        "status.podIPs" => primary_first(source.ips, host_ips).join(","),
+        "status.hostIP" => first(node.primary_first(&node.host_ips)),
+        "status.hostIPs" => node.primary_first(&node.host_ips).join(","),
+        "status.podIP" => first(node.primary_first(source.ips)),
+        "status.podIPs" => node.primary_first(source.ips).join(","),
         path => return subscript(pod, path),
     };
     Ok(value)

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::config::place::Settings;
-use crate::status::NodeFacts;
+use crate::node::NodeFacts;
 
 fn mount(edit: impl FnOnce(&mut VolumeMount)) -> VolumeMount {
     let mut mount = VolumeMount {

@@ -7,7 +7,7 @@ use super::node;
 use crate::config::dns::Warning;
 use crate::config::{PodGrants, sandbox};
 use crate::fixture::{PodBuilder, pod};
-use crate::ledger::ROOT_ANNOTATION;
+use crate::labels::ROOT_ANNOTATION;
 
 fn made(pod: PodBuilder) -> PodSandboxConfig {
     let made = sandbox(&pod.build(), 3, &PodGrants::default(), &node().place()).unwrap();

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::fixture;
+use crate::labels::ROOT_ANNOTATION;
 use crate::view::from_cri::Listed;
 use crate::view::{ContainerView, PodView, SandboxView};
 use oarsman_cri_types::v1;

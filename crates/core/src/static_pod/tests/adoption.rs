@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::fixture::{self, ViewBuilder};
-use crate::ledger::ROOT_ANNOTATION;
+use crate::labels::ROOT_ANNOTATION;
 use crate::pod::{SEEN_ANNOTATION, SOURCE_ANNOTATION};
 use crate::view::{PodView, SandboxView};
 

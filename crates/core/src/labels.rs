@@ -33,6 +33,9 @@ pub const DELETION_GRACE_ANNOTATION: &str = "io.kubernetes.pod.deletionGracePeri
 /// The pod's termination grace period in seconds.
 pub const TERMINATION_GRACE_ANNOTATION: &str = "io.kubernetes.pod.terminationGracePeriod";
 
+/// On every sandbox we make: the root directory of the agent that made it.
+pub const ROOT_ANNOTATION: &str = "oarsman.io/root";
+
 /// Names and values.
 type Texts = BTreeMap<String, String>;
 
