@@ -1,5 +1,6 @@
 //! What a program can check about the tree, so that no reviewer has to.
 
+mod clocks;
 mod layers;
 mod manifests;
 mod modules;
@@ -33,6 +34,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
             complaints.extend(sources::check(root, &file)?);
             complaints.extend(purity::check_source(root, package, &file)?);
             complaints.extend(modules::check(root, package, &file)?);
+            complaints.extend(clocks::check(root, package, &file)?);
         }
     }
     let rules = std::fs::read_to_string(root.join("docs/rules.md"))?;

@@ -9,6 +9,7 @@ mod pages;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
+use oarsman_clock::Clock;
 use oarsman_core::event::PodEvent;
 use oarsman_core::ids::{FullName, PodUid};
 use oarsman_core::pod::PodExt;
@@ -17,7 +18,6 @@ use oarsman_core::time::Mono;
 use oarsman_cri::CriError;
 
 use crate::latest;
-use crate::seams::Clock;
 
 use pages::{Page, Pages};
 

@@ -18,8 +18,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
+use oarsman_clock::Clock;
 use oarsman_core::config::{Payloads, PodPaths};
 use oarsman_core::ids::{ContainerId, FullName, PodUid};
 use oarsman_core::image::providers::Provider;
@@ -48,6 +48,8 @@ pub struct Settings {
     pub resources: NodeResources,
     /// Where the programs lie that know credentials of registries.
     pub providers: PathBuf,
+    /// What the versions of volumes are named after.
+    pub clock: Arc<dyn Clock>,
     /// Whether the agent is a guest, which leaves not even an empty cgroup behind.
     pub is_guest: bool,
 }
@@ -104,7 +106,8 @@ impl Disk for Ground {
             let paths = plot.paths(&pod.uid())?;
             plot.groups.make(&pod)?;
             plot.make_directories(&pod, &paths)?;
-            let volumes = oarsman_volumes::set_up(&pod, &paths, &payloads, Timestamp::now());
+            let now = plot.settings.clock.wall();
+            let volumes = oarsman_volumes::set_up(&pod, &paths, &payloads, now);
             volumes.map_err(failed("set up the volumes in", &paths.volumes()))
         })
         .await

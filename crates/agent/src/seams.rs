@@ -1,18 +1,17 @@
 //! The seams: everything the agent does to the world, and everything it learns of it, goes through them.
 
 mod bounded;
-mod clock;
 mod disk;
 mod network;
 mod vault;
 
 use std::sync::Arc;
 
+use oarsman_clock::Clock;
 use oarsman_cluster::Cluster;
 use oarsman_cri::Runtime;
 
 pub(crate) use bounded::bounded;
-pub use clock::{Clock, SystemClock};
 pub use disk::{Disk, DiskError, Furniture, Holding};
 pub use network::{HttpAnswer, HttpGet, Network, NetworkError, Scheme, Trust};
 pub use vault::Vault;

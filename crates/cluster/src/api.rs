@@ -25,6 +25,7 @@ use async_trait::async_trait;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use kube::{Api, Client, Resource};
+use oarsman_clock::Clock;
 use oarsman_core::config::Lookup;
 use oarsman_core::event::PodEvent;
 use oarsman_core::ids::{FullName, PodUid};
@@ -43,6 +44,7 @@ const FIELD_MANAGER: &str = "kubelet";
 /// An API server that this node belongs to.
 pub struct ApiServer {
     client: Client,
+    clock: Arc<dyn Clock>,
     node: String,
     store: Arc<Store>,
     events: Events,
@@ -51,14 +53,15 @@ pub struct ApiServer {
 
 impl ApiServer {
     /// The API server that the client speaks to, as the node of that name. It must be made where tokio runs.
-    pub fn new(client: Client, node: &str) -> Self {
+    pub fn new(client: Client, node: &str, clock: Arc<dyn Clock>) -> Self {
         let client = line::heeding(client);
         Self {
             objects: Objects::new(client.clone(), Freshness::default()),
             client,
             node: node.to_owned(),
             store: Arc::default(),
-            events: Events::default(),
+            events: Events::new(Arc::clone(&clock)),
+            clock,
         }
     }
 
@@ -115,7 +118,7 @@ impl Cluster for ApiServer {
     }
 
     fn node(&self) -> Option<Arc<dyn NodeObject>> {
-        Some(Arc::new(ServedNode::new(&self.client, &self.node)))
+        Some(Arc::new(ServedNode::new(&self.client, &self.node, Arc::clone(&self.clock))))
     }
 
     async fn record(&self, pod: &Pod, event: &PodEvent) {

@@ -20,9 +20,11 @@ mod watch;
 mod tests;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use kube::config::KubeconfigError;
+use oarsman_clock::Clock;
 use ring::rand::{SecureRandom, SystemRandom};
 
 use manager::Manager;
@@ -136,8 +138,8 @@ pub struct Connection {
 ///
 /// # Errors
 /// When a kubeconfig, or a file that it names, cannot be used.
-pub async fn connect(plan: Plan) -> Result<Connection> {
-    Ok(Connection { manager: Manager::begin(plan).await? })
+pub async fn connect(plan: Plan, clock: Arc<dyn Clock>) -> Result<Connection> {
+    Ok(Connection { manager: Manager::begin(plan, clock).await? })
 }
 
 impl Connection {

@@ -11,11 +11,12 @@ use anyhow::{Context, Result};
 use futures::StreamExt;
 use oarsman_agent::ground::{self, Ground};
 use oarsman_agent::network::SystemNetwork;
-use oarsman_agent::seams::{Clock, Seams, SystemClock};
+use oarsman_agent::seams::Seams;
 use oarsman_agent::sources::bundle::Bundle;
 use oarsman_agent::{
     Book, Command, Config, CoreDecisions, Inputs, Membership, OpenGate, PodSets, latest,
 };
+use oarsman_clock::Clock;
 use oarsman_cluster::credentials::Connection;
 use oarsman_core::config::Settings as OfPods;
 use oarsman_core::config::dns::NodeDns;
@@ -121,10 +122,13 @@ impl Agent {
 
 /// Puts an agent together; waits for the runtime if that is not there yet.
 /// `bundle` is what a person handed over to be run.
-pub(crate) async fn assemble(settings: &Settings, bundle: Option<Bundle>) -> Result<Agent> {
+pub(crate) async fn assemble(
+    settings: &Settings,
+    bundle: Option<Bundle>,
+    clock: &Arc<dyn Clock>,
+) -> Result<Agent> {
     let locks = locks(settings)?;
-    let clock = Arc::new(SystemClock::start());
-    let book = Book::new(Arc::clone(&clock) as Arc<dyn Clock>, about(settings));
+    let book = Book::new(Arc::clone(clock), about(settings));
     let (away, absentees) = latest::channel(Absentees::new());
     let leave = CancellationToken::new();
     let desk = Desk { book: Arc::clone(&book), away, leave: leave.clone() };
@@ -140,14 +144,15 @@ pub(crate) async fn assemble(settings: &Settings, bundle: Option<Bundle>) -> Res
         cgroups: of_pods.cgroups.clone(),
         resources: of_pods.resources.clone(),
         providers: settings.providers.directory.clone(),
+        clock: Arc::clone(clock),
         is_guest: settings.mode == Mode::Guest,
     })?;
-    let joined = cluster::join(settings, bundle.as_ref()).await?;
+    let joined = cluster::join(settings, bundle.as_ref(), clock).await?;
     let seams = Seams {
         runtime: Arc::new(client),
         cluster: joined.cluster,
         disk: Arc::new(ground),
-        clock,
+        clock: Arc::clone(clock),
         network: Arc::new(SystemNetwork),
         vault: joined.vault,
     };

@@ -17,6 +17,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
+use oarsman_clock::Clock;
 
 use crate::{machine, threads};
 use facts::Facts;
@@ -62,16 +63,16 @@ enum Output {
 }
 
 /// Looks, and tells. Fails if there is a problem.
-pub(crate) fn run(flags: &Flags) -> Result<ExitCode> {
+pub(crate) fn run(flags: &Flags, clock: &dyn Clock) -> Result<ExitCode> {
     let (mut findings, plan) = flags.plan()?;
-    findings.extend(threads::work_on(look(flags, &plan))?);
+    findings.extend(threads::work_on(look(flags, &plan, clock))?);
     flags.tell(&findings)?;
     let is_fine = findings.iter().all(|finding| finding.weight < Weight::Problem);
     Ok(if is_fine { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-async fn look(flags: &Flags, plan: &Plan) -> Result<Vec<Finding>> {
-    let facts = Facts::gather(plan).await;
+async fn look(flags: &Flags, plan: &Plan, clock: &dyn Clock) -> Result<Vec<Finding>> {
+    let facts = Facts::gather(plan, clock).await;
     let manifests = manifests::read(&flags.manifests, &facts.host_name).await;
     Ok([manifests, judge::all(&facts, plan)].concat())
 }

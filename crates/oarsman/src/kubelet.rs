@@ -9,10 +9,12 @@ mod refusals;
 mod serve;
 
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use oarsman_agent::Command;
+use oarsman_clock::Clock;
 use oarsman_kubelet_config::flags::{self, Flag, Given, Wish};
 use oarsman_kubelet_config::{Loaded, Problems};
 use tokio::sync::{mpsc, oneshot};
@@ -52,28 +54,28 @@ impl Words {
 
 /// Runs the agent until it is told to end. Pods stay.
 #[expect(clippy::print_stdout, reason = "help and version are what was asked for")]
-pub(crate) fn run(words: &Words) -> Result<ExitCode> {
+pub(crate) fn run(words: &Words, clock: &Arc<dyn Clock>) -> Result<ExitCode> {
     let given = flags::parse(&words.words).map_err(|problems| refused("these flags", &problems))?;
     match given.wish {
         Wish::Help => print!("{}", flags::help()),
         Wish::Version => println!("{VERSION}"),
-        Wish::Run => return start(&given),
+        Wish::Run => return start(&given, clock),
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// Once there is a log, why the kubelet ends stands in it, as a line like all others, and elsewhere only if the log is a file.
-fn start(given: &Given) -> Result<ExitCode> {
+fn start(given: &Given, clock: &Arc<dyn Clock>) -> Result<ExitCode> {
     let loaded = files::load(given)?;
     let logging = configured::logging(&loaded, &given.program);
     let is_on_stderr = logging.file.is_none();
-    logging.start()?;
-    let Err(error) = work(given, &loaded) else { return Ok(ExitCode::SUCCESS) };
+    logging.start(clock)?;
+    let Err(error) = work(given, &loaded, clock) else { return Ok(ExitCode::SUCCESS) };
     tracing::error!(error = format!("{error:#}"), "the kubelet ends");
     if is_on_stderr { Ok(ExitCode::FAILURE) } else { Err(error) }
 }
 
-fn work(given: &Given, loaded: &Loaded) -> Result<()> {
+fn work(given: &Given, loaded: &Loaded, clock: &Arc<dyn Clock>) -> Result<()> {
     tell(given, loaded);
     refusals::check(&loaded.configuration)?;
     refusals::check_addresses(&given.program)?;
@@ -81,13 +83,13 @@ fn work(given: &Given, loaded: &Loaded) -> Result<()> {
     let settings = configured::settings(loaded, &given.program)?;
     let serving =
         Plan::new(&loaded.configuration, &given.program, &settings.node_name, &settings.node_ips);
-    threads::work_on(until_told(&settings, serving))
+    threads::work_on(until_told(&settings, serving, clock))
 }
 
-async fn until_told(settings: &Settings, serving: Plan) -> Result<()> {
+async fn until_told(settings: &Settings, serving: Plan, clock: &Arc<dyn Clock>) -> Result<()> {
     let mut ending = Ending::listen().context("cannot listen to signals")?;
     let agent = tokio::select! {
-        agent = assembly::assemble(settings, None) => agent?,
+        agent = assembly::assemble(settings, None, clock) => agent?,
         () = ending.told() => return Ok(()),
     };
     let (keeper, commands) = (agent.keeper(), agent.commands());
@@ -96,7 +98,7 @@ async fn until_told(settings: &Settings, serving: Plan) -> Result<()> {
         tracing::info!("told to end; pods stay");
         last_words(&commands).await;
     };
-    let served = serve::serve(serving, agent.book(), agent.client());
+    let served = serve::serve(serving, agent.book(), agent.client(), clock);
     let ended = tokio::select! {
         ended = agent.run() => ended,
         _ = served => Ok(()),

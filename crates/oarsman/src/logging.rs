@@ -9,8 +9,10 @@ mod loudness;
 
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use oarsman_clock::Clock;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::fmt::writer::BoxMakeWriter;
 use tracing_subscriber::layer::{Layer, SubscriberExt};
@@ -43,10 +45,10 @@ pub(crate) enum Format {
 
 impl Logging {
     /// Everything from here on is said as this wants it.
-    pub(crate) fn start(self) -> Result<()> {
+    pub(crate) fn start(self, clock: &Arc<dyn Clock>) -> Result<()> {
         let colours = self.file.is_none() && io::stderr().is_terminal();
         let writer = match self.file {
-            Some((path, limits)) => to_file(path, limits)?,
+            Some((path, limits)) => to_file(path, limits, Arc::clone(clock))?,
             None => BoxMakeWriter::new(io::stderr),
         };
         let loudness = self.loudness.filter();
@@ -54,16 +56,16 @@ impl Logging {
             Format::Text => {
                 tracing_subscriber::fmt::layer().with_ansi(colours).with_writer(writer).boxed()
             }
-            Format::Json => Json::new(writer).boxed(),
+            Format::Json => Json::new(writer, Arc::clone(clock)).boxed(),
         };
         tracing_subscriber::registry().with(lines.with_filter(loudness)).init();
         Ok(())
     }
 }
 
-fn to_file(path: PathBuf, limits: Limits) -> Result<BoxMakeWriter> {
+fn to_file(path: PathBuf, limits: Limits, clock: Arc<dyn Clock>) -> Result<BoxMakeWriter> {
     let cannot = format!("cannot write the log to {}", path.display());
-    Ok(BoxMakeWriter::new(LogFile::open(path, limits).context(cannot)?))
+    Ok(BoxMakeWriter::new(LogFile::open(path, limits, clock).context(cannot)?))
 }
 
 /// Says one line by whatever writer there is; a log that cannot be written is no reason to stop.

@@ -17,8 +17,10 @@ mod systemd;
 mod threads;
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::{CommandFactory, Parser, Subcommand};
+use oarsman_clock::{Clock, SystemClock};
 
 /// A Kubernetes node agent that also runs pods on a bare machine.
 #[derive(Debug, Parser)]
@@ -46,10 +48,11 @@ enum Command {
 
 #[expect(clippy::print_stderr, reason = "telling the person at the terminal is this program's job")]
 fn main() -> ExitCode {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
     let done = match command() {
-        Command::Check(flags) => check::run(&flags),
-        Command::Kubelet(words) => kubelet::run(&words),
-        Command::Run(flags) => run::run(&flags),
+        Command::Check(flags) => check::run(&flags, &*clock),
+        Command::Kubelet(words) => kubelet::run(&words, &clock),
+        Command::Run(flags) => run::run(&flags, &clock),
         Command::HoldConnections => keeper::hold().map(|()| ExitCode::SUCCESS),
         Command::Question(question) => {
             question.answer(Arguments::command).map(|()| ExitCode::SUCCESS)

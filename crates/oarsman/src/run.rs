@@ -19,6 +19,7 @@ use clap::Args;
 use oarsman_agent::Membership;
 use oarsman_agent::network::SystemNetwork;
 use oarsman_agent::sources::bundle::{self, Bundle};
+use oarsman_clock::Clock;
 use oarsman_core::duration;
 use oarsman_core::ledger::Mode;
 use oarsman_core::node::Profile;
@@ -85,7 +86,7 @@ pub(crate) struct Flags {
 }
 
 /// Runs pods until they have ended or somebody interrupts, and takes them down then.
-pub(crate) fn run(flags: &Flags) -> Result<ExitCode> {
+pub(crate) fn run(flags: &Flags, clock: &Arc<dyn Clock>) -> Result<ExitCode> {
     if flags.in_background {
         detach::leave_terminal()?;
     }
@@ -98,11 +99,11 @@ pub(crate) fn run(flags: &Flags) -> Result<ExitCode> {
         }
         match find::runtime(flags.runtime.as_deref())? {
             Found::Runtime(endpoint) => {
-                flags.logging(&root).start()?;
+                flags.logging(&root).start(clock)?;
                 // Nobody reads in the background what logs tell as well.
                 let quiet = flags.quiet || flags.in_background;
                 let settings = flags.settings(root, node, endpoint);
-                Box::pin(attend::attend(&settings, bundle, quiet)).await
+                Box::pin(attend::attend(&settings, bundle, quiet, clock)).await
             }
             Found::Workbench(workbench) => find::become_workbench(&workbench, &root),
         }

@@ -10,6 +10,7 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
+use oarsman_clock::Clock;
 use serde_json::{Value, json};
 
 use crate::source::Source;
@@ -17,6 +18,7 @@ use crate::source::Source;
 /// What endpoints answer from.
 pub(crate) struct Desk {
     source: Arc<dyn Source>,
+    clock: Arc<dyn Clock>,
     configuration: Value,
 }
 
@@ -26,14 +28,19 @@ pub(crate) fn health() -> Router {
 }
 
 /// What everybody may read where nobody is asked who they are.
-pub(crate) fn harmless(source: Arc<dyn Source>) -> Router {
-    let desk = Arc::new(Desk { source, configuration: Value::Null });
+pub(crate) fn harmless(source: Arc<dyn Source>, clock: Arc<dyn Clock>) -> Router {
+    let desk = Arc::new(Desk { source, clock, configuration: Value::Null });
     reading().with_state(desk)
 }
 
 /// All that is served to those who may.
-pub(crate) fn all(source: Arc<dyn Source>, debugging: bool, configuration: Value) -> Router {
-    let desk = Arc::new(Desk { source, configuration });
+pub(crate) fn all(
+    source: Arc<dyn Source>,
+    clock: Arc<dyn Clock>,
+    debugging: bool,
+    configuration: Value,
+) -> Router {
+    let desk = Arc::new(Desk { source, clock, configuration });
     let rest = if debugging { debug() } else { switched_off() };
     reading().merge(rest).with_state(desk)
 }

@@ -25,6 +25,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::{join_all, pending};
+use oarsman_clock::Clock;
 use oarsman_cluster::review::Reviewer;
 use serde_json::Value;
 use tokio::net::TcpListener;
@@ -106,20 +107,24 @@ pub async fn open(
     source: Arc<dyn Source>,
     reviewer: Option<Arc<dyn Reviewer>>,
     certificate: Arc<dyn ResolvesServerCert>,
+    clock: Arc<dyn Clock>,
 ) -> io::Result<Servers> {
     let mut doors = Vec::new();
     if let Some(address) = settings.health {
         doors.push(Door::plain(listen(address).await?, endpoints::health()));
     }
     if let Some(address) = settings.read_only {
-        doors.push(Door::plain(listen(address).await?, endpoints::harmless(Arc::clone(&source))));
+        doors.push(Door::plain(
+            listen(address).await?,
+            endpoints::harmless(Arc::clone(&source), Arc::clone(&clock)),
+        ));
     }
     if let Some(address) = settings.secure {
         let asks_for_certificate = settings.authentication.client_ca.is_some();
         let tls = tls::config(&settings.encryption, certificate, asks_for_certificate)
             .map_err(io::Error::other)?;
         let guard = Guard::new(&settings.authentication, settings.authorization, reviewer);
-        let router = endpoints::all(source, settings.debugging, settings.configuration);
+        let router = endpoints::all(source, clock, settings.debugging, settings.configuration);
         let router = guard::before(router, guard);
         doors.push(Door::encrypted(
             listen(address).await?,

@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
 use k8s_openapi::api::core::v1::Pod;
+use oarsman_clock::SystemClock;
 use oarsman_cluster::credentials::{Origin, serving};
 use oarsman_cluster::review::User;
 use rcgen::{
@@ -136,14 +137,19 @@ async fn serve(
     };
     let origin =
         Origin::SelfSigned { cert_dir: directory.path().join("pki"), host: "localhost".to_owned() };
-    let (certificate, _) = serving(origin).unwrap();
+    let (certificate, _) = serving(origin, clock()).unwrap();
     let knows = Arc::new(Knows::default());
     let source = node(directory.path());
     let reviewer: Arc<dyn Reviewer> = Arc::clone(&knows) as _;
-    let servers = open(settings, source, Some(reviewer), Arc::new(certificate)).await.unwrap();
+    let servers =
+        open(settings, source, Some(reviewer), Arc::new(certificate), clock()).await.unwrap();
     let addresses = servers.addresses();
     tokio::spawn(servers.run());
     Place { directory, health: addresses[0], secure: addresses[1], knows }
+}
+
+fn clock() -> Arc<dyn Clock> {
+    Arc::new(SystemClock::start())
 }
 
 impl Place {

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use oarsman_agent::Book;
-use oarsman_agent::seams::SystemClock;
 use oarsman_agent::sources::url;
+use oarsman_clock::SystemClock;
 use oarsman_core::report::NodeReport;
 use oarsman_world::faults::FaultPlan;
 use oarsman_world::network::{Page, Server, Speech};

@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use jiff::Timestamp;
-use oarsman_agent::seams::{Clock, Disk, Network, Seams, Vault};
+use oarsman_agent::seams::{Disk, Network, Seams, Vault};
+use oarsman_clock::Clock;
 use oarsman_cluster::Cluster;
 use oarsman_core::requeue;
 use tokio::time::Instant;

@@ -6,6 +6,7 @@ use cargo_metadata::{DependencyKind, Metadata, Package};
 const LAYERS: &[&[&str]] = &[
     &["oarsman-cri-types", "oarsman-manifest"],
     &["oarsman-core"],
+    &["oarsman-clock"],
     &[
         "oarsman-kubelet-config",
         "oarsman-cri",

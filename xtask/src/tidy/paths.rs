@@ -27,11 +27,14 @@ pub(super) fn of(file: &Path, text: &str) -> syn::Result<Vec<Named>> {
     let mut named = Vec::new();
     for (path, line) in found {
         let first = path.first().map(String::as_str).unwrap_or_default();
-        for import in imports.get(first).into_iter().flatten() {
+        let Some(meant) = imports.get(first) else {
+            named.push(Named { path: path.join("::"), line });
+            continue;
+        };
+        for import in meant {
             let whole = [import.as_slice(), &path[1..]].concat();
             named.push(Named { path: whole.join("::"), line });
         }
-        named.push(Named { path: path.join("::"), line });
     }
     Ok(named)
 }

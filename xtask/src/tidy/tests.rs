@@ -3,13 +3,16 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::{layers, modules, purity, rules, run, sources};
+use super::{clocks, layers, modules, purity, rules, run, sources};
 
 #[test]
 fn arrows_go_down_only() {
     for (from, to, fine) in [
         ("oarsman-core", "oarsman-cri-types", true),
         ("oarsman-agent", "oarsman-core", true),
+        ("oarsman-clock", "oarsman-core", true),
+        ("oarsman-cluster", "oarsman-clock", true),
+        ("oarsman-core", "oarsman-clock", false),
         ("oarsman-volumes", "oarsman-host", true),
         ("oarsman-rig", "oarsman-agent", true),
         ("oarsman-core", "oarsman-cri", false),
@@ -86,6 +89,54 @@ fn a_broken_order_of_modules_in_core_fails_the_whole_of_tidy() {
     std::fs::write(&file, "//! Views.\nuse crate::status::generate;\n").unwrap();
     let error = run(copy.path()).expect_err("view uses status").to_string();
     assert!(error.contains("view.rs:2: `view` may not use `status`"), "{error}");
+}
+
+#[test]
+fn a_read_of_the_machines_clock_is_found_however_it_is_spelled() {
+    for (text, fine) in [
+        ("use jiff::Timestamp; fn f(now: Timestamp) -> Timestamp { now }", true),
+        ("use tokio::time::Instant; fn f() { Instant::now(); }", true),
+        ("use tokio::time; fn f() { time::Instant::now(); }", true),
+        ("fn f(clock: &dyn Clock) { clock.now(); }", true),
+        ("#[cfg(test)] mod tests { fn f() { jiff::Timestamp::now(); } }", true),
+        ("fn f() { jiff::Timestamp::now(); }", false),
+        ("use jiff::Timestamp; fn f() { Timestamp::now(); }", false),
+        ("use jiff::Timestamp as Moment; fn f() { Moment::now(); }", false),
+        (
+            "use jiff::Timestamp; fn f(x: Option<Timestamp>) { x.unwrap_or_else(Timestamp::now); }",
+            false,
+        ),
+        ("use jiff::Timestamp; fn f() { println!(\"{}\", Timestamp::now()); }", false),
+        ("use jiff::Zoned; fn f() { Zoned::now(); }", false),
+        ("use std::time::SystemTime; fn f() { SystemTime::now(); }", false),
+        ("use std::time::{Duration, Instant}; fn f() { Instant::now(); }", false),
+        ("use std::time::*; fn f() { Instant::now(); }", false),
+        ("use tokio::time::Instant; fn f() { std::time::Instant::now(); }", false),
+        ("use rustix::time::clock_gettime;", false),
+    ] {
+        let complaints = clocks::complaints("x.rs", Path::new("src/x.rs"), text).unwrap();
+        assert_eq!(complaints.is_empty(), fine, "{text}: {complaints:?}");
+    }
+}
+
+#[test]
+fn a_clock_read_outside_the_list_fails_the_whole_of_tidy() {
+    let read = "//! Reads.\nfn f() {\n    jiff::Timestamp::now();\n}\n";
+    for (file, fine) in [
+        ("crates/cluster/src/lib.rs", false),
+        ("crates/oarsman/src/main.rs", false),
+        ("crates/clock/src/lib.rs", true),
+        ("crates/cluster/src/tests.rs", true),
+        ("testing/world/src/lib.rs", true),
+    ] {
+        let copy = tempfile::tempdir().unwrap();
+        copy_manifests(copy.path());
+        std::fs::write(copy.path().join(file), read).unwrap();
+        let said = run(copy.path()).map_err(|error| error.to_string());
+        assert_eq!(said.is_ok(), fine, "{file}: {said:?}");
+        let complaint = format!("{file}:3: `jiff::Timestamp::now` reads the machine's clock");
+        assert!(fine || said.is_err_and(|said| said.contains(&complaint)), "{file}");
+    }
 }
 
 #[test]

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use oarsman_clock::SystemClock;
 use oarsman_cri::Code;
 
 use super::*;
-use crate::seams::SystemClock;
 
 /// A book in which nothing stands yet.
 pub(crate) fn empty_book() -> Arc<Book> {

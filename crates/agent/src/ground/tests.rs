@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use jiff::Timestamp;
+use oarsman_clock::SystemClock;
 use oarsman_core::resources::names::CgroupDriver;
 use oarsman_core::view::{ContainerLabel, ContainerState, Exit};
 use tempfile::TempDir;
@@ -32,6 +33,7 @@ impl Site {
             cgroups: CgroupNames::new(CgroupDriver::Cgroupfs, &cgroups),
             resources: NodeResources::of_memory(1 << 30),
             providers: "/nowhere".into(),
+            clock: Arc::new(SystemClock::start()),
             is_guest: true,
         };
         Self { ground: Ground::open(settings).unwrap(), home, cgroups }

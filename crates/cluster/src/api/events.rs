@@ -4,20 +4,19 @@
 //! the line forward; pods do not wait for that.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use kube::api::{Patch, PatchParams, PostParams};
+use oarsman_clock::Clock;
 use oarsman_core::event::{Correlator, EventKind, PodEvent, Record};
 use oarsman_core::ids::FullName;
 use oarsman_core::pod::PodExt;
 use oarsman_core::rate::Allowance;
-use oarsman_core::time::{Mono, Now};
 use serde_json::json;
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
 use super::jitter::Waits;
 use super::{ApiServer, FIELD_MANAGER, error};
@@ -38,7 +37,7 @@ const COMPONENT: &str = "kubelet";
 /// What is to be told, and what has been.
 #[derive(Debug)]
 pub(super) struct Events {
-    started: Instant,
+    clock: Arc<dyn Clock>,
     desk: Mutex<Desk>,
     /// One at a time carries events to the API server, so that they come in order.
     carrier: tokio::sync::Mutex<()>,
@@ -70,21 +69,11 @@ enum Fate {
     Later(ClusterError),
 }
 
-impl Default for Events {
-    fn default() -> Self {
+impl Events {
+    pub(super) fn new(clock: Arc<dyn Clock>) -> Self {
         let (correlator, allowance) = (Correlator::default(), Allowance::new(AT_ONCE, ONE_EACH));
         let desk = Desk { correlator, allowance, waiting: VecDeque::new(), number: 0 };
-        Self {
-            started: Instant::now(),
-            desk: Mutex::new(desk),
-            carrier: tokio::sync::Mutex::default(),
-        }
-    }
-}
-
-impl Events {
-    fn mono(&self) -> Mono {
-        Mono(self.started.elapsed())
+        Self { clock, desk: Mutex::new(desk), carrier: tokio::sync::Mutex::default() }
     }
 
     fn desk(&self) -> MutexGuard<'_, Desk> {
@@ -94,7 +83,7 @@ impl Events {
 
     /// Puts an event in line, unless the pod has said too much.
     fn put(&self, node: &str, pod: &Pod, event: &PodEvent) {
-        let now = Now { wall: Timestamp::now(), mono: self.mono() };
+        let now = self.clock.now();
         let FullName { name, .. } = pod.full_name();
         let mut desk = self.desk();
         let Some(record) = desk.correlator.tell((&name, &pod.uid()), event, now) else { return };
@@ -113,7 +102,7 @@ impl Events {
             let wait = {
                 let mut desk = self.desk();
                 let letter = desk.waiting.front()?.clone();
-                match desk.allowance.take(self.mono()) {
+                match desk.allowance.take(self.clock.mono()) {
                     Ok(()) => return Some(letter),
                     Err(wait) => wait,
                 }

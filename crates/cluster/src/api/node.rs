@@ -1,5 +1,7 @@
 //! The node's own object and lease at a real API server.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use futures::StreamExt;
 use futures::stream::unfold;
@@ -8,6 +10,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Event, Node, ObjectReference};
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, Client};
+use oarsman_clock::Clock;
 use oarsman_core::event::Record;
 use oarsman_core::node::events::NodeEvent;
 use oarsman_core::node::lease::NAMESPACE;
@@ -27,16 +30,18 @@ pub(super) struct ServedNode {
     nodes: Api<Node>,
     leases: Api<Lease>,
     events: Api<Event>,
+    clock: Arc<dyn Clock>,
 }
 
 impl ServedNode {
     /// The node of that name.
-    pub(super) fn new(client: &Client, name: &str) -> Self {
+    pub(super) fn new(client: &Client, name: &str, clock: Arc<dyn Clock>) -> Self {
         Self {
             name: name.to_owned(),
             nodes: Api::all(client.clone()),
             leases: Api::namespaced(client.clone(), NAMESPACE),
             events: Api::namespaced(client.clone(), EVENTS_NAMESPACE),
+            clock,
         }
     }
 
@@ -89,7 +94,7 @@ impl NodeObject for ServedNode {
     }
 
     async fn record(&self, event: &NodeEvent) -> Result<()> {
-        let event = told(&self.name, event, Timestamp::now());
+        let event = told(&self.name, event, self.clock.wall());
         let created = self.events.create(&posted(), &event).await;
         created.map(drop).map_err(|error| self.failed("an event", &error))
     }

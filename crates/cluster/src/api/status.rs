@@ -1,6 +1,5 @@
 //! Writing statuses down: one patch for each change, against what the API server is known to have.
 
-use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use kube::Api;
 use kube::api::{Patch, PatchParams};
@@ -68,8 +67,9 @@ impl ApiServer {
         known: &PodStatus,
         status: &PodStatus,
     ) -> kube::Result<()> {
-        // The worker decided what may be said; what others wrote since then stays.
-        let wanted = merge(known, status, true, Timestamp::now());
+        // The worker merged with the copy that it had seen, to decide what may be said. This merges with the newest copy: what
+        // others wrote between the two stays.
+        let wanted = merge(known, status, true, self.clock.wall());
         let Some(change) = patch(known, &wanted).map_err(kube::Error::SerdeError)? else {
             self.store.not_written(uid);
             return Ok(());

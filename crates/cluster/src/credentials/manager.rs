@@ -2,9 +2,11 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use oarsman_clock::Clock;
 use oarsman_core::certificates::{Certificate, Purpose, Standing, Wanted};
 use tokio::time::{Instant, sleep};
 
@@ -29,6 +31,7 @@ pub(super) struct Manager {
     store: Store,
     switch: Switch,
     client: kube::Client,
+    clock: Arc<dyn Clock>,
     /// What is used now; none until the first certificate is there.
     held: Option<Held>,
     next_try: Instant,
@@ -73,19 +76,30 @@ impl fmt::Debug for Manager {
 
 impl Manager {
     /// Finds out who we are, and turns the switch to it if we are somebody already.
-    pub(super) async fn begin(plan: Plan) -> Result<Self> {
+    pub(super) async fn begin(plan: Plan, clock: Arc<dyn Clock>) -> Result<Self> {
         let store = Store::new(&plan.cert_dir, Purpose::Client);
         let wanted = Wanted::client(&plan.node);
         let switch = Switch::default();
         let client = switch.client();
-        let held = first(&plan, &store).await?;
+        let held = first(&plan, &store, clock.wall()).await?;
         match &held {
             // Nothing is connected yet that would have to be closed.
             Some(held) => drop(switch.turn_to(&held.access)?),
             None => switch.close("we have no client certificate yet: it waits to be approved"),
         }
         let (next_try, wait) = (Instant::now(), FIRST_WAIT);
-        Ok(Self { plan, wanted, store, switch, client, held, next_try, wait, reminded: None })
+        Ok(Self {
+            plan,
+            wanted,
+            store,
+            switch,
+            client,
+            clock,
+            held,
+            next_try,
+            wait,
+            reminded: None,
+        })
     }
 
     pub(super) fn client(&self) -> kube::Client {
@@ -136,7 +150,7 @@ impl Manager {
             return Ok(());
         }
         let client = self.client_for_requests().await?;
-        signing::obtain(&client, &self.store, &self.wanted, PATIENCE).await?;
+        signing::obtain(&client, &self.store, &self.wanted, PATIENCE, &*self.clock).await?;
         let access = self.adopt().await?;
         let old = self.switch.turn_to(&access)?;
         tracing::info!(node = self.plan.node, "we have a new client certificate");
@@ -152,7 +166,7 @@ impl Manager {
     fn is_due(&mut self) -> bool {
         let Some(held) = &self.held else { return true };
         let Some(own) = &held.own else { return false };
-        let standing = own.certificate.standing(&self.wanted, own.deadline, Timestamp::now());
+        let standing = own.certificate.standing(&self.wanted, own.deadline, self.clock.wall());
         match standing {
             Standing::Good => false,
             Standing::Due => self.plan.rotate,
@@ -185,7 +199,7 @@ impl Manager {
     /// By ourselves as long as we are somebody, and else as whoever may ask for the first certificate.
     async fn client_for_requests(&self) -> Result<kube::Client> {
         let own = self.held.as_ref().and_then(|held| held.own.as_ref());
-        let is_valid = own.is_some_and(|own| Timestamp::now() < own.certificate.not_after);
+        let is_valid = own.is_some_and(|own| self.clock.wall() < own.certificate.not_after);
         match &self.plan.bootstrap {
             Some(bootstrap) if !is_valid => {
                 let switch = Switch::default();
@@ -217,13 +231,13 @@ impl Manager {
 }
 
 /// Who we are at the start: by the kubeconfig, or by a newer certificate of our own; nobody if there is a way to become somebody.
-async fn first(plan: &Plan, store: &Store) -> Result<Option<Held>> {
+async fn first(plan: &Plan, store: &Store, now: Timestamp) -> Result<Option<Held>> {
     let found = Access::read(&plan.kubeconfig).await.map(|access| newer(plan, store, access));
     let Some(bootstrap) = &plan.bootstrap else { return Ok(Some(Held::new(found?))) };
     let why = match &found {
         Err(_) if !plan.kubeconfig.exists() => None,
         Err(error) => Some(error.to_string()),
-        Ok(access) => access.is_useless(Timestamp::now()),
+        Ok(access) => access.is_useless(now),
     };
     match (found, why) {
         (Ok(access), None) => return Ok(Some(Held::new(access))),

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::NodeAddress;
+use oarsman_clock::Clock;
 use oarsman_core::certificates::{Certificate, Purpose, Standing, Wanted};
 use tokio::time::{Instant, sleep};
 use tokio_rustls::rustls::crypto::ring;
@@ -115,6 +116,7 @@ struct Requests {
     addresses: Addresses,
     client: kube::Client,
     store: Store,
+    clock: Arc<dyn Clock>,
     own: Option<(Certificate, Timestamp)>,
     next_try: Instant,
     wait: Duration,
@@ -130,16 +132,22 @@ impl fmt::Debug for ServingKeeper {
 ///
 /// # Errors
 /// When files cannot be read, written or used.
-pub fn serving(origin: Origin) -> Result<(ServingCertificate, ServingKeeper)> {
+pub fn serving(
+    origin: Origin,
+    clock: Arc<dyn Clock>,
+) -> Result<(ServingCertificate, ServingKeeper)> {
     let shown = ServingCertificate::default();
     let (files, request) = match origin {
         Origin::Files { certificate, key } => ([certificate, key], None),
-        Origin::SelfSigned { cert_dir, host } => (self_signed(&cert_dir, &host)?, None),
+        Origin::SelfSigned { cert_dir, host } => {
+            (self_signed(&cert_dir, &host, clock.wall())?, None)
+        }
         Origin::Cluster { cert_dir, node, addresses, client } => {
             let store = Store::new(&cert_dir, Purpose::Serving);
             let current = store.current();
             let (next_try, wait) = (Instant::now(), FIRST_WAIT);
-            let request = Requests { node, addresses, client, store, own: None, next_try, wait };
+            let request =
+                Requests { node, addresses, client, store, clock, own: None, next_try, wait };
             ([current.clone(), current], Some(request))
         }
     };
@@ -155,9 +163,8 @@ pub fn serving(origin: Origin) -> Result<(ServingCertificate, ServingKeeper)> {
 }
 
 /// Made unless it is there; one that has expired is made anew.
-fn self_signed(cert_dir: &Path, host: &str) -> Result<[PathBuf; 2]> {
+fn self_signed(cert_dir: &Path, host: &str, now: Timestamp) -> Result<[PathBuf; 2]> {
     let files = [cert_dir.join("kubelet.crt"), cert_dir.join("kubelet.key")];
-    let now = Timestamp::now();
     if load(&files[0], &files[1]).is_ok_and(|(known, _)| now < known.not_after) {
         return Ok(files);
     }
@@ -211,7 +218,7 @@ impl Requests {
         if Instant::now() < self.next_try || !self.is_due(&wanted) {
             return;
         }
-        match signing::obtain(&self.client, &self.store, &wanted, PATIENCE).await {
+        match signing::obtain(&self.client, &self.store, &wanted, PATIENCE, &*self.clock).await {
             Ok(()) => (self.next_try, self.wait) = (Instant::now(), FIRST_WAIT),
             Err(error) => {
                 tracing::error!(%error, "the server's certificate was not signed");
@@ -223,6 +230,6 @@ impl Requests {
 
     fn is_due(&self, wanted: &Wanted) -> bool {
         let Some((known, deadline)) = &self.own else { return true };
-        known.standing(wanted, *deadline, Timestamp::now()) != Standing::Good
+        known.standing(wanted, *deadline, self.clock.wall()) != Standing::Good
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use kube::Api;
 use kube::api::PostParams;
+use oarsman_clock::Clock;
 use oarsman_core::certificates::{Answer, Wanted, answer};
 use tokio::time::{Instant, sleep, timeout};
 
@@ -24,6 +25,7 @@ pub(super) async fn obtain(
     store: &Store,
     wanted: &Wanted,
     patience: Duration,
+    clock: &dyn Clock,
 ) -> Result<()> {
     let key = store.waiting_key()?;
     let request = key.request(wanted).map_err(|error| cannot_sign(&error))?;
@@ -33,7 +35,7 @@ pub(super) async fn obtain(
         store.forget_waiting_key()?;
     }
     let signed = signed?;
-    let now = jiff::Timestamp::now();
+    let now = clock.wall();
     let is_over = certificate::read(&signed).is_ok_and(|found| found.not_after <= now);
     if !is_over {
         store.write(&signed, &key, now)?;

@@ -6,6 +6,7 @@ use anyhow::{Context, Result};
 use oarsman_agent::seams::Vault;
 use oarsman_agent::sources::bundle::Bundle;
 use oarsman_agent::vault::SealedFiles;
+use oarsman_clock::Clock;
 use oarsman_cluster::credentials::{self, Connection, Plan};
 use oarsman_cluster::{ApiServer, Cluster, Standalone};
 
@@ -19,13 +20,17 @@ pub(super) struct Joined {
 }
 
 /// Joins what the settings name. Nothing is asked of the API server here, so it need not be there.
-pub(super) async fn join(settings: &Settings, bundle: Option<&Bundle>) -> Result<Joined> {
+pub(super) async fn join(
+    settings: &Settings,
+    bundle: Option<&Bundle>,
+    clock: &Arc<dyn Clock>,
+) -> Result<Joined> {
     let Some(joining) = &settings.cluster else {
         let alone = bundle.map(Bundle::objects).map(Standalone::with).unwrap_or_default();
         return Ok(Joined { cluster: Arc::new(alone), connection: None, vault: None });
     };
-    let connection = credentials::connect(plan(joining, settings)).await?;
-    let server = ApiServer::new(connection.client(), &settings.node_name);
+    let connection = credentials::connect(plan(joining, settings), Arc::clone(clock)).await?;
+    let server = ApiServer::new(connection.client(), &settings.node_name, Arc::clone(clock));
     let server = server.with_freshness(joining.freshness);
     Ok(Joined {
         cluster: Arc::new(server),

@@ -14,6 +14,7 @@ use std::fs;
 use std::path::Path;
 
 use jiff::Timestamp;
+use oarsman_clock::Clock;
 
 use super::plan::Plan;
 use crate::machine::swap::{self, Swap};
@@ -38,7 +39,7 @@ pub(super) struct Facts {
 
 impl Facts {
     /// Looks at this machine.
-    pub(super) async fn gather(plan: &Plan) -> Self {
+    pub(super) async fn gather(plan: &Plan, clock: &dyn Clock) -> Self {
         Self {
             runtime: runtime::Runtime::ask(plan).await,
             cgroups: cgroups::Cgroups::look(),
@@ -48,7 +49,7 @@ impl Facts {
             permissions: permissions::Permissions::look(),
             places: places::look(plan),
             memory: places::Memory::parse(&text("/proc/meminfo")),
-            now: Timestamp::now(),
+            now: clock.wall(),
             host_name: rustix::system::uname().nodename().to_string_lossy().into_owned(),
             root: root::Root::look(&plan.root),
             resolver: plan.resolv_conf.as_deref().map(resolver::Resolver::look),

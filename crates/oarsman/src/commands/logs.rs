@@ -9,7 +9,6 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use futures::future::try_join_all;
-use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ContainerStatus;
 use oarsman_core::config::log_directory;
 use oarsman_core::duration;
@@ -99,7 +98,7 @@ impl Log<'_> {
     }
 
     fn printer(&self) -> Printer {
-        let since = self.flags.since.and_then(|since| Timestamp::now().checked_sub(since).ok());
+        let since = self.flags.since.and_then(|since| self.node.now.checked_sub(since).ok());
         let prefix = self.flags.prefix.then(|| format!("[{}] ", self.container));
         Printer::new(Style { since, prefix, timestamps: self.flags.timestamps })
     }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::Result;
 use k8s_openapi::api::core::v1::{NodeAddress, Pod};
 use oarsman_agent::Book;
+use oarsman_clock::Clock;
 use oarsman_cluster::credentials::{Addresses, Origin, ServingCertificate, ServingKeeper, serving};
 use oarsman_cluster::review::{ApiReviewer, Reviewer};
 use oarsman_core::config::log_directory;
@@ -120,7 +121,12 @@ fn at(address: IpAddr, port: i32) -> Option<SocketAddr> {
 }
 
 /// Serves for ever. What is in its way is told and tried again: pods run without it.
-pub(super) async fn serve(plan: Plan, book: Arc<Book>, client: Option<kube::Client>) -> Infallible {
+pub(super) async fn serve(
+    plan: Plan,
+    book: Arc<Book>,
+    client: Option<kube::Client>,
+    clock: &Arc<dyn Clock>,
+) -> Infallible {
     let reviewer = client.as_ref().map(|client| {
         let reviewer: Arc<dyn Reviewer> = Arc::new(ApiReviewer::new(client.clone(), &plan.node));
         reviewer
@@ -128,7 +134,7 @@ pub(super) async fn serve(plan: Plan, book: Arc<Book>, client: Option<kube::Clie
     let source: Arc<dyn Source> = Arc::new(Written(book));
     let mut told = String::new();
     loop {
-        match open(&plan, &source, reviewer.as_ref(), client.as_ref()).await {
+        match open(&plan, &source, reviewer.as_ref(), client.as_ref(), clock).await {
             Ok((servers, keeper)) => return tokio::join!(servers.run(), keeper.keep()).0,
             Err(error) => {
                 let why = format!("{error:#}");
@@ -147,11 +153,14 @@ async fn open(
     source: &Arc<dyn Source>,
     reviewer: Option<&Arc<dyn Reviewer>>,
     client: Option<&kube::Client>,
+    clock: &Arc<dyn Clock>,
 ) -> Result<(oarsman_server::Servers, ServingKeeper)> {
-    let (certificate, keeper): (ServingCertificate, _) = serving(plan.origin(client))?;
+    let (certificate, keeper): (ServingCertificate, _) =
+        serving(plan.origin(client), Arc::clone(clock))?;
     let (settings, source) = (plan.settings.clone(), Arc::clone(source));
+    let (certificate, clock) = (Arc::new(certificate), Arc::clone(clock));
     let servers =
-        oarsman_server::open(settings, source, reviewer.cloned(), Arc::new(certificate)).await?;
+        oarsman_server::open(settings, source, reviewer.cloned(), certificate, clock).await?;
     Ok((servers, keeper))
 }
 

@@ -7,9 +7,9 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use jiff::Timestamp;
+use oarsman_clock::Clock;
 use tracing_subscriber::fmt::MakeWriter;
 
 /// Logs may tell more than everybody should know.
@@ -41,6 +41,7 @@ impl Limits {
 pub(super) struct LogFile {
     path: PathBuf,
     limits: Limits,
+    clock: Arc<dyn Clock>,
     current: Mutex<Current>,
 }
 
@@ -54,26 +55,26 @@ struct Current {
 
 impl LogFile {
     /// Goes on with the file of that name, or begins it.
-    pub(super) fn open(path: PathBuf, limits: Limits) -> io::Result<Self> {
+    pub(super) fn open(path: PathBuf, limits: Limits, clock: Arc<dyn Clock>) -> io::Result<Self> {
         if let Some(directory) = path.parent() {
             fs::create_dir_all(directory)?;
         }
-        let current = Mutex::new(Current::open(&path)?);
-        Ok(Self { path, limits, current })
+        let current = Mutex::new(Current::open(&path, second(&*clock))?);
+        Ok(Self { path, limits, clock, current })
     }
 
     fn write_line(&self, line: &[u8]) -> io::Result<()> {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        let second = Timestamp::now().as_second();
+        let second = second(&*self.clock);
         if current.checked != second {
             current.checked = second;
             if !current.is_at(&self.path) {
-                *current = Current::open(&self.path)?;
+                *current = Current::open(&self.path, second)?;
             }
         }
         if current.size > 0 && self.limits.is_exceeded(current.size + line.len() as u64) {
             self.shift()?;
-            *current = Current::open(&self.path)?;
+            *current = Current::open(&self.path, second)?;
         }
         current.size += line.len() as u64;
         current.file.write_all(line)
@@ -102,10 +103,10 @@ impl LogFile {
 }
 
 impl Current {
-    fn open(path: &Path) -> io::Result<Self> {
+    fn open(path: &Path, second: i64) -> io::Result<Self> {
         let file = File::options().create(true).append(true).mode(MODE).open(path)?;
         let size = file.metadata()?.len();
-        Ok(Self { file, size, checked: Timestamp::now().as_second() })
+        Ok(Self { file, size, checked: second })
     }
 
     /// Also takes in that somebody cut the file short.
@@ -114,6 +115,11 @@ impl Current {
         self.size = own.len();
         (own.dev(), own.ino()) == (there.dev(), there.ino())
     }
+}
+
+/// The time in whole seconds.
+fn second(clock: &dyn Clock) -> i64 {
+    clock.wall().as_second()
 }
 
 impl<'a> MakeWriter<'a> for LogFile {
@@ -141,11 +147,14 @@ mod logrotate;
 
 #[cfg(test)]
 mod tests {
+    use oarsman_clock::SystemClock;
+
     use super::*;
 
     fn log(limits: Limits) -> (tempfile::TempDir, LogFile) {
         let directory = tempfile::tempdir().unwrap();
-        let log = LogFile::open(directory.path().join("logs/a.log"), limits).unwrap();
+        let clock = Arc::new(SystemClock::start());
+        let log = LogFile::open(directory.path().join("logs/a.log"), limits, clock).unwrap();
         (directory, log)
     }
 

@@ -1,8 +1,10 @@
 //! Lines as JSON, with the names that the Go kubelet's have: `ts` in milliseconds, `caller`, `msg`, `v`, and the rest by name.
 
 use std::fmt::{self, Write};
+use std::sync::Arc;
 
 use jiff::Timestamp;
+use oarsman_clock::Clock;
 use serde_json::{Map, Value, json};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Metadata, Subscriber};
@@ -14,11 +16,12 @@ use super::write_line;
 /// Writes every event as one line of JSON.
 pub(super) struct Json<W> {
     writer: W,
+    clock: Arc<dyn Clock>,
 }
 
 impl<W> Json<W> {
-    pub(super) fn new(writer: W) -> Self {
-        Self { writer }
+    pub(super) fn new(writer: W, clock: Arc<dyn Clock>) -> Self {
+        Self { writer, clock }
     }
 }
 
@@ -30,7 +33,7 @@ where
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
         let mut said = Said::default();
         event.record(&mut said);
-        let mut line = said.line(event.metadata(), Timestamp::now());
+        let mut line = said.line(event.metadata(), self.clock.wall());
         line.push('\n');
         write_line(&self.writer, line.as_bytes());
     }
@@ -106,8 +109,9 @@ impl Visit for Said {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Arc, Mutex};
+    use std::sync::Mutex;
 
+    use oarsman_clock::SystemClock;
     use tracing_subscriber::layer::SubscriberExt;
 
     use super::*;
@@ -130,7 +134,8 @@ mod tests {
     fn every_line_is_an_object_with_the_names_collectors_know() {
         let paper = Paper::default();
         let writer = paper.clone();
-        let subscriber = tracing_subscriber::registry().with(Json::new(move || writer.clone()));
+        let lines = Json::new(move || writer.clone(), Arc::new(SystemClock::start()));
+        let subscriber = tracing_subscriber::registry().with(lines);
         tracing::subscriber::with_default(subscriber, || {
             tracing::info!(pod = %"default/web", restarts = 2, "it \"runs\"");
             tracing::warn!(error = "refused", "cannot pull");

@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use oarsman_agent::sources::bundle::Bundle;
 use oarsman_agent::{Book, Command, latest};
+use oarsman_clock::Clock;
 use oarsman_core::report::NodeReport;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep, timeout};
@@ -29,10 +30,15 @@ const PACE: Duration = Duration::from_millis(100);
 const SECOND: Duration = Duration::from_secs(1);
 
 /// Runs the pods of a bundle to their end, or until somebody wants the end.
-pub(super) async fn attend(settings: &Settings, bundle: Bundle, quiet: bool) -> Result<ExitCode> {
+pub(super) async fn attend(
+    settings: &Settings,
+    bundle: Bundle,
+    quiet: bool,
+    clock: &Arc<dyn Clock>,
+) -> Result<ExitCode> {
     let mut ending = Ending::listen().context("cannot listen to signals")?;
     let agent = tokio::select! {
-        agent = assemble(settings, bundle) => agent?,
+        agent = assemble(settings, bundle, clock) => agent?,
         () = ending.told() => return Ok(ExitCode::SUCCESS),
     };
     let leaving = agent.asked_to_leave();
@@ -47,8 +53,8 @@ pub(super) async fn attend(settings: &Settings, bundle: Bundle, quiet: bool) -> 
     ended
 }
 
-async fn assemble(settings: &Settings, bundle: Bundle) -> Result<Agent> {
-    let assembled = timeout(PATIENCE, assembly::assemble(settings, Some(bundle))).await;
+async fn assemble(settings: &Settings, bundle: Bundle, clock: &Arc<dyn Clock>) -> Result<Agent> {
+    let assembled = timeout(PATIENCE, assembly::assemble(settings, Some(bundle), clock)).await;
     assembled.with_context(|| {
         let endpoint = &settings.runtime_endpoint;
         format!(

@@ -10,7 +10,6 @@ use axum::extract::{Path as PathOf, RawQuery, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures::stream::unfold;
-use jiff::Timestamp;
 use oarsman_core::log_request::{LogOptions, NoLog, is_over, which_start};
 use oarsman_host::inotify::Listener;
 use tokio::sync::mpsc;
@@ -59,7 +58,7 @@ pub(super) async fn serve(
     let (sender, receiver) = mpsc::channel(ROOM);
     let writer = Sender { sender, piece: Vec::new(), left: options.limit };
     let style = Style {
-        since: options.since(Timestamp::now()),
+        since: options.since(desk.clock.wall()),
         prefix: None,
         timestamps: options.timestamps,
     };

@@ -1,7 +1,9 @@
 //! Facts about how events are told.
 
 use hyper::http::Method;
+use oarsman_clock::SystemClock;
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::*;
 use crate::Cluster;
@@ -9,7 +11,7 @@ use crate::api::testing::{self, Calls, pod};
 
 fn server() -> (ApiServer, Calls) {
     let (client, calls) = testing::client();
-    (ApiServer::new(client, "n1"), calls)
+    (ApiServer::new(client, "n1", Arc::new(SystemClock::start())), calls)
 }
 
 fn event(message: &str) -> PodEvent {

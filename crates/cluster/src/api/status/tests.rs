@@ -1,9 +1,11 @@
 //! Facts about what is asked of the API server when a status changes.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::http::Method;
 use k8s_openapi::api::core::v1::PodCondition;
+use oarsman_clock::SystemClock;
 use serde_json::{Value, json};
 
 use super::*;
@@ -28,7 +30,7 @@ fn status(phase: &str) -> PodStatus {
 /// An API server that told of pod 1 as of version 5, pending.
 fn told() -> (ApiServer, Calls) {
     let (client, calls) = testing::client();
-    let server = ApiServer::new(client, "n1");
+    let server = ApiServer::new(client, "n1", Arc::new(SystemClock::start()));
     server.store.hear(News::All(vec![pod("1", 5, "Pending")]));
     (server, calls)
 }
@@ -84,7 +86,7 @@ async fn a_change_costs_one_patch_and_none_costs_nothing() {
 #[tokio::test(start_paused = true)]
 async fn a_pod_that_the_watch_has_not_told_of_is_asked_for_first() {
     let (client, mut calls) = testing::client();
-    let server = ApiServer::new(client, "n1");
+    let server = ApiServer::new(client, "n1", Arc::new(SystemClock::start()));
     let gate = PodCondition {
         type_: "example.com/gate".to_owned(),
         status: "True".to_owned(),
@@ -126,7 +128,7 @@ async fn a_pod_that_a_node_may_not_read_is_known_by_the_answer_to_the_write() {
     let rows = [(404, "NotFound", true), (409, "Conflict", true), (200, "", false)];
     for (code, reason, gone) in rows {
         let (client, mut calls) = testing::client();
-        let server = ApiServer::new(client, "n1");
+        let server = ApiServer::new(client, "n1", Arc::new(SystemClock::start()));
         let other = async {
             asked(&mut calls).await.fail(403, "Forbidden");
             let call = patched(&mut calls).await;

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::FileTypeExt;
 
-use oarsman_agent::seams::SystemClock;
+use oarsman_clock::SystemClock;
 use oarsman_core::report::NodeReport;
 use tempfile::{TempDir, tempdir};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

@@ -3,6 +3,9 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
+
+use oarsman_clock::SystemClock;
 
 use super::{Limits, LogFile};
 
@@ -26,7 +29,8 @@ fn rotate(recipe: &str, logs: &Path) {
 fn two_lines_with_a_rotation_between(recipe: &str) -> (String, String) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("logs/kubelet.log");
-    let log = LogFile::open(path.clone(), Limits { size: 0, files: 1 }).unwrap();
+    let clock = Arc::new(SystemClock::start());
+    let log = LogFile::open(path.clone(), Limits { size: 0, files: 1 }, clock).unwrap();
     log.write_line(b"before\n").unwrap();
     rotate(recipe, path.parent().unwrap());
     // As if the second were over.

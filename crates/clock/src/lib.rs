@@ -1,4 +1,7 @@
-//! Time and chance.
+//! The clock of the agent: wall time, monotonic time, and random draws for waits that are spread.
+//!
+//! [`SystemClock`] is the one place that reads the machine's clocks; `cargo xtask tidy` refuses every other. It is made once, in
+//! `main`, and handed to all that need the time. A simulation hands in a clock of its own.
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
@@ -11,7 +14,7 @@ use oarsman_core::requeue::Dice;
 use oarsman_core::time::{Mono, Now};
 use tokio::time::{Instant, sleep_until};
 
-/// Both clocks, and the dice for waits that are spread. Waits themselves are tokio's: a simulation pauses those.
+/// Both clocks, and draws for waits that are spread. Waits themselves are tokio's: a simulation pauses those.
 pub trait Clock: fmt::Debug + Send + Sync + 'static {
     /// Wall time. It may jump.
     fn wall(&self) -> Timestamp;
