@@ -22,13 +22,15 @@ fi
 export OARSMAN_CACHE=${OARSMAN_CACHE:-$HOME/.cache/oarsman}
 key=$(cat Cargo.lock rust-toolchain.toml | sha256sum | cut -c1-16)
 export CARGO_TARGET_DIR=$OARSMAN_CACHE/target/$key
+[ -d "$CARGO_TARGET_DIR" ] || export OARSMAN_TEST_FROM_NOTHING=1
 mkdir -p "$CARGO_TARGET_DIR" && touch "$CARGO_TARGET_DIR"
-# cargo tells what is fresh by time stamps, and in a shared directory those of another clone look fresh too: whoever comes
-# second touches its sources. A clone is known by its directory and when that was made, wherever it is mounted.
+# cargo tells what is fresh by time stamps, and in a shared directory those of another clone look fresh too: a clone that comes
+# second gives its sources other ones. It is known by its directory and when that was made, wherever it is mounted.
 clone=$(stat -c '%d:%i:%W' .)
 if [ "$(cat "$CARGO_TARGET_DIR/clone" 2>/dev/null)" != "$clone" ]; then
-  find crates testing xtask -type f -exec touch {} +
+  bash xtask/sources.sh adopt
   echo "$clone" >"$CARGO_TARGET_DIR/clone"
 fi
+bash xtask/sources.sh forget
 # Three lock files' worth is enough: this one, the one before, and a branch's.
 find "$OARSMAN_CACHE/target" -mindepth 1 -maxdepth 1 -type d -printf '%T@ %p\n' | sort -rn | tail -n +4 | cut -d' ' -f2- | xargs -r rm -rf

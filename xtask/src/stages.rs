@@ -1,31 +1,80 @@
-//! `cargo xtask test`: the stages of `./test`, one after the other, each timed.
+//! `cargo xtask test`: the stages of `./test`, each timed and compared with its budget.
+//!
+//! First come the stages that use the processors themselves, one after the other. Then all stages on the rig, side by side.
 
+mod binaries;
+mod budget;
 mod list;
+mod pool;
+mod rig_tests;
 
 use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
 
-use list::{STAGES, Stage};
+use crate::command;
+use budget::{Budgets, Taken};
+use list::{STAGES, Stage, Work};
+
+pub(crate) use budget::complaints as budget_complaints;
+
+/// Set by `./test`: when it began, in seconds since 1970.
+const STARTED: &str = "OARSMAN_TEST_STARTED";
+/// The row of a table for what comes before the first stage.
+const INSTALL: &str = "install and build xtask";
+/// The row for the build of all tests on the rig, and the one for their run.
+const BUILD: &str = "build the tests on the rig";
+const SIDE_BY_SIDE: &str = "side by side, all tests on the rig";
 
 /// Runs the named stages, or all; stops at the first that fails and says what each one took.
 pub(crate) fn run(root: &Path, only: &[String]) -> Result<()> {
     let stages = select(only)?;
+    let budgets = Budgets::read(root)?;
     let started = started()?;
-    let mut taken = vec![("install and build xtask", elapsed(started)?)];
-    for stage in stages {
-        println!("\n=== {}: {}", stage.name, stage.what);
-        let begun = now()?;
-        (stage.run)(root).with_context(|| format!("stage {} failed", stage.name))?;
-        taken.push((stage.name, elapsed(begun)?));
-    }
-    println!("\n=== what each stage took");
-    for (name, duration) in &taken {
-        println!("{:>7.1} s  {name}", duration.as_secs_f64());
-    }
-    println!("{:>7.1} s  in all", elapsed(started)?.as_secs_f64());
+    let mut taken = vec![Taken::new(INSTALL, elapsed(started)?)];
+    let outcome = run_stages(root, &stages, &budgets, &mut taken);
+    keep_sources(root);
+    outcome?;
+    let in_all = elapsed(started)?;
+    println!("\n=== what each stage took, and its budget");
+    print!("{}", budgets.report(&taken, in_all, only.is_empty()));
     Ok(())
+}
+
+fn run_stages(
+    root: &Path,
+    stages: &[&'static Stage],
+    budgets: &Budgets,
+    taken: &mut Vec<Taken>,
+) -> Result<()> {
+    let mut on_the_rig = Vec::new();
+    for stage in stages {
+        match &stage.work {
+            Work::Task(task) => {
+                println!("\n=== {}: {}", stage.name, stage.what);
+                let begun = now()?;
+                task(root).with_context(|| format!("stage {} failed", stage.name))?;
+                taken.push(Taken::new(stage.name, elapsed(begun)?));
+            }
+            Work::Tests(tests) => on_the_rig.push((stage.name, tests)),
+        }
+    }
+    if on_the_rig.is_empty() { Ok(()) } else { rig_tests::run(root, &on_the_rig, budgets, taken) }
+}
+
+/// Has noted which sources `./test` has built, so that the next clone with the same ones need not build them again.
+fn keep_sources(root: &Path) {
+    if std::env::var_os(STARTED).is_none() {
+        return;
+    }
+    let noted =
+        command::run(Command::new("bash").current_dir(root).args(["xtask/sources.sh", "keep"]));
+    if let Err(error) = noted {
+        // The next run builds everything of ours anew.
+        eprintln!("test: {error:#}");
+    }
 }
 
 /// Prints the stages.
@@ -45,7 +94,7 @@ fn select(only: &[String]) -> Result<Vec<&'static Stage>> {
 
 /// When `./test` began, or now when this was called without it.
 fn started() -> Result<Duration> {
-    match std::env::var("OARSMAN_TEST_STARTED") {
+    match std::env::var(STARTED) {
         Ok(seconds) => Ok(Duration::from_secs(seconds.parse()?)),
         Err(_) => now(),
     }

@@ -39,6 +39,8 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     }
     let rules = std::fs::read_to_string(root.join("docs/rules.md"))?;
     complaints.extend(rules::complaints(&rules::named(&rules), &functions));
+    let testing = std::fs::read_to_string(root.join("docs/testing.md"))?;
+    complaints.extend(crate::stages::budget_complaints(&testing));
     if complaints.is_empty() {
         println!("tidy: {} crates are in order", metadata.workspace_packages().len());
         return Ok(());

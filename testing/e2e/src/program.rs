@@ -8,13 +8,18 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 
 const NAME: &str = "oarsman";
+/// Names a program that is built already, to be tested instead.
+const GIVEN: &str = "OARSMAN_E2E_PROGRAM";
 
 /// Where the program lies once it is built: in the same build directory, and of the same profile,
-/// as the test that asks.
+/// as the test that asks. Or the one that the environment names.
 ///
 /// # Errors
 /// When this is not a test that cargo has built.
 pub fn path() -> Result<PathBuf> {
+    if let Some(given) = env::var_os(GIVEN) {
+        return Ok(given.into());
+    }
     Ok(own_directory(profile_directory(&env::current_exe()?)?).join(NAME))
 }
 
@@ -23,11 +28,14 @@ fn own_directory(profile: &Path) -> PathBuf {
     profile.join(format!("e2e{}", workspace().display().to_string().replace('/', "-")))
 }
 
-/// Builds it. To be called where there is a network, for crates that cargo does not have yet.
+/// Builds it, unless one is given. To be called where there is a network, for crates that cargo does not have yet.
 ///
 /// # Errors
 /// When it cannot be built; cargo has said why on stderr.
 pub fn build() -> Result<()> {
+    if env::var_os(GIVEN).is_some() {
+        return Ok(());
+    }
     let test = env::current_exe()?;
     let directory = profile_directory(&test)?;
     let target = directory.parent().context("a profile is in a build directory")?;

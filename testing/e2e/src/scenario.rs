@@ -3,8 +3,12 @@
 //! All scenarios of a test binary play one after the other on one rig for each flavour, which costs
 //! less than a rig for each. Before and after each one everything is compared; after one that failed
 //! the rig is thrown away, so that the next one finds a clean one whatever is left.
+//!
+//! Several processes of one test binary may share its scenarios and play them side by side, each on a rig
+//! in namespaces of its own (docs/adr/0018).
 
 mod joined;
+mod share;
 mod stage;
 mod theatre;
 
@@ -13,12 +17,13 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use futures::future::LocalBoxFuture;
-use libtest_mimic::{Arguments, Conclusion, Failed, Trial};
+use libtest_mimic::{Arguments, Completion, Conclusion, Failed, Trial};
 use oarsman_rig::parts::kubernetes;
 use oarsman_rig::{Flavour, namespace};
 
 use crate::program;
 pub use joined::{ours, under_test};
+use share::Share;
 pub use stage::Stage;
 use theatre::Theatre;
 
@@ -29,6 +34,16 @@ pub struct Scenario {
     pub name: &'static str,
     /// Its proof.
     pub play: fn(Arc<Stage>) -> LocalBoxFuture<'static, Result<()>>,
+    /// Whether it compares times, so that nothing else may use the processors meanwhile.
+    pub is_alone: bool,
+}
+
+impl Scenario {
+    /// The same, to be played when nothing else runs.
+    #[must_use]
+    pub fn alone(self) -> Self {
+        Self { is_alone: true, ..self }
+    }
 }
 
 /// Makes scenarios of async functions of a `&Stage`, named after them.
@@ -38,6 +53,7 @@ macro_rules! scenarios {
         vec![$($crate::scenario::Scenario {
             name: stringify!($name),
             play: |stage| ::std::boxed::Box::pin(async move { $name(&stage).await }),
+            is_alone: false,
         }),*]
     };
 }
@@ -83,8 +99,10 @@ fn play_all(flavours: &[Flavour], scenarios: &[Scenario]) -> Result<Conclusion> 
     let tokio = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let theatres: Vec<Arc<Theatre>> =
         flavours.iter().map(|flavour| Arc::new(Theatre::new(*flavour))).collect();
+    let share = Share::of_this_process();
+    let scenarios: Vec<&Scenario> = scenarios.iter().filter(|it| share.has(it)).collect();
     let trials = theatres.iter().flat_map(|theatre| {
-        scenarios.iter().map(|scenario| trial(theatre, *scenario, tokio.handle()))
+        scenarios.iter().map(|scenario| trial(theatre, **scenario, &share, tokio.handle()))
     });
     let conclusion = libtest_mimic::run(&arguments, trials.collect());
     for theatre in &theatres {
@@ -93,10 +111,21 @@ fn play_all(flavours: &[Flavour], scenarios: &[Scenario]) -> Result<Conclusion> 
     Ok(conclusion)
 }
 
-fn trial(theatre: &Arc<Theatre>, scenario: Scenario, tokio: &tokio::runtime::Handle) -> Trial {
-    let (theatre, tokio) = (Arc::clone(theatre), tokio.clone());
-    Trial::test(format!("{}::{}", theatre.name(), scenario.name), move || {
-        tokio.block_on(theatre.play(scenario)).map_err(|error| Failed::from(format!("{error:#}")))
+fn trial(
+    theatre: &Arc<Theatre>,
+    scenario: Scenario,
+    share: &Share,
+    tokio: &tokio::runtime::Handle,
+) -> Trial {
+    let (theatre, share, tokio) = (Arc::clone(theatre), share.clone(), tokio.clone());
+    let name = format!("{}::{}", theatre.name(), scenario.name);
+    Trial::ignorable_test(name.clone(), move || {
+        if !share.take(&name)? {
+            return Ok(Completion::ignored_with("another process plays it"));
+        }
+        let played = tokio.block_on(theatre.play(scenario));
+        played.map_err(|error| Failed::from(format!("{error:#}")))?;
+        Ok(Completion::Completed)
     })
 }
 

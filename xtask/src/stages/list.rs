@@ -1,9 +1,10 @@
-//! The stages themselves, cheapest first so that a slip is told early.
+//! The stages themselves.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Result;
+use oarsman_rig::parts::kubernetes;
 
 use crate::command::{cache, cargo, cargo_with, run};
 
@@ -11,51 +12,124 @@ use crate::command::{cache, cargo, cargo_with, run};
 const CARGO_DENY: &str = "0.20.2";
 
 /// The crates whose tests need root, namespaces and the rig's parts.
-const NEED_THE_RIG: &[&str] = &["oarsman-rig", "oarsman-e2e"];
+const NEED_THE_RIG: [&str; 2] = ["testing/rig", "testing/e2e"];
+/// How many lives are lived in `./test`; `cargo xtask sim --lives 5000` lives more (docs/testing.md).
+const LIVES: &str = "500";
 
+/// A stage of `./test`.
 pub(super) struct Stage {
     pub(super) name: &'static str,
     pub(super) what: &'static str,
-    pub(super) run: fn(&Path) -> Result<()>,
+    pub(super) work: Work,
 }
 
+/// What a stage does.
+pub(super) enum Work {
+    /// A task that has the processors for itself.
+    Task(fn(&Path) -> Result<()>),
+    /// Test binaries, which run beside those of other stages.
+    Tests(Tests),
+}
+
+/// Test binaries of a package.
+pub(super) struct Tests {
+    /// The directory of the package.
+    pub(super) directory: &'static str,
+    /// Their names; none means all.
+    pub(super) names: &'static [&'static str],
+    pub(super) plays: Plays,
+}
+
+/// How test binaries are run.
+pub(super) enum Plays {
+    /// By one process each.
+    Whole,
+    /// By several processes each, which share their scenarios.
+    Shared {
+        processes: usize,
+        /// Whether some of them are left out and played when nothing else runs.
+        some_alone: bool,
+    },
+}
+
+impl Tests {
+    /// How many processes run each binary side by side.
+    pub(super) fn processes(&self) -> usize {
+        match self.plays {
+            Plays::Whole => 1,
+            Plays::Shared { processes, .. } => processes,
+        }
+    }
+
+    pub(super) fn some_alone(&self) -> bool {
+        matches!(self.plays, Plays::Shared { some_alone: true, .. })
+    }
+}
+
+/// Cheapest first so that a slip is told early; those on the rig come last, and longest first.
 pub(super) const STAGES: &[Stage] = &[
-    Stage { name: "format", what: "every file is formatted", run: format },
-    Stage { name: "tidy", what: "layers, purity, docs and sizes", run: tidy },
-    Stage { name: "deny", what: "licences, sources and doubled crates", run: deny },
-    Stage { name: "clippy", what: "the lint table, on everything", run: clippy },
-    Stage { name: "docs", what: "the documentation builds without a warning", run: docs },
-    Stage { name: "unit", what: "tables, properties and loops that need no rig", run: unit },
-    Stage { name: "lives", what: "a thousand simulated lives, some of them twice", run: lives },
+    task("format", "every file is formatted", format),
+    task("tidy", "layers, purity, docs, sizes and budgets", tidy),
+    task("deny", "licences, sources and doubled crates", deny),
+    task("clippy", "the lint table, on everything", clippy),
+    task("docs", "the documentation builds without a warning", docs),
+    task("unit", "tables, properties and loops that need no rig", unit),
+    task("lives", "five hundred simulated lives, some of them twice", lives),
+    task("mistakes", "wrong decisions, each of which must be noticed", mistakes),
+    task("parts", "containerd, runc, CNI, images and a control plane, built once", parts),
+    task("wire", "our CRI messages equal upstream's, field by field", wire),
     Stage {
-        name: "mistakes",
-        what: "wrong decisions, each of which must be noticed",
-        run: mistakes,
+        name: "rig",
+        what: "the rig starts, stops and catches leaks",
+        work: Work::Tests(Tests { directory: "testing/rig", names: &[], plays: Plays::Whole }),
     },
-    Stage { name: "parts", what: "containerd, runc, CNI and images, built once", run: parts },
-    Stage { name: "wire", what: "our CRI messages equal upstream's, field by field", run: wire },
-    Stage { name: "rig", what: "the rig starts, stops and catches leaks", run: rig },
-    Stage { name: "contract", what: "what a CRI runtime does, on real containerd", run: contract },
-    Stage { name: "pods", what: "pods from files live and die on real containerd", run: pods },
-    Stage { name: "run", what: "the examples, as a person runs and interrupts them", run: person },
-    Stage { name: "commands", what: "what a person asks of a running agent", run: commands },
+    whole(
+        "contract",
+        "what a CRI runtime does, on real containerd",
+        &["contract_on_containerd", "parts", "stage"],
+    ),
     Stage {
-        name: "explain",
-        what: "why pods do not run, made to happen and told by the command",
-        run: explain,
+        name: "pods",
+        what: "pods from files live and die on real containerd",
+        work: e2e(&["pods"], Plays::Shared { processes: 3, some_alone: true }),
     },
-    Stage {
-        name: "node",
-        what: "a node of a real cluster, and the swap with the Go kubelet",
-        run: node,
-    },
-    Stage { name: "readme", what: "every command of the README, typed at a terminal", run: readme },
+    shared("run", "the examples, as a person runs and interrupts them", &["run"], 2),
+    shared("commands", "what a person asks of a running agent", &["commands"], 1),
+    shared(
+        "explain",
+        "why pods do not run, made to happen and told by the command",
+        &["explain"],
+        2,
+    ),
+    shared("node", "a node of a real cluster, and the swap with the Go kubelet", &["real_node"], 4),
+    whole("readme", "every command of the README, typed at a terminal", &["readme"]),
     Stage {
         name: "endurance",
         what: "the agent and the runtime die, hang and rest",
-        run: endurance,
+        work: e2e(&["endurance"], Plays::Shared { processes: 3, some_alone: true }),
     },
 ];
+
+const fn task(name: &'static str, what: &'static str, run: fn(&Path) -> Result<()>) -> Stage {
+    Stage { name, what, work: Work::Task(run) }
+}
+
+const fn whole(name: &'static str, what: &'static str, names: &'static [&'static str]) -> Stage {
+    Stage { name, what, work: e2e(names, Plays::Whole) }
+}
+
+const fn shared(
+    name: &'static str,
+    what: &'static str,
+    names: &'static [&'static str],
+    processes: usize,
+) -> Stage {
+    Stage { name, what, work: e2e(names, Plays::Shared { processes, some_alone: false }) }
+}
+
+const fn e2e(names: &'static [&'static str], plays: Plays) -> Work {
+    Work::Tests(Tests { directory: "testing/e2e", names, plays })
+}
 
 fn format(root: &Path) -> Result<()> {
     cargo(root, &["fmt", "--all", "--check"])
@@ -98,13 +172,14 @@ fn docs(root: &Path) -> Result<()> {
 /// The whole workspace is selected every time and only the targets differ: features stay the same, and nothing is built twice.
 fn unit(root: &Path) -> Result<()> {
     let mut arguments = vec!["--lib", "--bins"];
-    let tests = integration_tests(root, |package| !NEED_THE_RIG.contains(&package))?;
+    let on_the_rig = NEED_THE_RIG.map(|directory| root.join(directory));
+    let tests = integration_tests(root, |package| !on_the_rig.iter().any(|it| it == package))?;
     arguments.extend(tests.iter().flat_map(|test| ["--test", test.as_str()]));
     test(root, &arguments)
 }
 
 fn lives(root: &Path) -> Result<()> {
-    cargo(root, &crate::sim(&["--lives", "1000"]))
+    cargo(root, &crate::sim(&["--lives", LIVES]))
 }
 
 fn mistakes(root: &Path) -> Result<()> {
@@ -112,7 +187,9 @@ fn mistakes(root: &Path) -> Result<()> {
 }
 
 fn parts(_root: &Path) -> Result<()> {
-    oarsman_rig::parts::prepare().map(drop)
+    oarsman_rig::parts::prepare()?;
+    kubernetes::prepare(&kubernetes::CONTROL_PLANE)?;
+    kubernetes::prepare(&[kubernetes::KUBELET])
 }
 
 fn wire(root: &Path) -> Result<()> {
@@ -122,57 +199,18 @@ fn wire(root: &Path) -> Result<()> {
     cargo_with(root, &arguments, &environment)
 }
 
-fn rig(root: &Path) -> Result<()> {
-    test_package(root, "oarsman-rig")
-}
-
-fn contract(root: &Path) -> Result<()> {
-    test(root, &["--test", "contract_on_containerd", "--test", "parts", "--test", "stage"])
-}
-
-fn pods(root: &Path) -> Result<()> {
-    test(root, &["--test", "pods"])
-}
-
-fn person(root: &Path) -> Result<()> {
-    test(root, &["--test", "run"])
-}
-
-fn commands(root: &Path) -> Result<()> {
-    test(root, &["--test", "commands"])
-}
-
-fn explain(root: &Path) -> Result<()> {
-    test(root, &["--test", "explain"])
-}
-
-fn node(root: &Path) -> Result<()> {
-    test(root, &["--test", "real_node"])
-}
-
-fn readme(root: &Path) -> Result<()> {
-    test(root, &["--test", "readme"])
-}
-
-fn endurance(root: &Path) -> Result<()> {
-    test(root, &["--test", "endurance"])
-}
-
-fn test_package(root: &Path, name: &str) -> Result<()> {
-    let tests = integration_tests(root, |package| package == name)?;
-    test(root, &tests.iter().flat_map(|test| ["--test", test.as_str()]).collect::<Vec<_>>())
-}
-
 fn test(root: &Path, targets: &[&str]) -> Result<()> {
     cargo(root, &[&["test", "--workspace"], targets].concat())
 }
 
-/// The names of the integration tests of some of our crates.
-fn integration_tests(root: &Path, of: impl Fn(&str) -> bool) -> Result<Vec<String>> {
+/// The names of the integration tests of some of our crates, which are given by their directories.
+pub(super) fn integration_tests(root: &Path, of: impl Fn(&Path) -> bool) -> Result<Vec<String>> {
     let manifest = root.join("Cargo.toml");
     let metadata =
         cargo_metadata::MetadataCommand::new().manifest_path(manifest).no_deps().exec()?;
-    let packages = metadata.workspace_packages().into_iter().filter(|p| of(p.name.as_str()));
-    let targets = packages.flat_map(|package| &package.targets);
+    let packages = metadata.workspace_packages().into_iter();
+    let wanted =
+        packages.filter(|it| it.manifest_path.parent().is_some_and(|it| of(it.as_std_path())));
+    let targets = wanted.flat_map(|package| &package.targets);
     Ok(targets.filter(|target| target.is_test()).map(|target| target.name.clone()).collect())
 }

@@ -182,6 +182,7 @@ fn copy_manifests(to: &Path) {
     }
     std::fs::create_dir(to.join("docs")).unwrap();
     std::fs::write(to.join("docs/rules.md"), "No facts.\n").unwrap();
+    std::fs::copy(root.join("docs/testing.md"), to.join("docs/testing.md")).unwrap();
     let metadata = cargo_metadata::MetadataCommand::new()
         .manifest_path(root.join("Cargo.toml"))
         .no_deps()

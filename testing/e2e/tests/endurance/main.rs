@@ -9,6 +9,7 @@ mod witness;
 
 use std::process::ExitCode;
 
+use oarsman_e2e::scenario::Scenario;
 use oarsman_e2e::{scenario, scenarios};
 
 use deaths::{
@@ -23,14 +24,17 @@ use neighbours::{a_runtime_has_one_kubelet, two_agents_and_a_stranger_leave_each
 use rest::fifty_idle_pods_cost_nothing_but_the_audit;
 
 fn main() -> ExitCode {
-    let scenarios = scenarios![
-        the_agent_killed_fifty_times_doubles_nothing_and_restarts_nothing,
+    let mut scenarios = scenarios![
         containerd_killed_ten_times_under_twenty_pods_restarts_nothing,
         while_containerd_is_stopped_only_those_who_want_something_wait,
-        one_hung_sandbox_holds_up_nobody_else,
         two_agents_and_a_stranger_leave_each_other_alone,
         a_runtime_has_one_kubelet,
         fifty_idle_pods_cost_nothing_but_the_audit,
     ];
+    let alone = scenarios![
+        the_agent_killed_fifty_times_doubles_nothing_and_restarts_nothing,
+        one_hung_sandbox_holds_up_nobody_else,
+    ];
+    scenarios.extend(alone.into_iter().map(Scenario::alone));
     scenario::main(&scenario::flavours(), &scenarios)
 }

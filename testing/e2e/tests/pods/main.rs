@@ -12,6 +12,7 @@ mod trouble;
 
 use std::process::ExitCode;
 
+use oarsman_e2e::scenario::Scenario;
 use oarsman_e2e::{scenario, scenarios};
 
 use configured::an_agent_is_as_its_file_and_drop_ins_say;
@@ -45,13 +46,12 @@ use trouble::{
 };
 
 fn main() -> ExitCode {
-    let scenarios = scenarios![
+    let mut scenarios = scenarios![
         a_pod_starts_with_all_that_it_was_promised,
         an_agent_is_as_its_file_and_drop_ins_say,
         an_edited_image_restarts_that_container_only,
         an_edited_manifest_without_a_uid_replaces_the_pod,
         fifty_pods_start_at_once,
-        a_crash_loop_waits_nothing_then_ten_then_twenty_seconds,
         on_failure_restarts_failures_only,
         what_never_restarts_runs_once,
         exit_code_rules_come_before_the_policy,
@@ -71,5 +71,7 @@ fn main() -> ExitCode {
         a_private_image_is_pulled_with_a_secret_beside_its_pod,
         systemd_hears_how_the_agent_is,
     ];
+    let alone = scenarios![a_crash_loop_waits_nothing_then_ten_then_twenty_seconds];
+    scenarios.extend(alone.into_iter().map(Scenario::alone));
     scenario::main(&scenario::flavours(), &scenarios)
 }

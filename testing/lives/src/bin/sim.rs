@@ -3,9 +3,9 @@
 #![expect(clippy::print_stdout, reason = "it talks to the person who runs it")]
 
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use clap::Parser;
 use oarsman_agent::CoreDecisions;
 use oarsman_lives::mistakes::Mistake;
@@ -56,19 +56,39 @@ fn show(seed: u64) -> Result<(u64, u64)> {
 }
 
 fn live_all(seeds: std::ops::Range<u64>) -> Result<(u64, u64)> {
-    let (mut passed, mut failed) = (0, 0);
-    for seed in seeds {
-        let testimony = right(seed)?;
-        let (good, bad) = tally(seed, &testimony);
-        let again = if seed % TWICE == 0 { right(seed)?.hash } else { testimony.hash };
-        let changed = again != testimony.hash;
-        if changed {
+    let outcomes = side_by_side(seeds.collect(), |seed| {
+        let testimony = right(*seed)?;
+        let again = if seed % TWICE == 0 { right(*seed)?.hash } else { testimony.hash };
+        if again != testimony.hash {
             println!("seed {seed}: lived again, it was another life: {again:016x}");
+            return Ok((0, 1));
         }
-        passed += if changed { 0 } else { good };
-        failed += if changed { 1 } else { bad };
-    }
-    Ok((passed, failed))
+        Ok(tally(*seed, &testimony))
+    })?;
+    Ok(sum(&outcomes))
+}
+
+fn sum(outcomes: &[(u64, u64)]) -> (u64, u64) {
+    (outcomes.iter().map(|it| it.0).sum(), outcomes.iter().map(|it| it.1).sum())
+}
+
+/// Does something with each of many, on all processors: lives know nothing of each other.
+fn side_by_side<T: Send, R: Send>(
+    many: Vec<T>,
+    what: impl Fn(&T) -> Result<R> + Sync,
+) -> Result<Vec<R>> {
+    let queue = Mutex::new(many.into_iter());
+    let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let work = || std::iter::from_fn(next).map(|one| what(&one)).collect::<Result<Vec<R>>>();
+    std::thread::scope(|scope| {
+        let threads = std::thread::available_parallelism()?.get();
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        let mut all = Vec::new();
+        for thread in threads {
+            all.extend(thread.join().map_err(|_| anyhow!("a life has panicked"))??);
+        }
+        Ok(all)
+    })
 }
 
 fn tally(seed: u64, testimony: &Testimony) -> (u64, u64) {
@@ -81,20 +101,15 @@ fn tally(seed: u64, testimony: &Testimony) -> (u64, u64) {
 
 /// A mistake passes when somebody noticed it.
 fn make_mistakes(seeds: std::ops::Range<u64>) -> Result<(u64, u64)> {
-    let (mut passed, mut failed) = (0, 0);
-    for mistake in Mistake::ALL {
-        match first_noticed(*mistake, seeds.clone())? {
-            Some((seed, how)) => {
-                println!("{mistake}: noticed in life {seed}: {how}");
-                passed += 1;
-            }
-            None => {
-                println!("{mistake}: nobody noticed");
-                failed += 1;
-            }
+    let outcomes = side_by_side(Mistake::ALL.to_vec(), |mistake| {
+        let noticed = first_noticed(*mistake, seeds.clone())?;
+        match &noticed {
+            Some((seed, how)) => println!("{mistake}: noticed in life {seed}: {how}"),
+            None => println!("{mistake}: nobody noticed"),
         }
-    }
-    Ok((passed, failed))
+        Ok(if noticed.is_some() { (1, 0) } else { (0, 1) })
+    })?;
+    Ok(sum(&outcomes))
 }
 
 fn first_noticed(

@@ -1,0 +1,88 @@
+//! Which scenarios of a test binary this process plays: all of them, or those that no other process plays.
+
+use std::env;
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::path::PathBuf;
+
+use super::Scenario;
+
+/// Names a directory in which processes of one test binary note which scenarios are taken.
+const SHARED: &str = "OARSMAN_SCENARIOS_SHARED";
+/// Asks for those that nothing may run beside.
+const ALONE: &str = "OARSMAN_SCENARIOS_ALONE";
+
+/// The scenarios of one process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Share {
+    /// All.
+    All,
+    /// Those that no other process has taken, by a file for each in this directory; but none that is to be alone.
+    Taken(PathBuf),
+    /// Those that are to be alone.
+    Alone,
+}
+
+impl Share {
+    /// As the environment says.
+    pub(super) fn of_this_process() -> Self {
+        if env::var_os(ALONE).is_some() {
+            return Self::Alone;
+        }
+        env::var_os(SHARED).map_or(Self::All, |directory| Self::Taken(directory.into()))
+    }
+
+    /// Whether this process may play it.
+    pub(super) fn has(&self, scenario: &Scenario) -> bool {
+        match self {
+            Self::All => true,
+            Self::Taken(_) => !scenario.is_alone,
+            Self::Alone => scenario.is_alone,
+        }
+    }
+
+    /// Takes the scenario of that name; false when another process has it.
+    pub(super) fn take(&self, name: &str) -> io::Result<bool> {
+        let Self::Taken(directory) = self else { return Ok(true) };
+        match File::create_new(directory.join(name)) {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scenario() -> Scenario {
+        Scenario { name: "x", play: |_| Box::pin(async { Ok(()) }), is_alone: false }
+    }
+
+    #[test]
+    fn every_scenario_is_played_once_by_processes_that_share() {
+        let directory = tempfile::tempdir().unwrap();
+        let share = Share::Taken(directory.path().to_owned());
+        assert!(share.take("x").unwrap());
+        assert!(!share.take("x").unwrap());
+        assert!(share.take("y").unwrap());
+        assert!(Share::Taken("/nowhere".into()).take("x").is_err());
+    }
+
+    #[test]
+    fn what_is_to_be_alone_is_played_by_none_that_share_and_by_the_one_that_asks_for_it() {
+        let shared = Share::Taken("/nowhere".into());
+        let (beside, alone) = (scenario(), scenario().alone());
+        let rows =
+            [(&Share::All, true, true), (&shared, true, false), (&Share::Alone, false, true)];
+        for (share, has_beside, has_alone) in rows {
+            assert_eq!(
+                (share.has(&beside), share.has(&alone)),
+                (has_beside, has_alone),
+                "{share:?}"
+            );
+        }
+        assert!(Share::Alone.take("x").unwrap());
+    }
+}

@@ -1,0 +1,143 @@
+//! The stages on the rig, side by side: every process has namespaces, a containerd and a leak check of its own (docs/adr/0018).
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use super::binaries::{self, Binary, Built};
+use super::budget::{Budgets, Taken};
+use super::list::{Plays, Tests, integration_tests};
+use super::pool::{self, Job};
+use super::{BUILD, SIDE_BY_SIDE, elapsed, now};
+use crate::command::cache;
+
+/// Tells a test binary which program to test; see testing/e2e/src/program.rs.
+const PROGRAM: &str = "OARSMAN_E2E_PROGRAM";
+/// Tell a test binary which of its scenarios to play; see testing/e2e/src/scenario/share.rs.
+const SHARED: &str = "OARSMAN_SCENARIOS_SHARED";
+const ALONE: &str = "OARSMAN_SCENARIOS_ALONE";
+/// Scenarios wait for most of their time: more than there are processors.
+const AT_ONCE_EACH_PROCESSOR: usize = 2;
+
+/// A stage and its tests.
+type OfStage<'a> = (&'static str, &'a Tests);
+
+/// Builds everything once, runs it side by side, then what wants to be alone.
+pub(super) fn run(
+    root: &Path,
+    stages: &[OfStage<'_>],
+    budgets: &Budgets,
+    taken: &mut Vec<Taken>,
+) -> Result<()> {
+    println!("\n=== {BUILD}");
+    let begun = now()?;
+    let built = build(root, stages)?;
+    let directory = Directory::create(&built.program)?;
+    taken.push(Taken::new(BUILD, elapsed(begun)?));
+    println!(
+        "\n=== {SIDE_BY_SIDE}: their output is told when each has ended, and kept in {}",
+        directory.0.display()
+    );
+    let begun = now()?;
+    let mut jobs = Vec::new();
+    let mut alone = Vec::new();
+    for stage in longest_first(stages, budgets) {
+        for (name, binary) in built.of(&root.join(stage.1.directory), stage.1.names)? {
+            jobs.extend(directory.jobs(stage, &name, &binary)?);
+            alone.extend(stage.1.some_alone().then(|| directory.alone(stage, &name, &binary)));
+        }
+    }
+    let at_once = std::thread::available_parallelism()?.get() * AT_ONCE_EACH_PROCESSOR;
+    let mut done = pool::run(jobs, at_once)?;
+    done.extend(pool::run(alone, 1)?);
+    let mut times = BTreeMap::<&str, Duration>::new();
+    for job in done {
+        *times.entry(job.stage).or_default() += job.time;
+    }
+    let of_stage =
+        |(name, _): &OfStage<'_>| Taken::new(name, times.get(name).copied().unwrap_or_default());
+    taken.extend(stages.iter().map(of_stage));
+    taken.push(Taken::new(SIDE_BY_SIDE, elapsed(begun)?));
+    directory.remove()
+}
+
+fn build(root: &Path, stages: &[OfStage<'_>]) -> Result<Built> {
+    let mut names = Vec::new();
+    for (_, tests) in stages {
+        let own = root.join(tests.directory);
+        let of_package = integration_tests(root, |directory| directory == own)?;
+        let wanted = |name: &String| tests.names.is_empty() || tests.names.contains(&name.as_str());
+        names.extend(of_package.into_iter().filter(wanted));
+    }
+    binaries::build(root, &names)
+}
+
+/// What takes long begins first, so that nothing long is left when all else is done.
+fn longest_first<'a>(stages: &[OfStage<'a>], budgets: &Budgets) -> Vec<OfStage<'a>> {
+    let mut stages = stages.to_vec();
+    stages.sort_by_key(|(name, tests)| {
+        std::cmp::Reverse(budgets.warm(name) / tests.processes() as u64)
+    });
+    stages
+}
+
+/// Where a run keeps the program under test, what processes share, and what they say.
+struct Directory(PathBuf);
+
+impl Directory {
+    /// Makes it anew, and takes away what runs have left that did not end well.
+    fn create(program: &Path) -> Result<Self> {
+        let all = cache()?.join("tests");
+        for entry in fs::read_dir(&all).into_iter().flatten() {
+            let path = entry?.path();
+            let lives = path.file_name().is_some_and(|pid| Path::new("/proc").join(pid).exists());
+            if !lives {
+                fs::remove_dir_all(path)?;
+            }
+        }
+        let own = all.join(std::process::id().to_string());
+        fs::create_dir_all(&own).with_context(|| format!("making {}", own.display()))?;
+        // Another build may replace the one that cargo has put there.
+        fs::copy(program, own.join("oarsman"))?;
+        Ok(Self(own))
+    }
+
+    /// One job for each process that plays a share of the binary's scenarios.
+    fn jobs(&self, stage: OfStage<'_>, name: &str, binary: &Binary) -> Result<Vec<Job>> {
+        let shared = self.0.join(format!("{name}-shared"));
+        fs::create_dir(&shared)?;
+        let count = stage.1.processes();
+        let jobs = (1..=count).map(|number| {
+            let title =
+                if count > 1 { format!("{name} {number}/{count}") } else { name.to_owned() };
+            let mut job = self.job(stage.0, title, binary);
+            if let Plays::Shared { .. } = stage.1.plays {
+                job.command.env(SHARED, &shared);
+            }
+            job
+        });
+        Ok(jobs.collect())
+    }
+
+    /// The job that plays what the others leave out.
+    fn alone(&self, stage: OfStage<'_>, name: &str, binary: &Binary) -> Job {
+        let mut job = self.job(stage.0, format!("{name}, alone"), binary);
+        job.command.env(ALONE, "1");
+        job
+    }
+
+    fn job(&self, stage: &'static str, title: String, binary: &Binary) -> Job {
+        let mut command = std::process::Command::new(&binary.program);
+        oarsman_rig::without_package(&mut command);
+        command.current_dir(&binary.directory).env(PROGRAM, self.0.join("oarsman"));
+        let log = self.0.join(format!("{}.log", title.replace([' ', '/', ','], "-")));
+        Job { stage, title, command, log }
+    }
+
+    fn remove(self) -> Result<()> {
+        Ok(fs::remove_dir_all(self.0)?)
+    }
+}
