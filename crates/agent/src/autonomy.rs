@@ -17,14 +17,15 @@ use async_trait::async_trait;
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
-use oarsman_cluster::{Cluster, NodeObject, ObjectChanges, PodSets, Result};
+use oarsman_cluster::{Cluster, ClusterLayer, PodSets, Result};
 use oarsman_core::config::Lookup;
-use oarsman_core::event::PodEvent;
 use oarsman_core::ids::{FullName, PodUid};
 use oarsman_core::pod::PodExt;
+use oarsman_seam::Plain;
+use oarsman_state::CheckpointStore;
 use tokio::time::{sleep, timeout};
 
-use crate::seams::{Seams, Vault};
+use crate::seams::Seams;
 
 use notebook::Notebook;
 
@@ -40,19 +41,19 @@ const AGAIN: Duration = Duration::from_secs(5);
 /// Pods that are run on what is remembered of them, told at most once.
 pub(crate) type Recalled = BoxStream<'static, Vec<Arc<Pod>>>;
 
-/// The same seams, whose cluster is remembered where there is a vault; and the pods that are recalled if it is away.
+/// The same seams, whose cluster is remembered where there is a store for it; and the pods that are recalled if it is away.
 pub(crate) fn remembering(seams: Seams) -> (Seams, Option<Memory>) {
-    let Some(vault) = seams.vault.clone() else { return (seams, None) };
+    let Some(checkpoints) = seams.checkpoints.clone() else { return (seams, None) };
     let notebook = Arc::new(Notebook::default());
     let cluster = Remembered { inner: Arc::clone(&seams.cluster), notebook: Arc::clone(&notebook) };
-    (Seams { cluster: Arc::new(cluster), ..seams }, Some(Memory { notebook, vault }))
+    (Seams { cluster: Arc::new(cluster), ..seams }, Some(Memory { notebook, checkpoints }))
 }
 
 /// What is remembered, and where.
 #[derive(Clone)]
 pub(crate) struct Memory {
     notebook: Arc<Notebook>,
-    vault: Arc<dyn Vault>,
+    checkpoints: Arc<dyn CheckpointStore>,
 }
 
 impl Memory {
@@ -68,10 +69,10 @@ impl Memory {
         once.chain(futures::stream::pending()).boxed()
     }
 
-    /// Reads what was kept, then keeps the vault as the notebook is, for ever.
+    /// Reads what was kept, then keeps the checkpoints as the notebook is, for ever.
     pub(crate) async fn run(self) {
         let kept = loop {
-            match self.vault.kept().await {
+            match self.checkpoints.read_all().await {
                 Ok(kept) => break kept,
                 Err(error) => tracing::warn!(%error, "what is remembered of pods cannot be read"),
             }
@@ -92,9 +93,9 @@ impl Memory {
         while let Some(change) = self.notebook.take() {
             let written = match &change.page {
                 Some((page, lasting)) => {
-                    self.vault.keep(&change.name, page.clone(), *lasting).await
+                    self.checkpoints.write(&change.name, page.clone(), *lasting).await
                 }
-                None => self.vault.discard(&change.name).await,
+                None => self.checkpoints.remove(&change.name).await,
             };
             if let Err(error) = written {
                 tracing::warn!(%error, "a pod would not come back without the API server");
@@ -114,7 +115,17 @@ struct Remembered {
 }
 
 #[async_trait]
-impl Cluster for Remembered {
+impl ClusterLayer for Remembered {
+    type Middleware = Plain;
+
+    fn inner(&self) -> &Arc<dyn Cluster> {
+        &self.inner
+    }
+
+    fn middleware(&self) -> &Plain {
+        &Plain
+    }
+
     fn pods(&self) -> Option<PodSets> {
         let notebook = Arc::clone(&self.notebook);
         let sets = self.inner.pods()?;
@@ -135,32 +146,8 @@ impl Cluster for Remembered {
         Ok(found)
     }
 
-    fn forget(&self, pod: &PodUid) {
-        self.inner.forget(pod);
-    }
-
-    fn object_changes(&self) -> ObjectChanges {
-        self.inner.object_changes()
-    }
-
     async fn publish(&self, pod: &FullName, uid: &PodUid, status: &PodStatus) -> Result<()> {
         self.notebook.said(uid, status);
         self.inner.publish(pod, uid, status).await
-    }
-
-    async fn reflect(&self, mirror: &Pod) -> Result<()> {
-        self.inner.reflect(mirror).await
-    }
-
-    async fn delete(&self, pod: &FullName, uid: &PodUid) -> Result<()> {
-        self.inner.delete(pod, uid).await
-    }
-
-    fn node(&self) -> Option<Arc<dyn NodeObject>> {
-        self.inner.node()
-    }
-
-    async fn record(&self, pod: &Pod, event: &PodEvent) {
-        self.inner.record(pod, event).await;
     }
 }

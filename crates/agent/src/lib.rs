@@ -1,18 +1,15 @@
 //! The loops of the node agent and their assembly as a library.
 //!
-//! [`run`] is the whole agent over five seams. It owns every task it starts: dropping it ends them all, wherever they are,
+//! [`run`] is the whole agent over its [`seams`]. It owns every task it starts: dropping it ends them all, wherever they are,
 //! which is how a simulated world kills an agent and how a program ends one. Pods go on.
 
 mod autonomy;
 mod book;
 mod decisions;
-mod files;
-pub mod ground;
 pub mod latest;
 mod mailbox;
 mod measures;
 mod mirrors;
-pub mod network;
 mod node;
 mod node_status;
 mod pod_reader;
@@ -22,7 +19,7 @@ pub mod seams;
 pub mod sources;
 mod status_writer;
 mod supervisor;
-pub mod vault;
+mod volume_manager;
 mod worker;
 
 use std::sync::{Arc, Mutex};
@@ -50,6 +47,7 @@ use recorder::Recorder;
 use seams::{Seams, bounded};
 use status_writer::StatusDesk;
 use supervisor::{Ears, Supervisor};
+use volume_manager::VolumeManager;
 
 /// Messages that may lie between two loops before the one who tells has to wait.
 const ROOM_BETWEEN_LOOPS: usize = 256;
@@ -93,6 +91,8 @@ pub async fn run(seams: Seams, config: Config, inputs: Inputs) {
     let (tell_identity, identity) = latest::channel(None);
     let sources = all_sources(&seams, local);
     let names: Vec<Source> = sources.iter().map(|(source, _)| *source).collect();
+    let root = config.territory.root.clone().into();
+    let volume_manager = VolumeManager::new(Arc::clone(&seams.volumes), root);
     let node = Arc::new(Node {
         began: seams.clock.wall(),
         seams: seams.clone(),
@@ -105,6 +105,7 @@ pub async fn run(seams: Seams, config: Config, inputs: Inputs) {
         pulls,
         credentials: Mutex::default(),
         pulled: latest::Sender::new(0),
+        volume_manager,
         measures,
         book,
         notices,

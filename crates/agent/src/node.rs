@@ -22,6 +22,7 @@ use crate::node_status::Membership;
 use crate::recorder::Recorder;
 use crate::seams::Seams;
 use crate::status_writer::StatusDesk;
+use crate::volume_manager::VolumeManager;
 
 /// How the agent behaves.
 #[derive(Clone, Debug)]
@@ -81,6 +82,7 @@ pub(crate) struct Node {
     /// Who the node is to the API server, once that is known.
     pub(crate) identity: latest::Receiver<Option<NodeIdentity>>,
     pub(crate) recorder: Recorder,
+    pub(crate) volume_manager: VolumeManager,
     pub(crate) pulls: Semaphore,
     /// What programs answered that know credentials; never held over an await.
     pub(crate) credentials: Mutex<ProviderCache>,

@@ -60,6 +60,7 @@ fn log(pod: &Pod, event: &PodEvent) {
 /// Tells events one after the other, for ever.
 pub(crate) async fn run(mut waiting: Waiting, seams: Seams) {
     while let Some((pod, event)) = waiting.recv().await {
-        seams.cluster.record(&pod, &event).await;
+        // An event that is not taken is dropped: nothing depends on it.
+        seams.cluster.record(&pod, &event).await.ok();
     }
 }

@@ -1,20 +1,21 @@
 //! The seams: everything the agent does to the world, and everything it learns of it, goes through them.
+//!
+//! A seam's trait lies in the crate of what really does it; here they are only named.
 
 mod bounded;
-mod disk;
-mod network;
-mod vault;
 
 use std::sync::Arc;
 
 use oarsman_clock::Clock;
 use oarsman_cluster::Cluster;
 use oarsman_cri::Runtime;
+use oarsman_host::pod_cgroups::Cgroups;
+use oarsman_images::CredentialPlugins;
+use oarsman_net::Network;
+use oarsman_state::{CheckpointStore, PodFiles, Records};
+use oarsman_volumes::Volumes;
 
 pub(crate) use bounded::bounded;
-pub use disk::{Disk, DiskError, Furniture, Holding};
-pub use network::{HttpAnswer, HttpGet, Network, NetworkError, Scheme, Trust};
-pub use vault::Vault;
 
 /// The world as the agent sees it.
 #[derive(Clone)]
@@ -23,12 +24,20 @@ pub struct Seams {
     pub runtime: Arc<dyn Runtime>,
     /// The API server, or nobody.
     pub cluster: Arc<dyn Cluster>,
-    /// Pod directories, cgroups and what is remembered.
-    pub disk: Arc<dyn Disk>,
+    /// The volumes of pods.
+    pub volumes: Arc<dyn Volumes>,
+    /// The cgroups of pods and of their QoS classes.
+    pub cgroups: Arc<dyn Cgroups>,
+    /// Directories, files for containers, logs and termination messages.
+    pub pod_files: Arc<dyn PodFiles>,
+    /// Statuses that no API server remembers.
+    pub records: Arc<dyn Records>,
+    /// The node's own credentials for registries, and programs that know others.
+    pub credential_plugins: Arc<dyn CredentialPlugins>,
     /// Both clocks and the dice.
     pub clock: Arc<dyn Clock>,
     /// Servers that are asked over HTTP. A call keeps its own deadline.
     pub network: Arc<dyn Network>,
     /// Where pods of the cluster are remembered; nowhere if they are not to be.
-    pub vault: Option<Arc<dyn Vault>>,
+    pub checkpoints: Option<Arc<dyn CheckpointStore>>,
 }

@@ -121,7 +121,8 @@ impl Cluster for ApiServer {
         Some(Arc::new(ServedNode::new(&self.client, &self.node, Arc::clone(&self.clock))))
     }
 
-    async fn record(&self, pod: &Pod, event: &PodEvent) {
+    async fn record(&self, pod: &Pod, event: &PodEvent) -> Result<()> {
         self.record_event(pod, event).await;
+        Ok(())
     }
 }

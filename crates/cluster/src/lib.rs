@@ -12,16 +12,17 @@ mod standalone;
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use futures::stream::BoxStream;
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use oarsman_core::config::Lookup;
 use oarsman_core::event::PodEvent;
 use oarsman_core::ids::{FullName, PodUid};
+use oarsman_core::pod::PodExt;
 use oarsman_core::references::Change;
+use oarsman_seam::{Call, CallFault, SeamError, seam};
 
 pub use api::{ApiServer, Freshness};
-pub use node::{NodeObject, NodeStates, Registration};
+pub use node::{NodeObject, NodeObjectLayer, NodeStates, Registration};
 pub use standalone::Standalone;
 
 /// What a call to the cluster gives.
@@ -35,7 +36,7 @@ pub type PodSets = BoxStream<'static, Vec<Arc<Pod>>>;
 pub type ObjectChanges = BoxStream<'static, Change>;
 
 /// What the agent wants of an API server.
-#[async_trait]
+#[seam]
 pub trait Cluster: Send + Sync + 'static {
     /// The pods bound to this node, now and whenever one changes; none when there is no cluster to ask. The
     /// stream outlives every loss of the connection.
@@ -44,6 +45,7 @@ pub trait Cluster: Send + Sync + 'static {
     /// The ConfigMaps, Secrets and runtime class that a pod refers to, as far as they exist, the tokens of its account that its
     /// volumes hold, and the services that its variables tell of. It is asked for at each sync of the pod. A static pod that refers
     /// to nothing is answered also while the API server is away.
+    #[seam(call = "the objects", object = ClusterError::pod(&pod.full_name()))]
     async fn lookup(&self, pod: &Pod) -> Result<Lookup>;
 
     /// Nothing of that pod runs any more, so that nobody asks for what it refers to: what no other pod refers to needs to be watched
@@ -55,13 +57,16 @@ pub trait Cluster: Send + Sync + 'static {
     fn object_changes(&self) -> ObjectChanges;
 
     /// Writes a pod's status down. The UID is a precondition: a namesake's status is never touched.
+    #[seam(call = "the status", object = ClusterError::pod(pod))]
     async fn publish(&self, pod: &FullName, uid: &PodUid, status: &PodStatus) -> Result<()>;
 
     /// Puts the reflection of a static pod there. One of its name that is there already is left alone: the stream of pods tells
     /// which one it is.
+    #[seam(call = "the mirror", object = ClusterError::pod(&mirror.full_name()))]
     async fn reflect(&self, mirror: &Pod) -> Result<()>;
 
     /// Deletes a pod's object at once, provided it still has this UID.
+    #[seam(call = "the deletion", object = ClusterError::pod(pod))]
     async fn delete(&self, pod: &FullName, uid: &PodUid) -> Result<()>;
 
     /// The node's own object; none when there is no cluster that it could belong to.
@@ -70,7 +75,8 @@ pub trait Cluster: Send + Sync + 'static {
     }
 
     /// Tells what happened to a pod. It may be dropped: nothing may depend on it.
-    async fn record(&self, pod: &Pod, event: &PodEvent);
+    #[seam(call = "an event", object = ClusterError::pod(&pod.full_name()))]
+    async fn record(&self, pod: &Pod, event: &PodEvent) -> Result<()>;
 }
 
 /// Why the cluster did not do what was asked.
@@ -112,6 +118,19 @@ pub enum ClusterError {
         /// What it said.
         why: String,
     },
+}
+
+impl SeamError for ClusterError {
+    fn of_fault(call: &Call, fault: CallFault) -> Self {
+        let Call { name: call, object } = call.clone();
+        match fault {
+            CallFault::Refused => Self::Refused { call, object, why: fault.to_string() },
+            CallFault::Busy(wait) => Self::Busy { call, object, wait },
+            CallFault::TimedOut(_) | CallFault::Unavailable | CallFault::Unknown => {
+                Self::Unavailable { call, object, why: fault.to_string() }
+            }
+        }
+    }
 }
 
 impl ClusterError {

@@ -65,5 +65,7 @@ impl Cluster for Standalone {
         Ok(())
     }
 
-    async fn record(&self, _: &Pod, _: &PodEvent) {}
+    async fn record(&self, _: &Pod, _: &PodEvent) -> Result<()> {
+        Ok(())
+    }
 }

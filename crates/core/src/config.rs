@@ -23,7 +23,7 @@ pub use env::{Lookup, expand, service_variables};
 pub use error::{ConfigError, MountError, NonRootError, PayloadError, VariableError};
 pub use hostname::{Hostname, hostname};
 pub use mounts::{Furnishing, VolumePath};
-pub use paths::{PodPaths, log_directory, log_link, log_path, seccomp_profiles};
+pub use paths::{PodPaths, log_directory, log_link, log_path, seccomp_profiles, volume_plugin};
 pub use place::{Place, Settings};
 pub use sandbox::{Sandbox, sandbox};
 pub use security::{ImageUser, PodGrants};

@@ -43,6 +43,7 @@ pub mod termination_message;
 pub mod time;
 pub mod token;
 pub mod view;
+pub mod volume_manager;
 
 #[cfg(test)]
 mod fixture;

@@ -4,6 +4,8 @@ mod status;
 
 use std::fmt;
 
+use oarsman_seam::{Call, CallFault, SeamError};
+
 pub(crate) use self::status::causes;
 
 /// What a runtime call gives.
@@ -17,6 +19,17 @@ pub struct CriError {
     subject: Option<String>,
     code: Code,
     message: String,
+}
+
+impl SeamError for CriError {
+    fn of_fault(call: &Call, fault: CallFault) -> Self {
+        let code = match fault {
+            CallFault::TimedOut(_) => Code::DeadlineExceeded,
+            CallFault::Unavailable => Code::Unavailable,
+            CallFault::Unknown | CallFault::Refused | CallFault::Busy(_) => Code::Unknown,
+        };
+        Self::new(call.name, code, fault.to_string()).on(call.object.as_str())
+    }
 }
 
 impl CriError {

@@ -14,5 +14,5 @@ mod wire;
 pub use client::{Client, InvalidEndpoint, Keeper};
 pub use deadline::Deadlines;
 pub use error::{Code, CriError, Result};
-pub use runtime::{EventStream, Runtime, Streaming, Subject};
+pub use runtime::{EventStream, Runtime, RuntimeLayer, Streaming, Subject};
 pub use server::{ServeError, serve};

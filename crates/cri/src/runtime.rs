@@ -3,17 +3,18 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use futures::stream::BoxStream;
 use oarsman_cri_types::v1::{
     AttachRequest, CheckpointContainerRequest, Container, ContainerEventResponse, ContainerFilter,
-    ContainerStats, ContainerStatsFilter, ContainerStatus, CreateContainerRequest, ExecRequest,
-    ExecSyncRequest, ExecSyncResponse, Image, ImageFilter, ImageFsInfoResponse, ImageSpec,
-    MetricDescriptor, PodSandbox, PodSandboxFilter, PodSandboxMetrics, PodSandboxStats,
-    PodSandboxStatsFilter, PodSandboxStatus, PortForwardRequest, PullImageRequest,
-    RunPodSandboxRequest, RuntimeConfig, RuntimeConfigResponse, StatusResponse,
-    UpdateContainerResourcesRequest, UpdatePodSandboxResourcesRequest, VersionResponse,
+    ContainerMetadata, ContainerStats, ContainerStatsFilter, ContainerStatus,
+    CreateContainerRequest, ExecRequest, ExecSyncRequest, ExecSyncResponse, Image, ImageFilter,
+    ImageFsInfoResponse, ImageSpec, MetricDescriptor, PodSandbox, PodSandboxFilter,
+    PodSandboxMetadata, PodSandboxMetrics, PodSandboxStats, PodSandboxStatsFilter,
+    PodSandboxStatus, PortForwardRequest, PullImageRequest, RunPodSandboxRequest, RuntimeConfig,
+    RuntimeConfigResponse, StatusResponse, UpdateContainerResourcesRequest,
+    UpdatePodSandboxResourcesRequest, VersionResponse,
 };
+use oarsman_seam::seam;
 
 use crate::{CriError, Result};
 
@@ -57,7 +58,7 @@ pub enum Subject<'a> {
 ///
 /// Methods with a body are calls that a runtime may lack; they fail with
 /// [`CriError::is_unimplemented`], and callers must get along without.
-#[async_trait]
+#[seam]
 pub trait Runtime: Send + Sync + 'static {
     /// Names the runtime and its version.
     async fn version(&self) -> Result<VersionResponse>;
@@ -75,28 +76,35 @@ pub trait Runtime: Send + Sync + 'static {
 
     /// Details for people, as JSON by topic; there is no promise about their form. The default is
     /// to have none.
+    #[seam(direct)]
     async fn info(&self, _about: Subject<'_>) -> Result<BTreeMap<String, String>> {
         Ok(BTreeMap::new())
     }
 
     /// Makes a sandbox with its network and returns its id; it is ready then. Not idempotent: the
     /// metadata must be new on this node, else the call fails. May take twice as long as others.
+    #[seam(object = sandbox_object(&request))]
     async fn run_pod_sandbox(&self, request: RunPodSandboxRequest) -> Result<String>;
 
     /// Kills what runs in a sandbox and frees its addresses. The sandbox stays, not ready.
+    #[seam(object = id)]
     async fn stop_pod_sandbox(&self, id: &str) -> Result<()>;
 
     /// Removes a sandbox and all its containers, killing what still runs.
+    #[seam(object = id)]
     async fn remove_pod_sandbox(&self, id: &str) -> Result<()>;
 
     /// Describes a sandbox.
+    #[seam(object = id)]
     async fn pod_sandbox_status(&self, id: &str) -> Result<PodSandboxStatus>;
 
     /// Lists sandboxes, ready or not.
+    #[seam(call = "ListPodSandbox")]
     async fn list_pod_sandboxes(&self, filter: Option<PodSandboxFilter>)
     -> Result<Vec<PodSandbox>>;
 
     /// Tells the runtime a pod's new limits, after the agent has changed the pod's cgroup.
+    #[seam(object = request.pod_sandbox_id)]
     async fn update_pod_sandbox_resources(
         &self,
         _request: UpdatePodSandboxResourcesRequest,
@@ -106,25 +114,31 @@ pub trait Runtime: Send + Sync + 'static {
 
     /// Makes a container, without starting it, and returns its id. Not idempotent: the metadata
     /// must be new in its sandbox, and the image must be on the node.
+    #[seam(object = container_object(&request))]
     async fn create_container(&self, request: CreateContainerRequest) -> Result<String>;
 
     /// Starts a container that was made. Not idempotent: it fails on one that was started before.
+    #[seam(object = id)]
     async fn start_container(&self, id: &str) -> Result<()>;
 
     /// Asks a container to stop, kills it when its grace is over, and returns when it has ended.
     /// Grace counts in whole seconds, rounded up, and prolongs the deadline.
+    #[seam(object = id)]
     async fn stop_container(&self, id: &str, grace: Duration) -> Result<()>;
 
     /// Removes a container, killing it if it runs. Its log file stays.
+    #[seam(object = id)]
     async fn remove_container(&self, id: &str) -> Result<()>;
 
     /// Lists containers in all states.
     async fn list_containers(&self, filter: Option<ContainerFilter>) -> Result<Vec<Container>>;
 
     /// Describes a container.
+    #[seam(object = id)]
     async fn container_status(&self, id: &str) -> Result<ContainerStatus>;
 
     /// Changes a container's limits: all that is asked for, or nothing. May be repeated.
+    #[seam(object = request.container_id)]
     async fn update_container_resources(
         &self,
         request: UpdateContainerResourcesRequest,
@@ -132,9 +146,11 @@ pub trait Runtime: Send + Sync + 'static {
 
     /// Makes the runtime open a container's log file anew, after the old one was moved away. When
     /// it fails, no new file was made.
+    #[seam(object = id)]
     async fn reopen_container_log(&self, id: &str) -> Result<()>;
 
     /// Writes the state of a running container to an archive on the host.
+    #[seam(object = request.container_id)]
     async fn checkpoint_container(&self, _request: CheckpointContainerRequest) -> Result<()> {
         Err(CriError::unimplemented("CheckpointContainer"))
     }
@@ -142,24 +158,30 @@ pub trait Runtime: Send + Sync + 'static {
     /// Runs a command in a container and waits for its end. A command that fails is an answer with
     /// its exit code; one that outlives its own timeout is a timeout error. Without a timeout the
     /// call has no deadline.
+    #[seam(object = request.container_id)]
     async fn exec_sync(&self, request: ExecSyncRequest) -> Result<ExecSyncResponse>;
 
     /// Prepares to run a command in a container and talk to it.
+    #[seam(object = request.container_id)]
     async fn exec(&self, request: ExecRequest) -> Result<Streaming>;
 
     /// Prepares to talk to a container's first process.
+    #[seam(object = request.container_id)]
     async fn attach(&self, request: AttachRequest) -> Result<Streaming>;
 
     /// Prepares to talk to ports of a sandbox.
+    #[seam(object = request.pod_sandbox_id)]
     async fn port_forward(&self, request: PortForwardRequest) -> Result<Streaming>;
 
     /// Reports what happens to containers from now on. It has no deadline; it ends when the runtime
     /// goes away, and then nothing says what was missed: subscribe again and list.
+    #[seam(call = "GetContainerEvents")]
     async fn container_events(&self) -> Result<EventStream> {
         Err(CriError::unimplemented("GetContainerEvents"))
     }
 
     /// Measures a container.
+    #[seam(object = id)]
     async fn container_stats(&self, id: &str) -> Result<ContainerStats>;
 
     /// Measures the containers that run.
@@ -169,6 +191,7 @@ pub trait Runtime: Send + Sync + 'static {
     ) -> Result<Vec<ContainerStats>>;
 
     /// Measures a sandbox and its containers.
+    #[seam(object = id)]
     async fn pod_sandbox_stats(&self, _id: &str) -> Result<PodSandboxStats> {
         Err(CriError::unimplemented("PodSandboxStats"))
     }
@@ -195,15 +218,36 @@ pub trait Runtime: Send + Sync + 'static {
     async fn list_images(&self, filter: Option<ImageFilter>) -> Result<Vec<Image>>;
 
     /// Looks an image up; nothing when the node does not have it.
+    #[seam(object = image.image)]
     async fn image_status(&self, image: ImageSpec) -> Result<Option<Image>>;
 
     /// Pulls an image and returns its id on this node, by which every later call names it. It has
     /// no deadline. Pulling what is there already is cheap and succeeds.
+    #[seam(object = image_object(&request))]
     async fn pull_image(&self, request: PullImageRequest) -> Result<String>;
 
     /// Removes an image under all its names. Its space may be freed later.
+    #[seam(object = image.image)]
     async fn remove_image(&self, image: ImageSpec) -> Result<()>;
 
     /// Tells where images and writable layers lie, and what they take.
     async fn image_fs_info(&self) -> Result<ImageFsInfoResponse>;
+}
+
+/// The pod that a sandbox is made for, which has no id yet.
+fn sandbox_object(request: &RunPodSandboxRequest) -> String {
+    let metadata = request.config.clone().unwrap_or_default().metadata.unwrap_or_default();
+    let PodSandboxMetadata { name, uid, namespace, attempt } = metadata;
+    format!("{uid} {namespace}/{name}#{attempt}")
+}
+
+/// The container that is made, which has no id yet.
+fn container_object(request: &CreateContainerRequest) -> String {
+    let metadata = request.config.as_ref().and_then(|config| config.metadata.clone());
+    let ContainerMetadata { name, attempt } = metadata.unwrap_or_default();
+    format!("{} {name}#{attempt}", request.pod_sandbox_id)
+}
+
+fn image_object(request: &PullImageRequest) -> String {
+    request.image.as_ref().map(|image| image.image.clone()).unwrap_or_default()
 }

@@ -1,7 +1,7 @@
 //! Control groups: which hierarchies this machine has, the groups in them, and taking groups away.
 //!
 //! There may be one tree (v2), one a controller (v1), or v1 trees with a v2 tree beside them
-//! (hybrid); all three are a list of [`Hierarchy`]. [`Cgroups`] makes and destroys one group in all
+//! (hybrid); all three are a list of [`Hierarchy`]. [`CgroupTree`] makes and destroys one group in all
 //! of them at once, and never reaches outside of the root it was given.
 
 use std::collections::BTreeSet;
@@ -21,7 +21,7 @@ mod tests;
 mod tree;
 
 pub use error::CgroupError;
-pub use tree::{Cgroups, Layout};
+pub use tree::{CgroupTree, Layout};
 
 /// What may stand among the options of a v1 mount and names a controller.
 const V1_CONTROLLERS: [&str; 14] = [

@@ -57,3 +57,8 @@ fn not_regular(kind: FileType) -> Option<&'static str> {
     ];
     kinds.into_iter().find_map(|(is, name)| is.then_some(name)).unwrap_or(Some("no file"))
 }
+
+/// Whether a name is one part of a path and nothing else.
+pub fn is_plain_name(name: &str) -> bool {
+    !matches!(name, "" | "." | "..") && !name.contains(['/', '\0'])
+}

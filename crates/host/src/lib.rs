@@ -4,11 +4,13 @@
 //! other machines can be tested on this one. Beside each parser stands the short function that
 //! reads this machine's own text.
 
+pub mod blocking;
 pub mod cgroups;
 pub mod files;
 pub mod hugepages;
 pub mod inotify;
 pub mod mounts;
 pub mod namespaces;
+pub mod pod_cgroups;
 pub mod processes;
 pub mod tree;

@@ -1,1 +1,7 @@
-//! Pulling, storing, unpacking and mounting images.
+//! Images: credentials for their registries. Pulling, storing, unpacking and mounting will stand beside them.
+
+mod credential_plugins;
+
+pub use credential_plugins::{
+    CredentialError, CredentialPlugins, CredentialPluginsLayer, HostCredentialPlugins,
+};

@@ -1,1 +1,8 @@
-//! Pod networking: a CNI client, and a bridge of our own for machines without one.
+//! The network: the `Network` seam to servers and pods over HTTP, and the machine's own network behind it. A CNI client and a bridge
+//! of our own for machines without one will stand beside it.
+
+mod network;
+mod system;
+
+pub use network::{HttpAnswer, HttpGet, Network, NetworkError, NetworkLayer, Scheme, Trust};
+pub use system::SystemNetwork;

@@ -9,8 +9,6 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use futures::StreamExt;
-use oarsman_agent::ground::{self, Ground};
-use oarsman_agent::network::SystemNetwork;
 use oarsman_agent::seams::Seams;
 use oarsman_agent::sources::bundle::Bundle;
 use oarsman_agent::{
@@ -27,7 +25,12 @@ use oarsman_core::report::{NodeReport, RuntimeReport};
 use oarsman_core::requeue::Requeue;
 use oarsman_core::resources::names::CgroupNames;
 use oarsman_core::sources::Source;
-use oarsman_host::cgroups::Cgroups;
+use oarsman_host::cgroups::CgroupTree;
+use oarsman_host::pod_cgroups::{self, HostCgroups};
+use oarsman_images::HostCredentialPlugins;
+use oarsman_net::SystemNetwork;
+use oarsman_state::{self as state, HostPodFiles, StatusFiles};
+use oarsman_volumes::HostVolumes;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -137,24 +140,32 @@ pub(crate) async fn assemble(
     let client = runtime::client(settings, keeper.clone())?;
     let facts = runtime::ask(&client, settings, &book).await;
     let of_pods = of_pods(settings, &facts)?;
-    let ground = Ground::open(ground::Settings {
+    let cgroups = HostCgroups::open(pod_cgroups::Settings {
+        names: of_pods.cgroups.clone(),
+        resources: of_pods.resources.clone(),
+        is_guest: settings.mode == Mode::Guest,
+    })?;
+    let pod_files = HostPodFiles::open(state::Settings {
         root: settings.root.clone(),
         pod_logs: settings.pod_logs.clone(),
         container_logs: settings.container_logs.clone(),
-        cgroups: of_pods.cgroups.clone(),
-        resources: of_pods.resources.clone(),
-        providers: settings.providers.directory.clone(),
-        clock: Arc::clone(clock),
-        is_guest: settings.mode == Mode::Guest,
     })?;
+    let records = StatusFiles::open(&settings.root)?;
     let joined = cluster::join(settings, bundle.as_ref(), clock).await?;
     let seams = Seams {
         runtime: Arc::new(client),
         cluster: joined.cluster,
-        disk: Arc::new(ground),
+        volumes: Arc::new(HostVolumes::new(settings.root.clone(), Arc::clone(clock))),
+        cgroups: Arc::new(cgroups),
+        pod_files: Arc::new(pod_files),
+        records: Arc::new(records),
+        credential_plugins: Arc::new(HostCredentialPlugins {
+            root: settings.root.clone(),
+            programs: settings.providers.directory.clone(),
+        }),
         clock: Arc::clone(clock),
         network: Arc::new(SystemNetwork),
-        vault: joined.vault,
+        checkpoints: joined.checkpoints,
     };
     let (commands, receiver) = mpsc::channel(ROOM_FOR_COMMANDS);
     let inputs = Inputs {
@@ -230,7 +241,7 @@ fn locks(settings: &Settings) -> Result<Vec<Lock>> {
 
 fn of_pods(settings: &Settings, facts: &Facts) -> Result<OfPods> {
     let root = PathBuf::from(&settings.cgroup_root);
-    let cgroups = Cgroups::discover(&root).context("this machine's cgroups cannot be used")?;
+    let cgroups = CgroupTree::discover(&root).context("this machine's cgroups cannot be used")?;
     let resources = machine::resources(cgroups.version(), settings)?;
     let Membership { profile, machine: facts_of_machine, .. } = &settings.membership;
     let resolv_conf = settings.resolv_conf.as_deref().map(machine::text_of).transpose()?;

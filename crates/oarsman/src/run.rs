@@ -17,12 +17,12 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use clap::Args;
 use oarsman_agent::Membership;
-use oarsman_agent::network::SystemNetwork;
 use oarsman_agent::sources::bundle::{self, Bundle};
 use oarsman_clock::Clock;
 use oarsman_core::duration;
 use oarsman_core::ledger::Mode;
 use oarsman_core::node::Profile;
+use oarsman_net::SystemNetwork;
 
 use crate::logging::{Format, Limits, Logging, Loudness};
 use crate::settings::{Containers, Providers, Settings, Sources};

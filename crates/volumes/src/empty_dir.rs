@@ -9,12 +9,25 @@ use oarsman_core::resources::pod_limits;
 use oarsman_host::mounts;
 use rustix::mount::{MountFlags, mount};
 
+use crate::plugin::{Plugin, VolumeMount};
 use crate::{VolumeError, make_directory, ownership};
-
-pub(crate) const PLUGIN: &str = "kubernetes.io/empty-dir";
 
 /// Containers of any user write into it.
 const MODE: u32 = 0o777;
+
+/// `emptyDir` volumes.
+pub(crate) struct EmptyDir;
+
+impl Plugin for EmptyDir {
+    fn name(&self) -> &'static str {
+        "kubernetes.io/empty-dir"
+    }
+
+    fn set_up(&self, mount: &VolumeMount<'_>) -> Result<(), VolumeError> {
+        let source = mount.volume.empty_dir.clone().unwrap_or_default();
+        set_up(mount.pod, &mount.volume.name, &source, &mount.path)
+    }
+}
 
 /// Makes the directory, and mounts its medium, unless that is done.
 pub(crate) fn set_up(

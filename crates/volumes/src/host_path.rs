@@ -8,9 +8,24 @@ use std::path::Path;
 use k8s_openapi::api::core::v1::HostPathVolumeSource;
 
 use crate::VolumeError;
+use crate::plugin::{Plugin, VolumeMount};
+
+/// `hostPath` volumes.
+pub(crate) struct HostPath;
+
+impl Plugin for HostPath {
+    fn name(&self) -> &'static str {
+        "kubernetes.io/host-path"
+    }
+
+    fn set_up(&self, mount: &VolumeMount<'_>) -> Result<(), VolumeError> {
+        let source = mount.volume.host_path.as_ref();
+        source.map_or(Ok(()), |source| check(&mount.volume.name, source))
+    }
+}
 
 /// Makes sure that what is there is of the type that the volume asks for.
-pub(crate) fn check(volume: &str, source: &HostPathVolumeSource) -> Result<(), VolumeError> {
+fn check(volume: &str, source: &HostPathVolumeSource) -> Result<(), VolumeError> {
     let path = Path::new(&source.path);
     let wanted = match source.type_.as_deref().unwrap_or_default() {
         "DirectoryOrCreate" => return create(volume, path, Kind::Directory),

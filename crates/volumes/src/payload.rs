@@ -1,36 +1,39 @@
 //! Volumes made of objects and fields: a directory whose files are replaced all at once.
 
-use std::path::Path;
-
-use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{EmptyDirVolumeSource, Pod, Volume};
-use oarsman_core::config::{Payload, PodPaths};
+use k8s_openapi::api::core::v1::EmptyDirVolumeSource;
+use oarsman_core::config::Payload;
 
 use crate::atomic_writer::{self, Writing};
+use crate::plugin::{Plugin, VolumeMount};
 use crate::{VolumeError, empty_dir, ownership};
 
-/// Makes the directory, unless that is done, and has it hold these files.
-pub(crate) fn set_up(
-    pod: &Pod,
-    volume: &Volume,
-    files: &Payload,
-    paths: &PodPaths,
-    now: Timestamp,
-) -> Result<(), VolumeError> {
-    let known = paths.known_volumes(pod);
-    let Some(place) = known.get(&volume.name) else { return Ok(()) };
-    // What is secret never gets to a disk; a ConfigMap is not.
-    let medium = volume.config_map.is_none().then(|| "Memory".to_owned());
-    let source = EmptyDirVolumeSource { medium, size_limit: None };
-    empty_dir::set_up(pod, &volume.name, &source, &place.path)?;
-    check_paths(&volume.name, files)?;
-    let failed = |path: &Path| {
-        let (volume, path) = (volume.name.clone(), path.to_owned());
-        move |source| VolumeError::System { volume, doing: "write the files of", path, source }
-    };
-    let group = ownership::group(pod).map_err(failed(&place.path))?;
-    let writing = Writing { directory: &place.path, group, now };
-    atomic_writer::write(&writing, files).map_err(failed(&place.path))
+/// `configMap`, `secret`, `projected` and `downwardAPI` volumes.
+pub(crate) struct PayloadVolume {
+    pub(crate) plugin: &'static str,
+    pub(crate) in_memory: bool,
+}
+
+impl Plugin for PayloadVolume {
+    fn name(&self) -> &'static str {
+        self.plugin
+    }
+
+    /// Makes the directory, unless that is done, and has it hold its files; without any known it stays as it is.
+    fn set_up(&self, mount: &VolumeMount<'_>) -> Result<(), VolumeError> {
+        let Some(files) = mount.payload else { return Ok(()) };
+        let (volume, path) = (&mount.volume.name, &mount.path);
+        let medium = self.in_memory.then(|| "Memory".to_owned());
+        let source = EmptyDirVolumeSource { medium, size_limit: None };
+        empty_dir::set_up(mount.pod, volume, &source, path)?;
+        check_paths(volume, files)?;
+        let failed = |source| {
+            let (volume, path) = (volume.clone(), path.clone());
+            VolumeError::System { volume, doing: "write the files of", path, source }
+        };
+        let group = ownership::group(mount.pod).map_err(failed)?;
+        let writing = Writing { directory: path, group, now: mount.now };
+        atomic_writer::write(&writing, files).map_err(failed)
+    }
 }
 
 /// Paths were checked with the pod; keys of an object that somebody else made were not.

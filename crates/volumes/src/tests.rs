@@ -11,6 +11,12 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use oarsman_core::config::{Payload, PayloadFile};
 use oarsman_core::ids::PodUid;
 
+use k8s_openapi::api::core::v1::Volume;
+use oarsman_clock::SystemClock;
+use oarsman_core::config::{Payloads, PodPaths};
+use oarsman_core::volume_manager::{ActualStateOfWorld, DesiredStateOfWorld, reconcile};
+use oarsman_host::mounts;
+
 use super::*;
 
 fn pod(volumes: Vec<Volume>) -> Pod {
@@ -20,7 +26,9 @@ fn pod(volumes: Vec<Volume>) -> Pod {
         ..Container::default()
     };
     let spec = PodSpec { containers: vec![main], volumes: Some(volumes), ..PodSpec::default() };
-    Pod { spec: Some(spec), ..Pod::default() }
+    let mut pod = Pod { spec: Some(spec), ..Pod::default() };
+    pod.metadata.uid = Some("u".to_owned());
+    pod
 }
 
 fn empty_dir(name: &str, source: EmptyDirVolumeSource) -> Volume {
@@ -37,35 +45,52 @@ fn paths(root: &Path) -> PodPaths {
     PodPaths::new(root, &PodUid::from("u"))
 }
 
-fn make(pod: &Pod, paths: &PodPaths) -> Result<(), VolumeError> {
-    set_up(pod, paths, &Payloads::new(), Timestamp::UNIX_EPOCH)
+/// Volumes of this machine below that directory.
+fn volumes_in(root: &Path) -> HostVolumes {
+    HostVolumes::new(root.to_owned(), Arc::new(SystemClock::start()))
+}
+
+async fn make(pod: &Pod, root: &Path) -> Result<(), VolumeError> {
+    set_up(pod, root, Payloads::new()).await
+}
+
+async fn set_up(pod: &Pod, root: &Path, payloads: Payloads) -> Result<(), VolumeError> {
+    let desired = DesiredStateOfWorld::of(pod, payloads);
+    let todo = reconcile(&desired, &ActualStateOfWorld::default());
+    volumes_in(root).set_up(&Arc::new(pod.clone()), todo.set_up).await
+}
+
+/// Tears down whatever is found.
+async fn tear_down(root: &Path) -> Result<(), VolumeError> {
+    let (volumes, uid) = (volumes_in(root), PodUid::from("u"));
+    volumes.tear_down(&uid, volumes.mounted(&uid).await?).await
 }
 
 fn is_mounted(path: &Path) -> bool {
     mounts::current().unwrap().iter().any(|mount| mount.point == path)
 }
 
-#[test]
-fn an_empty_dir_is_there_for_everybody_and_keeps_its_content_until_the_pod_goes() {
+#[tokio::test]
+async fn an_empty_dir_is_there_for_everybody_and_keeps_its_content_until_the_pod_goes() {
     let root = tempfile::tempdir().unwrap();
     let paths = paths(root.path());
     let mut pod = pod(vec![empty_dir("cache", EmptyDirVolumeSource::default())]);
     let context = PodSecurityContext { fs_group: Some(1234), ..PodSecurityContext::default() };
     pod.spec.as_mut().unwrap().security_context = Some(context);
-    make(&pod, &paths).unwrap();
-    let directory = paths.volume(empty_dir::PLUGIN, "cache");
+    make(&pod, root.path()).await.unwrap();
+    let directory = paths.volume("kubernetes.io/empty-dir", "cache");
     let there = fs::metadata(&directory).unwrap();
     assert_eq!((there.permissions().mode() & 0o7777, there.gid()), (0o2777, 1234));
     fs::write(directory.join("kept"), "").unwrap();
-    make(&pod, &paths).unwrap();
+    make(&pod, root.path()).await.unwrap();
     assert!(directory.join("kept").exists());
-    tear_down(&paths).unwrap();
-    tear_down(&paths).unwrap();
-    assert!(!paths.volumes().exists());
+    tear_down(root.path()).await.unwrap();
+    tear_down(root.path()).await.unwrap();
+    assert!(!directory.exists());
 }
 
-#[test]
-fn one_in_memory_is_mounted_once_with_its_size_and_unmounted() {
+#[tokio::test]
+async fn one_in_memory_is_mounted_once_with_its_size_and_unmounted() {
     let root = tempfile::tempdir().unwrap();
     let paths = paths(root.path());
     let source = EmptyDirVolumeSource {
@@ -74,19 +99,19 @@ fn one_in_memory_is_mounted_once_with_its_size_and_unmounted() {
     };
     let pod = pod(vec![empty_dir("fast", source)]);
     for _ in 0..2 {
-        make(&pod, &paths).unwrap();
+        make(&pod, root.path()).await.unwrap();
     }
-    let directory = paths.volume(empty_dir::PLUGIN, "fast");
+    let directory = paths.volume("kubernetes.io/empty-dir", "fast");
     let all = mounts::current().unwrap();
     let mounted: Vec<_> = all.iter().filter(|mount| mount.point == directory).collect();
     assert_eq!(mounted.len(), 1);
     assert!(mounted[0].super_options.contains("size=1024k"), "{:?}", mounted[0]);
-    tear_down(&paths).unwrap();
-    assert!(!is_mounted(&directory) && !paths.volumes().exists());
+    tear_down(root.path()).await.unwrap();
+    assert!(!is_mounted(&directory) && !directory.exists());
 }
 
-#[test]
-fn a_host_path_is_what_its_type_says_or_is_made() {
+#[tokio::test]
+async fn a_host_path_is_what_its_type_says_or_is_made() {
     let root = tempfile::tempdir().unwrap();
     let (file, missing) = (root.path().join("file"), root.path().join("missing"));
     fs::write(&file, "").unwrap();
@@ -105,7 +130,7 @@ fn a_host_path_is_what_its_type_says_or_is_made() {
         (Path::new("/dev/null"), "BlockDevice", Some("is not a block device")),
     ];
     for (path, type_, refused) in rows {
-        let result = make(&pod(vec![host_path(path, type_)]), &paths(root.path()));
+        let result = make(&pod(vec![host_path(path, type_)]), root.path()).await;
         let told = result.err().map(|error| error.to_string());
         match (&told, refused) {
             (None, None) => {}
@@ -116,16 +141,16 @@ fn a_host_path_is_what_its_type_says_or_is_made() {
     assert_eq!(fs::metadata(&made).unwrap().permissions().mode() & 0o777, 0o755);
 }
 
-#[test]
-fn only_what_is_mounted_is_made_and_what_nobody_can_make_is_named() {
+#[tokio::test]
+async fn only_what_is_mounted_is_made_and_what_nobody_can_make_is_named() {
     let root = tempfile::tempdir().unwrap();
     let nfs = NFSVolumeSource::default();
     let nfs = Volume { name: "far".to_owned(), nfs: Some(nfs), ..Volume::default() };
     let mut pod = pod(vec![nfs]);
-    let refused = make(&pod, &paths(root.path())).unwrap_err().to_string();
+    let refused = make(&pod, root.path()).await.unwrap_err().to_string();
     assert!(refused.contains("\"far\"") && refused.contains("nfs"), "{refused}");
     pod.spec.as_mut().unwrap().containers[0].volume_mounts = None;
-    make(&pod, &paths(root.path())).unwrap();
+    make(&pod, root.path()).await.unwrap();
 }
 
 /// A secret volume `login` with that file.
@@ -137,43 +162,43 @@ fn secret(text: &str) -> (Pod, Payloads) {
     (pod(vec![volume]), Payloads::from([("login".to_owned(), files)]))
 }
 
-#[test]
-fn secrets_lie_in_memory_and_go_with_the_pod() {
+#[tokio::test]
+async fn secrets_lie_in_memory_and_go_with_the_pod() {
     let root = tempfile::tempdir().unwrap();
     let paths = paths(root.path());
     let (mut pod, files) = secret("hunter2");
     let context = PodSecurityContext { fs_group: Some(1234), ..PodSecurityContext::default() };
     pod.spec.as_mut().unwrap().security_context = Some(context);
-    set_up(&pod, &paths, &files, Timestamp::UNIX_EPOCH).unwrap();
+    set_up(&pod, root.path(), files.clone()).await.unwrap();
     let directory = paths.volume("kubernetes.io/secret", "login");
     assert!(is_mounted(&directory));
     let key = fs::metadata(directory.join("key")).unwrap();
     assert_eq!((key.permissions().mode() & 0o7777, key.gid()), (0o640, 1234), "its group reads");
     let (_, newer) = secret("hunter3");
-    set_up(&pod, &paths, &newer, Timestamp::UNIX_EPOCH).unwrap();
+    set_up(&pod, root.path(), newer.clone()).await.unwrap();
     assert_eq!(fs::read_to_string(directory.join("key")).unwrap(), "hunter3");
-    set_up(&pod, &paths, &Payloads::new(), Timestamp::UNIX_EPOCH).unwrap();
+    set_up(&pod, root.path(), Payloads::new()).await.unwrap();
     assert_eq!(fs::read_to_string(directory.join("key")).unwrap(), "hunter3", "nobody knew better");
-    tear_down(&paths).unwrap();
-    assert!(!is_mounted(&directory) && !paths.volumes().exists());
+    tear_down(root.path()).await.unwrap();
+    assert!(!is_mounted(&directory) && !directory.exists());
 }
 
-#[test]
-fn a_config_map_lies_on_disk_and_no_file_leaves_its_volume() {
+#[tokio::test]
+async fn a_config_map_lies_on_disk_and_no_file_leaves_its_volume() {
     let root = tempfile::tempdir().unwrap();
     let paths = paths(root.path());
     let source = ConfigMapVolumeSource::default();
     let volume = Volume { name: "login".to_owned(), config_map: Some(source), ..Volume::default() };
     let pod = pod(vec![volume]);
     let (_, files) = secret("text");
-    set_up(&pod, &paths, &files, Timestamp::UNIX_EPOCH).unwrap();
+    set_up(&pod, root.path(), files.clone()).await.unwrap();
     let directory = paths.volume("kubernetes.io/configmap", "login");
     assert!(!is_mounted(&directory) && directory.join("key").exists());
     for path in ["../x", "..x", "a/../x", "/x", "a//b", ""] {
         let file = files["login"]["key"].clone();
         let files = Payload::from([(path.to_owned(), file)]);
         let files = Payloads::from([("login".to_owned(), files)]);
-        let refused = set_up(&pod, &paths, &files, Timestamp::UNIX_EPOCH).unwrap_err();
+        let refused = set_up(&pod, root.path(), files.clone()).await.unwrap_err();
         assert!(matches!(refused, VolumeError::Path { .. }), "{path}: {refused}");
     }
 }

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::Pod;
-use oarsman_agent::seams::HttpGet;
 use oarsman_agent::{Book, Command, Config, Decisions, Inputs, Membership, OpenGate};
 use oarsman_core::config::Settings;
 use oarsman_core::ids::{FullName, PodUid};
@@ -21,6 +20,7 @@ use oarsman_core::requeue::Requeue;
 use oarsman_core::sources::Source;
 use oarsman_cri::Runtime;
 use oarsman_cri_types::v1::{AuthConfig, ContainerState, PodSandboxMetadata, PodSandboxState};
+use oarsman_net::HttpGet;
 use oarsman_world::cluster::{PublishedStatus, RecordedEvent};
 use oarsman_world::dice::Chance;
 use oarsman_world::line::Service;

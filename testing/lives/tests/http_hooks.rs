@@ -6,12 +6,12 @@ use k8s_openapi::api::core::v1::{
     Container, ContainerPort, HTTPGetAction, HTTPHeader, LifecycleHandler,
 };
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
-use oarsman_agent::seams::{HttpGet, Scheme, Trust};
 use oarsman_core::event::EventKind;
 use oarsman_lives::stage::{
     MADE, Tale, container, delete, lived, pod, told, troubles, with_post_start, with_pre_stop,
 };
 use oarsman_lives::{Act, Testimony};
+use oarsman_net::{HttpGet, Scheme, Trust};
 use oarsman_world::network::{Page, Server, Speech};
 
 const FOREVER: &[&str] = &["forever"];

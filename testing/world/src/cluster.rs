@@ -17,7 +17,6 @@ mod tokens;
 mod watch;
 
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use oarsman_agent::latest;
@@ -160,10 +159,6 @@ impl FakeCluster {
 enum Failure {
     /// There is no such object, or one of another UID has its name.
     Gone,
-    /// The server says no.
-    Refused,
-    /// The server has too much to do.
-    Busy(Duration),
-    /// The line or the server does not work.
+    /// The server does not work.
     Unavailable(String),
 }

@@ -1,25 +1,16 @@
-//! The machine's own ground in memory: pod directories, cgroups, volumes and remembered statuses.
+//! The machine in memory: directories, cgroups, volumes, records and credentials, each behind its seam.
 //!
 //! It outlives agents. What it remembers for good and what only until the machine crashes it keeps apart.
 
-/// Makes a call on the disk over the line: `forward!(self, "remove", uid, disk => disk.remove(&uid))`. All of them end with
-/// their caller: nobody is left who would carry them out.
-macro_rules! forward {
-    ($self:ident, $name:expr, $subject:expr, $disk:ident => $effect:expr) => {{
-        let call =
-            $crate::line::Call::new($name, $subject.to_string(), $crate::line::Conduct::Read)
-                .within($crate::disk::client::PATIENCE);
-        let $disk = $self.disk.clone();
-        $self.line.call(call, async move { $effect }).await
-    }};
-}
-
+mod cgroups;
 mod change;
-mod client;
-mod effects;
+mod checkpoints;
+mod credentials;
+mod pod_files;
+mod records;
 #[cfg(test)]
 mod tests;
-mod vault;
+mod volumes;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -28,20 +19,16 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::PodStatus;
 use oarsman_agent::latest as watch;
-use oarsman_agent::seams::Holding;
-use oarsman_core::config::Payloads;
 use oarsman_core::ids::PodUid;
 
 pub use change::{DiskChange, Violation};
-pub use client::connect;
-pub use vault::connect_vault;
 
 use crate::dice::Chance;
 use crate::files::Files;
 use crate::line::Service;
 use crate::lock;
 use crate::runtime::FakeRuntime;
-use crate::trace::Trace;
+use crate::trace::{Entry, Trace};
 
 /// The fake disk; clones are the same disk.
 #[derive(Clone)]
@@ -55,7 +42,7 @@ struct Inner {
     /// Never held over an await.
     pods: Mutex<BTreeMap<PodUid, Ground>>,
     /// Never held over an await.
-    vault: Mutex<BTreeMap<String, vault::Page>>,
+    checkpoints: Mutex<BTreeMap<String, checkpoints::Page>>,
     /// Counts how often the calls under way were broken.
     resets: watch::Sender<u64>,
 }
@@ -65,9 +52,8 @@ struct Inner {
 struct Ground {
     directory: bool,
     cgroup: bool,
-    volumes: bool,
-    /// The files of its volumes.
-    files: Payloads,
+    /// Its volumes, by name.
+    volumes: BTreeMap<String, volumes::Volume>,
     /// What a reader sees.
     written: Option<PodStatus>,
     /// What a crash of the machine leaves of it.
@@ -77,14 +63,15 @@ struct Ground {
 impl FakeDisk {
     /// A disk without pods. The runtime says whose processes run; log directories lie below `pod_logs`.
     pub fn new(trace: Trace, files: Files, runtime: FakeRuntime, pod_logs: PathBuf) -> Self {
-        let (pods, vault, resets) = (Mutex::default(), Mutex::default(), watch::Sender::new(0));
-        Self(Arc::new(Inner { trace, files, runtime, pod_logs, pods, vault, resets }))
+        let (pods, checkpoints) = (Mutex::default(), Mutex::default());
+        let resets = watch::Sender::new(0);
+        Self(Arc::new(Inner { trace, files, runtime, pod_logs, pods, checkpoints, resets }))
     }
 
     /// Forgets what was not written for good, as a crash of the machine does.
     pub fn lose_unsynced(&self) {
         self.ground().values_mut().for_each(|pod| pod.written = pod.synced.clone());
-        self.lose_unsynced_pages();
+        self.lose_unsynced_checkpoints();
     }
 
     /// Removes a pod's cgroup behind the agent's back.
@@ -92,20 +79,12 @@ impl FakeDisk {
         self.unmake(uid, |pod| &mut pod.cgroup, DiskChange::CgroupVanished);
     }
 
-    /// Every pod that has a directory or a cgroup.
+    /// Every pod that has a directory, a cgroup or a record.
     pub fn pods(&self) -> BTreeSet<PodUid> {
         let ground = self.ground();
-        let held = ground.iter().filter(|(_, pod)| pod.directory || pod.cgroup);
+        let held =
+            ground.iter().filter(|(_, pod)| pod.directory || pod.cgroup || pod.written.is_some());
         held.map(|(uid, _)| uid.clone()).collect()
-    }
-
-    /// The same, with what they have.
-    fn holdings(&self) -> BTreeMap<PodUid, Holding> {
-        let holding = |uid| {
-            let cgroup = self.has_cgroup(&uid);
-            (uid, Holding { cgroup, own: true })
-        };
-        self.pods().into_iter().map(holding).collect()
     }
 
     /// Whether a pod has a cgroup.
@@ -115,18 +94,46 @@ impl FakeDisk {
 
     /// Whether a pod has volumes.
     pub fn has_volumes(&self, uid: &PodUid) -> bool {
-        self.ground().get(uid).is_some_and(|pod| pod.volumes)
+        self.ground().get(uid).is_some_and(|pod| !pod.volumes.is_empty())
     }
 
     /// What is remembered of a pod.
-    pub fn recall(&self, uid: &PodUid) -> Option<PodStatus> {
+    pub fn recorded(&self, uid: &PodUid) -> Option<PodStatus> {
         self.ground().get(uid).and_then(|pod| pod.written.clone())
+    }
+
+    fn make(&self, uid: &PodUid, part: fn(&mut Ground) -> &mut bool, change: DiskChange) {
+        let had = std::mem::replace(part(self.ground().entry(uid.clone()).or_default()), true);
+        if !had {
+            self.saw(uid, change);
+        }
+    }
+
+    fn unmake(&self, uid: &PodUid, part: fn(&mut Ground) -> &mut bool, change: DiskChange) {
+        let had = self.ground().get_mut(uid).map(part).map(std::mem::take);
+        if had == Some(true) {
+            self.saw(uid, change);
+        }
+    }
+
+    fn runs(&self, uid: &PodUid) -> bool {
+        self.0.runtime.runs_pod(uid.as_str())
+    }
+
+    fn saw(&self, uid: &PodUid, change: DiskChange) {
+        self.0.trace.append(Entry::Disk { uid: uid.to_string(), change });
     }
 
     fn ground(&self) -> MutexGuard<'_, BTreeMap<PodUid, Ground>> {
         lock(&self.0.pods)
     }
 }
+
+/// What the system says when something is taken from a process that runs.
+const IN_USE: &str = "it is in use";
+
+/// How long one step takes. An agent may end, or the disk fail, between two of them.
+const STEP: Duration = Duration::from_millis(1);
 
 impl Service for FakeDisk {
     /// A disk does not go away; only what is under way fails.

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use oarsman_agent::latest as watch;
+use oarsman_seam::{self as seam, CallFault, Middleware, SeamError};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
@@ -27,29 +28,6 @@ pub trait Service: Send + Sync + 'static {
     fn restart(&self, down: Duration, forgets: Chance);
     /// Counts the times it went away. Calls under way then are broken.
     fn outages(&self) -> watch::Receiver<u64>;
-}
-
-/// An error that a line can make up.
-pub trait LineError: Send + 'static {
-    /// The error of a call that was broken like this.
-    fn broken(call: &'static str, subject: &str, how: Breakage) -> Self;
-    /// What kind of error it is, for the trace.
-    fn kind(&self) -> String;
-}
-
-/// How the line breaks a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Breakage {
-    /// The other side cannot be reached.
-    Unavailable,
-    /// Nobody knows.
-    Unknown,
-    /// The other side says no.
-    Refused,
-    /// The other side wants to be left alone for so long.
-    Busy(Duration),
-    /// No answer came within this time.
-    TimedOut(Duration),
 }
 
 /// What becomes of a call when its caller goes away or gives up.
@@ -148,7 +126,7 @@ impl Line {
     ) -> Result<T, E>
     where
         T: Send + 'static,
-        E: LineError,
+        E: SeamError,
     {
         let turn = self.exchange.switch.count(self.life);
         let fault = self.fault(&call, turn);
@@ -195,22 +173,54 @@ impl Line {
     ) -> Result<T, E>
     where
         T: Send + 'static,
-        E: LineError,
+        E: SeamError,
     {
         let (name, subject, limit) = (call.name, call.subject.clone(), call.limit);
-        let broken = |how| E::broken(name, &subject, how);
+        let broken = |how| E::of_fault(&seam::Call { name, object: subject.clone() }, how);
         let (answer, answered) = oneshot::channel();
         let last = (turn != Turn::Goes).then(|| self.exchange.switch.clone());
         let errand = Errand { call, fault, last, service: Arc::clone(&self.service) };
         self.exchange.executor.spawn(errand.run(effect, answer));
         let answered =
-            async { answered.await.unwrap_or_else(|_| Err(broken(Breakage::Unavailable))) };
+            async { answered.await.unwrap_or_else(|_| Err(broken(CallFault::Unavailable))) };
         match limit {
             None => answered.await,
             Some(limit) => tokio::time::timeout(limit, answered)
                 .await
-                .unwrap_or_else(|_| Err(broken(Breakage::TimedOut(limit)))),
+                .unwrap_or_else(|_| Err(broken(CallFault::TimedOut(limit)))),
         }
+    }
+}
+
+/// The line as a middleware: every call of a seam goes over it.
+pub struct OverLine {
+    line: Line,
+    /// How long a call may take.
+    limit: Duration,
+    /// By the name of a call, what becomes of it when its caller gives up.
+    conduct: fn(&str) -> Conduct,
+}
+
+impl OverLine {
+    /// Calls end after that time at the latest.
+    pub fn new(line: Line, limit: Duration, conduct: fn(&str) -> Conduct) -> Self {
+        Self { line, limit, conduct }
+    }
+}
+
+impl Middleware for OverLine {
+    async fn around<T, E>(
+        &self,
+        call: seam::Call,
+        answer: impl Future<Output = Result<T, E>> + Send + 'static,
+    ) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: SeamError,
+    {
+        let seam::Call { name, object } = call;
+        let call = Call::new(name, object, (self.conduct)(name)).within(self.limit);
+        self.line.call(call, answer).await
     }
 }
 
@@ -222,10 +232,10 @@ struct Passage {
 }
 
 impl Passage {
-    fn close<T, E: LineError>(mut self, result: Result<T, E>) -> Result<T, E> {
+    fn close<T, E: SeamError>(mut self, result: Result<T, E>) -> Result<T, E> {
         self.outcome = match &result {
             Ok(_) => Outcome::Fine,
-            Err(error) => Outcome::Failed(error.kind()),
+            Err(error) => Outcome::Failed(error.to_string()),
         };
         result
     }

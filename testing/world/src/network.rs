@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use oarsman_agent::latest as watch;
-use oarsman_agent::seams::{HttpAnswer, HttpGet, NetworkError, Scheme, Trust};
+use oarsman_net::{HttpAnswer, HttpGet, NetworkError, Scheme, Trust};
 use tokio::time::sleep;
 
 pub use client::connect;

@@ -1,20 +1,31 @@
 //! The world as an agent sees it: the seams of one life.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use jiff::Timestamp;
-use oarsman_agent::seams::{Disk, Network, Seams, Vault};
+use oarsman_agent::seams::Seams;
 use oarsman_clock::Clock;
 use oarsman_cluster::Cluster;
 use oarsman_core::requeue;
+use oarsman_host::pod_cgroups::Cgroups;
+use oarsman_images::CredentialPlugins;
+use oarsman_net::Network;
+use oarsman_seam::Through;
+use oarsman_state::{CheckpointStore, PodFiles, Records};
+use oarsman_volumes::Volumes;
 use tokio::time::Instant;
 
 use crate::clock::WorldClock;
 use crate::dice::Dice;
-use crate::{World, cluster, disk, lock, network};
+use crate::line::{Conduct, OverLine};
+use crate::{World, cluster, lock, network};
 
 /// Where the pods of a world log to.
 pub const POD_LOGS: &str = "/var/log/pods";
+
+/// A disk that is stuck fails in the end.
+const DISK_LIMIT: Duration = Duration::from_secs(30);
 
 /// Both clocks of a world and dice of one's own.
 #[derive(Debug)]
@@ -50,13 +61,21 @@ impl World {
     /// The whole world as that life of an agent reaches it. The first handle of a life begins it, and
     /// ends the one before.
     pub fn seams(&self, life: u32) -> Seams {
+        let (disk, line) = (Arc::new(self.disk.clone()), || self.disk_for_life(life));
         Seams {
             runtime: self.for_life(life),
             cluster: self.cluster_for_life(life),
-            disk: self.disk_for_life(life),
+            volumes: Arc::new(Through::new(disk.clone() as Arc<dyn Volumes>, line())),
+            cgroups: Arc::new(Through::new(disk.clone() as Arc<dyn Cgroups>, line())),
+            pod_files: Arc::new(Through::new(disk.clone() as Arc<dyn PodFiles>, line())),
+            records: Arc::new(Through::new(disk.clone() as Arc<dyn Records>, line())),
+            credential_plugins: Arc::new(Through::new(
+                disk.clone() as Arc<dyn CredentialPlugins>,
+                line(),
+            )),
             clock: self.clock_for_life(life),
             network: self.network_for_life(life),
-            vault: Some(self.vault_for_life(life)),
+            checkpoints: Some(Arc::new(Through::new(disk as Arc<dyn CheckpointStore>, line()))),
         }
     }
 
@@ -67,18 +86,12 @@ impl World {
         cluster::connect(self.cluster.clone(), line, self.faults.clone())
     }
 
-    /// The disk as that life of an agent reaches it.
-    pub fn disk_for_life(&self, life: u32) -> Arc<dyn Disk> {
+    /// What is done around every call of that life of an agent on the machine's own disk. All of them end with their caller: they are
+    /// the agent's own work.
+    fn disk_for_life(&self, life: u32) -> OverLine {
         self.kill_switch.enter(life);
         let line = self.exchange.line(life, Arc::new(self.disk.clone()));
-        disk::connect(self.disk.clone(), line)
-    }
-
-    /// The vault as that life of an agent reaches it.
-    pub fn vault_for_life(&self, life: u32) -> Arc<dyn Vault> {
-        self.kill_switch.enter(life);
-        let line = self.exchange.line(life, Arc::new(self.disk.clone()));
-        disk::connect_vault(self.disk.clone(), line)
+        OverLine::new(line, DISK_LIMIT, |_| Conduct::Read)
     }
 
     /// The servers as that life of an agent reaches them.
@@ -97,8 +110,6 @@ impl World {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use jiff::SignedDuration;
     use oarsman_core::time::Mono;
     use tokio::time::sleep;
@@ -136,11 +147,11 @@ mod tests {
         let world = World::new(1, FaultPlan::quiet());
         let first = world.seams(1);
         first.runtime.version().await.unwrap();
-        first.disk.pods().await.unwrap();
+        first.records.pods().await.unwrap();
         assert_eq!(world.kill_switch.calls(), 2);
         let second = world.seams(2);
         let patience = Duration::from_secs(3_600);
-        assert!(tokio::time::timeout(patience, first.disk.pods()).await.is_err());
-        second.disk.pods().await.unwrap();
+        assert!(tokio::time::timeout(patience, first.records.pods()).await.is_err());
+        second.records.pods().await.unwrap();
     }
 }

@@ -4,7 +4,8 @@ use cargo_metadata::{DependencyKind, Metadata, Package};
 
 /// The layers of ARCHITECTURE.md, lowest first.
 const LAYERS: &[&[&str]] = &[
-    &["oarsman-cri-types", "oarsman-manifest"],
+    &["oarsman-seam-macros"],
+    &["oarsman-cri-types", "oarsman-manifest", "oarsman-seam"],
     &["oarsman-core"],
     &["oarsman-clock"],
     &[
@@ -14,7 +15,7 @@ const LAYERS: &[&[&str]] = &[
         "oarsman-host",
         "oarsman-cluster",
     ],
-    &["oarsman-volumes", "oarsman-net", "oarsman-images"],
+    &["oarsman-volumes", "oarsman-net", "oarsman-images", "oarsman-state"],
     &["oarsman-runtime", "oarsman-dockershim"],
     &["oarsman-agent", "oarsman-server"],
     &["oarsman"],

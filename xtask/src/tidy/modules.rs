@@ -34,7 +34,7 @@ const LAYERS: &[&[&str]] = &[
     // What to do to a pod's containers, and what they are made with.
     &["actions", "config"],
     // What comes of that.
-    &["image", "status"],
+    &["image", "status", "volume_manager"],
     // What people are told about all of it.
     &["explain"],
 ];

@@ -12,24 +12,31 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::*;
-use crate::seams::DiskError;
+use oarsman_cluster::ObjectChanges;
+use oarsman_core::event::PodEvent;
+use oarsman_state::FileError;
 
 /// Pages in memory.
 #[derive(Default)]
 struct Drawer(Mutex<BTreeMap<String, Vec<u8>>>);
 
 #[async_trait]
-impl Vault for Drawer {
-    async fn keep(&self, name: &str, page: Vec<u8>, _: bool) -> std::result::Result<(), DiskError> {
+impl CheckpointStore for Drawer {
+    async fn write(
+        &self,
+        name: &str,
+        page: Vec<u8>,
+        _: bool,
+    ) -> std::result::Result<(), FileError> {
         self.0.lock().unwrap().insert(name.to_owned(), page);
         Ok(())
     }
 
-    async fn kept(&self) -> std::result::Result<BTreeMap<String, Vec<u8>>, DiskError> {
+    async fn read_all(&self) -> std::result::Result<BTreeMap<String, Vec<u8>>, FileError> {
         Ok(self.0.lock().unwrap().clone())
     }
 
-    async fn discard(&self, name: &str) -> std::result::Result<(), DiskError> {
+    async fn remove(&self, name: &str) -> std::result::Result<(), FileError> {
         self.0.lock().unwrap().remove(name);
         Ok(())
     }
@@ -91,12 +98,14 @@ impl Cluster for Server {
         Ok(())
     }
 
-    async fn record(&self, _: &Pod, _: &PodEvent) {}
+    async fn record(&self, _: &Pod, _: &PodEvent) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// One life of an agent's memory.
 struct Life {
-    cluster: Remembered,
+    cluster: Arc<dyn Cluster>,
     sets: PodSets,
     tell: mpsc::UnboundedSender<Vec<Pod>>,
     memory: Memory,
@@ -108,9 +117,11 @@ impl Life {
         let (tell, told) = mpsc::unbounded_channel();
         let inner = Arc::new(Server { sets: Mutex::new(Some(told)), is_away });
         let notebook = Arc::new(Notebook::default());
-        let cluster = Remembered { inner, notebook: Arc::clone(&notebook) };
+        let cluster: Arc<dyn Cluster> =
+            Arc::new(Remembered { inner, notebook: Arc::clone(&notebook) });
         let sets = cluster.pods().unwrap();
-        let memory = Memory { notebook, vault: Arc::clone(vault) as Arc<dyn Vault> };
+        let memory =
+            Memory { notebook, checkpoints: Arc::clone(vault) as Arc<dyn CheckpointStore> };
         let task = tokio::spawn(memory.clone().run());
         Self { cluster, sets, tell, memory, task }
     }

@@ -27,7 +27,7 @@ use super::shared;
 use super::shelf::News;
 use super::url::{Asking, UrlError};
 use crate::book::{Book, Found};
-use crate::seams::Network;
+use oarsman_net::Network;
 
 use everything::{Everything, Thing};
 use union::{Contents, union};

@@ -10,7 +10,7 @@ use super::line::{Line, Remark, Weight};
 use super::read::{Reading, Sheet};
 use super::shelf::News;
 use crate::book::Found;
-use crate::seams::{HttpAnswer, HttpGet, NetworkError};
+use oarsman_net::{HttpAnswer, HttpGet, NetworkError};
 
 #[cfg(test)]
 mod tests;

@@ -17,7 +17,7 @@ use super::shared;
 use super::shelf::News;
 use crate::book::Book;
 use crate::manifest::MANIFEST_LIMIT;
-use crate::seams::{HttpGet, Network, Scheme, Trust};
+use oarsman_net::{HttpGet, Network, Scheme, Trust};
 
 #[cfg(test)]
 mod tests;

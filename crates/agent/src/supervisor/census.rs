@@ -8,7 +8,7 @@ use oarsman_core::ledger::Territory;
 use oarsman_core::view::from_cri::{self, Listed};
 
 use crate::node::Node;
-use crate::seams::Holding;
+use crate::seams::Seams;
 
 /// What there is, by pod.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -27,13 +27,37 @@ struct Count {
     ours: bool,
 }
 
+/// What of a pod there is on the machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Holding {
+    /// Whether its cgroup is there.
+    cgroup: bool,
+    /// Whether there is anything that only this agent can have made. Logs lie where those of other agents may lie, too.
+    own: bool,
+}
+
+/// Every pod that has a directory, a record, a cgroup or logs.
+async fn holdings(seams: &Seams) -> Result<BTreeMap<PodUid, Holding>, String> {
+    let files = async { seams.pod_files.pods().await.map_err(|error| error.to_string()) };
+    let records = async { seams.records.pods().await.map_err(|error| error.to_string()) };
+    let cgroups = async { seams.cgroups.pods().await.map_err(|error| error.to_string()) };
+    let (files, records, cgroups) = futures::try_join!(files, records, cgroups)?;
+    let files = files
+        .into_iter()
+        .map(|(uid, found)| (uid, Holding { own: found.directory, cgroup: false }));
+    let records = records.into_iter().map(|uid| (uid, Holding { own: true, cgroup: false }));
+    let cgroups = cgroups.into_iter().map(|uid| (uid, Holding { own: true, cgroup: true }));
+    // The last word on a pod is the one that says most.
+    Ok(files.chain(records).chain(cgroups).collect())
+}
+
 /// Counts; none when the runtime or the disk does not answer.
 pub(super) async fn take(node: Arc<Node>) -> Option<Census> {
     let runtime = &node.seams.runtime;
     let lists = futures::try_join!(runtime.list_pod_sandboxes(None), runtime.list_containers(None));
     node.book.heard_runtime(&lists);
     let (sandboxes, containers) = answered(lists)?;
-    let on_disk = answered(node.seams.disk.pods().await)?;
+    let on_disk = answered(holdings(&node.seams).await)?;
     Some(Census::of(from_cri::by_pod(sandboxes, containers), on_disk, &node.config.territory))
 }
 

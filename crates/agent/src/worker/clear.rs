@@ -31,6 +31,10 @@ impl Room {
             runtime.stop_pod_sandbox(sandbox.as_str()).await?;
             runtime.remove_pod_sandbox(sandbox.as_str()).await?;
         }
-        Ok(self.node.seams.disk.remove(&self.uid).await?)
+        // The record goes last: what is left of a pod is found by it.
+        self.node.volume_manager.wait_for_unmount(&self.uid).await?;
+        self.node.seams.cgroups.remove(&self.uid).await?;
+        self.node.seams.pod_files.remove(&self.uid).await?;
+        Ok(self.node.seams.records.remove(&self.uid).await?)
     }
 }

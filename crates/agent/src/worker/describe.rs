@@ -9,10 +9,10 @@ use oarsman_core::pod::PodExt;
 use oarsman_core::references::runtime_class;
 use oarsman_core::view::SandboxView;
 use oarsman_cri_types::v1::CreateContainerRequest;
+use oarsman_state::FileError;
 
 use super::image::Present;
 use super::room::Room;
-use crate::seams::DiskError;
 
 /// Why a container could not be described.
 #[derive(Debug, thiserror::Error)]
@@ -20,7 +20,7 @@ pub(super) enum DescribeError {
     #[error(transparent)]
     Config(#[from] ConfigError),
     #[error(transparent)]
-    Disk(#[from] DiskError),
+    Files(#[from] FileError),
 }
 
 /// What the pod's sandbox is made with.
@@ -75,16 +75,16 @@ async fn furnish(
     spec: &Container,
     ips: &[String],
     restart_count: u32,
-) -> Result<Furnishing, DiskError> {
+) -> Result<Furnishing, FileError> {
     let place = room.node.config.place();
     let hosts = hosts::is_ours(pod, spec, ips).then(|| {
         let name = config::hostname(pod, &place.settings.dns.domain);
         hosts::content(pod, &name, ips, &place.settings.hosts)
     });
-    let disk = &room.node.seams.disk;
-    let made = disk.furnish(pod, &spec.name, restart_count, hosts.as_deref()).await?;
+    let files = &room.node.seams.pod_files;
+    let made = files.make_container_files(pod, &spec.name, restart_count, hosts).await?;
     Ok(Furnishing {
-        termination_log: Some(made.message_file),
+        termination_log: Some(made.termination_message),
         hosts: made.hosts,
         volumes: PodPaths::new(place.root.as_ref(), &pod.uid()).known_volumes(pod),
         ..Furnishing::default()

@@ -11,7 +11,7 @@ use oarsman_cri::CriError;
 use oarsman_cri_types::v1::ExecSyncRequest;
 
 use super::room::Room;
-use crate::seams::{HttpGet, NetworkError, Scheme, Trust};
+use oarsman_net::{HttpGet, NetworkError, Scheme, Trust};
 
 /// Why a hook failed.
 #[derive(Debug, thiserror::Error)]

@@ -36,7 +36,7 @@ impl Room {
 
     /// What the node's file holds. One that cannot be read opens nothing, and keeps nobody from what is open.
     async fn of_node(&self) -> Keyring {
-        let text = match self.node.seams.disk.credentials().await {
+        let text = match self.node.seams.credential_plugins.node_credentials().await {
             Ok(text) => text.unwrap_or_else(|| "{}".to_owned()),
             Err(error) => {
                 tracing::warn!(%error, "the node's credentials for registries cannot be read");
@@ -56,7 +56,7 @@ impl Room {
             return known.clone();
         }
         let question = Question::new(provider, image);
-        let answer = match self.node.seams.disk.ask_provider(provider, &question.text).await {
+        let answer = match self.node.seams.credential_plugins.exec(provider, &question.text).await {
             Ok(bytes) => Answer::parse(provider, &bytes),
             Err(error) => {
                 tracing::warn!(%error, "a program that knows credentials did not tell them");

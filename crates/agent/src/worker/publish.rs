@@ -83,7 +83,7 @@ impl Room {
         // What a pod ended with must outlive the machine: it is all that keeps it from running again.
         let lasting = Phase::of(status).is_some_and(Phase::is_terminal);
         for _ in 0..if lasting { TRIES } else { 1 } {
-            match self.node.seams.disk.remember(&self.uid, status, lasting).await {
+            match self.node.seams.records.remember(&self.uid, status, lasting).await {
                 Ok(()) => return,
                 Err(error) => {
                     tracing::warn!(pod = %self.name, %error, "its status would not outlive us");
@@ -103,7 +103,7 @@ impl Room {
             ended.filter(|c| !memory.last_words.contains_key(&c.id)).cloned().collect()
         };
         for container in unheard {
-            match self.node.seams.disk.last_words(&self.uid, &container).await {
+            match self.node.seams.pod_files.termination_message(&self.uid, &container).await {
                 Ok(words) => {
                     self.memory().last_words.insert(container.id, words);
                 }

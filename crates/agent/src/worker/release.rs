@@ -8,10 +8,15 @@ use super::room::Room;
 
 pub(super) async fn release(room: &Room, part: Part) -> ReleaseOutcome {
     let _giving_back = room.busy(Activity::GivingBack);
-    let disk = &room.node.seams.disk;
     let released = match part {
-        Part::Volumes => disk.release_volumes(&room.uid).await,
-        Part::Cgroup => disk.release_cgroup(&room.uid).await,
+        Part::Volumes => {
+            let unmounted = room.node.volume_manager.wait_for_unmount(&room.uid).await;
+            unmounted.map_err(|error| error.to_string())
+        }
+        Part::Cgroup => {
+            let removed = room.node.seams.cgroups.remove(&room.uid).await;
+            removed.map_err(|error| error.to_string())
+        }
     };
     match released {
         Ok(()) => {
@@ -21,6 +26,6 @@ pub(super) async fn release(room: &Room, part: Part) -> ReleaseOutcome {
             }
             ReleaseOutcome::Ok
         }
-        Err(error) => ReleaseOutcome::Failed(error.to_string()),
+        Err(error) => ReleaseOutcome::Failed(error),
     }
 }

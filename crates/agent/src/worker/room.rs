@@ -17,10 +17,10 @@ use oarsman_core::status::recall;
 use oarsman_core::time::Mono;
 use oarsman_core::view::PodView;
 use oarsman_cri::CriError;
+use oarsman_state::FileError;
 
 use crate::node::Node;
 use crate::pod_reader;
-use crate::seams::DiskError;
 
 /// How long to wait when the runtime does not even tell what it holds of a new pod.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -148,8 +148,8 @@ impl Room {
     }
 
     /// What was said last: by our own record of a pod that no API server remembers, else by the API server's copy.
-    async fn recall(&self, pod: Option<&Pod>) -> Result<(), DiskError> {
-        let recorded = self.node.seams.disk.recall(&self.uid).await?;
+    async fn recall(&self, pod: Option<&Pod>) -> Result<(), FileError> {
+        let recorded = self.node.seams.records.recall(&self.uid).await?;
         let mut memory = self.memory();
         // What was ready stays so until a probe says otherwise.
         let said = recorded.as_ref().or_else(|| pod.and_then(|pod| pod.status.as_ref()));

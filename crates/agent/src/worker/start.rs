@@ -223,7 +223,7 @@ impl Room {
     /// Has the log found by the container's id, too; a container whose log is not runs all the same.
     async fn link_log(&self, pod: &Pod, start: &Start, restart_count: u32, id: &ContainerId) {
         let attempt = self.free_attempt(&start.name, restart_count);
-        let linked = self.node.seams.disk.link_log(pod, &start.name, attempt, id).await;
+        let linked = self.node.seams.pod_files.link_log(pod, &start.name, attempt, id).await;
         if let Err(error) = linked {
             tracing::warn!(pod = %self.name, %error, "a log cannot be found by its container's id");
         }
@@ -234,7 +234,7 @@ impl Room {
         match start.restart_count {
             RestartCount::Known(count) => Ok(count),
             RestartCount::FromLogs => {
-                match self.node.seams.disk.log_names(pod, &start.name).await {
+                match self.node.seams.pod_files.log_names(pod, &start.name).await {
                     Ok(names) => Ok(count_from_logs(names.iter().map(String::as_str))),
                     Err(error) => {
                         let reason = StartReason::CreateContainerConfigError;

@@ -40,7 +40,8 @@ impl Room {
     pub(super) async fn discard_log(&self, id: &ContainerId) {
         let removed = self.memory().view.containers.iter().find(|c| c.id == *id).cloned();
         let Some(container) = removed else { return };
-        let discarded = self.node.seams.disk.discard_log(&self.uid, &self.name, &container).await;
+        let files = &self.node.seams.pod_files;
+        let discarded = files.remove_log(&self.uid, &self.name, &container).await;
         if let Err(error) = discarded {
             tracing::warn!(pod = %self.name, %error, "the log of a removed container stays");
         }

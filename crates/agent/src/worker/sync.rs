@@ -5,7 +5,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use oarsman_cluster::ClusterError;
 use oarsman_core::actions::{self, Plan, SandboxStep};
-use oarsman_core::config::{ConfigError, VolumeFault};
+use oarsman_core::config::{ConfigError, Payloads, VolumeFault};
 use oarsman_core::event;
 use oarsman_core::ids::SandboxId;
 use oarsman_core::lifecycle::SyncOutcome;
@@ -21,7 +21,10 @@ use super::room::Room;
 use super::start::{self, Started};
 use super::stop;
 use super::work::{Cancel, Cancelled};
-use crate::seams::DiskError;
+use oarsman_host::pod_cgroups::PodCgroupError;
+use oarsman_state::FileError;
+
+use crate::volume_manager::MountError;
 
 /// After this long a look at the pod is not one any more.
 const STALE: Duration = Duration::from_millis(500);
@@ -36,7 +39,11 @@ pub(super) enum SyncError {
     #[error(transparent)]
     Runtime(#[from] CriError),
     #[error(transparent)]
-    Disk(#[from] DiskError),
+    Cgroup(#[from] PodCgroupError),
+    #[error(transparent)]
+    Files(#[from] FileError),
+    #[error(transparent)]
+    Mount(#[from] MountError),
     #[error(transparent)]
     Config(#[from] ConfigError),
     #[error(transparent)]
@@ -80,16 +87,15 @@ async fn attempt(room: &Room, pod: &Pod, cancel: &Cancel) -> Result<SyncOutcome,
     if is_over(&status) {
         return Ok(SyncOutcome::Terminal);
     }
-    let disk = &room.node.seams.disk;
     let runs = view.possibly_running().next().is_some();
-    if runs && !cancel.race(disk.has_cgroup(&room.uid)).await?? {
+    if runs && !cancel.race(room.node.seams.cgroups.exists(&room.uid)).await?? {
         return Ok(SyncOutcome::CgroupGone);
     }
     cancel.check()?;
     let looked = room.now();
     let payloads = cancel.race(room.payloads(pod)).await??;
     let preparing = room.busy(Activity::Preparing);
-    disk.prepare(pod, &payloads).await?;
+    prepare(room, pod, payloads).await?;
     room.memory().has_volumes = true;
     drop(preparing);
     room.memory().held_by = None;
@@ -108,6 +114,16 @@ async fn attempt(room: &Room, pod: &Pod, cancel: &Cancel) -> Result<SyncOutcome,
     }
     room.sweep().await;
     Ok(outcome)
+}
+
+/// Makes what the pod holds besides its containers: its directories, then its cgroup and its volumes side by side.
+async fn prepare(room: &Room, pod: &Pod, payloads: Payloads) -> Result<(), SyncError> {
+    let node = &room.node;
+    node.seams.pod_files.make_directories(pod).await?;
+    let volumes = node.volume_manager.wait_for_attach_and_mount(pod, payloads);
+    let (cgroup, volumes) = futures::join!(node.seams.cgroups.ensure(pod), volumes);
+    cgroup?;
+    Ok(volumes?)
 }
 
 /// Whether nothing has been done to the pod since it was looked at.

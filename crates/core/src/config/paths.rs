@@ -108,6 +108,22 @@ impl PodPaths {
     }
 }
 
+/// The plugin of a volume as Kubernetes calls it. A kind of volume that we have no plugin for goes by its field in the spec.
+pub fn volume_plugin(volume: &Volume) -> String {
+    if volume.host_path.is_some() {
+        return "kubernetes.io/host-path".to_owned();
+    }
+    let known = plugin(volume).map(|(plugin, _)| plugin.to_owned());
+    known.unwrap_or_else(|| source_field(volume))
+}
+
+/// What the field of a volume's spec is called that says what it is made of.
+fn source_field(volume: &Volume) -> String {
+    let fields = serde_json::to_value(volume).unwrap_or_default();
+    let names = fields.as_object().into_iter().flat_map(|fields| fields.keys());
+    names.into_iter().find(|name| *name != "name").cloned().unwrap_or_default()
+}
+
 /// The plugin of a volume that we keep ourselves, and whether nobody may write to it.
 fn plugin(volume: &Volume) -> Option<(&'static str, bool)> {
     let kinds = [

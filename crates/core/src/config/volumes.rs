@@ -33,7 +33,7 @@ pub type Payloads = BTreeMap<String, Payload>;
 pub type Payload = BTreeMap<String, PayloadFile>;
 
 /// One file.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct PayloadFile {
     /// What is in it.
     pub bytes: Vec<u8>,

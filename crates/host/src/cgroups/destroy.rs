@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use super::{CgroupError, Cgroups, Hierarchy, Kind, Layout, RemoveError, children, files};
+use super::{CgroupError, CgroupTree, Hierarchy, Kind, Layout, RemoveError, children, files};
 use crate::processes;
 
 /// How often the processes of a group are killed: they may be forking meanwhile.
@@ -21,7 +21,7 @@ const DEATH: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 const REMOVALS: usize = 20;
 const BETWEEN_REMOVALS: Duration = Duration::from_millis(25);
 
-impl Cgroups {
+impl CgroupTree {
     /// Kills what lives in a group or below it, and takes the group away from every hierarchy. One
     /// that is not there is no error.
     ///

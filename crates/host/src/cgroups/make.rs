@@ -8,12 +8,12 @@ use oarsman_core::resources::CgroupValues;
 
 use super::settings::{self, Setting};
 use super::tree::missing;
-use super::{CgroupError, Cgroups, Hierarchy, Kind, files};
+use super::{CgroupError, CgroupTree, Hierarchy, Kind, files};
 
 /// What a v1 group of this controller needs before it takes any process.
 const CPUSET_FILES: [&str; 2] = ["cpuset.cpus", "cpuset.mems"];
 
-impl Cgroups {
+impl CgroupTree {
     /// Makes the root group and what is above it, with all controllers that groups need.
     ///
     /// This alone writes outside of the root: it makes the groups above, and switches controllers

@@ -39,7 +39,7 @@ pub enum Layout {
 
 /// The control groups below one root, in all hierarchies of this machine at once.
 #[derive(Debug, Clone)]
-pub struct Cgroups {
+pub struct CgroupTree {
     layout: Layout,
     root: PathBuf,
     /// Those a group has to be in.
@@ -50,7 +50,7 @@ pub struct Cgroups {
     pub(super) controllers: BTreeSet<String>,
 }
 
-impl Cgroups {
+impl CgroupTree {
     /// The hierarchies of this machine, with `root` (an absolute path within them) as the group
     /// below which all is ours.
     ///
@@ -61,7 +61,7 @@ impl Cgroups {
         Self::of(hierarchies(&mounts), root)
     }
 
-    /// As [`Cgroups::discover`], of hierarchies that are known already.
+    /// As [`CgroupTree::discover`], of hierarchies that are known already.
     ///
     /// # Errors
     /// As there.

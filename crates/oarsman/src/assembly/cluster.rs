@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use oarsman_agent::seams::Vault;
 use oarsman_agent::sources::bundle::Bundle;
-use oarsman_agent::vault::SealedFiles;
 use oarsman_clock::Clock;
 use oarsman_cluster::credentials::{self, Connection, Plan};
 use oarsman_cluster::{ApiServer, Cluster, Standalone};
+use oarsman_state::{CheckpointStore, SealedFiles};
 
 use crate::settings::{Joining, Settings};
 
@@ -16,7 +15,7 @@ use crate::settings::{Joining, Settings};
 pub(super) struct Joined {
     pub(super) cluster: Arc<dyn Cluster>,
     pub(super) connection: Option<Connection>,
-    pub(super) vault: Option<Arc<dyn Vault>>,
+    pub(super) checkpoints: Option<Arc<dyn CheckpointStore>>,
 }
 
 /// Joins what the settings name. Nothing is asked of the API server here, so it need not be there.
@@ -27,7 +26,7 @@ pub(super) async fn join(
 ) -> Result<Joined> {
     let Some(joining) = &settings.cluster else {
         let alone = bundle.map(Bundle::objects).map(Standalone::with).unwrap_or_default();
-        return Ok(Joined { cluster: Arc::new(alone), connection: None, vault: None });
+        return Ok(Joined { cluster: Arc::new(alone), connection: None, checkpoints: None });
     };
     let connection = credentials::connect(plan(joining, settings), Arc::clone(clock)).await?;
     let server = ApiServer::new(connection.client(), &settings.node_name, Arc::clone(clock));
@@ -35,7 +34,7 @@ pub(super) async fn join(
     Ok(Joined {
         cluster: Arc::new(server),
         connection: Some(connection),
-        vault: vault(joining, settings)?,
+        checkpoints: checkpoints(joining, settings)?,
     })
 }
 
@@ -50,7 +49,7 @@ fn plan(joining: &Joining, settings: &Settings) -> Plan {
 }
 
 /// Whoever wants nothing to be remembered wants what was remembered to be gone, too.
-fn vault(joining: &Joining, settings: &Settings) -> Result<Option<Arc<dyn Vault>>> {
+fn checkpoints(joining: &Joining, settings: &Settings) -> Result<Option<Arc<dyn CheckpointStore>>> {
     if !joining.remembers_pods {
         SealedFiles::destroy(&settings.root).context("--remember-pods=false")?;
         return Ok(None);

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use oarsman_agent::network::SystemNetwork;
 use oarsman_agent::sources::Remark;
 use oarsman_agent::sources::bundle::read_once;
+use oarsman_net::SystemNetwork;
 
 use super::finding::Finding;
 

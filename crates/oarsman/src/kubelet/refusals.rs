@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, bail};
 use oarsman_core::resources::CgroupVersion;
-use oarsman_host::cgroups::Cgroups;
+use oarsman_host::cgroups::CgroupTree;
 use oarsman_kubelet_config::KubeletConfiguration;
 use oarsman_kubelet_config::flags::ProgramFlags;
 
@@ -18,7 +18,7 @@ struct Machine {
 /// Refuses this machine, with every reason and what to do about it.
 pub(super) fn check(kubelet: &KubeletConfiguration) -> Result<()> {
     let cgroups =
-        Cgroups::discover("/".as_ref()).context("this machine's cgroups cannot be used")?;
+        CgroupTree::discover("/".as_ref()).context("this machine's cgroups cannot be used")?;
     let machine = Machine { cgroups: cgroups.version(), swaps: machine::swaps()? };
     let reasons = reasons(kubelet, &machine);
     if !reasons.is_empty() {

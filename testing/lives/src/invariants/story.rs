@@ -151,7 +151,7 @@ impl Story {
                     {
                         story.stop_calls.push((*at, caller.life, id.to_owned()));
                     }
-                    if *call == "PublishStatus" {
+                    if *call == "the status" {
                         telling.insert(caller.number);
                     }
                     story.mishaps.extend(mishap.map(|mishap| (*at, mishap)));

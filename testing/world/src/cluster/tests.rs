@@ -263,7 +263,7 @@ async fn of_events_the_latest_are_kept() {
             .unwrap();
     }
     let agent = world.cluster_for_life(1);
-    agent.record(&created, &PodEvent::normal("Killing", "main")).await;
+    agent.record(&created, &PodEvent::normal("Killing", "main")).await.unwrap();
     let events = world.cluster.events();
     assert_eq!(events.len(), 1_024);
     assert_eq!(events[1_023].event.reason, "Killing");

@@ -1,15 +1,16 @@
 //! What the disk keeps, forgets and refuses.
 
-use k8s_openapi::api::core::v1::{Pod, PodSpec, PodStatus, Volume};
+use k8s_openapi::api::core::v1::{Pod, PodSpec, PodStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use oarsman_agent::seams::DiskError;
+use oarsman_agent::seams::Seams;
+use oarsman_core::config::{Payload, PayloadFile};
 use oarsman_core::ids::{ContainerId, SandboxId};
 use oarsman_core::view::{ContainerLabel, ContainerState, ContainerView};
+use oarsman_core::volume_manager::VolumeToMount;
 use oarsman_cri::Runtime;
 use oarsman_cri_types::v1::Mount;
+use oarsman_volumes::VolumeError;
 use tokio::time::{advance, sleep};
-
-use oarsman_core::config::Payloads;
 
 use super::*;
 use crate::World;
@@ -19,15 +20,14 @@ use crate::testing::{self, SECOND};
 use crate::trace::Entry;
 
 /// The pod `a`, whose UID the common test pods of that name have too.
-fn pod_a(volumes: usize) -> Pod {
+fn pod_a() -> Pod {
     let metadata = ObjectMeta {
         name: Some("a".to_owned()),
         namespace: Some("default".to_owned()),
         uid: Some("uid-a".to_owned()),
         ..ObjectMeta::default()
     };
-    let volumes = vec![Volume { name: "data".to_owned(), ..Volume::default() }; volumes];
-    let spec = PodSpec { volumes: Some(volumes), ..PodSpec::default() };
+    let spec = PodSpec::default();
     Pod { metadata, spec: Some(spec), status: None }
 }
 
@@ -52,22 +52,44 @@ fn changes(world: &World) -> Vec<DiskChange> {
     records.iter().filter_map(change).collect()
 }
 
+/// Volumes of these names, without files.
+fn volumes(names: &[&str]) -> Vec<VolumeToMount> {
+    let plugin = || "kubernetes.io/empty-dir".to_owned();
+    let volume =
+        |name: &&str| VolumeToMount { name: (*name).to_owned(), plugin: plugin(), payload: None };
+    names.iter().map(volume).collect()
+}
+
+/// Makes directories, cgroup and volumes.
+async fn prepare(seams: &Seams, names: &[&str]) {
+    seams.pod_files.make_directories(&pod_a()).await.unwrap();
+    seams.cgroups.ensure(&pod_a()).await.unwrap();
+    seams.volumes.set_up(&Arc::new(pod_a()), volumes(names)).await.unwrap();
+}
+
+/// Tears down what is there.
+async fn tear_down(seams: &Seams) -> Result<(), VolumeError> {
+    seams.volumes.tear_down(&a(), seams.volumes.mounted(&a()).await?).await
+}
+
 #[tokio::test(start_paused = true)]
-async fn what_is_prepared_is_there_until_it_is_released_each_once() {
+async fn what_is_made_is_there_until_it_is_taken_away_each_once() {
     let world = testing::world(1, FaultPlan::quiet());
-    let disk = world.disk_for_life(1);
+    let seams = world.seams(1);
     for _ in 0..2 {
-        disk.prepare(&pod_a(1), &Payloads::new()).await.unwrap();
+        prepare(&seams, &["data", "more"]).await;
     }
-    assert!(disk.has_cgroup(&a()).await.unwrap() && world.disk.has_volumes(&a()));
-    assert_eq!(uids(disk.pods().await), BTreeSet::from([a()]));
+    assert!(seams.cgroups.exists(&a()).await.unwrap() && world.disk.has_volumes(&a()));
+    assert_eq!(seams.volumes.mounted(&a()).await.unwrap().len(), 2);
+    assert_eq!(seams.cgroups.pods().await.unwrap(), BTreeSet::from([a()]));
+    assert!(seams.pod_files.pods().await.unwrap()[&a()].directory);
     for _ in 0..2 {
-        disk.release_volumes(&a()).await.unwrap();
-        disk.release_cgroup(&a()).await.unwrap();
-        assert!(!disk.has_cgroup(&a()).await.unwrap());
-        disk.remove(&a()).await.unwrap();
+        tear_down(&seams).await.unwrap();
+        seams.cgroups.remove(&a()).await.unwrap();
+        assert!(!seams.cgroups.exists(&a()).await.unwrap());
+        seams.pod_files.remove(&a()).await.unwrap();
     }
-    assert_eq!(uids(disk.pods().await), BTreeSet::new());
+    assert_eq!(world.disk.pods(), BTreeSet::new());
     let seen = [
         DiskChange::DirectoryMade,
         DiskChange::CgroupMade,
@@ -80,20 +102,26 @@ async fn what_is_prepared_is_there_until_it_is_released_each_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_without_volumes_is_given_none() {
+async fn files_that_are_not_known_leave_a_volume_as_it_is() {
     let world = testing::world(1, FaultPlan::quiet());
-    world.disk_for_life(1).prepare(&pod_a(0), &Payloads::new()).await.unwrap();
-    assert!(!world.disk.has_volumes(&a()) && world.disk.has_cgroup(&a()));
+    let (seams, pod) = (world.seams(1), Arc::new(pod_a()));
+    let file = PayloadFile { bytes: b"text".to_vec(), mode: 0o644, owner: None };
+    let payload = Some(Arc::new(Payload::from([("key".to_owned(), file)])));
+    for payload in [None, payload.clone(), None, payload] {
+        let volume = VolumeToMount { payload, ..volumes(&["data"]).remove(0) };
+        seams.volumes.set_up(&pod, vec![volume]).await.unwrap();
+    }
+    assert_eq!(changes(&world), [DiskChange::VolumesMade, DiskChange::FilesReplaced]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_cgroup_that_vanished_is_missed_and_its_pod_still_listed() {
     let world = testing::world(1, FaultPlan::quiet());
-    let disk = world.disk_for_life(1);
-    disk.prepare(&pod_a(0), &Payloads::new()).await.unwrap();
+    let seams = world.seams(1);
+    prepare(&seams, &[]).await;
     world.disk.remove_cgroup(&a());
-    assert!(!disk.has_cgroup(&a()).await.unwrap());
-    assert_eq!(uids(disk.pods().await), BTreeSet::from([a()]));
+    assert!(!seams.cgroups.exists(&a()).await.unwrap());
+    assert_eq!(world.disk.pods(), BTreeSet::from([a()]));
     assert_eq!(changes(&world).last(), Some(&DiskChange::CgroupVanished));
 }
 
@@ -108,57 +136,58 @@ async fn a_crash_of_the_machine_leaves_the_last_lasting_status_and_one_of_the_ag
     ];
     for (writes, left) in rows {
         let world = testing::world(1, FaultPlan::quiet());
-        let disk = world.disk_for_life(1);
+        let records = world.seams(1).records;
         for (phase, lasting) in &writes {
-            disk.remember(&a(), &status(phase), *lasting).await.unwrap();
+            records.remember(&a(), &status(phase), *lasting).await.unwrap();
         }
         world.kill_switch.end();
-        let disk = world.disk_for_life(2);
+        let records = world.seams(2).records;
         let last = writes.last().map(|(phase, _)| status(phase));
-        assert_eq!(disk.recall(&a()).await.unwrap(), last, "{writes:?}");
+        assert_eq!(records.recall(&a()).await.unwrap(), last, "{writes:?}");
         world.disk.lose_unsynced();
-        assert_eq!(disk.recall(&a()).await.unwrap(), left.map(status), "{writes:?}");
-        disk.remove(&a()).await.unwrap();
+        assert_eq!(records.recall(&a()).await.unwrap(), left.map(status), "{writes:?}");
+        assert_eq!(records.pods().await.unwrap().len(), usize::from(left.is_some()));
+        records.remove(&a()).await.unwrap();
         world.disk.lose_unsynced();
-        assert_eq!(disk.recall(&a()).await.unwrap(), None);
+        assert_eq!(records.recall(&a()).await.unwrap(), None);
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn nothing_is_taken_from_a_process_that_runs_and_the_attempt_is_seen() {
     let world = testing::world(1, FaultPlan::quiet());
-    let disk = world.disk_for_life(1);
-    disk.prepare(&pod_a(1), &Payloads::new()).await.unwrap();
+    let seams = world.seams(1);
+    prepare(&seams, &["data"]).await;
     let (_, id) = testing::run(&world.runtime, "a", &["forever"]).await.unwrap();
     let before = changes(&world).len();
-    let in_use = |result: Result<(), DiskError>| result.unwrap_err().why;
-    assert_eq!(in_use(disk.release_volumes(&a()).await), "it is in use");
-    assert_eq!(in_use(disk.release_cgroup(&a()).await), "it is in use");
-    assert_eq!(in_use(disk.remove(&a()).await), "it is in use");
+    let in_use = [
+        tear_down(&seams).await.unwrap_err().to_string(),
+        seams.cgroups.remove(&a()).await.unwrap_err().to_string(),
+        seams.pod_files.remove(&a()).await.unwrap_err().to_string(),
+    ];
+    assert!(in_use.iter().all(|error| error.ends_with("it is in use")), "{in_use:?}");
     let violations = [Violation::VolumesInUse, Violation::CgroupInUse, Violation::DirectoryInUse];
     assert_eq!(changes(&world)[before..], violations.map(DiskChange::Violated));
     assert!(world.disk.has_cgroup(&a()) && world.disk.has_volumes(&a()));
     world.runtime.stop_container(&id, Duration::ZERO).await.unwrap();
-    assert_eq!(in_use(disk.remove(&a()).await), "it is in use");
-    disk.release_volumes(&a()).await.unwrap();
-    disk.release_cgroup(&a()).await.unwrap();
-    disk.remove(&a()).await.unwrap();
-    assert_eq!(world.disk.pods(), BTreeSet::new());
+    tear_down(&seams).await.unwrap();
+    seams.cgroups.remove(&a()).await.unwrap();
+    seams.pod_files.remove(&a()).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_process_that_the_runtime_lost_track_of_still_uses_its_cgroup() {
+async fn a_process_that_the_runtime_has_lost_track_of_still_uses_its_cgroup() {
     let world = testing::world(1, FaultPlan::quiet());
-    let disk = world.disk_for_life(1);
-    disk.prepare(&pod_a(0), &Payloads::new()).await.unwrap();
+    let seams = world.seams(1);
+    prepare(&seams, &[]).await;
     testing::run(&world.runtime, "a", &["forever"]).await.unwrap();
     world.runtime.restart(60 * SECOND, Chance::ALWAYS);
-    disk.release_cgroup(&a()).await.unwrap_err();
+    seams.cgroups.remove(&a()).await.unwrap_err();
     assert_eq!(changes(&world).last(), Some(&DiskChange::Violated(Violation::CgroupInUse)));
 }
 
 #[tokio::test(start_paused = true)]
-async fn last_words_are_in_the_file_mounted_at_the_container_s_path() {
+async fn a_termination_message_is_in_the_file_mounted_at_the_container_s_path() {
     const PATH: &str = "/dev/termination-log";
     for (mounted, words) in [(PATH, "goodbye"), ("/elsewhere", "")] {
         let world = testing::world(1, FaultPlan::quiet());
@@ -172,7 +201,10 @@ async fn last_words_are_in_the_file_mounted_at_the_container_s_path() {
         });
         let id = world.runtime.create_container(request).await.unwrap();
         let container = view(&sandbox, &id, PATH);
-        assert_eq!(world.disk_for_life(1).last_words(&a(), &container).await.unwrap(), words);
+        assert_eq!(
+            world.seams(1).pod_files.termination_message(&a(), &container).await.unwrap(),
+            words
+        );
     }
 }
 
@@ -202,37 +234,35 @@ async fn log_names_are_those_in_the_container_s_own_directory() {
         let path = PathBuf::from(POD_LOGS).join("default_a_uid-a").join(file);
         world.files.write(&path, b"").unwrap();
     }
-    let disk = world.disk_for_life(1);
-    assert_eq!(disk.log_names(&pod_a(0), "main").await.unwrap(), ["0.log", "1.log"]);
-    assert!(disk.log_names(&pod_a(0), "other").await.unwrap().is_empty());
+    let files = world.seams(1).pod_files;
+    assert_eq!(files.log_names(&pod_a(), "main").await.unwrap(), ["0.log", "1.log"]);
+    assert!(files.log_names(&pod_a(), "other").await.unwrap().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_that_ends_half_way_leaves_half_and_nothing_comes_later() {
     let world = testing::world(1, FaultPlan { latency: Duration::ZERO, ..FaultPlan::quiet() });
-    let disk = world.disk_for_life(1);
-    let preparing = tokio::spawn(async move { disk.prepare(&pod_a(1), &Payloads::new()).await });
+    let volumes_of_life = world.seams(1).volumes;
+    let setting_up = tokio::spawn(async move {
+        volumes_of_life.set_up(&Arc::new(pod_a()), volumes(&["one", "two"])).await
+    });
     while changes(&world).is_empty() {
-        assert!(world.clock.elapsed() < SECOND, "nothing is prepared");
+        assert!(world.clock.elapsed() < SECOND, "nothing is set up");
         advance(Duration::from_millis(1)).await;
     }
-    preparing.abort();
+    setting_up.abort();
     sleep(60 * SECOND).await;
-    assert_eq!(changes(&world), [DiskChange::DirectoryMade]);
+    assert_eq!(world.seams(2).volumes.mounted(&a()).await.unwrap().len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_rough_disk_fails_at_times_and_works_when_asked_again() {
     let world = testing::world(1, FaultPlan::rough(Duration::MAX));
-    let disk = world.disk_for_life(1);
+    let cgroups = world.seams(1).cgroups;
     let mut failures = 0;
     for _ in 0..300 {
-        failures += usize::from(disk.prepare(&pod_a(1), &Payloads::new()).await.is_err());
+        failures += usize::from(cgroups.ensure(&pod_a()).await.is_err());
     }
     assert!((1..100).contains(&failures), "{failures}");
-    assert!(world.disk.has_volumes(&a()));
-}
-
-fn uids(pods: Result<BTreeMap<PodUid, Holding>, DiskError>) -> BTreeSet<PodUid> {
-    pods.unwrap().into_keys().collect()
+    assert!(world.disk.has_cgroup(&a()));
 }

@@ -4,10 +4,11 @@ use std::future::{Future, pending};
 use std::sync::Arc;
 use std::time::Duration;
 
+use oarsman_seam::{self as seam, CallFault, SeamError};
 use tokio::sync::oneshot;
 use tokio::time::sleep;
 
-use super::{Breakage, Call, Conduct, LineError, Service};
+use super::{Call, Conduct, Service};
 use crate::faults::{Fault, Mishap};
 use crate::life::KillSwitch;
 
@@ -29,7 +30,7 @@ type Answer<T, E> = oneshot::Sender<Result<T, E>>;
 impl Errand {
     /// Carries the call out. The service going away ends it at once: what it had not done by then it
     /// never does, and the caller sees a broken line.
-    pub(super) async fn run<T, E: LineError>(
+    pub(super) async fn run<T, E: SeamError>(
         mut self,
         effect: impl Future<Output = Result<T, E>>,
         mut answer: Answer<T, E>,
@@ -50,7 +51,7 @@ impl Errand {
     }
 
     /// What the caller is told; nothing once nobody waits.
-    async fn carry_out<T, E: LineError>(
+    async fn carry_out<T, E: SeamError>(
         &mut self,
         effect: impl Future<Output = Result<T, E>>,
         answer: &mut Answer<T, E>,
@@ -76,16 +77,16 @@ impl Errand {
     }
 
     /// What the caller is told of a call that goes wrong.
-    async fn suffer<T, E: LineError>(
+    async fn suffer<T, E: SeamError>(
         &mut self,
         mishap: Mishap,
         answer: &mut Answer<T, E>,
     ) -> Option<Result<T, E>> {
         match mishap {
-            Mishap::Unavailable => Some(Err(self.broken(Breakage::Unavailable))),
-            Mishap::Unknown => Some(Err(self.broken(Breakage::Unknown))),
-            Mishap::Refused => Some(Err(self.broken(Breakage::Refused))),
-            Mishap::Busy(wait) => Some(Err(self.broken(Breakage::Busy(wait)))),
+            Mishap::Unavailable => Some(Err(self.broken(CallFault::Unavailable))),
+            Mishap::Unknown => Some(Err(self.broken(CallFault::Unknown))),
+            Mishap::Refused => Some(Err(self.broken(CallFault::Refused))),
+            Mishap::Busy(wait) => Some(Err(self.broken(CallFault::Busy(wait)))),
             Mishap::Silent | Mishap::Hang | Mishap::Late(_) => self.say_nothing(answer).await,
             Mishap::Botch { reserved, silent } => {
                 // The name is held as long as the call is, and for a while after.
@@ -96,7 +97,7 @@ impl Errand {
                 if silent {
                     return self.say_nothing(answer).await;
                 }
-                Some(Err(self.broken(Breakage::Unknown)))
+                Some(Err(self.broken(CallFault::Unknown)))
             }
             Mishap::Restart { down, forgets, .. } => {
                 self.service.restart(down, forgets);
@@ -106,7 +107,7 @@ impl Errand {
     }
 
     /// Waits until the caller has given up, or the connection breaks where no deadline makes it.
-    async fn say_nothing<T, E: LineError>(
+    async fn say_nothing<T, E: SeamError>(
         &self,
         answer: &mut Answer<T, E>,
     ) -> Option<Result<T, E>> {
@@ -114,12 +115,13 @@ impl Errand {
         tokio::select! {
             biased;
             () = answer.closed() => None,
-            () = sleep(CONNECTION_PATIENCE), if endless => Some(Err(self.broken(Breakage::Unknown))),
+            () = sleep(CONNECTION_PATIENCE), if endless => Some(Err(self.broken(CallFault::Unknown))),
         }
     }
 
-    fn broken<E: LineError>(&self, how: Breakage) -> E {
-        E::broken(self.call.name, &self.call.subject, how)
+    fn broken<E: SeamError>(&self, how: CallFault) -> E {
+        let call = seam::Call { name: self.call.name, object: self.call.subject.clone() };
+        E::of_fault(&call, how)
     }
 }
 

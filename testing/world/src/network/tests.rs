@@ -96,7 +96,7 @@ async fn every_call_is_in_the_trace_and_only_what_arrived_was_asked() {
         "asked for http://web:80/a",
         "life 1 call 0 is fine",
         "life 1 call 1 get http://web:81/a",
-        "life 1 call 1 failed: connection refused",
+        "life 1 call 1 failed: cannot reach http://web:81/a: connection refused",
     ];
     assert_eq!(seen, want);
     let asked = world.network.asked();

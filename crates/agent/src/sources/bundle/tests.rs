@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 use super::*;
 use crate::book::tests::empty_book;
-use crate::network::SystemNetwork;
+use oarsman_net::SystemNetwork;
 
 /// A failure, not a wait: what is waited for comes in milliseconds.
 const PATIENCE: Duration = Duration::from_secs(60);

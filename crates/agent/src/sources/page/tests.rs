@@ -7,8 +7,8 @@ use oarsman_core::pod::PodExt;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::seams::{Scheme, Trust};
 use crate::sources::read::{PodOrList, typed};
+use oarsman_net::{Scheme, Trust};
 
 const URL: &str = "http://web:80/pods";
 

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use super::*;
 use crate::book::tests::empty_book;
-use crate::network::SystemNetwork;
+use oarsman_net::SystemNetwork;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const OFTEN: Duration = Duration::from_millis(10);

@@ -31,7 +31,7 @@ async fn an_event_is_told_with_who_what_and_where() {
     let event =
         PodEvent { field_path: Some("spec.containers{web}".to_owned()), ..event("so it is") };
     let pod = pod("1", 5, "Running");
-    let ((), (method, path, body)) = futures::join!(server.record(&pod, &event), take(&mut calls));
+    let (_, (method, path, body)) = futures::join!(server.record(&pod, &event), take(&mut calls));
     assert_eq!((method, &*path), (Method::POST, "/api/v1/namespaces/default/events"));
     let about = json!({
         "apiVersion": "v1", "kind": "Pod", "namespace": "default", "name": "web-1", "uid": "1",
@@ -52,9 +52,9 @@ async fn the_same_again_is_counted_and_told_anew_when_it_was_forgotten() {
     let (server, mut calls) = server();
     let pod = pod("1", 5, "Running");
     let happened = event("again");
-    let ((), (_, _, first)) = futures::join!(server.record(&pod, &happened), take(&mut calls));
+    let (_, (_, _, first)) = futures::join!(server.record(&pod, &happened), take(&mut calls));
     let name = first["metadata"]["name"].as_str().unwrap().to_owned();
-    let ((), (method, path, body)) =
+    let (_, (method, path, body)) =
         futures::join!(server.record(&pod, &happened), take(&mut calls));
     assert_eq!(
         (method, path),
@@ -65,7 +65,7 @@ async fn the_same_again_is_counted_and_told_anew_when_it_was_forgotten() {
         calls.next().await.fail(404, "NotFound");
         take(&mut calls).await
     };
-    let ((), (method, _, body)) = futures::join!(server.record(&pod, &happened), other);
+    let (_, (method, _, body)) = futures::join!(server.record(&pod, &happened), other);
     assert_eq!((method, &body["count"]), (Method::POST, &json!(3)));
 }
 
@@ -80,7 +80,7 @@ async fn an_event_waits_for_an_api_server_that_is_away_and_is_not_told_twice() {
         // It had taken it, and the answer was lost.
         calls.next().await.fail(409, "AlreadyExists");
     };
-    futures::join!(server.record(&pod, &happened), other);
+    futures::join!(server.record(&pod, &happened), other).0.unwrap();
     assert!(calls.none_within(Duration::from_secs(60)).await);
 }
 
@@ -94,7 +94,7 @@ async fn what_its_caller_had_no_time_for_goes_with_the_next() {
     assert!(given_up.is_err());
     drop(unanswered);
     let other = async { [take(&mut calls).await, take(&mut calls).await] };
-    let ((), heard) = futures::join!(server.record(&pod, &second), other);
+    let (_, heard) = futures::join!(server.record(&pod, &second), other);
     assert_eq!(
         heard.map(|(_, _, body)| body["message"].clone()),
         [json!("first"), json!("second")]
@@ -107,7 +107,7 @@ async fn what_nobody_will_ever_take_is_dropped() {
     let pod = pod("1", 5, "Running");
     let happened = event("in a namespace that goes");
     let other = async { calls.next().await.fail(403, "Forbidden") };
-    futures::join!(server.record(&pod, &happened), other);
+    futures::join!(server.record(&pod, &happened), other).0.unwrap();
     assert!(calls.none_within(Duration::from_secs(60)).await);
 }
 
@@ -117,7 +117,7 @@ async fn many_events_take_their_time() {
     let since = Instant::now();
     let told = async {
         for number in 0..200 {
-            server.record(&pod(&number.to_string(), 5, "Running"), &event("now")).await;
+            server.record(&pod(&number.to_string(), 5, "Running"), &event("now")).await.unwrap();
         }
     };
     let other = async {

@@ -8,17 +8,17 @@ use std::process::{Child, Command, Stdio};
 
 use oarsman_core::resources::{CgroupValues, CpuQuota};
 
-use super::super::{Cgroups, Hierarchy, Layout, files};
+use super::super::{CgroupTree, Hierarchy, Layout, files};
 
 /// A root of the test's own, taken away with all that is in it.
 struct Ours {
-    cgroups: Cgroups,
+    cgroups: CgroupTree,
 }
 
 impl Ours {
     fn new(test: &str) -> Self {
         let root = PathBuf::from(format!("/oarsman-test-{}-{test}", std::process::id()));
-        let cgroups = Cgroups::discover(&root).unwrap();
+        let cgroups = CgroupTree::discover(&root).unwrap();
         let ours = Self { cgroups };
         ours.cgroups.make_root().unwrap();
         ours

@@ -10,7 +10,7 @@ use oarsman_core::resources::names::{CgroupDriver, CgroupNames};
 use oarsman_core::resources::{CgroupValues, CgroupVersion, CpuQuota};
 use tempfile::TempDir;
 
-use super::super::{CgroupError, Cgroups, Hierarchy, Kind, Layout};
+use super::super::{CgroupError, CgroupTree, Hierarchy, Kind, Layout};
 
 const POD: &str = "/kubepods/pod1";
 
@@ -65,17 +65,17 @@ impl Recorded {
         found
     }
 
-    fn v2(&self, root: &str) -> Cgroups {
+    fn v2(&self, root: &str) -> CgroupTree {
         let tree = Hierarchy { kind: Kind::V2, root: self.directory.path().to_owned() };
-        Cgroups::of(vec![tree], Path::new(root)).unwrap()
+        CgroupTree::of(vec![tree], Path::new(root)).unwrap()
     }
 
-    fn v1(&self, names: &[&[&str]], root: &str) -> Cgroups {
+    fn v1(&self, names: &[&[&str]], root: &str) -> CgroupTree {
         let tree = |names: &&[&str]| Hierarchy {
             kind: Kind::V1(names.iter().map(|name| (*name).to_owned()).collect()),
             root: self.path(&names.join(",")),
         };
-        Cgroups::of(names.iter().map(tree).collect(), Path::new(root)).unwrap()
+        CgroupTree::of(names.iter().map(tree).collect(), Path::new(root)).unwrap()
     }
 }
 
@@ -280,10 +280,10 @@ fn what_controls_anything_in_v1_makes_a_v1_machine() {
         (vec![v1("name=systemd"), v2()], Layout::V2, CgroupVersion::V2),
     ];
     for (all, layout, version) in rows {
-        let found = Cgroups::of(all, Path::new("/")).unwrap();
+        let found = CgroupTree::of(all, Path::new("/")).unwrap();
         assert_eq!((found.layout(), found.version()), (layout, version));
     }
-    assert!(matches!(Cgroups::of(vec![], Path::new("/")), Err(CgroupError::NotMounted)));
+    assert!(matches!(CgroupTree::of(vec![], Path::new("/")), Err(CgroupError::NotMounted)));
 }
 
 #[test]
@@ -310,7 +310,10 @@ fn nothing_outside_of_the_root_is_touched() {
         }
     }
     for root in ["ours", "/ours/../x", ""] {
-        assert!(matches!(Cgroups::of(vec![], Path::new(root)), Err(CgroupError::Outside { .. })));
+        assert!(matches!(
+            CgroupTree::of(vec![], Path::new(root)),
+            Err(CgroupError::Outside { .. })
+        ));
     }
 }
 

@@ -23,7 +23,7 @@ pub(crate) struct Cgroups {
 impl Cgroups {
     pub(super) fn look() -> Self {
         let all = host::hierarchies(&mounts::current().unwrap_or_default());
-        let layout = host::Cgroups::of(all.clone(), Path::new("/")).ok().map(|all| all.layout());
+        let layout = host::CgroupTree::of(all.clone(), Path::new("/")).ok().map(|all| all.layout());
         let limiting = all.iter().filter(|tree| is_limiting(layout, &tree.kind));
         let (mut controllers, mut unwritable) = (BTreeSet::new(), BTreeSet::new());
         for tree in limiting {

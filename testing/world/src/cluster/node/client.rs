@@ -1,86 +1,97 @@
 //! The node's object as an agent reaches it: every call over its life's line.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use futures::{StreamExt, stream};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Node;
 use oarsman_agent::latest;
-use oarsman_cluster::{NodeObject, NodeStates, Registration, Result};
+use oarsman_cluster::{NodeObject, NodeObjectLayer, NodeStates, Registration, Result};
 use oarsman_core::node::events::NodeEvent;
 use serde_json::Value;
 use tokio::time::sleep;
 
-use super::super::client::{Connection, PATIENCE};
+use super::super::FakeCluster;
+use super::super::client::{Connection, PATIENCE, conduct};
 use super::super::watch::PAUSE;
-use super::super::{Failure, FakeCluster};
 use crate::faults::EventFate;
-use crate::line::{Call, Conduct};
+use crate::line::OverLine;
 
-/// What calls are about, for the trace and for errors.
+/// What calls are about, for errors.
 const NODE: &str = "node";
 const LEASE: &str = "lease";
 
-pub(in crate::cluster) struct NodeConnection(pub(in crate::cluster) Connection);
+/// The seam over a line.
+pub(in crate::cluster) struct NodeConnection {
+    inner: Arc<dyn NodeObject>,
+    middleware: OverLine,
+    connection: Connection,
+}
 
 impl NodeConnection {
-    async fn call<T: Send + 'static>(
-        &self,
-        name: &'static str,
-        subject: &'static str,
-        conduct: Conduct,
-        effect: impl FnOnce(FakeCluster) -> std::result::Result<T, Failure> + Send + 'static,
-    ) -> Result<T> {
-        let call = Call::new(name, subject, conduct).within(PATIENCE);
-        let cluster = self.0.cluster.clone();
-        let answer = self.0.line.call(call, async move { effect(cluster) }).await;
-        answer.map_err(|failure: Failure| failure.about(name, subject.to_owned()))
+    pub(in crate::cluster) fn over(connection: Connection) -> Arc<dyn NodeObject> {
+        let inner = Arc::new(Server(connection.cluster.clone()));
+        let middleware = OverLine::new(connection.line.clone(), PATIENCE, conduct);
+        Arc::new(Self { inner, middleware, connection })
     }
 }
 
 #[async_trait]
-impl NodeObject for NodeConnection {
-    async fn create(&self, node: &Node) -> Result<Registration> {
-        let node = node.clone();
-        let create = move |cluster: FakeCluster| cluster.create_node(node);
-        self.call("CreateNode", NODE, Conduct::Change, create).await
+impl NodeObjectLayer for NodeConnection {
+    type Middleware = OverLine;
+
+    fn inner(&self) -> &Arc<dyn NodeObject> {
+        &self.inner
     }
 
-    async fn read(&self) -> Result<Node> {
-        self.call("GetNode", NODE, Conduct::Read, |cluster| cluster.read_node()).await
-    }
-
-    async fn patch(&self, patch: &Value) -> Result<Node> {
-        let patch = patch.clone();
-        let change = move |cluster: FakeCluster| cluster.patch_node(&patch);
-        self.call("PatchNode", NODE, Conduct::Change, change).await
+    fn middleware(&self) -> &OverLine {
+        &self.middleware
     }
 
     fn states(&self) -> NodeStates {
-        let newest = self.0.cluster.0.newest.subscribe();
-        let watch = Watch { connection: self.0.clone(), newest, has_told: false, told: None };
+        let newest = self.connection.cluster.0.newest.subscribe();
+        let connection = self.connection.clone();
+        let watch = Watch { connection, newest, has_told: false, told: None };
         stream::unfold(watch, |mut watch| async { Some((watch.next().await, watch)) }).boxed()
+    }
+}
+
+/// What calls do at the server. It has no stream: that is watched over the line.
+struct Server(FakeCluster);
+
+#[async_trait]
+impl NodeObject for Server {
+    async fn create(&self, node: &Node) -> Result<Registration> {
+        self.0.create_node(node.clone()).map_err(|failure| failure.about("the creation", NODE))
+    }
+
+    async fn read(&self) -> Result<Node> {
+        self.0.read_node().map_err(|failure| failure.about("the reading", NODE))
+    }
+
+    async fn patch(&self, patch: &Value) -> Result<Node> {
+        self.0.patch_node(patch).map_err(|failure| failure.about("the patch", NODE))
+    }
+
+    fn states(&self) -> NodeStates {
+        stream::pending().boxed()
     }
 
     async fn lease(&self) -> Result<Option<Lease>> {
-        self.call("GetLease", LEASE, Conduct::Read, |cluster| cluster.read_lease()).await
+        self.0.read_lease().map_err(|failure| failure.about("the reading", LEASE))
     }
 
     async fn create_lease(&self, lease: &Lease) -> Result<Lease> {
-        let lease = lease.clone();
-        let create = move |cluster: FakeCluster| cluster.put_lease(lease);
-        self.call("CreateLease", LEASE, Conduct::Change, create).await
+        self.0.put_lease(lease.clone()).map_err(|failure| failure.about("the creation", LEASE))
     }
 
     async fn replace_lease(&self, lease: &Lease) -> Result<Lease> {
-        let lease = lease.clone();
-        let replace = move |cluster: FakeCluster| cluster.put_lease(lease);
-        self.call("ReplaceLease", LEASE, Conduct::Change, replace).await
+        self.0.put_lease(lease.clone()).map_err(|failure| failure.about("the renewal", LEASE))
     }
 
     async fn record(&self, event: &NodeEvent) -> Result<()> {
-        let event = event.clone();
-        let record = move |cluster: FakeCluster| cluster.record_of_node(event);
-        self.call("RecordNodeEvent", NODE, Conduct::Change, record).await
+        self.0.record_of_node(event.clone()).map_err(|failure| failure.about("an event", NODE))
     }
 }
 

@@ -1,0 +1,111 @@
+//! The volume manager over volumes that hang, fail and are counted, in virtual time.
+
+use std::future::pending;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{
+    ConfigMapVolumeSource, Container, EmptyDirVolumeSource, HostPathVolumeSource, PodSpec, Volume,
+    VolumeMount,
+};
+use oarsman_core::config::{Payload, PayloadFile};
+use oarsman_core::volume_manager::{MountedVolume, VolumeToMount};
+use tokio::time::timeout;
+
+use super::*;
+
+/// Volumes in memory. One called `stuck` is never set up.
+#[derive(Default)]
+struct Fake {
+    /// Every set-up that was done, by the names of its volumes.
+    set_ups: Mutex<Vec<Vec<String>>>,
+    mounted: Mutex<BTreeMap<String, String>>,
+}
+
+#[oarsman_seam::async_trait]
+impl Volumes for Fake {
+    async fn set_up(&self, _: &Arc<Pod>, volumes: Vec<VolumeToMount>) -> Result<(), VolumeError> {
+        if volumes.iter().any(|volume| volume.name == "stuck") {
+            pending::<()>().await;
+        }
+        let names = volumes.iter().map(|volume| volume.name.clone()).collect();
+        self.set_ups.lock().unwrap().push(names);
+        self.mounted.lock().unwrap().extend(volumes.into_iter().map(|v| (v.name, v.plugin)));
+        Ok(())
+    }
+
+    async fn tear_down(&self, _: &PodUid, volumes: Vec<MountedVolume>) -> Result<(), VolumeError> {
+        self.mounted.lock().unwrap().retain(|name, _| volumes.iter().all(|v| v.name != *name));
+        Ok(())
+    }
+
+    async fn mounted(&self, _: &PodUid) -> Result<Vec<MountedVolume>, VolumeError> {
+        let mounted = self.mounted.lock().unwrap().clone().into_iter();
+        Ok(mounted.map(|(name, plugin)| MountedVolume::found(name, plugin)).collect())
+    }
+}
+
+impl Fake {
+    fn set_ups(&self) -> Vec<Vec<String>> {
+        std::mem::take(&mut self.set_ups.lock().unwrap())
+    }
+}
+
+fn host_path(name: &str) -> Volume {
+    let host_path = Some(HostPathVolumeSource::default());
+    Volume { name: name.to_owned(), host_path, ..Volume::default() }
+}
+
+fn pod(others: &[Volume]) -> Pod {
+    let (name, config_map) = ("map".to_owned(), Some(ConfigMapVolumeSource::default()));
+    let map = Volume { name, config_map, ..Volume::default() };
+    let (name, empty_dir) = ("dir".to_owned(), Some(EmptyDirVolumeSource::default()));
+    let dir = Volume { name, empty_dir, ..Volume::default() };
+    let volumes: Vec<Volume> = [map, dir].into_iter().chain(others.iter().cloned()).collect();
+    let mount = |volume: &Volume| VolumeMount { name: volume.name.clone(), ..Default::default() };
+    let mounts = Some(volumes.iter().map(mount).collect());
+    let main = Container { volume_mounts: mounts, ..Container::default() };
+    let spec = PodSpec { containers: vec![main], volumes: Some(volumes), ..PodSpec::default() };
+    let mut pod = Pod { spec: Some(spec), ..Pod::default() };
+    pod.metadata.uid = Some("u".to_owned());
+    pod
+}
+
+fn files(text: &str) -> Payloads {
+    let file = PayloadFile { bytes: text.into(), mode: 0o644, owner: None };
+    Payloads::from([("map".to_owned(), Payload::from([("key".to_owned(), file)]))])
+}
+
+fn manager() -> (VolumeManager, Arc<Fake>) {
+    let fake = Arc::new(Fake::default());
+    (VolumeManager::new(Arc::clone(&fake) as Arc<dyn Volumes>, "/root".into()), fake)
+}
+
+#[tokio::test]
+async fn volumes_are_set_up_once_and_refreshed_when_their_files_change() {
+    let ((manager, fake), pod) = (manager(), pod(&[]));
+    let rows = [
+        (files("old"), vec![vec!["dir".to_owned(), "map".to_owned()]]),
+        (files("old"), vec![]),
+        (files("new"), vec![vec!["map".to_owned()]]),
+        (Payloads::new(), vec![]),
+    ];
+    for (payloads, expected) in rows {
+        manager.wait_for_attach_and_mount(&pod, payloads.clone()).await.unwrap();
+        assert_eq!(fake.set_ups(), expected, "{payloads:?}");
+    }
+    manager.wait_for_unmount(&pod.uid()).await.unwrap();
+    assert!(fake.mounted.lock().unwrap().is_empty());
+    manager.wait_for_attach_and_mount(&pod, files("new")).await.unwrap();
+    assert_eq!(fake.set_ups().concat(), ["dir", "map"], "what was torn down is set up again");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_volume_that_hangs_holds_up_none_of_the_others() {
+    let ((manager, fake), pod) = (manager(), pod(&[host_path("stuck"), host_path("host")]));
+    let mounting = manager.wait_for_attach_and_mount(&pod, files("old"));
+    assert!(timeout(Duration::from_secs(60), mounting).await.is_err(), "it waits for all");
+    assert_eq!(fake.set_ups(), [vec!["dir", "map"], vec!["host"]]);
+    let again = manager.wait_for_attach_and_mount(&pod, files("old"));
+    assert!(timeout(Duration::from_secs(60), again).await.is_err());
+    assert!(fake.set_ups().is_empty(), "what is there is not set up again");
+}

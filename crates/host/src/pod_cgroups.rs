@@ -1,0 +1,215 @@
+//! The seam to the cgroups of pods and of their QoS classes, and the machine's own cgroups behind it.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use k8s_openapi::api::core::v1::Pod;
+use oarsman_core::ids::PodUid;
+use oarsman_core::pod::PodExt;
+use oarsman_core::qos::QosClass;
+use oarsman_core::resources::names::CgroupNames;
+use oarsman_core::resources::{CgroupValues, Claim, NodeResources, pod_cgroup, qos_cgroup};
+use oarsman_seam::{Call, CallFault, SeamError, seam};
+
+use crate::blocking;
+use crate::cgroups::{CgroupError, CgroupTree};
+
+/// The cgroups of pods. Every call may be repeated: making what is there and removing what is gone succeed.
+#[seam]
+pub trait Cgroups: Send + Sync + 'static {
+    /// Makes the pod's cgroup and those of the node above it, with the values that the pods' resources give them.
+    #[seam(call = "make the cgroup of", object = pod.uid())]
+    async fn ensure(&self, pod: &Pod) -> Result<(), PodCgroupError>;
+
+    /// Whether the pod's cgroup is there.
+    #[seam(call = "look for the cgroup of", object = pod)]
+    async fn exists(&self, pod: &PodUid) -> Result<bool, PodCgroupError>;
+
+    /// Kills what still runs in the pod's cgroup, and removes it.
+    #[seam(call = "remove the cgroup of", object = pod)]
+    async fn remove(&self, pod: &PodUid) -> Result<(), PodCgroupError>;
+
+    /// Every pod that has a cgroup.
+    #[seam(call = "list the cgroups of pods")]
+    async fn pods(&self) -> Result<BTreeSet<PodUid>, PodCgroupError>;
+}
+
+/// A cgroup of a pod or of the node is not as it should be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("cannot {doing} {object}: {why}")]
+pub struct PodCgroupError {
+    /// What was tried.
+    pub doing: &'static str,
+    /// The cgroup, or the pod.
+    pub object: String,
+    /// What the system said.
+    pub why: String,
+}
+
+impl SeamError for PodCgroupError {
+    fn of_fault(call: &Call, fault: CallFault) -> Self {
+        Self { doing: call.name, object: call.object.clone(), why: fault.to_string() }
+    }
+}
+
+fn failed<E: Display>(doing: &'static str, group: &Path) -> impl FnOnce(E) -> PodCgroupError {
+    move |why| {
+        let (object, why) = (group.display().to_string(), why.to_string());
+        PodCgroupError { doing, object, why }
+    }
+}
+
+/// How the cgroups of this agent are arranged.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// How pods' cgroups are called.
+    pub names: CgroupNames,
+    /// What the values of cgroups depend on.
+    pub resources: NodeResources,
+    /// Whether the cgroup around all is the agent's own: made for its first pod, and removed with its last.
+    pub is_guest: bool,
+}
+
+/// The cgroups of this machine.
+#[derive(Clone, Debug)]
+pub struct HostCgroups(Arc<Groups>);
+
+impl HostCgroups {
+    /// Finds the machine's cgroups, and makes the one around all unless that is made for the first pod.
+    ///
+    /// # Errors
+    /// When they cannot be read or made.
+    pub fn open(settings: Settings) -> Result<Self, PodCgroupError> {
+        let root = PathBuf::from(settings.names.root());
+        let open = || {
+            let tree = CgroupTree::discover(&root)?;
+            if !settings.is_guest {
+                tree.make_root()?;
+            }
+            Ok::<_, CgroupError>(tree)
+        };
+        let tree = open().map_err(failed("use the cgroups below", &root))?;
+        Ok(Self(Arc::new(Groups { tree, settings, members: Mutex::default() })))
+    }
+
+    async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Groups) -> Result<T, PodCgroupError> + Send + 'static,
+    ) -> Result<T, PodCgroupError> {
+        let groups = Arc::clone(&self.0);
+        let panicked = failed("work in", self.0.tree.root());
+        blocking::run(move || work(&groups), panicked).await
+    }
+}
+
+#[async_trait]
+impl Cgroups for HostCgroups {
+    async fn ensure(&self, pod: &Pod) -> Result<(), PodCgroupError> {
+        let pod = pod.clone();
+        self.blocking(move |groups| groups.ensure(&pod)).await
+    }
+
+    async fn exists(&self, pod: &PodUid) -> Result<bool, PodCgroupError> {
+        let uid = pod.clone();
+        self.blocking(move |groups| Ok(groups.exists(&uid))).await
+    }
+
+    async fn remove(&self, pod: &PodUid) -> Result<(), PodCgroupError> {
+        let uid = pod.clone();
+        self.blocking(move |groups| groups.remove(&uid)).await
+    }
+
+    async fn pods(&self) -> Result<BTreeSet<PodUid>, PodCgroupError> {
+        self.blocking(Groups::pods).await
+    }
+}
+
+#[derive(Debug)]
+struct Groups {
+    tree: CgroupTree,
+    settings: Settings,
+    /// The pods that have a cgroup: the weight of a class is that of its pods together. Never held over a wait, but over the
+    /// writing of a few values, so that the last to count is the last to write.
+    members: Mutex<BTreeMap<PodUid, Claim>>,
+}
+
+impl Groups {
+    /// Makes a pod's group and those above it.
+    fn ensure(&self, pod: &Pod) -> Result<(), PodCgroupError> {
+        let mut members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
+        let claim = Claim::of(pod);
+        if members.get(&pod.uid()) != Some(&claim) {
+            let root = self.tree.root();
+            self.tree.make_root().map_err(failed("make the cgroup", root))?;
+            members.insert(pod.uid(), claim);
+            if let Err(error) = self.weigh(&members) {
+                // The next try computes the weights again.
+                members.remove(&pod.uid());
+                return Err(error);
+            }
+        }
+        let group = PathBuf::from(self.settings.names.of_pod(pod));
+        self.set(&group, &pod_cgroup(pod, &self.settings.resources))
+    }
+
+    fn exists(&self, uid: &PodUid) -> bool {
+        self.may_be(uid).iter().any(|group| self.tree.exists(group))
+    }
+
+    /// Ends what still runs in a pod's group, and removes it.
+    fn remove(&self, uid: &PodUid) -> Result<(), PodCgroupError> {
+        for group in self.may_be(uid) {
+            self.tree.destroy(&group).map_err(failed("remove the cgroup", &group))?;
+        }
+        let mut members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
+        match members.remove(uid) {
+            _ if members.is_empty() => self.vacate(),
+            Some(_) => self.weigh(&members),
+            None => Ok(()),
+        }
+    }
+
+    /// Removes the groups around those of pods, unless there are pods after all that nobody has told of yet.
+    fn vacate(&self) -> Result<(), PodCgroupError> {
+        let classes = [QosClass::Burstable, QosClass::BestEffort]
+            .map(|class| self.settings.names.class(class));
+        let root = self.settings.is_guest.then(|| self.settings.names.root());
+        for group in classes.into_iter().chain([self.settings.names.all_pods()]).chain(root) {
+            let group = PathBuf::from(group);
+            self.tree.remove_if_empty(&group).map_err(failed("remove the cgroup", &group))?;
+        }
+        Ok(())
+    }
+
+    /// Pods that have a group.
+    fn pods(&self) -> Result<BTreeSet<PodUid>, PodCgroupError> {
+        let found = self.tree.pods_below(&self.settings.names);
+        let failed = failed("list the cgroups below", self.tree.root());
+        Ok(found.map_err(failed)?.into_keys().collect())
+    }
+
+    /// Where a pod's group may be: of a pod that is gone, nobody remembers the class.
+    fn may_be(&self, uid: &PodUid) -> [PathBuf; 3] {
+        let classes = [QosClass::Guaranteed, QosClass::Burstable, QosClass::BestEffort];
+        classes.map(|class| PathBuf::from(self.settings.names.pod(class, uid)))
+    }
+
+    /// Gives the groups of the classes the weight of their pods.
+    fn weigh(&self, members: &BTreeMap<PodUid, Claim>) -> Result<(), PodCgroupError> {
+        for class in [QosClass::Burstable, QosClass::BestEffort] {
+            let group = PathBuf::from(self.settings.names.class(class));
+            self.set(&group, &qos_cgroup(class, members.values(), &self.settings.resources))?;
+        }
+        Ok(())
+    }
+
+    fn set(&self, group: &Path, values: &CgroupValues) -> Result<(), PodCgroupError> {
+        self.tree.make(group, values).map_err(failed("make the cgroup", group))
+    }
+}

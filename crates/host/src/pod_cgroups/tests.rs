@@ -1,0 +1,50 @@
+//! Cgroups of pods on this machine, each test below a root of its own.
+
+use oarsman_core::resources::names::CgroupDriver;
+
+use super::*;
+use crate::cgroups::hierarchies;
+use crate::mounts;
+
+fn pod(uid: &str) -> Pod {
+    let mut pod = Pod::default();
+    pod.metadata.uid = Some(uid.to_owned());
+    pod.spec = Some(Default::default());
+    pod
+}
+
+/// Removes what a test made also when it fails.
+struct Root(String);
+
+impl Drop for Root {
+    fn drop(&mut self) {
+        let root = Path::new(&self.0);
+        CgroupTree::discover(root).unwrap().destroy(root).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_pods_cgroup_is_there_until_it_is_removed_and_a_guest_leaves_none_behind() {
+    let root = Root(format!("/oarsman-pod-cgroups-{}", std::process::id()));
+    let cgroups = HostCgroups::open(Settings {
+        names: CgroupNames::new(CgroupDriver::Cgroupfs, &root.0),
+        resources: NodeResources::of_memory(1 << 30),
+        is_guest: true,
+    })
+    .unwrap();
+    let (a, uid) = (pod("a"), PodUid::from("a"));
+    for _ in 0..2 {
+        cgroups.ensure(&a).await.unwrap();
+    }
+    assert!(cgroups.exists(&uid).await.unwrap());
+    assert_eq!(cgroups.pods().await.unwrap(), BTreeSet::from([uid.clone()]));
+    for _ in 0..2 {
+        cgroups.remove(&uid).await.unwrap();
+    }
+    assert!(!cgroups.exists(&uid).await.unwrap());
+    let left = hierarchies(&mounts::current().unwrap());
+    let left = left.iter().map(|hierarchy| hierarchy.directory(Path::new(&root.0)));
+    assert_eq!(left.filter(|directory| directory.exists()).count(), 0, "a guest leaves no group");
+    cgroups.ensure(&a).await.unwrap();
+    assert!(cgroups.exists(&uid).await.unwrap(), "and makes them anew");
+}

@@ -1,0 +1,37 @@
+//! Real programs.
+
+use super::*;
+
+/// The machine's shell as a program that knows credentials.
+fn shell(script: &str) -> Provider {
+    Provider {
+        name: "sh".to_owned(),
+        match_images: vec!["reg.io".to_owned()],
+        default_cache: Duration::ZERO,
+        api_version: "credentialprovider.kubelet.k8s.io/v1".to_owned(),
+        args: ["-c", script, "sh", "one two"].map(str::to_owned).to_vec(),
+        env: vec![("REGION".to_owned(), "eu".to_owned())],
+    }
+}
+
+async fn answer(script: &str) -> Result<String, String> {
+    let answer = exec(Path::new("/bin"), &shell(script), "the question").await;
+    answer.map(|bytes| String::from_utf8(bytes).unwrap()).map_err(|error| error.why)
+}
+
+#[tokio::test]
+async fn a_program_reads_the_question_and_has_its_arguments_and_variables() {
+    let said = answer(r#"echo "$1, $REGION, $(cat)""#).await.unwrap();
+    assert_eq!(said, "one two, eu, the question\n");
+    assert_eq!(answer("echo unasked").await.unwrap(), "unasked\n");
+}
+
+#[tokio::test]
+async fn a_program_that_fails_or_says_too_much_is_an_error_that_tells_why() {
+    let failed = answer("echo no such role >&2; exit 3").await.unwrap_err();
+    assert_eq!(failed, "exit status: 3: no such role");
+    let endless = answer("yes").await.unwrap_err();
+    assert_eq!(endless, "its answer is longer than 1048576 bytes");
+    let missing = exec(Path::new("/nowhere"), &shell(""), "").await.unwrap_err();
+    assert_eq!(missing.doing, "start");
+}

@@ -1,0 +1,253 @@
+//! Asking real servers on this machine.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::http::HeaderMap as AxumHeaders;
+use axum::routing::get;
+use rcgen::{CertifiedKey, generate_simple_self_signed};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::PrivateKeyDer;
+
+use super::*;
+use crate::Trust;
+
+/// Longer than any answer on this machine takes.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A server that ends with its test.
+struct Server {
+    port: u16,
+    task: JoinHandle<()>,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn listen() -> (TcpListener, u16) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    (listener, port)
+}
+
+/// Pages that say what they were asked.
+fn pages() -> Router {
+    let said = async |headers: AxumHeaders| {
+        let said = |name: &str| headers.get(name).map(|v| v.to_str().unwrap().to_owned());
+        format!("{:?} {:?}", said("host").map(|h| h.replace(char::is_numeric, "")), said("x-mine"))
+    };
+    let moved = async || (axum::http::StatusCode::FOUND, [("location", "/said")], "elsewhere");
+    let five = async || "12345";
+    let parts = async || {
+        axum::body::Body::from_stream(futures::stream::iter(
+            ["123", "45", "67"].map(Ok::<_, std::io::Error>),
+        ))
+    };
+    Router::new()
+        .route("/said", get(said))
+        .route("/moved", get(moved))
+        .route("/five", get(five))
+        .route("/parts", get(parts))
+}
+
+async fn serve() -> Server {
+    let (listener, port) = listen().await;
+    let task = tokio::spawn(async move { axum::serve(listener, pages()).await.unwrap() });
+    Server { port, task }
+}
+
+/// A server that says one thing to everybody once they have said something, and closes.
+async fn blurt(words: &'static [u8]) -> Server {
+    let (listener, port) = listen().await;
+    let task = tokio::spawn(async move {
+        while let Ok((mut socket, _)) = listener.accept().await {
+            let mut heard = [0; 1024];
+            assert!(socket.read(&mut heard).await.is_ok());
+            socket.write_all(words).await.ok();
+            socket.shutdown().await.ok();
+        }
+    });
+    Server { port, task }
+}
+
+/// A server whose certificate nobody vouches for.
+async fn self_signed() -> Server {
+    let names = vec!["localhost".to_owned(), "127.0.0.1".to_owned()];
+    let CertifiedKey { cert, signing_key } = generate_simple_self_signed(names).unwrap();
+    let key = PrivateKeyDer::try_from(signing_key.serialize_der()).unwrap();
+    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![cert.der().clone()], key)
+        .unwrap();
+    let acceptor = TlsAcceptor::from(Arc::new(config));
+    let (listener, port) = listen().await;
+    let task = tokio::spawn(async move {
+        while let Ok((socket, _)) = listener.accept().await {
+            let Ok(mut stream) = acceptor.accept(socket).await else { continue };
+            let mut heard = [0; 1024];
+            assert!(stream.read(&mut heard).await.is_ok());
+            stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nsecret").await.ok();
+            stream.shutdown().await.ok();
+        }
+    });
+    Server { port, task }
+}
+
+fn request(scheme: Scheme, port: u16, path: &str) -> HttpGet {
+    HttpGet {
+        scheme,
+        host: "127.0.0.1".to_owned(),
+        port,
+        path_and_query: path.to_owned(),
+        headers: Vec::new(),
+        timeout: PATIENCE,
+        body_limit: 100,
+        trust: Trust::Anybody,
+    }
+}
+
+/// Status, body and whether that was all; or what went wrong, with the port taken out.
+async fn hear(request: &HttpGet) -> String {
+    match SystemNetwork.get(request).await {
+        Ok(HttpAnswer { status, body, whole, .. }) => {
+            format!("{status} {} {whole}", String::from_utf8(body).unwrap())
+        }
+        Err(error) => error.to_string().replace(&format!(":{}", request.port), ""),
+    }
+}
+
+#[tokio::test]
+async fn an_answer_of_any_status_is_an_answer() {
+    let server = serve().await;
+    let rows =
+        [("/five?a=b", "200 12345 true"), ("/none", "404  true"), ("/moved", "302 elsewhere true")];
+    for (path, want) in rows {
+        assert_eq!(hear(&request(Scheme::Http, server.port, path)).await, want, "{path}");
+    }
+    let answer = SystemNetwork.get(&request(Scheme::Http, server.port, "/moved")).await.unwrap();
+    let location = ("location".to_owned(), "/said".to_owned());
+    assert!(answer.headers.contains(&location), "{:?}", answer.headers);
+}
+
+#[tokio::test]
+async fn the_host_is_the_one_of_the_url_unless_another_is_given() {
+    let server = serve().await;
+    let plain = request(Scheme::Http, server.port, "/said");
+    assert_eq!(hear(&plain).await, r#"200 Some("...:") None true"#);
+    let headers = vec![header("Host", "web"), header("X-Mine", "1")];
+    let given = HttpGet { headers, ..plain };
+    assert_eq!(hear(&given).await, r#"200 Some("web") Some("1") true"#);
+}
+
+fn header(name: &str, value: &str) -> (String, String) {
+    (name.to_owned(), value.to_owned())
+}
+
+#[test]
+fn the_port_that_everybody_expects_is_not_said() {
+    let rows = [
+        (Scheme::Http, 80, "127.0.0.1"),
+        (Scheme::Http, 443, "127.0.0.1:443"),
+        (Scheme::Https, 443, "127.0.0.1"),
+        (Scheme::Https, 8443, "127.0.0.1:8443"),
+    ];
+    for (scheme, port, want) in rows {
+        assert_eq!(host_header(&request(scheme, port, "/")), want, "{scheme} {port}");
+    }
+}
+
+#[tokio::test]
+async fn no_more_of_a_body_is_read_than_is_wanted() {
+    let server = serve().await;
+    let rows = [
+        ("/five", 5, "200 12345 true"),
+        ("/five", 4, "200 1234 false"),
+        ("/five", 0, "200  false"),
+        ("/parts", 7, "200 1234567 true"),
+        ("/parts", 4, "200 1234 false"),
+        ("/parts", 3, "200 123 false"),
+    ];
+    for (path, body_limit, want) in rows {
+        let asked = HttpGet { body_limit, ..request(Scheme::Http, server.port, path) };
+        assert_eq!(hear(&asked).await, want, "{path} {body_limit}");
+    }
+}
+
+#[tokio::test]
+async fn who_wants_no_body_does_not_wait_for_one_that_never_comes() {
+    let server = blurt(b"HTTP/1.1 500 Oh\r\nContent-Length: 100\r\n\r\nhalf").await;
+    let asked = HttpGet { body_limit: 0, ..request(Scheme::Http, server.port, "/") };
+    assert_eq!(hear(&asked).await, "500  false");
+}
+
+#[tokio::test]
+async fn a_certificate_that_nobody_vouches_for_is_believed_only_where_anybody_is() {
+    let server = self_signed().await;
+    let unchecked = request(Scheme::Https, server.port, "/");
+    assert_eq!(hear(&unchecked).await, "200 secret true");
+    let checked = HttpGet { trust: Trust::System, ..unchecked };
+    let said = hear(&checked).await;
+    assert!(said.starts_with("no TLS with https://127.0.0.1/: "), "{said}");
+}
+
+#[tokio::test]
+async fn a_server_without_tls_is_told_apart_from_one_that_talks_nonsense() {
+    let (plain, nonsense) = (serve().await, blurt(b"SSH-2.0-OpenSSH_9.2\r\n").await);
+    let said = hear(&request(Scheme::Https, plain.port, "/five")).await;
+    let want = "https://127.0.0.1/five answered in plain HTTP: ask for http instead of https";
+    assert_eq!(said, want);
+    let said = hear(&request(Scheme::Https, nonsense.port, "/")).await;
+    assert!(said.starts_with("no TLS with https://127.0.0.1/: "), "{said}");
+    let said = SystemNetwork.get(&request(Scheme::Http, nonsense.port, "/")).await.unwrap_err();
+    assert!(matches!(said, NetworkError::Malformed { .. }), "{said}");
+}
+
+#[tokio::test]
+async fn nobody_there_and_a_connection_that_breaks_cannot_be_reached() {
+    let (listener, free) = listen().await;
+    drop(listener);
+    let said = hear(&request(Scheme::Http, free, "/a?token=secret")).await;
+    assert!(said.starts_with("cannot reach http://127.0.0.1/a: Connection refused"), "{said}");
+    let half = blurt(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf").await;
+    let mute = blurt(b"").await;
+    for server in [half, mute] {
+        let said = SystemNetwork.get(&request(Scheme::Http, server.port, "/")).await.unwrap_err();
+        assert!(matches!(said, NetworkError::Unreachable { .. }), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_never_answers_is_waited_for_no_longer_than_asked() {
+    let (listener, port) = listen().await;
+    for scheme in [Scheme::Http, Scheme::Https] {
+        let timeout = Duration::from_millis(50);
+        let said = hear(&HttpGet { timeout, ..request(scheme, port, "/") }).await;
+        assert_eq!(said, format!("no answer from {scheme}://127.0.0.1/ within 50ms"));
+    }
+    drop(listener);
+}
+
+#[tokio::test]
+async fn what_cannot_be_asked_is_refused_without_its_secrets() {
+    let rows = [
+        HttpGet { headers: vec![header("a b", "secret")], ..request(Scheme::Http, 1, "/") },
+        HttpGet { headers: vec![header("auth", "secret\n")], ..request(Scheme::Http, 1, "/") },
+        request(Scheme::Http, 1, "/ with spaces"),
+    ];
+    for asked in rows {
+        let error = SystemNetwork.get(&asked).await.unwrap_err();
+        assert!(matches!(error, NetworkError::Malformed { .. }), "{error}");
+        assert!(!error.to_string().contains("secret"), "{error}");
+    }
+}

@@ -1,0 +1,150 @@
+//! TLS around a connection, and telling a server that speaks none from one that is not believed.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use tokio_rustls::rustls::client::danger::{
+    HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier,
+};
+use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use tokio_rustls::rustls::{
+    ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
+};
+
+use crate::{HttpGet, NetworkError, Trust};
+
+/// Enough to see who speaks HTTP.
+const HTTP: &[u8; 5] = b"HTTP/";
+
+/// Agrees with the server on TLS.
+pub(super) async fn wrap(
+    request: &HttpGet,
+    socket: TcpStream,
+) -> Result<TlsStream<Opening<TcpStream>>, NetworkError> {
+    let failed = |why: String| NetworkError::Tls { url: request.url(), why };
+    let name = ServerName::try_from(request.host.clone()).map_err(|e| failed(e.to_string()))?;
+    let config = config(request.trust).await.map_err(failed)?;
+    let opening = Opening { inner: socket, first: Vec::new() };
+    let shaken = TlsConnector::from(Arc::new(config)).connect(name, opening).into_fallible().await;
+    shaken.map_err(|(error, opening)| {
+        if opening.first == HTTP {
+            return NetworkError::PlainHttp { url: request.url() };
+        }
+        failed(error.to_string())
+    })
+}
+
+async fn config(trust: Trust) -> Result<ClientConfig, String> {
+    let provider = Arc::new(ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| error.to_string())?;
+    Ok(match trust {
+        Trust::System => builder.with_root_certificates(authorities().await?).with_no_client_auth(),
+        Trust::Anybody => builder
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(Gullible(provider)))
+            .with_no_client_auth(),
+    })
+}
+
+/// The machine's own authorities, read anew: one that is added is believed without a restart.
+async fn authorities() -> Result<RootCertStore, String> {
+    let read = tokio::task::spawn_blocking(rustls_native_certs::load_native_certs);
+    let found = read.await.map_err(|error| error.to_string())?;
+    let mut store = RootCertStore::empty();
+    let (added, _) = store.add_parsable_certificates(found.certs);
+    if added == 0 {
+        let why = found.errors.first().map(|error| format!(" ({error})")).unwrap_or_default();
+        return Err(format!(
+            "this machine has no certificate authorities{why}: install the package ca-certificates"
+        ));
+    }
+    Ok(store)
+}
+
+/// A stream that keeps the first bytes it hears.
+#[derive(Debug)]
+pub(super) struct Opening<S> {
+    inner: S,
+    first: Vec<u8>,
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Opening<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
+        ready!(Pin::new(&mut self.inner).poll_read(cx, buf))?;
+        let missing = HTTP.len().saturating_sub(self.first.len());
+        let heard = buf.filled().iter().skip(before).take(missing);
+        self.first.extend(heard);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Opening<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.inner).poll_write(cx, buf)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_shutdown(cx)
+    }
+}
+
+/// Believes everybody, and so does not look at signatures either: a pod's certificate may be of any kind.
+#[derive(Debug)]
+struct Gullible(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Gullible {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}

@@ -1,0 +1,142 @@
+//! The seam to what brings the cluster's pods back without an API server, and encrypted files behind it.
+//!
+//! The key lies in another file that only root can read.
+//! It keeps what a copy of the directory would give away, such as a backup or a disk that is sent in: secrets of pods. It is no
+//! defence against root on this machine, who can read the key.
+
+mod seal;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use oarsman_host::blocking;
+use oarsman_host::files::is_plain_name;
+use oarsman_seam::seam;
+
+use crate::error::{FileError, failed};
+use crate::files::{make_directory, names_in, replace, unless_gone};
+
+use seal::Seal;
+
+const SUFFIX: &str = ".sealed";
+const KEY: &str = "key";
+const OURS: u32 = 0o600;
+const OUR_DIRECTORY: u32 = 0o700;
+
+/// Checkpoints by name. The checkpoints alone cannot be read.
+#[seam]
+pub trait CheckpointStore: Send + Sync + 'static {
+    /// Writes a checkpoint in the place of the one of that name; when `lasting`, a crash of the machine does not lose it.
+    #[seam(call = "write the checkpoint", object = name)]
+    async fn write(&self, name: &str, content: Vec<u8>, lasting: bool) -> Result<(), FileError>;
+
+    /// Every checkpoint that can be read. One that cannot is logged and left out: it must not keep the others from being read.
+    #[seam(call = "read the checkpoints")]
+    async fn read_all(&self) -> Result<BTreeMap<String, Vec<u8>>, FileError>;
+
+    /// Removes a checkpoint; one that is not there is gone already.
+    #[seam(call = "remove the checkpoint", object = name)]
+    async fn remove(&self, name: &str) -> Result<(), FileError>;
+}
+
+/// Checkpoints as encrypted files below the root directory.
+#[derive(Clone, Debug)]
+pub struct SealedFiles(Arc<Pages>);
+
+#[derive(Debug)]
+struct Pages {
+    pages: PathBuf,
+    seal: Seal,
+}
+
+impl SealedFiles {
+    /// Opens the one below the agent's root directory, which gets a key if it has none.
+    ///
+    /// # Errors
+    /// When a file or directory cannot be made or the key is not one.
+    pub fn open(root: &Path) -> Result<Self, FileError> {
+        let directory = root.join("oarsman-vault");
+        let pages = directory.join("pages");
+        make_directory(&pages, OUR_DIRECTORY)?;
+        let seal = Seal::of_file(&directory.join(KEY))?;
+        Ok(Self(Arc::new(Pages { pages, seal })))
+    }
+
+    /// Removes all checkpoints below a root directory, and the key.
+    ///
+    /// # Errors
+    /// When it cannot be removed.
+    pub fn destroy(root: &Path) -> Result<(), FileError> {
+        let directory = root.join("oarsman-vault");
+        unless_gone(fs::remove_dir_all(&directory)).map_err(failed("remove", &directory))
+    }
+
+    async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Pages) -> Result<T, FileError> + Send + 'static,
+    ) -> Result<T, FileError> {
+        let pages = Arc::clone(&self.0);
+        blocking::run(move || work(&pages), failed("use", &self.0.pages)).await
+    }
+}
+
+#[async_trait]
+impl CheckpointStore for SealedFiles {
+    async fn write(&self, name: &str, content: Vec<u8>, lasting: bool) -> Result<(), FileError> {
+        let name = name.to_owned();
+        self.blocking(move |pages| pages.write(&name, content, lasting)).await
+    }
+
+    async fn read_all(&self) -> Result<BTreeMap<String, Vec<u8>>, FileError> {
+        self.blocking(Pages::read_all).await
+    }
+
+    async fn remove(&self, name: &str) -> Result<(), FileError> {
+        let name = name.to_owned();
+        self.blocking(move |pages| {
+            let path = pages.path(&name)?;
+            unless_gone(fs::remove_file(&path)).map_err(failed("remove", &path))
+        })
+        .await
+    }
+}
+
+impl Pages {
+    fn path(&self, name: &str) -> Result<PathBuf, FileError> {
+        let path = self.pages.join(format!("{name}{SUFFIX}"));
+        match is_plain_name(name) {
+            true => Ok(path),
+            false => Err(failed("keep", &path)("its name is not a plain one")),
+        }
+    }
+
+    fn write(&self, name: &str, page: Vec<u8>, lasting: bool) -> Result<(), FileError> {
+        let path = self.path(name)?;
+        let sealed = self.seal.close(name, page).map_err(failed("seal", &path))?;
+        replace(&path, &sealed, OURS, lasting).map_err(failed("write", &path))
+    }
+
+    fn read_all(&self) -> Result<BTreeMap<String, Vec<u8>>, FileError> {
+        let names = names_in(&self.pages)?;
+        let names = names.iter().filter_map(|name| name.strip_suffix(SUFFIX));
+        let mut pages = BTreeMap::new();
+        for name in names {
+            match self.open(name) {
+                Ok(page) => drop(pages.insert(name.to_owned(), page)),
+                Err(error) => tracing::warn!(%error, "what was kept there is lost"),
+            }
+        }
+        Ok(pages)
+    }
+
+    fn open(&self, name: &str) -> Result<Vec<u8>, FileError> {
+        let path = self.path(name)?;
+        let sealed = fs::read(&path).map_err(failed("read", &path))?;
+        self.seal.open(name, &sealed).map_err(failed("unseal", &path))
+    }
+}

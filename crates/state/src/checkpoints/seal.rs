@@ -1,0 +1,79 @@
+//! AES-256-GCM over a page and its name, with a nonce of its own each time.
+
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use ring::rand::{SecureRandom, SystemRandom};
+
+use super::OURS;
+use crate::error::{FileError, failed};
+use crate::files::replace;
+
+const KEY_BYTES: usize = 32;
+
+/// What closes pages and opens them.
+pub(super) struct Seal {
+    key: LessSafeKey,
+    dice: SystemRandom,
+}
+
+/// Why a page could not be closed or opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum SealError {
+    #[error("the system gives no random numbers")]
+    NoDice,
+    #[error("it was changed, cut off, or sealed with another key")]
+    Broken,
+}
+
+impl fmt::Debug for Seal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Seal")
+    }
+}
+
+impl Seal {
+    /// The one whose key lies in that file; a new one when there is none.
+    pub(super) fn of_file(path: &Path) -> Result<Self, FileError> {
+        let dice = SystemRandom::new();
+        let bytes = match fs::read(path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let mut bytes = vec![0; KEY_BYTES];
+                dice.fill(&mut bytes).map_err(|_| failed("make", path)(SealError::NoDice))?;
+                replace(path, &bytes, OURS, true).map_err(failed("write", path))?;
+                bytes
+            }
+            Err(error) => return Err(failed("read", path)(error)),
+        };
+        let key = UnboundKey::new(&AES_256_GCM, &bytes).map_err(|_| {
+            let why = "it is not a key of 32 bytes; remove it, and what was kept is forgotten";
+            failed("use", path)(why)
+        })?;
+        Ok(Self { key: LessSafeKey::new(key), dice })
+    }
+
+    pub(super) fn close(&self, name: &str, mut page: Vec<u8>) -> Result<Vec<u8>, SealError> {
+        let mut nonce = [0; NONCE_LEN];
+        self.dice.fill(&mut nonce).map_err(|_| SealError::NoDice)?;
+        let tag = self
+            .key
+            .seal_in_place_separate_tag(
+                Nonce::assume_unique_for_key(nonce),
+                Aad::from(name.as_bytes()),
+                &mut page,
+            )
+            .map_err(|_| SealError::Broken)?;
+        Ok([&nonce, page.as_slice(), tag.as_ref()].concat())
+    }
+
+    pub(super) fn open(&self, name: &str, sealed: &[u8]) -> Result<Vec<u8>, SealError> {
+        let (nonce, body) = sealed.split_first_chunk::<NONCE_LEN>().ok_or(SealError::Broken)?;
+        let (nonce, mut body) = (Nonce::assume_unique_for_key(*nonce), body.to_vec());
+        let opened = self.key.open_in_place(nonce, Aad::from(name.as_bytes()), &mut body);
+        opened.map(|page| page.to_vec()).map_err(|_| SealError::Broken)
+    }
+}

@@ -1,0 +1,227 @@
+//! The seam to the files of pods that are not volumes: directories, files for containers, logs, termination messages.
+
+mod directories;
+mod logs;
+mod termination_message;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use k8s_openapi::api::core::v1::Pod;
+use oarsman_core::config::PodPaths;
+use oarsman_core::ids::{ContainerId, FullName, PodUid};
+use oarsman_core::pod::PodExt;
+use oarsman_core::view::ContainerView;
+use oarsman_host::blocking;
+use oarsman_seam::seam;
+
+use crate::error::{FileError, failed};
+use crate::files::paths;
+
+/// The files of pods. Every call may be repeated: making what is there and removing what is gone succeed.
+#[seam]
+pub trait PodFiles: Send + Sync + 'static {
+    /// Makes the pod's directories: its own, and the one for its logs.
+    #[seam(call = "make the directories of", object = pod.uid())]
+    async fn make_directories(&self, pod: &Pod) -> Result<(), FileError>;
+
+    /// Makes what one container needs besides its pod's things: a directory for its log, a file for its termination message, and
+    /// the hosts file with this content.
+    #[seam(call = "make the files of a container of", object = pod.uid())]
+    async fn make_container_files(
+        &self,
+        pod: &Pod,
+        container: &str,
+        restart_count: u32,
+        hosts: Option<String>,
+    ) -> Result<ContainerFiles, FileError>;
+
+    /// What a container wrote as its termination message, cut to the last bytes that count.
+    #[seam(call = "read the termination message of", object = pod)]
+    async fn termination_message(
+        &self,
+        pod: &PodUid,
+        container: &ContainerView,
+    ) -> Result<String, FileError>;
+
+    /// The names of the files in a container's log directory.
+    #[seam(call = "list the logs of", object = pod.uid())]
+    async fn log_names(&self, pod: &Pod, container: &str) -> Result<Vec<String>, FileError>;
+
+    /// Links the log of a started container under a name with the container's id.
+    #[seam(call = "link a log of", object = pod.uid())]
+    async fn link_log(
+        &self,
+        pod: &Pod,
+        container: &str,
+        restart_count: u32,
+        id: &ContainerId,
+    ) -> Result<(), FileError>;
+
+    /// Removes the log of a container that is removed.
+    #[seam(call = "remove a log of", object = pod)]
+    async fn remove_log(
+        &self,
+        pod: &PodUid,
+        name: &FullName,
+        container: &ContainerView,
+    ) -> Result<(), FileError>;
+
+    /// Removes the pod's directories. What is mounted in them stays, and so does the way to it.
+    #[seam(call = "remove the directory of", object = pod)]
+    async fn remove(&self, pod: &PodUid) -> Result<(), FileError>;
+
+    /// Every pod that has a directory or logs.
+    #[seam(call = "list the pods in the root directory")]
+    async fn pods(&self) -> Result<BTreeMap<PodUid, FoundFiles>, FileError>;
+}
+
+/// What was made for one container.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ContainerFiles {
+    /// The empty file for its termination message.
+    pub termination_message: PathBuf,
+    /// Its hosts file, when there was content for it.
+    pub hosts: Option<PathBuf>,
+}
+
+/// What there is of a pod.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FoundFiles {
+    /// Whether it has a directory, which only this agent can have made. Logs lie where those of other agents may lie, too.
+    pub directory: bool,
+}
+
+/// Where everything lies.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The root directory of the agent.
+    pub root: PathBuf,
+    /// The directory of pods' logs.
+    pub pod_logs: PathBuf,
+    /// Where logs are linked by their containers' ids, if anywhere.
+    pub container_logs: Option<PathBuf>,
+}
+
+/// Files of this machine.
+#[derive(Clone, Debug)]
+pub struct HostPodFiles(Arc<Directories>);
+
+/// The directories that all pods share.
+#[derive(Debug)]
+struct Directories {
+    settings: Settings,
+}
+
+impl HostPodFiles {
+    /// Makes the directories that all pods share where there are none.
+    ///
+    /// # Errors
+    /// When one cannot be made.
+    pub fn open(settings: Settings) -> Result<Self, FileError> {
+        let directories = Directories { settings };
+        directories.lay_out()?;
+        Ok(Self(Arc::new(directories)))
+    }
+
+    async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Directories) -> Result<T, FileError> + Send + 'static,
+    ) -> Result<T, FileError> {
+        let directories = Arc::clone(&self.0);
+        let panicked = failed("work in", &self.0.settings.root);
+        blocking::run(move || work(&directories), panicked).await
+    }
+}
+
+impl Directories {
+    fn paths(&self, uid: &PodUid) -> Result<PodPaths, FileError> {
+        paths(&self.settings.root, uid)
+    }
+}
+
+#[async_trait]
+impl PodFiles for HostPodFiles {
+    async fn make_directories(&self, pod: &Pod) -> Result<(), FileError> {
+        let pod = pod.clone();
+        self.blocking(move |all| all.make_directories(&pod, &all.paths(&pod.uid())?)).await
+    }
+
+    async fn make_container_files(
+        &self,
+        pod: &Pod,
+        container: &str,
+        restart_count: u32,
+        hosts: Option<String>,
+    ) -> Result<ContainerFiles, FileError> {
+        let (pod, container) = (pod.clone(), container.to_owned());
+        self.blocking(move |all| {
+            all.make_log_directory(&pod, Some(&container))?;
+            let paths = all.paths(&pod.uid())?;
+            let termination_message =
+                directories::make_termination_message(&paths, &container, restart_count)?;
+            let hosts =
+                hosts.map(|content| directories::write_hosts(&paths, &content)).transpose()?;
+            Ok(ContainerFiles { termination_message, hosts })
+        })
+        .await
+    }
+
+    async fn termination_message(
+        &self,
+        pod: &PodUid,
+        container: &ContainerView,
+    ) -> Result<String, FileError> {
+        let (uid, container) = (pod.clone(), container.clone());
+        self.blocking(move |all| all.read_termination_message(&uid, &container)).await
+    }
+
+    async fn log_names(&self, pod: &Pod, container: &str) -> Result<Vec<String>, FileError> {
+        let (pod, container) = (pod.clone(), container.to_owned());
+        self.blocking(move |all| all.log_names(&pod, &container)).await
+    }
+
+    async fn link_log(
+        &self,
+        pod: &Pod,
+        container: &str,
+        restart_count: u32,
+        id: &ContainerId,
+    ) -> Result<(), FileError> {
+        let (pod, container, id) = (pod.clone(), container.to_owned(), id.clone());
+        self.blocking(move |all| all.link_log(&pod, &container, restart_count, &id)).await
+    }
+
+    async fn remove_log(
+        &self,
+        pod: &PodUid,
+        name: &FullName,
+        container: &ContainerView,
+    ) -> Result<(), FileError> {
+        let (uid, name, container) = (pod.clone(), name.clone(), container.clone());
+        self.blocking(move |all| all.remove_log(&uid, &name, &container)).await
+    }
+
+    async fn remove(&self, pod: &PodUid) -> Result<(), FileError> {
+        let uid = pod.clone();
+        self.blocking(move |all| {
+            directories::remove_directory(&all.paths(&uid)?)?;
+            all.remove_log_directory(&uid)
+        })
+        .await
+    }
+
+    async fn pods(&self) -> Result<BTreeMap<PodUid, FoundFiles>, FileError> {
+        self.blocking(|all| {
+            all.sweep_links()?;
+            let logs = all.with_logs()?.map(|uid| (uid, FoundFiles { directory: false }));
+            let own = all.with_directories()?.map(|uid| (uid, FoundFiles { directory: true }));
+            Ok(logs.chain(own).collect())
+        })
+        .await
+    }
+}

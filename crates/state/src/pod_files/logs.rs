@@ -1,0 +1,119 @@
+//! Log directories, the links by which logs are found by container, and when both go.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use k8s_openapi::api::core::v1::Pod;
+use oarsman_core::config::{log_directory, log_link, log_path};
+use oarsman_core::gc::logs::pod_of;
+use oarsman_core::ids::{ContainerId, FullName, PodUid};
+use oarsman_core::pod::PodExt;
+use oarsman_core::view::ContainerView;
+use oarsman_host::tree;
+
+use super::Directories;
+use crate::error::{FileError, failed};
+use crate::files::{make_directory, names_in, unless_gone};
+
+impl Directories {
+    /// Makes a pod's log directory, or within it a container's. Log collectors of any user go through them.
+    pub(super) fn make_log_directory(
+        &self,
+        pod: &Pod,
+        container: Option<&str>,
+    ) -> Result<(), FileError> {
+        let of_pod = log_directory(&self.settings.pod_logs, pod);
+        make_directory(&container.map_or(of_pod.clone(), |name| of_pod.join(name)), 0o755)
+    }
+
+    /// A container's log file, below its pod's log directory.
+    pub(super) fn log_of(container: &ContainerView) -> String {
+        log_path(&container.name, container.label.restart_count)
+    }
+
+    /// The log directory of a pod of which only the UID is known.
+    pub(super) fn log_directory_of(&self, uid: &PodUid) -> Result<Option<PathBuf>, FileError> {
+        let names = names_in(&self.settings.pod_logs)?;
+        let own = names.into_iter().find(|name| pod_of(name).as_ref() == Some(uid));
+        Ok(own.map(|name| self.settings.pod_logs.join(name)))
+    }
+
+    pub(super) fn log_names(&self, pod: &Pod, container: &str) -> Result<Vec<String>, FileError> {
+        names_in(&log_directory(&self.settings.pod_logs, pod).join(container))
+    }
+
+    pub(super) fn link_log(
+        &self,
+        pod: &Pod,
+        container: &str,
+        restart_count: u32,
+        id: &ContainerId,
+    ) -> Result<(), FileError> {
+        let Some(links) = &self.settings.container_logs else { return Ok(()) };
+        let log =
+            log_directory(&self.settings.pod_logs, pod).join(log_path(container, restart_count));
+        let link = links.join(log_link(&pod.full_name(), container, id));
+        let make = || {
+            unless_gone(fs::remove_file(&link))?;
+            symlink(&log, &link)
+        };
+        make().map_err(failed("link the log at", &link))
+    }
+
+    /// Removes a container's log with all that was rotated away from it, and its link.
+    pub(super) fn remove_log(
+        &self,
+        uid: &PodUid,
+        name: &FullName,
+        container: &ContainerView,
+    ) -> Result<(), FileError> {
+        if let Some(links) = &self.settings.container_logs {
+            let link = links.join(log_link(name, &container.name, &container.id));
+            unless_gone(fs::remove_file(&link)).map_err(failed("remove", &link))?;
+        }
+        let of_pod = format!("{}_{}_{uid}", name.namespace, name.name);
+        let directory = self.settings.pod_logs.join(of_pod).join(&container.name);
+        let log = format!("{}.log", container.label.restart_count);
+        for file in names_in(&directory)? {
+            let rotated = file.strip_prefix(&log).is_some_and(|rest| rest.starts_with('.'));
+            if file == log || rotated {
+                let file = directory.join(file);
+                unless_gone(fs::remove_file(&file)).map_err(failed("remove", &file))?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn remove_log_directory(&self, uid: &PodUid) -> Result<(), FileError> {
+        let Some(directory) = self.log_directory_of(uid)? else { return Ok(()) };
+        tree::remove_tree(&directory).map_err(failed("remove the logs in", &directory))?;
+        self.sweep_links()
+    }
+
+    /// Pods that have logs.
+    pub(super) fn with_logs(&self) -> Result<impl Iterator<Item = PodUid>, FileError> {
+        let names = names_in(&self.settings.pod_logs)?;
+        Ok(names.into_iter().filter_map(|name| pod_of(&name)))
+    }
+
+    /// Removes links into log directories that are gone. Where only the file is missing, it is being rotated.
+    pub(super) fn sweep_links(&self) -> Result<(), FileError> {
+        let Some(links) = &self.settings.container_logs else { return Ok(()) };
+        for name in names_in(links)? {
+            let link = links.join(&name);
+            let target = fs::read_link(&link).ok().filter(|log| self.is_lost(log));
+            if target.is_some() {
+                unless_gone(fs::remove_file(&link)).map_err(failed("remove", &link))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a log of ours lies in a pod's directory that is not there.
+    fn is_lost(&self, log: &Path) -> bool {
+        let of_pod = log.ancestors().nth(2);
+        let ours = |directory: &&Path| directory.parent() == Some(&self.settings.pod_logs);
+        of_pod.filter(ours).is_some_and(|directory| !directory.exists())
+    }
+}

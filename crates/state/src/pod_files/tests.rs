@@ -1,0 +1,188 @@
+//! Files of pods on real directories, each test below one of its own.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::Path;
+
+use jiff::Timestamp;
+use oarsman_core::view::{ContainerLabel, ContainerState, Exit};
+use tempfile::TempDir;
+
+use super::*;
+
+struct Site {
+    files: HostPodFiles,
+    home: TempDir,
+}
+
+impl Site {
+    fn new() -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let settings = Settings {
+            root: home.path().join("root"),
+            pod_logs: home.path().join("logs"),
+            container_logs: Some(home.path().join("links")),
+        };
+        Self { files: HostPodFiles::open(settings).unwrap(), home }
+    }
+
+    fn at(&self, path: &str) -> PathBuf {
+        self.home.path().join(path)
+    }
+}
+
+fn pod(uid: &str) -> Pod {
+    let mut pod = Pod::default();
+    pod.metadata.name = Some("web".to_owned());
+    pod.metadata.namespace = Some("default".to_owned());
+    pod.metadata.uid = Some(uid.to_owned());
+    pod.spec = Some(Default::default());
+    pod
+}
+
+fn uid(text: &str) -> PodUid {
+    PodUid::from(text)
+}
+
+fn ended(name: &str, restart_count: u32, message_file: Option<PathBuf>) -> ContainerView {
+    ContainerView {
+        id: format!("id-{name}-{restart_count}").into(),
+        sandbox: "s".into(),
+        name: name.to_owned(),
+        image: String::new(),
+        image_ref: String::new(),
+        created_at: Timestamp::UNIX_EPOCH,
+        state: ContainerState::Exited(Exit {
+            started_at: None,
+            finished_at: Timestamp::UNIX_EPOCH,
+            code: 1,
+            reason: "Error".to_owned(),
+            message: String::new(),
+        }),
+        label: ContainerLabel {
+            restart_count,
+            termination_message_policy: "FallbackToLogsOnError".to_owned(),
+            ..ContainerLabel::default()
+        },
+        message_file,
+        user: None,
+    }
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o7777
+}
+
+#[tokio::test]
+async fn what_is_made_for_a_pod_is_there_until_it_is_removed() {
+    let site = Site::new();
+    let (files, a) = (&site.files, pod("a"));
+    for _ in 0..2 {
+        files.make_directories(&a).await.unwrap();
+    }
+    for directory in ["root/pods/a", "root/pods/a/volumes", "root/pods/a/plugins"] {
+        assert_eq!(mode(&site.at(directory)), 0o750, "{directory}");
+    }
+    assert_eq!(mode(&site.at("logs/default_web_a")), 0o755);
+    let held = FoundFiles { directory: true };
+    assert_eq!(files.pods().await.unwrap(), BTreeMap::from([(uid("a"), held)]));
+    for _ in 0..2 {
+        files.remove(&uid("a")).await.unwrap();
+    }
+    assert_eq!(files.pods().await.unwrap(), BTreeMap::new());
+    assert!(!site.at("root/pods/a").exists() && !site.at("logs/default_web_a").exists());
+}
+
+#[tokio::test]
+async fn a_uid_that_leads_elsewhere_is_refused() {
+    let site = Site::new();
+    for bad in ["..", "../../etc", "a/b", ""] {
+        let refused = site.files.make_directories(&pod(bad)).await.unwrap_err();
+        assert!(refused.to_string().contains("metadata.uid"), "{bad:?}: {refused}");
+        assert!(site.files.remove(&uid(bad)).await.is_err(), "{bad:?}");
+    }
+    assert!(site.at("root/pods").is_dir());
+}
+
+#[tokio::test]
+async fn a_container_gets_a_file_for_its_termination_message_and_the_hosts_file() {
+    let site = Site::new();
+    let (files, a) = (&site.files, pod("a"));
+    files.make_directories(&a).await.unwrap();
+    let first = files.make_container_files(&a, "main", 0, Some("one\n".to_owned())).await.unwrap();
+    assert_eq!(mode(&first.termination_message), 0o666);
+    assert!(site.at("logs/default_web_a/main").is_dir());
+    let hosts = first.hosts.unwrap();
+    assert_eq!((mode(&hosts), fs::read_to_string(&hosts).unwrap()), (0o644, "one\n".to_owned()));
+    let inode = fs::metadata(&hosts).unwrap().ino();
+    files.make_container_files(&a, "main", 1, Some("two\n".to_owned())).await.unwrap();
+    assert_eq!(fs::read_to_string(&hosts).unwrap(), "two\n");
+    assert_eq!(fs::metadata(&hosts).unwrap().ino(), inode, "containers have this file mounted");
+    assert!(first.termination_message.exists(), "the container before may still be asked");
+    let third = files.make_container_files(&a, "main", 2, None).await.unwrap();
+    assert!(!first.termination_message.exists() && third.termination_message.exists());
+    assert_eq!(third.hosts, None);
+}
+
+#[tokio::test]
+async fn a_termination_message_is_the_containers_own_or_the_end_of_its_log() {
+    let site = Site::new();
+    let (files, a) = (&site.files, pod("a"));
+    files.make_directories(&a).await.unwrap();
+    let file = files.make_container_files(&a, "main", 3, None).await.unwrap().termination_message;
+    let log = site.at("logs/default_web_a/main/3.log");
+    fs::write(&log, "2026-01-01T00:00:00Z stderr F from the log\n").unwrap();
+    let words = async |file: Option<PathBuf>| {
+        files.termination_message(&uid("a"), &ended("main", 3, file)).await.unwrap()
+    };
+    assert_eq!(words(Some(file.clone())).await, "from the log\n");
+    fs::write(&file, "own words").unwrap();
+    assert_eq!(words(Some(file.clone())).await, "own words");
+    let secret = site.at("secret");
+    fs::write(&secret, "not for a status").unwrap();
+    assert_eq!(words(Some(secret.clone())).await, "from the log\n", "a file that is not ours");
+    fs::remove_file(&file).unwrap();
+    symlink(&secret, &file).unwrap();
+    let refused = files.termination_message(&uid("a"), &ended("main", 3, Some(file))).await;
+    assert!(refused.is_err(), "a symlink is not followed: {refused:?}");
+}
+
+#[tokio::test]
+async fn the_log_of_a_removed_container_goes_with_what_was_rotated_and_its_link() {
+    let site = Site::new();
+    let (files, a) = (&site.files, pod("a"));
+    files.make_container_files(&a, "main", 1, None).await.unwrap();
+    for name in ["1.log", "1.log.20260101-000000", "1.log.20260101-000001.gz", "10.log", "2.log"] {
+        fs::write(site.at("logs/default_web_a/main").join(name), "").unwrap();
+    }
+    let view = ended("main", 1, None);
+    files.link_log(&a, "main", 1, &view.id).await.unwrap();
+    let link = site.at("links/web_default_main-id-main-1.log");
+    assert_eq!(fs::read_link(&link).unwrap(), site.at("logs/default_web_a/main/1.log"));
+    files.remove_log(&uid("a"), &a.full_name(), &view).await.unwrap();
+    assert!(!link.is_symlink());
+    assert_eq!(files.log_names(&a, "main").await.unwrap(), ["10.log", "2.log"]);
+}
+
+#[tokio::test]
+async fn logs_go_with_their_pod_and_links_that_were_left_are_swept() {
+    let site = Site::new();
+    let files = &site.files;
+    for name in ["a", "b"] {
+        let pod = pod(name);
+        files.make_container_files(&pod, "main", 0, None).await.unwrap();
+        files.link_log(&pod, "main", 0, &name.into()).await.unwrap();
+    }
+    let elsewhere = site.at("links/elsewhere.log");
+    symlink("/nonexistent/0.log", &elsewhere).unwrap();
+    fs::create_dir(site.at("logs/somebody-elses")).unwrap();
+    fs::remove_dir_all(site.at("root/pods/a")).unwrap();
+    let pods = files.pods().await.unwrap();
+    let own = FoundFiles { directory: true };
+    assert_eq!(pods, BTreeMap::from([(uid("a"), FoundFiles::default()), (uid("b"), own)]));
+    let link = |name: &str| site.at(&format!("links/web_default_main-{name}.log"));
+    assert!(link("a").is_symlink(), "its log may only be in the course of being rotated");
+    files.remove(&uid("a")).await.unwrap();
+    assert!(!site.at("logs/default_web_a").exists() && site.at("logs/somebody-elses").exists());
+    assert!(!link("a").is_symlink() && link("b").is_symlink() && elsewhere.is_symlink());
+}

@@ -1,0 +1,89 @@
+//! What can go wrong with volumes.
+
+use std::io;
+use std::path::PathBuf;
+
+use oarsman_host::tree;
+use oarsman_seam::{Call, CallFault, SeamError};
+
+/// Why a volume is not as it should be.
+#[derive(Debug, thiserror::Error)]
+pub enum VolumeError {
+    /// The system did not do it.
+    #[error("volume {volume:?}: cannot {doing} {}: {source}", path.display())]
+    System {
+        /// The volume, or its directory.
+        volume: String,
+        /// What was tried.
+        doing: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// What is there is not what the volume's type asks for.
+    #[error("volume {volume:?}: hostPath type check failed: {} is not a {wanted}", path.display())]
+    WrongType {
+        /// The volume.
+        volume: String,
+        /// What was found to be something else.
+        path: PathBuf,
+        /// What it should be.
+        wanted: &'static str,
+    },
+    /// There is nothing where something should be.
+    #[error("volume {volume:?}: hostPath type check failed: {} does not exist, and should be a {wanted}", path.display())]
+    Missing {
+        /// The volume.
+        volume: String,
+        /// Where nothing was found.
+        path: PathBuf,
+        /// What should be there.
+        wanted: &'static str,
+    },
+    /// A file of the volume would lie outside of it, or where the volume keeps its own things.
+    #[error("volume {volume:?}: no file can be called {path:?} in it")]
+    Path {
+        /// The volume.
+        volume: String,
+        /// The path of the file.
+        path: String,
+    },
+    /// The volume is of a kind that nobody here can make.
+    #[error(
+        "volume {volume:?}: this agent has no {kind} volumes; use emptyDir, hostPath, configMap, secret, downwardAPI or projected"
+    )]
+    Unknown {
+        /// The volume.
+        volume: String,
+        /// Its kind, as the field of the spec is called.
+        kind: String,
+    },
+    /// The volumes would lie outside of the root directory.
+    #[error(
+        "the pod's uid {uid:?} is not a plain name: set metadata.uid to letters, digits and dashes"
+    )]
+    Uid {
+        /// The pod's UID.
+        uid: String,
+    },
+    /// The call was given up, or its work panicked.
+    #[error("{doing} {object}: {why}")]
+    Call {
+        /// What was tried.
+        doing: &'static str,
+        /// The volumes, or the pod.
+        object: String,
+        /// What happened.
+        why: String,
+    },
+    /// What is left of volumes could not be removed.
+    #[error(transparent)]
+    Remove(#[from] tree::RemoveTreeError),
+}
+
+impl SeamError for VolumeError {
+    fn of_fault(call: &Call, fault: CallFault) -> Self {
+        Self::Call { doing: call.name, object: call.object.clone(), why: fault.to_string() }
+    }
+}

@@ -1,0 +1,156 @@
+//! The volumes of this machine, below the root directory of the agent.
+
+use std::fmt::Display;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Pod;
+use oarsman_clock::Clock;
+use oarsman_core::config::PodPaths;
+use oarsman_core::ids::PodUid;
+use oarsman_core::pod::PodExt;
+use oarsman_core::volume_manager::{MountedVolume, VolumeToMount};
+use oarsman_host::files::is_plain_name;
+use oarsman_host::{blocking, mounts};
+
+use crate::plugin::{self, Plugin, VolumeMount};
+use crate::{VolumeError, Volumes};
+
+/// The volumes of this machine.
+#[derive(Clone)]
+pub struct HostVolumes(Arc<Plugins>);
+
+struct Plugins {
+    root: PathBuf,
+    clock: Arc<dyn Clock>,
+    all: Vec<Box<dyn Plugin>>,
+}
+
+impl HostVolumes {
+    /// Those below this root directory. Directories of files that are replaced all at once are named after the time.
+    pub fn new(root: PathBuf, clock: Arc<dyn Clock>) -> Self {
+        Self(Arc::new(Plugins { root, clock, all: plugin::all() }))
+    }
+
+    async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Plugins) -> Result<T, VolumeError> + Send + 'static,
+    ) -> Result<T, VolumeError> {
+        let plugins = Arc::clone(&self.0);
+        blocking::run(move || work(&plugins), panicked(&self.0.root)).await
+    }
+}
+
+#[async_trait]
+impl Volumes for HostVolumes {
+    async fn set_up(&self, pod: &Arc<Pod>, volumes: Vec<VolumeToMount>) -> Result<(), VolumeError> {
+        let pod = Arc::clone(pod);
+        self.blocking(move |plugins| plugins.set_up(&pod, &volumes, plugins.clock.wall())).await
+    }
+
+    async fn tear_down(
+        &self,
+        pod: &PodUid,
+        volumes: Vec<MountedVolume>,
+    ) -> Result<(), VolumeError> {
+        let uid = pod.clone();
+        self.blocking(move |plugins| plugins.tear_down(&uid, &volumes)).await
+    }
+
+    async fn mounted(&self, pod: &PodUid) -> Result<Vec<MountedVolume>, VolumeError> {
+        let uid = pod.clone();
+        self.blocking(move |plugins| plugins.mounted(&uid)).await
+    }
+}
+
+impl Plugins {
+    fn set_up(
+        &self,
+        pod: &Pod,
+        volumes: &[VolumeToMount],
+        now: Timestamp,
+    ) -> Result<(), VolumeError> {
+        let paths = self.paths(&pod.uid())?;
+        first_error(volumes.iter().map(|wanted| self.set_one_up(pod, wanted, &paths, now)))
+    }
+
+    fn set_one_up(
+        &self,
+        pod: &Pod,
+        wanted: &VolumeToMount,
+        paths: &PodPaths,
+        now: Timestamp,
+    ) -> Result<(), VolumeError> {
+        let unknown = || {
+            let (volume, kind) = (wanted.name.clone(), wanted.plugin.clone());
+            VolumeError::Unknown { volume, kind }
+        };
+        let plugin = self.all.iter().find(|plugin| plugin.name() == wanted.plugin);
+        let mut specs = pod.spec().and_then(|spec| spec.volumes.as_ref()).into_iter().flatten();
+        let volume = specs.find(|volume| volume.name == wanted.name).ok_or_else(unknown)?;
+        let path = paths.volume(&wanted.plugin, &wanted.name);
+        let payload = wanted.payload.as_deref();
+        let mount = VolumeMount { pod, volume, payload, path, now };
+        plugin.ok_or_else(unknown)?.set_up(&mount)
+    }
+
+    fn tear_down(&self, uid: &PodUid, volumes: &[MountedVolume]) -> Result<(), VolumeError> {
+        let paths = self.paths(uid)?;
+        let all = mounts::current().map_err(system("read the mounts below", &paths.volumes()))?;
+        first_error(volumes.iter().map(|MountedVolume { name, plugin, .. }| {
+            plugin::tear_down(name, &paths.volume(plugin, name), &all)
+        }))
+    }
+
+    fn mounted(&self, uid: &PodUid) -> Result<Vec<MountedVolume>, VolumeError> {
+        let directory = self.paths(uid)?.volumes();
+        let mut found = Vec::new();
+        for plugin in names_in(&directory)? {
+            let volumes = names_in(&directory.join(&plugin))?.into_iter();
+            found.extend(volumes.map(|name| MountedVolume::found(name, plugin.replace('~', "/"))));
+        }
+        Ok(found)
+    }
+
+    /// A UID may be given in a manifest: one that is no plain name could lead anywhere.
+    fn paths(&self, uid: &PodUid) -> Result<PodPaths, VolumeError> {
+        match is_plain_name(uid.as_str()) {
+            true => Ok(PodPaths::new(&self.root, uid)),
+            false => Err(VolumeError::Uid { uid: uid.to_string() }),
+        }
+    }
+}
+
+/// Does all of it, and gives the first error.
+fn first_error(results: impl Iterator<Item = Result<(), VolumeError>>) -> Result<(), VolumeError> {
+    results.fold(Ok(()), Result::and)
+}
+
+/// The names of what lies in a directory; none when there is no such directory.
+fn names_in(directory: &Path) -> Result<Vec<String>, VolumeError> {
+    let entries = match fs::read_dir(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(system("list", directory))?,
+    };
+    let name = |entry: io::Result<fs::DirEntry>| {
+        Ok::<_, io::Error>(entry?.file_name().to_string_lossy().into_owned())
+    };
+    let mut names: Vec<String> =
+        entries.map(name).collect::<io::Result<_>>().map_err(system("list", directory))?;
+    names.sort();
+    Ok(names)
+}
+
+fn panicked<E: Display>(root: &Path) -> impl FnOnce(E) -> VolumeError {
+    let object = root.display().to_string();
+    move |error| VolumeError::Call { doing: "work in", object, why: error.to_string() }
+}
+
+fn system(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> VolumeError {
+    let (volume, path) = (path.display().to_string(), path.to_owned());
+    move |source| VolumeError::System { volume, doing, path, source }
+}

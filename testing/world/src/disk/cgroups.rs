@@ -1,0 +1,39 @@
+//! The cgroups of pods.
+
+use std::collections::BTreeSet;
+
+use async_trait::async_trait;
+use k8s_openapi::api::core::v1::Pod;
+use oarsman_core::ids::PodUid;
+use oarsman_core::pod::PodExt;
+use oarsman_host::pod_cgroups::{Cgroups, PodCgroupError};
+
+use super::{DiskChange, FakeDisk, IN_USE, Violation};
+
+#[async_trait]
+impl Cgroups for FakeDisk {
+    async fn ensure(&self, pod: &Pod) -> Result<(), PodCgroupError> {
+        self.make(&pod.uid(), |pod| &mut pod.cgroup, DiskChange::CgroupMade);
+        Ok(())
+    }
+
+    async fn exists(&self, pod: &PodUid) -> Result<bool, PodCgroupError> {
+        Ok(self.has_cgroup(pod))
+    }
+
+    async fn remove(&self, pod: &PodUid) -> Result<(), PodCgroupError> {
+        if self.has_cgroup(pod) && self.runs(pod) {
+            self.saw(pod, DiskChange::Violated(Violation::CgroupInUse));
+            let (doing, object) = ("remove the cgroup of", pod.to_string());
+            return Err(PodCgroupError { doing, object, why: IN_USE.to_owned() });
+        }
+        self.unmake(pod, |pod| &mut pod.cgroup, DiskChange::CgroupRemoved);
+        Ok(())
+    }
+
+    async fn pods(&self) -> Result<BTreeSet<PodUid>, PodCgroupError> {
+        let ground = self.ground();
+        let held = ground.iter().filter(|(_, pod)| pod.cgroup);
+        Ok(held.map(|(uid, _)| uid.clone()).collect())
+    }
+}

@@ -1,0 +1,49 @@
+//! Checkpoints of the cluster's pods, on the same disk.
+
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+use oarsman_state::{CheckpointStore, FileError};
+
+use super::FakeDisk;
+use crate::lock;
+
+/// A checkpoint as a reader sees it, and what a crash of the machine leaves of it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Page {
+    written: Vec<u8>,
+    synced: Option<Vec<u8>>,
+}
+
+#[async_trait]
+impl CheckpointStore for FakeDisk {
+    async fn write(&self, name: &str, content: Vec<u8>, lasting: bool) -> Result<(), FileError> {
+        let mut pages = lock(&self.0.checkpoints);
+        let page = pages.entry(name.to_owned()).or_default();
+        if lasting {
+            page.synced = Some(content.clone());
+        }
+        page.written = content;
+        Ok(())
+    }
+
+    async fn read_all(&self) -> Result<BTreeMap<String, Vec<u8>>, FileError> {
+        let pages = lock(&self.0.checkpoints);
+        Ok(pages.iter().map(|(name, page)| (name.clone(), page.written.clone())).collect())
+    }
+
+    async fn remove(&self, name: &str) -> Result<(), FileError> {
+        lock(&self.0.checkpoints).remove(name);
+        Ok(())
+    }
+}
+
+impl FakeDisk {
+    pub(super) fn lose_unsynced_checkpoints(&self) {
+        let mut pages = lock(&self.0.checkpoints);
+        pages.retain(|_, page| page.synced.is_some());
+        for page in pages.values_mut() {
+            page.written = page.synced.clone().unwrap_or_default();
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! Credentials for registries: a file may be there, programs are not.
+
+use std::path::{Path, PathBuf};
+
+use async_trait::async_trait;
+use oarsman_core::image::providers::Provider;
+use oarsman_images::{CredentialError, CredentialPlugins};
+
+use super::FakeDisk;
+
+/// Where the node's credentials for registries would lie.
+const CREDENTIALS: &str = "/var/lib/oarsman/config.json";
+
+#[async_trait]
+impl CredentialPlugins for FakeDisk {
+    async fn node_credentials(&self) -> Result<Option<String>, CredentialError> {
+        let file = self.0.files.read(Path::new(CREDENTIALS)).ok();
+        Ok(file.and_then(|bytes| String::from_utf8(bytes).ok()))
+    }
+
+    async fn exec(&self, provider: &Provider, _: &str) -> Result<Vec<u8>, CredentialError> {
+        let (path, why) = (PathBuf::from(&provider.name), "there is no such program".to_owned());
+        Err(CredentialError { doing: "start", path, why })
+    }
+}

@@ -1,0 +1,117 @@
+//! Directories of pods, files for containers, logs and termination messages.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use async_trait::async_trait;
+use k8s_openapi::api::core::v1::Pod;
+use oarsman_core::ids::{ContainerId, FullName, PodUid};
+use oarsman_core::pod::PodExt;
+use oarsman_core::view::ContainerView;
+use oarsman_core::{config, termination_message};
+use oarsman_state::{ContainerFiles, FileError, FoundFiles, PodFiles};
+
+use super::{DiskChange, FakeDisk, Ground, IN_USE, Violation};
+
+/// Where pods' directories would lie.
+const PODS: &str = "/var/lib/oarsman/pods";
+
+#[async_trait]
+impl PodFiles for FakeDisk {
+    async fn make_directories(&self, pod: &Pod) -> Result<(), FileError> {
+        self.make(&pod.uid(), |pod| &mut pod.directory, DiskChange::DirectoryMade);
+        Ok(())
+    }
+
+    async fn make_container_files(
+        &self,
+        pod: &Pod,
+        container: &str,
+        restart_count: u32,
+        hosts: Option<String>,
+    ) -> Result<ContainerFiles, FileError> {
+        let of_pod = Path::new(PODS).join(pod.uid().as_str());
+        let of_container = of_pod.join("containers").join(container);
+        let termination_message = of_container.join(format!("{restart_count:08x}"));
+        self.write(&termination_message, "")?;
+        let hosts = hosts.map(|content| {
+            let file = of_pod.join("etc-hosts");
+            self.write(&file, &content).map(|()| file)
+        });
+        Ok(ContainerFiles { termination_message, hosts: hosts.transpose()? })
+    }
+
+    /// What the file says that the container sees at its termination message path.
+    async fn termination_message(
+        &self,
+        _: &PodUid,
+        container: &ContainerView,
+    ) -> Result<String, FileError> {
+        let path = &container.label.termination_message_path;
+        let file = self.0.runtime.mounted_at(container.id.as_str(), path);
+        let written = file.and_then(|file| self.0.files.read(&file).ok());
+        Ok(termination_message::from_file(&written.unwrap_or_default()))
+    }
+
+    async fn log_names(&self, pod: &Pod, container: &str) -> Result<Vec<String>, FileError> {
+        let directory = config::log_directory(&self.0.pod_logs, pod).join(container);
+        let files = self.0.files.below(&directory);
+        Ok(files.iter().filter_map(|path| name_in(&directory, path)).collect())
+    }
+
+    /// Nothing in this world looks a log up by its container's id.
+    async fn link_log(&self, _: &Pod, _: &str, _: u32, _: &ContainerId) -> Result<(), FileError> {
+        Ok(())
+    }
+
+    async fn remove_log(
+        &self,
+        pod: &PodUid,
+        name: &FullName,
+        container: &ContainerView,
+    ) -> Result<(), FileError> {
+        let directory = format!("{}_{}_{pod}", name.namespace, name.name);
+        let log = config::log_path(&container.name, container.label.restart_count);
+        self.0.files.remove(&self.0.pod_logs.join(directory).join(log));
+        Ok(())
+    }
+
+    async fn remove(&self, pod: &PodUid) -> Result<(), FileError> {
+        let directory = Path::new(PODS).join(pod.as_str());
+        if self.has_directory(pod) && (self.has_volumes(pod) || self.runs(pod)) {
+            self.saw(pod, DiskChange::Violated(Violation::DirectoryInUse));
+            let (doing, why) = ("remove the directory", IN_USE.to_owned());
+            return Err(FileError { doing, path: directory, why });
+        }
+        self.unmake(pod, |pod| &mut pod.directory, DiskChange::DirectoryRemoved);
+        self.0.files.remove(&directory);
+        self.ground().retain(|_, pod| *pod != Ground::default());
+        Ok(())
+    }
+
+    async fn pods(&self) -> Result<BTreeMap<PodUid, FoundFiles>, FileError> {
+        let ground = self.ground();
+        let held = ground.iter().filter(|(_, pod)| pod.directory);
+        Ok(held.map(|(uid, _)| (uid.clone(), FoundFiles { directory: true })).collect())
+    }
+}
+
+impl FakeDisk {
+    fn has_directory(&self, uid: &PodUid) -> bool {
+        self.ground().get(uid).is_some_and(|pod| pod.directory)
+    }
+
+    fn write(&self, file: &Path, content: &str) -> Result<(), FileError> {
+        let written = self.0.files.write(file, content.as_bytes());
+        written.map_err(|why| {
+            let (path, why) = (file.to_owned(), why.to_string());
+            FileError { doing: "write", path, why }
+        })
+    }
+}
+
+/// The name of a file that lies in that very directory.
+fn name_in(directory: &Path, file: &Path) -> Option<String> {
+    let name = file.strip_prefix(directory).ok()?.to_str()?;
+    (!name.is_empty() && !name.contains('/')).then(|| name.to_owned())
+}

@@ -1,0 +1,79 @@
+//! The volumes of pods.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use k8s_openapi::api::core::v1::Pod;
+use oarsman_core::config::Payload;
+use oarsman_core::ids::PodUid;
+use oarsman_core::pod::PodExt;
+use oarsman_core::volume_manager::{MountedVolume, VolumeToMount};
+use oarsman_volumes::{VolumeError, Volumes};
+use tokio::time::sleep;
+
+use super::{DiskChange, FakeDisk, IN_USE, STEP, Violation};
+
+/// One volume: its plugin and its files.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Volume {
+    plugin: String,
+    files: Option<Arc<Payload>>,
+}
+
+#[async_trait]
+impl Volumes for FakeDisk {
+    async fn set_up(&self, pod: &Arc<Pod>, volumes: Vec<VolumeToMount>) -> Result<(), VolumeError> {
+        for volume in volumes {
+            sleep(STEP).await;
+            self.set_one_up(&pod.uid(), volume);
+        }
+        Ok(())
+    }
+
+    async fn tear_down(
+        &self,
+        pod: &PodUid,
+        volumes: Vec<MountedVolume>,
+    ) -> Result<(), VolumeError> {
+        if self.has_volumes(pod) && self.runs(pod) {
+            self.saw(pod, DiskChange::Violated(Violation::VolumesInUse));
+            let (doing, object) = ("tear down the volumes of", pod.to_string());
+            return Err(VolumeError::Call { doing, object, why: IN_USE.to_owned() });
+        }
+        for volume in volumes {
+            sleep(STEP).await;
+            let had = self.ground().get_mut(pod).and_then(|pod| pod.volumes.remove(&volume.name));
+            if had.is_some() && !self.has_volumes(pod) {
+                self.saw(pod, DiskChange::VolumesReleased);
+            }
+        }
+        Ok(())
+    }
+
+    async fn mounted(&self, pod: &PodUid) -> Result<Vec<MountedVolume>, VolumeError> {
+        let ground = self.ground();
+        let volumes = ground.get(pod).into_iter().flat_map(|pod| &pod.volumes);
+        let found = volumes.map(|(name, volume)| (name.clone(), volume.plugin.clone()));
+        Ok(found.map(|(name, plugin)| MountedVolume::found(name, plugin)).collect())
+    }
+}
+
+impl FakeDisk {
+    /// A volume whose files are not known keeps those it has.
+    fn set_one_up(&self, uid: &PodUid, wanted: VolumeToMount) {
+        let mut ground = self.ground();
+        let volumes = &mut ground.entry(uid.clone()).or_default().volumes;
+        let is_first = volumes.is_empty();
+        let volume = volumes.entry(wanted.name).or_default();
+        let has_other_files = wanted.payload.is_some() && volume.files != wanted.payload;
+        volume.plugin = wanted.plugin;
+        volume.files = wanted.payload.or(volume.files.take());
+        drop(ground);
+        if is_first {
+            self.saw(uid, DiskChange::VolumesMade);
+        }
+        if has_other_files {
+            self.saw(uid, DiskChange::FilesReplaced);
+        }
+    }
+}
