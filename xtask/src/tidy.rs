@@ -7,6 +7,7 @@ mod modules;
 mod paths;
 mod purity;
 mod rules;
+mod seams;
 mod sources;
 
 #[cfg(test)]
@@ -26,7 +27,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     let mut complaints = layers::check(&metadata);
     complaints.extend(purity::check_dependencies(&metadata));
     complaints.extend(manifests::check(&metadata)?);
-    let mut functions = BTreeSet::new();
+    let (mut functions, mut seams) = (BTreeSet::new(), seams::Seams::default());
     for package in metadata.workspace_packages() {
         for file in sources::rust_files(package)? {
             let source = std::fs::read_to_string(&file)?;
@@ -35,8 +36,13 @@ pub(crate) fn run(root: &Path) -> Result<()> {
             complaints.extend(purity::check_source(root, package, &file)?);
             complaints.extend(modules::check(root, package, &file)?);
             complaints.extend(clocks::check(root, package, &file)?);
+            if package.name.as_str() == seams::AGENT {
+                let shown = file.strip_prefix(root).unwrap_or(&file);
+                seams.read(&shown.display().to_string(), &source)?;
+            }
         }
     }
+    complaints.extend(seams.complaints());
     let rules = std::fs::read_to_string(root.join("docs/rules.md"))?;
     complaints.extend(rules::complaints(&rules::named(&rules), &functions));
     let testing = std::fs::read_to_string(root.join("docs/testing.md"))?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::{clocks, layers, modules, purity, rules, run, sources};
+use super::{clocks, layers, modules, purity, rules, run, seams, sources};
 
 #[test]
 fn arrows_go_down_only() {
@@ -148,6 +148,26 @@ fn a_file_has_a_doc_line_a_bearable_length_and_no_unsafe() {
     let marked = concat!("//! X.\n#![allow(unsafe", "_code)]\n");
     assert_eq!(sources::complaints(path, marked).len(), 1);
     assert!(sources::complaints(Path::new("crates/host/src/x.rs"), marked).is_empty());
+}
+
+#[test]
+fn a_seams_trait_in_the_agent_is_refused() {
+    let held = "pub struct Seams { pub disk: Arc<dyn Disk>, pub vault: Option<Arc<dyn x::Vault>> }";
+    for (declared, refused) in [
+        ("use oarsman_state::Disk;", false),
+        ("trait Decisions {}", false),
+        ("pub trait Disk: Send {}", true),
+        ("pub trait Vault {}", true),
+        ("mod inner { trait Disk {} }", true),
+        ("struct Other { disk: Arc<dyn Decisions> } trait Decisions {}", false),
+    ] {
+        let mut seams = seams::Seams::default();
+        seams.read("declared.rs", declared).unwrap();
+        seams.read("seams.rs", held).unwrap();
+        let complaints = seams.complaints();
+        assert_eq!(!complaints.is_empty(), refused, "{declared}: {complaints:?}");
+        assert!(complaints.iter().all(|complaint| complaint.starts_with("declared.rs")));
+    }
 }
 
 #[test]
