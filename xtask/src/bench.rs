@@ -3,6 +3,7 @@
 //! All is measured as an API client sees it, by a watch at the API server. Pods name their node: the scheduler is not measured.
 //! The runtime alone is asked for the same by us, without a kubelet: that is the floor, below which no agent can get.
 
+mod against;
 mod alone;
 mod api;
 mod figures;
@@ -25,6 +26,7 @@ use oarsman_rig::parts::kubernetes;
 use oarsman_rig::{ControlPlane, Options, Rig, namespace};
 
 use crate::command;
+use crate::commit::Commit;
 use crate::subject::Kubelet;
 use figures::Results;
 use subject::{Bench, Who};
@@ -45,6 +47,9 @@ pub(crate) struct Arguments {
     /// Only this part of the work; such figures are not kept either
     #[arg(long, value_enum)]
     part: Option<Part>,
+    /// Measures our program against that of a commit, in turns, and writes docs/bench-against.md
+    #[arg(long, value_name = "COMMIT", conflicts_with_all = ["part", "only", "page"])]
+    against: Option<String>,
     /// Only these; the figures of the others stay as they are
     #[arg(long, value_enum, num_args = 1.., value_name = "WHO")]
     only: Vec<Who>,
@@ -89,6 +94,10 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> Result<ExitCode> {
 /// Everything that needs a network.
 fn prepare(root: &Path, arguments: &Arguments) -> Result<()> {
     kubernetes::prepare(&kubernetes::CONTROL_PLANE)?;
+    if let Some(commit) = &arguments.against {
+        Commit::find(root, commit)?.build(root)?;
+        return Kubelet::Oarsman.prepare(root);
+    }
     let kubelets = arguments.subjects().filter_map(Who::kubelet);
     kubelets.collect::<Vec<Kubelet>>().into_iter().try_for_each(|kubelet| kubelet.prepare(root))
 }
@@ -97,6 +106,12 @@ fn prepare(root: &Path, arguments: &Arguments) -> Result<()> {
 async fn inside(root: &Path, arguments: &Arguments) -> Result<()> {
     let rig = Rig::start(Options::default()).await?;
     let cluster = ControlPlane::start(&rig).await?;
+    if let Some(commit) = &arguments.against {
+        let compared = against::run(root, commit, arguments.quick, &rig, &cluster).await;
+        cluster.stop()?;
+        rig.stop().await?;
+        return compared;
+    }
     let measured = measure(root, arguments, &rig, &cluster).await;
     cluster.stop()?;
     rig.stop().await?;

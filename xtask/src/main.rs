@@ -7,6 +7,7 @@
 
 mod bench;
 mod command;
+mod commit;
 mod conformance;
 mod golden;
 mod rig;
@@ -54,7 +55,7 @@ enum Task {
     },
     /// Run the official node tests against a node, and write conformance/RESULTS.md
     Conformance(conformance::Arguments),
-    /// Measure the runtime alone, the Go kubelet and ours, and write docs/performance.md
+    /// Measure the runtime alone, the Go kubelet and ours, and write docs/performance.md; or ours against a commit's
     Bench(bench::Arguments),
     /// Run the stages of ./test (which installs what they need first: prefer it)
     Test {

@@ -68,7 +68,7 @@ impl Kubelet {
 }
 
 /// Where cargo put this program, too: below it is a directory for each profile.
-fn build_directory() -> Result<PathBuf> {
+pub(crate) fn build_directory() -> Result<PathBuf> {
     let program = std::env::current_exe()?;
     let directory = program.ancestors().nth(2).map(Path::to_owned);
     directory.with_context(|| format!("{} was not built by cargo", program.display()))

@@ -75,6 +75,11 @@ impl Rig {
         self.layout.socket()
     }
 
+    /// Where the newest containerd tells its metrics, at `/v1/metrics`; Debian's does not.
+    pub fn metrics(&self) -> SocketAddr {
+        self.layout.metrics()
+    }
+
     /// The directory in which everything of this rig lies.
     pub fn directory(&self) -> &Path {
         self.layout.directory()

@@ -20,9 +20,9 @@ use crate::subject::Kubelet;
 /// The name of the only node.
 pub(super) const NODE: &str = "node";
 /// How long it may take to become ready.
-const READY: Duration = Duration::from_secs(120);
+pub(super) const READY: Duration = Duration::from_secs(120);
 /// How long an agent may take to end.
-const ENDING: Duration = Duration::from_secs(30);
+pub(super) const ENDING: Duration = Duration::from_secs(30);
 
 /// Who is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]

@@ -120,7 +120,7 @@ impl Bench<'_> {
     }
 
     /// Creates pods all at once, and says how long it took until the last one was Running.
-    async fn start_all(
+    pub(super) async fn start_all(
         &self,
         witness: &Witness,
         names: &[String],
@@ -136,7 +136,7 @@ impl Bench<'_> {
     }
 
     /// Deletes pods all at once, and says how long it took until the last one was gone.
-    async fn stop_all(&self, witness: &Witness, names: &[String]) -> Result<Duration> {
+    pub(super) async fn stop_all(&self, witness: &Witness, names: &[String]) -> Result<Duration> {
         let began = Instant::now();
         all_at_once(names.iter().map(|name| self.api.delete_pod(name))).await?;
         Ok(until_gone(witness, names).await? - began)

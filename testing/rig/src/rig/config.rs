@@ -20,6 +20,7 @@ pub(super) fn containerd_2(layout: &Layout, parts: &Parts) -> String {
     let cni_configuration = layout.cni_configuration();
     let cni = &parts.cni;
     let plugins = layout.directory().join("opt");
+    let metrics = layout.metrics();
     format!(
         "version = 4
 root = {root:?}
@@ -31,6 +32,9 @@ address = {socket:?}
 
 [plugins.'io.containerd.server.v1.ttrpc']
 address = '{socket}.ttrpc'
+
+[plugins.'io.containerd.server.v1.metrics']
+address = '{metrics}'
 
 [plugins.'io.containerd.shim.v1.manager']
 socket_dir = {shim_sockets:?}

@@ -1,5 +1,6 @@
 //! Where a rig keeps its things.
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
@@ -8,6 +9,9 @@ use oarsman_host::{cgroups, mounts};
 use super::cni::NETWORK;
 use super::flavour::Flavour;
 use crate::run::{Run, make_directory};
+
+/// The first port of containerds' metrics; a rig's is above it by its number.
+const METRICS: u16 = 1338;
 
 /// The places and names of one rig.
 #[derive(Debug, Clone)]
@@ -80,6 +84,11 @@ impl Layout {
 
     pub(crate) fn socket(&self) -> PathBuf {
         self.directory.join("containerd.sock")
+    }
+
+    /// Where containerd tells how often it was called.
+    pub(crate) fn metrics(&self) -> SocketAddr {
+        (Ipv4Addr::LOCALHOST, METRICS + u16::from(self.number)).into()
     }
 
     /// containerd wants this path to be 42 characters at most.

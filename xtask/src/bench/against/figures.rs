@@ -1,0 +1,145 @@
+//! What turns came to, and whether ours are within bounds of theirs.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::counts::Counts;
+
+/// How much longer ours may take.
+const TIMES: f64 = 1.05;
+/// By how much more calls or writes a pod are noise: calls that come by the clock are shared among few pods.
+const NOISE: f64 = 0.5;
+
+/// The same of both programs.
+#[derive(Debug, Clone)]
+pub(super) struct Both<T> {
+    pub(super) theirs: T,
+    pub(super) ours: T,
+}
+
+/// What one turn of a program came to.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Turn {
+    /// From create to Running, and from delete to gone, pods one after the other.
+    pub(super) starts: Vec<Duration>,
+    pub(super) stops: Vec<Duration>,
+    /// The same for the last of many at once.
+    pub(super) burst: Duration,
+    pub(super) burst_gone: Duration,
+    /// For each pod.
+    pub(super) start_counts: Counts,
+    pub(super) stop_counts: Counts,
+}
+
+impl fmt::Display for Turn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = |times: &[Duration]| median(times.iter().map(Duration::as_secs_f64));
+        write!(
+            f,
+            "start {:.3} s, delete {:.3} s, burst {:.2} s and {:.2} s, calls {:.2} and {:.2}, writes {:.2} and {:.2}",
+            seconds(&self.starts),
+            seconds(&self.stops),
+            self.burst.as_secs_f64(),
+            self.burst_gone.as_secs_f64(),
+            self.start_counts.all_calls(),
+            self.stop_counts.all_calls(),
+            self.start_counts.writes,
+            self.stop_counts.writes,
+        )
+    }
+}
+
+/// How ours is judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Bound {
+    /// At most 1.05 of theirs.
+    Ratio,
+    /// Not more than theirs.
+    Count,
+}
+
+/// A row of the table.
+#[derive(Debug, Clone)]
+pub(super) struct Row {
+    pub(super) what: &'static str,
+    pub(super) bound: Bound,
+    pub(super) theirs: f64,
+    pub(super) ours: f64,
+}
+
+impl Row {
+    pub(super) fn ratio(&self) -> f64 {
+        self.ours / self.theirs
+    }
+
+    pub(super) fn is_within(&self) -> bool {
+        match self.bound {
+            Bound::Ratio => self.ratio() <= TIMES,
+            Bound::Count => self.ours <= self.theirs + NOISE,
+        }
+    }
+}
+
+/// The medians of all turns.
+pub(super) fn rows(turns: &Both<Vec<Turn>>) -> Vec<Row> {
+    let times = |what, of: fn(&Turn) -> Vec<Duration>| {
+        let seconds =
+            |turns: &[Turn]| median(turns.iter().flat_map(of).map(|time| time.as_secs_f64()));
+        Row {
+            what,
+            bound: Bound::Ratio,
+            theirs: seconds(&turns.theirs),
+            ours: seconds(&turns.ours),
+        }
+    };
+    let counts = |what, of: fn(&Turn) -> f64| {
+        let count = |turns: &[Turn]| median(turns.iter().map(of));
+        Row { what, bound: Bound::Count, theirs: count(&turns.theirs), ours: count(&turns.ours) }
+    };
+    vec![
+        times("start of a pod, s", |turn| turn.starts.clone()),
+        times("delete of a pod, s", |turn| turn.stops.clone()),
+        times("burst, the last one is Running, s", |turn| vec![turn.burst]),
+        times("burst, the last one is gone, s", |turn| vec![turn.burst_gone]),
+        counts("CRI calls a start", |turn| turn.start_counts.all_calls()),
+        counts("CRI calls a delete", |turn| turn.stop_counts.all_calls()),
+        counts("API writes a start", |turn| turn.start_counts.writes),
+        counts("API writes a delete", |turn| turn.stop_counts.writes),
+    ]
+}
+
+/// The middle one, or what is between the two in the middle; nothing has none.
+pub(super) fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.get(middle) {
+        None => f64::NAN,
+        Some(upper) if values.len() % 2 == 1 => *upper,
+        Some(upper) => f64::midpoint(values[middle - 1], *upper),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_in_the_middle() {
+        let rows: [(&[f64], f64); 3] =
+            [(&[3.0], 3.0), (&[9.0, 1.0, 2.0], 2.0), (&[4.0, 1.0, 2.0, 100.0], 3.0)];
+        for (values, expected) in rows {
+            let found = median(values.iter().copied());
+            assert!((found - expected).abs() < f64::EPSILON, "{values:?}: {found}");
+        }
+        assert!(median(std::iter::empty()).is_nan());
+    }
+
+    #[test]
+    fn a_twentieth_longer_is_within_bounds_and_one_call_more_is_not() {
+        let row = |bound, theirs, ours| Row { what: "x", bound, theirs, ours }.is_within();
+        assert!(row(Bound::Ratio, 1.0, 1.05) && !row(Bound::Ratio, 1.0, 1.06));
+        assert!(row(Bound::Count, 8.0, 8.1) && !row(Bound::Count, 8.0, 9.0));
+        assert!(!row(Bound::Ratio, 1.0, f64::NAN) && !row(Bound::Count, 1.0, f64::NAN));
+    }
+}
