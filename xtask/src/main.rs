@@ -13,6 +13,7 @@ mod golden;
 mod rig;
 mod stages;
 mod subject;
+mod takeover;
 mod tidy;
 
 use std::ffi::OsString;
@@ -57,6 +58,11 @@ enum Task {
     Conformance(conformance::Arguments),
     /// Measure the runtime alone, the Go kubelet and ours, and write docs/performance.md; or ours against a commit's
     Bench(bench::Arguments),
+    /// Take over running pods from the program of a commit, give them back, and see that none of them is disturbed
+    Takeover {
+        /// Whose program runs the pods at first
+        commit: String,
+    },
     /// Run the stages of ./test (which installs what they need first: prefer it)
     Test {
         /// Name the stages and stop
@@ -74,6 +80,7 @@ fn main() -> Result<ExitCode> {
         Task::Rig { cluster, command } => return Ok(rig::run(&command, cluster)),
         Task::Conformance(arguments) => return Ok(conformance::run(&root, &arguments)),
         Task::Bench(arguments) => return bench::run(&root, &arguments),
+        Task::Takeover { commit } => takeover::run(&root, &commit),
         Task::Tidy => tidy::run(&root),
         Task::Golden { only } => golden::run(&root, &only),
         Task::Sim { arguments } => {

@@ -5,13 +5,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use oarsman_e2e::cluster::{Cluster, PATIENCE, lasting};
 use oarsman_e2e::look::eventually;
 use oarsman_e2e::manifest::{actor, pod};
 use oarsman_e2e::scenario::{Stage, under_test};
 use oarsman_rig::{ControlPlane, KubeletOptions};
 use serde_json::{Map, Value, json};
-
-use super::cluster::{Cluster, PATIENCE, lasting};
 
 /// So long the first certificate still lasts: the node is Ready by then, and the next one is there.
 const SHORT: Duration = Duration::from_secs(45);

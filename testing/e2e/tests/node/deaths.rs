@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use anyhow::Result;
+use oarsman_e2e::cluster::{Cluster, deployment};
 use oarsman_e2e::scenario::Stage;
 use tokio::time::sleep;
-
-use super::cluster::{Cluster, deployment};
 
 /// How long the agent lives and is dead, round by round, in milliseconds: long and short, so that it dies in the midst of starting,
 /// too.

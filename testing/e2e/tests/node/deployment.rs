@@ -3,12 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result, ensure};
+use oarsman_e2e::cluster::{Cluster, PATIENCE, deployment, in_short};
 use oarsman_e2e::look::eventually;
 use oarsman_e2e::scenario::Stage;
 use oarsman_rig::images;
 use serde_json::Value;
-
-use super::cluster::{Cluster, PATIENCE, deployment, in_short};
 
 /// Reasons and messages of the events of one pod, each with how often it was told.
 type Told = BTreeMap<(String, String), u64>;

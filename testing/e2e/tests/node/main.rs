@@ -1,7 +1,6 @@
 //! A node of a real cluster: what its control plane and its watchers see while pods come, change and go, while agents swap places or
 //! die, and while the API server is away.
 
-mod cluster;
 mod credentials;
 mod deaths;
 mod deployment;

@@ -1,13 +1,12 @@
 //! What pods refer to: had when they start, and followed while they run.
 
 use anyhow::Result;
+use oarsman_e2e::cluster::{Cluster, PATIENCE};
 use oarsman_e2e::look::eventually;
 use oarsman_e2e::manifest::{image, pod};
 use oarsman_e2e::scenario::Stage;
 use oarsman_rig::images;
 use serde_json::{Value, json};
-
-use super::cluster::{Cluster, PATIENCE};
 
 /// Tells what is there, then each word that is new.
 const SCRIPT: &str = r#"

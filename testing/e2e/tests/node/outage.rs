@@ -4,14 +4,13 @@ use std::fs;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
+use oarsman_e2e::cluster::{Cluster, PATIENCE, in_short};
 use oarsman_e2e::look::eventually;
 use oarsman_e2e::manifest::{Manifest, image, pod};
 use oarsman_e2e::scenario::Stage;
 use oarsman_rig::images;
 use serde_json::{Value, json};
 use tokio::time::sleep;
-
-use super::cluster::{Cluster, PATIENCE, in_short};
 
 const AWAY: Duration = Duration::from_secs(60);
 

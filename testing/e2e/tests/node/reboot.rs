@@ -1,17 +1,11 @@
 //! The machine comes up again, and the API server does not.
 
-use std::collections::BTreeMap;
-
 use anyhow::{Result, ensure};
+use oarsman_e2e::cluster::{Cluster, PATIENCE, Running, is_ready, lasting, running};
 use oarsman_e2e::look::eventually;
 use oarsman_e2e::manifest::actor;
 use oarsman_e2e::scenario::Stage;
 use serde_json::{Value, json};
-
-use super::cluster::{Cluster, PATIENCE, is_ready, lasting};
-
-/// The ids of containers that run, by their pod's name.
-type Running = BTreeMap<String, Vec<String>>;
 
 pub(super) async fn pods_come_back_after_a_reboot_without_an_api_server(
     stage: &Stage,
@@ -59,17 +53,6 @@ pub(super) async fn pods_come_back_after_a_reboot_without_an_api_server(
     // containerd removes its directories of tasks before the reboot when it starts for the second time after it.
     stage.rig().kill()?;
     stage.rig().restart().await
-}
-
-async fn running(stage: &Stage) -> Result<Running> {
-    let mut found = BTreeMap::new();
-    for pod in stage.look().pods().await? {
-        let running = pod.containers.iter().filter(|it| it.is_running());
-        let mut ids: Vec<String> = running.map(|it| it.id.clone()).collect();
-        ids.sort();
-        found.insert(pod.sandbox()?.name.clone(), ids);
-    }
-    Ok(found)
 }
 
 /// Whether a pod's status tells the containers that run, each restarted once.

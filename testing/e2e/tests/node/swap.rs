@@ -7,11 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use oarsman_e2e::cluster::{Cluster, deployment, ensure_same, lasting, running};
 use oarsman_e2e::scenario::{Stage, under_test};
 use oarsman_rig::{Implementation, Kubelet, KubeletOptions};
 use tokio::time::sleep;
-
-use super::cluster::{Cluster, deployment, lasting};
 
 const STATIC: [&str; 3] = ["s0", "s1", "s2"];
 /// How long an agent may take to end.
@@ -28,7 +27,7 @@ pub(super) async fn our_agent_takes_over_from_the_go_kubelet_and_gives_back(
     }
     cluster.apply(&deployment("web", 7)).await?;
     cluster.until_ready(10).await?;
-    let before = containers(stage).await?;
+    let before = running(stage).await?;
     ensure!(before.len() == 10, "{before:?}");
     let go = Arc::clone(&cluster.agent);
     end(&go).await?;
@@ -41,7 +40,7 @@ pub(super) async fn our_agent_takes_over_from_the_go_kubelet_and_gives_back(
     cluster.until_it_works("under-ours").await?;
     sleep(SETTLING).await;
     witness.undisturbed(11)?;
-    same(&before, &containers(stage).await?)?;
+    ensure_same(&before, &running(stage).await?)?;
     end(&own).await?;
     for (path, bytes) in &files {
         let now = fs::read(path).with_context(|| format!("{} is gone", path.display()))?;
@@ -52,7 +51,7 @@ pub(super) async fn our_agent_takes_over_from_the_go_kubelet_and_gives_back(
     go.start()?;
     cluster.until_it_works("under-go").await?;
     sleep(SETTLING).await;
-    same(&before, &containers(stage).await?)?;
+    ensure_same(&before, &running(stage).await?)?;
     let disturbed = witness.disturbances();
     ensure!(disturbed.values().all(|it| it.restarts == 0), "{disturbed:?}");
     let flips: usize = disturbed.values().map(|it| it.flips).sum();
@@ -63,24 +62,6 @@ pub(super) async fn our_agent_takes_over_from_the_go_kubelet_and_gives_back(
 /// The Go kubelet does not end with success when it is asked to.
 async fn end(agent: &Kubelet) -> Result<()> {
     agent.terminate(ENDING).await.map(drop)
-}
-
-/// The ids of all containers that run, by their pod's name.
-async fn containers(stage: &Stage) -> Result<BTreeMap<String, Vec<String>>> {
-    let mut found = BTreeMap::new();
-    for pod in stage.look().pods().await? {
-        let ids = pod.containers.iter().filter(|it| it.is_running()).map(|it| it.id.clone());
-        found.insert(pod.sandbox()?.name.clone(), ids.collect());
-    }
-    Ok(found)
-}
-
-/// Whether all that ran then runs now, and as the same containers.
-fn same(before: &BTreeMap<String, Vec<String>>, now: &BTreeMap<String, Vec<String>>) -> Result<()> {
-    for (pod, ids) in before {
-        ensure!(now.get(pod) == Some(ids), "{pod} ran as {ids:?}, and now as {:?}", now.get(pod));
-    }
-    Ok(())
 }
 
 /// All files of an agent that are no pod's, and what is in them.

@@ -1,0 +1,128 @@
+//! Our program takes over running pods from another program of ours, and gives them back: `cargo xtask takeover COMMIT`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use oarsman_e2e::cluster::{
+    Cluster, PATIENCE, Running, deployment, ensure_same, in_short, lasting, running,
+};
+use oarsman_e2e::look::eventually;
+use oarsman_e2e::manifest::{Manifest, actor, pod};
+use oarsman_e2e::scenario::{Stage, ours};
+use oarsman_e2e::{scenario, scenarios};
+use oarsman_rig::{Implementation, Kubelet, KubeletOptions};
+use serde_json::json;
+use tokio::time::sleep;
+
+/// Names the program that runs the pods at first; without it, it is ours.
+const FROM: &str = "OARSMAN_TAKEOVER_FROM";
+/// How long an agent may take to end.
+const ENDING: Duration = Duration::from_secs(20);
+/// How long a new agent is watched after it has shown that it works: longer than anything that it does once after its start.
+const SETTLING: Duration = Duration::from_secs(20);
+const STATIC: [&str; 3] = ["s0", "s1", "s2"];
+/// Static ones, those of a deployment, and one of each kind.
+const READY: usize = STATIC.len() + 5 + 4;
+
+fn main() -> ExitCode {
+    let scenarios = scenarios![pods_of_another_program_are_taken_over_and_given_back];
+    scenario::main_with_cluster(&scenario::flavours(), &scenarios)
+}
+
+fn theirs() -> Result<Implementation> {
+    match std::env::var_os(FROM) {
+        Some(program) => Ok(Implementation::Oarsman(PathBuf::from(program))),
+        None => ours(),
+    }
+}
+
+async fn pods_of_another_program_are_taken_over_and_given_back(stage: &Stage) -> Result<()> {
+    let cluster = Cluster::start_with(stage, &theirs()?).await?;
+    start_pods(&cluster).await?;
+    cluster.until_ready(READY).await?;
+    let before = running(stage).await?;
+    let theirs = Arc::clone(&cluster.agent);
+    let own = stage.join(&ours()?, &KubeletOptions::default())?;
+
+    let before = swap(stage, &cluster, (&theirs, &own), before, "taken").await?;
+    swap(stage, &cluster, (&own, &theirs), before, "given").await?;
+    Ok(())
+}
+
+/// One agent ends and the other begins; nothing that any client or the runtime could see changes. Returns what runs afterwards.
+async fn swap(
+    stage: &Stage,
+    cluster: &Cluster,
+    (from, to): (&Kubelet, &Kubelet),
+    before: Running,
+    name: &str,
+) -> Result<Running> {
+    let watch = cluster.witness().await?;
+    let ready = watch.disturbances().len();
+    let status = from.terminate(ENDING).await?;
+    ensure!(status.success(), "the agent ended with {status}");
+    to.start()?;
+    cluster.until_it_works(name).await?;
+    sleep(SETTLING).await;
+    watch.undisturbed(ready + 1)?;
+    let after = running(stage).await?;
+    ensure_same(&before, &after)?;
+    Ok(after)
+}
+
+/// Pods of every kind that an agent has to know again.
+async fn start_pods(cluster: &Cluster) -> Result<()> {
+    for name in STATIC {
+        cluster.agent.manifests().write(name, &lasting(name).text())?;
+    }
+    cluster.kubectl(&["create", "configmap", "words", "--from-literal=word=hello"]).await?;
+    cluster.kubectl(&["create", "secret", "generic", "hidden", "--from-literal=word=hush"]).await?;
+    cluster.apply(&deployment("web", 5)).await?;
+    for manifest in [with_volumes(), with_init_and_sidecar(), once_restarted(), on_failure()] {
+        cluster.run(&manifest).await?;
+    }
+    // It is Ready for a moment, and must not be counted among those that stay so.
+    cluster.run(&finished()).await?;
+    let phase = async || Ok(in_short(&cluster.pod("finished").await?).1);
+    eventually(PATIENCE, "one has ended", phase, |phase| phase == "Succeeded").await.map(drop)
+}
+
+fn with_volumes() -> Manifest {
+    let main = actor("main", &["cat:/words/word", "cat:/hidden/word", "forever"]);
+    let main = main.mount("words", "/words").mount("hidden", "/hidden").mount("empty", "/empty");
+    pod("volumes")
+        .with("terminationGracePeriodSeconds", 1)
+        .add("volumes", json!({ "name": "words", "configMap": { "name": "words" } }))
+        .add("volumes", json!({ "name": "hidden", "secret": { "secretName": "hidden" } }))
+        .add("volumes", json!({ "name": "empty", "emptyDir": { "medium": "Memory" } }))
+        .container(main)
+}
+
+fn with_init_and_sidecar() -> Manifest {
+    let sidecar = actor("sidecar", &["forever"]).with("restartPolicy", "Always".into());
+    lasting("sidecar").init(actor("first", &["exit:0"])).init(sidecar)
+}
+
+/// Its container ends once, so that there is a restart to be counted from.
+fn once_restarted() -> Manifest {
+    let script = "[ -e /empty/ran ] && exec sleep 100000; touch /empty/ran; exit 1";
+    let main = oarsman_e2e::manifest::image("main", oarsman_rig::images::BUSYBOX)
+        .with("command", json!(["sh", "-c", script]))
+        .mount("empty", "/empty");
+    pod("restarted")
+        .with("terminationGracePeriodSeconds", 1)
+        .add("volumes", json!({ "name": "empty", "emptyDir": {} }))
+        .container(main)
+}
+
+/// One container has ended for good, another goes on.
+fn on_failure() -> Manifest {
+    lasting("failure").with("restartPolicy", "OnFailure")
+}
+
+fn finished() -> Manifest {
+    pod("finished").with("restartPolicy", "Never").container(actor("main", &["exit:0"]))
+}
