@@ -29,6 +29,8 @@ pub(crate) use layout::Layout;
 
 /// How long containerd may take to do what it was asked.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// What containerd answers while it starts.
+const NOT_YET: &str = "server is not initialized yet";
 /// How many lines of containerd's log an error carries.
 const LOG_TAIL: usize = 40;
 
@@ -239,6 +241,8 @@ impl Rig {
         let conditions = match self.client()?.status().await {
             Ok(answer) => answer.status.unwrap_or_default().conditions,
             Err(error) if error.is_unavailable() => return Ok(false),
+            // It listens before it can answer, and has no code of its own for that.
+            Err(error) if error.to_string().contains(NOT_YET) => return Ok(false),
             Err(error) => return Err(error.into()),
         };
         let is_true = |name: &str| conditions.iter().any(|it| it.r#type == name && it.status);
