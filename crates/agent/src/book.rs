@@ -6,7 +6,7 @@
 mod events;
 mod pages;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use oarsman_clock::Clock;
@@ -19,6 +19,7 @@ use oarsman_cri::CriError;
 
 use crate::latest;
 
+use oarsman_sync::Guarded;
 use pages::{Page, Pages};
 
 #[cfg(test)]
@@ -37,7 +38,7 @@ pub struct Found {
 #[derive(Debug)]
 pub struct Book {
     clock: Arc<dyn Clock>,
-    pages: Mutex<Pages>,
+    pages: Guarded<Pages>,
     /// How often something changed.
     changes: latest::Sender<u64>,
 }
@@ -46,14 +47,14 @@ impl Book {
     /// An empty book, of a node of which that much is known at the beginning.
     pub fn new(clock: Arc<dyn Clock>, about: NodeReport) -> Arc<Self> {
         let about = NodeReport { since: clock.wall(), ..about };
-        let pages = Mutex::new(Pages::new(about));
+        let pages = Guarded::new(Pages::new(about));
         Arc::new(Self { clock, pages, changes: latest::Sender::new(0) })
     }
 
     /// All that is known now.
     pub fn report(&self) -> NodeReport {
         let now = self.clock.wall();
-        NodeReport { now, ..self.pages().report() }
+        NodeReport { now, ..self.pages.lock().report() }
     }
 
     /// Tells whenever [`Self::report`] would say something else. Whoever draws should do so at a pace of its own: changes come by the
@@ -180,15 +181,10 @@ impl Book {
 
     /// Writes, and tells those who listen if that changed something.
     fn write(&self, write: impl FnOnce(&mut Pages) -> bool) {
-        let changed = write(&mut self.pages());
+        let changed = write(&mut self.pages.lock());
         if changed {
             self.changes.send_modify(|count| *count += 1);
         }
-    }
-
-    fn pages(&self) -> MutexGuard<'_, Pages> {
-        // Every line stands by itself: one that was left half written is overwritten by the next.
-        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

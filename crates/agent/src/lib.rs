@@ -6,7 +6,6 @@
 mod autonomy;
 mod book;
 mod decisions;
-pub mod latest;
 mod mailbox;
 mod measures;
 mod mirrors;
@@ -38,6 +37,7 @@ pub use node::{Config, NodeIdentity};
 pub use node_status::Membership;
 pub use oarsman_cluster::PodSets;
 pub use oarsman_manifest as manifest;
+use oarsman_sync::latest;
 pub use supervisor::{BoxedGate, Command};
 
 use autonomy::{Memory, remembering};

@@ -2,22 +2,16 @@
 //! makes pointless, so that nobody who tells a worker something ever waits for it.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Pod;
 use oarsman_core::lifecycle::{Event, Hint, KillRequest};
-use tokio::sync::Notify;
+use oarsman_sync::Guarded;
 
 /// One end for everybody who tells, and the other for the worker; clones share the box.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Mailbox {
-    inner: Arc<Inner>,
-}
-
-#[derive(Debug, Default)]
-struct Inner {
-    letters: Mutex<Letters>,
-    filled: Notify,
+    letters: Arc<Guarded<Letters>>,
 }
 
 #[derive(Debug, Default)]
@@ -74,22 +68,11 @@ impl Mailbox {
 
     /// The next letter: what the source says first, hints last.
     pub(crate) async fn next(&self) -> Event {
-        loop {
-            if let Some(event) = self.letters().take() {
-                return event;
-            }
-            self.inner.filled.notified().await;
-        }
+        self.letters.take_when(Letters::take).await
     }
 
     fn post(&self, write: impl FnOnce(&mut Letters)) {
-        write(&mut self.letters());
-        self.inner.filled.notify_one();
-    }
-
-    fn letters(&self) -> MutexGuard<'_, Letters> {
-        // Nothing that holds the lock can panic half-way through a letter.
-        self.inner.letters.lock().unwrap_or_else(PoisonError::into_inner)
+        self.letters.update(write);
     }
 }
 
@@ -118,7 +101,7 @@ mod tests {
     }
 
     fn read(mailbox: &Mailbox) -> Vec<Event> {
-        std::iter::from_fn(|| mailbox.letters().take()).collect()
+        std::iter::from_fn(|| mailbox.letters.lock().take()).collect()
     }
 
     #[test]

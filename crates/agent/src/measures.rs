@@ -1,7 +1,8 @@
 //! How long things take and how many there are, kept for whoever asks: a server of metrics, a bench.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+
+use oarsman_sync::Guarded;
 
 /// What is measured.
 #[derive(Debug, Default)]
@@ -53,7 +54,7 @@ impl Histogram<6> {
 
 /// Values sorted into buckets.
 #[derive(Debug)]
-pub struct Histogram<const N: usize>(Mutex<Buckets<N>>);
+pub struct Histogram<const N: usize>(Guarded<Buckets<N>>);
 
 #[derive(Debug)]
 struct Buckets<const N: usize> {
@@ -75,13 +76,13 @@ pub struct Reading {
 
 impl<const N: usize> Default for Histogram<N> {
     fn default() -> Self {
-        Self(Mutex::new(Buckets { counts: [0; N], count: 0, sum: 0.0 }))
+        Self(Guarded::new(Buckets { counts: [0; N], count: 0, sum: 0.0 }))
     }
 }
 
 impl<const N: usize> Histogram<N> {
     fn add(&self, bounds: &[f64; N], value: f64) {
-        let mut buckets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut buckets = self.0.lock();
         let above = bounds.iter().zip(&mut buckets.counts).filter(|(bound, _)| value <= **bound);
         above.for_each(|(_, count)| *count += 1);
         buckets.count += 1;
@@ -89,7 +90,7 @@ impl<const N: usize> Histogram<N> {
     }
 
     fn read(&self, bounds: &[f64; N]) -> Reading {
-        let buckets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let buckets = self.0.lock();
         let pairs = bounds.iter().copied().zip(buckets.counts);
         Reading { buckets: pairs.collect(), count: buckets.count, sum: buckets.sum }
     }

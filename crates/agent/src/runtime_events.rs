@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
+use oarsman_core::backoff::{Backoff, Failures};
 use oarsman_core::ids::PodUid;
 use oarsman_core::labels::POD_UID_LABEL;
 use oarsman_cri_types::v1::ContainerEventResponse;
@@ -12,8 +13,7 @@ use tokio::sync::mpsc;
 
 use crate::node::Node;
 
-const FIRST_WAIT: Duration = Duration::from_millis(100);
-const LONGEST_WAIT: Duration = Duration::from_secs(5);
+const BACKOFF: Backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(5));
 /// How often everything is listed when the runtime has no events to offer.
 const RELIST: Duration = Duration::from_secs(1);
 
@@ -28,7 +28,7 @@ pub(crate) enum News {
 
 /// Passes news on until nobody wants them.
 pub(crate) async fn listen(node: Arc<Node>, news: mpsc::Sender<News>) {
-    let mut wait = FIRST_WAIT;
+    let mut failures = Failures::new(BACKOFF);
     loop {
         let events = node.seams.runtime.container_events().await;
         node.book.heard_runtime(&events);
@@ -36,7 +36,7 @@ pub(crate) async fn listen(node: Arc<Node>, news: mpsc::Sender<News>) {
             Ok(mut events) => {
                 tell(&news, News::Anything).await;
                 while let Some(Ok(event)) = events.next().await {
-                    wait = FIRST_WAIT;
+                    failures.reset();
                     if let Some(uid) = pod_of(&event) {
                         tell(&news, News::Pod(uid)).await;
                     }
@@ -50,8 +50,7 @@ pub(crate) async fn listen(node: Arc<Node>, news: mpsc::Sender<News>) {
             }
             Err(error) => tracing::warn!(%error, "the runtime's events cannot be had now"),
         }
-        tokio::time::sleep(wait).await;
-        wait = (wait * 2).min(LONGEST_WAIT);
+        tokio::time::sleep(failures.next_wait()).await;
     }
 }
 

@@ -42,21 +42,57 @@ impl Verdict {
     }
 }
 
-/// How waits grow: from the initial one, doubling, to the maximum.
-#[derive(Clone, Copy, Debug)]
-struct Steps {
-    initial: Duration,
-    max: Duration,
+/// How waits grow from failure to failure: from the first, doubling, to the longest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Backoff {
+    first: Duration,
+    longest: Duration,
 }
 
-impl Steps {
-    /// Up to `max`; one that is shorter than the usual first wait is the first wait too.
-    fn up_to(max: Duration) -> Self {
-        Self { initial: INITIAL.min(max), max }
+impl Backoff {
+    /// From the first wait to the longest.
+    pub const fn new(first: Duration, longest: Duration) -> Self {
+        Self { first, longest }
     }
 
-    /// The wait that follows this one.
-    fn next(self, delay: Duration) -> Duration {
-        delay.saturating_mul(2).min(self.max)
+    /// Up to `longest`; one that is shorter than [`INITIAL`] is the first wait too.
+    fn up_to(longest: Duration) -> Self {
+        Self { first: INITIAL.min(longest), longest }
+    }
+
+    /// The wait after so many failures in a row; none without a failure.
+    pub fn after(self, failures: u32) -> Duration {
+        let Some(doublings) = failures.checked_sub(1) else { return Duration::ZERO };
+        self.first.saturating_mul(2_u32.saturating_pow(doublings)).min(self.longest)
+    }
+}
+
+/// Failures of one thing in a row, and the wait before it is tried again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Failures {
+    backoff: Backoff,
+    count: u32,
+}
+
+impl Failures {
+    /// None yet.
+    pub const fn new(backoff: Backoff) -> Self {
+        Self { backoff, count: 0 }
+    }
+
+    /// Counts a failure, and returns the wait after it.
+    pub fn next_wait(&mut self) -> Duration {
+        self.count = self.count.saturating_add(1);
+        self.wait()
+    }
+
+    /// The wait after the failures so far.
+    pub fn wait(&self) -> Duration {
+        self.backoff.after(self.count)
+    }
+
+    /// Forgets the failures: a try succeeded, or there is a reason to expect that the next one will.
+    pub fn reset(&mut self) {
+        self.count = 0;
     }
 }

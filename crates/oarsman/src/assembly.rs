@@ -11,9 +11,7 @@ use anyhow::{Context, Result};
 use futures::StreamExt;
 use oarsman_agent::seams::Seams;
 use oarsman_agent::sources::bundle::Bundle;
-use oarsman_agent::{
-    Book, Command, Config, CoreDecisions, Inputs, Membership, OpenGate, PodSets, latest,
-};
+use oarsman_agent::{Book, Command, Config, CoreDecisions, Inputs, Membership, OpenGate, PodSets};
 use oarsman_clock::Clock;
 use oarsman_cluster::credentials::Connection;
 use oarsman_core::config::Settings as OfPods;
@@ -30,6 +28,7 @@ use oarsman_host::pod_cgroups::{self, HostCgroups};
 use oarsman_images::HostCredentialPlugins;
 use oarsman_net::SystemNetwork;
 use oarsman_state::{self as state, HostPodFiles, StatusFiles};
+use oarsman_sync::latest;
 use oarsman_volumes::HostVolumes;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;

@@ -19,6 +19,7 @@ use oarsman_kubelet_config::flags::{self, Flag, Given, Wish};
 use oarsman_kubelet_config::{Loaded, Problems};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 use crate::settings::Settings;
 use crate::signals::Ending;
@@ -93,12 +94,14 @@ async fn until_told(settings: &Settings, serving: Plan, clock: &Arc<dyn Clock>) 
         () = ending.told() => return Ok(()),
     };
     let (keeper, commands) = (agent.keeper(), agent.commands());
+    let end = CancellationToken::new();
     let told = async {
         ending.told().await;
+        end.cancel();
         tracing::info!("told to end; pods stay");
         last_words(&commands).await;
     };
-    let served = serve::serve(serving, agent.book(), agent.client(), clock);
+    let served = serve::serve(serving, agent.book(), agent.client(), clock, end.clone());
     let ended = tokio::select! {
         ended = agent.run() => ended,
         _ = served => Ok(()),

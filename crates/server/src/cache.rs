@@ -1,9 +1,9 @@
 //! Answers that are kept for a while.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use oarsman_sync::Guarded;
 use tokio::time::Instant;
 
 /// More are not kept: whoever invents tokens should not fill our memory.
@@ -12,23 +12,23 @@ const MOST: usize = 4096;
 /// Answers by question.
 #[derive(Debug)]
 pub(crate) struct Cache<K, V> {
-    kept: Mutex<BTreeMap<K, (Instant, V)>>,
+    kept: Guarded<BTreeMap<K, (Instant, V)>>,
 }
 
 impl<K: Ord + Clone, V: Clone> Cache<K, V> {
     pub(crate) fn new() -> Self {
-        Self { kept: Mutex::default() }
+        Self { kept: Guarded::default() }
     }
 
     /// The answer, unless it is too old.
     pub(crate) fn get(&self, key: &K, now: Instant) -> Option<V> {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.kept.lock();
         kept.get(key).filter(|(until, _)| now < *until).map(|(_, value)| value.clone())
     }
 
     /// Keeps an answer for so long.
     pub(crate) fn keep(&self, key: K, value: V, now: Instant, time: Duration) {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.lock();
         if kept.len() >= MOST {
             kept.retain(|_, (until, _)| now < *until);
         }
@@ -53,6 +53,6 @@ mod tests {
         for key in 0..2 * MOST {
             cache.keep(key, "b", begin, Duration::from_secs(60));
         }
-        assert_eq!(cache.kept.lock().unwrap().len(), MOST);
+        assert_eq!(cache.kept.lock().len(), MOST);
     }
 }

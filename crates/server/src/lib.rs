@@ -3,6 +3,7 @@
 //! Whoever asks over HTTPS is told apart by certificate or token (`who`) and may do what the API server allows (`may`). What
 //! is served comes from the [`Source`]. exec, attach and port-forward are not served yet.
 
+pub mod accept;
 mod cache;
 mod endpoints;
 mod guard;
@@ -17,20 +18,20 @@ mod who;
 #[cfg(test)]
 mod tests;
 
-use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::{join_all, pending};
+use futures::future::join_all;
 use oarsman_clock::Clock;
 use oarsman_cluster::review::Reviewer;
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::server::ResolvesServerCert;
+use tokio_util::sync::CancellationToken;
 
 pub use source::{LogPlace, Source};
 
@@ -151,9 +152,8 @@ impl Servers {
         self.doors.iter().filter_map(Door::address).collect()
     }
 
-    /// Serves for ever.
-    pub async fn run(self) -> Infallible {
-        join_all(self.doors.into_iter().map(Door::serve)).await;
-        pending().await
+    /// Serves until it is told to end; requests under way are answered.
+    pub async fn run(self, end: CancellationToken) {
+        join_all(self.doors.into_iter().map(|door| door.serve(end.clone()))).await;
     }
 }

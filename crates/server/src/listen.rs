@@ -1,38 +1,30 @@
-//! Taking connections. Whoever hangs, or sends nonsense, harms nobody but themselves.
+//! One address on which the kubelet serves: plain or encrypted.
 
-use std::convert::Infallible;
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use hyper::Request;
-use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::io::{AsyncRead, AsyncWrite};
+use hyper::http::Extensions;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinSet;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
-use tower::ServiceExt;
+use tokio_rustls::server::TlsStream;
+use tokio_util::sync::CancellationToken;
 
+use crate::accept::{self, Connection, Limits};
 use crate::who::Shown;
 
-/// So many may talk at once; others wait.
-const MOST_TALKS: usize = 1024;
-/// So long somebody may take to agree on encryption.
+/// How long a client may take for the TLS handshake.
 const LONGEST_HANDSHAKE: Duration = Duration::from_secs(10);
-/// So long somebody may take to say what they want, or to say the next thing.
-const SILENCE: Duration = Duration::from_secs(90);
-/// In all, as with the Go kubelet: also who follows a log has to come again.
-const LONGEST_TALK: Duration = Duration::from_secs(4 * 60 * 60);
-/// Nobody needs more for the head of a request, in bytes.
-const LARGEST_HEAD: usize = 1 << 20;
-/// After a connection that could not be taken: what is short then, is short for a while.
-const AFTER_A_FAILURE: Duration = Duration::from_millis(100);
+/// The lifetime is that of the Go kubelet: also a client that follows a log has to connect again.
+const LIMITS: Limits = Limits {
+    connections: 1024,
+    silence: Duration::from_secs(90),
+    head: 1 << 20,
+    lifetime: Duration::from_secs(4 * 60 * 60),
+};
 
 /// One place where we listen.
 pub(crate) struct Door {
@@ -60,53 +52,38 @@ impl Door {
         self.listener.local_addr().ok()
     }
 
-    /// Takes connections for ever. Each is a task of its own, so that a mistake in one ends that one only.
-    pub(crate) async fn serve(self) -> Infallible {
-        let mut talks = JoinSet::new();
-        loop {
-            tokio::select! {
-                came = self.listener.accept(), if talks.len() < MOST_TALKS => match came {
-                    Ok((stream, _)) => {
-                        talks.spawn(talk(stream, self.tls.clone(), self.router.clone()));
-                    }
-                    Err(error) => {
-                        tracing::warn!(%error, "somebody could not be heard at our server");
-                        sleep(AFTER_A_FAILURE).await;
-                    }
-                },
-                Some(_) = talks.join_next() => {}
-            }
-        }
+    /// Serves until it is told to end.
+    pub(crate) async fn serve(self, end: CancellationToken) {
+        let Self { listener, tls, router } = self;
+        accept::serve(listener, LIMITS, end, move |tcp| prepare(tcp, tls.clone(), router.clone()))
+            .await;
     }
 }
 
-async fn talk(tcp: TcpStream, tls: Option<TlsAcceptor>, router: Router) {
-    tcp.set_nodelay(true).ok();
-    let Some(tls) = tls else { return answer(tcp, Shown::default(), router).await };
+async fn prepare(tcp: TcpStream, tls: Option<TlsAcceptor>, router: Router) -> Option<Connection> {
+    let mut extensions = Extensions::new();
+    let Some(tls) = tls else {
+        extensions.insert(Shown::default());
+        return Some(Connection { stream: Box::new(tcp), router, extensions });
+    };
     match timeout(LONGEST_HANDSHAKE, tls.accept(tcp)).await {
         Ok(Ok(stream)) => {
-            let chain = stream.get_ref().1.peer_certificates().unwrap_or_default();
-            let shown = Shown(Arc::from(
-                chain.iter().map(|it| it.clone().into_owned()).collect::<Vec<_>>(),
-            ));
-            answer(stream, shown, router).await;
+            extensions.insert(shown(&stream));
+            Some(Connection { stream: Box::new(stream), router, extensions })
         }
-        Ok(Err(error)) => tracing::debug!(%error, "somebody did not agree on encryption"),
-        Err(_) => tracing::debug!("somebody did not agree on encryption in time"),
+        Ok(Err(error)) => {
+            tracing::debug!(%error, "TLS handshake of a client failed");
+            None
+        }
+        Err(_) => {
+            tracing::debug!("TLS handshake of a client timed out");
+            None
+        }
     }
 }
 
-async fn answer(
-    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    shown: Shown,
-    router: Router,
-) {
-    let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(SILENCE).max_buf_size(LARGEST_HEAD);
-    let service = service_fn(move |mut request: Request<Incoming>| {
-        request.extensions_mut().insert(shown.clone());
-        router.clone().oneshot(request)
-    });
-    // How it went is the other side's matter: it has had its answer, or will ask again.
-    timeout(LONGEST_TALK, http.serve_connection(TokioIo::new(stream), service)).await.ok();
+/// The certificates that the client has shown.
+fn shown(stream: &TlsStream<TcpStream>) -> Shown {
+    let chain = stream.get_ref().1.peer_certificates().unwrap_or_default();
+    Shown(chain.iter().map(|certificate| certificate.clone().into_owned()).collect::<Arc<[_]>>())
 }

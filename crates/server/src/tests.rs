@@ -3,13 +3,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
 use k8s_openapi::api::core::v1::Pod;
 use oarsman_clock::SystemClock;
 use oarsman_cluster::credentials::{Origin, serving};
 use oarsman_cluster::review::User;
+use oarsman_sync::Guarded;
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType,
     ExtendedKeyUsagePurpose, IsCa, KeyPair,
@@ -23,6 +23,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+use tokio_util::sync::CancellationToken;
 
 use super::*;
 
@@ -79,7 +80,7 @@ impl Reviewer for Knows {
 /// One pod with logs in a directory.
 struct Node {
     logs: PathBuf,
-    pod: Mutex<Pod>,
+    pod: Guarded<Pod>,
 }
 
 impl Node {
@@ -91,13 +92,13 @@ impl Node {
                 "name": "c", "image": "i", "imageID": "", "ready": true, "restartCount": 0, "state": state,
             }]},
         }));
-        Arc::new(Self { logs: logs.to_owned(), pod: Mutex::new(pod.unwrap()) })
+        Arc::new(Self { logs: logs.to_owned(), pod: Guarded::new(pod.unwrap()) })
     }
 }
 
 impl Source for Node {
     fn pods(&self) -> Vec<Pod> {
-        vec![self.pod.lock().unwrap_or_else(PoisonError::into_inner).clone()]
+        vec![self.pod.lock().clone()]
     }
 
     fn logs(&self, _: &Pod, _: &str) -> LogPlace {
@@ -144,7 +145,7 @@ async fn serve(
     let servers =
         open(settings, source, Some(reviewer), Arc::new(certificate), clock()).await.unwrap();
     let addresses = servers.addresses();
-    tokio::spawn(servers.run());
+    tokio::spawn(servers.run(CancellationToken::new()));
     Place { directory, health: addresses[0], secure: addresses[1], knows }
 }
 
@@ -332,7 +333,7 @@ async fn a_log_is_followed_until_its_container_ends() {
     read_until(&mut stream, &mut answer, "three\n").await;
     let ended = json!({ "terminated": { "exitCode": 0 } });
     let after = Node::with_state(place.directory.path(), &ended);
-    *node.unwrap().pod.lock().unwrap() = after.pods().remove(0);
+    *node.unwrap().pod.lock() = after.pods().remove(0);
     timeout(LONG, stream.read_to_string(&mut answer)).await.unwrap().unwrap();
     assert_eq!(parts(&answer), (200, "one\ntwo\nthree\n".to_owned()));
 }

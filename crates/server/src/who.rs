@@ -3,12 +3,13 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use oarsman_cluster::credentials::certificate;
 use oarsman_cluster::review::{Reviewer, User};
 use oarsman_core::access::{ANONYMOUS, AUTHENTICATED, UNAUTHENTICATED};
+use oarsman_sync::Guarded;
 use ring::digest::{SHA256, digest};
 use tokio::time::Instant;
 use tokio_rustls::rustls::RootCertStore;
@@ -83,14 +84,14 @@ impl Who {
 /// Whose signatures count: a file that is read again when it changes.
 struct Authorities {
     file: PathBuf,
-    read: Mutex<Option<(Look, Arc<dyn ClientCertVerifier>)>>,
+    read: Guarded<Option<(Look, Arc<dyn ClientCertVerifier>)>>,
 }
 
 type Look = (u64, u64, i64, i64);
 
 impl Authorities {
     fn new(file: &Path) -> Self {
-        Self { file: file.to_owned(), read: Mutex::default() }
+        Self { file: file.to_owned(), read: Guarded::default() }
     }
 
     fn user(&self, chain: &[CertificateDer<'static>]) -> Option<User> {
@@ -107,7 +108,7 @@ impl Authorities {
 
     /// What is in the file now; what was in it, if that cannot be used.
     fn verifier(&self) -> Option<Arc<dyn ClientCertVerifier>> {
-        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut read = self.read.lock();
         let found = fs::metadata(&self.file).ok();
         let look = found.map(|it| (it.ino(), it.size(), it.mtime(), it.mtime_nsec()));
         let is_read = look.is_none_or(|look| read.as_ref().is_some_and(|(seen, _)| *seen == look));

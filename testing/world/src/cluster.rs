@@ -19,10 +19,10 @@ mod watch;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
-use oarsman_agent::latest;
 use oarsman_core::event::PodEvent;
 use oarsman_core::ids::{FullName, PodUid};
 use oarsman_core::references::Change;
+use oarsman_sync::latest;
 use tokio::runtime::Handle;
 
 pub use change::ClusterChange;

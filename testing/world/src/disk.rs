@@ -18,8 +18,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::PodStatus;
-use oarsman_agent::latest as watch;
 use oarsman_core::ids::PodUid;
+use oarsman_sync::latest as watch;
 
 pub use change::{DiskChange, Violation};
 

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use oarsman_agent::latest as watch;
+use oarsman_sync::latest as watch;
 
 use crate::dice::{Chance, Dice};
 use crate::lock;

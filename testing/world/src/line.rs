@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use oarsman_agent::latest as watch;
 use oarsman_seam::{self as seam, CallFault, Middleware, SeamError};
+use oarsman_sync::latest as watch;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 

@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use oarsman_agent::latest as watch;
 use oarsman_net::{HttpAnswer, HttpGet, NetworkError, Scheme, Trust};
+use oarsman_sync::latest as watch;
 use tokio::time::sleep;
 
 pub use client::connect;

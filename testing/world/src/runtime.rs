@@ -23,8 +23,8 @@ mod truth;
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use oarsman_agent::latest as watch;
 use oarsman_cri::{Code, CriError, Result};
+use oarsman_sync::latest as watch;
 use tokio::runtime::Handle;
 
 pub use client::connect;

@@ -7,7 +7,7 @@ const LAYERS: &[&[&str]] = &[
     &["oarsman-seam-macros"],
     &["oarsman-cri-types", "oarsman-manifest", "oarsman-seam"],
     &["oarsman-core"],
-    &["oarsman-clock"],
+    &["oarsman-clock", "oarsman-sync"],
     &[
         "oarsman-kubelet-config",
         "oarsman-cri",

@@ -1,14 +1,14 @@
 //! What is known of this node's pods, and which pages of it the vault does not have yet.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Pod, PodStatus, Service};
 use oarsman_core::config::Lookup;
 use oarsman_core::ids::PodUid;
 use oarsman_core::pod::PodExt;
+use oarsman_sync::Guarded;
 use serde::Serialize;
-use tokio::sync::Notify;
 
 use crate::latest;
 
@@ -20,8 +20,7 @@ const SERVICES: &str = "services";
 /// Pages by pod; clones of nothing: there is one.
 #[derive(Debug)]
 pub(super) struct Notebook {
-    book: Mutex<Book>,
-    changed: Notify,
+    book: Guarded<Book>,
     /// Whether the vault has been read.
     open: latest::Sender<bool>,
 }
@@ -46,14 +45,14 @@ pub(super) struct Change {
 
 impl Default for Notebook {
     fn default() -> Self {
-        Self { book: Mutex::default(), changed: Notify::new(), open: latest::Sender::new(false) }
+        Self { book: Guarded::default(), open: latest::Sender::new(false) }
     }
 }
 
 impl Notebook {
     /// Takes in what the vault holds.
     pub(super) fn open(&self, kept: BTreeMap<String, Vec<u8>>) {
-        self.change(|book| {
+        self.book.update(|book| {
             for (name, bytes) in kept {
                 book.take_in(name, &bytes);
             }
@@ -69,17 +68,17 @@ impl Notebook {
 
     /// The API server says that these are all the pods.
     pub(super) fn told(&self, pods: &[Arc<Pod>]) {
-        self.change(|book| book.told(pods));
+        self.book.update(|book| book.told(pods));
     }
 
     /// This was found for a pod.
     pub(super) fn found(&self, uid: &PodUid, lookup: &Lookup) {
-        self.change(|book| book.found(uid, lookup));
+        self.book.update(|book| book.found(uid, lookup));
     }
 
     /// This is told of a pod, whether the API server takes it or not.
     pub(super) fn said(&self, uid: &PodUid, status: &PodStatus) {
-        self.change(|book| {
+        self.book.update(|book| {
             let Some(page) = book.pages.get_mut(uid) else { return };
             if page.say(status) {
                 book.unwritten.insert(uid.to_string());
@@ -89,7 +88,7 @@ impl Notebook {
 
     /// All pods, unless the API server has spoken.
     pub(super) fn recall(&self) -> Option<Vec<Arc<Pod>>> {
-        let book = self.book();
+        let book = self.book.lock();
         let pods: Vec<Arc<Pod>> = book.pages.values().map(|page| Arc::clone(&page.pod)).collect();
         let away = !book.told && !pods.is_empty();
         if away {
@@ -103,21 +102,20 @@ impl Notebook {
 
     /// What a pod referred to, for as long as the API server has not spoken.
     pub(super) fn remembered(&self, uid: &PodUid) -> Option<Lookup> {
-        let book = self.book();
+        let book = self.book.lock();
         let page = book.pages.get(uid).filter(|_| !book.told)?;
         Some(page.objects.as_ref()?.lookup(book.services.clone()))
     }
 
     /// Waits until there is something to write.
     pub(super) async fn changed(&self) {
-        while self.book().unwritten.is_empty() {
-            self.changed.notified().await;
-        }
+        let has_unwritten = |book: &mut Book| (!book.unwritten.is_empty()).then_some(());
+        self.book.take_when(has_unwritten).await;
     }
 
     /// The next thing to write.
     pub(super) fn take(&self) -> Option<Change> {
-        let mut book = self.book();
+        let mut book = self.book.lock();
         let name = book.unwritten.pop_first()?;
         let page = book.page(&name);
         Some(Change { name, page })
@@ -125,17 +123,7 @@ impl Notebook {
 
     /// It was not written.
     pub(super) fn failed(&self, name: String) {
-        self.change(|book| book.unwritten.extend([name]));
-    }
-
-    fn change(&self, change: impl FnOnce(&mut Book)) {
-        change(&mut self.book());
-        self.changed.notify_one();
-    }
-
-    fn book(&self) -> MutexGuard<'_, Book> {
-        // Nothing that holds the lock can panic half-way through a change.
-        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+        self.book.update(|book| book.unwritten.extend([name]));
     }
 }
 

@@ -2,28 +2,27 @@
 
 use std::time::Duration;
 
+use oarsman_core::backoff::{Backoff, Failures};
 use tokio::time::{Instant, sleep_until};
 
-const FIRST: Duration = Duration::from_millis(100);
-const LONGEST: Duration = Duration::from_secs(7);
+const BACKOFF: Backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(7));
 
 /// Tries of one thing, one after the other.
 #[derive(Debug)]
 pub(super) struct Tries {
-    wait: Duration,
+    failures: Failures,
     began: Instant,
 }
 
 impl Tries {
     /// The first begins now.
     pub(super) fn begin() -> Self {
-        Self { wait: FIRST, began: Instant::now() }
+        Self { failures: Failures::new(BACKOFF), began: Instant::now() }
     }
 
     /// Waits until the next may begin. It is the beginnings that are kept apart: a call that hung has taken its time already.
     pub(super) async fn next(&mut self) {
-        sleep_until(self.began + self.wait).await;
-        self.wait = (self.wait * 2).min(LONGEST);
+        sleep_until(self.began + self.failures.next_wait()).await;
         self.began = Instant::now();
     }
 }

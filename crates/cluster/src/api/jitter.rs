@@ -3,29 +3,27 @@
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
+use oarsman_core::backoff::Backoff;
+
 /// How long to wait after failures: longer each time, to a bound.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Waits {
-    first: Duration,
-    longest: Duration,
-}
+pub(super) struct Waits(Backoff);
 
 impl Waits {
     /// Nobody has an answer yet and somebody waits for one: soon again at first. What a new pod refers to is refused to its node until
     /// the API server's own watch has told it of the binding, which takes some milliseconds.
     pub(super) const FOR_A_FIRST_ANSWER: Self =
-        Self { first: Duration::from_millis(10), longest: Duration::from_secs(10) };
+        Self(Backoff::new(Duration::from_millis(10), Duration::from_secs(10)));
     /// Kind to a server in trouble, and short enough that its return is noticed while people watch.
     pub(super) const USUAL: Self =
-        Self { first: Duration::from_millis(500), longest: Duration::from_secs(10) };
+        Self(Backoff::new(Duration::from_millis(500), Duration::from_secs(10)));
     /// Where an answer is known that will do, and where a node asks for many such things at a time.
     pub(super) const PATIENT: Self =
-        Self { first: Duration::from_secs(1), longest: Duration::from_secs(30) };
+        Self(Backoff::new(Duration::from_secs(1), Duration::from_secs(30)));
 
     /// How long to wait after so many failures in a row.
     pub(super) fn after(self, failures: u32) -> Duration {
-        let doubled = 2_u32.saturating_pow(failures.saturating_sub(1));
-        let whole = self.first.saturating_mul(doubled).min(self.longest);
+        let whole = self.0.after(failures.max(1));
         between(whole / 2, whole)
     }
 }

@@ -1,19 +1,20 @@
 //! What the API server is known to hold of the pods bound to this node: what the watch told, and what it answered to our writes.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use oarsman_core::ids::PodUid;
 use oarsman_core::pod::PodExt;
 use oarsman_core::status::patch::patch;
+use oarsman_sync::Guarded;
 
 use super::watch::News;
 
 /// The pods of this node as they were last heard of.
 #[derive(Debug, Default)]
-pub(super) struct Store(Mutex<BTreeMap<PodUid, Entry>>);
+pub(super) struct Store(Guarded<BTreeMap<PodUid, Entry>>);
 
 #[derive(Debug)]
 struct Entry {
@@ -27,7 +28,7 @@ struct Entry {
 impl Store {
     /// Takes in what the watch told, and says whether anybody else needs to hear of it.
     pub(super) fn hear(&self, news: News<Pod>) -> bool {
-        let mut entries = self.entries();
+        let mut entries = self.0.lock();
         match news {
             News::All(pods) => {
                 let mut before = std::mem::take(&mut *entries);
@@ -47,13 +48,13 @@ impl Store {
 
     /// Every pod.
     pub(super) fn pods(&self) -> Vec<Arc<Pod>> {
-        self.entries().values().map(|entry| Arc::clone(&entry.pod)).collect()
+        self.0.lock().values().map(|entry| Arc::clone(&entry.pod)).collect()
     }
 
     /// The status that the API server has of a pod, if that is known for sure. From here on it is not, until the write that follows
     /// has been answered.
     pub(super) fn status_to_change(&self, uid: &PodUid) -> Option<PodStatus> {
-        let mut entries = self.entries();
+        let mut entries = self.0.lock();
         let entry = entries.get_mut(uid)?;
         let sure = !std::mem::replace(&mut entry.doubtful, true);
         sure.then(|| entry.pod.status.clone().unwrap_or_default())
@@ -61,14 +62,14 @@ impl Store {
 
     /// Nothing was written after all.
     pub(super) fn not_written(&self, uid: &PodUid) {
-        if let Some(entry) = self.entries().get_mut(uid) {
+        if let Some(entry) = self.0.lock().get_mut(uid) {
             entry.doubtful = false;
         }
     }
 
     /// This is the pod as it was asked for, because its status was in doubt and is about to be changed.
     pub(super) fn asked(&self, pod: Pod) {
-        if let Some(entry) = self.entries().get_mut(&pod.uid()) {
+        if let Some(entry) = self.0.lock().get_mut(&pod.uid()) {
             entry.doubtful = true;
             if version(&pod) > version(&entry.pod) {
                 (entry.pod, entry.ours) = (slim(pod), false);
@@ -78,7 +79,7 @@ impl Store {
 
     /// This is the pod after a write of ours that was to give it that status.
     pub(super) fn written(&self, pod: Pod, meant: &PodStatus) {
-        let mut entries = self.entries();
+        let mut entries = self.0.lock();
         // Of pods that the watch has not told of, or not any more, it has the first and last word.
         let Some(entry) = entries.get_mut(&pod.uid()) else { return };
         entry.doubtful = false;
@@ -87,11 +88,6 @@ impl Store {
             let ours = differ_in_status_only(&entry.pod, &pod) && has_status(&pod, meant);
             (entry.pod, entry.ours) = (pod, ours);
         }
-    }
-
-    fn entries(&self) -> MutexGuard<'_, BTreeMap<PodUid, Entry>> {
-        // Nothing that holds the lock can panic half-way through a change.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

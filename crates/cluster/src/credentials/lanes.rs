@@ -5,8 +5,8 @@
 //! are as many lanes as are needed.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use hyper::{Request, Response};
 use hyper_util::client::legacy::Client as Pool;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use kube::client::Body;
+use oarsman_sync::Guarded;
 use tokio::time::timeout;
 use tower::{BoxError, Service};
 
@@ -35,7 +36,7 @@ const LONGEST_ANSWER: Duration = Duration::from_secs(60);
 #[derive(Clone)]
 pub(super) struct Lanes {
     connector: Connector,
-    open: Arc<Mutex<Vec<Lane>>>,
+    open: Arc<Guarded<Vec<Lane>>>,
 }
 
 #[derive(Clone)]
@@ -63,7 +64,7 @@ impl Lanes {
 
     /// The first lane with room, so that the last ones fall idle.
     fn choose(&self) -> (Pool<Connector, Body>, Place) {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.open.lock();
         let free = open.iter().position(|lane| lane.used.load(Ordering::Relaxed) < CAPACITY);
         let index = free.unwrap_or_else(|| {
             open.push(Lane { pool: pool(self.connector.clone()), used: Arc::default() });

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use oarsman_clock::Clock;
+use oarsman_core::backoff::{Backoff, Failures};
 use oarsman_core::certificates::{Certificate, Purpose, Standing, Wanted};
 use tokio::time::{Instant, sleep};
 
@@ -19,8 +20,7 @@ use super::{CredentialsError, Plan, Result, certificate, chance, signing};
 /// So long somebody may take to approve a request, as with the Go kubelet.
 const PATIENCE: Duration = Duration::from_secs(60 * 60);
 /// After a try that failed.
-const FIRST_WAIT: Duration = Duration::from_secs(2);
-const LAST_WAIT: Duration = Duration::from_secs(32);
+const BACKOFF: Backoff = Backoff::new(Duration::from_secs(2), Duration::from_secs(32));
 /// How often a person is told that nothing can be done without them.
 const REMIND: Duration = Duration::from_secs(5 * 60);
 
@@ -35,7 +35,7 @@ pub(super) struct Manager {
     /// What is used now; none until the first certificate is there.
     held: Option<Held>,
     next_try: Instant,
-    wait: Duration,
+    failures: Failures,
     reminded: Option<Instant>,
 }
 
@@ -87,7 +87,7 @@ impl Manager {
             Some(held) => drop(switch.turn_to(&held.access)?),
             None => switch.close("we have no client certificate yet: it waits to be approved"),
         }
-        let (next_try, wait) = (Instant::now(), FIRST_WAIT);
+        let (next_try, failures) = (Instant::now(), Failures::new(BACKOFF));
         Ok(Self {
             plan,
             wanted,
@@ -97,7 +97,7 @@ impl Manager {
             clock,
             held,
             next_try,
-            wait,
+            failures,
             reminded: None,
         })
     }
@@ -116,8 +116,7 @@ impl Manager {
                     return error;
                 }
                 tracing::error!(%error, "our client certificate could not be renewed");
-                self.next_try = Instant::now() + self.wait;
-                self.wait = (self.wait * 2).min(LAST_WAIT);
+                self.next_try = Instant::now() + self.failures.next_wait();
             }
             sleep(watch::EVERY).await;
         }
@@ -155,7 +154,7 @@ impl Manager {
         let old = self.switch.turn_to(&access)?;
         tracing::info!(node = self.plan.node, "we have a new client certificate");
         let is_first = self.held.replace(Held::new(access)).is_none();
-        (self.next_try, self.wait) = (Instant::now(), FIRST_WAIT);
+        self.failures.reset();
         if !is_first {
             switch::close_in_time(old).await;
         }

@@ -4,13 +4,15 @@ use std::convert::Infallible;
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::NodeAddress;
 use oarsman_clock::Clock;
+use oarsman_core::backoff::{Backoff, Failures};
 use oarsman_core::certificates::{Certificate, Purpose, Standing, Wanted};
+use oarsman_sync::Guarded;
 use tokio::time::{Instant, sleep};
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
@@ -26,8 +28,7 @@ use super::{CredentialsError, Result, certificate, chance, signing};
 /// So long somebody may take to approve a request, as with the Go kubelet.
 const PATIENCE: Duration = Duration::from_secs(15 * 60);
 /// After a try that failed.
-const FIRST_WAIT: Duration = Duration::from_secs(2);
-const LAST_WAIT: Duration = Duration::from_secs(32);
+const BACKOFF: Backoff = Backoff::new(Duration::from_secs(2), Duration::from_secs(32));
 
 /// Tells the node's addresses as they are now.
 pub type Addresses = Box<dyn Fn() -> Vec<NodeAddress> + Send + Sync>;
@@ -64,7 +65,7 @@ pub enum Origin {
 /// The certificate that is shown now; none while the cluster has not signed one.
 #[derive(Clone, Default)]
 pub struct ServingCertificate {
-    shown: Arc<RwLock<Option<Arc<CertifiedKey>>>>,
+    shown: Arc<Guarded<Option<Arc<CertifiedKey>>>>,
 }
 
 impl fmt::Debug for ServingCertificate {
@@ -75,7 +76,7 @@ impl fmt::Debug for ServingCertificate {
 
 impl ResolvesServerCert for ServingCertificate {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        self.shown.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.shown.lock().clone()
     }
 }
 
@@ -83,7 +84,7 @@ impl ServingCertificate {
     /// Shows what is in these files from now on.
     fn show(&self, [certificate, key]: &[PathBuf; 2]) -> Result<Certificate> {
         let (known, pair) = load(certificate, key)?;
-        *self.shown.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(pair));
+        *self.shown.lock() = Some(Arc::new(pair));
         Ok(known)
     }
 }
@@ -119,7 +120,7 @@ struct Requests {
     clock: Arc<dyn Clock>,
     own: Option<(Certificate, Timestamp)>,
     next_try: Instant,
-    wait: Duration,
+    failures: Failures,
 }
 
 impl fmt::Debug for ServingKeeper {
@@ -145,9 +146,9 @@ pub fn serving(
         Origin::Cluster { cert_dir, node, addresses, client } => {
             let store = Store::new(&cert_dir, Purpose::Serving);
             let current = store.current();
-            let (next_try, wait) = (Instant::now(), FIRST_WAIT);
+            let (next_try, failures) = (Instant::now(), Failures::new(BACKOFF));
             let request =
-                Requests { node, addresses, client, store, clock, own: None, next_try, wait };
+                Requests { node, addresses, client, store, clock, own: None, next_try, failures };
             ([current.clone(), current], Some(request))
         }
     };
@@ -219,11 +220,10 @@ impl Requests {
             return;
         }
         match signing::obtain(&self.client, &self.store, &wanted, PATIENCE, &*self.clock).await {
-            Ok(()) => (self.next_try, self.wait) = (Instant::now(), FIRST_WAIT),
+            Ok(()) => self.failures.reset(),
             Err(error) => {
                 tracing::error!(%error, "the server's certificate was not signed");
-                self.next_try = Instant::now() + self.wait;
-                self.wait = (self.wait * 2).min(LAST_WAIT);
+                self.next_try = Instant::now() + self.failures.next_wait();
             }
         }
     }

@@ -6,6 +6,7 @@ use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use kube::Api;
 use kube::api::PostParams;
 use oarsman_clock::Clock;
+use oarsman_core::backoff::{Backoff, Failures};
 use oarsman_core::certificates::{Answer, Wanted, answer};
 use tokio::time::{Instant, sleep, timeout};
 
@@ -16,8 +17,7 @@ use super::{CredentialsError, Result, certificate};
 /// One question to the server.
 const LONGEST_CALL: Duration = Duration::from_secs(20);
 /// Machines approve at once, people do not.
-const FIRST_LOOK: Duration = Duration::from_millis(100);
-const LAST_LOOK: Duration = Duration::from_secs(5);
+const LOOKS: Backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(5));
 
 /// Asks for a certificate and waits for it, and puts it where it counts.
 pub(super) async fn obtain(
@@ -64,7 +64,7 @@ async fn sign(
         "waiting for certificate signing request {} to be approved: `kubectl certificate approve {0}`",
         request.name
     );
-    let mut wait = FIRST_LOOK;
+    let mut looks = Failures::new(LOOKS);
     let mut trouble = None;
     while begin.elapsed() < patience {
         match look(&api, request).await {
@@ -76,8 +76,7 @@ async fn sign(
             Err(error @ CredentialsError::Gone { .. }) => return Err(error),
             Err(error) => trouble = Some(error),
         }
-        sleep(wait).await;
-        wait = (wait * 2).min(LAST_LOOK);
+        sleep(looks.next_wait()).await;
     }
     let late = || CredentialsError::Unanswered { name: request.name.clone(), patience };
     Err(trouble.unwrap_or_else(late))

@@ -1,13 +1,14 @@
 //! What the agent's client stands on, replaced as a whole while the client stays.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures::future::{BoxFuture, ready};
 use hyper::{Request, Response};
 use kube::client::{Body, ConfigExt};
+use oarsman_sync::Guarded;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tower::util::BoxCloneService;
@@ -26,7 +27,7 @@ type Way = BoxCloneService<Request<Body>, Response<Answer>, BoxError>;
 /// One way to the server, or none yet.
 #[derive(Clone, Default)]
 pub(super) struct Switch {
-    state: Arc<Mutex<State>>,
+    state: Arc<Guarded<State>>,
 }
 
 #[derive(Default)]
@@ -39,7 +40,7 @@ struct State {
 
 impl fmt::Debug for Switch {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Switch").field("is_open", &self.lock().way.is_some()).finish()
+        formatter.debug_struct("Switch").field("is_open", &self.state.lock().way.is_some()).finish()
     }
 }
 
@@ -51,7 +52,7 @@ impl Switch {
 
     /// Says why there is no way yet.
     pub(super) fn close(&self, why: &str) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         (state.way, state.none) = (None, why.to_owned());
     }
 
@@ -59,14 +60,9 @@ impl Switch {
     pub(super) fn turn_to(&self, access: &Access) -> Result<CancellationToken> {
         let cut = CancellationToken::new();
         let way = way(access, cut.clone())?;
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.way = Some(way);
         Ok(std::mem::replace(&mut state.cut, cut))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // A way is whole or is not there.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -107,7 +103,7 @@ impl Service<Request<Body>> for Switch {
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let state = self.lock();
+        let state = self.state.lock();
         match &state.way {
             Some(way) => Box::pin(way.clone().oneshot(request)),
             None => Box::pin(ready(Err(state.none.clone().into()))),

@@ -9,7 +9,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Container, Pod};
 
-use super::{EXPIRY, MAX, Steps, Verdict};
+use super::{Backoff, EXPIRY, Failures, MAX, Verdict};
 use crate::hash::fnv64a;
 use crate::ids::ContainerId;
 use crate::pod::PodExt;
@@ -29,15 +29,15 @@ pub struct Crash {
 /// The back-off of every container that has been restarted of late.
 #[derive(Clone, Debug)]
 pub struct CrashBackoff {
-    steps: Steps,
+    backoff: Backoff,
     entries: BTreeMap<String, Entry>,
 }
 
 /// What is known of one container.
 #[derive(Clone, Debug)]
 struct Entry {
-    /// How long the next restart has to wait.
-    delay: Duration,
+    /// Restarts in a row; the next has to wait accordingly.
+    restarts: Failures,
     /// The crash whose restart was let through last.
     let_through: ContainerId,
     /// When that was.
@@ -73,14 +73,14 @@ impl CrashBackoff {
     /// With the configured longest wait, which is held to 1 s at least and 300 s at most.
     pub fn new(max: Duration) -> Self {
         let max = max.clamp(Duration::from_secs(1), MAX);
-        Self { steps: Steps::up_to(max), entries: BTreeMap::new() }
+        Self { backoff: Backoff::up_to(max), entries: BTreeMap::new() }
     }
 
     /// Whether the container may be started again after this crash.
     pub fn check(&self, crash: &Crash, now: Now) -> Verdict {
         match self.entries.get(&crash.key) {
             Some(entry) if !entry.lets_through(crash, now) => {
-                Verdict::after(entry.delay, entry.elapsed(crash, now))
+                Verdict::after(entry.restarts.wait(), entry.elapsed(crash, now))
             }
             _ => Verdict::Ready,
         }
@@ -103,13 +103,14 @@ impl CrashBackoff {
     /// Notes that the container is started again: the next wait is longer. Once for each crash, however often the
     /// start itself is tried.
     pub fn advance(&mut self, crash: &Crash, now: Now) {
-        let delay = match self.entries.get(&crash.key) {
+        let mut restarts = match self.entries.get(&crash.key) {
             Some(entry) if entry.let_through == crash.container => return,
-            Some(entry) if !entry.is_expired(crash, now) => self.steps.next(entry.delay),
-            _ => self.steps.initial,
+            Some(entry) if !entry.is_expired(crash, now) => entry.restarts,
+            _ => Failures::new(self.backoff),
         };
+        restarts.next_wait();
         let let_through = crash.container.clone();
-        let entry = Entry { delay, let_through, updated: now, hold: None };
+        let entry = Entry { restarts, let_through, updated: now, hold: None };
         self.entries.insert(crash.key.clone(), entry);
     }
 

@@ -1,46 +1,46 @@
 //! Back-off of things we try ourselves, such as pulling an image: the wait is measured from the failed try.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use super::{EXPIRY, MAX, Steps, Verdict};
+use super::{Backoff, EXPIRY, Failures, MAX, Verdict};
 use crate::time::Mono;
 
 /// The back-off of every key that has failed of late. For an image the key is pod and image.
 #[derive(Clone, Debug)]
 pub struct RetryBackoff {
-    steps: Steps,
+    backoff: Backoff,
     failures: BTreeMap<String, Failure>,
 }
 
 /// The last failure of one key.
 #[derive(Clone, Copy, Debug)]
 struct Failure {
-    delay: Duration,
+    in_a_row: Failures,
     at: Mono,
 }
 
 impl Default for RetryBackoff {
     fn default() -> Self {
-        Self { steps: Steps::up_to(MAX), failures: BTreeMap::new() }
+        Self { backoff: Backoff::up_to(MAX), failures: BTreeMap::new() }
     }
 }
 
 impl RetryBackoff {
     /// Whether it may be tried again.
     pub fn check(&self, key: &str, now: Mono) -> Verdict {
-        self.failures
-            .get(key)
-            .map_or(Verdict::Ready, |failure| Verdict::after(failure.delay, now.since(failure.at)))
+        self.failures.get(key).map_or(Verdict::Ready, |failure| {
+            Verdict::after(failure.in_a_row.wait(), now.since(failure.at))
+        })
     }
 
     /// Notes a failed try: the next wait is longer, unless the one before is long ago.
     pub fn failed(&mut self, key: &str, now: Mono) {
-        let delay = match self.failures.get(key) {
-            Some(last) if now.since(last.at) <= EXPIRY => self.steps.next(last.delay),
-            _ => self.steps.initial,
+        let mut in_a_row = match self.failures.get(key) {
+            Some(last) if now.since(last.at) <= EXPIRY => last.in_a_row,
+            _ => Failures::new(self.backoff),
         };
-        self.failures.insert(key.to_owned(), Failure { delay, at: now });
+        in_a_row.next_wait();
+        self.failures.insert(key.to_owned(), Failure { in_a_row, at: now });
     }
 
     /// Forgets what has not failed for long.

@@ -239,3 +239,16 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn waits_double_from_the_first_to_the_longest_and_begin_anew_after_a_success() {
+    let mut failures = Failures::new(Backoff::new(seconds(1), seconds(7)));
+    assert_eq!(failures.wait(), Duration::ZERO, "nothing has failed yet");
+    let waits: Vec<_> = (0..5).map(|_| failures.next_wait().as_secs()).collect();
+    assert_eq!(waits, [1, 2, 4, 7, 7]);
+    assert_eq!(failures.wait(), seconds(7));
+    failures.reset();
+    assert_eq!(failures.next_wait(), seconds(1));
+    let backoff = Backoff::new(seconds(1), Duration::MAX);
+    assert!(backoff.after(u32::MAX) >= backoff.after(31), "it does not overflow");
+}

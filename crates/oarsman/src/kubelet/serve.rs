@@ -18,6 +18,7 @@ use oarsman_kubelet_config::choices::{AuthorizationMode, TlsVersion};
 use oarsman_kubelet_config::flags::ProgramFlags;
 use oarsman_server::{Authentication, Authorization, Encryption, LogPlace, Settings, Source};
 use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
 
 #[cfg(test)]
 mod tests;
@@ -120,12 +121,13 @@ fn at(address: IpAddr, port: i32) -> Option<SocketAddr> {
     Some(SocketAddr::new(address, port))
 }
 
-/// Serves for ever. What is in its way is told and tried again: pods run without it.
+/// Serves until it is told to end, and does not return. What is in its way is told and tried again: pods run without it.
 pub(super) async fn serve(
     plan: Plan,
     book: Arc<Book>,
     client: Option<kube::Client>,
     clock: &Arc<dyn Clock>,
+    end: CancellationToken,
 ) -> Infallible {
     let reviewer = client.as_ref().map(|client| {
         let reviewer: Arc<dyn Reviewer> = Arc::new(ApiReviewer::new(client.clone(), &plan.node));
@@ -135,7 +137,7 @@ pub(super) async fn serve(
     let mut told = String::new();
     loop {
         match open(&plan, &source, reviewer.as_ref(), client.as_ref(), clock).await {
-            Ok((servers, keeper)) => return tokio::join!(servers.run(), keeper.keep()).0,
+            Ok((servers, keeper)) => return tokio::join!(servers.run(end), keeper.keep()).1,
             Err(error) => {
                 let why = format!("{error:#}");
                 if told != why {

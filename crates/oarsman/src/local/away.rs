@@ -6,9 +6,10 @@ use std::sync::Arc;
 use futures::StreamExt;
 use futures::stream::unfold;
 use k8s_openapi::api::core::v1::Pod;
-use oarsman_agent::{PodSets, latest};
+use oarsman_agent::PodSets;
 use oarsman_core::ids::FullName;
 use oarsman_core::pod::PodExt;
+use oarsman_sync::latest;
 
 /// Who was asked to stop.
 pub(crate) type Absentees = BTreeSet<FullName>;

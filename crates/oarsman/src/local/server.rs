@@ -11,17 +11,14 @@ use anyhow::{Context, Result};
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, State};
-use axum::http::{StatusCode, header};
+use axum::http::{Extensions, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
-use oarsman_agent::{Book, latest};
+use oarsman_agent::Book;
+use oarsman_server::accept::{self, Connection, Limits};
+use oarsman_sync::latest;
 use serde::Serialize;
 use tokio::net::{UnixListener, UnixStream};
-use tokio::task::{AbortHandle, JoinSet};
-use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::address::Address;
@@ -34,14 +31,12 @@ mod tests;
 
 /// Nobody needs more for a request, in bytes.
 const LONGEST_BODY: usize = 64 * 1024;
-/// So long somebody may take to say what they want, or to say the next thing.
-const SILENCE: Duration = Duration::from_secs(10);
-/// After this long they have to come again.
-const LONGEST_TALK: Duration = Duration::from_secs(60);
-/// So many may talk at once; others wait.
-const MOST_TALKS: usize = 32;
-/// After a connection that could not be taken: what is short then, is short for a while.
-const AFTER_A_FAILURE: Duration = Duration::from_millis(100);
+const LIMITS: Limits = Limits {
+    connections: 32,
+    silence: Duration::from_secs(10),
+    head: LONGEST_BODY,
+    lifetime: Duration::from_secs(60),
+};
 
 /// What can be done here.
 #[derive(Debug)]
@@ -58,12 +53,12 @@ pub(crate) struct Desk {
 #[derive(Debug)]
 pub(crate) struct Served {
     socket: Address,
-    answering: AbortHandle,
+    end: CancellationToken,
 }
 
 impl Drop for Served {
     fn drop(&mut self) {
-        self.answering.abort();
+        self.end.cancel();
         // When it is gone already, so much the better; one that stays is replaced by the next agent.
         fs::remove_file(self.socket.path()).ok();
     }
@@ -75,8 +70,11 @@ pub(crate) fn serve(root: &Path, desk: Desk) -> Result<Served> {
     let socket = Address::below(root).with_context(cannot)?;
     let listener = listen(socket.path()).with_context(cannot)?;
     let router = router(Arc::new(desk));
-    let answering = tokio::spawn(answer(listener, router)).abort_handle();
-    Ok(Served { socket, answering })
+    let end = CancellationToken::new();
+    tokio::spawn(accept::serve(listener, LIMITS, end.clone(), move |stream| {
+        prepare(stream, router.clone())
+    }));
+    Ok(Served { socket, end })
 }
 
 fn listen(path: &Path) -> io::Result<UnixListener> {
@@ -90,30 +88,9 @@ fn listen(path: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// Takes connections for ever. Each is a task of its own, so that a mistake in one ends that one only.
-async fn answer(listener: UnixListener, router: Router) {
-    let mut talks = JoinSet::new();
-    loop {
-        tokio::select! {
-            came = listener.accept(), if talks.len() < MOST_TALKS => match came {
-                Ok((stream, _)) => drop(talks.spawn(talk(stream, router.clone()))),
-                Err(error) => {
-                    tracing::warn!(%error, "somebody could not be heard at the local socket");
-                    sleep(AFTER_A_FAILURE).await;
-                }
-            },
-            Some(_) = talks.join_next() => {}
-        }
-    }
-}
-
-async fn talk(stream: UnixStream, router: Router) {
+async fn prepare(stream: UnixStream, router: Router) -> Option<Connection> {
     let router = if may_ask(&stream) { router } else { Router::new().fallback(forbidden) };
-    let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(SILENCE);
-    let service = TowerToHyperService::new(router);
-    // How it went is the other side's matter: it has had its answer, or will ask again.
-    timeout(LONGEST_TALK, http.serve_connection(TokioIo::new(stream), service)).await.ok();
+    Some(Connection { stream: Box::new(stream), router, extensions: Extensions::new() })
 }
 
 /// Root, and whoever the agent is.

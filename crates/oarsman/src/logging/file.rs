@@ -7,9 +7,10 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use oarsman_clock::Clock;
+use oarsman_sync::Guarded;
 use tracing_subscriber::fmt::MakeWriter;
 
 /// Logs may tell more than everybody should know.
@@ -42,7 +43,7 @@ pub(super) struct LogFile {
     path: PathBuf,
     limits: Limits,
     clock: Arc<dyn Clock>,
-    current: Mutex<Current>,
+    current: Guarded<Current>,
 }
 
 #[derive(Debug)]
@@ -59,12 +60,12 @@ impl LogFile {
         if let Some(directory) = path.parent() {
             fs::create_dir_all(directory)?;
         }
-        let current = Mutex::new(Current::open(&path, second(&*clock))?);
+        let current = Guarded::new(Current::open(&path, second(&*clock))?);
         Ok(Self { path, limits, clock, current })
     }
 
     fn write_line(&self, line: &[u8]) -> io::Result<()> {
-        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut current = self.current.lock();
         let second = second(&*self.clock);
         if current.checked != second {
             current.checked = second;
@@ -204,7 +205,7 @@ mod tests {
         let (_directory, log) = log(Limits::default());
         log.write_line(b"before\n").unwrap();
         fs::rename(&log.path, log.older(1)).unwrap();
-        log.current.lock().unwrap().checked = 0;
+        log.current.lock().checked = 0;
         log.write_line(b"after\n").unwrap();
         assert_eq!(files(&log), want(&[("a.log", "after\n"), ("a.log.1", "before\n")]));
         File::options().write(true).open(&log.path).unwrap().set_len(0).unwrap();

@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use oarsman_agent::sources::bundle::Bundle;
-use oarsman_agent::{Book, Command, latest};
+use oarsman_agent::{Book, Command};
 use oarsman_clock::Clock;
 use oarsman_core::report::NodeReport;
+use oarsman_sync::latest;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;

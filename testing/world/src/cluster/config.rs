@@ -3,11 +3,11 @@
 use futures::{StreamExt, stream};
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use oarsman_agent::latest;
 use oarsman_cluster::ObjectChanges;
 use oarsman_core::config::Lookup;
 use oarsman_core::ids::FullName;
 use oarsman_core::references::Change;
+use oarsman_sync::latest;
 use tokio::time::sleep;
 
 use super::client::Connection;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use futures::{StreamExt, stream};
 use k8s_openapi::api::core::v1::Pod;
-use oarsman_agent::latest;
 use oarsman_cluster::PodSets;
+use oarsman_sync::latest;
 use tokio::time::sleep;
 
 use super::client::Connection;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use oarsman_agent::latest as watch;
 use oarsman_cri_types::v1::{CreateContainerRequest, RunPodSandboxRequest};
+use oarsman_sync::latest as watch;
 
 use super::containers::{Container, Life};
 use super::state::State;

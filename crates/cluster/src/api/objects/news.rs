@@ -2,32 +2,28 @@
 //! things that change.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use futures::StreamExt;
 use futures::stream::unfold;
 use oarsman_core::references::Change;
-use tokio::sync::Notify;
+use oarsman_sync::Guarded;
 
 use crate::ObjectChanges;
 
 /// Who is told; clones tell the same ones.
 #[derive(Clone, Default)]
-pub(super) struct News(Arc<Mutex<Vec<Weak<Letterbox>>>>);
+pub(super) struct News(Arc<Guarded<Vec<Weak<Untold>>>>);
 
-#[derive(Default)]
-struct Letterbox {
-    untold: Mutex<BTreeSet<Change>>,
-    filled: Notify,
-}
+/// Changes that one listener has not fetched yet.
+type Untold = Guarded<BTreeSet<Change>>;
 
 impl News {
     /// Tells everybody who listens.
     pub(super) fn tell(&self, change: &Change) {
-        lock(&self.0).retain(|listener| match listener.upgrade() {
-            Some(letterbox) => {
-                lock(&letterbox.untold).insert(change.clone());
-                letterbox.filled.notify_one();
+        self.0.lock().retain(|listener| match listener.upgrade() {
+            Some(untold) => {
+                untold.update(|changes| changes.insert(change.clone()));
                 true
             }
             None => false,
@@ -36,29 +32,12 @@ impl News {
 
     /// What is told from now on, without end.
     pub(super) fn listen(&self) -> ObjectChanges {
-        let letterbox = Arc::new(Letterbox::default());
-        lock(&self.0).push(Arc::downgrade(&letterbox));
-        unfold(letterbox, |letterbox| async {
-            let change = letterbox.next().await;
-            Some((change, letterbox))
+        let untold = Arc::new(Untold::default());
+        self.0.lock().push(Arc::downgrade(&untold));
+        unfold(untold, |untold| async {
+            let change = untold.take_when(BTreeSet::pop_first).await;
+            Some((change, untold))
         })
         .boxed()
     }
-}
-
-impl Letterbox {
-    async fn next(&self) -> Change {
-        loop {
-            // What is put there between the look and the wait has left a permit.
-            if let Some(change) = lock(&self.untold).pop_first() {
-                return change;
-            }
-            self.filled.notified().await;
-        }
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What is in there is whole at every moment.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

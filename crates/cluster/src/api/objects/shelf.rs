@@ -1,12 +1,13 @@
 //! Objects of one kind, each kept for as long as a pod refers to it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::try_join_all;
 use kube::Client;
 use oarsman_core::ids::{FullName, PodUid};
+use oarsman_sync::Guarded;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
@@ -35,7 +36,7 @@ pub(super) struct Shelf<K> {
     freshness: Freshness,
     news: News,
     /// Never held over an await.
-    kept: Mutex<BTreeMap<FullName, Kept<K>>>,
+    kept: Guarded<BTreeMap<FullName, Kept<K>>>,
 }
 
 /// One object; none when there is none of its name.
@@ -50,7 +51,7 @@ struct Kept<K> {
 
 impl<K: Named> Shelf<K> {
     pub(super) fn new(client: Client, freshness: Freshness, news: News) -> Arc<Self> {
-        Arc::new(Self { client, freshness, news, kept: Mutex::default() })
+        Arc::new(Self { client, freshness, news, kept: Guarded::default() })
     }
 
     /// Those objects that exist, for a pod that refers to these and to no other.
@@ -73,7 +74,7 @@ impl<K: Named> Shelf<K> {
 
     /// A pod refers to nothing any more.
     pub(super) fn forget(&self, user: &PodUid) {
-        self.kept().values().for_each(|kept| kept.drop_user(user));
+        self.kept.lock().values().for_each(|kept| kept.drop_user(user));
     }
 
     fn claim(
@@ -81,7 +82,7 @@ impl<K: Named> Shelf<K> {
         names: BTreeSet<FullName>,
         user: &PodUid,
     ) -> Vec<(FullName, Seen<K>)> {
-        let mut kept = self.kept();
+        let mut kept = self.kept.lock();
         let others = kept.iter().filter(|(name, _)| !names.contains(name));
         others.for_each(|(_, other)| other.drop_user(user));
         let claim = |name: FullName| {
@@ -119,7 +120,7 @@ impl<K: Named> Shelf<K> {
 
     /// Takes an object off the shelf, unless somebody has asked for it after all.
     fn let_go(&self, name: &FullName) -> bool {
-        let mut kept = self.kept();
+        let mut kept = self.kept.lock();
         let is_unused = kept.get(name).is_none_or(|entry| entry.users.borrow().is_empty());
         if is_unused {
             kept.remove(name);
@@ -134,15 +135,10 @@ impl<K: Named> Shelf<K> {
         }
     }
 
-    fn kept(&self) -> MutexGuard<'_, BTreeMap<FullName, Kept<K>>> {
-        // What is in there is whole at every moment.
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// How many objects are kept.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
-        self.kept().len()
+        self.kept.lock().len()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Tokens of service accounts, each bound to one pod and replaced by a newer one before it grows too old.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::try_join_all;
@@ -13,6 +13,7 @@ use oarsman_core::ids::{FullName, PodUid};
 use oarsman_core::pod::PodExt;
 use oarsman_core::references::Change;
 use oarsman_core::token::{self, TokenWish};
+use oarsman_sync::Guarded;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
@@ -28,7 +29,7 @@ pub(super) struct Tokens {
     client: Client,
     news: News,
     /// Never held over an await.
-    kept: Mutex<BTreeMap<(PodUid, TokenWish), Kept>>,
+    kept: Guarded<BTreeMap<(PodUid, TokenWish), Kept>>,
 }
 
 struct Kept {
@@ -39,7 +40,7 @@ struct Kept {
 
 impl Tokens {
     pub(super) fn new(client: Client, news: News) -> Self {
-        Self { client, news, kept: Mutex::default() }
+        Self { client, news, kept: Guarded::default() }
     }
 
     /// The tokens that a pod has in its volumes, or why it gets none.
@@ -61,12 +62,12 @@ impl Tokens {
     }
 
     pub(super) fn forget(&self, pod: &PodUid) {
-        self.kept().retain(|(uid, _), _| uid != pod);
+        self.kept.lock().retain(|(uid, _), _| uid != pod);
     }
 
     fn claim(&self, pod: &Pod) -> Vec<(TokenWish, Cell<Arc<str>>)> {
         let (uid, wishes) = (pod.uid(), token::wishes(pod));
-        let mut kept = self.kept();
+        let mut kept = self.kept.lock();
         kept.retain(|(of, wish), _| *of != uid || wishes.contains(wish));
         let claim = |wish: TokenWish| {
             let entry = kept.entry((uid.clone(), wish.clone()));
@@ -88,11 +89,6 @@ impl Tokens {
             token: token.clone(),
         };
         Kept { token, _keeper: AbortOnDropHandle::new(tokio::spawn(keeper.run())) }
-    }
-
-    fn kept(&self) -> MutexGuard<'_, BTreeMap<(PodUid, TokenWish), Kept>> {
-        // What is in there is whole at every moment.
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

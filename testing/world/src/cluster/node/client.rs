@@ -6,9 +6,9 @@ use async_trait::async_trait;
 use futures::{StreamExt, stream};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Node;
-use oarsman_agent::latest;
 use oarsman_cluster::{NodeObject, NodeObjectLayer, NodeStates, Registration, Result};
 use oarsman_core::node::events::NodeEvent;
+use oarsman_sync::latest;
 use serde_json::Value;
 use tokio::time::sleep;
 

@@ -1,0 +1,146 @@
+//! The accept loop of every HTTP server of the agent.
+//!
+//! Connections are limited in number, silence and length, may be upgraded (which exec, attach and port-forward need), and end
+//! gracefully. Each is a task of its own, so that a client that hangs or sends garbage harms only its own connection.
+
+use std::future::Future;
+use std::io;
+use std::pin::pin;
+use std::time::Duration;
+
+use axum::Router;
+use hyper::Request;
+use hyper::body::Incoming;
+use hyper::http::Extensions;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+use tower::ServiceExt;
+
+#[cfg(test)]
+mod tests;
+
+/// After an accept that failed: the cause, mostly a lack of file descriptors, lasts for a while.
+const AFTER_A_FAILURE: Duration = Duration::from_millis(100);
+/// How long requests under way may take once the server is told to end.
+const DRAIN: Duration = Duration::from_secs(1);
+
+/// What one listener bears.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Connections at once; further ones wait to be accepted.
+    pub connections: usize,
+    /// How long a client may take to send the head of its first or next request.
+    pub silence: Duration,
+    /// The largest head of a request, in bytes.
+    pub head: usize,
+    /// How long a connection may last, unless it is upgraded.
+    pub lifetime: Duration,
+}
+
+/// A socket that accepts connections.
+pub trait Listener: Send + 'static {
+    /// What it accepts.
+    type Stream: Send + 'static;
+
+    /// The next connection.
+    fn accept(&self) -> impl Future<Output = io::Result<Self::Stream>> + Send;
+}
+
+impl Listener for TcpListener {
+    type Stream = TcpStream;
+
+    async fn accept(&self) -> io::Result<TcpStream> {
+        let (stream, _) = Self::accept(self).await?;
+        // Without it answers are only later.
+        stream.set_nodelay(true).ok();
+        Ok(stream)
+    }
+}
+
+impl Listener for UnixListener {
+    type Stream = UnixStream;
+
+    async fn accept(&self) -> io::Result<UnixStream> {
+        Self::accept(self).await.map(|(stream, _)| stream)
+    }
+}
+
+/// The bytes of a connection, encrypted or not.
+pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin + 'static {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin + 'static> Stream for T {}
+
+/// A connection on which HTTP can begin.
+pub struct Connection {
+    /// Its bytes.
+    pub stream: Box<dyn Stream>,
+    /// What answers its requests.
+    pub router: Router,
+    /// What is known of the client; each request gets it.
+    pub extensions: Extensions,
+}
+
+/// Serves what `listener` accepts until `end` is cancelled; requests under way may finish, within a second.
+///
+/// `prepare` makes a [`Connection`] of an accepted stream in the connection's own task, or none of one that is to be closed.
+pub async fn serve<L, P, F>(listener: L, limits: Limits, end: CancellationToken, prepare: P)
+where
+    L: Listener,
+    P: Fn(L::Stream) -> F,
+    F: Future<Output = Option<Connection>> + Send + 'static,
+{
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            () = end.cancelled() => break,
+            accepted = listener.accept(), if connections.len() < limits.connections => match accepted {
+                Ok(stream) => {
+                    connections.spawn(answer(prepare(stream), limits, end.clone()));
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "accepting a connection failed");
+                    sleep(AFTER_A_FAILURE).await;
+                }
+            },
+            Some(_) = connections.join_next() => {}
+        }
+    }
+    drop(listener);
+    let drained = async { while connections.join_next().await.is_some() {} };
+    if timeout(DRAIN, drained).await.is_err() {
+        tracing::debug!("connections are closed before their requests were answered");
+    }
+}
+
+async fn answer(
+    prepared: impl Future<Output = Option<Connection>>,
+    limits: Limits,
+    end: CancellationToken,
+) {
+    let Some(Connection { stream, router, extensions }) = prepared.await else { return };
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(limits.silence).max_buf_size(limits.head);
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().extend(extensions.clone());
+        router.clone().oneshot(request)
+    });
+    let connection = http.serve_connection(TokioIo::new(stream), service).with_upgrades();
+    let mut connection = pin!(connection);
+    let answered = async {
+        tokio::select! {
+            result = connection.as_mut() => result,
+            () = end.cancelled() => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        }
+    };
+    // A failure concerns the client, which has its answer or asks again.
+    timeout(limits.lifetime, answered).await.ok();
+}

@@ -1,0 +1,120 @@
+//! A real socket in a directory of its own.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::body::Body;
+use axum::http::StatusCode;
+use axum::response::Response;
+use axum::routing::get;
+use tempfile::{TempDir, tempdir};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+
+use super::*;
+
+struct Served {
+    _directory: TempDir,
+    socket: PathBuf,
+    end: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+fn serving(router: Router, connections: usize) -> Served {
+    let directory = tempdir().unwrap();
+    let socket = directory.path().join("socket");
+    let listener = UnixListener::bind(&socket).unwrap();
+    let second = Duration::from_secs(1);
+    let limits = Limits { connections, silence: second, head: 8192, lifetime: 60 * second };
+    let end = CancellationToken::new();
+    let task = tokio::spawn(serve(listener, limits, end.clone(), move |stream| {
+        let mut extensions = Extensions::new();
+        extensions.insert("a client");
+        let router = router.clone();
+        async { Some(Connection { stream: Box::new(stream), router, extensions }) }
+    }));
+    Served { _directory: directory, socket, end, task }
+}
+
+async fn ask(stream: &mut UnixStream, headers: &str) {
+    let request = format!("GET / HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+}
+
+/// All of it, until the other side closes the connection.
+async fn rest(mut stream: UnixStream) -> String {
+    let mut text = String::new();
+    stream.read_to_string(&mut text).await.unwrap();
+    text
+}
+
+#[tokio::test]
+async fn a_request_knows_its_client() {
+    let router = Router::new().route("/", get(async |Extension(who): Extension<&'static str>| who));
+    let served = serving(router, 8);
+    let mut stream = UnixStream::connect(&served.socket).await.unwrap();
+    ask(&mut stream, "Connection: close\r\n").await;
+    assert!(rest(stream).await.ends_with("a client"));
+}
+
+async fn echo(request: Request<Body>) -> Response {
+    tokio::spawn(async {
+        let mut upgraded = TokioIo::new(hyper::upgrade::on(request).await.unwrap());
+        let mut bytes = [0; 5];
+        upgraded.read_exact(&mut bytes).await.unwrap();
+        upgraded.write_all(&bytes).await.unwrap();
+    });
+    let answer = Response::builder().status(StatusCode::SWITCHING_PROTOCOLS);
+    answer.header("Upgrade", "echo").header("Connection", "Upgrade").body(Body::empty()).unwrap()
+}
+
+#[tokio::test]
+async fn a_connection_can_be_upgraded() {
+    let served = serving(Router::new().route("/", get(echo)), 8);
+    let mut stream = UnixStream::connect(&served.socket).await.unwrap();
+    ask(&mut stream, "Upgrade: echo\r\nConnection: Upgrade\r\n").await;
+    stream.write_all(b"hello").await.unwrap();
+    let text = rest(stream).await;
+    assert!(text.starts_with("HTTP/1.1 101") && text.ends_with("\r\n\r\nhello"), "{text}");
+}
+
+#[tokio::test]
+async fn when_it_ends_requests_under_way_are_answered_and_others_refused() {
+    let (asked, go_on) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let signals = (Arc::clone(&asked), Arc::clone(&go_on));
+    let router = Router::new().route(
+        "/",
+        get(async move || {
+            signals.0.notify_one();
+            signals.1.notified().await;
+            "answered"
+        }),
+    );
+    let served = serving(router, 8);
+    let mut stream = UnixStream::connect(&served.socket).await.unwrap();
+    ask(&mut stream, "").await;
+    asked.notified().await;
+    served.end.cancel();
+    go_on.notify_one();
+    assert!(rest(stream).await.ends_with("answered"));
+    served.task.await.unwrap();
+    assert!(UnixStream::connect(&served.socket).await.is_err());
+}
+
+#[tokio::test]
+async fn a_connection_too_many_waits_until_another_ends() {
+    let served = serving(Router::new().route("/", get(async || "answered")), 1);
+    let mut first = UnixStream::connect(&served.socket).await.unwrap();
+    ask(&mut first, "").await;
+    let mut head = [0; 12];
+    first.read_exact(&mut head).await.unwrap();
+    let mut second = UnixStream::connect(&served.socket).await.unwrap();
+    ask(&mut second, "Connection: close\r\n").await;
+    let mut byte = [0];
+    let waits = timeout(Duration::from_millis(50), second.read(&mut byte)).await;
+    assert!(waits.is_err(), "the first has not ended");
+    drop(first);
+    assert!(rest(second).await.ends_with("answered"));
+}
