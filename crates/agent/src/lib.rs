@@ -8,7 +8,7 @@ mod book;
 mod decisions;
 mod mailbox;
 mod measures;
-mod mirrors;
+mod mirror_manager;
 mod node;
 mod node_status;
 mod pod_reader;
@@ -16,9 +16,10 @@ mod recorder;
 mod runtime_events;
 pub mod seams;
 pub mod sources;
-mod status_writer;
+mod status_manager;
 mod supervisor;
 mod volume_manager;
+mod work_queue;
 mod worker;
 
 use std::sync::{Arc, Mutex};
@@ -41,11 +42,11 @@ use oarsman_sync::latest;
 pub use supervisor::{BoxedGate, Command};
 
 use autonomy::{Memory, remembering};
-use mirrors::Mirrors;
+use mirror_manager::MirrorManager;
 use node::Node;
 use recorder::Recorder;
 use seams::{Seams, bounded};
-use status_writer::StatusDesk;
+use status_manager::StatusManager;
 use supervisor::{Ears, Supervisor};
 use volume_manager::VolumeManager;
 
@@ -84,8 +85,8 @@ pub async fn run(seams: Seams, config: Config, inputs: Inputs) {
     let Inputs { sources: local, gate, decisions, measures, book, commands } = inputs;
     let (notices, heard) = mpsc::channel(ROOM_BETWEEN_LOOPS);
     let (tell_news, news) = mpsc::channel(ROOM_BETWEEN_LOOPS);
-    let desk = StatusDesk::default();
-    let mirrors = Mirrors::new(desk.clone());
+    let statuses = StatusManager::new(Arc::clone(&seams.clock));
+    let mirrors = MirrorManager::new(statuses.clone());
     let (recorder, events) = Recorder::new(Arc::clone(&book));
     let pulls = Semaphore::new(config.parallel_pulls.max(1));
     let (tell_identity, identity) = latest::channel(None);
@@ -98,7 +99,7 @@ pub async fn run(seams: Seams, config: Config, inputs: Inputs) {
         seams: seams.clone(),
         config,
         decisions,
-        desk: desk.clone(),
+        statuses: statuses.clone(),
         mirrors: mirrors.clone(),
         identity,
         recorder,
@@ -117,10 +118,10 @@ pub async fn run(seams: Seams, config: Config, inputs: Inputs) {
         Ears { sources: together(sources), recalled, objects, notices: heard, news, commands };
     tokio::join!(
         supervisor.run(ears),
-        mirrors::run(mirrors, seams.clone(), node.identity.clone()),
+        mirror_manager::run(mirrors, seams.clone(), node.identity.clone()),
         runtime_events::listen(Arc::clone(&node), tell_news),
         node_status::run(node, tell_identity),
-        status_writer::run(desk, seams.clone()),
+        status_manager::run(statuses, seams.clone()),
         recorder::run(events, seams),
         async {
             if let Some(memory) = memory {

@@ -17,11 +17,11 @@ use crate::book::Book;
 use crate::decisions::Decisions;
 use crate::latest;
 use crate::measures::Measures;
-use crate::mirrors::Mirrors;
+use crate::mirror_manager::MirrorManager;
 use crate::node_status::Membership;
 use crate::recorder::Recorder;
 use crate::seams::Seams;
-use crate::status_writer::StatusDesk;
+use crate::status_manager::StatusManager;
 use crate::volume_manager::VolumeManager;
 
 /// How the agent behaves.
@@ -77,8 +77,8 @@ pub(crate) struct Node {
     /// When this agent began, by the wall clock.
     pub(crate) began: Timestamp,
     pub(crate) decisions: Arc<dyn Decisions>,
-    pub(crate) desk: StatusDesk,
-    pub(crate) mirrors: Mirrors,
+    pub(crate) statuses: StatusManager,
+    pub(crate) mirrors: MirrorManager,
     /// Who the node is to the API server, once that is known.
     pub(crate) identity: latest::Receiver<Option<NodeIdentity>>,
     pub(crate) recorder: Recorder,

@@ -126,7 +126,7 @@ impl Supervisor {
         let merged = self.merger.set(source, pods, self.node.seams.clock.wall());
         self.merged(merged);
         if first && self.merger.all_ready() {
-            self.node.mirrors.complete();
+            self.node.mirrors.set_sources_ready();
             self.count();
         }
     }
@@ -153,7 +153,7 @@ impl Supervisor {
     fn without_mirrors(&self, source: Source, pods: Vec<Arc<Pod>>) -> Vec<Arc<Pod>> {
         let (mirrors, pods): (Vec<_>, Vec<_>) = pods.into_iter().partition(|pod| pod.is_mirror());
         if source == Source::Api {
-            self.node.mirrors.see(mirrors.into_iter().map(Arc::unwrap_or_clone).collect());
+            self.node.mirrors.observe(mirrors.into_iter().map(Arc::unwrap_or_clone).collect());
         }
         pods
     }
@@ -184,7 +184,7 @@ impl Supervisor {
     /// Holds what the API server says of a pod against what we told it.
     fn compare(&self, pod: &Pod) {
         if let Some(status) = pod.status.as_ref().filter(|_| !pod.is_static()) {
-            self.node.desk.heard(&pod.uid(), status);
+            self.node.statuses.reconcile(&pod.uid(), status);
         }
     }
 
@@ -230,12 +230,12 @@ impl Supervisor {
             Origin::Wanted(pod) | Origin::Rejected(pod, _) => {
                 self.node.book.wanted(pod, false);
                 if pod.is_static() {
-                    self.node.mirrors.lives(pod);
+                    self.node.mirrors.add_static_pod(pod);
                 }
             }
             Origin::Orphan => {
                 self.node.book.orphan(&uid, &name);
-                self.node.mirrors.lingers(&uid, &name);
+                self.node.mirrors.add_terminating(&uid, &name);
             }
         }
         let life = worker::run(Arc::clone(&self.node), uid.clone(), name.clone(), origin, mailbox);
@@ -261,9 +261,9 @@ impl Supervisor {
             }
             Notice::Forgotten(uid) => {
                 self.workers.remove(&uid);
-                self.node.desk.forget(&uid);
+                self.node.statuses.forget(&uid);
                 self.node.seams.cluster.forget(&uid);
-                self.node.mirrors.gone(&uid);
+                self.node.mirrors.remove_pod(&uid);
                 self.node.book.forget(&uid);
                 // It may have come back while it was being brought down.
                 let back = self.merger.pod(&uid).cloned();
@@ -325,7 +325,7 @@ impl Supervisor {
             Command::Kill(uid, request) => self.kill(&uid, request),
             // Who does not listen any more has given up.
             Command::Answer(who) => drop(who.send(())),
-            Command::TellWhenToldAll(who) => self.node.desk.tell_when_empty(who),
+            Command::TellWhenToldAll(who) => self.node.statuses.flush(who),
             Command::TellWhenEmpty(who) => {
                 self.leaving.push(who);
                 self.tell_if_empty();

@@ -169,7 +169,7 @@ impl Worker {
                 room.publish(&pod, Some(standing), verdict.as_ref()).await;
             }
             Effect::StartRelease(part) => self.work = Some(Work::release(room, part)),
-            Effect::AllowDelete => room.node.desk.allow_delete(&uid, &room.name),
+            Effect::AllowDelete => room.node.statuses.allow_delete(&uid, &room.name),
             Effect::Finished => return Some(Notice::Finished(uid)),
             // Whether the pod came back meanwhile is the supervisor's to know: it hears the sources.
             Effect::Forget { .. } => {

@@ -29,6 +29,7 @@ pub mod pod;
 pub mod probe;
 pub mod qos;
 pub mod quantity;
+pub mod queue;
 pub mod rate;
 pub mod references;
 pub mod report;

@@ -1,9 +1,9 @@
 //! Mirror pods: the reflections of static pods in the API server, so that a cluster sees what it did not ask for.
 //!
-//! A mirror is never run and never obeyed: deleting one only has it made again. [`Board`] knows which static pods live here and
+//! A mirror is never run and never obeyed: deleting one only has it made again. [`MirrorPods`] knows which static pods run here and
 //! which mirrors there are, and says what is to be done about the difference; [`reflection`] is how a mirror looks.
 
-mod board;
+mod pods;
 #[cfg(test)]
 mod tests;
 mod times;
@@ -13,7 +13,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference}
 
 use crate::pod::{HASH_ANNOTATION, MIRROR_ANNOTATION, PodExt};
 
-pub use board::{Board, Errand, Tidings};
+pub use pods::{MirrorAction, MirrorPods, MirrorStatus};
 
 /// How a static pod is shown to the API server. The node, of this UID, owns it: without the node there is no mirror.
 pub fn reflection(pod: &Pod, node_uid: &str) -> Pod {

@@ -8,6 +8,7 @@ pub mod deadline;
 pub mod merge;
 pub mod patch;
 pub mod phase;
+pub mod queue;
 pub mod recall;
 pub mod rejected;
 pub mod terminal;

@@ -26,11 +26,21 @@ const LAYERS: &[&[&str]] = &[
     // Single objects and single counters.
     &["certificates", "pod", "probe", "rate", "report", "requeue"],
     // What a pod says of itself, and what is said about it.
-    &["backoff", "event", "labels", "log_request", "mirror", "qos", "references", "token"],
+    &["backoff", "event", "labels", "log_request", "qos", "references", "token"],
     // What is wanted of a pod, and what the runtime has of it.
-    &["lifecycle", "resources", "sources", "view"],
+    &["lifecycle", "queue", "resources", "sources", "view"],
     // Rules about one aspect of both.
-    &["api", "gc", "grace", "ledger", "node", "restart", "static_pod", "termination_message"],
+    &[
+        "api",
+        "gc",
+        "grace",
+        "ledger",
+        "mirror",
+        "node",
+        "restart",
+        "static_pod",
+        "termination_message",
+    ],
     // What to do to a pod's containers, and what they are made with.
     &["actions", "config"],
     // What comes of that.

@@ -25,7 +25,7 @@ impl Room {
         let (status, outward, is_news) = self.make_status(pod, standing, verdict);
         if pod.is_static() {
             // An agent that has just started knows from the disk what it told, and those who show the pod do not.
-            self.node.mirrors.is(&self.uid, &self.name, &outward);
+            self.node.mirrors.set_status(&self.uid, &self.name, &outward);
         }
         if is_news {
             self.hand_on(pod, &outward).await;
@@ -78,7 +78,7 @@ impl Room {
 
     async fn hand_on(&self, pod: &Pod, status: &PodStatus) {
         if !pod.is_static() {
-            return self.node.desk.publish(&self.uid, &self.name, status.clone());
+            return self.node.statuses.publish(&self.uid, &self.name, status.clone());
         }
         // What a pod ended with must outlive the machine: it is all that keeps it from running again.
         let lasting = Phase::of(status).is_some_and(Phase::is_terminal);

@@ -9,9 +9,16 @@ use k8s_openapi::jiff::Timestamp;
 
 use super::*;
 use crate::ids::{FullName, PodUid};
+use crate::queue::Work;
 use crate::time::Mono;
 
 const NODE: &str = "node-uid";
+
+fn mirrors() -> MirrorPods {
+    let mut mirrors = MirrorPods::default();
+    mirrors.set_node(NODE);
+    mirrors
+}
 
 fn at(millis: u64) -> Mono {
     Mono(Duration::from_millis(millis))
@@ -55,8 +62,8 @@ fn status(phase: &str) -> PodStatus {
     PodStatus { phase: Some(phase.to_owned()), ..PodStatus::default() }
 }
 
-fn told(mirror: &str, phase: &str) -> Tidings {
-    Tidings::Tell(name(), PodUid::from(mirror), Box::new(status(phase)))
+fn told(mirror: &str, phase: &str) -> MirrorStatus {
+    MirrorStatus::Publish(name(), PodUid::from(mirror), Box::new(status(phase)))
 }
 
 #[test]
@@ -72,93 +79,109 @@ fn a_reflection_is_owned_by_the_node_and_carries_the_hash() {
 
 #[test]
 fn a_pod_gets_its_mirror_once_and_the_mirror_its_status() {
-    let (mut board, pod) = (Board::default(), living("one"));
-    board.lives(&pod);
-    assert_eq!(board.is(&pod.uid(), &name(), &status("Running")), None, "there is nobody to tell");
-    let errand = board.next(NODE, at(0)).unwrap();
-    assert_eq!(errand, Errand::Create(Box::new(reflection(&pod, NODE))));
-    assert_eq!(board.next(NODE, at(0)), None, "it is under way");
-    board.done(&name(), true, at(0));
-    assert_eq!(board.next(NODE, at(0)), None, "it will be seen soon");
-    assert_eq!(board.see(vec![stored(&pod, "m1")]), [told("m1", "Running")]);
-    assert_eq!(board.next(NODE, at(60_000)), None);
-    assert_eq!(board.next_due(), None);
-    assert_eq!(board.is(&pod.uid(), &name(), &status("Failed")), Some(told("m1", "Failed")));
+    let (mut mirrors, pod) = (mirrors(), living("one"));
+    mirrors.add_static_pod(&pod);
+    assert_eq!(
+        mirrors.set_status(&pod.uid(), &name(), &status("Running")),
+        None,
+        "there is nobody to tell"
+    );
+    let errand = mirrors.next(at(0)).unwrap();
+    assert_eq!(errand, MirrorAction::Create(Box::new(reflection(&pod, NODE))));
+    assert_eq!(mirrors.next(at(0)), None, "it is under way");
+    mirrors.done((name(), true), at(0));
+    assert_eq!(mirrors.next(at(0)), None, "it will be seen soon");
+    assert_eq!(mirrors.observe(vec![stored(&pod, "m1")]), [told("m1", "Running")]);
+    assert_eq!(mirrors.next(at(60_000)), None);
+    assert_eq!(mirrors.next_due(at(60_000)), None);
+    assert_eq!(
+        mirrors.set_status(&pod.uid(), &name(), &status("Failed")),
+        Some(told("m1", "Failed"))
+    );
 }
 
 #[test]
 fn what_is_not_seen_in_time_or_failed_is_done_again() {
-    let (mut board, pod) = (Board::default(), living("one"));
-    board.lives(&pod);
+    let (mut mirrors, pod) = (mirrors(), living("one"));
+    mirrors.add_static_pod(&pod);
     let mut now = at(0);
     for wait in [500, 1_000, 2_000, 4_000, 8_000, 10_000, 10_000] {
-        assert!(board.next(NODE, now).is_some());
-        board.done(&name(), false, now);
-        assert_eq!(board.next(NODE, now), None);
+        assert!(mirrors.next(now).is_some());
+        mirrors.done((name(), false), now);
+        assert_eq!(mirrors.next(now), None);
         now = now + Duration::from_millis(wait);
-        assert_eq!(board.next_due(), Some(now));
+        assert_eq!(mirrors.next_due(now), Some(now));
     }
-    assert!(board.next(NODE, now).is_some());
-    board.done(&name(), true, now);
-    assert_eq!(board.next_due(), Some(now + Duration::from_secs(10)));
+    assert!(mirrors.next(now).is_some());
+    mirrors.done((name(), true), now);
+    assert_eq!(mirrors.next_due(now), Some(now + Duration::from_secs(10)));
 }
 
 #[test]
 fn a_mirror_that_is_deleted_by_somebody_goes_at_once_and_comes_back() {
-    let (mut board, pod) = (Board::default(), living("one"));
-    board.lives(&pod);
-    board.is(&pod.uid(), &name(), &status("Running"));
-    board.see(vec![stored(&pod, "m1")]);
-    board.see(vec![deleting(stored(&pod, "m1"))]);
-    let delete = Errand::Delete(name(), PodUid::from("m1"));
-    assert_eq!(board.next(NODE, at(0)), Some(delete));
-    board.done(&name(), true, at(0));
-    assert_eq!(board.see(Vec::new()), [Tidings::Gone(PodUid::from("m1"))]);
-    assert!(matches!(board.next(NODE, at(0)), Some(Errand::Create(_))));
-    board.done(&name(), true, at(0));
-    assert_eq!(board.see(vec![stored(&pod, "m2")]), [told("m2", "Running")]);
+    let (mut mirrors, pod) = (mirrors(), living("one"));
+    mirrors.add_static_pod(&pod);
+    mirrors.set_status(&pod.uid(), &name(), &status("Running"));
+    mirrors.observe(vec![stored(&pod, "m1")]);
+    mirrors.observe(vec![deleting(stored(&pod, "m1"))]);
+    let delete = MirrorAction::Delete(name(), PodUid::from("m1"));
+    assert_eq!(mirrors.next(at(0)), Some(delete));
+    mirrors.done((name(), true), at(0));
+    assert_eq!(mirrors.observe(Vec::new()), [MirrorStatus::Gone(PodUid::from("m1"))]);
+    assert!(matches!(mirrors.next(at(0)), Some(MirrorAction::Create(_))));
+    mirrors.done((name(), true), at(0));
+    assert_eq!(mirrors.observe(vec![stored(&pod, "m2")]), [told("m2", "Running")]);
 }
 
 #[test]
 fn the_mirror_of_an_edited_pod_is_replaced_once_its_successor_lives() {
-    let (mut board, old, new) = (Board::default(), living("old"), living("new"));
-    board.lives(&old);
-    board.see(vec![stored(&old, "m1")]);
-    assert_eq!(board.next(NODE, at(0)), None);
-    board.lives(&new);
-    assert_eq!(board.is(&new.uid(), &name(), &status("Pending")), None, "it is not its mirror");
-    assert_eq!(board.is(&old.uid(), &name(), &status("Failed")), None, "it lives here no more");
-    assert_eq!(board.next(NODE, at(0)), Some(Errand::Delete(name(), PodUid::from("m1"))));
-    board.gone(&old.uid());
-    board.done(&name(), true, at(0));
-    board.see(Vec::new());
-    assert_eq!(board.next(NODE, at(0)), Some(Errand::Create(Box::new(reflection(&new, NODE)))));
+    let (mut mirrors, old, new) = (mirrors(), living("old"), living("new"));
+    mirrors.add_static_pod(&old);
+    mirrors.observe(vec![stored(&old, "m1")]);
+    assert_eq!(mirrors.next(at(0)), None);
+    mirrors.add_static_pod(&new);
+    assert_eq!(
+        mirrors.set_status(&new.uid(), &name(), &status("Pending")),
+        None,
+        "it is not its mirror"
+    );
+    assert_eq!(
+        mirrors.set_status(&old.uid(), &name(), &status("Failed")),
+        None,
+        "it lives here no more"
+    );
+    assert_eq!(mirrors.next(at(0)), Some(MirrorAction::Delete(name(), PodUid::from("m1"))));
+    mirrors.remove_pod(&old.uid());
+    mirrors.done((name(), true), at(0));
+    mirrors.observe(Vec::new());
+    assert_eq!(mirrors.next(at(0)), Some(MirrorAction::Create(Box::new(reflection(&new, NODE)))));
 }
 
 #[test]
 fn a_mirror_without_a_pod_goes_once_every_source_has_spoken_and_nothing_lingers() {
     let pod = living("one");
-    let mut board = Board::default();
-    board.see(vec![stored(&pod, "m1")]);
-    assert_eq!(board.next(NODE, at(0)), None, "a source may yet tell of its pod");
-    board.lingers(&PodUid::from("one"), &name());
-    board.complete();
-    assert_eq!(board.next(NODE, at(0)), None, "it is still being brought down");
-    board.gone(&PodUid::from("one"));
-    assert_eq!(board.next(NODE, at(0)), Some(Errand::Delete(name(), PodUid::from("m1"))));
-    board.done(&name(), true, at(0));
-    board.see(Vec::new());
-    assert_eq!(board.next_due(), None);
+    let mut mirrors = mirrors();
+    mirrors.observe(vec![stored(&pod, "m1")]);
+    assert_eq!(mirrors.next(at(0)), None, "a source may yet tell of its pod");
+    mirrors.add_terminating(&PodUid::from("one"), &name());
+    mirrors.set_sources_ready();
+    assert_eq!(mirrors.next(at(0)), None, "it is still being brought down");
+    mirrors.remove_pod(&PodUid::from("one"));
+    assert_eq!(mirrors.next(at(0)), Some(MirrorAction::Delete(name(), PodUid::from("m1"))));
+    mirrors.done((name(), true), at(0));
+    mirrors.observe(Vec::new());
+    assert_eq!(mirrors.next(at(0)), None);
+    assert_eq!(mirrors.next_due(at(0)), None);
 }
 
 #[test]
 fn what_the_server_has_is_held_against_what_it_was_told() {
-    let (mut board, pod) = (Board::default(), living("one"));
-    board.lives(&pod);
-    board.see(vec![stored(&pod, "m1")]);
+    let (mut mirrors, pod) = (mirrors(), living("one"));
+    mirrors.add_static_pod(&pod);
+    mirrors.observe(vec![stored(&pod, "m1")]);
     let mirror = Pod { status: Some(status("Pending")), ..stored(&pod, "m1") };
-    let has = Tidings::Has(PodUid::from("m1"), Box::new(status("Pending")));
-    assert_eq!(board.see(vec![mirror]), [has]);
+    let has = MirrorStatus::Shown(PodUid::from("m1"), Box::new(status("Pending")));
+    assert_eq!(mirrors.observe(vec![mirror]), [has]);
 }
 
 fn since(seconds: i64) -> Option<Time> {
@@ -178,13 +201,13 @@ fn running(start: i64, conditions: &[(&str, &str, i64)]) -> PodStatus {
 
 #[test]
 fn a_pod_taken_over_has_been_as_its_mirror_says_for_as_long_as_that_says() {
-    let (mut board, pod) = (Board::default(), living("one"));
+    let (mut mirrors, pod) = (mirrors(), living("one"));
     let before = running(5, &[("Ready", "True", 7), ("Initialized", "False", 6)]);
     let mirror = Pod { status: Some(before), ..stored(&pod, "m1") };
-    board.see(vec![mirror]);
-    board.lives(&pod);
-    let mut tell = |status: &PodStatus| match board.is(&pod.uid(), &name(), status) {
-        Some(Tidings::Tell(.., status)) => *status,
+    mirrors.observe(vec![mirror]);
+    mirrors.add_static_pod(&pod);
+    let mut tell = |status: &PodStatus| match mirrors.set_status(&pod.uid(), &name(), status) {
+        Some(MirrorStatus::Publish(.., status)) => *status,
         other => panic!("{other:?}"),
     };
     let ours = running(90, &[("Ready", "True", 91), ("Initialized", "True", 92)]);

@@ -120,7 +120,7 @@ async fn those_who_say_nothing_keep_nobody_from_talking() {
     let place = place(true);
     let socket = place.directory.path().join("oarsman.sock");
     let mut silent = Vec::new();
-    for _ in 0..MOST_TALKS - 1 {
+    for _ in 0..LIMITS.connections - 1 {
         silent.push(UnixStream::connect(&socket).await.unwrap());
     }
     assert_eq!(Client::new(place.directory.path()).report().await.unwrap().node, "n");

@@ -34,7 +34,7 @@ fn two_lines_with_a_rotation_between(recipe: &str) -> (String, String) {
     log.write_line(b"before\n").unwrap();
     rotate(recipe, path.parent().unwrap());
     // As if the second were over.
-    log.current.lock().unwrap().checked = 0;
+    log.current.lock().checked = 0;
     log.write_line(b"after\n").unwrap();
     let read = |name: &str| fs::read_to_string(path.with_file_name(name)).unwrap_or_default();
     (read("kubelet.log"), read("kubelet.log.1"))

@@ -1,0 +1,130 @@
+//! The status manager: sends the latest status of each pod to the API server, and deletes pods there that have ended.
+//!
+//! Workers hand statuses over and go on. The rules of the queue are in `oarsman_core::status::queue`.
+
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::PodStatus;
+use oarsman_clock::Clock;
+use oarsman_cluster::ClusterError;
+use oarsman_core::ids::{FullName, PodUid};
+use oarsman_core::queue::Work;
+use oarsman_core::status::queue::{JobKey, JobResult, StatusJob, StatusQueue};
+use oarsman_core::time::Mono;
+use oarsman_sync::Guarded;
+use tokio::sync::oneshot;
+
+use crate::seams::Seams;
+use crate::work_queue;
+
+/// How many requests are in flight at once.
+const IN_FLIGHT: usize = 8;
+
+/// Where workers hand over statuses; clones are the same.
+#[derive(Clone)]
+pub(crate) struct StatusManager {
+    state: Arc<Guarded<State>>,
+    clock: Arc<dyn Clock>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    queue: StatusQueue,
+    /// Wait until the API server has accepted everything.
+    waiting: Vec<oneshot::Sender<()>>,
+}
+
+impl StatusManager {
+    pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
+        Self { state: Arc::default(), clock }
+    }
+
+    /// The pod has this status now.
+    pub(crate) fn publish(&self, uid: &PodUid, name: &FullName, status: PodStatus) {
+        self.update(|queue, now| queue.publish(uid, name, status, now));
+    }
+
+    /// The API server shows this status of the pod.
+    pub(crate) fn reconcile(&self, uid: &PodUid, shown: &PodStatus) {
+        self.update(|queue, now| queue.reconcile(uid, shown, now));
+    }
+
+    /// The pod's object may be deleted once its last status was accepted.
+    pub(crate) fn allow_delete(&self, uid: &PodUid, name: &FullName) {
+        self.update(|queue, now| queue.allow_delete(uid, name, now));
+    }
+
+    /// There is nothing to send about this pod any more.
+    pub(crate) fn forget(&self, uid: &PodUid) {
+        self.update(|queue, _| queue.forget(uid));
+    }
+
+    /// Sends everything without delay, and signals once the API server has accepted it.
+    pub(crate) fn flush(&self, flushed: oneshot::Sender<()>) {
+        self.state.lock().waiting.push(flushed);
+        self.update(StatusQueue::flush);
+    }
+
+    fn update(&self, change: impl FnOnce(&mut StatusQueue, Mono)) {
+        let now = self.clock.mono();
+        self.state.update(|state| {
+            change(&mut state.queue, now);
+            state.signal_if_empty();
+        });
+    }
+}
+
+impl State {
+    fn signal_if_empty(&mut self) {
+        if self.queue.is_empty() {
+            // A receiver that is gone has given up.
+            self.waiting.drain(..).filter_map(|flushed| flushed.send(()).err()).for_each(drop);
+        }
+    }
+}
+
+impl Work for State {
+    type Job = StatusJob;
+    type Outcome = (JobKey, JobResult);
+
+    fn next(&mut self, now: Mono) -> Option<StatusJob> {
+        self.queue.next(now)
+    }
+
+    fn done(&mut self, outcome: (JobKey, JobResult), now: Mono) {
+        self.queue.done(outcome, now);
+        self.signal_if_empty();
+    }
+
+    fn next_due(&self, now: Mono) -> Option<Mono> {
+        self.queue.next_due(now)
+    }
+}
+
+/// Sends statuses until it is dropped.
+pub(crate) async fn run(manager: StatusManager, seams: Seams) {
+    let perform = |job| perform(job, &seams);
+    work_queue::run(&manager.state, seams.clock.as_ref(), IN_FLIGHT, perform).await;
+}
+
+async fn perform(job: StatusJob, seams: &Seams) -> (JobKey, JobResult) {
+    let (name, result) = match &job {
+        StatusJob::Patch(key, name, status) => {
+            (name, seams.cluster.publish(name, &key.uid, status).await)
+        }
+        StatusJob::Delete(key, name) => (name, seams.cluster.delete(name, &key.uid).await),
+    };
+    let result = match (&job, result) {
+        (StatusJob::Patch(..), Ok(())) => JobResult::Accepted,
+        (StatusJob::Delete(..), Ok(())) | (_, Err(ClusterError::Gone { .. })) => JobResult::Gone,
+        (_, Err(error)) => {
+            tracing::warn!(pod = %name, %error, "status request failed; will be tried again");
+            let wait = match error {
+                ClusterError::Busy { wait, .. } => Some(wait),
+                _ => None,
+            };
+            JobResult::Failed(wait)
+        }
+    };
+    (job.key().clone(), result)
+}
