@@ -6,6 +6,7 @@
 mod events;
 mod pages;
 
+use std::fmt;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
@@ -151,11 +152,12 @@ impl Book {
         self.turn(uid, |page| page.set_status(status));
     }
 
-    /// When what went wrong with a pod is tried again.
-    pub(crate) fn next_try(&self, uid: &PodUid, at: Option<Mono>) {
-        let now = self.clock.now();
+    /// When what did not succeed with a pod is tried again, and why it waits.
+    pub(crate) fn wait(&self, uid: &PodUid, next_try: Option<Mono>, because: &impl fmt::Display) {
+        let (now, at) = (self.clock.now(), next_try);
+        let waits_for = at.map(|_| because.to_string());
         let at = at.and_then(|at| now.wall.checked_add(at.since(now.mono)).ok());
-        self.turn(uid, |page| std::mem::replace(&mut page.next_try, at) != at);
+        self.turn(uid, |page| page.set_wait(at, waits_for));
     }
 
     /// Something that takes its time is begun; it is over when what this returns is dropped.

@@ -8,13 +8,13 @@ use oarsman_core::ids::{ContainerId, SandboxId};
 use oarsman_core::lifecycle::{self, Begin, Context, Event, Standing, State, Step};
 use oarsman_core::status;
 use oarsman_core::status::merge::merge;
-use oarsman_core::view::{ContainerState, PodView};
+use oarsman_core::view::PodView;
 
 /// The questions. Their answers are core's unless somebody overrides them.
 pub trait Decisions: Send + Sync + 'static {
     /// How a pod's life begins.
-    fn begin(&self, begin: Begin, cx: &Context) -> Step {
-        lifecycle::begin(begin, cx)
+    fn begin(&self, begin: Begin) -> Step {
+        lifecycle::begin(begin)
     }
 
     /// How it goes on.
@@ -51,9 +51,7 @@ pub trait Decisions: Send + Sync + 'static {
 
     /// The sandbox that a failed call has made after all.
     fn adopted_sandbox(&self, view: &PodView, attempt: u32) -> Option<SandboxId> {
-        let fits =
-            view.sandboxes.iter().find(|sandbox| sandbox.attempt == attempt && sandbox.ready);
-        fits.map(|sandbox| sandbox.id.clone())
+        actions::adopted_sandbox(view, attempt)
     }
 
     /// The container that a failed call has made after all.
@@ -64,13 +62,7 @@ pub trait Decisions: Send + Sync + 'static {
         name: &str,
         attempt: u32,
     ) -> Option<ContainerId> {
-        let fits = view.containers.iter().find(|container| {
-            container.sandbox == *sandbox
-                && container.name == name
-                && container.label.restart_count == attempt
-                && container.state == ContainerState::Created
-        });
-        fits.map(|container| container.id.clone())
+        actions::adopted_container(view, sandbox, name, attempt)
     }
 
     /// What is removed of a pod that nobody wants any more.

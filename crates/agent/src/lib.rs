@@ -5,6 +5,7 @@
 
 mod autonomy;
 mod book;
+mod container_lifecycle;
 mod decisions;
 mod mailbox;
 mod measures;
@@ -12,6 +13,7 @@ mod mirror_manager;
 mod node;
 mod node_status;
 mod pod_reader;
+mod pod_worker;
 mod recorder;
 mod runtime_events;
 pub mod seams;
@@ -20,25 +22,26 @@ mod status_manager;
 mod supervisor;
 mod volume_manager;
 mod work_queue;
-mod worker;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use futures::StreamExt;
 use futures::stream::{SelectAll, pending};
 use k8s_openapi::api::core::v1::Pod;
 use oarsman_core::ledger::{Gate, Rejection};
 use oarsman_core::sources::Source;
+use oarsman_sync::{Guarded, latest};
 use tokio::sync::{Semaphore, mpsc};
 
 pub use book::{Book, Found};
+pub use container_lifecycle::{ContainerHooks, ContainerLifecycle, ContainerRef, ContainerRefused};
 pub use decisions::{CoreDecisions, Decisions, Leftovers};
 pub use measures::{Histogram, Latency, Measures, Reading};
 pub use node::{Config, NodeIdentity};
 pub use node_status::Membership;
 pub use oarsman_cluster::PodSets;
 pub use oarsman_manifest as manifest;
-use oarsman_sync::latest;
+pub use pod_worker::{BackgroundTasks, TaskKey};
 pub use supervisor::{BoxedGate, Command};
 
 use autonomy::{Memory, remembering};
@@ -75,6 +78,10 @@ pub struct Inputs {
     pub measures: Arc<Measures>,
     /// What the agent knows, for people to read.
     pub book: Arc<Book>,
+    /// Resource managers, in the order in which they are called around the life of a container.
+    pub container_lifecycle: ContainerHooks,
+    /// What makes the background tasks of pods, such as probes.
+    pub background: Vec<Arc<dyn BackgroundTasks>>,
     /// What is asked of it while it runs.
     pub commands: mpsc::Receiver<Command>,
 }
@@ -82,7 +89,8 @@ pub struct Inputs {
 /// Runs the agent until it is dropped.
 pub async fn run(seams: Seams, config: Config, inputs: Inputs) {
     let (seams, memory) = remembering(bounded(seams));
-    let Inputs { sources: local, gate, decisions, measures, book, commands } = inputs;
+    let Inputs { sources: local, gate, decisions, measures, book, commands, .. } = inputs;
+    let (container_lifecycle, background) = (inputs.container_lifecycle, inputs.background);
     let (notices, heard) = mpsc::channel(ROOM_BETWEEN_LOOPS);
     let (tell_news, news) = mpsc::channel(ROOM_BETWEEN_LOOPS);
     let statuses = StatusManager::new(Arc::clone(&seams.clock));
@@ -104,7 +112,9 @@ pub async fn run(seams: Seams, config: Config, inputs: Inputs) {
         identity,
         recorder,
         pulls,
-        credentials: Mutex::default(),
+        container_lifecycle,
+        background,
+        credentials: Guarded::default(),
         pulled: latest::Sender::new(0),
         volume_manager,
         measures,

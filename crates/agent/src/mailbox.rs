@@ -1,7 +1,6 @@
 //! What a pod's worker has been told and has not read yet. It never grows: what is newer replaces or joins what it
 //! makes pointless, so that nobody who tells a worker something ever waits for it.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Pod;
@@ -16,8 +15,7 @@ pub(crate) struct Mailbox {
 
 #[derive(Debug, Default)]
 struct Letters {
-    /// At most a removal and the pod's return after it.
-    source: VecDeque<SourceWord>,
+    source: Option<SourceWord>,
     kill: Option<KillRequest>,
     hint: Option<Hint>,
 }
@@ -29,22 +27,18 @@ enum SourceWord {
 }
 
 impl Mailbox {
-    /// The source has the pod, like this.
+    /// The source has the pod, like this. A pod that returns after its removal is not this worker's: see the supervisor.
     pub(crate) fn wanted(&self, pod: Arc<Pod>) {
         self.post(|letters| {
-            if matches!(letters.source.back(), Some(SourceWord::Wanted(_))) {
-                letters.source.pop_back();
+            if !matches!(letters.source, Some(SourceWord::Removed)) {
+                letters.source = Some(SourceWord::Wanted(pod));
             }
-            letters.source.push_back(SourceWord::Wanted(pod));
         });
     }
 
     /// The source has no such pod.
     pub(crate) fn removed(&self) {
-        self.post(|letters| {
-            letters.source.clear();
-            letters.source.push_back(SourceWord::Removed);
-        });
+        self.post(|letters| letters.source = Some(SourceWord::Removed));
     }
 
     /// Somebody wants the pod gone. The shortest grace and the first verdict count.
@@ -52,11 +46,7 @@ impl Mailbox {
         self.post(|letters| {
             letters.kill = Some(match letters.kill.take() {
                 None => request,
-                Some(first) => KillRequest {
-                    grace: [first.grace, request.grace].into_iter().flatten().min(),
-                    verdict: first.verdict.or(request.verdict),
-                    by: first.by,
-                },
+                Some(first) => first.and(request),
             });
         });
     }
@@ -78,7 +68,7 @@ impl Mailbox {
 
 impl Letters {
     fn take(&mut self) -> Option<Event> {
-        let source = self.source.pop_front().map(|word| match word {
+        let source = self.source.take().map(|word| match word {
             SourceWord::Wanted(pod) => Event::Wanted(pod),
             SourceWord::Removed => Event::Removed,
         });
@@ -113,13 +103,13 @@ mod tests {
     }
 
     #[test]
-    fn a_removal_and_the_return_after_it_are_both_told() {
+    fn a_removal_is_final() {
         let mailbox = Mailbox::default();
         mailbox.wanted(pod("first"));
         mailbox.removed();
         mailbox.wanted(pod("again"));
         mailbox.wanted(pod("and again"));
-        assert_eq!(read(&mailbox), [Event::Removed, Event::Wanted(pod("and again"))]);
+        assert_eq!(read(&mailbox), [Event::Removed]);
     }
 
     #[test]

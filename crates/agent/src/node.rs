@@ -1,7 +1,7 @@
 //! What every worker on this node shares.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -11,14 +11,17 @@ use oarsman_core::image::providers::{Provider, ProviderCache};
 use oarsman_core::ledger::Territory;
 use oarsman_core::node::NodeFacts;
 use oarsman_core::requeue::Requeue;
+use oarsman_sync::Guarded;
 use tokio::sync::{Semaphore, mpsc};
 
 use crate::book::Book;
+use crate::container_lifecycle::ContainerHooks;
 use crate::decisions::Decisions;
 use crate::latest;
 use crate::measures::Measures;
 use crate::mirror_manager::MirrorManager;
 use crate::node_status::Membership;
+use crate::pod_worker::BackgroundTasks;
 use crate::recorder::Recorder;
 use crate::seams::Seams;
 use crate::status_manager::StatusManager;
@@ -84,8 +87,12 @@ pub(crate) struct Node {
     pub(crate) recorder: Recorder,
     pub(crate) volume_manager: VolumeManager,
     pub(crate) pulls: Semaphore,
-    /// What programs answered that know credentials; never held over an await.
-    pub(crate) credentials: Mutex<ProviderCache>,
+    /// Resource managers around the life of containers.
+    pub(crate) container_lifecycle: ContainerHooks,
+    /// What makes the background tasks of pods.
+    pub(crate) background: Vec<Arc<dyn BackgroundTasks>>,
+    /// What credential provider plugins answered.
+    pub(crate) credentials: Guarded<ProviderCache>,
     /// How many images were pulled.
     pub(crate) pulled: latest::Sender<u64>,
     pub(crate) measures: Arc<Measures>,

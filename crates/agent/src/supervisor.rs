@@ -15,7 +15,7 @@ use k8s_openapi::api::core::v1::Pod;
 use oarsman_cluster::ObjectChanges;
 use oarsman_core::ids::{FullName, PodUid};
 use oarsman_core::ledger::{self, Arrival, Claim, Gate, Ledger};
-use oarsman_core::lifecycle::{Hint, KillRequest};
+use oarsman_core::lifecycle::{Begin, Hint, KillRequest};
 use oarsman_core::pod::PodExt;
 use oarsman_core::references::Change as Elsewhere;
 use oarsman_core::sources::{Change, Delta, Merged, Merger, Source};
@@ -26,8 +26,8 @@ use tokio::time::Instant;
 use crate::autonomy::Recalled;
 use crate::mailbox::Mailbox;
 use crate::node::{Node, Notice};
+use crate::pod_worker;
 use crate::runtime_events::News;
-use crate::worker::{self, Origin};
 
 use census::Census;
 
@@ -188,15 +188,10 @@ impl Supervisor {
         }
     }
 
-    /// New pods, or pods that come back.
+    /// New pods, or pods that come back. One whose earlier life is not over yet waits for the end of that: [`Self::noted`] looks
+    /// then what the sources hold.
     fn arrive(&mut self, pods: Vec<Arc<Pod>>) {
-        let (back, new): (Vec<_>, Vec<_>) =
-            pods.into_iter().partition(|pod| self.workers.contains_key(&pod.uid()));
-        for pod in back {
-            if let Some(mailbox) = self.workers.get(&pod.uid()) {
-                mailbox.wanted(pod);
-            }
-        }
+        let new = pods.into_iter().filter(|pod| !self.workers.contains_key(&pod.uid())).collect();
         let arrivals = self.ledger.arrive(new, self.gate.as_ref());
         arrivals.into_iter().for_each(|arrival| self.let_in(arrival));
     }
@@ -205,12 +200,12 @@ impl Supervisor {
         match arrival {
             Arrival::Admitted(pod) => {
                 self.node.measures.containers_per_pod.count(pod.all_containers().len());
-                self.employ(pod.uid(), pod.full_name(), Origin::Wanted(pod));
+                self.employ(pod.uid(), pod.full_name(), Begin::Wanted(pod));
             }
             Arrival::Rejected(pod, rejection) => {
                 self.node.recorder.record(&pod, [rejection.event()]);
-                let origin = Origin::Rejected(Arc::clone(&pod), rejection.into());
-                self.employ(pod.uid(), pod.full_name(), origin);
+                let begin = Begin::Rejected(Arc::clone(&pod), rejection.into());
+                self.employ(pod.uid(), pod.full_name(), begin);
             }
             Arrival::Waits(pod) => {
                 self.node.book.wanted(&pod, true);
@@ -219,26 +214,27 @@ impl Supervisor {
         }
     }
 
-    fn employ(&mut self, uid: PodUid, name: FullName, origin: Origin) {
-        self.employ_after(Duration::ZERO, uid, name, origin);
+    fn employ(&mut self, uid: PodUid, name: FullName, begin: Begin) {
+        self.employ_after(Duration::ZERO, uid, name, begin);
     }
 
-    fn employ_after(&mut self, wait: Duration, uid: PodUid, name: FullName, origin: Origin) {
+    fn employ_after(&mut self, wait: Duration, uid: PodUid, name: FullName, begin: Begin) {
         let mailbox = Mailbox::default();
         self.workers.insert(uid.clone(), mailbox.clone());
-        match &origin {
-            Origin::Wanted(pod) | Origin::Rejected(pod, _) => {
+        match &begin {
+            Begin::Wanted(pod) | Begin::Rejected(pod, _) => {
                 self.node.book.wanted(pod, false);
                 if pod.is_static() {
                     self.node.mirrors.add_static_pod(pod);
                 }
             }
-            Origin::Orphan => {
+            Begin::Orphan => {
                 self.node.book.orphan(&uid, &name);
                 self.node.mirrors.add_terminating(&uid, &name);
             }
         }
-        let life = worker::run(Arc::clone(&self.node), uid.clone(), name.clone(), origin, mailbox);
+        let life =
+            pod_worker::run(Arc::clone(&self.node), uid.clone(), name.clone(), begin, mailbox);
         let task = self.tasks.spawn(async move {
             // Even a sleep of nothing costs a tick of the timer.
             if !wait.is_zero() {
@@ -283,8 +279,8 @@ impl Supervisor {
         let Some((uid, name)) = self.names_of_tasks.remove(&id) else { return };
         if failed && self.workers.contains_key(&uid) {
             tracing::error!(pod = %name, "its worker made a mistake and is replaced");
-            let origin = self.merger.pod(&uid).cloned().map_or(Origin::Orphan, Origin::Wanted);
-            self.employ_after(AFTER_A_MISTAKE, uid, name, origin);
+            let begin = self.merger.pod(&uid).cloned().map_or(Begin::Orphan, Begin::Wanted);
+            self.employ_after(AFTER_A_MISTAKE, uid, name, begin);
         }
     }
 
@@ -309,7 +305,7 @@ impl Supervisor {
         for (uid, name, is_ours) in census.pods() {
             if self.claim(uid, is_ours) == Claim::Orphan {
                 tracing::warn!(pod = %name, %uid, "no source knows of it: bringing it down");
-                self.employ(uid.clone(), name.clone(), Origin::Orphan);
+                self.employ(uid.clone(), name.clone(), Begin::Orphan);
             }
         }
         self.census = census;

@@ -3,10 +3,12 @@
 //! [`plan`] answers with a [`Plan`], plain data that a shell carries out field by field. Only containers of the newest
 //! sandbox count as the pod's own; those of earlier sandboxes tell how a container ended and how often it was started.
 
+mod attempts;
 mod counts;
 mod draft;
 mod init;
 mod leftovers;
+mod outcome;
 mod regular;
 mod reset;
 mod sandbox;
@@ -18,8 +20,10 @@ mod tests;
 
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 
+pub use attempts::{ReservedAttempts, adopted_container, adopted_sandbox};
 pub use counts::{RestartCount, count_from_logs};
 pub use leftovers::dead_containers;
+pub use outcome::StartResults;
 pub use sandbox::{NewSandbox, SandboxChange, sandbox_change};
 pub use step::{Over, Plan, Removal, RemoveReason, SandboxStep, Start, Stop, StopReason, Wait};
 pub use teardown::{Teardown, teardown};

@@ -1,8 +1,9 @@
 //! What an HTTP hook asks for, made from its spec: the port found, the headers filled in. A hook's request is answered by
 //! the container it belongs to, so nothing about it is secret to that container, and nothing of ours is added to it.
 
-use k8s_openapi::api::core::v1::{ContainerPort, HTTPGetAction};
-use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use k8s_openapi::api::core::v1::HTTPGetAction;
+
+use crate::handler::{ContainerEndpoint, HandlerTarget, TargetError};
 
 /// Who hooks say they are: tools know the Go kubelet's word and the version it belongs to.
 pub const USER_AGENT: &str = "kube-lifecycle/1.36";
@@ -22,49 +23,19 @@ pub struct HttpRequest {
     pub headers: Vec<(String, String)>,
 }
 
-/// Why a hook asks for nothing that can be asked.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RequestError {
-    /// No port of that name.
-    #[error("the container has no port named {name:?}; name one of its ports, or give a number")]
-    PortName {
-        /// The name.
-        name: String,
-    },
-    /// No port has that number.
-    #[error("port {number} is not between 1 and 65535")]
-    PortNumber {
-        /// The number.
-        number: i64,
-    },
-    /// Nothing we speak.
-    #[error("scheme {scheme:?} is neither HTTP nor HTTPS")]
-    Scheme {
-        /// The scheme.
-        scheme: String,
-    },
-    /// Nobody to ask.
-    #[error("the pod has no address, and the hook names no host")]
-    NoAddress,
-}
-
 impl HttpRequest {
-    /// What the hook of a container with these ports asks for; of the pod itself unless it names a host.
+    /// What the hook of this container asks for.
     ///
     /// # Errors
     /// When port, scheme or host are missing or cannot be.
-    pub fn of(
-        action: &HTTPGetAction,
-        ports: &[ContainerPort],
-        pod_ip: Option<&str>,
-    ) -> Result<Self, RequestError> {
-        let host = action.host.as_deref().filter(|host| !host.is_empty()).or(pod_ip);
+    pub fn of(action: &HTTPGetAction, container: &ContainerEndpoint) -> Result<Self, TargetError> {
+        let HandlerTarget { tls, host, port } = container.http(action)?;
         let headers = action.http_headers.iter().flatten();
         let headers = headers.map(|header| (header.name.clone(), header.value.clone()));
         Ok(Self {
-            tls: wants_tls(action.scheme.as_deref().unwrap_or_default())?,
-            host: host.ok_or(RequestError::NoAddress)?.to_owned(),
-            port: resolve_port(&action.port, ports)?,
+            tls,
+            host,
+            port,
             path_and_query: path_and_query(action.path.as_deref().unwrap_or_default()),
             headers: filled_in(headers.collect()),
         })
@@ -75,32 +46,6 @@ impl HttpRequest {
     pub fn in_plain(mut self) -> Self {
         self.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("Authorization"));
         Self { tls: false, ..self }
-    }
-}
-
-/// The port meant by a number, by the name of a container's port, or by a number written as text.
-///
-/// # Errors
-/// When there is none of that name, or no port has that number.
-pub fn resolve_port(port: &IntOrString, ports: &[ContainerPort]) -> Result<u16, RequestError> {
-    let number = match port {
-        IntOrString::Int(number) => i64::from(*number),
-        IntOrString::String(name) => {
-            let named = ports.iter().find(|port| port.name.as_ref() == Some(name));
-            let number = named.map(|port| i64::from(port.container_port));
-            let number = number.or_else(|| name.parse().ok());
-            number.ok_or_else(|| RequestError::PortName { name: name.clone() })?
-        }
-    };
-    let port = u16::try_from(number).ok().filter(|port| *port > 0);
-    port.ok_or(RequestError::PortNumber { number })
-}
-
-fn wants_tls(scheme: &str) -> Result<bool, RequestError> {
-    match scheme.to_ascii_lowercase().as_str() {
-        "" | "http" => Ok(false),
-        "https" => Ok(true),
-        _ => Err(RequestError::Scheme { scheme: scheme.to_owned() }),
     }
 }
 

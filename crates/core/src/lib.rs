@@ -14,6 +14,7 @@ pub mod event;
 pub mod explain;
 pub mod gc;
 pub mod grace;
+pub mod handler;
 pub mod hash;
 pub mod hook;
 pub mod ids;

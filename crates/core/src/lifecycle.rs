@@ -1,20 +1,22 @@
 //! The life of a pod on this node, as one enum and one pure step.
 //!
-//! A pod is kept running ([`Syncing`]), brought down ([`Terminating`]), cleared away ([`Terminated`]) and done
-//! with ([`Finished`]), in that order and never back. The shell owns one [`State`] for each pod, feeds [`Event`]s
-//! into [`step`] and carries out the [`Effect`]s in the order they come.
+//! A pod is read ([`Loading`]), kept running ([`Syncing`]), stopped ([`Terminating`]), released ([`Terminated`]) and kept on
+//! record or cleaned up ([`Finished`]), in that order and never back. The shell owns one [`State`] for each pod, feeds
+//! [`Event`]s into [`step`] and carries out the [`Effect`]s in the order they come.
 //!
 //! What the shell promises in return:
 //! - Effects named `Start…` begin a piece of work; each is answered by exactly one `…Done` event, also when it was
-//!   cancelled, failed or ran into its deadline. There is never more than one such work under way.
+//!   cancelled, failed, panicked or ran into its deadline. There is never more than one such work under way, and the shell takes
+//!   events while it is.
 //! - [`Effect::WakeAt`] sets the pod's one timer, replacing what was set before. When it is due, [`Event::Wake`] comes.
-//! - Everything else is done on the spot and cannot fail.
+//! - Everything else changes memory or fills a queue: it is done on the spot, waits for nothing and cannot fail.
 
 mod effect;
 mod event;
 mod finished;
 mod grace;
 mod leaving;
+mod loading;
 mod rest;
 mod syncing;
 mod terminated;
@@ -26,17 +28,14 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Pod;
 
-use crate::pod::PodExt;
 use crate::requeue::{Dice, Requeue};
 use crate::time::Mono;
 
 pub use effect::{Effect, KillReason, Part, Standing, SyncReason};
-pub use event::{
-    Event, Hint, KillOutcome, KillRequest, Killer, ReleaseOutcome, SyncOutcome, Verdict,
-    VerdictKind,
-};
+pub use event::{Event, Hint, KillOutcome, KillRequest, Killer, SyncOutcome, Verdict, VerdictKind};
 pub use finished::Finished;
 pub use grace::Grace;
+pub use loading::Loading;
 pub use rest::{Because, Rest};
 pub use syncing::Syncing;
 pub use terminated::Terminated;
@@ -48,20 +47,24 @@ use terminating::Order;
 /// Where a pod stands in its life.
 #[derive(Clone, Debug, PartialEq)]
 pub enum State {
+    /// What runs of it and what was recorded of it is being read. Goes to whichever state that calls for.
+    Loading(Loading),
     /// It is made to run as its spec says. Goes to `Terminating` when its deletion is asked for, its phase becomes
     /// terminal, somebody wants it killed, or its source drops it.
     Syncing(Syncing),
     /// What runs of it is being stopped. Goes to `Terminated` once nothing runs; a failed kill is tried again.
     Terminating(Terminating),
-    /// Nothing runs; what it held is being given back. Goes to `Finished` once all is; a failure is tried again.
+    /// Nothing runs; what it held is being released. Goes to `Finished` once all is; a failure is tried again.
     Terminated(Terminated),
-    /// Nothing of it is left but its record and its dead containers. Stays until its source drops it.
+    /// Nothing of it is left but its record and its dead containers. Stays until its source drops it and those are removed.
     Finished(Finished),
 }
 
 /// The states by name, in the order in which a pod goes through them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
+    /// See [`State::Loading`].
+    Loading,
     /// See [`State::Syncing`].
     Syncing,
     /// See [`State::Terminating`].
@@ -87,21 +90,9 @@ pub struct Context {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Begin {
     /// A source holds the pod and it was admitted.
-    Wanted {
-        /// The pod.
-        pod: Arc<Pod>,
-        /// Whether the runtime runs nothing of it.
-        quiet: bool,
-    },
+    Wanted(Arc<Pod>),
     /// A source holds the pod, but it was not admitted. It may run all the same, from before the agent started.
-    Rejected {
-        /// The pod.
-        pod: Arc<Pod>,
-        /// Whether the runtime runs nothing of it.
-        quiet: bool,
-        /// Why it may not run here.
-        verdict: Verdict,
-    },
+    Rejected(Arc<Pod>, Verdict),
     /// Only the runtime knows of it. It is killed at once; there is no status and no API object to care for.
     Orphan,
 }
@@ -110,21 +101,10 @@ pub enum Begin {
 pub type Step = (State, Vec<Effect>);
 
 /// The first step of a pod's life.
-pub fn begin(begin: Begin, cx: &Context) -> Step {
+pub fn begin(begin: Begin) -> Step {
     match begin {
-        Begin::Wanted { pod, quiet } if quiet && pod.has_terminal_phase() => {
-            Terminated::begin(Leaving::Held(pod), None)
-        }
-        Begin::Wanted { pod, .. } => match KillReason::of(&pod) {
-            Some(why) => Terminating::begin(Leaving::Held(pod), Order::plain(why)),
-            None => Syncing::begin(pod, cx),
-        },
-        Begin::Rejected { pod, quiet: true, verdict } => {
-            Terminated::begin(Leaving::Held(pod), Some(verdict))
-        }
-        Begin::Rejected { pod, quiet: false, verdict } => {
-            Terminating::begin(Leaving::Held(pod), Order::rejected(verdict))
-        }
+        Begin::Wanted(pod) => Loading::begin(pod, None),
+        Begin::Rejected(pod, verdict) => Loading::begin(pod, Some(verdict)),
         Begin::Orphan => Terminating::begin(Leaving::Gone(None), Order::plain(KillReason::Orphan)),
     }
 }
@@ -132,10 +112,11 @@ pub fn begin(begin: Begin, cx: &Context) -> Step {
 /// One step of a pod's life. An event that means nothing in this state changes nothing.
 pub fn step(state: State, event: Event, cx: &Context) -> Step {
     match state {
+        State::Loading(state) => state.step(event, cx),
         State::Syncing(state) => state.step(event, cx),
         State::Terminating(state) => state.step(event, cx),
         State::Terminated(state) => state.step(event, cx),
-        State::Finished(state) => state.step(event),
+        State::Finished(state) => state.step(event, cx),
     }
 }
 
@@ -143,6 +124,7 @@ impl State {
     /// The state's name.
     pub fn stage(&self) -> Stage {
         match self {
+            Self::Loading(_) => Stage::Loading,
             Self::Syncing(_) => Stage::Syncing,
             Self::Terminating(_) => Stage::Terminating,
             Self::Terminated(_) => Stage::Terminated,
@@ -153,6 +135,7 @@ impl State {
     /// The pod as this life knows it; none for an orphan.
     pub fn pod(&self) -> Option<&Arc<Pod>> {
         match self {
+            Self::Loading(state) => state.pod(),
             Self::Syncing(state) => Some(state.pod()),
             Self::Terminating(state) => state.pod(),
             Self::Terminated(state) => state.pod(),
@@ -163,18 +146,11 @@ impl State {
     /// What the pod waits for and until when; none while work is under way, or when there is none left.
     pub fn rest(&self) -> Option<&Rest> {
         match self {
+            Self::Loading(state) => state.rest(),
             Self::Syncing(state) => state.rest(),
             Self::Terminating(state) => state.rest(),
             Self::Terminated(state) => state.rest(),
-            Self::Finished(_) => None,
-        }
-    }
-
-    /// The grace with which it is being brought down.
-    pub fn grace(&self) -> Option<Grace> {
-        match self {
-            Self::Terminating(state) => Some(state.grace()),
-            Self::Syncing(_) | Self::Terminated(_) | Self::Finished(_) => None,
+            Self::Finished(state) => state.rest(),
         }
     }
 }

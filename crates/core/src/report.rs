@@ -94,6 +94,9 @@ pub struct PodReport {
     /// When it will be looked at again by itself: the end of a back-off, say.
     #[serde(default)]
     pub next_try: Option<Timestamp>,
+    /// Why it waits until then, in the words of its worker's state.
+    #[serde(default)]
+    pub waits_for: Option<String>,
 }
 
 /// The stages of a pod's life, as people are told of them.
@@ -223,6 +226,7 @@ mod tests {
                     since: Timestamp::UNIX_EPOCH,
                 }),
                 next_try: None,
+                waits_for: None,
             }],
             ..NodeReport::default()
         };

@@ -49,6 +49,8 @@ pub enum Work {
         /// When the first back-off ends.
         until: Mono,
     },
+    /// The runtime's state of the pod could not be read.
+    Unread,
     /// It failed.
     Failed,
 }
@@ -89,6 +91,7 @@ impl Requeue {
             Work::Done => self.quiet,
             Work::NetworkNotReady => self.network,
             Work::BackOff { until } => until.since(now).min(self.resync),
+            Work::Unread => self.spacing,
             Work::Failed => self.failure,
         };
         now + jittered(wait, dice)
@@ -98,7 +101,9 @@ impl Requeue {
     pub fn calm(&self, work: Work, now: Mono) -> Mono {
         match work {
             Work::Done => now,
-            Work::NetworkNotReady | Work::BackOff { .. } | Work::Failed => now + self.spacing,
+            Work::NetworkNotReady | Work::BackOff { .. } | Work::Unread | Work::Failed => {
+                now + self.spacing
+            }
         }
     }
 }
@@ -127,6 +132,7 @@ mod tests {
             ("success, middle draw", Work::Done, half, 4_500_000),
             ("network", Work::NetworkNotReady, 0, 1_000),
             ("network, middle draw", Work::NetworkNotReady, half, 1_250),
+            ("an unreadable state", Work::Unread, 0, 1_000),
             ("failure", Work::Failed, 0, 10_000),
             ("failure, middle draw", Work::Failed, half, 12_500),
             ("back-off of 20 s", back_off(1020), 0, 20_000),
@@ -143,7 +149,7 @@ mod tests {
     fn only_success_leaves_hints_undelayed() {
         let requeue = Requeue::default();
         assert_eq!(requeue.calm(Work::Done, NOW), NOW);
-        for work in [Work::NetworkNotReady, back_off(1020), Work::Failed] {
+        for work in [Work::NetworkNotReady, back_off(1020), Work::Unread, Work::Failed] {
             assert_eq!(requeue.calm(work, NOW), NOW + Duration::from_secs(1), "{work:?}");
         }
     }

@@ -91,6 +91,12 @@ impl CriError {
         self.code == Code::Unavailable
     }
 
+    /// The name of what was to be created is held, though nothing may be under it. containerd has no code of its own for that; its
+    /// message tells.
+    pub fn is_name_reserved(&self) -> bool {
+        self.code == Code::AlreadyExists || self.message.contains("is reserved for")
+    }
+
     /// The runtime does not have this call.
     pub fn is_unimplemented(&self) -> bool {
         self.code == Code::Unimplemented

@@ -11,7 +11,9 @@ use anyhow::{Context, Result};
 use futures::StreamExt;
 use oarsman_agent::seams::Seams;
 use oarsman_agent::sources::bundle::Bundle;
-use oarsman_agent::{Book, Command, Config, CoreDecisions, Inputs, Membership, OpenGate, PodSets};
+use oarsman_agent::{
+    Book, Command, Config, ContainerHooks, CoreDecisions, Inputs, Membership, OpenGate, PodSets,
+};
 use oarsman_clock::Clock;
 use oarsman_cluster::credentials::Connection;
 use oarsman_core::config::Settings as OfPods;
@@ -173,6 +175,8 @@ pub(crate) async fn assemble(
         decisions: Arc::new(CoreDecisions),
         measures: Arc::default(),
         book,
+        container_lifecycle: ContainerHooks::default(),
+        background: Vec::new(),
         commands: receiver,
     };
     let config = config(settings, facts, of_pods);

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::Pod;
-use oarsman_agent::{Book, Command, Config, Decisions, Inputs, Membership, OpenGate};
+use oarsman_agent::{
+    Book, Command, Config, ContainerHooks, Decisions, Inputs, Membership, OpenGate,
+};
 use oarsman_core::config::Settings;
 use oarsman_core::ids::{FullName, PodUid};
 use oarsman_core::labels::POD_UID_LABEL;
@@ -195,6 +197,8 @@ impl Theatre {
             decisions: Arc::clone(&self.decisions),
             measures: Arc::default(),
             book: Book::new(Arc::clone(&seams.clock), NodeReport::default()),
+            container_lifecycle: ContainerHooks::default(),
+            background: Vec::new(),
             commands: receiver,
         };
         let task = tokio::spawn(oarsman_agent::run(seams, config(), inputs));

@@ -134,11 +134,11 @@ impl Decisions for Mistaken {
         teardown
     }
 
-    fn begin(&self, begin: Begin, cx: &Context) -> Step {
-        if let Begin::Wanted { pod, .. } = &begin {
+    fn begin(&self, begin: Begin) -> Step {
+        if let Begin::Wanted(pod) = &begin {
             *self.begun().entry(pod.uid()).or_default() += 1;
         }
-        lifecycle::begin(begin, cx)
+        lifecycle::begin(begin)
     }
 
     fn outward(

@@ -12,17 +12,7 @@ const CRATE: &str = "oarsman-core";
 /// The top-level modules of `core`, lowest layer first. `docs/adr/0013-order-of-modules-in-core.md` says why.
 const LAYERS: &[&[&str]] = &[
     // Values: names, numbers, times.
-    &[
-        "access",
-        "duration",
-        "hash",
-        "hook",
-        "ids",
-        "image_reference",
-        "quantity",
-        "start_error",
-        "time",
-    ],
+    &["access", "duration", "hash", "ids", "image_reference", "quantity", "start_error", "time"],
     // Single objects and single counters.
     &["certificates", "pod", "probe", "rate", "report", "requeue"],
     // What a pod says of itself, and what is said about it.
@@ -34,6 +24,7 @@ const LAYERS: &[&[&str]] = &[
         "api",
         "gc",
         "grace",
+        "handler",
         "ledger",
         "mirror",
         "node",
@@ -42,7 +33,7 @@ const LAYERS: &[&[&str]] = &[
         "termination_message",
     ],
     // What to do to a pod's containers, and what they are made with.
-    &["actions", "config"],
+    &["actions", "config", "hook"],
     // What comes of that.
     &["image", "status", "volume_manager"],
     // What people are told about all of it.

@@ -28,7 +28,8 @@ pub(super) struct Page {
     pub(super) pod: Arc<Pod>,
     pub(super) stage: StageReport,
     pub(super) leaving: bool,
-    pub(super) next_try: Option<Timestamp>,
+    next_try: Option<Timestamp>,
+    waits_for: Option<String>,
     status: Option<PodStatus>,
     /// By number, so that the newest is the last.
     doing: BTreeMap<u64, Doing>,
@@ -82,6 +83,7 @@ impl Page {
             stage,
             leaving: false,
             next_try: None,
+            waits_for: None,
             status: None,
             doing: BTreeMap::new(),
             begun: 0,
@@ -93,6 +95,17 @@ impl Page {
         // Whoever is made to run again is not taken away any more.
         self.leaving &= stage != StageReport::Syncing;
         std::mem::replace(&mut self.stage, stage) != stage
+    }
+
+    /// Whether that is something new.
+    pub(super) fn set_wait(
+        &mut self,
+        next_try: Option<Timestamp>,
+        waits_for: Option<String>,
+    ) -> bool {
+        let is_new = (self.next_try, &self.waits_for) != (next_try, &waits_for);
+        (self.next_try, self.waits_for) = (next_try, waits_for);
+        is_new
     }
 
     /// Whether that is something new.
@@ -128,6 +141,7 @@ impl Page {
             leaving: self.leaving,
             doing: self.doing.values().next_back().cloned(),
             next_try: self.next_try,
+            waits_for: self.waits_for.clone(),
         }
     }
 }

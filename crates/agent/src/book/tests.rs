@@ -95,13 +95,15 @@ fn the_status_is_the_latest_and_the_next_try_is_told_by_the_wall_clock() {
     book.status(&uid(&pod), &phase("Pending"));
     book.status(&uid(&pod), &phase("Running"));
     let before = book.report().now;
-    book.next_try(&uid(&pod), Some(book.clock.mono() + Duration::from_secs(3600)));
+    book.wait(&uid(&pod), Some(book.clock.mono() + Duration::from_secs(3600)), &"it failed");
     let report = book.report();
     assert_eq!(report.pods[0].pod.status.as_ref().unwrap().phase.as_deref(), Some("Running"));
     let wait = report.pods[0].next_try.unwrap().duration_since(before).as_secs();
     assert!((3599..=3601).contains(&wait), "{wait}");
-    book.next_try(&uid(&pod), None);
-    assert_eq!(book.report().pods[0].next_try, None);
+    assert_eq!(report.pods[0].waits_for.as_deref(), Some("it failed"));
+    book.wait(&uid(&pod), None, &"all is well");
+    let pods = book.report().pods;
+    assert_eq!((pods[0].next_try, pods[0].waits_for.as_deref()), (None, None));
 }
 
 #[test]

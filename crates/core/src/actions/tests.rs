@@ -5,6 +5,7 @@ mod counts;
 mod ephemeral;
 mod init;
 mod leftovers;
+mod outcome;
 mod properties;
 mod reset;
 mod sandbox;

@@ -1,83 +1,17 @@
 //! What an HTTP hook's spec comes to, row by row.
 
 use k8s_openapi::api::core::v1::HTTPHeader;
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::*;
-
-fn ports() -> Vec<ContainerPort> {
-    let port = |name: &str, number| ContainerPort {
-        name: Some(name.to_owned()),
-        container_port: number,
-        ..ContainerPort::default()
-    };
-    vec![port("web", 8080), port("90", 9090), ContainerPort::default()]
-}
 
 fn action(port: IntOrString) -> HTTPGetAction {
     HTTPGetAction { port, ..HTTPGetAction::default() }
 }
 
 fn asked(action: &HTTPGetAction) -> HttpRequest {
-    HttpRequest::of(action, &ports(), Some("10.0.0.7")).unwrap()
-}
-
-#[test]
-fn a_port_is_a_number_or_the_name_of_one_or_a_number_as_text() {
-    let text = |text: &str| IntOrString::String(text.to_owned());
-    let none = |name: &str| Err(RequestError::PortName { name: name.to_owned() });
-    let rows = [
-        (IntOrString::Int(80), Ok(80)),
-        (IntOrString::Int(65_535), Ok(65_535)),
-        (IntOrString::Int(0), Err(RequestError::PortNumber { number: 0 })),
-        (IntOrString::Int(-1), Err(RequestError::PortNumber { number: -1 })),
-        (IntOrString::Int(65_536), Err(RequestError::PortNumber { number: 65_536 })),
-        (text("web"), Ok(8080)),
-        (text("90"), Ok(9090)),
-        (text("91"), Ok(91)),
-        (text("0"), Err(RequestError::PortNumber { number: 0 })),
-        (text("admin"), none("admin")),
-        (text("WEB"), none("WEB")),
-        (text(""), none("")),
-    ];
-    for (port, expected) in rows {
-        assert_eq!(resolve_port(&port, &ports()), expected, "{port:?}");
-    }
-}
-
-#[test]
-fn a_hook_without_a_host_asks_the_pod() {
-    let action = |host: Option<&str>| HTTPGetAction {
-        host: host.map(ToOwned::to_owned),
-        ..action(IntOrString::Int(80))
-    };
-    let rows = [
-        (None, Some("10.0.0.7"), Ok("10.0.0.7")),
-        (Some(""), Some("fd00::7"), Ok("fd00::7")),
-        (Some("web"), Some("10.0.0.7"), Ok("web")),
-        (Some("web"), None, Ok("web")),
-        (None, None, Err(RequestError::NoAddress)),
-    ];
-    for (host, pod_ip, expected) in rows {
-        let host = HttpRequest::of(&action(host), &[], pod_ip).map(|request| request.host);
-        assert_eq!(host, expected.map(ToOwned::to_owned));
-    }
-}
-
-#[test]
-fn schemes_are_spelled_as_people_do() {
-    let unknown = |scheme: &str| Err(RequestError::Scheme { scheme: scheme.to_owned() });
-    let rows = [
-        (None, Ok(false)),
-        (Some("HTTP"), Ok(false)),
-        (Some("http"), Ok(false)),
-        (Some("HTTPS"), Ok(true)),
-        (Some("ftp"), unknown("ftp")),
-    ];
-    for (scheme, expected) in rows {
-        let scheme = scheme.map(ToOwned::to_owned);
-        let action = HTTPGetAction { scheme, ..action(IntOrString::Int(80)) };
-        assert_eq!(HttpRequest::of(&action, &[], Some("ip")).map(|asked| asked.tls), expected);
-    }
+    let container = ContainerEndpoint::new(Vec::new(), Some("10.0.0.7".to_owned()));
+    HttpRequest::of(action, &container).unwrap()
 }
 
 #[test]

@@ -12,17 +12,20 @@ use crate::time::Mono;
 use super::event::{Hint, Killer, Verdict};
 use super::grace::Grace;
 
-/// Something for the shell to do.
+/// Something for the shell to do. Names that begin with `Start` are pieces of work that take time or can fail.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
+    /// Read the runtime's state of the pod and its record for the first time. Answered by [`super::Event::ReadDone`].
+    StartRead {
+        /// The pod.
+        pod: Option<Arc<Pod>>,
+    },
     /// Make the pod run as its spec says. Answered by [`super::Event::SyncDone`].
     StartSync {
         /// The pod.
         pod: Arc<Pod>,
         /// What made us look.
         why: SyncReason,
-        /// Since when somebody has been waiting for this look.
-        asked_at: Mono,
     },
     /// Let the sync end soon: waits are dropped, a call that changes the runtime runs on. No answer of its own.
     CancelSync,
@@ -44,7 +47,7 @@ pub enum Effect {
     StopLivenessProbes,
     /// Nothing is left to probe.
     StopProbes,
-    /// Read the runtime's word and write down the pod's status.
+    /// Make the pod's status of what was last read, and hand it to the status manager. Nothing is waited for.
     Publish {
         /// The pod.
         pod: Arc<Pod>,
@@ -53,19 +56,28 @@ pub enum Effect {
         /// What the node has to say about its end.
         verdict: Option<Verdict>,
     },
-    /// Give back what the pod held. Answered by [`super::Event::ReleaseDone`].
+    /// Nothing of the pod runs any more: what admission counts for it is free.
+    Stopped,
+    /// Release what the pod held. Answered by [`super::Event::ReleaseDone`].
     StartRelease(Part),
+    /// Write the status that was published last to disk, so that it survives the machine. Answered by
+    /// [`super::Event::RecordDone`].
+    StartRecord,
     /// The API object may be deleted (with grace 0) as soon as the API server has the terminal status.
     AllowDelete,
-    /// All is given back: the pod's name and its place on the node are free. Keep the worker while a source
-    /// holds the pod, so that it is not started again.
+    /// Everything is released: the pod's name is free. Keep the worker while a source holds the pod, so that it is
+    /// not started again.
     Finished,
-    /// Finished, and no source holds this pod any more: drop the worker. When the same pod has come back in the
-    /// meantime, begin a new one with it.
-    Forget {
-        /// The pod that came back.
-        restart: Option<Arc<Pod>>,
+    /// Look whether anything runs of a pod that has ended, and kill it. Answered by [`super::Event::KillDone`].
+    StartKillLeftovers {
+        /// The pod.
+        pod: Option<Arc<Pod>>,
     },
+    /// No source holds this pod any more: remove its containers, sandboxes and files. Answered by
+    /// [`super::Event::CleanupDone`].
+    StartCleanup,
+    /// Nothing is left of the pod: end the worker.
+    Forget,
     /// Tell people what happened to the pod.
     Record {
         /// The pod.

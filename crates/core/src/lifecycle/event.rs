@@ -20,6 +20,8 @@ pub enum Event {
     Hint(Hint),
     /// The timer is due.
     Wake,
+    /// The first read has ended: whether nothing of the pod runs, or why it could not be read.
+    ReadDone(Result<bool, String>),
     /// The sync has ended.
     SyncDone {
         /// How.
@@ -30,7 +32,11 @@ pub enum Event {
     /// The kill has ended.
     KillDone(KillOutcome),
     /// The release of the part asked for has ended.
-    ReleaseDone(ReleaseOutcome),
+    ReleaseDone(Result<(), String>),
+    /// The record of the pod's end has been written, or not.
+    RecordDone(Result<(), String>),
+    /// The clean-up has ended.
+    CleanupDone(Result<(), String>),
 }
 
 /// Why to read again. In order of how little each tells.
@@ -88,6 +94,18 @@ pub enum VerdictKind {
     Disrupted,
 }
 
+impl KillRequest {
+    /// Two requests as one: the shortest grace and the first verdict count.
+    #[must_use]
+    pub fn and(self, later: Self) -> Self {
+        Self {
+            by: self.by,
+            grace: [self.grace, later.grace].into_iter().flatten().min(),
+            verdict: self.verdict.or(later.verdict),
+        }
+    }
+}
+
 impl Verdict {
     /// For a pod that was not admitted.
     pub fn rejected(reason: &str, message: &str) -> Self {
@@ -131,15 +149,6 @@ pub enum KillOutcome {
     Ok,
     /// The runtime took every call, and yet something still runs.
     StillRunning,
-    /// It failed, and this is why.
-    Failed(String),
-}
-
-/// How a release ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ReleaseOutcome {
-    /// The part is gone.
-    Ok,
     /// It failed, and this is why.
     Failed(String),
 }

@@ -14,10 +14,9 @@ use super::event::Verdict;
 pub(super) enum Leaving {
     /// Its source still holds it, as deleted, ended or killed pods are held.
     Held(Arc<Pod>),
-    /// Its source has dropped it; this is the last that was seen of it. Nothing was ever seen of an orphan.
+    /// Its source has dropped it; this is the last that was seen of it. Nothing was ever seen of an orphan. A pod that comes back is
+    /// not this life's: the supervisor knows what the sources hold, and begins a new life once this one is over.
     Gone(Option<Arc<Pod>>),
-    /// Its source had dropped it and then brought it back. It gets a life of its own once this one is over.
-    Back { last: Option<Arc<Pod>>, again: Arc<Pod> },
 }
 
 impl Leaving {
@@ -25,7 +24,7 @@ impl Leaving {
     pub(super) fn wanted(self, pod: Arc<Pod>) -> Self {
         match self {
             Self::Held(_) => Self::Held(pod),
-            Self::Gone(last) | Self::Back { last, .. } => Self::Back { last, again: pod },
+            gone @ Self::Gone(_) => gone,
         }
     }
 
@@ -33,24 +32,20 @@ impl Leaving {
     pub(super) fn removed(self) -> Self {
         match self {
             Self::Held(last) => Self::Gone(Some(last)),
-            Self::Gone(last) | Self::Back { last, .. } => Self::Gone(last),
+            gone @ Self::Gone(_) => gone,
         }
+    }
+
+    /// Whether the source still holds the pod.
+    pub(super) fn is_held(&self) -> bool {
+        matches!(self, Self::Held(_))
     }
 
     /// The pod that leaves.
     pub(super) fn pod(&self) -> Option<&Arc<Pod>> {
         match self {
             Self::Held(pod) => Some(pod),
-            Self::Gone(last) | Self::Back { last, .. } => last.as_ref(),
-        }
-    }
-
-    /// What to tell the supervisor once all is over: nothing while the source holds the pod.
-    pub(super) fn farewell(&self) -> Option<Effect> {
-        match self {
-            Self::Held(_) => None,
-            Self::Gone(_) => Some(Effect::Forget { restart: None }),
-            Self::Back { again, .. } => Some(Effect::Forget { restart: Some(again.clone()) }),
+            Self::Gone(last) => last.as_ref(),
         }
     }
 
@@ -58,11 +53,20 @@ impl Leaving {
     pub(super) fn awaits_delete(&self) -> bool {
         match self {
             Self::Held(pod) => pod.is_deleting() && !pod.is_static() && !pod.is_mirror(),
-            Self::Gone(_) | Self::Back { .. } => false,
+            Self::Gone(_) => false,
         }
     }
 
-    /// The status to write down; an orphan has none.
+    /// Whether the end of this pod must be on disk before it counts: no API server remembers it, and its source would have it
+    /// started again.
+    pub(super) fn needs_record(&self) -> bool {
+        match self {
+            Self::Held(pod) => pod.is_static(),
+            Self::Gone(_) => false,
+        }
+    }
+
+    /// The status to publish; an orphan has none.
     pub(super) fn publish(&self, standing: Standing, verdict: Option<&Verdict>) -> Option<Effect> {
         let pod = self.pod()?.clone();
         Some(Effect::Publish { pod, standing, verdict: verdict.cloned() })

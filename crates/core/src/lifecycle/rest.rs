@@ -22,8 +22,11 @@ pub enum Because {
     AllIsWell,
     /// The runtime's network is not up.
     NetworkNotReady,
-    /// A container or an image is held back for a while.
-    BackOff,
+    /// A container or an image is held back.
+    BackOff {
+        /// When the first back-off ends.
+        until: Mono,
+    },
     /// The work was told to stop and has to be done again.
     Interrupted,
     /// Something still runs although every call to stop it went well.
@@ -41,6 +44,19 @@ impl Rest {
     /// What it waits for.
     pub fn because(&self) -> &Because {
         &self.because
+    }
+
+    /// When something that did not succeed is tried again, as people are told: the look at the end of a back-off is spread, the
+    /// back-off is not. None when all is well.
+    pub fn next_try(&self) -> Option<Mono> {
+        match self.because {
+            Because::AllIsWell => None,
+            Because::BackOff { until } => Some(until),
+            Because::NetworkNotReady
+            | Because::Interrupted
+            | Because::StillRunning
+            | Because::Failed(_) => Some(self.until),
+        }
     }
 
     /// The wait after some work.
@@ -84,7 +100,7 @@ impl fmt::Display for Because {
         match self {
             Self::AllIsWell => f.write_str("all is well"),
             Self::NetworkNotReady => f.write_str("the runtime's network is not ready"),
-            Self::BackOff => f.write_str("a container or an image is backed off"),
+            Self::BackOff { .. } => f.write_str("a container or an image is backed off"),
             Self::Interrupted => f.write_str("the last try was interrupted"),
             Self::StillRunning => f.write_str("something still runs after it was stopped"),
             Self::Failed(error) => write!(f, "the last try failed: {error}"),

@@ -25,31 +25,17 @@ pub struct Syncing {
 #[derive(Clone, Debug, PartialEq)]
 enum Doing {
     /// A sync is under way. What came since then is answered by one more sync.
-    Sync { again: Option<Ask> },
+    Sync { again: Option<SyncReason> },
     /// Everything is being killed because the cgroup vanished under it. A sync follows.
-    Reset { grace: Grace, then: Ask },
+    Reset { grace: Grace, then: SyncReason },
     /// Nothing is under way; the timer is set.
     Rest(Rest),
 }
 
-/// A wish for a sync.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Ask {
-    why: SyncReason,
-    since: Mono,
-}
-
-impl Ask {
-    /// Two wishes become one: the more urgent reason, the longer wait.
-    fn and(self, other: Self) -> Self {
-        Self { why: self.why.max(other.why), since: self.since.min(other.since) }
-    }
-}
-
 impl Syncing {
     /// A pod that is new here.
-    pub(super) fn begin(pod: Arc<Pod>, cx: &Context) -> Step {
-        start(pod, Ask { why: SyncReason::First, since: cx.now })
+    pub(super) fn begin(pod: Arc<Pod>) -> Step {
+        start(pod, SyncReason::First)
     }
 
     pub(super) fn pod(&self) -> &Arc<Pod> {
@@ -72,43 +58,42 @@ impl Syncing {
             Event::Wake => self.woken(cx),
             Event::SyncDone { outcome, look_again } => self.synced(outcome, look_again, cx),
             Event::KillDone(outcome) => self.reset_done(outcome, cx),
-            Event::ReleaseDone(_) => self.stay(),
+            Event::ReadDone(_)
+            | Event::ReleaseDone(_)
+            | Event::RecordDone(_)
+            | Event::CleanupDone(_) => self.stay(),
         }
     }
 
     fn updated(self, cx: &Context) -> Step {
         match KillReason::of(&self.pod) {
             Some(why) => self.terminate(Order::plain(why)),
-            None => self.ask(Ask { why: SyncReason::Updated, since: cx.now }, cx),
+            None => self.ask(SyncReason::Updated, cx),
         }
     }
 
     fn hinted(self, hint: Hint, cx: &Context) -> Step {
-        self.ask(Ask { why: SyncReason::Hinted(hint), since: cx.now }, cx)
+        self.ask(SyncReason::Hinted(hint), cx)
     }
 
     /// A timer may fire that was set before the work that has just ended: the wait that counts is the one we are in.
     fn woken(self, cx: &Context) -> Step {
         match self.rest() {
-            Some(rest) if rest.is_over(cx.now) => {
-                start(self.pod, Ask { why: SyncReason::Due, since: cx.now })
-            }
+            Some(rest) if rest.is_over(cx.now) => start(self.pod, SyncReason::Due),
             Some(_) | None => self.stay(),
         }
     }
 
-    /// Look at the pod as soon as may be.
-    fn ask(self, ask: Ask, cx: &Context) -> Step {
+    /// Sync as soon as possible. Of several reasons the most urgent counts.
+    fn ask(self, why: SyncReason, cx: &Context) -> Step {
         let Self { pod, doing } = self;
         let doing = match doing {
-            Doing::Sync { again } => {
-                Doing::Sync { again: Some(again.map_or(ask, |earlier| earlier.and(ask))) }
-            }
-            Doing::Reset { grace, then } => Doing::Reset { grace, then: then.and(ask) },
-            Doing::Rest(rest) if ask.why.can_wait() && !rest.is_calm(cx.now) => {
+            Doing::Sync { again } => Doing::Sync { again: again.max(Some(why)) },
+            Doing::Reset { grace, then } => Doing::Reset { grace, then: then.max(why) },
+            Doing::Rest(rest) if why.can_wait() && !rest.is_calm(cx.now) => {
                 Doing::Rest(rest.hurried())
             }
-            Doing::Rest(_) => return start(pod, ask),
+            Doing::Rest(_) => return start(pod, why),
         };
         Self { pod, doing }.stay()
     }
@@ -119,9 +104,9 @@ impl Syncing {
         };
         let (work, because) = match outcome {
             SyncOutcome::Terminal => return ended(self.pod),
-            SyncOutcome::CgroupGone => return reset(self.pod, again, cx),
+            SyncOutcome::CgroupGone => return reset(self.pod, again),
             SyncOutcome::Ok => (Work::Done, Because::AllIsWell),
-            SyncOutcome::BackOff { until } => (Work::BackOff { until }, Because::BackOff),
+            SyncOutcome::BackOff { until } => (Work::BackOff { until }, Because::BackOff { until }),
             SyncOutcome::NetworkNotReady => (Work::NetworkNotReady, Because::NetworkNotReady),
             SyncOutcome::Failed(error) => (Work::Failed, Because::Failed(error)),
             SyncOutcome::Cancelled => (Work::Failed, Because::Interrupted),
@@ -129,7 +114,7 @@ impl Syncing {
         let rest = Rest::after(work, because, cx).no_later_than(look_again, cx);
         let state = Self { pod: self.pod, doing: Doing::Rest(rest) };
         match again {
-            Some(ask) => state.ask(ask, cx),
+            Some(why) => state.ask(why, cx),
             None => state.stay(),
         }
     }
@@ -176,8 +161,8 @@ impl Doing {
     }
 }
 
-fn start(pod: Arc<Pod>, ask: Ask) -> Step {
-    let sync = Effect::StartSync { pod: pod.clone(), why: ask.why, asked_at: ask.since };
+fn start(pod: Arc<Pod>, why: SyncReason) -> Step {
+    let sync = Effect::StartSync { pod: pod.clone(), why };
     (State::Syncing(Syncing { pod, doing: Doing::Sync { again: None } }), vec![sync])
 }
 
@@ -185,10 +170,9 @@ fn ended(pod: Arc<Pod>) -> Step {
     Terminating::begin(Leaving::Held(pod), Order::plain(KillReason::Terminal))
 }
 
-fn reset(pod: Arc<Pod>, again: Option<Ask>, cx: &Context) -> Step {
+fn reset(pod: Arc<Pod>, again: Option<SyncReason>) -> Step {
     let grace = Grace::first(Some(&pod), None);
-    let ask = Ask { why: SyncReason::Reset, since: cx.now };
-    let then = again.map_or(ask, |earlier| earlier.and(ask));
+    let then = again.map_or(SyncReason::Reset, |earlier| earlier.max(SyncReason::Reset));
     let why = KillReason::CgroupGone;
     let kill = Effect::StartKill { pod: Some(pod.clone()), grace, why };
     (State::Syncing(Syncing { pod, doing: Doing::Reset { grace, then } }), vec![kill])

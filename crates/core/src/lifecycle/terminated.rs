@@ -1,4 +1,4 @@
-//! A pod of which nothing runs any more, while what it held is given back.
+//! A pod of which nothing runs any more, while what it held is released and its end is recorded.
 
 use std::sync::Arc;
 
@@ -7,35 +7,44 @@ use k8s_openapi::api::core::v1::Pod;
 use crate::requeue::Work;
 
 use super::effect::{Effect, Part, Standing};
-use super::event::{Event, ReleaseOutcome, Verdict};
+use super::event::{Event, Verdict};
 use super::finished::Finished;
 use super::leaving::Leaving;
 use super::rest::{Because, Rest};
 use super::{Context, State, Step};
 
-/// A pod of which nothing runs any more: what it gives back now.
+/// A pod of which nothing runs any more, and the task it is at.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Terminated {
     leaving: Leaving,
     verdict: Option<Verdict>,
-    part: Part,
+    task: Task,
     doing: Doing,
+}
+
+/// What is to be done, one after the other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Task {
+    /// Releasing a part.
+    Release(Part),
+    /// Writing the pod's end to disk.
+    Record,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 enum Doing {
-    /// The release of the part is under way.
-    Release,
+    /// The task is under way.
+    Task,
     /// It failed; the timer for the next try is set.
     Rest(Rest),
 }
 
 impl Terminated {
-    /// A pod that was over before we first saw it.
+    /// A pod of which nothing runs.
     pub(super) fn begin(leaving: Leaving, verdict: Option<Verdict>) -> Step {
-        let news = leaving.publish(Standing::Stopped, verdict.as_ref());
-        let (state, release) = release(leaving, verdict, Part::Volumes);
-        (state, news.into_iter().chain(release).collect())
+        let status = leaving.publish(Standing::Stopped, verdict.as_ref());
+        let (state, start) = start(leaving, verdict, Task::Release(Part::Volumes));
+        (state, [Effect::Stopped].into_iter().chain(status).chain(start).collect())
     }
 
     /// A pod that has just been stopped.
@@ -52,7 +61,7 @@ impl Terminated {
     pub(super) fn rest(&self) -> Option<&Rest> {
         match &self.doing {
             Doing::Rest(rest) => Some(rest),
-            Doing::Release => None,
+            Doing::Task => None,
         }
     }
 
@@ -62,30 +71,49 @@ impl Terminated {
             Event::Removed => Self { leaving: self.leaving.removed(), ..self }.stay(),
             Event::Wake => self.woken(cx),
             Event::ReleaseDone(outcome) => self.released(outcome, cx),
-            Event::Kill(_) | Event::Hint(_) => self.stay(),
-            Event::SyncDone { .. } | Event::KillDone(_) => self.stay(),
+            Event::RecordDone(outcome) => self.recorded(outcome, cx),
+            Event::Kill(_)
+            | Event::Hint(_)
+            | Event::ReadDone(_)
+            | Event::SyncDone { .. }
+            | Event::KillDone(_)
+            | Event::CleanupDone(_) => self.stay(),
         }
     }
 
     fn woken(self, cx: &Context) -> Step {
         match self.rest() {
-            Some(rest) if rest.is_over(cx.now) => release(self.leaving, self.verdict, self.part),
+            Some(rest) if rest.is_over(cx.now) => start(self.leaving, self.verdict, self.task),
             Some(_) | None => self.stay(),
         }
     }
 
-    fn released(self, outcome: ReleaseOutcome, cx: &Context) -> Step {
-        if self.doing != Doing::Release {
-            return self.stay();
+    fn released(self, outcome: Result<(), String>, cx: &Context) -> Step {
+        match (&self.doing, self.task, outcome) {
+            (Doing::Task, Task::Release(Part::Volumes), Ok(())) => {
+                start(self.leaving, self.verdict, Task::Release(Part::Cgroup))
+            }
+            (Doing::Task, Task::Release(Part::Cgroup), Ok(())) => self.publish_the_end(),
+            (Doing::Task, Task::Release(_), Err(error)) => self.failed(error, cx),
+            _ => self.stay(),
         }
-        match (outcome, self.part) {
-            (ReleaseOutcome::Ok, Part::Volumes) => {
-                release(self.leaving, self.verdict, Part::Cgroup)
-            }
-            (ReleaseOutcome::Ok, Part::Cgroup) => {
-                Finished::enter(self.leaving, self.verdict.as_ref())
-            }
-            (ReleaseOutcome::Failed(error), _) => self.failed(error, cx),
+    }
+
+    /// The last status. A pod that no API server remembers is finished only when it is on disk.
+    fn publish_the_end(self) -> Step {
+        let status = self.leaving.publish(Standing::Released, self.verdict.as_ref());
+        let (state, next) = match self.leaving.needs_record() {
+            true => start(self.leaving, self.verdict, Task::Record),
+            false => Finished::enter(self.leaving),
+        };
+        (state, status.into_iter().chain(next).collect())
+    }
+
+    fn recorded(self, outcome: Result<(), String>, cx: &Context) -> Step {
+        match (&self.doing, self.task, outcome) {
+            (Doing::Task, Task::Record, Ok(())) => Finished::enter(self.leaving),
+            (Doing::Task, Task::Record, Err(error)) => self.failed(error, cx),
+            _ => self.stay(),
         }
     }
 
@@ -101,7 +129,11 @@ impl Terminated {
     }
 }
 
-fn release(leaving: Leaving, verdict: Option<Verdict>, part: Part) -> Step {
-    let state = Terminated { leaving, verdict, part, doing: Doing::Release };
-    (State::Terminated(state), vec![Effect::StartRelease(part)])
+fn start(leaving: Leaving, verdict: Option<Verdict>, task: Task) -> Step {
+    let effect = match task {
+        Task::Release(part) => Effect::StartRelease(part),
+        Task::Record => Effect::StartRecord,
+    };
+    let state = Terminated { leaving, verdict, task, doing: Doing::Task };
+    (State::Terminated(state), vec![effect])
 }

@@ -103,10 +103,6 @@ impl Terminating {
         self.leaving.pod()
     }
 
-    pub(super) fn grace(&self) -> Grace {
-        self.grace
-    }
-
     pub(super) fn rest(&self) -> Option<&Rest> {
         match &self.doing {
             Doing::Rest(rest) => Some(rest),
@@ -123,7 +119,10 @@ impl Terminating {
             Event::Wake => self.woken(cx),
             Event::SyncDone { .. } => self.sync_done(),
             Event::KillDone(outcome) => self.kill_done(outcome, cx),
-            Event::ReleaseDone(_) => self.stay(),
+            Event::ReadDone(_)
+            | Event::ReleaseDone(_)
+            | Event::RecordDone(_)
+            | Event::CleanupDone(_) => self.stay(),
         }
     }
 

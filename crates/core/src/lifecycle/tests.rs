@@ -1,9 +1,11 @@
 //! A pod's life, told as rows of "this happens" and "that is done about it".
 
 mod beginning;
+mod cleanup;
 mod death;
 mod ending;
 mod grace;
+mod loading;
 mod properties;
 mod syncing;
 mod terminating;
@@ -15,6 +17,7 @@ use k8s_openapi::api::core::v1::{Pod, PodSpec, PodStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 
 use super::*;
+use crate::pod::SOURCE_ANNOTATION;
 use crate::requeue::{Dice, Requeue};
 use crate::time::Mono;
 
@@ -57,8 +60,25 @@ fn wanted(pod: Pod) -> Event {
     Event::Wanted(Arc::new(pod))
 }
 
-fn admitted(pod: Pod) -> Begin {
-    Begin::Wanted { pod: Arc::new(pod), quiet: false }
+/// How a life begins, and whether the first read finds nothing running.
+#[derive(Clone, Debug)]
+struct Beginning {
+    how: Begin,
+    quiet: bool,
+}
+
+/// An admitted pod of which something may run.
+fn admitted(pod: Pod) -> Beginning {
+    Beginning { how: Begin::Wanted(Arc::new(pod)), quiet: false }
+}
+
+/// An admitted pod of which nothing runs.
+fn quiet(pod: Pod) -> Beginning {
+    Beginning { quiet: true, ..admitted(pod) }
+}
+
+fn orphan() -> Beginning {
+    Beginning { how: Begin::Orphan, quiet: false }
 }
 
 fn synced(outcome: SyncOutcome) -> Event {
@@ -70,7 +90,18 @@ fn killed() -> Event {
 }
 
 fn released() -> Event {
-    Event::ReleaseDone(ReleaseOutcome::Ok)
+    Event::ReleaseDone(Ok(()))
+}
+
+fn from_file(pod: Pod) -> Pod {
+    annotated(pod, SOURCE_ANNOTATION, "file")
+}
+
+fn annotated(pod: Pod, key: &str, value: &str) -> Pod {
+    let mut pod = pod;
+    let annotations = pod.metadata.annotations.get_or_insert_default();
+    annotations.insert(key.to_owned(), value.to_owned());
+    pod
 }
 
 fn evict(grace: Option<i64>) -> Event {
@@ -92,10 +123,16 @@ struct Life {
 }
 
 impl Life {
-    fn begin(how: Begin) -> (Self, Vec<String>) {
-        let (state, effects) = begin(how, &context(second(0)));
-        let life = Self { state, now: second(0) };
-        (life, effects.iter().map(brief).collect())
+    /// A life whose first read, if it needs one, went well; and what was done then.
+    fn begin(Beginning { how, quiet }: Beginning) -> (Self, Vec<String>) {
+        let (state, effects) = begin(how);
+        let mut life = Self { state, now: second(0) };
+        let effects: Vec<String> = effects.iter().map(brief).collect();
+        if effects != ["read"] {
+            return (life, effects);
+        }
+        let next = life.tell(Event::ReadDone(Ok(quiet)));
+        (life, next)
     }
 
     /// A pod whose first sync went well.
@@ -138,9 +175,8 @@ fn context(now: Mono) -> Context {
 /// An effect in a few words.
 fn brief(effect: &Effect) -> String {
     match effect {
-        Effect::StartSync { why, asked_at, .. } => {
-            format!("sync {why:?} asked at {}", asked_at.0.as_secs())
-        }
+        Effect::StartRead { .. } => "read".to_owned(),
+        Effect::StartSync { why, .. } => format!("sync {why:?}"),
         Effect::CancelSync => "cancel sync".to_owned(),
         Effect::StartKill { grace, why, .. } => format!("kill in {} {why:?}", grace.seconds()),
         Effect::ShortenKill { grace } => format!("shorten to {}", grace.seconds()),
@@ -150,12 +186,15 @@ fn brief(effect: &Effect) -> String {
             Some(verdict) => format!("publish {standing:?} {}", verdict.reason),
             None => format!("publish {standing:?}"),
         },
+        Effect::Stopped => "stopped".to_owned(),
         Effect::StartRelease(part) => format!("release {part:?}"),
+        Effect::StartRecord => "record".to_owned(),
+        Effect::StartKillLeftovers { .. } => "leftovers".to_owned(),
+        Effect::StartCleanup => "clean up".to_owned(),
         Effect::AllowDelete => "allow delete".to_owned(),
         Effect::Finished => "finished".to_owned(),
-        Effect::Forget { restart: None } => "forget".to_owned(),
-        Effect::Forget { restart: Some(_) } => "forget and restart".to_owned(),
-        Effect::Record { event, .. } => format!("record {}", event.reason),
+        Effect::Forget => "forget".to_owned(),
+        Effect::Record { event, .. } => format!("event {}", event.reason),
         Effect::WakeAt(at) => format!("wake at {}", at.0.as_secs()),
     }
 }

@@ -30,6 +30,21 @@ pub fn merge(api: &PodStatus, ours: &PodStatus, may_end: bool, now: Timestamp) -
     merged
 }
 
+/// What was published of a pod before: the API server's copy, with what others wrote there, and the phase that we published last,
+/// because the copy may be older than that. An end that another component wrote stays.
+pub fn published_before(published: Option<&PodStatus>, api: Option<&PodStatus>) -> PodStatus {
+    let copy = api.cloned().unwrap_or_default();
+    match published {
+        Some(published) if !is_terminal(&copy) => PodStatus {
+            phase: published.phase.clone(),
+            reason: published.reason.clone(),
+            message: published.message.clone(),
+            ..copy
+        },
+        _ => copy,
+    }
+}
+
 /// Whether two statuses say different things. Fractions of a second, which the API server drops, do not count.
 pub fn differs(old: &PodStatus, new: &PodStatus) -> bool {
     let normal = |status: &PodStatus| {

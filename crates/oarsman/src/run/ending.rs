@@ -40,7 +40,15 @@ mod tests {
 
     fn pod(stage: StageReport, status: &Value) -> PodReport {
         let pod: Pod = serde_json::from_value(json!({ "status": status })).unwrap();
-        PodReport { pod, place: None, stage, leaving: false, doing: None, next_try: None }
+        PodReport {
+            pod,
+            place: None,
+            stage,
+            leaving: false,
+            doing: None,
+            next_try: None,
+            waits_for: None,
+        }
     }
 
     fn ended(phase: &str, codes: &[i32]) -> PodReport {

@@ -2,26 +2,19 @@
 
 use super::*;
 
-fn rejected(quiet: bool) -> Begin {
-    Begin::Rejected {
-        pod: Arc::new(web()),
-        quiet,
-        verdict: Verdict::rejected("OutOfcpu", "Node didn't have enough resource: cpu"),
-    }
-}
-
-fn quiet(pod: Pod) -> Begin {
-    Begin::Wanted { pod: Arc::new(pod), quiet: true }
+fn rejected(quiet: bool) -> Beginning {
+    let verdict = Verdict::rejected("OutOfcpu", "Node didn't have enough resource: cpu");
+    Beginning { how: Begin::Rejected(Arc::new(web()), verdict), quiet }
 }
 
 #[test]
 fn a_worker_begins_where_the_pod_stands() {
     let kill_deleted: &[&str] = &["publish Terminating", "stop liveness", "kill in 5 Deleted"];
     let kill_ended: &[&str] = &["publish Terminating", "stop liveness", "kill in 30 Terminal"];
-    let release: &[&str] = &["publish Stopped", "release Volumes"];
-    let table: [(&str, Begin, &[&str]); 12] = [
-        ("a new pod", admitted(web()), &["sync First asked at 0"]),
-        ("a new pod of which nothing runs", quiet(web()), &["sync First asked at 0"]),
+    let release: &[&str] = &["stopped", "publish Stopped", "release Volumes"];
+    let table: [(&str, Beginning, &[&str]); 12] = [
+        ("a new pod", admitted(web()), &["sync First"]),
+        ("a new pod of which nothing runs", quiet(web()), &["sync First"]),
         ("a deleted pod", admitted(deleted(5)), kill_deleted),
         ("a deleted pod of which nothing runs", quiet(deleted(5)), kill_deleted),
         ("a failed pod that still runs", admitted(in_phase(web(), "Failed")), kill_ended),
@@ -33,13 +26,17 @@ fn a_worker_begins_where_the_pod_stands() {
         ("a failed pod", quiet(in_phase(web(), "Failed")), release),
         ("a completed pod", quiet(in_phase(web(), "Succeeded")), release),
         ("a completed pod, deleted", quiet(in_phase(deleted(5), "Succeeded")), release),
-        ("a rejected pod", rejected(true), &["publish Stopped OutOfcpu", "release Volumes"]),
+        (
+            "a rejected pod",
+            rejected(true),
+            &["stopped", "publish Stopped OutOfcpu", "release Volumes"],
+        ),
         (
             "a rejected pod that runs from before",
             rejected(false),
             &["publish Terminating OutOfcpu", "stop liveness", "kill in 30 Rejected"],
         ),
-        ("an orphan", Begin::Orphan, &["kill in 1 Orphan"]),
+        ("an orphan", orphan(), &["kill in 1 Orphan"]),
     ];
     for (name, how, want) in table {
         assert_eq!(Life::begin(how).1, want, "{name}");
@@ -48,7 +45,7 @@ fn a_worker_begins_where_the_pod_stands() {
 
 #[test]
 fn an_orphan_has_no_status_and_no_api_object() {
-    let (mut life, _) = Life::begin(Begin::Orphan);
+    let (mut life, _) = Life::begin(orphan());
     life.follows([
         (
             "a failed kill is tried again",
@@ -63,20 +60,22 @@ fn an_orphan_has_no_status_and_no_api_object() {
     ]);
     life.at(1).follows([
         ("again", Event::Wake, &["kill in 1 Orphan"]),
-        ("nothing runs", killed(), &["stop probes", "release Volumes"]),
+        ("nothing runs", killed(), &["stop probes", "stopped", "release Volumes"]),
         ("volumes gone", released(), &["release Cgroup"]),
-        ("cgroup gone", released(), &["finished", "forget"]),
+        ("cgroup gone", released(), &["finished", "clean up"]),
+        ("nothing left", Event::CleanupDone(Ok(())), &["forget"]),
     ]);
 }
 
 #[test]
-fn an_orphan_that_a_source_claims_meanwhile_gets_a_new_life() {
-    let (mut life, _) = Life::begin(Begin::Orphan);
+fn an_orphan_that_a_source_claims_meanwhile_is_ended_first() {
+    let (mut life, _) = Life::begin(orphan());
     life.follows([
         ("claimed", wanted(web()), &[]),
-        ("nothing runs", killed(), &["stop probes", "release Volumes"]),
+        ("nothing runs", killed(), &["stop probes", "stopped", "release Volumes"]),
         ("volumes gone", released(), &["release Cgroup"]),
-        ("cgroup gone", released(), &["finished", "forget and restart"]),
+        ("cgroup gone", released(), &["finished", "clean up"]),
+        ("the supervisor begins its new life", Event::CleanupDone(Ok(())), &["forget"]),
     ]);
 }
 

@@ -25,7 +25,7 @@ fn a_pods_death_in_the_order_real_kubelets_show_it() {
         (
             "nothing runs any more: the phase may become terminal",
             killed(),
-            &["stop probes", "publish Stopped", "release Volumes"],
+            &["stop probes", "stopped", "publish Stopped", "release Volumes"],
         ),
         (
             "the API server answers with the terminal status we wrote",
@@ -39,12 +39,14 @@ fn a_pods_death_in_the_order_real_kubelets_show_it() {
             &["publish Released", "allow delete", "finished"],
         ),
         (
-            "the runtime tells late of a container that is long gone",
+            "the runtime tells late of a container: whatever runs is a leftover",
             Event::Hint(Hint::Runtime),
-            &[],
+            &["leftovers"],
         ),
-        ("the object is gone from the API", Event::Removed, &["forget"]),
+        ("nothing runs", killed(), &[]),
+        ("the object is gone from the API", Event::Removed, &["clean up"]),
         ("a late kill of what is gone does no harm", evict(Some(1)), &[]),
+        ("nothing is left", Event::CleanupDone(Ok(())), &["forget"]),
     ]);
 }
 
@@ -57,9 +59,13 @@ fn a_forced_deletion_is_a_removal_and_still_gets_its_grace() {
             Event::Removed,
             &["publish Terminating", "stop liveness", "kill in 30 Removed"],
         ),
-        ("nothing runs", killed(), &["stop probes", "publish Stopped", "release Volumes"]),
+        (
+            "nothing runs",
+            killed(),
+            &["stop probes", "stopped", "publish Stopped", "release Volumes"],
+        ),
         ("volumes gone", released(), &["release Cgroup"]),
-        ("no API object to delete", released(), &["publish Released", "finished", "forget"]),
+        ("no API object to delete", released(), &["publish Released", "finished", "clean up"]),
     ]);
 }
 
@@ -72,7 +78,11 @@ fn a_pod_that_completes_by_itself_is_cleared_away_and_stays_on_record() {
             synced(SyncOutcome::Terminal),
             &["publish Terminating", "stop liveness", "kill in 30 Terminal"],
         ),
-        ("nothing runs", killed(), &["stop probes", "publish Stopped", "release Volumes"]),
+        (
+            "nothing runs",
+            killed(),
+            &["stop probes", "stopped", "publish Stopped", "release Volumes"],
+        ),
         ("volumes gone", released(), &["release Cgroup"]),
         ("done, and kept", released(), &["publish Released", "finished"]),
     ]);
@@ -81,8 +91,8 @@ fn a_pod_that_completes_by_itself_is_cleared_away_and_stays_on_record() {
 #[test]
 fn a_pod_that_died_while_the_agent_was_away_is_taken_through_the_rest() {
     let pod = in_phase(deleted(30), "Failed");
-    let (mut life, first) = Life::begin(Begin::Wanted { pod: Arc::new(pod), quiet: true });
-    assert_eq!(first, ["publish Stopped", "release Volumes"]);
+    let (mut life, first) = Life::begin(quiet(pod));
+    assert_eq!(first, ["stopped", "publish Stopped", "release Volumes"]);
     life.follows([
         ("volumes gone", released(), &["release Cgroup"]),
         ("done", released(), &["publish Released", "allow delete", "finished"]),

@@ -1,7 +1,7 @@
 //! A pod that is cleared away and done with.
 
 use super::*;
-use crate::pod::{MIRROR_ANNOTATION, SOURCE_ANNOTATION};
+use crate::pod::MIRROR_ANNOTATION;
 
 /// A pod whose release is under way.
 fn terminated(pod: Pod) -> Life {
@@ -14,28 +14,20 @@ fn terminated(pod: Pod) -> Life {
 fn finished(pod: Pod) -> (Life, Vec<String>) {
     let mut life = terminated(pod);
     life.tell(released());
-    let last = life.tell(released());
+    let mut last = life.tell(released());
+    if last.last().is_some_and(|effect| effect == "record") {
+        last.extend(life.tell(Event::RecordDone(Ok(()))));
+    }
     assert_eq!(life.state.stage(), Stage::Finished);
     (life, last)
 }
 
-fn annotated(pod: Pod, key: &str, value: &str) -> Pod {
-    let mut pod = pod;
-    let annotations = pod.metadata.annotations.get_or_insert_default();
-    annotations.insert(key.to_owned(), value.to_owned());
-    pod
-}
-
-fn from_file(pod: Pod) -> Pod {
-    annotated(pod, SOURCE_ANNOTATION, "file")
-}
-
 #[test]
 fn a_part_that_cannot_be_released_is_tried_again_alone() {
-    let failed = || Event::ReleaseDone(ReleaseOutcome::Failed("busy".to_owned()));
+    let failed = || Event::ReleaseDone(Err("busy".to_owned()));
     let mut life = terminated(deleted(5));
     assert_eq!(life.tell(failed()), ["wake at 10"]);
-    assert_eq!(life.tell(released()), ["wake at 10"], "nobody asked");
+    assert_eq!(life.tell(released()), ["wake at 10"], "there is no release under way");
     assert_eq!(life.at(9).tell(Event::Wake), ["wake at 10"], "too early");
     assert_eq!(life.at(10).tell(Event::Wake), ["release Volumes"]);
     assert_eq!(life.tell(released()), ["release Cgroup"]);
@@ -67,7 +59,7 @@ fn only_a_deleted_pod_of_the_api_is_deleted_there() {
         ("mirror", mirror, &["publish Released", "finished"]),
         ("deleted", deleted(5), &["publish Released", "allow delete", "finished"]),
         ("completed", completed, &["publish Released", "finished"]),
-        ("static", from_file(deleted(5)), &["publish Released", "finished"]),
+        ("static", from_file(deleted(5)), &["publish Released", "record", "finished"]),
     ];
     for (name, pod, want) in table {
         assert_eq!(finished(pod).1, want, "{name}");
@@ -79,13 +71,12 @@ fn a_completed_pod_is_kept_on_record_until_it_is_deleted() {
     let (mut life, _) = finished(in_phase(web(), "Succeeded"));
     life.follows([
         ("an update starts nothing", wanted(in_phase(web(), "Succeeded")), &[]),
-        ("hint", Event::Hint(Hint::Runtime), &[]),
         ("kill", evict(None), &[]),
         ("timer", Event::Wake, &[]),
         ("deletion asked for", wanted(in_phase(deleted(30), "Succeeded")), &["allow delete"]),
         ("said once", wanted(in_phase(deleted(0), "Succeeded")), &[]),
-        ("gone from the API", Event::Removed, &["forget"]),
-        ("back, before it was forgotten", wanted(web()), &["forget and restart"]),
+        ("gone from the API", Event::Removed, &["clean up"]),
+        ("back, before it was forgotten", wanted(web()), &[]),
     ]);
 }
 
@@ -95,29 +86,39 @@ fn a_pod_gone_from_its_source_is_forgotten_when_all_is_over() {
     life.tell(Event::Removed);
     life.tell(killed());
     life.tell(released());
-    assert_eq!(life.tell(released()), ["publish Released", "finished", "forget"]);
+    assert_eq!(life.tell(released()), ["publish Released", "finished", "clean up"]);
+    assert_eq!(life.tell(Event::CleanupDone(Ok(()))), ["forget"]);
 }
 
 #[test]
-fn a_pod_that_comes_back_while_it_terminates_is_handed_over_at_the_end() {
-    let end = |events: Vec<Event>| {
-        let mut life = Life::running(from_file(web()));
-        life.tell(Event::Removed);
-        for event in events {
-            assert_eq!(life.tell(event), [""; 0]);
-        }
-        life.tell(killed());
-        life.tell(released());
-        let (_, effects) = step(life.state, released(), &context(second(0)));
-        effects.last().cloned()
-    };
-    let new = |value| from_file(labelled(web(), value));
-    let restart = |pod| Some(Effect::Forget { restart: Some(Arc::new(pod)) });
-    assert_eq!(end(vec![wanted(new("2"))]), restart(new("2")));
-    let latest = vec![wanted(new("2")), wanted(new("3"))];
-    assert_eq!(end(latest), restart(new("3")), "the latest word counts");
-    let gone = vec![wanted(new("2")), Event::Removed];
-    assert_eq!(end(gone), Some(Effect::Forget { restart: None }), "gone again");
+fn a_pod_that_comes_back_while_it_terminates_does_not_delay_its_end() {
+    let mut life = Life::running(from_file(web()));
+    life.tell(Event::Removed);
+    for event in [wanted(labelled(web(), "2")), Event::Removed, wanted(labelled(web(), "3"))] {
+        assert_eq!(life.tell(event), [""; 0]);
+    }
+    life.tell(killed());
+    life.tell(released());
+    assert_eq!(life.tell(released()), ["publish Released", "finished", "clean up"]);
+}
+
+#[test]
+fn the_end_of_a_static_pod_counts_only_when_it_is_on_disk() {
+    let failed = || Event::RecordDone(Err("disk full".to_owned()));
+    let mut life = terminated(from_file(in_phase(web(), "Failed")));
+    life.tell(released());
+    life.follows([
+        ("stray", Event::RecordDone(Ok(())), &[]),
+        ("cgroup gone", released(), &["publish Released", "record"]),
+        ("not written", failed(), &["wake at 10"]),
+        ("hint", Event::Hint(Hint::Runtime), &["wake at 10"]),
+    ]);
+    let because = life.state.rest().map(|rest| rest.because().to_string());
+    assert_eq!(because.as_deref(), Some("the last try failed: disk full"));
+    life.at(10).follows([
+        ("again", Event::Wake, &["record"]),
+        ("written", Event::RecordDone(Ok(())), &["finished"]),
+    ]);
 }
 
 #[test]

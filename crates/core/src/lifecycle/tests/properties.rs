@@ -22,15 +22,26 @@ enum Answer {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Job {
+    Read,
     Sync,
     Kill,
+    Leftovers,
     Release,
+    Record,
+    Cleanup,
 }
 
 impl Job {
     fn answer(self, answer: Answer, now: Mono) -> Event {
         let error = || "no luck".to_owned();
+        let plain = |answer| match answer {
+            Answer::Well => Ok(()),
+            Answer::Badly | Answer::Oddly => Err(error()),
+        };
         match (self, answer) {
+            (Self::Read, answer) => {
+                Event::ReadDone(plain(answer).map(|()| now.0.as_secs().is_multiple_of(2)))
+            }
             (Self::Sync, Answer::Well) => synced(SyncOutcome::Ok),
             (Self::Sync, Answer::Badly) => synced(SyncOutcome::Failed(error())),
             (Self::Sync, Answer::Oddly) => match now.0.as_secs() % 5 {
@@ -40,13 +51,16 @@ impl Job {
                 3 => synced(SyncOutcome::Cancelled),
                 _ => synced(SyncOutcome::BackOff { until: now }),
             },
-            (Self::Kill, Answer::Well) => killed(),
-            (Self::Kill, Answer::Badly) => Event::KillDone(KillOutcome::Failed(error())),
-            (Self::Kill, Answer::Oddly) => Event::KillDone(KillOutcome::StillRunning),
-            (Self::Release, Answer::Well) => released(),
-            (Self::Release, Answer::Badly | Answer::Oddly) => {
-                Event::ReleaseDone(ReleaseOutcome::Failed(error()))
+            (Self::Kill | Self::Leftovers, Answer::Well) => killed(),
+            (Self::Kill | Self::Leftovers, Answer::Badly) => {
+                Event::KillDone(KillOutcome::Failed(error()))
             }
+            (Self::Kill | Self::Leftovers, Answer::Oddly) => {
+                Event::KillDone(KillOutcome::StillRunning)
+            }
+            (Self::Release, answer) => Event::ReleaseDone(plain(answer)),
+            (Self::Record, answer) => Event::RecordDone(plain(answer)),
+            (Self::Cleanup, answer) => Event::CleanupDone(plain(answer)),
         }
     }
 }
@@ -58,15 +72,20 @@ struct Shell {
     job: Option<Job>,
     timer: Option<Mono>,
     held: bool,
+    /// Whether the source dropped the pod once: it gets no second life from the same worker.
+    dropped: bool,
+    forgotten: bool,
     graces: Vec<Grace>,
 }
 
 impl Shell {
     fn begin(how: Begin) -> Self {
         let held = how != Begin::Orphan;
-        let (state, effects) = begin(how, &context(second(0)));
+        let (state, effects) = begin(how);
         let (now, graces) = (second(0), Vec::new());
-        let mut shell = Self { state, now, job: None, timer: None, held, graces };
+        let (dropped, forgotten) = (!held, false);
+        let mut shell =
+            Self { state, now, job: None, timer: None, held, dropped, forgotten, graces };
         shell.carry_out(effects);
         shell
     }
@@ -96,8 +115,11 @@ impl Shell {
     fn tell(&mut self, event: Event) {
         match event {
             Event::Wanted(_) => self.held = true,
-            Event::Removed => self.held = false,
+            Event::Removed => (self.held, self.dropped) = (false, true),
             _ => {}
+        }
+        if self.forgotten {
+            return;
         }
         let before = self.state.stage();
         let (state, effects) = step(self.state.clone(), event, &context(self.now));
@@ -110,9 +132,14 @@ impl Shell {
         for effect in effects {
             self.check(&effect);
             match effect {
+                Effect::StartRead { .. } => self.start(Job::Read),
                 Effect::StartSync { .. } => self.start(Job::Sync),
                 Effect::StartKill { .. } => self.start(Job::Kill),
+                Effect::StartKillLeftovers { .. } => self.start(Job::Leftovers),
                 Effect::StartRelease(_) => self.start(Job::Release),
+                Effect::StartRecord => self.start(Job::Record),
+                Effect::StartCleanup => self.start(Job::Cleanup),
+                Effect::Forget => self.forgotten = true,
                 Effect::WakeAt(at) => self.timer = Some(at),
                 _ => {}
             }
@@ -129,12 +156,14 @@ impl Shell {
         match effect {
             Effect::StartSync { .. } => {
                 assert_eq!(self.state.stage(), Stage::Syncing, "a sync of a pod that goes");
-                assert!(self.held, "a sync of a pod that nobody wants");
+                assert!(!self.dropped, "a sync of a pod that its source dropped");
             }
             Effect::StartKill { grace, why, .. } if *why != KillReason::CgroupGone => {
                 self.graces.push(*grace);
             }
             Effect::ShortenKill { grace } => self.graces.push(*grace),
+            Effect::StartCleanup => assert!(self.dropped, "a clean-up of a pod that is held"),
+            Effect::Forget => assert_eq!(self.job, None, "forgotten while work is under way"),
             Effect::CancelSync => assert_eq!(self.job, Some(Job::Sync), "no sync to cancel"),
             Effect::Publish { standing, .. } if *standing > Standing::Terminating => {
                 assert_ne!(self.job, Some(Job::Kill), "a terminal status while something runs");
@@ -148,8 +177,8 @@ impl Shell {
 
     fn check_something_is_pending(&self) {
         let waits = self.job.is_some() || self.timer.is_some_and(|at| at >= self.now);
-        let done = self.state.stage() == Stage::Finished;
-        assert!(waits || done, "nothing will ever wake {:?}", self.state);
+        let kept = self.state.stage() == Stage::Finished && !self.dropped;
+        assert!(waits || kept || self.forgotten, "nothing will ever wake {:?}", self.state);
         let rests = self.state.rest().map(Rest::until);
         assert!(rests.is_none() || self.timer <= rests, "overslept in {:?}", self.state);
     }
@@ -181,12 +210,10 @@ fn happenings() -> impl Strategy<Value = Happening> {
 
 fn beginnings() -> impl Strategy<Value = Begin> {
     let verdict = || Verdict::rejected("OutOfcpu", "too big");
-    let wanted = |(pod, quiet)| Begin::Wanted { pod: Arc::new(pod), quiet };
-    let rejected =
-        move |(pod, quiet)| Begin::Rejected { pod: Arc::new(pod), quiet, verdict: verdict() };
     prop_oneof![
-        6 => (pods(), any::<bool>()).prop_map(wanted),
-        1 => (pods(), any::<bool>()).prop_map(rejected),
+        4 => pods().prop_map(|pod| Begin::Wanted(Arc::new(pod))),
+        2 => pods().prop_map(|pod| Begin::Wanted(Arc::new(from_file(pod)))),
+        1 => pods().prop_map(move |pod| Begin::Rejected(Arc::new(pod), verdict())),
         1 => Just(Begin::Orphan),
     ]
 }
@@ -199,10 +226,17 @@ fn live(how: Begin, happenings: Vec<Happening>) -> Shell {
     shell
 }
 
-/// Any event at all, also answers that nobody asked for.
+/// Any event at all, also answers to work that was never started.
 fn any_event() -> impl Strategy<Value = Event> {
     let answer = prop_oneof![Just(Answer::Well), Just(Answer::Badly), Just(Answer::Oddly)];
-    let job = prop_oneof![Just(Job::Sync), Just(Job::Kill), Just(Job::Release)];
+    let job = prop::sample::select(vec![
+        Job::Read,
+        Job::Sync,
+        Job::Kill,
+        Job::Release,
+        Job::Record,
+        Job::Cleanup,
+    ]);
     let stray = (job, answer, 0u64..5).prop_map(|(job, how, now)| job.answer(how, second(now)));
     prop_oneof![stray, pods().prop_map(wanted), Just(Event::Removed), Just(evict(None))]
 }
@@ -238,13 +272,14 @@ proptest! {
     ) {
         let mut shell = live(how, happenings);
         shell.tell(if removed { Event::Removed } else { evict(None) });
-        for _ in 0..8 {
+        for _ in 0..12 {
             match shell.job {
                 Some(_) => shell.finish_job(Answer::Well),
                 None => shell.pass(Duration::from_secs(16)),
             }
         }
         prop_assert_eq!(shell.state.stage(), Stage::Finished);
+        prop_assert!(shell.forgotten || !shell.dropped);
     }
 
     #[test]
@@ -252,8 +287,8 @@ proptest! {
         pod in pods(),
         events in proptest::collection::vec(any_event(), 0..30),
     ) {
-        let pod = Arc::new(in_phase(pod, "Failed"));
-        let (mut state, _) = begin(Begin::Wanted { pod, quiet: true }, &context(second(0)));
+        let (life, _) = Life::begin(quiet(in_phase(pod, "Failed")));
+        let mut state = life.state;
         for event in events {
             let (next, effects) = step(state, event, &context(second(99)));
             prop_assert!(next.stage() >= Stage::Terminated);

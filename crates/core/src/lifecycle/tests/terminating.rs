@@ -23,7 +23,6 @@ fn a_shorter_grace_takes_effect_at_once_and_a_longer_one_never() {
             &["publish Terminating Evicted", "wake at 10"],
         ),
     ]);
-    assert_eq!(life.state.grace(), Some(Grace::SHORTEST));
 }
 
 #[test]
@@ -105,7 +104,11 @@ fn the_latest_verdict_counts_and_stays() {
         ),
         ("shutdown", shutdown, &["publish Terminating Terminated", "wake at 45"]),
         ("nothing to say", plain, &["wake at 45"]),
-        ("stopped", killed(), &["stop probes", "publish Stopped Terminated", "release Volumes"]),
+        (
+            "stopped",
+            killed(),
+            &["stop probes", "stopped", "publish Stopped Terminated", "release Volumes"],
+        ),
         ("volumes gone", released(), &["release Cgroup"]),
         ("cgroup gone", released(), &["publish Released Terminated", "finished"]),
     ]);
@@ -129,7 +132,7 @@ fn asked(by: Killer, grace: Option<i64>) -> Event {
 
 #[test]
 fn whoever_asked_for_a_kill_is_told_once_that_it_takes_too_long() {
-    let late = "record ExceededGracePeriod";
+    let late = "event ExceededGracePeriod";
     let table = [
         ("eviction", asked(Killer::Eviction, Some(1)), Some(10)),
         ("preemption", asked(Killer::Preemption, Some(20)), Some(30)),
@@ -159,7 +162,7 @@ fn a_kill_that_ends_in_time_is_no_news_and_one_that_fails_is_late_all_the_same()
     life.tell(asked(Killer::Eviction, Some(20)));
     let failed = || Event::KillDone(KillOutcome::StillRunning);
     assert_eq!(life.at(25).tell(failed()), ["wake at 30"], "before the next try");
-    assert_eq!(life.at(30).tell(Event::Wake), ["record ExceededGracePeriod", "wake at 35"]);
+    assert_eq!(life.at(30).tell(Event::Wake), ["event ExceededGracePeriod", "wake at 35"]);
     let again = ["publish Terminating", "stop liveness", "kill in 20 Asked(Eviction)"];
     assert_eq!(life.at(35).tell(Event::Wake), again);
 }
@@ -168,7 +171,7 @@ fn a_kill_that_ends_in_time_is_no_news_and_one_that_fails_is_late_all_the_same()
 fn a_kill_may_be_late_while_the_sync_before_it_has_not_ended_yet() {
     let (mut life, _) = Life::begin(admitted(web()));
     assert_eq!(life.tell(asked(Killer::Eviction, Some(1))), ["cancel sync", "wake at 10"]);
-    assert_eq!(life.at(10).tell(Event::Wake), ["record ExceededGracePeriod"]);
+    assert_eq!(life.at(10).tell(Event::Wake), ["event ExceededGracePeriod"]);
     let kill = ["publish Terminating", "stop liveness", "kill in 1 Asked(Eviction)"];
     assert_eq!(life.at(11).tell(synced(SyncOutcome::Cancelled)), kill);
     let more = life.at(12).tell(asked(Killer::Shutdown, None));

@@ -171,3 +171,39 @@ fn the_api_server_says_the_same_unless_it_lost_something_of_ours() {
     assert!(!says_the_same(&ready("True"), &status("Running", &[])));
     assert!(!says_the_same(&status("Running", &[]), &status("Pending", &[])));
 }
+
+#[test]
+fn the_phase_published_last_counts_unless_another_component_wrote_an_end() {
+    let ours = with_words("Running", "Mine", "hello");
+    let copy = |phase| PodStatus {
+        nominated_node_name: Some("n".to_owned()),
+        ..with_words(phase, "Theirs", "bye")
+    };
+    let table = [
+        ("nothing is known", None, None, [None, None, None]),
+        (
+            "only the copy",
+            None,
+            Some(copy("Pending")),
+            [Some("Pending"), Some("Theirs"), Some("bye")],
+        ),
+        ("only ours", Some(&ours), None, [Some("Running"), Some("Mine"), Some("hello")]),
+        (
+            "an older copy",
+            Some(&ours),
+            Some(copy("Pending")),
+            [Some("Running"), Some("Mine"), Some("hello")],
+        ),
+        (
+            "an end of others",
+            Some(&ours),
+            Some(copy("Failed")),
+            [Some("Failed"), Some("Theirs"), Some("bye")],
+        ),
+    ];
+    for (name, published, api, want) in table {
+        let before = published_before(published, api.as_ref());
+        assert_eq!(words(&before), want, "{name}");
+        assert_eq!(before.nominated_node_name.is_some(), api.is_some(), "{name}");
+    }
+}

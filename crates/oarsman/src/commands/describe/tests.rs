@@ -45,6 +45,7 @@ fn node() -> NodeReport {
         pod: serde_json::from_value(pod).unwrap(),
         place: Some("/m/web.yaml".to_owned()),
         next_try: Some("2026-01-01T00:10:30Z".parse().unwrap()),
+        waits_for: None,
         ..PodReport::default()
     };
     let event = EventReport {

@@ -17,7 +17,15 @@ fn node(logs: &Path, containers: &[&str]) -> NodeReport {
     }))
     .unwrap();
     let stage = StageReport::Syncing;
-    let pod = PodReport { pod, place: None, stage, leaving: false, doing: None, next_try: None };
+    let pod = PodReport {
+        pod,
+        place: None,
+        stage,
+        leaving: false,
+        doing: None,
+        next_try: None,
+        waits_for: None,
+    };
     let pod_logs = logs.display().to_string();
     NodeReport { pod_logs, pods: vec![pod], ..NodeReport::default() }
 }

@@ -1,0 +1,105 @@
+//! The pod context: what the parts of a worker share about their pod.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::Pod;
+use oarsman_core::event::PodEvent;
+use oarsman_core::ids::{FullName, PodUid};
+use oarsman_core::lifecycle::KillReason;
+use oarsman_core::probe::ProbeResults;
+use oarsman_core::report::Activity;
+use oarsman_core::time::Mono;
+use oarsman_sync::Guarded;
+
+use super::image::ImagePuller;
+use super::objects::ReferencedObjects;
+use super::publisher::Publisher;
+use super::reader::Reader;
+use super::starter::Starter;
+use crate::book::Busy;
+use crate::node::Node;
+
+/// One pod, as its worker and the work under way share it. Each part keeps what it alone changes; all of it can be found out again,
+/// and a restarted agent begins with none of it.
+pub(crate) struct PodContext {
+    pub(super) node: Arc<Node>,
+    pub(super) uid: PodUid,
+    pub(super) name: FullName,
+    /// The runtime's state of the pod.
+    pub(super) reader: Reader,
+    /// The objects that the pod refers to.
+    pub(super) objects: ReferencedObjects,
+    /// Images for its containers.
+    pub(super) puller: ImagePuller,
+    /// Sandboxes and containers.
+    pub(super) starter: Starter,
+    /// Its status.
+    pub(super) publisher: Publisher,
+    /// What probes found.
+    pub(super) probes: Guarded<ProbeResults>,
+}
+
+impl PodContext {
+    pub(super) fn new(node: Arc<Node>, uid: PodUid, name: FullName) -> Self {
+        Self {
+            reader: Reader::new(&uid, &name),
+            objects: ReferencedObjects::default(),
+            puller: ImagePuller::default(),
+            starter: Starter::new(node.config.longest_crash_backoff, node.seams.clock.mono()),
+            publisher: Publisher::default(),
+            probes: Guarded::default(),
+            node,
+            uid,
+            name,
+        }
+    }
+
+    /// The time on the clock that never jumps.
+    pub(super) fn now(&self) -> Mono {
+        self.node.seams.clock.mono()
+    }
+
+    pub(super) fn forget_probes(&self) {
+        *self.probes.lock() = ProbeResults::default();
+    }
+
+    /// Reports something that takes its time, until what this returns is dropped.
+    #[must_use]
+    pub(super) fn busy(&self, what: Activity) -> Busy {
+        self.node.book.begin(&self.uid, what, None)
+    }
+
+    /// The same for one of its containers.
+    #[must_use]
+    pub(super) fn busy_with(&self, container: &str, what: Activity) -> Busy {
+        self.node.book.begin(&self.uid, what, Some(container))
+    }
+
+    /// Reports that the pod is taken away, unless it ends by itself or is built up again.
+    pub(super) fn report_kill(&self, why: KillReason) {
+        match why {
+            KillReason::Terminal | KillReason::CgroupGone | KillReason::Rejected => {}
+            KillReason::Deleted
+            | KillReason::Removed
+            | KillReason::Orphan
+            | KillReason::Asked(_) => self.node.book.leaving(&self.uid),
+        }
+    }
+
+    /// Records events of the pod; those of an orphan under the name that the runtime has for it.
+    pub(super) fn record_events(
+        &self,
+        pod: Option<&Pod>,
+        events: impl IntoIterator<Item = PodEvent>,
+    ) {
+        let by_name = || {
+            let mut orphan = Pod::default();
+            orphan.metadata.name = Some(self.name.name.clone());
+            orphan.metadata.namespace = Some(self.name.namespace.clone());
+            orphan.metadata.uid = Some(self.uid.to_string());
+            Cow::Owned(orphan)
+        };
+        self.node.recorder.record(&pod.map_or_else(by_name, Cow::Borrowed), events);
+    }
+}

@@ -1,0 +1,76 @@
+//! Credentials for the pull of an image: the pod's, the node's, and those of credential provider plugins.
+
+use k8s_openapi::api::core::v1::Pod;
+use oarsman_core::image::keyring::Keyring;
+use oarsman_core::image::providers::{Answer, Provider, Question};
+use oarsman_core::image::pull_secrets::pull_secrets;
+use oarsman_cri_types::v1::AuthConfig;
+
+use super::context::PodContext;
+
+impl PodContext {
+    /// Every credential for an image, those of the pod first; none twice.
+    pub(super) async fn credentials(&self, pod: &Pod, image: &str) -> Vec<AuthConfig> {
+        let (of_pod, _) = pull_secrets(pod, &self.objects.known());
+        let mut found = of_pod.for_image(image);
+        found.extend(self.node_keyring().await.for_image(image));
+        for provider in self.node.config.providers.iter().filter(|one| one.knows(image)) {
+            found.extend(self.provider_keyring(provider, image).await.for_image(image));
+        }
+        let mut different: Vec<AuthConfig> = Vec::new();
+        for credential in found {
+            if !different.contains(&credential) {
+                different.push(credential);
+            }
+        }
+        different
+    }
+
+    /// Records which Secrets that the pod names for its pulls are missing.
+    pub(super) fn record_missing_pull_secrets(&self, pod: &Pod) {
+        let (_, events) = pull_secrets(pod, &self.objects.known());
+        self.node.recorder.record(pod, events);
+    }
+
+    /// What the node's file holds. One that cannot be read has no credentials, and public images need none.
+    async fn node_keyring(&self) -> Keyring {
+        let text = match self.node.seams.credential_plugins.node_credentials().await {
+            Ok(text) => text.unwrap_or_else(|| "{}".to_owned()),
+            Err(error) => {
+                tracing::warn!(%error, "node registry credentials not read");
+                return Keyring::default();
+            }
+        };
+        Keyring::parse(&text).unwrap_or_else(|error| {
+            tracing::warn!(%error, "node registry credentials not understood");
+            Keyring::default()
+        })
+    }
+
+    /// What a plugin answers, or has answered of late. One that fails has no credentials, and public images need none.
+    async fn provider_keyring(&self, provider: &Provider, image: &str) -> Keyring {
+        let cache = &self.node.credentials;
+        if let Some(known) = cache.lock().find(provider, image, self.now()) {
+            return known.clone();
+        }
+        let question = Question::new(provider, image);
+        let name = provider.name.as_str();
+        let answer = match self.node.seams.credential_plugins.exec(provider, &question.text).await {
+            Ok(bytes) => Answer::parse(provider, &bytes),
+            Err(error) => {
+                tracing::warn!(name, image, %error, "credential provider plugin failed");
+                return Keyring::default();
+            }
+        };
+        match answer {
+            Ok(answer) => {
+                cache.lock().keep(provider, image, &answer, self.now());
+                answer.keyring
+            }
+            Err(error) => {
+                tracing::warn!(name, image, %error, "credential provider answer not understood");
+                Keyring::default()
+            }
+        }
+    }
+}

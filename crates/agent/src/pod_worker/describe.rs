@@ -1,0 +1,116 @@
+//! Describes a pod's sandbox and containers to the runtime: what `core` makes of the pod, the node and the pod's files.
+
+use k8s_openapi::api::core::v1::{Container, Pod};
+use oarsman_core::config::{
+    self, ConfigError, Furnishing, PodGrants, PodPaths, Request, Sandbox, hosts,
+};
+use oarsman_core::ids::{ContainerId, SandboxId};
+use oarsman_core::pod::PodExt;
+use oarsman_core::references::runtime_class;
+use oarsman_cri_types::v1::CreateContainerRequest;
+use oarsman_state::FileError;
+
+use super::context::PodContext;
+use super::image::PresentImage;
+
+/// Why a container could not be described.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum DescribeError {
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Files(#[from] FileError),
+}
+
+/// What the pod's sandbox is created with.
+pub(super) fn sandbox(
+    context: &PodContext,
+    pod: &Pod,
+    attempt: u32,
+) -> Result<Sandbox, ConfigError> {
+    config::sandbox(pod, attempt, &grants(context, pod), &context.node.config.place())
+}
+
+/// What a container is created with in that sandbox; the files it needs are made.
+pub(super) async fn container(
+    context: &PodContext,
+    pod: &Pod,
+    sandbox: &SandboxId,
+    spec: &Container,
+    image: &PresentImage,
+    restart_count: u32,
+) -> Result<CreateContainerRequest, DescribeError> {
+    let (attempt, ips) = sandbox_attempt_and_ips(context, sandbox);
+    let target = target(context, pod, &spec.name)?;
+    let files = container_files(context, pod, spec, &ips, restart_count).await?;
+    let request = Request {
+        pod,
+        spec,
+        restart_count,
+        image: &image.id,
+        image_user: &image.user,
+        ips: &ips,
+        target: target.as_ref(),
+        furnishing: &files,
+        lookup: &context.objects.known(),
+        grants: &grants(context, pod),
+        place: &context.node.config.place(),
+    };
+    Ok(CreateContainerRequest {
+        pod_sandbox_id: sandbox.to_string(),
+        config: Some(config::container(&request)?),
+        sandbox_config: Some(existing_sandbox(context, pod, attempt)?.config),
+    })
+}
+
+/// What the sandbox of a container was created with. Its runtime class may be gone by now, which changes nothing for it.
+fn existing_sandbox(context: &PodContext, pod: &Pod, attempt: u32) -> Result<Sandbox, ConfigError> {
+    let grants = grants(context, pod);
+    let runtime_handler = grants.runtime_handler.or_else(|| Some(String::new()));
+    let grants = PodGrants { runtime_handler, ..grants };
+    config::sandbox(pod, attempt, &grants, &context.node.config.place())
+}
+
+async fn container_files(
+    context: &PodContext,
+    pod: &Pod,
+    spec: &Container,
+    ips: &[String],
+    restart_count: u32,
+) -> Result<Furnishing, FileError> {
+    let place = context.node.config.place();
+    let hosts = hosts::is_ours(pod, spec, ips).then(|| {
+        let name = config::hostname(pod, &place.settings.dns.domain);
+        hosts::content(pod, &name, ips, &place.settings.hosts)
+    });
+    let files = &context.node.seams.pod_files;
+    let made = files.make_container_files(pod, &spec.name, restart_count, hosts).await?;
+    Ok(Furnishing {
+        termination_log: Some(made.termination_message),
+        hosts: made.hosts,
+        volumes: PodPaths::new(place.root.as_ref(), &pod.uid()).known_volumes(pod),
+        ..Furnishing::default()
+    })
+}
+
+fn grants(context: &PodContext, pod: &Pod) -> PodGrants {
+    let class = runtime_class(pod);
+    let known = context.objects.known();
+    let runtime_handler = class.and_then(|class| known.runtime_classes.get(class).cloned());
+    PodGrants { runtime_handler, ..PodGrants::default() }
+}
+
+fn sandbox_attempt_and_ips(context: &PodContext, id: &SandboxId) -> (u32, Vec<String>) {
+    context.reader.with(|view, _| {
+        let seen = view.sandboxes.iter().find(|sandbox| sandbox.id == *id);
+        seen.map(|seen| (seen.attempt, seen.ips.clone())).unwrap_or_default()
+    })
+}
+
+/// The container whose processes the one of that name should see.
+fn target(context: &PodContext, pod: &Pod, name: &str) -> Result<Option<ContainerId>, ConfigError> {
+    let wanted = pod.container(name);
+    let target = wanted.and_then(|wanted| wanted.target).filter(|target| !target.is_empty());
+    let Some(target) = target else { return Ok(None) };
+    context.reader.with(|view, _| config::target(view, target)).map(Some)
+}

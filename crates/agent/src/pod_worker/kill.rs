@@ -1,0 +1,55 @@
+//! Kills a pod: containers in their order, then sandboxes, then a read whether nothing runs.
+
+use k8s_openapi::api::core::v1::Pod;
+use oarsman_core::lifecycle::{Grace, KillOutcome, KillReason};
+use oarsman_cri::CriError;
+use oarsman_sync::latest;
+
+use super::context::PodContext;
+use super::grace_budget::GraceShortened;
+use super::stopper;
+
+pub(super) async fn kill(
+    context: &PodContext,
+    pod: Option<&Pod>,
+    why: KillReason,
+    grace: latest::Receiver<Grace>,
+) -> KillOutcome {
+    tracing::info!(pod = %context.name, %why, grace = grace.get().seconds(), "killing pod");
+    match stop_everything(context, pod, grace).await {
+        Ok(true) => KillOutcome::Ok,
+        Ok(false) => KillOutcome::StillRunning,
+        Err(error) => KillOutcome::Failed(error.to_string()),
+    }
+}
+
+/// Kills what runs of a pod that has ended, if anything does.
+pub(super) async fn leftovers(
+    context: &PodContext,
+    pod: Option<&Pod>,
+    grace: latest::Receiver<Grace>,
+) -> KillOutcome {
+    match context.read().await {
+        Ok(view) if view.is_quiet() => KillOutcome::Ok,
+        Ok(_) => kill(context, pod, KillReason::Terminal, grace).await,
+        Err(error) => KillOutcome::Failed(error.to_string()),
+    }
+}
+
+/// Tells whether nothing runs any more.
+async fn stop_everything(
+    context: &PodContext,
+    pod: Option<&Pod>,
+    grace: latest::Receiver<Grace>,
+) -> Result<bool, CriError> {
+    let view = context.read().await?;
+    let first = grace.get();
+    let teardown = context.node.decisions.teardown(pod, &view, Some(first.seconds()));
+    let shortened = Some(GraceShortened::new(grace));
+    let stopped = stopper::stop_containers(context, pod, &teardown.stop, shortened).await;
+    // A container that would not stop does not keep its sandbox: stopping that kills it.
+    let sandboxes = stopper::stop_sandboxes(context, &teardown.sandboxes).await;
+    let view = context.read().await?;
+    stopped.and(sandboxes)?;
+    Ok(view.is_quiet())
+}

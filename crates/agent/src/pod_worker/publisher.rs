@@ -1,0 +1,168 @@
+//! Makes the pod's status, hands it to the status manager, and records that of static pods, which no API server remembers.
+
+use k8s_openapi::api::core::v1::{Pod, PodStatus};
+use oarsman_core::lifecycle::{Standing, Verdict};
+use oarsman_core::pod::PodExt;
+use oarsman_core::status::Input;
+use oarsman_core::status::deadline::{self, Deadline};
+use oarsman_core::status::merge::{differs, published_before};
+use oarsman_core::status::phase::Phase;
+use oarsman_core::status::recall;
+use oarsman_core::time::Mono;
+use oarsman_state::FileError;
+use oarsman_sync::Guarded;
+
+use super::context::PodContext;
+
+/// What was made, published and recorded last.
+#[derive(Debug, Default)]
+pub(super) struct Publisher(Guarded<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// The status last made.
+    status: Option<PodStatus>,
+    /// What of it was published last.
+    published: Option<PodStatus>,
+    /// What is to be recorded: the status published last of a static pod, unless it is recorded already.
+    unrecorded: Option<PodStatus>,
+    /// Why nothing of the pod can be started.
+    sync_error: Option<String>,
+}
+
+impl Publisher {
+    /// Why nothing of the pod can be started; none once that is over.
+    pub(super) fn set_sync_error(&self, error: Option<String>) {
+        self.0.lock().sync_error = error;
+    }
+}
+
+impl PodContext {
+    /// Makes the pod's status of what is known, and hands it on if it says something new. Waits for nothing.
+    pub(super) fn publish(
+        &self,
+        pod: &Pod,
+        standing: Option<Standing>,
+        verdict: Option<&Verdict>,
+    ) -> PodStatus {
+        let (status, outward, is_new) = self.make_status(pod, standing, verdict);
+        if pod.is_static() {
+            // An agent that has just started knows from its record what was published, and the mirror pod may not show it.
+            self.node.mirrors.set_status(&self.uid, &self.name, &outward);
+        } else if is_new {
+            self.node.statuses.publish(&self.uid, &self.name, outward);
+        }
+        status
+    }
+
+    /// The same, and records what was published if that is new. A record that fails here is tried again after the next publish.
+    pub(super) async fn publish_and_record(&self, pod: &Pod) -> PodStatus {
+        let status = self.publish(pod, None, None);
+        self.record_unless_recorded().await;
+        status
+    }
+
+    pub(super) async fn record_unless_recorded(&self) {
+        if let Err(error) = self.record().await {
+            tracing::warn!(pod = %self.name, %error, "status not recorded, will be tried again");
+        }
+    }
+
+    /// Writes the status published last of a static pod to disk. A terminal one has to survive the machine: it is all that keeps
+    /// the pod from running again.
+    pub(super) async fn record(&self) -> Result<(), FileError> {
+        let Some(status) = self.publisher.0.lock().unrecorded.take() else { return Ok(()) };
+        let lasting = Phase::of(&status).is_some_and(Phase::is_terminal);
+        let recorded = self.node.seams.records.remember(&self.uid, &status, lasting).await;
+        if recorded.is_err() {
+            self.publisher.0.lock().unrecorded.get_or_insert(status);
+        }
+        recorded
+    }
+
+    /// Reads what an earlier agent published of the pod: from our own record of a pod that no API server remembers, else from the API
+    /// server's copy. What was ready stays so until a probe says otherwise.
+    pub(super) async fn recall(&self, pod: Option<&Pod>) -> Result<(), FileError> {
+        let recorded = self.node.seams.records.recall(&self.uid).await?;
+        let published = recorded.as_ref().or_else(|| pod.and_then(|pod| pod.status.as_ref()));
+        if let Some(status) = published {
+            recall::recall(status, self.node.began, &mut self.probes.lock());
+        }
+        let mut state = self.publisher.0.lock();
+        (state.published, state.status) = (recorded.clone(), recorded);
+        Ok(())
+    }
+
+    /// When the pod's active deadline passes.
+    pub(super) fn active_deadline(&self, pod: &Pod) -> Option<Mono> {
+        let state = self.publisher.0.lock();
+        match deadline::check(pod, state.status.as_ref()?, self.node.seams.clock.wall()) {
+            Deadline::In(left) => Some(self.now() + left),
+            Deadline::None | Deadline::Exceeded => None,
+        }
+    }
+
+    /// The status as it is, what of it may be published now, and whether that is something new.
+    fn make_status(
+        &self,
+        pod: &Pod,
+        standing: Option<Standing>,
+        verdict: Option<&Verdict>,
+    ) -> (PodStatus, PodStatus, bool) {
+        let mut state = self.publisher.0.lock();
+        let now = self.node.seams.clock.wall();
+        let (status, shown) = self.generate(&state, pod, standing, verdict);
+        let previous = state.status.as_ref().or(pod.status.as_ref());
+        self.node.recorder.record(pod, deadline::news(previous, &status));
+        let before = published_before(state.published.as_ref(), pod.status.as_ref());
+        let outward = self.node.decisions.outward(&before, &shown, standing, now);
+        self.node.book.status(&self.uid, &outward);
+        let is_new = state.published.as_ref().is_none_or(|published| differs(published, &outward));
+        state.status = Some(status.clone());
+        if is_new {
+            state.published = Some(outward.clone());
+            state.unrecorded = pod.is_static().then(|| outward.clone());
+        }
+        (status, outward, is_new)
+    }
+
+    /// The status, and as it is shown: a pod that has stopped but still holds something is shown as one that is stopping.
+    fn generate(
+        &self,
+        state: &State,
+        pod: &Pod,
+        standing: Option<Standing>,
+        verdict: Option<&Verdict>,
+    ) -> (PodStatus, PodStatus) {
+        let shown = match standing {
+            Some(Standing::Stopped) => Some(Standing::Terminating),
+            other => other,
+        };
+        let now = self.node.seams.clock.wall();
+        let probes = self.probes.lock();
+        self.starter.with_errors(|start_errors| {
+            self.reader.with(|view, last_words| {
+                let input = |standing| Input {
+                    pod,
+                    view,
+                    previous: state.status.as_ref(),
+                    start_errors,
+                    held_by: state.sync_error.as_deref(),
+                    probes: &probes,
+                    last_words,
+                    node: &self.node.config.facts,
+                    standing,
+                    verdict,
+                    now,
+                };
+                let decisions = &self.node.decisions;
+                let status = decisions.status(&input(standing));
+                let shown = match shown == standing {
+                    true => status.clone(),
+                    false => decisions.status(&input(shown)),
+                };
+                (status, shown)
+            })
+        })
+    }
+}

@@ -1,0 +1,107 @@
+//! Reads the runtime's state of the pod, and what its containers left as termination messages.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Pod;
+use oarsman_core::ids::{ContainerId, FullName, PodUid};
+use oarsman_core::report::Activity;
+use oarsman_core::time::Mono;
+use oarsman_core::view::PodView;
+use oarsman_cri::CriError;
+use oarsman_sync::Guarded;
+
+use super::context::PodContext;
+use crate::pod_reader;
+
+/// What was read last.
+#[derive(Debug)]
+pub(super) struct Reader(Guarded<State>);
+
+#[derive(Debug)]
+struct State {
+    view: PodView,
+    /// When the first read was, until a sync has used it.
+    first_read: Option<Mono>,
+    /// What ended containers left.
+    termination_messages: BTreeMap<ContainerId, String>,
+}
+
+impl Reader {
+    pub(super) fn new(uid: &PodUid, name: &FullName) -> Self {
+        let view = PodView::empty(uid.clone(), name.clone());
+        Self(Guarded::new(State { view, first_read: None, termination_messages: BTreeMap::new() }))
+    }
+
+    /// The runtime's state of the pod, as last read.
+    pub(super) fn view(&self) -> PodView {
+        self.0.lock().view.clone()
+    }
+
+    /// Calls `with` on what was read last, without copying it.
+    pub(super) fn with<T>(
+        &self,
+        with: impl FnOnce(&PodView, &BTreeMap<ContainerId, String>) -> T,
+    ) -> T {
+        let state = self.0.lock();
+        with(&state.view, &state.termination_messages)
+    }
+
+    /// Waits for a read since the last call of this.
+    pub(super) async fn was_read(&self) {
+        self.0.changed().await;
+    }
+
+    /// The result of the first read, once, if it is no older than that: events tell what has happened since.
+    pub(super) fn take_first_read(&self, now: Mono, within: Duration) -> Option<PodView> {
+        let mut state = self.0.lock();
+        let at = state.first_read.take()?;
+        (now.since(at) < within).then(|| state.view.clone())
+    }
+}
+
+impl PodContext {
+    /// Reads the runtime's state for the first time, and the record of an earlier agent. Tells whether nothing of the pod runs.
+    pub(super) async fn first_read(&self, pod: Option<&Pod>) -> Result<bool, String> {
+        let view = self.read().await.map_err(|error| error.to_string())?;
+        self.recall(pod).await.map_err(|error| error.to_string())?;
+        self.reader.0.lock().first_read = Some(self.now());
+        Ok(view.is_quiet())
+    }
+
+    /// Reads the runtime's state of the pod.
+    pub(super) async fn read(&self) -> Result<PodView, CriError> {
+        let reading = self.busy(Activity::Looking);
+        let runtime = self.node.seams.runtime.as_ref();
+        let answer = pod_reader::read(runtime, &self.uid, &self.name).await;
+        self.node.book.heard_runtime(&answer);
+        drop(reading);
+        // Another agent may run a pod of the same UID in sandboxes of its own.
+        let view = self.node.config.territory.own_part(answer?);
+        self.reader.0.update(|state| state.view = view.clone());
+        self.read_termination_messages(&view).await;
+        Ok(view)
+    }
+
+    /// Reads what containers left as termination messages, once for each that has ended.
+    async fn read_termination_messages(&self, view: &PodView) {
+        let unread: Vec<_> = {
+            let mut state = self.reader.0.lock();
+            let messages = &mut state.termination_messages;
+            messages.retain(|id, _| view.containers.iter().any(|c| c.id == *id));
+            let ended = view.containers.iter().filter(|c| c.state.exit().is_some());
+            ended.filter(|c| !messages.contains_key(&c.id)).cloned().collect()
+        };
+        for container in unread {
+            match self.node.seams.pod_files.termination_message(&self.uid, &container).await {
+                Ok(message) => {
+                    self.reader.0.lock().termination_messages.insert(container.id, message);
+                }
+                Err(error) => {
+                    let (pod, container) = (&self.name, container.name);
+                    tracing::warn!(%pod, container, %error, "termination message not read");
+                }
+            }
+        }
+    }
+}

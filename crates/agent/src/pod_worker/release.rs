@@ -1,0 +1,23 @@
+//! Releases what a pod held besides its containers.
+
+use oarsman_core::lifecycle::Part;
+use oarsman_core::report::Activity;
+
+use super::context::PodContext;
+
+pub(super) async fn release(context: &PodContext, part: Part) -> Result<(), String> {
+    let _releasing = context.busy(Activity::GivingBack);
+    match part {
+        Part::Volumes => {
+            let unmounted = context.node.volume_manager.wait_for_unmount(&context.uid).await;
+            unmounted.map_err(|error| error.to_string())
+        }
+        Part::Cgroup => {
+            let removed = context.node.seams.cgroups.remove(&context.uid).await;
+            removed.map_err(|error| error.to_string())?;
+            // The last work on the pod while its source holds it: what is kept now is kept for long.
+            context.remove_garbage().await;
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Creates the pod's sandbox.
+
+use std::fmt;
+
+use k8s_openapi::api::core::v1::Pod;
+use oarsman_core::event::PodEvent;
+use oarsman_core::ids::SandboxId;
+use oarsman_core::pod::PodExt;
+use oarsman_core::report::Activity;
+use oarsman_cri::CriError;
+use oarsman_cri_types::v1::RunPodSandboxRequest;
+
+use super::context::PodContext;
+use super::describe;
+use super::sync::SyncError;
+
+/// Creates the pod's sandbox, or finds the one that an earlier call created though it seemed to fail.
+pub(super) async fn create(
+    context: &PodContext,
+    pod: &Pod,
+    attempt: u32,
+) -> Result<SandboxId, SyncError> {
+    let attempt = context.starter.reserved().free_sandbox(attempt);
+    let request = request(context, pod, attempt)?;
+    let began = context.now();
+    let creating = context.busy(Activity::MakingSandbox);
+    let answer = context.node.seams.runtime.run_pod_sandbox(request).await;
+    drop(creating);
+    let error = match answer {
+        Ok(id) => {
+            context.node.measures.sandbox.took(context.now().since(began));
+            return Ok(SandboxId::from(id));
+        }
+        Err(error) => error,
+    };
+    let view = context.read().await?;
+    if let Some(id) = context.node.decisions.adopted_sandbox(&view, attempt) {
+        return Ok(id);
+    }
+    if error.is_name_reserved() {
+        context.starter.reserved().reserve_sandbox(attempt);
+    }
+    context.node.recorder.record(pod, [not_created(&error)]);
+    Err(blame_network(context, pod, error).await)
+}
+
+fn request(
+    context: &PodContext,
+    pod: &Pod,
+    attempt: u32,
+) -> Result<RunPodSandboxRequest, SyncError> {
+    let sandbox = match describe::sandbox(context, pod, attempt) {
+        Ok(sandbox) => sandbox,
+        Err(error) => {
+            context.node.recorder.record(pod, [not_created(&error)]);
+            return Err(error.into());
+        }
+    };
+    let warnings = sandbox.warnings.iter().map(|warning| warning.event(pod));
+    context.node.recorder.record(pod, warnings);
+    Ok(RunPodSandboxRequest { config: Some(sandbox.config), runtime_handler: sandbox.handler })
+}
+
+fn not_created(error: &impl fmt::Display) -> PodEvent {
+    PodEvent::warning("FailedCreatePodSandBox", format!("Failed to create pod sandbox: {error}"))
+}
+
+/// Whether a sandbox could not be created for want of a network, which is worth trying sooner.
+async fn blame_network(context: &PodContext, pod: &Pod, error: CriError) -> SyncError {
+    let status = context.node.seams.runtime.status().await;
+    let conditions = status.ok().and_then(|answer| answer.status).unwrap_or_default().conditions;
+    let is_down = conditions.iter().any(|c| c.r#type == "NetworkReady" && !c.status);
+    if is_down && !pod.host_network() {
+        SyncError::Network(error)
+    } else {
+        SyncError::Runtime(error)
+    }
+}

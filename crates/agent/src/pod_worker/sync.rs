@@ -1,0 +1,216 @@
+//! Syncs a pod: read, decide, act, read again.
+
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{Pod, PodStatus};
+use oarsman_cluster::ClusterError;
+use oarsman_core::actions::{self, Plan, SandboxStep, StartResults};
+use oarsman_core::config::{ConfigError, Payloads, VolumeFault};
+use oarsman_core::event;
+use oarsman_core::ids::SandboxId;
+use oarsman_core::lifecycle::SyncOutcome;
+use oarsman_core::report::Activity;
+use oarsman_core::start_error::{StartError, StartReason};
+use oarsman_core::status::phase::Phase;
+use oarsman_core::time::Mono;
+use oarsman_core::view::PodView;
+use oarsman_cri::CriError;
+use oarsman_host::pod_cgroups::PodCgroupError;
+use oarsman_state::FileError;
+
+use super::context::PodContext;
+use super::work::{Cancel, Cancelled};
+use super::{sandbox, starter, stopper};
+use crate::volume_manager::MountError;
+
+/// A read of the pod that is older than this is not decided from.
+const STALE: Duration = Duration::from_millis(500);
+
+/// Why a sync went no further.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SyncError {
+    #[error("cancelled")]
+    Cancelled,
+    #[error("the runtime's network is not ready: {0}")]
+    Network(CriError),
+    #[error(transparent)]
+    Runtime(#[from] CriError),
+    #[error(transparent)]
+    Cgroup(#[from] PodCgroupError),
+    #[error(transparent)]
+    Files(#[from] FileError),
+    #[error(transparent)]
+    Mount(#[from] MountError),
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Cluster(#[from] ClusterError),
+    #[error(transparent)]
+    Volume(Box<VolumeFault>),
+}
+
+impl From<Cancelled> for SyncError {
+    fn from(_: Cancelled) -> Self {
+        Self::Cancelled
+    }
+}
+
+/// One sync: how it ended, and when the pod changes by itself.
+pub(super) async fn sync(
+    context: &PodContext,
+    pod: &Pod,
+    cancel: &Cancel,
+) -> (SyncOutcome, Option<Mono>) {
+    let outcome = match attempt(context, pod, cancel).await {
+        Ok(outcome) => outcome,
+        Err(SyncError::Cancelled) => SyncOutcome::Cancelled,
+        Err(error) => {
+            tracing::warn!(pod = %context.name, %error, "pod sync failed, will be tried again");
+            context.publisher.set_sync_error(Some(error.to_string()));
+            context.publish_and_record(pod).await;
+            match error {
+                SyncError::Network(_) => SyncOutcome::NetworkNotReady,
+                error => SyncOutcome::Failed(error.to_string()),
+            }
+        }
+    };
+    (outcome, context.active_deadline(pod))
+}
+
+async fn attempt(
+    context: &PodContext,
+    pod: &Pod,
+    cancel: &Cancel,
+) -> Result<SyncOutcome, SyncError> {
+    let view = match context.reader.take_first_read(context.now(), STALE) {
+        Some(view) => view,
+        None => cancel.race(context.read()).await?.inspect_err(|error| {
+            context.node.recorder.record(pod, [event::status_unknown(error)]);
+        })?,
+    };
+    let status = context.publish_and_record(pod).await;
+    if is_terminal(&status) {
+        return Ok(SyncOutcome::Terminal);
+    }
+    let runs = view.possibly_running().next().is_some();
+    if runs && !cancel.race(context.node.seams.cgroups.exists(&context.uid)).await?? {
+        return Ok(SyncOutcome::CgroupGone);
+    }
+    cancel.check()?;
+    let read_at = context.now();
+    prepare(context, pod, cancel).await?;
+    // A call that was given up long ago may have started a container meanwhile: a stale read is repeated.
+    let is_fresh = context.now().since(read_at) < STALE;
+    let view = if is_fresh { view } else { cancel.race(context.read()).await?? };
+    let plan = make_plan(context, pod, &view, &status);
+    let results = carry_out(context, pod, &plan, cancel).await;
+    if results.as_ref().map_or(true, |results| plan.changed_since_read(results)) {
+        context.read().await?;
+    }
+    let status = context.publish_and_record(pod).await;
+    let outcome = plan.conclude(is_terminal(&status), results?);
+    if outcome == SyncOutcome::Ok && !plan.start.is_empty() {
+        measure_first_start(context);
+    }
+    context.remove_garbage().await;
+    Ok(outcome)
+}
+
+/// Makes what the pod holds besides its containers: its directories, then its cgroup and its volumes side by side.
+async fn prepare(context: &PodContext, pod: &Pod, cancel: &Cancel) -> Result<(), SyncError> {
+    let payloads = cancel.race(context.payloads(pod)).await??;
+    let preparing = context.busy(Activity::Preparing);
+    make_pod_resources(context, pod, payloads).await?;
+    drop(preparing);
+    context.objects.set_volumes_made();
+    context.publisher.set_sync_error(None);
+    Ok(())
+}
+
+async fn make_pod_resources(
+    context: &PodContext,
+    pod: &Pod,
+    payloads: Payloads,
+) -> Result<(), SyncError> {
+    let node = &context.node;
+    node.seams.pod_files.make_directories(pod).await?;
+    let volumes = node.volume_manager.wait_for_attach_and_mount(pod, payloads);
+    let (cgroup, volumes) = futures::join!(node.seams.cgroups.ensure(pod), volumes);
+    cgroup?;
+    Ok(volumes?)
+}
+
+async fn carry_out(
+    context: &PodContext,
+    pod: &Pod,
+    plan: &Plan,
+    cancel: &Cancel,
+) -> Result<StartResults, SyncError> {
+    context.node.recorder.record(pod, plan.events.iter().cloned());
+    cancel.check()?;
+    // A stop that is dropped leaves no name behind, and a kill asks again with the time there is then.
+    cancel.race(stopper::stop_containers(context, Some(pod), &plan.stop, None)).await??;
+    cancel.check()?;
+    stopper::stop_sandboxes(context, &plan.stop_sandboxes).await?;
+    for removal in &plan.remove {
+        cancel.check()?;
+        context.node.seams.runtime.remove_container(removal.id.as_str()).await?;
+        if !removal.why.keeps_log() {
+            context.remove_log(&removal.id).await;
+        }
+    }
+    let sandbox = match &plan.sandbox {
+        SandboxStep::None => return Ok(StartResults::default()),
+        SandboxStep::Keep(id) => id.clone(),
+        SandboxStep::Create(new) => {
+            cancel.check()?;
+            create_sandbox(context, pod, new.attempt).await?
+        }
+    };
+    starter::start_containers(context, pod, &sandbox, &plan.start, cancel).await
+}
+
+async fn create_sandbox(
+    context: &PodContext,
+    pod: &Pod,
+    attempt: u32,
+) -> Result<SandboxId, SyncError> {
+    let id = sandbox::create(context, pod, attempt).await?;
+    context.read().await.inspect_err(|error| {
+        context.node.recorder.record(pod, [event::sandbox_status_unknown(error)]);
+    })?;
+    context.publish_and_record(pod).await;
+    Ok(id)
+}
+
+fn is_terminal(status: &PodStatus) -> bool {
+    Phase::of(status).is_some_and(Phase::is_terminal)
+}
+
+/// What to do now; the back-off hears of it.
+fn make_plan(context: &PodContext, pod: &Pod, view: &PodView, published: &PodStatus) -> Plan {
+    let now = context.node.seams.clock.now();
+    let mut crashes = context.starter.crashes();
+    let plan = context.node.decisions.plan(&actions::Input {
+        pod,
+        view,
+        probes: &context.probes.lock(),
+        backoff: &crashes,
+        published: Some(published),
+        now,
+    });
+    plan.record(&mut crashes, now);
+    for wait in &plan.wait {
+        let reason = StartReason::CrashLoopBackOff;
+        let error = StartError { reason, message: wait.message.clone() };
+        context.starter.set_error(&wait.name, error);
+    }
+    plan
+}
+
+/// All of the pod has been started: how long that took counts the first time.
+fn measure_first_start(context: &PodContext) {
+    if let Some(since) = context.starter.take_first_seen() {
+        context.node.measures.pod_start.took(context.now().since(since));
+    }
+}

@@ -1,0 +1,153 @@
+//! The piece of work that a pod worker has under way, and how it is cancelled or shortened.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use k8s_openapi::api::core::v1::Pod;
+use oarsman_core::lifecycle::{Event, Grace, KillOutcome, KillReason, Part, SyncOutcome};
+use oarsman_sync::latest;
+
+use super::context::PodContext;
+use super::{cleanup, kill, release, sync};
+
+/// Work under way. It ends in the `…Done` event of the effect that started it, also when it panics.
+pub(super) struct Work {
+    future: BoxFuture<'static, Event>,
+    cancel: latest::Sender<bool>,
+    grace: latest::Sender<Grace>,
+}
+
+/// Tells work that its result is no longer wanted. Waits race against it; calls that change the runtime do not.
+#[derive(Clone, Debug)]
+pub(super) struct Cancel(latest::Receiver<bool>);
+
+/// The result of a wait that was cancelled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cancelled;
+
+impl Cancel {
+    /// Fails once the result is no longer wanted: to be asked before every call that changes something.
+    pub(super) fn check(&self) -> Result<(), Cancelled> {
+        if self.0.get() { Err(Cancelled) } else { Ok(()) }
+    }
+
+    /// Waits, but not beyond the cancellation. What is waited for is dropped then.
+    pub(super) async fn race<T>(&self, wait: impl Future<Output = T>) -> Result<T, Cancelled> {
+        let mut cancelled = self.0.clone();
+        tokio::select! {
+            biased;
+            _ = cancelled.wait_for(|is| *is) => Err(Cancelled),
+            done = wait => Ok(done),
+        }
+    }
+}
+
+impl Work {
+    /// The first read of the pod.
+    pub(super) fn read(context: Arc<PodContext>, pod: Option<Arc<Pod>>) -> Self {
+        Self::start(
+            Grace::SHORTEST,
+            |_, _| async move { context.first_read(pod.as_deref()).await },
+            |read| Event::ReadDone(read.unwrap_or_else(|| Err(panicked()))),
+        )
+    }
+
+    pub(super) fn sync(context: Arc<PodContext>, pod: Arc<Pod>) -> Self {
+        Self::start(
+            Grace::SHORTEST,
+            |cancel, _| async move {
+                let began = context.now();
+                let synced = sync::sync(&context, &pod, &cancel).await;
+                context.node.measures.sync.took(context.now().since(began));
+                synced
+            },
+            |synced| {
+                let failed = || (SyncOutcome::Failed(panicked()), None);
+                let (outcome, look_again) = synced.unwrap_or_else(failed);
+                Event::SyncDone { outcome, look_again }
+            },
+        )
+    }
+
+    pub(super) fn kill(
+        context: Arc<PodContext>,
+        pod: Option<Arc<Pod>>,
+        grace: Grace,
+        why: KillReason,
+    ) -> Self {
+        let kill = |_, grace| async move {
+            context.record_unless_recorded().await;
+            kill::kill(&context, pod.as_deref(), why, grace).await
+        };
+        Self::start(grace, kill, kill_done)
+    }
+
+    /// For a pod that has ended: a start that was given up may have taken effect after all.
+    pub(super) fn leftovers(context: Arc<PodContext>, pod: Option<Arc<Pod>>) -> Self {
+        let kill = |_, grace| async move { kill::leftovers(&context, pod.as_deref(), grace).await };
+        Self::start(Grace::SHORTEST, kill, kill_done)
+    }
+
+    pub(super) fn release(context: Arc<PodContext>, part: Part) -> Self {
+        Self::start(
+            Grace::SHORTEST,
+            |_, _| async move { release::release(&context, part).await },
+            |released| Event::ReleaseDone(released.unwrap_or_else(|| Err(panicked()))),
+        )
+    }
+
+    pub(super) fn record(context: Arc<PodContext>) -> Self {
+        Self::start(
+            Grace::SHORTEST,
+            |_, _| async move { context.record().await.map_err(|error| error.to_string()) },
+            |recorded| Event::RecordDone(recorded.unwrap_or_else(|| Err(panicked()))),
+        )
+    }
+
+    pub(super) fn cleanup(context: Arc<PodContext>) -> Self {
+        Self::start(
+            Grace::SHORTEST,
+            |_, _| async move { cleanup::cleanup(&context).await },
+            |cleaned| Event::CleanupDone(cleaned.unwrap_or_else(|| Err(panicked()))),
+        )
+    }
+
+    /// Starts work; `done` makes its event, of nothing when it panicked.
+    fn start<F: Future + Send + 'static>(
+        grace: Grace,
+        work: impl FnOnce(Cancel, latest::Receiver<Grace>) -> F,
+        done: impl FnOnce(Option<F::Output>) -> Event + Send + 'static,
+    ) -> Self {
+        let (cancel, cancelled) = latest::channel(false);
+        let (grace, shortened) = latest::channel(grace);
+        let work = AssertUnwindSafe(work(Cancel(cancelled), shortened)).catch_unwind();
+        Self { future: work.map(|ended| done(ended.ok())).boxed(), cancel, grace }
+    }
+
+    pub(super) fn cancel(&self) {
+        self.cancel.send_replace(true);
+    }
+
+    pub(super) fn shorten(&self, grace: Grace) {
+        self.grace.send_replace(grace);
+    }
+}
+
+fn kill_done(killed: Option<KillOutcome>) -> Event {
+    Event::KillDone(killed.unwrap_or_else(|| KillOutcome::Failed(panicked())))
+}
+
+/// Waits for the work's end; for ever when there is none.
+pub(super) async fn done(work: &mut Option<Work>) -> Event {
+    match work {
+        Some(work) => (&mut work.future).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// A bug in our code is one pod's failure, and it is tried again.
+fn panicked() -> String {
+    "the agent made a mistake (a panic, see its log); it will try again".to_owned()
+}

@@ -1,0 +1,50 @@
+//! What a sync comes to that did what it could.
+
+use super::step::Plan;
+use crate::lifecycle::SyncOutcome;
+use crate::time::Mono;
+
+/// What came of starting the containers of a plan.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StartResults {
+    /// Why the first of those that failed did.
+    pub failed: Option<String>,
+    /// When the first of those that are held back may be tried again.
+    pub until: Option<Mono>,
+    /// Whether the pod was read after the last of them.
+    pub read: bool,
+}
+
+impl StartResults {
+    /// One more container failed to start.
+    pub fn fail(&mut self, why: &str) {
+        self.failed.get_or_insert_with(|| why.to_owned());
+    }
+
+    /// One more container is held back.
+    pub fn hold(&mut self, until: Mono) {
+        self.until = Some(self.until.map_or(until, |first| first.min(until)));
+    }
+}
+
+impl Plan {
+    /// Whether carrying the plan out changed the pod since it was last read.
+    pub fn changed_since_read(&self, results: &StartResults) -> bool {
+        !self.is_idle() && !results.read
+    }
+
+    /// How the sync that carried the plan out ended. A pod of which nothing is ever to be started again has ended, also when its
+    /// phase (`is_terminal`) cannot tell yet.
+    pub fn conclude(&self, is_terminal: bool, results: StartResults) -> SyncOutcome {
+        if is_terminal || self.over.is_some() {
+            return SyncOutcome::Terminal;
+        }
+        if let Some(error) = results.failed {
+            return SyncOutcome::Failed(error);
+        }
+        match [self.next_look(), results.until].into_iter().flatten().min() {
+            Some(until) => SyncOutcome::BackOff { until },
+            None => SyncOutcome::Ok,
+        }
+    }
+}
