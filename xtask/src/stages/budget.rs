@@ -57,10 +57,20 @@ impl Budgets {
     pub(super) fn report(&self, taken: &[Taken], in_all: Duration, is_whole: bool) -> String {
         let from_nothing = std::env::var_os(FROM_NOTHING).is_some();
         let of = |row: &Row| if from_nothing { row.from_nothing } else { row.warm };
+        self.report_with(of, taken, in_all, is_whole)
+    }
+
+    fn report_with(
+        &self,
+        of: impl Fn(&Row) -> u64,
+        taken: &[Taken],
+        in_all: Duration,
+        is_whole: bool,
+    ) -> String {
         let mut report = String::new();
         let whole = is_whole.then(|| Taken::new(IN_ALL, in_all));
         for Taken { what, time } in taken.iter().chain(&whole) {
-            let budget = self.0.get(*what).map(of);
+            let budget = self.0.get(*what).map(&of);
             line(&mut report, what, *time, budget);
         }
         report
@@ -137,7 +147,9 @@ mod tests {
     fn a_stage_over_its_budget_is_marked() {
         let budgets = Budgets(rows(PAGE));
         let taken = |seconds| [Taken::new("unit", Duration::from_secs(seconds))];
-        let report = |seconds| budgets.report(&taken(seconds), Duration::from_secs(9), true);
+        let report = |seconds| {
+            budgets.report_with(|row| row.warm, &taken(seconds), Duration::from_secs(9), true)
+        };
         assert_eq!(report(60), "   60.0 s of   60 s  unit\n    9.0 s of 1200 s  in all\n");
         assert!(report(61).contains("unit: OVER BUDGET"), "{}", report(61));
         assert!(!budgets.report(&taken(1), Duration::from_secs(9), false).contains("in all"));
