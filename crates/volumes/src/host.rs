@@ -133,7 +133,8 @@ fn first_error(results: impl Iterator<Item = Result<(), VolumeError>>) -> Result
 /// The names of what lies in a directory; none when there is no such directory.
 fn names_in(directory: &Path) -> Result<Vec<String>, VolumeError> {
     let entries = match fs::read_dir(directory) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        // A stray file holds no volumes: it goes with the pod's directory.
+        Err(error) if is_no_directory(&error) => return Ok(Vec::new()),
         entries => entries.map_err(system("list", directory))?,
     };
     let name = |entry: io::Result<fs::DirEntry>| {
@@ -143,6 +144,10 @@ fn names_in(directory: &Path) -> Result<Vec<String>, VolumeError> {
         entries.map(name).collect::<io::Result<_>>().map_err(system("list", directory))?;
     names.sort();
     Ok(names)
+}
+
+fn is_no_directory(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 fn panicked<E: Display>(root: &Path) -> impl FnOnce(E) -> VolumeError {

@@ -202,3 +202,15 @@ async fn a_config_map_lies_on_disk_and_no_file_leaves_its_volume() {
         assert!(matches!(refused, VolumeError::Path { .. }), "{path}: {refused}");
     }
 }
+
+#[tokio::test]
+async fn a_stray_file_beside_the_volumes_does_not_keep_them_from_being_torn_down() {
+    let directory = tempfile::tempdir().unwrap();
+    let pod = pod(vec![empty_dir("scratch", EmptyDirVolumeSource::default())]);
+    make(&pod, directory.path()).await.unwrap();
+    let volumes = paths(directory.path()).volumes();
+    fs::write(volumes.join("stray"), "").unwrap();
+    tear_down(directory.path()).await.unwrap();
+    let scratch = paths(directory.path()).volume("kubernetes.io/empty-dir", "scratch");
+    assert!(!scratch.exists(), "{scratch:?}");
+}
