@@ -40,6 +40,12 @@ pub enum Mistake {
     TellsTheEndTooEarly,
     /// Containers of a pod that goes down are stopped without their hooks.
     SkipsHooks,
+    /// What is left of a pod that its source dropped is not removed.
+    LosesACleanup,
+    /// What runs of a pod that has ended, because a start took effect late, is not killed.
+    LosesALeftoverKill,
+    /// The worker panics whenever a kill has ended, and so does the one that takes its place.
+    PanicsDuringAKill,
 }
 
 impl Mistake {
@@ -56,6 +62,9 @@ impl Mistake {
         Self::StartsTwiceAfterRestart,
         Self::TellsTheEndTooEarly,
         Self::SkipsHooks,
+        Self::LosesACleanup,
+        Self::LosesALeftoverKill,
+        Self::PanicsDuringAKill,
     ];
 
     /// Decisions with this mistake in them.
@@ -77,6 +86,15 @@ struct Mistaken {
 }
 
 impl Mistaken {
+    fn loses(&self, effect: &Effect) -> bool {
+        match effect {
+            Effect::StartKill { why: KillReason::Removed, .. } => self.is(Mistake::LosesAKill),
+            Effect::StartCleanup => self.is(Mistake::LosesACleanup),
+            Effect::StartKillLeftovers { .. } => self.is(Mistake::LosesALeftoverKill),
+            _ => false,
+        }
+    }
+
     fn is(&self, mistake: Mistake) -> bool {
         self.mistake == mistake
     }
@@ -97,11 +115,10 @@ impl Mistaken {
 
 impl Decisions for Mistaken {
     fn step(&self, state: State, event: Event, cx: &Context) -> Step {
+        let is_killed = matches!(event, Event::KillDone(_));
+        assert!(!(self.is(Mistake::PanicsDuringAKill) && is_killed), "a mistake on purpose");
         let (state, mut effects) = lifecycle::step(state, event, cx);
-        if self.is(Mistake::LosesAKill) {
-            let lost = |e: &Effect| matches!(e, Effect::StartKill { why: KillReason::Removed, .. });
-            effects.retain(|effect| !lost(effect));
-        }
+        effects.retain(|effect| !self.loses(effect));
         (state, effects)
     }
 
