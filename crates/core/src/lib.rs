@@ -5,6 +5,7 @@
 
 pub mod access;
 pub mod actions;
+pub mod active_pods;
 pub mod api;
 pub mod backoff;
 pub mod certificates;

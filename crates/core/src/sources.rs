@@ -37,6 +37,11 @@ impl Source {
             Self::Api => "api",
         }
     }
+
+    /// The source that a pod's annotation names.
+    pub fn from_annotation(text: &str) -> Option<Self> {
+        [Self::File, Self::Http, Self::Api].into_iter().find(|source| source.as_str() == text)
+    }
 }
 
 impl fmt::Display for Source {

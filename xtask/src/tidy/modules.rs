@@ -21,6 +21,7 @@ const LAYERS: &[&[&str]] = &[
     &["lifecycle", "queue", "resources", "sources", "view"],
     // Rules about one aspect of both.
     &[
+        "active_pods",
         "api",
         "gc",
         "grace",
