@@ -205,7 +205,7 @@ impl Drop for Busy {
 }
 
 /// A pod of which no source knows more than its name.
-fn nobodys(uid: &PodUid, name: &FullName) -> Pod {
+pub(crate) fn nobodys(uid: &PodUid, name: &FullName) -> Pod {
     let mut pod = Pod::default();
     pod.metadata.name = Some(name.name.clone());
     pod.metadata.namespace = Some(name.namespace.clone());

@@ -3,6 +3,7 @@
 //! [`run`] is the whole agent over its [`seams`]. It owns every task it starts: dropping it ends them all, wherever they are,
 //! which is how a simulated world kills an agent and how a program ends one. Pods go on.
 
+mod active_pods;
 mod autonomy;
 mod book;
 mod container_lifecycle;
@@ -33,6 +34,7 @@ use oarsman_core::sources::Source;
 use oarsman_sync::{Guarded, latest};
 use tokio::sync::{Semaphore, mpsc};
 
+pub use active_pods::ActivePodsReader;
 pub use book::{Book, Found};
 pub use container_lifecycle::{ContainerHooks, ContainerLifecycle, ContainerRef, ContainerRefused};
 pub use decisions::{CoreDecisions, Decisions, Leftovers};
@@ -44,6 +46,7 @@ pub use oarsman_manifest as manifest;
 pub use pod_worker::{BackgroundTasks, TaskKey};
 pub use supervisor::{BoxedGate, Command};
 
+use active_pods::{ActivePodsWriter, PodUpdates};
 use autonomy::{Memory, remembering};
 use mirror_manager::MirrorManager;
 use node::Node;
@@ -78,6 +81,8 @@ pub struct Inputs {
     pub measures: Arc<Measures>,
     /// What the agent knows, for people to read.
     pub book: Arc<Book>,
+    /// The readers of its active pods.
+    pub pods: ActivePodsReader,
     /// Resource managers, in the order in which they are called around the life of a container.
     pub container_lifecycle: ContainerHooks,
     /// What makes the background tasks of pods, such as probes.
@@ -89,12 +94,13 @@ pub struct Inputs {
 /// Runs the agent until it is dropped.
 pub async fn run(seams: Seams, config: Config, inputs: Inputs) {
     let (seams, memory) = remembering(bounded(seams));
-    let Inputs { sources: local, gate, decisions, measures, book, commands, .. } = inputs;
+    let Inputs { sources: local, gate, decisions, measures, book, pods, commands, .. } = inputs;
     let (container_lifecycle, background) = (inputs.container_lifecycle, inputs.background);
     let (notices, heard) = mpsc::channel(ROOM_BETWEEN_LOOPS);
     let (tell_news, news) = mpsc::channel(ROOM_BETWEEN_LOOPS);
     let statuses = StatusManager::new(Arc::clone(&seams.clock));
     let mirrors = MirrorManager::new(statuses.clone());
+    let pod_updates = PodUpdates::default();
     let (recorder, events) = Recorder::new(Arc::clone(&book));
     let pulls = Semaphore::new(config.parallel_pulls.max(1));
     let (tell_identity, identity) = latest::channel(None);
@@ -109,6 +115,7 @@ pub async fn run(seams: Seams, config: Config, inputs: Inputs) {
         decisions,
         statuses: statuses.clone(),
         mirrors: mirrors.clone(),
+        pod_updates: pod_updates.clone(),
         identity,
         recorder,
         pulls,
@@ -121,7 +128,8 @@ pub async fn run(seams: Seams, config: Config, inputs: Inputs) {
         book,
         notices,
     });
-    let supervisor = Supervisor::new(Arc::clone(&node), &names, gate);
+    let pods = ActivePodsWriter::new(pods, pod_updates);
+    let supervisor = Supervisor::new(Arc::clone(&node), &names, gate, pods);
     let objects = seams.cluster.object_changes();
     let recalled = memory.as_ref().map_or_else(|| pending().boxed(), Memory::recalled);
     let ears =

@@ -14,6 +14,7 @@ use oarsman_core::requeue::Requeue;
 use oarsman_sync::Guarded;
 use tokio::sync::{Semaphore, mpsc};
 
+use crate::active_pods::PodUpdates;
 use crate::book::Book;
 use crate::container_lifecycle::ContainerHooks;
 use crate::decisions::Decisions;
@@ -82,6 +83,8 @@ pub(crate) struct Node {
     pub(crate) decisions: Arc<dyn Decisions>,
     pub(crate) statuses: StatusManager,
     pub(crate) mirrors: MirrorManager,
+    /// What workers report for the read model of active pods.
+    pub(crate) pod_updates: PodUpdates,
     /// Who the node is to the API server, once that is known.
     pub(crate) identity: latest::Receiver<Option<NodeIdentity>>,
     pub(crate) recorder: Recorder,

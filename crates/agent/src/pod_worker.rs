@@ -122,6 +122,7 @@ impl PodWorker {
             Stage::Finished => StageReport::Finished,
         };
         let PodContext { node, uid, .. } = &*self.context;
+        node.pod_updates.set_stage(uid, state.stage());
         node.book.stage(uid, stage);
         if let Some(rest) = state.rest() {
             node.book.wait(uid, rest.next_try(), rest.because());

@@ -13,9 +13,10 @@ use futures::StreamExt;
 use futures::stream::{BoxStream, SelectAll};
 use k8s_openapi::api::core::v1::Pod;
 use oarsman_cluster::ObjectChanges;
+use oarsman_core::active_pods::PodStage;
 use oarsman_core::ids::{FullName, PodUid};
 use oarsman_core::ledger::{self, Arrival, Claim, Gate, Ledger};
-use oarsman_core::lifecycle::{Begin, Hint, KillRequest};
+use oarsman_core::lifecycle::{Begin, Hint, KillRequest, Stage};
 use oarsman_core::pod::PodExt;
 use oarsman_core::references::Change as Elsewhere;
 use oarsman_core::sources::{Change, Delta, Merged, Merger, Source};
@@ -23,7 +24,9 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::Instant;
 
+use crate::active_pods::ActivePodsWriter;
 use crate::autonomy::Recalled;
+use crate::book::nobodys;
 use crate::mailbox::Mailbox;
 use crate::node::{Node, Notice};
 use crate::pod_worker;
@@ -56,6 +59,8 @@ pub(crate) struct Supervisor {
     ledger: Ledger,
     gate: BoxedGate,
     workers: BTreeMap<PodUid, Mailbox>,
+    /// The read model of the pods here; nothing else writes it.
+    pods: ActivePodsWriter,
     tasks: JoinSet<()>,
     names_of_tasks: BTreeMap<Id, (PodUid, FullName)>,
     /// At most one, so that a runtime that hangs holds up nothing but this.
@@ -80,12 +85,18 @@ pub(crate) struct Ears {
 }
 
 impl Supervisor {
-    pub(crate) fn new(node: Arc<Node>, sources: &[Source], gate: BoxedGate) -> Self {
+    pub(crate) fn new(
+        node: Arc<Node>,
+        sources: &[Source],
+        gate: BoxedGate,
+        pods: ActivePodsWriter,
+    ) -> Self {
         Self {
             merger: Merger::new(sources.iter().copied()),
             ledger: Ledger::default(),
             gate,
             workers: BTreeMap::new(),
+            pods,
             tasks: JoinSet::new(),
             names_of_tasks: BTreeMap::new(),
             counts: JoinSet::new(),
@@ -105,6 +116,7 @@ impl Supervisor {
                 biased;
                 Some(notice) = ears.notices.recv() => self.noted(notice),
                 Some(command) = ears.commands.recv() => self.asked(command),
+                () = self.pods.reported() => self.pods.apply_reports(),
                 Some((source, pods)) = ears.sources.next() => self.told(source, pods),
                 Some(pods) = ears.recalled.next() => self.recalled(pods),
                 Some(change) = ears.objects.next() => self.changed_elsewhere(&change),
@@ -165,13 +177,17 @@ impl Supervisor {
                 let only_waited = self.ledger.withdrawn(&uid);
                 match self.workers.get(&uid).filter(|_| !only_waited) {
                     Some(mailbox) => mailbox.removed(),
-                    None => self.node.book.forget(&uid),
+                    None => {
+                        self.pods.update(|pods| pods.remove(&uid));
+                        self.node.book.forget(&uid);
+                    }
                 }
             }
             // Mostly our own status, back from the API server; of others only their verdict matters to the worker.
             Change::Reconcile if !pod.has_terminal_phase() => self.compare(pod),
             Change::Add | Change::Update | Change::Delete | Change::Reconcile => {
                 self.ledger.updated(pod);
+                self.pods.update(|pods| pods.edit_pod(pod));
                 self.compare(pod);
                 if let Some(mailbox) = self.workers.get(&uid) {
                     self.node.book.wanted(pod, false);
@@ -209,6 +225,7 @@ impl Supervisor {
             }
             Arrival::Waits(pod) => {
                 self.node.book.wanted(&pod, true);
+                self.pods.update(|pods| pods.set_pod(&pod, PodStage::Waiting));
                 tracing::info!(pod = %pod.full_name(), "waits until the pod of its name is gone");
             }
         }
@@ -224,12 +241,14 @@ impl Supervisor {
         match &begin {
             Begin::Wanted(pod) | Begin::Rejected(pod, _) => {
                 self.node.book.wanted(pod, false);
+                self.set_pod(pod);
                 if pod.is_static() {
                     self.node.mirrors.add_static_pod(pod);
                 }
             }
             Begin::Orphan => {
                 self.node.book.orphan(&uid, &name);
+                self.set_pod(&Arc::new(nobodys(&uid, &name)));
                 self.node.mirrors.add_terminating(&uid, &name);
             }
         }
@@ -243,6 +262,11 @@ impl Supervisor {
             life.await;
         });
         self.names_of_tasks.insert(task.id(), (uid, name));
+    }
+
+    /// Adds a pod that gets a worker to the read model.
+    fn set_pod(&self, pod: &Arc<Pod>) {
+        self.pods.update(|pods| pods.set_pod(pod, PodStage::Worker(Stage::Loading)));
     }
 
     fn noted(&mut self, notice: Notice) {
@@ -260,6 +284,7 @@ impl Supervisor {
                 self.node.statuses.forget(&uid);
                 self.node.seams.cluster.forget(&uid);
                 self.node.mirrors.remove_pod(&uid);
+                self.pods.update(|pods| pods.remove(&uid));
                 self.node.book.forget(&uid);
                 // It may have come back while it was being brought down.
                 let back = self.merger.pod(&uid).cloned();

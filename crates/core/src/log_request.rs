@@ -1,7 +1,7 @@
 //! A request for a container's log: what is asked for, and which log is meant.
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{ContainerState, ContainerStatus, Pod};
+use k8s_openapi::api::core::v1::{ContainerState, ContainerStatus, Pod, PodStatus};
 
 use crate::pod::PodExt;
 
@@ -101,17 +101,22 @@ fn wrong(name: &str, value: &str, fix: &str) -> NoLog {
     NoLog::Senseless(format!("{name}={value:?} is none; write {fix}"))
 }
 
-/// Which start of a container left the log that is meant.
+/// Which start of a container of a pod with that status left the log that is meant.
 ///
 /// # Errors
 /// When there is no such container, or no log of it.
-pub fn which_start(pod: &Pod, container: &str, previous: bool) -> Result<u32, NoLog> {
+pub fn which_start(
+    pod: &Pod,
+    status: Option<&PodStatus>,
+    container: &str,
+    previous: bool,
+) -> Result<u32, NoLog> {
     let name = pod.full_name().name;
     if pod.container(container).is_none() {
         let said = format!("container {container:?} not found in pod {name:?}");
         return Err(NoLog::Unknown(said));
     }
-    let Some(status) = status(pod, container) else {
+    let Some(status) = status_of(status, container) else {
         return Err(NoLog::Absent(format!(
             "container {container:?} in pod {name:?} is not available"
         )));
@@ -144,15 +149,15 @@ fn waiting(state: &ContainerState) -> String {
     }
 }
 
-/// Whether a container that was started so often writes no more to that log.
-pub fn is_over(pod: &Pod, container: &str, start: u32) -> bool {
-    let Some(status) = status(pod, container) else { return true };
+/// Whether a container that was started so often writes no more to that log, by the status of its pod.
+pub fn is_over(status: Option<&PodStatus>, container: &str, start: u32) -> bool {
+    let Some(status) = status_of(status, container) else { return true };
     let runs = status.state.as_ref().is_some_and(|state| state.running.is_some());
     !runs || u32::try_from(status.restart_count).unwrap_or_default() != start
 }
 
-fn status<'a>(pod: &'a Pod, container: &str) -> Option<&'a ContainerStatus> {
-    let status = pod.status.as_ref()?;
+fn status_of<'a>(status: Option<&'a PodStatus>, container: &str) -> Option<&'a ContainerStatus> {
+    let status = status?;
     let all = [
         &status.init_container_statuses,
         &status.container_statuses,

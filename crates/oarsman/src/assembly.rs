@@ -12,7 +12,8 @@ use futures::StreamExt;
 use oarsman_agent::seams::Seams;
 use oarsman_agent::sources::bundle::Bundle;
 use oarsman_agent::{
-    Book, Command, Config, ContainerHooks, CoreDecisions, Inputs, Membership, OpenGate, PodSets,
+    ActivePodsReader, Book, Command, Config, ContainerHooks, CoreDecisions, Inputs, Membership,
+    OpenGate, PodSets,
 };
 use oarsman_clock::Clock;
 use oarsman_cluster::credentials::Connection;
@@ -71,6 +72,11 @@ impl Agent {
     /// What it knows, for people to read.
     pub(crate) fn book(&self) -> Arc<Book> {
         Arc::clone(&self.inputs.book)
+    }
+
+    /// Its active pods.
+    pub(crate) fn pods(&self) -> ActivePodsReader {
+        self.inputs.pods.clone()
     }
 
     /// By which it is asked for things while it runs.
@@ -175,6 +181,7 @@ pub(crate) async fn assemble(
         decisions: Arc::new(CoreDecisions),
         measures: Arc::default(),
         book,
+        pods: ActivePodsReader::default(),
         container_lifecycle: ContainerHooks::default(),
         background: Vec::new(),
         commands: receiver,

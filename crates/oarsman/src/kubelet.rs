@@ -25,7 +25,7 @@ use crate::settings::Settings;
 use crate::signals::Ending;
 use crate::{assembly, threads};
 
-use serve::Plan;
+use serve::{AgentSource, Plan};
 
 /// The Kubernetes whose kubelet this one behaves like, with what it really is, in the form that tools read versions in.
 const VERSION: &str = concat!("Kubernetes v1.36.3+oarsman.", env!("CARGO_PKG_VERSION"));
@@ -101,7 +101,8 @@ async fn until_told(settings: &Settings, serving: Plan, clock: &Arc<dyn Clock>) 
         tracing::info!("told to end; pods stay");
         last_words(&commands).await;
     };
-    let served = serve::serve(serving, agent.book(), agent.client(), clock, end.clone());
+    let source = AgentSource::new(agent.pods(), settings.pod_logs.clone());
+    let served = serve::serve(serving, source, agent.client(), clock, end.clone());
     let ended = tokio::select! {
         ended = agent.run() => ended,
         _ = served => Ok(()),

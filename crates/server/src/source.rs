@@ -1,22 +1,19 @@
 //! What the server needs to know of the agent.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Pod;
+use oarsman_core::active_pods::ActivePod;
+use oarsman_core::ids::FullName;
 
 /// The agent, as far as the server needs it.
 pub trait Source: Send + Sync + 'static {
-    /// Every pod of this node with its status as it is.
-    fn pods(&self) -> Vec<Pod>;
+    /// Every pod of this node, in the order of namespaces and names.
+    fn pods(&self) -> Vec<Arc<ActivePod>>;
 
-    /// One of them by namespace and name.
-    fn pod(&self, namespace: &str, name: &str) -> Option<Pod> {
-        let is_it = |pod: &Pod| {
-            pod.metadata.name.as_deref() == Some(name)
-                && pod.metadata.namespace.as_deref().unwrap_or("default") == namespace
-        };
-        self.pods().into_iter().find(is_it)
-    }
+    /// The pod of that name, without a look at the others.
+    fn pod(&self, name: &FullName) -> Option<Arc<ActivePod>>;
 
     /// Where the logs of a pod's container are, one file for each start.
     fn logs(&self, pod: &Pod, container: &str) -> LogPlace;

@@ -9,6 +9,9 @@ use k8s_openapi::api::core::v1::Pod;
 use oarsman_clock::SystemClock;
 use oarsman_cluster::credentials::{Origin, serving};
 use oarsman_cluster::review::User;
+use oarsman_core::active_pods::{ActivePod, ActivePods, PodStage};
+use oarsman_core::ids::FullName;
+use oarsman_core::lifecycle::Stage;
 use oarsman_sync::Guarded;
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType,
@@ -77,28 +80,53 @@ impl Reviewer for Knows {
     }
 }
 
-/// One pod with logs in a directory.
+/// A pod with logs in a directory, and another one; counts queries.
 struct Node {
     logs: PathBuf,
-    pod: Guarded<Pod>,
+    pods: Guarded<ActivePods>,
+    lists: AtomicUsize,
+    lookups: AtomicUsize,
 }
 
 impl Node {
     fn with_state(logs: &Path, state: &Value) -> Arc<Self> {
+        let node = Self {
+            logs: logs.to_owned(),
+            pods: Guarded::default(),
+            lists: AtomicUsize::default(),
+            lookups: AtomicUsize::default(),
+        };
+        node.set_state("web", state);
+        node.set_state("idle", &json!({ "terminated": { "exitCode": 0 } }));
+        Arc::new(node)
+    }
+
+    fn set_state(&self, pod: &str, state: &Value) {
         let pod = serde_json::from_value(json!({
-            "metadata": { "name": "web", "namespace": "default", "uid": "u" },
+            "metadata": { "name": pod, "namespace": "default", "uid": pod },
             "spec": { "containers": [{ "name": "c" }] },
             "status": { "containerStatuses": [{
                 "name": "c", "image": "i", "imageID": "", "ready": true, "restartCount": 0, "state": state,
             }]},
         }));
-        Arc::new(Self { logs: logs.to_owned(), pod: Guarded::new(pod.unwrap()) })
+        let stage = PodStage::Worker(Stage::Syncing);
+        self.pods.lock().set_pod(&Arc::new(pod.unwrap()), stage);
+    }
+
+    fn queries(&self) -> (usize, usize) {
+        (self.lists.load(Ordering::SeqCst), self.lookups.load(Ordering::SeqCst))
     }
 }
 
 impl Source for Node {
-    fn pods(&self) -> Vec<Pod> {
-        vec![self.pod.lock().clone()]
+    fn pods(&self) -> Vec<Arc<ActivePod>> {
+        self.lists.fetch_add(1, Ordering::SeqCst);
+        self.pods.lock().all().cloned().collect()
+    }
+
+    fn pod(&self, name: &FullName) -> Option<Arc<ActivePod>> {
+        self.lookups.fetch_add(1, Ordering::SeqCst);
+        self.pods.lock().by_name(name).cloned()
     }
 
     fn logs(&self, _: &Pod, _: &str) -> LogPlace {
@@ -310,7 +338,7 @@ async fn logs_are_sent_as_asked_for() {
 }
 
 #[tokio::test]
-async fn a_log_is_followed_until_its_container_ends() {
+async fn a_log_is_followed_until_its_container_ends_and_no_wake_up_lists_the_pods() {
     let authority = Authority::new();
     let mut node = None;
     let place = serve(
@@ -323,6 +351,7 @@ async fn a_log_is_followed_until_its_container_ends() {
         true,
     )
     .await;
+    let node = node.unwrap();
     let mut stream = place.connect(Some(authority.client("api"))).await;
     send(&mut stream, "/containerLogs/default/web/c?follow=true", None).await;
     let mut answer = String::new();
@@ -331,11 +360,13 @@ async fn a_log_is_followed_until_its_container_ends() {
     let mut file = fs::File::options().append(true).open(log).unwrap();
     io::Write::write_all(&mut file, b"2026-01-01T00:00:03Z stdout F three\n").unwrap();
     read_until(&mut stream, &mut answer, "three\n").await;
-    let ended = json!({ "terminated": { "exitCode": 0 } });
-    let after = Node::with_state(place.directory.path(), &ended);
-    *node.unwrap().pod.lock() = after.pods().remove(0);
+    node.set_state("web", &json!({ "terminated": { "exitCode": 0 } }));
     timeout(LONG, stream.read_to_string(&mut answer)).await.unwrap().unwrap();
     assert_eq!(parts(&answer), (200, "one\ntwo\nthree\n".to_owned()));
+    // One lookup when the log is opened, and one at each wake-up: the first, that of the line and that of the end.
+    let (lists, lookups) = node.queries();
+    assert_eq!(lists, 0);
+    assert!(lookups >= 4, "{lookups}");
 }
 
 async fn read_until(stream: &mut (impl AsyncReadExt + Unpin), answer: &mut String, end: &str) {

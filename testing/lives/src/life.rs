@@ -7,7 +7,8 @@ use std::time::Duration;
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::Pod;
 use oarsman_agent::{
-    Book, Command, Config, ContainerHooks, Decisions, Inputs, Membership, OpenGate,
+    ActivePodsReader, Book, Command, Config, ContainerHooks, Decisions, Inputs, Membership,
+    OpenGate,
 };
 use oarsman_core::config::Settings;
 use oarsman_core::ids::{FullName, PodUid};
@@ -197,6 +198,7 @@ impl Theatre {
             decisions: Arc::clone(&self.decisions),
             measures: Arc::default(),
             book: Book::new(Arc::clone(&seams.clock), NodeReport::default()),
+            pods: ActivePodsReader::default(),
             container_lifecycle: ContainerHooks::default(),
             background: Vec::new(),
             commands: receiver,

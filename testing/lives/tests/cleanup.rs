@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::Pod;
-use oarsman_agent::{Book, Command, Config, ContainerHooks, CoreDecisions, Inputs, OpenGate};
+use oarsman_agent::{
+    ActivePodsReader, Book, Command, Config, ContainerHooks, CoreDecisions, Inputs, OpenGate,
+};
 use oarsman_core::explain::{Cause, explain};
 use oarsman_core::lifecycle::{KillRequest, Killer};
 use oarsman_core::pod::{HASH_ANNOTATION, PodExt, SOURCE_ANNOTATION};
@@ -77,6 +79,7 @@ impl Stage {
             decisions: Arc::new(CoreDecisions),
             measures: Arc::default(),
             book: Arc::clone(&book),
+            pods: ActivePodsReader::default(),
             container_lifecycle: ContainerHooks::default(),
             background: Vec::new(),
             commands: receiver,

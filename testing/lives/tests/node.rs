@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Node;
-use oarsman_agent::{Book, Config, ContainerHooks, CoreDecisions, Inputs, OpenGate};
+use oarsman_agent::{
+    ActivePodsReader, Book, Config, ContainerHooks, CoreDecisions, Inputs, OpenGate,
+};
 use oarsman_core::report::NodeReport;
 use oarsman_world::dice::Chance;
 use oarsman_world::faults::FaultPlan;
@@ -33,6 +35,7 @@ fn raise(world: &World, life: u32, boot: &str) -> JoinHandle<()> {
         decisions: Arc::new(CoreDecisions),
         measures: Arc::default(),
         book: Book::new(Arc::clone(&seams.clock), NodeReport::default()),
+        pods: ActivePodsReader::default(),
         container_lifecycle: ContainerHooks::default(),
         background: Vec::new(),
         commands,

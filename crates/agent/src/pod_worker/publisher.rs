@@ -116,6 +116,7 @@ impl PodContext {
         self.node.recorder.record(pod, deadline::news(previous, &status));
         let before = published_before(state.published.as_ref(), pod.status.as_ref());
         let outward = self.node.decisions.outward(&before, &shown, standing, now);
+        self.node.pod_updates.set_status(&self.uid, outward.clone());
         self.node.book.status(&self.uid, &outward);
         let is_new = state.published.as_ref().is_none_or(|published| differs(published, &outward));
         state.status = Some(status.clone());

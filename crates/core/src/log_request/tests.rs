@@ -102,16 +102,17 @@ fn the_log_that_is_meant_depends_on_the_state() {
         ),
     ];
     for (restarts, state, last, previous, want) in rows {
-        let found = which_start(&pod(restarts, state, last), "c", previous);
+        let pod = pod(restarts, state, last);
+        let found = which_start(&pod, pod.status.as_ref(), "c", previous);
         assert_eq!(found, want, "{restarts} {state} {last} {previous}");
     }
     let pod = pod(0, &running, &none);
     assert_eq!(
-        which_start(&pod, "x", false),
+        which_start(&pod, pod.status.as_ref(), "x", false),
         Err(NoLog::Unknown("container \"x\" not found in pod \"web\"".to_owned()))
     );
     assert_eq!(
-        which_start(&pod, "new", false),
+        which_start(&pod, pod.status.as_ref(), "new", false),
         absent("container \"new\" in pod \"web\" is not available")
     );
 }
@@ -127,6 +128,6 @@ fn a_log_is_over_when_its_container_runs_no_more() {
         (Pod::default(), 0, true),
     ];
     for (pod, start, want) in rows {
-        assert_eq!(is_over(&pod, "c", start), want, "{pod:?} {start}");
+        assert_eq!(is_over(pod.status.as_ref(), "c", start), want, "{pod:?} {start}");
     }
 }

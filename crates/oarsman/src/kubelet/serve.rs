@@ -1,18 +1,21 @@
-//! The kubelet's servers: from the configuration to what listens, over what the agent has written down.
+//! The kubelet's servers: from the configuration to what listens, over the agent's active pods.
 
 use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
 use k8s_openapi::api::core::v1::{NodeAddress, Pod};
-use oarsman_agent::Book;
+use oarsman_agent::ActivePodsReader;
 use oarsman_clock::Clock;
 use oarsman_cluster::credentials::{Addresses, Origin, ServingCertificate, ServingKeeper, serving};
 use oarsman_cluster::review::{ApiReviewer, Reviewer};
+use oarsman_core::active_pods::ActivePod;
 use oarsman_core::config::log_directory;
+use oarsman_core::ids::FullName;
+use oarsman_core::pod::PodExt;
 use oarsman_kubelet_config::KubeletConfiguration;
 use oarsman_kubelet_config::choices::{AuthorizationMode, TlsVersion};
 use oarsman_kubelet_config::flags::ProgramFlags;
@@ -124,7 +127,7 @@ fn at(address: IpAddr, port: i32) -> Option<SocketAddr> {
 /// Serves until it is told to end, and does not return. What is in its way is told and tried again: pods run without it.
 pub(super) async fn serve(
     plan: Plan,
-    book: Arc<Book>,
+    source: AgentSource,
     client: Option<kube::Client>,
     clock: &Arc<dyn Clock>,
     end: CancellationToken,
@@ -133,7 +136,7 @@ pub(super) async fn serve(
         let reviewer: Arc<dyn Reviewer> = Arc::new(ApiReviewer::new(client.clone(), &plan.node));
         reviewer
     });
-    let source: Arc<dyn Source> = Arc::new(Written(book));
+    let source: Arc<dyn Source> = Arc::new(source);
     let mut told = String::new();
     loop {
         match open(&plan, &source, reviewer.as_ref(), client.as_ref(), clock).await {
@@ -166,16 +169,38 @@ async fn open(
     Ok((servers, keeper))
 }
 
-/// The agent as it is written down.
-struct Written(Arc<Book>);
+/// What the servers need of the agent: its active pods, and where their logs are.
+#[derive(Debug)]
+pub(super) struct AgentSource {
+    pods: ActivePodsReader,
+    pod_logs: PathBuf,
+}
 
-impl Source for Written {
-    fn pods(&self) -> Vec<Pod> {
-        self.0.report().pods.into_iter().map(|page| page.pod).collect()
+impl AgentSource {
+    pub(super) fn new(pods: ActivePodsReader, pod_logs: PathBuf) -> Self {
+        Self { pods, pod_logs }
+    }
+}
+
+impl Source for AgentSource {
+    fn pods(&self) -> Vec<Arc<ActivePod>> {
+        by_namespace_and_name(self.pods.all())
+    }
+
+    fn pod(&self, name: &FullName) -> Option<Arc<ActivePod>> {
+        self.pods.by_name(name)
     }
 
     fn logs(&self, pod: &Pod, container: &str) -> LogPlace {
-        let logs = self.0.report().pod_logs;
-        LogPlace(log_directory(Path::new(&logs), pod).join(container))
+        LogPlace(log_directory(&self.pod_logs, pod).join(container))
     }
+}
+
+/// In the order of namespaces and names; of two pods of one name, the one that waits comes last.
+fn by_namespace_and_name(mut pods: Vec<Arc<ActivePod>>) -> Vec<Arc<ActivePod>> {
+    pods.sort_by_cached_key(|pod| {
+        let FullName { name, namespace } = pod.pod.full_name();
+        (namespace, name, pod.stage)
+    });
+    pods
 }

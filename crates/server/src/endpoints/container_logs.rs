@@ -10,6 +10,7 @@ use axum::extract::{Path as PathOf, RawQuery, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures::stream::unfold;
+use oarsman_core::ids::FullName;
 use oarsman_core::log_request::{LogOptions, NoLog, is_over, which_start};
 use oarsman_host::inotify::Listener;
 use tokio::sync::mpsc;
@@ -38,14 +39,16 @@ pub(super) async fn serve(
         Ok(options) => options,
         Err(why) => return refuse(&why),
     };
-    let Some(pod) = desk.source.pod(&namespace, &name) else {
+    let full_name = FullName { name, namespace };
+    let name = &full_name.name;
+    let Some(pod) = desk.source.pod(&full_name) else {
         return refuse(&NoLog::Unknown(format!("pod {name:?} does not exist")));
     };
-    let start = match which_start(&pod, &container, options.previous) {
+    let start = match which_start(&pod.pod, pod.status(), &container, options.previous) {
         Ok(start) => start,
         Err(why) => return refuse(&why),
     };
-    let place = desk.source.logs(&pod, &container);
+    let place = desk.source.logs(&pod.pod, &container);
     let follower = match Follower::at(&place.0, start, options.tail) {
         Ok(follower) => follower,
         Err(error) => {
@@ -63,8 +66,8 @@ pub(super) async fn serve(
         timestamps: options.timestamps,
     };
     let log = Log { follower, printer: Printer::new(style), writer };
-    let whose =
-        Whose { source: Arc::clone(&desk.source), namespace, name, container, start, place };
+    let source = Arc::clone(&desk.source);
+    let whose = Whose { source, pod: full_name, container, start, place };
     // It ends with its reader: nothing can be sent to one who has gone.
     tokio::spawn(send(log, options.follow.then_some(whose)));
     let stream = unfold(receiver, async |mut receiver| {
@@ -86,8 +89,7 @@ fn refuse(why: &NoLog) -> Response {
 /// Whose log it is that is followed.
 struct Whose {
     source: Arc<dyn Source>,
-    namespace: String,
-    name: String,
+    pod: FullName,
     container: String,
     start: u32,
     place: LogPlace,
@@ -95,8 +97,8 @@ struct Whose {
 
 impl Whose {
     fn is_over(&self) -> bool {
-        let pod = self.source.pod(&self.namespace, &self.name);
-        pod.is_none_or(|pod| is_over(&pod, &self.container, self.start))
+        let pod = self.source.pod(&self.pod);
+        pod.is_none_or(|pod| is_over(pod.status(), &self.container, self.start))
     }
 }
 

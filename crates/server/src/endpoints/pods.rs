@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
+use k8s_openapi::api::core::v1::ContainerStatus;
+use oarsman_core::active_pods::ActivePod;
 use serde_json::{Value, json};
 
 use super::{Desk, as_json};
 
 /// Every pod as it is wanted, with its status as it is.
 pub(super) async fn all(State(desk): State<Arc<Desk>>) -> Response {
-    let items: Vec<Value> = desk.source.pods().iter().map(|pod| json!(pod)).collect();
+    let items: Vec<Value> = desk.source.pods().iter().map(|pod| with_status(pod)).collect();
     as_json(&list(&items))
 }
 
@@ -25,8 +26,16 @@ fn list(items: &[Value]) -> Value {
     json!({ "kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": items })
 }
 
-fn what_runs(pod: &Pod) -> Option<Value> {
-    let status = pod.status.as_ref()?;
+fn with_status(pod: &ActivePod) -> Value {
+    let mut shown = json!(*pod.pod);
+    if let Some(status) = pod.status() {
+        shown["status"] = json!(status);
+    }
+    shown
+}
+
+fn what_runs(pod: &Arc<ActivePod>) -> Option<Value> {
+    let status = pod.status()?;
     let all = [
         &status.init_container_statuses,
         &status.container_statuses,
@@ -41,7 +50,7 @@ fn what_runs(pod: &Pod) -> Option<Value> {
         .filter(runs)
         .map(|it| json!({ "name": it.name, "image": it.image, "resources": {} }))
         .collect();
-    let name = &pod.metadata;
+    let name = &pod.pod.metadata;
     (!containers.is_empty()).then(|| {
         json!({
             "metadata": { "name": name.name, "namespace": name.namespace, "uid": name.uid },

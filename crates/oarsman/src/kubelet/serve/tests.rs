@@ -1,5 +1,9 @@
 //! What becomes of a configuration.
 
+use std::path::Path;
+
+use oarsman_core::active_pods::{ActivePods, PodStage};
+use oarsman_core::lifecycle::Stage;
 use oarsman_kubelet_config::flags;
 
 use super::*;
@@ -45,4 +49,36 @@ fn a_server_is_known_by_the_addresses_of_its_node() {
     let all = (planned(&[]).addresses())();
     let all: Vec<_> = all.iter().map(|it| (it.type_.as_str(), it.address.as_str())).collect();
     assert_eq!(all, [("InternalIP", "10.0.0.1"), ("Hostname", "a")]);
+}
+
+#[test]
+fn pods_are_listed_by_namespace_and_name_and_the_one_that_waits_last() {
+    let syncing = PodStage::Worker(Stage::Syncing);
+    let rows = [
+        ("1", "b", "web", PodStage::Waiting),
+        ("2", "b", "web", syncing),
+        ("3", "b", "app", syncing),
+        ("4", "a", "web", syncing),
+    ];
+    let mut pods = ActivePods::default();
+    for (uid, namespace, name, stage) in rows {
+        let mut pod = Pod::default();
+        pod.metadata.uid = Some(uid.to_owned());
+        pod.metadata.namespace = Some(namespace.to_owned());
+        pod.metadata.name = Some(name.to_owned());
+        pods.set_pod(&Arc::new(pod), stage);
+    }
+    let listed = by_namespace_and_name(pods.all().cloned().collect());
+    let uids: Vec<String> = listed.iter().map(|pod| pod.pod.uid().to_string()).collect();
+    assert_eq!(uids, ["4", "3", "2", "1"]);
+}
+
+#[test]
+fn logs_are_below_the_directory_of_pod_logs() {
+    let source = AgentSource::new(ActivePodsReader::default(), PathBuf::from("/logs"));
+    let mut pod = Pod::default();
+    pod.metadata.uid = Some("u".to_owned());
+    pod.metadata.name = Some("web".to_owned());
+    assert_eq!(source.logs(&pod, "c"), LogPlace(PathBuf::from("/logs/default_web_u/c")));
+    assert_eq!(source.pod(&pod.full_name()), None);
 }
