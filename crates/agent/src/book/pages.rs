@@ -94,7 +94,12 @@ impl Page {
     pub(super) fn set_stage(&mut self, stage: StageReport) -> bool {
         // Whoever is made to run again is not taken away any more.
         self.leaving &= stage != StageReport::Syncing;
-        std::mem::replace(&mut self.stage, stage) != stage
+        if self.stage == stage {
+            return false;
+        }
+        // What an earlier stage waited for does not matter any more.
+        (self.stage, self.next_try, self.waits_for) = (stage, None, None);
+        true
     }
 
     /// Whether that is something new.

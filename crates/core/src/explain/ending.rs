@@ -84,16 +84,23 @@ fn overdue(case: &Case<'_>, doing: &Doing, grace: Duration) -> Explanation {
 }
 
 fn plain(case: &Case<'_>) -> Explanation {
-    let sentence = "The pod is being stopped.".to_owned();
+    let sentence = format!("The pod is being stopped{}.", last_try(case));
     let next = format!("Wait; {} shows what happens.", case.describe());
     Explanation::new(Cause::Stopping, sentence, next)
+}
+
+/// What became of the last try, if it did not succeed, in the words of the worker's state.
+fn last_try(case: &Case<'_>) -> String {
+    let waits_for = case.report.waits_for.as_deref();
+    waits_for.map(|why| format!("; {why}")).unwrap_or_default()
 }
 
 fn giving_back(case: &Case<'_>) -> Explanation {
     let since = case.report.doing.as_ref().map(|doing| case.lasting(doing.since));
     let since = since.map(|since| format!(", for {since} now")).unwrap_or_default();
     let sentence = format!(
-        "Nothing of the pod runs any more; its volumes, directories and cgroup are given back{since}."
+        "Nothing of the pod runs any more; its volumes, directories and cgroup are given back{since}{}.",
+        last_try(case)
     );
     let next =
         format!("Wait; if it takes long, something still uses them: `lsof +D {}`.", case.node.root);
