@@ -15,6 +15,9 @@ use oarsman_core::lifecycle::{
 use oarsman_core::pod::{ContainerKind, PodExt};
 use oarsman_core::view::{ContainerState, PodView};
 
+/// What a panic says that is itself the mistake.
+pub const ON_PURPOSE: &str = "a mistake on purpose";
+
 /// A mistake in the agent's decisions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mistake {
@@ -116,7 +119,7 @@ impl Mistaken {
 impl Decisions for Mistaken {
     fn step(&self, state: State, event: Event, cx: &Context) -> Step {
         let is_killed = matches!(event, Event::KillDone(_));
-        assert!(!(self.is(Mistake::PanicsDuringAKill) && is_killed), "a mistake on purpose");
+        assert!(!(self.is(Mistake::PanicsDuringAKill) && is_killed), "{ON_PURPOSE}");
         let (state, mut effects) = lifecycle::step(state, event, cx);
         effects.retain(|effect| !self.loses(effect));
         (state, effects)
