@@ -12,8 +12,8 @@ begun=$built.begun
 # Each file in a line: its hash, its time stamp, its name.
 list() {
   join -j 2 -o 1.1,2.1,0 \
-    <(find crates testing xtask docs examples -type f -print0 | sort -z | xargs -0 sha256sum | sed 's/  / /' | sort -k 2,2) \
-    <(find crates testing xtask docs examples -type f -printf '%T@ %p\n' | sort -k 2,2)
+    <(find crates testing xtask docs examples ./*.toml -type f -print0 | sort -z | xargs -0 sha256sum | sed 's/  / /' | sort -k 2,2) \
+    <(find crates testing xtask docs examples ./*.toml -type f -printf '%T@ %p\n' | sort -k 2,2)
 }
 
 adopt() {

@@ -4,10 +4,10 @@
 //! The runtime alone is asked for the same by us, without a kubelet: that is the floor, below which no agent can get.
 
 mod against;
-mod alone;
 mod api;
 mod figures;
 mod floor;
+mod floor_workload;
 mod page;
 mod pods;
 mod process;
@@ -23,18 +23,18 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use oarsman_rig::parts::kubernetes;
-use oarsman_rig::{ControlPlane, Options, Rig, namespace};
+use oarsman_rig::{ControlPlane, Rig, RigOptions, namespace};
 
 use crate::command;
 use crate::commit::Commit;
-use crate::subject::Kubelet;
+use crate::kubelet_kind::KubeletKind;
 use figures::Results;
-use subject::{Bench, Who};
-use workload::{Part, Size};
+use subject::{Bench, BenchSubject};
+use workload::{WorkloadPart, WorkloadSize};
 
 /// What to measure.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Arguments {
+pub(crate) struct BenchArguments {
     /// A few pods and short waits, to see that it works; such figures are not kept
     #[arg(long)]
     quick: bool,
@@ -46,30 +46,30 @@ pub(crate) struct Arguments {
     page: bool,
     /// Only this part of the work; such figures are not kept either
     #[arg(long, value_enum)]
-    part: Option<Part>,
+    part: Option<WorkloadPart>,
     /// Measures our program against that of a commit, in turns, and writes docs/bench-against.md
     #[arg(long, value_name = "COMMIT", conflicts_with_all = ["part", "only", "page"])]
     against: Option<String>,
     /// Only these; the figures of the others stay as they are
     #[arg(long, value_enum, num_args = 1.., value_name = "WHO")]
-    only: Vec<Who>,
+    only: Vec<BenchSubject>,
 }
 
-impl Arguments {
+impl BenchArguments {
     /// Whether what is measured is to be kept: all of it, and at length.
     fn keeps(&self) -> bool {
         !self.quick && self.part.is_none()
     }
 
     /// Who is measured, in the order of the table.
-    fn subjects(&self) -> impl Iterator<Item = Who> {
-        let wanted = |who: &Who| self.only.is_empty() || self.only.contains(who);
-        Who::ALL.into_iter().filter(wanted)
+    fn subjects(&self) -> impl Iterator<Item = BenchSubject> {
+        let wanted = |who: &BenchSubject| self.only.is_empty() || self.only.contains(who);
+        BenchSubject::ALL.into_iter().filter(wanted)
     }
 }
 
 /// Measures, prints the table and keeps it. First it has itself built anew, optimised: what a client takes is in every figure.
-pub(crate) fn run(root: &Path, arguments: &Arguments) -> Result<ExitCode> {
+pub(crate) fn run(root: &Path, arguments: &BenchArguments) -> Result<ExitCode> {
     if arguments.page {
         write_page(root, &Results::read(&file(root))?)?;
         return Ok(ExitCode::SUCCESS);
@@ -92,19 +92,19 @@ pub(crate) fn run(root: &Path, arguments: &Arguments) -> Result<ExitCode> {
 }
 
 /// Everything that needs a network.
-fn prepare(root: &Path, arguments: &Arguments) -> Result<()> {
+fn prepare(root: &Path, arguments: &BenchArguments) -> Result<()> {
     kubernetes::prepare(&kubernetes::CONTROL_PLANE)?;
     if let Some(commit) = &arguments.against {
         Commit::find(root, commit)?.build(root)?;
-        return Kubelet::Oarsman.prepare(root);
+        return KubeletKind::Oarsman.prepare(root);
     }
-    let kubelets = arguments.subjects().filter_map(Who::kubelet);
-    kubelets.collect::<Vec<Kubelet>>().into_iter().try_for_each(|kubelet| kubelet.prepare(root))
+    let kubelets = arguments.subjects().filter_map(BenchSubject::kubelet);
+    kubelets.collect::<Vec<KubeletKind>>().into_iter().try_for_each(|kubelet| kubelet.prepare(root))
 }
 
 #[tokio::main]
-async fn inside(root: &Path, arguments: &Arguments) -> Result<()> {
-    let rig = Rig::start(Options::default()).await?;
+async fn inside(root: &Path, arguments: &BenchArguments) -> Result<()> {
+    let rig = Rig::start(RigOptions::default()).await?;
     let cluster = ControlPlane::start(&rig).await?;
     if let Some(commit) = &arguments.against {
         let compared = against::run(root, commit, arguments.quick, &rig, &cluster).await;
@@ -131,7 +131,7 @@ fn write_page(root: &Path, results: &Results) -> Result<()> {
 
 async fn measure(
     root: &Path,
-    arguments: &Arguments,
+    arguments: &BenchArguments,
     rig: &Rig,
     cluster: &ControlPlane,
 ) -> Result<Results> {
@@ -139,7 +139,7 @@ async fn measure(
         true => Results::read(&file(root))?,
         false => Results::default(),
     };
-    let size = if arguments.quick { Size::QUICK } else { Size::WHOLE };
+    let size = if arguments.quick { WorkloadSize::QUICK } else { WorkloadSize::WHOLE };
     let bench = Bench::open(rig, cluster, size, arguments.part).await?;
     for who in arguments.subjects() {
         println!("bench: {}", who.shown());

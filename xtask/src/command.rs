@@ -33,7 +33,7 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
 }
 
 /// The first line that a command prints.
-pub(crate) fn said(command: &mut Command) -> Result<String> {
+pub(crate) fn first_line(command: &mut Command) -> Result<String> {
     let output = command.output().with_context(|| format!("cannot run {}", shown(command)))?;
     ensure!(output.status.success(), "`{}` ended with {}", shown(command), output.status);
     let text = String::from_utf8(output.stdout)?;

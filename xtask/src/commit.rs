@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
-use crate::command::{cache, cargo, said};
-use crate::subject::build_directory;
+use crate::command::{cache, cargo, first_line};
+use crate::kubelet_kind::build_directory;
 
 /// A commit of this repository.
 #[derive(Debug, Clone)]
@@ -20,7 +20,7 @@ impl Commit {
     pub(crate) fn find(root: &Path, name: &str) -> Result<Self> {
         let mut git = Command::new("git");
         git.current_dir(root).args(["rev-parse", "--verify", &format!("{name}^{{commit}}")]);
-        Ok(Self { id: said(&mut git).with_context(|| format!("{name} is no commit here"))? })
+        Ok(Self { id: first_line(&mut git).with_context(|| format!("{name} is no commit here"))? })
     }
 
     /// Enough of its id to know it by.

@@ -18,12 +18,12 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use oarsman_rig::images::conformance as images;
 use oarsman_rig::parts::{self, kubernetes};
-use oarsman_rig::{ControlPlane, KubeletOptions, Options, Rig, namespace};
+use oarsman_rig::{ControlPlane, KubeletOptions, Rig, RigOptions, namespace};
 
 use crate::command::cache;
-use crate::subject::Kubelet;
-use record::{Count, Outcome, Record};
-use report::Report;
+use crate::kubelet_kind::KubeletKind;
+use record::{ConformanceRun, OutcomeCount, TestOutcome};
+use report::ConformanceReport;
 
 /// How long a node may take to become ready.
 const READY: Duration = Duration::from_secs(120);
@@ -32,13 +32,13 @@ const ENDING: Duration = Duration::from_secs(30);
 
 /// What to run, and against whom.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Arguments {
+pub(crate) struct ConformanceArguments {
     /// Only tests whose names match; such a run is not kept
     #[arg(long, value_name = "RE")]
     focus: Option<String>,
     /// Whose node
-    #[arg(long, value_enum, default_value_t = Kubelet::Oarsman)]
-    kubelet: Kubelet,
+    #[arg(long, value_enum, default_value_t = KubeletKind::Oarsman)]
+    kubelet: KubeletKind,
     /// How many tests at a time
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..))]
     processes: u8,
@@ -51,15 +51,15 @@ pub(crate) struct Arguments {
 }
 
 /// Runs the tests. A test that fails is a result; not to have one is a failure.
-pub(crate) fn run(root: &Path, arguments: &Arguments) -> ExitCode {
+pub(crate) fn run(root: &Path, arguments: &ConformanceArguments) -> ExitCode {
     if arguments.page {
-        return told(write_page(&root.join("conformance")));
+        return exit_code(write_page(&root.join("conformance")));
     }
     let ready = || prepare(root, arguments.kubelet);
-    namespace::run_after(ready, || told(inside(root, arguments)))
+    namespace::run_after(ready, || exit_code(inside(root, arguments)))
 }
 
-fn told(outcome: Result<()>) -> ExitCode {
+fn exit_code(outcome: Result<()>) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -70,7 +70,7 @@ fn told(outcome: Result<()>) -> ExitCode {
 }
 
 /// Everything that needs a network.
-fn prepare(root: &Path, kubelet: Kubelet) -> Result<()> {
+fn prepare(root: &Path, kubelet: KubeletKind) -> Result<()> {
     kubernetes::prepare(&kubernetes::CONTROL_PLANE)?;
     kubernetes::prepare(&suite::PROGRAMS)?;
     parts::conformance::prepare()?;
@@ -78,11 +78,11 @@ fn prepare(root: &Path, kubelet: Kubelet) -> Result<()> {
 }
 
 #[tokio::main]
-async fn inside(root: &Path, arguments: &Arguments) -> Result<()> {
+async fn inside(root: &Path, arguments: &ConformanceArguments) -> Result<()> {
     suite::check_images(&images::NAMES).await?;
     fs::create_dir_all(root.join("conformance"))?;
     let kept = make_directory(arguments.kubelet)?;
-    let rig = Rig::start(Options::default()).await?;
+    let rig = Rig::start(RigOptions::default()).await?;
     rig.import(&test_images(&rig)?).await?;
     let cluster = ControlPlane::start(&rig).await?;
     let began = versions::time()?;
@@ -90,7 +90,7 @@ async fn inside(root: &Path, arguments: &Arguments) -> Result<()> {
     cluster.stop()?;
     rig.stop().await?;
     let (report, took) = ran?;
-    tell(&report, took);
+    print_summary(&report, took);
     println!("conformance: everything that was said is in {}", kept.display());
     if arguments.focus.is_some() {
         return Ok(());
@@ -98,10 +98,10 @@ async fn inside(root: &Path, arguments: &Arguments) -> Result<()> {
     keep(root, arguments, report, (began, took))
 }
 
-fn test_images(rig: &Rig) -> Result<Vec<oarsman_rig::images::Image>> {
+fn test_images(rig: &Rig) -> Result<Vec<oarsman_rig::images::OciImage>> {
     let ingredients = parts::conformance::prepare()?;
     let (agnhost, nnp) = (suite::AGNHOST.path()?, suite::NNP.path()?);
-    let programs = images::Programs { agnhost: &agnhost, nnp: &nnp };
+    let programs = images::ConformancePrograms { agnhost: &agnhost, nnp: &nnp };
     images::build(rig.parts(), &ingredients, programs)
 }
 
@@ -109,15 +109,15 @@ fn test_images(rig: &Rig) -> Result<Vec<oarsman_rig::images::Image>> {
 async fn against(
     rig: &Rig,
     cluster: &ControlPlane,
-    arguments: &Arguments,
+    arguments: &ConformanceArguments,
     kept: &Path,
-) -> Result<(Report, Duration)> {
+) -> Result<(ConformanceReport, Duration)> {
     let which = arguments.kubelet.implementation()?;
     let agent = oarsman_rig::Kubelet::new(rig, cluster, &which, &KubeletOptions::default())?;
     agent.start()?;
     let ran = async {
         cluster.until_node_is_ready(agent.name(), READY).await?;
-        let chosen = suite::Chosen {
+        let chosen = suite::TestSelection {
             focus: arguments.focus.as_deref(),
             processes: arguments.processes,
             limit: Duration::from_secs(u64::from(arguments.minutes) * 60),
@@ -134,7 +134,7 @@ async fn against(
 }
 
 /// Where all that a run says goes; what the last one said is removed.
-fn make_directory(kubelet: Kubelet) -> Result<PathBuf> {
+fn make_directory(kubelet: KubeletKind) -> Result<PathBuf> {
     let directory = cache()?.join("conformance").join(kubelet.to_string());
     if directory.exists() {
         fs::remove_dir_all(&directory)?;
@@ -144,23 +144,23 @@ fn make_directory(kubelet: Kubelet) -> Result<PathBuf> {
     Ok(directory)
 }
 
-fn tell(report: &Report, took: Duration) {
-    for test in report.tests.iter().filter(|test| test.outcome == Outcome::Failed) {
+fn print_summary(report: &ConformanceReport, took: Duration) {
+    for test in report.tests.iter().filter(|test| test.outcome == TestOutcome::Failed) {
         let message = test.message.as_deref().unwrap_or_default();
         println!("failed: {}\n        {message}", test.name);
     }
     for failure in report.suite_failures.iter().chain(&report.given_up) {
         println!("outside of any test: {failure}");
     }
-    let Count { passed, failed, skipped } = Count::of(report.tests.iter());
+    let OutcomeCount { passed, failed, skipped } = OutcomeCount::of(report.tests.iter());
     let seconds = took.as_secs();
     println!("conformance: {passed} passed, {failed} failed, {skipped} skipped in {seconds} s");
 }
 
 fn keep(
     root: &Path,
-    arguments: &Arguments,
-    report: Report,
+    arguments: &ConformanceArguments,
+    report: ConformanceReport,
     (began, took): (String, Duration),
 ) -> Result<()> {
     let reasons = report.given_up.join("; ");
@@ -170,7 +170,7 @@ fn keep(
     );
     let directory = root.join("conformance");
     let (kubelet, processes) = (arguments.kubelet, arguments.processes);
-    let record = Record {
+    let record = ConformanceRun {
         kubelet,
         number: record::next_number(&record::read_all(&directory)?, kubelet),
         began,

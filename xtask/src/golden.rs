@@ -15,13 +15,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use oarsman_rig::parts::kubernetes;
 
-use server::ApiServer;
+use server::GoldenApiServer;
 
 /// Asks about the manifests whose names contain one of `only`, or about all of them.
 pub(crate) fn run(root: &Path, only: &[String]) -> Result<()> {
     let pods = root.join("testing/pods");
     let manifests = find_manifests(&pods, only)?;
-    let server = ApiServer::start(&kubernetes::API_SERVER.build()?)?;
+    let server = GoldenApiServer::start(&kubernetes::API_SERVER.build()?)?;
     let answers = pods.join("golden");
     fs::create_dir_all(&answers).with_context(|| format!("making {}", answers.display()))?;
     for manifest in &manifests {
@@ -47,11 +47,11 @@ fn find_manifests(pods: &Path, only: &[String]) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-fn write_answer(server: &ApiServer, manifest: &Path, answers: &Path) -> Result<()> {
+fn write_answer(server: &GoldenApiServer, manifest: &Path, answers: &Path) -> Result<()> {
     let said = server
         .create_dry(manifest)
         .with_context(|| format!("asking about {}", manifest.display()))?;
-    let answer = answer::distil(&said).with_context(|| format!("for {}", manifest.display()))?;
+    let answer = answer::to_golden(&said).with_context(|| format!("for {}", manifest.display()))?;
     println!("{:<60} {}", stem(manifest), answer.summary);
     let path = answers.join(format!("{}.json", stem(manifest)));
     fs::write(&path, answer.text).with_context(|| format!("writing {}", path.display()))

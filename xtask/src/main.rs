@@ -10,9 +10,9 @@ mod command;
 mod commit;
 mod conformance;
 mod golden;
+mod kubelet_kind;
 mod rig;
 mod stages;
-mod subject;
 mod takeover;
 mod tidy;
 
@@ -55,9 +55,9 @@ enum Task {
         command: Vec<OsString>,
     },
     /// Run the official node tests against a node, and write conformance/RESULTS.md
-    Conformance(conformance::Arguments),
+    Conformance(conformance::ConformanceArguments),
     /// Measure the runtime alone, the Go kubelet and ours, and write docs/performance.md; or ours against a commit's
-    Bench(bench::Arguments),
+    Bench(bench::BenchArguments),
     /// Take over running pods from the program of a commit, give them back, and see that none of them is disturbed
     Takeover {
         /// Whose program runs the pods at first
@@ -98,7 +98,7 @@ fn main() -> Result<ExitCode> {
 
 /// The command line for simulated lives: optimised, for there are many.
 fn sim<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
-    let cargo = ["run", "--quiet", "--profile", "sim", "--package", "oarsman-lives", "--"];
+    let cargo = ["run", "--quiet", "--profile", "sim", "--package", "oarsman-sim", "--"];
     [&cargo[..], arguments].concat()
 }
 

@@ -9,7 +9,9 @@ use std::process::{Command, ExitCode, ExitStatus};
 
 use anyhow::{Context, Result};
 use oarsman_rig::parts::kubernetes;
-use oarsman_rig::{ControlPlane, Implementation, Kubelet, KubeletOptions, Options, Rig, namespace};
+use oarsman_rig::{
+    ControlPlane, Implementation, Kubelet, KubeletOptions, Rig, RigOptions, namespace,
+};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -36,14 +38,14 @@ fn prepare_cluster() -> Result<()> {
 #[tokio::main]
 async fn inside(command: &[OsString], with_cluster: bool) -> Result<ExitCode> {
     let (program, arguments) = command.split_first().context("name a command to run")?;
-    let rig = Rig::start(Options::default()).await?;
+    let rig = Rig::start(RigOptions::default()).await?;
     let endpoint = format!("unix://{}", rig.socket().display());
     // Where everybody looks for it: inside, nobody else's can be there.
     let usual = Path::new("/run/containerd");
     fs::create_dir_all(usual)?;
     symlink(rig.socket(), usual.join("containerd.sock"))?;
     eprintln!("rig: containerd is at {endpoint} for as long as this runs");
-    let cluster = if with_cluster { Some(Cluster::start(&rig).await?) } else { None };
+    let cluster = if with_cluster { Some(RigCluster::start(&rig).await?) } else { None };
     let mut command = Command::new(program);
     command.args(arguments).env(ENDPOINT, endpoint);
     if let Some(cluster) = &cluster {
@@ -51,7 +53,7 @@ async fn inside(command: &[OsString], with_cluster: bool) -> Result<ExitCode> {
         eprintln!("rig: the API server is at {}", cluster.plane.server());
     }
     let child = command.spawn().with_context(|| format!("cannot start {}", program.display()))?;
-    let status = attend(child).await;
+    let status = wait_and_forward_signals(child).await;
     if let Some(cluster) = cluster {
         cluster.plane.stop()?;
     }
@@ -61,12 +63,12 @@ async fn inside(command: &[OsString], with_cluster: bool) -> Result<ExitCode> {
 }
 
 /// A control plane, and the places of a node agent that is still to be started.
-struct Cluster {
+struct RigCluster {
     plane: ControlPlane,
     node: Kubelet,
 }
 
-impl Cluster {
+impl RigCluster {
     async fn start(rig: &Rig) -> Result<Self> {
         let plane = ControlPlane::start(rig).await?;
         let node = Kubelet::new(rig, &plane, &Implementation::Go, &KubeletOptions::default())?;
@@ -98,7 +100,7 @@ impl Cluster {
 }
 
 /// Waits for a child and passes on what asks it to end.
-async fn attend(mut child: std::process::Child) -> Result<ExitStatus> {
+async fn wait_and_forward_signals(mut child: std::process::Child) -> Result<ExitStatus> {
     let pid = Pid::from_child(&child);
     let mut ended = tokio::task::spawn_blocking(move || child.wait());
     let mut interrupt = signal(SignalKind::interrupt())?;

@@ -15,8 +15,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result, bail};
 
 use crate::command;
-use budget::{Budgets, Taken};
-use list::{STAGES, Stage, Work};
+use budget::{StageBudgets, StageTime};
+use list::{STAGES, StageWork, TestStage};
 
 pub(crate) use budget::complaints as budget_complaints;
 
@@ -31,9 +31,9 @@ const SIDE_BY_SIDE: &str = "side by side, all tests on the rig";
 /// Runs the named stages, or all; stops at the first that fails and says what each one took.
 pub(crate) fn run(root: &Path, only: &[String]) -> Result<()> {
     let stages = select(only)?;
-    let budgets = Budgets::read(root)?;
+    let budgets = StageBudgets::read(root)?;
     let started = started()?;
-    let mut taken = vec![Taken::new(INSTALL, elapsed(started)?)];
+    let mut taken = vec![StageTime::new(INSTALL, elapsed(started)?)];
     let outcome = run_stages(root, &stages, &budgets, &mut taken);
     keep_sources(root);
     outcome?;
@@ -45,20 +45,20 @@ pub(crate) fn run(root: &Path, only: &[String]) -> Result<()> {
 
 fn run_stages(
     root: &Path,
-    stages: &[&'static Stage],
-    budgets: &Budgets,
-    taken: &mut Vec<Taken>,
+    stages: &[&'static TestStage],
+    budgets: &StageBudgets,
+    taken: &mut Vec<StageTime>,
 ) -> Result<()> {
     let mut on_the_rig = Vec::new();
     for stage in stages {
         match &stage.work {
-            Work::Task(task) => {
+            StageWork::Task(task) => {
                 println!("\n=== {}: {}", stage.name, stage.what);
                 let begun = now()?;
                 task(root).with_context(|| format!("stage {} failed", stage.name))?;
-                taken.push(Taken::new(stage.name, elapsed(begun)?));
+                taken.push(StageTime::new(stage.name, elapsed(begun)?));
             }
-            Work::Tests(tests) => on_the_rig.push((stage.name, tests)),
+            StageWork::Tests(tests) => on_the_rig.push((stage.name, tests)),
         }
     }
     if on_the_rig.is_empty() { Ok(()) } else { rig_tests::run(root, &on_the_rig, budgets, taken) }
@@ -84,11 +84,11 @@ pub(crate) fn print_list() {
     }
 }
 
-fn select(only: &[String]) -> Result<Vec<&'static Stage>> {
+fn select(only: &[String]) -> Result<Vec<&'static TestStage>> {
     if let Some(unknown) = only.iter().find(|name| !STAGES.iter().any(|s| s.name == **name)) {
         bail!("there is no stage {unknown:?}; `./test --list` names them");
     }
-    let wanted = |stage: &&Stage| only.is_empty() || only.iter().any(|name| name == stage.name);
+    let wanted = |stage: &&TestStage| only.is_empty() || only.iter().any(|name| name == stage.name);
     Ok(STAGES.iter().filter(wanted).collect())
 }
 

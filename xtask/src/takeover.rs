@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::command::cargo_with;
 use crate::commit::Commit;
-use crate::subject::Kubelet;
+use crate::kubelet_kind::KubeletKind;
 
 /// Read by testing/e2e: who runs the pods at first, and who takes them over.
 const FROM: &str = "OARSMAN_TAKEOVER_FROM";
@@ -16,8 +16,8 @@ const PROGRAM: &str = "OARSMAN_E2E_PROGRAM";
 pub(crate) fn run(root: &Path, commit: &str) -> Result<()> {
     let commit = Commit::find(root, commit)?;
     commit.build(root)?;
-    Kubelet::Oarsman.prepare(root)?;
-    let (theirs, ours) = (commit.program()?, Kubelet::Oarsman.program()?);
+    KubeletKind::Oarsman.prepare(root)?;
+    let (theirs, ours) = (commit.program()?, KubeletKind::Oarsman.program()?);
     let environment = [(FROM, theirs.as_os_str()), (PROGRAM, ours.as_os_str())];
     cargo_with(root, &["test", "--workspace", "--test", "takeover"], &environment)?;
     println!(

@@ -27,7 +27,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     let mut complaints = layers::check(&metadata);
     complaints.extend(purity::check_dependencies(&metadata));
     complaints.extend(manifests::check(&metadata)?);
-    let (mut functions, mut seams) = (BTreeSet::new(), seams::Seams::default());
+    let (mut functions, mut seams) = (BTreeSet::new(), seams::SeamTraits::default());
     for package in metadata.workspace_packages() {
         for file in sources::rust_files(package)? {
             let source = std::fs::read_to_string(&file)?;

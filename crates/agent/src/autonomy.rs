@@ -71,6 +71,19 @@ impl Memory {
 
     /// Reads what was kept, then keeps the checkpoints as the notebook is, for ever.
     pub(crate) async fn run(self) {
+        if !self.notebook.is_open() {
+            self.read().await;
+        }
+        loop {
+            self.notebook.changed().await;
+            sleep(GATHER).await;
+            if !self.write().await {
+                sleep(AGAIN).await;
+            }
+        }
+    }
+
+    async fn read(&self) {
         let kept = loop {
             match self.checkpoints.read_all().await {
                 Ok(kept) => break kept,
@@ -79,13 +92,6 @@ impl Memory {
             sleep(AGAIN).await;
         };
         self.notebook.open(kept);
-        loop {
-            self.notebook.changed().await;
-            sleep(GATHER).await;
-            if !self.write().await {
-                sleep(AGAIN).await;
-            }
-        }
     }
 
     async fn write(&self) -> bool {

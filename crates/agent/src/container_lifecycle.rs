@@ -7,6 +7,9 @@ use async_trait::async_trait;
 use oarsman_core::ids::{ContainerId, PodUid};
 use oarsman_cri_types::v1::CreateContainerRequest;
 
+#[cfg(test)]
+mod tests;
+
 /// A container that something is about to be done to.
 #[derive(Clone, Copy, Debug)]
 pub struct ContainerRef<'a> {
@@ -48,7 +51,8 @@ pub trait ContainerLifecycle: Send + Sync + 'static {
     /// Before the container is stopped. A stop cannot be refused.
     async fn pre_stop(&self, _: &ContainerRef<'_>) {}
 
-    /// After the container was stopped.
+    /// After the container has ended: it was stopped, or it was read as ended. An agent that was restarted calls it for every container
+    /// that it finds ended, since it does not know which of them an earlier agent has called it for.
     async fn post_stop(&self, _: &ContainerRef<'_>) {}
 }
 

@@ -8,6 +8,7 @@ mod autonomy;
 mod book;
 mod container_lifecycle;
 mod decisions;
+mod event_recorder;
 mod mailbox;
 mod measures;
 mod mirror_manager;
@@ -15,24 +16,28 @@ mod node;
 mod node_status;
 mod pod_reader;
 mod pod_worker;
-mod recorder;
 mod runtime_events;
 pub mod seams;
+mod source_sets;
 pub mod sources;
 mod status_manager;
 mod supervisor;
+mod tasks;
+#[cfg(test)]
+mod testing;
 mod volume_manager;
 mod work_queue;
 
 use std::sync::Arc;
 
 use futures::StreamExt;
-use futures::stream::{SelectAll, pending};
+use futures::stream::pending;
 use k8s_openapi::api::core::v1::Pod;
 use oarsman_core::ledger::{Gate, Rejection};
 use oarsman_core::sources::Source;
 use oarsman_sync::{Guarded, latest};
 use tokio::sync::{Semaphore, mpsc};
+use tokio::task::JoinSet;
 
 pub use active_pods::ActivePodsReader;
 pub use book::{Book, Found};
@@ -44,16 +49,19 @@ pub use node_status::Membership;
 pub use oarsman_cluster::PodSets;
 pub use oarsman_manifest as manifest;
 pub use pod_worker::{BackgroundTasks, TaskKey};
-pub use supervisor::{BoxedGate, Command};
+pub use supervisor::{Command, SharedGate};
 
 use active_pods::{ActivePodsWriter, PodUpdates};
 use autonomy::{Memory, remembering};
+use event_recorder::EventRecorder;
 use mirror_manager::MirrorManager;
 use node::Node;
-use recorder::Recorder;
 use seams::{Seams, bounded};
+use source_sets::SourceSets;
+use sources::PodSource;
 use status_manager::StatusManager;
 use supervisor::{Ears, Supervisor};
+use tasks::{RESTART_AFTER, Tasks};
 use volume_manager::VolumeManager;
 
 /// Messages that may lie between two loops before the one who tells has to wait.
@@ -72,9 +80,9 @@ impl Gate for OpenGate {
 /// What the agent is given besides its seams.
 pub struct Inputs {
     /// The sources of pods besides the cluster.
-    pub sources: Vec<(Source, PodSets)>,
+    pub sources: Vec<PodSource>,
     /// Who may come in.
-    pub gate: BoxedGate,
+    pub gate: SharedGate,
     /// Who decides: [`CoreDecisions`], unless it is to be tried what wrong ones do.
     pub decisions: Arc<dyn Decisions>,
     /// Where it is written down how long things take.
@@ -91,72 +99,137 @@ pub struct Inputs {
     pub commands: mpsc::Receiver<Command>,
 }
 
-/// Runs the agent until it is dropped.
+/// What the agent is made of, each time it is built.
+struct Parts {
+    seams: Seams,
+    config: Config,
+    gate: SharedGate,
+    decisions: Arc<dyn Decisions>,
+    measures: Arc<Measures>,
+    book: Arc<Book>,
+    pods: ActivePodsReader,
+    container_lifecycle: ContainerHooks,
+    background: Vec<Arc<dyn BackgroundTasks>>,
+    commands: Arc<tokio::sync::Mutex<mpsc::Receiver<Command>>>,
+    memory: Option<Memory>,
+    sources: SourceSets,
+    recorder: EventRecorder,
+}
+
+/// Runs the agent until it is dropped. When the supervisor panics, everything but the sources and the event recorder is built again, as
+/// after a kill: what runs is found and goes on.
 pub async fn run(seams: Seams, config: Config, inputs: Inputs) {
     let (seams, memory) = remembering(bounded(seams));
-    let Inputs { sources: local, gate, decisions, measures, book, pods, commands, .. } = inputs;
-    let (container_lifecycle, background) = (inputs.container_lifecycle, inputs.background);
+    let measures = Arc::clone(&inputs.measures);
+    let mut lasting = Tasks::new(Arc::clone(&measures));
+    let sources = SourceSets::follow(all_sources(&seams, inputs.sources), &mut lasting);
+    let recorder = EventRecorder::new(Arc::clone(&inputs.book), Arc::clone(&seams.clock));
+    let (of, to) = (recorder.clone(), seams.clone());
+    lasting.spawn("event recorder", move || event_recorder::run(of.clone(), to.clone()));
+    if let Some(memory) = memory.clone() {
+        lasting.spawn("pod checkpoints", move || memory.clone().run());
+    }
+    let parts = Parts {
+        seams,
+        config,
+        gate: inputs.gate,
+        decisions: inputs.decisions,
+        measures: inputs.measures,
+        book: inputs.book,
+        pods: inputs.pods,
+        container_lifecycle: inputs.container_lifecycle,
+        background: inputs.background,
+        commands: Arc::new(tokio::sync::Mutex::new(inputs.commands)),
+        memory,
+        sources,
+        recorder,
+    };
+    let build_again = async {
+        loop {
+            run_until_supervisor_ends(&parts).await;
+            measures.task_panicked("supervisor");
+            tokio::time::sleep(RESTART_AFTER).await;
+        }
+    };
+    tokio::select! {
+        () = lasting.heal() => {}
+        () = build_again => {}
+    }
+}
+
+/// Builds the agent and runs it; ends only when the supervisor has panicked.
+async fn run_until_supervisor_ends(parts: &Parts) {
+    let Parts { seams, config, .. } = parts;
     let (notices, heard) = mpsc::channel(ROOM_BETWEEN_LOOPS);
     let (tell_news, news) = mpsc::channel(ROOM_BETWEEN_LOOPS);
     let statuses = StatusManager::new(Arc::clone(&seams.clock));
     let mirrors = MirrorManager::new(statuses.clone());
     let pod_updates = PodUpdates::default();
-    let (recorder, events) = Recorder::new(Arc::clone(&book));
-    let pulls = Semaphore::new(config.parallel_pulls.max(1));
     let (tell_identity, identity) = latest::channel(None);
-    let sources = all_sources(&seams, local);
-    let names: Vec<Source> = sources.iter().map(|(source, _)| *source).collect();
     let root = config.territory.root.clone().into();
-    let volume_manager = VolumeManager::new(Arc::clone(&seams.volumes), root);
     let node = Arc::new(Node {
         began: seams.clock.wall(),
         seams: seams.clone(),
-        config,
-        decisions,
+        config: config.clone(),
+        decisions: Arc::clone(&parts.decisions),
         statuses: statuses.clone(),
         mirrors: mirrors.clone(),
         pod_updates: pod_updates.clone(),
         identity,
-        recorder,
-        pulls,
-        container_lifecycle,
-        background,
+        recorder: parts.recorder.clone(),
+        pulls: Semaphore::new(config.parallel_pulls.max(1)),
+        container_lifecycle: parts.container_lifecycle.clone(),
+        background: parts.background.clone(),
         credentials: Guarded::default(),
         pulled: latest::Sender::new(0),
-        volume_manager,
-        measures,
-        book,
+        volume_manager: VolumeManager::new(Arc::clone(&seams.volumes), root),
+        measures: Arc::clone(&parts.measures),
+        book: Arc::clone(&parts.book),
         notices,
     });
-    let pods = ActivePodsWriter::new(pods, pod_updates);
-    let supervisor = Supervisor::new(Arc::clone(&node), &names, gate, pods);
-    let objects = seams.cluster.object_changes();
-    let recalled = memory.as_ref().map_or_else(|| pending().boxed(), Memory::recalled);
-    let ears =
-        Ears { sources: together(sources), recalled, objects, notices: heard, news, commands };
-    tokio::join!(
-        supervisor.run(ears),
-        mirror_manager::run(mirrors, seams.clone(), node.identity.clone()),
-        runtime_events::listen(Arc::clone(&node), tell_news),
-        node_status::run(node, tell_identity),
-        status_manager::run(statuses, seams.clone()),
-        recorder::run(events, seams),
-        async {
-            if let Some(memory) = memory {
-                memory.run().await;
-            }
-        },
-    );
+    let pods = ActivePodsWriter::new(parts.pods.clone(), pod_updates);
+    let gate = Arc::clone(&parts.gate);
+    let supervisor = Supervisor::new(Arc::clone(&node), &parts.sources.names(), gate, pods);
+    let recalled = parts.memory.as_ref().map_or_else(|| pending().boxed(), Memory::recalled);
+    let ears = Ears {
+        sources: parts.sources.subscribe(),
+        recalled,
+        objects: seams.cluster.object_changes(),
+        notices: heard,
+        news,
+        commands: Arc::clone(&parts.commands).lock_owned().await,
+    };
+    let mut tasks = Tasks::new(Arc::clone(&parts.measures));
+    spawn_loops(&mut tasks, &node, tell_news);
+    node_status::spawn(&mut tasks, &node, tell_identity);
+    let mut supervising = JoinSet::new();
+    supervising.spawn(supervisor.run(ears));
+    tokio::select! {
+        _ = supervising.join_next() => {}
+        () = tasks.heal() => {}
+    }
 }
 
-fn all_sources(seams: &Seams, local: Vec<(Source, PodSets)>) -> Vec<(Source, PodSets)> {
-    let cluster = seams.cluster.pods().map(|sets| (Source::Api, sets));
-    local.into_iter().chain(cluster).collect()
+fn spawn_loops(tasks: &mut Tasks, node: &Arc<Node>, news: mpsc::Sender<runtime_events::News>) {
+    let (statuses, seams) = (node.statuses.clone(), node.seams.clone());
+    tasks.spawn("status manager", move || status_manager::run(statuses.clone(), seams.clone()));
+    let (mirrors, seams, identity) =
+        (node.mirrors.clone(), node.seams.clone(), node.identity.clone());
+    tasks.spawn("mirror manager", move || {
+        mirror_manager::run(mirrors.clone(), seams.clone(), identity.clone())
+    });
+    let listening = Arc::clone(node);
+    tasks.spawn("runtime events", move || {
+        runtime_events::listen(Arc::clone(&listening), news.clone())
+    });
 }
 
-fn together(
-    sources: Vec<(Source, PodSets)>,
-) -> SelectAll<futures::stream::BoxStream<'static, (Source, Vec<Arc<Pod>>)>> {
-    let named = |(source, sets): (Source, PodSets)| sets.map(move |pods| (source, pods)).boxed();
-    futures::stream::select_all(sources.into_iter().map(named))
+/// The sources that were given, and the API server of a cluster.
+fn all_sources(seams: &Seams, mut sources: Vec<PodSource>) -> Vec<PodSource> {
+    if seams.cluster.pods().is_some() {
+        let cluster = Arc::clone(&seams.cluster);
+        let open = move || cluster.pods().unwrap_or_else(|| pending().boxed());
+        sources.push(PodSource::new(Source::Api, open));
+    }
+    sources
 }

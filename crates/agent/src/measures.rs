@@ -1,5 +1,6 @@
 //! How long things take and how many there are, kept for whoever asks: a server of metrics, a bench.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use oarsman_sync::Guarded;
@@ -17,6 +18,21 @@ pub struct Measures {
     pub pull: Latency,
     /// How many containers the pods have that came.
     pub containers_per_pod: Histogram<6>,
+    /// How often each task has panicked.
+    panics: Guarded<BTreeMap<&'static str, u64>>,
+}
+
+impl Measures {
+    /// A task has panicked, and is started again.
+    pub(crate) fn task_panicked(&self, task: &'static str) {
+        tracing::error!(task, "task panicked, will be started again");
+        *self.panics.lock().entry(task).or_default() += 1;
+    }
+
+    /// How often each task has panicked so far.
+    pub fn task_panics(&self) -> BTreeMap<&'static str, u64> {
+        self.panics.lock().clone()
+    }
 }
 
 /// The upper bounds of counts of containers.

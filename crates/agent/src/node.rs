@@ -18,12 +18,12 @@ use crate::active_pods::PodUpdates;
 use crate::book::Book;
 use crate::container_lifecycle::ContainerHooks;
 use crate::decisions::Decisions;
+use crate::event_recorder::EventRecorder;
 use crate::latest;
 use crate::measures::Measures;
 use crate::mirror_manager::MirrorManager;
 use crate::node_status::Membership;
 use crate::pod_worker::BackgroundTasks;
-use crate::recorder::Recorder;
 use crate::seams::Seams;
 use crate::status_manager::StatusManager;
 use crate::volume_manager::VolumeManager;
@@ -87,7 +87,7 @@ pub(crate) struct Node {
     pub(crate) pod_updates: PodUpdates,
     /// Who the node is to the API server, once that is known.
     pub(crate) identity: latest::Receiver<Option<NodeIdentity>>,
-    pub(crate) recorder: Recorder,
+    pub(crate) recorder: EventRecorder,
     pub(crate) volume_manager: VolumeManager,
     pub(crate) pulls: Semaphore,
     /// Resource managers around the life of containers.

@@ -19,9 +19,11 @@ use k8s_openapi::api::core::v1::ContainerImage;
 use oarsman_cluster::NodeObject;
 use oarsman_core::node::runtime::Health;
 use oarsman_core::node::{Machine, Profile};
+use tokio::sync::Mutex;
 
 use crate::latest;
 use crate::node::{Node, NodeIdentity};
+use crate::tasks::Tasks;
 
 use events::Events;
 use reporter::Reporter;
@@ -51,9 +53,9 @@ impl Membership {
 }
 
 /// What the loops share.
-struct Office<'a> {
-    node: &'a Node,
-    membership: &'a Membership,
+struct Office {
+    node: Arc<Node>,
+    membership: Membership,
     object: Arc<dyn NodeObject>,
     identity: latest::Sender<Option<NodeIdentity>>,
     health: latest::Sender<Health>,
@@ -62,29 +64,39 @@ struct Office<'a> {
     events: Events,
 }
 
-/// Looks after the node's object for ever; does nothing for a node that belongs to no cluster.
-pub(crate) async fn run(node: Arc<Node>, identity: latest::Sender<Option<NodeIdentity>>) {
+/// Starts the loops that look after the node's object; none for a node that belongs to no cluster.
+pub(crate) fn spawn(
+    tasks: &mut Tasks,
+    node: &Arc<Node>,
+    identity: latest::Sender<Option<NodeIdentity>>,
+) {
     let object = node.seams.cluster.node();
-    let (Some(membership), Some(object)) = (&node.config.membership, object) else {
-        // Whoever waits for the identity waits for ever, rather than to be told that nobody will ever know.
-        let _identity = identity;
-        return pending().await;
+    let (Some(membership), Some(object)) = (node.config.membership.clone(), object) else {
+        // Whatever waits for the identity waits for ever, rather than to be told that there will never be one.
+        tasks.spawn("node status", move || {
+            let _identity = &identity;
+            pending()
+        });
+        return;
     };
     let (events, waiting) = Events::new();
-    let office = Office {
-        node: &node,
+    let (node, waiting) = (Arc::clone(node), Arc::new(Mutex::new(waiting)));
+    let office = Arc::new(Office {
+        node,
         membership,
         object,
         identity,
         health: latest::Sender::new(Health::default()),
         images: latest::Sender::new(None),
         events,
-    };
-    tokio::join!(
-        health::follow(&office),
-        images::follow(&office),
-        Reporter::new(&office).run(),
-        lease::keep(&office),
-        events::run(&office, waiting),
-    );
+    });
+    let of = Arc::clone(&office);
+    tasks.spawn("runtime health", move || health::follow(Arc::clone(&of)));
+    let of = Arc::clone(&office);
+    tasks.spawn("image list", move || images::follow(Arc::clone(&of)));
+    let of = Arc::clone(&office);
+    tasks.spawn("node status", move || Reporter::new(Arc::clone(&of)).run());
+    let of = Arc::clone(&office);
+    tasks.spawn("node lease", move || lease::keep(Arc::clone(&of)));
+    tasks.spawn("node events", move || events::run(Arc::clone(&office), Arc::clone(&waiting)));
 }

@@ -40,6 +40,9 @@ use background::Background;
 use context::PodContext;
 use work::Work;
 
+#[cfg(test)]
+mod tests;
+
 /// Runs the pod's life to its end.
 pub(crate) async fn run(
     node: Arc<Node>,

@@ -18,11 +18,33 @@ mod watch;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Pod;
+use oarsman_cluster::PodSets;
+use oarsman_core::sources::Source;
 
 pub use adopt::adopting;
 pub use files::files;
 pub use line::Remark;
-pub use url::{UrlError, url};
+pub use url::{ManifestUrl, UrlError};
+
+/// A source of pods, opened when the agent starts, and again after a panic of the task that follows it.
+pub struct PodSource {
+    pub(crate) source: Source,
+    pub(crate) open: Box<dyn Fn() -> PodSets + Send + Sync>,
+}
+
+impl PodSource {
+    /// One that is opened by that.
+    pub fn new(source: Source, open: impl Fn() -> PodSets + Send + Sync + 'static) -> Self {
+        Self { source, open: Box::new(open) }
+    }
+
+    /// The same source, its sets changed by that.
+    #[must_use]
+    pub fn map(self, change: impl Fn(Source, PodSets) -> PodSets + Send + Sync + 'static) -> Self {
+        let Self { source, open } = self;
+        Self::new(source, move || change(source, open()))
+    }
+}
 
 /// Pods of a set that others will hold on to.
 fn shared(pods: Vec<Pod>) -> Vec<Arc<Pod>> {

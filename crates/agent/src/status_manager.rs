@@ -99,6 +99,10 @@ impl Work for State {
     fn next_due(&self, now: Mono) -> Option<Mono> {
         self.queue.next_due(now)
     }
+
+    fn recover(&mut self) {
+        self.queue.recover();
+    }
 }
 
 /// Sends statuses until it is dropped.

@@ -16,11 +16,11 @@ use oarsman_cluster::ObjectChanges;
 use oarsman_core::active_pods::PodStage;
 use oarsman_core::ids::{FullName, PodUid};
 use oarsman_core::ledger::{self, Arrival, Claim, Gate, Ledger};
-use oarsman_core::lifecycle::{Begin, Hint, KillRequest, Stage};
+use oarsman_core::lifecycle::{Begin, Hint, KillRequest, Stage, Verdict};
 use oarsman_core::pod::PodExt;
 use oarsman_core::references::Change as Elsewhere;
 use oarsman_core::sources::{Change, Delta, Merged, Merger, Source};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{OwnedMutexGuard, mpsc, oneshot};
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::Instant;
 
@@ -31,14 +31,18 @@ use crate::mailbox::Mailbox;
 use crate::node::{Node, Notice};
 use crate::pod_worker;
 use crate::runtime_events::News;
+use crate::tasks::RESTART_AFTER;
 
 use census::Census;
 
+#[cfg(test)]
+mod tests;
+
 /// How long a pod waits for another worker when one has panicked.
-const AFTER_A_MISTAKE: Duration = Duration::from_secs(10);
+const AFTER_A_MISTAKE: Duration = Duration::from_secs(3);
 
 /// Who may come in; taken along by the supervisor.
-pub type BoxedGate = Box<dyn Gate + Send>;
+pub type SharedGate = Arc<dyn Gate + Send + Sync>;
 
 /// What somebody on this node may ask of the agent.
 #[derive(Debug)]
@@ -57,12 +61,12 @@ pub(crate) struct Supervisor {
     node: Arc<Node>,
     merger: Merger,
     ledger: Ledger,
-    gate: BoxedGate,
+    gate: SharedGate,
     workers: BTreeMap<PodUid, Mailbox>,
     /// The read model of the pods here; nothing else writes it.
     pods: ActivePodsWriter,
     tasks: JoinSet<()>,
-    names_of_tasks: BTreeMap<Id, (PodUid, FullName)>,
+    names_of_tasks: BTreeMap<Id, WorkerTask>,
     /// At most one, so that a runtime that hangs holds up nothing but this.
     counts: JoinSet<Option<Census>>,
     /// Whether another count is wished for once this one is done.
@@ -70,6 +74,14 @@ pub(crate) struct Supervisor {
     census: Census,
     /// Who wants to be told once no pod is left.
     leaving: Vec<oneshot::Sender<()>>,
+}
+
+/// The task of a worker.
+struct WorkerTask {
+    uid: PodUid,
+    name: FullName,
+    /// Set when the pod was not admitted.
+    rejected: Option<Verdict>,
 }
 
 /// What the supervisor listens to.
@@ -81,14 +93,14 @@ pub(crate) struct Ears {
     pub(crate) objects: ObjectChanges,
     pub(crate) notices: mpsc::Receiver<Notice>,
     pub(crate) news: mpsc::Receiver<News>,
-    pub(crate) commands: mpsc::Receiver<Command>,
+    pub(crate) commands: OwnedMutexGuard<mpsc::Receiver<Command>>,
 }
 
 impl Supervisor {
     pub(crate) fn new(
         node: Arc<Node>,
         sources: &[Source],
-        gate: BoxedGate,
+        gate: SharedGate,
         pods: ActivePodsWriter,
     ) -> Self {
         Self {
@@ -125,7 +137,13 @@ impl Supervisor {
                     News::Anything => audit.reset_at(Instant::now()),
                 },
                 Some(ended) = self.tasks.join_next_with_id() => self.ended(&ended),
-                Some(counted) = self.counts.join_next() => self.counted(counted),
+                Some(counted) = self.counts.join_next() => {
+                    if counted.as_ref().is_err_and(JoinError::is_panic) {
+                        self.node.measures.task_panicked("relist");
+                        audit.reset_after(RESTART_AFTER);
+                    }
+                    self.counted(counted);
+                }
                 _ = audit.tick() => self.count(),
             }
         }
@@ -252,6 +270,10 @@ impl Supervisor {
                 self.node.mirrors.add_terminating(&uid, &name);
             }
         }
+        let rejected = match &begin {
+            Begin::Rejected(_, verdict) => Some(verdict.clone()),
+            Begin::Wanted(_) | Begin::Orphan => None,
+        };
         let life =
             pod_worker::run(Arc::clone(&self.node), uid.clone(), name.clone(), begin, mailbox);
         let task = self.tasks.spawn(async move {
@@ -261,7 +283,7 @@ impl Supervisor {
             }
             life.await;
         });
-        self.names_of_tasks.insert(task.id(), (uid, name));
+        self.names_of_tasks.insert(task.id(), WorkerTask { uid, name, rejected });
     }
 
     /// Adds a pod that gets a worker to the read model.
@@ -301,10 +323,16 @@ impl Supervisor {
             Ok((id, ())) => (*id, false),
             Err(error) => (error.id(), error.is_panic()),
         };
-        let Some((uid, name)) = self.names_of_tasks.remove(&id) else { return };
+        let Some(task) = self.names_of_tasks.remove(&id) else { return };
+        let WorkerTask { uid, name, rejected } = task;
         if failed && self.workers.contains_key(&uid) {
-            tracing::error!(pod = %name, "its worker made a mistake and is replaced");
-            let begin = self.merger.pod(&uid).cloned().map_or(Begin::Orphan, Begin::Wanted);
+            tracing::error!(pod = %name, %uid, "pod worker panicked, will be started again");
+            self.node.measures.task_panicked("pod worker");
+            let begin = match (self.merger.pod(&uid).cloned(), rejected) {
+                (Some(pod), Some(verdict)) => Begin::Rejected(pod, verdict),
+                (Some(pod), None) => Begin::Wanted(pod),
+                (None, _) => Begin::Orphan,
+            };
             self.employ_after(AFTER_A_MISTAKE, uid, name, begin);
         }
     }

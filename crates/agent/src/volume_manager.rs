@@ -5,7 +5,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use futures::future::join_all;
 use k8s_openapi::api::core::v1::Pod;
@@ -15,6 +15,7 @@ use oarsman_core::pod::PodExt;
 use oarsman_core::volume_manager::{
     ActualStateOfWorld, DesiredStateOfWorld, reconcile, side_by_side,
 };
+use oarsman_sync::Guarded;
 use oarsman_volumes::{VolumeError, Volumes};
 
 /// The volumes of a pod are not what they should be.
@@ -31,13 +32,13 @@ pub(crate) struct VolumeManager {
     volumes: Arc<dyn Volumes>,
     root: PathBuf,
     /// What this agent has set up, by pod. What an earlier one did is set up again, which changes nothing.
-    actual: Mutex<BTreeMap<PodUid, ActualStateOfWorld>>,
+    actual: Guarded<BTreeMap<PodUid, ActualStateOfWorld>>,
 }
 
 impl VolumeManager {
     /// Sets up the volumes of pods below this root directory.
     pub(crate) fn new(volumes: Arc<dyn Volumes>, root: PathBuf) -> Self {
-        Self { volumes, root, actual: Mutex::default() }
+        Self { volumes, root, actual: Guarded::default() }
     }
 
     /// Sets up what the pod lacks, refreshes what has other files now, and waits until all of it is done. Volumes that may hang do
@@ -49,7 +50,7 @@ impl VolumeManager {
     ) -> Result<(), MountError> {
         let uid = pod.uid();
         let desired = DesiredStateOfWorld::of(pod, payloads);
-        let todo = reconcile(&desired, self.actual().entry(uid.clone()).or_default());
+        let todo = reconcile(&desired, self.actual.lock().entry(uid.clone()).or_default());
         let to_mount: Vec<_> = todo.set_up.into_iter().chain(todo.refresh).collect();
         if to_mount.is_empty() {
             return Ok(());
@@ -58,7 +59,7 @@ impl VolumeManager {
         let mounts =
             side_by_side(to_mount, |volume| &volume.plugin).into_iter().map(|volumes| async {
                 self.volumes.set_up(pod, volumes.clone()).await?;
-                self.actual().entry(pod.uid()).or_default().mark_as_mounted(volumes);
+                self.actual.lock().entry(pod.uid()).or_default().mark_as_mounted(volumes);
                 Ok(())
             });
         let mounted = join_all(mounts).await.into_iter().collect::<Result<(), VolumeError>>();
@@ -75,17 +76,12 @@ impl VolumeManager {
             join_all(unmounts).await.into_iter().collect::<Result<(), VolumeError>>()
         };
         // Also when some of them could not be torn down, those that were are not there any more.
-        self.actual().remove(uid);
+        self.actual.lock().remove(uid);
         unmount.await.map_err(self.failed("give back", uid))
     }
 
     fn failed(&self, doing: &'static str, uid: &PodUid) -> impl FnOnce(VolumeError) -> MountError {
         let directory = PodPaths::new(&self.root, uid).volumes();
         move |source| MountError { doing, directory, source }
-    }
-
-    /// Never held over an await.
-    fn actual(&self) -> MutexGuard<'_, BTreeMap<PodUid, ActualStateOfWorld>> {
-        self.actual.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -18,6 +18,8 @@ pub(crate) async fn run<W, F>(
     W: Work,
     F: Future<Output = W::Outcome>,
 {
+    // Jobs of a runner that panicked are not in flight any more.
+    queue.update(Work::recover);
     let mut in_flight = FuturesUnordered::new();
     loop {
         while in_flight.len() < limit
@@ -70,6 +72,10 @@ mod tests {
 
         fn next_due(&self, now: Mono) -> Option<Mono> {
             self.0.next_due(now)
+        }
+
+        fn recover(&mut self) {
+            self.0.recover();
         }
     }
 

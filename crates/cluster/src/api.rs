@@ -1,7 +1,7 @@
 //! A real API server, by way of kube.
 //!
 //! [`pods`] says which pods are bound to this node, [`status`] writes down how they are, [`mirror`] shows static pods there,
-//! [`events`] tells what happened, [`objects`] keeps what pods refer to. What the API server is known to hold of our pods stands in
+//! [`events`] records what happened, [`objects`] keeps what pods refer to. What the API server is known to hold of our pods stands in
 //! the [`store`], so that a change of a status costs one call and no question before it. Nothing needs more rights than a node has.
 
 mod error;
@@ -27,11 +27,10 @@ use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use kube::{Api, Client, Resource};
 use oarsman_clock::Clock;
 use oarsman_core::config::Lookup;
-use oarsman_core::event::PodEvent;
+use oarsman_core::event_queue::CountedEvent;
 use oarsman_core::ids::{FullName, PodUid};
 
 use crate::{Cluster, NodeObject, ObjectChanges, PodSets, Result};
-use events::Events;
 use node::ServedNode;
 use objects::Objects;
 use store::Store;
@@ -47,7 +46,6 @@ pub struct ApiServer {
     clock: Arc<dyn Clock>,
     node: String,
     store: Arc<Store>,
-    events: Events,
     objects: Objects,
 }
 
@@ -60,7 +58,6 @@ impl ApiServer {
             client,
             node: node.to_owned(),
             store: Arc::default(),
-            events: Events::new(Arc::clone(&clock)),
             clock,
         }
     }
@@ -121,8 +118,7 @@ impl Cluster for ApiServer {
         Some(Arc::new(ServedNode::new(&self.client, &self.node, Arc::clone(&self.clock))))
     }
 
-    async fn record(&self, pod: &Pod, event: &PodEvent) -> Result<()> {
-        self.record_event(pod, event).await;
-        Ok(())
+    async fn record(&self, event: &CountedEvent) -> Result<()> {
+        self.record_event(event).await
     }
 }

@@ -15,7 +15,7 @@ use std::time::Duration;
 use futures::stream::BoxStream;
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use oarsman_core::config::Lookup;
-use oarsman_core::event::PodEvent;
+use oarsman_core::event_queue::CountedEvent;
 use oarsman_core::ids::{FullName, PodUid};
 use oarsman_core::pod::PodExt;
 use oarsman_core::references::Change;
@@ -74,9 +74,9 @@ pub trait Cluster: Send + Sync + 'static {
         None
     }
 
-    /// Tells what happened to a pod. It may be dropped: nothing may depend on it.
-    #[seam(call = "an event", object = ClusterError::pod(&pod.full_name()))]
-    async fn record(&self, pod: &Pod, event: &PodEvent) -> Result<()>;
+    /// Records what happened to a pod: creates the event, or updates the count of the one that has its name. It may be repeated.
+    #[seam(call = "an event", object = ClusterError::pod(&event.pod))]
+    async fn record(&self, event: &CountedEvent) -> Result<()>;
 }
 
 /// Why the cluster did not do what was asked.

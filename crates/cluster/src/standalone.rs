@@ -5,7 +5,7 @@ use futures::StreamExt;
 use futures::stream::{iter, pending, unfold};
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use oarsman_core::config::Lookup;
-use oarsman_core::event::PodEvent;
+use oarsman_core::event_queue::CountedEvent;
 use oarsman_core::ids::{FullName, PodUid};
 use oarsman_core::references::Change;
 use tokio::sync::watch;
@@ -65,7 +65,7 @@ impl Cluster for Standalone {
         Ok(())
     }
 
-    async fn record(&self, _: &Pod, _: &PodEvent) -> Result<()> {
+    async fn record(&self, _: &CountedEvent) -> Result<()> {
         Ok(())
     }
 }

@@ -12,6 +12,7 @@ pub mod certificates;
 pub mod config;
 pub mod duration;
 pub mod event;
+pub mod event_queue;
 pub mod explain;
 pub mod gc;
 pub mod grace;

@@ -31,6 +31,9 @@ pub trait Work {
 
     /// When to ask for the next job, if one waits and is not in flight.
     fn next_due(&self, now: Mono) -> Option<Mono>;
+
+    /// Jobs in flight have no runner any more: they are to be performed again.
+    fn recover(&mut self);
 }
 
 /// Which of the keys that are due goes first.
@@ -188,6 +191,23 @@ impl<K: Ord + Clone> WorkQueue<K> {
             let again = Waiting { due: AT_ONCE, priority: Priority::Normal, place };
             item.waiting.get_or_insert(again);
         });
+    }
+
+    /// Work in flight was lost: its keys run again at once.
+    pub fn recover(&mut self) {
+        let lost: Vec<K> = self
+            .items
+            .iter()
+            .filter(|(_, item)| item.flight != Flight::None)
+            .map(|(key, _)| key.clone())
+            .collect();
+        for key in lost {
+            let is_wanted = self.items.get(&key).is_some_and(|item| item.flight == Flight::Current);
+            self.change(&key, |item| item.flight = Flight::None);
+            if is_wanted {
+                self.add(&key, AT_ONCE, Priority::Normal);
+            }
+        }
     }
 
     /// When the first key that waits and is not in flight may run.

@@ -2,7 +2,7 @@
 //!
 //! The way of a status: [`generate`] makes it, [`merge::merge`] puts it over the API server's copy, and
 //! [`merge::differs`] tells whether there is anything to send, and [`patch::patch`] what. A pod that was turned away has the short one of
-//! [`rejected`]; one whose deletion was asked for goes when [`terminal::can_be_deleted`] says so.
+//! [`rejected`].
 
 pub mod deadline;
 pub mod merge;
@@ -11,7 +11,6 @@ pub mod phase;
 pub mod queue;
 pub mod recall;
 pub mod rejected;
-pub mod terminal;
 
 mod addresses;
 mod conditions;
@@ -19,6 +18,7 @@ mod containers;
 pub(crate) mod questions;
 pub(crate) mod scene;
 mod stamp;
+mod terminal;
 #[cfg(test)]
 mod tests;
 

@@ -8,19 +8,19 @@ impl fmt::Debug for AuthConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AuthConfig")
             .field("username", &self.username)
-            .field("password", &Secret(&self.password))
-            .field("auth", &Secret(&self.auth))
+            .field("password", &Redacted(&self.password))
+            .field("auth", &Redacted(&self.auth))
             .field("server_address", &self.server_address)
-            .field("identity_token", &Secret(&self.identity_token))
-            .field("registry_token", &Secret(&self.registry_token))
+            .field("identity_token", &Redacted(&self.identity_token))
+            .field("registry_token", &Redacted(&self.registry_token))
             .finish()
     }
 }
 
 /// Shows only whether there is a secret.
-struct Secret<'a>(&'a str);
+struct Redacted<'a>(&'a str);
 
-impl fmt::Debug for Secret<'_> {
+impl fmt::Debug for Redacted<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.0.is_empty() { "none" } else { "hidden" })
     }

@@ -1,18 +1,18 @@
 //! The client of a CRI runtime behind a unix socket.
 
-mod attempt;
 mod calls;
 mod endpoint;
 mod events;
 mod info;
-mod subject;
+mod object_name;
+mod pending_call;
 
 use std::sync::Arc;
 
 use tonic::transport::Channel;
 
-pub use self::endpoint::{InvalidEndpoint, Keeper};
-use crate::deadline::{Deadlines, Effort};
+pub use self::endpoint::{ConnectionHolder, InvalidEndpoint};
+use crate::deadline::{DeadlineClass, Deadlines};
 use crate::wire::LARGEST_MESSAGE;
 use crate::wire::image_service_client::ImageServiceClient;
 use crate::wire::runtime_service_client::RuntimeServiceClient;
@@ -23,7 +23,7 @@ use crate::wire::runtime_service_client::RuntimeServiceClient;
 /// runtime is away, calls fail with [`CriError::is_unavailable`](crate::CriError::is_unavailable).
 /// Clones share the connection.
 #[derive(Debug, Clone)]
-pub struct Client {
+pub struct RemoteRuntime {
     runtime: RuntimeServiceClient<Channel>,
     images: ImageServiceClient<Channel>,
     /// Events come over a connection of their own, which nobody keeps: some runtimes tell each event to one listener only, and a dead one
@@ -32,7 +32,7 @@ pub struct Client {
     deadlines: Deadlines,
 }
 
-impl Client {
+impl RemoteRuntime {
     /// A client of the runtime at this endpoint, with images at the other, if that is given.
     /// Nothing is sent yet. Must be called within a tokio runtime.
     pub fn new(
@@ -40,19 +40,19 @@ impl Client {
         image_endpoint: Option<&str>,
         deadlines: Deadlines,
     ) -> Result<Self, InvalidEndpoint> {
-        Self::kept_by(None, runtime_endpoint, image_endpoint, deadlines)
+        Self::with_holder(None, runtime_endpoint, image_endpoint, deadlines)
     }
 
     /// The same, with somebody who keeps its connections.
-    pub fn kept_by(
-        keeper: Option<Arc<dyn Keeper>>,
+    pub fn with_holder(
+        holder: Option<Arc<dyn ConnectionHolder>>,
         runtime_endpoint: &str,
         image_endpoint: Option<&str>,
         deadlines: Deadlines,
     ) -> Result<Self, InvalidEndpoint> {
-        let runtime = endpoint::channel(runtime_endpoint, keeper.clone())?;
+        let runtime = endpoint::channel(runtime_endpoint, holder.clone())?;
         let images = match image_endpoint {
-            Some(other) => endpoint::channel(other, keeper)?,
+            Some(other) => endpoint::channel(other, holder)?,
             None => runtime.clone(),
         };
         Ok(Self {
@@ -68,9 +68,9 @@ impl Client {
         &self,
         call: &'static str,
         subject: &'a str,
-        effort: Effort,
-    ) -> attempt::Attempt<'a> {
-        let (limit, usual) = (self.deadlines.limit(effort), effort.usual());
-        attempt::Attempt { call, subject, limit, usual }
+        effort: DeadlineClass,
+    ) -> pending_call::PendingCall<'a> {
+        let (limit, slow_after) = (self.deadlines.limit(effort), effort.slow_after());
+        pending_call::PendingCall { call, subject, limit, slow_after }
     }
 }

@@ -25,7 +25,7 @@ impl Default for Deadlines {
 
 /// What a call has to do, as far as its time is concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Effort {
+pub(crate) enum DeadlineClass {
     /// Something that should take no time to speak of.
     Ordinary,
     /// Making a sandbox, which sets up a network and may pull an image on the way.
@@ -33,33 +33,33 @@ pub(crate) enum Effort {
     /// Something that waits this long on purpose before it gets to work.
     Prolonged(Duration),
     /// Something whose length nobody can tell; only dropping the call ends it early.
-    Endless,
+    Unlimited,
 }
 
-impl Effort {
+impl DeadlineClass {
     /// Of a command with this timeout on the wire, where none means that it may run forever.
     pub(crate) fn of_command(timeout: i64) -> Self {
-        if timeout > 0 { Self::Prolonged(seconds::from_wire(timeout)) } else { Self::Endless }
+        if timeout > 0 { Self::Prolonged(seconds::from_wire(timeout)) } else { Self::Unlimited }
     }
 
     /// After how long it is worth saying that the runtime has not answered; nothing where nobody can tell.
-    pub(crate) fn usual(self) -> Option<Duration> {
+    pub(crate) fn slow_after(self) -> Option<Duration> {
         match self {
             Self::Ordinary | Self::Sandbox => Some(SLOW),
             Self::Prolonged(wait) => Some(SLOW.saturating_add(wait).min(LONGEST)),
-            Self::Endless => None,
+            Self::Unlimited => None,
         }
     }
 }
 
 impl Deadlines {
     /// How long a call may take; nothing for one without a limit.
-    pub(crate) fn limit(self, effort: Effort) -> Option<Duration> {
+    pub(crate) fn limit(self, effort: DeadlineClass) -> Option<Duration> {
         let limit = match effort {
-            Effort::Ordinary => self.request,
-            Effort::Sandbox => self.request.saturating_mul(2),
-            Effort::Prolonged(wait) => self.request.saturating_add(wait),
-            Effort::Endless => return None,
+            DeadlineClass::Ordinary => self.request,
+            DeadlineClass::Sandbox => self.request.saturating_mul(2),
+            DeadlineClass::Prolonged(wait) => self.request.saturating_add(wait),
+            DeadlineClass::Unlimited => return None,
         };
         Some(limit.min(LONGEST))
     }
@@ -77,16 +77,16 @@ mod tests {
     fn each_effort_gets_the_time_it_needs() {
         let deadlines = Deadlines::default();
         for (effort, limit) in [
-            (Effort::Ordinary, Some(secs(120))),
-            (Effort::Sandbox, Some(secs(240))),
-            (Effort::Prolonged(secs(0)), Some(secs(120))),
-            (Effort::Prolonged(secs(30)), Some(secs(150))),
-            (Effort::Prolonged(Duration::MAX), Some(LONGEST)),
-            (Effort::of_command(5), Some(secs(125))),
-            (Effort::of_command(i64::MAX), Some(LONGEST)),
-            (Effort::of_command(0), None),
-            (Effort::of_command(-1), None),
-            (Effort::Endless, None),
+            (DeadlineClass::Ordinary, Some(secs(120))),
+            (DeadlineClass::Sandbox, Some(secs(240))),
+            (DeadlineClass::Prolonged(secs(0)), Some(secs(120))),
+            (DeadlineClass::Prolonged(secs(30)), Some(secs(150))),
+            (DeadlineClass::Prolonged(Duration::MAX), Some(LONGEST)),
+            (DeadlineClass::of_command(5), Some(secs(125))),
+            (DeadlineClass::of_command(i64::MAX), Some(LONGEST)),
+            (DeadlineClass::of_command(0), None),
+            (DeadlineClass::of_command(-1), None),
+            (DeadlineClass::Unlimited, None),
         ] {
             assert_eq!(deadlines.limit(effort), limit, "{effort:?}");
         }
@@ -95,8 +95,8 @@ mod tests {
     #[test]
     fn a_configured_limit_is_the_base_of_all() {
         let deadlines = Deadlines { request: secs(10) };
-        assert_eq!(deadlines.limit(Effort::Ordinary), Some(secs(10)));
-        assert_eq!(deadlines.limit(Effort::Sandbox), Some(secs(20)));
-        assert_eq!(deadlines.limit(Effort::Prolonged(secs(3))), Some(secs(13)));
+        assert_eq!(deadlines.limit(DeadlineClass::Ordinary), Some(secs(10)));
+        assert_eq!(deadlines.limit(DeadlineClass::Sandbox), Some(secs(20)));
+        assert_eq!(deadlines.limit(DeadlineClass::Prolonged(secs(3))), Some(secs(13)));
     }
 }

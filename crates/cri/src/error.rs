@@ -17,16 +17,16 @@ pub type Result<T> = std::result::Result<T, CriError>;
 pub struct CriError {
     call: &'static str,
     subject: Option<String>,
-    code: Code,
+    code: ErrorCode,
     message: String,
 }
 
 impl SeamError for CriError {
     fn of_fault(call: &Call, fault: CallFault) -> Self {
         let code = match fault {
-            CallFault::TimedOut(_) => Code::DeadlineExceeded,
-            CallFault::Unavailable => Code::Unavailable,
-            CallFault::Unknown | CallFault::Refused | CallFault::Busy(_) => Code::Unknown,
+            CallFault::TimedOut(_) => ErrorCode::DeadlineExceeded,
+            CallFault::Unavailable => ErrorCode::Unavailable,
+            CallFault::Unknown | CallFault::Refused | CallFault::Busy(_) => ErrorCode::Unknown,
         };
         Self::new(call.name, code, fault.to_string()).on(call.object.as_str())
     }
@@ -34,18 +34,18 @@ impl SeamError for CriError {
 
 impl CriError {
     /// An error of the call with this RPC name.
-    pub fn new(call: &'static str, code: Code, message: impl Into<String>) -> Self {
+    pub fn new(call: &'static str, code: ErrorCode, message: impl Into<String>) -> Self {
         Self { call, subject: None, code, message: message.into() }
     }
 
     /// The thing the call was about does not exist.
     pub fn not_found(call: &'static str, subject: &str) -> Self {
-        Self::new(call, Code::NotFound, format!("{subject} does not exist")).on(subject)
+        Self::new(call, ErrorCode::NotFound, format!("{subject} does not exist")).on(subject)
     }
 
     /// This runtime does not have the call.
     pub fn unimplemented(call: &'static str) -> Self {
-        Self::new(call, Code::Unimplemented, "this runtime does not have it")
+        Self::new(call, ErrorCode::Unimplemented, "this runtime does not have it")
     }
 
     /// The same error, saying what the call was about; an empty subject says nothing.
@@ -67,7 +67,7 @@ impl CriError {
     }
 
     /// What kind of failure it is.
-    pub fn code(&self) -> Code {
+    pub fn code(&self) -> ErrorCode {
         self.code
     }
 
@@ -78,28 +78,28 @@ impl CriError {
 
     /// The thing does not exist (any more).
     pub fn is_gone(&self) -> bool {
-        self.code == Code::NotFound
+        self.code == ErrorCode::NotFound
     }
 
     /// No answer came in time. The runtime may still be at it.
     pub fn is_timeout(&self) -> bool {
-        self.code == Code::DeadlineExceeded
+        self.code == ErrorCode::DeadlineExceeded
     }
 
     /// The runtime cannot be reached.
     pub fn is_unavailable(&self) -> bool {
-        self.code == Code::Unavailable
+        self.code == ErrorCode::Unavailable
     }
 
     /// The name of what was to be created is held, though nothing may be under it. containerd has no code of its own for that; its
     /// message tells.
     pub fn is_name_reserved(&self) -> bool {
-        self.code == Code::AlreadyExists || self.message.contains("is reserved for")
+        self.code == ErrorCode::AlreadyExists || self.message.contains("is reserved for")
     }
 
     /// The runtime does not have this call.
     pub fn is_unimplemented(&self) -> bool {
-        self.code == Code::Unimplemented
+        self.code == ErrorCode::Unimplemented
     }
 
     fn what(&self) -> String {
@@ -111,10 +111,10 @@ impl CriError {
 }
 
 /// Kinds of failure: the gRPC codes that runtimes use, under gRPC's numbers. The rest count as
-/// [`Code::Unknown`].
+/// [`ErrorCode::Unknown`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(i32)]
-pub enum Code {
+pub enum ErrorCode {
     /// The caller, or somebody on the way, gave the call up.
     Cancelled = 1,
     /// Most of what goes wrong in a runtime: Go errors without a code arrive as this.
@@ -147,7 +147,7 @@ pub enum Code {
     Unauthenticated = 16,
 }
 
-impl fmt::Display for Code {
+impl fmt::Display for ErrorCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Cancelled => "cancelled",

@@ -1,6 +1,6 @@
 //! The Runtime seam, the client of a CRI runtime behind a unix socket, and the server of any Runtime.
 //!
-//! Everything that runs containers is an `Arc<dyn Runtime>`. [`Client`] makes one of a remote
+//! Everything that runs containers is an `Arc<dyn Runtime>`. [`RemoteRuntime`] makes one of a remote
 //! runtime; [`serve`] lends one to others, such as crictl or a Go kubelet.
 
 mod client;
@@ -11,8 +11,8 @@ mod seconds;
 mod server;
 mod wire;
 
-pub use client::{Client, InvalidEndpoint, Keeper};
+pub use client::{ConnectionHolder, InvalidEndpoint, RemoteRuntime};
 pub use deadline::Deadlines;
-pub use error::{Code, CriError, Result};
-pub use runtime::{EventStream, Runtime, RuntimeLayer, Streaming, Subject};
+pub use error::{CriError, ErrorCode, Result};
+pub use runtime::{EventStream, InfoTarget, Runtime, RuntimeLayer, StreamingEndpoint};
 pub use server::{ServeError, serve};

@@ -24,14 +24,14 @@ pub type EventStream = BoxStream<'static, Result<ContainerEventResponse>>;
 /// How to talk to a process or a port of a pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Streaming {
+pub enum StreamingEndpoint {
     /// At this URL of the runtime, once, and soon: runtimes forget it within a minute.
     Url(String),
 }
 
 /// What [`Runtime::info`] is asked about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Subject<'a> {
+pub enum InfoTarget<'a> {
     /// The runtime as a whole.
     Runtime,
     /// The sandbox with this id.
@@ -77,7 +77,7 @@ pub trait Runtime: Send + Sync + 'static {
     /// Details for people, as JSON by topic; there is no promise about their form. The default is
     /// to have none.
     #[seam(direct)]
-    async fn info(&self, _about: Subject<'_>) -> Result<BTreeMap<String, String>> {
+    async fn info(&self, _about: InfoTarget<'_>) -> Result<BTreeMap<String, String>> {
         Ok(BTreeMap::new())
     }
 
@@ -163,15 +163,15 @@ pub trait Runtime: Send + Sync + 'static {
 
     /// Prepares to run a command in a container and talk to it.
     #[seam(object = request.container_id)]
-    async fn exec(&self, request: ExecRequest) -> Result<Streaming>;
+    async fn exec(&self, request: ExecRequest) -> Result<StreamingEndpoint>;
 
     /// Prepares to talk to a container's first process.
     #[seam(object = request.container_id)]
-    async fn attach(&self, request: AttachRequest) -> Result<Streaming>;
+    async fn attach(&self, request: AttachRequest) -> Result<StreamingEndpoint>;
 
     /// Prepares to talk to ports of a sandbox.
     #[seam(object = request.pod_sandbox_id)]
-    async fn port_forward(&self, request: PortForwardRequest) -> Result<Streaming>;
+    async fn port_forward(&self, request: PortForwardRequest) -> Result<StreamingEndpoint>;
 
     /// Reports what happens to containers from now on. It has no deadline; it ends when the runtime
     /// goes away, and then nothing says what was missed: subscribe again and list.

@@ -17,7 +17,7 @@ use tonic::{Response, Status};
 use crate::wire::LARGEST_MESSAGE;
 use crate::wire::image_service_server::ImageServiceServer;
 use crate::wire::runtime_service_server::RuntimeServiceServer;
-use crate::{Result, Runtime, Subject};
+use crate::{InfoTarget, Result, Runtime};
 
 /// How long calls under way may go on after the shutdown began.
 const DRAIN_TIME: Duration = Duration::from_secs(10);
@@ -37,7 +37,7 @@ pub async fn serve(
     listener: UnixListener,
     shutdown: impl Future<Output = ()> + Send,
 ) -> std::result::Result<(), ServeError> {
-    let adapter = Adapter::new(runtime);
+    let adapter = RuntimeServer::new(runtime);
     let closing = adapter.closing.clone();
     let closed = adapter.closed.clone();
     // Also when this future is dropped: no call outlives it.
@@ -64,7 +64,7 @@ pub async fn serve(
 
 /// A runtime in the shape that the generated services want.
 #[derive(Clone)]
-struct Adapter {
+struct RuntimeServer {
     runtime: Arc<dyn Runtime>,
     /// No more events.
     closing: CancellationToken,
@@ -72,7 +72,7 @@ struct Adapter {
     closed: CancellationToken,
 }
 
-impl Adapter {
+impl RuntimeServer {
     fn new(runtime: Arc<dyn Runtime>) -> Self {
         Self { runtime, closing: CancellationToken::new(), closed: CancellationToken::new() }
     }
@@ -90,7 +90,11 @@ impl Adapter {
     }
 
     /// Details for people, but only for those who ask.
-    async fn info_if(&self, asked: bool, about: Subject<'_>) -> Result<BTreeMap<String, String>> {
+    async fn info_if(
+        &self,
+        asked: bool,
+        about: InfoTarget<'_>,
+    ) -> Result<BTreeMap<String, String>> {
         if asked { self.runtime.info(about).await } else { Ok(BTreeMap::new()) }
     }
 
@@ -118,7 +122,7 @@ macro_rules! implement {
         $(fn $rpc:ident($this:ident, $request:ident: $message:ty) -> $answer:ty { $($body:tt)* })*
     } $($as_it_is:tt)*) => {
         #[tonic::async_trait]
-        impl $service for $crate::server::Adapter {
+        impl $service for $crate::server::RuntimeServer {
             $(async fn $rpc(
                 &$this,
                 $request: tonic::Request<$message>,

@@ -1,7 +1,7 @@
 //! Control groups: which hierarchies this machine has, the groups in them, and taking groups away.
 //!
 //! There may be one tree (v2), one a controller (v1), or v1 trees with a v2 tree beside them
-//! (hybrid); all three are a list of [`Hierarchy`]. [`CgroupTree`] makes and destroys one group in all
+//! (hybrid); all three are a list of [`Hierarchy`]. [`CgroupManager`] makes and destroys one group in all
 //! of them at once, and never reaches outside of the root it was given.
 
 use std::collections::BTreeSet;
@@ -11,17 +11,17 @@ use std::{fs, io};
 
 use crate::mounts::Mount;
 
+mod create;
 mod destroy;
 mod error;
 mod files;
-mod make;
-mod settings;
+mod manager;
 #[cfg(test)]
 mod tests;
-mod tree;
+mod values;
 
 pub use error::CgroupError;
-pub use tree::{CgroupTree, Layout};
+pub use manager::{CgroupLayout, CgroupManager};
 
 /// What may stand among the options of a v1 mount and names a controller.
 const V1_CONTROLLERS: [&str; 14] = [
@@ -43,7 +43,7 @@ const V1_CONTROLLERS: [&str; 14] = [
 
 /// What a hierarchy is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Kind {
+pub enum HierarchyKind {
     /// A v1 tree with its controllers, or with a name alone (`name=systemd`).
     V1(Vec<String>),
     /// The v2 tree. Beside v1 trees it may be without any controller.
@@ -54,7 +54,7 @@ pub enum Kind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hierarchy {
     /// What it is for.
-    pub kind: Kind,
+    pub kind: HierarchyKind,
     /// Where it is mounted.
     pub root: PathBuf,
 }
@@ -62,7 +62,7 @@ pub struct Hierarchy {
 /// A group that could not be taken away, most often because a process still lives in it.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot remove the control group {}: {source}", .group.display())]
-pub struct RemoveError {
+pub struct RemoveGroupError {
     /// The group's directory.
     pub group: PathBuf,
     /// What the kernel said.
@@ -80,10 +80,10 @@ pub fn hierarchies(mounts: &[Mount]) -> Vec<Hierarchy> {
         .collect()
 }
 
-fn kind(mount: &Mount) -> Option<Kind> {
+fn kind(mount: &Mount) -> Option<HierarchyKind> {
     match mount.fs_type.as_str() {
-        "cgroup2" => Some(Kind::V2),
-        "cgroup" => Some(Kind::V1(
+        "cgroup2" => Some(HierarchyKind::V2),
+        "cgroup" => Some(HierarchyKind::V1(
             mount
                 .super_options
                 .split(',')
@@ -157,14 +157,14 @@ impl Hierarchy {
     ///
     /// # Errors
     /// When one of them still has processes; what could be removed by then is gone.
-    pub fn remove(&self, group: &Path) -> Result<(), RemoveError> {
+    pub fn remove(&self, group: &Path) -> Result<(), RemoveGroupError> {
         remove_tree(&self.directory(group))
     }
 }
 
 /// Groups can only be removed one by one and from below: their files are not real ones.
-fn remove_tree(directory: &Path) -> Result<(), RemoveError> {
-    let failed = |source| RemoveError { group: directory.to_owned(), source };
+fn remove_tree(directory: &Path) -> Result<(), RemoveGroupError> {
+    let failed = |source| RemoveGroupError { group: directory.to_owned(), source };
     for child in children(directory).map_err(failed)? {
         remove_tree(&child)?;
     }

@@ -12,7 +12,7 @@ mod tests;
 
 /// What a path turned out to hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Contents {
+pub enum FileContents {
     /// All bytes of a regular file.
     Bytes(Vec<u8>),
     /// A regular file with more bytes than wanted.
@@ -25,26 +25,26 @@ pub enum Contents {
 ///
 /// # Errors
 /// Those of the system: nothing is there, links lead in a circle, it may not be read.
-pub fn read_regular(path: &Path, limit: u64) -> io::Result<Contents> {
+pub fn read_regular(path: &Path, limit: u64) -> io::Result<FileContents> {
     // To open a device may already do something.
     if let Some(other) = not_regular(fs::metadata(path)?.file_type()) {
-        return Ok(Contents::Other(other));
+        return Ok(FileContents::Other(other));
     }
     // What it is may have changed since; a pipe without a writer must not hold us up.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = File::from(open(path, flags, Mode::empty())?);
     match not_regular(file.metadata()?.file_type()) {
-        Some(other) => Ok(Contents::Other(other)),
+        Some(other) => Ok(FileContents::Other(other)),
         None => read_up_to(file, limit),
     }
 }
 
-fn read_up_to(file: File, limit: u64) -> io::Result<Contents> {
+fn read_up_to(file: File, limit: u64) -> io::Result<FileContents> {
     let mut bytes = Vec::new();
     let mut one_more = file.take(limit.saturating_add(1));
     let read = one_more.read_to_end(&mut bytes)?;
     let fits = u64::try_from(read).is_ok_and(|read| read <= limit);
-    Ok(if fits { Contents::Bytes(bytes) } else { Contents::TooLong })
+    Ok(if fits { FileContents::Bytes(bytes) } else { FileContents::TooLong })
 }
 
 fn not_regular(kind: FileType) -> Option<&'static str> {

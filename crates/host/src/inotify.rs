@@ -13,32 +13,32 @@ use std::path::Path;
 use rustix::fs::inotify::{self, CreateFlags, Event, ReadFlags, Reader, WatchFlags};
 use rustix::io::Errno;
 
-mod listener;
+mod async_inotify;
 #[cfg(test)]
 mod tests;
 
-pub use listener::Listener;
+pub use async_inotify::AsyncInotify;
 
 /// Room for some dozens of events at a time.
 const BUFFER: usize = 4096;
 
-/// Watches a directory without ever blocking: poll it for readability, then [`Watcher::drain`] it.
+/// Watches a directory without ever blocking: poll it for readability, then [`Inotify::drain`] it.
 #[derive(Debug)]
-pub struct Watcher {
+pub struct Inotify {
     fd: OwnedFd,
-    watched: Option<Watched>,
+    watched: Option<WatchedDirectory>,
     /// What is heard of.
     flags: WatchFlags,
 }
 
 #[derive(Debug)]
-struct Watched {
+struct WatchedDirectory {
     descriptor: i32,
     /// The one name in the directory that counts; all of them when there is none.
     only: Option<OsString>,
 }
 
-impl Watcher {
+impl Inotify {
     /// A watcher that watches nothing yet.
     ///
     /// # Errors
@@ -68,7 +68,8 @@ impl Watcher {
             // It fails when the directory is gone, and the watch with it.
             inotify::remove_watch(&self.fd, stale).ok();
         }
-        self.watched = Some(Watched { descriptor: added?, only: only.map(OsStr::to_owned) });
+        self.watched =
+            Some(WatchedDirectory { descriptor: added?, only: only.map(OsStr::to_owned) });
         Ok(())
     }
 
@@ -83,8 +84,8 @@ impl Watcher {
         loop {
             match reader.next() {
                 Ok(event) => {
-                    changed |= counts(self.watched.as_ref(), &event);
-                    gone |= is_end(self.watched.as_ref(), &event);
+                    changed |= is_relevant(self.watched.as_ref(), &event);
+                    gone |= is_watch_removed(self.watched.as_ref(), &event);
                 }
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => break,
@@ -112,7 +113,7 @@ fn flags() -> WatchFlags {
         | WatchFlags::ONLYDIR
 }
 
-fn counts(watched: Option<&Watched>, event: &Event<'_>) -> bool {
+fn is_relevant(watched: Option<&WatchedDirectory>, event: &Event<'_>) -> bool {
     if event.events().contains(ReadFlags::QUEUE_OVERFLOW) {
         return true;
     }
@@ -127,18 +128,18 @@ fn counts(watched: Option<&Watched>, event: &Event<'_>) -> bool {
 }
 
 /// The kernel has given the watch up.
-fn is_end(watched: Option<&Watched>, event: &Event<'_>) -> bool {
+fn is_watch_removed(watched: Option<&WatchedDirectory>, event: &Event<'_>) -> bool {
     event.events().contains(ReadFlags::IGNORED)
         && watched.is_some_and(|watched| watched.descriptor == event.wd())
 }
 
-impl AsFd for Watcher {
+impl AsFd for Inotify {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
 }
 
-impl AsRawFd for Watcher {
+impl AsRawFd for Inotify {
     fn as_raw_fd(&self) -> RawFd {
         self.fd.as_raw_fd()
     }

@@ -39,7 +39,7 @@ pub struct Mount {
 /// A line of mountinfo that is not one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not a line of mountinfo: {line:?}")]
-pub struct ParseError {
+pub struct MountinfoError {
     /// The line as it was read.
     pub line: String,
 }
@@ -48,10 +48,10 @@ pub struct ParseError {
 ///
 /// # Errors
 /// When a line lacks a field that every kernel writes.
-pub fn parse(text: &[u8]) -> Result<Vec<Mount>, ParseError> {
+pub fn parse(text: &[u8]) -> Result<Vec<Mount>, MountinfoError> {
     text.split(|byte| *byte == b'\n')
         .filter(|line| !line.is_empty())
-        .map(|line| parse_line(line).ok_or_else(|| ParseError { line: lossy(line) }))
+        .map(|line| parse_line(line).ok_or_else(|| MountinfoError { line: lossy(line) }))
         .collect()
 }
 

@@ -13,7 +13,7 @@ use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space,
 
 /// The kinds of namespace we deal in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum NamespaceKind {
     /// What is mounted where.
     Mount,
     /// Links, addresses, routes, packet filters, sockets.
@@ -22,7 +22,7 @@ pub enum Kind {
     Pid,
 }
 
-impl Kind {
+impl NamespaceKind {
     fn flag(self) -> UnshareFlags {
         match self {
             Self::Mount => UnshareFlags::NEWNS,
@@ -44,18 +44,18 @@ impl Kind {
 ///
 /// # Errors
 /// When there is no such process, or it is not ours to look at.
-pub fn of_process(pid: u32, kind: Kind) -> io::Result<String> {
+pub fn of_process(pid: u32, kind: NamespaceKind) -> io::Result<String> {
     let link = fs::read_link(format!("/proc/{pid}/ns/{}", kind.file_name()))?;
     Ok(link.to_string_lossy().into_owned())
 }
 
-/// Moves this process into new namespaces; for [`Kind::Pid`] that holds for its next child, which
+/// Moves this process into new namespaces; for [`NamespaceKind::Pid`] that holds for its next child, which
 /// becomes process 1 there, and not for itself.
 ///
 /// # Errors
 /// When this process has a second thread (which would stay behind in the old namespaces), or lacks
 /// the right to do it.
-pub fn enter_new(kinds: &[Kind]) -> io::Result<()> {
+pub fn enter_new(kinds: &[NamespaceKind]) -> io::Result<()> {
     require_one_thread()?;
     let flags = kinds.iter().fold(UnshareFlags::empty(), |all, kind| all | kind.flag());
     #[expect(unsafe_code, reason = "rustix has no safe unshare: it cannot know the flags")]
@@ -74,7 +74,7 @@ pub fn enter_new(kinds: &[Kind]) -> io::Result<()> {
 /// As [`enter_new`], and when `spawn` fails.
 pub fn with_new_pid_namespace<T>(spawn: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     let ours = File::open("/proc/self/ns/pid")?;
-    enter_new(&[Kind::Pid])?;
+    enter_new(&[NamespaceKind::Pid])?;
     let result = spawn();
     move_into_link_name_space(ours.as_fd(), Some(LinkNameSpaceType::ProcessID))?;
     result
@@ -142,15 +142,17 @@ mod tests {
     #[test]
     fn a_process_with_threads_is_told_to_do_it_earlier() {
         // A test runs beside the main thread of its binary, so there are two at least.
-        let error = enter_new(&[Kind::Mount]).unwrap_err();
+        let error = enter_new(&[NamespaceKind::Mount]).unwrap_err();
         assert!(error.to_string().contains("first thing in main"), "{error}");
     }
 
     #[test]
     fn a_process_is_in_a_namespace_of_each_kind() {
-        for (kind, prefix) in
-            [(Kind::Mount, "mnt:["), (Kind::Network, "net:["), (Kind::Pid, "pid:[")]
-        {
+        for (kind, prefix) in [
+            (NamespaceKind::Mount, "mnt:["),
+            (NamespaceKind::Network, "net:["),
+            (NamespaceKind::Pid, "pid:["),
+        ] {
             let name = of_process(std::process::id(), kind).unwrap();
             assert!(name.starts_with(prefix), "{name}");
         }

@@ -6,7 +6,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use k8s_openapi::api::core::v1::Pod;
@@ -16,9 +16,10 @@ use oarsman_core::qos::QosClass;
 use oarsman_core::resources::names::CgroupNames;
 use oarsman_core::resources::{CgroupValues, Claim, NodeResources, pod_cgroup, qos_cgroup};
 use oarsman_seam::{Call, CallFault, SeamError, seam};
+use oarsman_sync::Guarded;
 
 use crate::blocking;
-use crate::cgroups::{CgroupError, CgroupTree};
+use crate::cgroups::{CgroupError, CgroupManager};
 
 /// The cgroups of pods. Every call may be repeated: making what is there and removing what is gone succeed.
 #[seam]
@@ -67,7 +68,7 @@ fn failed<E: Display>(doing: &'static str, group: &Path) -> impl FnOnce(E) -> Po
 
 /// How the cgroups of this agent are arranged.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct CgroupSettings {
     /// How pods' cgroups are called.
     pub names: CgroupNames,
     /// What the values of cgroups depend on.
@@ -78,29 +79,29 @@ pub struct Settings {
 
 /// The cgroups of this machine.
 #[derive(Clone, Debug)]
-pub struct HostCgroups(Arc<Groups>);
+pub struct HostCgroups(Arc<PodCgroupManager>);
 
 impl HostCgroups {
     /// Finds the machine's cgroups, and makes the one around all unless that is made for the first pod.
     ///
     /// # Errors
     /// When they cannot be read or made.
-    pub fn open(settings: Settings) -> Result<Self, PodCgroupError> {
+    pub fn open(settings: CgroupSettings) -> Result<Self, PodCgroupError> {
         let root = PathBuf::from(settings.names.root());
         let open = || {
-            let tree = CgroupTree::discover(&root)?;
+            let tree = CgroupManager::discover(&root)?;
             if !settings.is_guest {
-                tree.make_root()?;
+                tree.create_root()?;
             }
             Ok::<_, CgroupError>(tree)
         };
         let tree = open().map_err(failed("use the cgroups below", &root))?;
-        Ok(Self(Arc::new(Groups { tree, settings, members: Mutex::default() })))
+        Ok(Self(Arc::new(PodCgroupManager { tree, settings, members: Guarded::default() })))
     }
 
     async fn blocking<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Groups) -> Result<T, PodCgroupError> + Send + 'static,
+        work: impl FnOnce(&PodCgroupManager) -> Result<T, PodCgroupError> + Send + 'static,
     ) -> Result<T, PodCgroupError> {
         let groups = Arc::clone(&self.0);
         let panicked = failed("work in", self.0.tree.root());
@@ -126,29 +127,29 @@ impl Cgroups for HostCgroups {
     }
 
     async fn pods(&self) -> Result<BTreeSet<PodUid>, PodCgroupError> {
-        self.blocking(Groups::pods).await
+        self.blocking(PodCgroupManager::pods).await
     }
 }
 
 #[derive(Debug)]
-struct Groups {
-    tree: CgroupTree,
-    settings: Settings,
+struct PodCgroupManager {
+    tree: CgroupManager,
+    settings: CgroupSettings,
     /// The pods that have a cgroup: the weight of a class is that of its pods together. Never held over a wait, but over the
     /// writing of a few values, so that the last to count is the last to write.
-    members: Mutex<BTreeMap<PodUid, Claim>>,
+    members: Guarded<BTreeMap<PodUid, Claim>>,
 }
 
-impl Groups {
+impl PodCgroupManager {
     /// Makes a pod's group and those above it.
     fn ensure(&self, pod: &Pod) -> Result<(), PodCgroupError> {
-        let mut members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut members = self.members.lock();
         let claim = Claim::of(pod);
         if members.get(&pod.uid()) != Some(&claim) {
             let root = self.tree.root();
-            self.tree.make_root().map_err(failed("make the cgroup", root))?;
+            self.tree.create_root().map_err(failed("make the cgroup", root))?;
             members.insert(pod.uid(), claim);
-            if let Err(error) = self.weigh(&members) {
+            if let Err(error) = self.set_class_weights(&members) {
                 // The next try computes the weights again.
                 members.remove(&pod.uid());
                 return Err(error);
@@ -159,24 +160,24 @@ impl Groups {
     }
 
     fn exists(&self, uid: &PodUid) -> bool {
-        self.may_be(uid).iter().any(|group| self.tree.exists(group))
+        self.candidate_paths(uid).iter().any(|group| self.tree.exists(group))
     }
 
     /// Ends what still runs in a pod's group, and removes it.
     fn remove(&self, uid: &PodUid) -> Result<(), PodCgroupError> {
-        for group in self.may_be(uid) {
+        for group in self.candidate_paths(uid) {
             self.tree.destroy(&group).map_err(failed("remove the cgroup", &group))?;
         }
-        let mut members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut members = self.members.lock();
         match members.remove(uid) {
-            _ if members.is_empty() => self.vacate(),
-            Some(_) => self.weigh(&members),
+            _ if members.is_empty() => self.remove_parents(),
+            Some(_) => self.set_class_weights(&members),
             None => Ok(()),
         }
     }
 
     /// Removes the groups around those of pods, unless there are pods after all that nobody has told of yet.
-    fn vacate(&self) -> Result<(), PodCgroupError> {
+    fn remove_parents(&self) -> Result<(), PodCgroupError> {
         let classes = [QosClass::Burstable, QosClass::BestEffort]
             .map(|class| self.settings.names.class(class));
         let root = self.settings.is_guest.then(|| self.settings.names.root());
@@ -195,13 +196,13 @@ impl Groups {
     }
 
     /// Where a pod's group may be: of a pod that is gone, nobody remembers the class.
-    fn may_be(&self, uid: &PodUid) -> [PathBuf; 3] {
+    fn candidate_paths(&self, uid: &PodUid) -> [PathBuf; 3] {
         let classes = [QosClass::Guaranteed, QosClass::Burstable, QosClass::BestEffort];
         classes.map(|class| PathBuf::from(self.settings.names.pod(class, uid)))
     }
 
     /// Gives the groups of the classes the weight of their pods.
-    fn weigh(&self, members: &BTreeMap<PodUid, Claim>) -> Result<(), PodCgroupError> {
+    fn set_class_weights(&self, members: &BTreeMap<PodUid, Claim>) -> Result<(), PodCgroupError> {
         for class in [QosClass::Burstable, QosClass::BestEffort] {
             let group = PathBuf::from(self.settings.names.class(class));
             self.set(&group, &qos_cgroup(class, members.values(), &self.settings.resources))?;
@@ -210,6 +211,6 @@ impl Groups {
     }
 
     fn set(&self, group: &Path, values: &CgroupValues) -> Result<(), PodCgroupError> {
-        self.tree.make(group, values).map_err(failed("make the cgroup", group))
+        self.tree.create(group, values).map_err(failed("make the cgroup", group))
     }
 }

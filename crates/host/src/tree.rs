@@ -11,7 +11,7 @@ mod walk;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use walk::{Pass, Walk};
+use walk::{Walk, WalkPurpose};
 
 /// A tree that could not be removed.
 #[derive(Debug, thiserror::Error)]
@@ -55,12 +55,12 @@ pub enum RemoveTreeError {
 /// When something is mounted at the path or below it, then nothing is removed; or when the kernel
 /// refuses, then some of it may be gone.
 pub fn remove_tree(path: &Path) -> Result<(), RemoveTreeError> {
-    let Some(mut walk) = Walk::start(path, Pass::Look)? else {
+    let Some(mut walk) = Walk::start(path, WalkPurpose::FindMounts)? else {
         return Ok(());
     };
-    walk.finish()?;
-    match Walk::start(path, Pass::Remove)? {
-        Some(mut walk) => walk.finish(),
+    walk.run()?;
+    match Walk::start(path, WalkPurpose::Remove)? {
+        Some(mut walk) => walk.run(),
         None => Ok(()),
     }
 }

@@ -5,10 +5,10 @@ use std::path::Path;
 use oarsman_manifest::{ManifestError, Noted, noted_documents};
 use serde_json::Value;
 
-use crate::field::Field;
-use crate::fields::KubeletConfiguration;
-use crate::nearest::suggestion;
+use crate::configuration::KubeletConfiguration;
+use crate::field_path::FieldPath;
 use crate::problem::Problem;
+use crate::suggestion::suggestion;
 
 /// What every file says it is.
 const API_VERSION: &str = "kubelet.config.k8s.io/v1beta1";
@@ -26,7 +26,7 @@ const PATHS: [&str; 7] = [
 ];
 
 /// Fields in which nothing (0, 0s or an empty text) means the default, since the Go kubelet cannot tell it from being left out.
-const NOTHING_MEANS_DEFAULT: [&str; 43] = [
+const ZERO_MEANS_DEFAULT: [&str; 43] = [
     "syncFrequency",
     "fileCheckFrequency",
     "httpCheckFrequency",
@@ -74,7 +74,7 @@ const NOTHING_MEANS_DEFAULT: [&str; 43] = [
 
 /// A file that was read by somebody.
 #[derive(Clone, Copy, Debug)]
-pub struct Text<'t> {
+pub struct ConfigFile<'t> {
     /// Its absolute path, by which people know it and from which its relative paths are meant.
     pub path: &'t Path,
     /// What is in it.
@@ -82,31 +82,32 @@ pub struct Text<'t> {
 }
 
 /// What a file says, without what it says it is.
-pub(crate) struct Document {
+pub(crate) struct ConfigDocument {
     pub(crate) value: Value,
     /// What a strict reader would refuse: fields that nobody knows, and fields that are said twice.
-    pub(crate) oddities: Vec<Problem>,
+    pub(crate) strict_problems: Vec<Problem>,
 }
 
 /// Reads a file.
-pub(crate) fn document(text: &Text<'_>) -> Result<Document, Vec<Problem>> {
+pub(crate) fn document(text: &ConfigFile<'_>) -> Result<ConfigDocument, Vec<Problem>> {
     let of_file = |problem: Problem| problem.in_source(&text.path.display().to_string());
     let told = |problems: Vec<Problem>| problems.into_iter().map(of_file).collect::<Vec<_>>();
-    let Noted { value, repeated } = only(text.bytes).map_err(|problem| told(vec![problem]))?;
-    let mut value = headless(value).map_err(told)?;
-    let typed = typed(settled(value.clone())).map_err(told)?;
-    let mut oddities: Vec<Problem> = repeated
+    let Noted { value, repeated } =
+        single_document(text.bytes).map_err(|problem| told(vec![problem]))?;
+    let mut value = strip_type_meta(value).map_err(told)?;
+    let typed = deserialize(drop_zero_values(value.clone())).map_err(told)?;
+    let mut strict_problems: Vec<Problem> = repeated
         .iter()
         .map(|path| {
-            Problem::of(Field::at(path), "is said twice; the last one counts: drop the others")
+            Problem::of(FieldPath::at(path), "is said twice; the last one counts: drop the others")
         })
         .collect();
-    oddities.extend(unknown(&value, &typed));
+    strict_problems.extend(unknown(&value, &typed));
     resolve(&mut value, text.path);
-    Ok(Document { value, oddities: told(oddities) })
+    Ok(ConfigDocument { value, strict_problems: told(strict_problems) })
 }
 
-fn only(bytes: &[u8]) -> Result<Noted, Problem> {
+fn single_document(bytes: &[u8]) -> Result<Noted, Problem> {
     let mut documents =
         noted_documents(bytes).map_err(|error| Problem::of_all(error.to_string()))?;
     match (documents.len(), documents.pop()) {
@@ -121,13 +122,13 @@ fn only(bytes: &[u8]) -> Result<Noted, Problem> {
 }
 
 /// Takes the head off, which says what the document is.
-fn headless(mut value: Value) -> Result<Value, Vec<Problem>> {
+fn strip_type_meta(mut value: Value) -> Result<Value, Vec<Problem>> {
     if !value.is_object() {
         return Err(vec![Problem::of_all("is no set of fields; write them as `name: value`")]);
     }
     let mut problems = Vec::new();
     for (name, expected) in [("apiVersion", API_VERSION), ("kind", KIND)] {
-        let field = Field::at(name);
+        let field = FieldPath::at(name);
         match field.remove(&mut value) {
             Some(Value::String(word)) if word == expected => {}
             Some(other) => problems.push(Problem::of(
@@ -144,9 +145,9 @@ fn headless(mut value: Value) -> Result<Value, Vec<Problem>> {
 }
 
 /// Without what means the same as nothing.
-pub(crate) fn settled(value: Value) -> Value {
+pub(crate) fn drop_zero_values(value: Value) -> Value {
     let mut value = without_nulls(value);
-    for field in NOTHING_MEANS_DEFAULT.map(Field::at) {
+    for field in ZERO_MEANS_DEFAULT.map(FieldPath::at) {
         if field.get(&value).is_some_and(is_nothing) {
             field.remove(&mut value);
         }
@@ -168,7 +169,7 @@ fn without_nulls(value: Value) -> Value {
 fn is_nothing(value: &Value) -> bool {
     match value {
         Value::String(text) => {
-            text.is_empty() || crate::Span::parse(text).is_ok_and(crate::Span::is_zero)
+            text.is_empty() || crate::GoDuration::parse(text).is_ok_and(crate::GoDuration::is_zero)
         }
         Value::Number(number) => number.as_f64() == Some(0.0),
         Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => false,
@@ -176,7 +177,7 @@ fn is_nothing(value: &Value) -> bool {
 }
 
 /// The configuration that a document means; everything in it that cannot be meant, if there is such.
-pub(crate) fn typed(mut value: Value) -> Result<KubeletConfiguration, Vec<Problem>> {
+pub(crate) fn deserialize(mut value: Value) -> Result<KubeletConfiguration, Vec<Problem>> {
     let mut problems = Vec::new();
     loop {
         let error = match serde_path_to_error::deserialize(&value) {
@@ -184,15 +185,15 @@ pub(crate) fn typed(mut value: Value) -> Result<KubeletConfiguration, Vec<Proble
             Ok(_) => return Err(problems),
             Err(error) => error,
         };
-        let field = Field::of(error.path());
-        problems.push(refusal(field.clone(), field.get(&value), &error.inner().to_string()));
+        let field = FieldPath::from_serde_path(error.path());
+        problems.push(type_problem(field.clone(), field.get(&value), &error.inner().to_string()));
         if field.remove(&mut value).is_none() {
             return Err(problems);
         }
     }
 }
 
-fn refusal(field: Field, value: Option<&Value>, why: &str) -> Problem {
+fn type_problem(field: FieldPath, value: Option<&Value>, why: &str) -> Problem {
     let text = value.map(ToString::to_string).unwrap_or_default();
     let says_it = why.contains(&text) || why.contains(&format!("`{}`", text.trim_matches('"')));
     Problem::of(field, if says_it { why.to_owned() } else { format!("{text}: {why}") })
@@ -202,12 +203,12 @@ fn refusal(field: Field, value: Option<&Value>, why: &str) -> Problem {
 fn unknown(value: &Value, typed: &KubeletConfiguration) -> Vec<Problem> {
     let mut found = Vec::new();
     if let Ok(read) = serde_json::to_value(typed) {
-        compare(value, &read, &Field::default(), &mut found);
+        compare(value, &read, &FieldPath::default(), &mut found);
     }
     found
 }
 
-fn compare(written: &Value, read: &Value, field: &Field, found: &mut Vec<Problem>) {
+fn compare(written: &Value, read: &Value, field: &FieldPath, found: &mut Vec<Problem>) {
     match (written, read) {
         (Value::Object(written), Value::Object(read)) => {
             for (name, value) in written {
@@ -236,7 +237,7 @@ fn compare(written: &Value, read: &Value, field: &Field, found: &mut Vec<Problem
 /// Makes relative paths absolute, from the directory of the file.
 fn resolve(value: &mut Value, file: &Path) {
     let Some(directory) = file.parent() else { return };
-    for field in PATHS.map(Field::at) {
+    for field in PATHS.map(FieldPath::at) {
         let path = field.get(value).and_then(Value::as_str).unwrap_or_default().to_owned();
         if !path.is_empty() && !path.starts_with('/') {
             let path = directory.join(path);

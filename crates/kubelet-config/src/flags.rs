@@ -12,10 +12,10 @@ mod table;
 mod value;
 
 pub use help::help;
-pub use parse::{Given, Wish, parse};
+pub use parse::{ParsedFlags, RequestedAction, parse};
 pub use program::ProgramFlags;
 pub use table::all;
-pub use value::Kind;
+pub use value::FlagKind;
 
 /// A flag: its name, what it takes, and what it is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,24 +23,24 @@ pub struct Flag {
     /// Its name, without dashes before it.
     pub name: &'static str,
     /// What it takes.
-    pub kind: Kind,
+    pub kind: FlagKind,
     /// The field of the configuration that it sets; empty when it is the program's own.
     pub field: &'static str,
     /// What people think of it.
-    pub standing: Standing,
+    pub status: FlagStatus,
     /// What it is for.
     pub help: &'static str,
 }
 
 /// Whether a flag should be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum FlagStatus {
     /// There is no other way.
     Current,
     /// The field does the same.
     Deprecated,
     /// It is taken, does nothing, and will be gone one day.
-    Useless,
+    NoOp,
     /// Only we have it.
-    Ours,
+    OarsmanOnly,
 }

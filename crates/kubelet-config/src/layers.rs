@@ -4,16 +4,16 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use crate::decode::{self, Text, document};
+use crate::configuration::KubeletConfiguration;
+use crate::decode::{self, ConfigFile, document};
 use crate::defaults::EVICTION_HARD;
-use crate::field::Field;
-use crate::fields::KubeletConfiguration;
+use crate::field_path::FieldPath;
 use crate::problem::{Problem, Problems};
 use crate::validate::validate;
 
 /// One word on the configuration, and whose it is.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Layer {
+pub struct ConfigLayer {
     /// A file or a flag.
     pub source: String,
     /// The fields that it is about.
@@ -22,18 +22,18 @@ pub struct Layer {
 
 /// A configuration, and where it came from.
 #[derive(Clone, Debug)]
-pub struct Loaded {
+pub struct LoadedConfig {
     /// How the kubelet is to be.
     pub configuration: KubeletConfiguration,
     /// What is odd, but no reason not to start.
     pub warnings: Vec<Problem>,
-    layers: Vec<Layer>,
+    layers: Vec<ConfigLayer>,
 }
 
-impl Loaded {
+impl LoadedConfig {
     /// Whether somebody wrote this field, whatever they wrote.
     pub fn is_written(&self, path: &str) -> bool {
-        let field = Field::at(path);
+        let field = FieldPath::at(path);
         self.layers.iter().any(|layer| field.get(&layer.value).is_some())
     }
 
@@ -52,60 +52,63 @@ impl Loaded {
 /// # Errors
 /// Everything that is wrong, with who said it.
 pub fn load(
-    file: Option<Text<'_>>,
-    drop_ins: &[Text<'_>],
-    flags: &[Layer],
-) -> Result<Loaded, Problems> {
+    file: Option<ConfigFile<'_>>,
+    drop_ins: &[ConfigFile<'_>],
+    flags: &[ConfigLayer],
+) -> Result<LoadedConfig, Problems> {
     let (mut files, mut warnings, mut problems) = (Vec::new(), Vec::new(), Vec::new());
     for text in file.iter().chain(drop_ins) {
         match document(text) {
             Ok(read) => {
-                warnings.extend(read.oddities);
-                files.push(Layer { source: text.path.display().to_string(), value: read.value });
+                warnings.extend(read.strict_problems);
+                files.push(ConfigLayer {
+                    source: text.path.display().to_string(),
+                    value: read.value,
+                });
             }
             Err(wrong) => problems.extend(wrong),
         }
     }
-    problems.extend(flags.iter().flat_map(wrong_in_flag));
+    problems.extend(flags.iter().flat_map(flag_problems));
     if !problems.is_empty() {
         return Err(Problems(problems));
     }
     let value = merged(file.is_some(), &files, flags);
-    let layers: Vec<Layer> = files.into_iter().chain(flags.iter().cloned()).collect();
-    let blamed = |problem| blamed(problem, &layers);
-    let configuration =
-        judged(value).map_err(|problems| Problems(problems.into_iter().map(blamed).collect()))?;
-    Ok(Loaded { configuration, warnings, layers })
+    let layers: Vec<ConfigLayer> = files.into_iter().chain(flags.iter().cloned()).collect();
+    let blamed = |problem| with_source(problem, &layers);
+    let configuration = decode_and_validate(value)
+        .map_err(|problems| Problems(problems.into_iter().map(blamed).collect()))?;
+    Ok(LoadedConfig { configuration, warnings, layers })
 }
 
 /// Everything that a strict reader and the kubelet have against a file, and nothing if all is well.
-pub fn check(text: Text<'_>) -> Vec<Problem> {
+pub fn check(text: ConfigFile<'_>) -> Vec<Problem> {
     let read = match document(&text) {
         Ok(read) => read,
         Err(problems) => return problems,
     };
-    let layers = [Layer { source: text.path.display().to_string(), value: read.value }];
-    let judged = judged(merged(true, &layers, &[])).err().unwrap_or_default();
+    let layers = [ConfigLayer { source: text.path.display().to_string(), value: read.value }];
+    let judged = decode_and_validate(merged(true, &layers, &[])).err().unwrap_or_default();
     let blamed = |problem: Problem| problem.in_source(&layers[0].source);
-    read.oddities.into_iter().chain(judged.into_iter().map(blamed)).collect()
+    read.strict_problems.into_iter().chain(judged.into_iter().map(blamed)).collect()
 }
 
-fn judged(value: Value) -> Result<KubeletConfiguration, Vec<Problem>> {
-    let configuration = decode::typed(value)?;
+fn decode_and_validate(value: Value) -> Result<KubeletConfiguration, Vec<Problem>> {
+    let configuration = decode::deserialize(value)?;
     let problems = validate(&configuration);
     if problems.is_empty() { Ok(configuration) } else { Err(problems) }
 }
 
 /// A flag is read by itself, so that what is wrong with it is said of it.
-fn wrong_in_flag(flag: &Layer) -> Vec<Problem> {
-    let wrong = decode::typed(flag.value.clone()).err().unwrap_or_default();
+fn flag_problems(flag: &ConfigLayer) -> Vec<Problem> {
+    let wrong = decode::deserialize(flag.value.clone()).err().unwrap_or_default();
     wrong.into_iter().map(|problem| problem.in_source(&flag.source)).collect()
 }
 
 /// The last one who said something about the field is to blame for it.
-fn blamed(problem: Problem, layers: &[Layer]) -> Problem {
-    let says = |layer: &&Layer| problem.field.get(&layer.value).is_some();
-    let touches = |layer: &&Layer| layer.value.get(problem.field.top()).is_some();
+fn with_source(problem: Problem, layers: &[ConfigLayer]) -> Problem {
+    let says = |layer: &&ConfigLayer| problem.field.get(&layer.value).is_some();
+    let touches = |layer: &&ConfigLayer| layer.value.get(problem.field.top()).is_some();
     let layers = layers.iter().rev();
     match layers.clone().find(says).or_else(|| layers.clone().find(touches)) {
         Some(layer) => problem.in_source(&layer.source),
@@ -113,24 +116,24 @@ fn blamed(problem: Problem, layers: &[Layer]) -> Problem {
     }
 }
 
-fn merged(has_file: bool, files: &[Layer], flags: &[Layer]) -> Value {
+fn merged(has_file: bool, files: &[ConfigLayer], flags: &[ConfigLayer]) -> Value {
     let mut value = json!({});
     for (number, layer) in files.iter().enumerate() {
-        patch(&mut value, &layer.value);
+        merge_patch(&mut value, &layer.value);
         if number == 0 && has_file {
             with_usual_thresholds(&mut value);
         }
     }
-    let mut value = decode::settled(value);
+    let mut value = decode::drop_zero_values(value);
     for layer in flags {
-        overlay(&mut value, &layer.value);
+        apply_flag(&mut value, &layer.value);
     }
     derive(&mut value);
     value
 }
 
 /// RFC 7386: fields are merged, lists are replaced, and null takes away.
-fn patch(value: &mut Value, with: &Value) {
+fn merge_patch(value: &mut Value, with: &Value) {
     let Value::Object(with) = with else {
         *value = with.clone();
         return;
@@ -143,13 +146,13 @@ fn patch(value: &mut Value, with: &Value) {
         if with.is_null() {
             fields.remove(name);
         } else {
-            patch(fields.entry(name.clone()).or_insert(Value::Null), with);
+            merge_patch(fields.entry(name.clone()).or_insert(Value::Null), with);
         }
     }
 }
 
 /// A flag replaces what is there, except for gates, of which it names a few.
-fn overlay(value: &mut Value, flag: &Value) {
+fn apply_flag(value: &mut Value, flag: &Value) {
     for (name, with) in flag.as_object().into_iter().flatten() {
         let is_leaf = !matches!(
             name.as_str(),
@@ -158,7 +161,7 @@ fn overlay(value: &mut Value, flag: &Value) {
         if is_leaf {
             value[name] = with.clone();
         } else {
-            patch(value, &json!({ name: with }));
+            merge_patch(value, &json!({ name: with }));
         }
     }
 }
@@ -175,7 +178,7 @@ fn add_usual_thresholds(value: &mut Value) {
     let usual = EVICTION_HARD.map(|(signal, amount)| (signal.to_owned(), Value::from(amount)));
     let mut thresholds = Value::Object(usual.into_iter().collect());
     if let Some(own) = value.get("evictionHard") {
-        patch(&mut thresholds, own);
+        merge_patch(&mut thresholds, own);
     }
     value["evictionHard"] = thresholds;
 }

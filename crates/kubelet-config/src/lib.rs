@@ -4,27 +4,27 @@
 //! starts with: defaults, then the file, then drop-ins, then flags. [`check`] is for those who want to hear everything that
 //! is wrong with one file.
 
-pub mod amounts;
-pub mod choices;
+mod configuration;
 mod decode;
 mod defaults;
-mod field;
-mod fields;
+pub mod enums;
+mod feature_gates;
+mod field_path;
 pub mod flags;
-mod gates;
+mod go_duration;
 mod layers;
-mod nearest;
-pub mod parts;
 mod problem;
-mod span;
+pub mod sections;
+mod suggestion;
 #[cfg(test)]
 mod tests;
+pub mod threshold;
 mod validate;
 
-pub use decode::Text;
-pub use field::Field;
-pub use fields::KubeletConfiguration;
-pub use gates::is_enabled;
-pub use layers::{Layer, Loaded, check, load};
+pub use configuration::KubeletConfiguration;
+pub use decode::ConfigFile;
+pub use feature_gates::is_enabled;
+pub use field_path::FieldPath;
+pub use go_duration::GoDuration;
+pub use layers::{ConfigLayer, LoadedConfig, check, load};
 pub use problem::{Problem, Problems};
-pub use span::Span;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::field::Field;
+use crate::field_path::FieldPath;
 
 /// Something that is wrong, or odd: where, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,20 +10,20 @@ pub struct Problem {
     /// Who said it: a file or a flag; none when it follows from nobody's word alone.
     pub source: Option<String>,
     /// Which field it is about; empty when it is about all of the source.
-    pub field: Field,
+    pub field: FieldPath,
     /// What is wrong, and what to do about it.
     pub message: String,
 }
 
 impl Problem {
     /// Of a field.
-    pub(crate) fn of(field: Field, message: impl Into<String>) -> Self {
+    pub(crate) fn of(field: FieldPath, message: impl Into<String>) -> Self {
         Self { source: None, field, message: message.into() }
     }
 
     /// Of a whole text.
     pub(crate) fn of_all(message: impl Into<String>) -> Self {
-        Self::of(Field::default(), message)
+        Self::of(FieldPath::default(), message)
     }
 
     /// The same, with who said it.
@@ -39,7 +39,7 @@ impl fmt::Display for Problem {
         if let Some(source) = &self.source {
             write!(f, "{source}: ")?;
         }
-        if self.field != Field::default() {
+        if self.field != FieldPath::default() {
             write!(f, "{}: ", self.field)?;
         }
         f.write_str(&self.message)

@@ -10,23 +10,23 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use crate::{Field, Layer, Loaded, Problems, Text};
+use crate::{ConfigFile, ConfigLayer, FieldPath, LoadedConfig, Problems};
 
 /// Where the files of these tests would lie.
 const FILE: &str = "/etc/kubernetes/kubelet.yaml";
 
 /// Loads one file.
-fn load_file(text: &str) -> Result<Loaded, Problems> {
+fn load_file(text: &str) -> Result<LoadedConfig, Problems> {
     load_files(text, &[])
 }
 
 /// Loads a file and drop-ins after it.
-fn load_files(text: &str, drop_ins: &[(&str, &str)]) -> Result<Loaded, Problems> {
-    let drop_ins: Vec<Text<'_>> = drop_ins
+fn load_files(text: &str, drop_ins: &[(&str, &str)]) -> Result<LoadedConfig, Problems> {
+    let drop_ins: Vec<ConfigFile<'_>> = drop_ins
         .iter()
-        .map(|(path, text)| Text { path: Path::new(*path), bytes: text.as_bytes() })
+        .map(|(path, text)| ConfigFile { path: Path::new(*path), bytes: text.as_bytes() })
         .collect();
-    let file = Text { path: Path::new(FILE), bytes: text.as_bytes() };
+    let file = ConfigFile { path: Path::new(FILE), bytes: text.as_bytes() };
     crate::load(Some(file), &drop_ins, &[])
 }
 
@@ -41,18 +41,18 @@ fn file_of(fields: &Value) -> String {
 }
 
 /// The configuration as a document.
-fn told(loaded: &Loaded) -> Value {
+fn as_document(loaded: &LoadedConfig) -> Value {
     serde_json::to_value(&loaded.configuration).unwrap()
 }
 
 /// A document that has nothing but this.
 fn only(path: &str, value: Value) -> Value {
     let mut document = Value::Object(Map::new());
-    Field::at(path).set(&mut document, value);
+    FieldPath::at(path).set(&mut document, value);
     document
 }
 
 /// What a flag says.
-fn flag(name: &str, path: &str, value: Value) -> Layer {
-    Layer { source: format!("--{name}"), value: only(path, value) }
+fn flag(name: &str, path: &str, value: Value) -> ConfigLayer {
+    ConfigLayer { source: format!("--{name}"), value: only(path, value) }
 }

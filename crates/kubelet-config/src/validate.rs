@@ -15,41 +15,41 @@ mod times;
 
 use std::fmt::Display;
 
-use crate::field::Field;
-use crate::fields::KubeletConfiguration;
-use crate::gates;
+use crate::configuration::KubeletConfiguration;
+use crate::feature_gates;
+use crate::field_path::FieldPath;
 use crate::problem::Problem;
 
 /// Everything that is wrong with a configuration.
 pub(crate) fn validate(configuration: &KubeletConfiguration) -> Vec<Problem> {
-    let mut found = Findings(gates::problems(&configuration.feature_gates));
-    let judges = [
-        numbers::judge,
-        times::judge,
-        server::judge,
-        machine::judge,
-        cpus::judge,
-        reserved::judge,
-        eviction::judge,
-        logs::judge,
-        paths::judge,
+    let mut found = ProblemCollector(feature_gates::problems(&configuration.feature_gates));
+    let validators = [
+        numbers::validate,
+        times::validate,
+        server::validate,
+        machine::validate,
+        cpus::validate,
+        reserved::validate,
+        eviction::validate,
+        logs::validate,
+        paths::validate,
     ];
-    for judge in judges {
-        judge(configuration, &mut found);
+    for validator in validators {
+        validator(configuration, &mut found);
     }
     found.0
 }
 
 /// What was found so far.
-struct Findings(Vec<Problem>);
+struct ProblemCollector(Vec<Problem>);
 
-impl Findings {
+impl ProblemCollector {
     /// Something is wrong with a field.
     fn wrong(&mut self, path: &str, message: impl Into<String>) {
-        self.wrong_at(Field::at(path), message);
+        self.wrong_at(FieldPath::at(path), message);
     }
 
-    fn wrong_at(&mut self, field: Field, message: impl Into<String>) {
+    fn wrong_at(&mut self, field: FieldPath, message: impl Into<String>) {
         self.0.push(Problem::of(field, message));
     }
 
@@ -71,7 +71,7 @@ impl Findings {
 
     /// A feature has to be on for a field to be set.
     fn needs_gate(&mut self, kubelet: &KubeletConfiguration, path: &str, is_set: bool, gate: &str) {
-        if is_set && !gates::is_enabled(&kubelet.feature_gates, gate) {
+        if is_set && !feature_gates::is_enabled(&kubelet.feature_gates, gate) {
             self.wrong(
                 path,
                 format!(

@@ -4,5 +4,5 @@
 mod network;
 mod system;
 
-pub use network::{HttpAnswer, HttpGet, Network, NetworkError, NetworkLayer, Scheme, Trust};
+pub use network::{HttpGet, HttpResponse, Network, NetworkError, NetworkLayer, Scheme, Trust};
 pub use system::SystemNetwork;

@@ -10,7 +10,7 @@ use oarsman_seam::{Call, CallFault, SeamError, seam};
 pub trait Network: Send + Sync + 'static {
     /// Asks for a page and reads the answer, all of it within the request's timeout. An answer of any status is an answer.
     #[seam(object = request.url())]
-    async fn get(&self, request: &HttpGet) -> Result<HttpAnswer, NetworkError>;
+    async fn get(&self, request: &HttpGet) -> Result<HttpResponse, NetworkError>;
 }
 
 /// What is asked of whom.
@@ -49,12 +49,12 @@ pub enum Trust {
     /// Those that the machine's own authorities vouch for.
     System,
     /// Everybody's: nothing is checked.
-    Anybody,
+    AnyCertificate,
 }
 
 /// What a server answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HttpAnswer {
+pub struct HttpResponse {
     /// The status, such as 200.
     pub status: u16,
     /// Names in lower case, in the order they came; values that are no text are left out.
@@ -62,7 +62,7 @@ pub struct HttpAnswer {
     /// As much of the body as the limit allows.
     pub body: Vec<u8>,
     /// Whether that is all of it.
-    pub whole: bool,
+    pub is_complete: bool,
 }
 
 /// Why no answer came. URLs are named without credentials and without their query, which may hold some.
@@ -98,7 +98,7 @@ pub enum NetworkError {
         /// What was asked for.
         url: String,
     },
-    /// The body is longer than the caller can use; only [`HttpAnswer::into_whole_body`] says so.
+    /// The body is longer than the caller can use; only [`HttpResponse::into_complete_body`] says so.
     #[error("what {url} answered is longer than {limit} bytes")]
     BodyTooLarge {
         /// What was asked for.
@@ -143,13 +143,13 @@ impl HttpGet {
     }
 }
 
-impl HttpAnswer {
+impl HttpResponse {
     /// The body, unless it was cut.
     ///
     /// # Errors
     /// [`NetworkError::BodyTooLarge`] when there was more of it than the request allowed.
-    pub fn into_whole_body(self, request: &HttpGet) -> Result<Vec<u8>, NetworkError> {
-        if self.whole {
+    pub fn into_complete_body(self, request: &HttpGet) -> Result<Vec<u8>, NetworkError> {
+        if self.is_complete {
             return Ok(self.body);
         }
         Err(NetworkError::BodyTooLarge { url: request.url(), limit: request.body_limit })
@@ -197,11 +197,15 @@ mod tests {
 
     #[test]
     fn a_body_that_was_cut_is_no_whole_body() {
-        let answer =
-            |whole| HttpAnswer { status: 200, headers: Vec::new(), body: b"abc".to_vec(), whole };
+        let answer = |whole| HttpResponse {
+            status: 200,
+            headers: Vec::new(),
+            body: b"abc".to_vec(),
+            is_complete: whole,
+        };
         let request = get("web", "/pods?token=secret");
-        assert_eq!(answer(true).into_whole_body(&request).unwrap(), b"abc");
-        let error = answer(false).into_whole_body(&request).unwrap_err();
+        assert_eq!(answer(true).into_complete_body(&request).unwrap(), b"abc");
+        let error = answer(false).into_complete_body(&request).unwrap_err();
         let want = "what https://web:8443/pods answered is longer than 3 bytes";
         assert_eq!(error.to_string(), want);
     }

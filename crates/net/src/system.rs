@@ -18,7 +18,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::{HttpAnswer, HttpGet, Network, NetworkError, Scheme};
+use crate::{HttpGet, HttpResponse, Network, NetworkError, Scheme};
 
 /// The machine's own network.
 #[derive(Clone, Copy, Debug, Default)]
@@ -26,35 +26,37 @@ pub struct SystemNetwork;
 
 #[async_trait]
 impl Network for SystemNetwork {
-    async fn get(&self, request: &HttpGet) -> Result<HttpAnswer, NetworkError> {
+    async fn get(&self, request: &HttpGet) -> Result<HttpResponse, NetworkError> {
         let limit = request.timeout;
         let late = |_| Err(NetworkError::TimedOut { url: request.url(), limit });
-        timeout(limit, ask(request)).await.unwrap_or_else(late)
+        timeout(limit, send_request(request)).await.unwrap_or_else(late)
     }
 }
 
-async fn ask(request: &HttpGet) -> Result<HttpAnswer, NetworkError> {
+async fn send_request(request: &HttpGet) -> Result<HttpResponse, NetworkError> {
     // What cannot be asked is said before anybody is bothered.
-    let question = question(request)?;
+    let http_request = build_request(request)?;
     let address = (request.host.as_str(), request.port);
     let socket = TcpStream::connect(address).await.map_err(|error| unreachable(request, &error))?;
     match request.scheme {
-        Scheme::Http => converse(request, question, socket).await,
-        Scheme::Https => converse(request, question, tls::wrap(request, socket).await?).await,
+        Scheme::Http => exchange(request, http_request, socket).await,
+        Scheme::Https => {
+            exchange(request, http_request, tls::connect_tls(request, socket).await?).await
+        }
     }
 }
 
 /// Sends the question and reads the answer. The connection is driven beside it and ends with it.
-async fn converse(
+async fn exchange(
     request: &HttpGet,
-    question: Request<Empty<Bytes>>,
+    http_request: Request<Empty<Bytes>>,
     stream: impl AsyncRead + AsyncWrite + Unpin,
-) -> Result<HttpAnswer, NetworkError> {
+) -> Result<HttpResponse, NetworkError> {
     let shaken = http1::handshake(TokioIo::new(stream)).await;
-    let (mut sender, connection) = shaken.map_err(|error| broken(request, &error))?;
+    let (mut sender, connection) = shaken.map_err(|error| connection_error(request, &error))?;
     let exchange = async {
-        let response = sender.send_request(question).await;
-        read(request, response.map_err(|error| broken(request, &error))?).await
+        let response = sender.send_request(http_request).await;
+        read(request, response.map_err(|error| connection_error(request, &error))?).await
     };
     tokio::pin!(exchange, connection);
     tokio::select! {
@@ -66,12 +68,12 @@ async fn converse(
     exchange.await
 }
 
-fn question(request: &HttpGet) -> Result<Request<Empty<Bytes>>, NetworkError> {
-    let mut question = Request::get(&request.path_and_query)
+fn build_request(request: &HttpGet) -> Result<Request<Empty<Bytes>>, NetworkError> {
+    let mut http_request = Request::get(&request.path_and_query)
         .body(Empty::new())
         .map_err(|error| malformed(request, error.to_string()))?;
-    *question.headers_mut() = headers(request)?;
-    Ok(question)
+    *http_request.headers_mut() = headers(request)?;
+    Ok(http_request)
 }
 
 fn headers(request: &HttpGet) -> Result<HeaderMap, NetworkError> {
@@ -101,13 +103,16 @@ fn host_header(request: &HttpGet) -> String {
 }
 
 /// Reads no more of the body than is wanted.
-async fn read(request: &HttpGet, response: Response<Incoming>) -> Result<HttpAnswer, NetworkError> {
+async fn read(
+    request: &HttpGet,
+    response: Response<Incoming>,
+) -> Result<HttpResponse, NetworkError> {
     let (parts, mut rest) = response.into_parts();
     // Who wants none of it does not wait for it either: it may never come.
     let wanted = request.body_limit > 0 || Body::is_end_stream(&rest);
     let (mut body, mut whole) = (Vec::new(), wanted);
     while whole && let Some(frame) = rest.frame().await {
-        let frame = frame.map_err(|error| broken(request, &error))?;
+        let frame = frame.map_err(|error| connection_error(request, &error))?;
         let bytes = frame.into_data().unwrap_or_default();
         let room = request.body_limit.saturating_sub(body.len());
         whole = bytes.len() <= room;
@@ -116,11 +121,16 @@ async fn read(request: &HttpGet, response: Response<Incoming>) -> Result<HttpAns
     let texts = parts.headers.iter().filter_map(|(name, value)| {
         value.to_str().ok().map(|value| (name.to_string(), value.to_owned()))
     });
-    Ok(HttpAnswer { status: parts.status.as_u16(), headers: texts.collect(), body, whole })
+    Ok(HttpResponse {
+        status: parts.status.as_u16(),
+        headers: texts.collect(),
+        body,
+        is_complete: whole,
+    })
 }
 
 /// An answer that is no HTTP is one thing, a connection that breaks another.
-fn broken(request: &HttpGet, error: &hyper::Error) -> NetworkError {
+fn connection_error(request: &HttpGet, error: &hyper::Error) -> NetworkError {
     if error.is_parse() || error.is_user() {
         return malformed(request, with_causes(error));
     }

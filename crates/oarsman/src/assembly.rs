@@ -10,14 +10,15 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use futures::StreamExt;
 use oarsman_agent::seams::Seams;
+use oarsman_agent::sources::PodSource;
 use oarsman_agent::sources::bundle::Bundle;
 use oarsman_agent::{
     ActivePodsReader, Book, Command, Config, ContainerHooks, CoreDecisions, Inputs, Membership,
-    OpenGate, PodSets,
+    OpenGate,
 };
 use oarsman_clock::Clock;
 use oarsman_cluster::credentials::Connection;
-use oarsman_core::config::Settings as OfPods;
+use oarsman_core::config::Settings as PodSettings;
 use oarsman_core::config::dns::NodeDns;
 use oarsman_core::ledger::{Mode, Territory};
 use oarsman_core::node::NodeFacts;
@@ -25,8 +26,7 @@ use oarsman_core::node::amounts::{allocatable, capacity};
 use oarsman_core::report::{NodeReport, RuntimeReport};
 use oarsman_core::requeue::Requeue;
 use oarsman_core::resources::names::CgroupNames;
-use oarsman_core::sources::Source;
-use oarsman_host::cgroups::CgroupTree;
+use oarsman_host::cgroups::CgroupManager;
 use oarsman_host::pod_cgroups::{self, HostCgroups};
 use oarsman_images::HostCredentialPlugins;
 use oarsman_net::SystemNetwork;
@@ -36,19 +36,19 @@ use oarsman_volumes::HostVolumes;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::keeper::Held;
-use crate::local::{self, Absentees, Desk, Served};
-use crate::lock::Lock;
+use crate::connection_holder::ConnectionHolderHandle;
+use crate::local_api::{self, LocalApi, LocalServer, StoppedPods};
+use crate::lock::FileLock;
 use crate::machine;
-use crate::settings::Settings;
-use crate::systemd::Systemd;
+use crate::settings::AgentSettings;
+use crate::systemd::SystemdNotifier;
 
-pub(crate) use runtime::told_cgroup_driver;
+pub(crate) use runtime::reported_cgroup_driver;
 
-use runtime::Facts;
+use runtime::RuntimeFacts;
 
 /// Requests that may wait for the agent.
-const ROOM_FOR_COMMANDS: usize = 16;
+const COMMAND_CAPACITY: usize = 16;
 
 /// An agent that is ready to run, and what it holds for as long as it does.
 pub(crate) struct Agent {
@@ -56,17 +56,17 @@ pub(crate) struct Agent {
     config: Config,
     inputs: Inputs,
     commands: mpsc::Sender<Command>,
-    keeper: Option<Arc<Held>>,
+    connection_holder: Option<Arc<ConnectionHolderHandle>>,
     leave: CancellationToken,
     connection: Option<Connection>,
-    _socket: Option<Served>,
-    _locks: Vec<Lock>,
+    _socket: Option<LocalServer>,
+    _locks: Vec<FileLock>,
 }
 
 impl Agent {
     /// Who holds its connections when it is killed; to be dismissed when it ends in order.
-    pub(crate) fn keeper(&self) -> Option<Arc<Held>> {
-        self.keeper.clone()
+    pub(crate) fn connection_holder(&self) -> Option<Arc<ConnectionHolderHandle>> {
+        self.connection_holder.clone()
     }
 
     /// What it knows, for people to read.
@@ -90,17 +90,20 @@ impl Agent {
     }
 
     /// Done when somebody asks it over its socket to take its pods down and to end.
-    pub(crate) fn asked_to_leave(&self) -> CancellationToken {
+    pub(crate) fn stop_requested(&self) -> CancellationToken {
         self.leave.clone()
     }
 
     /// Lets its sources fall silent, as if they held no pod any more, once `leaving` is done.
     #[must_use]
-    pub(crate) fn until(mut self, leaving: &CancellationToken) -> Self {
-        let ending = |(source, pods): (Source, PodSets)| {
-            let none = futures::stream::once(std::future::ready(Vec::new()));
-            let pods = pods.take_until(leaving.clone().cancelled_owned());
-            (source, pods.chain(none).chain(futures::stream::pending()).boxed())
+    pub(crate) fn drain_on(mut self, leaving: &CancellationToken) -> Self {
+        let ending = |source: PodSource| {
+            let leaving = leaving.clone();
+            source.map(move |_, pods| {
+                let none = futures::stream::once(std::future::ready(Vec::new()));
+                let pods = pods.take_until(leaving.clone().cancelled_owned());
+                pods.chain(none).chain(futures::stream::pending()).boxed()
+            })
         };
         self.inputs.sources = self.inputs.sources.into_iter().map(ending).collect();
         self
@@ -112,7 +115,7 @@ impl Agent {
     /// When the API server will never know it, such as after a first certificate that was denied.
     pub(crate) async fn run(self) -> Result<()> {
         tracing::info!(root = self.config.territory.root, "the agent runs");
-        let systemd = Systemd::of_environment();
+        let systemd = SystemdNotifier::of_environment();
         systemd.ready();
         // All of the agent is one future, which is too large for a stack.
         let agent = Box::pin(oarsman_agent::run(self.seams, self.config, self.inputs));
@@ -122,7 +125,7 @@ impl Agent {
                 None => std::future::pending().await,
             }
         };
-        let work = async { tokio::join!(agent, systemd.beat(&self.commands)) };
+        let work = async { tokio::join!(agent, systemd.run_watchdog(&self.commands)) };
         tokio::select! {
             _ = work => Ok(()),
             lost = connected => lost,
@@ -133,23 +136,23 @@ impl Agent {
 /// Puts an agent together; waits for the runtime if that is not there yet.
 /// `bundle` is what a person handed over to be run.
 pub(crate) async fn assemble(
-    settings: &Settings,
+    settings: &AgentSettings,
     bundle: Option<Bundle>,
     clock: &Arc<dyn Clock>,
 ) -> Result<Agent> {
     let locks = locks(settings)?;
-    let book = Book::new(Arc::clone(clock), about(settings));
-    let (away, absentees) = latest::channel(Absentees::new());
+    let book = Book::new(Arc::clone(clock), initial_report(settings));
+    let (stopped, stopped_pods) = latest::channel(StoppedPods::new());
     let leave = CancellationToken::new();
-    let desk = Desk { book: Arc::clone(&book), away, leave: leave.clone() };
-    let socket = socket(settings, desk);
-    let keeper = keeper();
-    let client = runtime::client(settings, keeper.clone())?;
-    let facts = runtime::ask(&client, settings, &book).await;
-    let of_pods = of_pods(settings, &facts)?;
-    let cgroups = HostCgroups::open(pod_cgroups::Settings {
-        names: of_pods.cgroups.clone(),
-        resources: of_pods.resources.clone(),
+    let api = LocalApi { book: Arc::clone(&book), stopped, leave: leave.clone() };
+    let socket = serve_local_api(settings, api);
+    let connection_holder = connection_holder();
+    let client = runtime::client(settings, connection_holder.clone())?;
+    let facts = runtime::wait_for_runtime(&client, settings, &book).await;
+    let pod_settings = pod_settings(settings, &facts)?;
+    let cgroups = HostCgroups::open(pod_cgroups::CgroupSettings {
+        names: pod_settings.cgroups.clone(),
+        resources: pod_settings.resources.clone(),
         is_guest: settings.mode == Mode::Guest,
     })?;
     let pod_files = HostPodFiles::open(state::Settings {
@@ -174,10 +177,13 @@ pub(crate) async fn assemble(
         network: Arc::new(SystemNetwork),
         checkpoints: joined.checkpoints,
     };
-    let (commands, receiver) = mpsc::channel(ROOM_FOR_COMMANDS);
+    let (commands, receiver) = mpsc::channel(COMMAND_CAPACITY);
     let inputs = Inputs {
-        sources: without(&absentees, sources::all(settings, &seams, &book, bundle)?),
-        gate: Box::new(OpenGate),
+        sources: without_stopped_pods(
+            &stopped_pods,
+            sources::all(settings, &seams, &book, bundle)?,
+        ),
+        gate: Arc::new(OpenGate),
         decisions: Arc::new(CoreDecisions),
         measures: Arc::default(),
         book,
@@ -186,13 +192,13 @@ pub(crate) async fn assemble(
         background: Vec::new(),
         commands: receiver,
     };
-    let config = config(settings, facts, of_pods);
+    let config = config(settings, facts, pod_settings);
     Ok(Agent {
         seams,
         config,
         inputs,
         commands,
-        keeper,
+        connection_holder,
         leave,
         connection: joined.connection,
         _socket: socket,
@@ -201,7 +207,7 @@ pub(crate) async fn assemble(
 }
 
 /// What is known of the node before anything is asked.
-fn about(settings: &Settings) -> NodeReport {
+fn initial_report(settings: &AgentSettings) -> NodeReport {
     NodeReport {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         node: settings.node_name.clone(),
@@ -218,74 +224,78 @@ fn about(settings: &Settings) -> NodeReport {
 }
 
 /// Without its socket an agent cannot be asked anything, which is no reason not to run.
-fn socket(settings: &Settings, desk: Desk) -> Option<Served> {
+fn serve_local_api(settings: &AgentSettings, api: LocalApi) -> Option<LocalServer> {
     let told =
         |error: &anyhow::Error| tracing::warn!("commands will not find this agent: {error:#}");
-    local::serve(&settings.root, desk).inspect_err(told).ok()
+    local_api::serve(&settings.root, api).inspect_err(told).ok()
 }
 
 /// Sources without pods that were asked to stop.
-fn without(
-    absentees: &latest::Receiver<Absentees>,
-    sources: Vec<(Source, PodSets)>,
-) -> Vec<(Source, PodSets)> {
-    let filter = |(source, pods)| (source, local::except(pods, absentees.clone()));
+fn without_stopped_pods(
+    stopped_pods: &latest::Receiver<StoppedPods>,
+    sources: Vec<PodSource>,
+) -> Vec<PodSource> {
+    let filter = |source: PodSource| {
+        let stopped_pods = stopped_pods.clone();
+        source.map(move |_, pods| local_api::without_stopped_pods(pods, stopped_pods.clone()))
+    };
     sources.into_iter().map(filter).collect()
 }
 
 /// Without a keeper an agent that is killed may leave something half made, which is no reason not to run.
-fn keeper() -> Option<Arc<Held>> {
-    let held = Held::start();
+fn connection_holder() -> Option<Arc<ConnectionHolderHandle>> {
+    let held = ConnectionHolderHandle::start();
     let told = |error: &anyhow::Error| tracing::warn!("nobody holds our connections: {error:#}");
     held.inspect_err(told).ok().map(Arc::new)
 }
 
 /// Only the one kubelet of a runtime may take pods that nobody knows for orphans.
-fn locks(settings: &Settings) -> Result<Vec<Lock>> {
-    let mut locks = vec![Lock::of_root(&settings.root)?];
+fn locks(settings: &AgentSettings) -> Result<Vec<FileLock>> {
+    let mut locks = vec![FileLock::of_root(&settings.root)?];
     if settings.mode == Mode::Kubelet {
-        locks.push(Lock::of_runtime(&settings.runtime_endpoint)?);
+        locks.push(FileLock::of_runtime(&settings.runtime_endpoint)?);
     }
     Ok(locks)
 }
 
-fn of_pods(settings: &Settings, facts: &Facts) -> Result<OfPods> {
+fn pod_settings(settings: &AgentSettings, facts: &RuntimeFacts) -> Result<PodSettings> {
     let root = PathBuf::from(&settings.cgroup_root);
-    let cgroups = CgroupTree::discover(&root).context("this machine's cgroups cannot be used")?;
+    let cgroups =
+        CgroupManager::discover(&root).context("this machine's cgroups cannot be used")?;
     let resources = machine::resources(cgroups.version(), settings)?;
-    let Membership { profile, machine: facts_of_machine, .. } = &settings.membership;
-    let resolv_conf = settings.resolv_conf.as_deref().map(machine::text_of).transpose()?;
-    let of_pods = OfPods {
+    let Membership { profile, machine: facts_of_machine, .. } = &settings.node_status;
+    let resolv_conf = settings.resolv_conf.as_deref().map(machine::read_or_empty).transpose()?;
+    let pod_settings = PodSettings {
         cgroups: CgroupNames::new(facts.cgroup_driver, &settings.cgroup_root),
         dns: NodeDns {
             servers: settings.cluster_dns.clone(),
             domain: settings.cluster_domain.clone(),
             resolv_conf,
         },
-        hosts: machine::text_of("/etc/hosts".as_ref())?,
+        hosts: machine::read_or_empty("/etc/hosts".as_ref())?,
         seccomp_default: settings.containers.seccomp_default,
         masked_paths: machine::masked_paths(),
         allocatable: allocatable(&profile.reserved, &capacity(profile, facts_of_machine)),
-        ..OfPods::of_memory(resources.machine_memory)
+        ..PodSettings::of_memory(resources.machine_memory)
     };
-    Ok(OfPods { resources, ..of_pods })
+    Ok(PodSettings { resources, ..pod_settings })
 }
 
-fn config(settings: &Settings, facts: Facts, of_pods: OfPods) -> Config {
+fn config(settings: &AgentSettings, facts: RuntimeFacts, pod_settings: PodSettings) -> Config {
     Config {
         facts: NodeFacts {
             runtime_name: facts.runtime_name,
             host_ips: settings.node_ips.clone(),
             recursive_read_only: facts.recursive_read_only,
         },
-        settings: of_pods,
+        settings: pod_settings,
         requeue: Requeue::default(),
         longest_crash_backoff: settings.longest_crash_backoff,
         pod_logs: settings.pod_logs.clone(),
-        audit: settings.audit,
+        audit: settings.relist_period,
         parallel_pulls: settings.parallel_pulls,
         providers: settings.providers.known.clone(),
         territory: Territory { mode: settings.mode, root: settings.root.display().to_string() },
-        membership: settings.cluster.as_ref().map(|_| settings.membership.clone()),
+        membership: settings.cluster.as_ref().map(|_| settings.node_status.clone()),
     }
 }

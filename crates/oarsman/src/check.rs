@@ -1,15 +1,15 @@
 //! `oarsman check`: what this machine lacks to run pods, each with the fix.
 //!
-//! Looking at the machine (`facts`) and saying what that means (`judge`) are apart: the second has no effects, and is tested
+//! Looking at the machine (`facts`) and saying what that means (`evaluate`) are apart: the second has no effects, and is tested
 //! with the facts of machines that nobody has here.
 
 mod config;
+mod evaluate;
 mod facts;
 mod finding;
-mod judge;
 mod manifests;
-mod plan;
 mod report;
+mod requirements;
 
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
@@ -20,9 +20,9 @@ use clap::{Args, ValueEnum};
 use oarsman_clock::Clock;
 
 use crate::{machine, threads};
-use facts::Facts;
-use finding::{Finding, Weight};
-use plan::Plan;
+use facts::MachineFacts;
+use finding::{Finding, FindingSeverity};
+use requirements::Requirements;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -64,39 +64,44 @@ enum Output {
 
 /// Looks, and tells. Fails if there is a problem.
 pub(crate) fn run(flags: &Flags, clock: &dyn Clock) -> Result<ExitCode> {
-    let (mut findings, plan) = flags.plan()?;
-    findings.extend(threads::work_on(look(flags, &plan, clock))?);
-    flags.tell(&findings)?;
-    let is_fine = findings.iter().all(|finding| finding.weight < Weight::Problem);
+    let (mut findings, requirements) = flags.requirements()?;
+    findings.extend(threads::block_on(gather_findings(flags, &requirements, clock))?);
+    flags.print(&findings)?;
+    let is_fine = findings.iter().all(|finding| finding.weight < FindingSeverity::Problem);
     Ok(if is_fine { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-async fn look(flags: &Flags, plan: &Plan, clock: &dyn Clock) -> Result<Vec<Finding>> {
-    let facts = Facts::gather(plan, clock).await;
+async fn gather_findings(
+    flags: &Flags,
+    requirements: &Requirements,
+    clock: &dyn Clock,
+) -> Result<Vec<Finding>> {
+    let facts = MachineFacts::gather(requirements, clock).await;
     let manifests = manifests::read(&flags.manifests, &facts.host_name).await;
-    Ok([manifests, judge::all(&facts, plan)].concat())
+    Ok([manifests, evaluate::all(&facts, requirements)].concat())
 }
 
 impl Flags {
     /// What the machine is meant for, and what is to be said of the file that tells so.
-    fn plan(&self) -> Result<(Vec<Finding>, Plan)> {
+    fn requirements(&self) -> Result<(Vec<Finding>, Requirements)> {
         let root = |usual: &str| {
             let root = self.root_dir.clone().unwrap_or_else(|| usual.into());
             machine::absolute(&root)
         };
         let Some(path) = &self.config else {
-            let plan = Plan::of_guest(root("/var/lib/oarsman")?, self.runtime.clone());
-            return Ok((Vec::new(), plan));
+            let requirements =
+                Requirements::for_guest(root("/var/lib/oarsman")?, self.runtime.clone());
+            return Ok((Vec::new(), requirements));
         };
         let (findings, configuration) = config::read(&std::path::absolute(path)?);
         let configuration = configuration.unwrap_or_default();
         Ok((
             findings,
-            config::plan(&configuration, root("/var/lib/kubelet")?, self.runtime.clone()),
+            config::requirements(&configuration, root("/var/lib/kubelet")?, self.runtime.clone()),
         ))
     }
 
-    fn tell(&self, findings: &[Finding]) -> io::Result<()> {
+    fn print(&self, findings: &[Finding]) -> io::Result<()> {
         let mut out = io::stdout().lock();
         let has_colours = out.is_terminal() && std::env::var_os("NO_COLOR").is_none();
         match self.output {

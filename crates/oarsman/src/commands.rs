@@ -5,15 +5,15 @@ mod completions;
 mod describe;
 mod events;
 mod explain;
+mod find_pod;
 pub(crate) mod logs;
 #[cfg(test)]
 mod manual;
 mod output;
+mod pod_summary;
 mod ps;
-mod status;
 mod stop;
 mod table;
-mod which;
 
 use std::path::{Path, PathBuf};
 
@@ -21,13 +21,13 @@ use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 use oarsman_core::report::NodeReport;
 
-use crate::local::{Client, Silence};
+use crate::local_api::{ClientError, LocalClient};
 
 pub(crate) use output::is_broken_pipe;
 
 /// What may be asked.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Question {
+pub(crate) enum ClientCommand {
     /// Show this node's pods, a line each.
     Ps(ps::Flags),
     /// Show everything about one pod.
@@ -44,9 +44,9 @@ pub(crate) enum Question {
     Completions(completions::Flags),
 }
 
-impl Question {
+impl ClientCommand {
     /// Answers it; `program` is the whole program with all its commands.
-    pub(crate) fn answer(&self, program: fn() -> clap::Command) -> Result<()> {
+    pub(crate) fn run(&self, program: fn() -> clap::Command) -> Result<()> {
         match self {
             Self::Ps(flags) => ps::run(flags),
             Self::Describe(flags) => describe::run(flags),
@@ -60,36 +60,38 @@ impl Question {
 }
 
 /// Where agents are unless they are told otherwise: those of `oarsman run`, and a kubelet.
-const USUAL: [&str; 2] = ["/var/lib/oarsman", "/var/lib/kubelet"];
+const DEFAULT_ROOTS: [&str; 2] = ["/var/lib/oarsman", "/var/lib/kubelet"];
 
 /// Which agent is asked.
 #[derive(Debug, Args)]
-pub(crate) struct Whom {
+pub(crate) struct AgentSelector {
     /// The root directory of the agent; by default /var/lib/oarsman if an agent is there, else /var/lib/kubelet.
     #[arg(long, value_name = "DIRECTORY")]
     root_dir: Option<PathBuf>,
 }
 
-impl Whom {
+impl AgentSelector {
     /// The agent, and what it knows.
-    async fn ask(&self) -> Result<(Client, NodeReport)> {
+    async fn fetch_report(&self) -> Result<(LocalClient, NodeReport)> {
         if let Some(root) = &self.root_dir {
-            let client = Client::new(root);
+            let client = LocalClient::new(root);
             return match client.report().await {
                 Ok(report) => Ok((client, report)),
-                Err(Silence::Nobody(_)) => bail!("no agent answers in {}: {START}", root.display()),
+                Err(ClientError::NotRunning(_)) => {
+                    bail!("no agent answers in {}: {START}", root.display())
+                }
                 Err(silence) => Err(silence.into()),
             };
         }
-        for root in USUAL {
-            let client = Client::new(Path::new(root));
+        for root in DEFAULT_ROOTS {
+            let client = LocalClient::new(Path::new(root));
             match client.report().await {
                 Ok(report) => return Ok((client, report)),
-                Err(Silence::Nobody(_)) => {}
+                Err(ClientError::NotRunning(_)) => {}
                 Err(silence) => return Err(silence.into()),
             }
         }
-        bail!("no agent answers in {}: {START}", USUAL.join(" or in "))
+        bail!("no agent answers in {}: {START}", DEFAULT_ROOTS.join(" or in "))
     }
 }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::os::unix::net::UnixStream;
 
 /// Where runtimes listen by habit.
-pub(crate) const HABITS: [&str; 5] = [
+pub(crate) const DEFAULT_ENDPOINTS: [&str; 5] = [
     "/run/containerd/containerd.sock",
     "/run/crio/crio.sock",
     "/run/k3s/containerd/containerd.sock",
@@ -13,8 +13,8 @@ pub(crate) const HABITS: [&str; 5] = [
 ];
 
 /// The endpoint of the first runtime that listens where they usually do.
-pub(crate) fn usual() -> Option<String> {
-    let there = HABITS.iter().find(|socket| listens(socket).is_ok());
+pub(crate) fn find_default() -> Option<String> {
+    let there = DEFAULT_ENDPOINTS.iter().find(|socket| listens(socket).is_ok());
     there.map(|socket| format!("unix://{socket}"))
 }
 

@@ -1,12 +1,12 @@
 //! `oarsman kubelet`: the node's agent, with the flags and the configuration of the Go kubelet.
 
-mod configured;
+mod agent_settings;
+mod credential_providers;
 mod files;
-mod idle;
-mod membership;
-mod providers;
-mod refusals;
-mod serve;
+mod ignored_settings;
+mod node_status;
+mod preflight;
+mod server;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -15,17 +15,17 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use oarsman_agent::Command;
 use oarsman_clock::Clock;
-use oarsman_kubelet_config::flags::{self, Flag, Given, Wish};
-use oarsman_kubelet_config::{Loaded, Problems};
+use oarsman_kubelet_config::flags::{self, Flag, ParsedFlags, RequestedAction};
+use oarsman_kubelet_config::{LoadedConfig, Problems};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::settings::Settings;
-use crate::signals::Ending;
+use crate::settings::AgentSettings;
+use crate::signals::ShutdownSignals;
 use crate::{assembly, threads};
 
-use serve::{AgentSource, Plan};
+use server::{AgentHost, ServingPlan};
 
 /// The Kubernetes whose kubelet this one behaves like, with what it really is, in the form that tools read versions in.
 const VERSION: &str = concat!("Kubernetes v1.36.3+oarsman.", env!("CARGO_PKG_VERSION"));
@@ -36,17 +36,17 @@ fn kubernetes_version() -> &'static str {
 }
 
 /// How long the API server may take to hear the last of pods when we are told to end.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The words of the command line, which the Go kubelet's rules are for.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Words {
+pub(crate) struct KubeletArguments {
     /// Flags of the kubelet; see `oarsman kubelet --help`.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "FLAGS")]
     words: Vec<String>,
 }
 
-impl Words {
+impl KubeletArguments {
     /// Those of a program that is called kubelet itself.
     pub(crate) fn new(words: Vec<String>) -> Self {
         Self { words }
@@ -55,71 +55,80 @@ impl Words {
 
 /// Runs the agent until it is told to end. Pods stay.
 #[expect(clippy::print_stdout, reason = "help and version are what was asked for")]
-pub(crate) fn run(words: &Words, clock: &Arc<dyn Clock>) -> Result<ExitCode> {
-    let given = flags::parse(&words.words).map_err(|problems| refused("these flags", &problems))?;
-    match given.wish {
-        Wish::Help => print!("{}", flags::help()),
-        Wish::Version => println!("{VERSION}"),
-        Wish::Run => return start(&given, clock),
+pub(crate) fn run(words: &KubeletArguments, clock: &Arc<dyn Clock>) -> Result<ExitCode> {
+    let given =
+        flags::parse(&words.words).map_err(|problems| problems_error("these flags", &problems))?;
+    match given.action {
+        RequestedAction::Help => print!("{}", flags::help()),
+        RequestedAction::Version => println!("{VERSION}"),
+        RequestedAction::Run => return start(&given, clock),
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// Once there is a log, why the kubelet ends stands in it, as a line like all others, and elsewhere only if the log is a file.
-fn start(given: &Given, clock: &Arc<dyn Clock>) -> Result<ExitCode> {
+fn start(given: &ParsedFlags, clock: &Arc<dyn Clock>) -> Result<ExitCode> {
     let loaded = files::load(given)?;
-    let logging = configured::logging(&loaded, &given.program);
+    let logging = agent_settings::logging(&loaded, &given.program);
     let is_on_stderr = logging.file.is_none();
     logging.start(clock)?;
-    let Err(error) = work(given, &loaded, clock) else { return Ok(ExitCode::SUCCESS) };
+    let Err(error) = run_agent(given, &loaded, clock) else { return Ok(ExitCode::SUCCESS) };
     tracing::error!(error = format!("{error:#}"), "the kubelet ends");
     if is_on_stderr { Ok(ExitCode::FAILURE) } else { Err(error) }
 }
 
-fn work(given: &Given, loaded: &Loaded, clock: &Arc<dyn Clock>) -> Result<()> {
-    tell(given, loaded);
-    refusals::check(&loaded.configuration)?;
-    refusals::check_addresses(&given.program)?;
-    configured::prepare_process(loaded);
-    let settings = configured::settings(loaded, &given.program)?;
-    let serving =
-        Plan::new(&loaded.configuration, &given.program, &settings.node_name, &settings.node_ips);
-    threads::work_on(until_told(&settings, serving, clock))
+fn run_agent(given: &ParsedFlags, loaded: &LoadedConfig, clock: &Arc<dyn Clock>) -> Result<()> {
+    log_warnings(given, loaded);
+    preflight::check(&loaded.configuration)?;
+    preflight::check_addresses(&given.program)?;
+    agent_settings::prepare_process(loaded);
+    let settings = agent_settings::settings(loaded, &given.program)?;
+    let serving = ServingPlan::new(
+        &loaded.configuration,
+        &given.program,
+        &settings.node_name,
+        &settings.node_ips,
+    );
+    threads::block_on(run_until_signalled(&settings, serving, clock))
 }
 
-async fn until_told(settings: &Settings, serving: Plan, clock: &Arc<dyn Clock>) -> Result<()> {
-    let mut ending = Ending::listen().context("cannot listen to signals")?;
+async fn run_until_signalled(
+    settings: &AgentSettings,
+    serving: ServingPlan,
+    clock: &Arc<dyn Clock>,
+) -> Result<()> {
+    let mut ending = ShutdownSignals::listen().context("cannot listen to signals")?;
     let agent = tokio::select! {
         agent = assembly::assemble(settings, None, clock) => agent?,
-        () = ending.told() => return Ok(()),
+        () = ending.received() => return Ok(()),
     };
-    let (keeper, commands) = (agent.keeper(), agent.commands());
+    let (connection_holder, commands) = (agent.connection_holder(), agent.commands());
     let end = CancellationToken::new();
     let told = async {
-        ending.told().await;
+        ending.received().await;
         end.cancel();
         tracing::info!("told to end; pods stay");
-        last_words(&commands).await;
+        flush_statuses(&commands).await;
     };
-    let source = AgentSource::new(agent.pods(), settings.pod_logs.clone());
-    let served = serve::serve(serving, source, agent.client(), clock, end.clone());
+    let source = AgentHost::new(agent.pods(), settings.pod_logs.clone());
+    let served = server::serve(serving, source, agent.client(), clock, end.clone());
     let ended = tokio::select! {
         ended = agent.run() => ended,
         _ = served => Ok(()),
         () = told => Ok(()),
     };
-    keeper.iter().for_each(|keeper| keeper.dismiss());
+    connection_holder.iter().for_each(|connection_holder| connection_holder.release());
     ended
 }
 
 /// Lets statuses that are on their way be heard, if that does not take long.
-async fn last_words(commands: &mpsc::Sender<Command>) {
+async fn flush_statuses(commands: &mpsc::Sender<Command>) {
     let heard = async {
         let (tell, told) = oneshot::channel();
         commands.send(Command::TellWhenToldAll(tell)).await.ok()?;
         told.await.ok()
     };
-    if timeout(LAST_WORDS, heard).await.is_err() {
+    if timeout(FLUSH_TIMEOUT, heard).await.is_err() {
         tracing::warn!(
             "the last statuses of pods were not heard in time; the next start tells them"
         );
@@ -127,7 +136,7 @@ async fn last_words(commands: &mpsc::Sender<Command>) {
 }
 
 /// What the person who starts it should know.
-fn tell(given: &Given, loaded: &Loaded) {
+fn log_warnings(given: &ParsedFlags, loaded: &LoadedConfig) {
     for warning in &loaded.warnings {
         tracing::warn!("{warning}");
     }
@@ -138,7 +147,7 @@ fn tell(given: &Given, loaded: &Loaded) {
             told.join(", ")
         );
     }
-    let idle = idle::said(given, loaded);
+    let idle = ignored_settings::ignored(given, loaded);
     if !idle.is_empty() {
         tracing::info!("accepted, but without effect yet: {}", idle.join(", "));
     }
@@ -156,6 +165,6 @@ fn advice(flag: &Flag) -> String {
     }
 }
 
-fn refused(what: &str, problems: &Problems) -> anyhow::Error {
+fn problems_error(what: &str, problems: &Problems) -> anyhow::Error {
     anyhow::anyhow!("cannot start with {what}:\n  {}", problems.to_string().replace('\n', "\n  "))
 }

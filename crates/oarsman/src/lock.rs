@@ -15,22 +15,29 @@ const OF_ROOT: &str = "oarsman.lock";
 
 /// Held until it is dropped, or its process ends, however that happens.
 #[derive(Debug)]
-pub(crate) struct Lock {
-    _file: File,
+pub(crate) struct FileLock {
+    file: File,
 }
 
-impl Lock {
+/// A child that was forked and has not executed its program yet holds the file open, too: closing it would not end the lock.
+impl Drop for FileLock {
+    fn drop(&mut self) {
+        flock(&self.file, FlockOperation::Unlock).ok();
+    }
+}
+
+impl FileLock {
     /// Holds a root directory.
     pub(crate) fn of_root(root: &Path) -> Result<Self> {
         let held = "give this agent another one with --root-dir, or stop the other agent";
-        take(&of_root(root), &format!("the root directory {}", root.display()), held)
+        acquire(&of_root(root), &format!("the root directory {}", root.display()), held)
     }
 
     /// Holds a runtime, so that no other kubelet takes its pods for orphans.
     pub(crate) fn of_runtime(endpoint: &str) -> Result<Self> {
         let socket = endpoint.trim_start_matches("unix://").trim_start_matches('/');
         let file = PathBuf::from(RUNTIMES).join(format!("{}.lock", socket.replace('/', "_")));
-        take(&file, &format!("the runtime {endpoint}"), "stop the other kubelet first")
+        acquire(&file, &format!("the runtime {endpoint}"), "stop the other kubelet first")
     }
 }
 
@@ -48,7 +55,7 @@ fn of_root(root: &Path) -> PathBuf {
     root.join(OF_ROOT)
 }
 
-fn take(path: &Path, what: &str, fix: &str) -> Result<Lock> {
+fn acquire(path: &Path, what: &str, fix: &str) -> Result<FileLock> {
     let cannot = || format!("cannot lock {what} by the file {}", path.display());
     if let Some(directory) = path.parent() {
         std::fs::create_dir_all(directory).with_context(cannot)?;
@@ -67,7 +74,7 @@ fn take(path: &Path, what: &str, fix: &str) -> Result<Lock> {
     }
     file.set_len(0).with_context(cannot)?;
     writeln!(file, "process {}", std::process::id()).with_context(cannot)?;
-    Ok(Lock { _file: file })
+    Ok(FileLock { file })
 }
 
 #[cfg(test)]
@@ -77,13 +84,13 @@ mod tests {
     #[test]
     fn a_root_directory_has_one_agent_at_a_time() {
         let root = tempfile::tempdir().unwrap();
-        let first = Lock::of_root(root.path()).unwrap();
-        let refused = Lock::of_root(root.path()).unwrap_err().to_string();
+        let first = FileLock::of_root(root.path()).unwrap();
+        let refused = FileLock::of_root(root.path()).unwrap_err().to_string();
         assert!(refused.contains(&format!("process {}", std::process::id())), "{refused}");
         assert!(refused.contains("--root-dir"), "{refused}");
         assert_eq!(holder_of_root(root.path()), Some(format!("process {}", std::process::id())));
         drop(first);
         assert_eq!(holder_of_root(root.path()), None);
-        Lock::of_root(root.path()).unwrap();
+        FileLock::of_root(root.path()).unwrap();
     }
 }

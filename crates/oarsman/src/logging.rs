@@ -5,7 +5,7 @@
 
 mod file;
 mod json;
-mod loudness;
+mod verbosity;
 
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
@@ -18,24 +18,24 @@ use tracing_subscriber::fmt::writer::BoxMakeWriter;
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 
-pub(crate) use file::Limits;
-pub(crate) use loudness::Loudness;
+pub(crate) use file::RotationLimits;
+pub(crate) use verbosity::Verbosity;
 
 use file::LogFile;
-use json::Json;
+use json::JsonLayer;
 
 /// How and where the agent speaks.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Logging {
-    pub(crate) loudness: Loudness,
-    pub(crate) format: Format,
+pub(crate) struct LogSettings {
+    pub(crate) verbosity: Verbosity,
+    pub(crate) format: LogLineFormat,
     /// None for stderr.
-    pub(crate) file: Option<(PathBuf, Limits)>,
+    pub(crate) file: Option<(PathBuf, RotationLimits)>,
 }
 
 /// What lines look like.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Format {
+pub(crate) enum LogLineFormat {
     /// For people.
     #[default]
     Text,
@@ -43,7 +43,7 @@ pub(crate) enum Format {
     Json,
 }
 
-impl Logging {
+impl LogSettings {
     /// Everything from here on is said as this wants it.
     pub(crate) fn start(self, clock: &Arc<dyn Clock>) -> Result<()> {
         let colours = self.file.is_none() && io::stderr().is_terminal();
@@ -51,19 +51,19 @@ impl Logging {
             Some((path, limits)) => to_file(path, limits, Arc::clone(clock))?,
             None => BoxMakeWriter::new(io::stderr),
         };
-        let loudness = self.loudness.filter();
+        let loudness = self.verbosity.filter();
         let lines = match self.format {
-            Format::Text => {
+            LogLineFormat::Text => {
                 tracing_subscriber::fmt::layer().with_ansi(colours).with_writer(writer).boxed()
             }
-            Format::Json => Json::new(writer, Arc::clone(clock)).boxed(),
+            LogLineFormat::Json => JsonLayer::new(writer, Arc::clone(clock)).boxed(),
         };
         tracing_subscriber::registry().with(lines.with_filter(loudness)).init();
         Ok(())
     }
 }
 
-fn to_file(path: PathBuf, limits: Limits, clock: Arc<dyn Clock>) -> Result<BoxMakeWriter> {
+fn to_file(path: PathBuf, limits: RotationLimits, clock: Arc<dyn Clock>) -> Result<BoxMakeWriter> {
     let cannot = format!("cannot write the log to {}", path.display());
     Ok(BoxMakeWriter::new(LogFile::open(path, limits, clock).context(cannot)?))
 }

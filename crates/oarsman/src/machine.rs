@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 use oarsman_core::resources::{CgroupVersion, NodeResources, Swap};
 use rustix::process::{Resource, Rlimit, setrlimit};
 
-use crate::settings::Settings;
+use crate::settings::AgentSettings;
 
 /// What the node is called: as it is told to be, or by the machine's name.
 pub(crate) fn node_name(told: Option<&str>) -> Result<String> {
@@ -28,7 +28,7 @@ pub(crate) fn absolute(root: &Path) -> Result<PathBuf> {
 }
 
 /// What the numbers of containers depend on.
-pub(crate) fn resources(cgroups: CgroupVersion, settings: &Settings) -> Result<NodeResources> {
+pub(crate) fn resources(cgroups: CgroupVersion, settings: &AgentSettings) -> Result<NodeResources> {
     let containers = settings.containers;
     let swap = if containers.may_swap {
         Swap::Limited { capacity: meminfo("SwapTotal:")? }
@@ -59,7 +59,7 @@ fn meminfo(name: &str) -> Result<u64> {
 
 /// The devices and files that this machine swaps to.
 pub(crate) fn swaps() -> Result<Vec<String>> {
-    let swaps = swap::parse(&text_of("/proc/swaps".as_ref())?);
+    let swaps = swap::parse(&read_or_empty("/proc/swaps".as_ref())?);
     Ok(swaps.into_iter().map(|swap| swap.name).collect())
 }
 
@@ -99,7 +99,7 @@ pub(crate) fn masked_paths() -> Vec<String> {
 }
 
 /// A file that may be missing.
-pub(crate) fn text_of(path: &Path) -> Result<String> {
+pub(crate) fn read_or_empty(path: &Path) -> Result<String> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(text),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),

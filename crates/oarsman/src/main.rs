@@ -3,10 +3,10 @@
 mod assembly;
 mod check;
 mod commands;
+mod connection_holder;
 mod find_runtime;
-mod keeper;
 mod kubelet;
-mod local;
+mod local_api;
 mod lock;
 mod logging;
 mod machine;
@@ -36,14 +36,14 @@ enum Command {
     Check(Box<check::Flags>),
     /// Look after this node's pods, as the Go kubelet does.
     #[command(disable_help_flag = true)]
-    Kubelet(kubelet::Words),
+    Kubelet(kubelet::KubeletArguments),
     /// Hold an agent's connections for a moment when it is killed; agents start this by themselves.
-    #[command(name = keeper::COMMAND, hide = true)]
+    #[command(name = connection_holder::COMMAND, hide = true)]
     HoldConnections,
     /// Run pods here and now, and take them down when interrupted.
     Run(Box<run::Flags>),
     #[command(flatten)]
-    Question(commands::Question),
+    Question(commands::ClientCommand),
 }
 
 #[expect(clippy::print_stderr, reason = "telling the person at the terminal is this program's job")]
@@ -53,10 +53,8 @@ fn main() -> ExitCode {
         Command::Check(flags) => check::run(&flags, &*clock),
         Command::Kubelet(words) => kubelet::run(&words, &clock),
         Command::Run(flags) => run::run(&flags, &clock),
-        Command::HoldConnections => keeper::hold().map(|()| ExitCode::SUCCESS),
-        Command::Question(question) => {
-            question.answer(Arguments::command).map(|()| ExitCode::SUCCESS)
-        }
+        Command::HoldConnections => connection_holder::run_holder().map(|()| ExitCode::SUCCESS),
+        Command::Question(question) => question.run(Arguments::command).map(|()| ExitCode::SUCCESS),
     };
     match done {
         Ok(code) => code,
@@ -74,7 +72,7 @@ fn command() -> Command {
     let mut words = std::env::args();
     let called = words.next().unwrap_or_default();
     if called.rsplit('/').next() == Some("kubelet") {
-        return Command::Kubelet(kubelet::Words::new(words.collect()));
+        return Command::Kubelet(kubelet::KubeletArguments::new(words.collect()));
     }
     Arguments::parse().command
 }

@@ -1,11 +1,11 @@
 //! `oarsman run`: pods here and now, as a guest of whatever else runs on this machine.
 
-mod attend;
+mod container_output;
 mod detach;
-mod ending;
-mod find;
-mod lines;
-mod output;
+mod exit_code;
+mod foreground;
+mod pod_lines;
+mod runtime_choice;
 mod screen;
 
 use std::net::IpAddr;
@@ -24,11 +24,11 @@ use oarsman_core::ledger::Mode;
 use oarsman_core::node::Profile;
 use oarsman_net::SystemNetwork;
 
-use crate::logging::{Format, Limits, Logging, Loudness};
-use crate::settings::{Containers, Providers, Settings, Sources};
+use crate::logging::{LogLineFormat, LogSettings, RotationLimits, Verbosity};
+use crate::settings::{AgentSettings, ContainerSettings, CredentialProviders, SourceSettings};
 use crate::{machine, threads};
 
-use find::Found;
+use runtime_choice::RuntimeChoice;
 use screen::Screen;
 
 /// Where everything of a guest lies unless it is told otherwise.
@@ -79,7 +79,7 @@ pub(crate) struct Flags {
     log_file: Option<PathBuf>,
     /// What its lines look like.
     #[arg(long, value_enum, default_value_t)]
-    logging_format: Format,
+    logging_format: LogLineFormat,
     /// Set for the one in the background.
     #[arg(long, hide = true)]
     in_background: bool,
@@ -91,21 +91,23 @@ pub(crate) fn run(flags: &Flags, clock: &Arc<dyn Clock>) -> Result<ExitCode> {
         detach::leave_terminal()?;
     }
     let root = machine::absolute(&flags.root_dir)?;
-    threads::work_on(async {
+    threads::block_on(async {
         let node = machine::node_name(flags.hostname_override.as_deref())?;
         let bundle = read(&flags.places, &node).await?;
         if flags.detach && !flags.in_background {
             return detach::detach(&root).await;
         }
-        match find::runtime(flags.runtime.as_deref())? {
-            Found::Runtime(endpoint) => {
+        match runtime_choice::runtime(flags.runtime.as_deref())? {
+            RuntimeChoice::Runtime(endpoint) => {
                 flags.logging(&root).start(clock)?;
                 // Nobody reads in the background what logs tell as well.
                 let quiet = flags.quiet || flags.in_background;
                 let settings = flags.settings(root, node, endpoint);
-                Box::pin(attend::attend(&settings, bundle, quiet, clock)).await
+                Box::pin(foreground::run_in_foreground(&settings, bundle, quiet, clock)).await
             }
-            Found::Workbench(workbench) => find::become_workbench(&workbench, &root),
+            RuntimeChoice::Workbench(workbench) => {
+                runtime_choice::become_workbench(&workbench, &root)
+            }
         }
     })
 }
@@ -115,7 +117,7 @@ async fn read(places: &[String], node: &str) -> Result<Bundle> {
     let mut screen = Screen::of_stderr();
     match bundle::read_once(places, node, Arc::new(SystemNetwork)).await {
         Ok(bundle) => {
-            bundle.warnings().iter().try_for_each(|warning| screen.say(&warning.to_string()))?;
+            bundle.warnings().iter().try_for_each(|warning| screen.print(&warning.to_string()))?;
             Ok(bundle)
         }
         Err(wrong) => {
@@ -126,45 +128,50 @@ async fn read(places: &[String], node: &str) -> Result<Bundle> {
 }
 
 impl Flags {
-    fn logging(&self, root: &Path) -> Logging {
+    fn logging(&self, root: &Path) -> LogSettings {
         let here = self.log_file.as_deref() == Some(Path::new("-"));
         let path = self.log_file.clone().unwrap_or_else(|| root.join(LOG));
-        let file = (!here).then(|| (path, Limits::default()));
-        Logging { loudness: Loudness::of(self.v), format: self.logging_format, file }
+        let file = (!here).then(|| (path, RotationLimits::default()));
+        LogSettings { verbosity: Verbosity::of(self.v), format: self.logging_format, file }
     }
 
-    fn settings(&self, root: PathBuf, node_name: String, runtime_endpoint: String) -> Settings {
+    fn settings(
+        &self,
+        root: PathBuf,
+        node_name: String,
+        runtime_endpoint: String,
+    ) -> AgentSettings {
         let addresses = machine::addresses::of_machine();
-        Settings {
+        AgentSettings {
             mode: Mode::Guest,
             node_ips: addresses.iter().map(ToString::to_string).collect(),
-            membership: membership(&root, &node_name, addresses),
+            node_status: node_status_config(&root, &node_name, addresses),
             node_name,
             runtime_endpoint,
             image_endpoint: None,
             request_timeout: Duration::from_secs(120),
-            sources: Sources::default(),
+            sources: SourceSettings::default(),
             cluster: None,
             pod_logs: root.join("logs"),
             container_logs: None,
             cgroup_root: self.cgroup_root.clone().unwrap_or_else(|| own_cgroup(&root)),
             systemd_cgroups: false,
-            audit: self.sync_frequency,
+            relist_period: self.sync_frequency,
             parallel_pulls: 5,
-            providers: Providers::default(),
+            providers: CredentialProviders::default(),
             longest_crash_backoff: Duration::from_secs(300),
             cluster_dns: Vec::new(),
             cluster_domain: String::new(),
             resolv_conf: Some("/etc/resolv.conf".into()),
             pod_pids_limit: None,
-            containers: Containers::default(),
+            containers: ContainerSettings::default(),
             root,
         }
     }
 }
 
 /// A guest joins no cluster; but its pods may ask what there is for them.
-fn membership(root: &Path, name: &str, addresses: Vec<IpAddr>) -> Membership {
+fn node_status_config(root: &Path, name: &str, addresses: Vec<IpAddr>) -> Membership {
     let (lasts, name) = (Duration::from_secs(40), name.to_owned());
     Membership {
         profile: Profile {

@@ -10,21 +10,21 @@ use oarsman_core::ledger::Mode;
 
 /// Everything that decides how an agent behaves.
 #[derive(Debug, Clone)]
-pub(crate) struct Settings {
+pub(crate) struct AgentSettings {
     pub(crate) mode: Mode,
     /// Below which everything of this agent lies.
     pub(crate) root: PathBuf,
     pub(crate) node_name: String,
     pub(crate) node_ips: Vec<String>,
     /// What the node is to its cluster, and what it has for pods.
-    pub(crate) membership: Membership,
+    pub(crate) node_status: Membership,
     pub(crate) runtime_endpoint: String,
     pub(crate) image_endpoint: Option<String>,
     /// The longest an ordinary call to the runtime may take.
     pub(crate) request_timeout: Duration,
-    pub(crate) sources: Sources,
+    pub(crate) sources: SourceSettings,
     /// None for a node that belongs to no cluster.
-    pub(crate) cluster: Option<Joining>,
+    pub(crate) cluster: Option<ClusterSettings>,
     pub(crate) pod_logs: PathBuf,
     /// Where logs are linked by container, if anywhere.
     pub(crate) container_logs: Option<PathBuf>,
@@ -32,21 +32,21 @@ pub(crate) struct Settings {
     /// Used when the runtime does not tell which one it uses.
     pub(crate) systemd_cgroups: bool,
     /// How often everything is counted.
-    pub(crate) audit: Duration,
+    pub(crate) relist_period: Duration,
     pub(crate) parallel_pulls: usize,
-    pub(crate) providers: Providers,
+    pub(crate) providers: CredentialProviders,
     pub(crate) longest_crash_backoff: Duration,
     pub(crate) cluster_dns: Vec<String>,
     pub(crate) cluster_domain: String,
     /// The file with the node's resolver; none to give pods nothing of it.
     pub(crate) resolv_conf: Option<PathBuf>,
     pub(crate) pod_pids_limit: Option<u64>,
-    pub(crate) containers: Containers,
+    pub(crate) containers: ContainerSettings,
 }
 
 /// Programs that know credentials of registries.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Providers {
+pub(crate) struct CredentialProviders {
     pub(crate) known: Vec<Provider>,
     /// Where they lie.
     pub(crate) directory: PathBuf,
@@ -54,7 +54,7 @@ pub(crate) struct Providers {
 
 /// How a node belongs to a cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Joining {
+pub(crate) struct ClusterSettings {
     /// Where the API server is, and who we are to it.
     pub(crate) kubeconfig: PathBuf,
     /// The same, for those who are nobody yet.
@@ -71,7 +71,7 @@ pub(crate) struct Joining {
 
 /// What holds for every container here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Containers {
+pub(crate) struct ContainerSettings {
     /// Whether CPU limits are enforced, and over which period.
     pub(crate) cfs_quota: bool,
     pub(crate) cfs_period: Duration,
@@ -83,7 +83,7 @@ pub(crate) struct Containers {
     pub(crate) seccomp_default: bool,
 }
 
-impl Default for Containers {
+impl Default for ContainerSettings {
     fn default() -> Self {
         Self {
             cfs_quota: true,
@@ -97,7 +97,7 @@ impl Default for Containers {
 
 /// Where pods come from.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Sources {
+pub(crate) struct SourceSettings {
     /// A directory or file of manifests.
     pub(crate) files: Option<PathBuf>,
     pub(crate) rescan: Duration,

@@ -15,13 +15,13 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 
 /// Whom to tell, and how often they want to hear that we are well.
 #[derive(Debug, Default)]
-pub(crate) struct Systemd {
+pub(crate) struct SystemdNotifier {
     socket: Option<UnixDatagram>,
     /// Half of what systemd waits for.
-    beat: Option<Duration>,
+    watchdog_interval: Option<Duration>,
 }
 
-impl Systemd {
+impl SystemdNotifier {
     /// As systemd has told us by our environment.
     pub(crate) fn of_environment() -> Self {
         let socket = env::var_os("NOTIFY_SOCKET").filter(|path| !path.is_empty());
@@ -30,23 +30,23 @@ impl Systemd {
         let number = |name: &str| env::var(name).ok()?.parse::<u64>().ok();
         let own = number("WATCHDOG_PID").is_none_or(|pid| pid == u64::from(std::process::id()));
         let beat = number("WATCHDOG_USEC").filter(|usec| own && *usec > 0);
-        Self { socket, beat: beat.map(|usec| Duration::from_micros(usec / 2)) }
+        Self { socket, watchdog_interval: beat.map(|usec| Duration::from_micros(usec / 2)) }
     }
 
     /// We do what we are for.
     pub(crate) fn ready(&self) {
-        self.tell("READY=1");
+        self.notify("READY=1");
     }
 
     /// Says again and again that we are well, for as long as the agent answers.
-    pub(crate) async fn beat(&self, agent: &mpsc::Sender<Command>) {
-        let Some(beat) = self.beat else { return std::future::pending().await };
+    pub(crate) async fn run_watchdog(&self, agent: &mpsc::Sender<Command>) {
+        let Some(beat) = self.watchdog_interval else { return std::future::pending().await };
         let mut beats = interval(beat);
         beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             beats.tick().await;
-            if timeout(beat, answers(agent)).await == Ok(true) {
-                self.tell("WATCHDOG=1");
+            if timeout(beat, agent_answers(agent)).await == Ok(true) {
+                self.notify("WATCHDOG=1");
             } else {
                 tracing::error!(
                     "the agent's loop does not answer: systemd is not told that we are well"
@@ -55,7 +55,7 @@ impl Systemd {
         }
     }
 
-    fn tell(&self, what: &str) {
+    fn notify(&self, what: &str) {
         if let Some(socket) = &self.socket
             && let Err(error) = socket.send(what.as_bytes())
         {
@@ -64,13 +64,13 @@ impl Systemd {
     }
 }
 
-impl Drop for Systemd {
+impl Drop for SystemdNotifier {
     fn drop(&mut self) {
-        self.tell("STOPPING=1");
+        self.notify("STOPPING=1");
     }
 }
 
-async fn answers(agent: &mpsc::Sender<Command>) -> bool {
+async fn agent_answers(agent: &mpsc::Sender<Command>) -> bool {
     let (tell, answer) = oneshot::channel();
     agent.send(Command::Answer(tell)).await.is_ok() && answer.await.is_ok()
 }
@@ -91,15 +91,19 @@ fn connect(name: &OsStr) -> io::Result<UnixDatagram> {
 mod tests {
     use super::*;
 
-    fn listener() -> (tempfile::TempDir, UnixDatagram, Systemd) {
+    fn listener() -> (tempfile::TempDir, UnixDatagram, SystemdNotifier) {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("notify");
         let listener = UnixDatagram::bind(&path).unwrap();
         let socket = Some(connect(path.as_os_str()).unwrap());
-        (directory, listener, Systemd { socket, beat: Some(Duration::from_millis(10)) })
+        (
+            directory,
+            listener,
+            SystemdNotifier { socket, watchdog_interval: Some(Duration::from_millis(10)) },
+        )
     }
 
-    fn heard(listener: &UnixDatagram) -> String {
+    fn received(listener: &UnixDatagram) -> String {
         let mut bytes = [0; 64];
         let length = listener.recv(&mut bytes).unwrap();
         String::from_utf8_lossy(&bytes[..length]).into_owned()
@@ -110,8 +114,8 @@ mod tests {
         let (_directory, listener, systemd) = listener();
         systemd.ready();
         drop(systemd);
-        assert_eq!([heard(&listener), heard(&listener)], ["READY=1", "STOPPING=1"]);
-        Systemd::default().ready();
+        assert_eq!([received(&listener), received(&listener)], ["READY=1", "STOPPING=1"]);
+        SystemdNotifier::default().ready();
     }
 
     #[test]
@@ -120,7 +124,7 @@ mod tests {
         let address = SocketAddr::from_abstract_name(&name[1..]).unwrap();
         let listener = UnixDatagram::bind_addr(&address).unwrap();
         connect(OsStr::new(&name)).unwrap().send(b"READY=1").unwrap();
-        assert_eq!(heard(&listener), "READY=1");
+        assert_eq!(received(&listener), "READY=1");
     }
 
     #[tokio::test]
@@ -138,10 +142,10 @@ mod tests {
             drop(unanswered);
         };
         tokio::select! {
-            () = systemd.beat(&agent) => {}
+            () = systemd.run_watchdog(&agent) => {}
             () = answering => {}
         }
-        assert_eq!([heard(&listener), heard(&listener)], ["WATCHDOG=1", "WATCHDOG=1"]);
+        assert_eq!([received(&listener), received(&listener)], ["WATCHDOG=1", "WATCHDOG=1"]);
         listener.set_nonblocking(true).unwrap();
         assert!(listener.recv(&mut [0; 64]).is_err(), "it was fed without an answer");
         drop(systemd);

@@ -32,13 +32,13 @@ const DRAIN: Duration = Duration::from_secs(1);
 
 /// What one listener bears.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct ConnectionLimits {
     /// Connections at once; further ones wait to be accepted.
     pub connections: usize,
     /// How long a client may take to send the head of its first or next request.
-    pub silence: Duration,
+    pub header_timeout: Duration,
     /// The largest head of a request, in bytes.
-    pub head: usize,
+    pub max_head_bytes: usize,
     /// How long a connection may last, unless it is upgraded.
     pub lifetime: Duration,
 }
@@ -72,14 +72,14 @@ impl Listener for UnixListener {
 }
 
 /// The bytes of a connection, encrypted or not.
-pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin + 'static {}
+pub trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin + 'static {}
 
-impl<T: AsyncRead + AsyncWrite + Send + Unpin + 'static> Stream for T {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin + 'static> ByteStream for T {}
 
 /// A connection on which HTTP can begin.
-pub struct Connection {
+pub struct HttpConnection {
     /// Its bytes.
-    pub stream: Box<dyn Stream>,
+    pub stream: Box<dyn ByteStream>,
     /// What answers its requests.
     pub router: Router,
     /// What is known of the client; each request gets it.
@@ -88,12 +88,16 @@ pub struct Connection {
 
 /// Serves what `listener` accepts until `end` is cancelled; requests under way may finish, within a second.
 ///
-/// `prepare` makes a [`Connection`] of an accepted stream in the connection's own task, or none of one that is to be closed.
-pub async fn serve<L, P, F>(listener: L, limits: Limits, end: CancellationToken, prepare: P)
-where
+/// `prepare` makes a [`HttpConnection`] of an accepted stream in the connection's own task, or none of one that is to be closed.
+pub async fn serve<L, P, F>(
+    listener: L,
+    limits: ConnectionLimits,
+    end: CancellationToken,
+    prepare: P,
+) where
     L: Listener,
     P: Fn(L::Stream) -> F,
-    F: Future<Output = Option<Connection>> + Send + 'static,
+    F: Future<Output = Option<HttpConnection>> + Send + 'static,
 {
     let mut connections = JoinSet::new();
     loop {
@@ -119,13 +123,15 @@ where
 }
 
 async fn answer(
-    prepared: impl Future<Output = Option<Connection>>,
-    limits: Limits,
+    prepared: impl Future<Output = Option<HttpConnection>>,
+    limits: ConnectionLimits,
     end: CancellationToken,
 ) {
-    let Some(Connection { stream, router, extensions }) = prepared.await else { return };
+    let Some(HttpConnection { stream, router, extensions }) = prepared.await else { return };
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(limits.silence).max_buf_size(limits.head);
+    http.timer(TokioTimer::new())
+        .header_read_timeout(limits.header_timeout)
+        .max_buf_size(limits.max_head_bytes);
     let service = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().extend(extensions.clone());
         router.clone().oneshot(request)

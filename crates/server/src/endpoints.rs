@@ -13,47 +13,47 @@ use axum::routing::{any, get};
 use oarsman_clock::Clock;
 use serde_json::{Value, json};
 
-use crate::source::Source;
+use crate::host_interface::HostInterface;
 
 /// What endpoints answer from.
-pub(crate) struct Desk {
-    source: Arc<dyn Source>,
+pub(crate) struct EndpointState {
+    host: Arc<dyn HostInterface>,
     clock: Arc<dyn Clock>,
     configuration: Value,
 }
 
 /// Whether we are well.
 pub(crate) fn health() -> Router {
-    Router::new().route("/healthz", get(ok)).route("/healthz/ping", get(ok))
+    Router::new().route("/healthz", get(healthz)).route("/healthz/ping", get(healthz))
 }
 
 /// What everybody may read where nobody is asked who they are.
-pub(crate) fn harmless(source: Arc<dyn Source>, clock: Arc<dyn Clock>) -> Router {
-    let desk = Arc::new(Desk { source, clock, configuration: Value::Null });
-    reading().with_state(desk)
+pub(crate) fn read_only(host: Arc<dyn HostInterface>, clock: Arc<dyn Clock>) -> Router {
+    let endpoint_state = Arc::new(EndpointState { host, clock, configuration: Value::Null });
+    read_routes().with_state(endpoint_state)
 }
 
 /// All that is served to those who may.
 pub(crate) fn all(
-    source: Arc<dyn Source>,
+    host: Arc<dyn HostInterface>,
     clock: Arc<dyn Clock>,
     debugging: bool,
     configuration: Value,
 ) -> Router {
-    let desk = Arc::new(Desk { source, clock, configuration });
-    let rest = if debugging { debug() } else { switched_off() };
-    reading().merge(rest).with_state(desk)
+    let endpoint_state = Arc::new(EndpointState { host, clock, configuration });
+    let rest = if debugging { debug_routes() } else { disabled_routes() };
+    read_routes().merge(rest).with_state(endpoint_state)
 }
 
-fn reading() -> Router<Arc<Desk>> {
+fn read_routes() -> Router<Arc<EndpointState>> {
     Router::new()
-        .route("/healthz", get(ok))
-        .route("/healthz/ping", get(ok))
+        .route("/healthz", get(healthz))
+        .route("/healthz/ping", get(healthz))
         .route("/pods", get(pods::all))
         .route("/pods/", get(pods::all))
 }
 
-fn debug() -> Router<Arc<Desk>> {
+fn debug_routes() -> Router<Arc<EndpointState>> {
     Router::new()
         .route("/containerLogs/{namespace}/{pod}/{container}", get(container_logs::serve))
         .route("/runningpods", get(pods::running))
@@ -62,7 +62,7 @@ fn debug() -> Router<Arc<Desk>> {
 }
 
 /// The same paths, and those of exec and the like, for who has switched them off.
-fn switched_off() -> Router<Arc<Desk>> {
+fn disabled_routes() -> Router<Arc<EndpointState>> {
     let roots = [
         "containerLogs",
         "run",
@@ -80,7 +80,7 @@ fn switched_off() -> Router<Arc<Desk>> {
     paths.fold(Router::new(), |router, path| router.route(&path, any(disabled)))
 }
 
-async fn ok() -> &'static str {
+async fn healthz() -> &'static str {
     "ok"
 }
 
@@ -88,8 +88,8 @@ async fn disabled() -> Response {
     (StatusCode::METHOD_NOT_ALLOWED, "Debug endpoints are disabled.").into_response()
 }
 
-async fn configz(State(desk): State<Arc<Desk>>) -> Response {
-    let mut configuration = desk.configuration.clone();
+async fn configz(State(endpoint_state): State<Arc<EndpointState>>) -> Response {
+    let mut configuration = endpoint_state.configuration.clone();
     if let Value::Object(fields) = &mut configuration {
         fields.insert("kind".to_owned(), json!("KubeletConfiguration"));
         fields.insert("apiVersion".to_owned(), json!("kubelet.config.k8s.io/v1beta1"));

@@ -1,19 +1,19 @@
 //! The node's own servers: HTTPS for the API server and for people, and a plain one that says whether we are well.
 //!
-//! Whoever asks over HTTPS is told apart by certificate or token (`who`) and may do what the API server allows (`may`). What
-//! is served comes from the [`Source`]. exec, attach and port-forward are not served yet.
+//! Whoever asks over HTTPS is told apart by certificate or token (`authenticator`) and may do what the API server allows (`authorizer`). What
+//! is served comes from the [`HostInterface`]. exec, attach and port-forward are not served yet.
 
 pub mod accept;
-mod cache;
+mod auth_filter;
+mod authenticator;
+mod authorizer;
 mod endpoints;
-mod guard;
-mod listen;
+mod host_interface;
+mod http_server;
 pub mod logs;
-mod may;
 mod query;
-mod source;
 mod tls;
-mod who;
+mod ttl_cache;
 
 #[cfg(test)]
 mod tests;
@@ -33,14 +33,14 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::server::ResolvesServerCert;
 use tokio_util::sync::CancellationToken;
 
-pub use source::{LogPlace, Source};
+pub use host_interface::{HostInterface, LogDirectory};
 
-use guard::Guard;
-use listen::Door;
+use auth_filter::AuthFilter;
+use http_server::HttpServer;
 
 /// How the servers are to be.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct ServerSettings {
     /// Where HTTPS is served; none for nowhere.
     pub secure: Option<SocketAddr>,
     /// Where everybody may read the harmless part; none for nowhere.
@@ -48,11 +48,11 @@ pub struct Settings {
     /// Where it is said whether we are well; none for nowhere.
     pub health: Option<SocketAddr>,
     /// Who asks.
-    pub authentication: Authentication,
+    pub authentication: AuthenticationSettings,
     /// What they may.
-    pub authorization: Authorization,
+    pub authorization: AuthorizationSettings,
     /// How we encrypt.
-    pub encryption: Encryption,
+    pub encryption: TlsSettings,
     /// Whether logs and the like are served.
     pub debugging: bool,
     /// How the kubelet is configured, for whoever asks.
@@ -61,7 +61,7 @@ pub struct Settings {
 
 /// How it is found out who asks.
 #[derive(Clone, Debug, Default)]
-pub struct Authentication {
+pub struct AuthenticationSettings {
     /// Whose signatures on certificates count.
     pub client_ca: Option<PathBuf>,
     /// Whether tokens are looked at, and how long the answer about one is kept.
@@ -72,11 +72,11 @@ pub struct Authentication {
 
 /// How it is found out what they may.
 #[derive(Clone, Copy, Debug)]
-pub enum Authorization {
+pub enum AuthorizationSettings {
     /// Everybody may everything.
     AlwaysAllow,
     /// What the API server says.
-    Ask {
+    Webhook {
         /// How long a yes is kept.
         allowed: Duration,
         /// How long a no is kept.
@@ -86,7 +86,7 @@ pub enum Authorization {
 
 /// How we encrypt.
 #[derive(Clone, Debug, Default)]
-pub struct Encryption {
+pub struct TlsSettings {
     /// Whether only TLS 1.3 will do.
     pub only_tls13: bool,
     /// What TLS 1.2 may encrypt with, by the names of IANA; none for all that is good.
@@ -96,7 +96,7 @@ pub struct Encryption {
 /// Servers that listen already, and serve once they are run.
 #[derive(Debug)]
 pub struct Servers {
-    doors: Vec<Door>,
+    http_servers: Vec<HttpServer>,
 }
 
 /// Begins to listen.
@@ -104,36 +104,36 @@ pub struct Servers {
 /// # Errors
 /// When an address is taken or is not ours; the error names it.
 pub async fn open(
-    settings: Settings,
-    source: Arc<dyn Source>,
+    settings: ServerSettings,
+    host: Arc<dyn HostInterface>,
     reviewer: Option<Arc<dyn Reviewer>>,
     certificate: Arc<dyn ResolvesServerCert>,
     clock: Arc<dyn Clock>,
 ) -> io::Result<Servers> {
-    let mut doors = Vec::new();
+    let mut http_servers = Vec::new();
     if let Some(address) = settings.health {
-        doors.push(Door::plain(listen(address).await?, endpoints::health()));
+        http_servers.push(HttpServer::plain(listen(address).await?, endpoints::health()));
     }
     if let Some(address) = settings.read_only {
-        doors.push(Door::plain(
+        http_servers.push(HttpServer::plain(
             listen(address).await?,
-            endpoints::harmless(Arc::clone(&source), Arc::clone(&clock)),
+            endpoints::read_only(Arc::clone(&host), Arc::clone(&clock)),
         ));
     }
     if let Some(address) = settings.secure {
         let asks_for_certificate = settings.authentication.client_ca.is_some();
         let tls = tls::config(&settings.encryption, certificate, asks_for_certificate)
             .map_err(io::Error::other)?;
-        let guard = Guard::new(&settings.authentication, settings.authorization, reviewer);
-        let router = endpoints::all(source, clock, settings.debugging, settings.configuration);
-        let router = guard::before(router, guard);
-        doors.push(Door::encrypted(
+        let guard = AuthFilter::new(&settings.authentication, settings.authorization, reviewer);
+        let router = endpoints::all(host, clock, settings.debugging, settings.configuration);
+        let router = auth_filter::with_auth(router, guard);
+        http_servers.push(HttpServer::encrypted(
             listen(address).await?,
             TlsAcceptor::from(Arc::new(tls)),
             router,
         ));
     }
-    Ok(Servers { doors })
+    Ok(Servers { http_servers })
 }
 
 async fn listen(address: SocketAddr) -> io::Result<TcpListener> {
@@ -149,11 +149,12 @@ async fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 impl Servers {
     /// Where they listen, in the order health, read-only, HTTPS, as far as they do.
     pub fn addresses(&self) -> Vec<SocketAddr> {
-        self.doors.iter().filter_map(Door::address).collect()
+        self.http_servers.iter().filter_map(HttpServer::address).collect()
     }
 
     /// Serves until it is told to end; requests under way are answered.
     pub async fn run(self, end: CancellationToken) {
-        join_all(self.doors.into_iter().map(|door| door.serve(end.clone()))).await;
+        join_all(self.http_servers.into_iter().map(|http_server| http_server.serve(end.clone())))
+            .await;
     }
 }

@@ -5,5 +5,5 @@ mod follow;
 mod line;
 mod printer;
 
-pub use follow::Follower;
-pub use printer::{Printer, Style};
+pub use follow::LogFollower;
+pub use printer::{LogPrinter, PrintOptions};

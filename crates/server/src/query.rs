@@ -5,12 +5,12 @@ pub(crate) fn read(query: &str) -> Vec<(String, String)> {
     let parts = query.split('&').filter(|part| !part.is_empty());
     let pair = |part: &str| {
         let (name, value) = part.split_once('=').unwrap_or((part, ""));
-        (plain(name), plain(value))
+        (percent_decode(name), percent_decode(value))
     };
     parts.map(pair).collect()
 }
 
-fn plain(text: &str) -> String {
+fn percent_decode(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let [first, tail @ ..] = rest {

@@ -33,9 +33,9 @@ use super::*;
 const LONG: Duration = Duration::from_secs(20);
 
 /// An authority for clients.
-struct Authority(CertifiedIssuer<'static, KeyPair>);
+struct TestAuthority(CertifiedIssuer<'static, KeyPair>);
 
-impl Authority {
+impl TestAuthority {
     fn new() -> Self {
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -56,12 +56,12 @@ impl Authority {
 
 /// Knows one token, and lets its owner, and nobody else, read pods; counts how often it was asked.
 #[derive(Default)]
-struct Knows {
+struct FakeReviewer {
     asked: AtomicUsize,
 }
 
 #[async_trait]
-impl Reviewer for Knows {
+impl Reviewer for FakeReviewer {
     async fn who(&self, token: &str) -> oarsman_cluster::Result<Option<User>> {
         self.asked.fetch_add(1, Ordering::SeqCst);
         let known = User { name: "ann".to_owned(), ..User::default() };
@@ -81,14 +81,14 @@ impl Reviewer for Knows {
 }
 
 /// A pod with logs in a directory, and another one; counts queries.
-struct Node {
+struct FakeHost {
     logs: PathBuf,
     pods: Guarded<ActivePods>,
     lists: AtomicUsize,
     lookups: AtomicUsize,
 }
 
-impl Node {
+impl FakeHost {
     fn with_state(logs: &Path, state: &Value) -> Arc<Self> {
         let node = Self {
             logs: logs.to_owned(),
@@ -118,7 +118,7 @@ impl Node {
     }
 }
 
-impl Source for Node {
+impl HostInterface for FakeHost {
     fn pods(&self) -> Vec<Arc<ActivePod>> {
         self.lists.fetch_add(1, Ordering::SeqCst);
         self.pods.lock().all().cloned().collect()
@@ -129,59 +129,59 @@ impl Source for Node {
         self.pods.lock().by_name(name).cloned()
     }
 
-    fn logs(&self, _: &Pod, _: &str) -> LogPlace {
-        LogPlace(self.logs.clone())
+    fn log_directory(&self, _: &Pod, _: &str) -> LogDirectory {
+        LogDirectory(self.logs.clone())
     }
 }
 
-struct Place {
+struct ServerFixture {
     directory: TempDir,
     health: SocketAddr,
     secure: SocketAddr,
-    knows: Arc<Knows>,
+    fake_reviewer: Arc<FakeReviewer>,
 }
 
 async fn serve(
-    node: impl FnOnce(&Path) -> Arc<Node>,
-    authority: &Authority,
+    node: impl FnOnce(&Path) -> Arc<FakeHost>,
+    authority: &TestAuthority,
     debugging: bool,
-) -> Place {
+) -> ServerFixture {
     let directory = tempfile::tempdir().unwrap();
     let client_ca = directory.path().join("ca.crt");
     fs::write(&client_ca, authority.0.pem()).unwrap();
     let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
-    let settings = Settings {
+    let settings = ServerSettings {
         secure: Some(any),
         read_only: None,
         health: Some(any),
-        authentication: Authentication {
+        authentication: AuthenticationSettings {
             client_ca: Some(client_ca),
             tokens: Some(LONG),
             anonymous: false,
         },
-        authorization: Authorization::Ask { allowed: LONG, denied: LONG },
-        encryption: Encryption::default(),
+        authorization: AuthorizationSettings::Webhook { allowed: LONG, denied: LONG },
+        encryption: TlsSettings::default(),
         debugging,
         configuration: json!({ "port": 10250 }),
     };
     let origin =
         Origin::SelfSigned { cert_dir: directory.path().join("pki"), host: "localhost".to_owned() };
     let (certificate, _) = serving(origin, clock()).unwrap();
-    let knows = Arc::new(Knows::default());
+    let fake_reviewer = Arc::new(FakeReviewer::default());
     let source = node(directory.path());
-    let reviewer: Arc<dyn Reviewer> = Arc::clone(&knows) as _;
+    let reviewer: Arc<dyn Reviewer> = Arc::clone(&fake_reviewer) as _;
     let servers =
         open(settings, source, Some(reviewer), Arc::new(certificate), clock()).await.unwrap();
     let addresses = servers.addresses();
     tokio::spawn(servers.run(CancellationToken::new()));
-    Place { directory, health: addresses[0], secure: addresses[1], knows }
+    ServerFixture { directory, health: addresses[0], secure: addresses[1], fake_reviewer }
 }
 
 fn clock() -> Arc<dyn Clock> {
     Arc::new(SystemClock::start())
 }
 
-impl Place {
+impl ServerFixture {
     /// Asks over TLS, and reads to the end.
     async fn ask(
         &self,
@@ -238,25 +238,25 @@ fn parts(answer: &str) -> (u16, String) {
     (status, joined)
 }
 
-fn running(logs: &Path) -> Arc<Node> {
+fn running(logs: &Path) -> Arc<FakeHost> {
     fs::write(
         logs.join("0.log"),
         "2026-01-01T00:00:01Z stdout F one\n2026-01-01T00:00:02Z stderr F two\n",
     )
     .unwrap();
-    Node::with_state(logs, &json!({ "running": {} }))
+    FakeHost::with_state(logs, &json!({ "running": {} }))
 }
 
-fn ended(logs: &Path) -> Arc<Node> {
+fn ended(logs: &Path) -> Arc<FakeHost> {
     running(logs);
-    Node::with_state(logs, &json!({ "terminated": { "exitCode": 0 } }))
+    FakeHost::with_state(logs, &json!({ "terminated": { "exitCode": 0 } }))
 }
 
 #[tokio::test]
 async fn health_is_told_to_everybody() {
-    let place = serve(ended, &Authority::new(), true).await;
+    let fixture = serve(ended, &TestAuthority::new(), true).await;
     for (path, want) in [("/healthz", 200), ("/healthz/ping", 200), ("/pods", 404)] {
-        let mut stream = TcpStream::connect(place.health).await.unwrap();
+        let mut stream = TcpStream::connect(fixture.health).await.unwrap();
         send(&mut stream, path, None).await;
         let mut answer = String::new();
         timeout(LONG, stream.read_to_string(&mut answer)).await.unwrap().unwrap();
@@ -268,8 +268,8 @@ async fn health_is_told_to_everybody() {
 
 #[tokio::test]
 async fn certificates_tokens_and_nobodies_are_told_apart() {
-    let (authority, stranger) = (Authority::new(), Authority::new());
-    let place = serve(ended, &authority, true).await;
+    let (authority, stranger) = (TestAuthority::new(), TestAuthority::new());
+    let fixture = serve(ended, &authority, true).await;
     let api = || Some(authority.client("api"));
     let forbidden =
         "Forbidden (user=ann, verb=get, resource=nodes, subresource(s)=[configz proxy])";
@@ -291,29 +291,29 @@ async fn certificates_tokens_and_nobodies_are_told_apart() {
         (api(), "/exec/default/web/c", None, 404, ""),
     ];
     for (who, path, token, status, said) in rows {
-        let answer = place.ask(who, path, token).await;
+        let answer = fixture.ask(who, path, token).await;
         assert!(answer.0 == status && answer.1.contains(said), "{path} {token:?}: {answer:?}");
     }
     // What is known is not asked again.
-    let asked = place.knows.asked.load(Ordering::SeqCst);
-    assert_eq!(place.ask(None, "/pods", Some("secret")).await.0, 200);
-    assert_eq!(place.knows.asked.load(Ordering::SeqCst), asked);
+    let asked = fixture.fake_reviewer.asked.load(Ordering::SeqCst);
+    assert_eq!(fixture.ask(None, "/pods", Some("secret")).await.0, 200);
+    assert_eq!(fixture.fake_reviewer.asked.load(Ordering::SeqCst), asked);
 }
 
 #[tokio::test]
 async fn another_authority_counts_as_soon_as_it_is_written() {
-    let (first, second) = (Authority::new(), Authority::new());
-    let place = serve(ended, &first, true).await;
-    assert_eq!(place.ask(Some(second.client("api")), "/pods", None).await.0, 401);
-    fs::write(place.directory.path().join("ca.crt"), second.0.pem() + "\n").unwrap();
-    assert_eq!(place.ask(Some(second.client("api")), "/pods", None).await.0, 200);
-    assert_eq!(place.ask(Some(first.client("api")), "/pods", None).await.0, 401);
+    let (first, second) = (TestAuthority::new(), TestAuthority::new());
+    let fixture = serve(ended, &first, true).await;
+    assert_eq!(fixture.ask(Some(second.client("api")), "/pods", None).await.0, 401);
+    fs::write(fixture.directory.path().join("ca.crt"), second.0.pem() + "\n").unwrap();
+    assert_eq!(fixture.ask(Some(second.client("api")), "/pods", None).await.0, 200);
+    assert_eq!(fixture.ask(Some(first.client("api")), "/pods", None).await.0, 401);
 }
 
 #[tokio::test]
 async fn logs_are_sent_as_asked_for() {
-    let authority = Authority::new();
-    let place = serve(ended, &authority, true).await;
+    let authority = TestAuthority::new();
+    let fixture = serve(ended, &authority, true).await;
     let rows = [
         ("web/c", 200, "one\ntwo\n"),
         ("web/c?tailLines=1", 200, "two\n"),
@@ -332,16 +332,16 @@ async fn logs_are_sent_as_asked_for() {
     ];
     for (what, status, said) in rows {
         let path = format!("/containerLogs/default/{what}");
-        let answer = place.ask(Some(authority.client("api")), &path, None).await;
+        let answer = fixture.ask(Some(authority.client("api")), &path, None).await;
         assert_eq!(answer, (status, said.to_owned()), "{what}");
     }
 }
 
 #[tokio::test]
 async fn a_log_is_followed_until_its_container_ends_and_no_wake_up_lists_the_pods() {
-    let authority = Authority::new();
+    let authority = TestAuthority::new();
     let mut node = None;
-    let place = serve(
+    let fixture = serve(
         |logs| {
             let made = running(logs);
             node = Some(Arc::clone(&made));
@@ -352,11 +352,11 @@ async fn a_log_is_followed_until_its_container_ends_and_no_wake_up_lists_the_pod
     )
     .await;
     let node = node.unwrap();
-    let mut stream = place.connect(Some(authority.client("api"))).await;
+    let mut stream = fixture.connect(Some(authority.client("api"))).await;
     send(&mut stream, "/containerLogs/default/web/c?follow=true", None).await;
     let mut answer = String::new();
     read_until(&mut stream, &mut answer, "two\n").await;
-    let log = place.directory.path().join("0.log");
+    let log = fixture.directory.path().join("0.log");
     let mut file = fs::File::options().append(true).open(log).unwrap();
     io::Write::write_all(&mut file, b"2026-01-01T00:00:03Z stdout F three\n").unwrap();
     read_until(&mut stream, &mut answer, "three\n").await;
@@ -380,11 +380,11 @@ async fn read_until(stream: &mut (impl AsyncReadExt + Unpin), answer: &mut Strin
 
 #[tokio::test]
 async fn what_is_switched_off_is_said_to_be() {
-    let authority = Authority::new();
-    let place = serve(ended, &authority, false).await;
+    let authority = TestAuthority::new();
+    let fixture = serve(ended, &authority, false).await;
     for path in ["/configz", "/containerLogs/default/web/c", "/runningpods/"] {
-        let answer = place.ask(Some(authority.client("api")), path, None).await;
+        let answer = fixture.ask(Some(authority.client("api")), path, None).await;
         assert_eq!(answer, (405, "Debug endpoints are disabled.".to_owned()), "{path}");
     }
-    assert_eq!(place.ask(Some(authority.client("api")), "/pods", None).await.0, 200);
+    assert_eq!(fixture.ask(Some(authority.client("api")), "/pods", None).await.0, 200);
 }

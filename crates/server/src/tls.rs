@@ -15,11 +15,11 @@ use tokio_rustls::rustls::{
     SupportedCipherSuite,
 };
 
-use crate::Encryption;
+use crate::TlsSettings;
 
 /// What connections are encrypted with.
 pub(crate) fn config(
-    encryption: &Encryption,
+    encryption: &TlsSettings,
     certificate: Arc<dyn ResolvesServerCert>,
     asks_for_certificate: bool,
 ) -> Result<ServerConfig, Error> {
@@ -30,7 +30,7 @@ pub(crate) fn config(
     let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(versions)?;
     let builder = match asks_for_certificate {
-        true => builder.with_client_cert_verifier(Arc::new(Whoever { provider })),
+        true => builder.with_client_cert_verifier(Arc::new(UncheckedClientCert { provider })),
         false => builder.with_no_client_auth(),
     };
     let mut config = builder.with_cert_resolver(certificate);
@@ -56,11 +56,11 @@ fn provider(wanted: &[String]) -> CryptoProvider {
 /// Lets everybody in who holds the key of what they show. Who they are is judged later, by authorities that may have changed by
 /// then, so that whoever is nobody hears that they are in words.
 #[derive(Debug)]
-struct Whoever {
+struct UncheckedClientCert {
     provider: Arc<CryptoProvider>,
 }
 
-impl ClientCertVerifier for Whoever {
+impl ClientCertVerifier for UncheckedClientCert {
     fn client_auth_mandatory(&self) -> bool {
         false
     }

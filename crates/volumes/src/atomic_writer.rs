@@ -32,7 +32,7 @@ const GROUP_ENTERS: u32 = 0o2550;
 
 /// Where files are written, for whom, and when.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Writing<'a> {
+pub(crate) struct AtomicWriter<'a> {
     pub(crate) directory: &'a Path,
     /// The pod's group, which may read.
     pub(crate) group: Option<u32>,
@@ -40,17 +40,17 @@ pub(crate) struct Writing<'a> {
 }
 
 /// Has the directory hold exactly these files. Nothing is written when it does already.
-pub(crate) fn write(writing: &Writing<'_>, files: &Payload) -> io::Result<()> {
-    let directory = writing.directory;
+pub(crate) fn write(writer: &AtomicWriter<'_>, files: &Payload) -> io::Result<()> {
+    let directory = writer.directory;
     let current = current(directory)?;
-    let holds = |name: &String| compare::holds(&directory.join(name), files);
+    let holds = |name: &String| compare::holds_exactly(&directory.join(name), files);
     let name = match current.filter(holds) {
         Some(name) => name,
         None => {
-            let name = new_directory(writing)?;
+            let name = new_directory(writer)?;
             let at = directory.join(&name);
-            files.iter().try_for_each(|(path, file)| write_file(writing, &at, path, file))?;
-            swap(directory, &name)?;
+            files.iter().try_for_each(|(path, file)| write_file(writer, &at, path, file))?;
+            swap_data_link(directory, &name)?;
             name
         }
     };
@@ -73,14 +73,14 @@ fn current(directory: &Path) -> io::Result<Option<String>> {
 }
 
 /// A new directory named after the time; its name.
-fn new_directory(writing: &Writing<'_>) -> io::Result<String> {
-    let time = writing.now.strftime("%Y_%m_%d_%H_%M_%S");
+fn new_directory(writer: &AtomicWriter<'_>) -> io::Result<String> {
+    let time = writer.now.strftime("%Y_%m_%d_%H_%M_%S");
     for number in 0_u32.. {
         let name = format!("..{time}.{number:010}");
-        let path = writing.directory.join(&name);
+        let path = writer.directory.join(&name);
         match DirBuilder::new().mode(DIRECTORY).create(&path) {
             Ok(()) => {
-                hand_over(writing, &path, DIRECTORY, GROUP_ENTERS)?;
+                set_owner_and_mode(writer, &path, DIRECTORY, GROUP_ENTERS)?;
                 return Ok(name);
             }
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
@@ -90,14 +90,19 @@ fn new_directory(writing: &Writing<'_>) -> io::Result<String> {
     Err(io::Error::other("there are too many directories"))
 }
 
-fn write_file(writing: &Writing<'_>, at: &Path, path: &str, file: &PayloadFile) -> io::Result<()> {
+fn write_file(
+    writer: &AtomicWriter<'_>,
+    at: &Path,
+    path: &str,
+    file: &PayloadFile,
+) -> io::Result<()> {
     let mut place: PathBuf = at.to_owned();
     let (parents, name) =
         path.rsplit_once('/').map_or(("", path), |(parents, name)| (parents, name));
     for parent in parents.split('/').filter(|parent| !parent.is_empty()) {
         place.push(parent);
         match DirBuilder::new().mode(DIRECTORY).create(&place) {
-            Ok(()) => hand_over(writing, &place, DIRECTORY, GROUP_ENTERS)?,
+            Ok(()) => set_owner_and_mode(writer, &place, DIRECTORY, GROUP_ENTERS)?,
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
         }
@@ -107,12 +112,17 @@ fn write_file(writing: &Writing<'_>, at: &Path, path: &str, file: &PayloadFile) 
     let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&place);
     made?.write_all(&file.bytes)?;
     file.owner.map_or(Ok(()), |owner| lchown(&place, Some(owner), None))?;
-    hand_over(writing, &place, file.mode, GROUP_READS)
+    set_owner_and_mode(writer, &place, file.mode, GROUP_READS)
 }
 
 /// Gives what was just made to the pod's group, and sets its mode, which no umask shall change.
-fn hand_over(writing: &Writing<'_>, path: &Path, mode: u32, of_group: u32) -> io::Result<()> {
-    let mode = match writing.group {
+fn set_owner_and_mode(
+    writer: &AtomicWriter<'_>,
+    path: &Path,
+    mode: u32,
+    of_group: u32,
+) -> io::Result<()> {
+    let mode = match writer.group {
         None => mode,
         Some(group) => {
             lchown(path, None, Some(group))?;
@@ -123,7 +133,7 @@ fn hand_over(writing: &Writing<'_>, path: &Path, mode: u32, of_group: u32) -> io
 }
 
 /// From here on the files in that directory are the files.
-fn swap(directory: &Path, name: &str) -> io::Result<()> {
+fn swap_data_link(directory: &Path, name: &str) -> io::Result<()> {
     let next = directory.join(NEXT);
     match fs::remove_file(&next) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),

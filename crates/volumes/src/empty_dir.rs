@@ -9,21 +9,21 @@ use oarsman_core::resources::pod_limits;
 use oarsman_host::mounts;
 use rustix::mount::{MountFlags, mount};
 
-use crate::plugin::{Plugin, VolumeMount};
+use crate::plugin::{VolumePlugin, VolumeToSetUp};
 use crate::{VolumeError, make_directory, ownership};
 
 /// Containers of any user write into it.
 const MODE: u32 = 0o777;
 
 /// `emptyDir` volumes.
-pub(crate) struct EmptyDir;
+pub(crate) struct EmptyDirPlugin;
 
-impl Plugin for EmptyDir {
+impl VolumePlugin for EmptyDirPlugin {
     fn name(&self) -> &'static str {
         "kubernetes.io/empty-dir"
     }
 
-    fn set_up(&self, mount: &VolumeMount<'_>) -> Result<(), VolumeError> {
+    fn set_up(&self, mount: &VolumeToSetUp<'_>) -> Result<(), VolumeError> {
         let source = mount.volume.empty_dir.clone().unwrap_or_default();
         set_up(mount.pod, &mount.volume.name, &source, &mount.path)
     }
@@ -46,7 +46,7 @@ pub(crate) fn set_up(
     {
         mount_at(path, fs_type, &options).map_err(failed("mount"))?;
     }
-    ownership::give_to_group(pod, path).map_err(failed("give to the pod's group"))
+    ownership::set_volume_ownership(pod, path).map_err(failed("give to the pod's group"))
 }
 
 /// The file system for a medium, and its options; none for the disk.

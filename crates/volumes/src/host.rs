@@ -17,28 +17,28 @@ use oarsman_core::volume_manager::{MountedVolume, VolumeToMount};
 use oarsman_host::files::is_plain_name;
 use oarsman_host::{blocking, mounts};
 
-use crate::plugin::{self, Plugin, VolumeMount};
+use crate::plugin::{self, VolumePlugin, VolumeToSetUp};
 use crate::{VolumeError, Volumes};
 
 /// The volumes of this machine.
 #[derive(Clone)]
-pub struct HostVolumes(Arc<Plugins>);
+pub struct HostVolumes(Arc<VolumePlugins>);
 
-struct Plugins {
+struct VolumePlugins {
     root: PathBuf,
     clock: Arc<dyn Clock>,
-    all: Vec<Box<dyn Plugin>>,
+    all: Vec<Box<dyn VolumePlugin>>,
 }
 
 impl HostVolumes {
     /// Those below this root directory. Directories of files that are replaced all at once are named after the time.
     pub fn new(root: PathBuf, clock: Arc<dyn Clock>) -> Self {
-        Self(Arc::new(Plugins { root, clock, all: plugin::all() }))
+        Self(Arc::new(VolumePlugins { root, clock, all: plugin::all() }))
     }
 
     async fn blocking<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Plugins) -> Result<T, VolumeError> + Send + 'static,
+        work: impl FnOnce(&VolumePlugins) -> Result<T, VolumeError> + Send + 'static,
     ) -> Result<T, VolumeError> {
         let plugins = Arc::clone(&self.0);
         blocking::run(move || work(&plugins), panicked(&self.0.root)).await
@@ -67,7 +67,7 @@ impl Volumes for HostVolumes {
     }
 }
 
-impl Plugins {
+impl VolumePlugins {
     fn set_up(
         &self,
         pod: &Pod,
@@ -75,10 +75,10 @@ impl Plugins {
         now: Timestamp,
     ) -> Result<(), VolumeError> {
         let paths = self.paths(&pod.uid())?;
-        first_error(volumes.iter().map(|wanted| self.set_one_up(pod, wanted, &paths, now)))
+        first_error(volumes.iter().map(|wanted| self.set_up_one(pod, wanted, &paths, now)))
     }
 
-    fn set_one_up(
+    fn set_up_one(
         &self,
         pod: &Pod,
         wanted: &VolumeToMount,
@@ -94,7 +94,7 @@ impl Plugins {
         let volume = specs.find(|volume| volume.name == wanted.name).ok_or_else(unknown)?;
         let path = paths.volume(&wanted.plugin, &wanted.name);
         let payload = wanted.payload.as_deref();
-        let mount = VolumeMount { pod, volume, payload, path, now };
+        let mount = VolumeToSetUp { pod, volume, payload, path, now };
         plugin.ok_or_else(unknown)?.set_up(&mount)
     }
 

@@ -8,17 +8,17 @@ use std::path::Path;
 use k8s_openapi::api::core::v1::HostPathVolumeSource;
 
 use crate::VolumeError;
-use crate::plugin::{Plugin, VolumeMount};
+use crate::plugin::{VolumePlugin, VolumeToSetUp};
 
 /// `hostPath` volumes.
-pub(crate) struct HostPath;
+pub(crate) struct HostPathPlugin;
 
-impl Plugin for HostPath {
+impl VolumePlugin for HostPathPlugin {
     fn name(&self) -> &'static str {
         "kubernetes.io/host-path"
     }
 
-    fn set_up(&self, mount: &VolumeMount<'_>) -> Result<(), VolumeError> {
+    fn set_up(&self, mount: &VolumeToSetUp<'_>) -> Result<(), VolumeError> {
         let source = mount.volume.host_path.as_ref();
         source.map_or(Ok(()), |source| check(&mount.volume.name, source))
     }
@@ -28,21 +28,21 @@ impl Plugin for HostPath {
 fn check(volume: &str, source: &HostPathVolumeSource) -> Result<(), VolumeError> {
     let path = Path::new(&source.path);
     let wanted = match source.type_.as_deref().unwrap_or_default() {
-        "DirectoryOrCreate" => return create(volume, path, Kind::Directory),
-        "FileOrCreate" => return create(volume, path, Kind::File),
-        "Directory" => Kind::Directory,
-        "File" => Kind::File,
-        "Socket" => Kind::Socket,
-        "CharDevice" => Kind::CharDevice,
-        "BlockDevice" => Kind::BlockDevice,
+        "DirectoryOrCreate" => return create(volume, path, HostPathKind::Directory),
+        "FileOrCreate" => return create(volume, path, HostPathKind::File),
+        "Directory" => HostPathKind::Directory,
+        "File" => HostPathKind::File,
+        "Socket" => HostPathKind::Socket,
+        "CharDevice" => HostPathKind::CharDevice,
+        "BlockDevice" => HostPathKind::BlockDevice,
         _ => return Ok(()),
     };
-    let there = look(volume, path)?;
-    is(volume, path, there.as_ref(), wanted)
+    let there = stat(volume, path)?;
+    check_kind(volume, path, there.as_ref(), wanted)
 }
 
 #[derive(Clone, Copy)]
-enum Kind {
+enum HostPathKind {
     Directory,
     File,
     Socket,
@@ -50,7 +50,7 @@ enum Kind {
     BlockDevice,
 }
 
-impl Kind {
+impl HostPathKind {
     fn name(self) -> &'static str {
         match self {
             Self::Directory => "directory",
@@ -73,7 +73,7 @@ impl Kind {
 }
 
 /// A path of the machine is the administrator's: symlinks in it are followed, as for everybody on this machine.
-fn look(volume: &str, path: &Path) -> Result<Option<Metadata>, VolumeError> {
+fn stat(volume: &str, path: &Path) -> Result<Option<Metadata>, VolumeError> {
     match fs::metadata(path) {
         Ok(there) => Ok(Some(there)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -81,11 +81,11 @@ fn look(volume: &str, path: &Path) -> Result<Option<Metadata>, VolumeError> {
     }
 }
 
-fn is(
+fn check_kind(
     volume: &str,
     path: &Path,
     there: Option<&Metadata>,
-    wanted: Kind,
+    wanted: HostPathKind,
 ) -> Result<(), VolumeError> {
     let (volume, path, name) = (volume.to_owned(), path.to_owned(), wanted.name());
     match there {
@@ -95,13 +95,13 @@ fn is(
     }
 }
 
-fn create(volume: &str, path: &Path, wanted: Kind) -> Result<(), VolumeError> {
-    let there = look(volume, path)?;
+fn create(volume: &str, path: &Path, wanted: HostPathKind) -> Result<(), VolumeError> {
+    let there = stat(volume, path)?;
     if there.is_some() {
-        return is(volume, path, there.as_ref(), wanted);
+        return check_kind(volume, path, there.as_ref(), wanted);
     }
     let made = match wanted {
-        Kind::Directory => DirBuilder::new().recursive(true).mode(0o755).create(path),
+        HostPathKind::Directory => DirBuilder::new().recursive(true).mode(0o755).create(path),
         // Of a file, the directory it lies in is not made: it could be one that is yet to be mounted.
         _ => OpenOptions::new().write(true).create_new(true).mode(0o644).open(path).map(drop),
     };

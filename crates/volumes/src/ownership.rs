@@ -12,7 +12,7 @@ use oarsman_core::pod::PodExt;
 const DIRECTORY: u32 = 0o2770;
 
 /// The group that the pod's volumes belong to.
-pub(crate) fn group(pod: &Pod) -> io::Result<Option<u32>> {
+pub(crate) fn fs_group(pod: &Pod) -> io::Result<Option<u32>> {
     let security = pod.spec().and_then(|spec| spec.security_context.as_ref());
     let group = security.and_then(|context| context.fs_group);
     group.map(|group| u32::try_from(group).map_err(io::Error::other)).transpose()
@@ -20,8 +20,8 @@ pub(crate) fn group(pod: &Pod) -> io::Result<Option<u32>> {
 
 /// Gives a volume's directory to the group. What containers have written below it has its group by the directory's own bit, so that
 /// only the top needs to change.
-pub(crate) fn give_to_group(pod: &Pod, path: &Path) -> io::Result<()> {
-    let Some(group) = group(pod)? else { return Ok(()) };
+pub(crate) fn set_volume_ownership(pod: &Pod, path: &Path) -> io::Result<()> {
+    let Some(group) = fs_group(pod)? else { return Ok(()) };
     let there = fs::metadata(path)?;
     if there.gid() != group {
         std::os::unix::fs::lchown(path, None, Some(group))?;

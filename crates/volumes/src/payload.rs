@@ -3,23 +3,23 @@
 use k8s_openapi::api::core::v1::EmptyDirVolumeSource;
 use oarsman_core::config::Payload;
 
-use crate::atomic_writer::{self, Writing};
-use crate::plugin::{Plugin, VolumeMount};
+use crate::atomic_writer::{self, AtomicWriter};
+use crate::plugin::{VolumePlugin, VolumeToSetUp};
 use crate::{VolumeError, empty_dir, ownership};
 
 /// `configMap`, `secret`, `projected` and `downwardAPI` volumes.
-pub(crate) struct PayloadVolume {
+pub(crate) struct PayloadPlugin {
     pub(crate) plugin: &'static str,
     pub(crate) in_memory: bool,
 }
 
-impl Plugin for PayloadVolume {
+impl VolumePlugin for PayloadPlugin {
     fn name(&self) -> &'static str {
         self.plugin
     }
 
     /// Makes the directory, unless that is done, and has it hold its files; without any known it stays as it is.
-    fn set_up(&self, mount: &VolumeMount<'_>) -> Result<(), VolumeError> {
+    fn set_up(&self, mount: &VolumeToSetUp<'_>) -> Result<(), VolumeError> {
         let Some(files) = mount.payload else { return Ok(()) };
         let (volume, path) = (&mount.volume.name, &mount.path);
         let medium = self.in_memory.then(|| "Memory".to_owned());
@@ -30,9 +30,9 @@ impl Plugin for PayloadVolume {
             let (volume, path) = (volume.clone(), path.clone());
             VolumeError::System { volume, doing: "write the files of", path, source }
         };
-        let group = ownership::group(mount.pod).map_err(failed)?;
-        let writing = Writing { directory: path, group, now: mount.now };
-        atomic_writer::write(&writing, files).map_err(failed)
+        let group = ownership::fs_group(mount.pod).map_err(failed)?;
+        let writer = AtomicWriter { directory: path, group, now: mount.now };
+        atomic_writer::write(&writer, files).map_err(failed)
     }
 }
 

@@ -10,21 +10,21 @@ use oarsman_host::tree;
 use rustix::mount::{UnmountFlags, unmount};
 
 use crate::VolumeError;
-use crate::empty_dir::EmptyDir;
-use crate::host_path::HostPath;
-use crate::payload::PayloadVolume;
+use crate::empty_dir::EmptyDirPlugin;
+use crate::host_path::HostPathPlugin;
+use crate::payload::PayloadPlugin;
 
 /// One kind of volumes.
-pub(crate) trait Plugin: Send + Sync {
+pub(crate) trait VolumePlugin: Send + Sync {
     /// As Kubernetes calls it; directories on disk carry the name.
     fn name(&self) -> &'static str;
 
     /// Sets a volume up. It may be set up already.
-    fn set_up(&self, mount: &VolumeMount<'_>) -> Result<(), VolumeError>;
+    fn set_up(&self, mount: &VolumeToSetUp<'_>) -> Result<(), VolumeError>;
 }
 
 /// A volume to be set up, and for whom.
-pub(crate) struct VolumeMount<'a> {
+pub(crate) struct VolumeToSetUp<'a> {
     pub(crate) pod: &'a Pod,
     pub(crate) volume: &'a Volume,
     /// The files that it should hold, if it is made of objects and fields and they are known.
@@ -35,11 +35,11 @@ pub(crate) struct VolumeMount<'a> {
 }
 
 /// All there are.
-pub(crate) fn all() -> Vec<Box<dyn Plugin>> {
-    let payload = |plugin, in_memory| Box::new(PayloadVolume { plugin, in_memory });
+pub(crate) fn all() -> Vec<Box<dyn VolumePlugin>> {
+    let payload = |plugin, in_memory| Box::new(PayloadPlugin { plugin, in_memory });
     vec![
-        Box::new(EmptyDir),
-        Box::new(HostPath),
+        Box::new(EmptyDirPlugin),
+        Box::new(HostPathPlugin),
         // What is secret never gets to a disk; a ConfigMap is not.
         payload("kubernetes.io/configmap", false),
         payload("kubernetes.io/secret", true),

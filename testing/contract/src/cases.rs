@@ -12,20 +12,20 @@ mod node;
 mod sandboxes;
 mod stops;
 
-use crate::Case;
+use crate::ContractCase;
 
 /// Makes cases of async functions on a stage, named after them.
 macro_rules! cases {
     ($($name:ident),* $(,)?) => {
-        vec![$(crate::Case {
+        vec![$(crate::ContractCase {
             name: stringify!($name),
-            run: |stage| Box::pin(async move { $name(&stage).await }),
+            run: |cx| Box::pin(async move { $name(&cx).await }),
         }),*]
     };
 }
 use cases;
 
-pub(crate) fn all() -> Vec<Case> {
+pub(crate) fn all() -> Vec<ContractCase> {
     [
         node::all(),
         sandboxes::all(),

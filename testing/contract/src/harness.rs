@@ -15,7 +15,7 @@ pub trait Harness: Send + Sync + 'static {
     /// The runtime.
     fn runtime(&self) -> Arc<dyn Runtime>;
     /// The images there are.
-    fn images(&self) -> &Images;
+    fn images(&self) -> &ImageNames;
     /// The calls, by their RPC names, that the runtime may be without. A case that needs one of
     /// these and is told that it is not there is skipped; of any other it fails.
     fn may_lack(&self) -> &[&'static str] {
@@ -35,22 +35,22 @@ pub trait Harness: Send + Sync + 'static {
 
 /// Images by the names the runtime knows them under.
 #[derive(Clone, Debug)]
-pub struct Images {
+pub struct ImageNames {
     /// On the node: the actor as entrypoint, running as root.
-    pub actor: String,
+    pub script: String,
     /// On the node: the actor as user 1000 with `GREETING=hello` and working directory `/tmp`.
-    pub actor_as_user: String,
+    pub script_as_user: String,
     /// Not on the node; a registry has it for everybody.
     pub pullable: String,
     /// Not on the node; a registry has it for whoever has the credentials.
-    pub private: Private,
+    pub private: PrivateImage,
     /// In no registry.
     pub missing: String,
 }
 
 /// An image that wants credentials.
 #[derive(Clone, Debug)]
-pub struct Private {
+pub struct PrivateImage {
     /// Its name.
     pub image: String,
     /// What opens it.

@@ -1,17 +1,17 @@
 //! What every CRI runtime does, as one suite of cases for every Runtime, fake or real.
 //!
-//! A case is a sentence and an async function on a [`Stage`], which makes sandboxes and containers under
+//! A case is a sentence and an async function on a [`CaseContext`], which makes sandboxes and containers under
 //! names of its own and removes them afterwards whatever happened. A runtime is put to the test by a
-//! [`Harness`]; containers run scripts of `oarsman-actor`, so that a fake can play them too.
+//! [`Harness`]; containers run scripts of `oarsman-script`, so that a fake can play them too.
 //!
 //! The cases state what real containerd was seen to do and what the agent relies on. Where runtimes may
 //! differ and the agent does not care, there is no case.
 
 mod cases;
+mod context;
 mod harness;
-mod stage;
 mod trials;
 
-pub use harness::{Harness, Images, Private};
-pub use stage::{Pod, Stage};
-pub use trials::{Case, cases, trials};
+pub use context::{CaseContext, TestSandbox};
+pub use harness::{Harness, ImageNames, PrivateImage};
+pub use trials::{ContractCase, cases, trials};

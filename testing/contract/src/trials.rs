@@ -10,22 +10,22 @@ use futures::future::BoxFuture;
 use libtest_mimic::{Completion, Failed, Trial};
 use oarsman_cri::CriError;
 
-use crate::{Harness, Stage};
+use crate::{CaseContext, Harness};
 
 /// No case takes this long on a loaded machine.
 const DEADLINE: Duration = Duration::from_secs(90);
 
 /// One thing that a runtime does.
 #[derive(Clone, Copy, Debug)]
-pub struct Case {
+pub struct ContractCase {
     /// The thing, as a sentence with underscores.
     pub name: &'static str,
     /// Its proof.
-    pub run: fn(Arc<Stage>) -> BoxFuture<'static, Result<()>>,
+    pub run: fn(Arc<CaseContext>) -> BoxFuture<'static, Result<()>>,
 }
 
 /// All cases.
-pub fn cases() -> Vec<Case> {
+pub fn cases() -> Vec<ContractCase> {
     crate::cases::all()
 }
 
@@ -36,10 +36,10 @@ pub fn trials(
     harness: &Arc<dyn Harness>,
     executor: &tokio::runtime::Handle,
 ) -> Vec<Trial> {
-    let trial = |case: Case| {
+    let trial = |case: ContractCase| {
         let (harness, executor) = (Arc::clone(harness), executor.clone());
         Trial::ignorable_test(format!("{prefix}::{}", case.name), move || {
-            let outcome = executor.block_on(case.perform(Arc::clone(&harness)));
+            let outcome = executor.block_on(case.execute(Arc::clone(&harness)));
             completion(outcome, harness.may_lack())
         })
     };
@@ -64,17 +64,17 @@ fn lacking(error: &anyhow::Error) -> Option<&'static str> {
     error.filter(|error| error.is_unimplemented()).map(CriError::call)
 }
 
-impl Case {
+impl ContractCase {
     /// Performs the case and removes what it made, also when it failed, panicked or hung.
-    pub async fn perform(self, harness: Arc<dyn Harness>) -> Result<()> {
-        let stage = Arc::new(Stage::new(harness, self.name));
-        let proof = AssertUnwindSafe((self.run)(Arc::clone(&stage))).catch_unwind();
+    pub async fn execute(self, harness: Arc<dyn Harness>) -> Result<()> {
+        let cx = Arc::new(CaseContext::new(harness, self.name));
+        let proof = AssertUnwindSafe((self.run)(Arc::clone(&cx))).catch_unwind();
         let outcome = match tokio::time::timeout(DEADLINE, proof).await {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(panic)) => Err(anyhow!("{}", panic_message(panic.as_ref()))),
             Err(_) => Err(anyhow!("not done after {DEADLINE:?}")),
         };
-        let cleared = stage.clear().await;
+        let cleared = cx.remove_all().await;
         outcome.and(cleared)
     }
 }

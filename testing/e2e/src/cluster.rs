@@ -8,39 +8,39 @@ use anyhow::{Context, Result, ensure};
 use oarsman_rig::{ControlPlane, Implementation, Kubelet, KubeletOptions, images};
 use serde_json::{Value, json};
 
-use crate::look::eventually;
-use crate::manifest::{Manifest, actor, pod};
-use crate::scenario::{Stage, under_test};
-use crate::witness::Witness;
+use crate::inspect::eventually;
+use crate::manifest::{PodManifest, pod, script_container};
+use crate::pod_observer::PodObserver;
+use crate::scenario::{ScenarioContext, under_test};
 
 /// How long pods may take to be as they should be on a machine that is busy with tests.
 pub const PATIENCE: Duration = Duration::from_secs(90);
 
 /// A control plane, and an agent that has joined it.
-pub struct Cluster {
+pub struct TestCluster {
     /// The control plane.
     pub plane: Arc<ControlPlane>,
     /// The agent that joined it first.
     pub agent: Arc<Kubelet>,
 }
 
-impl Cluster {
+impl TestCluster {
     /// Starts both, and waits until the node is Ready.
     ///
     /// # Errors
     /// When it does not become so.
-    pub async fn start(stage: &Stage) -> Result<Self> {
-        Self::start_with(stage, &under_test()?).await
+    pub async fn start(cx: &ScenarioContext) -> Result<Self> {
+        Self::start_with(cx, &under_test()?).await
     }
 
     /// The same, with a given agent.
     ///
     /// # Errors
     /// When the node does not become Ready.
-    pub async fn start_with(stage: &Stage, which: &Implementation) -> Result<Self> {
-        stage.allow(PATIENCE * 2);
-        let plane = stage.cluster().await?;
-        let agent = stage.join(which, &KubeletOptions::default())?;
+    pub async fn start_with(cx: &ScenarioContext, which: &Implementation) -> Result<Self> {
+        cx.set_cleanup_timeout(PATIENCE * 2);
+        let plane = cx.cluster().await?;
+        let agent = cx.join(which, &KubeletOptions::default())?;
         agent.start()?;
         plane.until_node_is_ready(agent.name(), PATIENCE).await?;
         Ok(Self { plane, agent })
@@ -66,7 +66,7 @@ impl Cluster {
     ///
     /// # Errors
     /// When the API server refuses.
-    pub async fn run(&self, manifest: &Manifest) -> Result<()> {
+    pub async fn run(&self, manifest: &PodManifest) -> Result<()> {
         self.apply(&serde_json::from_str(&manifest.text())?).await
     }
 
@@ -82,8 +82,8 @@ impl Cluster {
     ///
     /// # Errors
     /// When that takes too long.
-    pub async fn until_ready(&self, count: usize) -> Result<BTreeSet<String>> {
-        let all = async || Ok(self.pods().await?.iter().map(in_short).collect::<Vec<_>>());
+    pub async fn wait_until_ready(&self, count: usize) -> Result<BTreeSet<String>> {
+        let all = async || Ok(self.pods().await?.iter().map(summary).collect::<Vec<_>>());
         let ready = |pods: &Vec<(String, String, bool)>| {
             pods.iter().filter(|(.., is_ready)| *is_ready).count() == count
         };
@@ -104,9 +104,9 @@ impl Cluster {
     ///
     /// # Errors
     /// When that takes too long.
-    pub async fn until_it_works(&self, name: &str) -> Result<()> {
-        self.run(&lasting(name)).await?;
-        let look = async || Ok(in_short(&self.pod(name).await?));
+    pub async fn wait_until_agent_works(&self, name: &str) -> Result<()> {
+        self.run(&long_running_pod(name)).await?;
+        let look = async || Ok(summary(&self.pod(name).await?));
         let what = format!("{name} is Ready");
         eventually(PATIENCE, &what, look, |(.., is_ready)| *is_ready).await.map(drop)
     }
@@ -115,13 +115,13 @@ impl Cluster {
     ///
     /// # Errors
     /// When the API server does not tell what is there.
-    pub async fn witness(&self) -> Result<Witness> {
-        Witness::begin(self.plane.client().await?).await
+    pub async fn observe_pods(&self) -> Result<PodObserver> {
+        PodObserver::begin(self.plane.client().await?).await
     }
 }
 
 /// A pod's name, its phase, and whether it is Ready.
-pub fn in_short(pod: &Value) -> (String, String, bool) {
+pub fn summary(pod: &Value) -> (String, String, bool) {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     (text(&pod["metadata"]["name"]), text(&pod["status"]["phase"]), is_ready(pod))
 }
@@ -134,14 +134,16 @@ pub fn is_ready(pod: &Value) -> bool {
 }
 
 /// A pod that lasts until it is asked to end.
-pub fn lasting(name: &str) -> Manifest {
-    pod(name).with("terminationGracePeriodSeconds", 1).container(actor("main", &["forever"]))
+pub fn long_running_pod(name: &str) -> PodManifest {
+    pod(name)
+        .with("terminationGracePeriodSeconds", 1)
+        .container(script_container("main", &["forever"]))
 }
 
 /// A deployment of such pods.
 pub fn deployment(name: &str, replicas: usize) -> Value {
     let labels = json!({ "app": name });
-    let container = json!({ "name": "main", "image": images::ACTOR, "args": ["forever"] });
+    let container = json!({ "name": "main", "image": images::SCRIPT, "args": ["forever"] });
     let spec = json!({ "terminationGracePeriodSeconds": 1, "containers": [container] });
     json!({
         "apiVersion": "apps/v1",
@@ -156,15 +158,15 @@ pub fn deployment(name: &str, replicas: usize) -> Value {
 }
 
 /// The ids of all containers that run, by their pod's name.
-pub type Running = BTreeMap<String, Vec<String>>;
+pub type RunningContainers = BTreeMap<String, Vec<String>>;
 
 /// What runs now.
 ///
 /// # Errors
 /// When containerd does not answer, or a pod has no sandbox.
-pub async fn running(stage: &Stage) -> Result<Running> {
+pub async fn running(cx: &ScenarioContext) -> Result<RunningContainers> {
     let mut found = BTreeMap::new();
-    for pod in stage.look().pods().await? {
+    for pod in cx.inspector().pods().await? {
         let running = pod.containers.iter().filter(|it| it.is_running());
         let mut ids: Vec<String> = running.map(|it| it.id.clone()).collect();
         ids.sort();
@@ -177,7 +179,7 @@ pub async fn running(stage: &Stage) -> Result<Running> {
 ///
 /// # Errors
 /// With what ran as something else.
-pub fn ensure_same(before: &Running, now: &Running) -> Result<()> {
+pub fn ensure_same(before: &RunningContainers, now: &RunningContainers) -> Result<()> {
     for (pod, ids) in before {
         ensure!(now.get(pod) == Some(ids), "{pod} ran as {ids:?}, and now as {:?}", now.get(pod));
     }

@@ -6,24 +6,26 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use async_trait::async_trait;
-use oarsman_contract::{Harness, Images, Private};
+use oarsman_contract::{Harness, ImageNames, PrivateImage};
 use oarsman_cri::Runtime;
 use oarsman_cri_types::v1::AuthConfig;
-use oarsman_rig::images::{self, Config};
-use oarsman_rig::{Behaviour, Credentials, Flavour, Options, Registry, Rig};
+use oarsman_rig::images::{self, ImageConfig};
+use oarsman_rig::{
+    ContainerdFlavour, Registry, RegistryCredentials, RepositoryBehaviour, Rig, RigOptions,
+};
 
-use crate::proxy::Proxy;
+use crate::proxy::CriProxy;
 
 /// How calls reach containerd.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Road {
+pub enum Route {
     /// From our client straight to its socket.
     Direct,
     /// From our client to our server, which asks our client by way of the scenarios' proxy.
     ThroughOurServer,
 }
 
-impl Road {
+impl Route {
     /// The repository that everybody may pull from.
     fn public(self) -> String {
         format!("public/{self:?}").to_lowercase()
@@ -36,35 +38,39 @@ impl Road {
 }
 
 /// A rig, a registry, and the images the contract speaks of.
-pub struct Containerd {
+pub struct ContainerdFixture {
     /// The rig itself.
     pub rig: Rig,
     /// The registry that pulls go to.
     pub registry: Registry,
 }
 
-impl Containerd {
+impl ContainerdFixture {
     /// Starts both. The registry has one image for everybody and one for who has credentials.
     ///
     /// # Errors
     /// When containerd does not come up.
-    pub async fn start(flavour: Flavour) -> Result<Self> {
-        let rig = Rig::start(Options { flavour, ..Options::default() }).await?;
+    pub async fn start(flavour: ContainerdFlavour) -> Result<Self> {
+        let rig = Rig::start(RigOptions { flavour, ..RigOptions::default() }).await?;
         // Each is another image than the actor on the node: removing one must not remove that. And each road has its own,
         // so that cases on both may run side by side.
         let names =
-            [Road::Direct, Road::ThroughOurServer].map(|road| [road.public(), road.private()]);
+            [Route::Direct, Route::ThroughOurServer].map(|route| [route.public(), route.private()]);
         let served = names.concat().into_iter().map(|name| {
-            let config = Config { env: vec![format!("NAME={name}")], ..Config::default() };
-            images::actor(rig.parts(), &format!("{name}:1"), config)
+            let config =
+                ImageConfig { env: vec![format!("NAME={name}")], ..ImageConfig::default() };
+            images::script_image(rig.parts(), &format!("{name}:1"), config)
         });
         let registry = Registry::start(served.collect::<Result<_>>()?)?;
         rig.allow_registry(registry.address())?;
-        for road in [Road::Direct, Road::ThroughOurServer] {
+        for route in [Route::Direct, Route::ThroughOurServer] {
             let credentials =
-                Credentials { username: "me".to_owned(), password: "secret".to_owned() };
-            let private = Behaviour { credentials: Some(credentials), ..Behaviour::default() };
-            registry.set(&road.private(), private);
+                RegistryCredentials { username: "me".to_owned(), password: "secret".to_owned() };
+            let private = RepositoryBehaviour {
+                credentials: Some(credentials),
+                ..RepositoryBehaviour::default()
+            };
+            registry.set(&route.private(), private);
         }
         Ok(Self { rig, registry })
     }
@@ -73,39 +79,39 @@ impl Containerd {
     ///
     /// # Errors
     /// When the server in between cannot listen.
-    pub async fn by(&self, road: Road) -> Result<Arc<dyn Harness>> {
+    pub async fn via(&self, route: Route) -> Result<Arc<dyn Harness>> {
         let straight: Arc<dyn Runtime> = Arc::new(self.rig.client()?);
-        let (runtime, proxy): (Arc<dyn Runtime>, _) = match road {
-            Road::Direct => (straight, None),
-            Road::ThroughOurServer => {
+        let (runtime, proxy): (Arc<dyn Runtime>, _) = match route {
+            Route::Direct => (straight, None),
+            Route::ThroughOurServer => {
                 let socket = self.rig.directory().join("ours.sock");
-                let proxy = Proxy::start(straight, &socket).await?;
+                let proxy = CriProxy::start(straight, &socket).await?;
                 (Arc::new(proxy.client()?), Some(proxy))
             }
         };
-        let directory = self.rig.directory().join(format!("contract-{road:?}"));
-        Ok(Arc::new(Subject {
+        let directory = self.rig.directory().join(format!("contract-{route:?}"));
+        Ok(Arc::new(ContainerdHarness {
             runtime,
             _proxy: proxy,
-            images: self.images(road),
+            images: self.images(route),
             directory,
             cgroup_parent: self.rig.cgroup_parent(),
             flavour: self.rig.flavour(),
         }))
     }
 
-    fn images(&self, road: Road) -> Images {
+    fn images(&self, route: Route) -> ImageNames {
         let credentials = AuthConfig {
             username: "me".to_owned(),
             password: "secret".to_owned(),
             ..AuthConfig::default()
         };
-        Images {
-            actor: images::ACTOR.to_owned(),
-            actor_as_user: images::ACTOR_AS_USER.to_owned(),
-            pullable: self.registry.name(&format!("{}:1", road.public())),
-            private: Private {
-                image: self.registry.name(&format!("{}:1", road.private())),
+        ImageNames {
+            script: images::SCRIPT.to_owned(),
+            script_as_user: images::SCRIPT_AS_USER.to_owned(),
+            pullable: self.registry.name(&format!("{}:1", route.public())),
+            private: PrivateImage {
+                image: self.registry.name(&format!("{}:1", route.private())),
                 credentials,
             },
             missing: self.registry.name("public/nobody:1"),
@@ -113,30 +119,30 @@ impl Containerd {
     }
 }
 
-struct Subject {
+struct ContainerdHarness {
     runtime: Arc<dyn Runtime>,
     /// Kept because it ends when it is dropped.
-    _proxy: Option<Proxy>,
-    images: Images,
+    _proxy: Option<CriProxy>,
+    images: ImageNames,
     directory: PathBuf,
     cgroup_parent: String,
-    flavour: Flavour,
+    flavour: ContainerdFlavour,
 }
 
 #[async_trait]
-impl Harness for Subject {
+impl Harness for ContainerdHarness {
     fn runtime(&self) -> Arc<dyn Runtime> {
         Arc::clone(&self.runtime)
     }
 
-    fn images(&self) -> &Images {
+    fn images(&self) -> &ImageNames {
         &self.images
     }
 
     fn may_lack(&self) -> &[&'static str] {
         match self.flavour {
-            Flavour::Built => &[],
-            Flavour::Debian => &["GetContainerEvents"],
+            ContainerdFlavour::Built => &[],
+            ContainerdFlavour::Debian => &["GetContainerEvents"],
         }
     }
 

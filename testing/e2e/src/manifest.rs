@@ -5,38 +5,38 @@ use serde_json::{Map, Value, json};
 
 /// A pod's manifest. JSON is YAML, too.
 #[derive(Debug, Clone)]
-pub struct Manifest {
+pub struct PodManifest {
     pod: Value,
 }
 
 /// A container of a manifest.
 #[derive(Debug, Clone)]
-pub struct Container {
+pub struct ContainerManifest {
     fields: Map<String, Value>,
 }
 
 /// A pod in the namespace `default`, without containers yet.
-pub fn pod(name: &str) -> Manifest {
+pub fn pod(name: &str) -> PodManifest {
     let metadata = json!({ "name": name, "namespace": "default" });
     let spec = json!({ "containers": [] });
     let pod = json!({ "apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec });
-    Manifest { pod }
+    PodManifest { pod }
 }
 
-/// A container that performs a script of `oarsman-actor`.
-pub fn actor(name: &str, script: &[&str]) -> Container {
-    image(name, images::ACTOR).with("args", script.into())
+/// A container that performs a script of `oarsman-script_container`.
+pub fn script_container(name: &str, script: &[&str]) -> ContainerManifest {
+    image(name, images::SCRIPT).with("args", script.into())
 }
 
 /// A container of any image, with its own entrypoint.
-pub fn image(name: &str, image: &str) -> Container {
+pub fn image(name: &str, image: &str) -> ContainerManifest {
     let fields = [("name", name), ("image", image)];
-    Container {
+    ContainerManifest {
         fields: fields.map(|(key, value)| (key.to_owned(), value.into())).into_iter().collect(),
     }
 }
 
-impl Container {
+impl ContainerManifest {
     /// Sets a field, such as `resources`, `lifecycle` or `env`.
     #[must_use]
     pub fn with(mut self, field: &str, value: Value) -> Self {
@@ -59,16 +59,16 @@ impl Container {
     }
 }
 
-impl Manifest {
+impl PodManifest {
     /// Adds a container.
     #[must_use]
-    pub fn container(self, container: Container) -> Self {
+    pub fn container(self, container: ContainerManifest) -> Self {
         self.add("containers", container.fields.into())
     }
 
     /// Adds an init container.
     #[must_use]
-    pub fn init(self, container: Container) -> Self {
+    pub fn init(self, container: ContainerManifest) -> Self {
         self.add("initContainers", container.fields.into())
     }
 
@@ -131,8 +131,8 @@ mod tests {
 
     #[test]
     fn a_manifest_says_what_it_was_told() {
-        let main = actor("main", &["exit:3"]).env("A", "b").mount("v", "/v");
-        let init = actor("first", &[]).with("restartPolicy", "Always".into());
+        let main = script_container("main", &["exit:3"]).env("A", "b").mount("v", "/v");
+        let init = script_container("first", &[]).with("restartPolicy", "Always".into());
         let manifest = pod("web").container(main).init(init).host_path("v", "/tmp/v");
         let manifest = manifest.with("restartPolicy", "Never").with_metadata("uid", "u1");
         let expected = json!({
@@ -142,13 +142,13 @@ mod tests {
             "spec": {
                 "containers": [{
                     "name": "main",
-                    "image": images::ACTOR,
+                    "image": images::SCRIPT,
                     "args": ["exit:3"],
                     "env": [{ "name": "A", "value": "b" }],
                     "volumeMounts": [{ "name": "v", "mountPath": "/v" }],
                 }],
                 "initContainers": [{
-                    "name": "first", "image": images::ACTOR, "args": [], "restartPolicy": "Always",
+                    "name": "first", "image": images::SCRIPT, "args": [], "restartPolicy": "Always",
                 }],
                 "volumes": [{ "name": "v", "hostPath": { "path": "/tmp/v" } }],
                 "restartPolicy": "Never",

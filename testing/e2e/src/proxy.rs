@@ -12,36 +12,36 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use oarsman_cri::{Client, Deadlines, Runtime};
+use oarsman_cri::{Deadlines, RemoteRuntime, Runtime};
 use oarsman_cri_types::v1::{ContainerFilter, PodSandboxFilter};
 use tokio::net::UnixListener;
 use tokio::task::JoinHandle;
 
-pub use calls::{Call, PodId};
-use forward::Forward;
-pub use rules::{Deed, Rule, Which};
+pub use calls::{PodRef, RecordedCall};
+use forward::ForwardingRuntime;
+pub use rules::{CallFilter, ProxyRule, RuleAction};
 
 /// A CRI server that asks another runtime. It ends when it is dropped, and every call under way
 /// with it.
-pub struct Proxy {
+pub struct CriProxy {
     socket: PathBuf,
-    forward: Arc<Forward>,
+    forward: Arc<ForwardingRuntime>,
     serving: JoinHandle<()>,
 }
 
-impl Proxy {
+impl CriProxy {
     /// Listens on that socket and forwards to the runtime. The pods that are there are known to it.
     ///
     /// # Errors
     /// When it cannot listen there, or the runtime does not list its pods.
     pub async fn start(runtime: Arc<dyn Runtime>, socket: &Path) -> Result<Self> {
-        let forward = Arc::new(Forward::new(runtime));
+        let forward = Arc::new(ForwardingRuntime::new(runtime));
         forward.list_pod_sandboxes(None::<PodSandboxFilter>).await?;
         forward.list_containers(None::<ContainerFilter>).await?;
         forward.journal().clear();
         let listener = UnixListener::bind(socket)
             .with_context(|| format!("cannot listen on {}", socket.display()))?;
-        let served: Arc<dyn Runtime> = Arc::<Forward>::clone(&forward);
+        let served: Arc<dyn Runtime> = Arc::<ForwardingRuntime>::clone(&forward);
         let serving = tokio::spawn(async move {
             // It fails only when the listener does, and then every caller notices.
             oarsman_cri::serve(served, listener, std::future::pending()).await.ok();
@@ -58,17 +58,17 @@ impl Proxy {
     ///
     /// # Errors
     /// Never, as long as the socket has a plain name.
-    pub fn client(&self) -> Result<Client> {
-        Ok(Client::new(&self.endpoint(), None, Deadlines::default())?)
+    pub fn client(&self) -> Result<RemoteRuntime> {
+        Ok(RemoteRuntime::new(&self.endpoint(), None, Deadlines::default())?)
     }
 
     /// Every call so far, in the order they came. Those under way have no end yet.
-    pub fn calls(&self) -> Vec<Call> {
+    pub fn calls(&self) -> Vec<RecordedCall> {
         self.forward.journal().all()
     }
 
     /// The calls that came after there were `count` of them.
-    pub fn calls_since(&self, count: usize) -> Vec<Call> {
+    pub fn calls_since(&self, count: usize) -> Vec<RecordedCall> {
         self.calls().into_iter().skip(count).collect()
     }
 
@@ -79,12 +79,12 @@ impl Proxy {
 
     /// Does that to such calls from now on, as long as the rule is kept. Of several rules that fit a
     /// call the oldest decides.
-    pub fn when(&self, which: Which, deed: Deed) -> Rule {
-        self.forward.rules().add(which, deed)
+    pub fn add_rule(&self, filter: CallFilter, action: RuleAction) -> ProxyRule {
+        self.forward.rules().add(filter, action)
     }
 }
 
-impl Drop for Proxy {
+impl Drop for CriProxy {
     fn drop(&mut self) {
         self.serving.abort();
         // Whoever wants the place next may have it.

@@ -7,10 +7,10 @@
 //! Several processes of one test binary may share its scenarios and play them side by side, each on a rig
 //! in namespaces of its own (docs/adr/0018).
 
-mod joined;
+mod cluster_resources;
+mod context;
 mod share;
-mod stage;
-mod theatre;
+mod shared_rig;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -19,13 +19,13 @@ use anyhow::Result;
 use futures::future::LocalBoxFuture;
 use libtest_mimic::{Arguments, Completion, Conclusion, Failed, Trial};
 use oarsman_rig::parts::kubernetes;
-use oarsman_rig::{Flavour, namespace};
+use oarsman_rig::{ContainerdFlavour, namespace};
 
 use crate::program;
-pub use joined::{ours, under_test};
-use share::Share;
-pub use stage::Stage;
-use theatre::Theatre;
+pub use cluster_resources::{ours, under_test};
+pub use context::ScenarioContext;
+use share::ScenarioShare;
+use shared_rig::SharedRig;
 
 /// Something that is played on a stage.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +33,7 @@ pub struct Scenario {
     /// What holds, as a sentence with underscores.
     pub name: &'static str,
     /// Its proof.
-    pub play: fn(Arc<Stage>) -> LocalBoxFuture<'static, Result<()>>,
+    pub run: fn(Arc<ScenarioContext>) -> LocalBoxFuture<'static, Result<()>>,
     /// Whether it compares times, so that nothing else may use the processors meanwhile.
     pub is_alone: bool,
 }
@@ -46,13 +46,13 @@ impl Scenario {
     }
 }
 
-/// Makes scenarios of async functions of a `&Stage`, named after them.
+/// Makes scenarios of async functions of a `&ScenarioContext`, named after them.
 #[macro_export]
 macro_rules! scenarios {
     ($($name:ident),* $(,)?) => {
         vec![$($crate::scenario::Scenario {
             name: stringify!($name),
-            play: |stage| ::std::boxed::Box::pin(async move { $name(&stage).await }),
+            run: |cx| ::std::boxed::Box::pin(async move { $name(&cx).await }),
             is_alone: false,
         }),*]
     };
@@ -62,19 +62,19 @@ macro_rules! scenarios {
 const DEBIAN: &str = "OARSMAN_ON_DEBIAN_CONTAINERD";
 
 /// The containerd that scenarios are played on: the newest one, or Debian's when the environment asks for it.
-pub fn flavours() -> [Flavour; 1] {
+pub fn flavours() -> [ContainerdFlavour; 1] {
     let debian = std::env::var_os(DEBIAN).is_some();
-    [if debian { Flavour::Debian } else { Flavour::Built }]
+    [if debian { ContainerdFlavour::Debian } else { ContainerdFlavour::Built }]
 }
 
 /// The main function of a test binary without the standard harness: builds the program, enters
 /// namespaces, and plays every scenario on every flavour, named `<flavour>::<scenario>`.
-pub fn main(flavours: &[Flavour], scenarios: &[Scenario]) -> ExitCode {
+pub fn main(flavours: &[ContainerdFlavour], scenarios: &[Scenario]) -> ExitCode {
     main_after(program::build, flavours, scenarios)
 }
 
 /// The same for scenarios that need a cluster: its programs are built as well.
-pub fn main_with_cluster(flavours: &[Flavour], scenarios: &[Scenario]) -> ExitCode {
+pub fn main_with_cluster(flavours: &[ContainerdFlavour], scenarios: &[Scenario]) -> ExitCode {
     let ready = || {
         kubernetes::prepare(&kubernetes::CONTROL_PLANE)?;
         kubernetes::prepare(&[kubernetes::KUBELET])?;
@@ -85,45 +85,45 @@ pub fn main_with_cluster(flavours: &[Flavour], scenarios: &[Scenario]) -> ExitCo
 
 fn main_after(
     ready: impl FnOnce() -> Result<()>,
-    flavours: &[Flavour],
+    flavours: &[ContainerdFlavour],
     scenarios: &[Scenario],
 ) -> ExitCode {
-    namespace::run_after(ready, || match play_all(flavours, scenarios) {
+    namespace::run_after(ready, || match run_all(flavours, scenarios) {
         Ok(conclusion) => conclusion.exit_code(),
         Err(error) => complain(&error),
     })
 }
 
-fn play_all(flavours: &[Flavour], scenarios: &[Scenario]) -> Result<Conclusion> {
+fn run_all(flavours: &[ContainerdFlavour], scenarios: &[Scenario]) -> Result<Conclusion> {
     let arguments = Arguments { test_threads: Some(1), ..Arguments::from_args() };
     let tokio = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let theatres: Vec<Arc<Theatre>> =
-        flavours.iter().map(|flavour| Arc::new(Theatre::new(*flavour))).collect();
-    let share = Share::of_this_process();
+    let theatres: Vec<Arc<SharedRig>> =
+        flavours.iter().map(|flavour| Arc::new(SharedRig::new(*flavour))).collect();
+    let share = ScenarioShare::of_this_process();
     let scenarios: Vec<&Scenario> = scenarios.iter().filter(|it| share.has(it)).collect();
-    let trials = theatres.iter().flat_map(|theatre| {
-        scenarios.iter().map(|scenario| trial(theatre, **scenario, &share, tokio.handle()))
+    let trials = theatres.iter().flat_map(|shared_rig| {
+        scenarios.iter().map(|scenario| trial(shared_rig, **scenario, &share, tokio.handle()))
     });
     let conclusion = libtest_mimic::run(&arguments, trials.collect());
-    for theatre in &theatres {
-        tokio.block_on(theatre.close())?;
+    for shared_rig in &theatres {
+        tokio.block_on(shared_rig.close())?;
     }
     Ok(conclusion)
 }
 
 fn trial(
-    theatre: &Arc<Theatre>,
+    shared_rig: &Arc<SharedRig>,
     scenario: Scenario,
-    share: &Share,
+    share: &ScenarioShare,
     tokio: &tokio::runtime::Handle,
 ) -> Trial {
-    let (theatre, share, tokio) = (Arc::clone(theatre), share.clone(), tokio.clone());
-    let name = format!("{}::{}", theatre.name(), scenario.name);
+    let (shared_rig, share, tokio) = (Arc::clone(shared_rig), share.clone(), tokio.clone());
+    let name = format!("{}::{}", shared_rig.name(), scenario.name);
     Trial::ignorable_test(name.clone(), move || {
         if !share.take(&name)? {
             return Ok(Completion::ignored_with("another process plays it"));
         }
-        let played = tokio.block_on(theatre.play(scenario));
+        let played = tokio.block_on(shared_rig.run(scenario));
         played.map_err(|error| Failed::from(format!("{error:#}")))?;
         Ok(Completion::Completed)
     })

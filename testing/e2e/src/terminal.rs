@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::look::eventually;
+use crate::inspect::eventually;
 
 /// How long a shell may take to be there.
 const OPENING: Duration = Duration::from_secs(10);

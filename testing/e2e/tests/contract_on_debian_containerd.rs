@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use anyhow::Result;
 use libtest_mimic::{Arguments, Conclusion};
-use oarsman_e2e::{Containerd, Road};
+use oarsman_e2e::{ContainerdFixture, Route};
 use oarsman_rig::leaks::Snapshot;
-use oarsman_rig::{Flavour, namespace};
+use oarsman_rig::{ContainerdFlavour, namespace};
 
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
@@ -17,7 +17,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     (arguments.ignored, arguments.include_ignored) = (false, true);
-    namespace::run(|| match perform(&arguments) {
+    namespace::run(|| match run_suite(&arguments) {
         Ok(conclusion) => conclusion.exit_code(),
         Err(error) => {
             eprintln!("{error:#}");
@@ -26,12 +26,12 @@ fn main() -> ExitCode {
     })
 }
 
-fn perform(arguments: &Arguments) -> Result<Conclusion> {
+fn run_suite(arguments: &Arguments) -> Result<Conclusion> {
     let tokio = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let _inside = tokio.enter();
-    let containerd = tokio.block_on(Containerd::start(Flavour::Debian))?;
+    let containerd = tokio.block_on(ContainerdFixture::start(ContainerdFlavour::Debian))?;
     let before = tokio.block_on(Snapshot::take(&containerd.rig))?;
-    let subject = tokio.block_on(containerd.by(Road::Direct))?;
+    let subject = tokio.block_on(containerd.via(Route::Direct))?;
     let trials = oarsman_contract::trials("debian", &subject, tokio.handle());
     let conclusion = libtest_mimic::run(arguments, trials);
     tokio.block_on(before.compare_until_clean(Duration::from_secs(20)))?;

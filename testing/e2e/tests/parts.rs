@@ -8,19 +8,19 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use futures::StreamExt;
-use oarsman_cri::{Client, Code, Runtime};
+use oarsman_cri::{ErrorCode, RemoteRuntime, Runtime};
 use oarsman_cri_types::v1::{
     ContainerConfig, ContainerEventType, ContainerMetadata, CreateContainerRequest, ImageSpec,
     LinuxPodSandboxConfig, PodSandboxConfig, PodSandboxFilter, PodSandboxMetadata,
     RunPodSandboxRequest,
 };
-use oarsman_e2e::look::{always, eventually};
-use oarsman_e2e::manifest::{actor, pod};
-use oarsman_e2e::proxy::{Deed, Which};
-use oarsman_e2e::scenario::Stage;
+use oarsman_e2e::inspect::{always, eventually};
+use oarsman_e2e::manifest::{pod, script_container};
+use oarsman_e2e::proxy::{CallFilter, RuleAction};
+use oarsman_e2e::scenario::ScenarioContext;
 use oarsman_e2e::{program, scenario, scenarios};
 use oarsman_host::{cgroups, mounts};
-use oarsman_rig::{Flavour, images};
+use oarsman_rig::{ContainerdFlavour, images};
 use tokio::time::{Instant, timeout};
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -37,22 +37,22 @@ fn main() -> ExitCode {
         an_agent_that_does_not_end_is_killed_and_told,
         the_program_is_built_before_the_tests,
     ];
-    scenario::main(&[Flavour::Built, Flavour::Debian], &scenarios)
+    scenario::main(&[ContainerdFlavour::Built, ContainerdFlavour::Debian], &scenarios)
 }
 
 /// A pod made by CRI calls, as an agent would.
-struct Pod {
-    client: Client,
+struct CriPod {
+    client: RemoteRuntime,
     config: PodSandboxConfig,
     sandbox: String,
 }
 
-fn config(stage: &Stage, name: &str) -> PodSandboxConfig {
+fn config(cx: &ScenarioContext, name: &str) -> PodSandboxConfig {
     let uid = format!("uid-{name}");
     PodSandboxConfig {
-        log_directory: stage.rig().pod_logs().join(name).display().to_string(),
+        log_directory: cx.rig().pod_logs().join(name).display().to_string(),
         linux: Some(LinuxPodSandboxConfig {
-            cgroup_parent: format!("{}/pod{uid}", stage.rig().cgroup_parent()),
+            cgroup_parent: format!("{}/pod{uid}", cx.rig().cgroup_parent()),
             ..LinuxPodSandboxConfig::default()
         }),
         metadata: Some(PodSandboxMetadata {
@@ -65,9 +65,9 @@ fn config(stage: &Stage, name: &str) -> PodSandboxConfig {
     }
 }
 
-impl Pod {
-    async fn run(stage: &Stage, client: Client, name: &str) -> Result<Self> {
-        let config = config(stage, name);
+impl CriPod {
+    async fn run(cx: &ScenarioContext, client: RemoteRuntime, name: &str) -> Result<Self> {
+        let config = config(cx, name);
         let request = RunPodSandboxRequest { config: Some(config.clone()), ..Default::default() };
         let sandbox = client.run_pod_sandbox(request).await?;
         Ok(Self { client, config, sandbox })
@@ -78,7 +78,7 @@ impl Pod {
         let restarts = ("io.kubernetes.container.restartCount".to_owned(), attempt.to_string());
         let container = ContainerConfig {
             metadata: Some(ContainerMetadata { name: "main".to_owned(), attempt }),
-            image: Some(ImageSpec { image: images::ACTOR.to_owned(), ..ImageSpec::default() }),
+            image: Some(ImageSpec { image: images::SCRIPT.to_owned(), ..ImageSpec::default() }),
             args: script.iter().map(|step| (*step).to_owned()).collect(),
             annotations: [restarts].into(),
             log_path: format!("main-{attempt}.log"),
@@ -111,13 +111,13 @@ impl Pod {
     }
 }
 
-async fn the_eyes_see_a_pods_life(stage: &Stage) -> Result<()> {
-    let look = stage.look();
+async fn the_eyes_see_a_pods_life(cx: &ScenarioContext) -> Result<()> {
+    let look = cx.inspector();
     assert!(look.pod("seen").await?.is_gone());
-    let pod = Pod::run(stage, stage.rig().client()?, "seen").await?;
+    let pod = CriPod::run(cx, cx.rig().client()?, "seen").await?;
     pod.start(0, &["out:one", "err:two", "exit:3"]).await?;
     let see = async || look.pod("seen").await;
-    let ended = |seen: &oarsman_e2e::look::PodSeen| {
+    let ended = |seen: &oarsman_e2e::inspect::ObservedPod| {
         seen.container("main").is_ok_and(|main| main.has_exited())
     };
     let seen = eventually(PATIENCE, "it ends", see, ended).await?;
@@ -131,7 +131,7 @@ async fn the_eyes_see_a_pods_life(stage: &Stage) -> Result<()> {
     assert!(look.processes(&main.id).await?.is_empty());
 
     let id = pod.start(1, &["child:1m", "out:ready", "forever"]).await?;
-    let ready = |seen: &oarsman_e2e::look::PodSeen| {
+    let ready = |seen: &oarsman_e2e::inspect::ObservedPod| {
         let texts = seen.container("main").and_then(|main| main.log_texts());
         texts.is_ok_and(|texts| texts == ["ready"])
     };
@@ -149,17 +149,18 @@ async fn the_eyes_see_a_pods_life(stage: &Stage) -> Result<()> {
     Ok(())
 }
 
-async fn one_pods_calls_are_held_and_others_go_on(stage: &Stage) -> Result<()> {
-    let proxy = stage.proxy().await?;
-    let rule = proxy.when(Which::every().named("RunPodSandbox").about("held"), Deed::Hold);
-    let held = Pod::run(stage, proxy.client()?, "held");
+async fn one_pods_calls_are_held_and_others_go_on(cx: &ScenarioContext) -> Result<()> {
+    let proxy = cx.proxy().await?;
+    let rule =
+        proxy.add_rule(CallFilter::all().named("RunPodSandbox").about("held"), RuleAction::Hold);
+    let held = CriPod::run(cx, proxy.client()?, "held");
     let others = async {
-        rule.until_waiting(1, PATIENCE).await?;
-        let free = Pod::run(stage, proxy.client()?, "free").await?;
+        rule.wait_until_held(1, PATIENCE).await?;
+        let free = CriPod::run(cx, proxy.client()?, "free").await?;
         free.start(0, &["forever"]).await?;
-        assert!(stage.look().pod("free").await?.runs("main"));
-        assert!(stage.look().pod("held").await?.is_gone());
-        assert_eq!((rule.met(), rule.waiting()), (1, 1));
+        assert!(cx.inspector().pod("free").await?.runs("main"));
+        assert!(cx.inspector().pod("held").await?.is_gone());
+        assert_eq!((rule.applied(), rule.waiting()), (1, 1));
         rule.release();
         anyhow::Ok(free)
     };
@@ -167,11 +168,12 @@ async fn one_pods_calls_are_held_and_others_go_on(stage: &Stage) -> Result<()> {
     let id = held.start(0, &["on-term:exit:0", "forever"]).await?;
     // By the pod's UID, by the sandbox's id, and by the container's own.
     for name in ["uid-held", &held.sandbox, &id] {
-        let rule = proxy.when(Which::every().named("StopContainer").about(name), Deed::Hold);
+        let rule =
+            proxy.add_rule(CallFilter::all().named("StopContainer").about(name), RuleAction::Hold);
         let client = proxy.client()?;
         let stop = client.stop_container(&id, Duration::from_secs(5));
         let release = async {
-            rule.until_waiting(1, PATIENCE).await?;
+            rule.wait_until_held(1, PATIENCE).await?;
             assert_eq!(rule.waiting(), 1, "{name}");
             rule.release();
             anyhow::Ok(())
@@ -184,40 +186,40 @@ async fn one_pods_calls_are_held_and_others_go_on(stage: &Stage) -> Result<()> {
     free.remove().await
 }
 
-async fn calls_are_failed_and_delayed_by_rule(stage: &Stage) -> Result<()> {
-    let proxy = stage.proxy().await?;
-    let which = || Which::every().named("RunPodSandbox").first(1);
-    let rule = proxy.when(which(), Deed::Fail(Code::Unavailable));
-    let failed = Pod::run(stage, proxy.client()?, "failed").await.err().context("it fails")?;
+async fn calls_are_failed_and_delayed_by_rule(cx: &ScenarioContext) -> Result<()> {
+    let proxy = cx.proxy().await?;
+    let which = || CallFilter::all().named("RunPodSandbox").first(1);
+    let rule = proxy.add_rule(which(), RuleAction::Fail(ErrorCode::Unavailable));
+    let failed = CriPod::run(cx, proxy.client()?, "failed").await.err().context("it fails")?;
     assert!(format!("{failed:#}").contains("unavailable"), "{failed:#}");
-    assert!(stage.look().pods().await?.is_empty());
+    assert!(cx.inspector().pods().await?.is_empty());
     rule.release();
-    let _rule = proxy.when(which(), Deed::FailAnswer(Code::Unknown));
-    assert!(Pod::run(stage, proxy.client()?, "made").await.is_err());
-    let sandbox = stage.look().pod("made").await?.sandbox()?.id.clone();
-    let pod = Pod { client: proxy.client()?, config: config(stage, "made"), sandbox };
+    let _rule = proxy.add_rule(which(), RuleAction::FailAnswer(ErrorCode::Unknown));
+    assert!(CriPod::run(cx, proxy.client()?, "made").await.is_err());
+    let sandbox = cx.inspector().pod("made").await?.sandbox()?.id.clone();
+    let pod = CriPod { client: proxy.client()?, config: config(cx, "made"), sandbox };
 
     let delay = Duration::from_millis(300);
-    let _rule = proxy.when(Which::every().named("Status"), Deed::Delay(delay));
+    let _rule = proxy.add_rule(CallFilter::all().named("Status"), RuleAction::Delay(delay));
     let start = Instant::now();
     proxy.client()?.status().await?;
     assert!(start.elapsed() >= delay);
 
-    let rule = proxy.when(Which::every().named("Version"), Deed::HoldAnswer);
+    let rule = proxy.add_rule(CallFilter::all().named("Version"), RuleAction::HoldAnswer);
     let client = proxy.client()?;
     let answered = tokio::spawn(async move { client.version().await });
-    rule.until_waiting(1, PATIENCE).await?;
+    rule.wait_until_held(1, PATIENCE).await?;
     assert!(!answered.is_finished());
     rule.release();
     answered.await??;
     pod.remove().await
 }
 
-async fn every_call_is_written_down(stage: &Stage) -> Result<()> {
-    let before = Pod::run(stage, stage.rig().client()?, "before").await?;
-    let proxy = stage.proxy().await?;
+async fn every_call_is_written_down(cx: &ScenarioContext) -> Result<()> {
+    let before = CriPod::run(cx, cx.rig().client()?, "before").await?;
+    let proxy = cx.proxy().await?;
     assert_eq!(proxy.count(), 0);
-    let pod = Pod::run(stage, proxy.client()?, "told").await?;
+    let pod = CriPod::run(cx, proxy.client()?, "told").await?;
     let id = pod.start(0, &["exit:0"]).await?;
     let count = proxy.count();
     let client = proxy.client()?;
@@ -227,7 +229,7 @@ async fn every_call_is_written_down(stage: &Stage) -> Result<()> {
     client.list_pod_sandboxes(None).await?;
     client.pod_sandbox_status(&before.sandbox).await?;
     assert!(client.container_status("nobody").await.is_err());
-    let told = |call: &oarsman_e2e::proxy::Call| {
+    let told = |call: &oarsman_e2e::proxy::RecordedCall| {
         let pod = call.pod.as_ref().map(|pod| pod.name.clone());
         (call.name, call.subject.clone(), pod, call.is_read())
     };
@@ -252,30 +254,30 @@ async fn every_call_is_written_down(stage: &Stage) -> Result<()> {
     pod.remove().await
 }
 
-async fn the_end_of_a_caller_ends_its_wait(stage: &Stage) -> Result<()> {
-    let proxy = stage.proxy().await?;
-    let rule = proxy.when(Which::every().about("lost"), Deed::Hold);
+async fn the_end_of_a_caller_ends_its_wait(cx: &ScenarioContext) -> Result<()> {
+    let proxy = cx.proxy().await?;
+    let rule = proxy.add_rule(CallFilter::all().about("lost"), RuleAction::Hold);
     let client = proxy.client()?;
-    let given_up = timeout(Duration::from_millis(300), Pod::run(stage, client, "lost")).await;
+    let given_up = timeout(Duration::from_millis(300), CriPod::run(cx, client, "lost")).await;
     assert!(given_up.is_err());
     let waiting = async || Ok(rule.waiting());
     eventually(PATIENCE, "nobody waits any more", waiting, |waiting| *waiting == 0).await?;
     rule.release();
-    let pods = async || stage.look().pods().await;
+    let pods = async || cx.inspector().pods().await;
     always(Duration::from_millis(300), "it is never made", pods, Vec::is_empty).await
 }
 
-async fn events_pass_without_delay(stage: &Stage) -> Result<()> {
-    let proxy = stage.proxy().await?;
+async fn events_pass_without_delay(cx: &ScenarioContext) -> Result<()> {
+    let proxy = cx.proxy().await?;
     let events = proxy.client()?.container_events().await;
-    let mut events = match stage.rig().flavour() {
-        Flavour::Built => events?,
-        Flavour::Debian => {
+    let mut events = match cx.rig().flavour() {
+        ContainerdFlavour::Built => events?,
+        ContainerdFlavour::Debian => {
             assert!(events.is_err_and(|error| error.is_unimplemented()));
             return Ok(());
         }
     };
-    let pod = Pod::run(stage, proxy.client()?, "eventful").await?;
+    let pod = CriPod::run(cx, proxy.client()?, "eventful").await?;
     let id = pod.start(0, &["forever"]).await?;
     let next_about = async |events: &mut oarsman_cri::EventStream| loop {
         match timeout(PATIENCE, events.next()).await? {
@@ -301,26 +303,27 @@ async fn events_pass_without_delay(stage: &Stage) -> Result<()> {
 }
 
 /// A program that stands in for the agent.
-fn stand_in(stage: &Stage, script: &str) -> Result<PathBuf> {
-    let path = stage.scratch().join("stand-in");
+fn stand_in(cx: &ScenarioContext, script: &str) -> Result<PathBuf> {
+    let path = cx.scratch().join("stand-in");
     fs::write(&path, format!("#!/bin/busybox sh\n{script}"))?;
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
     Ok(path)
 }
 
-async fn an_agent_is_started_measured_and_ended(stage: &Stage) -> Result<()> {
+async fn an_agent_is_started_measured_and_ended(cx: &ScenarioContext) -> Result<()> {
     let script = "echo \"$@ $WHO\"; trap 'exit 0' TERM; i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done\n\
          echo ready; while :; do sleep 0.05; done\n";
-    let setup = stage.setup()?.program(&stand_in(stage, script)?);
-    let node = stage.start(setup.flag("v", "4").env("WHO", "me"))?;
+    let setup = cx.setup()?.program(&stand_in(cx, script)?);
+    let node = cx.start(setup.flag("v", "4").env("WHO", "me"))?;
     let said = async || Ok(node.log_tail());
     let log = eventually(PATIENCE, "it is ready", said, |log| log.ends_with("ready")).await?;
     assert!(log.starts_with("kubelet --root-dir=/var/tmp/oarsman-rig."), "{log}");
     assert!(log.contains("--hostname-override=node --v=4 me\n"), "{log}");
     assert!(node.cpu_time()? > Duration::ZERO && node.pss()? > 4096);
-    node.apply("web", &pod("web").container(actor("main", &["forever"])))?;
+    node.apply("web", &pod("web").container(script_container("main", &["forever"])))?;
     assert!(
-        fs::read_to_string(node.manifests().path().join("web.yaml"))?.contains("rig.local/actor:1")
+        fs::read_to_string(node.manifests().path().join("web.yaml"))?
+            .contains("rig.local/script:1")
     );
     assert_eq!(fs::read_dir(node.manifests().path())?.count(), 1);
     node.manifests().remove("web")?;
@@ -338,9 +341,9 @@ async fn an_agent_is_started_measured_and_ended(stage: &Stage) -> Result<()> {
     node.start()
 }
 
-async fn an_agent_that_does_not_end_is_killed_and_told(stage: &Stage) -> Result<()> {
+async fn an_agent_that_does_not_end_is_killed_and_told(cx: &ScenarioContext) -> Result<()> {
     let script = "trap '' TERM; echo ready; while :; do sleep 0.05; done\n";
-    let node = stage.start(stage.setup()?.program(&stand_in(stage, script)?))?;
+    let node = cx.start(cx.setup()?.program(&stand_in(cx, script)?))?;
     let said = async || Ok(node.log_tail());
     eventually(PATIENCE, "it is ready", said, |log| log == "ready").await?;
     let error = node.terminate(Duration::from_millis(300)).await.err().context("it stays")?;
@@ -349,7 +352,7 @@ async fn an_agent_that_does_not_end_is_killed_and_told(stage: &Stage) -> Result<
     Ok(())
 }
 
-async fn the_program_is_built_before_the_tests(_: &Stage) -> Result<()> {
+async fn the_program_is_built_before_the_tests(_: &ScenarioContext) -> Result<()> {
     let program = program::path()?;
     assert!(program.is_file(), "{}", program.display());
     Ok(())

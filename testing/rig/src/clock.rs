@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 
 /// How often something that cannot be waited for is looked at.
-const LOOK_AGAIN: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// This moment.
 #[expect(clippy::disallowed_methods, reason = "real programs live in real time")]
@@ -21,7 +21,7 @@ pub(crate) fn wait_until(patience: Duration, mut done: impl FnMut() -> bool) -> 
         if start.elapsed() > patience {
             return false;
         }
-        std::thread::sleep(LOOK_AGAIN);
+        std::thread::sleep(POLL_INTERVAL);
     }
     true
 }
@@ -39,7 +39,7 @@ where
         if start.elapsed() > patience {
             return Ok(false);
         }
-        tokio::time::sleep(LOOK_AGAIN).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
     Ok(true)
 }

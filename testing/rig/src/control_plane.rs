@@ -4,8 +4,8 @@
 //! rig's own node address. There is no proxy for services: their addresses lead nowhere.
 
 mod address;
+mod bootstrap_objects;
 mod certificates;
-mod furniture;
 mod kubeconfig;
 mod kubectl;
 mod programs;
@@ -20,16 +20,16 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use rustix::process::Signal;
 
 use crate::clock;
-use crate::process::Process;
+use crate::process::ManagedProcess;
 use crate::rig::Rig;
 use crate::run::make_directory;
 use crate::signals;
 
-use address::Address;
-use certificates::{Authority, token_key};
-use kubeconfig::{Identity, kubeconfig};
+use address::NodeAddress;
+use certificates::{CertificateAuthority, token_key};
+use kubeconfig::{ClientIdentity, kubeconfig};
 pub use kubectl::Kubectl;
-use programs::Common;
+use programs::ComponentOptions;
 
 /// The range of services' addresses, and its first one, which is the API server's.
 const SERVICES: &str = "10.96.0.0/16";
@@ -46,14 +46,14 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A running control plane. All that it started ends with it. Fields are ended in the order they stand in.
 pub struct ControlPlane {
-    scheduler: Process,
-    controller_manager: Process,
-    api_server: Process,
-    etcd: Process,
-    authority: Authority,
+    scheduler: ManagedProcess,
+    controller_manager: ManagedProcess,
+    api_server: ManagedProcess,
+    etcd: ManagedProcess,
+    authority: CertificateAuthority,
     kubectl: Kubectl,
     directory: PathBuf,
-    address: Address,
+    address: NodeAddress,
 }
 
 impl ControlPlane {
@@ -64,22 +64,26 @@ impl ControlPlane {
     pub async fn start(rig: &Rig) -> Result<Self> {
         let directory = rig.directory().join("control-plane");
         make_directory(&directory)?;
-        let address = Address::create(rig.layout().number())?;
-        let authority = Authority::create(&directory)?;
+        let address = NodeAddress::create(rig.layout().number())?;
+        let authority = CertificateAuthority::create(&directory)?;
         let plane = Self::assemble(directory, address, authority)?;
         plane.etcd.start()?;
         plane.start_api_server().await?;
         // Both would end if they could not ask the API server when they start.
         plane.controller_manager.start()?;
         plane.scheduler.start()?;
-        plane.kubectl.apply(&furniture::objects()).await?;
+        plane.kubectl.apply(&bootstrap_objects::objects()).await?;
         let account = clock::wait_until_async(PATIENCE, || plane.has_default_account()).await?;
         ensure!(account, "nobody makes service accounts:\n{}", plane.log_tails());
         Ok(plane)
     }
 
-    fn assemble(directory: PathBuf, address: Address, authority: Authority) -> Result<Self> {
-        let common = Common {
+    fn assemble(
+        directory: PathBuf,
+        address: NodeAddress,
+        authority: CertificateAuthority,
+    ) -> Result<Self> {
+        let common = ComponentOptions {
             address: address.get().to_string(),
             authority: authority.files(),
             token_key: token_key(&directory)?,
@@ -90,7 +94,13 @@ impl ControlPlane {
         let to_kubelets = authority.write("apiserver-kubelet-client", &to_kubelets)?;
         let config = |file: &str, user: &str, group: &str| {
             let pair = authority.client(user, group)?;
-            write_kubeconfig(&directory, file, &address, &authority, &Identity::Certificate(&pair))
+            write_kubeconfig(
+                &directory,
+                file,
+                &address,
+                &authority,
+                &ClientIdentity::Certificate(&pair),
+            )
         };
         let admin = config("admin", "kubernetes-admin", MASTERS)?;
         // Else it would need an account for each of its parts, and seconds to get them.
@@ -152,8 +162,8 @@ impl ControlPlane {
     /// When it cannot be written.
     pub fn kubeconfig_of_node_lasting(&self, name: &str, rest: Duration) -> Result<PathBuf> {
         let pair =
-            self.authority.old_client(&format!("system:node:{name}"), "system:nodes", rest)?;
-        self.write(&format!("node-{name}-lasting"), &Identity::Certificate(&pair))
+            self.authority.expiring_client(&format!("system:node:{name}"), "system:nodes", rest)?;
+        self.write(&format!("node-{name}-lasting"), &ClientIdentity::Certificate(&pair))
     }
 
     /// The kubeconfig of any user in a group.
@@ -162,7 +172,7 @@ impl ControlPlane {
     /// When it cannot be written.
     pub fn kubeconfig_of(&self, file: &str, user: &str, group: &str) -> Result<PathBuf> {
         let pair = self.authority.client(user, group)?;
-        self.write(file, &Identity::Certificate(&pair))
+        self.write(file, &ClientIdentity::Certificate(&pair))
     }
 
     /// The kubeconfig of a node that is not known yet and may only ask for a certificate.
@@ -170,10 +180,10 @@ impl ControlPlane {
     /// # Errors
     /// When it cannot be written.
     pub fn bootstrap_kubeconfig(&self) -> Result<PathBuf> {
-        self.write("bootstrap", &Identity::Token(&furniture::bootstrap_token()))
+        self.write("bootstrap", &ClientIdentity::Token(&bootstrap_objects::bootstrap_token()))
     }
 
-    fn write(&self, file: &str, identity: &Identity<'_>) -> Result<PathBuf> {
+    fn write(&self, file: &str, identity: &ClientIdentity<'_>) -> Result<PathBuf> {
         write_kubeconfig(&self.directory, file, &self.address, &self.authority, identity)
     }
 
@@ -275,7 +285,7 @@ impl ControlPlane {
         each.concat()
     }
 
-    fn processes(&self) -> [&Process; 4] {
+    fn processes(&self) -> [&ManagedProcess; 4] {
         [&self.etcd, &self.api_server, &self.controller_manager, &self.scheduler]
     }
 
@@ -301,7 +311,7 @@ pub async fn client(kubeconfig: &Path) -> Result<kube::Client> {
     Ok(kube::Client::try_from(config)?)
 }
 
-fn server(address: &Address) -> String {
+fn server(address: &NodeAddress) -> String {
     format!("https://{}:{API_PORT}", address.get())
 }
 
@@ -312,9 +322,9 @@ fn path_of(directory: &Path, file: &str) -> PathBuf {
 fn write_kubeconfig(
     directory: &Path,
     file: &str,
-    address: &Address,
-    authority: &Authority,
-    identity: &Identity<'_>,
+    address: &NodeAddress,
+    authority: &CertificateAuthority,
+    identity: &ClientIdentity<'_>,
 ) -> Result<PathBuf> {
     let path = path_of(directory, file);
     fs::write(&path, kubeconfig(&server(address), &authority.pem(), identity))?;

@@ -9,16 +9,16 @@ use std::fs;
 use anyhow::Result;
 
 pub use archive::archive;
-pub use build::{Blob, Config, Image, Layer};
+pub use build::{Blob, ImageConfig, ImageLayer, OciImage};
 
 use crate::parts::Parts;
 
 /// The image of pods' sandboxes.
 pub const PAUSE: &str = "rig.local/pause:1";
 /// The actor as entrypoint; runs as root.
-pub const ACTOR: &str = "rig.local/actor:1";
+pub const SCRIPT: &str = "rig.local/script:1";
 /// The actor as user and group 1000, with `GREETING=hello`, in `/tmp`.
-pub const ACTOR_AS_USER: &str = "rig.local/actor:user";
+pub const SCRIPT_AS_USER: &str = "rig.local/script:user";
 /// busybox with all its applets in /bin, users root and `someone` (1000), and /tmp.
 pub const BUSYBOX: &str = "rig.local/busybox:1";
 
@@ -29,62 +29,62 @@ pub const BUSYBOX_OF_THE_WORLD: &str = "docker.io/library/busybox:1.36";
 ///
 /// # Errors
 /// When a part that goes into them cannot be read.
-pub fn standard(parts: &Parts) -> Result<Vec<Image>> {
-    let user = Config {
+pub fn standard(parts: &Parts) -> Result<Vec<OciImage>> {
+    let user = ImageConfig {
         user: "1000:1000".to_owned(),
         env: vec!["GREETING=hello".to_owned()],
         working_dir: "/tmp".to_owned(),
-        ..Config::default()
+        ..ImageConfig::default()
     };
     Ok(vec![
         pause(parts)?,
-        actor(parts, ACTOR, Config::default())?,
-        actor(parts, ACTOR_AS_USER, user)?,
+        script_image(parts, SCRIPT, ImageConfig::default())?,
+        script_image(parts, SCRIPT_AS_USER, user)?,
         busybox(parts, BUSYBOX)?,
         busybox(parts, BUSYBOX_OF_THE_WORLD)?,
     ])
 }
 
-fn pause(parts: &Parts) -> Result<Image> {
-    let layer = Layer::default().program("pause", &fs::read(parts.actor.join("pause"))?);
-    let config = Config { entrypoint: vec!["/pause".to_owned()], ..Config::default() };
-    Image::build(PAUSE, &[layer], &config)
+fn pause(parts: &Parts) -> Result<OciImage> {
+    let layer = ImageLayer::default().program("pause", &fs::read(parts.script.join("pause"))?);
+    let config = ImageConfig { entrypoint: vec!["/pause".to_owned()], ..ImageConfig::default() };
+    OciImage::build(PAUSE, &[layer], &config)
 }
 
 /// An image of the actor under any name; without an entrypoint in `config` the actor is it.
 ///
 /// # Errors
 /// When the actor cannot be read.
-pub fn actor(parts: &Parts, name: &str, mut config: Config) -> Result<Image> {
+pub fn script_image(parts: &Parts, name: &str, mut config: ImageConfig) -> Result<OciImage> {
     if config.entrypoint.is_empty() {
-        config.entrypoint = vec!["/actor".to_owned()];
+        config.entrypoint = vec!["/script".to_owned()];
     }
-    let layer = Layer::default()
-        .program("actor", &fs::read(parts.actor.join("actor"))?)
+    let layer = ImageLayer::default()
+        .program("script", &fs::read(parts.script.join("script"))?)
         .directory("tmp", 0o1777)
         .directory("etc", 0o755)
         .file("etc/passwd", PASSWD)
         .file("etc/group", GROUP);
-    Image::build(name, &[layer], &config)
+    OciImage::build(name, &[layer], &config)
 }
 
-fn busybox(parts: &Parts, name: &str) -> Result<Image> {
-    let layer = Layer::default()
+fn busybox(parts: &Parts, name: &str) -> Result<OciImage> {
+    let layer = ImageLayer::default()
         .directory("tmp", 0o1777)
         .directory("etc", 0o755)
         .file("etc/passwd", PASSWD)
         .file("etc/group", GROUP);
     let layer = with_busybox(layer, parts, &[])?;
-    let config = Config {
+    let config = ImageConfig {
         cmd: vec!["/bin/sh".to_owned()],
         env: vec!["PATH=/bin".to_owned()],
-        ..Config::default()
+        ..ImageConfig::default()
     };
-    Image::build(name, &[layer], &config)
+    OciImage::build(name, &[layer], &config)
 }
 
 /// Adds busybox, and a link for every applet in the list that it prints itself, but for some.
-fn with_busybox(layer: Layer, parts: &Parts, but: &[&str]) -> Result<Layer> {
+fn with_busybox(layer: ImageLayer, parts: &Parts, but: &[&str]) -> Result<ImageLayer> {
     let applets = std::process::Command::new(&parts.busybox).arg("--list").output()?.stdout;
     let applets = String::from_utf8(applets)?;
     let layer = layer.directory("bin", 0o755).program("bin/busybox", &fs::read(&parts.busybox)?);

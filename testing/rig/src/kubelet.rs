@@ -16,10 +16,10 @@ use serde_json::{Map, Value};
 use crate::control_plane::ControlPlane;
 use crate::manifests::Manifests;
 use crate::parts::kubernetes::KUBELET;
-use crate::process::Process;
+use crate::process::ManagedProcess;
 use crate::rig::Rig;
 
-use tunables::Tunables;
+use tunables::FakeTunables;
 
 /// Which node agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,15 +52,15 @@ impl Default for KubeletOptions {
 
 /// An agent: its places, and its process while it lives. It is killed when this is dropped.
 pub struct Kubelet {
-    process: Process,
+    process: ManagedProcess,
     name: String,
-    places: Places,
-    _tunables: Option<Tunables>,
+    paths: KubeletPaths,
+    _tunables: Option<FakeTunables>,
 }
 
 /// Where an agent's things are. Agents of one name on one rig share them.
 #[derive(Debug, Clone)]
-struct Places {
+struct KubeletPaths {
     root: PathBuf,
     manifests: Manifests,
     config: PathBuf,
@@ -78,8 +78,8 @@ impl Kubelet {
         which: &Implementation,
         options: &KubeletOptions,
     ) -> Result<Self> {
-        let places = Places::create(rig, &options.name)?;
-        fs::write(&places.config, config::text(rig, plane, &places, &options.settings))?;
+        let paths = KubeletPaths::create(rig, &options.name)?;
+        fs::write(&paths.config, config::text(rig, plane, &paths, &options.settings))?;
         let kubeconfig = match &options.kubeconfig {
             Some(path) => path.clone(),
             None => plane.kubeconfig_of_node(&options.name)?,
@@ -88,10 +88,12 @@ impl Kubelet {
             Implementation::Go => (KUBELET.path()?, None),
             Implementation::Oarsman(program) => (program.clone(), Some("kubelet".to_owned())),
         };
-        let own = subcommand.into_iter().chain(flags(&places, &kubeconfig, plane, options));
-        let tunables = matches!(which, Implementation::Go).then(|| Tunables::show(rig.directory()));
-        let process = Process::new(&options.name, &program, own.collect(), places.log.clone());
-        Ok(Self { process, name: options.name.clone(), places, _tunables: tunables.transpose()? })
+        let own = subcommand.into_iter().chain(flags(&paths, &kubeconfig, plane, options));
+        let tunables =
+            matches!(which, Implementation::Go).then(|| FakeTunables::show(rig.directory()));
+        let process =
+            ManagedProcess::new(&options.name, &program, own.collect(), paths.log.clone());
+        Ok(Self { process, name: options.name.clone(), paths, _tunables: tunables.transpose()? })
     }
 
     /// Starts it. It adds to its log.
@@ -138,17 +140,17 @@ impl Kubelet {
 
     /// Its root directory.
     pub fn root(&self) -> &Path {
-        &self.places.root
+        &self.paths.root
     }
 
     /// The directory of its static pods.
     pub fn manifests(&self) -> &Manifests {
-        &self.places.manifests
+        &self.paths.manifests
     }
 
     /// Its configuration file.
     pub fn config(&self) -> &Path {
-        &self.places.config
+        &self.paths.config
     }
 
     /// What it is started with.
@@ -168,11 +170,11 @@ impl Kubelet {
 
     /// Removes its directories and its log. To be called when it is dead and its pods are gone.
     pub fn remove_files(&self) {
-        for directory in [self.places.root.as_path(), self.places.manifests.path()] {
+        for directory in [self.paths.root.as_path(), self.paths.manifests.path()] {
             // Another agent with the same places may have been here first.
             fs::remove_dir_all(directory).ok();
         }
-        for file in [&self.places.config, &self.places.log] {
+        for file in [&self.paths.config, &self.paths.log] {
             fs::remove_file(file).ok();
         }
     }
@@ -180,16 +182,16 @@ impl Kubelet {
 
 /// The same for both.
 fn flags(
-    places: &Places,
+    paths: &KubeletPaths,
     kubeconfig: &Path,
     plane: &ControlPlane,
     options: &KubeletOptions,
 ) -> Vec<String> {
     let mut flags = vec![
-        format!("--config={}", places.config.display()),
+        format!("--config={}", paths.config.display()),
         format!("--kubeconfig={}", kubeconfig.display()),
-        format!("--root-dir={}", places.root.display()),
-        format!("--cert-dir={}", places.root.join("pki").display()),
+        format!("--root-dir={}", paths.root.display()),
+        format!("--cert-dir={}", paths.root.join("pki").display()),
         format!("--hostname-override={}", options.name),
         format!("--node-ip={}", plane.node_address()),
     ];
@@ -197,17 +199,17 @@ fn flags(
     flags
 }
 
-impl Places {
+impl KubeletPaths {
     fn create(rig: &Rig, name: &str) -> Result<Self> {
         let of = |kind: &str| rig.directory().join(format!("{name}-{kind}"));
-        let places = Self {
+        let paths = Self {
             root: rig.agents().join(name),
             manifests: Manifests::create(of("static-pods"))?,
             config: of("kubelet.yaml"),
             log: of("kubelet.log"),
         };
-        let root = &places.root;
+        let root = &paths.root;
         fs::create_dir_all(root).with_context(|| format!("cannot make {}", root.display()))?;
-        Ok(places)
+        Ok(paths)
     }
 }

@@ -3,7 +3,7 @@
 //! A snapshot sees the whole of the namespaces it is taken in, so only one test may run at a time
 //! between taking it and comparing.
 
-mod look;
+mod scan;
 #[cfg(test)]
 mod tests;
 
@@ -16,15 +16,15 @@ use anyhow::{Result, ensure};
 
 use crate::clock;
 use crate::parts::Parts;
-use crate::rig::{Layout, Rig};
+use crate::rig::{Rig, RigLayout};
 use crate::run;
 
-pub(crate) use look::{at_cgroups, at_mounts};
+pub(crate) use scan::{scan_cgroups, scan_mounts};
 
 /// Something that can be left behind.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 #[expect(missing_docs, reason = "the names and their Display say it")]
-pub enum Thing {
+pub enum HostResource {
     Container { id: String },
     Sandbox { id: String },
     Snapshot { key: String },
@@ -38,7 +38,7 @@ pub enum Thing {
     File { path: PathBuf },
 }
 
-impl fmt::Display for Thing {
+impl fmt::Display for HostResource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Container { id } => write!(f, "container {id}"),
@@ -64,9 +64,9 @@ impl fmt::Display for Thing {
 
 /// Everything there is at one moment.
 pub struct Snapshot {
-    layout: Layout,
+    layout: RigLayout,
     parts: Parts,
-    before: BTreeSet<Thing>,
+    before: BTreeSet<HostResource>,
 }
 
 impl Snapshot {
@@ -76,7 +76,7 @@ impl Snapshot {
     /// When something cannot be looked at, as when containerd does not answer.
     pub async fn take(rig: &Rig) -> Result<Self> {
         let (layout, parts) = (rig.layout().clone(), rig.parts().clone());
-        let before = look::at_everything(&layout, &parts).await?;
+        let before = scan::scan_everything(&layout, &parts).await?;
         Ok(Self { layout, parts, before })
     }
 
@@ -84,8 +84,8 @@ impl Snapshot {
     ///
     /// # Errors
     /// When something cannot be looked at.
-    pub async fn leaks(&self) -> Result<Vec<Thing>> {
-        let after = look::at_everything(&self.layout, &self.parts).await?;
+    pub async fn leaks(&self) -> Result<Vec<HostResource>> {
+        let after = scan::scan_everything(&self.layout, &self.parts).await?;
         Ok(leaked(&self.before, &after, self.layout.group_prefix()))
     }
 
@@ -105,9 +105,9 @@ impl Snapshot {
     pub async fn compare_until_clean_but(
         &self,
         patience: Duration,
-        may_stay: impl Fn(&Thing) -> bool,
+        may_stay: impl Fn(&HostResource) -> bool,
     ) -> Result<()> {
-        let leaks = async || -> Result<Vec<Thing>> {
+        let leaks = async || -> Result<Vec<HostResource>> {
             Ok(self.leaks().await?.into_iter().filter(|thing| !may_stay(thing)).collect())
         };
         if clock::wait_until_async(patience, || async { Ok(leaks().await?.is_empty()) }).await? {
@@ -121,14 +121,18 @@ impl Snapshot {
 
 /// What came to be between two looks and is ours to answer for. Of a tree of files only the top is
 /// named. `own` is how the names of our own control groups begin.
-pub(crate) fn leaked(before: &BTreeSet<Thing>, after: &BTreeSet<Thing>, own: &str) -> Vec<Thing> {
-    let new: BTreeSet<&Thing> = after.difference(before).collect();
+pub(crate) fn leaked(
+    before: &BTreeSet<HostResource>,
+    after: &BTreeSet<HostResource>,
+    own: &str,
+) -> Vec<HostResource> {
+    let new: BTreeSet<&HostResource> = after.difference(before).collect();
     new.iter()
         .filter(|thing| match thing {
-            Thing::Cgroup { hierarchy, group } => is_ours(hierarchy, group, before, own),
-            Thing::File { path } => !path
+            HostResource::Cgroup { hierarchy, group } => is_ours(hierarchy, group, before, own),
+            HostResource::File { path } => !path
                 .parent()
-                .is_some_and(|parent| new.contains(&Thing::File { path: parent.into() })),
+                .is_some_and(|parent| new.contains(&HostResource::File { path: parent.into() })),
             _ => true,
         })
         .map(|thing| (*thing).clone())
@@ -137,11 +141,11 @@ pub(crate) fn leaked(before: &BTreeSet<Thing>, after: &BTreeSet<Thing>, own: &st
 
 /// Control groups are the one thing that is not in a namespace of our own. One below a top-level
 /// group that was there before, or that belongs to another run of a rig, is somebody else's.
-fn is_ours(hierarchy: &str, group: &Path, before: &BTreeSet<Thing>, own: &str) -> bool {
+fn is_ours(hierarchy: &str, group: &Path, before: &BTreeSet<HostResource>, own: &str) -> bool {
     let top: PathBuf = group.components().take(2).collect();
     if top.to_string_lossy().starts_with(&format!("/{own}")) {
         return true;
     }
-    let of_top = Thing::Cgroup { hierarchy: hierarchy.to_owned(), group: top.clone() };
+    let of_top = HostResource::Cgroup { hierarchy: hierarchy.to_owned(), group: top.clone() };
     !run::is_group_of_a_rig(&top) && !before.contains(&of_top)
 }

@@ -24,5 +24,5 @@ pub use cargo::{cargo, without_package};
 pub use control_plane::{ControlPlane, Kubectl};
 pub use kubelet::{Implementation, Kubelet, KubeletOptions};
 pub use manifests::Manifests;
-pub use registry::{Behaviour, Credentials, Registry, Requests};
-pub use rig::{Flavour, Options, Rig};
+pub use registry::{Registry, RegistryCredentials, RepositoryBehaviour, RequestCounts};
+pub use rig::{ContainerdFlavour, Rig, RigOptions};

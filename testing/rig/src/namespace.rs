@@ -22,7 +22,7 @@ use anyhow::Result;
 use rustix::process::Signal;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use crate::parts::say;
+use crate::parts::print_progress;
 use crate::signals;
 
 /// Tells a started copy of this program what it is.
@@ -53,7 +53,7 @@ pub fn run_after(ready: impl FnOnce() -> Result<()>, tests: impl FnOnce() -> Exi
     match result {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            say(&format!("{error:#}"));
+            print_progress(&format!("{error:#}"));
             ExitCode::FAILURE
         }
     }

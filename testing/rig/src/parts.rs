@@ -3,11 +3,11 @@
 //! Everything is built by name and version from public registries into a cache outside of the
 //! clone, so that a fresh clone on a machine that had one before builds nothing.
 
-mod actor;
 pub mod conformance;
 mod debian;
 mod go;
 pub mod kubernetes;
+mod script;
 mod tools;
 
 use std::fs::{self, File};
@@ -28,8 +28,8 @@ pub struct Parts {
     pub runc: PathBuf,
     /// The directory of the CNI plugins.
     pub cni: PathBuf,
-    /// The directory of our own static programs, `actor`, `pause` and `shell`.
-    pub actor: PathBuf,
+    /// The directory of our own static programs, `script`, `pause` and `shell`.
+    pub script: PathBuf,
     /// A static busybox.
     pub busybox: PathBuf,
     /// The upstream description of CRI v1, to compare ours with.
@@ -54,12 +54,12 @@ pub struct Debian {
 /// what a failing build said.
 pub fn prepare() -> Result<Parts> {
     tools::check()?;
-    let cache = Cache::open()?;
+    let cache = PartsCache::open()?;
     Ok(Parts {
         containerd: go::CONTAINERD.install(&cache)?,
         runc: go::RUNC.install(&cache)?,
         cni: go::CNI.install(&cache)?,
-        actor: actor::build(&cache)?,
+        script: script::build(&cache)?,
         busybox: tools::BUSYBOX.into(),
         cri_proto: go::cri_proto(&cache)?,
         debian: debian::fetch(&cache)?,
@@ -68,11 +68,11 @@ pub fn prepare() -> Result<Parts> {
 
 /// The directory in which built parts are kept, each in a directory named after all that it
 /// depends on.
-struct Cache {
+struct PartsCache {
     directory: PathBuf,
 }
 
-impl Cache {
+impl PartsCache {
     fn open() -> Result<Self> {
         let root = match std::env::var_os("OARSMAN_CACHE") {
             Some(root) => PathBuf::from(root),
@@ -97,7 +97,7 @@ impl Cache {
             let unfinished = tempfile::tempdir_in(&self.directory)?;
             build(unfinished.path()).with_context(|| format!("cannot build {name}"))?;
             fs::rename(unfinished.keep(), &directory)?;
-            say(&format!("built {name} in {:.1} s", start.elapsed().as_secs_f64()));
+            print_progress(&format!("built {name} in {:.1} s", start.elapsed().as_secs_f64()));
         }
         Ok(directory)
     }
@@ -106,7 +106,7 @@ impl Cache {
     fn lock(&self) -> Result<File> {
         let file = File::create(self.directory.join("lock"))?;
         if file.try_lock().is_err() {
-            say("waiting for another run that builds parts");
+            print_progress("waiting for another run that builds parts");
             file.lock()?;
         }
         Ok(file)
@@ -124,7 +124,7 @@ fn workspace() -> &'static Path {
 }
 
 /// Tells the person at the terminal.
-pub(crate) fn say(what: &str) {
+pub(crate) fn print_progress(what: &str) {
     // With stderr closed there is nobody to tell.
     writeln!(std::io::stderr(), "rig: {what}").ok();
 }
@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn a_part_is_built_once_and_only_if_it_can_be_built() {
         let directory = tempfile::tempdir().unwrap();
-        let cache = Cache { directory: directory.path().to_owned() };
+        let cache = PartsCache { directory: directory.path().to_owned() };
         let parts = || -> Vec<PathBuf> {
             let entries = fs::read_dir(directory.path()).unwrap();
             entries.map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()).collect()

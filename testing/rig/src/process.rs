@@ -13,10 +13,10 @@ use crate::clock;
 
 /// How many lines of its log an error carries.
 const LOG_TAIL: usize = 40;
-const LOOK_AGAIN: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// A program, and its process while it lives. It is killed when this is dropped.
-pub(crate) struct Process {
+pub(crate) struct ManagedProcess {
     name: String,
     program: PathBuf,
     arguments: Vec<String>,
@@ -24,7 +24,7 @@ pub(crate) struct Process {
     child: Mutex<Option<Child>>,
 }
 
-impl Process {
+impl ManagedProcess {
     /// It is still to be started.
     pub(crate) fn new(name: &str, program: &Path, arguments: Vec<String>, log: PathBuf) -> Self {
         let (name, program) = (name.to_owned(), program.to_owned());
@@ -60,7 +60,7 @@ impl Process {
         let start = clock::now();
         let mut status = child.try_wait()?;
         while status.is_none() && start.elapsed() < patience {
-            tokio::time::sleep(LOOK_AGAIN).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
             status = child.try_wait()?;
         }
         if let Some(status) = status {
@@ -113,7 +113,7 @@ impl Process {
     }
 }
 
-impl Drop for Process {
+impl Drop for ManagedProcess {
     fn drop(&mut self) {
         if let Some(mut child) = self.lock().take() {
             // It may have ended by itself; either way nothing more can be done here.

@@ -14,21 +14,21 @@ use anyhow::{Context, Result};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
-use crate::images::{Blob, Image};
+use crate::images::{Blob, OciImage};
 
 /// What opens a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the two halves of basic authentication")]
-pub struct Credentials {
+pub struct RegistryCredentials {
     pub username: String,
     pub password: String,
 }
 
 /// How a repository behaves; by default it answers everybody at once.
 #[derive(Debug, Clone, Default)]
-pub struct Behaviour {
+pub struct RepositoryBehaviour {
     /// Only who has these may read.
-    pub credentials: Option<Credentials>,
+    pub credentials: Option<RegistryCredentials>,
     /// How long each answer takes.
     pub delay: Duration,
     /// The HTTP status with which every request fails.
@@ -37,7 +37,7 @@ pub struct Behaviour {
 
 /// How often a repository was asked for what.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Requests {
+pub struct RequestCounts {
     /// Manifests, by tag or digest.
     pub manifests: usize,
     /// Blobs.
@@ -49,7 +49,7 @@ pub struct Requests {
 /// A running registry; it ends when dropped.
 pub struct Registry {
     address: SocketAddr,
-    shelf: Arc<Shelf>,
+    store: Arc<RegistryStore>,
     server: Option<(oneshot::Sender<()>, JoinHandle<()>)>,
 }
 
@@ -58,8 +58,8 @@ impl Registry {
     ///
     /// # Errors
     /// When no port can be had, or a name has no tag.
-    pub fn start(images: Vec<Image>) -> Result<Self> {
-        let shelf = Arc::new(Shelf::stock(images)?);
+    pub fn start(images: Vec<OciImage>) -> Result<Self> {
+        let store = Arc::new(RegistryStore::from_images(images)?);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         listener.set_nonblocking(true)?;
@@ -69,11 +69,11 @@ impl Registry {
             TcpListener::from_std(listener)?
         };
         let (stop, stopped) = oneshot::channel();
-        let server = serve::serve(listener, Arc::clone(&shelf), stopped);
+        let server = serve::serve(listener, Arc::clone(&store), stopped);
         let thread = std::thread::Builder::new()
             .name("registry".to_owned())
             .spawn(move || runtime.block_on(server))?;
-        Ok(Self { address, shelf, server: Some((stop, thread)) })
+        Ok(Self { address, store, server: Some((stop, thread)) })
     }
 
     /// Where it listens.
@@ -87,14 +87,14 @@ impl Registry {
     }
 
     /// Changes how a repository behaves from now on.
-    pub fn set(&self, repository: &str, behaviour: Behaviour) {
-        lock(&self.shelf.repositories).entry(repository.to_owned()).or_default().behaviour =
+    pub fn set(&self, repository: &str, behaviour: RepositoryBehaviour) {
+        lock(&self.store.repositories).entry(repository.to_owned()).or_default().behaviour =
             behaviour;
     }
 
     /// How often a repository was asked for what, so far.
-    pub fn requests(&self, repository: &str) -> Requests {
-        let repositories = lock(&self.shelf.repositories);
+    pub fn requests(&self, repository: &str) -> RequestCounts {
+        let repositories = lock(&self.store.repositories);
         repositories.get(repository).map(|repository| repository.requests).unwrap_or_default()
     }
 }
@@ -110,7 +110,7 @@ impl Drop for Registry {
 }
 
 /// What there is to serve, by repository.
-struct Shelf {
+struct RegistryStore {
     repositories: Mutex<BTreeMap<String, Repository>>,
 }
 
@@ -119,12 +119,12 @@ struct Repository {
     /// By tag and by digest.
     manifests: BTreeMap<String, Blob>,
     blobs: BTreeMap<String, Blob>,
-    behaviour: Behaviour,
-    requests: Requests,
+    behaviour: RepositoryBehaviour,
+    requests: RequestCounts,
 }
 
-impl Shelf {
-    fn stock(images: Vec<Image>) -> Result<Self> {
+impl RegistryStore {
+    fn from_images(images: Vec<OciImage>) -> Result<Self> {
         let mut repositories = BTreeMap::<String, Repository>::new();
         for image in images {
             let (repository, tag) = image

@@ -2,7 +2,7 @@
 
 mod cni;
 mod config;
-mod daemon;
+mod containerd;
 mod flavour;
 mod layout;
 mod reboot;
@@ -15,17 +15,17 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use oarsman_cri::{Client, Deadlines, Runtime};
+use oarsman_cri::{Deadlines, RemoteRuntime, Runtime};
 use tokio::process::Command;
 
 use crate::clock;
-use crate::images::{self, Image};
-use crate::parts::{Parts, say};
-use crate::run::{Run, make_directory};
+use crate::images::{self, OciImage};
+use crate::parts::{Parts, print_progress};
+use crate::run::{RigRun, make_directory};
 
-use daemon::Daemon;
-pub use flavour::Flavour;
-pub(crate) use layout::Layout;
+use containerd::ContainerdProcess;
+pub use flavour::ContainerdFlavour;
+pub(crate) use layout::RigLayout;
 
 /// How long containerd may take to do what it was asked.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -36,19 +36,19 @@ const LOG_TAIL: usize = 40;
 
 /// What a rig is started with.
 #[derive(Debug, Default)]
-pub struct Options {
+pub struct RigOptions {
     /// Images to be on the node besides the standard ones.
-    pub images: Vec<Image>,
+    pub images: Vec<OciImage>,
     /// Which containerd.
-    pub flavour: Flavour,
+    pub flavour: ContainerdFlavour,
 }
 
 /// A containerd with root, state, socket, network and cgroup parent of its own, and the standard
 /// [`images`] on it. All that it started ends with it, also when a test panics.
 pub struct Rig {
-    layout: Layout,
+    layout: RigLayout,
     parts: Parts,
-    containerd: Daemon,
+    containerd: ContainerdProcess,
 }
 
 impl Rig {
@@ -56,14 +56,14 @@ impl Rig {
     ///
     /// # Errors
     /// When it does not come up; the error carries the end of containerd's log.
-    pub async fn start(options: Options) -> Result<Self> {
+    pub async fn start(options: RigOptions) -> Result<Self> {
         static COUNT: AtomicU8 = AtomicU8::new(1);
-        let run = Run::current()?;
+        let run = RigRun::current()?;
         let parts = options.flavour.choose(run.parts()?)?;
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let layout = Layout::create(&run, number, options.flavour)?;
+        let layout = RigLayout::create(&run, number, options.flavour)?;
         fs::write(layout.config(), options.flavour.config(&layout, &parts))?;
-        let rig = Self { layout, parts, containerd: Daemon::default() };
+        let rig = Self { layout, parts, containerd: ContainerdProcess::default() };
         fs::write(rig.cni_configuration(), cni::bridge(&rig.layout))?;
         rig.restart().await?;
         let mut images = images::standard(&rig.parts)?;
@@ -119,11 +119,11 @@ impl Rig {
     }
 
     /// Which containerd it is.
-    pub fn flavour(&self) -> Flavour {
+    pub fn flavour(&self) -> ContainerdFlavour {
         self.layout.flavour()
     }
 
-    pub(crate) fn layout(&self) -> &Layout {
+    pub(crate) fn layout(&self) -> &RigLayout {
         &self.layout
     }
 
@@ -131,8 +131,8 @@ impl Rig {
     ///
     /// # Errors
     /// Never, as long as the rig's directory has a plain name.
-    pub fn client(&self) -> Result<Client> {
-        Ok(Client::new(&self.socket().to_string_lossy(), None, Deadlines::default())?)
+    pub fn client(&self) -> Result<RemoteRuntime> {
+        Ok(RemoteRuntime::new(&self.socket().to_string_lossy(), None, Deadlines::default())?)
     }
 
     /// Lets containerd pull from a registry without TLS.
@@ -153,7 +153,7 @@ impl Rig {
     ///
     /// # Errors
     /// When containerd does not take them.
-    pub async fn import(&self, images: &[Image]) -> Result<()> {
+    pub async fn import(&self, images: &[OciImage]) -> Result<()> {
         let archive = self.layout.directory().join("images.tar");
         fs::write(&archive, images::archive(images)?)?;
         self.ctr(&["images", "import", &archive.to_string_lossy()]).await?;
@@ -271,14 +271,14 @@ impl Rig {
 impl Drop for Rig {
     fn drop(&mut self) {
         if let Err(error) = teardown::tear_down(&self.layout, self.containerd.take()) {
-            say(&format!("{error:#}"));
+            print_progress(&format!("{error:#}"));
         }
     }
 }
 
 /// Runs ctr in a namespace of containerd.
 pub(crate) async fn ctr(
-    layout: &Layout,
+    layout: &RigLayout,
     parts: &Parts,
     namespace: &str,
     arguments: &[&str],

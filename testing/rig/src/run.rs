@@ -29,17 +29,17 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A run, as its own tests see it.
 #[derive(Debug, Clone)]
-pub(crate) struct Run {
+pub(crate) struct RigRun {
     directory: PathBuf,
 }
 
 /// A run, as the process that started it holds it.
-pub(crate) struct Held {
-    run: Run,
+pub(crate) struct OwnedRun {
+    run: RigRun,
     _lock: File,
 }
 
-impl Run {
+impl RigRun {
     /// The run that this process is part of.
     pub(crate) fn current() -> Result<Self> {
         let directory = std::env::var_os(VARIABLE)
@@ -72,7 +72,7 @@ impl Run {
     }
 }
 
-impl Held {
+impl OwnedRun {
     /// Begins a run, and takes away what killed runs have left.
     pub(crate) fn begin(parts: &Parts) -> Result<Self> {
         ensure!(rustix::process::geteuid().is_root(), "the rig needs root: run it with sudo");
@@ -83,10 +83,10 @@ impl Held {
         fs::write(directory.join("parts.json"), serde_json::to_vec(parts)?)?;
         let lock = File::create(directory.join("lock"))?;
         lock.lock()?;
-        Ok(Self { run: Run { directory }, _lock: lock })
+        Ok(Self { run: RigRun { directory }, _lock: lock })
     }
 
-    pub(crate) fn run(&self) -> &Run {
+    pub(crate) fn run(&self) -> &RigRun {
         &self.run
     }
 
@@ -147,7 +147,7 @@ fn sweep() -> Result<()> {
         let is_run = entry.file_name().to_string_lossy().starts_with(PREFIX);
         if is_run && entry.file_type()?.is_dir() && !is_held(&entry.path())? {
             // Its last process may not be quite dead: then the next run finds it again.
-            Run { directory: entry.path() }.remove().ok();
+            RigRun { directory: entry.path() }.remove().ok();
         }
     }
     Ok(())

@@ -9,16 +9,17 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use oarsman_cri::{Client, Deadlines, Runtime};
+use oarsman_cri::{Deadlines, RemoteRuntime, Runtime};
 use oarsman_cri_types::v1::{
     AuthConfig, ContainerState, IdMapping, ImageSpec, NamespaceMode, NamespaceOption,
     PullImageRequest, UserNamespace,
 };
 use oarsman_host::{cgroups, mounts, processes};
 use oarsman_rig::{
-    Behaviour, Credentials, Flavour, Options, Registry, Rig, images, leaks, namespace,
+    ContainerdFlavour, Registry, RegistryCredentials, RepositoryBehaviour, Rig, RigOptions, images,
+    leaks, namespace,
 };
-use support::{Case, Pod, block_on, until};
+use support::{Case, TestPod, block_on, until};
 
 const CASES: &[Case] = &[
     ("the_standard_images_are_on_the_node", standard_images),
@@ -41,7 +42,7 @@ fn main() -> ExitCode {
 }
 
 /// Waits until the pod's container has ended, and returns its exit code.
-async fn exit_code(rig: &Rig, pod: &Pod) -> Result<i32> {
+async fn exit_code(rig: &Rig, pod: &TestPod) -> Result<i32> {
     let client = rig.client()?;
     let status = async || client.container_status(&pod.container).await;
     let has_ended = async || Ok(status().await?.state() == ContainerState::ContainerExited);
@@ -50,7 +51,7 @@ async fn exit_code(rig: &Rig, pod: &Pod) -> Result<i32> {
 }
 
 /// What the pod's container has printed so far, line by line.
-fn output(pod: &Pod) -> Result<Vec<String>> {
+fn output(pod: &TestPod) -> Result<Vec<String>> {
     let log = fs::read_to_string(pod.logs.join("main.log"))?;
     // TIME STREAM TAGS TEXT
     let lines = log.lines().filter_map(|line| line.splitn(4, ' ').nth(3));
@@ -60,7 +61,7 @@ fn output(pod: &Pod) -> Result<Vec<String>> {
 fn standard_images(rig: &Rig) -> Result<()> {
     block_on(async {
         let found = rig.client()?.list_images(None).await?;
-        for name in [images::PAUSE, images::ACTOR, images::ACTOR_AS_USER, images::BUSYBOX] {
+        for name in [images::PAUSE, images::SCRIPT, images::SCRIPT_AS_USER, images::BUSYBOX] {
             let image = found.iter().find(|image| image.repo_tags.iter().any(|tag| tag == name));
             image.with_context(|| format!("{name} is not among {found:?}"))?;
         }
@@ -71,7 +72,7 @@ fn standard_images(rig: &Rig) -> Result<()> {
 fn image_configuration(rig: &Rig) -> Result<()> {
     let script = ["id", "env:GREETING", "pwd", "exit:3"];
     block_on(async {
-        let pod = Pod::start(rig, "user", images::ACTOR_AS_USER, &script).await?;
+        let pod = TestPod::start(rig, "user", images::SCRIPT_AS_USER, &script).await?;
         assert_eq!(exit_code(rig, &pod).await?, 3);
         assert_eq!(output(&pod)?, ["1000:1000", "hello", "/tmp"]);
         pod.remove().await
@@ -81,7 +82,7 @@ fn image_configuration(rig: &Rig) -> Result<()> {
 fn busybox(rig: &Rig) -> Result<()> {
     let script = ["/bin/sh", "-c", "id -u someone; ls -d /tmp | tr a-z A-Z"];
     block_on(async {
-        let pod = Pod::start(rig, "shell", images::BUSYBOX, &script).await?;
+        let pod = TestPod::start(rig, "shell", images::BUSYBOX, &script).await?;
         assert_eq!(exit_code(rig, &pod).await?, 0);
         assert_eq!(output(&pod)?, ["1000", "/TMP"]);
         pod.remove().await
@@ -99,7 +100,7 @@ fn user_namespace(rig: &Rig) -> Result<()> {
     };
     let script = ["id", "cat:/proc/self/uid_map", "touch:/tmp/mine"];
     block_on(async {
-        let pod = Pod::start_in(rig, "users", images::ACTOR, &script, namespaces).await?;
+        let pod = TestPod::start_in(rig, "users", images::SCRIPT, &script, namespaces).await?;
         assert_eq!(exit_code(rig, &pod).await?, 0);
         let output = output(&pod)?;
         assert_eq!(output[0], "0:0");
@@ -112,8 +113,8 @@ fn user_namespace(rig: &Rig) -> Result<()> {
 /// A registry that has the actor under `name`, as an image that the node does not have yet.
 fn registry(rig: &Rig, name: &str) -> Result<Registry> {
     let label = [("for".to_owned(), name.to_owned())].into();
-    let config = images::Config { labels: label, ..images::Config::default() };
-    let registry = Registry::start(vec![images::actor(rig.parts(), name, config)?])?;
+    let config = images::ImageConfig { labels: label, ..images::ImageConfig::default() };
+    let registry = Registry::start(vec![images::script_image(rig.parts(), name, config)?])?;
     rig.allow_registry(registry.address())?;
     Ok(registry)
 }
@@ -125,13 +126,13 @@ fn request(image: &str, auth: Option<AuthConfig>) -> PullImageRequest {
 
 fn pull(rig: &Rig) -> Result<()> {
     block_on(async {
-        let registry = registry(rig, "some/where/actor:7")?;
-        let name = registry.name("some/where/actor:7");
+        let registry = registry(rig, "some/where/script:7")?;
+        let name = registry.name("some/where/script:7");
         rig.client()?.pull_image(request(&name, None)).await?;
-        let requests = registry.requests("some/where/actor");
+        let requests = registry.requests("some/where/script");
         // The node has the layer already, from the image of the actor that it was given.
         assert!(requests.manifests > 0 && requests.blobs == 1, "{requests:?}");
-        let pod = Pod::start(rig, "pulled", &name, &["exit:4"]).await?;
+        let pod = TestPod::start(rig, "pulled", &name, &["exit:4"]).await?;
         assert_eq!(exit_code(rig, &pod).await?, 4);
         pod.remove().await?;
         let missing = rig.client()?.pull_image(request(&registry.name("no/such:1"), None)).await;
@@ -143,8 +144,12 @@ fn pull(rig: &Rig) -> Result<()> {
 fn private_pull(rig: &Rig) -> Result<()> {
     block_on(async {
         let registry = registry(rig, "private:1")?;
-        let credentials = Credentials { username: "rower".to_owned(), password: "oar".to_owned() };
-        let behaviour = Behaviour { credentials: Some(credentials), ..Behaviour::default() };
+        let credentials =
+            RegistryCredentials { username: "rower".to_owned(), password: "oar".to_owned() };
+        let behaviour = RepositoryBehaviour {
+            credentials: Some(credentials),
+            ..RepositoryBehaviour::default()
+        };
         registry.set("private", behaviour);
         let name = registry.name("private:1");
         ensure!(rig.client()?.pull_image(request(&name, None)).await.is_err(), "pulled as nobody");
@@ -163,17 +168,25 @@ fn failing_pull(rig: &Rig) -> Result<()> {
     block_on(async {
         let registry = registry(rig, "moody:1")?;
         let name = registry.name("moody:1");
-        registry.set("moody", Behaviour { failure: Some(403), ..Behaviour::default() });
+        registry.set(
+            "moody",
+            RepositoryBehaviour { failure: Some(403), ..RepositoryBehaviour::default() },
+        );
         ensure!(rig.client()?.pull_image(request(&name, None)).await.is_err(), "403 is no error");
-        registry
-            .set("moody", Behaviour { delay: Duration::from_secs(600), ..Behaviour::default() });
+        registry.set(
+            "moody",
+            RepositoryBehaviour {
+                delay: Duration::from_secs(600),
+                ..RepositoryBehaviour::default()
+            },
+        );
         let client = rig.client()?;
         let slow = tokio::time::timeout(
             Duration::from_millis(300),
             client.pull_image(request(&name, None)),
         );
         ensure!(slow.await.is_err(), "the registry was to take ten minutes");
-        registry.set("moody", Behaviour::default());
+        registry.set("moody", RepositoryBehaviour::default());
         rig.client()?.pull_image(request(&name, None)).await?;
         Ok(())
     })
@@ -181,11 +194,11 @@ fn failing_pull(rig: &Rig) -> Result<()> {
 
 fn kill_and_restart(rig: &Rig) -> Result<()> {
     block_on(async {
-        let pod = Pod::start(rig, "survivor", images::ACTOR, &["forever"]).await?;
+        let pod = TestPod::start(rig, "survivor", images::SCRIPT, &["forever"]).await?;
         rig.kill()?;
         let away = rig.client()?.version().await;
         ensure!(away.is_err_and(|error| error.is_unavailable()), "a dead containerd answers");
-        let lives_on = async || has_process("/actor", "forever");
+        let lives_on = async || has_process("/script", "forever");
         until("the container is seen to live on", lives_on).await?;
         rig.restart().await?;
         let status = rig.client()?.container_status(&pod.container).await?;
@@ -202,7 +215,7 @@ fn has_process(program: &str, argument: &str) -> Result<bool> {
 fn pause_and_resume(rig: &Rig) -> Result<()> {
     block_on(async {
         let deadlines = Deadlines { request: Duration::from_millis(300) };
-        let client = Client::new(&rig.socket().to_string_lossy(), None, deadlines)?;
+        let client = RemoteRuntime::new(&rig.socket().to_string_lossy(), None, deadlines)?;
         client.version().await?;
         rig.pause()?;
         let stuck = client.version().await;
@@ -216,7 +229,7 @@ fn pause_and_resume(rig: &Rig) -> Result<()> {
 
 fn broken_configuration(_: &Rig) -> Result<()> {
     block_on(async {
-        let rig = Rig::start(Options::default()).await?;
+        let rig = Rig::start(RigOptions::default()).await?;
         rig.kill()?;
         fs::write(rig.directory().join("config.toml"), "version = 4\nroot = 'nowhere\n")?;
         let error = rig.restart().await.err().context("started with a broken configuration")?;
@@ -228,11 +241,11 @@ fn broken_configuration(_: &Rig) -> Result<()> {
 
 fn debian(_: &Rig) -> Result<()> {
     block_on(async {
-        let options = Options { flavour: Flavour::Debian, ..Options::default() };
+        let options = RigOptions { flavour: ContainerdFlavour::Debian, ..RigOptions::default() };
         let rig = Rig::start(options).await?;
         assert!(rig.client()?.version().await?.runtime_version.starts_with("1.6.20"));
         let before = leaks::Snapshot::take(&rig).await?;
-        let pod = Pod::start(&rig, "debian", images::ACTOR, &["out:hello", "exit:6"]).await?;
+        let pod = TestPod::start(&rig, "debian", images::SCRIPT, &["out:hello", "exit:6"]).await?;
         assert_eq!(exit_code(&rig, &pod).await?, 6);
         assert_eq!(output(&pod)?, ["hello"]);
         pod.remove().await?;
@@ -243,9 +256,9 @@ fn debian(_: &Rig) -> Result<()> {
 
 fn stop(_: &Rig) -> Result<()> {
     block_on(async {
-        let rig = Rig::start(Options::default()).await?;
-        Pod::start(&rig, "left", images::ACTOR, &["on-term:ignore", "forever"]).await?;
-        let traces = Traces::of(&rig);
+        let rig = Rig::start(RigOptions::default()).await?;
+        TestPod::start(&rig, "left", images::SCRIPT, &["on-term:ignore", "forever"]).await?;
+        let traces = RigTraces::of(&rig);
         assert_eq!(traces.kinds()?, ["process", "mount", "cgroup", "file"]);
         rig.stop().await?;
         assert_eq!(traces.kinds()?, [""; 0]);
@@ -254,10 +267,10 @@ fn stop(_: &Rig) -> Result<()> {
 }
 
 fn panic_ends_it(_: &Rig) -> Result<()> {
-    let rig = block_on(Rig::start(Options::default()))?;
-    let traces = Traces::of(&rig);
+    let rig = block_on(Rig::start(RigOptions::default()))?;
+    let traces = RigTraces::of(&rig);
     let test = std::thread::spawn(move || {
-        let pod = block_on(Pod::start(&rig, "left", images::ACTOR, &["forever"]));
+        let pod = block_on(TestPod::start(&rig, "left", images::SCRIPT, &["forever"]));
         let has_pod = pod.is_ok();
         // As a panic, but without its message, which would look like a failure of this test.
         std::panic::resume_unwind(Box::new(has_pod));
@@ -269,12 +282,12 @@ fn panic_ends_it(_: &Rig) -> Result<()> {
 }
 
 /// What bears a rig's name.
-struct Traces {
+struct RigTraces {
     directory: PathBuf,
     group: String,
 }
 
-impl Traces {
+impl RigTraces {
     fn of(rig: &Rig) -> Self {
         Self { directory: rig.directory().to_owned(), group: rig.cgroup_parent() }
     }

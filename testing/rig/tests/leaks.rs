@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use oarsman_host::{cgroups, mounts, namespaces};
-use oarsman_rig::leaks::{Snapshot, Thing};
-use oarsman_rig::{Options, Rig, images, namespace};
-use support::{Case, PATIENCE, Pod, block_on, until};
+use oarsman_rig::leaks::{HostResource, Snapshot};
+use oarsman_rig::{Rig, RigOptions, images, namespace};
+use support::{Case, PATIENCE, TestPod, block_on, until};
 
 const CASES: &[Case] = &[
     ("nothing_left_is_clean", nothing),
@@ -81,7 +81,7 @@ fn nothing(rig: &Rig) -> Result<()> {
 fn pod(rig: &Rig) -> Result<()> {
     block_on(async {
         let snapshot = Snapshot::take(rig).await?;
-        let pod = Pod::start(rig, "left", images::ACTOR, &["forever"]).await?;
+        let pod = TestPod::start(rig, "left", images::SCRIPT, &["forever"]).await?;
         let group = format!("cgroup {}/left/{}", rig.cgroup_parent(), pod.container);
         let names = [
             &format!("container {}", pod.container),
@@ -118,7 +118,8 @@ fn cgroup(rig: &Rig) -> Result<()> {
         hierarchies.iter().try_for_each(|it| it.create(Path::new(&group)))?;
         let leaks = snapshot.leaks().await?;
         hierarchies.iter().try_for_each(|it| it.remove(Path::new(&group)))?;
-        let named = |leak: &&Thing| leak.to_string().starts_with(&format!("cgroup {group} ("));
+        let named =
+            |leak: &&HostResource| leak.to_string().starts_with(&format!("cgroup {group} ("));
         assert_eq!(leaks.iter().filter(named).count(), hierarchies.len(), "{leaks:?}");
         snapshot.compare_until_clean(PATIENCE).await
     })
@@ -219,7 +220,7 @@ fn may_stay(rig: &Rig) -> Result<()> {
     block_on(async {
         let snapshot = Snapshot::take(rig).await?;
         fs::write("/run/meant", "")?;
-        let meant = |thing: &Thing| thing.to_string() == "file /run/meant";
+        let meant = |thing: &HostResource| thing.to_string() == "file /run/meant";
         let clean = snapshot.compare_until_clean_but(PATIENCE, meant).await;
         fs::write("/run/left", "")?;
         let left = snapshot.compare_until_clean_but(Duration::from_millis(1), meant).await;
@@ -277,7 +278,7 @@ fn report(rig: &Rig) -> Result<()> {
 fn another_rig(rig: &Rig) -> Result<()> {
     block_on(async {
         let snapshot = Snapshot::take(rig).await?;
-        let other = Rig::start(Options::default()).await?;
+        let other = Rig::start(RigOptions::default()).await?;
         let group = format!("cgroup {}", other.cgroup_parent());
         until_named(&snapshot, &["process ", &group]).await?;
         other.stop().await?;

@@ -22,7 +22,7 @@ const SLEEP: &str = "98765.4321";
 
 fn main() -> ExitCode {
     match env::var(ROLE) {
-        Ok(role) => namespace::run(|| play(&role)),
+        Ok(role) => namespace::run(|| run_role(&role)),
         Err(_) => run_tests(),
     }
 }
@@ -49,10 +49,10 @@ fn run_tests() -> ExitCode {
 }
 
 /// What the started copy does inside of the namespaces.
-fn play(role: &str) -> ExitCode {
+fn run_role(role: &str) -> ExitCode {
     match role {
         "exit 7" => return ExitCode::from(7),
-        "look" => look_around(),
+        "look" => print_surroundings(),
         "leave a process" => drop(sleep()),
         "leave a mount" => {
             let status = Command::new("mount").args(["-t", "tmpfs", "none", "/mnt"]).status();
@@ -65,7 +65,7 @@ fn play(role: &str) -> ExitCode {
         }
         "stay" => {
             let mut child = sleep();
-            say(&run_directory().to_string_lossy());
+            print_line(&run_directory().to_string_lossy());
             child.wait().unwrap();
         }
         other => panic!("no such role: {other}"),
@@ -74,11 +74,11 @@ fn play(role: &str) -> ExitCode {
 }
 
 #[expect(clippy::print_stdout, reason = "the test that started us reads it")]
-fn say(text: &str) {
+fn print_line(text: &str) {
     println!("{text}");
 }
 
-fn look_around() {
+fn print_surroundings() {
     assert_ne!(std::process::id(), 1);
     assert_eq!(processes::find(std::process::id()).unwrap().parent, 1);
     assert_eq!(processes::list().unwrap().len(), 2);
@@ -91,7 +91,7 @@ fn look_around() {
     for directory in ["/run", "/var/lib", "/var/log"] {
         assert_eq!(fs::read_dir(directory).unwrap().count(), 0, "{directory}");
     }
-    say("looked");
+    print_line("looked");
 }
 
 fn sleep() -> Child {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use libtest_mimic::{Arguments, Trial};
-use oarsman_cri::{Client, Runtime};
+use oarsman_cri::{RemoteRuntime, Runtime};
 use oarsman_cri_types::v1::{
     ContainerConfig, ContainerMetadata, CreateContainerRequest, ImageSpec, LinuxContainerConfig,
     LinuxContainerSecurityContext, LinuxPodSandboxConfig, LinuxSandboxSecurityContext,
@@ -16,12 +16,12 @@ use oarsman_cri_types::v1::{
     RunPodSandboxRequest,
 };
 use oarsman_host::{cgroups, mounts};
-use oarsman_rig::{Options, Rig};
+use oarsman_rig::{Rig, RigOptions};
 
 /// How long anything may take.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// How often something is looked at.
-const LOOK_AGAIN: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// A test by its name.
 pub(crate) type Case = (&'static str, fn(&Rig) -> Result<()>);
@@ -32,7 +32,7 @@ pub(crate) fn run(cases: &[Case]) -> ExitCode {
     if arguments.list {
         return libtest_mimic::run(&arguments, trials(cases, None)).exit_code();
     }
-    let rig = match block_on(Rig::start(Options::default())) {
+    let rig = match block_on(Rig::start(RigOptions::default())) {
         Ok(rig) => Arc::new(rig),
         Err(error) => return complain(&error),
     };
@@ -71,7 +71,7 @@ pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
 pub(crate) async fn until(what: &str, mut done: impl AsyncFnMut() -> Result<bool>) -> Result<()> {
     let waiting = async {
         while !done().await? {
-            tokio::time::sleep(LOOK_AGAIN).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
         Ok(())
     };
@@ -79,8 +79,8 @@ pub(crate) async fn until(what: &str, mut done: impl AsyncFnMut() -> Result<bool
 }
 
 /// A pod of one container.
-pub(crate) struct Pod {
-    client: Client,
+pub(crate) struct TestPod {
+    client: RemoteRuntime,
     cgroup: PathBuf,
     /// Where the container's log lies, as `main.log`.
     pub(crate) logs: PathBuf,
@@ -90,7 +90,7 @@ pub(crate) struct Pod {
     pub(crate) container: String,
 }
 
-impl Pod {
+impl TestPod {
     /// Starts a pod whose container has a pid namespace of its own.
     pub(crate) async fn start(rig: &Rig, name: &str, image: &str, script: &[&str]) -> Result<Self> {
         let pid = NamespaceMode::Container.into();

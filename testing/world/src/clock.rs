@@ -15,11 +15,11 @@ const EPOCH: SignedDuration = SignedDuration::from_secs(1_798_761_600);
 #[derive(Debug, Clone)]
 pub struct WorldClock {
     began: Instant,
-    wall: Arc<Mutex<Wall>>,
+    wall: Arc<Mutex<WallClock>>,
 }
 
 #[derive(Debug, Default)]
-struct Wall {
+struct WallClock {
     /// What all jumps so far add up to.
     offset: SignedDuration,
     /// When the last stamp was taken, and how many were taken at that very moment before.

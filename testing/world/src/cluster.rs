@@ -19,7 +19,7 @@ mod watch;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
-use oarsman_core::event::PodEvent;
+use oarsman_core::event_queue::CountedEvent;
 use oarsman_core::ids::{FullName, PodUid};
 use oarsman_core::references::Change;
 use oarsman_sync::latest;
@@ -31,18 +31,18 @@ pub use history::{AgentDeletion, PublishedStatus, RecordedEvent};
 pub use node::NodeHistory;
 
 use crate::clock::WorldClock;
-use crate::dice::Dice;
 use crate::lock;
+use crate::rng::Rng;
 use crate::trace::Trace;
-use objects::State;
+use objects::FakeClusterState;
 
 /// The fake API server; clones are the same server.
 #[derive(Clone)]
-pub struct FakeCluster(Arc<Inner>);
+pub struct FakeCluster(Arc<ClusterInner>);
 
-struct Inner {
+struct ClusterInner {
     /// Never held over an await.
-    state: Mutex<State>,
+    state: Mutex<FakeClusterState>,
     /// The newest resource version there is.
     newest: latest::Sender<u64>,
     /// Everything that pods refer to and that changed, in order.
@@ -55,9 +55,9 @@ struct Inner {
 
 impl FakeCluster {
     /// A server without pods.
-    pub fn new(clock: WorldClock, trace: Trace, dice: Dice) -> Self {
-        let state = Mutex::new(State::new(clock, trace, dice));
-        Self(Arc::new(Inner {
+    pub fn new(clock: WorldClock, trace: Trace, rng: Rng) -> Self {
+        let state = Mutex::new(FakeClusterState::new(clock, trace, rng));
+        Self(Arc::new(ClusterInner {
             state,
             newest: latest::Sender::new(0),
             changed: latest::Sender::new(Vec::new()),
@@ -107,31 +107,31 @@ impl FakeCluster {
         self.state().history.events.iter().cloned().collect()
     }
 
-    fn publish(&self, name: &FullName, uid: &PodUid, status: PodStatus) -> Result<(), Failure> {
-        self.serve()?;
+    fn publish(&self, name: &FullName, uid: &PodUid, status: PodStatus) -> Result<(), ApiFailure> {
+        self.check_available()?;
         self.change(|state| state.publish(name, uid, status))
     }
 
-    fn delete_by_agent(&self, name: &FullName, uid: &PodUid) -> Result<(), Failure> {
-        self.serve()?;
+    fn delete_by_agent(&self, name: &FullName, uid: &PodUid) -> Result<(), ApiFailure> {
+        self.check_available()?;
         self.change(|state| state.delete_by_agent(name, uid))
     }
 
-    fn record(&self, uid: PodUid, event: PodEvent) -> Result<(), Failure> {
-        self.serve()?;
-        self.state().record(uid, event);
+    fn record(&self, event: CountedEvent) -> Result<(), ApiFailure> {
+        self.check_available()?;
+        self.state().record(event);
         Ok(())
     }
 
     /// Every pod, and the version of that list.
-    fn snapshot(&self) -> Result<(u64, Vec<Pod>), Failure> {
-        self.serve()?;
+    fn snapshot(&self) -> Result<(u64, Vec<Pod>), ApiFailure> {
+        self.check_available()?;
         let state = self.state();
         Ok((state.version, state.pods.values().cloned().collect()))
     }
 
     /// Makes a change and tells watchers of it.
-    fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+    fn change<T>(&self, change: impl FnOnce(&mut FakeClusterState) -> T) -> T {
         let mut state = self.state();
         let result = change(&mut state);
         self.0
@@ -141,14 +141,14 @@ impl FakeCluster {
     }
 
     /// The state, also while the server is away.
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, FakeClusterState> {
         lock(&self.0.state)
     }
 
     /// Fails while the server is away.
-    fn serve(&self) -> Result<(), Failure> {
+    fn check_available(&self) -> Result<(), ApiFailure> {
         if self.state().is_away() {
-            return Err(Failure::Unavailable("the API server is not there".to_owned()));
+            return Err(ApiFailure::Unavailable("the API server is not there".to_owned()));
         }
         Ok(())
     }
@@ -156,7 +156,7 @@ impl FakeCluster {
 
 /// Why a call did not do what was asked.
 #[derive(Debug)]
-enum Failure {
+enum ApiFailure {
     /// There is no such object, or one of another UID has its name.
     Gone,
     /// The server does not work.

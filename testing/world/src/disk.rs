@@ -21,39 +21,39 @@ use k8s_openapi::api::core::v1::PodStatus;
 use oarsman_core::ids::PodUid;
 use oarsman_sync::latest as watch;
 
-pub use change::{DiskChange, Violation};
+pub use change::{DiskChange, DiskViolation};
 
-use crate::dice::Chance;
-use crate::files::Files;
-use crate::line::Service;
+use crate::files::FakeFiles;
+use crate::link::RemoteService;
 use crate::lock;
+use crate::rng::Probability;
 use crate::runtime::FakeRuntime;
-use crate::trace::{Entry, Trace};
+use crate::trace::{Trace, TraceEntry};
 
 /// The fake disk; clones are the same disk.
 #[derive(Clone)]
-pub struct FakeDisk(Arc<Inner>);
+pub struct FakeDisk(Arc<DiskInner>);
 
-struct Inner {
+struct DiskInner {
     trace: Trace,
-    files: Files,
+    files: FakeFiles,
     runtime: FakeRuntime,
     pod_logs: PathBuf,
     /// Never held over an await.
-    pods: Mutex<BTreeMap<PodUid, Ground>>,
+    pods: Mutex<BTreeMap<PodUid, PodOnDisk>>,
     /// Never held over an await.
-    checkpoints: Mutex<BTreeMap<String, checkpoints::Page>>,
+    checkpoints: Mutex<BTreeMap<String, checkpoints::StoredCheckpoint>>,
     /// Counts how often the calls under way were broken.
     resets: watch::Sender<u64>,
 }
 
 /// What the machine holds of one pod.
 #[derive(Debug, Default, PartialEq)]
-struct Ground {
+struct PodOnDisk {
     directory: bool,
     cgroup: bool,
     /// Its volumes, by name.
-    volumes: BTreeMap<String, volumes::Volume>,
+    volumes: BTreeMap<String, volumes::StoredVolume>,
     /// What a reader sees.
     written: Option<PodStatus>,
     /// What a crash of the machine leaves of it.
@@ -62,57 +62,57 @@ struct Ground {
 
 impl FakeDisk {
     /// A disk without pods. The runtime says whose processes run; log directories lie below `pod_logs`.
-    pub fn new(trace: Trace, files: Files, runtime: FakeRuntime, pod_logs: PathBuf) -> Self {
+    pub fn new(trace: Trace, files: FakeFiles, runtime: FakeRuntime, pod_logs: PathBuf) -> Self {
         let (pods, checkpoints) = (Mutex::default(), Mutex::default());
         let resets = watch::Sender::new(0);
-        Self(Arc::new(Inner { trace, files, runtime, pod_logs, pods, checkpoints, resets }))
+        Self(Arc::new(DiskInner { trace, files, runtime, pod_logs, pods, checkpoints, resets }))
     }
 
     /// Forgets what was not written for good, as a crash of the machine does.
     pub fn lose_unsynced(&self) {
-        self.ground().values_mut().for_each(|pod| pod.written = pod.synced.clone());
+        self.lock_pods().values_mut().for_each(|pod| pod.written = pod.synced.clone());
         self.lose_unsynced_checkpoints();
     }
 
     /// Removes a pod's cgroup behind the agent's back.
     pub fn remove_cgroup(&self, uid: &PodUid) {
-        self.unmake(uid, |pod| &mut pod.cgroup, DiskChange::CgroupVanished);
+        self.clear_part(uid, |pod| &mut pod.cgroup, DiskChange::CgroupVanished);
     }
 
     /// Every pod that has a directory, a cgroup or a record.
     pub fn pods(&self) -> BTreeSet<PodUid> {
-        let ground = self.ground();
+        let on_disk = self.lock_pods();
         let held =
-            ground.iter().filter(|(_, pod)| pod.directory || pod.cgroup || pod.written.is_some());
+            on_disk.iter().filter(|(_, pod)| pod.directory || pod.cgroup || pod.written.is_some());
         held.map(|(uid, _)| uid.clone()).collect()
     }
 
     /// Whether a pod has a cgroup.
     pub fn has_cgroup(&self, uid: &PodUid) -> bool {
-        self.ground().get(uid).is_some_and(|pod| pod.cgroup)
+        self.lock_pods().get(uid).is_some_and(|pod| pod.cgroup)
     }
 
     /// Whether a pod has volumes.
     pub fn has_volumes(&self, uid: &PodUid) -> bool {
-        self.ground().get(uid).is_some_and(|pod| !pod.volumes.is_empty())
+        self.lock_pods().get(uid).is_some_and(|pod| !pod.volumes.is_empty())
     }
 
     /// What is remembered of a pod.
     pub fn recorded(&self, uid: &PodUid) -> Option<PodStatus> {
-        self.ground().get(uid).and_then(|pod| pod.written.clone())
+        self.lock_pods().get(uid).and_then(|pod| pod.written.clone())
     }
 
-    fn make(&self, uid: &PodUid, part: fn(&mut Ground) -> &mut bool, change: DiskChange) {
-        let had = std::mem::replace(part(self.ground().entry(uid.clone()).or_default()), true);
+    fn set_part(&self, uid: &PodUid, part: fn(&mut PodOnDisk) -> &mut bool, change: DiskChange) {
+        let had = std::mem::replace(part(self.lock_pods().entry(uid.clone()).or_default()), true);
         if !had {
-            self.saw(uid, change);
+            self.trace_change(uid, change);
         }
     }
 
-    fn unmake(&self, uid: &PodUid, part: fn(&mut Ground) -> &mut bool, change: DiskChange) {
-        let had = self.ground().get_mut(uid).map(part).map(std::mem::take);
+    fn clear_part(&self, uid: &PodUid, part: fn(&mut PodOnDisk) -> &mut bool, change: DiskChange) {
+        let had = self.lock_pods().get_mut(uid).map(part).map(std::mem::take);
         if had == Some(true) {
-            self.saw(uid, change);
+            self.trace_change(uid, change);
         }
     }
 
@@ -120,11 +120,11 @@ impl FakeDisk {
         self.0.runtime.runs_pod(uid.as_str())
     }
 
-    fn saw(&self, uid: &PodUid, change: DiskChange) {
-        self.0.trace.append(Entry::Disk { uid: uid.to_string(), change });
+    fn trace_change(&self, uid: &PodUid, change: DiskChange) {
+        self.0.trace.append(TraceEntry::Disk { uid: uid.to_string(), change });
     }
 
-    fn ground(&self) -> MutexGuard<'_, BTreeMap<PodUid, Ground>> {
+    fn lock_pods(&self) -> MutexGuard<'_, BTreeMap<PodUid, PodOnDisk>> {
         lock(&self.0.pods)
     }
 }
@@ -135,9 +135,9 @@ const IN_USE: &str = "it is in use";
 /// How long one step takes. An agent may end, or the disk fail, between two of them.
 const STEP: Duration = Duration::from_millis(1);
 
-impl Service for FakeDisk {
+impl RemoteService for FakeDisk {
     /// A disk does not go away; only what is under way fails.
-    fn restart(&self, _: Duration, _: Chance) {
+    fn restart(&self, _: Duration, _: Probability) {
         self.0.resets.send_modify(|count| *count += 1);
     }
 

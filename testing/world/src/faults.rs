@@ -4,14 +4,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::clock::WorldClock;
-use crate::dice::{Chance, Dice};
 use crate::lock;
+use crate::rng::{Probability, Rng};
 
 #[cfg(test)]
 mod tests;
 
 /// How likely each kind of fault is. Chances of what may happen to a call stand side by side, so
-/// together they must not exceed [`Chance::ALWAYS`]; what is left goes well.
+/// together they must not exceed [`Probability::ALWAYS`]; what is left goes well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FaultPlan {
     /// Every call takes up to this long before its effect, and again after it. No fault: it stays
@@ -20,68 +20,68 @@ pub struct FaultPlan {
     /// Virtual time since the world began at which faults end; none for a world that never mends.
     pub until: Option<Duration>,
     /// A call takes up to [`FaultPlan::slowness`] longer before and after its effect.
-    pub slow: Chance,
+    pub slow: Probability,
     /// How much longer a slow call takes at most.
     pub slowness: Duration,
     /// A call fails without effect, saying that the other side cannot be reached.
-    pub unavailable: Chance,
+    pub unavailable: Probability,
     /// A call fails without effect, for a reason that nobody knows.
-    pub unknown: Chance,
+    pub unknown: Probability,
     /// A call takes effect, but no answer comes until its deadline has passed.
-    pub silent: Chance,
+    pub silent: Probability,
     /// A call takes no effect, and no answer comes until its deadline has passed.
-    pub hang: Chance,
+    pub hang: Probability,
     /// No answer comes until a call's deadline has passed, and it takes effect up to this long after.
-    pub late: (Chance, Duration),
+    pub late: (Probability, Duration),
     /// A call fails without effect because the other side says no, as the API server does to what it finds in conflict. Others than
     /// the API server have no such word.
-    pub refused: Chance,
+    pub refused: Probability,
     /// A call fails without effect because the other side has too much to do, and asks to be left alone for up to this long. Others
     /// than the API server have no such word.
-    pub busy: (Chance, Duration),
+    pub busy: (Probability, Duration),
     /// A call that makes something leaves its name reserved and nothing made.
-    pub botch: Chance,
+    pub stale_name: Probability,
     /// How long such a name stays reserved.
-    pub reserved: Reserved,
+    pub reserved: NameReservation,
     /// The other side restarts, and the call fails.
-    pub restart: Chance,
+    pub restart: Probability,
     /// What a restart is like.
-    pub outage: Outage,
+    pub outage: RestartOutage,
     /// What goes wrong with events.
     pub events: EventFaults,
 }
 
 /// How long a name stays reserved for which nothing was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reserved {
+pub struct NameReservation {
     /// How long, at most.
     pub longest: Duration,
     /// How likely it is that it stays until the runtime restarts, however long that takes.
-    pub until_restart: Chance,
+    pub until_restart: Probability,
 }
 
 /// A restart of the runtime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Outage {
+pub struct RestartOutage {
     /// How long it is away, at most.
     pub longest: Duration,
     /// How likely it is to lose track of a container that was created or runs, each.
-    pub forgets: Chance,
+    pub forgets: Probability,
 }
 
 /// What goes wrong with events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventFaults {
     /// An event does not come.
-    pub lose: Chance,
+    pub lose: Probability,
     /// An event comes twice.
-    pub double: Chance,
+    pub double: Probability,
     /// An event comes up to [`EventFaults::longest_delay`] late, behind those that came after it.
-    pub delay: Chance,
+    pub delay: Probability,
     /// How late an event comes at most.
     pub longest_delay: Duration,
     /// A subscription begins with all events of the last minutes, read by somebody or not.
-    pub replay: Chance,
+    pub replay: Probability,
 }
 
 /// What happens to one call.
@@ -92,12 +92,12 @@ pub struct Fault {
     /// Wait between the effect and the answer.
     pub after: Duration,
     /// What goes wrong.
-    pub mishap: Option<Mishap>,
+    pub fault_kind: Option<FaultKind>,
 }
 
 /// What goes wrong with one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mishap {
+pub enum FaultKind {
     /// It fails without effect: cannot be reached.
     Unavailable,
     /// It fails without effect: unknown.
@@ -114,7 +114,7 @@ pub enum Mishap {
     Busy(Duration),
     /// It leaves its name reserved for a time, or until the other side restarts; then it fails, or
     /// gives no answer.
-    Botch {
+    StaleName {
         /// How long the name stays reserved after the call.
         reserved: Option<Duration>,
         /// No answer comes.
@@ -125,13 +125,13 @@ pub enum Mishap {
         /// How long it is away.
         down: Duration,
         /// How likely it is to forget each thing.
-        forgets: Chance,
+        forgets: Probability,
         /// The call takes effect first.
         after_effect: bool,
     },
 }
 
-impl Mishap {
+impl FaultKind {
     /// The mishap in a word or two.
     pub fn name(self) -> &'static str {
         match self {
@@ -142,7 +142,7 @@ impl Mishap {
             Self::Late(_) => "late effect",
             Self::Refused => "refused",
             Self::Busy(_) => "busy",
-            Self::Botch { .. } => "name left reserved",
+            Self::StaleName { .. } => "name left reserved",
             Self::Restart { .. } => "restart",
         }
     }
@@ -157,7 +157,7 @@ impl Mishap {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventFate {
     /// It comes.
-    Comes,
+    Delivered,
     /// It does not come.
     Lost,
     /// It comes twice.
@@ -172,25 +172,28 @@ impl FaultPlan {
         Self {
             latency: Duration::ZERO,
             until: None,
-            slow: Chance::NEVER,
+            slow: Probability::NEVER,
             slowness: Duration::ZERO,
-            unavailable: Chance::NEVER,
-            unknown: Chance::NEVER,
-            silent: Chance::NEVER,
-            hang: Chance::NEVER,
-            late: (Chance::NEVER, Duration::ZERO),
-            refused: Chance::NEVER,
-            busy: (Chance::NEVER, Duration::ZERO),
-            botch: Chance::NEVER,
-            reserved: Reserved { longest: Duration::ZERO, until_restart: Chance::NEVER },
-            restart: Chance::NEVER,
-            outage: Outage { longest: Duration::ZERO, forgets: Chance::NEVER },
+            unavailable: Probability::NEVER,
+            unknown: Probability::NEVER,
+            silent: Probability::NEVER,
+            hang: Probability::NEVER,
+            late: (Probability::NEVER, Duration::ZERO),
+            refused: Probability::NEVER,
+            busy: (Probability::NEVER, Duration::ZERO),
+            stale_name: Probability::NEVER,
+            reserved: NameReservation {
+                longest: Duration::ZERO,
+                until_restart: Probability::NEVER,
+            },
+            restart: Probability::NEVER,
+            outage: RestartOutage { longest: Duration::ZERO, forgets: Probability::NEVER },
             events: EventFaults {
-                lose: Chance::NEVER,
-                double: Chance::NEVER,
-                delay: Chance::NEVER,
+                lose: Probability::NEVER,
+                double: Probability::NEVER,
+                delay: Probability::NEVER,
                 longest_delay: Duration::ZERO,
-                replay: Chance::NEVER,
+                replay: Probability::NEVER,
             },
         }
     }
@@ -200,28 +203,31 @@ impl FaultPlan {
         Self {
             latency: Duration::from_millis(20),
             until: Some(until),
-            slow: Chance::percent(5),
+            slow: Probability::percent(5),
             slowness: Duration::from_secs(30),
-            unavailable: Chance::percent(1),
-            unknown: Chance::percent(2),
-            silent: Chance::percent(1),
-            hang: Chance::percent(1),
-            late: (Chance::percent(1), Duration::from_secs(10)),
-            refused: Chance::percent(1),
-            busy: (Chance::percent(1), Duration::from_secs(10)),
-            botch: Chance::percent(2),
-            reserved: Reserved {
+            unavailable: Probability::percent(1),
+            unknown: Probability::percent(2),
+            silent: Probability::percent(1),
+            hang: Probability::percent(1),
+            late: (Probability::percent(1), Duration::from_secs(10)),
+            refused: Probability::percent(1),
+            busy: (Probability::percent(1), Duration::from_secs(10)),
+            stale_name: Probability::percent(2),
+            reserved: NameReservation {
                 longest: Duration::from_secs(60),
-                until_restart: Chance::percent(20),
+                until_restart: Probability::percent(20),
             },
-            restart: Chance::in_ten_thousand(50),
-            outage: Outage { longest: Duration::from_secs(30), forgets: Chance::percent(20) },
+            restart: Probability::in_ten_thousand(50),
+            outage: RestartOutage {
+                longest: Duration::from_secs(30),
+                forgets: Probability::percent(20),
+            },
             events: EventFaults {
-                lose: Chance::percent(5),
-                double: Chance::percent(5),
-                delay: Chance::percent(5),
+                lose: Probability::percent(5),
+                double: Probability::percent(5),
+                delay: Probability::percent(5),
                 longest_delay: Duration::from_secs(60),
-                replay: Chance::HALF,
+                replay: Probability::HALF,
             },
         }
     }
@@ -231,13 +237,13 @@ impl FaultPlan {
 #[derive(Debug, Clone)]
 pub struct Faults {
     clock: WorldClock,
-    inner: Arc<Mutex<(FaultPlan, Dice)>>,
+    inner: Arc<Mutex<(FaultPlan, Rng)>>,
 }
 
 impl Faults {
     /// Faults by that plan.
-    pub fn new(clock: WorldClock, plan: FaultPlan, dice: Dice) -> Self {
-        Self { clock, inner: Arc::new(Mutex::new((plan, dice))) }
+    pub fn new(clock: WorldClock, plan: FaultPlan, rng: Rng) -> Self {
+        Self { clock, inner: Arc::new(Mutex::new((plan, rng))) }
     }
 
     /// Goes on by another plan.
@@ -247,66 +253,70 @@ impl Faults {
 
     /// What happens to the next call; `makes` says that it makes something under a name.
     pub fn next_call(&self, makes: bool) -> Fault {
-        self.with(|plan, dice, active| {
+        self.with(|plan, rng, active| {
             let mut wait = plan.latency;
-            if active && dice.happens(plan.slow) {
+            if active && rng.happens(plan.slow) {
                 wait += plan.slowness;
             }
-            let (before, after) = (dice.up_to(wait), dice.up_to(wait));
-            let mishap = if active { mishap(plan, dice, makes) } else { None };
-            Fault { before, after, mishap }
+            let (before, after) = (rng.up_to(wait), rng.up_to(wait));
+            let fault_kind = if active { draw_fault_kind(plan, rng, makes) } else { None };
+            Fault { before, after, fault_kind }
         })
     }
 
     /// What happens to the next event.
     pub fn next_event(&self) -> EventFate {
-        self.with(|plan, dice, active| {
+        self.with(|plan, rng, active| {
             let faults = plan.events;
-            let late = EventFate::Late(dice.up_to(faults.longest_delay));
+            let late = EventFate::Late(rng.up_to(faults.longest_delay));
             let fates = [
                 (faults.lose, EventFate::Lost),
                 (faults.double, EventFate::Doubled),
                 (faults.delay, late),
             ];
-            dice.one_of(fates).filter(|_| active).unwrap_or(EventFate::Comes)
+            rng.one_of(fates).filter(|_| active).unwrap_or(EventFate::Delivered)
         })
     }
 
     /// Whether the next subscription begins with old events.
     pub fn replays_events(&self) -> bool {
-        self.with(|plan, dice, active| active && dice.happens(plan.events.replay))
+        self.with(|plan, rng, active| active && rng.happens(plan.events.replay))
     }
 
-    fn with<T>(&self, draw: impl FnOnce(&FaultPlan, &mut Dice, bool) -> T) -> T {
+    fn with<T>(&self, draw: impl FnOnce(&FaultPlan, &mut Rng, bool) -> T) -> T {
         let now = self.clock.elapsed();
-        let (plan, dice) = &mut *lock(&self.inner);
+        let (plan, rng) = &mut *lock(&self.inner);
         let active = plan.until.is_none_or(|end| now < end);
-        draw(plan, dice, active)
+        draw(plan, rng, active)
     }
 }
 
-fn mishap(plan: &FaultPlan, dice: &mut Dice, makes: bool) -> Option<Mishap> {
+fn draw_fault_kind(plan: &FaultPlan, rng: &mut Rng, makes: bool) -> Option<FaultKind> {
     let kinds = [
-        (plan.unavailable, Mishap::Unavailable),
-        (plan.unknown, Mishap::Unknown),
-        (plan.silent, Mishap::Silent),
-        (plan.hang, Mishap::Hang),
-        (plan.late.0, Mishap::Late(dice.up_to(plan.late.1))),
-        (plan.refused, Mishap::Refused),
-        (plan.busy.0, Mishap::Busy(dice.up_to(plan.busy.1))),
-        (plan.restart, restart(plan, dice)),
-        (plan.botch, botch(plan, dice)),
+        (plan.unavailable, FaultKind::Unavailable),
+        (plan.unknown, FaultKind::Unknown),
+        (plan.silent, FaultKind::Silent),
+        (plan.hang, FaultKind::Hang),
+        (plan.late.0, FaultKind::Late(rng.up_to(plan.late.1))),
+        (plan.refused, FaultKind::Refused),
+        (plan.busy.0, FaultKind::Busy(rng.up_to(plan.busy.1))),
+        (plan.restart, restart(plan, rng)),
+        (plan.stale_name, stale_name(plan, rng)),
     ];
-    dice.one_of(kinds).filter(|kind| makes || !matches!(kind, Mishap::Botch { .. }))
+    rng.one_of(kinds).filter(|kind| makes || !matches!(kind, FaultKind::StaleName { .. }))
 }
 
-fn restart(plan: &FaultPlan, dice: &mut Dice) -> Mishap {
-    let Outage { longest, forgets } = plan.outage;
-    Mishap::Restart { down: dice.up_to(longest), forgets, after_effect: dice.happens(Chance::HALF) }
+fn restart(plan: &FaultPlan, rng: &mut Rng) -> FaultKind {
+    let RestartOutage { longest, forgets } = plan.outage;
+    FaultKind::Restart {
+        down: rng.up_to(longest),
+        forgets,
+        after_effect: rng.happens(Probability::HALF),
+    }
 }
 
-fn botch(plan: &FaultPlan, dice: &mut Dice) -> Mishap {
-    let for_a_while = Some(dice.up_to(plan.reserved.longest));
-    let reserved = for_a_while.filter(|_| !dice.happens(plan.reserved.until_restart));
-    Mishap::Botch { reserved, silent: dice.happens(Chance::HALF) }
+fn stale_name(plan: &FaultPlan, rng: &mut Rng) -> FaultKind {
+    let for_a_while = Some(rng.up_to(plan.reserved.longest));
+    let reserved = for_a_while.filter(|_| !rng.happens(plan.reserved.until_restart));
+    FaultKind::StaleName { reserved, silent: rng.happens(Probability::HALF) }
 }

@@ -14,19 +14,19 @@ use crate::lock;
 
 /// All files of one world; clones are the same files.
 #[derive(Debug, Clone, Default)]
-pub struct Files(Arc<Inner>);
+pub struct FakeFiles(Arc<FilesInner>);
 
 #[derive(Debug, Default)]
-struct Inner {
-    by_path: Mutex<BTreeMap<PathBuf, File>>,
+struct FilesInner {
+    by_path: Mutex<BTreeMap<PathBuf, FakeFile>>,
     appeared: Notify,
 }
 
 /// An open file. It stays the same file when it is renamed, and outlives its last name.
 #[derive(Debug, Clone, Default)]
-pub struct File(Arc<Mutex<Vec<u8>>>);
+pub struct FakeFile(Arc<Mutex<Vec<u8>>>);
 
-impl File {
+impl FakeFile {
     /// Adds to its end.
     pub fn append(&self, bytes: &[u8]) {
         lock(&self.0).extend_from_slice(bytes);
@@ -38,12 +38,12 @@ impl File {
     }
 }
 
-impl Files {
+impl FakeFiles {
     /// Opens a file, and makes it first if it is not there.
     ///
     /// # Errors
     /// When the path is that of a directory.
-    pub fn open(&self, path: &Path) -> io::Result<File> {
+    pub fn open(&self, path: &Path) -> io::Result<FakeFile> {
         let mut by_path = lock(&self.0.by_path);
         if is_directory(&by_path, path) {
             return Err(io::Error::new(io::ErrorKind::IsADirectory, path.display().to_string()));
@@ -120,7 +120,7 @@ impl Files {
 }
 
 /// Paths are ordered by their components, so what lies below one comes right after it.
-fn is_directory(by_path: &BTreeMap<PathBuf, File>, path: &Path) -> bool {
+fn is_directory(by_path: &BTreeMap<PathBuf, FakeFile>, path: &Path) -> bool {
     let after = (Bound::Excluded(path), Bound::Unbounded);
     by_path.range::<Path, _>(after).next().is_some_and(|(name, _)| name.starts_with(path))
 }
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn an_open_file_keeps_its_identity_when_it_is_renamed() {
-        let files = Files::default();
+        let files = FakeFiles::default();
         let log = files.open(at("/a")).unwrap();
         log.append(b"one");
         files.rename(at("/a"), at("/b")).unwrap();
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn a_directory_is_there_as_long_as_something_is_in_it() {
-        let files = Files::default();
+        let files = FakeFiles::default();
         for path in ["/a/b/c", "/a/b.txt", "/a/bc"] {
             files.write(at(path), b"").unwrap();
         }
@@ -168,7 +168,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn who_waits_for_a_file_goes_on_when_it_appears() {
-        let files = Files::default();
+        let files = FakeFiles::default();
         let waiting = tokio::spawn({
             let files = files.clone();
             async move { files.until_exists(at("/go")).await }

@@ -2,24 +2,25 @@
 //!
 //! A [`World`] holds what outlives every agent: the runtime with its containers, the API server with its
 //! pods, the disk, the files, the servers, the clock.
-//! An agent reaches it over a [`line::Line`] of its own life, where calls are slow, fail, hang or time
-//! out as the [`faults::FaultPlan`] and the seed have it, and where the [`life::KillSwitch`] ends that
+//! An agent reaches it over a [`link::Link`] of its own life, where calls are slow, fail, hang or time
+//! out as the [`faults::FaultPlan`] and the seed have it, and where the [`kill_switch::KillSwitch`] ends that
 //! life. What the world saw is in its [`trace::Trace`]; the same seed leaves the same trace.
 
 pub mod clock;
 pub mod cluster;
-pub mod dice;
 pub mod disk;
 pub mod faults;
 pub mod files;
+#[cfg(test)]
+mod fixtures;
 mod fnv;
-pub mod life;
-pub mod line;
+pub mod kill_switch;
+pub mod link;
 pub mod network;
+pub mod panics;
+pub mod rng;
 pub mod runtime;
 pub mod seams;
-#[cfg(test)]
-mod testing;
 pub mod trace;
 mod world;
 

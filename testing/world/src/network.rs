@@ -11,49 +11,49 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use oarsman_net::{HttpAnswer, HttpGet, NetworkError, Scheme, Trust};
+use oarsman_net::{HttpGet, HttpResponse, NetworkError, Scheme, Trust};
 use oarsman_sync::latest as watch;
 use tokio::time::sleep;
 
 pub use client::connect;
 
-use crate::dice::Chance;
-use crate::line::Service;
+use crate::link::RemoteService;
 use crate::lock;
+use crate::rng::Probability;
 use crate::runtime::FakeRuntime;
-use crate::trace::{Entry, Trace};
+use crate::trace::{Trace, TraceEntry};
 
 /// The fake network; clones are the same network.
 #[derive(Clone)]
-pub struct FakeNetwork(Arc<Inner>);
+pub struct FakeNetwork(Arc<NetworkInner>);
 
-struct Inner {
+struct NetworkInner {
     trace: Trace,
     runtime: FakeRuntime,
     /// Never held over an await.
-    state: Mutex<State>,
+    state: Mutex<FakeNetworkState>,
     /// Counts how often the calls under way were broken.
     resets: watch::Sender<u64>,
 }
 
 #[derive(Default)]
-struct State {
-    servers: BTreeMap<(String, u16), Server>,
+struct FakeNetworkState {
+    servers: BTreeMap<(String, u16), FakeServer>,
     asked: Vec<HttpGet>,
 }
 
 /// What listens on a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Server {
+pub struct FakeServer {
     /// What it speaks.
-    pub speaks: Speech,
+    pub protocol: ServerProtocol,
     /// What it answers, by path and query; anything else is 404.
-    pub pages: BTreeMap<String, Page>,
+    pub responses: BTreeMap<String, FakeResponse>,
 }
 
 /// What a server speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Speech {
+pub enum ServerProtocol {
     /// HTTP without TLS, also to those who want it with.
     Http,
     /// TLS with a certificate that the machine's authorities vouch for.
@@ -64,7 +64,7 @@ pub enum Speech {
 
 /// What is answered to those who ask for one page.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Page {
+pub struct FakeResponse {
     /// The status.
     pub status: u16,
     /// The body.
@@ -73,21 +73,21 @@ pub struct Page {
     pub delay: Duration,
 }
 
-impl Server {
+impl FakeServer {
     /// A server without pages.
-    pub fn new(speaks: Speech) -> Self {
-        Self { speaks, pages: BTreeMap::new() }
+    pub fn new(protocol: ServerProtocol) -> Self {
+        Self { protocol, responses: BTreeMap::new() }
     }
 
     /// The same server with this page too.
     #[must_use]
-    pub fn with(mut self, path_and_query: &str, page: Page) -> Self {
-        self.pages.insert(path_and_query.to_owned(), page);
+    pub fn with(mut self, path_and_query: &str, response: FakeResponse) -> Self {
+        self.responses.insert(path_and_query.to_owned(), response);
         self
     }
 }
 
-impl Page {
+impl FakeResponse {
     /// A page that is there at once.
     pub fn new(status: u16, body: impl Into<Vec<u8>>) -> Self {
         Self { status, body: body.into(), delay: Duration::ZERO }
@@ -105,11 +105,11 @@ impl FakeNetwork {
     /// A network without servers, but for the pods of that runtime.
     pub fn new(trace: Trace, runtime: FakeRuntime) -> Self {
         let (state, resets) = (Mutex::default(), watch::Sender::new(0));
-        Self(Arc::new(Inner { trace, runtime, state, resets }))
+        Self(Arc::new(NetworkInner { trace, runtime, state, resets }))
     }
 
     /// Puts a server there, in place of the one before.
-    pub fn serve(&self, host: &str, port: u16, server: Server) {
+    pub fn serve(&self, host: &str, port: u16, server: FakeServer) {
         lock(&self.0.state).servers.insert((host.to_owned(), port), server);
     }
 
@@ -124,25 +124,26 @@ impl FakeNetwork {
     }
 
     /// What a server does with a request.
-    async fn answer(&self, request: HttpGet) -> Result<HttpAnswer, NetworkError> {
+    async fn answer(&self, request: HttpGet) -> Result<HttpResponse, NetworkError> {
         let server = self.server(&request).ok_or_else(|| refused(&request))?;
-        let page = admit(&server, &request)?;
-        self.0.trace.append(Entry::Asked { url: request.url() });
+        let response = negotiate(&server, &request)?;
+        self.0.trace.append(TraceEntry::Asked { url: request.url() });
         lock(&self.0.state).asked.push(request.clone());
-        sleep(page.delay).await;
-        Ok(cut(page, request.body_limit))
+        sleep(response.delay).await;
+        Ok(cut(response, request.body_limit))
     }
 
-    fn server(&self, request: &HttpGet) -> Option<Server> {
+    fn server(&self, request: &HttpGet) -> Option<FakeServer> {
         let HttpGet { host, port, .. } = request;
         let there = lock(&self.0.state).servers.get(&(host.clone(), *port)).cloned();
-        there.or_else(|| self.0.runtime.listens(host, *port).then(|| actor(request)))
+        there.or_else(|| self.0.runtime.listens(host, *port).then(|| script_server(request)))
     }
 }
 
 /// What a process that performs `listen` is: it says the same to everybody.
-fn actor(request: &HttpGet) -> Server {
-    Server::new(Speech::Http).with(&request.path_and_query, Page::new(200, "ok\n"))
+fn script_server(request: &HttpGet) -> FakeServer {
+    FakeServer::new(ServerProtocol::Http)
+        .with(&request.path_and_query, FakeResponse::new(200, "ok\n"))
 }
 
 fn refused(request: &HttpGet) -> NetworkError {
@@ -150,32 +151,32 @@ fn refused(request: &HttpGet) -> NetworkError {
 }
 
 /// The page, once both sides have found a common language.
-fn admit(server: &Server, request: &HttpGet) -> Result<Page, NetworkError> {
+fn negotiate(server: &FakeServer, request: &HttpGet) -> Result<FakeResponse, NetworkError> {
     let url = request.url();
-    match (server.speaks, request.scheme, request.trust) {
-        (Speech::Http, Scheme::Https, _) => return Err(NetworkError::PlainHttp { url }),
-        (Speech::SelfSigned, Scheme::Https, Trust::System) => {
+    match (server.protocol, request.scheme, request.trust) {
+        (ServerProtocol::Http, Scheme::Https, _) => return Err(NetworkError::PlainHttp { url }),
+        (ServerProtocol::SelfSigned, Scheme::Https, Trust::System) => {
             return Err(NetworkError::Tls { url, why: "unknown issuer".to_owned() });
         }
-        (Speech::Https | Speech::SelfSigned, Scheme::Http, _) => {
-            return Ok(Page::new(400, "this server speaks HTTPS\n"));
+        (ServerProtocol::Https | ServerProtocol::SelfSigned, Scheme::Http, _) => {
+            return Ok(FakeResponse::new(400, "this server speaks HTTPS\n"));
         }
         _ => {}
     }
-    let page = server.pages.get(&request.path_and_query).cloned();
-    Ok(page.unwrap_or_else(|| Page::new(404, "not found\n")))
+    let response = server.responses.get(&request.path_and_query).cloned();
+    Ok(response.unwrap_or_else(|| FakeResponse::new(404, "not found\n")))
 }
 
-fn cut(page: Page, limit: usize) -> HttpAnswer {
-    let Page { status, mut body, .. } = page;
+fn cut(response: FakeResponse, limit: usize) -> HttpResponse {
+    let FakeResponse { status, mut body, .. } = response;
     let whole = body.len() <= limit;
     body.truncate(limit);
-    HttpAnswer { status, headers: Vec::new(), body, whole }
+    HttpResponse { status, headers: Vec::new(), body, is_complete: whole }
 }
 
-impl Service for FakeNetwork {
+impl RemoteService for FakeNetwork {
     /// Servers do not go away; only what is under way fails.
-    fn restart(&self, _: Duration, _: Chance) {
+    fn restart(&self, _: Duration, _: Probability) {
         self.0.resets.send_modify(|count| *count += 1);
     }
 

@@ -8,45 +8,45 @@ mod client;
 mod containers;
 mod events;
 mod exec;
+mod execution;
 mod images;
+mod inspect;
 mod lists;
 mod logs;
 mod names;
 mod outage;
-mod play;
 mod program;
 mod sandboxes;
 mod state;
 mod stats;
 mod stop;
-mod truth;
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use oarsman_cri::{Code, CriError, Result};
+use oarsman_cri::{CriError, ErrorCode, Result};
 use oarsman_sync::latest as watch;
 use tokio::runtime::Handle;
 
 pub use client::connect;
-pub use images::{Access, ImageSource};
+pub use images::{ImageAccess, ImageSource};
 
 use crate::clock::WorldClock;
-use crate::dice::Dice;
-use crate::files::Files;
+use crate::files::FakeFiles;
 use crate::lock;
+use crate::rng::Rng;
 use crate::trace::Trace;
-use state::State;
+use state::FakeRuntimeState;
 
 #[cfg(test)]
 mod tests;
 
 /// The fake runtime; clones are the same runtime.
 #[derive(Clone)]
-pub struct FakeRuntime(Arc<Inner>);
+pub struct FakeRuntime(Arc<RuntimeInner>);
 
-struct Inner {
+struct RuntimeInner {
     /// Never held over an await.
-    state: Mutex<State>,
+    state: Mutex<FakeRuntimeState>,
     /// Counts how often the runtime went away.
     outages: watch::Sender<u64>,
     /// Where containers run: they do not end with the agent that started them.
@@ -55,10 +55,10 @@ struct Inner {
 
 impl FakeRuntime {
     /// A runtime without containers and images, whose containers run on the current tokio runtime.
-    pub fn new(clock: WorldClock, files: Files, trace: Trace, dice: Dice) -> Self {
-        let state = Mutex::new(State::new(clock, files, trace, dice));
+    pub fn new(clock: WorldClock, files: FakeFiles, trace: Trace, rng: Rng) -> Self {
+        let state = Mutex::new(FakeRuntimeState::new(clock, files, trace, rng));
         let (outages, _) = watch::channel(0);
-        Self(Arc::new(Inner { state, outages, executor: Handle::current() }))
+        Self(Arc::new(RuntimeInner { state, outages, executor: Handle::current() }))
     }
 
     /// Puts an image on the node.
@@ -67,7 +67,7 @@ impl FakeRuntime {
     }
 
     /// Puts an image into a registry, in place of what had its name.
-    pub fn publish(&self, image: ImageSource, access: Access) {
+    pub fn publish(&self, image: ImageSource, access: ImageAccess) {
         self.state().images.publish(image, access);
     }
 
@@ -83,15 +83,15 @@ impl FakeRuntime {
     }
 
     /// The state, also while the runtime is away: containers run on without it.
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, FakeRuntimeState> {
         lock(&self.0.state)
     }
 
     /// The state for a call, which needs the runtime to be there.
-    fn serve(&self, call: &'static str) -> Result<MutexGuard<'_, State>> {
+    fn serve(&self, call: &'static str) -> Result<MutexGuard<'_, FakeRuntimeState>> {
         let state = self.state();
         if state.is_away() {
-            return Err(CriError::new(call, Code::Unavailable, "the runtime is not there"));
+            return Err(CriError::new(call, ErrorCode::Unavailable, "the runtime is not there"));
         }
         Ok(state)
     }

@@ -4,10 +4,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use oarsman_agent::seams::Seams;
 use oarsman_clock::Clock;
 use oarsman_cluster::Cluster;
 use oarsman_core::requeue;
+use oarsman_cri::Runtime;
 use oarsman_host::pod_cgroups::Cgroups;
 use oarsman_images::CredentialPlugins;
 use oarsman_net::Network;
@@ -17,8 +17,8 @@ use oarsman_volumes::Volumes;
 use tokio::time::Instant;
 
 use crate::clock::WorldClock;
-use crate::dice::Dice;
-use crate::line::{Conduct, OverLine};
+use crate::link::{AbandonPolicy, LinkMiddleware};
+use crate::rng::Rng;
 use crate::{World, cluster, lock, network};
 
 /// Where the pods of a world log to.
@@ -32,13 +32,13 @@ const DISK_LIMIT: Duration = Duration::from_secs(30);
 pub struct AgentClock {
     world: WorldClock,
     origin: Instant,
-    dice: Mutex<Dice>,
+    rng: Mutex<Rng>,
 }
 
 impl AgentClock {
     /// Counts from now.
-    pub fn start(world: WorldClock, dice: Dice) -> Self {
-        Self { world, origin: Instant::now(), dice: Mutex::new(dice) }
+    pub fn start(world: WorldClock, rng: Rng) -> Self {
+        Self { world, origin: Instant::now(), rng: Mutex::new(rng) }
     }
 }
 
@@ -48,7 +48,7 @@ impl Clock for AgentClock {
     }
 
     fn dice(&self) -> requeue::Dice {
-        let [a, b, c, d, ..] = lock(&self.dice).roll().to_be_bytes();
+        let [a, b, c, d, ..] = lock(&self.rng).next_u64().to_be_bytes();
         requeue::Dice::from_bits(u32::from_be_bytes([a, b, c, d]))
     }
 
@@ -57,54 +57,80 @@ impl Clock for AgentClock {
     }
 }
 
+/// Every seam of one life of an agent. The agent has a type of its own for them: its unit tests use this crate, which therefore cannot
+/// use the agent.
+#[derive(Clone)]
+pub struct WorldSeams {
+    /// The runtime.
+    pub runtime: Arc<dyn Runtime>,
+    /// The API server.
+    pub cluster: Arc<dyn Cluster>,
+    /// Volumes, on the disk.
+    pub volumes: Arc<dyn Volumes>,
+    /// Cgroups, on the disk.
+    pub cgroups: Arc<dyn Cgroups>,
+    /// Directories and logs, on the disk.
+    pub pod_files: Arc<dyn PodFiles>,
+    /// Recorded statuses, on the disk.
+    pub records: Arc<dyn Records>,
+    /// Credentials of the node.
+    pub credential_plugins: Arc<dyn CredentialPlugins>,
+    /// Both clocks and the dice.
+    pub clock: Arc<dyn Clock>,
+    /// Servers that are asked over HTTP.
+    pub network: Arc<dyn Network>,
+    /// Checkpoints of pods, on the disk.
+    pub checkpoints: Arc<dyn CheckpointStore>,
+}
+
 impl World {
     /// The whole world as that life of an agent reaches it. The first handle of a life begins it, and
     /// ends the one before.
-    pub fn seams(&self, life: u32) -> Seams {
-        let (disk, line) = (Arc::new(self.disk.clone()), || self.disk_for_life(life));
-        Seams {
-            runtime: self.for_life(life),
-            cluster: self.cluster_for_life(life),
-            volumes: Arc::new(Through::new(disk.clone() as Arc<dyn Volumes>, line())),
-            cgroups: Arc::new(Through::new(disk.clone() as Arc<dyn Cgroups>, line())),
-            pod_files: Arc::new(Through::new(disk.clone() as Arc<dyn PodFiles>, line())),
-            records: Arc::new(Through::new(disk.clone() as Arc<dyn Records>, line())),
+    pub fn seams(&self, incarnation: u32) -> WorldSeams {
+        let (disk, link) = (Arc::new(self.disk.clone()), || self.disk_for(incarnation));
+        WorldSeams {
+            runtime: self.runtime_for(incarnation),
+            cluster: self.cluster_for(incarnation),
+            volumes: Arc::new(Through::new(disk.clone() as Arc<dyn Volumes>, link())),
+            cgroups: Arc::new(Through::new(disk.clone() as Arc<dyn Cgroups>, link())),
+            pod_files: Arc::new(Through::new(disk.clone() as Arc<dyn PodFiles>, link())),
+            records: Arc::new(Through::new(disk.clone() as Arc<dyn Records>, link())),
             credential_plugins: Arc::new(Through::new(
                 disk.clone() as Arc<dyn CredentialPlugins>,
-                line(),
+                link(),
             )),
-            clock: self.clock_for_life(life),
-            network: self.network_for_life(life),
-            checkpoints: Some(Arc::new(Through::new(disk as Arc<dyn CheckpointStore>, line()))),
+            clock: self.clock_for(incarnation),
+            network: self.network_for(incarnation),
+            checkpoints: Arc::new(Through::new(disk as Arc<dyn CheckpointStore>, link())),
         }
     }
 
     /// The API server as that life of an agent reaches it.
-    pub fn cluster_for_life(&self, life: u32) -> Arc<dyn Cluster> {
-        self.kill_switch.enter(life);
-        let line = self.exchange.line(life, Arc::new(self.cluster.clone()));
-        cluster::connect(self.cluster.clone(), line, self.faults.clone())
+    pub fn cluster_for(&self, incarnation: u32) -> Arc<dyn Cluster> {
+        self.kill_switch.begin(incarnation);
+        let link = self.links.link(incarnation, Arc::new(self.cluster.clone()));
+        cluster::connect(self.cluster.clone(), link, self.faults.clone())
     }
 
     /// What is done around every call of that life of an agent on the machine's own disk. All of them end with their caller: they are
     /// the agent's own work.
-    fn disk_for_life(&self, life: u32) -> OverLine {
-        self.kill_switch.enter(life);
-        let line = self.exchange.line(life, Arc::new(self.disk.clone()));
-        OverLine::new(line, DISK_LIMIT, |_| Conduct::Read)
+    fn disk_for(&self, incarnation: u32) -> LinkMiddleware {
+        self.kill_switch.begin(incarnation);
+        let link = self.links.link(incarnation, Arc::new(self.disk.clone()));
+        LinkMiddleware::new(link, DISK_LIMIT, |_| AbandonPolicy::Read)
     }
 
     /// The servers as that life of an agent reaches them.
-    pub fn network_for_life(&self, life: u32) -> Arc<dyn Network> {
-        self.kill_switch.enter(life);
-        let line = self.exchange.line(life, Arc::new(self.network.clone()));
-        network::connect(self.network.clone(), line)
+    pub fn network_for(&self, incarnation: u32) -> Arc<dyn Network> {
+        self.kill_switch.begin(incarnation);
+        let link = self.links.link(incarnation, Arc::new(self.network.clone()));
+        network::connect(self.network.clone(), link)
     }
 
     /// The clock of that life of an agent: it counts from now, and no two lives roll the same.
-    pub fn clock_for_life(&self, life: u32) -> Arc<dyn Clock> {
-        let dice = self.dice.fork("agent").fork(&life.to_string());
-        Arc::new(AgentClock::start(self.clock.clone(), dice))
+    pub fn clock_for(&self, incarnation: u32) -> Arc<dyn Clock> {
+        let rng = self.rng.fork("agent").fork(&incarnation.to_string());
+        Arc::new(AgentClock::start(self.clock.clone(), rng))
     }
 }
 
@@ -130,15 +156,15 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn dice_are_the_same_for_one_seed_and_life_and_for_no_other() {
-        let rolls = |seed, life| {
-            let clock = World::new(seed, FaultPlan::quiet()).seams(life).clock;
+        let rolls = |seed, incarnation| {
+            let clock = World::new(seed, FaultPlan::quiet()).seams(incarnation).clock;
             [clock.dice(), clock.dice()]
         };
         let first = rolls(1, 1);
         assert_eq!(rolls(1, 1), first);
         assert_ne!(first[0], first[1]);
-        for (seed, life) in [(1, 2), (2, 1)] {
-            assert_ne!(rolls(seed, life), first, "{seed} {life}");
+        for (seed, incarnation) in [(1, 2), (2, 1)] {
+            assert_ne!(rolls(seed, incarnation), first, "{seed} {incarnation}");
         }
     }
 

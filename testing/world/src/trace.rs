@@ -14,27 +14,27 @@ use crate::lock;
 #[derive(Debug, Clone)]
 pub struct Trace {
     clock: WorldClock,
-    seen: Arc<Mutex<Seen>>,
+    seen: Arc<Mutex<TraceLog>>,
 }
 
 #[derive(Debug, Default)]
-struct Seen {
-    records: Vec<Record>,
+struct TraceLog {
+    records: Vec<TraceRecord>,
     hash: Fnv,
 }
 
 /// Something seen, and when.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Record {
+pub struct TraceRecord {
     /// Virtual time since the world began.
     pub at: Duration,
     /// What was seen.
-    pub entry: Entry,
+    pub entry: TraceEntry,
 }
 
 /// Something the world saw.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Entry {
+pub enum TraceEntry {
     /// A call came in.
     Called {
         /// Who called.
@@ -44,28 +44,28 @@ pub enum Entry {
         /// What it is about.
         subject: String,
         /// What will go wrong with it, if anything.
-        mishap: Option<&'static str>,
+        fault_kind: Option<&'static str>,
     },
     /// The caller got its answer, or went away without.
     Answered {
         /// Who had called.
         caller: Caller,
         /// What it was told.
-        outcome: Outcome,
+        outcome: CallOutcome,
     },
     /// Something happened to a container.
     Container {
         /// Which one.
-        who: ContainerName,
+        target: TracedContainer,
         /// What happened.
-        change: ContainerChange,
+        change: ContainerTransition,
     },
     /// Something happened to a sandbox.
     Sandbox {
         /// Which one.
-        who: SandboxName,
+        target: TracedSandbox,
         /// What happened.
-        change: SandboxChange,
+        change: SandboxTransition,
     },
     /// Something happened to a pod's object.
     Cluster {
@@ -99,23 +99,23 @@ pub enum Entry {
         down: Duration,
     },
     /// An agent's life began.
-    LifeBegan(u32),
+    AgentStarted(u32),
     /// An agent's life ended.
-    LifeEnded(u32),
+    AgentStopped(u32),
 }
 
 /// An agent's life, and the number of the call in the world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Caller {
     /// The life.
-    pub life: u32,
+    pub incarnation: u32,
     /// The call, counted over all lives.
     pub number: u64,
 }
 
 /// How a call ended for its caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub enum CallOutcome {
     /// As it was meant to.
     Fine,
     /// With an error of that kind.
@@ -126,7 +126,7 @@ pub enum Outcome {
 
 /// A container by what it was named after.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ContainerName {
+pub struct TracedContainer {
     /// UID of the pod.
     pub pod_uid: String,
     /// Name in the pod.
@@ -139,7 +139,7 @@ pub struct ContainerName {
 
 /// A sandbox by what it was named after.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct SandboxName {
+pub struct TracedSandbox {
     /// UID of the pod.
     pub pod_uid: String,
     /// Namespace of the pod.
@@ -154,7 +154,7 @@ pub struct SandboxName {
 
 /// What happens to containers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ContainerChange {
+pub enum ContainerTransition {
     /// It was made.
     Created,
     /// Its process began.
@@ -176,7 +176,7 @@ pub enum ContainerChange {
 
 /// What happens to sandboxes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SandboxChange {
+pub enum SandboxTransition {
     /// It was made, and is ready.
     Started,
     /// It was stopped, and has no network any more.
@@ -194,8 +194,8 @@ impl Trace {
     }
 
     /// Adds what was seen just now.
-    pub fn append(&self, entry: Entry) {
-        let record = Record { at: self.clock.elapsed(), entry };
+    pub fn append(&self, entry: TraceEntry) {
+        let record = TraceRecord { at: self.clock.elapsed(), entry };
         let mut seen = lock(&self.seen);
         // Writing to a hash cannot fail.
         writeln!(seen.hash, "{record}").ok();
@@ -203,7 +203,7 @@ impl Trace {
     }
 
     /// All records so far.
-    pub fn records(&self) -> Vec<Record> {
+    pub fn records(&self) -> Vec<TraceRecord> {
         lock(&self.seen).records.clone()
     }
 
@@ -223,40 +223,40 @@ impl Trace {
     }
 }
 
-impl fmt::Display for Record {
+impl fmt::Display for TraceRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:>10}.{:03} {}", self.at.as_secs(), self.at.subsec_millis(), self.entry)
     }
 }
 
-impl fmt::Display for Entry {
+impl fmt::Display for TraceEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Called { caller, call, subject, mishap } => {
+            Self::Called { caller, call, subject, fault_kind } => {
                 write!(f, "{caller} {call} {subject}")?;
-                mishap.map_or(Ok(()), |mishap| write!(f, " ({mishap})"))
+                fault_kind.map_or(Ok(()), |fault_kind| write!(f, " ({fault_kind})"))
             }
             Self::Answered { caller, outcome } => write!(f, "{caller} {outcome}"),
-            Self::Container { who, change } => write!(f, "container {who} {change}"),
-            Self::Sandbox { who, change } => write!(f, "sandbox {who} {change}"),
+            Self::Container { target, change } => write!(f, "container {target} {change}"),
+            Self::Sandbox { target, change } => write!(f, "sandbox {target} {change}"),
             Self::Cluster { uid, name, change } => write!(f, "object {uid} {name} {change}"),
             Self::Disk { uid, change } => write!(f, "pod {uid} {change}"),
             Self::Asked { url } => write!(f, "asked for {url}"),
             Self::ClusterAway { down } => write!(f, "API server away for {down:?}"),
             Self::RuntimeRestarted { down } => write!(f, "runtime away for {down:?}"),
-            Self::LifeBegan(life) => write!(f, "life {life} began"),
-            Self::LifeEnded(life) => write!(f, "life {life} ended"),
+            Self::AgentStarted(incarnation) => write!(f, "life {incarnation} began"),
+            Self::AgentStopped(incarnation) => write!(f, "life {incarnation} ended"),
         }
     }
 }
 
 impl fmt::Display for Caller {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "life {} call {}", self.life, self.number)
+        write!(f, "life {} call {}", self.incarnation, self.number)
     }
 }
 
-impl fmt::Display for Outcome {
+impl fmt::Display for CallOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Fine => f.write_str("is fine"),
@@ -266,20 +266,20 @@ impl fmt::Display for Outcome {
     }
 }
 
-impl fmt::Display for ContainerName {
+impl fmt::Display for TracedContainer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}#{} {}", self.pod_uid, self.name, self.attempt, self.id)
     }
 }
 
-impl fmt::Display for SandboxName {
+impl fmt::Display for TracedSandbox {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { pod_uid, namespace, name, attempt, id } = self;
         write!(f, "{pod_uid} {namespace}/{name}#{attempt} {id}")
     }
 }
 
-impl fmt::Display for ContainerChange {
+impl fmt::Display for ContainerTransition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Created => f.write_str("created"),
@@ -292,7 +292,7 @@ impl fmt::Display for ContainerChange {
     }
 }
 
-impl fmt::Display for SandboxChange {
+impl fmt::Display for SandboxTransition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Started => "started",
@@ -311,8 +311,8 @@ mod tests {
     async fn the_hash_tells_order_content_and_time_apart() {
         let hash = async |lives: &[u32], wait: Duration| {
             let trace = Trace::new(WorldClock::start());
-            for life in lives {
-                trace.append(Entry::LifeBegan(*life));
+            for incarnation in lives {
+                trace.append(TraceEntry::AgentStarted(*incarnation));
                 tokio::time::sleep(wait).await;
             }
             trace.hash()
@@ -329,11 +329,11 @@ mod tests {
     async fn a_record_reads_as_a_sentence() {
         let trace = Trace::new(WorldClock::start());
         tokio::time::sleep(Duration::from_millis(1_250)).await;
-        trace.append(Entry::Called {
-            caller: Caller { life: 1, number: 7 },
+        trace.append(TraceEntry::Called {
+            caller: Caller { incarnation: 1, number: 7 },
             call: "StopContainer",
             subject: "abc".to_owned(),
-            mishap: Some("hangs"),
+            fault_kind: Some("hangs"),
         });
         let shown = trace.records()[0].to_string();
         assert_eq!(shown.trim_start(), "1.250 life 1 call 7 StopContainer abc (hangs)");

@@ -8,13 +8,13 @@ use oarsman_cri::{Deadlines, Runtime};
 
 use crate::clock::WorldClock;
 use crate::cluster::FakeCluster;
-use crate::dice::Dice;
 use crate::disk::FakeDisk;
 use crate::faults::{FaultPlan, Faults};
-use crate::files::Files;
-use crate::life::KillSwitch;
-use crate::line::Exchange;
+use crate::files::FakeFiles;
+use crate::kill_switch::KillSwitch;
+use crate::link::Links;
 use crate::network::FakeNetwork;
+use crate::rng::Rng;
 use crate::runtime::{FakeRuntime, connect};
 use crate::seams::POD_LOGS;
 use crate::trace::Trace;
@@ -28,7 +28,7 @@ pub struct World {
     /// Its time.
     pub clock: WorldClock,
     /// Its files.
-    pub files: Files,
+    pub files: FakeFiles,
     /// What it saw.
     pub trace: Trace,
     /// What goes wrong in it.
@@ -44,22 +44,22 @@ pub struct World {
     /// Its servers, as they are.
     pub network: FakeNetwork,
     /// Where lines to its parts are made.
-    pub exchange: Exchange,
+    pub links: Links,
     /// What the dice of agents are forked from.
-    pub(crate) dice: Dice,
+    pub(crate) rng: Rng,
 }
 
 impl World {
     /// A world of that seed with those faults, on the current tokio runtime.
     pub fn new(seed: u64, plan: FaultPlan) -> Self {
-        let (dice, clock, files) = (Dice::new(seed), WorldClock::start(), Files::default());
+        let (rng, clock, files) = (Rng::new(seed), WorldClock::start(), FakeFiles::default());
         let trace = Trace::new(clock.clone());
-        let faults = Faults::new(clock.clone(), plan, dice.fork("faults"));
-        let kill_switch = KillSwitch::new(trace.clone(), dice.fork("kill switch"));
-        let exchange = Exchange::new(trace.clone(), faults.clone(), kill_switch.clone());
+        let faults = Faults::new(clock.clone(), plan, rng.fork("faults"));
+        let kill_switch = KillSwitch::new(trace.clone(), rng.fork("kill switch"));
+        let links = Links::new(trace.clone(), faults.clone(), kill_switch.clone());
         let (place, record) = (files.clone(), trace.clone());
-        let runtime = FakeRuntime::new(clock.clone(), place, record, dice.fork("runtime"));
-        let cluster = FakeCluster::new(clock.clone(), trace.clone(), dice.fork("cluster"));
+        let runtime = FakeRuntime::new(clock.clone(), place, record, rng.fork("runtime"));
+        let cluster = FakeCluster::new(clock.clone(), trace.clone(), rng.fork("cluster"));
         let (place, record) = (files.clone(), trace.clone());
         let disk = FakeDisk::new(record, place, runtime.clone(), POD_LOGS.into());
         let network = FakeNetwork::new(trace.clone(), runtime.clone());
@@ -73,17 +73,17 @@ impl World {
             cluster,
             disk,
             network,
-            exchange,
-            dice,
+            links,
+            rng,
         }
     }
 
     /// The runtime as that life of an agent reaches it. The first handle of a life begins it, and
     /// ends the one before.
-    pub fn for_life(&self, life: u32) -> Arc<dyn Runtime> {
-        self.kill_switch.enter(life);
-        let line = self.exchange.line(life, Arc::new(self.runtime.clone()));
-        connect(self.runtime.clone(), line, self.faults.clone(), Deadlines::default())
+    pub fn runtime_for(&self, incarnation: u32) -> Arc<dyn Runtime> {
+        self.kill_switch.begin(incarnation);
+        let link = self.links.link(incarnation, Arc::new(self.runtime.clone()));
+        connect(self.runtime.clone(), link, self.faults.clone(), Deadlines::default())
     }
 }
 
@@ -94,9 +94,9 @@ impl World {
 pub fn simulate<F: Future>(
     seed: u64,
     plan: FaultPlan,
-    life: impl FnOnce(World) -> F,
+    incarnation: impl FnOnce(World) -> F,
 ) -> io::Result<F::Output> {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?;
-    Ok(runtime.block_on(async { life(World::new(seed, plan)).await }))
+    Ok(runtime.block_on(async { incarnation(World::new(seed, plan)).await }))
 }

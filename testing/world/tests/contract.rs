@@ -10,80 +10,80 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use libtest_mimic::{Arguments, Failed, Trial};
-use oarsman_contract::{Case, Harness, Images, Private, cases};
+use oarsman_contract::{ContractCase, Harness, ImageNames, PrivateImage, cases};
 use oarsman_cri::Runtime;
 use oarsman_cri_types::v1::AuthConfig;
 use oarsman_world::faults::FaultPlan;
-use oarsman_world::files::Files;
-use oarsman_world::runtime::{Access, FakeRuntime, ImageSource};
+use oarsman_world::files::FakeFiles;
+use oarsman_world::runtime::{FakeRuntime, ImageAccess, ImageSource};
 use oarsman_world::{World, simulate};
 
 /// How a case reaches the runtime.
-type Way = fn(&World) -> Arc<dyn Runtime>;
+type RouteToRuntime = fn(&World) -> Arc<dyn Runtime>;
 
-const WAYS: [(&str, Way); 2] =
-    [("runtime", |world| Arc::new(world.runtime.clone())), ("line", |world| world.for_life(1))];
+const ROUTES: [(&str, RouteToRuntime); 2] =
+    [("runtime", |world| Arc::new(world.runtime.clone())), ("line", |world| world.runtime_for(1))];
 
 fn main() -> ExitCode {
-    let trials = WAYS.iter().flat_map(|(name, way)| {
+    let trials = ROUTES.iter().flat_map(|(name, route)| {
         cases().into_iter().map(move |case| {
-            Trial::test(format!("{name}::{}", case.name), move || perform(case, *way))
+            Trial::test(format!("{name}::{}", case.name), move || run_case(case, *route))
         })
     });
     libtest_mimic::run(&Arguments::from_args(), trials.collect()).exit_code()
 }
 
-fn perform(case: Case, way: Way) -> Result<(), Failed> {
+fn run_case(case: ContractCase, route: RouteToRuntime) -> Result<(), Failed> {
     let plan = FaultPlan { latency: Duration::from_millis(20), ..FaultPlan::quiet() };
     let outcome = simulate(0, plan, async |world| {
-        let harness = FakeHarness::new(&world, way);
-        case.perform(Arc::new(harness)).await
+        let harness = FakeHarness::new(&world, route);
+        case.execute(Arc::new(harness)).await
     });
     outcome?.map_err(|error| Failed::from(format!("{error:?}")))
 }
 
 struct FakeHarness {
     runtime: Arc<dyn Runtime>,
-    files: Files,
-    images: Images,
+    files: FakeFiles,
+    images: ImageNames,
 }
 
 impl FakeHarness {
-    fn new(world: &World, way: Way) -> Self {
+    fn new(world: &World, route: RouteToRuntime) -> Self {
         let images = images();
-        furnish(&world.runtime, &images);
-        Self { runtime: way(world), files: world.files.clone(), images }
+        load_images(&world.runtime, &images);
+        Self { runtime: route(world), files: world.files.clone(), images }
     }
 }
 
-fn images() -> Images {
+fn images() -> ImageNames {
     let name = |image: &str| format!("registry.world/{image}:1");
     let credentials = AuthConfig {
         username: "user".to_owned(),
         password: "password".to_owned(),
         ..AuthConfig::default()
     };
-    Images {
-        actor: name("actor"),
-        actor_as_user: name("actor-as-user"),
+    ImageNames {
+        script: name("script"),
+        script_as_user: name("script-as-user"),
         pullable: name("pullable"),
-        private: Private { image: name("private"), credentials },
+        private: PrivateImage { image: name("private"), credentials },
         missing: name("missing"),
     }
 }
 
-fn furnish(runtime: &FakeRuntime, images: &Images) {
-    runtime.preload(ImageSource::actor(&images.actor));
+fn load_images(runtime: &FakeRuntime, images: &ImageNames) {
+    runtime.preload(ImageSource::script(&images.script));
     runtime.preload(ImageSource {
         user: Some(1000),
         environment: BTreeMap::from([("GREETING".to_owned(), "hello".to_owned())]),
         working_dir: "/tmp".to_owned(),
-        ..ImageSource::actor(&images.actor_as_user)
+        ..ImageSource::script(&images.script_as_user)
     });
     let time = Duration::from_secs(3);
-    runtime.publish(ImageSource::actor(&images.pullable), Access { credentials: None, time });
+    runtime.publish(ImageSource::script(&images.pullable), ImageAccess { credentials: None, time });
     let credentials = Some(images.private.credentials.clone());
-    runtime.publish(ImageSource::actor(&images.private.image), Access { credentials, time });
+    runtime.publish(ImageSource::script(&images.private.image), ImageAccess { credentials, time });
 }
 
 #[async_trait]
@@ -92,7 +92,7 @@ impl Harness for FakeHarness {
         Arc::clone(&self.runtime)
     }
 
-    fn images(&self) -> &Images {
+    fn images(&self) -> &ImageNames {
         &self.images
     }
 

@@ -14,19 +14,19 @@ use tokio::time::{Duration, sleep};
 
 use super::pods::Shape;
 use super::subject::{Bench, ENDING, NODE, READY};
-use super::watch::Witness;
-use super::workload::{Size, random_pause};
-use crate::command::said;
+use super::watch::PodTimesWatch;
+use super::workload::{WorkloadSize, random_pause};
+use crate::command::first_line;
 use crate::commit::Commit;
-use crate::subject;
-use counts::Counter;
-use figures::{Both, Turn};
+use crate::kubelet_kind;
+use counts::CallCounter;
+use figures::{Pairwise, ProgramRound};
 
 const PAGE: &str = "docs/bench-against.md";
 
 /// How much is measured.
 #[derive(Debug, Clone, Copy)]
-struct Extent {
+struct RoundSize {
     rounds: usize,
     /// Pods one after the other, in each turn.
     singles: usize,
@@ -36,9 +36,10 @@ struct Extent {
     settling: Duration,
 }
 
-const WHOLE: Extent =
-    Extent { rounds: 3, singles: 20, burst: 50, settling: Duration::from_secs(5) };
-const QUICK: Extent = Extent { rounds: 1, singles: 3, burst: 5, settling: Duration::from_secs(3) };
+const WHOLE: RoundSize =
+    RoundSize { rounds: 3, singles: 20, burst: 50, settling: Duration::from_secs(5) };
+const QUICK: RoundSize =
+    RoundSize { rounds: 1, singles: 3, burst: 5, settling: Duration::from_secs(3) };
 
 /// Measures, tells, and keeps what was measured at length.
 pub(super) async fn run(
@@ -49,19 +50,24 @@ pub(super) async fn run(
     cluster: &ControlPlane,
 ) -> Result<()> {
     let commit = Commit::find(root, commit)?;
-    let programs = Both { theirs: commit.program()?, ours: subject::Kubelet::Oarsman.program()? };
+    let programs =
+        Pairwise { theirs: commit.program()?, ours: kubelet_kind::KubeletKind::Oarsman.program()? };
     let extent = if quick { QUICK } else { WHOLE };
-    let bench = Bench::open(rig, cluster, Size::QUICK, None).await?;
-    let mut turns = Both { theirs: Vec::new(), ours: Vec::new() };
+    let bench = Bench::open(rig, cluster, WorkloadSize::QUICK, None).await?;
+    let mut turns = Pairwise { theirs: Vec::new(), ours: Vec::new() };
     for round in 0..extent.rounds {
         // Whoever comes second finds warm caches: each comes first in turn.
         let theirs_first = round % 2 == 0;
         for is_theirs in [theirs_first, !theirs_first] {
             let program = if is_theirs { &programs.theirs } else { &programs.ours };
             println!("bench: round {}, {}", round + 1, program.display());
-            let turn = bench.turn(program, extent).await?;
-            println!("bench: {turn}");
-            if is_theirs { turns.theirs.push(turn) } else { turns.ours.push(turn) }
+            let program_round = bench.program_round(program, extent).await?;
+            println!("bench: {program_round}");
+            if is_theirs {
+                turns.theirs.push(program_round)
+            } else {
+                turns.ours.push(program_round)
+            }
         }
     }
     let page = page::page(&commit, &own_commit(root)?, extent.rounds, &turns);
@@ -74,7 +80,7 @@ pub(super) async fn run(
 
 /// The commit of the work tree, and whether something in it is not committed.
 fn own_commit(root: &Path) -> Result<String> {
-    said(Command::new("git").current_dir(root).args([
+    first_line(Command::new("git").current_dir(root).args([
         "describe",
         "--always",
         "--dirty",
@@ -84,49 +90,54 @@ fn own_commit(root: &Path) -> Result<String> {
 
 impl Bench<'_> {
     /// A program joins, starts and stops pods, and leaves.
-    async fn turn(&self, program: &Path, extent: Extent) -> Result<Turn> {
+    async fn program_round(&self, program: &Path, extent: RoundSize) -> Result<ProgramRound> {
         let which = Implementation::Oarsman(program.to_owned());
         let options = KubeletOptions { name: NODE.to_owned(), ..KubeletOptions::default() };
         let agent = Kubelet::new(self.rig, self.cluster, &which, &options)?;
-        let witness = Witness::begin(&self.api).await?;
+        let pod_times = PodTimesWatch::begin(&self.api).await?;
         agent.start()?;
         let measured = async {
             self.api.until_ready(NODE, READY).await?;
-            self.pods_of_a_turn(&witness, extent).await
+            self.pods_of_a_turn(&pod_times, extent).await
         };
-        let measured: Result<Turn> = measured.await;
-        let turn =
+        let measured: Result<ProgramRound> = measured.await;
+        let program_round =
             measured.map_err(|error| anyhow!("{error:#}; its log ends:\n{}", agent.log_tail()))?;
         agent.terminate(ENDING).await?;
         self.api.delete_node(NODE).await?;
         agent.remove_files();
-        Ok(turn)
+        Ok(program_round)
     }
 
-    async fn pods_of_a_turn(&self, witness: &Witness, extent: Extent) -> Result<Turn> {
-        let counter = Counter { api: self.api.client(), runtime: self.rig.metrics() };
-        let (names, mut turn) = (self.names(extent.singles), Turn::default());
+    async fn pods_of_a_turn(
+        &self,
+        pod_times: &PodTimesWatch,
+        extent: RoundSize,
+    ) -> Result<ProgramRound> {
+        let counter = CallCounter { api: self.api.client(), runtime: self.rig.metrics() };
+        let (names, mut program_round) = (self.names(extent.singles), ProgramRound::default());
         sleep(extent.settling).await;
         let before = counter.read().await?;
         for name in &names {
             random_pause().await;
-            turn.starts
-                .push(self.start_all(witness, std::slice::from_ref(name), Shape::Plain).await?);
+            program_round
+                .starts
+                .push(self.start_all(pod_times, std::slice::from_ref(name), Shape::Plain).await?);
         }
         sleep(extent.settling).await;
         let between = counter.read().await?;
         for name in &names {
             random_pause().await;
-            turn.stops.push(self.stop_all(witness, std::slice::from_ref(name)).await?);
+            program_round.stops.push(self.stop_all(pod_times, std::slice::from_ref(name)).await?);
         }
         sleep(extent.settling).await;
         let after = counter.read().await?;
         // What the bench itself wrote: a create, and a delete.
-        turn.start_counts = between.since(&before).each(names.len()).without_writes(1.0);
-        turn.stop_counts = after.since(&between).each(names.len()).without_writes(1.0);
+        program_round.start_counts = between.since(&before).each(names.len()).without_writes(1.0);
+        program_round.stop_counts = after.since(&between).each(names.len()).without_writes(1.0);
         let names = self.names(extent.burst);
-        turn.burst = self.start_all(witness, &names, Shape::Plain).await?;
-        turn.burst_gone = self.stop_all(witness, &names).await?;
-        Ok(turn)
+        program_round.burst = self.start_all(pod_times, &names, Shape::Plain).await?;
+        program_round.burst_gone = self.stop_all(pod_times, &names).await?;
+        Ok(program_round)
     }
 }

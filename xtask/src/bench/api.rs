@@ -10,16 +10,16 @@ use tokio::time::{Duration, Instant, sleep};
 /// Where all pods of the bench are.
 pub(super) const NAMESPACE: &str = "bench";
 /// How long the controllers may take to furnish a namespace.
-const FURNISHING: Duration = Duration::from_secs(60);
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
+const NAMESPACE_TIMEOUT: Duration = Duration::from_secs(60);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A client of the bench's namespace.
 #[derive(Clone)]
-pub(super) struct Api {
+pub(super) struct BenchApi {
     client: Client,
 }
 
-impl Api {
+impl BenchApi {
     /// Makes the namespace, with what pods' volumes are filled from.
     pub(super) async fn open(client: Client) -> Result<Self> {
         let api = Self { client };
@@ -35,8 +35,8 @@ impl Api {
             Request::new(path("serviceaccounts")).get("default", &GetParams::default())?;
         let began = Instant::now();
         while api.client.request::<Value>(account.clone()).await.is_err() {
-            ensure!(began.elapsed() < FURNISHING, "nobody makes a service account");
-            sleep(LOOK_AGAIN).await;
+            ensure!(began.elapsed() < NAMESPACE_TIMEOUT, "nobody makes a service account");
+            sleep(POLL_INTERVAL).await;
         }
         Ok(api)
     }
@@ -70,7 +70,7 @@ impl Api {
     }
 
     /// As an agent tells what happened to a pod.
-    pub(super) async fn tell(&self, pod: &str, reason: &str) -> Result<()> {
+    pub(super) async fn create_event(&self, pod: &str, reason: &str) -> Result<()> {
         let mut event = object("Event", &format!("{pod}.{}", reason.to_lowercase()));
         event["involvedObject"] =
             json!({ "kind": "Pod", "apiVersion": "v1", "namespace": NAMESPACE, "name": pod });
@@ -119,7 +119,7 @@ impl Api {
                 return Ok(Instant::now());
             }
             ensure!(began.elapsed() < patience, "the node is not Ready after {patience:?}");
-            sleep(LOOK_AGAIN).await;
+            sleep(POLL_INTERVAL).await;
         }
     }
 

@@ -9,11 +9,11 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
-use super::subject::Who;
+use super::subject::BenchSubject;
 
 /// The figures of all who were measured.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Results(pub(super) BTreeMap<Who, Figures>);
+pub(super) struct Results(pub(super) BTreeMap<BenchSubject, Figures>);
 
 /// What was measured of one.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

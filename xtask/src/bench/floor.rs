@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
-use oarsman_cri::{Client, Runtime};
+use oarsman_cri::{RemoteRuntime, Runtime};
 use oarsman_cri_types::v1::{
     ContainerConfig, ContainerMetadata, CreateContainerRequest, ImageSpec, LinuxPodSandboxConfig,
     Mount, PodSandboxConfig, PodSandboxMetadata, RunPodSandboxRequest,
@@ -23,7 +23,7 @@ const MOUNTS: [&str; 4] = ["config", "secret", "empty", "token"];
 /// A runtime without a kubelet.
 #[derive(Clone)]
 pub(super) struct Floor {
-    runtime: Client,
+    runtime: RemoteRuntime,
     cgroup_parent: String,
     logs: PathBuf,
     volumes: PathBuf,
@@ -31,7 +31,7 @@ pub(super) struct Floor {
 
 /// A pod that runs.
 #[derive(Debug)]
-pub(super) struct Started {
+pub(super) struct StartedPod {
     sandbox: String,
     container: String,
 }
@@ -51,7 +51,7 @@ impl Floor {
         })
     }
 
-    pub(super) async fn start(&self, name: &str, shape: Shape) -> Result<Started> {
+    pub(super) async fn start(&self, name: &str, shape: Shape) -> Result<StartedPod> {
         let config = self.sandbox(name);
         let image = ImageSpec { image: images::PAUSE.to_owned(), ..ImageSpec::default() };
         let request = RunPodSandboxRequest { config: Some(config.clone()), ..Default::default() };
@@ -65,16 +65,16 @@ impl Floor {
         let container = self.runtime.create_container(request).await?;
         self.runtime.start_container(&container).await?;
         self.runtime.container_status(&container).await?;
-        Ok(Started { sandbox, container })
+        Ok(StartedPod { sandbox, container })
     }
 
-    pub(super) async fn stop(&self, pod: &Started) -> Result<()> {
+    pub(super) async fn stop(&self, pod: &StartedPod) -> Result<()> {
         self.runtime.stop_container(&pod.container, GRACE).await?;
         Ok(self.runtime.stop_pod_sandbox(&pod.sandbox).await?)
     }
 
     /// A kubelet does this when the pod is gone already.
-    pub(super) async fn remove(&self, pod: &Started) -> Result<()> {
+    pub(super) async fn remove(&self, pod: &StartedPod) -> Result<()> {
         self.runtime.remove_container(&pod.container).await?;
         Ok(self.runtime.remove_pod_sandbox(&pod.sandbox).await?)
     }

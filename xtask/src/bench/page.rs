@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use super::figures::Results;
-use super::subject::Who;
-use super::targets::{Row, Target, Unit, rows};
+use super::subject::BenchSubject;
+use super::targets::{Target, TargetRow, Unit, rows};
 
 const HEAD: &str = "# Performance
 
@@ -44,9 +44,9 @@ pub(super) fn page(results: &Results) -> String {
     text.push('\n');
     text.push_str(WHY);
     text.push_str("\nMeasured with:\n\n");
-    for (who, figures) in &results.0 {
+    for (bench_subject, figures) in &results.0 {
         // Writing to a string does not fail; here and below.
-        writeln!(text, "- {}: {}", who.shown(), figures.version).ok();
+        writeln!(text, "- {}: {}", bench_subject.shown(), figures.version).ok();
     }
     text
 }
@@ -54,8 +54,8 @@ pub(super) fn page(results: &Results) -> String {
 /// The table alone.
 pub(super) fn table(results: &Results) -> String {
     let mut text = String::from("| |");
-    for who in Who::ALL {
-        write!(text, " {} |", who.shown()).ok();
+    for bench_subject in BenchSubject::ALL {
+        write!(text, " {} |", bench_subject.shown()).ok();
     }
     text.push_str(" Oarsman : Go | target | reached |\n|---|---|---|---|---|---|---|\n");
     for row in rows(results) {
@@ -64,7 +64,7 @@ pub(super) fn table(results: &Results) -> String {
     text
 }
 
-fn line(row: &Row) -> String {
+fn line(row: &TargetRow) -> String {
     let value = |value: Option<f64>| value.map_or_else(String::new, |value| shown(value, row.unit));
     let [floor, go, ours] = row.values.map(value);
     let ratio = row.ratio().map(|ratio| format!("{ratio:.2}")).unwrap_or_default();
@@ -77,7 +77,7 @@ fn line(row: &Row) -> String {
     format!("| {} | {floor} | {go} | {ours} | {ratio} | {target} | {reached} |", row.what)
 }
 
-fn wanted(target: Target, row: &Row) -> String {
+fn wanted(target: Target, row: &TargetRow) -> String {
     let rule = match target {
         Target::AboveFloor(seconds) => format!("runtime + {:.0} ms", seconds * 1000.0),
         Target::OfFloor(times) => format!("{times} of the runtime"),
@@ -112,9 +112,9 @@ mod tests {
     #[test]
     fn the_table_names_each_target_and_whether_it_is_reached() {
         let mut results = Results::default();
-        results.0.insert(Who::Floor, figures(0.2, None));
-        results.0.insert(Who::Go, figures(0.3, Some(200.0)));
-        results.0.insert(Who::Oarsman, figures(0.21, Some(50.0)));
+        results.0.insert(BenchSubject::Floor, figures(0.2, None));
+        results.0.insert(BenchSubject::Go, figures(0.3, Some(200.0)));
+        results.0.insert(BenchSubject::Oarsman, figures(0.21, Some(50.0)));
         let table = table(&results);
         for line in [
             "| | runtime alone | Go kubelet | Oarsman | Oarsman : Go | target | reached |",
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn what_was_not_measured_is_left_empty() {
         let mut results = Results::default();
-        results.0.insert(Who::Go, figures(0.3, Some(200.0)));
+        results.0.insert(BenchSubject::Go, figures(0.3, Some(200.0)));
         let page = page(&results);
         let line = "| delete to gone, p50 |  | 0.30 s |  |  | runtime + 50 ms |  |";
         assert!(page.lines().any(|it| it == line), "{page}");

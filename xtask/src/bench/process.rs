@@ -17,13 +17,13 @@ const IDLE: [usize; 2] = [3, 4];
 const COUNTS: usize = 8;
 
 /// Who has the processors, from some moment on.
-pub(super) struct Meter {
+pub(super) struct CpuMeter {
     agent: Vec<u32>,
     cluster: Vec<u32>,
     before: Cpu,
 }
 
-impl Meter {
+impl CpuMeter {
     /// Begins to count for these processes, and for the machine as a whole.
     pub(super) fn begin(agent: Vec<u32>, cluster: Vec<u32>) -> Result<Self> {
         let mut meter = Self { agent, cluster, before: Cpu::default() };

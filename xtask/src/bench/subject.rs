@@ -9,13 +9,13 @@ use oarsman_rig::{ControlPlane, KubeletOptions, Rig};
 use serde::{Deserialize, Serialize};
 use tokio::time::{Duration, Instant};
 
-use super::api::Api;
+use super::api::BenchApi;
 use super::figures::Figures;
 use super::floor::Floor;
-use super::watch::Witness;
-use super::workload::{Part, Size};
-use crate::command::said;
-use crate::subject::Kubelet;
+use super::watch::PodTimesWatch;
+use super::workload::{WorkloadPart, WorkloadSize};
+use crate::command::first_line;
+use crate::kubelet_kind::KubeletKind;
 
 /// The name of the only node.
 pub(super) const NODE: &str = "node";
@@ -27,7 +27,7 @@ pub(super) const ENDING: Duration = Duration::from_secs(30);
 /// Who is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Who {
+pub(super) enum BenchSubject {
     /// The runtime without a kubelet
     Floor,
     /// The Go kubelet
@@ -36,19 +36,19 @@ pub(super) enum Who {
     Oarsman,
 }
 
-impl Who {
+impl BenchSubject {
     /// In the order of the table.
     pub(super) const ALL: [Self; 3] = [Self::Floor, Self::Go, Self::Oarsman];
 
     pub(super) fn shown(self) -> &'static str {
-        self.kubelet().map_or("runtime alone", Kubelet::shown)
+        self.kubelet().map_or("runtime alone", KubeletKind::shown)
     }
 
-    pub(super) fn kubelet(self) -> Option<Kubelet> {
+    pub(super) fn kubelet(self) -> Option<KubeletKind> {
         match self {
             Self::Floor => None,
-            Self::Go => Some(Kubelet::Go),
-            Self::Oarsman => Some(Kubelet::Oarsman),
+            Self::Go => Some(KubeletKind::Go),
+            Self::Oarsman => Some(KubeletKind::Oarsman),
         }
     }
 }
@@ -57,9 +57,9 @@ impl Who {
 pub(super) struct Bench<'a> {
     pub(super) rig: &'a Rig,
     pub(super) cluster: &'a ControlPlane,
-    pub(super) size: Size,
-    part: Option<Part>,
-    pub(super) api: Api,
+    pub(super) size: WorkloadSize,
+    part: Option<WorkloadPart>,
+    pub(super) api: BenchApi,
     pub(super) floor: Floor,
     names: AtomicUsize,
 }
@@ -68,16 +68,16 @@ impl<'a> Bench<'a> {
     pub(super) async fn open(
         rig: &'a Rig,
         cluster: &'a ControlPlane,
-        size: Size,
-        part: Option<Part>,
+        size: WorkloadSize,
+        part: Option<WorkloadPart>,
     ) -> Result<Self> {
-        let api = Api::open(cluster.client().await?).await?;
+        let api = BenchApi::open(cluster.client().await?).await?;
         let (floor, names) = (Floor::on(rig)?, AtomicUsize::new(1));
         Ok(Self { rig, cluster, size, part, api, floor, names })
     }
 
     /// Whether this part is to be measured.
-    pub(super) fn wants(&self, part: Part) -> bool {
+    pub(super) fn wants(&self, part: WorkloadPart) -> bool {
         self.part.is_none_or(|only| only == part)
     }
 
@@ -87,8 +87,8 @@ impl<'a> Bench<'a> {
         (first..first + count).map(|number| format!("pod-{number}")).collect()
     }
 
-    pub(super) async fn measure(&self, who: Who) -> Result<Figures> {
-        match who.kubelet() {
+    pub(super) async fn measure(&self, bench_subject: BenchSubject) -> Result<Figures> {
+        match bench_subject.kubelet() {
             None => self.measure_floor().await,
             Some(kubelet) => self.measure_agent(kubelet).await,
         }
@@ -96,26 +96,26 @@ impl<'a> Bench<'a> {
 
     async fn measure_floor(&self) -> Result<Figures> {
         let containerd = self.rig.parts().containerd.join("containerd");
-        let version = said(Command::new(containerd).arg("--version"))?;
+        let version = first_line(Command::new(containerd).arg("--version"))?;
         // Pods whose node nobody knows are taken away after a while.
         self.api.create_node(NODE).await?;
-        let witness = Witness::begin(&self.api).await?;
-        let figures = self.floor_figures(&witness, version).await?;
+        let pod_times = PodTimesWatch::begin(&self.api).await?;
+        let figures = self.floor_figures(&pod_times, version).await?;
         self.api.delete_node(NODE).await?;
         Ok(figures)
     }
 
-    async fn measure_agent(&self, kubelet: Kubelet) -> Result<Figures> {
+    async fn measure_agent(&self, kubelet: KubeletKind) -> Result<Figures> {
         let which = kubelet.implementation()?;
-        let version = said(Command::new(kubelet.program()?).arg("--version"))?;
+        let version = first_line(Command::new(kubelet.program()?).arg("--version"))?;
         let options = KubeletOptions { name: NODE.to_owned(), ..KubeletOptions::default() };
         let agent = oarsman_rig::Kubelet::new(self.rig, self.cluster, &which, &options)?;
-        let witness = Witness::begin(&self.api).await?;
+        let pod_times = PodTimesWatch::begin(&self.api).await?;
         let began = Instant::now();
         agent.start()?;
         let measured = async {
             let ready = self.api.until_ready(NODE, READY).await? - began;
-            let mut figures = self.agent_figures(&witness, &agent).await?;
+            let mut figures = self.agent_figures(&pod_times, &agent).await?;
             figures.version = version;
             figures.ready = Some(ready.as_secs_f64());
             Ok(figures)

@@ -1,7 +1,7 @@
 //! What we want to reach, measured against the runtime alone or the Go kubelet.
 
 use super::figures::{Cpu, Figures, Results, Single, Spread};
-use super::subject::Who;
+use super::subject::BenchSubject;
 
 /// How a figure is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,15 +25,15 @@ pub(super) enum Target {
 
 /// One line of the table.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Row {
+pub(super) struct TargetRow {
     pub(super) what: String,
     pub(super) unit: Unit,
-    /// In the order of [`Who::ALL`].
+    /// In the order of [`BenchSubject::ALL`].
     pub(super) values: [Option<f64>; 3],
     pub(super) target: Option<Target>,
 }
 
-impl Row {
+impl TargetRow {
     /// How our figure relates to the Go kubelet's.
     pub(super) fn ratio(&self) -> Option<f64> {
         let [_, go, ours] = self.values;
@@ -57,7 +57,7 @@ impl Row {
 }
 
 /// All lines that somebody has a figure for.
-pub(super) fn rows(results: &Results) -> Vec<Row> {
+pub(super) fn rows(results: &Results) -> Vec<TargetRow> {
     let mut rows = Vec::new();
     for (kind, of) in [("", plain as fn(&Figures) -> &Single), (" with volumes", volumes)] {
         rows.extend(single(results, kind, of));
@@ -79,7 +79,7 @@ fn volumes(figures: &Figures) -> &Single {
     &figures.volumes
 }
 
-fn single(results: &Results, kind: &str, of: fn(&Figures) -> &Single) -> Vec<Row> {
+fn single(results: &Results, kind: &str, of: fn(&Figures) -> &Single) -> Vec<TargetRow> {
     let seconds = |what: &str, value: &dyn Fn(&Single) -> f64, target| {
         let values = values(results, |figures| Some(value(of(figures))));
         row(format!("{what}{kind}"), Unit::Seconds, values, target)
@@ -94,7 +94,7 @@ fn single(results: &Results, kind: &str, of: fn(&Figures) -> &Single) -> Vec<Row
     ]
 }
 
-fn bursts(results: &Results) -> Vec<Row> {
+fn bursts(results: &Results) -> Vec<TargetRow> {
     let most = results.0.values().map(|figures| figures.bursts.len()).max().unwrap_or(0);
     let mut rows = Vec::new();
     for index in 0..most {
@@ -113,7 +113,7 @@ fn bursts(results: &Results) -> Vec<Row> {
 }
 
 /// Who had the processors for one of the bursts.
-fn spent(results: &Results, index: usize, burst: &str) -> Vec<Row> {
+fn spent(results: &Results, index: usize, burst: &str) -> Vec<TargetRow> {
     let of = |share: fn(Cpu) -> Option<f64>| {
         values(results, |figures| share(figures.bursts.get(index)?.cpu?))
     };
@@ -128,7 +128,7 @@ fn spent(results: &Results, index: usize, burst: &str) -> Vec<Row> {
 }
 
 /// Targets are for a node that has pods.
-fn idle(results: &Results) -> Vec<Row> {
+fn idle(results: &Results) -> Vec<TargetRow> {
     let most = results.0.values().map(|figures| figures.idle.len()).max().unwrap_or(0);
     let mut rows = Vec::new();
     for index in 0..most {
@@ -155,7 +155,7 @@ fn beyond_floor([floor, go, ours]: [Option<f64>; 3]) -> [Option<f64>; 3] {
     [None, more(go), more(ours)]
 }
 
-fn restart(results: &Results) -> Vec<Row> {
+fn restart(results: &Results) -> Vec<TargetRow> {
     let first = results.0.values().find_map(|figures| figures.restart);
     let Some(pods) = first.map(|restart| restart.pods) else { return Vec::new() };
     let running = values(results, |figures| Some(figures.restart?.running));
@@ -172,11 +172,11 @@ fn restart(results: &Results) -> Vec<Row> {
 }
 
 fn values(results: &Results, of: impl Fn(&Figures) -> Option<f64>) -> [Option<f64>; 3] {
-    Who::ALL.map(|who| results.0.get(&who).and_then(&of))
+    BenchSubject::ALL.map(|bench_subject| results.0.get(&bench_subject).and_then(&of))
 }
 
-fn row(what: String, unit: Unit, values: [Option<f64>; 3], target: Option<Target>) -> Row {
-    Row { what, unit, values, target }
+fn row(what: String, unit: Unit, values: [Option<f64>; 3], target: Option<Target>) -> TargetRow {
+    TargetRow { what, unit, values, target }
 }
 
 #[cfg(test)]

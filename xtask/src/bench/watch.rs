@@ -11,63 +11,63 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Duration, Instant, timeout};
 
-use super::api::{Api, path};
+use super::api::{BenchApi, path};
 
 /// What was seen of a pod.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Sight {
+pub(super) struct PodTimes {
     /// When its phase was first Running.
     pub(super) running: Option<Instant>,
     /// When it was deleted for good.
     pub(super) gone: Option<Instant>,
     /// Whether it is ready, and how often that has changed.
     is_ready: bool,
-    pub(super) turns: usize,
+    pub(super) ready_changes: usize,
     pub(super) restarts: u64,
 }
 
 /// By the names of pods.
-pub(super) type Sights = BTreeMap<String, Sight>;
+pub(super) type PodTimesByName = BTreeMap<String, PodTimes>;
 
 /// Watches until it is dropped.
-pub(super) struct Witness {
-    seen: watch::Receiver<Sights>,
+pub(super) struct PodTimesWatch {
+    seen: watch::Receiver<PodTimesByName>,
     task: JoinHandle<()>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
-struct Pod {
-    metadata: Metadata,
+struct WatchedPod {
+    metadata: WatchedMetadata,
     #[serde(default)]
-    status: Status,
+    status: WatchedStatus,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Metadata {
+struct WatchedMetadata {
     name: String,
     resource_version: String,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Status {
+struct WatchedStatus {
     phase: String,
-    container_statuses: Vec<Container>,
+    container_statuses: Vec<WatchedContainer>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Container {
+struct WatchedContainer {
     ready: bool,
     restart_count: u64,
 }
 
-impl Witness {
+impl PodTimesWatch {
     /// Begins to watch.
-    pub(super) async fn begin(api: &Api) -> Result<Self> {
+    pub(super) async fn begin(api: &BenchApi) -> Result<Self> {
         let version = api.version().await?;
-        let (tell, seen) = watch::channel(Sights::new());
+        let (tell, seen) = watch::channel(PodTimesByName::new());
         let api = api.clone();
         let task = tokio::spawn(async move {
             if let Err(error) = follow(&api, version, &tell).await {
@@ -79,7 +79,7 @@ impl Witness {
     }
 
     /// What was seen so far.
-    pub(super) fn sights(&self) -> Sights {
+    pub(super) fn times(&self) -> PodTimesByName {
         self.seen.borrow().clone()
     }
 
@@ -89,33 +89,37 @@ impl Witness {
         what: &str,
         names: &[String],
         patience: Duration,
-        done: impl Fn(&Sight) -> Option<Instant>,
+        done: impl Fn(&PodTimes) -> Option<Instant>,
     ) -> Result<Vec<Instant>> {
-        let of = |sights: &Sights, name: &String| sights.get(name).and_then(&done);
+        let of = |times: &PodTimesByName, name: &String| times.get(name).and_then(&done);
         let mut seen = self.seen.clone();
-        let all = seen.wait_for(|sights| names.iter().all(|name| of(sights, name).is_some()));
+        let all = seen.wait_for(|times| names.iter().all(|name| of(times, name).is_some()));
         let Ok(waited) = timeout(patience, all).await else {
-            let sights = self.sights();
+            let times = self.times();
             let late: Vec<&String> =
-                names.iter().filter(|name| of(&sights, name).is_none()).take(3).collect();
+                names.iter().filter(|name| of(&times, name).is_none()).take(3).collect();
             bail!("not {what} after {patience:?}: {late:?} and perhaps more");
         };
-        let sights = waited.context("the watch has ended")?;
-        Ok(names.iter().filter_map(|name| of(&sights, name)).collect())
+        let times = waited.context("the watch has ended")?;
+        Ok(names.iter().filter_map(|name| of(&times, name)).collect())
     }
 }
 
-impl Drop for Witness {
+impl Drop for PodTimesWatch {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
 /// The server ends every watch after some minutes; it goes on where it ended.
-async fn follow(api: &Api, mut version: String, tell: &watch::Sender<Sights>) -> Result<()> {
+async fn follow(
+    api: &BenchApi,
+    mut version: String,
+    tell: &watch::Sender<PodTimesByName>,
+) -> Result<()> {
     loop {
         let request = Request::new(path("pods")).watch(&WatchParams::default(), &version)?;
-        let events = api.client().request_events::<Pod>(request).await?;
+        let events = api.client().request_events::<WatchedPod>(request).await?;
         let mut events = events.boxed();
         while let Some(event) = events.next().await {
             let now = Instant::now();
@@ -129,25 +133,25 @@ async fn follow(api: &Api, mut version: String, tell: &watch::Sender<Sights>) ->
                 WatchEvent::Error(error) => bail!("{}", error.message),
             };
             version.clone_from(&pod.metadata.resource_version);
-            tell.send_modify(|sights| note(sights, &pod, is_gone, now));
+            tell.send_modify(|times| note(times, &pod, is_gone, now));
         }
     }
 }
 
-fn note(sights: &mut Sights, pod: &Pod, is_gone: bool, now: Instant) {
-    let sight = sights.entry(pod.metadata.name.clone()).or_default();
+fn note(times: &mut PodTimesByName, pod: &WatchedPod, is_gone: bool, now: Instant) {
+    let pod_time = times.entry(pod.metadata.name.clone()).or_default();
     if is_gone {
-        sight.gone.get_or_insert(now);
+        pod_time.gone.get_or_insert(now);
         return;
     }
     if pod.status.phase == "Running" {
-        sight.running.get_or_insert(now);
+        pod_time.running.get_or_insert(now);
     }
     let containers = &pod.status.container_statuses;
     let is_ready = !containers.is_empty() && containers.iter().all(|it| it.ready);
-    sight.turns += usize::from(sight.is_ready != is_ready);
-    sight.is_ready = is_ready;
-    sight.restarts = containers.iter().map(|it| it.restart_count).sum();
+    pod_time.ready_changes += usize::from(pod_time.is_ready != is_ready);
+    pod_time.is_ready = is_ready;
+    pod_time.restarts = containers.iter().map(|it| it.restart_count).sum();
 }
 
 #[cfg(test)]
@@ -156,7 +160,7 @@ mod tests {
 
     use super::*;
 
-    fn pod(phase: &str, ready: bool) -> Pod {
+    fn pod(phase: &str, ready: bool) -> WatchedPod {
         serde_json::from_value(json!({
             "metadata": { "name": "a", "resourceVersion": "1", "uid": "x" },
             "status": { "phase": phase, "containerStatuses": [{ "ready": ready, "restartCount": 2 }] },
@@ -166,7 +170,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_first_time_counts_and_changes_are_counted() {
-        let (mut sights, start) = (Sights::new(), Instant::now());
+        let (mut times, start) = (PodTimesByName::new(), Instant::now());
         let later = |seconds| start + Duration::from_secs(seconds);
         for (after, phase, ready) in [
             (1, "Pending", false),
@@ -174,11 +178,11 @@ mod tests {
             (3, "Running", false),
             (4, "Running", true),
         ] {
-            note(&mut sights, &pod(phase, ready), false, later(after));
+            note(&mut times, &pod(phase, ready), false, later(after));
         }
-        note(&mut sights, &pod("Failed", false), true, later(5));
-        let sight = sights["a"];
-        assert_eq!((sight.running, sight.gone), (Some(later(2)), Some(later(5))));
-        assert_eq!((sight.turns, sight.restarts), (3, 2));
+        note(&mut times, &pod("Failed", false), true, later(5));
+        let pod_time = times["a"];
+        assert_eq!((pod_time.running, pod_time.gone), (Some(later(2)), Some(later(5))));
+        assert_eq!((pod_time.ready_changes, pod_time.restarts), (3, 2));
     }
 }

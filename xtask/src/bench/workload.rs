@@ -10,9 +10,9 @@ use tokio::time::{Duration, Instant, sleep};
 
 use super::figures::{Burst, Cpu, Figures, Idle, Restart, Single, Spread};
 use super::pods::{Shape, pod};
-use super::process::{self, Meter};
+use super::process::{self, CpuMeter};
 use super::subject::{Bench, NODE};
-use super::watch::{Sight, Witness};
+use super::watch::{PodTimes, PodTimesWatch};
 
 /// How long a pod, or the last of many, may take.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -23,7 +23,7 @@ const LONGEST_PAUSE: u64 = 1000;
 
 /// A part of the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Part {
+pub(super) enum WorkloadPart {
     /// Pods one after the other
     Singles,
     /// Pods all at once
@@ -34,7 +34,7 @@ pub(super) enum Part {
 
 /// How much is measured.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Size {
+pub(super) struct WorkloadSize {
     /// Pods one after the other, of each shape.
     pub(super) singles: usize,
     pub(super) bursts: [(usize, Shape); 2],
@@ -45,7 +45,7 @@ pub(super) struct Size {
     settling: Duration,
 }
 
-impl Size {
+impl WorkloadSize {
     pub(super) const WHOLE: Self = Self {
         singles: 30,
         bursts: [(50, Shape::Plain), (100, Shape::Volumes)],
@@ -64,65 +64,69 @@ impl Size {
 
 impl Bench<'_> {
     /// An agent that is ready and has no pods, from then on.
-    pub(super) async fn agent_figures(&self, witness: &Witness, agent: &Agent) -> Result<Figures> {
+    pub(super) async fn agent_figures(
+        &self,
+        pod_times: &PodTimesWatch,
+        agent: &Agent,
+    ) -> Result<Figures> {
         let mut figures = Figures::default();
-        if self.wants(Part::Rest) {
+        if self.wants(WorkloadPart::Rest) {
             figures.idle.push(self.idle(0, Some(agent)).await?);
         }
-        if self.wants(Part::Singles) {
-            figures.plain = self.singles(witness, Shape::Plain).await?;
-            figures.volumes = self.singles(witness, Shape::Volumes).await?;
+        if self.wants(WorkloadPart::Singles) {
+            figures.plain = self.singles(pod_times, Shape::Plain).await?;
+            figures.volumes = self.singles(pod_times, Shape::Volumes).await?;
         }
-        if self.wants(Part::Bursts) {
+        if self.wants(WorkloadPart::Bursts) {
             for (count, shape) in self.size.bursts {
-                figures.bursts.push(self.burst(witness, agent, count, shape).await?);
+                figures.bursts.push(self.burst(pod_times, agent, count, shape).await?);
             }
         }
-        if !self.wants(Part::Rest) {
+        if !self.wants(WorkloadPart::Rest) {
             return Ok(figures);
         }
         let names = self.names(self.size.idle);
-        self.start_all(witness, &names, Shape::Volumes).await?;
+        self.start_all(pod_times, &names, Shape::Volumes).await?;
         figures.idle.push(self.idle(names.len(), Some(agent)).await?);
-        figures.restart = Some(self.restart(witness, agent, &names).await?);
-        self.stop_all(witness, &names).await?;
+        figures.restart = Some(self.restart(pod_times, agent, &names).await?);
+        self.stop_all(pod_times, &names).await?;
         Ok(figures)
     }
 
-    async fn singles(&self, witness: &Witness, shape: Shape) -> Result<Single> {
+    async fn singles(&self, pod_times: &PodTimesWatch, shape: Shape) -> Result<Single> {
         let (mut starts, mut stops) = (Vec::new(), Vec::new());
         for name in self.names(self.size.singles) {
             random_pause().await;
             let name = [name];
-            starts.push(self.start_all(witness, &name, shape).await?);
+            starts.push(self.start_all(pod_times, &name, shape).await?);
             random_pause().await;
-            stops.push(self.stop_all(witness, &name).await?);
+            stops.push(self.stop_all(pod_times, &name).await?);
         }
         Ok(Single { start: Spread::of(&starts), stop: Spread::of(&stops) })
     }
 
     async fn burst(
         &self,
-        witness: &Witness,
+        pod_times: &PodTimesWatch,
         agent: &Agent,
         count: usize,
         shape: Shape,
     ) -> Result<Burst> {
         let (names, meter) = (self.names(count), self.meter(Some(agent))?);
-        let running = self.start_all(witness, &names, shape).await?;
-        let gone = self.stop_all(witness, &names).await?;
+        let running = self.start_all(pod_times, &names, shape).await?;
+        let gone = self.stop_all(pod_times, &names).await?;
         Ok(burst(count, shape, running, gone, meter.read()?))
     }
 
-    pub(super) fn meter(&self, agent: Option<&Agent>) -> Result<Meter> {
+    pub(super) fn meter(&self, agent: Option<&Agent>) -> Result<CpuMeter> {
         let agent = agent.map(Agent::pid).transpose()?;
-        Meter::begin(agent.into_iter().collect(), self.cluster.pids())
+        CpuMeter::begin(agent.into_iter().collect(), self.cluster.pids())
     }
 
     /// Creates pods all at once, and says how long it took until the last one was Running.
     pub(super) async fn start_all(
         &self,
-        witness: &Witness,
+        pod_times: &PodTimesWatch,
         names: &[String],
         shape: Shape,
     ) -> Result<Duration> {
@@ -132,14 +136,18 @@ impl Bench<'_> {
             async move { self.api.create_pod(&pod).await }
         };
         all_at_once(names.iter().map(create)).await?;
-        Ok(until_running(witness, names).await? - began)
+        Ok(until_running(pod_times, names).await? - began)
     }
 
     /// Deletes pods all at once, and says how long it took until the last one was gone.
-    pub(super) async fn stop_all(&self, witness: &Witness, names: &[String]) -> Result<Duration> {
+    pub(super) async fn stop_all(
+        &self,
+        pod_times: &PodTimesWatch,
+        names: &[String],
+    ) -> Result<Duration> {
         let began = Instant::now();
         all_at_once(names.iter().map(|name| self.api.delete_pod(name))).await?;
-        Ok(until_gone(witness, names).await? - began)
+        Ok(until_gone(pod_times, names).await? - began)
     }
 
     /// What rest costs, after everything has come to rest.
@@ -162,17 +170,22 @@ impl Bench<'_> {
     }
 
     /// The agent is ended and started under its pods, and gets a new pod at that moment.
-    async fn restart(&self, witness: &Witness, agent: &Agent, names: &[String]) -> Result<Restart> {
-        let (turns, restarts) = changes(witness, names);
+    async fn restart(
+        &self,
+        pod_times: &PodTimesWatch,
+        agent: &Agent,
+        names: &[String],
+    ) -> Result<Restart> {
+        let (turns, restarts) = changes(pod_times, names);
         agent.terminate(PATIENCE).await?;
         let began = Instant::now();
         agent.start()?;
         let new = self.names(1);
-        self.start_all(witness, &new, Shape::Plain).await?;
+        self.start_all(pod_times, &new, Shape::Plain).await?;
         let running = began.elapsed();
-        self.stop_all(witness, &new).await?;
+        self.stop_all(pod_times, &new).await?;
         sleep(self.size.settling).await;
-        let after = changes(witness, names);
+        let after = changes(pod_times, names);
         Ok(Restart {
             pods: names.len(),
             running: running.as_secs_f64(),
@@ -183,10 +196,10 @@ impl Bench<'_> {
 }
 
 /// How often pods changed between ready and not ready, and their containers were restarted.
-fn changes(witness: &Witness, names: &[String]) -> (usize, u64) {
-    let sights = witness.sights();
-    let seen: Vec<&Sight> = names.iter().filter_map(|name| sights.get(name)).collect();
-    (seen.iter().map(|it| it.turns).sum(), seen.iter().map(|it| it.restarts).sum())
+fn changes(pod_times: &PodTimesWatch, names: &[String]) -> (usize, u64) {
+    let times = pod_times.times();
+    let seen: Vec<&PodTimes> = names.iter().filter_map(|name| times.get(name)).collect();
+    (seen.iter().map(|it| it.ready_changes).sum(), seen.iter().map(|it| it.restarts).sum())
 }
 
 pub(super) fn burst(
@@ -211,13 +224,13 @@ pub(super) async fn all_at_once<F: Future<Output = Result<()>>>(
     stream::iter(requests).buffer_unordered(AT_A_TIME).try_collect::<()>().await
 }
 
-pub(super) async fn until_running(witness: &Witness, names: &[String]) -> Result<Instant> {
-    let seen = witness.until("Running", names, PATIENCE, |sight| sight.running).await?;
+pub(super) async fn until_running(pod_times: &PodTimesWatch, names: &[String]) -> Result<Instant> {
+    let seen = pod_times.until("Running", names, PATIENCE, |pod_time| pod_time.running).await?;
     seen.into_iter().max().context("no pod to wait for")
 }
 
-pub(super) async fn until_gone(witness: &Witness, names: &[String]) -> Result<Instant> {
-    let seen = witness.until("gone", names, PATIENCE, |sight| sight.gone).await?;
+pub(super) async fn until_gone(pod_times: &PodTimesWatch, names: &[String]) -> Result<Instant> {
+    let seen = pod_times.until("gone", names, PATIENCE, |pod_time| pod_time.gone).await?;
     seen.into_iter().max().context("no pod to wait for")
 }
 

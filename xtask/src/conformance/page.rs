@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use super::cause::by_cause;
-use super::record::{Count, Outcome, Record};
-use crate::subject::Kubelet;
+use super::record::{ConformanceRun, OutcomeCount, TestOutcome};
+use crate::kubelet_kind::KubeletKind;
 
 const HEAD: &str = "# Conformance
 
@@ -17,26 +17,27 @@ good.
 ";
 
 /// The text of the page.
-pub(super) fn page(records: &[Record]) -> String {
+pub(super) fn page(records: &[ConformanceRun]) -> String {
     let mut text = HEAD.to_owned();
     for part in [runs(records), areas(records)] {
         text.push('\n');
         text.push_str(&part);
     }
-    for kubelet in [Kubelet::Go, Kubelet::Oarsman] {
-        let of_kubelet: Vec<&Record> = records.iter().filter(|it| it.kubelet == kubelet).collect();
+    for kubelet in [KubeletKind::Go, KubeletKind::Oarsman] {
+        let of_kubelet: Vec<&ConformanceRun> =
+            records.iter().filter(|it| it.kubelet == kubelet).collect();
         text.push('\n');
         text.push_str(&failures(kubelet, &of_kubelet, records));
     }
     text
 }
 
-fn runs(records: &[Record]) -> String {
+fn runs(records: &[ConformanceRun]) -> String {
     let mut text = String::from(
         "## Runs\n\n| run | passed | failed | skipped | took | began (UTC) | processes | command |\n|---|---|---|---|---|---|---|---|\n",
     );
     for record in records {
-        let count = Count::of(record.tests.iter());
+        let count = OutcomeCount::of(record.tests.iter());
         // Writing to a string does not fail; here and below.
         writeln!(
             text,
@@ -67,7 +68,7 @@ fn runs(records: &[Record]) -> String {
     text
 }
 
-fn versions(records: &[Record]) -> BTreeMap<&str, BTreeSet<&str>> {
+fn versions(records: &[ConformanceRun]) -> BTreeMap<&str, BTreeSet<&str>> {
     let mut versions = BTreeMap::<&str, BTreeSet<&str>>::new();
     for (name, version) in records.iter().flat_map(|record| &record.versions) {
         versions.entry(name).or_default().insert(version);
@@ -75,7 +76,7 @@ fn versions(records: &[Record]) -> BTreeMap<&str, BTreeSet<&str>> {
     versions
 }
 
-fn areas(records: &[Record]) -> String {
+fn areas(records: &[ConformanceRun]) -> String {
     let mut text = String::from("## By area\n\nPassed / failed / skipped.\n\n| area |");
     for record in records {
         write!(text, " {} {} |", record.kubelet.shown(), record.number).ok();
@@ -88,7 +89,7 @@ fn areas(records: &[Record]) -> String {
     for area in areas {
         write!(text, "| {area} |").ok();
         for record in records {
-            let count = Count::of(record.tests.iter().filter(|test| test.area == area));
+            let count = OutcomeCount::of(record.tests.iter().filter(|test| test.area == area));
             write!(text, " {} / {} / {} |", count.passed, count.failed, count.skipped).ok();
         }
         text.push('\n');
@@ -96,7 +97,7 @@ fn areas(records: &[Record]) -> String {
     text
 }
 
-fn failures(kubelet: Kubelet, own: &[&Record], all: &[Record]) -> String {
+fn failures(kubelet: KubeletKind, own: &[&ConformanceRun], all: &[ConformanceRun]) -> String {
     let mut text = format!("## What failed with {}\n\n", kubelet.shown());
     if own.is_empty() {
         text.push_str("Not run yet.\n");
@@ -110,7 +111,7 @@ fn failures(kubelet: Kubelet, own: &[&Record], all: &[Record]) -> String {
         writeln!(text, "- {cause} ({})", tests.len()).ok();
         for (test, times) in tests {
             write!(text, "  - {test}: {times} of {}", own.len()).ok();
-            if kubelet != Kubelet::Go {
+            if kubelet != KubeletKind::Go {
                 write!(text, " (Go: {})", rate(test, all)).ok();
             }
             text.push('\n');
@@ -120,28 +121,33 @@ fn failures(kubelet: Kubelet, own: &[&Record], all: &[Record]) -> String {
 }
 
 /// How often the Go kubelet fails a test.
-fn rate(test: &str, records: &[Record]) -> String {
-    let of_go: Vec<&Record> = records.iter().filter(|it| it.kubelet == Kubelet::Go).collect();
-    let failed = |record: &&&Record| {
-        record.tests.iter().any(|it| it.name == test && it.outcome == Outcome::Failed)
+fn rate(test: &str, records: &[ConformanceRun]) -> String {
+    let of_go: Vec<&ConformanceRun> =
+        records.iter().filter(|it| it.kubelet == KubeletKind::Go).collect();
+    let failed = |record: &&&ConformanceRun| {
+        record.tests.iter().any(|it| it.name == test && it.outcome == TestOutcome::Failed)
     };
     format!("{} of {}", of_go.iter().filter(failed).count(), of_go.len())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::record::Test;
+    use super::super::record::TestResult;
     use super::*;
 
-    fn record(kubelet: Kubelet, number: u32, outcomes: &[(&str, Outcome)]) -> Record {
-        let tests = outcomes.iter().map(|(name, outcome)| Test {
+    fn record(
+        kubelet: KubeletKind,
+        number: u32,
+        outcomes: &[(&str, TestOutcome)],
+    ) -> ConformanceRun {
+        let tests = outcomes.iter().map(|(name, outcome)| TestResult {
             area: "[sig-node] Pods".to_owned(),
             name: (*name).to_owned(),
             outcome: *outcome,
             milliseconds: 1,
-            message: (*outcome == Outcome::Failed).then(|| "took 7 s".to_owned()),
+            message: (*outcome == TestOutcome::Failed).then(|| "took 7 s".to_owned()),
         });
-        Record {
+        ConformanceRun {
             kubelet,
             number,
             began: "2026-11-16 08:00".to_owned(),
@@ -157,9 +163,13 @@ mod tests {
     #[test]
     fn runs_stand_side_by_side_and_failures_with_the_rate_of_the_go_kubelet() {
         let records = [
-            record(Kubelet::Go, 1, &[("a", Outcome::Passed), ("b", Outcome::Failed)]),
-            record(Kubelet::Go, 2, &[("a", Outcome::Passed), ("b", Outcome::Passed)]),
-            record(Kubelet::Oarsman, 1, &[("a", Outcome::Skipped), ("b", Outcome::Failed)]),
+            record(KubeletKind::Go, 1, &[("a", TestOutcome::Passed), ("b", TestOutcome::Failed)]),
+            record(KubeletKind::Go, 2, &[("a", TestOutcome::Passed), ("b", TestOutcome::Passed)]),
+            record(
+                KubeletKind::Oarsman,
+                1,
+                &[("a", TestOutcome::Skipped), ("b", TestOutcome::Failed)],
+            ),
         ];
         let page = page(&records);
         for line in [

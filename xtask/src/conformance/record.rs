@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::subject::Kubelet;
+use crate::kubelet_kind::KubeletKind;
 
 /// One whole run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Record {
-    pub(super) kubelet: Kubelet,
+pub(super) struct ConformanceRun {
+    pub(super) kubelet: KubeletKind,
     /// Which of its kubelet's runs it is, from one.
     pub(super) number: u32,
     /// When it began, in universal time.
@@ -24,15 +24,15 @@ pub(super) struct Record {
     pub(super) versions: BTreeMap<String, String>,
     /// What went wrong outside of any test.
     pub(super) suite_failures: Vec<String>,
-    pub(super) tests: Vec<Test>,
+    pub(super) tests: Vec<TestResult>,
 }
 
 /// One test of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Test {
+pub(super) struct TestResult {
     pub(super) area: String,
     pub(super) name: String,
-    pub(super) outcome: Outcome,
+    pub(super) outcome: TestOutcome,
     pub(super) milliseconds: u64,
     /// The first line of why it failed or was skipped.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -41,7 +41,7 @@ pub(super) struct Test {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Outcome {
+pub(super) enum TestOutcome {
     Passed,
     Failed,
     Skipped,
@@ -49,19 +49,19 @@ pub(super) enum Outcome {
 
 /// How many passed, failed and were skipped.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Count {
+pub(super) struct OutcomeCount {
     pub(super) passed: usize,
     pub(super) failed: usize,
     pub(super) skipped: usize,
 }
 
-impl Count {
-    pub(super) fn of<'a>(tests: impl Iterator<Item = &'a Test>) -> Self {
+impl OutcomeCount {
+    pub(super) fn of<'a>(tests: impl Iterator<Item = &'a TestResult>) -> Self {
         tests.fold(Self::default(), |mut count, test| {
             match test.outcome {
-                Outcome::Passed => count.passed += 1,
-                Outcome::Failed => count.failed += 1,
-                Outcome::Skipped => count.skipped += 1,
+                TestOutcome::Passed => count.passed += 1,
+                TestOutcome::Failed => count.failed += 1,
+                TestOutcome::Skipped => count.skipped += 1,
             }
             count
         })
@@ -69,12 +69,12 @@ impl Count {
 }
 
 /// All runs that are kept in a directory: those of the Go kubelet first, each in order.
-pub(super) fn read_all(directory: &Path) -> Result<Vec<Record>> {
+pub(super) fn read_all(directory: &Path) -> Result<Vec<ConformanceRun>> {
     let mut records = Vec::new();
     for entry in fs::read_dir(directory)? {
         let path = entry?.path();
         if path.extension().is_some_and(|kind| kind == "json") {
-            let record: Record = serde_json::from_slice(&fs::read(&path)?)
+            let record: ConformanceRun = serde_json::from_slice(&fs::read(&path)?)
                 .with_context(|| format!("reading {}", path.display()))?;
             records.push(record);
         }
@@ -84,13 +84,13 @@ pub(super) fn read_all(directory: &Path) -> Result<Vec<Record>> {
 }
 
 /// The number of a kubelet's next run.
-pub(super) fn next_number(records: &[Record], kubelet: Kubelet) -> u32 {
+pub(super) fn next_number(records: &[ConformanceRun], kubelet: KubeletKind) -> u32 {
     let numbers = records.iter().filter(|it| it.kubelet == kubelet).map(|it| it.number);
     numbers.max().unwrap_or(0) + 1
 }
 
 /// Keeps a run.
-pub(super) fn write(directory: &Path, record: &Record) -> Result<PathBuf> {
+pub(super) fn write(directory: &Path, record: &ConformanceRun) -> Result<PathBuf> {
     let path = directory.join(format!("{}-{}.json", record.kubelet, record.number));
     let text = serde_json::to_string_pretty(record)? + "\n";
     fs::write(&path, text).with_context(|| format!("writing {}", path.display()))?;

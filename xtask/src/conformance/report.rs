@@ -6,16 +6,16 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
-use super::record::{Outcome, Test};
+use super::record::{TestOutcome, TestResult};
 
 /// How much of a failure's first line is kept.
 const LONGEST: usize = 300;
 
 /// A run, as far as it concerns us.
 #[derive(Debug, PartialEq)]
-pub(super) struct Report {
+pub(super) struct ConformanceReport {
     /// The tests that were chosen, by name.
-    pub(super) tests: Vec<Test>,
+    pub(super) tests: Vec<TestResult>,
     /// What went wrong outside of any test.
     pub(super) suite_failures: Vec<String>,
     /// Why not all of the tests were run to their end, if so.
@@ -23,40 +23,40 @@ pub(super) struct Report {
 }
 
 /// Reads a report that ginkgo wrote as JSON. It has all that the one for JUnit has.
-pub(super) fn read(path: &Path) -> Result<Report> {
+pub(super) fn read(path: &Path) -> Result<ConformanceReport> {
     let text = fs::read(path).with_context(|| format!("reading {}", path.display()))?;
     let suites = serde_json::from_slice(&text).with_context(|| path.display().to_string())?;
-    Ok(distil(suites))
+    Ok(to_report(suites))
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Suite {
-    spec_reports: Option<Vec<Spec>>,
+struct GinkgoSuite {
+    spec_reports: Option<Vec<GinkgoSpec>>,
     special_suite_failure_reasons: Option<Vec<String>>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Spec {
+struct GinkgoSpec {
     container_hierarchy_texts: Option<Vec<String>>,
     leaf_node_type: String,
     leaf_node_text: String,
     state: String,
     /// In nanoseconds.
     run_time: u64,
-    failure: Option<Failure>,
+    failure: Option<GinkgoFailure>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Failure {
+struct GinkgoFailure {
     message: String,
 }
 
-fn distil(suites: Vec<Suite>) -> Report {
+fn to_report(suites: Vec<GinkgoSuite>) -> ConformanceReport {
     let (tests, suite_failures, given_up) = (Vec::new(), Vec::new(), Vec::new());
-    let mut report = Report { tests, suite_failures, given_up };
+    let mut report = ConformanceReport { tests, suite_failures, given_up };
     for suite in suites {
         report.given_up.extend(suite.special_suite_failure_reasons.unwrap_or_default());
         for spec in suite.spec_reports.unwrap_or_default() {
@@ -72,18 +72,18 @@ fn distil(suites: Vec<Suite>) -> Report {
     report
 }
 
-impl Spec {
+impl GinkgoSpec {
     /// None for a test that was not chosen: ginkgo calls it skipped too, but gives no reason.
-    fn test(&self) -> Option<Test> {
+    fn test(&self) -> Option<TestResult> {
         let outcome = match (self.state.as_str(), &self.failure) {
-            ("passed", _) => Outcome::Passed,
+            ("passed", _) => TestOutcome::Passed,
             ("pending", _) | ("skipped", None) => return None,
-            ("skipped", Some(_)) => Outcome::Skipped,
-            _ => Outcome::Failed,
+            ("skipped", Some(_)) => TestOutcome::Skipped,
+            _ => TestOutcome::Failed,
         };
         let containers = self.container_hierarchy_texts.as_deref().unwrap_or_default();
         let words = containers.iter().chain([&self.leaf_node_text]).map(|text| text.trim());
-        Some(Test {
+        Some(TestResult {
             area: containers.first().map_or_else(String::new, |text| area(text)),
             name: words.collect::<Vec<_>>().join(" "),
             outcome,
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_report_becomes_the_tests_that_were_chosen() {
-        let report = distil(serde_json::from_str(REPORT).unwrap());
+        let report = to_report(serde_json::from_str(REPORT).unwrap());
         let shown: Vec<_> = report
             .tests
             .iter()
@@ -138,11 +138,11 @@ mod tests {
             [
                 (
                     "[sig-node] Pods [Beta] when asked should run [NodeConformance]",
-                    Outcome::Passed,
+                    TestOutcome::Passed,
                     None
                 ),
-                ("[sig-node] Pods hangs", Outcome::Failed, Some("over")),
-                ("[sig-node] Pods needs more", Outcome::Skipped, Some("too few")),
+                ("[sig-node] Pods hangs", TestOutcome::Failed, Some("over")),
+                ("[sig-node] Pods needs more", TestOutcome::Skipped, Some("too few")),
             ]
         );
         assert!(report.tests.iter().all(|test| test.area == "[sig-node] Pods"));

@@ -34,7 +34,7 @@ const GRACE: Duration = Duration::from_secs(300);
 const ASKING: Duration = Duration::from_secs(60);
 
 /// What of the tests is run, and how.
-pub(super) struct Chosen<'a> {
+pub(super) struct TestSelection<'a> {
     pub(super) focus: Option<&'a str>,
     pub(super) processes: u8,
     /// When it is given up; what ran until then is reported.
@@ -42,7 +42,11 @@ pub(super) struct Chosen<'a> {
 }
 
 /// Runs them and says how long it took. Whether they passed stands in the report, which is there afterwards.
-pub(super) async fn run(kubeconfig: &Path, kept: &Path, chosen: &Chosen<'_>) -> Result<Duration> {
+pub(super) async fn run(
+    kubeconfig: &Path,
+    kept: &Path,
+    chosen: &TestSelection<'_>,
+) -> Result<Duration> {
     let log = File::create(kept.join(LOG))?;
     let mut command = Command::new(GINKGO.path()?);
     command.args(arguments(kubeconfig, kept, chosen)?);
@@ -60,7 +64,7 @@ pub(super) async fn run(kubeconfig: &Path, kept: &Path, chosen: &Chosen<'_>) -> 
     Ok(took)
 }
 
-fn arguments(kubeconfig: &Path, kept: &Path, chosen: &Chosen<'_>) -> Result<Vec<String>> {
+fn arguments(kubeconfig: &Path, kept: &Path, chosen: &TestSelection<'_>) -> Result<Vec<String>> {
     let mut arguments = vec![
         format!("--procs={}", chosen.processes),
         format!("--timeout={}s", chosen.limit.as_secs()),

@@ -3,16 +3,16 @@
 use anyhow::{Context, Result, bail};
 use serde_json::{Map, Value, json};
 
-use super::server::Said;
+use super::server::ServerResponse;
 
 /// An answer as it is kept.
-pub(super) struct Answer {
+pub(super) struct GoldenAnswer {
     pub(super) text: String,
     pub(super) summary: String,
 }
 
 /// Keeps the defaulted pod, or why it was refused, and nothing that differs from run to run.
-pub(super) fn distil(said: &Said) -> Result<Answer> {
+pub(super) fn to_golden(said: &ServerResponse) -> Result<GoldenAnswer> {
     let body: Value = serde_json::from_str(&said.body)
         .with_context(|| format!("the server said {} and no JSON", said.status))?;
     let (kept, summary) = match said.status {
@@ -22,7 +22,7 @@ pub(super) fn distil(said: &Said) -> Result<Answer> {
         other => bail!("the server said {other}: {}", said.body),
     };
     let text = serde_json::to_string_pretty(&kept)? + "\n";
-    Ok(Answer { text, summary })
+    Ok(GoldenAnswer { text, summary })
 }
 
 fn trim(mut pod: Value) -> Value {

@@ -8,9 +8,9 @@ use std::process::{Child, Command, Stdio};
 use anyhow::{Context, Result, ensure};
 
 /// A process that is ended, by its id, when this value goes.
-pub(super) struct Owned(Child);
+pub(super) struct ChildProcess(Child);
 
-impl Owned {
+impl ChildProcess {
     /// Starts a process whose output goes to a file.
     pub(super) fn start(command: &mut Command, log: &Path) -> Result<Self> {
         let output = File::create(log).with_context(|| format!("making {}", log.display()))?;
@@ -29,7 +29,7 @@ impl Owned {
     }
 }
 
-impl Drop for Owned {
+impl Drop for ChildProcess {
     fn drop(&mut self) {
         // It may have ended by itself, and then there is nothing to do.
         if self.0.kill().is_ok() {
@@ -39,11 +39,11 @@ impl Drop for Owned {
 }
 
 /// A network of loopback only, held open by a process that sleeps in it.
-pub(super) struct Network {
-    holder: Owned,
+pub(super) struct NetworkNamespace {
+    holder: ChildProcess,
 }
 
-impl Network {
+impl NetworkNamespace {
     /// Makes the network; needs root.
     pub(super) fn make() -> Result<Self> {
         let mut holder = ending_with_us("unshare")
@@ -59,7 +59,7 @@ impl Network {
             .spawn()
             .context("starting unshare")?;
         let said = holder.stdout.take().context("unshare has no output")?;
-        let holder = Owned(holder);
+        let holder = ChildProcess(holder);
         let mut line = String::new();
         BufReader::new(said).read_line(&mut line)?;
         ensure!(line.trim() == "up", "cannot make a network namespace: run this as root");

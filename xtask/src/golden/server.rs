@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 use oarsman_rig::parts::kubernetes;
 
-use super::processes::{Network, Owned, run_to_end};
+use super::processes::{ChildProcess, NetworkNamespace, run_to_end};
 
 const ETCD: &str = "http://127.0.0.1:2379";
 const SERVER: &str = "https://127.0.0.1:6443";
@@ -24,27 +24,27 @@ const GATES: &str = "ClusterTrustBundle=true,ClusterTrustBundleProjection=true,\
 const READY_ROUNDS: usize = 36;
 
 /// What the server said: the HTTP status and the body.
-pub(super) struct Said {
+pub(super) struct ServerResponse {
     pub(super) status: u16,
     pub(super) body: String,
 }
 
 /// A running API server with nothing in it. Fields are ended in the order they stand in.
-pub(super) struct ApiServer {
-    server: Owned,
-    _etcd: Owned,
-    network: Network,
+pub(super) struct GoldenApiServer {
+    server: ChildProcess,
+    _etcd: ChildProcess,
+    network: NetworkNamespace,
     directory: PathBuf,
 }
 
-impl ApiServer {
+impl GoldenApiServer {
     /// Starts etcd and the server and waits until it answers.
     pub(super) fn start(binary: &Path) -> Result<Self> {
         let etcd = kubernetes::ETCD.build()?;
         let directory = std::env::temp_dir().join(format!("oarsman-golden-{}", std::process::id()));
         fs::create_dir_all(&directory)
             .with_context(|| format!("making {}", directory.display()))?;
-        let network = Network::make()?;
+        let network = NetworkNamespace::make()?;
         let etcd = start_etcd(&network, &etcd, &directory)?;
         let server = start_server(&network, binary, &directory)?;
         let mut server = Self { server, _etcd: etcd, network, directory };
@@ -53,7 +53,7 @@ impl ApiServer {
     }
 
     /// Sends a manifest as if to create the pod, without creating it.
-    pub(super) fn create_dry(&self, manifest: &Path) -> Result<Said> {
+    pub(super) fn create_dry(&self, manifest: &Path) -> Result<ServerResponse> {
         let path = "/api/v1/namespaces/default/pods?dryRun=All&fieldValidation=Strict";
         let data = format!("@{}", manifest.display());
         let output = self
@@ -64,7 +64,7 @@ impl ApiServer {
         ensure!(output.status.success(), "curl ended with {}", output.status);
         let text = String::from_utf8(output.stdout)?;
         let (body, status) = text.rsplit_once('\n').context("curl told no HTTP status")?;
-        Ok(Said { status: status.parse()?, body: body.to_owned() })
+        Ok(ServerResponse { status: status.parse()?, body: body.to_owned() })
     }
 
     /// Ends the processes and removes what they wrote; after a failure it stays to be read.
@@ -99,17 +99,21 @@ impl ApiServer {
     }
 }
 
-fn start_etcd(network: &Network, etcd: &Path, directory: &Path) -> Result<Owned> {
+fn start_etcd(network: &NetworkNamespace, etcd: &Path, directory: &Path) -> Result<ChildProcess> {
     let mut command = network.command(etcd);
     command
         .arg("--data-dir")
         .arg(directory.join("etcd"))
         .args(["--listen-client-urls", ETCD, "--advertise-client-urls", ETCD])
         .args(["--listen-peer-urls", "http://127.0.0.1:2380"]);
-    Owned::start(&mut command, &directory.join("etcd.log"))
+    ChildProcess::start(&mut command, &directory.join("etcd.log"))
 }
 
-fn start_server(network: &Network, binary: &Path, directory: &Path) -> Result<Owned> {
+fn start_server(
+    network: &NetworkNamespace,
+    binary: &Path,
+    directory: &Path,
+) -> Result<ChildProcess> {
     let key = directory.join("service-accounts.key");
     run_to_end(Command::new("openssl").args(["genrsa", "-out"]).arg(&key).arg("2048"))?;
     let tokens = directory.join("tokens.csv");
@@ -132,5 +136,5 @@ fn start_server(network: &Network, binary: &Path, directory: &Path) -> Result<Ow
         .arg(&key)
         .arg("--service-account-signing-key-file")
         .arg(&key);
-    Owned::start(&mut command, &directory.join("kube-apiserver.log"))
+    ChildProcess::start(&mut command, &directory.join("kube-apiserver.log"))
 }

@@ -12,25 +12,25 @@ const PROGRAM: &str = "oarsman";
 
 /// A test binary, and the directory that it expects to be started in.
 #[derive(Debug, Clone)]
-pub(super) struct Binary {
+pub(super) struct TestBinary {
     pub(super) program: PathBuf,
     pub(super) directory: PathBuf,
 }
 
 /// What cargo has built.
-pub(super) struct Built {
+pub(super) struct BuiltTests {
     /// By package directory and name of the test.
-    tests: BTreeMap<(PathBuf, String), Binary>,
+    tests: BTreeMap<(PathBuf, String), TestBinary>,
     /// The program under test.
     pub(super) program: PathBuf,
 }
 
-impl Built {
+impl BuiltTests {
     /// The tests of that name in the package of that directory; of all names, when none is given.
-    pub(super) fn of(&self, package: &Path, names: &[&str]) -> Result<Vec<(String, Binary)>> {
+    pub(super) fn of(&self, package: &Path, names: &[&str]) -> Result<Vec<(String, TestBinary)>> {
         let of_package = self.tests.iter().filter(|((directory, _), _)| directory == package);
         let wanted = |name: &str| names.is_empty() || names.contains(&name);
-        let found: Vec<(String, Binary)> = of_package
+        let found: Vec<(String, TestBinary)> = of_package
             .filter(|((_, name), _)| wanted(name))
             .map(|((_, name), binary)| (name.clone(), binary.clone()))
             .collect();
@@ -44,7 +44,7 @@ impl Built {
 }
 
 /// Builds tests by their names, in all packages that have them, and the program.
-pub(super) fn build(root: &Path, tests: &[String]) -> Result<Built> {
+pub(super) fn build(root: &Path, tests: &[String]) -> Result<BuiltTests> {
     let mut arguments = vec!["test", "--workspace", "--no-run"];
     arguments.extend(tests.iter().flat_map(|test| ["--test", test.as_str()]));
     let artifacts = artifacts(root, &arguments)?;
@@ -53,13 +53,13 @@ pub(super) fn build(root: &Path, tests: &[String]) -> Result<Built> {
     let of_program =
         programs.into_iter().find(|it| it.target.name == PROGRAM && it.target.is_bin());
     let program = of_program.and_then(|it| it.executable).context("cargo built no program")?;
-    Ok(Built { tests, program: program.into_std_path_buf() })
+    Ok(BuiltTests { tests, program: program.into_std_path_buf() })
 }
 
-fn test(artifact: Artifact) -> Option<((PathBuf, String), Binary)> {
+fn test(artifact: Artifact) -> Option<((PathBuf, String), TestBinary)> {
     let directory = artifact.manifest_path.parent()?.as_std_path().to_owned();
     let program = artifact.executable?.into_std_path_buf();
-    Some(((directory.clone(), artifact.target.name), Binary { program, directory }))
+    Some(((directory.clone(), artifact.target.name), TestBinary { program, directory }))
 }
 
 fn artifacts(root: &Path, arguments: &[&str]) -> Result<Vec<Artifact>> {

@@ -21,27 +21,27 @@ const IN_ALL: &str = "in all";
 const FROM_NOTHING: &str = "OARSMAN_TEST_FROM_NOTHING";
 
 /// What something took.
-pub(super) struct Taken {
+pub(super) struct StageTime {
     what: &'static str,
     time: Duration,
 }
 
-impl Taken {
+impl StageTime {
     pub(super) fn new(what: &'static str, time: Duration) -> Self {
         Self { what, time }
     }
 }
 
 /// Seconds, by the first cell of a row.
-pub(super) struct Budgets(BTreeMap<String, Row>);
+pub(super) struct StageBudgets(BTreeMap<String, BudgetRow>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Row {
+struct BudgetRow {
     warm: u64,
     from_nothing: u64,
 }
 
-impl Budgets {
+impl StageBudgets {
     pub(super) fn read(root: &Path) -> Result<Self> {
         let text =
             fs::read_to_string(root.join(PAGE)).with_context(|| format!("reading {PAGE}"))?;
@@ -54,22 +54,22 @@ impl Budgets {
     }
 
     /// A line for everything that took time, with its budget, and a mark when it took more.
-    pub(super) fn report(&self, taken: &[Taken], in_all: Duration, is_whole: bool) -> String {
+    pub(super) fn report(&self, taken: &[StageTime], in_all: Duration, is_whole: bool) -> String {
         let from_nothing = std::env::var_os(FROM_NOTHING).is_some();
-        let of = |row: &Row| if from_nothing { row.from_nothing } else { row.warm };
+        let of = |row: &BudgetRow| if from_nothing { row.from_nothing } else { row.warm };
         self.report_with(of, taken, in_all, is_whole)
     }
 
     fn report_with(
         &self,
-        of: impl Fn(&Row) -> u64,
-        taken: &[Taken],
+        of: impl Fn(&BudgetRow) -> u64,
+        taken: &[StageTime],
         in_all: Duration,
         is_whole: bool,
     ) -> String {
         let mut report = String::new();
-        let whole = is_whole.then(|| Taken::new(IN_ALL, in_all));
-        for Taken { what, time } in taken.iter().chain(&whole) {
+        let whole = is_whole.then(|| StageTime::new(IN_ALL, in_all));
+        for StageTime { what, time } in taken.iter().chain(&whole) {
             let budget = self.0.get(*what).map(&of);
             line(&mut report, what, *time, budget);
         }
@@ -91,7 +91,7 @@ fn line(report: &mut String, what: &str, time: Duration, budget: Option<u64>) {
 }
 
 /// The rows of the table: a name, and two budgets in seconds.
-fn rows(page: &str) -> BTreeMap<String, Row> {
+fn rows(page: &str) -> BTreeMap<String, BudgetRow> {
     let cells = |line: &str| -> Vec<String> {
         line.trim_matches('|')
             .split('|')
@@ -103,7 +103,7 @@ fn rows(page: &str) -> BTreeMap<String, Row> {
     let rows = table.take_while(|line| line.starts_with('|')).filter_map(|line| {
         let cells = cells(line);
         let seconds = |index: usize| cells.get(index)?.parse().ok();
-        Some((cells.first()?.clone(), Row { warm: seconds(1)?, from_nothing: seconds(2)? }))
+        Some((cells.first()?.clone(), BudgetRow { warm: seconds(1)?, from_nothing: seconds(2)? }))
     });
     rows.collect()
 }
@@ -130,7 +130,7 @@ mod tests {
     fn the_table_of_budgets_is_found_among_others() {
         let expected = [("in all", 1200, 3600), ("unit", 60, 300)];
         let expected = expected
-            .map(|(name, warm, from_nothing)| (name.to_owned(), Row { warm, from_nothing }));
+            .map(|(name, warm, from_nothing)| (name.to_owned(), BudgetRow { warm, from_nothing }));
         assert_eq!(rows(PAGE), BTreeMap::from(expected));
     }
 
@@ -145,8 +145,8 @@ mod tests {
 
     #[test]
     fn a_stage_over_its_budget_is_marked() {
-        let budgets = Budgets(rows(PAGE));
-        let taken = |seconds| [Taken::new("unit", Duration::from_secs(seconds))];
+        let budgets = StageBudgets(rows(PAGE));
+        let taken = |seconds| [StageTime::new("unit", Duration::from_secs(seconds))];
         let report = |seconds| {
             budgets.report_with(|row| row.warm, &taken(seconds), Duration::from_secs(9), true)
         };

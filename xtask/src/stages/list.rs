@@ -17,31 +17,31 @@ const NEED_THE_RIG: [&str; 2] = ["testing/rig", "testing/e2e"];
 const LIVES: &str = "500";
 
 /// A stage of `./test`.
-pub(super) struct Stage {
+pub(super) struct TestStage {
     pub(super) name: &'static str,
     pub(super) what: &'static str,
-    pub(super) work: Work,
+    pub(super) work: StageWork,
 }
 
 /// What a stage does.
-pub(super) enum Work {
+pub(super) enum StageWork {
     /// A task that has the processors for itself.
     Task(fn(&Path) -> Result<()>),
     /// Test binaries, which run beside those of other stages.
-    Tests(Tests),
+    Tests(StageTests),
 }
 
 /// Test binaries of a package.
-pub(super) struct Tests {
+pub(super) struct StageTests {
     /// The directory of the package.
     pub(super) directory: &'static str,
     /// Their names; none means all.
     pub(super) names: &'static [&'static str],
-    pub(super) plays: Plays,
+    pub(super) split: ProcessSplit,
 }
 
 /// How test binaries are run.
-pub(super) enum Plays {
+pub(super) enum ProcessSplit {
     /// By one process each.
     Whole,
     /// By several processes each, which share their scenarios.
@@ -52,46 +52,50 @@ pub(super) enum Plays {
     },
 }
 
-impl Tests {
+impl StageTests {
     /// How many processes run each binary side by side.
     pub(super) fn processes(&self) -> usize {
-        match self.plays {
-            Plays::Whole => 1,
-            Plays::Shared { processes, .. } => processes,
+        match self.split {
+            ProcessSplit::Whole => 1,
+            ProcessSplit::Shared { processes, .. } => processes,
         }
     }
 
     pub(super) fn some_alone(&self) -> bool {
-        matches!(self.plays, Plays::Shared { some_alone: true, .. })
+        matches!(self.split, ProcessSplit::Shared { some_alone: true, .. })
     }
 }
 
 /// Cheapest first so that a slip is told early; those on the rig come last, and longest first.
-pub(super) const STAGES: &[Stage] = &[
+pub(super) const STAGES: &[TestStage] = &[
     task("format", "every file is formatted", format),
     task("tidy", "layers, purity, docs, sizes and budgets", tidy),
     task("deny", "licences, sources and doubled crates", deny),
     task("clippy", "the lint table, on everything", clippy),
     task("docs", "the documentation builds without a warning", docs),
     task("unit", "tables, properties and loops that need no rig", unit),
-    task("lives", "five hundred simulated lives, some of them twice", lives),
+    task("lives", "five hundred simulated lives, some of them twice", simulate),
     task("mistakes", "wrong decisions, each of which must be noticed", mistakes),
     task("parts", "containerd, runc, CNI, images and a control plane, built once", parts),
     task("wire", "our CRI messages equal upstream's, field by field", wire),
-    Stage {
+    TestStage {
         name: "rig",
         what: "the rig starts, stops and catches leaks",
-        work: Work::Tests(Tests { directory: "testing/rig", names: &[], plays: Plays::Whole }),
+        work: StageWork::Tests(StageTests {
+            directory: "testing/rig",
+            names: &[],
+            split: ProcessSplit::Whole,
+        }),
     },
     whole(
         "contract",
         "what a CRI runtime does, on real containerd",
-        &["contract_on_containerd", "parts", "stage"],
+        &["contract_on_containerd", "parts", "scenario_harness"],
     ),
-    Stage {
+    TestStage {
         name: "pods",
         what: "pods from files live and die on real containerd",
-        work: e2e(&["pods"], Plays::Shared { processes: 3, some_alone: true }),
+        work: e2e(&["pods"], ProcessSplit::Shared { processes: 3, some_alone: true }),
     },
     shared("run", "the examples, as a person runs and interrupts them", &["run"], 2),
     shared("commands", "what a person asks of a running agent", &["commands"], 1),
@@ -103,19 +107,23 @@ pub(super) const STAGES: &[Stage] = &[
     ),
     shared("node", "a node of a real cluster, and the swap with the Go kubelet", &["real_node"], 4),
     whole("readme", "every command of the README, typed at a terminal", &["readme"]),
-    Stage {
+    TestStage {
         name: "endurance",
         what: "the agent and the runtime die, hang and rest",
-        work: e2e(&["endurance"], Plays::Shared { processes: 3, some_alone: true }),
+        work: e2e(&["endurance"], ProcessSplit::Shared { processes: 3, some_alone: true }),
     },
 ];
 
-const fn task(name: &'static str, what: &'static str, run: fn(&Path) -> Result<()>) -> Stage {
-    Stage { name, what, work: Work::Task(run) }
+const fn task(name: &'static str, what: &'static str, run: fn(&Path) -> Result<()>) -> TestStage {
+    TestStage { name, what, work: StageWork::Task(run) }
 }
 
-const fn whole(name: &'static str, what: &'static str, names: &'static [&'static str]) -> Stage {
-    Stage { name, what, work: e2e(names, Plays::Whole) }
+const fn whole(
+    name: &'static str,
+    what: &'static str,
+    names: &'static [&'static str],
+) -> TestStage {
+    TestStage { name, what, work: e2e(names, ProcessSplit::Whole) }
 }
 
 const fn shared(
@@ -123,12 +131,16 @@ const fn shared(
     what: &'static str,
     names: &'static [&'static str],
     processes: usize,
-) -> Stage {
-    Stage { name, what, work: e2e(names, Plays::Shared { processes, some_alone: false }) }
+) -> TestStage {
+    TestStage {
+        name,
+        what,
+        work: e2e(names, ProcessSplit::Shared { processes, some_alone: false }),
+    }
 }
 
-const fn e2e(names: &'static [&'static str], plays: Plays) -> Work {
-    Work::Tests(Tests { directory: "testing/e2e", names, plays })
+const fn e2e(names: &'static [&'static str], split: ProcessSplit) -> StageWork {
+    StageWork::Tests(StageTests { directory: "testing/e2e", names, split })
 }
 
 fn format(root: &Path) -> Result<()> {
@@ -178,7 +190,7 @@ fn unit(root: &Path) -> Result<()> {
     test(root, &arguments)
 }
 
-fn lives(root: &Path) -> Result<()> {
+fn simulate(root: &Path) -> Result<()> {
     cargo(root, &crate::sim(&["--lives", LIVES]))
 }
 

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use super::{elapsed, now};
 
 /// A process to be run.
-pub(super) struct Job {
+pub(super) struct PoolJob {
     /// The stage that its time counts for.
     pub(super) stage: &'static str,
     /// What it is, for people.
@@ -23,20 +23,20 @@ pub(super) struct Job {
 }
 
 /// What a job took.
-pub(super) struct Done {
+pub(super) struct FinishedJob {
     pub(super) stage: &'static str,
     pub(super) time: Duration,
 }
 
 /// Runs jobs, so many at a time. After a failure those that run end, and no other begins.
-pub(super) fn run(jobs: Vec<Job>, at_once: usize) -> Result<Vec<Done>> {
+pub(super) fn run(jobs: Vec<PoolJob>, at_once: usize) -> Result<Vec<FinishedJob>> {
     let queue = Mutex::new(VecDeque::from(jobs));
     let (done, failed) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
         for _ in 0..at_once {
             scope.spawn(|| {
                 while let Some(mut job) = next(&queue, &failed) {
-                    match perform(&mut job) {
+                    match run_job(&mut job) {
                         Ok(finished) => lock(&done).push(finished),
                         Err(error) => lock(&failed).push(format!("{}: {error:#}", job.title)),
                     }
@@ -51,12 +51,12 @@ pub(super) fn run(jobs: Vec<Job>, at_once: usize) -> Result<Vec<Done>> {
     Ok(done.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-fn next(queue: &Mutex<VecDeque<Job>>, failed: &Mutex<Vec<String>>) -> Option<Job> {
+fn next(queue: &Mutex<VecDeque<PoolJob>>, failed: &Mutex<Vec<String>>) -> Option<PoolJob> {
     if lock(failed).is_empty() { lock(queue).pop_front() } else { None }
 }
 
 /// Runs one, and shows what it said when it has ended: lines of several would mix.
-fn perform(job: &mut Job) -> Result<Done> {
+fn run_job(job: &mut PoolJob) -> Result<FinishedJob> {
     let log = File::create(&job.log).with_context(|| format!("making {}", job.log.display()))?;
     job.command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
     let begun = now()?;
@@ -67,7 +67,7 @@ fn perform(job: &mut Job) -> Result<Done> {
     if !status.success() {
         bail!("ended with {status}; it said what stands in {}", job.log.display());
     }
-    Ok(Done { stage: job.stage, time })
+    Ok(FinishedJob { stage: job.stage, time })
 }
 
 fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -80,11 +80,11 @@ mod tests {
 
     use super::*;
 
-    fn job(stage: &'static str, script: &str, directory: &Path) -> Job {
+    fn job(stage: &'static str, script: &str, directory: &Path) -> PoolJob {
         let mut command = Command::new("sh");
         command.current_dir(directory).args(["-c", script]);
         let log = directory.join(format!("{stage}.log"));
-        Job { stage, title: stage.to_owned(), command, log }
+        PoolJob { stage, title: stage.to_owned(), command, log }
     }
 
     #[test]

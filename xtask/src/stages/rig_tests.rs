@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use super::binaries::{self, Binary, Built};
-use super::budget::{Budgets, Taken};
-use super::list::{Plays, Tests, integration_tests};
-use super::pool::{self, Job};
+use super::binaries::{self, BuiltTests, TestBinary};
+use super::budget::{StageBudgets, StageTime};
+use super::list::{ProcessSplit, StageTests, integration_tests};
+use super::pool::{self, PoolJob};
 use super::{BUILD, SIDE_BY_SIDE, elapsed, now};
 use crate::command::cache;
 
@@ -23,20 +23,20 @@ const ALONE: &str = "OARSMAN_SCENARIOS_ALONE";
 const AT_ONCE_EACH_PROCESSOR: usize = 2;
 
 /// A stage and its tests.
-type OfStage<'a> = (&'static str, &'a Tests);
+type OfStage<'a> = (&'static str, &'a StageTests);
 
 /// Builds everything once, runs it side by side, then what wants to be alone.
 pub(super) fn run(
     root: &Path,
     stages: &[OfStage<'_>],
-    budgets: &Budgets,
-    taken: &mut Vec<Taken>,
+    budgets: &StageBudgets,
+    taken: &mut Vec<StageTime>,
 ) -> Result<()> {
     println!("\n=== {BUILD}");
     let begun = now()?;
     let built = build(root, stages)?;
-    let directory = Directory::create(&built.program)?;
-    taken.push(Taken::new(BUILD, elapsed(begun)?));
+    let directory = RunDirectory::create(&built.program)?;
+    taken.push(StageTime::new(BUILD, elapsed(begun)?));
     println!(
         "\n=== {SIDE_BY_SIDE}: their output is told when each has ended, and kept in {}",
         directory.0.display()
@@ -57,14 +57,15 @@ pub(super) fn run(
     for job in done {
         *times.entry(job.stage).or_default() += job.time;
     }
-    let of_stage =
-        |(name, _): &OfStage<'_>| Taken::new(name, times.get(name).copied().unwrap_or_default());
+    let of_stage = |(name, _): &OfStage<'_>| {
+        StageTime::new(name, times.get(name).copied().unwrap_or_default())
+    };
     taken.extend(stages.iter().map(of_stage));
-    taken.push(Taken::new(SIDE_BY_SIDE, elapsed(begun)?));
+    taken.push(StageTime::new(SIDE_BY_SIDE, elapsed(begun)?));
     directory.remove()
 }
 
-fn build(root: &Path, stages: &[OfStage<'_>]) -> Result<Built> {
+fn build(root: &Path, stages: &[OfStage<'_>]) -> Result<BuiltTests> {
     let mut names = Vec::new();
     for (_, tests) in stages {
         let own = root.join(tests.directory);
@@ -76,7 +77,7 @@ fn build(root: &Path, stages: &[OfStage<'_>]) -> Result<Built> {
 }
 
 /// What takes long begins first, so that nothing long is left when all else is done.
-fn longest_first<'a>(stages: &[OfStage<'a>], budgets: &Budgets) -> Vec<OfStage<'a>> {
+fn longest_first<'a>(stages: &[OfStage<'a>], budgets: &StageBudgets) -> Vec<OfStage<'a>> {
     let mut stages = stages.to_vec();
     stages.sort_by_key(|(name, tests)| {
         std::cmp::Reverse(budgets.warm(name) / tests.processes() as u64)
@@ -85,9 +86,9 @@ fn longest_first<'a>(stages: &[OfStage<'a>], budgets: &Budgets) -> Vec<OfStage<'
 }
 
 /// Where a run keeps the program under test, what processes share, and what they say.
-struct Directory(PathBuf);
+struct RunDirectory(PathBuf);
 
-impl Directory {
+impl RunDirectory {
     /// Makes it anew, and takes away what runs have left that did not end well.
     fn create(program: &Path) -> Result<Self> {
         let all = cache()?.join("tests");
@@ -106,7 +107,7 @@ impl Directory {
     }
 
     /// One job for each process that plays a share of the binary's scenarios.
-    fn jobs(&self, stage: OfStage<'_>, name: &str, binary: &Binary) -> Result<Vec<Job>> {
+    fn jobs(&self, stage: OfStage<'_>, name: &str, binary: &TestBinary) -> Result<Vec<PoolJob>> {
         let shared = self.0.join(format!("{name}-shared"));
         fs::create_dir(&shared)?;
         let count = stage.1.processes();
@@ -114,7 +115,7 @@ impl Directory {
             let title =
                 if count > 1 { format!("{name} {number}/{count}") } else { name.to_owned() };
             let mut job = self.job(stage.0, title, binary);
-            if let Plays::Shared { .. } = stage.1.plays {
+            if let ProcessSplit::Shared { .. } = stage.1.split {
                 job.command.env(SHARED, &shared);
             }
             job
@@ -123,18 +124,18 @@ impl Directory {
     }
 
     /// The job that plays what the others leave out.
-    fn alone(&self, stage: OfStage<'_>, name: &str, binary: &Binary) -> Job {
+    fn alone(&self, stage: OfStage<'_>, name: &str, binary: &TestBinary) -> PoolJob {
         let mut job = self.job(stage.0, format!("{name}, alone"), binary);
         job.command.env(ALONE, "1");
         job
     }
 
-    fn job(&self, stage: &'static str, title: String, binary: &Binary) -> Job {
+    fn job(&self, stage: &'static str, title: String, binary: &TestBinary) -> PoolJob {
         let mut command = std::process::Command::new(&binary.program);
         oarsman_rig::without_package(&mut command);
         command.current_dir(&binary.directory).env(PROGRAM, self.0.join("oarsman"));
         let log = self.0.join(format!("{}.log", title.replace([' ', '/', ','], "-")));
-        Job { stage, title, command, log }
+        PoolJob { stage, title, command, log }
     }
 
     fn remove(self) -> Result<()> {

@@ -23,6 +23,7 @@ const LAYERS: &[&[&str]] = &[
     &[
         "active_pods",
         "api",
+        "event_queue",
         "gc",
         "grace",
         "handler",

@@ -12,7 +12,7 @@ use syn::visit::{self, Visit};
 
 /// A path and where it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Named {
+pub(super) struct NamedPath {
     /// In full: `crate::view::PodView`, `std::time::Instant::now`.
     pub(super) path: String,
     /// Its line, from 1.
@@ -20,20 +20,21 @@ pub(super) struct Named {
 }
 
 /// The paths that a file names, tests left out. `file` is relative to the `src` directory of its crate.
-pub(super) fn of(file: &Path, text: &str) -> syn::Result<Vec<Named>> {
-    let mut scan = Scan { module: module(file), found: Vec::new(), imports: BTreeMap::new() };
+pub(super) fn of(file: &Path, text: &str) -> syn::Result<Vec<NamedPath>> {
+    let mut scan =
+        SourcePathScan { module: module(file), found: Vec::new(), imports: BTreeMap::new() };
     scan.visit_file(&syn::parse_file(text)?);
-    let Scan { found, imports, .. } = scan;
+    let SourcePathScan { found, imports, .. } = scan;
     let mut named = Vec::new();
     for (path, line) in found {
         let first = path.first().map(String::as_str).unwrap_or_default();
         let Some(meant) = imports.get(first) else {
-            named.push(Named { path: path.join("::"), line });
+            named.push(NamedPath { path: path.join("::"), line });
             continue;
         };
         for import in meant {
             let whole = [import.as_slice(), &path[1..]].concat();
-            named.push(Named { path: whole.join("::"), line });
+            named.push(NamedPath { path: whole.join("::"), line });
         }
     }
     Ok(named)
@@ -55,7 +56,7 @@ fn module(file: &Path) -> Vec<String> {
     names.filter(|name| !matches!(name.as_str(), "lib" | "main" | "mod")).collect()
 }
 
-struct Scan {
+struct SourcePathScan {
     /// The module that is being read.
     module: Vec<String>,
     found: Vec<(Vec<String>, usize)>,
@@ -63,7 +64,7 @@ struct Scan {
     imports: BTreeMap<String, Vec<Vec<String>>>,
 }
 
-impl Scan {
+impl SourcePathScan {
     fn keep(&mut self, path: Vec<String>, line: usize) {
         if !path.is_empty() {
             let path = self.absolute(path);
@@ -138,7 +139,7 @@ impl Scan {
     }
 }
 
-impl<'ast> Visit<'ast> for Scan {
+impl<'ast> Visit<'ast> for SourcePathScan {
     fn visit_item(&mut self, item: &'ast syn::Item) {
         if !is_for_tests(attributes(item)) {
             visit::visit_item(self, item);

@@ -1,4 +1,4 @@
-//! A seam's trait lies in the crate of what really does it: a trait that the agent's `Seams` holds is not declared in the agent.
+//! A seam's trait lies in the crate of what really does it: a trait that the agent's `SeamTraits` holds is not declared in the agent.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,15 +10,15 @@ pub(super) const AGENT: &str = "oarsman-agent";
 
 /// What the files of the agent declare.
 #[derive(Default)]
-pub(super) struct Seams {
+pub(super) struct SeamTraits {
     /// The files of traits, by the traits' names.
     traits: BTreeMap<String, String>,
-    /// The traits that fields of `Seams` hold.
+    /// The traits that fields of `SeamTraits` hold.
     held: BTreeSet<String>,
     shown: String,
 }
 
-impl Seams {
+impl SeamTraits {
     /// Reads a file of the agent; `shown` is how complaints name it.
     pub(super) fn read(&mut self, shown: &str, text: &str) -> syn::Result<()> {
         shown.clone_into(&mut self.shown);
@@ -37,7 +37,7 @@ impl Seams {
     }
 }
 
-impl Visit<'_> for Seams {
+impl Visit<'_> for SeamTraits {
     fn visit_item_trait(&mut self, item: &ItemTrait) {
         self.traits.insert(item.ident.to_string(), self.shown.clone());
     }
@@ -48,7 +48,7 @@ impl Visit<'_> for Seams {
         }
     }
 
-    /// Reached only within `Seams`, however deep in `Arc` and `Option`.
+    /// Reached only within `SeamTraits`, however deep in `Arc` and `Option`.
     fn visit_type_trait_object(&mut self, object: &TypeTraitObject) {
         for bound in &object.bounds {
             if let TypeParamBound::Trait(bound) = bound

@@ -161,7 +161,7 @@ fn a_seams_trait_in_the_agent_is_refused() {
         ("mod inner { trait Disk {} }", true),
         ("struct Other { disk: Arc<dyn Decisions> } trait Decisions {}", false),
     ] {
-        let mut seams = seams::Seams::default();
+        let mut seams = seams::SeamTraits::default();
         seams.read("declared.rs", declared).unwrap();
         seams.read("seams.rs", held).unwrap();
         let complaints = seams.complaints();

@@ -60,6 +60,11 @@ impl Notebook {
         self.open.send_replace(true);
     }
 
+    /// Whether the checkpoints have been read.
+    pub(super) fn is_open(&self) -> bool {
+        self.open.get()
+    }
+
     /// Waits until the vault has been read.
     pub(super) async fn opened(&self) {
         // The sender lives as long as this does.

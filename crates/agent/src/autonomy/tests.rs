@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use super::*;
 use oarsman_cluster::ObjectChanges;
-use oarsman_core::event::PodEvent;
+use oarsman_core::event_queue::CountedEvent;
 use oarsman_state::FileError;
 
 /// Pages in memory.
@@ -98,7 +98,7 @@ impl Cluster for Server {
         Ok(())
     }
 
-    async fn record(&self, _: &Pod, _: &PodEvent) -> Result<()> {
+    async fn record(&self, _: &CountedEvent) -> Result<()> {
         Ok(())
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use oarsman_clock::SystemClock;
-use oarsman_cri::Code;
+use oarsman_cri::ErrorCode;
 
 use super::*;
 
@@ -141,13 +141,13 @@ fn trouble_with_the_runtime_lasts_from_the_first_silence_to_the_next_answer() {
     let book = empty_book();
     let trouble = || book.report().runtime.trouble;
     let silent = |call, code| Err::<(), _>(CriError::new(call, code, "no"));
-    book.heard_runtime(&silent("Version", Code::Unavailable));
+    book.heard_runtime(&silent("Version", ErrorCode::Unavailable));
     let first = trouble().unwrap();
-    book.heard_runtime(&silent("Status", Code::DeadlineExceeded));
+    book.heard_runtime(&silent("Status", ErrorCode::DeadlineExceeded));
     let second = trouble().unwrap();
     assert_eq!(first.since, second.since);
     assert!(second.why.starts_with("Status"), "{}", second.why);
-    book.heard_runtime(&silent("Status", Code::Unknown));
+    book.heard_runtime(&silent("Status", ErrorCode::Unknown));
     assert_eq!(trouble(), None, "a refusal is an answer");
 }
 

@@ -6,7 +6,7 @@ use tokio::time::timeout;
 
 use super::Office;
 
-impl Office<'_> {
+impl Office {
     /// The node's object as it is.
     pub(super) async fn read(&self) -> Result<Node> {
         self.in_time("the object", self.object.read()).await

@@ -1,11 +1,12 @@
 //! Tells what happened to the node. Nothing waits for it; what cannot be told for two minutes is dropped.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use oarsman_cluster::ClusterError;
 use oarsman_core::event::EventKind;
 use oarsman_core::node::events::NodeEvent;
-use tokio::sync::mpsc;
+use tokio::sync::{Mutex, mpsc};
 use tokio::time::sleep;
 
 use super::Office;
@@ -40,7 +41,8 @@ impl Events {
     }
 }
 
-pub(super) async fn run(office: &Office<'_>, mut waiting: mpsc::Receiver<NodeEvent>) {
+pub(super) async fn run(office: Arc<Office>, waiting: Arc<Mutex<mpsc::Receiver<NodeEvent>>>) {
+    let mut waiting = waiting.lock().await;
     while let Some(event) = waiting.recv().await {
         for _ in 0..TRIES {
             match office.in_time("an event", office.object.record(&event)).await {

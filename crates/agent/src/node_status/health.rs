@@ -1,6 +1,7 @@
 //! Asks the runtime how it is: now and then while it is well, often while it is not, and very often when the agent has just begun,
 //! so that the node is ready as soon as its runtime is.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use oarsman_core::node::runtime::Health;
@@ -19,7 +20,8 @@ const BEGINNING: Duration = Duration::from_secs(120);
 /// A runtime that does not answer for so long is asked again.
 const DEADLINE: Duration = Duration::from_secs(10);
 
-pub(super) async fn follow(office: &Office<'_>) {
+pub(super) async fn follow(office: Arc<Office>) {
+    let office = &*office;
     let clock = &office.node.seams.clock;
     let (began, mut is_well, mut was_well) = (clock.mono(), false, false);
     loop {
@@ -48,7 +50,7 @@ fn pause(is_well: bool, was_well: bool, age: Duration) -> Duration {
 
 /// What is known now; none when the runtime does not answer, so that nothing is known but for how long that lasts. One that was away
 /// is asked who it is, too: another may have taken its place.
-async fn asked(office: &Office<'_>, who_it_is: bool) -> Option<Health> {
+async fn asked(office: &Office, who_it_is: bool) -> Option<Health> {
     let (runtime, book) = (&office.node.seams.runtime, &office.node.book);
     let answers = async {
         let version = if who_it_is { Some(runtime.version().await?) } else { None };

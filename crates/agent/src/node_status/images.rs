@@ -1,5 +1,6 @@
 //! Lists the images on the node: after pulls, but not after each of many, and now and then because others pull and remove too.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use oarsman_core::node::images::listed;
@@ -14,7 +15,8 @@ const LASTS: Duration = Duration::from_secs(300);
 /// A runtime that takes longer is asked again.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-pub(super) async fn follow(office: &Office<'_>) {
+pub(super) async fn follow(office: Arc<Office>) {
+    let office = &*office;
     let mut pulled = office.node.pulled.subscribe();
     loop {
         pulled.mark_seen();
@@ -31,7 +33,7 @@ pub(super) async fn follow(office: &Office<'_>) {
     }
 }
 
-fn tell(office: &Office<'_>, images: Vec<k8s_openapi::api::core::v1::ContainerImage>) {
+fn tell(office: &Office, images: Vec<k8s_openapi::api::core::v1::ContainerImage>) {
     office.images.send_if_modified(|known| {
         let is_news = known.as_ref() != Some(&images);
         *known = Some(images);

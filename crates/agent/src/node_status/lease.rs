@@ -1,5 +1,7 @@
 //! Keeps the node's lease, by which everybody sees that it lives.
 
+use std::sync::Arc;
+
 use k8s_openapi::api::coordination::v1::Lease;
 use oarsman_cluster::Result;
 use oarsman_core::node::lease::{renewal, renewed};
@@ -12,7 +14,8 @@ use super::tries::Tries;
 /// Nodes that came together do not renew together.
 const SPREAD: f64 = 0.04;
 
-pub(super) async fn keep(office: &Office<'_>) {
+pub(super) async fn keep(office: Arc<Office>) {
+    let office = &*office;
     let mut identity = office.node.identity.clone();
     let every = renewal(office.membership.lease);
     // The one that the API server has, as far as we know.
@@ -40,7 +43,7 @@ pub(super) async fn keep(office: &Office<'_>) {
 }
 
 /// Renews the lease that is there, or makes one; none while there is nobody whom a new one could belong to.
-async fn renew(office: &Office<'_>, known: Option<Lease>) -> Result<Option<Lease>> {
+async fn renew(office: &Office, known: Option<Lease>) -> Result<Option<Lease>> {
     let there = match known {
         Some(lease) => Some(lease),
         None => office.object.lease().await?,

@@ -1,5 +1,6 @@
 //! Makes the node known to the API server, and tells it how the node is.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -23,8 +24,8 @@ const SPREAD: f64 = 0.04;
 /// How long the first report waits for the runtime's first word, which usually comes at once.
 const FIRST_WORD: Duration = Duration::from_millis(500);
 
-pub(super) struct Reporter<'o> {
-    office: &'o Office<'o>,
+pub(super) struct Reporter {
+    office: Arc<Office>,
     health: latest::Receiver<Health>,
     states: NodeStates,
     reports: Reports,
@@ -32,14 +33,14 @@ pub(super) struct Reporter<'o> {
     is_cordoned: bool,
 }
 
-impl<'o> Reporter<'o> {
-    pub(super) fn new(office: &'o Office<'o>) -> Self {
+impl Reporter {
+    pub(super) fn new(office: Arc<Office>) -> Self {
         Self {
-            office,
             health: office.health.subscribe(),
             states: office.object.states(),
             reports: Reports::every(office.membership.report),
             is_cordoned: false,
+            office,
         }
     }
 
@@ -171,7 +172,7 @@ impl<'o> Reporter<'o> {
         self.office.events.tell(events::cordoned(self.name(), was_cordoned, is_cordoned));
     }
 
-    fn name(&self) -> &'o str {
+    fn name(&self) -> &str {
         &self.office.membership.profile.name
     }
 

@@ -2,16 +2,22 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::{self, Poll};
 
-use futures::StreamExt;
-use futures::stream::BoxStream;
+use futures::stream::{self, BoxStream};
+use futures::{FutureExt, StreamExt};
 use k8s_openapi::api::core::v1::Pod;
 use oarsman_core::lifecycle::Hint;
 use oarsman_core::view::PodView;
 
 use super::context::PodContext;
+use crate::measures::Measures;
+use crate::tasks::RESTART_AFTER;
+
+#[cfg(test)]
+mod tests;
 
 /// What a background task is known by: whose it is and what it concerns.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,6 +37,9 @@ pub trait BackgroundTasks: Send + Sync + 'static {
     /// One of them. It lives until it ends by itself or is no longer wanted; every item makes the worker look again.
     fn start(&self, pod: &Arc<Pod>, key: &TaskKey) -> BoxStream<'static, Hint>;
 }
+
+/// What background tasks are counted under when they panic.
+const NAME: &str = "background task";
 
 /// The background tasks of one pod.
 pub(super) struct Background {
@@ -54,15 +63,17 @@ impl Background {
             return;
         }
         let view = self.context.reader.view();
-        let mut wanted = BTreeMap::new();
         for (index, maker) in node.background.iter().enumerate() {
-            let keys = maker.wanted(pod, &view, self.is_terminating).into_iter();
-            wanted.extend(keys.map(|key| ((index, key), maker)));
-        }
-        self.tasks.retain(|key, _| wanted.contains_key(key));
-        for ((index, key), maker) in wanted {
-            let start = || Some(maker.start(pod, &key));
-            self.tasks.entry((index, key.clone())).or_insert_with(start);
+            let wanted = || maker.wanted(pod, &view, self.is_terminating);
+            let Ok(wanted) = catch_unwind(AssertUnwindSafe(wanted)) else {
+                node.measures.task_panicked(NAME);
+                continue;
+            };
+            self.tasks.retain(|(of, key), _| *of != index || wanted.contains(key));
+            for key in wanted {
+                let start = || Some(restarted(maker, pod, key.clone(), &node.measures));
+                self.tasks.entry((index, key.clone())).or_insert_with(start);
+            }
         }
     }
 
@@ -93,4 +104,31 @@ impl Background {
         }
         Poll::Pending
     }
+}
+
+/// The task, which is started again after a panic: one must not end the worker, nor the probe of a container that runs on.
+fn restarted(
+    maker: &Arc<dyn BackgroundTasks>,
+    pod: &Arc<Pod>,
+    key: TaskKey,
+    measures: &Arc<Measures>,
+) -> BoxStream<'static, Hint> {
+    let (maker, pod, measures) = (Arc::clone(maker), Arc::clone(pod), Arc::clone(measures));
+    let start = Arc::new(move || maker.start(&pod, &key));
+    let next = move |task: Option<BoxStream<'static, Hint>>| {
+        let (start, measures) = (Arc::clone(&start), Arc::clone(&measures));
+        async move {
+            let mut task = task;
+            loop {
+                let next = async { task.get_or_insert_with(|| start()).next().await };
+                match AssertUnwindSafe(next).catch_unwind().await {
+                    Ok(hint) => return hint.map(|hint| (hint, task)),
+                    Err(_) => measures.task_panicked(NAME),
+                }
+                task = None;
+                tokio::time::sleep(RESTART_AFTER).await;
+            }
+        }
+    };
+    stream::unfold(None, next).boxed()
 }

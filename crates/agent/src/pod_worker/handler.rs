@@ -138,6 +138,6 @@ fn http_get(request: &HttpRequest) -> HttpGet {
         timeout: TIMEOUT,
         // That there is an answer is all there is to know.
         body_limit: 0,
-        trust: Trust::Anybody,
+        trust: Trust::AnyCertificate,
     }
 }

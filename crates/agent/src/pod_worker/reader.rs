@@ -1,6 +1,6 @@
 //! Reads the runtime's state of the pod, and what its containers left as termination messages.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Pod;
@@ -12,6 +12,7 @@ use oarsman_cri::CriError;
 use oarsman_sync::Guarded;
 
 use super::context::PodContext;
+use crate::container_lifecycle::ContainerRef;
 use crate::pod_reader;
 
 /// What was read last.
@@ -25,12 +26,19 @@ struct State {
     first_read: Option<Mono>,
     /// What ended containers left.
     termination_messages: BTreeMap<ContainerId, String>,
+    /// Ended containers that resource managers know to have ended.
+    post_stopped: BTreeSet<ContainerId>,
 }
 
 impl Reader {
     pub(super) fn new(uid: &PodUid, name: &FullName) -> Self {
         let view = PodView::empty(uid.clone(), name.clone());
-        Self(Guarded::new(State { view, first_read: None, termination_messages: BTreeMap::new() }))
+        Self(Guarded::new(State {
+            view,
+            first_read: None,
+            termination_messages: BTreeMap::new(),
+            post_stopped: BTreeSet::new(),
+        }))
     }
 
     /// The runtime's state of the pod, as last read.
@@ -80,7 +88,28 @@ impl PodContext {
         let view = self.node.config.territory.own_part(answer?);
         self.reader.0.update(|state| state.view = view.clone());
         self.read_termination_messages(&view).await;
+        self.post_stop_ended(&view).await;
         Ok(view)
+    }
+
+    /// Tells resource managers that a container has ended, once.
+    pub(super) async fn post_stop(&self, container: &ContainerRef<'_>) {
+        let is_known = |id| self.reader.0.lock().post_stopped.contains(id);
+        if container.id.is_some_and(is_known) {
+            return;
+        }
+        self.node.container_lifecycle.post_stop(container).await;
+        self.reader.0.lock().post_stopped.extend(container.id.cloned());
+    }
+
+    /// Tells resource managers of every container that has ended.
+    async fn post_stop_ended(&self, view: &PodView) {
+        let is_there = |id: &ContainerId| view.containers.iter().any(|seen| seen.id == *id);
+        self.reader.0.lock().post_stopped.retain(is_there);
+        for ended in view.containers.iter().filter(|seen| seen.state.exit().is_some()) {
+            let container = ContainerRef { pod: &self.uid, name: &ended.name, id: Some(&ended.id) };
+            self.post_stop(&container).await;
+        }
     }
 
     /// Reads what containers left as termination messages, once for each that has ended.

@@ -65,7 +65,7 @@ async fn stop_container(
     context.node.container_lifecycle.pre_stop(&container).await;
     let stopped = call_runtime(context, &stop.id, &mut budget).await;
     if stopped.is_ok() {
-        context.node.container_lifecycle.post_stop(&container).await;
+        context.post_stop(&container).await;
     }
     // Also one that would not stop lets the others have their turn.
     ended.send_modify(|ended| {

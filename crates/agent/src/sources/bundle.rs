@@ -28,6 +28,7 @@ use super::shelf::News;
 use super::url::{Asking, UrlError};
 use crate::book::{Book, Found};
 use oarsman_net::Network;
+use oarsman_sync::Guarded;
 
 use everything::{Everything, Thing};
 use union::{Contents, union};
@@ -46,10 +47,29 @@ pub struct Periods {
 
 /// All that was read, and where there may be more later.
 pub struct Bundle {
-    contents: Contents,
+    pods: Vec<Pod>,
     warnings: Vec<Remark>,
-    places: Vec<(Place, Vec<Thing>)>,
-    objects: watch::Sender<Lookup>,
+    names: PlaceNames,
+    /// The places as they were read; taken by the first who follows them.
+    places: Guarded<Option<Vec<Place>>>,
+    held: Arc<Guarded<Held>>,
+    objects: Arc<watch::Sender<Lookup>>,
+}
+
+/// Places as they were named.
+struct PlaceNames {
+    texts: Vec<String>,
+    node: String,
+    network: Arc<dyn Network>,
+}
+
+/// What the places hold; it outlives a task that follows them and panics.
+struct Held {
+    contents: Contents,
+    /// By place, what it held last.
+    sheets: Vec<Vec<Thing>>,
+    /// What was said last against all of it together.
+    said: Vec<Remark>,
 }
 
 /// One place that was named.
@@ -68,7 +88,8 @@ pub async fn read_once(
     node: &str,
     network: Arc<dyn Network>,
 ) -> Result<Bundle, Vec<Remark>> {
-    let (mut wrong, mut warnings, mut read) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut wrong, mut warnings) = (Vec::new(), Vec::new());
+    let (mut read, mut sheets) = (Vec::new(), Vec::new());
     for named in places {
         let mut place = match Place::named(named, node, &network) {
             Ok(place) => place,
@@ -79,24 +100,31 @@ pub async fn read_once(
         };
         let News { items, lines } = place.look().await;
         sort(lines, &mut wrong, &mut warnings);
-        read.push((place, items.unwrap_or_default()));
+        read.push(place);
+        sheets.push(items.unwrap_or_default());
     }
     if !wrong.is_empty() {
         return Err(wrong);
     }
-    let contents = union(read.iter().flat_map(|(_, things)| things))?;
+    let contents = union(sheets.iter().flatten())?;
     if contents.pods.is_empty() {
         let why = "there is no Pod in it: add one (apiVersion: v1, kind: Pod)";
         return Err(vec![Remark::new(places.join(", "), why)]);
     }
-    let objects = watch::Sender::new(contents.objects.clone());
-    Ok(Bundle { contents, warnings, places: read, objects })
+    Ok(Bundle {
+        pods: contents.pods.clone(),
+        warnings,
+        names: PlaceNames { texts: places.to_vec(), node: node.to_owned(), network },
+        places: Guarded::new(Some(read)),
+        objects: Arc::new(watch::Sender::new(contents.objects.clone())),
+        held: Arc::new(Guarded::new(Held { contents, sheets, said: Vec::new() })),
+    })
 }
 
 impl Bundle {
     /// The pods that were read.
     pub fn pods(&self) -> &[Pod] {
-        &self.contents.pods
+        &self.pods
     }
 
     /// What a person should know although nothing is broken, such as fields that do not exist.
@@ -109,23 +137,32 @@ impl Bundle {
         self.objects.subscribe()
     }
 
-    /// The pods that were read, and all there are whenever a place has changed. The book is told what is broken, and which
-    /// pod comes from which place.
-    pub fn follow(self, periods: Periods, book: &Arc<Book>) -> PodSets {
-        let Self { contents, places, objects, .. } = self;
-        let (places, sheets): (Vec<_>, Vec<_>) = places.into_iter().unzip();
+    /// The pods that are held, and all there are whenever a place has changed. The book is told what is broken, and which
+    /// pod comes from which place. After a panic of the task that followed, another can follow in its place.
+    pub fn follow(&self, periods: Periods, book: &Arc<Book>) -> PodSets {
+        let read = self.places.lock().take();
+        let places = read.unwrap_or_else(|| self.names.places());
         places.iter().for_each(|place| place.tell(book));
         let numbered = |(number, place): (usize, Place)| {
             place.sets(periods, book).map(move |things| (number, things)).boxed()
         };
         let changes = select_all(places.into_iter().enumerate().map(numbered));
-        let first = futures::stream::once(std::future::ready(contents.pods.clone()));
-        let book = Arc::clone(book);
-        let following = Following { contents, sheets, objects, changes, book, said: Vec::new() };
+        let first =
+            futures::stream::once(std::future::ready(self.held.lock().contents.pods.clone()));
+        let (held, objects) = (Arc::clone(&self.held), Arc::clone(&self.objects));
+        let following = Following { held, objects, changes, book: Arc::clone(book) };
         let later = unfold(following, |mut following| async {
             following.next().await.map(|pods| (pods, following))
         });
         first.chain(later).map(shared).boxed()
+    }
+}
+
+impl PlaceNames {
+    /// The places anew. All of them were read once, so none is refused.
+    fn places(&self) -> Vec<Place> {
+        let place = |text: &String| Place::named(text, &self.node, &self.network).ok();
+        self.texts.iter().filter_map(place).collect()
     }
 }
 
@@ -184,16 +221,12 @@ fn sort(lines: Vec<Line>, wrong: &mut Vec<Remark>, warnings: &mut Vec<Remark>) {
     }
 }
 
-/// What was read, and what has been heard since.
+/// What is held, and what changes it.
 struct Following {
-    contents: Contents,
-    /// By place, what it held last.
-    sheets: Vec<Vec<Thing>>,
-    objects: watch::Sender<Lookup>,
+    held: Arc<Guarded<Held>>,
+    objects: Arc<watch::Sender<Lookup>>,
     changes: SelectAll<BoxStream<'static, (usize, Vec<Thing>)>>,
     book: Arc<Book>,
-    /// What was said last against all of it together.
-    said: Vec<Remark>,
 }
 
 impl Following {
@@ -201,27 +234,30 @@ impl Following {
     async fn next(&mut self) -> Option<Vec<Pod>> {
         loop {
             let (number, things) = self.changes.next().await?;
-            if let Some(sheet) = self.sheets.get_mut(number) {
+            let mut held = self.held.lock();
+            if let Some(sheet) = held.sheets.get_mut(number) {
                 *sheet = things;
             }
-            let Some(contents) = self.together() else { continue };
-            if contents.objects != self.contents.objects {
+            let Some(contents) = held.together(&self.book) else { continue };
+            if contents.objects != held.contents.objects {
                 self.objects.send_replace(contents.objects.clone());
             }
-            let others = contents.pods != self.contents.pods;
-            self.contents = contents;
+            let others = contents.pods != held.contents.pods;
+            held.contents = contents;
             if others {
-                return Some(self.contents.pods.clone());
+                return Some(held.contents.pods.clone());
             }
         }
     }
+}
 
+impl Held {
     /// Everything, if it holds together.
-    fn together(&mut self) -> Option<Contents> {
+    fn together(&mut self, book: &Book) -> Option<Contents> {
         let read = union(self.sheets.iter().flatten());
         let remarks = read.as_ref().err().cloned().unwrap_or_default();
         let broken = remarks.iter().map(|remark| remark.broken(true)).collect();
-        self.book.found(TOGETHER, Found { broken, ..Found::default() });
+        book.found(TOGETHER, Found { broken, ..Found::default() });
         for Remark { place, why } in remarks.iter().filter(|remark| !self.said.contains(remark)) {
             tracing::error!(%place, "{why} (until then everything goes on as it was)");
         }

@@ -10,7 +10,7 @@ use super::line::{Line, Remark, Weight};
 use super::read::{Reading, Sheet};
 use super::shelf::News;
 use crate::book::Found;
-use oarsman_net::{HttpAnswer, HttpGet, NetworkError};
+use oarsman_net::{HttpGet, HttpResponse, NetworkError};
 
 #[cfg(test)]
 mod tests;
@@ -44,7 +44,7 @@ impl<R: Reading> Page<R> {
     pub(super) fn turn(
         &mut self,
         request: &HttpGet,
-        answer: Result<HttpAnswer, NetworkError>,
+        answer: Result<HttpResponse, NetworkError>,
     ) -> News<R::Item> {
         match good_body(request, answer) {
             Err(why) => {
@@ -121,11 +121,11 @@ impl<R: Reading> Page<R> {
 /// The body of an answer that is worth reading.
 fn good_body(
     request: &HttpGet,
-    answer: Result<HttpAnswer, NetworkError>,
+    answer: Result<HttpResponse, NetworkError>,
 ) -> Result<Vec<u8>, String> {
     let answer = answer.map_err(|error| error.to_string())?;
     match answer.status {
-        200 => answer.into_whole_body(request).map_err(|error| error.to_string()),
+        200 => answer.into_complete_body(request).map_err(|error| error.to_string()),
         300..400 => Err(format!(
             "it answered with status {} and points elsewhere, where nobody follows: give the URL it points to",
             answer.status

@@ -7,7 +7,7 @@ use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use oarsman_host::files::{Contents, read_regular};
+use oarsman_host::files::{FileContents, read_regular};
 
 use crate::manifest::MANIFEST_LIMIT;
 
@@ -90,9 +90,9 @@ fn is_hidden(name: &OsStr) -> bool {
 fn finding(path: &Path) -> Option<Finding> {
     let limit = u64::try_from(MANIFEST_LIMIT).unwrap_or(u64::MAX);
     match read_regular(path, limit) {
-        Ok(Contents::Bytes(bytes)) => Some(Ok(bytes)),
-        Ok(Contents::TooLong) => Some(Err(Trouble::TooLong)),
-        Ok(Contents::Other(what)) => Some(Err(Trouble::Other(what))),
+        Ok(FileContents::Bytes(bytes)) => Some(Ok(bytes)),
+        Ok(FileContents::TooLong) => Some(Err(Trouble::TooLong)),
+        Ok(FileContents::Other(what)) => Some(Err(Trouble::Other(what))),
         Err(error) if is_missing(&error) => is_link(path).then_some(Err(Trouble::Dangling)),
         Err(error) if is_circle(&error) => Some(Err(Trouble::Circle)),
         Err(error) => Some(Err(Trouble::Unreadable(error.to_string()))),

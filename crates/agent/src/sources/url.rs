@@ -35,20 +35,33 @@ pub enum UrlError {
     Scheme(String),
 }
 
-/// The pods at a URL, for this node: a Pod or a PodList, asked for at once and then every `period`. The headers are sent along.
-///
-/// # Errors
-/// When the URL is none that can be asked.
-pub fn url(
-    url: &str,
-    headers: Vec<(String, String)>,
-    period: Duration,
-    node_name: &str,
+/// The URL of a Pod or a PodList for this node.
+pub struct ManifestUrl {
+    request: HttpGet,
+    node: String,
     network: Arc<dyn Network>,
-    book: &Arc<Book>,
-) -> Result<PodSets, UrlError> {
-    let reading = PodOrList { node: node_name.to_owned() };
-    Ok(Asking::at(url, headers, reading, network)?.sets(period, book).map(shared).boxed())
+}
+
+impl ManifestUrl {
+    /// The headers are sent along.
+    ///
+    /// # Errors
+    /// When the URL is none that can be asked.
+    pub fn new(
+        url: &str,
+        headers: Vec<(String, String)>,
+        node: String,
+        network: Arc<dyn Network>,
+    ) -> Result<Self, UrlError> {
+        Ok(Self { request: request(url, headers)?, node, network })
+    }
+
+    /// The pods there, asked for at once and then every `period`.
+    pub fn follow(&self, period: Duration, book: &Arc<Book>) -> PodSets {
+        let reading = PodOrList { node: self.node.clone() };
+        let asking = Asking::with(self.request.clone(), reading, Arc::clone(&self.network));
+        asking.sets(period, book).map(shared).boxed()
+    }
 }
 
 /// The manifests at one URL.
@@ -67,9 +80,12 @@ impl<R: Reading> Asking<R> {
         reading: R,
         network: Arc<dyn Network>,
     ) -> Result<Self, UrlError> {
-        let request = request(url, headers)?;
+        Ok(Self::with(request(url, headers)?, reading, network))
+    }
+
+    fn with(request: HttpGet, reading: R, network: Arc<dyn Network>) -> Self {
         let page = Page::new(request.url(), reading);
-        Ok(Self { request, page, network, asked: false })
+        Self { request, page, network, asked: false }
     }
 
     /// All that is there, whenever it has changed since it was told last.

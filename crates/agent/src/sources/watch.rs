@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use oarsman_host::inotify::Listener;
+use oarsman_host::inotify::AsyncInotify;
 use tokio::time::{Instant, sleep, sleep_until};
 
 /// Whoever writes one file often writes another right after: so long it must have been quiet.
@@ -15,7 +15,7 @@ const LONGEST: Duration = Duration::from_millis(500);
 
 /// Hears of changes at a path; where that cannot be had, it hears of none, and only the rescan is left.
 #[derive(Debug)]
-pub(super) struct Watch(Option<Listener>);
+pub(super) struct Watch(Option<AsyncInotify>);
 
 impl Watch {
     /// Watches nothing yet.
@@ -24,7 +24,7 @@ impl Watch {
             let fix = "raise fs.inotify.max_user_instances";
             tracing::warn!(%error, "changes are noticed by looking now and then only: {fix}");
         };
-        Self(Listener::new().inspect_err(warn).ok())
+        Self(AsyncInotify::new().inspect_err(warn).ok())
     }
 
     /// Watches the directory at the path, or the name in its parent where something else or nothing is there. To be called

@@ -1,6 +1,7 @@
 //! The volume manager over volumes that hang, fail and are counted, in virtual time.
 
 use std::future::pending;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{

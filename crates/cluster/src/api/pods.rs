@@ -1,4 +1,4 @@
-//! The pods bound to this node, all of them each time something changed.
+//! The API objects of the pods bound to this node: all of them each time something changed, and the deletion of one.
 
 use std::sync::Arc;
 
@@ -6,10 +6,13 @@ use futures::StreamExt;
 use futures::stream::unfold;
 use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
+use kube::api::{DeleteParams, Preconditions};
+use oarsman_core::ids::{FullName, PodUid};
 
 use super::store::Store;
 use super::watch::{Manner, Watch};
-use crate::PodSets;
+use super::{ApiServer, error};
+use crate::{ClusterError, PodSets, Result};
 
 #[cfg(test)]
 mod tests;
@@ -31,4 +34,21 @@ pub(super) fn sets(pods: Api<Pod>, node: &str, store: Arc<Store>) -> PodSets {
         }
     })
     .boxed()
+}
+
+impl ApiServer {
+    /// Deletes at once what has this UID.
+    pub(super) async fn delete_pod(&self, name: &FullName, uid: &PodUid) -> Result<()> {
+        let pods: Api<Pod> = self.of(&name.namespace);
+        let meant = Preconditions { uid: Some(uid.to_string()), ..Preconditions::default() };
+        let how = DeleteParams::default().grace_period(0).preconditions(meant);
+        match pods.delete(&name.name, &how).await {
+            Ok(_) => Ok(()),
+            // One of another UID has its name.
+            Err(error) if error::code(&error) == Some(409) => {
+                Err(ClusterError::Gone { object: ClusterError::pod(name) })
+            }
+            Err(error) => Err(error::failed("the deletion", &ClusterError::pod(name), &error)),
+        }
+    }
 }

@@ -219,6 +219,10 @@ impl Work for MirrorPods {
     fn next_due(&self, now: Mono) -> Option<Mono> {
         self.queue.next_due(now).filter(|_| self.node_uid.is_some())
     }
+
+    fn recover(&mut self) {
+        self.queue.recover();
+    }
 }
 
 impl Entry {

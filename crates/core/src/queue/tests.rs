@@ -37,6 +37,22 @@ fn keys_run_when_they_are_due_in_the_order_in_which_they_were_added_and_urgent_o
 }
 
 #[test]
+fn work_that_was_lost_runs_again_and_what_was_removed_meanwhile_does_not() {
+    let mut queue = queue();
+    queue.add(&"lost", AT_ONCE, Priority::Normal);
+    queue.add(&"removed", AT_ONCE, Priority::Normal);
+    queue.add(&"later", at(50), Priority::Normal);
+    assert_eq!(all(&mut queue, at(0)), ["lost", "removed"]);
+    queue.remove(&"removed");
+    queue.recover();
+    assert_eq!(all(&mut queue, at(0)), ["lost"]);
+    queue.done(&"lost", Outcome::Done, at(0));
+    assert_eq!(all(&mut queue, at(50)), ["later"]);
+    queue.done(&"later", Outcome::Done, at(50));
+    assert!(queue.is_empty());
+}
+
+#[test]
 fn a_key_added_twice_runs_once_at_the_earlier_time_and_keeps_its_place() {
     let mut queue = queue();
     queue.add(&"a", at(100), Priority::Normal);

@@ -11,7 +11,7 @@ use super::stamp;
 
 /// What to write: `ours` over the API server's copy.
 ///
-/// `may_end` says whether a terminal phase may be seen yet; see [`super::terminal::may_publish_terminal`].
+/// `may_end` says whether a terminal phase may be seen yet: not before all that the pod held is given back.
 pub fn merge(api: &PodStatus, ours: &PodStatus, may_end: bool, now: Timestamp) -> PodStatus {
     let ending = !is_terminal(api) && is_terminal(ours);
     let mut merged = PodStatus {

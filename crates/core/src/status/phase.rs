@@ -54,13 +54,6 @@ impl fmt::Display for Phase {
     }
 }
 
-/// Whether a pod may go from one phase to another: from a terminal one to no other.
-///
-/// From Running back to Pending it may: a pod with init containers that gets a new sandbox begins anew.
-pub fn is_allowed_transition(old: Option<Phase>, new: Phase) -> bool {
-    old.is_none_or(|old| !old.is_terminal() || old == new)
-}
-
 /// Sets phase, reason and message. What ended stays ended; the node's verdict comes before the deadline, and
 /// that before what the containers say.
 pub(super) fn settle(scene: &Scene<'_>, status: &mut PodStatus) {

@@ -201,4 +201,11 @@ impl Work for StatusQueue {
     fn next_due(&self, now: Mono) -> Option<Mono> {
         self.queue.next_due(now)
     }
+
+    /// Whether the API server took what was in flight is not known: it is sent again.
+    fn recover(&mut self) {
+        let in_flight = self.pods.values_mut().filter(|entry| entry.in_flight.is_some());
+        in_flight.for_each(Entry::failed);
+        self.queue.recover();
+    }
 }

@@ -1,24 +1,10 @@
-//! The end of a pod: its last status, when others may see it, and when the API object may go.
+//! The end of a pod: its last status.
 
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod, PodStatus};
 
 use super::containers::unknown_end;
-use super::phase::Phase;
 use super::questions::{StatusExt, terminated};
 use crate::pod::PodExt;
-use crate::view::PodView;
-
-/// Whether others may learn that the pod's phase is terminal: not while anything of it may run.
-pub fn may_publish_terminal(view: &PodView) -> bool {
-    view.possibly_running().next().is_none()
-}
-
-/// Whether the API object may be deleted: its deletion was asked for, the API server itself has a terminal
-/// phase, and all the pod held is given back. A mirror pod goes another way.
-pub fn can_be_deleted(pod: &Pod, api_status: &PodStatus, released: bool) -> bool {
-    let terminal = Phase::of(api_status).is_some_and(Phase::is_terminal);
-    pod.is_deleting() && !pod.is_mirror() && terminal && released
-}
 
 /// Nothing is waited for any more: containers that can have run and have no end get one.
 pub(super) fn end_containers(pod: &Pod, status: &mut PodStatus) {

@@ -12,9 +12,9 @@ use tonic::transport::{Channel, Endpoint};
 
 /// Somebody who keeps a second handle on connections, so that they outlive a client that is killed. A runtime whose client vanishes
 /// gives up what it was doing for it in the middle, and may lose what it had made by then.
-pub trait Keeper: fmt::Debug + Send + Sync + 'static {
+pub trait ConnectionHolder: fmt::Debug + Send + Sync + 'static {
     /// Called with every new connection.
-    fn keep(&self, connection: BorrowedFd<'_>);
+    fn hold(&self, connection: BorrowedFd<'_>);
 }
 
 /// An endpoint that is not a unix socket.
@@ -30,25 +30,25 @@ pub struct InvalidEndpoint {
 /// A channel to the socket. It connects at the first call, and again after the connection broke.
 pub(super) fn channel(
     endpoint: &str,
-    keeper: Option<Arc<dyn Keeper>>,
+    holder: Option<Arc<dyn ConnectionHolder>>,
 ) -> Result<Channel, InvalidEndpoint> {
     let invalid = || InvalidEndpoint { value: endpoint.to_owned() };
     let path = socket_path(endpoint).ok_or_else(invalid)?.to_owned();
     // gRPC wants a host in each request; that of a socket is localhost by convention.
-    let connector = tower::service_fn(move |_| connect(path.clone(), keeper.clone()));
+    let connector = tower::service_fn(move |_| connect(path.clone(), holder.clone()));
     Ok(Endpoint::from_static("http://localhost").connect_with_connector_lazy(connector))
 }
 
 async fn connect(
     path: PathBuf,
-    keeper: Option<Arc<dyn Keeper>>,
+    holder: Option<Arc<dyn ConnectionHolder>>,
 ) -> io::Result<TokioIo<UnixStream>> {
     let named = |error: io::Error| {
         let message = format!("cannot connect to {}: {error}", path.display());
         io::Error::new(error.kind(), message)
     };
     let connection = UnixStream::connect(&path).await.map_err(named)?;
-    keeper.iter().for_each(|keeper| keeper.keep(connection.as_fd()));
+    holder.iter().for_each(|holder| holder.hold(connection.as_fd()));
     Ok(TokioIo::new(connection))
 }
 

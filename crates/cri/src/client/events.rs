@@ -7,7 +7,7 @@ use futures::{StreamExt, TryFutureExt, TryStreamExt};
 use oarsman_cri_types::v1::ContainerEventResponse;
 use tokio::time::timeout;
 
-use super::attempt::Attempt;
+use super::pending_call::PendingCall;
 use crate::{EventStream, Result};
 
 /// How long a runtime has to refuse a subscription. Go servers tell of success only with the
@@ -18,7 +18,7 @@ type Incoming = tonic::Streaming<ContainerEventResponse>;
 
 /// Starts the subscription, and returns its events once it is accepted or not refused in time.
 pub(super) async fn subscribe(
-    attempt: Attempt<'static>,
+    attempt: PendingCall<'static>,
     opening: impl Future<Output = Result<Incoming>> + Send + 'static,
 ) -> Result<EventStream> {
     let mut opening = Box::pin(opening.map_ok(move |incoming| events(attempt, incoming)));
@@ -28,6 +28,6 @@ pub(super) async fn subscribe(
     }
 }
 
-fn events(attempt: Attempt<'static>, incoming: Incoming) -> EventStream {
+fn events(attempt: PendingCall<'static>, incoming: Incoming) -> EventStream {
     incoming.map_err(move |status| attempt.failed(&status)).boxed()
 }

@@ -4,7 +4,7 @@ use std::error::Error;
 
 use tonic::Status;
 
-use super::{Code, CriError};
+use super::{CriError, ErrorCode};
 
 impl CriError {
     /// What a gRPC status means as the outcome of a call.
@@ -13,7 +13,7 @@ impl CriError {
     /// connection failed. gRPC scatters such failures over several codes; here they are one.
     pub(crate) fn from_status(call: &'static str, subject: &str, status: &Status) -> Self {
         let error = match status.source() {
-            Some(_) => Self::new(call, Code::Unavailable, told(status)),
+            Some(_) => Self::new(call, ErrorCode::Unavailable, cause_chain(status)),
             None => Self::new(call, code_of(status.code()), status.message()),
         };
         error.on(subject)
@@ -33,32 +33,32 @@ pub(crate) fn causes(status: &Status) -> impl Iterator<Item = &(dyn Error + 'sta
 }
 
 /// All causes in one line.
-fn told(status: &Status) -> String {
+fn cause_chain(status: &Status) -> String {
     let words: Vec<String> = causes(status).map(ToString::to_string).collect();
     words.join(": ")
 }
 
-fn code_of(code: tonic::Code) -> Code {
+fn code_of(code: tonic::Code) -> ErrorCode {
     match code {
-        tonic::Code::Cancelled => Code::Cancelled,
-        tonic::Code::InvalidArgument => Code::InvalidArgument,
-        tonic::Code::DeadlineExceeded => Code::DeadlineExceeded,
-        tonic::Code::NotFound => Code::NotFound,
-        tonic::Code::AlreadyExists => Code::AlreadyExists,
-        tonic::Code::PermissionDenied => Code::PermissionDenied,
-        tonic::Code::ResourceExhausted => Code::ResourceExhausted,
-        tonic::Code::FailedPrecondition => Code::FailedPrecondition,
-        tonic::Code::Aborted => Code::Aborted,
-        tonic::Code::OutOfRange => Code::OutOfRange,
-        tonic::Code::Unimplemented => Code::Unimplemented,
-        tonic::Code::Internal => Code::Internal,
-        tonic::Code::Unavailable => Code::Unavailable,
-        tonic::Code::Unauthenticated => Code::Unauthenticated,
-        tonic::Code::Ok | tonic::Code::Unknown | tonic::Code::DataLoss => Code::Unknown,
+        tonic::Code::Cancelled => ErrorCode::Cancelled,
+        tonic::Code::InvalidArgument => ErrorCode::InvalidArgument,
+        tonic::Code::DeadlineExceeded => ErrorCode::DeadlineExceeded,
+        tonic::Code::NotFound => ErrorCode::NotFound,
+        tonic::Code::AlreadyExists => ErrorCode::AlreadyExists,
+        tonic::Code::PermissionDenied => ErrorCode::PermissionDenied,
+        tonic::Code::ResourceExhausted => ErrorCode::ResourceExhausted,
+        tonic::Code::FailedPrecondition => ErrorCode::FailedPrecondition,
+        tonic::Code::Aborted => ErrorCode::Aborted,
+        tonic::Code::OutOfRange => ErrorCode::OutOfRange,
+        tonic::Code::Unimplemented => ErrorCode::Unimplemented,
+        tonic::Code::Internal => ErrorCode::Internal,
+        tonic::Code::Unavailable => ErrorCode::Unavailable,
+        tonic::Code::Unauthenticated => ErrorCode::Unauthenticated,
+        tonic::Code::Ok | tonic::Code::Unknown | tonic::Code::DataLoss => ErrorCode::Unknown,
     }
 }
 
-fn grpc_code_of(code: Code) -> tonic::Code {
+fn grpc_code_of(code: ErrorCode) -> tonic::Code {
     tonic::Code::from_i32(code as i32)
 }
 
@@ -66,22 +66,22 @@ fn grpc_code_of(code: Code) -> tonic::Code {
 mod tests {
     use super::*;
 
-    const CODES: [Code; 15] = [
-        Code::Cancelled,
-        Code::Unknown,
-        Code::InvalidArgument,
-        Code::DeadlineExceeded,
-        Code::NotFound,
-        Code::AlreadyExists,
-        Code::PermissionDenied,
-        Code::ResourceExhausted,
-        Code::FailedPrecondition,
-        Code::Aborted,
-        Code::OutOfRange,
-        Code::Unimplemented,
-        Code::Internal,
-        Code::Unavailable,
-        Code::Unauthenticated,
+    const CODES: [ErrorCode; 15] = [
+        ErrorCode::Cancelled,
+        ErrorCode::Unknown,
+        ErrorCode::InvalidArgument,
+        ErrorCode::DeadlineExceeded,
+        ErrorCode::NotFound,
+        ErrorCode::AlreadyExists,
+        ErrorCode::PermissionDenied,
+        ErrorCode::ResourceExhausted,
+        ErrorCode::FailedPrecondition,
+        ErrorCode::Aborted,
+        ErrorCode::OutOfRange,
+        ErrorCode::Unimplemented,
+        ErrorCode::Internal,
+        ErrorCode::Unavailable,
+        ErrorCode::Unauthenticated,
     ];
 
     #[test]

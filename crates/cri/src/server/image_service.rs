@@ -3,7 +3,7 @@
 use oarsman_cri_types::v1 as cri;
 
 use super::implement;
-use crate::Subject;
+use crate::InfoTarget;
 use crate::wire::image_service_server::ImageService;
 
 implement! { ImageService {
@@ -14,7 +14,7 @@ implement! { ImageService {
 
     fn image_status(self, request: cri::ImageStatusRequest) -> cri::ImageStatusResponse {
         let spec = request.image.unwrap_or_default();
-        let about = Subject::Image(&spec.image);
+        let about = InfoTarget::Image(&spec.image);
         let image = self.runtime.image_status(spec.clone()).await?;
         let info = self.info_if(request.verbose && image.is_some(), about).await?;
         cri::ImageStatusResponse { image, info }

@@ -7,7 +7,7 @@ use tonic::{Request, Response, Status};
 
 use super::implement;
 use crate::wire::runtime_service_server::RuntimeService;
-use crate::{Streaming, Subject, seconds};
+use crate::{InfoTarget, StreamingEndpoint, seconds};
 
 implement! { RuntimeService {
     fn version(self, _request: cri::VersionRequest) -> cri::VersionResponse {
@@ -16,7 +16,7 @@ implement! { RuntimeService {
 
     fn status(self, request: cri::StatusRequest) -> cri::StatusResponse {
         let status = self.runtime.status().await?;
-        let info = self.info_if(request.verbose, Subject::Runtime).await?;
+        let info = self.info_if(request.verbose, InfoTarget::Runtime).await?;
         cri::StatusResponse { info, ..status }
     }
 
@@ -54,7 +54,7 @@ implement! { RuntimeService {
     ) -> cri::PodSandboxStatusResponse {
         let id = &request.pod_sandbox_id;
         let status = self.runtime.pod_sandbox_status(id).await?;
-        let info = self.info_if(request.verbose, Subject::Sandbox(id)).await?;
+        let info = self.info_if(request.verbose, InfoTarget::Sandbox(id)).await?;
         cri::PodSandboxStatusResponse { status: Some(status), info, ..Default::default() }
     }
 
@@ -105,7 +105,7 @@ implement! { RuntimeService {
     ) -> cri::ContainerStatusResponse {
         let id = &request.container_id;
         let status = self.runtime.container_status(id).await?;
-        let info = self.info_if(request.verbose, Subject::Container(id)).await?;
+        let info = self.info_if(request.verbose, InfoTarget::Container(id)).await?;
         cri::ContainerStatusResponse { status: Some(status), info }
     }
 
@@ -135,17 +135,17 @@ implement! { RuntimeService {
     }
 
     fn exec(self, request: cri::ExecRequest) -> cri::ExecResponse {
-        let Streaming::Url(url) = self.runtime.exec(request).await?;
+        let StreamingEndpoint::Url(url) = self.runtime.exec(request).await?;
         cri::ExecResponse { url }
     }
 
     fn attach(self, request: cri::AttachRequest) -> cri::AttachResponse {
-        let Streaming::Url(url) = self.runtime.attach(request).await?;
+        let StreamingEndpoint::Url(url) = self.runtime.attach(request).await?;
         cri::AttachResponse { url }
     }
 
     fn port_forward(self, request: cri::PortForwardRequest) -> cri::PortForwardResponse {
-        let Streaming::Url(url) = self.runtime.port_forward(request).await?;
+        let StreamingEndpoint::Url(url) = self.runtime.port_forward(request).await?;
         cri::PortForwardResponse { url }
     }
 

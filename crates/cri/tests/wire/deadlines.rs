@@ -8,15 +8,15 @@ use std::time::Duration;
 use oarsman_cri::{CriError, Runtime};
 use tokio::time::{Instant, timeout};
 
-use crate::harness::{Place, soon};
-use crate::recorder::{Mode, Recorder};
-use crate::script;
+use crate::calls;
+use crate::harness::{SocketFixture, with_timeout};
+use crate::recording_runtime::{RecorderMode, RecordingRuntime};
 
-fn hanging() -> (Place, Arc<Recorder>) {
-    let place = Place::new();
-    let runtime = Arc::new(Recorder::new(Mode::Hang));
-    let _served = place.serve(runtime.clone());
-    (place, runtime)
+fn hanging_runtime() -> (SocketFixture, Arc<RecordingRuntime>) {
+    let fixture = SocketFixture::new();
+    let runtime = Arc::new(RecordingRuntime::new(RecorderMode::Hang));
+    let _served = fixture.serve(runtime.clone());
+    (fixture, runtime)
 }
 
 fn assert_late(error: &CriError, began: Instant, call: &str, seconds: u64) {
@@ -29,8 +29,8 @@ fn assert_late(error: &CriError, began: Instant, call: &str, seconds: u64) {
 
 #[tokio::test(start_paused = true)]
 async fn a_call_without_answer_ends_when_its_time_is_up() {
-    let (place, _runtime) = hanging();
-    let client = place.client();
+    let (fixture, _runtime) = hanging_runtime();
+    let client = fixture.client();
 
     let began = Instant::now();
     let error = client.start_container("c1").await.unwrap_err();
@@ -38,7 +38,7 @@ async fn a_call_without_answer_ends_when_its_time_is_up() {
     assert_eq!(error.subject(), Some("c1"));
 
     let began = Instant::now();
-    let error = client.run_pod_sandbox(script::run_sandbox()).await.unwrap_err();
+    let error = client.run_pod_sandbox(calls::run_sandbox()).await.unwrap_err();
     assert_late(&error, began, "RunPodSandbox", 240);
 
     let began = Instant::now();
@@ -47,45 +47,45 @@ async fn a_call_without_answer_ends_when_its_time_is_up() {
     assert_late(&error, began, "StopContainer", 150);
 
     let began = Instant::now();
-    let error = client.exec_sync(script::exec_sync(5)).await.unwrap_err();
+    let error = client.exec_sync(calls::exec_sync(5)).await.unwrap_err();
     assert_late(&error, began, "ExecSync", 125);
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_runtime_learns_that_a_call_ran_out_of_time() {
-    let (place, runtime) = hanging();
-    place.client().start_container("c1").await.unwrap_err();
-    soon(runtime.dropped.acquire()).await.unwrap().forget();
+    let (fixture, runtime) = hanging_runtime();
+    fixture.client().start_container("c1").await.unwrap_err();
+    with_timeout(runtime.dropped.acquire()).await.unwrap().forget();
 }
 
 #[tokio::test(start_paused = true)]
 async fn pulls_and_unlimited_commands_go_on_until_they_are_dropped() {
-    let (place, runtime) = hanging();
-    let client = place.client();
+    let (fixture, runtime) = hanging_runtime();
+    let client = fixture.client();
     let a_day = Duration::from_secs(24 * 60 * 60);
 
-    let pull = client.pull_image(script::pull("a:1"));
+    let pull = client.pull_image(calls::pull("a:1"));
     timeout(a_day, pull).await.unwrap_err();
-    soon(runtime.dropped.acquire()).await.unwrap().forget();
+    with_timeout(runtime.dropped.acquire()).await.unwrap().forget();
 
-    let command = client.exec_sync(script::exec_sync(0));
+    let command = client.exec_sync(calls::exec_sync(0));
     timeout(a_day, command).await.unwrap_err();
-    soon(runtime.dropped.acquire()).await.unwrap().forget();
+    with_timeout(runtime.dropped.acquire()).await.unwrap().forget();
 }
 
 #[tokio::test]
 async fn the_runtime_is_told_a_deadline_just_beyond_ours() {
     let told = Arc::new(Mutex::new(BTreeMap::new()));
-    let place = Place::new();
+    let fixture = SocketFixture::new();
     let notes = told.clone();
-    place.serve_raw(move |request| {
+    fixture.serve_raw(move |request| {
         let timeout = request.headers().get("grpc-timeout");
         let timeout = timeout.map(|value| value.to_str().unwrap().to_owned());
         let call = request.uri().path().rsplit('/').next().unwrap().to_owned();
         notes.lock().unwrap().insert(call, timeout);
         async { tonic::Status::unimplemented("only listening").into_http() }
     });
-    script::perform(&place.client()).await;
+    calls::call_everything(&fixture.client()).await;
 
     let mut told = told.lock().unwrap().clone();
     for (call, seconds) in [

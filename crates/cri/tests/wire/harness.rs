@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use oarsman_cri::{Client, Deadlines, Runtime, ServeError, serve};
+use oarsman_cri::{Deadlines, RemoteRuntime, Runtime, ServeError, serve};
 use tempfile::TempDir;
 use tokio::net::UnixListener;
 use tokio::task::JoinHandle;
@@ -15,12 +15,12 @@ use tonic::codegen::http::{Request, Response};
 use tonic::transport::Server;
 
 /// A place for a socket.
-pub(crate) struct Place {
+pub(crate) struct SocketFixture {
     _dir: TempDir,
     path: PathBuf,
 }
 
-impl Place {
+impl SocketFixture {
     pub(crate) fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("cri.sock");
@@ -31,15 +31,15 @@ impl Place {
         format!("unix://{}", self.path.display())
     }
 
-    pub(crate) fn client(&self) -> Client {
-        Client::new(&self.endpoint(), None, Deadlines::default()).unwrap()
+    pub(crate) fn client(&self) -> RemoteRuntime {
+        RemoteRuntime::new(&self.endpoint(), None, Deadlines::default()).unwrap()
     }
 
     /// Serves a runtime here, in place of whoever did before.
-    pub(crate) fn serve(&self, runtime: Arc<dyn Runtime>) -> Served {
+    pub(crate) fn serve(&self, runtime: Arc<dyn Runtime>) -> RunningServer {
         let stop = CancellationToken::new();
         let serving = serve(runtime, self.listen(), stop.clone().cancelled_owned());
-        Served { stop, task: tokio::spawn(serving) }
+        RunningServer { stop, task: tokio::spawn(serving) }
     }
 
     /// Serves raw HTTP here, for answers that no runtime of ours would give.
@@ -62,27 +62,27 @@ impl Place {
 }
 
 /// A server under way.
-pub(crate) struct Served {
+pub(crate) struct RunningServer {
     stop: CancellationToken,
     task: JoinHandle<Result<(), ServeError>>,
 }
 
-impl Served {
+impl RunningServer {
     /// Asks the server to stop and waits until it has.
     pub(crate) async fn stop(self) {
         self.stop.cancel();
-        soon(self.task).await.unwrap().unwrap();
+        with_timeout(self.task).await.unwrap().unwrap();
     }
 
     /// Drops the server in the middle of whatever it does.
     pub(crate) async fn kill(self) {
         self.task.abort();
-        assert!(soon(self.task).await.unwrap_err().is_cancelled());
+        assert!(with_timeout(self.task).await.unwrap_err().is_cancelled());
     }
 }
 
 /// What must happen within a time that is long for a machine.
-pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {
+pub(crate) async fn with_timeout<T>(future: impl Future<Output = T>) -> T {
     let limit = Duration::from_secs(600);
     tokio::time::timeout(limit, future).await.expect("in time")
 }

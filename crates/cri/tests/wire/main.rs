@@ -5,11 +5,11 @@
     reason = "a test may panic, also in its helpers"
 )]
 
+mod calls;
 mod deadlines;
 mod events;
 mod failures;
 mod harness;
-mod recorder;
+mod recording_runtime;
 mod round_trip;
-mod script;
 mod shutdown;

@@ -10,18 +10,21 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use super::{CgroupError, CgroupTree, Hierarchy, Kind, Layout, RemoveError, children, files};
+use super::{
+    CgroupError, CgroupLayout, CgroupManager, Hierarchy, HierarchyKind, RemoveGroupError, children,
+    files,
+};
 use crate::processes;
 
 /// How often the processes of a group are killed: they may be forking meanwhile.
-const KILLS: usize = 5;
+const KILL_ROUNDS: usize = 5;
 /// How long each round waits for a process that was killed.
-const DEATH: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
+const KILL_TIMEOUT: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
 /// How often a directory is removed that the kernel still finds busy, and the wait between.
 const REMOVALS: usize = 20;
 const BETWEEN_REMOVALS: Duration = Duration::from_millis(25);
 
-impl CgroupTree {
+impl CgroupManager {
     /// Kills what lives in a group or below it, and takes the group away from every hierarchy. One
     /// that is not there is no error.
     ///
@@ -30,7 +33,7 @@ impl CgroupTree {
     /// # Errors
     /// When the group is not ours, or something in it stays.
     pub fn destroy(&self, group: &Path) -> Result<(), CgroupError> {
-        self.ours(group)?;
+        self.check_ours(group)?;
         self.kill_all(group)?;
         let removals: Vec<_> = self.all.iter().map(|h| self.remove_from(h, group)).collect();
         removals.into_iter().collect()
@@ -41,13 +44,13 @@ impl CgroupTree {
     /// # Errors
     /// When the group is not ours, or the kernel refuses for another reason.
     pub fn remove_if_empty(&self, group: &Path) -> Result<(), CgroupError> {
-        self.ours(group)?;
+        self.check_ours(group)?;
         for hierarchy in &self.all {
             let directory = hierarchy.directory(group);
             match rustix::fs::rmdir(&directory) {
                 Ok(()) | Err(Errno::NOENT | Errno::NOTEMPTY | Errno::BUSY) => {}
                 Err(error) => {
-                    return Err(RemoveError { group: directory, source: error.into() }.into());
+                    return Err(RemoveGroupError { group: directory, source: error.into() }.into());
                 }
             }
         }
@@ -55,21 +58,21 @@ impl CgroupTree {
     }
 
     fn kill_all(&self, group: &Path) -> Result<(), CgroupError> {
-        for _ in 0..KILLS {
+        for _ in 0..KILL_ROUNDS {
             let living = self.processes(group)?;
             if living.is_empty() {
                 return Ok(());
             }
             self.kill(group, &living)?;
         }
-        self.survivor(group)?.map_or(Ok(()), Err)
+        self.surviving_process(group)?.map_or(Ok(()), Err)
     }
 
     fn kill(&self, group: &Path, living: &BTreeSet<u32>) -> Result<(), CgroupError> {
         if living.contains(&std::process::id()) {
             return Err(CgroupError::Ourselves { group: group.to_owned() });
         }
-        self.thaw(group)?;
+        self.unfreeze(group)?;
         let handles = handles(living, |pid, source| CgroupError::Kill {
             group: group.to_owned(),
             pid,
@@ -78,13 +81,13 @@ impl CgroupTree {
         if !self.kill_at_once(group)? {
             self.kill_one_by_one(group, &handles)?;
         }
-        handles.iter().all(|(_, handle)| dies(handle));
+        handles.iter().all(|(_, handle)| wait_for_exit(handle));
         Ok(())
     }
 
     /// Young v2 kernels kill a group as a whole, however fast it forks.
     fn kill_at_once(&self, group: &Path) -> Result<bool, CgroupError> {
-        let tree = self.needed.first().filter(|_| self.layout() == Layout::V2);
+        let tree = self.needed.first().filter(|_| self.layout() == CgroupLayout::V2);
         let file = tree.map(|tree| tree.directory(group).join("cgroup.kill"));
         match file.filter(|file| file.exists()) {
             Some(file) => files::write(&file, "1").map(|()| true),
@@ -109,8 +112,8 @@ impl CgroupTree {
     }
 
     /// What is frozen in v1 does not even die.
-    fn thaw(&self, group: &Path) -> Result<(), CgroupError> {
-        let freezes = |h: &&Hierarchy| matches!(&h.kind, Kind::V1(names) if names.iter().any(|name| name == "freezer"));
+    fn unfreeze(&self, group: &Path) -> Result<(), CgroupError> {
+        let freezes = |h: &&Hierarchy| matches!(&h.kind, HierarchyKind::V1(names) if names.iter().any(|name| name == "freezer"));
         let Some(freezer) = self.all.iter().find(freezes) else {
             return Ok(());
         };
@@ -137,11 +140,13 @@ impl CgroupTree {
                 Err(error) => return Err(error.into()),
             }
         }
-        hierarchy.remove(group).or_else(|error| Err(self.survivor(group)?.unwrap_or(error.into())))
+        hierarchy
+            .remove(group)
+            .or_else(|error| Err(self.surviving_process(group)?.unwrap_or(error.into())))
     }
 
     /// The error that names a process which is still in the group, if there is one.
-    fn survivor(&self, group: &Path) -> Result<Option<CgroupError>, CgroupError> {
+    fn surviving_process(&self, group: &Path) -> Result<Option<CgroupError>, CgroupError> {
         let living = self.processes(group)?;
         let name = |pid| processes::find(pid).map(|process| process.name).unwrap_or_default();
         Ok(living.first().map(|&pid| CgroupError::Survivor {
@@ -171,12 +176,12 @@ fn handles(
 }
 
 /// Waits for the end of a process; false if it takes too long.
-fn dies(handle: &OwnedFd) -> bool {
+fn wait_for_exit(handle: &OwnedFd) -> bool {
     let mut ends = [PollFd::new(handle, PollFlags::IN)];
-    poll(&mut ends, Some(&DEATH)).is_ok_and(|ready| ready > 0)
+    poll(&mut ends, Some(&KILL_TIMEOUT)).is_ok_and(|ready| ready > 0)
 }
 
-fn is_busy(error: &RemoveError) -> bool {
+fn is_busy(error: &RemoveGroupError) -> bool {
     error.source.raw_os_error() == Some(Errno::BUSY.raw_os_error())
 }
 

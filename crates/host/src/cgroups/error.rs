@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use super::RemoveError;
+use super::RemoveGroupError;
 
 /// A control group that could not be made, looked at or taken away.
 #[derive(Debug, thiserror::Error)]
@@ -76,5 +76,5 @@ pub enum CgroupError {
     },
     /// A directory could not be removed.
     #[error(transparent)]
-    Remove(#[from] RemoveError),
+    Remove(#[from] RemoveGroupError),
 }

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 
 use super::CgroupError;
-use super::settings::Setting;
+use super::values::ControlFileValue;
 
 pub(super) fn read(path: &Path) -> Result<String, CgroupError> {
     let failed = |source| CgroupError::Read { path: path.to_owned(), source };
@@ -22,13 +22,13 @@ pub(super) fn write(path: &Path, text: &str) -> Result<(), CgroupError> {
 
 /// Sets what is not as it should be. What is refused is tried once more after the rest: a period
 /// may not fit until its quota does, and the other way round.
-pub(super) fn apply(directory: &Path, settings: &[Setting]) -> Result<(), CgroupError> {
+pub(super) fn apply(directory: &Path, settings: &[ControlFileValue]) -> Result<(), CgroupError> {
     let refused: Vec<_> =
         settings.iter().filter(|setting| apply_one(directory, setting).is_err()).collect();
     refused.into_iter().try_for_each(|setting| apply_one(directory, setting))
 }
 
-fn apply_one(directory: &Path, setting: &Setting) -> Result<(), CgroupError> {
+fn apply_one(directory: &Path, setting: &ControlFileValue) -> Result<(), CgroupError> {
     let path = directory.join(&setting.file);
     if setting.is_met_by(&read(&path)?) {
         return Ok(());

@@ -1,7 +1,7 @@
 //! The three layouts a machine may have, and a tree of directories that stands in for groups.
 
+mod fake_hierarchies;
 mod real;
-mod recorded;
 
 use super::*;
 use crate::mounts;
@@ -9,7 +9,7 @@ use crate::mounts;
 fn v1(name: &str) -> Hierarchy {
     let controller = if name == "systemd" { "name=systemd" } else { name };
     Hierarchy {
-        kind: Kind::V1(vec![controller.to_owned()]),
+        kind: HierarchyKind::V1(vec![controller.to_owned()]),
         root: Path::new("/sys/fs/cgroup").join(name),
     }
 }
@@ -20,14 +20,14 @@ fn a_hybrid_machine_has_a_tree_for_each_v1_controller_and_a_v2_tree() {
     let names =
         ["cpu", "cpuacct", "cpuset", "memory", "devices", "freezer", "blkio", "pids", "systemd"];
     let mut expected: Vec<Hierarchy> = names.into_iter().map(v1).collect();
-    expected.push(Hierarchy { kind: Kind::V2, root: "/sys/fs/cgroup/unified".into() });
+    expected.push(Hierarchy { kind: HierarchyKind::V2, root: "/sys/fs/cgroup/unified".into() });
     assert_eq!(hierarchies(&mounts), expected);
 }
 
 #[test]
 fn a_unified_machine_has_one_tree() {
     let mounts = mounts::parse(include_bytes!("../mounts/unified.mountinfo")).unwrap();
-    let expected = Hierarchy { kind: Kind::V2, root: "/sys/fs/cgroup".into() };
+    let expected = Hierarchy { kind: HierarchyKind::V2, root: "/sys/fs/cgroup".into() };
     assert_eq!(hierarchies(&mounts), [expected]);
 }
 
@@ -42,7 +42,8 @@ fn the_controllers_of_a_v1_tree_are_told_from_its_other_options() {
     for (options, controllers) in rows {
         let line = format!("1 0 0:1 / /c rw - cgroup cgroup {options}\n");
         let found = hierarchies(&mounts::parse(line.as_bytes()).unwrap());
-        let expected = Kind::V1(controllers.iter().map(|name| (*name).to_owned()).collect());
+        let expected =
+            HierarchyKind::V1(controllers.iter().map(|name| (*name).to_owned()).collect());
         assert_eq!(found[0].kind, expected, "{options}");
     }
 }
@@ -52,12 +53,12 @@ fn a_tree_that_is_mounted_twice_counts_once() {
     let text =
         b"1 0 0:1 / /first rw - cgroup2 cgroup2 rw\n2 0 0:1 / /again rw - cgroup2 cgroup2 rw\n";
     let found = hierarchies(&mounts::parse(text).unwrap());
-    assert_eq!(found, [Hierarchy { kind: Kind::V2, root: "/first".into() }]);
+    assert_eq!(found, [Hierarchy { kind: HierarchyKind::V2, root: "/first".into() }]);
 }
 
 fn tree() -> (tempfile::TempDir, Hierarchy) {
     let directory = tempfile::tempdir().unwrap();
-    let hierarchy = Hierarchy { kind: Kind::V2, root: directory.path().to_owned() };
+    let hierarchy = Hierarchy { kind: HierarchyKind::V2, root: directory.path().to_owned() };
     for group in ["/a/b/c", "/a/d", "/e"] {
         hierarchy.create(Path::new(group)).unwrap();
     }

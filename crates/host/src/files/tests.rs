@@ -22,17 +22,17 @@ fn regular_files_are_read_and_nothing_else_is() {
     mknodat(CWD, at("pipe"), Kind::Fifo, Mode::from(0o600), 0).unwrap();
     symlink("/dev/zero", at("device")).unwrap();
     let _listener = UnixListener::bind(at("socket")).unwrap();
-    let five = || Contents::Bytes(b"12345".to_vec());
+    let five = || FileContents::Bytes(b"12345".to_vec());
     let rows = [
         ("file", five()),
-        ("longer", Contents::TooLong),
-        ("empty", Contents::Bytes(Vec::new())),
+        ("longer", FileContents::TooLong),
+        ("empty", FileContents::Bytes(Vec::new())),
         ("link", five()),
         ("link-to-link", five()),
-        ("directory", Contents::Other("a directory")),
-        ("pipe", Contents::Other("a pipe")),
-        ("device", Contents::Other("a device")),
-        ("socket", Contents::Other("a socket")),
+        ("directory", FileContents::Other("a directory")),
+        ("pipe", FileContents::Other("a pipe")),
+        ("device", FileContents::Other("a device")),
+        ("socket", FileContents::Other("a socket")),
     ];
     for (name, want) in rows {
         assert_eq!(read_regular(&at(name), 5).unwrap(), want, "{name}");

@@ -7,10 +7,10 @@ use tempfile::{TempDir, tempdir};
 
 use super::*;
 
-fn watching(only: Option<&str>) -> (TempDir, Watcher) {
+fn watching(only: Option<&str>) -> (TempDir, Inotify) {
     let directory = tempdir().unwrap();
     fs::write(directory.path().join("old"), "").unwrap();
-    let mut watcher = Watcher::new().unwrap();
+    let mut watcher = Inotify::new().unwrap();
     watcher.watch(directory.path(), only.map(OsStr::new)).unwrap();
     (directory, watcher)
 }
@@ -101,7 +101,7 @@ fn what_is_no_directory_cannot_be_watched() {
 #[tokio::test]
 async fn a_listener_waits_for_what_counts_and_hears_of_what_came_before() {
     let directory = tempdir().unwrap();
-    let mut listener = Listener::new().unwrap();
+    let mut listener = AsyncInotify::new().unwrap();
     listener.watch(directory.path(), Some(OsStr::new("mine"))).unwrap();
     fs::write(directory.path().join("mine"), "").unwrap();
     listener.changed().await.unwrap();
@@ -120,7 +120,7 @@ fn writes_are_heard_of_where_that_is_wanted_and_nowhere_else() {
     for wanted in [false, true] {
         let directory = tempdir().unwrap();
         let mut file = fs::File::create(directory.path().join("log")).unwrap();
-        let watcher = Watcher::new().unwrap();
+        let watcher = Inotify::new().unwrap();
         let mut watcher = if wanted { watcher.with_writes() } else { watcher };
         watcher.watch(directory.path(), None).unwrap();
         io::Write::write_all(&mut file, b"a line\n").unwrap();

@@ -71,7 +71,7 @@ fn an_empty_source_does_not_shift_the_fields() {
 fn a_line_that_is_cut_short_is_an_error_that_quotes_it() {
     let rows = ["1 0 0:1 / /x rw - tmpfs tmpfs", "1 0 0:1 / /x rw shared:1", "x 0 0:1 / /x rw"];
     for line in rows {
-        assert_eq!(parse(line.as_bytes()), Err(ParseError { line: line.to_owned() }));
+        assert_eq!(parse(line.as_bytes()), Err(MountinfoError { line: line.to_owned() }));
     }
 }
 

@@ -14,19 +14,19 @@ fn pod(uid: &str) -> Pod {
 }
 
 /// Removes what a test made also when it fails.
-struct Root(String);
+struct TestCgroupRoot(String);
 
-impl Drop for Root {
+impl Drop for TestCgroupRoot {
     fn drop(&mut self) {
         let root = Path::new(&self.0);
-        CgroupTree::discover(root).unwrap().destroy(root).unwrap();
+        CgroupManager::discover(root).unwrap().destroy(root).unwrap();
     }
 }
 
 #[tokio::test]
 async fn a_pods_cgroup_is_there_until_it_is_removed_and_a_guest_leaves_none_behind() {
-    let root = Root(format!("/oarsman-pod-cgroups-{}", std::process::id()));
-    let cgroups = HostCgroups::open(Settings {
+    let root = TestCgroupRoot(format!("/oarsman-pod-cgroups-{}", std::process::id()));
+    let cgroups = HostCgroups::open(CgroupSettings {
         names: CgroupNames::new(CgroupDriver::Cgroupfs, &root.0),
         resources: NodeResources::of_memory(1 << 30),
         is_guest: true,

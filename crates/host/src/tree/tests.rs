@@ -12,20 +12,20 @@ use super::*;
 use crate::namespaces::detach;
 
 /// A directory with `tree` in it, and mounts in that which are taken away in the end.
-struct Scene {
+struct TreeFixture {
     directory: TempDir,
     mounts: Vec<PathBuf>,
 }
 
-impl Scene {
+impl TreeFixture {
     fn new(files: &[&str]) -> Self {
-        let scene = Self { directory: tempfile::tempdir().unwrap(), mounts: Vec::new() };
+        let fixture = Self { directory: tempfile::tempdir().unwrap(), mounts: Vec::new() };
         for file in files {
-            let path = scene.path(file);
+            let path = fixture.path(file);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, "kept").unwrap();
         }
-        scene
+        fixture
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -46,7 +46,7 @@ impl Scene {
         remove_tree(&self.path("tree"))
     }
 
-    fn refused_for(&self, point: &str) {
+    fn assert_refused(&self, point: &str) {
         let error = self.remove().unwrap_err();
         let (tree, at) = (self.path("tree"), self.path(point));
         let names_it = matches!(
@@ -56,14 +56,14 @@ impl Scene {
         assert!(names_it, "{error}");
     }
 
-    fn all_there(&self, files: &[&str]) {
+    fn assert_present(&self, files: &[&str]) {
         for file in files {
             assert_eq!(fs::read_to_string(self.path(file)).unwrap(), "kept", "{file}");
         }
     }
 }
 
-impl Drop for Scene {
+impl Drop for TreeFixture {
     fn drop(&mut self) {
         for point in self.mounts.drain(..).rev() {
             let gone = detach(&point);
@@ -74,102 +74,107 @@ impl Drop for Scene {
 
 #[test]
 fn a_tree_goes_with_all_that_is_in_it_and_nothing_beside_it() {
-    let scene = Scene::new(&["tree/a/b/file", "tree/a/other", "tree/c/file", "beside"]);
-    fs::create_dir_all(scene.path("tree/empty/empty")).unwrap();
-    scene.remove().unwrap();
-    assert!(!scene.path("tree").exists());
-    scene.all_there(&["beside"]);
+    let fixture = TreeFixture::new(&["tree/a/b/file", "tree/a/other", "tree/c/file", "beside"]);
+    fs::create_dir_all(fixture.path("tree/empty/empty")).unwrap();
+    fixture.remove().unwrap();
+    assert!(!fixture.path("tree").exists());
+    fixture.assert_present(&["beside"]);
 }
 
 #[test]
 fn what_is_not_there_is_removed_already() {
-    let scene = Scene::new(&[]);
-    scene.remove().unwrap();
-    remove_tree(&scene.path("neither/tree")).unwrap();
+    let fixture = TreeFixture::new(&[]);
+    fixture.remove().unwrap();
+    remove_tree(&fixture.path("neither/tree")).unwrap();
 }
 
 #[test]
 fn links_are_removed_and_not_followed() {
-    let scene = Scene::new(&["tree/file", "outside/file"]);
-    symlink(scene.path("outside"), scene.path("tree/link")).unwrap();
-    symlink("../outside/file", scene.path("tree/to_file")).unwrap();
-    symlink("nowhere", scene.path("tree/dangling")).unwrap();
-    symlink("..", scene.path("tree/up")).unwrap();
-    scene.remove().unwrap();
-    assert!(!scene.path("tree").exists());
-    scene.all_there(&["outside/file"]);
+    let fixture = TreeFixture::new(&["tree/file", "outside/file"]);
+    symlink(fixture.path("outside"), fixture.path("tree/link")).unwrap();
+    symlink("../outside/file", fixture.path("tree/to_file")).unwrap();
+    symlink("nowhere", fixture.path("tree/dangling")).unwrap();
+    symlink("..", fixture.path("tree/up")).unwrap();
+    fixture.remove().unwrap();
+    assert!(!fixture.path("tree").exists());
+    fixture.assert_present(&["outside/file"]);
 }
 
 #[test]
 fn a_link_in_the_tree_s_place_goes_alone() {
-    let scene = Scene::new(&["outside/file"]);
-    symlink("outside", scene.path("tree")).unwrap();
-    scene.remove().unwrap();
-    assert!(fs::symlink_metadata(scene.path("tree")).is_err());
-    scene.all_there(&["outside/file"]);
+    let fixture = TreeFixture::new(&["outside/file"]);
+    symlink("outside", fixture.path("tree")).unwrap();
+    fixture.remove().unwrap();
+    assert!(fs::symlink_metadata(fixture.path("tree")).is_err());
+    fixture.assert_present(&["outside/file"]);
 }
 
 #[test]
 fn a_path_that_ends_above_is_refused() {
-    let scene = Scene::new(&["tree/file"]);
-    for path in [Path::new("/"), &scene.path("tree/.."), Path::new("")] {
+    let fixture = TreeFixture::new(&["tree/file"]);
+    for path in [Path::new("/"), &fixture.path("tree/.."), Path::new("")] {
         let error = remove_tree(path).unwrap_err();
         assert!(matches!(error, RemoveTreeError::Nameless { .. }), "{error}");
     }
-    scene.all_there(&["tree/file"]);
+    fixture.assert_present(&["tree/file"]);
 }
 
 #[test]
 fn a_file_system_mounted_deep_below_keeps_the_whole_tree() {
     let files = ["tree/a/file", "tree/a/b/file", "tree/z/file", "tree/a/b/point/hidden"];
-    let mut scene = Scene::new(&files);
-    scene.tmpfs("tree/a/b/point");
-    fs::write(scene.path("tree/a/b/point/volume"), "kept").unwrap();
-    scene.refused_for("tree/a/b/point");
-    scene.all_there(&["tree/a/file", "tree/a/b/file", "tree/z/file", "tree/a/b/point/volume"]);
+    let mut fixture = TreeFixture::new(&files);
+    fixture.tmpfs("tree/a/b/point");
+    fs::write(fixture.path("tree/a/b/point/volume"), "kept").unwrap();
+    fixture.assert_refused("tree/a/b/point");
+    fixture.assert_present(&[
+        "tree/a/file",
+        "tree/a/b/file",
+        "tree/z/file",
+        "tree/a/b/point/volume",
+    ]);
 }
 
 #[test]
 fn a_directory_of_the_same_file_system_bound_into_the_tree_keeps_it() {
-    let mut scene = Scene::new(&["tree/a/point/hidden", "tree/file", "outside/file"]);
-    scene.bind("outside", "tree/a/point");
-    scene.refused_for("tree/a/point");
-    scene.all_there(&["tree/file", "outside/file", "tree/a/point/file"]);
+    let mut fixture = TreeFixture::new(&["tree/a/point/hidden", "tree/file", "outside/file"]);
+    fixture.bind("outside", "tree/a/point");
+    fixture.assert_refused("tree/a/point");
+    fixture.assert_present(&["tree/file", "outside/file", "tree/a/point/file"]);
 }
 
 #[test]
 fn a_file_bound_into_the_tree_keeps_it() {
-    let mut scene = Scene::new(&["tree/a/point", "tree/file", "outside/file"]);
-    scene.bind("outside/file", "tree/a/point");
-    scene.refused_for("tree/a/point");
-    scene.all_there(&["tree/file", "outside/file"]);
+    let mut fixture = TreeFixture::new(&["tree/a/point", "tree/file", "outside/file"]);
+    fixture.bind("outside/file", "tree/a/point");
+    fixture.assert_refused("tree/a/point");
+    fixture.assert_present(&["tree/file", "outside/file"]);
 }
 
 #[test]
 fn a_tree_that_is_a_mount_point_itself_is_kept() {
-    let mut scene = Scene::new(&["tree/hidden", "outside/file"]);
-    scene.bind("outside", "tree");
-    scene.refused_for("tree");
-    scene.all_there(&["outside/file"]);
+    let mut fixture = TreeFixture::new(&["tree/hidden", "outside/file"]);
+    fixture.bind("outside", "tree");
+    fixture.assert_refused("tree");
+    fixture.assert_present(&["outside/file"]);
 }
 
 #[test]
 fn once_the_mount_is_gone_the_tree_goes() {
-    let mut scene = Scene::new(&["tree/point/hidden", "outside/file"]);
-    scene.bind("outside", "tree/point");
-    scene.refused_for("tree/point");
-    detach(&scene.mounts.pop().unwrap()).unwrap();
-    scene.remove().unwrap();
-    assert!(!scene.path("tree").exists());
-    scene.all_there(&["outside/file"]);
+    let mut fixture = TreeFixture::new(&["tree/point/hidden", "outside/file"]);
+    fixture.bind("outside", "tree/point");
+    fixture.assert_refused("tree/point");
+    detach(&fixture.mounts.pop().unwrap()).unwrap();
+    fixture.remove().unwrap();
+    assert!(!fixture.path("tree").exists());
+    fixture.assert_present(&["outside/file"]);
 }
 
 #[test]
 fn a_tree_deeper_than_any_path_goes_too() {
     // In memory: on a disk, so many directories take their time.
-    let mut scene = Scene::new(&["memory/hidden"]);
-    scene.tmpfs("memory");
-    let tree = scene.path("memory/tree");
+    let mut fixture = TreeFixture::new(&["memory/hidden"]);
+    fixture.tmpfs("memory");
+    let tree = fixture.path("memory/tree");
     fs::create_dir(&tree).unwrap();
     let flags = OFlags::RDONLY | OFlags::DIRECTORY;
     let mut here = openat(CWD, &tree, flags, Mode::empty()).unwrap();

@@ -14,64 +14,64 @@ use super::RemoveTreeError;
 
 /// What a walk is for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Pass {
+pub(super) enum WalkPurpose {
     /// To see whether anything is mounted.
-    Look,
+    FindMounts,
     /// To remove everything.
     Remove,
 }
 
 /// What tells one file from all others, and one mount from another.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Identity {
+struct FileIdentity {
     device: (u32, u32),
     inode: u64,
     mount: u64,
 }
 
-impl Identity {
+impl FileIdentity {
     fn is_on_mount_of(&self, other: &Self) -> bool {
         (self.device, self.mount) == (other.device, other.mount)
     }
 }
 
 /// A directory on the way from the top to where we are.
-struct Level {
+struct DirectoryLevel {
     name: OsString,
-    identity: Identity,
+    identity: FileIdentity,
     /// Directories in it that are still to be visited.
     below: Vec<OsString>,
 }
 
 pub(super) struct Walk {
     tree: PathBuf,
-    pass: Pass,
+    pass: WalkPurpose,
     /// The name of the tree in the directory that it is in.
     top: OsString,
     /// That directory. All of the tree must be on the mount that it is on.
-    parent: Identity,
+    parent: FileIdentity,
     /// The way to where we are, top first; empty before and after.
-    levels: Vec<Level>,
+    levels: Vec<DirectoryLevel>,
     here: OwnedFd,
 }
 
 impl Walk {
     /// Opens the directory that holds the tree; none if there is no tree.
-    pub(super) fn start(path: &Path, pass: Pass) -> Result<Option<Self>, RemoveTreeError> {
+    pub(super) fn start(path: &Path, pass: WalkPurpose) -> Result<Option<Self>, RemoveTreeError> {
         let nameless = || RemoveTreeError::Nameless { path: path.to_owned() };
         let top = path.file_name().ok_or_else(nameless)?.to_owned();
         let above = path.parent().filter(|above| !above.as_os_str().is_empty());
         let failed = |source: Errno| failed(path.to_owned(), source);
-        let opened = open_to_pass(CWD, above.unwrap_or(Path::new(".")));
+        let opened = open_path(CWD, above.unwrap_or(Path::new(".")));
         let Some(here) = gone_is_none(opened).map_err(failed)? else {
             return Ok(None);
         };
-        let (parent, _) = look_at(&here, c"").map_err(failed)?;
+        let (parent, _) = stat_entry(&here, c"").map_err(failed)?;
         Ok(Some(Self { tree: path.to_owned(), top, pass, parent, levels: Vec::new(), here }))
     }
 
     /// Goes through the whole tree.
-    pub(super) fn finish(&mut self) -> Result<(), RemoveTreeError> {
+    pub(super) fn run(&mut self) -> Result<(), RemoveTreeError> {
         let top = self.top.clone();
         if self.entry(&top)? {
             self.enter(top)?;
@@ -88,13 +88,14 @@ impl Walk {
     /// Looks at one entry of the directory we are in. True if it is a directory, which is for later;
     /// anything else is removed at once.
     fn entry(&mut self, name: &OsStr) -> Result<bool, RemoveTreeError> {
-        let Some((identity, kind)) = self.at(name, gone_is_none(look_at(&self.here, name)))? else {
+        let Some((identity, kind)) = self.at(name, gone_is_none(stat_entry(&self.here, name)))?
+        else {
             return Ok(false);
         };
         if !identity.is_on_mount_of(&self.parent) {
             return Err(self.mounted(name));
         }
-        if kind != FileType::Directory && self.pass == Pass::Remove {
+        if kind != FileType::Directory && self.pass == WalkPurpose::Remove {
             self.remove(name, AtFlags::empty())?;
         }
         Ok(kind == FileType::Directory)
@@ -108,12 +109,12 @@ impl Walk {
         let Some(directory) = self.at(&name, gone_is_none(opened))? else {
             return Ok(());
         };
-        let (identity, _) = self.at(&name, look_at(&directory, c""))?;
+        let (identity, _) = self.at(&name, stat_entry(&directory, c""))?;
         if !identity.is_on_mount_of(&self.parent) {
             return Err(self.mounted(&name));
         }
         self.here = directory;
-        self.levels.push(Level { name, identity, below: Vec::new() });
+        self.levels.push(DirectoryLevel { name, identity, below: Vec::new() });
         self.list()
     }
 
@@ -132,8 +133,8 @@ impl Walk {
 
     /// Goes up, and removes the directory we come from.
     fn leave(&mut self) -> Result<(), RemoveTreeError> {
-        let above = self.at(OsStr::new(""), open_to_pass(&self.here, Path::new("..")))?;
-        let (found, _) = self.at(OsStr::new(""), look_at(&above, c""))?;
+        let above = self.at(OsStr::new(""), open_path(&self.here, Path::new("..")))?;
+        let (found, _) = self.at(OsStr::new(""), stat_entry(&above, c""))?;
         let mut above_us = self.levels.iter().rev().skip(1).map(|level| level.identity);
         if found != above_us.next().unwrap_or(self.parent) {
             return Err(RemoveTreeError::Moved { path: self.path(OsStr::new("")) });
@@ -143,8 +144,8 @@ impl Walk {
         };
         self.here = above;
         match self.pass {
-            Pass::Look => Ok(()),
-            Pass::Remove => self.remove(&left.name, AtFlags::REMOVEDIR),
+            WalkPurpose::FindMounts => Ok(()),
+            WalkPurpose::Remove => self.remove(&left.name, AtFlags::REMOVEDIR),
         }
     }
 
@@ -184,16 +185,16 @@ fn failed(path: PathBuf, source: Errno) -> RemoveTreeError {
 }
 
 /// Opens a directory that is only passed through, and not listed.
-fn open_to_pass(from: impl AsFd, path: &Path) -> Result<OwnedFd, Errno> {
+fn open_path(from: impl AsFd, path: &Path) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     rustix::fs::openat(from, path, flags, Mode::empty())
 }
 
 /// Who an entry of a directory is, the last component not followed; with no name, the directory.
-fn look_at(
+fn stat_entry(
     directory: &impl AsFd,
     name: impl rustix::path::Arg,
-) -> Result<(Identity, FileType), Errno> {
+) -> Result<(FileIdentity, FileType), Errno> {
     let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH | AtFlags::NO_AUTOMOUNT;
     let wanted = StatxFlags::TYPE | StatxFlags::INO | StatxFlags::MNT_ID;
     let found = rustix::fs::statx(directory, name, flags, wanted)?;
@@ -204,8 +205,8 @@ fn look_at(
     Ok((identity(&found), FileType::from_raw_mode(found.stx_mode.into())))
 }
 
-fn identity(found: &Statx) -> Identity {
-    Identity {
+fn identity(found: &Statx) -> FileIdentity {
+    FileIdentity {
         device: (found.stx_dev_major, found.stx_dev_minor),
         inode: found.stx_ino,
         mount: found.stx_mnt_id,

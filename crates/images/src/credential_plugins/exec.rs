@@ -16,10 +16,10 @@ use super::{CredentialError, failed};
 mod tests;
 
 /// No program is waited for any longer.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// No program has more to say.
-const ANSWER_LIMIT: u64 = 1 << 20;
-const COMPLAINT_LIMIT: u64 = 4 << 10;
+const STDOUT_LIMIT: u64 = 1 << 20;
+const STDERR_LIMIT: u64 = 4 << 10;
 
 /// Starts a program, writes the request to it and reads its answer. One that is not waited for any more is killed.
 pub(super) async fn exec(
@@ -38,16 +38,16 @@ pub(super) async fn exec(
         .kill_on_drop(true)
         .spawn()
         .map_err(failed("start", &path))?;
-    match timeout(PATIENCE, converse(child, request)).await {
+    match timeout(TIMEOUT, exchange(child, request)).await {
         Ok(answer) => answer.map_err(failed("ask for credentials", &path)),
         Err(_) => {
-            let why = format!("no answer within {PATIENCE:?}");
+            let why = format!("no answer within {TIMEOUT:?}");
             Err(failed("ask for credentials", &path)(why))
         }
     }
 }
 
-async fn converse(mut child: Child, request: &str) -> io::Result<Vec<u8>> {
+async fn exchange(mut child: Child, request: &str) -> io::Result<Vec<u8>> {
     let (mut input, output, errors) =
         (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let ask = async {
@@ -58,11 +58,11 @@ async fn converse(mut child: Child, request: &str) -> io::Result<Vec<u8>> {
         drop(input);
     };
     let (answer, complaint, ()) =
-        tokio::join!(read(output, ANSWER_LIMIT), read(errors, COMPLAINT_LIMIT), ask);
+        tokio::join!(read(output, STDOUT_LIMIT), read(errors, STDERR_LIMIT), ask);
     let answer = answer?;
-    if answer.len() as u64 == ANSWER_LIMIT {
+    if answer.len() as u64 == STDOUT_LIMIT {
         // It is killed with the handle.
-        return Err(io::Error::other(format!("its answer is longer than {ANSWER_LIMIT} bytes")));
+        return Err(io::Error::other(format!("its answer is longer than {STDOUT_LIMIT} bytes")));
     }
     let status = child.wait().await?;
     if !status.success() {

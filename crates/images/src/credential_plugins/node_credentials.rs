@@ -8,7 +8,7 @@ use super::{CredentialError, failed};
 
 /// The first file there is: Docker's configuration, then its older form.
 pub(super) fn read(root: &Path) -> Result<Option<String>, CredentialError> {
-    for path in places(root) {
+    for path in candidate_files(root) {
         match fs::read_to_string(&path) {
             Ok(text) => return Ok(Some(text)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -18,7 +18,7 @@ pub(super) fn read(root: &Path) -> Result<Option<String>, CredentialError> {
     Ok(None)
 }
 
-fn places(root: &Path) -> [PathBuf; 6] {
+fn candidate_files(root: &Path) -> [PathBuf; 6] {
     let home = std::env::home_dir().unwrap_or_default();
     [
         root.join("config.json"),

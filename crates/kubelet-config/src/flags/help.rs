@@ -4,9 +4,9 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use super::{Flag, ProgramFlags, Standing, table};
-use crate::field::Field;
-use crate::fields::KubeletConfiguration;
+use super::{Flag, FlagStatus, ProgramFlags, table};
+use crate::configuration::KubeletConfiguration;
+use crate::field_path::FieldPath;
 
 const HEAD: &str = "\
 Look after this node's pods, as the Go kubelet does and with its flags.
@@ -21,11 +21,11 @@ Examples:
 Flags win over drop-ins (--config-dir), drop-ins over the file (--config), and the file over defaults.
 ";
 
-const GROUPS: [(Standing, &str); 4] = [
-    (Standing::Current, "Flags"),
-    (Standing::Ours, "Flags that only Oarsman has"),
-    (Standing::Deprecated, "Deprecated: set the field in the file of --config instead"),
-    (Standing::Useless, "Taken, and of no use"),
+const GROUPS: [(FlagStatus, &str); 4] = [
+    (FlagStatus::Current, "Flags"),
+    (FlagStatus::OarsmanOnly, "Flags that only Oarsman has"),
+    (FlagStatus::Deprecated, "Deprecated: set the field in the file of --config instead"),
+    (FlagStatus::NoOp, "Taken, and of no use"),
 ];
 
 /// Where the words about a flag begin.
@@ -36,13 +36,13 @@ pub fn help() -> String {
     let defaults = serde_json::to_value(KubeletConfiguration::default()).unwrap_or_default();
     let own = serde_json::to_value(ProgramFlags::default()).unwrap_or_default();
     let mut text = HEAD.to_owned();
-    for (standing, title) in GROUPS {
+    for (status, title) in GROUPS {
         // Writing to a text cannot fail.
         writeln!(text, "\n{title}:").ok();
-        for flag in table::all().filter(|flag| flag.standing == standing) {
+        for flag in table::all().filter(|flag| flag.status == status) {
             let default = match flag.field {
                 "" => own.get(flag.name),
-                field => Field::at(field).get(&defaults),
+                field => FieldPath::at(field).get(&defaults),
             };
             text.push_str(&line(flag, default));
         }

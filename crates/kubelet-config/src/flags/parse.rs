@@ -6,15 +6,15 @@ use serde_json::{Value, json};
 
 use super::program::ProgramFlags;
 use super::removed::removed;
-use super::{Flag, Kind, Standing, table};
-use crate::field::Field;
-use crate::layers::Layer;
-use crate::nearest::suggestion;
+use super::{Flag, FlagKind, FlagStatus, table};
+use crate::field_path::FieldPath;
+use crate::layers::ConfigLayer;
 use crate::problem::{Problem, Problems};
+use crate::suggestion::suggestion;
 
 /// What somebody wants of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub enum RequestedAction {
     /// That it runs.
     Run,
     /// To know how it is used.
@@ -25,11 +25,11 @@ pub enum Wish {
 
 /// What a command line says.
 #[derive(Clone, Debug)]
-pub struct Given {
+pub struct ParsedFlags {
     /// What it is for.
-    pub wish: Wish,
+    pub action: RequestedAction,
     /// What it says about the configuration, a layer for each flag.
-    pub layers: Vec<Layer>,
+    pub layers: Vec<ConfigLayer>,
     /// What it says to the program itself.
     pub program: ProgramFlags,
     /// Flags in it that should not be used any more.
@@ -40,58 +40,58 @@ pub struct Given {
 ///
 /// # Errors
 /// Everything that is wrong with it.
-pub fn parse(words: &[String]) -> Result<Given, Problems> {
-    let mut reading = Reading::default();
+pub fn parse(words: &[String]) -> Result<ParsedFlags, Problems> {
+    let mut reading = FlagParser::default();
     let mut words = words.iter().map(String::as_str);
     while let Some(word) = words.next() {
-        if let Err(problem) = reading.word(word, &mut words) {
+        if let Err(problem) = reading.parse_word(word, &mut words) {
             reading.problems.push(problem);
         }
     }
-    reading.done()
+    reading.finish()
 }
 
 #[derive(Default)]
-struct Reading {
+struct FlagParser {
     /// The flags in the order they first came in, with what was made of their values.
     values: Vec<(&'static Flag, Value)>,
     problems: Vec<Problem>,
 }
 
-impl Reading {
-    fn word<'w>(
+impl FlagParser {
+    fn parse_word<'w>(
         &mut self,
         word: &'w str,
         rest: &mut impl Iterator<Item = &'w str>,
     ) -> Result<(), Problem> {
         let (name, value) = match word.strip_prefix("--") {
-            Some("") => return rest.try_for_each(stray),
-            Some(long) => divided(long),
+            Some("") => return rest.try_for_each(positional_argument),
+            Some(long) => split_value(long),
             None => short(word)?,
         };
         let name = name.replace('_', "-");
         let flag = table::find(&name).ok_or_else(|| unknown(&name))?;
         let value = match (value, flag.kind) {
-            (Some("raw"), Kind::Switch) if flag.name == "version" => "true",
+            (Some("raw"), FlagKind::Switch) if flag.name == "version" => "true",
             (Some(value), _) => value,
-            (None, Kind::Switch) => "true",
-            (None, _) => rest.next().ok_or_else(|| wrong(flag, "needs a value"))?,
+            (None, FlagKind::Switch) => "true",
+            (None, _) => rest.next().ok_or_else(|| invalid_value(flag, "needs a value"))?,
         };
-        self.take(flag, value)
+        self.set(flag, value)
     }
 
-    fn take(&mut self, flag: &'static Flag, text: &str) -> Result<(), Problem> {
-        let place = self.values.iter().position(|(known, _)| known.name == flag.name);
-        let before = place.map(|place| self.values[place].1.clone());
-        let value = flag.kind.read(text, before).map_err(|why| wrong(flag, &why))?;
-        match place {
-            Some(place) => self.values[place].1 = value,
+    fn set(&mut self, flag: &'static Flag, text: &str) -> Result<(), Problem> {
+        let index = self.values.iter().position(|(known, _)| known.name == flag.name);
+        let before = index.map(|index| self.values[index].1.clone());
+        let value = flag.kind.parse(text, before).map_err(|why| invalid_value(flag, &why))?;
+        match index {
+            Some(index) => self.values[index].1 = value,
             None => self.values.push((flag, value)),
         }
         Ok(())
     }
 
-    fn done(mut self) -> Result<Given, Problems> {
+    fn finish(mut self) -> Result<ParsedFlags, Problems> {
         let mut layers = Vec::new();
         let mut program = BTreeMap::new();
         for (flag, value) in &self.values {
@@ -99,15 +99,15 @@ impl Reading {
                 program.insert(flag.name, value.clone());
             } else {
                 let mut document = json!({});
-                Field::at(flag.field).set(&mut document, value.clone());
-                layers.push(Layer { source: format!("--{}", flag.name), value: document });
+                FieldPath::at(flag.field).set(&mut document, value.clone());
+                layers.push(ConfigLayer { source: format!("--{}", flag.name), value: document });
             }
         }
         let asked = |name| program.get(name) == Some(&Value::Bool(true));
-        let wish = match (asked("help"), asked("version")) {
-            (true, _) => Wish::Help,
-            (false, true) => Wish::Version,
-            (false, false) => Wish::Run,
+        let action = match (asked("help"), asked("version")) {
+            (true, _) => RequestedAction::Help,
+            (false, true) => RequestedAction::Version,
+            (false, false) => RequestedAction::Run,
         };
         let program = match ProgramFlags::of(program) {
             Ok(program) => program,
@@ -116,14 +116,14 @@ impl Reading {
                 ProgramFlags::default()
             }
         };
-        if !self.problems.is_empty() && wish == Wish::Run {
+        if !self.problems.is_empty() && action == RequestedAction::Run {
             return Err(Problems(self.problems));
         }
         let is_deprecated =
-            |flag: &&Flag| matches!(flag.standing, Standing::Deprecated | Standing::Useless);
+            |flag: &&Flag| matches!(flag.status, FlagStatus::Deprecated | FlagStatus::NoOp);
         let flags = self.values.iter().map(|(flag, _)| *flag);
-        Ok(Given {
-            wish,
+        Ok(ParsedFlags {
+            action,
             layers,
             program,
             deprecated: flags.filter(is_deprecated).copied().collect(),
@@ -131,14 +131,14 @@ impl Reading {
     }
 }
 
-fn divided(word: &str) -> (&str, Option<&str>) {
+fn split_value(word: &str) -> (&str, Option<&str>) {
     word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)))
 }
 
 /// `-h`, and `-v 2`, `-v=2` and `-v2`, are all that there is with one dash.
 fn short(word: &str) -> Result<(&str, Option<&str>), Problem> {
     let Some(letters) = word.strip_prefix('-').filter(|letters| !letters.is_empty()) else {
-        return Err(stray(word).err().unwrap_or_else(|| unknown(word)));
+        return Err(positional_argument(word).err().unwrap_or_else(|| unknown(word)));
     };
     match letters.split_at_checked(1) {
         Some(("h", "")) => Ok(("help", None)),
@@ -146,33 +146,33 @@ fn short(word: &str) -> Result<(&str, Option<&str>), Problem> {
         Some(("v", number)) if number.starts_with(|c: char| c == '=' || c.is_ascii_digit()) => {
             Ok(("v", Some(number.trim_start_matches('='))))
         }
-        _ => Err(said(word, format!("has one dash too few; write -{word}"))),
+        _ => Err(flag_problem(word, format!("has one dash too few; write -{word}"))),
     }
 }
 
-fn stray(word: &str) -> Result<(), Problem> {
+fn positional_argument(word: &str) -> Result<(), Problem> {
     let hint = match word {
         "true" | "false" => {
             "; a switch takes its value after an equals sign, as in --fail-swap-on=false"
         }
         _ => "; every word is a flag or the value of one",
     };
-    Err(said(word, format!("is no flag{hint}")))
+    Err(flag_problem(word, format!("is no flag{hint}")))
 }
 
 fn unknown(name: &str) -> Problem {
     if let Some(gone) = removed(name) {
-        return said(&format!("--{name}"), gone);
+        return flag_problem(&format!("--{name}"), gone);
     }
     let meant = suggestion(name, table::all().map(|flag| flag.name));
     let meant = meant.replace("mean ", "mean --");
-    said(&format!("--{name}"), format!("is no flag of the kubelet{meant}; see --help"))
+    flag_problem(&format!("--{name}"), format!("is no flag of the kubelet{meant}; see --help"))
 }
 
-fn wrong(flag: &Flag, why: &str) -> Problem {
-    said(&format!("--{}", flag.name), why.to_owned())
+fn invalid_value(flag: &Flag, why: &str) -> Problem {
+    flag_problem(&format!("--{}", flag.name), why.to_owned())
 }
 
-fn said(word: &str, message: String) -> Problem {
+fn flag_problem(word: &str, message: String) -> Problem {
     Problem::of_all(message).in_source(word)
 }

@@ -7,9 +7,9 @@ use oarsman_core::quantity::{Format, Quantity};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::field::Field;
+use crate::field_path::FieldPath;
+use crate::go_duration::GoDuration;
 use crate::problem::Problem;
-use crate::span::Span;
 
 /// Labels of Kubernetes itself that a node may give itself, besides those of its own two corners.
 const OWN_LABELS: [&str; 11] = [
@@ -71,7 +71,7 @@ pub struct ProgramFlags {
     /// Whether pods of the API server come back when it is away.
     pub remember_pods: bool,
     /// How old a container that has ended must be before it is removed.
-    pub minimum_container_ttl_duration: Span,
+    pub minimum_container_ttl_duration: GoDuration,
     /// How many containers that have ended are kept of each one.
     pub maximum_dead_containers_per_container: i32,
     /// How many containers that have ended are kept in all; negative for any number.
@@ -102,7 +102,7 @@ impl Default for ProgramFlags {
             log_file_max_size: Quantity::from_units(50 << 20, Format::BinarySi),
             log_file_max_files: 5,
             remember_pods: true,
-            minimum_container_ttl_duration: Span::ZERO,
+            minimum_container_ttl_duration: GoDuration::ZERO,
             maximum_dead_containers_per_container: 1,
             maximum_dead_containers: -1,
         }
@@ -115,7 +115,7 @@ impl ProgramFlags {
         let values: Value =
             values.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         let flags: Self = serde_path_to_error::deserialize(&values).map_err(|error| {
-            let flag = Field::of(error.path());
+            let flag = FieldPath::from_serde_path(error.path());
             vec![Problem::of_all(error.inner().to_string()).in_source(&format!("--{flag}"))]
         })?;
         let problems = flags.problems();

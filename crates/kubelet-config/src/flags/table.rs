@@ -4,29 +4,29 @@ mod machine;
 mod pods;
 mod server;
 
-use super::{Flag, Kind, Standing};
+use super::{Flag, FlagKind, FlagStatus};
 
-use Kind::{Duration, Modules, Number, Pairs, Switch, Text};
-use Standing::{Current, Deprecated, Ours, Useless};
+use FlagKind::{Duration, Modules, Number, Pairs, Switch, Text};
+use FlagStatus::{Current, Deprecated, NoOp, OarsmanOnly};
 
 /// A flag whose field does the same.
 const fn deprecated(
     name: &'static str,
-    kind: Kind,
+    kind: FlagKind,
     field: &'static str,
     help: &'static str,
 ) -> Flag {
-    Flag { name, kind, field, standing: Deprecated, help }
+    Flag { name, kind, field, status: Deprecated, help }
 }
 
 const fn of(
-    standing: Standing,
+    status: FlagStatus,
     name: &'static str,
-    kind: Kind,
+    kind: FlagKind,
     field: &'static str,
     help: &'static str,
 ) -> Flag {
-    Flag { name, kind, field, standing, help }
+    Flag { name, kind, field, status, help }
 }
 
 /// Every flag.
@@ -114,94 +114,94 @@ static PROGRAM: [Flag; 54] = [
     of(Current, "version", Switch, "", "Say which version this is, and end."),
     of(Current, "help", Switch, "", "Say this, and end."),
     of(
-        Ours,
+        OarsmanOnly,
         "container-log-links-dir",
         Text,
         "",
         "Where logs are linked by container; empty for nowhere.",
     ),
     of(
-        Ours,
+        OarsmanOnly,
         "log-file",
         Text,
         "",
         "Where the kubelet's own log goes, with rotation; - for stderr.",
     ),
     of(
-        Ours,
+        OarsmanOnly,
         "log-file-max-size",
         Text,
         "",
         "How large that file grows before the next is begun, such as 50Mi; 0 if others rotate it.",
     ),
-    of(Ours, "log-file-max-files", Number, "", "How many files that log has at most."),
+    of(OarsmanOnly, "log-file-max-files", Number, "", "How many files that log has at most."),
     of(
-        Ours,
+        OarsmanOnly,
         "remember-pods",
         Switch,
         "",
         "Whether pods of the API server, and what they use, are kept on this machine, sealed, and come back while it is away.",
     ),
-    of(Ours, "pod-logs-dir", Text, "podLogsDir", "Where the logs of pods lie."),
+    of(OarsmanOnly, "pod-logs-dir", Text, "podLogsDir", "Where the logs of pods lie."),
     of(
-        Ours,
+        OarsmanOnly,
         "max-parallel-image-pulls",
         Number,
         "maxParallelImagePulls",
         "How many images are pulled at once.",
     ),
     of(
-        Useless,
+        NoOp,
         "minimum-container-ttl-duration",
         Duration,
         "",
         "How old a container that has ended must be before it is removed.",
     ),
     of(
-        Useless,
+        NoOp,
         "maximum-dead-containers-per-container",
         Number,
         "",
         "How many containers that have ended are kept of each one.",
     ),
     of(
-        Useless,
+        NoOp,
         "maximum-dead-containers",
         Number,
         "",
         "How many containers that have ended are kept in all.",
     ),
-    of(Useless, "experimental-mounter-path", Text, "", "A program that mounts."),
+    of(NoOp, "experimental-mounter-path", Text, "", "A program that mounts."),
     of(
-        Useless,
+        NoOp,
         "experimental-allocatable-ignore-eviction",
         Switch,
         "",
         "Whether thresholds of eviction are left out of what pods may use.",
     ),
-    of(Useless, "housekeeping-interval", Duration, "", "How often cAdvisor looks at containers."),
+    of(NoOp, "housekeeping-interval", Duration, "", "How often cAdvisor looks at containers."),
     of(
-        Useless,
+        NoOp,
         "global-housekeeping-interval",
         Duration,
         "",
         "How often cAdvisor looks at everything.",
     ),
-    of(Useless, "application-metrics-count-limit", Number, "", "A limit of cAdvisor."),
-    of(Useless, "boot-id-file", Text, "", "A file of cAdvisor."),
-    of(Useless, "container-hints", Text, "", "A file of cAdvisor."),
-    of(Useless, "machine-id-file", Text, "", "A file of cAdvisor."),
-    of(Useless, "containerd", Text, "", "The socket of containerd, for cAdvisor."),
-    of(Useless, "containerd-namespace", Text, "", "The namespace of containerd, for cAdvisor."),
-    of(Useless, "enable-load-reader", Switch, "", "Whether cAdvisor reads the load."),
-    of(Useless, "event-storage-age-limit", Text, "", "A limit of cAdvisor."),
-    of(Useless, "event-storage-event-limit", Text, "", "A limit of cAdvisor."),
-    of(Useless, "log-cadvisor-usage", Switch, "", "Whether cAdvisor logs what it uses."),
-    of(Useless, "storage-driver-user", Text, "", "Of a database of cAdvisor."),
-    of(Useless, "storage-driver-password", Text, "", "Of a database of cAdvisor."),
-    of(Useless, "storage-driver-host", Text, "", "Of a database of cAdvisor."),
-    of(Useless, "storage-driver-db", Text, "", "Of a database of cAdvisor."),
-    of(Useless, "storage-driver-table", Text, "", "Of a database of cAdvisor."),
-    of(Useless, "storage-driver-secure", Switch, "", "Of a database of cAdvisor."),
-    of(Useless, "storage-driver-buffer-duration", Duration, "", "Of a database of cAdvisor."),
+    of(NoOp, "application-metrics-count-limit", Number, "", "A limit of cAdvisor."),
+    of(NoOp, "boot-id-file", Text, "", "A file of cAdvisor."),
+    of(NoOp, "container-hints", Text, "", "A file of cAdvisor."),
+    of(NoOp, "machine-id-file", Text, "", "A file of cAdvisor."),
+    of(NoOp, "containerd", Text, "", "The socket of containerd, for cAdvisor."),
+    of(NoOp, "containerd-namespace", Text, "", "The namespace of containerd, for cAdvisor."),
+    of(NoOp, "enable-load-reader", Switch, "", "Whether cAdvisor reads the load."),
+    of(NoOp, "event-storage-age-limit", Text, "", "A limit of cAdvisor."),
+    of(NoOp, "event-storage-event-limit", Text, "", "A limit of cAdvisor."),
+    of(NoOp, "log-cadvisor-usage", Switch, "", "Whether cAdvisor logs what it uses."),
+    of(NoOp, "storage-driver-user", Text, "", "Of a database of cAdvisor."),
+    of(NoOp, "storage-driver-password", Text, "", "Of a database of cAdvisor."),
+    of(NoOp, "storage-driver-host", Text, "", "Of a database of cAdvisor."),
+    of(NoOp, "storage-driver-db", Text, "", "Of a database of cAdvisor."),
+    of(NoOp, "storage-driver-table", Text, "", "Of a database of cAdvisor."),
+    of(NoOp, "storage-driver-secure", Switch, "", "Of a database of cAdvisor."),
+    of(NoOp, "storage-driver-buffer-duration", Duration, "", "Of a database of cAdvisor."),
 ];

@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value};
 
-use crate::span::Span;
+use crate::go_duration::GoDuration;
 
 /// What a flag takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum FlagKind {
     /// Yes or no; alone it means yes.
     Switch,
     /// A whole number.
@@ -35,7 +35,7 @@ pub enum Kind {
     Modules,
 }
 
-impl Kind {
+impl FlagKind {
     /// What stands for its value in the help.
     pub(super) fn placeholder(self) -> &'static str {
         match self {
@@ -55,19 +55,25 @@ impl Kind {
     }
 
     /// What a text means, after what the same flag said before.
-    pub(super) fn read(self, text: &str, before: Option<Value>) -> Result<Value, String> {
+    pub(super) fn parse(self, text: &str, before: Option<Value>) -> Result<Value, String> {
         match self {
-            Self::Switch => switch(text).map(Value::Bool),
+            Self::Switch => parse_bool(text).map(Value::Bool),
             Self::Number => number(text),
-            Self::Duration => Span::parse(text)
+            Self::Duration => GoDuration::parse(text)
                 .map(|_| Value::from(if text == "0" { "0s" } else { text }))
                 .map_err(|wrong| wrong.to_string()),
             Self::Text => Ok(Value::from(text)),
-            Self::List => Ok(longer(before, parts(text).map(Value::from))),
-            Self::Pairs => larger(before, parts(text), '=', |value| Ok(Value::from(value))),
-            Self::Pair => larger(before, [text].into_iter(), '=', |value| Ok(Value::from(value))),
-            Self::Thresholds => larger(before, parts(text), '<', |value| Ok(Value::from(value))),
-            Self::Gates => larger(before, parts(text), '=', |value| switch(value).map(Value::Bool)),
+            Self::List => Ok(append_list(before, parts(text).map(Value::from))),
+            Self::Pairs => extend_map(before, parts(text), '=', |value| Ok(Value::from(value))),
+            Self::Pair => {
+                extend_map(before, [text].into_iter(), '=', |value| Ok(Value::from(value)))
+            }
+            Self::Thresholds => {
+                extend_map(before, parts(text), '<', |value| Ok(Value::from(value)))
+            }
+            Self::Gates => {
+                extend_map(before, parts(text), '=', |value| parse_bool(value).map(Value::Bool))
+            }
             Self::Headers => headers(text, before),
             Self::Taints => taints(text),
             Self::Memory => memory(text, before),
@@ -81,7 +87,7 @@ fn parts(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Go's words for yes and no.
-fn switch(text: &str) -> Result<bool, String> {
+fn parse_bool(text: &str) -> Result<bool, String> {
     match text {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
         "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(false),
@@ -94,7 +100,7 @@ fn number(text: &str) -> Result<Value, String> {
     text.parse::<i64>().map(Value::from).map_err(|_| wrong())
 }
 
-fn longer(before: Option<Value>, more: impl Iterator<Item = Value>) -> Value {
+fn append_list(before: Option<Value>, more: impl Iterator<Item = Value>) -> Value {
     let mut items = match before {
         Some(Value::Array(items)) => items,
         _ => Vec::new(),
@@ -103,7 +109,7 @@ fn longer(before: Option<Value>, more: impl Iterator<Item = Value>) -> Value {
     Value::Array(items)
 }
 
-fn larger<'t>(
+fn extend_map<'t>(
     before: Option<Value>,
     pairs: impl Iterator<Item = &'t str>,
     between: char,
@@ -136,7 +142,7 @@ fn headers(text: &str, before: Option<Value>) -> Result<Value, String> {
     for pair in parts(text) {
         let (name, value) = split(pair, ':')?;
         let values = all.remove(name);
-        all.insert(name.to_owned(), longer(values, [Value::from(value)].into_iter()));
+        all.insert(name.to_owned(), append_list(values, [Value::from(value)].into_iter()));
     }
     Ok(Value::Object(all))
 }
@@ -157,11 +163,11 @@ fn memory(text: &str, before: Option<Value>) -> Result<Value, String> {
             || format!("{text:?} is no reservation; write it as node:kind=amount,kind=amount");
         let (node, limits) = text.split_once(':').ok_or_else(wrong)?;
         let node: i32 = node.trim().parse().map_err(|_| wrong())?;
-        let limits = Kind::Pairs.read(limits, None)?;
+        let limits = FlagKind::Pairs.parse(limits, None)?;
         Ok(serde_json::json!({"numaNode": node, "limits": limits}))
     };
     let nodes = text.split(';').filter(|part| !part.is_empty()).map(node);
-    Ok(longer(before, nodes.collect::<Result<Vec<Value>, String>>()?.into_iter()))
+    Ok(append_list(before, nodes.collect::<Result<Vec<Value>, String>>()?.into_iter()))
 }
 
 fn modules(text: &str) -> Result<Value, String> {

@@ -5,9 +5,9 @@ use std::path::Path;
 use serde_json::json;
 
 use super::{file_of, flag, load_files};
-use crate::{Loaded, Text};
+use crate::{ConfigFile, LoadedConfig};
 
-fn with_drop_in(file: &serde_json::Value, drop_in: &serde_json::Value) -> Loaded {
+fn with_drop_in(file: &serde_json::Value, drop_in: &serde_json::Value) -> LoadedConfig {
     load_files(&file_of(file), &[("/etc/conf.d/10-a.conf", &file_of(drop_in))]).unwrap()
 }
 
@@ -17,7 +17,8 @@ fn the_later_word_wins_and_flags_have_the_last() {
         file_of(&json!({"maxPods": 1, "port": 1, "healthzPort": 1, "clusterDomain": "file"}));
     let first = file_of(&json!({"maxPods": 2, "port": 2, "healthzPort": 2}));
     let second = file_of(&json!({"maxPods": 3, "port": 3}));
-    let text = |path, text: &'static str| Text { path: Path::new(path), bytes: text.as_bytes() };
+    let text =
+        |path, text: &'static str| ConfigFile { path: Path::new(path), bytes: text.as_bytes() };
     let [file, first, second] = [file, first, second].map(|text| &*text.leak());
     let drop_ins = [text("/d/1.conf", first), text("/d/2.conf", second)];
     let flags = [flag("max-pods", "maxPods", json!(4))];
@@ -49,7 +50,8 @@ fn feature_gates_are_merged_by_name_from_everywhere() {
     let file = json!({"featureGates": {"MemoryQoS": true, "QOSReserved": true}});
     let drop_in = file_of(&json!({"featureGates": {"QOSReserved": false, "EventedPLEG": true}}));
     let file = file_of(&file);
-    let text = |path, text: &'static str| Text { path: Path::new(path), bytes: text.as_bytes() };
+    let text =
+        |path, text: &'static str| ConfigFile { path: Path::new(path), bytes: text.as_bytes() };
     let flags = [flag("feature-gates", "featureGates", json!({"EventedPLEG": false}))];
     let drop_ins = [text("/d/1.conf", drop_in.leak())];
     let loaded = crate::load(Some(text("/f", file.leak())), &drop_ins, &flags).unwrap();
@@ -106,7 +108,7 @@ fn zero_by_a_flag_is_zero() {
 fn the_map_of_a_flag_replaces_that_of_the_file() {
     let file = file_of(&json!({"kubeReserved": {"cpu": "1", "memory": "1Gi"}}));
     let flags = [flag("kube-reserved", "kubeReserved", json!({"pid": "100"}))];
-    let text = Text { path: Path::new("/f"), bytes: file.as_bytes() };
+    let text = ConfigFile { path: Path::new("/f"), bytes: file.as_bytes() };
     let loaded = crate::load(Some(text), &[], &flags).unwrap().configuration;
     assert_eq!(loaded.kube_reserved.keys().collect::<Vec<_>>(), ["pid"]);
 }

@@ -4,8 +4,8 @@ mod table;
 
 use serde_json::{Value, json};
 
-use super::{file_of, load_file, only, told};
-use crate::{Field, KubeletConfiguration, Problem};
+use super::{as_document, file_of, load_file, only};
+use crate::{FieldPath, KubeletConfiguration, Problem};
 
 /// One field: its path, its default, another value, a bad one, and what has to be set for the other value to be taken.
 type Row = (&'static str, Value, Value, Value, Value);
@@ -22,7 +22,7 @@ fn with(mut document: Value, more: &Value) -> Value {
 fn every_field_has_its_default() {
     let defaults = serde_json::to_value(KubeletConfiguration::default()).unwrap();
     for (path, default, ..) in table::rows() {
-        assert_eq!(Field::at(path).get(&defaults).unwrap_or(&Value::Null), &default, "{path}");
+        assert_eq!(FieldPath::at(path).get(&defaults).unwrap_or(&Value::Null), &default, "{path}");
     }
 }
 
@@ -34,7 +34,7 @@ fn every_field_can_be_set() {
         let text = file_of(&with(only(path, other.clone()), &company));
         let loaded = load_file(&text).unwrap_or_else(|problems| panic!("{path}: {problems}"));
         assert_eq!(loaded.warnings, [], "{path}");
-        assert_eq!(Field::at(path).get(&told(&loaded)), Some(&other), "{path}");
+        assert_eq!(FieldPath::at(path).get(&as_document(&loaded)), Some(&other), "{path}");
         assert!(loaded.is_written(path), "{path}");
     }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{FILE, load_file};
-use crate::Text;
+use crate::ConfigFile;
 
 const HEAD: &str = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
 
@@ -40,7 +40,8 @@ fn unknown_and_repeated_fields_are_warnings_that_name_them() {
 fn a_strict_reader_hears_of_oddities_and_rules_at_once() {
     let text =
         yaml("maxPod: 5\nport: 0\nhealthzPort: -1\nevictionHard: {memory.available: 1Gib}\n");
-    let check = |text: &str| crate::check(Text { path: Path::new(FILE), bytes: text.as_bytes() });
+    let check =
+        |text: &str| crate::check(ConfigFile { path: Path::new(FILE), bytes: text.as_bytes() });
     let said: Vec<String> = check(&text).iter().map(ToString::to_string).collect();
     let amount = "\"1Gib\" is no amount; write it like 500Mi or 10%";
     assert_eq!(

@@ -4,14 +4,14 @@ mod table;
 
 use serde_json::{Value, json};
 
-use crate::flags::{self, Flag, Given, Kind, ProgramFlags, Standing, Wish};
-use crate::{Field, KubeletConfiguration, Loaded, Problems};
+use crate::flags::{self, Flag, FlagKind, FlagStatus, ParsedFlags, ProgramFlags, RequestedAction};
+use crate::{FieldPath, KubeletConfiguration, LoadedConfig, Problems};
 
-fn parse(words: &[&str]) -> Result<Given, Problems> {
+fn parse(words: &[&str]) -> Result<ParsedFlags, Problems> {
     flags::parse(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
 }
 
-fn load(words: &[&str]) -> Result<Loaded, Problems> {
+fn load(words: &[&str]) -> Result<LoadedConfig, Problems> {
     crate::load(None, &[], &parse(words)?.layers)
 }
 
@@ -20,21 +20,21 @@ fn flag(name: &str) -> &'static Flag {
 }
 
 /// What came of a command line, for this flag.
-fn told(flag: &Flag, words: &[&str]) -> Result<Value, Problems> {
+fn value_of(flag: &Flag, words: &[&str]) -> Result<Value, Problems> {
     let given = parse(words)?;
     let loaded = crate::load(None, &[], &given.layers)?;
     let (place, document) = if flag.field.is_empty() {
         (flag.name, serde_json::to_value(given.program).unwrap())
     } else {
-        (flag.field, super::told(&loaded))
+        (flag.field, super::as_document(&loaded))
     };
-    Ok(Field::at(place).get(&document).cloned().unwrap_or(Value::Null))
+    Ok(FieldPath::at(place).get(&document).cloned().unwrap_or(Value::Null))
 }
 
 #[test]
 fn every_flag_has_its_default() {
     for (name, default, ..) in table::rows() {
-        assert_eq!(told(flag(name), &[]).unwrap(), default, "--{name}");
+        assert_eq!(value_of(flag(name), &[]).unwrap(), default, "--{name}");
     }
 }
 
@@ -45,7 +45,7 @@ fn every_flag_can_be_given_in_every_way_that_go_takes() {
         let with = |words: Vec<String>| {
             let words: Vec<&str> =
                 words.iter().map(String::as_str).chain(company.iter().copied()).collect();
-            told(flag(name), &words).unwrap_or_else(|problems| panic!("--{name}: {problems}"))
+            value_of(flag(name), &words).unwrap_or_else(|problems| panic!("--{name}: {problems}"))
         };
         assert_eq!(with(vec![format!("--{name}={text}")]), expected, "--{name}=");
         assert_eq!(
@@ -53,7 +53,7 @@ fn every_flag_can_be_given_in_every_way_that_go_takes() {
             expected,
             "--{name}"
         );
-        if flag(name).kind == Kind::Switch {
+        if flag(name).kind == FlagKind::Switch {
             assert_eq!(with(vec![format!("--{name}")]), json!(true), "--{name}");
         } else {
             assert_eq!(
@@ -70,7 +70,7 @@ fn every_flag_refuses_what_it_cannot_take_and_is_named() {
     for (name, _, _, _, bad, company) in table::rows() {
         let word = bad.map_or_else(|| format!("--{name}"), |bad| format!("--{name}={bad}"));
         let words: Vec<&str> = company.iter().copied().chain([word.as_str()]).collect();
-        let Err(problems) = told(flag(name), &words) else { panic!("{word} was taken") };
+        let Err(problems) = value_of(flag(name), &words) else { panic!("{word} was taken") };
         let said = problems.to_string();
         assert!(said.starts_with(&format!("--{name}: ")), "{said}");
     }
@@ -106,12 +106,15 @@ fn flags_that_nobody_looks_at_are_taken_and_checked() {
     assert!(idle.len() > 20);
     for flag in idle {
         let (good, bad) = match flag.kind {
-            Kind::Switch => ("false", Some("maybe")),
-            Kind::Number => ("5", Some("five")),
-            Kind::Duration => ("5s", Some("5")),
+            FlagKind::Switch => ("false", Some("maybe")),
+            FlagKind::Number => ("5", Some("five")),
+            FlagKind::Duration => ("5s", Some("5")),
             _ => ("x", None),
         };
-        assert_eq!(parse(&[&format!("--{}={good}", flag.name)]).unwrap().wish, Wish::Run);
+        assert_eq!(
+            parse(&[&format!("--{}={good}", flag.name)]).unwrap().action,
+            RequestedAction::Run
+        );
         if let Some(bad) = bad {
             let said = parse(&[&format!("--{}={bad}", flag.name)]).unwrap_err().to_string();
             assert!(said.starts_with(&format!("--{}: {bad:?}", flag.name)), "{said}");
@@ -131,7 +134,12 @@ fn every_field_of_a_flag_is_one_and_no_name_is_there_twice() {
     let defaults = serde_json::to_value(KubeletConfiguration::default()).unwrap();
     let mut names: Vec<&str> = flags::all().map(|flag| flag.name).collect();
     for flag in flags::all().filter(|flag| !flag.field.is_empty()) {
-        assert!(Field::at(flag.field).get(&defaults).is_some(), "--{}: {}", flag.name, flag.field);
+        assert!(
+            FieldPath::at(flag.field).get(&defaults).is_some(),
+            "--{}: {}",
+            flag.name,
+            flag.field
+        );
     }
     let all = names.len();
     names.sort_unstable();
@@ -144,7 +152,7 @@ fn one_dash_is_for_v_and_h() {
     for words in [vec!["-v=4"], vec!["-v", "4"], vec!["-v4"], vec!["--v=4"], vec!["--v", "4"]] {
         assert_eq!(load(&words).unwrap().configuration.logging.verbosity, 4, "{words:?}");
     }
-    assert_eq!(parse(&["-h"]).unwrap().wish, Wish::Help);
+    assert_eq!(parse(&["-h"]).unwrap().action, RequestedAction::Help);
     let said = parse(&["-config=/x"]).unwrap_err().to_string();
     assert_eq!(said, "-config=/x: has one dash too few; write --config=/x");
 }
@@ -218,10 +226,13 @@ fn what_is_no_flag_is_refused_all_of_it_at_once() {
 
 #[test]
 fn help_and_version_are_heard_before_anything_else() {
-    assert_eq!(parse(&["--version"]).unwrap().wish, Wish::Version);
-    assert_eq!(parse(&["--version=raw"]).unwrap().wish, Wish::Version);
-    assert_eq!(parse(&["--version=false"]).unwrap().wish, Wish::Run);
-    assert_eq!(parse(&["--version", "--help", "--nonsense"]).unwrap().wish, Wish::Help);
+    assert_eq!(parse(&["--version"]).unwrap().action, RequestedAction::Version);
+    assert_eq!(parse(&["--version=raw"]).unwrap().action, RequestedAction::Version);
+    assert_eq!(parse(&["--version=false"]).unwrap().action, RequestedAction::Run);
+    assert_eq!(
+        parse(&["--version", "--help", "--nonsense"]).unwrap().action,
+        RequestedAction::Help
+    );
 }
 
 #[test]
@@ -239,7 +250,7 @@ fn the_help_names_every_flag_in_its_group() {
         assert!(help.contains(&format!("\n  --{}", flag.name)), "{}", flag.name);
         assert!(flag.help.ends_with('.'), "{}", flag.name);
     }
-    let deprecated = flags::all().filter(|flag| flag.standing == Standing::Deprecated).count();
+    let deprecated = flags::all().filter(|flag| flag.status == FlagStatus::Deprecated).count();
     assert!(deprecated > 90, "{deprecated}");
     let config = help.find("  --config=").unwrap();
     assert!(config < help.find("  --max-pods=").unwrap(), "what is needed most comes first");

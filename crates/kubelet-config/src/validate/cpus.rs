@@ -1,9 +1,9 @@
 //! CPUs and NUMA nodes.
 
-use super::Findings;
-use crate::field::Field;
-use crate::fields::KubeletConfiguration;
-use crate::nearest::suggestion;
+use super::ProblemCollector;
+use crate::configuration::KubeletConfiguration;
+use crate::field_path::FieldPath;
+use crate::suggestion::suggestion;
 
 const CPU_OPTIONS: [&str; 6] = [
     "full-pcpus-only",
@@ -15,7 +15,7 @@ const CPU_OPTIONS: [&str; 6] = [
 ];
 const TOPOLOGY_OPTIONS: [&str; 2] = ["prefer-closest-numa-nodes", "max-allowable-numa-nodes"];
 
-pub(super) fn judge(kubelet: &KubeletConfiguration, found: &mut Findings) {
+pub(super) fn validate(kubelet: &KubeletConfiguration, found: &mut ProblemCollector) {
     let cpu = kubelet.cpu_manager_policy_options.keys();
     let topology = kubelet.topology_manager_policy_options.keys();
     options("cpuManagerPolicyOptions", cpu, &CPU_OPTIONS, found);
@@ -33,11 +33,14 @@ fn options<'o>(
     path: &str,
     given: impl Iterator<Item = &'o String>,
     known: &[&'static str],
-    found: &mut Findings,
+    found: &mut ProblemCollector,
 ) {
     for option in given.filter(|option| !known.contains(&option.as_str())) {
         let meant = suggestion(option, known.iter().copied());
-        found.wrong_at(Field::at(path).key(option), format!("is no option of this policy{meant}"));
+        found.wrong_at(
+            FieldPath::at(path).key(option),
+            format!("is no option of this policy{meant}"),
+        );
     }
 }
 

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::Findings;
-use crate::amounts::Threshold;
-use crate::field::Field;
-use crate::fields::KubeletConfiguration;
-use crate::nearest::suggestion;
+use super::ProblemCollector;
+use crate::configuration::KubeletConfiguration;
+use crate::field_path::FieldPath;
+use crate::suggestion::suggestion;
+use crate::threshold::ThresholdValue;
 
 const SIGNALS: [&str; 9] = [
     "memory.available",
@@ -20,13 +20,13 @@ const SIGNALS: [&str; 9] = [
     "allocatableMemory.available",
 ];
 
-pub(super) fn judge(kubelet: &KubeletConfiguration, found: &mut Findings) {
+pub(super) fn validate(kubelet: &KubeletConfiguration, found: &mut ProblemCollector) {
     thresholds("evictionHard", &kubelet.eviction_hard, false, found);
     thresholds("evictionSoft", &kubelet.eviction_soft, false, found);
     thresholds("evictionMinimumReclaim", &kubelet.eviction_minimum_reclaim, true, found);
     for (signal, period) in &kubelet.eviction_soft_grace_period {
-        let field = Field::at("evictionSoftGracePeriod").key(signal);
-        known(signal, &field, found);
+        let field = FieldPath::at("evictionSoftGracePeriod").key(signal);
+        check_signal(signal, &field, found);
         if period.is_negative() {
             found.wrong_at(
                 field,
@@ -37,21 +37,21 @@ pub(super) fn judge(kubelet: &KubeletConfiguration, found: &mut Findings) {
     for signal in kubelet.eviction_soft.keys() {
         if !kubelet.eviction_soft_grace_period.contains_key(signal) {
             let missing = "has no grace period; write one for it into evictionSoftGracePeriod";
-            found.wrong_at(Field::at("evictionSoft").key(signal), missing);
+            found.wrong_at(FieldPath::at("evictionSoft").key(signal), missing);
         }
     }
 }
 
 fn thresholds(
     path: &str,
-    thresholds: &BTreeMap<String, Threshold>,
+    thresholds: &BTreeMap<String, ThresholdValue>,
     may_be_nothing: bool,
-    found: &mut Findings,
+    found: &mut ProblemCollector,
 ) {
     for (signal, threshold) in thresholds {
-        let field = Field::at(path).key(signal);
-        known(signal, &field, found);
-        let is_nothing = matches!(threshold, Threshold::Amount(amount) if amount.is_zero());
+        let field = FieldPath::at(path).key(signal);
+        check_signal(signal, &field, found);
+        let is_nothing = matches!(threshold, ThresholdValue::Amount(amount) if amount.is_zero());
         if threshold.is_out_of_bounds() || (is_nothing && !may_be_nothing) {
             let fix =
                 "write an amount above nothing such as 500Mi, or a percentage; 0% switches it off";
@@ -60,7 +60,7 @@ fn thresholds(
     }
 }
 
-fn known(signal: &str, field: &Field, found: &mut Findings) {
+fn check_signal(signal: &str, field: &FieldPath, found: &mut ProblemCollector) {
     if !SIGNALS.contains(&signal) {
         let meant = suggestion(signal, SIGNALS);
         let all = SIGNALS.join(", ");

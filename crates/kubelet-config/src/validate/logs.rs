@@ -1,14 +1,14 @@
 //! How the kubelet logs.
 
-use super::Findings;
-use crate::choices::LogFormat;
-use crate::field::Field;
-use crate::fields::KubeletConfiguration;
-use crate::parts::LogRouting;
+use super::ProblemCollector;
+use crate::configuration::KubeletConfiguration;
+use crate::enums::LogFormat;
+use crate::field_path::FieldPath;
+use crate::sections::LogRouting;
 
 const LARGEST_VERBOSITY: u32 = i32::MAX.unsigned_abs();
 
-pub(super) fn judge(kubelet: &KubeletConfiguration, found: &mut Findings) {
+pub(super) fn validate(kubelet: &KubeletConfiguration, found: &mut ProblemCollector) {
     let logging = &kubelet.logging;
     if logging.flush_frequency.or_zero().is_zero() {
         let message = format!("{} must be more than no time", logging.flush_frequency);
@@ -19,7 +19,7 @@ pub(super) fn judge(kubelet: &KubeletConfiguration, found: &mut Findings) {
         found.wrong("logging.vmodule", "only works with logging.format: text; leave it out");
     }
     for (number, module) in logging.vmodule.iter().enumerate() {
-        let field = Field::at("logging.vmodule").item(number);
+        let field = FieldPath::at("logging.vmodule").item(number);
         let pattern = &module.file_pattern;
         if pattern.is_empty() || pattern.contains(['=', ',']) {
             let message =
@@ -36,7 +36,12 @@ pub(super) fn judge(kubelet: &KubeletConfiguration, found: &mut Findings) {
     }
 }
 
-fn options(kubelet: &KubeletConfiguration, name: &str, routing: &LogRouting, found: &mut Findings) {
+fn options(
+    kubelet: &KubeletConfiguration,
+    name: &str,
+    routing: &LogRouting,
+    found: &mut ProblemCollector,
+) {
     let gate = "LoggingAlphaOptions";
     let path = format!("logging.options.{name}");
     found.needs_gate(kubelet, &format!("{path}.splitStream"), routing.split_stream, gate);

@@ -1,13 +1,13 @@
 //! The machine: cgroups, swap, memory, users.
 
-use super::Findings;
-use crate::choices::MemoryReservationPolicy;
-use crate::fields::KubeletConfiguration;
+use super::ProblemCollector;
+use crate::configuration::KubeletConfiguration;
+use crate::enums::MemoryReservationPolicy;
 
 /// Users come in blocks of this many.
 const BLOCK: i64 = 65536;
 
-pub(super) fn judge(kubelet: &KubeletConfiguration, found: &mut Findings) {
+pub(super) fn validate(kubelet: &KubeletConfiguration, found: &mut ProblemCollector) {
     if !kubelet.system_cgroups.is_empty() && kubelet.cgroup_root.is_empty() {
         found.wrong(
             "systemCgroups",
@@ -35,7 +35,7 @@ pub(super) fn judge(kubelet: &KubeletConfiguration, found: &mut Findings) {
         found.wrong(path, format!("{ids} must be a multiple of {BLOCK}"));
     }
     for resource in kubelet.qos_reserved.keys().filter(|resource| *resource != "memory") {
-        let field = crate::Field::at("qosReserved").key(resource);
+        let field = crate::FieldPath::at("qosReserved").key(resource);
         found.wrong_at(field, "cannot be reserved by class; only memory can");
     }
     found.needs_gate(kubelet, "qosReserved", !kubelet.qos_reserved.is_empty(), "QOSReserved");
@@ -43,7 +43,7 @@ pub(super) fn judge(kubelet: &KubeletConfiguration, found: &mut Findings) {
         let name = sysctl.strip_suffix('*').unwrap_or(sysctl);
         let is_name = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
         if name.is_empty() || !name.chars().all(is_name) {
-            let field = crate::Field::at("allowedUnsafeSysctls").item(number);
+            let field = crate::FieldPath::at("allowedUnsafeSysctls").item(number);
             found.wrong_at(
                 field,
                 format!("{sysctl:?} is no sysctl; write it like net.core.somaxconn or kernel.shm*"),

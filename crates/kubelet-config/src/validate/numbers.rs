@@ -1,24 +1,24 @@
 //! Numbers that have bounds.
 
-use super::Findings;
-use crate::fields::KubeletConfiguration;
+use super::ProblemCollector;
+use crate::configuration::KubeletConfiguration;
 
 const LARGEST_PORT: i32 = 65535;
 
-pub(super) fn judge(kubelet: &KubeletConfiguration, found: &mut Findings) {
+pub(super) fn validate(kubelet: &KubeletConfiguration, found: &mut ProblemCollector) {
     ports(kubelet, found);
     rates(kubelet, found);
     pulls(kubelet, found);
     counts(kubelet, found);
 }
 
-fn ports(kubelet: &KubeletConfiguration, found: &mut Findings) {
+fn ports(kubelet: &KubeletConfiguration, found: &mut ProblemCollector) {
     found.between("port", kubelet.port, 1, LARGEST_PORT);
     found.between("readOnlyPort", kubelet.read_only_port, 0, LARGEST_PORT);
     found.between("healthzPort", kubelet.healthz_port, 0, LARGEST_PORT);
 }
 
-fn rates(kubelet: &KubeletConfiguration, found: &mut Findings) {
+fn rates(kubelet: &KubeletConfiguration, found: &mut ProblemCollector) {
     found.at_least("registryPullQPS", kubelet.registry_pull_qps, 0);
     found.at_least("registryBurst", kubelet.registry_burst, 0);
     found.at_least("eventRecordQPS", kubelet.event_record_qps, 0);
@@ -27,7 +27,7 @@ fn rates(kubelet: &KubeletConfiguration, found: &mut Findings) {
     found.at_least("kubeAPIBurst", kubelet.kube_api_burst, 0);
 }
 
-fn pulls(kubelet: &KubeletConfiguration, found: &mut Findings) {
+fn pulls(kubelet: &KubeletConfiguration, found: &mut ProblemCollector) {
     let Some(pulls) = kubelet.max_parallel_image_pulls else { return };
     found.at_least("maxParallelImagePulls", pulls, 1);
     if pulls > 1 && kubelet.serialize_image_pulls {
@@ -40,7 +40,7 @@ fn pulls(kubelet: &KubeletConfiguration, found: &mut Findings) {
     }
 }
 
-fn counts(kubelet: &KubeletConfiguration, found: &mut Findings) {
+fn counts(kubelet: &KubeletConfiguration, found: &mut ProblemCollector) {
     found.at_least("nodeLeaseDurationSeconds", kubelet.node_lease_duration_seconds, 1);
     found.between("oomScoreAdj", kubelet.oom_score_adj, -1000, 1000);
     found.at_least("nodeStatusMaxImages", kubelet.node_status_max_images, -1);

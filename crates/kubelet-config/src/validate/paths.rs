@@ -1,9 +1,9 @@
 //! Paths, and the size of what lies there.
 
-use super::Findings;
-use crate::fields::KubeletConfiguration;
+use super::ProblemCollector;
+use crate::configuration::KubeletConfiguration;
 
-pub(super) fn judge(kubelet: &KubeletConfiguration, found: &mut Findings) {
+pub(super) fn validate(kubelet: &KubeletConfiguration, found: &mut ProblemCollector) {
     let logs = &kubelet.pod_logs_dir;
     let is_clean =
         logs == "/" || !logs.split('/').skip(1).any(|step| ["", ".", ".."].contains(&step));

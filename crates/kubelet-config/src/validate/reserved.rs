@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use oarsman_core::quantity::Quantity;
 
-use super::Findings;
-use crate::choices::Enforcement;
-use crate::field::Field;
-use crate::fields::KubeletConfiguration;
+use super::ProblemCollector;
+use crate::configuration::KubeletConfiguration;
+use crate::enums::NodeAllocatableEnforcement;
+use crate::field_path::FieldPath;
 
 const RESERVABLE: [&str; 4] = ["cpu", "memory", "ephemeral-storage", "pid"];
 
-pub(super) fn judge(kubelet: &KubeletConfiguration, found: &mut Findings) {
+pub(super) fn validate(kubelet: &KubeletConfiguration, found: &mut ProblemCollector) {
     amounts("systemReserved", &kubelet.system_reserved, found);
     amounts("kubeReserved", &kubelet.kube_reserved, found);
     enforced(kubelet, found);
@@ -28,9 +28,9 @@ pub(super) fn judge(kubelet: &KubeletConfiguration, found: &mut Findings) {
     memory(kubelet, found);
 }
 
-fn amounts(path: &str, reserved: &BTreeMap<String, Quantity>, found: &mut Findings) {
+fn amounts(path: &str, reserved: &BTreeMap<String, Quantity>, found: &mut ProblemCollector) {
     for (resource, amount) in reserved {
-        let field = Field::at(path).key(resource);
+        let field = FieldPath::at(path).key(resource);
         if !RESERVABLE.contains(&resource.as_str()) {
             found
                 .wrong_at(field, format!("cannot be reserved; only {} can", RESERVABLE.join(", ")));
@@ -40,15 +40,15 @@ fn amounts(path: &str, reserved: &BTreeMap<String, Quantity>, found: &mut Findin
     }
 }
 
-fn enforced(kubelet: &KubeletConfiguration, found: &mut Findings) {
-    use Enforcement::{
+fn enforced(kubelet: &KubeletConfiguration, found: &mut ProblemCollector) {
+    use NodeAllocatableEnforcement::{
         KubeReserved, KubeReservedCompressible, None, Pods, SystemReserved,
         SystemReservedCompressible,
     };
     let path = "enforceNodeAllocatable";
     let all = &kubelet.enforce_node_allocatable;
     for (number, one) in all.iter().enumerate() {
-        let field = Field::at(path).item(number);
+        let field = FieldPath::at(path).item(number);
         let missing = match one {
             SystemReserved | SystemReservedCompressible
                 if kubelet.system_reserved_cgroup.is_empty() =>
@@ -88,11 +88,19 @@ fn enforced(kubelet: &KubeletConfiguration, found: &mut Findings) {
     }
 }
 
-fn exclusive(kubelet: &KubeletConfiguration, found: &mut Findings) {
+fn exclusive(kubelet: &KubeletConfiguration, found: &mut ProblemCollector) {
     let all = &kubelet.enforce_node_allocatable;
     let pairs = [
-        (Enforcement::SystemReserved, Enforcement::SystemReservedCompressible, "system-reserved"),
-        (Enforcement::KubeReserved, Enforcement::KubeReservedCompressible, "kube-reserved"),
+        (
+            NodeAllocatableEnforcement::SystemReserved,
+            NodeAllocatableEnforcement::SystemReservedCompressible,
+            "system-reserved",
+        ),
+        (
+            NodeAllocatableEnforcement::KubeReserved,
+            NodeAllocatableEnforcement::KubeReservedCompressible,
+            "kube-reserved",
+        ),
     ];
     for (_, _, name) in
         pairs.iter().filter(|(one, other, _)| all.contains(one) && all.contains(other))
@@ -104,11 +112,11 @@ fn exclusive(kubelet: &KubeletConfiguration, found: &mut Findings) {
     }
 }
 
-fn memory(kubelet: &KubeletConfiguration, found: &mut Findings) {
+fn memory(kubelet: &KubeletConfiguration, found: &mut ProblemCollector) {
     let mut seen = BTreeSet::new();
     for (number, reserved) in kubelet.reserved_memory.iter().enumerate() {
         let node = reserved.numa_node;
-        let here = Field::at("reservedMemory").item(number);
+        let here = FieldPath::at("reservedMemory").item(number);
         for (kind, amount) in &reserved.limits {
             let field = here.clone().key("limits").key(kind);
             if kind != "memory" && !kind.starts_with("hugepages-") {

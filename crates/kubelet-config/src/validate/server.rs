@@ -1,11 +1,11 @@
 //! The server, and what it and the node say to others.
 
-use super::Findings;
-use crate::choices::VerificationPolicy;
-use crate::field::Field;
-use crate::fields::KubeletConfiguration;
-use crate::nearest::suggestion;
-use crate::parts::Taint;
+use super::ProblemCollector;
+use crate::configuration::KubeletConfiguration;
+use crate::enums::ImagePullCredentialsVerificationPolicy;
+use crate::field_path::FieldPath;
+use crate::sections::Taint;
+use crate::suggestion::suggestion;
 
 /// What Go can encrypt with, the names that it should not be used with any more included.
 const CIPHERS: [&str; 24] = [
@@ -37,7 +37,7 @@ const CIPHERS: [&str; 24] = [
 /// P-256, P-384, P-521, X25519, and the three that are safe from quantum computers.
 const CURVES: [i32; 7] = [23, 24, 25, 29, 4587, 4588, 4589];
 
-pub(super) fn judge(kubelet: &KubeletConfiguration, found: &mut Findings) {
+pub(super) fn validate(kubelet: &KubeletConfiguration, found: &mut ProblemCollector) {
     tls(kubelet, found);
     images(kubelet, found);
     tracing(kubelet, found);
@@ -56,24 +56,24 @@ pub(super) fn judge(kubelet: &KubeletConfiguration, found: &mut Findings) {
         );
     }
     for (number, taint) in kubelet.register_with_taints.iter().enumerate() {
-        judge_taint(taint, &Field::at("registerWithTaints").item(number), found);
+        validate_taint(taint, &FieldPath::at("registerWithTaints").item(number), found);
     }
 }
 
-fn tls(kubelet: &KubeletConfiguration, found: &mut Findings) {
+fn tls(kubelet: &KubeletConfiguration, found: &mut ProblemCollector) {
     let bootstrap = kubelet.server_tls_bootstrap;
     found.needs_gate(kubelet, "serverTLSBootstrap", bootstrap, "RotateKubeletServerCertificate");
     for (number, suite) in kubelet.tls_cipher_suites.iter().enumerate() {
         if !CIPHERS.contains(&suite.as_str()) {
             let meant = suggestion(suite, CIPHERS);
             let message = format!("{suite:?} is no cipher suite that is known{meant}");
-            found.wrong_at(Field::at("tlsCipherSuites").item(number), message);
+            found.wrong_at(FieldPath::at("tlsCipherSuites").item(number), message);
         }
     }
     for (number, curve) in kubelet.tls_curve_preferences.iter().enumerate() {
         if !CURVES.contains(curve) {
             let message = format!("{curve} is no curve that is known; write some of {CURVES:?}");
-            found.wrong_at(Field::at("tlsCurvePreferences").item(number), message);
+            found.wrong_at(FieldPath::at("tlsCurvePreferences").item(number), message);
         }
     }
     if kubelet.tls_cert_file.is_empty() != kubelet.tls_private_key_file.is_empty() {
@@ -86,10 +86,10 @@ fn tls(kubelet: &KubeletConfiguration, found: &mut Findings) {
     }
 }
 
-fn images(kubelet: &KubeletConfiguration, found: &mut Findings) {
+fn images(kubelet: &KubeletConfiguration, found: &mut ProblemCollector) {
     let list = "preloadedImagesVerificationAllowlist";
     let policy = kubelet.image_pull_credentials_verification_policy;
-    let is_used = policy == VerificationPolicy::NeverVerifyAllowlistedImages;
+    let is_used = policy == ImagePullCredentialsVerificationPolicy::NeverVerifyAllowlistedImages;
     let images = &kubelet.preloaded_images_verification_allowlist;
     if !images.is_empty() && !is_used {
         found.wrong(
@@ -103,16 +103,16 @@ fn images(kubelet: &KubeletConfiguration, found: &mut Findings) {
             let message = format!(
                 "{image:?} is no image; write it without tag and digest, with /* at its end for all below"
             );
-            found.wrong_at(Field::at(list).item(number), message);
+            found.wrong_at(FieldPath::at(list).item(number), message);
         }
     }
     let gate = "KubeletEnsureSecretPulledImages";
     found.needs_gate(kubelet, list, !images.is_empty(), gate);
-    let policy_is_set = policy != VerificationPolicy::default();
+    let policy_is_set = policy != ImagePullCredentialsVerificationPolicy::default();
     found.needs_gate(kubelet, "imagePullCredentialsVerificationPolicy", policy_is_set, gate);
 }
 
-fn tracing(kubelet: &KubeletConfiguration, found: &mut Findings) {
+fn tracing(kubelet: &KubeletConfiguration, found: &mut ProblemCollector) {
     let Some(tracing) = &kubelet.tracing else { return };
     if let Some(rate) = tracing.sampling_rate_per_million {
         found.between("tracing.samplingRatePerMillion", rate, 0, 1_000_000);
@@ -127,7 +127,7 @@ fn tracing(kubelet: &KubeletConfiguration, found: &mut Findings) {
     }
 }
 
-fn judge_taint(taint: &Taint, field: &Field, found: &mut Findings) {
+fn validate_taint(taint: &Taint, field: &FieldPath, found: &mut ProblemCollector) {
     let Taint { key, value, effect: _, time_added } = taint;
     let is_plain =
         |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use super::Findings;
-use crate::fields::KubeletConfiguration;
-use crate::span::Span;
+use super::ProblemCollector;
+use crate::configuration::KubeletConfiguration;
+use crate::go_duration::GoDuration;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-pub(super) fn judge(kubelet: &KubeletConfiguration, found: &mut Findings) {
+pub(super) fn validate(kubelet: &KubeletConfiguration, found: &mut ProblemCollector) {
     not_negative(kubelet, found);
     bounds(kubelet, found);
     images(kubelet, found);
@@ -16,7 +16,7 @@ pub(super) fn judge(kubelet: &KubeletConfiguration, found: &mut Findings) {
 }
 
 /// Times to wait; the Go kubelet takes negative ones and then behaves in ways that nobody asked for.
-fn not_negative(kubelet: &KubeletConfiguration, found: &mut Findings) {
+fn not_negative(kubelet: &KubeletConfiguration, found: &mut ProblemCollector) {
     let authorization = &kubelet.authorization.webhook;
     let rows = [
         ("syncFrequency", kubelet.sync_frequency),
@@ -39,12 +39,12 @@ fn not_negative(kubelet: &KubeletConfiguration, found: &mut Findings) {
     }
 }
 
-fn bounds(kubelet: &KubeletConfiguration, found: &mut Findings) {
+fn bounds(kubelet: &KubeletConfiguration, found: &mut ProblemCollector) {
     let millisecond = Duration::from_millis(1);
-    within(found, "cpuCFSQuotaPeriod", kubelet.cpu_cfs_quota_period, millisecond, SECOND);
+    check_within(found, "cpuCFSQuotaPeriod", kubelet.cpu_cfs_quota_period, millisecond, SECOND);
     let longest = Duration::from_secs(300);
     let back_off = kubelet.crash_loop_back_off.max_container_restart_period;
-    within(found, "crashLoopBackOff.maxContainerRestartPeriod", back_off, SECOND, longest);
+    check_within(found, "crashLoopBackOff.maxContainerRestartPeriod", back_off, SECOND, longest);
     let interval = kubelet.container_log_monitor_interval;
     if interval.or_zero() < 3 * SECOND {
         found.wrong(
@@ -54,7 +54,13 @@ fn bounds(kubelet: &KubeletConfiguration, found: &mut Findings) {
     }
 }
 
-fn within(found: &mut Findings, path: &str, span: Span, least: Duration, most: Duration) {
+fn check_within(
+    found: &mut ProblemCollector,
+    path: &str,
+    span: GoDuration,
+    least: Duration,
+    most: Duration,
+) {
     if !span.length().is_some_and(|length| (least..=most).contains(&length)) {
         let spelled = oarsman_core::duration::spell;
         let bounds = format!("between {} and {}", spelled(least), spelled(most));
@@ -62,7 +68,7 @@ fn within(found: &mut Findings, path: &str, span: Span, least: Duration, most: D
     }
 }
 
-fn images(kubelet: &KubeletConfiguration, found: &mut Findings) {
+fn images(kubelet: &KubeletConfiguration, found: &mut ProblemCollector) {
     let (least, most) = (kubelet.image_minimum_gc_age, kubelet.image_maximum_gc_age);
     if !most.or_zero().is_zero() && most.or_zero() <= least.or_zero() {
         found.wrong(
@@ -74,7 +80,7 @@ fn images(kubelet: &KubeletConfiguration, found: &mut Findings) {
     }
 }
 
-fn shutdown(kubelet: &KubeletConfiguration, found: &mut Findings) {
+fn shutdown(kubelet: &KubeletConfiguration, found: &mut ProblemCollector) {
     let (all, critical) =
         (kubelet.shutdown_grace_period, kubelet.shutdown_grace_period_critical_pods);
     for (path, span) in
@@ -106,7 +112,7 @@ fn shutdown(kubelet: &KubeletConfiguration, found: &mut Findings) {
         let seconds = grade.shutdown_grace_period_seconds;
         if seconds < 0 {
             let field =
-                crate::Field::at(by_priority).item(number).key("shutdownGracePeriodSeconds");
+                crate::FieldPath::at(by_priority).item(number).key("shutdownGracePeriodSeconds");
             found.wrong_at(field, format!("{seconds} is too little; it must be 0 or more"));
         }
     }

@@ -22,12 +22,12 @@ use crate::Trust;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A server that ends with its test.
-struct Server {
+struct TestServer {
     port: u16,
     task: JoinHandle<()>,
 }
 
-impl Drop for Server {
+impl Drop for TestServer {
     fn drop(&mut self) {
         self.task.abort();
     }
@@ -40,7 +40,7 @@ async fn listen() -> (TcpListener, u16) {
 }
 
 /// Pages that say what they were asked.
-fn pages() -> Router {
+fn echo_routes() -> Router {
     let said = async |headers: AxumHeaders| {
         let said = |name: &str| headers.get(name).map(|v| v.to_str().unwrap().to_owned());
         format!("{:?} {:?}", said("host").map(|h| h.replace(char::is_numeric, "")), said("x-mine"))
@@ -59,14 +59,14 @@ fn pages() -> Router {
         .route("/parts", get(parts))
 }
 
-async fn serve() -> Server {
+async fn serve() -> TestServer {
     let (listener, port) = listen().await;
-    let task = tokio::spawn(async move { axum::serve(listener, pages()).await.unwrap() });
-    Server { port, task }
+    let task = tokio::spawn(async move { axum::serve(listener, echo_routes()).await.unwrap() });
+    TestServer { port, task }
 }
 
 /// A server that says one thing to everybody once they have said something, and closes.
-async fn blurt(words: &'static [u8]) -> Server {
+async fn serve_bytes(words: &'static [u8]) -> TestServer {
     let (listener, port) = listen().await;
     let task = tokio::spawn(async move {
         while let Ok((mut socket, _)) = listener.accept().await {
@@ -76,11 +76,11 @@ async fn blurt(words: &'static [u8]) -> Server {
             socket.shutdown().await.ok();
         }
     });
-    Server { port, task }
+    TestServer { port, task }
 }
 
 /// A server whose certificate nobody vouches for.
-async fn self_signed() -> Server {
+async fn self_signed() -> TestServer {
     let names = vec!["localhost".to_owned(), "127.0.0.1".to_owned()];
     let CertifiedKey { cert, signing_key } = generate_simple_self_signed(names).unwrap();
     let key = PrivateKeyDer::try_from(signing_key.serialize_der()).unwrap();
@@ -101,7 +101,7 @@ async fn self_signed() -> Server {
             stream.shutdown().await.ok();
         }
     });
-    Server { port, task }
+    TestServer { port, task }
 }
 
 fn request(scheme: Scheme, port: u16, path: &str) -> HttpGet {
@@ -113,14 +113,14 @@ fn request(scheme: Scheme, port: u16, path: &str) -> HttpGet {
         headers: Vec::new(),
         timeout: PATIENCE,
         body_limit: 100,
-        trust: Trust::Anybody,
+        trust: Trust::AnyCertificate,
     }
 }
 
 /// Status, body and whether that was all; or what went wrong, with the port taken out.
-async fn hear(request: &HttpGet) -> String {
+async fn fetch(request: &HttpGet) -> String {
     match SystemNetwork.get(request).await {
-        Ok(HttpAnswer { status, body, whole, .. }) => {
+        Ok(HttpResponse { status, body, is_complete: whole, .. }) => {
             format!("{status} {} {whole}", String::from_utf8(body).unwrap())
         }
         Err(error) => error.to_string().replace(&format!(":{}", request.port), ""),
@@ -133,7 +133,7 @@ async fn an_answer_of_any_status_is_an_answer() {
     let rows =
         [("/five?a=b", "200 12345 true"), ("/none", "404  true"), ("/moved", "302 elsewhere true")];
     for (path, want) in rows {
-        assert_eq!(hear(&request(Scheme::Http, server.port, path)).await, want, "{path}");
+        assert_eq!(fetch(&request(Scheme::Http, server.port, path)).await, want, "{path}");
     }
     let answer = SystemNetwork.get(&request(Scheme::Http, server.port, "/moved")).await.unwrap();
     let location = ("location".to_owned(), "/said".to_owned());
@@ -144,10 +144,10 @@ async fn an_answer_of_any_status_is_an_answer() {
 async fn the_host_is_the_one_of_the_url_unless_another_is_given() {
     let server = serve().await;
     let plain = request(Scheme::Http, server.port, "/said");
-    assert_eq!(hear(&plain).await, r#"200 Some("...:") None true"#);
+    assert_eq!(fetch(&plain).await, r#"200 Some("...:") None true"#);
     let headers = vec![header("Host", "web"), header("X-Mine", "1")];
     let given = HttpGet { headers, ..plain };
-    assert_eq!(hear(&given).await, r#"200 Some("web") Some("1") true"#);
+    assert_eq!(fetch(&given).await, r#"200 Some("web") Some("1") true"#);
 }
 
 fn header(name: &str, value: &str) -> (String, String) {
@@ -180,34 +180,34 @@ async fn no_more_of_a_body_is_read_than_is_wanted() {
     ];
     for (path, body_limit, want) in rows {
         let asked = HttpGet { body_limit, ..request(Scheme::Http, server.port, path) };
-        assert_eq!(hear(&asked).await, want, "{path} {body_limit}");
+        assert_eq!(fetch(&asked).await, want, "{path} {body_limit}");
     }
 }
 
 #[tokio::test]
 async fn who_wants_no_body_does_not_wait_for_one_that_never_comes() {
-    let server = blurt(b"HTTP/1.1 500 Oh\r\nContent-Length: 100\r\n\r\nhalf").await;
+    let server = serve_bytes(b"HTTP/1.1 500 Oh\r\nContent-Length: 100\r\n\r\nhalf").await;
     let asked = HttpGet { body_limit: 0, ..request(Scheme::Http, server.port, "/") };
-    assert_eq!(hear(&asked).await, "500  false");
+    assert_eq!(fetch(&asked).await, "500  false");
 }
 
 #[tokio::test]
 async fn a_certificate_that_nobody_vouches_for_is_believed_only_where_anybody_is() {
     let server = self_signed().await;
     let unchecked = request(Scheme::Https, server.port, "/");
-    assert_eq!(hear(&unchecked).await, "200 secret true");
+    assert_eq!(fetch(&unchecked).await, "200 secret true");
     let checked = HttpGet { trust: Trust::System, ..unchecked };
-    let said = hear(&checked).await;
+    let said = fetch(&checked).await;
     assert!(said.starts_with("no TLS with https://127.0.0.1/: "), "{said}");
 }
 
 #[tokio::test]
 async fn a_server_without_tls_is_told_apart_from_one_that_talks_nonsense() {
-    let (plain, nonsense) = (serve().await, blurt(b"SSH-2.0-OpenSSH_9.2\r\n").await);
-    let said = hear(&request(Scheme::Https, plain.port, "/five")).await;
+    let (plain, nonsense) = (serve().await, serve_bytes(b"SSH-2.0-OpenSSH_9.2\r\n").await);
+    let said = fetch(&request(Scheme::Https, plain.port, "/five")).await;
     let want = "https://127.0.0.1/five answered in plain HTTP: ask for http instead of https";
     assert_eq!(said, want);
-    let said = hear(&request(Scheme::Https, nonsense.port, "/")).await;
+    let said = fetch(&request(Scheme::Https, nonsense.port, "/")).await;
     assert!(said.starts_with("no TLS with https://127.0.0.1/: "), "{said}");
     let said = SystemNetwork.get(&request(Scheme::Http, nonsense.port, "/")).await.unwrap_err();
     assert!(matches!(said, NetworkError::Malformed { .. }), "{said}");
@@ -217,10 +217,10 @@ async fn a_server_without_tls_is_told_apart_from_one_that_talks_nonsense() {
 async fn nobody_there_and_a_connection_that_breaks_cannot_be_reached() {
     let (listener, free) = listen().await;
     drop(listener);
-    let said = hear(&request(Scheme::Http, free, "/a?token=secret")).await;
+    let said = fetch(&request(Scheme::Http, free, "/a?token=secret")).await;
     assert!(said.starts_with("cannot reach http://127.0.0.1/a: Connection refused"), "{said}");
-    let half = blurt(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf").await;
-    let mute = blurt(b"").await;
+    let half = serve_bytes(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf").await;
+    let mute = serve_bytes(b"").await;
     for server in [half, mute] {
         let said = SystemNetwork.get(&request(Scheme::Http, server.port, "/")).await.unwrap_err();
         assert!(matches!(said, NetworkError::Unreachable { .. }), "{said}");
@@ -232,7 +232,7 @@ async fn a_server_that_never_answers_is_waited_for_no_longer_than_asked() {
     let (listener, port) = listen().await;
     for scheme in [Scheme::Http, Scheme::Https] {
         let timeout = Duration::from_millis(50);
-        let said = hear(&HttpGet { timeout, ..request(scheme, port, "/") }).await;
+        let said = fetch(&HttpGet { timeout, ..request(scheme, port, "/") }).await;
         assert_eq!(said, format!("no answer from {scheme}://127.0.0.1/ within 50ms"));
     }
     drop(listener);

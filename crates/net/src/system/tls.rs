@@ -24,14 +24,14 @@ use crate::{HttpGet, NetworkError, Trust};
 const HTTP: &[u8; 5] = b"HTTP/";
 
 /// Agrees with the server on TLS.
-pub(super) async fn wrap(
+pub(super) async fn connect_tls(
     request: &HttpGet,
     socket: TcpStream,
-) -> Result<TlsStream<Opening<TcpStream>>, NetworkError> {
+) -> Result<TlsStream<RecordingStream<TcpStream>>, NetworkError> {
     let failed = |why: String| NetworkError::Tls { url: request.url(), why };
     let name = ServerName::try_from(request.host.clone()).map_err(|e| failed(e.to_string()))?;
     let config = config(request.trust).await.map_err(failed)?;
-    let opening = Opening { inner: socket, first: Vec::new() };
+    let opening = RecordingStream { inner: socket, first: Vec::new() };
     let shaken = TlsConnector::from(Arc::new(config)).connect(name, opening).into_fallible().await;
     shaken.map_err(|(error, opening)| {
         if opening.first == HTTP {
@@ -48,9 +48,9 @@ async fn config(trust: Trust) -> Result<ClientConfig, String> {
         .map_err(|error| error.to_string())?;
     Ok(match trust {
         Trust::System => builder.with_root_certificates(authorities().await?).with_no_client_auth(),
-        Trust::Anybody => builder
+        Trust::AnyCertificate => builder
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(Gullible(provider)))
+            .with_custom_certificate_verifier(Arc::new(NoCertificateVerification(provider)))
             .with_no_client_auth(),
     })
 }
@@ -72,12 +72,12 @@ async fn authorities() -> Result<RootCertStore, String> {
 
 /// A stream that keeps the first bytes it hears.
 #[derive(Debug)]
-pub(super) struct Opening<S> {
+pub(super) struct RecordingStream<S> {
     inner: S,
     first: Vec<u8>,
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Opening<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for RecordingStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -92,7 +92,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Opening<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Opening<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for RecordingStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -112,9 +112,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Opening<S> {
 
 /// Believes everybody, and so does not look at signatures either: a pod's certificate may be of any kind.
 #[derive(Debug)]
-struct Gullible(Arc<CryptoProvider>);
+struct NoCertificateVerification(Arc<CryptoProvider>);
 
-impl ServerCertVerifier for Gullible {
+impl ServerCertVerifier for NoCertificateVerification {
     fn verify_server_cert(
         &self,
         _: &CertificateDer<'_>,

@@ -9,10 +9,10 @@ use oarsman_cluster::credentials::{self, Connection, Plan};
 use oarsman_cluster::{ApiServer, Cluster, Standalone};
 use oarsman_state::{CheckpointStore, SealedFiles};
 
-use crate::settings::{Joining, Settings};
+use crate::settings::{AgentSettings, ClusterSettings};
 
 /// A cluster, what keeps the agent connected to it, and where its pods are remembered.
-pub(super) struct Joined {
+pub(super) struct ClusterSeams {
     pub(super) cluster: Arc<dyn Cluster>,
     pub(super) connection: Option<Connection>,
     pub(super) checkpoints: Option<Arc<dyn CheckpointStore>>,
@@ -20,25 +20,25 @@ pub(super) struct Joined {
 
 /// Joins what the settings name. Nothing is asked of the API server here, so it need not be there.
 pub(super) async fn join(
-    settings: &Settings,
+    settings: &AgentSettings,
     bundle: Option<&Bundle>,
     clock: &Arc<dyn Clock>,
-) -> Result<Joined> {
+) -> Result<ClusterSeams> {
     let Some(joining) = &settings.cluster else {
         let alone = bundle.map(Bundle::objects).map(Standalone::with).unwrap_or_default();
-        return Ok(Joined { cluster: Arc::new(alone), connection: None, checkpoints: None });
+        return Ok(ClusterSeams { cluster: Arc::new(alone), connection: None, checkpoints: None });
     };
     let connection = credentials::connect(plan(joining, settings), Arc::clone(clock)).await?;
     let server = ApiServer::new(connection.client(), &settings.node_name, Arc::clone(clock));
     let server = server.with_freshness(joining.freshness);
-    Ok(Joined {
+    Ok(ClusterSeams {
         cluster: Arc::new(server),
         connection: Some(connection),
         checkpoints: checkpoints(joining, settings)?,
     })
 }
 
-fn plan(joining: &Joining, settings: &Settings) -> Plan {
+fn plan(joining: &ClusterSettings, settings: &AgentSettings) -> Plan {
     Plan {
         kubeconfig: joining.kubeconfig.clone(),
         bootstrap: joining.bootstrap.clone(),
@@ -49,7 +49,10 @@ fn plan(joining: &Joining, settings: &Settings) -> Plan {
 }
 
 /// Whoever wants nothing to be remembered wants what was remembered to be gone, too.
-fn checkpoints(joining: &Joining, settings: &Settings) -> Result<Option<Arc<dyn CheckpointStore>>> {
+fn checkpoints(
+    joining: &ClusterSettings,
+    settings: &AgentSettings,
+) -> Result<Option<Arc<dyn CheckpointStore>>> {
     if !joining.remembers_pods {
         SealedFiles::destroy(&settings.root).context("--remember-pods=false")?;
         return Ok(None);

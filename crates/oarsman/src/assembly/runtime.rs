@@ -6,20 +6,20 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use oarsman_agent::Book;
 use oarsman_core::resources::names::CgroupDriver;
-use oarsman_cri::{Client, CriError, Deadlines, Keeper, Runtime};
+use oarsman_cri::{ConnectionHolder, CriError, Deadlines, RemoteRuntime, Runtime};
 use oarsman_cri_types::v1;
 
-use crate::keeper::Held;
-use crate::settings::Settings;
+use crate::connection_holder::ConnectionHolderHandle;
+use crate::settings::AgentSettings;
 
 /// How often a runtime that is not there is looked for.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// After how many looks it is said again that we wait.
-const SAY_AGAIN: usize = 10;
+const LOG_EVERY: usize = 10;
 
 /// What the agent has to know of a runtime before it starts.
 #[derive(Debug, Clone)]
-pub(super) struct Facts {
+pub(super) struct RuntimeFacts {
     /// What it calls itself.
     pub(super) runtime_name: String,
     pub(super) runtime_version: String,
@@ -27,40 +27,56 @@ pub(super) struct Facts {
     pub(super) recursive_read_only: bool,
 }
 
-pub(super) fn client(settings: &Settings, keeper: Option<Arc<Held>>) -> Result<Client> {
+pub(super) fn client(
+    settings: &AgentSettings,
+    connection_holder: Option<Arc<ConnectionHolderHandle>>,
+) -> Result<RemoteRuntime> {
     let deadlines = Deadlines { request: settings.request_timeout };
     let endpoint = &settings.runtime_endpoint;
-    let keeper = keeper.map(|keeper| keeper as Arc<dyn Keeper>);
-    Client::kept_by(keeper, endpoint, settings.image_endpoint.as_deref(), deadlines)
-        .with_context(|| format!("--container-runtime-endpoint {endpoint}"))
+    let connection_holder =
+        connection_holder.map(|connection_holder| connection_holder as Arc<dyn ConnectionHolder>);
+    RemoteRuntime::with_holder(
+        connection_holder,
+        endpoint,
+        settings.image_endpoint.as_deref(),
+        deadlines,
+    )
+    .with_context(|| format!("--container-runtime-endpoint {endpoint}"))
 }
 
 /// Asks the runtime, for as long as it takes: without one there is nothing to be done anyway.
-pub(super) async fn ask(client: &Client, settings: &Settings, book: &Book) -> Facts {
+pub(super) async fn wait_for_runtime(
+    client: &RemoteRuntime,
+    settings: &AgentSettings,
+    book: &Book,
+) -> RuntimeFacts {
     for look in 0_usize.. {
-        let answer = try_to_ask(client, settings).await;
+        let answer = query_runtime(client, settings).await;
         book.heard_runtime(&answer);
         match answer {
             Ok(facts) => {
                 book.met_runtime(&facts.runtime_name, &facts.runtime_version);
                 return facts;
             }
-            Err(error) if look.is_multiple_of(SAY_AGAIN) => {
+            Err(error) if look.is_multiple_of(LOG_EVERY) => {
                 tracing::warn!(%error, endpoint = settings.runtime_endpoint,
                     "waiting for the runtime: start it, or name another with --container-runtime-endpoint");
             }
             Err(_) => {}
         }
-        tokio::time::sleep(LOOK_AGAIN).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
     unreachable!("there are more numbers than seconds")
 }
 
-async fn try_to_ask(client: &Client, settings: &Settings) -> Result<Facts, CriError> {
+async fn query_runtime(
+    client: &RemoteRuntime,
+    settings: &AgentSettings,
+) -> Result<RuntimeFacts, CriError> {
     let version = client.version().await?;
     let status = client.status().await?;
     tracing::info!(name = version.runtime_name, version = version.runtime_version, "runtime");
-    Ok(Facts {
+    Ok(RuntimeFacts {
         runtime_name: version.runtime_name,
         runtime_version: version.runtime_version,
         cgroup_driver: cgroup_driver(client, settings).await?,
@@ -72,8 +88,11 @@ async fn try_to_ask(client: &Client, settings: &Settings) -> Result<Facts, CriEr
 }
 
 /// A runtime that does not tell has to be told by its administrator what we are told.
-async fn cgroup_driver(client: &Client, settings: &Settings) -> Result<CgroupDriver, CriError> {
-    let told = told_cgroup_driver(client).await?;
+async fn cgroup_driver(
+    client: &RemoteRuntime,
+    settings: &AgentSettings,
+) -> Result<CgroupDriver, CriError> {
+    let told = reported_cgroup_driver(client).await?;
     let ours = || match settings.systemd_cgroups {
         true => CgroupDriver::Systemd,
         false => CgroupDriver::Cgroupfs,
@@ -82,7 +101,9 @@ async fn cgroup_driver(client: &Client, settings: &Settings) -> Result<CgroupDri
 }
 
 /// What the runtime says it makes cgroups with, if it says so.
-pub(crate) async fn told_cgroup_driver(client: &Client) -> Result<Option<CgroupDriver>, CriError> {
+pub(crate) async fn reported_cgroup_driver(
+    client: &RemoteRuntime,
+) -> Result<Option<CgroupDriver>, CriError> {
     match client.runtime_config().await {
         Ok(config) => Ok(config.linux.map(|linux| match linux.cgroup_driver() {
             v1::CgroupDriver::Systemd => CgroupDriver::Systemd,

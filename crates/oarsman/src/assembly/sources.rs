@@ -6,10 +6,11 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use oarsman_agent::seams::Seams;
 use oarsman_agent::sources::bundle::{Bundle, Periods};
-use oarsman_agent::{Book, PodSets, sources};
+use oarsman_agent::sources::{ManifestUrl, PodSource};
+use oarsman_agent::{Book, sources};
 use oarsman_core::sources::Source;
 
-use crate::settings::Settings;
+use crate::settings::AgentSettings;
 
 /// How often is looked at what a person handed over, besides when something tells of a change.
 const PERIODS: Periods =
@@ -17,24 +18,32 @@ const PERIODS: Periods =
 
 /// Everything the settings name, and what a person handed over; an agent without any source would take all pods for orphans.
 pub(super) fn all(
-    settings: &Settings,
+    settings: &AgentSettings,
     seams: &Seams,
     book: &Arc<Book>,
     bundle: Option<Bundle>,
-) -> Result<Vec<(Source, PodSets)>> {
-    let (from, node) = (&settings.sources, settings.node_name.as_str());
-    let handed_over = bundle.map(|bundle| (Source::File, bundle.follow(PERIODS, book)));
-    let mut all: Vec<_> = handed_over.into_iter().collect();
-    if let Some(path) = &from.files {
-        all.push((Source::File, sources::files(path, node, from.rescan, book)));
+) -> Result<Vec<PodSource>> {
+    let (from, mut all) = (&settings.sources, Vec::new());
+    if let Some(bundle) = bundle {
+        let book = Arc::clone(book);
+        all.push(PodSource::new(Source::File, move || bundle.follow(PERIODS, &book)));
+    }
+    if let Some(path) = from.files.clone() {
+        let (node, rescan, book) = (settings.node_name.clone(), from.rescan, Arc::clone(book));
+        let open = move || sources::files(&path, &node, rescan, &book);
+        all.push(PodSource::new(Source::File, open));
     }
     if let Some(url) = &from.url {
-        let network = Arc::clone(&seams.network);
-        let pods = sources::url(url, from.url_headers.clone(), from.fetch, node, network, book);
-        all.push((Source::Http, pods.with_context(|| format!("--manifest-url {url}"))?));
+        let (node, network) = (settings.node_name.clone(), Arc::clone(&seams.network));
+        let manifests = ManifestUrl::new(url, from.url_headers.clone(), node, network)
+            .with_context(|| format!("--manifest-url {url}"))?;
+        let (fetch, book) = (from.fetch, Arc::clone(book));
+        all.push(PodSource::new(Source::Http, move || manifests.follow(fetch, &book)));
     }
     // Pods that another kubelet started from the same manifests go on under the UIDs they have.
-    let adopting =
-        |(source, pods)| (source, sources::adopting(source, pods, Arc::clone(&seams.runtime)));
+    let adopting = |source: PodSource| {
+        let runtime = Arc::clone(&seams.runtime);
+        source.map(move |source, sets| sources::adopting(source, sets, Arc::clone(&runtime)))
+    };
     Ok(all.into_iter().map(adopting).collect())
 }

@@ -3,18 +3,18 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use oarsman_kubelet_config::choices::CgroupDriver;
-use oarsman_kubelet_config::{KubeletConfiguration, Problem, Text, check, load};
+use oarsman_kubelet_config::enums::CgroupDriverSetting;
+use oarsman_kubelet_config::{ConfigFile, KubeletConfiguration, Problem, check, load};
 
 use super::finding::Finding;
-use super::plan::Plan;
+use super::requirements::Requirements;
 
 const CHECK: &str = "configuration";
 
 /// What the file has to say, as findings, and as a configuration if it is one.
 pub(super) fn read(path: &Path) -> (Vec<Finding>, Option<KubeletConfiguration>) {
     match fs::read(path) {
-        Ok(bytes) => judge(path, &bytes),
+        Ok(bytes) => evaluate(path, &bytes),
         Err(error) => {
             let what = format!("{} cannot be read: {error}", path.display());
             (vec![Finding::problem(CHECK, what, "name the right file with --config")], None)
@@ -22,8 +22,8 @@ pub(super) fn read(path: &Path) -> (Vec<Finding>, Option<KubeletConfiguration>) 
     }
 }
 
-fn judge(path: &Path, bytes: &[u8]) -> (Vec<Finding>, Option<KubeletConfiguration>) {
-    let (text, fix) = (Text { path, bytes }, format!("edit {}", path.display()));
+fn evaluate(path: &Path, bytes: &[u8]) -> (Vec<Finding>, Option<KubeletConfiguration>) {
+    let (text, fix) = (ConfigFile { path, bytes }, format!("edit {}", path.display()));
     let finding = |problem: &Problem| Finding::problem(CHECK, problem.to_string(), fix.as_str());
     let mut findings: Vec<Finding> = check(text).iter().map(finding).collect();
     if findings.is_empty() {
@@ -34,23 +34,23 @@ fn judge(path: &Path, bytes: &[u8]) -> (Vec<Finding>, Option<KubeletConfiguratio
 }
 
 /// What a machine with this configuration is meant for.
-pub(super) fn plan(
+pub(super) fn requirements(
     configuration: &KubeletConfiguration,
     root: PathBuf,
     runtime: Option<String>,
-) -> Plan {
+) -> Requirements {
     let endpoint = runtime.unwrap_or_else(|| configuration.container_runtime_endpoint.clone());
     let resolv_conf = PathBuf::from(&configuration.resolv_conf);
-    Plan {
+    Requirements {
         is_node: true,
         pod_logs: PathBuf::from(&configuration.pod_logs_dir),
         resolv_conf: Some(resolv_conf).filter(|path| !path.as_os_str().is_empty()),
         ports: ports(configuration),
-        systemd_cgroups: configuration.cgroup_driver == CgroupDriver::Systemd,
+        systemd_cgroups: configuration.cgroup_driver == CgroupDriverSetting::Systemd,
         fails_on_swap: configuration.fail_swap_on,
         fails_on_cgroup_v1: configuration.fail_cgroup_v1,
         protects_kernel: configuration.protect_kernel_defaults,
-        ..Plan::of_guest(root, Some(endpoint))
+        ..Requirements::for_guest(root, Some(endpoint))
     }
 }
 
@@ -70,20 +70,20 @@ fn ports(configuration: &KubeletConfiguration) -> Vec<(&'static str, u16)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::finding::Weight;
+    use super::super::finding::FindingSeverity;
     use super::*;
 
     const HEAD: &str = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
 
-    fn judged(rest: &str) -> (Vec<Finding>, Option<KubeletConfiguration>) {
-        judge(Path::new("/etc/kubelet.yaml"), format!("{HEAD}{rest}").as_bytes())
+    fn evaluated(rest: &str) -> (Vec<Finding>, Option<KubeletConfiguration>) {
+        evaluate(Path::new("/etc/kubelet.yaml"), format!("{HEAD}{rest}").as_bytes())
     }
 
     #[test]
     fn an_unknown_field_is_a_problem_here_though_a_kubelet_starts_with_it() {
-        let (findings, configuration) = judged("maxPodz: 7\nport: 1\n");
+        let (findings, configuration) = evaluated("maxPodz: 7\nport: 1\n");
         assert_eq!(findings.len(), 1, "{findings:?}");
-        assert_eq!(findings[0].weight, Weight::Problem);
+        assert_eq!(findings[0].weight, FindingSeverity::Problem);
         assert!(findings[0].what.contains("maxPodz"), "{findings:?}");
         assert_eq!(findings[0].fix.as_deref(), Some("edit /etc/kubelet.yaml"));
         assert_eq!(configuration.unwrap().port, 1);
@@ -91,29 +91,33 @@ mod tests {
 
     #[test]
     fn everything_that_is_wrong_is_told_at_once() {
-        let (findings, configuration) = judged("port: 70000\ncontainerLogMaxFiles: 1\n");
+        let (findings, configuration) = evaluated("port: 70000\ncontainerLogMaxFiles: 1\n");
         assert_eq!(findings.len(), 2, "{findings:?}");
         assert!(configuration.is_none());
     }
 
     #[test]
     fn the_machine_is_held_against_what_the_file_says() {
-        let (findings, configuration) = judged(
+        let (findings, configuration) = evaluated(
             "failSwapOn: false\nfailCgroupV1: false\nreadOnlyPort: 10255\nhealthzPort: 0\nresolvConf: \"\"\ncgroupDriver: systemd\n",
         );
-        assert_eq!(findings[0].weight, Weight::Ok, "{findings:?}");
-        let plan = plan(&configuration.unwrap(), "/var/lib/kubelet".into(), None);
-        assert!(plan.is_node && plan.systemd_cgroups);
-        assert!(!plan.fails_on_swap && !plan.fails_on_cgroup_v1 && !plan.protects_kernel);
-        assert_eq!(plan.ports, [("port", 10250), ("readOnlyPort", 10255)]);
-        assert_eq!(plan.resolv_conf, None);
-        assert_eq!(plan.runtime.as_deref(), Some("unix:///run/containerd/containerd.sock"));
+        assert_eq!(findings[0].weight, FindingSeverity::Ok, "{findings:?}");
+        let requirements = requirements(&configuration.unwrap(), "/var/lib/kubelet".into(), None);
+        assert!(requirements.is_node && requirements.systemd_cgroups);
+        assert!(
+            !requirements.fails_on_swap
+                && !requirements.fails_on_cgroup_v1
+                && !requirements.protects_kernel
+        );
+        assert_eq!(requirements.ports, [("port", 10250), ("readOnlyPort", 10255)]);
+        assert_eq!(requirements.resolv_conf, None);
+        assert_eq!(requirements.runtime.as_deref(), Some("unix:///run/containerd/containerd.sock"));
     }
 
     #[test]
     fn a_file_that_is_not_there_is_a_problem() {
         let (findings, configuration) = read(Path::new("/no/such/kubelet.yaml"));
-        assert_eq!(findings[0].weight, Weight::Problem);
+        assert_eq!(findings[0].weight, FindingSeverity::Problem);
         assert!(findings[0].what.starts_with("/no/such/kubelet.yaml cannot be read"));
         assert!(configuration.is_none());
     }

@@ -1,10 +1,10 @@
 //! What is the case on this machine: read, asked and measured, judged by others.
 
 pub(super) mod cgroups;
+pub(super) mod disk;
 pub(super) mod kernel;
 pub(super) mod limits;
 pub(super) mod permissions;
-pub(super) mod places;
 pub(super) mod ports;
 pub(super) mod resolver;
 pub(super) mod root;
@@ -16,54 +16,54 @@ use std::path::Path;
 use jiff::Timestamp;
 use oarsman_clock::Clock;
 
-use super::plan::Plan;
-use crate::machine::swap::{self, Swap};
+use super::requirements::Requirements;
+use crate::machine::swap::{self, SwapDevice};
 
 /// Everything that was found.
 #[derive(Clone, Debug)]
-pub(super) struct Facts {
-    pub(super) runtime: runtime::Runtime,
-    pub(super) cgroups: cgroups::Cgroups,
-    pub(super) swaps: Vec<Swap>,
-    pub(super) ports: Vec<ports::Port>,
-    pub(super) kernel: kernel::Kernel,
-    pub(super) permissions: permissions::Permissions,
-    pub(super) places: Vec<places::Place>,
-    pub(super) memory: places::Memory,
+pub(super) struct MachineFacts {
+    pub(super) runtime: runtime::RuntimeSearch,
+    pub(super) cgroups: cgroups::CgroupFacts,
+    pub(super) swaps: Vec<SwapDevice>,
+    pub(super) ports: Vec<ports::PortFacts>,
+    pub(super) kernel: kernel::KernelFacts,
+    pub(super) permissions: permissions::PermissionFacts,
+    pub(super) directories: Vec<disk::DirectoryFacts>,
+    pub(super) memory: disk::MemoryFacts,
     pub(super) now: Timestamp,
     pub(super) host_name: String,
-    pub(super) root: root::Root,
-    pub(super) resolver: Option<resolver::Resolver>,
-    pub(super) limits: limits::Limits,
+    pub(super) root: root::RootFacts,
+    pub(super) resolver: Option<resolver::ResolverFacts>,
+    pub(super) limits: limits::LimitFacts,
 }
 
-impl Facts {
+impl MachineFacts {
     /// Looks at this machine.
-    pub(super) async fn gather(plan: &Plan, clock: &dyn Clock) -> Self {
+    pub(super) async fn gather(requirements: &Requirements, clock: &dyn Clock) -> Self {
         Self {
-            runtime: runtime::Runtime::ask(plan).await,
-            cgroups: cgroups::Cgroups::look(),
-            swaps: swap::parse(&text("/proc/swaps")),
-            ports: ports::look(&plan.ports),
-            kernel: kernel::Kernel::look(),
-            permissions: permissions::Permissions::look(),
-            places: places::look(plan),
-            memory: places::Memory::parse(&text("/proc/meminfo")),
+            runtime: runtime::RuntimeSearch::ask(requirements).await,
+            cgroups: cgroups::CgroupFacts::read(),
+            swaps: swap::parse(&read_text("/proc/swaps")),
+            ports: ports::read(&requirements.ports),
+            kernel: kernel::KernelFacts::read(),
+            permissions: permissions::PermissionFacts::read(),
+            directories: disk::read(requirements),
+            memory: disk::MemoryFacts::parse(&read_text("/proc/meminfo")),
             now: clock.wall(),
             host_name: rustix::system::uname().nodename().to_string_lossy().into_owned(),
-            root: root::Root::look(&plan.root),
-            resolver: plan.resolv_conf.as_deref().map(resolver::Resolver::look),
-            limits: limits::Limits::look(),
+            root: root::RootFacts::read(&requirements.root),
+            resolver: requirements.resolv_conf.as_deref().map(resolver::ResolverFacts::read),
+            limits: limits::LimitFacts::read(),
         }
     }
 }
 
 /// What a file of the kernel says; nothing where this kernel has no such file.
-fn text(path: impl AsRef<Path>) -> String {
+fn read_text(path: impl AsRef<Path>) -> String {
     fs::read_to_string(path).unwrap_or_default()
 }
 
 /// A file of the kernel that holds one number.
-fn number(path: impl AsRef<Path>) -> Option<i64> {
-    text(path).trim().parse().ok()
+fn read_number(path: impl AsRef<Path>) -> Option<i64> {
+    read_text(path).trim().parse().ok()
 }

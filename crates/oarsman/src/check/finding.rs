@@ -5,7 +5,7 @@ use serde::Serialize;
 /// How much a finding matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Weight {
+pub(crate) enum FindingSeverity {
     /// As it should be.
     Ok,
     /// Pods run, but something will not be as expected.
@@ -19,7 +19,7 @@ pub(crate) enum Weight {
 pub(crate) struct Finding {
     /// What was looked at, in a word or two.
     pub(crate) check: &'static str,
-    pub(crate) weight: Weight,
+    pub(crate) weight: FindingSeverity,
     /// How it is.
     pub(crate) what: String,
     /// A command or an edit that makes it better.
@@ -29,7 +29,7 @@ pub(crate) struct Finding {
 
 impl Finding {
     pub(super) fn ok(check: &'static str, what: impl Into<String>) -> Self {
-        Self { check, weight: Weight::Ok, what: what.into(), fix: None }
+        Self { check, weight: FindingSeverity::Ok, what: what.into(), fix: None }
     }
 
     pub(super) fn warning(
@@ -37,7 +37,7 @@ impl Finding {
         what: impl Into<String>,
         fix: impl Into<String>,
     ) -> Self {
-        Self { check, weight: Weight::Warning, what: what.into(), fix: Some(fix.into()) }
+        Self { check, weight: FindingSeverity::Warning, what: what.into(), fix: Some(fix.into()) }
     }
 
     pub(super) fn problem(
@@ -45,7 +45,7 @@ impl Finding {
         what: impl Into<String>,
         fix: impl Into<String>,
     ) -> Self {
-        Self { check, weight: Weight::Problem, what: what.into(), fix: Some(fix.into()) }
+        Self { check, weight: FindingSeverity::Problem, what: what.into(), fix: Some(fix.into()) }
     }
 
     /// A problem for those whom it concerns, and a warning for others.
@@ -55,7 +55,7 @@ impl Finding {
         what: impl Into<String>,
         fix: impl Into<String>,
     ) -> Self {
-        let weight = if concerned { Weight::Problem } else { Weight::Warning };
+        let weight = if concerned { FindingSeverity::Problem } else { FindingSeverity::Warning };
         Self { check, weight, what: what.into(), fix: Some(fix.into()) }
     }
 }

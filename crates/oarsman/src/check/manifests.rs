@@ -16,9 +16,9 @@ pub(super) async fn read(places: &[String], node: &str) -> Vec<Finding> {
         return Vec::new();
     }
     match read_once(places, node, Arc::new(SystemNetwork)).await {
-        Err(wrong) => wrong.iter().map(|remark| told(remark, Finding::problem)).collect(),
+        Err(wrong) => wrong.iter().map(|remark| to_finding(remark, Finding::problem)).collect(),
         Ok(bundle) => {
-            let odd = bundle.warnings().iter().map(|remark| told(remark, Finding::warning));
+            let odd = bundle.warnings().iter().map(|remark| to_finding(remark, Finding::warning));
             let names: Vec<&str> =
                 bundle.pods().iter().filter_map(|pod| pod.metadata.name.as_deref()).collect();
             let fine = Finding::ok(CHECK, format!("would run {}", names.join(", ")));
@@ -27,7 +27,7 @@ pub(super) async fn read(places: &[String], node: &str) -> Vec<Finding> {
     }
 }
 
-fn told(remark: &Remark, as_finding: fn(&'static str, String, String) -> Finding) -> Finding {
+fn to_finding(remark: &Remark, as_finding: fn(&'static str, String, String) -> Finding) -> Finding {
     let Remark { place, why } = remark;
     as_finding(CHECK, format!("{place}: {why}"), format!("edit {place}"))
 }

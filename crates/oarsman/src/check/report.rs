@@ -4,20 +4,24 @@ use std::io::{self, Write};
 
 use serde_json::json;
 
-use super::finding::{Finding, Weight};
+use super::finding::{Finding, FindingSeverity};
 
 /// How many findings there are of each weight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Count {
+pub(super) struct FindingCount {
     pub(super) ok: usize,
     pub(super) warnings: usize,
     pub(super) problems: usize,
 }
 
-impl Count {
+impl FindingCount {
     pub(super) fn of(findings: &[Finding]) -> Self {
         let of = |weight| findings.iter().filter(|finding| finding.weight == weight).count();
-        Self { ok: of(Weight::Ok), warnings: of(Weight::Warning), problems: of(Weight::Problem) }
+        Self {
+            ok: of(FindingSeverity::Ok),
+            warnings: of(FindingSeverity::Warning),
+            problems: of(FindingSeverity::Problem),
+        }
     }
 
     fn summary(self) -> String {
@@ -50,20 +54,20 @@ pub(super) fn table(
             writeln!(out, "{:9}{:width$}  fix: {fix}", "", "")?;
         }
     }
-    writeln!(out, "\n{}", Count::of(findings).summary())
+    writeln!(out, "\n{}", FindingCount::of(findings).summary())
 }
 
-fn label(weight: Weight) -> (&'static str, u8) {
+fn label(weight: FindingSeverity) -> (&'static str, u8) {
     match weight {
-        Weight::Ok => ("ok", 32),
-        Weight::Warning => ("warning", 33),
-        Weight::Problem => ("problem", 31),
+        FindingSeverity::Ok => ("ok", 32),
+        FindingSeverity::Warning => ("warning", 33),
+        FindingSeverity::Problem => ("problem", 31),
     }
 }
 
 /// Writes one JSON document.
 pub(super) fn json(out: &mut impl Write, findings: &[Finding]) -> io::Result<()> {
-    let Count { ok, warnings, problems } = Count::of(findings);
+    let FindingCount { ok, warnings, problems } = FindingCount::of(findings);
     let summary = json!({ "ok": ok, "warnings": warnings, "problems": problems });
     let document = json!({ "findings": findings, "summary": summary });
     writeln!(out, "{document:#}")

@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::{Args, Command, ValueEnum};
 use clap_complete::{generate, shells};
 
-use super::output::say;
+use super::output::print;
 
 /// Which shell it is for.
 #[derive(Debug, Args)]
@@ -31,7 +31,7 @@ enum Shell {
 pub(crate) fn run(flags: &Flags, mut program: Command) -> Result<()> {
     let mut script = Vec::new();
     write(flags.shell, &mut program, &mut script);
-    say(&String::from_utf8_lossy(&script))
+    print(&String::from_utf8_lossy(&script))
 }
 
 fn write(shell: Shell, program: &mut Command, script: &mut impl Write) {

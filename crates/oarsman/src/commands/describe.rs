@@ -1,7 +1,7 @@
 //! `oarsman describe`: everything about one pod, as `kubectl describe pod` lays it out.
 
 mod containers;
-mod page;
+mod field_writer;
 mod volumes;
 
 use std::collections::BTreeMap;
@@ -12,12 +12,12 @@ use k8s_openapi::api::core::v1::{PodSpec, PodStatus};
 use oarsman_core::pod::PodExt;
 use oarsman_core::report::{Activity, EventReport, NodeReport, PodReport, StageReport};
 
-use super::output::say;
+use super::output::print;
 use super::table::table;
-use super::{Whom, age, events, status, which};
+use super::{AgentSelector, age, events, find_pod, pod_summary};
 use crate::threads;
 
-use page::Page;
+use field_writer::FieldWriter;
 
 #[cfg(test)]
 mod tests;
@@ -31,54 +31,61 @@ pub(crate) struct Flags {
     /// The pod: NAME, NAMESPACE/NAME or how it begins.
     pod: String,
     #[command(flatten)]
-    whom: Whom,
+    agent: AgentSelector,
 }
 
 /// Describes a pod.
 pub(crate) fn run(flags: &Flags) -> Result<()> {
-    threads::work_on(async {
-        let (_, node) = flags.whom.ask().await?;
-        let pod = which::pod(&node, &flags.pod)?;
-        say(&render(&node, pod))
+    threads::block_on(async {
+        let (_, node) = flags.agent.fetch_report().await?;
+        let pod = find_pod::find(&node, &flags.pod)?;
+        print(&render(&node, pod))
     })
 }
 
 fn render(node: &NodeReport, pod: &PodReport) -> String {
     let spec = pod.pod.spec.clone().unwrap_or_default();
     let status = pod.pod.status.clone().unwrap_or_default();
-    let mut page = Page::default();
-    head(&mut page, node, pod, &spec, &status);
-    containers::list(&mut page, &spec, &status);
-    conditions(&mut page, &status);
-    volumes::list(&mut page, &spec);
-    page.field("QoS Class", status.qos_class.as_deref().unwrap_or_default());
-    page.map("Node-Selectors", &spec.node_selector.unwrap_or_default(), "=");
-    format!("{}{}", page.text(), happened(node, pod))
+    let mut writer = FieldWriter::default();
+    write_header(&mut writer, node, pod, &spec, &status);
+    containers::list(&mut writer, &spec, &status);
+    conditions(&mut writer, &status);
+    volumes::list(&mut writer, &spec);
+    writer.field("QoS Class", status.qos_class.as_deref().unwrap_or_default());
+    writer.map("Node-Selectors", &spec.node_selector.unwrap_or_default(), "=");
+    format!("{}{}", writer.text(), recent_events(node, pod))
 }
 
-fn head(page: &mut Page, node: &NodeReport, pod: &PodReport, spec: &PodSpec, status: &PodStatus) {
+fn write_header(
+    writer: &mut FieldWriter,
+    node: &NodeReport,
+    pod: &PodReport,
+    spec: &PodSpec,
+    status: &PodStatus,
+) {
     let name = pod.pod.full_name();
-    page.field("Name", &name.name);
-    page.field("Namespace", &name.namespace);
-    page.field("UID", pod.pod.uid().as_str());
-    page.field("Manifest", pod.place.as_deref().unwrap_or("<none>"));
-    page.number("Priority", spec.priority);
-    page.field("Priority Class Name", spec.priority_class_name.as_deref().unwrap_or_default());
-    page.field("Node", &format!("{}/{}", node.node, status.host_ip.as_deref().unwrap_or_default()));
-    page.time("Start Time", status.start_time.as_ref());
-    page.map("Labels", &pod.pod.metadata.labels.clone().unwrap_or_default(), "=");
-    page.map("Annotations", &pod.pod.metadata.annotations.clone().unwrap_or_default(), ": ");
-    page.field("Status", &status::summary(pod).word);
-    page.field("Phase", status.phase.as_deref().unwrap_or("Pending"));
-    page.field("Reason", status.reason.as_deref().unwrap_or_default());
-    page.field("Message", status.message.as_deref().unwrap_or_default());
-    page.field("Now", &now(node, pod));
+    writer.field("Name", &name.name);
+    writer.field("Namespace", &name.namespace);
+    writer.field("UID", pod.pod.uid().as_str());
+    writer.field("Manifest", pod.place.as_deref().unwrap_or("<none>"));
+    writer.number("Priority", spec.priority);
+    writer.field("Priority Class Name", spec.priority_class_name.as_deref().unwrap_or_default());
+    writer
+        .field("Node", &format!("{}/{}", node.node, status.host_ip.as_deref().unwrap_or_default()));
+    writer.time("Start Time", status.start_time.as_ref());
+    writer.map("Labels", &pod.pod.metadata.labels.clone().unwrap_or_default(), "=");
+    writer.map("Annotations", &pod.pod.metadata.annotations.clone().unwrap_or_default(), ": ");
+    writer.field("Status", &pod_summary::summary(pod).status);
+    writer.field("Phase", status.phase.as_deref().unwrap_or("Pending"));
+    writer.field("Reason", status.reason.as_deref().unwrap_or_default());
+    writer.field("Message", status.message.as_deref().unwrap_or_default());
+    writer.field("Now", &now(node, pod));
     let grace = spec.termination_grace_period_seconds;
-    page.field("Grace Period", &grace.map(|it| format!("{it}s")).unwrap_or_default());
-    page.field("Host Network", if spec.host_network == Some(true) { "true" } else { "" });
+    writer.field("Grace Period", &grace.map(|it| format!("{it}s")).unwrap_or_default());
+    writer.field("Host Network", if spec.host_network == Some(true) { "true" } else { "" });
     let ips: Vec<&str> = status.pod_ips.iter().flatten().map(|ip| ip.ip.as_str()).collect();
-    page.field("IP", status.pod_ip.as_deref().unwrap_or("<none>"));
-    page.field("IPs", &ips.join(", "));
+    writer.field("IP", status.pod_ip.as_deref().unwrap_or("<none>"));
+    writer.field("IPs", &ips.join(", "));
 }
 
 /// What is being done to the pod, or when something will be.
@@ -111,7 +118,7 @@ fn activity(what: &Activity) -> String {
     }
 }
 
-fn conditions(page: &mut Page, status: &PodStatus) {
+fn conditions(writer: &mut FieldWriter, status: &PodStatus) {
     let conditions = status.conditions.clone().unwrap_or_default();
     if conditions.is_empty() {
         return;
@@ -122,19 +129,19 @@ fn conditions(page: &mut Page, status: &PodStatus) {
         vec![it.type_.clone().into(), it.status.clone().into(), why.into()]
     };
     let rows = conditions.iter().map(row).collect();
-    page.block("Conditions", &table(&["Type", "Status", "Why"], rows));
+    writer.block("Conditions", &table(&["Type", "Status", "Why"], rows));
 }
 
-fn happened(node: &NodeReport, pod: &PodReport) -> String {
+fn recent_events(node: &NodeReport, pod: &PodReport) -> String {
     let uid = pod.pod.uid();
     let own: Vec<&EventReport> =
         node.events.iter().filter(|event| event.uid == uid.as_str()).collect();
     if own.is_empty() {
         return "Events:  <none>\n".to_owned();
     }
-    let mut page = Page::default();
-    page.block("Events", &events::rows(&own, node.now, false));
-    page.text()
+    let mut writer = FieldWriter::default();
+    writer.block("Events", &events::rows(&own, node.now, false));
+    writer.text()
 }
 
 /// Quantities by name, one to a line.

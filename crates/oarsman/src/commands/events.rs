@@ -7,9 +7,9 @@ use jiff::Timestamp;
 use oarsman_core::report::{EventReport, NodeReport};
 use serde_json::{Value, json};
 
-use super::output::{Format, formatted, say};
-use super::table::{Cell, table};
-use super::{Whom, age, which};
+use super::output::{OutputFormat, formatted, print};
+use super::table::{TableCell, table};
+use super::{AgentSelector, age, find_pod};
 use crate::threads;
 
 #[cfg(test)]
@@ -26,20 +26,20 @@ pub(crate) struct Flags {
     pod: Option<String>,
     /// How they are shown, if not as a table.
     #[arg(long, short, value_name = "FORMAT")]
-    output: Option<Format>,
+    output: Option<OutputFormat>,
     #[command(flatten)]
-    whom: Whom,
+    agent: AgentSelector,
 }
 
 /// Shows events.
 pub(crate) fn run(flags: &Flags) -> Result<()> {
-    threads::work_on(async {
-        let (_, node) = flags.whom.ask().await?;
+    threads::block_on(async {
+        let (_, node) = flags.agent.fetch_report().await?;
         let events = match &flags.pod {
             Some(name) => of_pod(&node, name)?,
             None => node.events.iter().collect(),
         };
-        say(&match flags.output {
+        print(&match flags.output {
             Some(format) => formatted(&list(&events), format)?,
             None if events.is_empty() => "No events are known.\n".to_owned(),
             None => rows(&events, node.now, true),
@@ -48,13 +48,16 @@ pub(crate) fn run(flags: &Flags) -> Result<()> {
 }
 
 /// The events of a pod; one that is gone has left some too.
-fn of_pod<'a>(node: &'a NodeReport, name: &str) -> Result<Vec<&'a EventReport>, which::NotFound> {
+fn of_pod<'a>(
+    node: &'a NodeReport,
+    name: &str,
+) -> Result<Vec<&'a EventReport>, find_pod::PodNotFound> {
     let of = |namespace: Option<&str>, name: &str| -> Vec<&'a EventReport> {
         let all = node.events.iter();
         all.filter(|event| event.pod == name && namespace.is_none_or(|it| it == event.namespace))
             .collect()
     };
-    match which::pod(node, name) {
+    match find_pod::find(node, name) {
         Ok(pod) => Ok(of(
             pod.pod.metadata.namespace.as_deref(),
             pod.pod.metadata.name.as_deref().unwrap_or_default(),
@@ -71,12 +74,15 @@ fn of_pod<'a>(node: &'a NodeReport, name: &str) -> Result<Vec<&'a EventReport>, 
 
 /// A line each; whose they are is left out where that is known.
 pub(super) fn rows(events: &[&EventReport], now: Timestamp, of_whom: bool) -> String {
-    let row = |event: &&EventReport| -> Vec<Cell> {
+    let row = |event: &&EventReport| -> Vec<TableCell> {
         let warning = Style::new().fg_color(Some(AnsiColor::Yellow.into()));
         let kind =
-            if event.is_warning { Cell::styled("Warning", warning) } else { "Normal".into() };
-        let object =
-            if of_whom { whose(event) } else { container(event).unwrap_or("pod").to_owned() };
+            if event.is_warning { TableCell::styled("Warning", warning) } else { "Normal".into() };
+        let object = if of_whom {
+            pod_of_event(event)
+        } else {
+            container(event).unwrap_or("pod").to_owned()
+        };
         let message = event.message.replace('\n', " ");
         vec![
             when(event, now).into(),
@@ -99,7 +105,7 @@ fn when(event: &EventReport, now: Timestamp) -> String {
     }
 }
 
-fn whose(event: &EventReport) -> String {
+fn pod_of_event(event: &EventReport) -> String {
     let namespace = match event.namespace.as_str() {
         "default" => String::new(),
         namespace => format!("{namespace}/"),

@@ -5,9 +5,9 @@ use anyhow::Result;
 use clap::Args;
 use oarsman_core::explain::{Explanation, explain, explain_missing};
 
-use super::output::{Format, formatted, say};
-use super::which::NotFound;
-use super::{Whom, which};
+use super::find_pod::PodNotFound;
+use super::output::{OutputFormat, formatted, print};
+use super::{AgentSelector, find_pod};
 use crate::threads;
 
 /// Which pod.
@@ -20,28 +20,28 @@ pub(crate) struct Flags {
     pod: String,
     /// How it is told, if not in words.
     #[arg(long, short, value_name = "FORMAT")]
-    output: Option<Format>,
+    output: Option<OutputFormat>,
     #[command(flatten)]
-    whom: Whom,
+    agent: AgentSelector,
 }
 
 /// Explains a pod.
 pub(crate) fn run(flags: &Flags) -> Result<()> {
-    threads::work_on(async {
-        let (_, node) = flags.whom.ask().await?;
-        let explanation = match which::pod(&node, &flags.pod) {
+    threads::block_on(async {
+        let (_, node) = flags.agent.fetch_report().await?;
+        let explanation = match find_pod::find(&node, &flags.pod) {
             Ok(pod) => explain(&node, pod),
-            Err(NotFound::Nobody { .. }) => explain_missing(&node, &flags.pod),
+            Err(PodNotFound::Unknown { .. }) => explain_missing(&node, &flags.pod),
             Err(several) => return Err(several.into()),
         };
-        say(&match flags.output {
+        print(&match flags.output {
             Some(format) => formatted(&explanation, format)?,
-            None => in_words(&explanation),
+            None => as_text(&explanation),
         })
     })
 }
 
-fn in_words(explanation: &Explanation) -> String {
+fn as_text(explanation: &Explanation) -> String {
     let bold = Style::new().effects(Effects::BOLD);
     let Explanation { sentence, next_step, details, .. } = explanation;
     let next = match next_step.as_str() {
@@ -67,7 +67,7 @@ mod tests {
             details: vec!["one\ntwo".to_owned()],
             ..explain_missing(&NodeReport::default(), "web")
         };
-        let text = anstream::adapter::strip_str(&in_words(&explanation)).to_string();
+        let text = anstream::adapter::strip_str(&as_text(&explanation)).to_string();
         assert_eq!(text, "It is so.\nNext: do that\n  one\n  two\n");
     }
 }

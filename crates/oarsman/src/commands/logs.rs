@@ -14,19 +14,19 @@ use oarsman_core::config::log_directory;
 use oarsman_core::duration;
 use oarsman_core::pod::PodExt;
 use oarsman_core::report::{NodeReport, PodReport, StageReport};
-use oarsman_host::inotify::Listener;
-use oarsman_server::logs::{Follower, Printer, Style, files};
+use oarsman_host::inotify::AsyncInotify;
+use oarsman_server::logs::{LogFollower, LogPrinter, PrintOptions, files};
 use tokio::time::sleep;
 
-use super::output::remark;
-use super::{Whom, which};
-use crate::local::Client;
+use super::output::print_stderr;
+use super::{AgentSelector, find_pod};
+use crate::local_api::LocalClient;
 use crate::threads;
 
-use choose::Chosen;
+use choose::ChosenContainers;
 
 /// How often it is looked whether there is anything to follow still.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Whose logs, and which part of them.
 #[derive(Debug, Args)]
@@ -64,43 +64,45 @@ pub(crate) struct Flags {
     #[arg(long)]
     prefix: bool,
     #[command(flatten)]
-    whom: Whom,
+    agent: AgentSelector,
 }
 
 /// Shows logs.
 pub(crate) fn run(flags: &Flags) -> Result<()> {
-    threads::work_on(async {
-        let (client, node) = flags.whom.ask().await?;
-        let pod = which::pod(&node, &flags.pod)?;
-        let Chosen { containers, remark: said } =
+    threads::block_on(async {
+        let (client, node) = flags.agent.fetch_report().await?;
+        let pod = find_pod::find(&node, &flags.pod)?;
+        let ChosenContainers { containers, remark: said } =
             choose::containers(&pod.pod, flags.container.as_deref(), flags.all_containers)?;
-        said.iter().try_for_each(|said| remark(said))?;
-        let logs: Vec<Log<'_>> =
-            containers.iter().map(|container| Log { flags, node: &node, pod, container }).collect();
+        said.iter().try_for_each(|said| print_stderr(said))?;
+        let logs: Vec<ContainerLog<'_>> = containers
+            .iter()
+            .map(|container| ContainerLog { flags, node: &node, pod, container })
+            .collect();
         if flags.follow {
             return try_join_all(logs.iter().map(|log| log.follow(&client))).await.map(drop);
         }
-        logs.iter().try_for_each(Log::show)
+        logs.iter().try_for_each(ContainerLog::show)
     })
 }
 
 /// The log of one container.
-struct Log<'a> {
+struct ContainerLog<'a> {
     flags: &'a Flags,
     node: &'a NodeReport,
     pod: &'a PodReport,
     container: &'a str,
 }
 
-impl Log<'_> {
+impl ContainerLog<'_> {
     fn directory(&self) -> PathBuf {
         log_directory(self.node.pod_logs.as_ref(), &self.pod.pod).join(self.container)
     }
 
-    fn printer(&self) -> Printer {
+    fn printer(&self) -> LogPrinter {
         let since = self.flags.since.and_then(|since| self.node.now.checked_sub(since).ok());
         let prefix = self.flags.prefix.then(|| format!("[{}] ", self.container));
-        Printer::new(Style { since, prefix, timestamps: self.flags.timestamps })
+        LogPrinter::new(PrintOptions { since, prefix, timestamps: self.flags.timestamps })
     }
 
     /// Shows what there is.
@@ -108,10 +110,12 @@ impl Log<'_> {
         let directory = self.directory();
         let attempts = files::attempts(&directory)
             .with_context(|| format!("cannot read the logs in {}", directory.display()))?;
-        let back = usize::from(self.flags.previous && !self.is_between_two_lives());
-        let Some(attempt) = attempts.iter().rev().nth(back) else { bail!(self.nothing()) };
+        let back = usize::from(self.flags.previous && !self.is_waiting_for_restart());
+        let Some(attempt) = attempts.iter().rev().nth(back) else {
+            bail!(self.missing_log_message())
+        };
         let mut printer = self.printer();
-        let mut log = Follower::at(&directory, *attempt, self.flags.tail)?;
+        let mut log = LogFollower::at(&directory, *attempt, self.flags.tail)?;
         log.read_one(&mut |line| print(&mut printer, line))?;
         Ok(flush()?)
     }
@@ -123,14 +127,14 @@ impl Log<'_> {
     }
 
     /// Whether the last log is that of the container before, since the next waits to be started.
-    fn is_between_two_lives(&self) -> bool {
+    fn is_waiting_for_restart(&self) -> bool {
         let state = self.status().and_then(|it| it.state);
         state.is_some_and(|state| state.waiting.is_some())
     }
 
     /// Why there is nothing to show.
-    fn nothing(&self) -> String {
-        let (container, pod) = (self.container, which::shown(self.pod));
+    fn missing_log_message(&self) -> String {
+        let (container, pod) = (self.container, find_pod::display_name(self.pod));
         if self.flags.previous {
             return format!(
                 "container {container} of pod {pod} has no log before its last restart"
@@ -144,18 +148,18 @@ impl Log<'_> {
     }
 
     /// Shows what there is and what comes, until nothing more can.
-    async fn follow(&self, client: &Client) -> Result<()> {
+    async fn follow(&self, client: &LocalClient) -> Result<()> {
         let directory = self.directory();
         let mut printer = self.printer();
-        let mut listener = Listener::to_writes().ok();
-        let (mut log, mut over) = (None, self.is_over(client).await);
+        let mut listener = AsyncInotify::watching_writes().ok();
+        let (mut log, mut over) = (None, self.has_ended(client).await);
         loop {
             if let Some(listener) = &mut listener {
                 // A directory that is not there yet is looked for every second.
                 listener.watch(&directory, None).ok();
             }
             if log.is_none() {
-                log = Follower::at_last(&directory, self.flags.tail)?;
+                log = LogFollower::at_last(&directory, self.flags.tail)?;
             }
             if let Some(log) = &mut log {
                 log.read(&mut |line| print(&mut printer, line))?;
@@ -165,20 +169,20 @@ impl Log<'_> {
                 return Ok(());
             }
             tokio::select! {
-                () = Listener::heard(&mut listener) => {}
+                () = AsyncInotify::changed_or_never(&mut listener) => {}
                 // Whoever still writes need not be asked about.
-                () = sleep(LOOK_AGAIN) => over = self.is_over(client).await,
+                () = sleep(POLL_INTERVAL) => over = self.has_ended(client).await,
             }
         }
     }
 
     /// Whether nothing more will be written.
-    async fn is_over(&self, client: &Client) -> bool {
+    async fn has_ended(&self, client: &LocalClient) -> bool {
         let uid = self.pod.pod.uid();
         match client.report().await {
             Ok(node) => {
                 let pod = node.pods.iter().find(|pod| pod.pod.uid() == uid);
-                pod.is_none_or(|pod| is_done(pod, self.container))
+                pod.is_none_or(|pod| container_has_ended(pod, self.container))
             }
             // Pods outlive a kubelet; those of a guest go before it does.
             Err(_) => !self.directory().exists(),
@@ -187,7 +191,7 @@ impl Log<'_> {
 }
 
 /// Whether a container will write nothing more.
-fn is_done(pod: &PodReport, container: &str) -> bool {
+fn container_has_ended(pod: &PodReport, container: &str) -> bool {
     let status = pod.pod.status.clone().unwrap_or_default();
     let ended = |it: &ContainerStatus| {
         let ended = it.state.as_ref().and_then(|state| state.terminated.as_ref());
@@ -197,7 +201,7 @@ fn is_done(pod: &PodReport, container: &str) -> bool {
     nothing_runs || status.init_container_statuses.iter().flatten().any(ended)
 }
 
-fn print(printer: &mut Printer, line: &[u8]) -> io::Result<()> {
+fn print(printer: &mut LogPrinter, line: &[u8]) -> io::Result<()> {
     printer.print(line, &mut io::stdout().lock(), &mut io::stderr().lock())
 }
 

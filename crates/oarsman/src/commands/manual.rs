@@ -5,7 +5,7 @@ use std::path::Path;
 
 use clap::{Command, Subcommand};
 
-use super::Question;
+use super::ClientCommand;
 
 const HEAD: &str = "\
 # Commands
@@ -28,7 +28,7 @@ This page is what the commands say of themselves, put here by a test:
 
 /// The page.
 fn page() -> String {
-    let mut program = Question::augment_subcommands(Command::new("oarsman"));
+    let mut program = ClientCommand::augment_subcommands(Command::new("oarsman"));
     program.build();
     let visible = program.get_subcommands_mut().filter(|command| command.get_name() != "help");
     let sections = visible.map(|command| {

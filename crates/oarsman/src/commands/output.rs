@@ -8,28 +8,28 @@ use serde::Serialize;
 
 /// How programs want it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Format {
+pub(super) enum OutputFormat {
     Json,
     Yaml,
 }
 
 /// Writes to stdout; colours are left out unless that is a terminal, or where NO_COLOR is set.
-pub(super) fn say(text: &str) -> Result<()> {
+pub(super) fn print(text: &str) -> Result<()> {
     let mut out = anstream::stdout().lock();
     out.write_all(text.as_bytes())?;
     Ok(out.flush()?)
 }
 
 /// Writes a line to stderr.
-pub(super) fn remark(text: &str) -> Result<()> {
+pub(super) fn print_stderr(text: &str) -> Result<()> {
     Ok(writeln!(anstream::stderr().lock(), "{text}")?)
 }
 
 /// Something as a text of that format.
-pub(super) fn formatted(what: &impl Serialize, format: Format) -> Result<String> {
+pub(super) fn formatted(what: &impl Serialize, format: OutputFormat) -> Result<String> {
     Ok(match format {
-        Format::Json => format!("{}\n", serde_json::to_string_pretty(what)?),
-        Format::Yaml => serde_saphyr::to_string(what)?,
+        OutputFormat::Json => format!("{}\n", serde_json::to_string_pretty(what)?),
+        OutputFormat::Yaml => serde_saphyr::to_string(what)?,
     })
 }
 

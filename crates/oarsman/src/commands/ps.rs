@@ -12,18 +12,18 @@ use oarsman_core::pod::PodExt;
 use oarsman_core::report::{NodeReport, PodReport};
 use tokio::time::sleep;
 
-use super::output::{Format, formatted, say};
-use super::status::{Summary, summary};
-use super::table::{Cell, table};
-use super::{Whom, age};
-use crate::local::Client;
+use super::output::{OutputFormat, formatted, print};
+use super::pod_summary::{PodSummary, summary};
+use super::table::{TableCell, table};
+use super::{AgentSelector, age};
+use crate::local_api::LocalClient;
 use crate::threads;
 
 #[cfg(test)]
 mod tests;
 
 /// How often `--watch` looks.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How pods are shown.
 #[derive(Debug, Args)]
@@ -35,7 +35,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 pub(crate) struct Flags {
     /// How they are shown, if not as a table.
     #[arg(long, short, value_name = "FORMAT")]
-    output: Option<Shape>,
+    output: Option<PodListFormat>,
     /// Only pods of this namespace.
     #[arg(long, short)]
     namespace: Option<String>,
@@ -43,12 +43,12 @@ pub(crate) struct Flags {
     #[arg(long, short, conflicts_with = "output")]
     watch: bool,
     #[command(flatten)]
-    whom: Whom,
+    agent: AgentSelector,
 }
 
 /// How pods may be shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Shape {
+enum PodListFormat {
     Wide,
     Json,
     Yaml,
@@ -56,21 +56,21 @@ enum Shape {
 
 /// Shows pods.
 pub(crate) fn run(flags: &Flags) -> Result<()> {
-    threads::work_on(async {
-        let (client, node) = flags.whom.ask().await?;
+    threads::block_on(async {
+        let (client, node) = flags.agent.fetch_report().await?;
         let shown = render(&node, flags)?;
-        say(&shown)?;
+        print(&shown)?;
         if flags.watch { watch(&client, flags, shown).await } else { Ok(()) }
     })
 }
 
 /// Shows pods again whenever something has changed, for ever.
-async fn watch(client: &Client, flags: &Flags, mut shown: String) -> Result<()> {
+async fn watch(client: &LocalClient, flags: &Flags, mut shown: String) -> Result<()> {
     loop {
-        sleep(LOOK_AGAIN).await;
+        sleep(POLL_INTERVAL).await;
         let now = render(&client.report().await?, flags)?;
         if now != shown {
-            say(&format!("\n{now}"))?;
+            print(&format!("\n{now}"))?;
             shown = now;
         }
     }
@@ -83,20 +83,20 @@ fn render(node: &NodeReport, flags: &Flags) -> Result<String> {
     let pods: Vec<&PodReport> = node.pods.iter().filter(wanted).collect();
     match flags.output {
         None => Ok(for_people(node, &pods, false)),
-        Some(Shape::Wide) => Ok(for_people(node, &pods, true)),
-        Some(Shape::Json) => list(&pods, Format::Json),
-        Some(Shape::Yaml) => list(&pods, Format::Yaml),
+        Some(PodListFormat::Wide) => Ok(for_people(node, &pods, true)),
+        Some(PodListFormat::Json) => list(&pods, OutputFormat::Json),
+        Some(PodListFormat::Yaml) => list(&pods, OutputFormat::Yaml),
     }
 }
 
 /// A PodList, as tools that know the API read it.
-fn list(pods: &[&PodReport], format: Format) -> Result<String> {
+fn list(pods: &[&PodReport], format: OutputFormat) -> Result<String> {
     let items = pods.iter().map(|pod| pod.pod.clone()).collect();
     formatted(&List::<Pod> { items, ..List::default() }, format)
 }
 
 fn for_people(node: &NodeReport, pods: &[&PodReport], wide: bool) -> String {
-    let troubles = troubles(node);
+    let troubles = node_problems(node);
     if pods.is_empty() {
         return format!("No pods are here.\n{troubles}");
     }
@@ -110,27 +110,27 @@ fn for_people(node: &NodeReport, pods: &[&PodReport], wide: bool) -> String {
     }
     let row = |pod: &&PodReport| {
         let name = pod.pod.full_name();
-        let namespace = elsewhere.then(|| Cell::from(name.namespace.clone()));
-        let rest = if wide { more(node, pod) } else { Vec::new() };
+        let namespace = elsewhere.then(|| TableCell::from(name.namespace.clone()));
+        let rest = if wide { wide_columns(node, pod) } else { Vec::new() };
         namespace.into_iter().chain(short(node, pod)).chain(rest).collect()
     };
     format!("{}{troubles}", table(&heading, pods.iter().map(row).collect()))
 }
 
-fn short(node: &NodeReport, pod: &PodReport) -> Vec<Cell> {
+fn short(node: &NodeReport, pod: &PodReport) -> Vec<TableCell> {
     let summary = summary(pod);
     vec![
         pod.pod.full_name().name.into(),
         format!("{}/{}", summary.ready, summary.total).into(),
-        Cell::styled(summary.word.clone(), colour(&summary)),
+        TableCell::styled(summary.status.clone(), colour(&summary)),
         restarts(&summary, node.now).into(),
         since(&pod.pod).map_or("<unknown>".to_owned(), |at| age::between(at, node.now)).into(),
     ]
 }
 
 /// What goes well is green, what is over is plain, what is on its way is yellow, and the rest red.
-fn colour(summary: &Summary) -> Style {
-    let colour = match summary.word.as_str() {
+fn colour(summary: &PodSummary) -> Style {
+    let colour = match summary.status.as_str() {
         "Running" if summary.ready == summary.total => AnsiColor::Green,
         "Completed" | "Succeeded" => return Style::new(),
         "Running" | "Pending" | "ContainerCreating" | "PodInitializing" | "Terminating"
@@ -141,7 +141,7 @@ fn colour(summary: &Summary) -> Style {
     Style::new().fg_color(Some(colour.into()))
 }
 
-fn restarts(summary: &Summary, now: Timestamp) -> String {
+fn restarts(summary: &PodSummary, now: Timestamp) -> String {
     match summary.last_restart.filter(|_| summary.restarts > 0) {
         Some(at) => format!("{} ({} ago)", summary.restarts, age::between(at, now)),
         None => summary.restarts.to_string(),
@@ -154,7 +154,7 @@ fn since(pod: &Pod) -> Option<Timestamp> {
     pod.metadata.creation_timestamp.as_ref().or(started).map(|at| at.0)
 }
 
-fn more(node: &NodeReport, pod: &PodReport) -> Vec<Cell> {
+fn wide_columns(node: &NodeReport, pod: &PodReport) -> Vec<TableCell> {
     let none = || "<none>".to_owned();
     let ip = pod.pod.status.as_ref().and_then(|status| status.pod_ip.clone());
     let uid: String = pod.pod.uid().as_str().chars().take(8).collect();
@@ -169,7 +169,7 @@ fn more(node: &NodeReport, pod: &PodReport) -> Vec<Cell> {
 }
 
 /// What is wrong besides the pods themselves.
-fn troubles(node: &NodeReport) -> String {
+fn node_problems(node: &NodeReport) -> String {
     let bad = Style::new().fg_color(Some(AnsiColor::Red.into()));
     let mut text = String::new();
     if let Some(trouble) = &node.runtime.trouble {

@@ -10,9 +10,9 @@ use oarsman_core::pod::PodExt;
 use oarsman_core::report::{Activity, NodeReport, PodReport};
 use tokio::time::{Instant, sleep};
 
-use super::output::{remark, say};
-use super::{Whom, age, which};
-use crate::local::{Client, PodName, Silence, StopRequest};
+use super::output::{print, print_stderr};
+use super::{AgentSelector, age, find_pod};
+use crate::local_api::{ClientError, LocalClient, PodName, StopRequest};
 use crate::lock::holder_of_root;
 use crate::threads;
 
@@ -20,9 +20,9 @@ use crate::threads;
 mod tests;
 
 /// How often it is looked whether they are gone.
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// How often it is said what is waited for.
-const SAY_AGAIN: Duration = Duration::from_secs(5);
+const LOG_INTERVAL: Duration = Duration::from_secs(5);
 /// What a pod may take beyond its own grace.
 const ALLOWANCE: Duration = Duration::from_secs(60);
 /// What an agent may take to end once its pods are gone.
@@ -44,28 +44,30 @@ pub(crate) struct Flags {
     #[arg(long)]
     all: bool,
     #[command(flatten)]
-    whom: Whom,
+    agent: AgentSelector,
 }
 
 /// Stops pods.
 pub(crate) fn run(flags: &Flags) -> Result<()> {
-    threads::work_on(async {
-        let (client, node) = flags.whom.ask().await?;
+    threads::block_on(async {
+        let (client, node) = flags.agent.fetch_report().await?;
         let pods: Vec<&PodReport> = match flags.all {
             true => node.pods.iter().collect(),
-            false => {
-                flags.pods.iter().map(|name| which::pod(&node, name)).collect::<Result<_, _>>()?
-            }
+            false => flags
+                .pods
+                .iter()
+                .map(|name| find_pod::find(&node, name))
+                .collect::<Result<_, _>>()?,
         };
         let named = if flags.all { Vec::new() } else { pods.iter().map(|pod| name(pod)).collect() };
         client.stop(&StopRequest { pods: named, all: flags.all }).await?;
-        let names: BTreeSet<String> = pods.iter().map(|pod| which::shown(pod)).collect();
-        let mut wait = Wait::new(patience(&pods));
-        until_gone(&client, &names, &mut wait).await?;
+        let names: BTreeSet<String> = pods.iter().map(|pod| find_pod::display_name(pod)).collect();
+        let mut wait = StopWait::new(stop_timeout(&pods));
+        wait_until_gone(&client, &names, &mut wait).await?;
         if flags.all {
-            until_ended(&node, &mut wait).await?;
+            wait_until_agent_ended(&node, &mut wait).await?;
         }
-        say(&format!("{}\n", farewell(&names, flags.all)))
+        print(&format!("{}\n", stopped_message(&names, flags.all)))
     })
 }
 
@@ -75,7 +77,7 @@ fn name(pod: &PodReport) -> PodName {
 }
 
 /// How long pods may take, by what they ask for themselves.
-fn patience(pods: &[&PodReport]) -> Duration {
+fn stop_timeout(pods: &[&PodReport]) -> Duration {
     let grace = |pod: &&PodReport| {
         let asked = pod.pod.spec.as_ref().and_then(|spec| spec.termination_grace_period_seconds);
         asked.unwrap_or(USUAL_GRACE)
@@ -84,7 +86,7 @@ fn patience(pods: &[&PodReport]) -> Duration {
     Duration::from_secs(longest.max(0).unsigned_abs()) + ALLOWANCE
 }
 
-fn farewell(names: &BTreeSet<String>, all: bool) -> String {
+fn stopped_message(names: &BTreeSet<String>, all: bool) -> String {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     match (all, names.as_slice()) {
         (true, []) => "The agent has ended.".to_owned(),
@@ -94,14 +96,14 @@ fn farewell(names: &BTreeSet<String>, all: bool) -> String {
 }
 
 /// Waits with an end, and says now and then what for.
-struct Wait {
+struct StopWait {
     end: Instant,
     say: Instant,
 }
 
-impl Wait {
+impl StopWait {
     fn new(patience: Duration) -> Self {
-        Self { end: Instant::now() + patience, say: Instant::now() + SAY_AGAIN }
+        Self { end: Instant::now() + patience, say: Instant::now() + LOG_INTERVAL }
     }
 
     async fn pause(&mut self, for_what: impl FnOnce() -> String) -> Result<()> {
@@ -110,33 +112,38 @@ impl Wait {
             bail!("gave up waiting for {}", for_what());
         }
         if now >= self.say {
-            self.say = now + SAY_AGAIN;
-            remark(&format!("waiting for {}", for_what()))?;
+            self.say = now + LOG_INTERVAL;
+            print_stderr(&format!("waiting for {}", for_what()))?;
         }
-        sleep(LOOK_AGAIN).await;
+        sleep(POLL_INTERVAL).await;
         Ok(())
     }
 }
 
-async fn until_gone(client: &Client, names: &BTreeSet<String>, wait: &mut Wait) -> Result<()> {
+async fn wait_until_gone(
+    client: &LocalClient,
+    names: &BTreeSet<String>,
+    wait: &mut StopWait,
+) -> Result<()> {
     loop {
         let node = match client.report().await {
             Ok(node) => node,
             // An agent that has ended took its pods down before.
-            Err(Silence::Nobody(_)) => return Ok(()),
+            Err(ClientError::NotRunning(_)) => return Ok(()),
             Err(silence) => return Err(silence.into()),
         };
         let left: Vec<&PodReport> =
-            node.pods.iter().filter(|pod| names.contains(&which::shown(pod))).collect();
+            node.pods.iter().filter(|pod| names.contains(&find_pod::display_name(pod))).collect();
         if left.is_empty() {
             return Ok(());
         }
-        wait.pause(|| what_is_left(&node, &left)).await?;
+        wait.pause(|| remaining_pods(&node, &left)).await?;
     }
 }
 
-fn what_is_left(node: &NodeReport, left: &[&PodReport]) -> String {
-    let pods = left.iter().map(|pod| format!("{}{}", which::shown(pod), doing(node, pod)));
+fn remaining_pods(node: &NodeReport, left: &[&PodReport]) -> String {
+    let pods =
+        left.iter().map(|pod| format!("{}{}", find_pod::display_name(pod), doing(node, pod)));
     pods.collect::<Vec<_>>().join(", ")
 }
 
@@ -155,7 +162,7 @@ fn doing(node: &NodeReport, pod: &PodReport) -> String {
 }
 
 /// Waits until the agent has let go of its root directory. Its number would not tell: it may live in a namespace of its own.
-async fn until_ended(node: &NodeReport, wait: &mut Wait) -> Result<()> {
+async fn wait_until_agent_ended(node: &NodeReport, wait: &mut StopWait) -> Result<()> {
     wait.end = wait.end.max(Instant::now() + ENDING);
     while holder_of_root(Path::new(&node.root)).is_some() {
         wait.pause(|| format!("the agent (process {}) to end", node.pid)).await?;

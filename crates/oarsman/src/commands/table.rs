@@ -7,27 +7,27 @@ const GAP: usize = 3;
 
 /// What stands in one place, and how it looks on a terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Cell {
+pub(super) struct TableCell {
     text: String,
     style: Style,
 }
 
-impl Cell {
+impl TableCell {
     pub(super) fn styled(text: impl Into<String>, style: Style) -> Self {
         Self { text: text.into(), style }
     }
 }
 
-impl<T: Into<String>> From<T> for Cell {
+impl<T: Into<String>> From<T> for TableCell {
     fn from(text: T) -> Self {
         Self { text: text.into(), style: Style::new() }
     }
 }
 
 /// Rows under a heading; the last column is as long as it likes.
-pub(super) fn table(heading: &[&str], rows: Vec<Vec<Cell>>) -> String {
-    let heading = heading.iter().map(|title| Cell::from(*title)).collect();
-    let all: Vec<Vec<Cell>> = std::iter::once(heading).chain(rows).collect();
+pub(super) fn table(heading: &[&str], rows: Vec<Vec<TableCell>>) -> String {
+    let heading = heading.iter().map(|title| TableCell::from(*title)).collect();
+    let all: Vec<Vec<TableCell>> = std::iter::once(heading).chain(rows).collect();
     let columns = all.iter().map(Vec::len).max().unwrap_or_default();
     let width = |column: usize| {
         let cells = all.iter().filter_map(|row| row.get(column));
@@ -37,10 +37,10 @@ pub(super) fn table(heading: &[&str], rows: Vec<Vec<Cell>>) -> String {
     all.iter().map(|row| line(row, &widths)).collect()
 }
 
-fn line(row: &[Cell], widths: &[usize]) -> String {
+fn line(row: &[TableCell], widths: &[usize]) -> String {
     let last = row.len().saturating_sub(1);
     let cells = row.iter().zip(widths).enumerate().map(|(column, (cell, width))| {
-        let Cell { text, style } = cell;
+        let TableCell { text, style } = cell;
         let missing = if column == last { 0 } else { width + GAP - text.chars().count() };
         format!("{style}{text}{style:#}{:missing$}", "")
     });
@@ -57,7 +57,7 @@ mod tests {
     fn columns_are_as_wide_as_their_widest_and_colours_take_no_room() {
         let red = Style::new().fg_color(Some(AnsiColor::Red.into()));
         let rows = vec![
-            vec!["é".into(), Cell::styled("Bad", red), "x".into()],
+            vec!["é".into(), TableCell::styled("Bad", red), "x".into()],
             vec!["longer".into(), "Running".into(), "".into()],
         ];
         let text = anstream::adapter::strip_str(&table(&["NAME", "STATUS", "Z"], rows)).to_string();

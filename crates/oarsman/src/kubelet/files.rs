@@ -4,33 +4,33 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use oarsman_kubelet_config::flags::Given;
-use oarsman_kubelet_config::{Loaded, Text, load as merge};
+use oarsman_kubelet_config::flags::ParsedFlags;
+use oarsman_kubelet_config::{ConfigFile, LoadedConfig, load as merge};
 
-use super::refused;
+use super::problems_error;
 
 /// What drop-ins are called.
 const SUFFIX: &str = "conf";
 
 /// The configuration that flags ask for.
-pub(super) fn load(given: &Given) -> Result<Loaded> {
+pub(super) fn load(given: &ParsedFlags) -> Result<LoadedConfig> {
     let flags = &given.program;
     let file = named(&flags.config).map(|path| read(&path, "--config")).transpose()?;
     let drop_ins = match named(&flags.config_dir) {
         Some(directory) => drop_ins(&directory)?,
         None => Vec::new(),
     };
-    let texts: Vec<Text<'_>> = drop_ins.iter().map(text).collect();
+    let texts: Vec<ConfigFile<'_>> = drop_ins.iter().map(text).collect();
     merge(file.as_ref().map(text), &texts, &given.layers)
-        .map_err(|problems| refused("this configuration", &problems))
+        .map_err(|problems| problems_error("this configuration", &problems))
 }
 
 fn named(path: &str) -> Option<PathBuf> {
     Some(PathBuf::from(path)).filter(|path| !path.as_os_str().is_empty())
 }
 
-fn text((path, bytes): &(PathBuf, Vec<u8>)) -> Text<'_> {
-    Text { path, bytes }
+fn text((path, bytes): &(PathBuf, Vec<u8>)) -> ConfigFile<'_> {
+    ConfigFile { path, bytes }
 }
 
 /// A file by its absolute path, since its relative paths are meant from there.

@@ -18,20 +18,20 @@ const MODE: u32 = 0o640;
 
 /// How much is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Limits {
+pub(crate) struct RotationLimits {
     /// The size in bytes from which on a new file is begun; 0 for never, as for those who have others rotate it.
     pub(crate) size: u64,
     /// How many files there are at most, the current one among them.
     pub(crate) files: u32,
 }
 
-impl Default for Limits {
+impl Default for RotationLimits {
     fn default() -> Self {
         Self { size: 50 << 20, files: 5 }
     }
 }
 
-impl Limits {
+impl RotationLimits {
     fn is_exceeded(self, size: u64) -> bool {
         self.size > 0 && size > self.size
     }
@@ -41,13 +41,13 @@ impl Limits {
 #[derive(Debug)]
 pub(super) struct LogFile {
     path: PathBuf,
-    limits: Limits,
+    limits: RotationLimits,
     clock: Arc<dyn Clock>,
-    current: Guarded<Current>,
+    current: Guarded<OpenLogFile>,
 }
 
 #[derive(Debug)]
-struct Current {
+struct OpenLogFile {
     file: File,
     size: u64,
     /// The second in which it was last seen that the file is where it should be.
@@ -56,11 +56,15 @@ struct Current {
 
 impl LogFile {
     /// Goes on with the file of that name, or begins it.
-    pub(super) fn open(path: PathBuf, limits: Limits, clock: Arc<dyn Clock>) -> io::Result<Self> {
+    pub(super) fn open(
+        path: PathBuf,
+        limits: RotationLimits,
+        clock: Arc<dyn Clock>,
+    ) -> io::Result<Self> {
         if let Some(directory) = path.parent() {
             fs::create_dir_all(directory)?;
         }
-        let current = Guarded::new(Current::open(&path, second(&*clock))?);
+        let current = Guarded::new(OpenLogFile::open(&path, second(&*clock))?);
         Ok(Self { path, limits, clock, current })
     }
 
@@ -70,12 +74,12 @@ impl LogFile {
         if current.checked != second {
             current.checked = second;
             if !current.is_at(&self.path) {
-                *current = Current::open(&self.path, second)?;
+                *current = OpenLogFile::open(&self.path, second)?;
             }
         }
         if current.size > 0 && self.limits.is_exceeded(current.size + line.len() as u64) {
             self.shift()?;
-            *current = Current::open(&self.path, second)?;
+            *current = OpenLogFile::open(&self.path, second)?;
         }
         current.size += line.len() as u64;
         current.file.write_all(line)
@@ -103,7 +107,7 @@ impl LogFile {
     }
 }
 
-impl Current {
+impl OpenLogFile {
     fn open(path: &Path, second: i64) -> io::Result<Self> {
         let file = File::options().create(true).append(true).mode(MODE).open(path)?;
         let size = file.metadata()?.len();
@@ -152,7 +156,7 @@ mod tests {
 
     use super::*;
 
-    fn log(limits: Limits) -> (tempfile::TempDir, LogFile) {
+    fn log(limits: RotationLimits) -> (tempfile::TempDir, LogFile) {
         let directory = tempfile::tempdir().unwrap();
         let clock = Arc::new(SystemClock::start());
         let log = LogFile::open(directory.path().join("logs/a.log"), limits, clock).unwrap();
@@ -176,7 +180,7 @@ mod tests {
 
     #[test]
     fn a_full_file_makes_room_and_the_oldest_goes() {
-        let (_directory, log) = log(Limits { size: 4, files: 3 });
+        let (_directory, log) = log(RotationLimits { size: 4, files: 3 });
         for line in ["a\n", "b\n", "c\n", "d\n", "e\n", "f\n", "g\n"] {
             log.write_line(line.as_bytes()).unwrap();
         }
@@ -186,7 +190,7 @@ mod tests {
 
     #[test]
     fn one_file_is_all_there_is_if_so_wished_and_a_long_line_fits() {
-        let (_directory, log) = log(Limits { size: 4, files: 1 });
+        let (_directory, log) = log(RotationLimits { size: 4, files: 1 });
         log.write_line(b"a\n").unwrap();
         log.write_line(b"a long line\n").unwrap();
         assert_eq!(files(&log), want(&[("a.log", "a long line\n")]));
@@ -194,7 +198,7 @@ mod tests {
 
     #[test]
     fn without_a_size_nothing_is_rotated() {
-        let (_directory, log) = log(Limits { size: 0, files: 2 });
+        let (_directory, log) = log(RotationLimits { size: 0, files: 2 });
         log.write_line(b"a\n").unwrap();
         log.write_line(b"b\n").unwrap();
         assert_eq!(files(&log), want(&[("a.log", "a\nb\n")]));
@@ -202,7 +206,7 @@ mod tests {
 
     #[test]
     fn a_file_that_others_moved_away_or_cut_short_is_no_trouble() {
-        let (_directory, log) = log(Limits::default());
+        let (_directory, log) = log(RotationLimits::default());
         log.write_line(b"before\n").unwrap();
         fs::rename(&log.path, log.older(1)).unwrap();
         log.current.lock().checked = 0;
@@ -215,7 +219,7 @@ mod tests {
 
     #[test]
     fn others_may_not_read_it() {
-        let (_directory, log) = log(Limits::default());
+        let (_directory, log) = log(RotationLimits::default());
         assert_eq!(fs::metadata(&log.path).unwrap().mode() & 0o007, 0);
     }
 }

@@ -14,26 +14,26 @@ use tracing_subscriber::layer::{Context, Layer};
 use super::write_line;
 
 /// Writes every event as one line of JSON.
-pub(super) struct Json<W> {
+pub(super) struct JsonLayer<W> {
     writer: W,
     clock: Arc<dyn Clock>,
 }
 
-impl<W> Json<W> {
+impl<W> JsonLayer<W> {
     pub(super) fn new(writer: W, clock: Arc<dyn Clock>) -> Self {
         Self { writer, clock }
     }
 }
 
-impl<S, W> Layer<S> for Json<W>
+impl<S, W> Layer<S> for JsonLayer<W>
 where
     S: Subscriber,
     W: for<'a> MakeWriter<'a> + 'static,
 {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
-        let mut said = Said::default();
-        event.record(&mut said);
-        let mut line = said.line(event.metadata(), self.clock.wall());
+        let mut event_fields = EventFields::default();
+        event.record(&mut event_fields);
+        let mut line = event_fields.line(event.metadata(), self.clock.wall());
         line.push('\n');
         write_line(&self.writer, line.as_bytes());
     }
@@ -41,12 +41,12 @@ where
 
 /// The fields of an event.
 #[derive(Default)]
-struct Said {
+struct EventFields {
     message: String,
     fields: Map<String, Value>,
 }
 
-impl Said {
+impl EventFields {
     fn line(self, about: &Metadata<'_>, now: Timestamp) -> String {
         let mut line = Map::new();
         let milliseconds = now.as_nanosecond() / 1_000;
@@ -69,41 +69,41 @@ impl Said {
         Value::Object(line).to_string()
     }
 
-    fn note(&mut self, field: &Field, value: Value) {
+    fn insert(&mut self, field: &Field, value: Value) {
         // The Go kubelet calls an error so.
         let name = if field.name() == "error" { "err" } else { field.name() };
         self.fields.insert(name.to_owned(), value);
     }
 }
 
-impl Visit for Said {
+impl Visit for EventFields {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         if field.name() == "message" {
             // Writing to a string does not fail.
             write!(self.message, "{value:?}").ok();
         } else {
-            self.note(field, Value::String(format!("{value:?}")));
+            self.insert(field, Value::String(format!("{value:?}")));
         }
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {
-        self.note(field, json!(value));
+        self.insert(field, json!(value));
     }
 
     fn record_i64(&mut self, field: &Field, value: i64) {
-        self.note(field, json!(value));
+        self.insert(field, json!(value));
     }
 
     fn record_u64(&mut self, field: &Field, value: u64) {
-        self.note(field, json!(value));
+        self.insert(field, json!(value));
     }
 
     fn record_bool(&mut self, field: &Field, value: bool) {
-        self.note(field, json!(value));
+        self.insert(field, json!(value));
     }
 
     fn record_f64(&mut self, field: &Field, value: f64) {
-        self.note(field, json!(value));
+        self.insert(field, json!(value));
     }
 }
 
@@ -117,9 +117,9 @@ mod tests {
     use super::*;
 
     #[derive(Clone, Default)]
-    struct Paper(Arc<Mutex<Vec<u8>>>);
+    struct SharedBuffer(Arc<Mutex<Vec<u8>>>);
 
-    impl std::io::Write for Paper {
+    impl std::io::Write for SharedBuffer {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
             self.0.lock().unwrap().extend_from_slice(bytes);
             Ok(bytes.len())
@@ -132,9 +132,9 @@ mod tests {
 
     #[test]
     fn every_line_is_an_object_with_the_names_collectors_know() {
-        let paper = Paper::default();
+        let paper = SharedBuffer::default();
         let writer = paper.clone();
-        let lines = Json::new(move || writer.clone(), Arc::new(SystemClock::start()));
+        let lines = JsonLayer::new(move || writer.clone(), Arc::new(SystemClock::start()));
         let subscriber = tracing_subscriber::registry().with(lines);
         tracing::subscriber::with_default(subscriber, || {
             tracing::info!(pod = %"default/web", restarts = 2, "it \"runs\"");

@@ -5,10 +5,11 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 /// Addresses that no machine has; nothing is sent to them.
-const FAR_AWAY: [(&str, &str); 2] = [("0.0.0.0:0", "192.0.2.1:9"), ("[::]:0", "[2001:db8::1]:9")];
+const PROBE_DESTINATIONS: [(&str, &str); 2] =
+    [("0.0.0.0:0", "192.0.2.1:9"), ("[::]:0", "[2001:db8::1]:9")];
 
 /// A resolver that takes longer is done without.
-const RESOLVER: Duration = Duration::from_secs(2);
+const RESOLVE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The node's addresses: those that were given, else the one by which its name or its default route says it is reached. An address
 /// of all zeros only says which family is preferred.
@@ -21,7 +22,7 @@ pub(crate) fn of_node(given: &[IpAddr], name: &str) -> Vec<IpAddr> {
     if let Ok(ip) = name.parse() {
         return vec![ip];
     }
-    let by_name = resolved(name).into_iter().filter(|ip| complaint(*ip).is_none());
+    let by_name = resolved(name).into_iter().filter(|ip| unusable_reason(*ip).is_none());
     let found = preferred(by_name, prefers_v6).or_else(|| preferred(routed(), prefers_v6));
     vec![found.unwrap_or(Ipv4Addr::LOCALHOST.into())]
 }
@@ -44,7 +45,7 @@ fn routed() -> Vec<IpAddr> {
         socket.connect(to).ok()?;
         Some(socket.local_addr().ok()?.ip())
     };
-    FAR_AWAY.into_iter().filter_map(towards).collect()
+    PROBE_DESTINATIONS.into_iter().filter_map(towards).collect()
 }
 
 /// What the resolver says of a name. It may hang for long, so it is left alone with that.
@@ -56,11 +57,11 @@ fn resolved(name: &str) -> Vec<IpAddr> {
         // Who does not wait any more does without.
         tell.send(found.map(|address| address.ip()).collect()).ok();
     });
-    told.recv_timeout(RESOLVER).unwrap_or_default()
+    told.recv_timeout(RESOLVE_TIMEOUT).unwrap_or_default()
 }
 
 /// Why the API server would not reach a node at this address.
-pub(crate) fn complaint(ip: IpAddr) -> Option<String> {
+pub(crate) fn unusable_reason(ip: IpAddr) -> Option<String> {
     let is_link_local = match ip {
         IpAddr::V4(ip) => ip.is_link_local(),
         IpAddr::V6(ip) => ip.is_unicast_link_local(),
@@ -116,7 +117,7 @@ mod tests {
             ("192.0.2.77", "on no interface"),
         ];
         for (text, expected) in rows {
-            let complaint = complaint(ip(text)).unwrap();
+            let complaint = unusable_reason(ip(text)).unwrap();
             assert!(complaint.contains(expected), "{complaint}");
         }
     }

@@ -2,21 +2,21 @@
 
 /// A file or device that memory is swapped to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Swap {
+pub(crate) struct SwapDevice {
     pub(crate) name: String,
     pub(crate) kilobytes: u64,
 }
 
 /// Reads `/proc/swaps`.
-pub(crate) fn parse(text: &str) -> Vec<Swap> {
+pub(crate) fn parse(text: &str) -> Vec<SwapDevice> {
     text.lines().skip(1).filter_map(swap).collect()
 }
 
-fn swap(line: &str) -> Option<Swap> {
+fn swap(line: &str) -> Option<SwapDevice> {
     let mut fields = line.split_ascii_whitespace();
     let name = fields.next()?.to_owned();
     let kilobytes = fields.nth(1)?.parse().ok()?;
-    Some(Swap { name, kilobytes })
+    Some(SwapDevice { name, kilobytes })
 }
 
 #[cfg(test)]
@@ -29,6 +29,9 @@ mod tests {
         assert_eq!(parse(head), []);
         let text =
             format!("{head}/dev/dm-1                               partition\t1003516\t0\t-2\n");
-        assert_eq!(parse(&text), [Swap { name: "/dev/dm-1".to_owned(), kilobytes: 1_003_516 }]);
+        assert_eq!(
+            parse(&text),
+            [SwapDevice { name: "/dev/dm-1".to_owned(), kilobytes: 1_003_516 }]
+        );
     }
 }

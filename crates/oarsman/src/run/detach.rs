@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use crate::local::Client;
+use crate::local_api::LocalClient;
 use crate::lock::holder_of_root;
 
 /// Tells the started program that it is the one in the background.
@@ -16,7 +16,7 @@ pub(super) const BACKGROUND: &str = "--in-background";
 /// Where it writes what nobody sees.
 const LOG: &str = "detached.log";
 /// How often it is asked whether it is there.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// A runtime may have to be set up first, which takes minutes.
 const PATIENCE: Duration = Duration::from_secs(30 * 60);
 /// How many lines of its log an error carries.
@@ -32,7 +32,7 @@ pub(super) async fn detach(root: &Path) -> Result<ExitCode> {
             "pods of {root} run already ({holder}): stop them with `oarsman stop --all --root-dir {root}`, or give these another --root-dir"
         );
     }
-    let process = started(root).await?;
+    let process = wait_until_started(root).await?;
     let usual = root == Path::new(super::ROOT);
     let whom = if usual { String::new() } else { format!(" --root-dir {}", root.display()) };
     println!("in the background, process {process}");
@@ -42,7 +42,7 @@ pub(super) async fn detach(root: &Path) -> Result<ExitCode> {
 }
 
 /// The process, by the number it has here: the agent may be in a namespace in which it has another.
-async fn started(root: &Path) -> Result<u32> {
+async fn wait_until_started(root: &Path) -> Result<u32> {
     let log = root.join(LOG);
     let mut child = start(root, &log)?;
     let answer = async {
@@ -50,10 +50,10 @@ async fn started(root: &Path) -> Result<u32> {
             if let Some(status) = child.try_wait()? {
                 bail!("it ended with {status} before it could be asked:\n{}", tail(&log));
             }
-            match Client::new(root).report().await {
+            match LocalClient::new(root).report().await {
                 // It answers before it has taken its pods in.
                 Ok(report) if !report.pods.is_empty() => return Ok(child.id()),
-                Ok(_) | Err(_) => tokio::time::sleep(LOOK_AGAIN).await,
+                Ok(_) | Err(_) => tokio::time::sleep(POLL_INTERVAL).await,
             }
         }
     };
@@ -87,12 +87,12 @@ fn tail(log: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lock::Lock;
+    use crate::lock::FileLock;
 
     #[tokio::test]
     async fn nobody_is_taken_for_the_agent_that_was_to_be_started() {
         let root = tempfile::tempdir().unwrap();
-        let _there_already = Lock::of_root(root.path()).unwrap();
+        let _there_already = FileLock::of_root(root.path()).unwrap();
         let refused = detach(root.path()).await.unwrap_err().to_string();
         assert!(refused.contains("run already (process "), "{refused}");
         assert!(refused.contains("oarsman stop --all --root-dir "), "{refused}");

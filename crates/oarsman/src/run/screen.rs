@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
 
-use super::lines::{Line, Mood};
+use super::pod_lines::{PodCondition, PodLine};
 
 /// So many columns are taken for granted where nobody tells.
 const COLUMNS: usize = 80;
@@ -20,7 +20,7 @@ pub(super) struct Screen<W> {
     /// How many lines are to be drawn over.
     drawn: usize,
     /// What was said last of each pod.
-    said: BTreeMap<String, String>,
+    printed: BTreeMap<String, String>,
 }
 
 impl Screen<io::Stdout> {
@@ -42,7 +42,7 @@ impl Screen<io::Stderr> {
 
 impl<W: Write> Screen<W> {
     fn new(out: W, terminal: Option<fn() -> (usize, usize)>, colours: bool) -> Self {
-        Self { out, terminal, colours, drawn: 0, said: BTreeMap::new() }
+        Self { out, terminal, colours, drawn: 0, printed: BTreeMap::new() }
     }
 
     /// Whether what is shown may go out of date by itself.
@@ -51,15 +51,15 @@ impl<W: Write> Screen<W> {
     }
 
     /// Shows how pods are.
-    pub(super) fn show(&mut self, lines: &[Line]) -> io::Result<()> {
+    pub(super) fn show(&mut self, lines: &[PodLine]) -> io::Result<()> {
         match self.terminal {
             Some(size) => self.draw(lines, size()),
-            None => self.tell(lines),
+            None => self.print_changes(lines),
         }
     }
 
     /// Says something for good, above what is drawn anew.
-    pub(super) fn say(&mut self, text: &str) -> io::Result<()> {
+    pub(super) fn print(&mut self, text: &str) -> io::Result<()> {
         self.erase()?;
         writeln!(self.out, "{text}")?;
         self.out.flush()
@@ -72,7 +72,7 @@ impl<W: Write> Screen<W> {
         }
     }
 
-    fn draw(&mut self, lines: &[Line], (columns, rows): (usize, usize)) -> io::Result<()> {
+    fn draw(&mut self, lines: &[PodLine], (columns, rows): (usize, usize)) -> io::Result<()> {
         self.erase()?;
         let room = rows.saturating_sub(2).max(1);
         let shown = if lines.len() > room { room - 1 } else { lines.len() };
@@ -87,24 +87,24 @@ impl<W: Write> Screen<W> {
         self.out.flush()
     }
 
-    fn write_line(&mut self, line: &Line, columns: usize) -> io::Result<()> {
+    fn write_line(&mut self, line: &PodLine, columns: usize) -> io::Result<()> {
         let text: String = format!("{}: {}", line.pod, line.text).chars().take(columns).collect();
-        match (self.colours, line.mood) {
-            (false, _) | (true, Mood::Busy) => writeln!(self.out, "{text}"),
-            (true, Mood::Well) => writeln!(self.out, "\x1b[32m{text}\x1b[0m"),
-            (true, Mood::Trouble) => writeln!(self.out, "\x1b[33m{text}\x1b[0m"),
+        match (self.colours, line.condition) {
+            (false, _) | (true, PodCondition::InProgress) => writeln!(self.out, "{text}"),
+            (true, PodCondition::Healthy) => writeln!(self.out, "\x1b[32m{text}\x1b[0m"),
+            (true, PodCondition::Failing) => writeln!(self.out, "\x1b[33m{text}\x1b[0m"),
         }
     }
 
     /// Without a terminal nothing is said twice.
-    fn tell(&mut self, lines: &[Line]) -> io::Result<()> {
+    fn print_changes(&mut self, lines: &[PodLine]) -> io::Result<()> {
         for line in lines {
-            if self.said.get(&line.pod) != Some(&line.key) {
-                writeln!(self.out, "{}: {}", line.pod, line.lasting)?;
-                self.said.insert(line.pod.clone(), line.key.clone());
+            if self.printed.get(&line.pod) != Some(&line.key) {
+                writeln!(self.out, "{}: {}", line.pod, line.stable_text)?;
+                self.printed.insert(line.pod.clone(), line.key.clone());
             }
         }
-        self.said.retain(|pod, _| lines.iter().any(|line| line.pod == *pod));
+        self.printed.retain(|pod, _| lines.iter().any(|line| line.pod == *pod));
         self.out.flush()
     }
 }
@@ -119,9 +119,15 @@ fn size() -> (usize, usize) {
 mod tests {
     use super::*;
 
-    fn line(pod: &str, text: &str, mood: Mood) -> Line {
+    fn line(pod: &str, text: &str, condition: PodCondition) -> PodLine {
         let text = text.to_owned();
-        Line { pod: pod.to_owned(), lasting: text.clone(), key: text.clone(), text, mood }
+        PodLine {
+            pod: pod.to_owned(),
+            stable_text: text.clone(),
+            key: text.clone(),
+            text,
+            condition,
+        }
     }
 
     fn written(screen: &mut Screen<Vec<u8>>) -> String {
@@ -131,12 +137,15 @@ mod tests {
     #[test]
     fn without_a_terminal_only_changes_are_told() {
         let mut screen = Screen::new(Vec::new(), None, false);
-        let starting = [line("a", "starting", Mood::Busy), line("b", "starting", Mood::Busy)];
+        let starting = [
+            line("a", "starting", PodCondition::InProgress),
+            line("b", "starting", PodCondition::InProgress),
+        ];
         screen.show(&starting).unwrap();
         assert_eq!(written(&mut screen), "a: starting\nb: starting\n");
         screen.show(&starting).unwrap();
         assert_eq!(written(&mut screen), "");
-        screen.show(&[line("a", "running", Mood::Well), starting[1].clone()]).unwrap();
+        screen.show(&[line("a", "running", PodCondition::Healthy), starting[1].clone()]).unwrap();
         assert_eq!(written(&mut screen), "a: running\n");
         screen.show(&starting[1..]).unwrap();
         screen.show(&starting).unwrap();
@@ -146,19 +155,19 @@ mod tests {
     #[test]
     fn on_a_terminal_lines_are_drawn_over_and_cut() {
         let mut screen = Screen::new(Vec::new(), Some(|| (12, 24)), true);
-        screen.show(&[line("a", "starting up", Mood::Busy)]).unwrap();
+        screen.show(&[line("a", "starting up", PodCondition::InProgress)]).unwrap();
         assert_eq!(written(&mut screen), "a: starting \n");
-        screen.show(&[line("a", "running", Mood::Well)]).unwrap();
+        screen.show(&[line("a", "running", PodCondition::Healthy)]).unwrap();
         assert_eq!(written(&mut screen), "\x1b[1A\x1b[J\x1b[32ma: running\x1b[0m\n");
-        screen.say("hello").unwrap();
+        screen.print("hello").unwrap();
         assert_eq!(written(&mut screen), "\x1b[1A\x1b[Jhello\n");
     }
 
     #[test]
     fn a_small_terminal_shows_what_it_has_room_for() {
         let mut screen = Screen::new(Vec::new(), Some(|| (80, 5)), false);
-        let lines: Vec<Line> =
-            ["a", "b", "c", "d"].map(|pod| line(pod, "running", Mood::Well)).into();
+        let lines: Vec<PodLine> =
+            ["a", "b", "c", "d"].map(|pod| line(pod, "running", PodCondition::Healthy)).into();
         screen.show(&lines).unwrap();
         let want = "a: running\nb: running\nand 2 more: see them all with oarsman ps\n";
         assert_eq!(written(&mut screen), want);

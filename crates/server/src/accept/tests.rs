@@ -15,27 +15,32 @@ use tokio::task::JoinHandle;
 
 use super::*;
 
-struct Served {
+struct AcceptFixture {
     _directory: TempDir,
     socket: PathBuf,
     end: CancellationToken,
     task: JoinHandle<()>,
 }
 
-fn serving(router: Router, connections: usize) -> Served {
+fn serving(router: Router, connections: usize) -> AcceptFixture {
     let directory = tempdir().unwrap();
     let socket = directory.path().join("socket");
     let listener = UnixListener::bind(&socket).unwrap();
     let second = Duration::from_secs(1);
-    let limits = Limits { connections, silence: second, head: 8192, lifetime: 60 * second };
+    let limits = ConnectionLimits {
+        connections,
+        header_timeout: second,
+        max_head_bytes: 8192,
+        lifetime: 60 * second,
+    };
     let end = CancellationToken::new();
     let task = tokio::spawn(serve(listener, limits, end.clone(), move |stream| {
         let mut extensions = Extensions::new();
         extensions.insert("a client");
         let router = router.clone();
-        async { Some(Connection { stream: Box::new(stream), router, extensions }) }
+        async { Some(HttpConnection { stream: Box::new(stream), router, extensions }) }
     }));
-    Served { _directory: directory, socket, end, task }
+    AcceptFixture { _directory: directory, socket, end, task }
 }
 
 async fn ask(stream: &mut UnixStream, headers: &str) {

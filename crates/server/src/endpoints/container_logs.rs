@@ -12,26 +12,26 @@ use axum::response::{IntoResponse, Response};
 use futures::stream::unfold;
 use oarsman_core::ids::FullName;
 use oarsman_core::log_request::{LogOptions, NoLog, is_over, which_start};
-use oarsman_host::inotify::Listener;
+use oarsman_host::inotify::AsyncInotify;
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
-use super::Desk;
-use crate::logs::{Follower, Printer, Style};
+use super::EndpointState;
+use crate::host_interface::{HostInterface, LogDirectory};
+use crate::logs::{LogFollower, LogPrinter, PrintOptions};
 use crate::query;
-use crate::source::{LogPlace, Source};
 
 /// Pieces that may wait for the reader.
-const ROOM: usize = 4;
+const CHANNEL_CAPACITY: usize = 4;
 /// A piece, in bytes.
-const PIECE: usize = 32 * 1024;
+const CHUNK_SIZE: usize = 32 * 1024;
 /// How often it is looked whether the container runs still.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// `/containerLogs/{namespace}/{pod}/{container}`.
 pub(super) async fn serve(
-    State(desk): State<Arc<Desk>>,
+    State(endpoint_state): State<Arc<EndpointState>>,
     PathOf((namespace, name, container)): PathOf<(String, String, String)>,
     RawQuery(query): RawQuery,
 ) -> Response {
@@ -41,15 +41,15 @@ pub(super) async fn serve(
     };
     let full_name = FullName { name, namespace };
     let name = &full_name.name;
-    let Some(pod) = desk.source.pod(&full_name) else {
+    let Some(pod) = endpoint_state.host.pod(&full_name) else {
         return refuse(&NoLog::Unknown(format!("pod {name:?} does not exist")));
     };
     let start = match which_start(&pod.pod, pod.status(), &container, options.previous) {
         Ok(start) => start,
         Err(why) => return refuse(&why),
     };
-    let place = desk.source.logs(&pod.pod, &container);
-    let follower = match Follower::at(&place.0, start, options.tail) {
+    let place = endpoint_state.host.log_directory(&pod.pod, &container);
+    let follower = match LogFollower::at(&place.0, start, options.tail) {
         Ok(follower) => follower,
         Err(error) => {
             let why = format!(
@@ -58,21 +58,22 @@ pub(super) async fn serve(
             return refuse(&NoLog::Absent(why));
         }
     };
-    let (sender, receiver) = mpsc::channel(ROOM);
-    let writer = Sender { sender, piece: Vec::new(), left: options.limit };
-    let style = Style {
-        since: options.since(desk.clock.wall()),
+    let (sender, receiver) = mpsc::channel(CHANNEL_CAPACITY);
+    let writer = ChunkWriter { sender, chunk: Vec::new(), left: options.limit };
+    let style = PrintOptions {
+        since: options.since(endpoint_state.clock.wall()),
         prefix: None,
         timestamps: options.timestamps,
     };
-    let log = Log { follower, printer: Printer::new(style), writer };
-    let source = Arc::clone(&desk.source);
-    let whose = Whose { source, pod: full_name, container, start, place };
+    let log = LogResponse { follower, printer: LogPrinter::new(style), writer };
+    let host = Arc::clone(&endpoint_state.host);
+    let followed =
+        FollowedContainer { host, pod: full_name, container, start, log_directory: place };
     // It ends with its reader: nothing can be sent to one who has gone.
-    tokio::spawn(send(log, options.follow.then_some(whose)));
+    tokio::spawn(send(log, options.follow.then_some(followed)));
     let stream = unfold(receiver, async |mut receiver| {
-        let piece: io::Result<Bytes> = receiver.recv().await?;
-        Some((piece, receiver))
+        let chunk: io::Result<Bytes> = receiver.recv().await?;
+        Some((chunk, receiver))
     });
     ([(header::CONTENT_TYPE, "text/plain")], Body::from_stream(Box::pin(stream))).into_response()
 }
@@ -87,29 +88,29 @@ fn refuse(why: &NoLog) -> Response {
 }
 
 /// Whose log it is that is followed.
-struct Whose {
-    source: Arc<dyn Source>,
+struct FollowedContainer {
+    host: Arc<dyn HostInterface>,
     pod: FullName,
     container: String,
     start: u32,
-    place: LogPlace,
+    log_directory: LogDirectory,
 }
 
-impl Whose {
-    fn is_over(&self) -> bool {
-        let pod = self.source.pod(&self.pod);
+impl FollowedContainer {
+    fn has_ended(&self) -> bool {
+        let pod = self.host.pod(&self.pod);
         pod.is_none_or(|pod| is_over(pod.status(), &self.container, self.start))
     }
 }
 
 /// A log on its way.
-struct Log {
-    follower: Follower,
-    printer: Printer,
-    writer: Sender,
+struct LogResponse {
+    follower: LogFollower,
+    printer: LogPrinter,
+    writer: ChunkWriter,
 }
 
-impl Log {
+impl LogResponse {
     /// Sends what is there by now.
     fn send(&mut self, is_over: bool) -> io::Result<()> {
         let Self { follower, printer, writer } = self;
@@ -120,15 +121,15 @@ impl Log {
     }
 }
 
-async fn send(mut log: Log, follow: Option<Whose>) {
+async fn send(mut log: LogResponse, follow: Option<FollowedContainer>) {
     let mut listener = None;
-    if let Some(whose) = &follow {
-        listener = Listener::to_writes().ok();
-        watch(&mut listener, &whose.place.0);
+    if let Some(followed) = &follow {
+        listener = AsyncInotify::watching_writes().ok();
+        watch(&mut listener, &followed.log_directory.0);
     }
     loop {
         // Whether it is over is asked before the last reading, so that nothing is written after that.
-        let over = follow.as_ref().is_none_or(Whose::is_over);
+        let over = follow.as_ref().is_none_or(FollowedContainer::has_ended);
         let sent = spawn_blocking(move || {
             let sent = log.send(over);
             (log, sent)
@@ -146,27 +147,27 @@ async fn send(mut log: Log, follow: Option<Whose>) {
             }
         }
         tokio::select! {
-            () = Listener::heard(&mut listener) => {}
-            () = sleep(LOOK_AGAIN) => {}
+            () = AsyncInotify::changed_or_never(&mut listener) => {}
+            () = sleep(POLL_INTERVAL) => {}
             () = log.writer.sender.closed() => return,
         }
     }
 }
 
-fn watch(listener: &mut Option<Listener>, directory: &Path) {
+fn watch(listener: &mut Option<AsyncInotify>, directory: &Path) {
     if listener.as_mut().is_some_and(|it| it.watch(directory, None).is_err()) {
         *listener = None;
     }
 }
 
 /// Sends in pieces, and not more than was asked for.
-struct Sender {
+struct ChunkWriter {
     sender: mpsc::Sender<io::Result<Bytes>>,
-    piece: Vec<u8>,
+    chunk: Vec<u8>,
     left: Option<u64>,
 }
 
-impl Write for Sender {
+impl Write for ChunkWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let most = self.left.map_or(bytes.len(), |left| {
             bytes.len().min(usize::try_from(left).unwrap_or(usize::MAX))
@@ -175,20 +176,20 @@ impl Write for Sender {
             self.flush()?;
             return Err(io::ErrorKind::BrokenPipe.into());
         }
-        self.piece.extend_from_slice(&bytes[..most]);
+        self.chunk.extend_from_slice(&bytes[..most]);
         self.left =
             self.left.map(|left| left.saturating_sub(u64::try_from(most).unwrap_or_default()));
-        if self.piece.len() >= PIECE {
+        if self.chunk.len() >= CHUNK_SIZE {
             self.flush()?;
         }
         Ok(most)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        if self.piece.is_empty() {
+        if self.chunk.is_empty() {
             return Ok(());
         }
-        let piece = Bytes::from(std::mem::take(&mut self.piece));
-        self.sender.blocking_send(Ok(piece)).map_err(|_| io::ErrorKind::BrokenPipe.into())
+        let chunk = Bytes::from(std::mem::take(&mut self.chunk));
+        self.sender.blocking_send(Ok(chunk)).map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
 }

@@ -8,17 +8,18 @@ use k8s_openapi::api::core::v1::ContainerStatus;
 use oarsman_core::active_pods::ActivePod;
 use serde_json::{Value, json};
 
-use super::{Desk, as_json};
+use super::{EndpointState, as_json};
 
 /// Every pod as it is wanted, with its status as it is.
-pub(super) async fn all(State(desk): State<Arc<Desk>>) -> Response {
-    let items: Vec<Value> = desk.source.pods().iter().map(|pod| with_status(pod)).collect();
+pub(super) async fn all(State(endpoint_state): State<Arc<EndpointState>>) -> Response {
+    let items: Vec<Value> = endpoint_state.host.pods().iter().map(|pod| with_status(pod)).collect();
     as_json(&list(&items))
 }
 
 /// What runs: no more than the names of pods and the images of containers.
-pub(super) async fn running(State(desk): State<Arc<Desk>>) -> Response {
-    let items: Vec<Value> = desk.source.pods().iter().filter_map(what_runs).collect();
+pub(super) async fn running(State(endpoint_state): State<Arc<EndpointState>>) -> Response {
+    let items: Vec<Value> =
+        endpoint_state.host.pods().iter().filter_map(running_containers).collect();
     as_json(&list(&items))
 }
 
@@ -34,7 +35,7 @@ fn with_status(pod: &ActivePod) -> Value {
     shown
 }
 
-fn what_runs(pod: &Arc<ActivePod>) -> Option<Value> {
+fn running_containers(pod: &Arc<ActivePod>) -> Option<Value> {
     let status = pod.status()?;
     let all = [
         &status.init_container_statuses,

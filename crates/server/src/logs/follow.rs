@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::files;
-use super::line::Lines;
+use super::line::LineSplitter;
 
 #[cfg(test)]
 mod tests;
@@ -17,14 +17,14 @@ type Reader<'a> = &'a mut dyn FnMut(&[u8]) -> io::Result<()>;
 
 /// Where one reads.
 #[derive(Debug)]
-pub struct Follower {
+pub struct LogFollower {
     directory: PathBuf,
     attempt: u32,
     file: File,
-    lines: Lines,
+    lines: LineSplitter,
 }
 
-impl Follower {
+impl LogFollower {
     /// At the log of one start of the container, or at its last lines.
     ///
     /// # Errors
@@ -32,7 +32,7 @@ impl Follower {
     pub fn at(directory: &Path, attempt: u32, tail: Option<usize>) -> io::Result<Self> {
         let mut file = File::open(directory.join(files::name(attempt)))?;
         tail.map_or(Ok(()), |lines| files::seek_to_last(&mut file, lines))?;
-        Ok(Self { directory: directory.to_owned(), attempt, file, lines: Lines::default() })
+        Ok(Self { directory: directory.to_owned(), attempt, file, lines: LineSplitter::default() })
     }
 
     /// At the log of the last start; none when there is none yet.

@@ -2,29 +2,29 @@
 
 /// Where a container wrote it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stream {
+pub(super) enum LogStream {
     Out,
     Err,
 }
 
 /// A line, or a part of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Line<'a> {
+pub(super) struct CriLogLine<'a> {
     pub(super) time: &'a str,
-    pub(super) stream: Stream,
+    pub(super) stream: LogStream,
     /// Whether the line goes on with the next of the same stream.
     pub(super) partial: bool,
     pub(super) content: &'a [u8],
 }
 
-impl<'a> Line<'a> {
+impl<'a> CriLogLine<'a> {
     /// Reads a line without its end; none when it is not one.
     pub(super) fn parse(bytes: &'a [u8]) -> Option<Self> {
         let mut parts = bytes.splitn(4, |byte| *byte == b' ');
         let time = str::from_utf8(parts.next()?).ok()?;
         let stream = match parts.next()? {
-            b"stdout" => Stream::Out,
-            b"stderr" => Stream::Err,
+            b"stdout" => LogStream::Out,
+            b"stderr" => LogStream::Err,
             _ => return None,
         };
         // More tags may follow the first.
@@ -39,11 +39,11 @@ impl<'a> Line<'a> {
 
 /// Puts lines together from what was read, wherever that broke off.
 #[derive(Debug, Default)]
-pub(super) struct Lines {
+pub(super) struct LineSplitter {
     rest: Vec<u8>,
 }
 
-impl Lines {
+impl LineSplitter {
     /// Calls back for every line that is whole by now.
     pub(super) fn feed<E>(
         &mut self,
@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn lines_are_read_as_runtimes_write_them() {
         let line = |stream, partial, content: &'static str| {
-            Some(Line {
+            Some(CriLogLine {
                 time: "2026-01-01T00:00:00.5Z",
                 stream,
                 partial,
@@ -87,11 +87,11 @@ mod tests {
             })
         };
         let rows = [
-            ("stdout F hello  world ", line(Stream::Out, false, "hello  world ")),
-            ("stderr P half a", line(Stream::Err, true, "half a")),
-            ("stdout F:tag:other x", line(Stream::Out, false, "x")),
-            ("stdout F ", line(Stream::Out, false, "")),
-            ("stdout F", line(Stream::Out, false, "")),
+            ("stdout F hello  world ", line(LogStream::Out, false, "hello  world ")),
+            ("stderr P half a", line(LogStream::Err, true, "half a")),
+            ("stdout F:tag:other x", line(LogStream::Out, false, "x")),
+            ("stdout F ", line(LogStream::Out, false, "")),
+            ("stdout F", line(LogStream::Out, false, "")),
             ("stdin F x", None),
             ("stdout X x", None),
             ("stdout", None),
@@ -99,16 +99,16 @@ mod tests {
         ];
         for (text, want) in rows {
             let text = format!("2026-01-01T00:00:00.5Z {text}");
-            assert_eq!(Line::parse(text.as_bytes()), want, "{text}");
+            assert_eq!(CriLogLine::parse(text.as_bytes()), want, "{text}");
         }
-        assert_eq!(Line::parse(b"\xff stdout F x"), None);
+        assert_eq!(CriLogLine::parse(b"\xff stdout F x"), None);
     }
 
     #[test]
     fn lines_come_whole_wherever_reading_broke_off() {
         let text = b"one\n\ntwo\nthree";
         for cut in 0..=text.len() {
-            let (mut lines, mut seen) = (Lines::default(), Vec::new());
+            let (mut lines, mut seen) = (LineSplitter::default(), Vec::new());
             let mut each = |line: &[u8]| {
                 seen.push(line.to_vec());
                 Ok::<_, Infallible>(())

@@ -4,11 +4,11 @@ use std::io::{self, Write};
 
 use jiff::Timestamp;
 
-use super::line::{Line, Stream};
+use super::line::{CriLogLine, LogStream};
 
 /// How lines are shown.
 #[derive(Clone, Debug, Default)]
-pub struct Style {
+pub struct PrintOptions {
     /// What was written earlier is left out.
     pub since: Option<Timestamp>,
     /// Stands before every line.
@@ -19,15 +19,15 @@ pub struct Style {
 
 /// Prints lines, and joins those that came in parts.
 #[derive(Debug)]
-pub struct Printer {
-    style: Style,
+pub struct LogPrinter {
+    style: PrintOptions,
     /// Whether the last line on stdout, and on stderr, is not at its end.
     unfinished: [bool; 2],
 }
 
-impl Printer {
+impl LogPrinter {
     /// Shows lines like this.
-    pub fn new(style: Style) -> Self {
+    pub fn new(style: PrintOptions) -> Self {
         Self { style, unfinished: [false; 2] }
     }
 
@@ -41,7 +41,7 @@ impl Printer {
         out: &mut dyn Write,
         err: &mut dyn Write,
     ) -> io::Result<()> {
-        let is_err = Line::parse(bytes).is_some_and(|line| line.stream == Stream::Err);
+        let is_err = CriLogLine::parse(bytes).is_some_and(|line| line.stream == LogStream::Err);
         self.print_joined(bytes, if is_err { err } else { out })
     }
 
@@ -50,7 +50,7 @@ impl Printer {
     /// # Errors
     /// Those of the writer.
     pub fn print_joined(&mut self, bytes: &[u8], to: &mut dyn Write) -> io::Result<()> {
-        let Some(line) = Line::parse(bytes) else {
+        let Some(line) = CriLogLine::parse(bytes) else {
             to.write_all(bytes)?;
             return to.write_all(b"\n");
         };
@@ -58,8 +58,8 @@ impl Printer {
             return Ok(());
         }
         let unfinished = match line.stream {
-            Stream::Out => &mut self.unfinished[0],
-            Stream::Err => &mut self.unfinished[1],
+            LogStream::Out => &mut self.unfinished[0],
+            LogStream::Err => &mut self.unfinished[1],
         };
         if !std::mem::replace(unfinished, line.partial) {
             to.write_all(self.style.prefix.as_deref().unwrap_or_default().as_bytes())?;
@@ -92,9 +92,9 @@ mod tests {
         "not a line",
     ];
 
-    fn printed(style: Style) -> (String, String) {
+    fn printed(style: PrintOptions) -> (String, String) {
         let (mut out, mut err) = (Vec::new(), Vec::new());
-        let mut printer = Printer::new(style);
+        let mut printer = LogPrinter::new(style);
         for line in LOG {
             printer.print(line.as_bytes(), &mut out, &mut err).unwrap();
         }
@@ -104,12 +104,12 @@ mod tests {
     #[test]
     fn parts_are_joined_and_each_stream_goes_where_it_was_written() {
         let want = ("one\nlong line\nnot a line\n".to_owned(), "bad\nworse\n".to_owned());
-        assert_eq!(printed(Style::default()), want);
+        assert_eq!(printed(PrintOptions::default()), want);
     }
 
     #[test]
     fn the_time_and_the_prefix_stand_before_whole_lines() {
-        let style = Style { timestamps: true, prefix: Some("[a] ".to_owned()), since: None };
+        let style = PrintOptions { timestamps: true, prefix: Some("[a] ".to_owned()), since: None };
         let (out, _) = printed(style);
         let want = "[a] 2026-01-01T00:00:01Z one\n[a] 2026-01-01T00:00:03Z long line\nnot a line\n";
         assert_eq!(out, want);
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn what_was_written_before_is_left_out() {
         let since = Some("2026-01-01T00:00:04Z".parse().unwrap());
-        let (out, err) = printed(Style { since, ..Style::default() });
+        let (out, err) = printed(PrintOptions { since, ..PrintOptions::default() });
         assert_eq!((out.as_str(), err.as_str()), ("ng line\nnot a line\n", "worse\n"));
     }
 }

@@ -8,7 +8,7 @@ use oarsman_core::config::Payload;
 use rustix::fs::{Mode, OFlags, open};
 
 /// Anything unexpected is a no: then the files are written anew.
-pub(super) fn holds(directory: &Path, files: &Payload) -> bool {
+pub(super) fn holds_exactly(directory: &Path, files: &Payload) -> bool {
     let is_directory =
         fs::symlink_metadata(directory).is_ok_and(|there| there.file_type().is_dir());
     is_directory

@@ -13,16 +13,17 @@ fn files(files: &[(&str, &str)]) -> Payload {
     files.iter().map(|(path, text)| ((*path).to_owned(), file(text))).collect()
 }
 
-struct Site(TempDir);
+struct WriterFixture(TempDir);
 
-impl Site {
+impl WriterFixture {
     fn new() -> Self {
         Self(tempdir().unwrap())
     }
 
     fn write(&self, wanted: &[(&str, &str)]) {
         let now = Timestamp::from_second(1_800_000_000).unwrap();
-        write(&Writing { directory: self.0.path(), group: None, now }, &files(wanted)).unwrap();
+        write(&AtomicWriter { directory: self.0.path(), group: None, now }, &files(wanted))
+            .unwrap();
     }
 
     fn read(&self, path: &str) -> String {
@@ -45,7 +46,7 @@ impl Site {
 
 #[test]
 fn the_layout_is_that_of_the_go_kubelet() {
-    let site = Site::new();
+    let site = WriterFixture::new();
     site.write(&[("a", "1"), ("deep/b", "2"), ("deep/c", "3")]);
     let time = "..2027_01_15_08_00_00.0000000000";
     assert_eq!(site.names(), ["..2027_01_15_08_00_00.0000000000", DATA, "a", "deep"]);
@@ -60,7 +61,7 @@ fn the_layout_is_that_of_the_go_kubelet() {
 
 #[test]
 fn the_same_again_is_not_written_again() {
-    let site = Site::new();
+    let site = WriterFixture::new();
     site.write(&[("a", "1"), ("b/c", "2")]);
     let inode = || fs::metadata(site.0.path().join("a")).unwrap().ino();
     let before = (inode(), site.data());
@@ -73,7 +74,7 @@ fn the_same_again_is_not_written_again() {
 
 #[test]
 fn new_files_replace_the_old_ones_and_nothing_of_those_stays() {
-    let site = Site::new();
+    let site = WriterFixture::new();
     site.write(&[("a", "1"), ("gone", "2"), ("d/x", "3")]);
     let before = site.data();
     // What a writer that died left behind goes, too.
@@ -90,7 +91,7 @@ fn new_files_replace_the_old_ones_and_nothing_of_those_stays() {
 
 #[test]
 fn what_is_outside_is_reached_by_no_link_that_is_found_inside() {
-    let (site, outside) = (Site::new(), tempdir().unwrap());
+    let (site, outside) = (WriterFixture::new(), tempdir().unwrap());
     let victim = outside.path().join("a");
     fs::write(&victim, "precious").unwrap();
     let plant = |name: &str, target: &Path| {

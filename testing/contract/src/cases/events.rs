@@ -9,9 +9,9 @@ use oarsman_cri_types::v1::{ContainerEventResponse, ContainerEventType};
 use tokio::time::{Instant, timeout_at};
 
 use super::cases;
-use crate::{Case, Stage};
+use crate::{CaseContext, ContractCase};
 
-pub(super) fn all() -> Vec<Case> {
+pub(super) fn all() -> Vec<ContractCase> {
     cases![
         a_containers_life_is_told_in_order,
         an_exit_by_itself_is_told_with_the_pods_state,
@@ -44,11 +44,11 @@ async fn expect(events: &mut EventStream, id: &str, wanted: &[ContainerEventType
     Ok(())
 }
 
-async fn a_containers_life_is_told_in_order(stage: &Stage) -> Result<()> {
-    let mut events = stage.runtime().container_events().await?;
-    let (_, id) = stage.run(&["forever"]).await?;
-    stage.runtime().stop_container(&id, Duration::ZERO).await?;
-    stage.runtime().remove_container(&id).await?;
+async fn a_containers_life_is_told_in_order(cx: &CaseContext) -> Result<()> {
+    let mut events = cx.runtime().container_events().await?;
+    let (_, id) = cx.run(&["forever"]).await?;
+    cx.runtime().stop_container(&id, Duration::ZERO).await?;
+    cx.runtime().remove_container(&id).await?;
     let life = [
         ContainerEventType::ContainerCreatedEvent,
         ContainerEventType::ContainerStartedEvent,
@@ -58,9 +58,9 @@ async fn a_containers_life_is_told_in_order(stage: &Stage) -> Result<()> {
     expect(&mut events, &id, &life).await
 }
 
-async fn an_exit_by_itself_is_told_with_the_pods_state(stage: &Stage) -> Result<()> {
-    let mut events = stage.runtime().container_events().await?;
-    let (pod, id) = stage.run(&["sleep:200ms", "exit:9"]).await?;
+async fn an_exit_by_itself_is_told_with_the_pods_state(cx: &CaseContext) -> Result<()> {
+    let mut events = cx.runtime().container_events().await?;
+    let (pod, id) = cx.run(&["sleep:200ms", "exit:9"]).await?;
     let stopped = loop {
         let event = next(&mut events, &id).await?;
         if event.container_event_type() == ContainerEventType::ContainerStoppedEvent {
@@ -75,11 +75,11 @@ async fn an_exit_by_itself_is_told_with_the_pods_state(stage: &Stage) -> Result<
     Ok(())
 }
 
-async fn a_sandboxes_start_and_end_are_told(stage: &Stage) -> Result<()> {
-    let mut events = stage.runtime().container_events().await?;
-    let pod = stage.pod().await?;
-    stage.runtime().stop_pod_sandbox(&pod.id).await?;
-    stage.runtime().remove_pod_sandbox(&pod.id).await?;
+async fn a_sandboxes_start_and_end_are_told(cx: &CaseContext) -> Result<()> {
+    let mut events = cx.runtime().container_events().await?;
+    let pod = cx.pod().await?;
+    cx.runtime().stop_pod_sandbox(&pod.id).await?;
+    cx.runtime().remove_pod_sandbox(&pod.id).await?;
     let life = [
         ContainerEventType::ContainerCreatedEvent,
         ContainerEventType::ContainerStartedEvent,
@@ -89,10 +89,10 @@ async fn a_sandboxes_start_and_end_are_told(stage: &Stage) -> Result<()> {
     expect(&mut events, &pod.id, &life).await
 }
 
-async fn two_listeners_both_hear(stage: &Stage) -> Result<()> {
-    let mut first = stage.runtime().container_events().await?;
-    let mut second = stage.runtime().container_events().await?;
-    let pod = stage.pod().await?;
+async fn two_listeners_both_hear(cx: &CaseContext) -> Result<()> {
+    let mut first = cx.runtime().container_events().await?;
+    let mut second = cx.runtime().container_events().await?;
+    let pod = cx.pod().await?;
     for events in [&mut first, &mut second] {
         expect(events, &pod.id, &[ContainerEventType::ContainerCreatedEvent]).await?;
     }

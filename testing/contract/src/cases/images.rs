@@ -4,10 +4,10 @@ use anyhow::{Context, Result};
 use oarsman_cri_types::v1::{AuthConfig, ImageFilter, PullImageRequest};
 
 use super::cases;
-use crate::stage::{assert_gone, image};
-use crate::{Case, Stage};
+use crate::context::{assert_gone, image};
+use crate::{CaseContext, ContractCase};
 
-pub(super) fn all() -> Vec<Case> {
+pub(super) fn all() -> Vec<ContractCase> {
     cases![
         an_image_that_is_there_is_described,
         an_image_says_who_it_runs_as,
@@ -20,54 +20,58 @@ pub(super) fn all() -> Vec<Case> {
     ]
 }
 
-async fn pull(stage: &Stage, name: &str, auth: Option<AuthConfig>) -> oarsman_cri::Result<String> {
+async fn pull(
+    cx: &CaseContext,
+    name: &str,
+    auth: Option<AuthConfig>,
+) -> oarsman_cri::Result<String> {
     let request = PullImageRequest { image: Some(image(name)), auth, ..Default::default() };
-    stage.runtime().pull_image(request).await
+    cx.runtime().pull_image(request).await
 }
 
-async fn an_image_that_is_there_is_described(stage: &Stage) -> Result<()> {
-    let name = &stage.harness().images().actor;
-    let found = stage.runtime().image_status(image(name)).await?.context("it is on the node")?;
+async fn an_image_that_is_there_is_described(cx: &CaseContext) -> Result<()> {
+    let name = &cx.harness().images().script;
+    let found = cx.runtime().image_status(image(name)).await?.context("it is on the node")?;
     assert!(found.repo_tags.contains(name), "{found:?}");
     assert!(found.size > 0 && !found.id.is_empty(), "{found:?}");
-    let by_id = stage.runtime().image_status(image(&found.id)).await?;
+    let by_id = cx.runtime().image_status(image(&found.id)).await?;
     assert_eq!(by_id.map(|image| image.id), Some(found.id));
     Ok(())
 }
 
-async fn an_image_says_who_it_runs_as(stage: &Stage) -> Result<()> {
-    let images = stage.harness().images();
-    let user = stage.runtime().image_status(image(&images.actor_as_user)).await?;
+async fn an_image_says_who_it_runs_as(cx: &CaseContext) -> Result<()> {
+    let images = cx.harness().images();
+    let user = cx.runtime().image_status(image(&images.script_as_user)).await?;
     assert_eq!(user.and_then(|image| image.uid).map(|uid| uid.value), Some(1000));
-    let root = stage.runtime().image_status(image(&images.actor)).await?;
+    let root = cx.runtime().image_status(image(&images.script)).await?;
     assert_eq!(root.and_then(|image| image.uid), None);
     Ok(())
 }
 
-async fn an_image_that_is_not_there_is_nothing(stage: &Stage) -> Result<()> {
-    let missing = image(&stage.harness().images().missing);
-    assert_eq!(stage.runtime().image_status(missing).await?, None);
+async fn an_image_that_is_not_there_is_nothing(cx: &CaseContext) -> Result<()> {
+    let missing = image(&cx.harness().images().missing);
+    assert_eq!(cx.runtime().image_status(missing).await?, None);
     Ok(())
 }
 
 /// containerd ignores the filter, so nobody may rely on more than this.
-async fn images_are_listed_and_a_filter_hides_none_that_it_names(stage: &Stage) -> Result<()> {
-    let images = stage.harness().images();
-    let filter = ImageFilter { image: Some(image(&images.actor)) };
+async fn images_are_listed_and_a_filter_hides_none_that_it_names(cx: &CaseContext) -> Result<()> {
+    let images = cx.harness().images();
+    let filter = ImageFilter { image: Some(image(&images.script)) };
     for filter in [None, Some(filter)] {
-        let listed = stage.runtime().list_images(filter).await?;
-        let found = listed.iter().any(|image| image.repo_tags.contains(&images.actor));
+        let listed = cx.runtime().list_images(filter).await?;
+        let found = listed.iter().any(|image| image.repo_tags.contains(&images.script));
         assert!(found, "{listed:?}");
     }
     Ok(())
 }
 
-async fn an_image_is_pulled_again_and_removed(stage: &Stage) -> Result<()> {
-    let name = &stage.harness().images().pullable;
-    let runtime = stage.runtime();
-    let first = pull(stage, name, None).await?;
+async fn an_image_is_pulled_again_and_removed(cx: &CaseContext) -> Result<()> {
+    let name = &cx.harness().images().pullable;
+    let runtime = cx.runtime();
+    let first = pull(cx, name, None).await?;
     let found = runtime.image_status(image(name)).await?.context("it was pulled")?;
-    assert_eq!(pull(stage, name, None).await?, first, "pulled again");
+    assert_eq!(pull(cx, name, None).await?, first, "pulled again");
     assert!(runtime.image_status(image(&first)).await?.is_some(), "found by what pull returned");
     for _ in 0..2 {
         runtime.remove_image(image(&found.id)).await?;
@@ -76,24 +80,24 @@ async fn an_image_is_pulled_again_and_removed(stage: &Stage) -> Result<()> {
     Ok(())
 }
 
-async fn an_image_in_no_registry_cannot_be_pulled(stage: &Stage) -> Result<()> {
-    let missing = pull(stage, &stage.harness().images().missing, None).await;
+async fn an_image_in_no_registry_cannot_be_pulled(cx: &CaseContext) -> Result<()> {
+    let missing = pull(cx, &cx.harness().images().missing, None).await;
     assert_gone(&missing);
     Ok(())
 }
 
-async fn a_private_image_wants_its_credentials(stage: &Stage) -> Result<()> {
-    let private = &stage.harness().images().private;
-    assert!(pull(stage, &private.image, None).await.is_err(), "without any");
+async fn a_private_image_wants_its_credentials(cx: &CaseContext) -> Result<()> {
+    let private = &cx.harness().images().private;
+    assert!(pull(cx, &private.image, None).await.is_err(), "without any");
     let wrong = AuthConfig { password: "wrong".to_owned(), ..private.credentials.clone() };
-    assert!(pull(stage, &private.image, Some(wrong)).await.is_err(), "with wrong ones");
-    pull(stage, &private.image, Some(private.credentials.clone())).await?;
-    stage.runtime().remove_image(image(&private.image)).await?;
+    assert!(pull(cx, &private.image, Some(wrong)).await.is_err(), "with wrong ones");
+    pull(cx, &private.image, Some(private.credentials.clone())).await?;
+    cx.runtime().remove_image(image(&private.image)).await?;
     Ok(())
 }
 
-async fn image_space_is_told(stage: &Stage) -> Result<()> {
-    let info = stage.runtime().image_fs_info().await?;
+async fn image_space_is_told(cx: &CaseContext) -> Result<()> {
+    let info = cx.runtime().image_fs_info().await?;
     let space = info.image_filesystems.first().context("a file system")?;
     assert!(!space.fs_id.clone().unwrap_or_default().mountpoint.is_empty(), "{space:?}");
     Ok(())

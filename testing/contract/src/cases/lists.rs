@@ -9,9 +9,9 @@ use oarsman_cri_types::v1::{
 };
 
 use super::cases;
-use crate::{Case, Stage};
+use crate::{CaseContext, ContractCase};
 
-pub(super) fn all() -> Vec<Case> {
+pub(super) fn all() -> Vec<ContractCase> {
     cases![
         sandboxes_are_listed_by_id_state_and_label,
         containers_are_listed_by_id_state_sandbox_and_label,
@@ -25,14 +25,14 @@ fn labels(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
     pairs.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect()
 }
 
-async fn sandboxes_are_listed_by_id_state_and_label(stage: &Stage) -> Result<()> {
-    let mut config = stage.sandbox_config();
+async fn sandboxes_are_listed_by_id_state_and_label(cx: &CaseContext) -> Result<()> {
+    let mut config = cx.sandbox_config();
     config.labels.insert("who".to_owned(), "first".to_owned());
-    let first = stage.pod_with(config).await?;
-    let second = stage.pod().await?;
-    stage.runtime().stop_pod_sandbox(&second.id).await?;
+    let first = cx.pod_with(config).await?;
+    let second = cx.pod().await?;
+    cx.runtime().stop_pod_sandbox(&second.id).await?;
     let list = async |filter| -> Result<Vec<String>> {
-        let listed = stage.runtime().list_pod_sandboxes(Some(filter)).await?;
+        let listed = cx.runtime().list_pod_sandboxes(Some(filter)).await?;
         Ok(listed.into_iter().map(|sandbox| sandbox.id).collect())
     };
     let by_id = PodSandboxFilter { id: first.id.clone(), ..Default::default() };
@@ -47,10 +47,10 @@ async fn sandboxes_are_listed_by_id_state_and_label(stage: &Stage) -> Result<()>
     Ok(())
 }
 
-async fn containers_are_listed_by_id_state_sandbox_and_label(stage: &Stage) -> Result<()> {
-    let (pod, running) = stage.run(&["forever"]).await?;
-    let ended = stage.start(&pod, stage.script("ended", &["exit:0"])).await?;
-    stage.until_exited(&ended).await?;
+async fn containers_are_listed_by_id_state_sandbox_and_label(cx: &CaseContext) -> Result<()> {
+    let (pod, running) = cx.run(&["forever"]).await?;
+    let ended = cx.start(&pod, cx.script("ended", &["exit:0"])).await?;
+    cx.until_exited(&ended).await?;
     let pod_sandbox_id = pod.id.clone();
     let state = |state: ContainerState| Some(ContainerStateValue { state: state.into() });
     for (filter, wanted) in [
@@ -76,7 +76,7 @@ async fn containers_are_listed_by_id_state_sandbox_and_label(stage: &Stage) -> R
             vec![&running],
         ),
     ] {
-        let listed = stage.runtime().list_containers(Some(filter.clone())).await?;
+        let listed = cx.runtime().list_containers(Some(filter.clone())).await?;
         let mut ids: Vec<&String> = listed.iter().map(|container| &container.id).collect();
         let mut wanted = wanted;
         ids.sort();
@@ -86,24 +86,24 @@ async fn containers_are_listed_by_id_state_sandbox_and_label(stage: &Stage) -> R
     Ok(())
 }
 
-async fn filters_are_joined_by_and(stage: &Stage) -> Result<()> {
-    let (pod, id) = stage.run(&["forever"]).await?;
-    let other = stage.pod().await?;
+async fn filters_are_joined_by_and(cx: &CaseContext) -> Result<()> {
+    let (pod, id) = cx.run(&["forever"]).await?;
+    let other = cx.pod().await?;
     let filter = |sandbox: &str| ContainerFilter {
         id: id.clone(),
         pod_sandbox_id: sandbox.to_owned(),
         ..Default::default()
     };
-    assert_eq!(stage.runtime().list_containers(Some(filter(&pod.id))).await?.len(), 1);
-    assert_eq!(stage.runtime().list_containers(Some(filter(&other.id))).await?.len(), 0);
+    assert_eq!(cx.runtime().list_containers(Some(filter(&pod.id))).await?.len(), 1);
+    assert_eq!(cx.runtime().list_containers(Some(filter(&other.id))).await?.len(), 0);
     Ok(())
 }
 
-async fn a_listed_container_says_what_its_status_says(stage: &Stage) -> Result<()> {
-    let (pod, id) = stage.run(&["forever"]).await?;
+async fn a_listed_container_says_what_its_status_says(cx: &CaseContext) -> Result<()> {
+    let (pod, id) = cx.run(&["forever"]).await?;
     let filter = ContainerFilter { id: id.clone(), ..Default::default() };
-    let listed = stage.runtime().list_containers(Some(filter)).await?;
-    let status = stage.runtime().container_status(&id).await?;
+    let listed = cx.runtime().list_containers(Some(filter)).await?;
+    let status = cx.runtime().container_status(&id).await?;
     let [listed] = listed.as_slice() else { anyhow::bail!("one container, not {listed:?}") };
     assert_eq!(listed.pod_sandbox_id, pod.id);
     assert_eq!(listed.metadata, status.metadata);
@@ -115,12 +115,12 @@ async fn a_listed_container_says_what_its_status_says(stage: &Stage) -> Result<(
     Ok(())
 }
 
-async fn a_filter_that_nothing_meets_gives_nothing(stage: &Stage) -> Result<()> {
-    stage.pod().await?;
+async fn a_filter_that_nothing_meets_gives_nothing(cx: &CaseContext) -> Result<()> {
+    cx.pod().await?;
     let nobody = labels(&[("case", "nobody's")]);
     let pods = PodSandboxFilter { label_selector: nobody.clone(), ..Default::default() };
-    assert!(stage.runtime().list_pod_sandboxes(Some(pods)).await?.is_empty());
+    assert!(cx.runtime().list_pod_sandboxes(Some(pods)).await?.is_empty());
     let containers = ContainerFilter { label_selector: nobody, ..Default::default() };
-    assert!(stage.runtime().list_containers(Some(containers)).await?.is_empty());
+    assert!(cx.runtime().list_containers(Some(containers)).await?.is_empty());
     Ok(())
 }

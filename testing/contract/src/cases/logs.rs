@@ -5,9 +5,9 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 use super::cases;
-use crate::{Case, Stage};
+use crate::{CaseContext, ContractCase};
 
-pub(super) fn all() -> Vec<Case> {
+pub(super) fn all() -> Vec<ContractCase> {
     cases![
         a_log_line_has_a_time_a_stream_and_a_tag,
         a_long_line_is_cut_into_partial_ones,
@@ -26,20 +26,20 @@ fn parts(line: &str) -> Result<(&str, &str, &str)> {
     Ok((stream, tag, words.next().unwrap_or_default()))
 }
 
-async fn a_log_line_has_a_time_a_stream_and_a_tag(stage: &Stage) -> Result<()> {
-    let (pod, id) = stage.run(&["out:one", "sleep:100ms", "err:two", "exit:0"]).await?;
-    stage.until_exited(&id).await?;
-    let log = stage.until_log(&pod, "main.log", "two").await?;
+async fn a_log_line_has_a_time_a_stream_and_a_tag(cx: &CaseContext) -> Result<()> {
+    let (pod, id) = cx.run(&["out:one", "sleep:100ms", "err:two", "exit:0"]).await?;
+    cx.until_exited(&id).await?;
+    let log = cx.until_log(&pod, "main.log", "two").await?;
     let lines = log.lines().map(parts).collect::<Result<Vec<_>>>()?;
     assert_eq!(lines, [("stdout", "F", "one"), ("stderr", "F", "two")]);
     Ok(())
 }
 
-async fn a_long_line_is_cut_into_partial_ones(stage: &Stage) -> Result<()> {
+async fn a_long_line_is_cut_into_partial_ones(cx: &CaseContext) -> Result<()> {
     let long = format!("out:{}end", "x".repeat(40_000));
-    let (pod, id) = stage.run(&[&long]).await?;
-    stage.until_exited(&id).await?;
-    let log = stage.until_log(&pod, "main.log", "end").await?;
+    let (pod, id) = cx.run(&[&long]).await?;
+    cx.until_exited(&id).await?;
+    let log = cx.until_log(&pod, "main.log", "end").await?;
     let lines = log.lines().map(parts).collect::<Result<Vec<_>>>()?;
     let (last, before) = lines.split_last().context("a line")?;
     assert_eq!(last.1, "F");
@@ -49,34 +49,34 @@ async fn a_long_line_is_cut_into_partial_ones(stage: &Stage) -> Result<()> {
     Ok(())
 }
 
-async fn a_reopened_log_goes_on_in_a_new_file(stage: &Stage) -> Result<()> {
-    let go = stage.directory().join("go");
+async fn a_reopened_log_goes_on_in_a_new_file(cx: &CaseContext) -> Result<()> {
+    let go = cx.directory().join("go");
     let mut config =
-        stage.script("main", &["out:before", "wait-file:/stage/go", "out:after", "forever"]);
-    stage.harness().write(&stage.directory().join("here"), b"").await?;
+        cx.script("main", &["out:before", "wait-file:/stage/go", "out:after", "forever"]);
+    cx.harness().write(&cx.directory().join("here"), b"").await?;
     config.mounts = vec![oarsman_cri_types::v1::Mount {
         container_path: "/stage".to_owned(),
-        host_path: stage.directory().to_string_lossy().into_owned(),
+        host_path: cx.directory().to_string_lossy().into_owned(),
         ..Default::default()
     }];
-    let pod = stage.pod().await?;
-    let id = stage.start(&pod, config).await?;
-    stage.until_log(&pod, "main.log", "before").await?;
+    let pod = cx.pod().await?;
+    let id = cx.start(&pod, config).await?;
+    cx.until_log(&pod, "main.log", "before").await?;
     let directory = Path::new(&pod.config.log_directory);
-    stage.harness().rename(&directory.join("main.log"), &directory.join("main.log.1")).await?;
-    stage.runtime().reopen_container_log(&id).await?;
-    stage.harness().write(&go, b"").await?;
-    let new = stage.until_log(&pod, "main.log", "after").await?;
+    cx.harness().rename(&directory.join("main.log"), &directory.join("main.log.1")).await?;
+    cx.runtime().reopen_container_log(&id).await?;
+    cx.harness().write(&go, b"").await?;
+    let new = cx.until_log(&pod, "main.log", "after").await?;
     assert!(!new.contains("before"), "{new}");
-    assert!(stage.log(&pod, "main.log.1").await?.contains("before"));
+    assert!(cx.log(&pod, "main.log.1").await?.contains("before"));
     Ok(())
 }
 
-async fn a_log_outlives_its_container(stage: &Stage) -> Result<()> {
-    let (pod, id) = stage.run(&["out:remembered"]).await?;
-    stage.until_exited(&id).await?;
-    stage.until_log(&pod, "main.log", "remembered").await?;
-    stage.runtime().remove_container(&id).await?;
-    assert!(stage.log(&pod, "main.log").await?.contains("remembered"));
+async fn a_log_outlives_its_container(cx: &CaseContext) -> Result<()> {
+    let (pod, id) = cx.run(&["out:remembered"]).await?;
+    cx.until_exited(&id).await?;
+    cx.until_log(&pod, "main.log", "remembered").await?;
+    cx.runtime().remove_container(&id).await?;
+    assert!(cx.log(&pod, "main.log").await?.contains("remembered"));
     Ok(())
 }

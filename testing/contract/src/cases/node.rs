@@ -3,9 +3,9 @@
 use anyhow::Result;
 
 use super::cases;
-use crate::{Case, Stage};
+use crate::{CaseContext, ContractCase};
 
-pub(super) fn all() -> Vec<Case> {
+pub(super) fn all() -> Vec<ContractCase> {
     cases![
         it_names_itself_and_its_api_version,
         it_is_ready_for_containers_and_networks,
@@ -13,16 +13,16 @@ pub(super) fn all() -> Vec<Case> {
     ]
 }
 
-async fn it_names_itself_and_its_api_version(stage: &Stage) -> Result<()> {
-    let version = stage.runtime().version().await?;
+async fn it_names_itself_and_its_api_version(cx: &CaseContext) -> Result<()> {
+    let version = cx.runtime().version().await?;
     assert_eq!(version.runtime_api_version, "v1");
     assert!(!version.runtime_name.is_empty(), "{version:?}");
     assert!(!version.runtime_version.is_empty(), "{version:?}");
     Ok(())
 }
 
-async fn it_is_ready_for_containers_and_networks(stage: &Stage) -> Result<()> {
-    let status = stage.runtime().status().await?.status.unwrap_or_default();
+async fn it_is_ready_for_containers_and_networks(cx: &CaseContext) -> Result<()> {
+    let status = cx.runtime().status().await?.status.unwrap_or_default();
     for wanted in ["RuntimeReady", "NetworkReady"] {
         let condition = status.conditions.iter().find(|c| c.r#type == wanted);
         assert!(condition.is_some_and(|c| c.status), "{wanted}: {condition:?}");
@@ -30,12 +30,9 @@ async fn it_is_ready_for_containers_and_networks(stage: &Stage) -> Result<()> {
     Ok(())
 }
 
-async fn it_takes_a_pod_range_more_than_once(stage: &Stage) -> Result<()> {
+async fn it_takes_a_pod_range_more_than_once(cx: &CaseContext) -> Result<()> {
     for _ in 0..2 {
-        stage
-            .runtime()
-            .update_runtime_config(oarsman_cri_types::v1::RuntimeConfig::default())
-            .await?;
+        cx.runtime().update_runtime_config(oarsman_cri_types::v1::RuntimeConfig::default()).await?;
     }
     Ok(())
 }

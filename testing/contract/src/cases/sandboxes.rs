@@ -6,10 +6,10 @@ use oarsman_cri_types::v1::{
 };
 
 use super::cases;
-use crate::stage::assert_gone;
-use crate::{Case, Stage};
+use crate::context::assert_gone;
+use crate::{CaseContext, ContractCase};
 
-pub(super) fn all() -> Vec<Case> {
+pub(super) fn all() -> Vec<ContractCase> {
     cases![
         a_new_sandbox_is_ready_and_has_an_address,
         a_sandbox_is_described_as_it_was_asked_for,
@@ -23,9 +23,9 @@ pub(super) fn all() -> Vec<Case> {
     ]
 }
 
-async fn a_new_sandbox_is_ready_and_has_an_address(stage: &Stage) -> Result<()> {
-    let pod = stage.pod().await?;
-    let status = stage.runtime().pod_sandbox_status(&pod.id).await?;
+async fn a_new_sandbox_is_ready_and_has_an_address(cx: &CaseContext) -> Result<()> {
+    let pod = cx.pod().await?;
+    let status = cx.runtime().pod_sandbox_status(&pod.id).await?;
     assert_eq!(status.state(), PodSandboxState::SandboxReady);
     assert!(status.created_at > 0, "{status:?}");
     let ip = status.network.unwrap_or_default().ip;
@@ -33,9 +33,9 @@ async fn a_new_sandbox_is_ready_and_has_an_address(stage: &Stage) -> Result<()> 
     Ok(())
 }
 
-async fn a_sandbox_is_described_as_it_was_asked_for(stage: &Stage) -> Result<()> {
-    let pod = stage.pod().await?;
-    let status = stage.runtime().pod_sandbox_status(&pod.id).await?;
+async fn a_sandbox_is_described_as_it_was_asked_for(cx: &CaseContext) -> Result<()> {
+    let pod = cx.pod().await?;
+    let status = cx.runtime().pod_sandbox_status(&pod.id).await?;
     assert_eq!(status.id, pod.id);
     assert_eq!(status.metadata, pod.config.metadata);
     assert_eq!(status.labels, pod.config.labels);
@@ -47,11 +47,11 @@ async fn a_sandbox_is_described_as_it_was_asked_for(stage: &Stage) -> Result<()>
     Ok(())
 }
 
-async fn a_sandbox_on_the_host_network_has_no_address_of_its_own(stage: &Stage) -> Result<()> {
-    let mut config = stage.sandbox_config();
+async fn a_sandbox_on_the_host_network_has_no_address_of_its_own(cx: &CaseContext) -> Result<()> {
+    let mut config = cx.sandbox_config();
     on_host_network(&mut config);
-    let pod = stage.pod_with(config).await?;
-    let status = stage.runtime().pod_sandbox_status(&pod.id).await?;
+    let pod = cx.pod_with(config).await?;
+    let status = cx.runtime().pod_sandbox_status(&pod.id).await?;
     assert_eq!(status.state(), PodSandboxState::SandboxReady);
     assert_eq!(status.network.unwrap_or_default().ip, "");
     let options = status.linux.and_then(|l| l.namespaces).and_then(|n| n.options);
@@ -67,56 +67,56 @@ fn on_host_network(config: &mut PodSandboxConfig) {
     }
 }
 
-async fn a_stopped_sandbox_stays_and_is_not_ready(stage: &Stage) -> Result<()> {
-    let pod = stage.pod().await?;
-    stage.runtime().stop_pod_sandbox(&pod.id).await?;
-    let status = stage.runtime().pod_sandbox_status(&pod.id).await?;
+async fn a_stopped_sandbox_stays_and_is_not_ready(cx: &CaseContext) -> Result<()> {
+    let pod = cx.pod().await?;
+    cx.runtime().stop_pod_sandbox(&pod.id).await?;
+    let status = cx.runtime().pod_sandbox_status(&pod.id).await?;
     assert_eq!(status.state(), PodSandboxState::SandboxNotready);
     assert_eq!(status.metadata, pod.config.metadata);
     Ok(())
 }
 
-async fn stopping_a_sandbox_ends_its_containers(stage: &Stage) -> Result<()> {
-    let (pod, id) = stage.run(&["forever"]).await?;
-    stage.runtime().stop_pod_sandbox(&pod.id).await?;
-    assert_eq!(stage.state(&id).await?, ContainerState::ContainerExited);
+async fn stopping_a_sandbox_ends_its_containers(cx: &CaseContext) -> Result<()> {
+    let (pod, id) = cx.run(&["forever"]).await?;
+    cx.runtime().stop_pod_sandbox(&pod.id).await?;
+    assert_eq!(cx.state(&id).await?, ContainerState::ContainerExited);
     Ok(())
 }
 
-async fn stopping_and_removing_a_sandbox_may_be_repeated(stage: &Stage) -> Result<()> {
-    let pod = stage.pod().await?;
+async fn stopping_and_removing_a_sandbox_may_be_repeated(cx: &CaseContext) -> Result<()> {
+    let pod = cx.pod().await?;
     for _ in 0..2 {
-        stage.runtime().stop_pod_sandbox(&pod.id).await?;
+        cx.runtime().stop_pod_sandbox(&pod.id).await?;
     }
     for _ in 0..2 {
-        stage.runtime().remove_pod_sandbox(&pod.id).await?;
+        cx.runtime().remove_pod_sandbox(&pod.id).await?;
     }
-    stage.runtime().stop_pod_sandbox(&pod.id).await?;
+    cx.runtime().stop_pod_sandbox(&pod.id).await?;
     Ok(())
 }
 
-async fn removing_a_ready_sandbox_stops_it_first(stage: &Stage) -> Result<()> {
-    let (pod, id) = stage.run(&["forever"]).await?;
-    stage.runtime().remove_pod_sandbox(&pod.id).await?;
-    assert_gone(&stage.runtime().container_status(&id).await);
+async fn removing_a_ready_sandbox_stops_it_first(cx: &CaseContext) -> Result<()> {
+    let (pod, id) = cx.run(&["forever"]).await?;
+    cx.runtime().remove_pod_sandbox(&pod.id).await?;
+    assert_gone(&cx.runtime().container_status(&id).await);
     Ok(())
 }
 
-async fn removing_a_sandbox_removes_its_containers(stage: &Stage) -> Result<()> {
-    let (pod, id) = stage.run(&["exit:0"]).await?;
-    stage.until_exited(&id).await?;
-    stage.runtime().stop_pod_sandbox(&pod.id).await?;
-    stage.runtime().remove_pod_sandbox(&pod.id).await?;
+async fn removing_a_sandbox_removes_its_containers(cx: &CaseContext) -> Result<()> {
+    let (pod, id) = cx.run(&["exit:0"]).await?;
+    cx.until_exited(&id).await?;
+    cx.runtime().stop_pod_sandbox(&pod.id).await?;
+    cx.runtime().remove_pod_sandbox(&pod.id).await?;
     let filter = PodSandboxFilter { id: pod.id.clone(), ..PodSandboxFilter::default() };
-    assert!(stage.runtime().list_pod_sandboxes(Some(filter)).await?.is_empty());
-    assert_gone(&stage.runtime().container_status(&id).await);
+    assert!(cx.runtime().list_pod_sandboxes(Some(filter)).await?.is_empty());
+    assert_gone(&cx.runtime().container_status(&id).await);
     Ok(())
 }
 
-async fn two_sandboxes_have_different_addresses(stage: &Stage) -> Result<()> {
+async fn two_sandboxes_have_different_addresses(cx: &CaseContext) -> Result<()> {
     let mut addresses = Vec::new();
-    for pod in [stage.pod().await?, stage.pod().await?] {
-        let status = stage.runtime().pod_sandbox_status(&pod.id).await?;
+    for pod in [cx.pod().await?, cx.pod().await?] {
+        let status = cx.runtime().pod_sandbox_status(&pod.id).await?;
         addresses.push(status.network.unwrap_or_default().ip);
     }
     assert_ne!(addresses[0], addresses[1]);

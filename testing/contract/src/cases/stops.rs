@@ -7,9 +7,9 @@ use oarsman_cri_types::v1::ContainerState;
 use tokio::time::Instant;
 
 use super::cases;
-use crate::{Case, Stage};
+use crate::{CaseContext, ContractCase};
 
-pub(super) fn all() -> Vec<Case> {
+pub(super) fn all() -> Vec<ContractCase> {
     cases![
         a_container_that_listens_stops_with_its_own_exit_code,
         a_container_that_is_asked_may_take_its_time_within_grace,
@@ -23,69 +23,69 @@ pub(super) fn all() -> Vec<Case> {
 
 const LONG: Duration = Duration::from_secs(30);
 
-async fn a_container_that_listens_stops_with_its_own_exit_code(stage: &Stage) -> Result<()> {
-    let (_, id) = stage.run_until_ready(&["on-term:exit:5", "forever"]).await?;
+async fn a_container_that_listens_stops_with_its_own_exit_code(cx: &CaseContext) -> Result<()> {
+    let (_, id) = cx.run_until_ready(&["on-term:exit:5", "forever"]).await?;
     let begun = Instant::now();
-    stage.runtime().stop_container(&id, LONG).await?;
+    cx.runtime().stop_container(&id, LONG).await?;
     assert!(begun.elapsed() < LONG, "it did not wait for the grace to pass");
-    assert_eq!(stage.runtime().container_status(&id).await?.exit_code, 5);
+    assert_eq!(cx.runtime().container_status(&id).await?.exit_code, 5);
     Ok(())
 }
 
-async fn a_container_that_is_asked_may_take_its_time_within_grace(stage: &Stage) -> Result<()> {
-    let (_, id) = stage.run_until_ready(&["on-term:sleep:1s,exit:6", "forever"]).await?;
+async fn a_container_that_is_asked_may_take_its_time_within_grace(cx: &CaseContext) -> Result<()> {
+    let (_, id) = cx.run_until_ready(&["on-term:sleep:1s,exit:6", "forever"]).await?;
     let begun = Instant::now();
-    stage.runtime().stop_container(&id, LONG).await?;
+    cx.runtime().stop_container(&id, LONG).await?;
     assert!(begun.elapsed() >= Duration::from_secs(1));
-    assert_eq!(stage.runtime().container_status(&id).await?.exit_code, 6);
+    assert_eq!(cx.runtime().container_status(&id).await?.exit_code, 6);
     Ok(())
 }
 
 async fn a_container_that_does_not_listen_is_killed_when_grace_is_over(
-    stage: &Stage,
+    cx: &CaseContext,
 ) -> Result<()> {
-    let (_, id) = stage.run_until_ready(&["on-term:ignore", "forever"]).await?;
+    let (_, id) = cx.run_until_ready(&["on-term:ignore", "forever"]).await?;
     let begun = Instant::now();
-    stage.runtime().stop_container(&id, Duration::from_secs(2)).await?;
+    cx.runtime().stop_container(&id, Duration::from_secs(2)).await?;
     assert!(begun.elapsed() >= Duration::from_secs(2), "after {:?}", begun.elapsed());
-    assert_eq!(stage.runtime().container_status(&id).await?.exit_code, 137);
+    assert_eq!(cx.runtime().container_status(&id).await?.exit_code, 137);
     Ok(())
 }
 
-async fn no_grace_kills_at_once(stage: &Stage) -> Result<()> {
-    let (_, id) = stage.run_until_ready(&["on-term:exit:5", "forever"]).await?;
-    stage.runtime().stop_container(&id, Duration::ZERO).await?;
-    assert_eq!(stage.runtime().container_status(&id).await?.exit_code, 137);
+async fn no_grace_kills_at_once(cx: &CaseContext) -> Result<()> {
+    let (_, id) = cx.run_until_ready(&["on-term:exit:5", "forever"]).await?;
+    cx.runtime().stop_container(&id, Duration::ZERO).await?;
+    assert_eq!(cx.runtime().container_status(&id).await?.exit_code, 137);
     Ok(())
 }
 
-async fn stopping_what_has_ended_is_fine_and_changes_nothing(stage: &Stage) -> Result<()> {
-    let (_, id) = stage.run(&["exit:3"]).await?;
-    let before = stage.until_exited(&id).await?;
+async fn stopping_what_has_ended_is_fine_and_changes_nothing(cx: &CaseContext) -> Result<()> {
+    let (_, id) = cx.run(&["exit:3"]).await?;
+    let before = cx.until_exited(&id).await?;
     for _ in 0..2 {
-        stage.runtime().stop_container(&id, LONG).await?;
+        cx.runtime().stop_container(&id, LONG).await?;
     }
-    let after = stage.runtime().container_status(&id).await?;
+    let after = cx.runtime().container_status(&id).await?;
     assert_eq!((after.exit_code, after.finished_at), (3, before.finished_at));
     Ok(())
 }
 
-async fn stopping_a_container_that_never_started_is_fine(stage: &Stage) -> Result<()> {
-    let pod = stage.pod().await?;
-    let id = stage.create(&pod, stage.script("main", &["forever"])).await?;
-    stage.runtime().stop_container(&id, LONG).await?;
-    assert_ne!(stage.state(&id).await?, ContainerState::ContainerRunning);
+async fn stopping_a_container_that_never_started_is_fine(cx: &CaseContext) -> Result<()> {
+    let pod = cx.pod().await?;
+    let id = cx.create(&pod, cx.script("main", &["forever"])).await?;
+    cx.runtime().stop_container(&id, LONG).await?;
+    assert_ne!(cx.state(&id).await?, ContainerState::ContainerRunning);
     Ok(())
 }
 
-async fn a_second_stop_with_less_grace_ends_it_earlier(stage: &Stage) -> Result<()> {
-    let (_, id) = stage.run_until_ready(&["on-term:ignore", "forever"]).await?;
+async fn a_second_stop_with_less_grace_ends_it_earlier(cx: &CaseContext) -> Result<()> {
+    let (_, id) = cx.run_until_ready(&["on-term:ignore", "forever"]).await?;
     let begun = Instant::now();
-    let (runtime, patient) = (stage.runtime(), id.clone());
+    let (runtime, patient) = (cx.runtime(), id.clone());
     let first = tokio::spawn(async move { runtime.stop_container(&patient, LONG).await });
-    stage.runtime().stop_container(&id, Duration::from_secs(1)).await?;
+    cx.runtime().stop_container(&id, Duration::from_secs(1)).await?;
     first.await??;
     assert!(begun.elapsed() < LONG, "after {:?}", begun.elapsed());
-    assert_eq!(stage.runtime().container_status(&id).await?.exit_code, 137);
+    assert_eq!(cx.runtime().container_status(&id).await?.exit_code, 137);
     Ok(())
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use oarsman_cri::{CriError, Result};
 use tokio::time::Instant;
 
-use super::subject::Subject;
+use super::subject::CallSubject;
 
 /// Calls that look and change nothing.
 const READS: [&str; 17] = [
@@ -33,7 +33,7 @@ const READS: [&str; 17] = [
 /// Who a pod is.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 #[expect(missing_docs, reason = "as in the pod's metadata")]
-pub struct PodId {
+pub struct PodRef {
     pub uid: String,
     pub namespace: String,
     pub name: String,
@@ -41,14 +41,14 @@ pub struct PodId {
 
 /// A call that came.
 #[derive(Debug, Clone)]
-pub struct Call {
+pub struct RecordedCall {
     /// Its RPC name, such as `StopContainer`.
     pub name: &'static str,
     /// What it is about: an id, an image, or `namespace/name[/container]` of what has no id yet.
     /// Nothing for the runtime as a whole and for lists of everything.
     pub subject: Option<String>,
     /// The pod it concerns, if that is one, and known.
-    pub pod: Option<PodId>,
+    pub pod: Option<PodRef>,
     /// When it came.
     pub at: Instant,
     /// How long it took, if it has ended.
@@ -57,7 +57,7 @@ pub struct Call {
     pub error: Option<CriError>,
 }
 
-impl Call {
+impl RecordedCall {
     /// Whether it looks, and changes nothing.
     pub fn is_read(&self) -> bool {
         READS.contains(&self.name)
@@ -69,7 +69,7 @@ impl Call {
     }
 }
 
-impl fmt::Display for Call {
+impl fmt::Display for RecordedCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.name)?;
         if let Some(subject) = &self.subject {
@@ -88,15 +88,15 @@ impl fmt::Display for Call {
 
 /// All calls that came.
 #[derive(Default)]
-pub(super) struct Journal {
-    calls: Mutex<Vec<Call>>,
+pub(super) struct CallJournal {
+    calls: Mutex<Vec<RecordedCall>>,
 }
 
-impl Journal {
+impl CallJournal {
     /// Writes a call down and returns its number.
-    pub(super) fn begin(&self, name: &'static str, subject: &Subject) -> usize {
+    pub(super) fn begin(&self, name: &'static str, subject: &CallSubject) -> usize {
         let (pod, subject) = (subject.pod.clone(), subject.about.clone());
-        let call = Call { name, subject, pod, at: Instant::now(), took: None, error: None };
+        let call = RecordedCall { name, subject, pod, at: Instant::now(), took: None, error: None };
         let mut calls = self.lock();
         calls.push(call);
         calls.len() - 1
@@ -110,7 +110,7 @@ impl Journal {
         }
     }
 
-    pub(super) fn all(&self) -> Vec<Call> {
+    pub(super) fn all(&self) -> Vec<RecordedCall> {
         self.lock().clone()
     }
 
@@ -122,7 +122,7 @@ impl Journal {
         self.lock().clear();
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Call>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<RecordedCall>> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

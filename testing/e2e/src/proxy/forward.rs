@@ -5,50 +5,50 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use oarsman_cri::{EventStream, Result, Runtime, Streaming, Subject as About};
+use oarsman_cri::{EventStream, InfoTarget as About, Result, Runtime, StreamingEndpoint};
 use oarsman_cri_types::v1 as cri;
 
-use super::calls::Journal;
-use super::rules::Rules;
-use super::subject::{Families, Subject};
+use super::calls::CallJournal;
+use super::rules::RuleSet;
+use super::subject::{CallSubject, PodIndex};
 
-pub(super) struct Forward {
+pub(super) struct ForwardingRuntime {
     runtime: Arc<dyn Runtime>,
-    journal: Journal,
-    families: Families,
-    rules: Arc<Rules>,
+    journal: CallJournal,
+    pod_index: PodIndex,
+    rules: Arc<RuleSet>,
 }
 
-impl Forward {
+impl ForwardingRuntime {
     pub(super) fn new(runtime: Arc<dyn Runtime>) -> Self {
-        let (journal, families) = (Journal::default(), Families::default());
-        Self { runtime, journal, families, rules: Arc::default() }
+        let (journal, pod_index) = (CallJournal::default(), PodIndex::default());
+        Self { runtime, journal, pod_index, rules: Arc::default() }
     }
 
-    pub(super) fn journal(&self) -> &Journal {
+    pub(super) fn journal(&self) -> &CallJournal {
         &self.journal
     }
 
-    pub(super) fn rules(&self) -> &Arc<Rules> {
+    pub(super) fn rules(&self) -> &Arc<RuleSet> {
         &self.rules
     }
 
     async fn pass<T>(
         &self,
         name: &'static str,
-        subject: Subject,
+        subject: CallSubject,
         call: impl Future<Output = Result<T>> + Send,
     ) -> Result<T> {
         let number = self.journal.begin(name, &subject);
-        let outcome = self.meet_rule(name, &subject, call).await;
+        let outcome = self.apply_rule(name, &subject, call).await;
         self.journal.end(number, &outcome);
         outcome
     }
 
-    async fn meet_rule<T>(
+    async fn apply_rule<T>(
         &self,
         name: &'static str,
-        subject: &Subject,
+        subject: &CallSubject,
         call: impl Future<Output = Result<T>> + Send,
     ) -> Result<T> {
         let Some(rule) = self.rules.find(name, subject) else { return call.await };
@@ -64,7 +64,7 @@ impl Forward {
         id: &str,
         call: impl Future<Output = Result<T>> + Send,
     ) -> Result<T> {
-        self.pass(name, self.families.of_id(id), call).await
+        self.pass(name, self.pod_index.of_id(id), call).await
     }
 
     /// Of the runtime as a whole.
@@ -73,12 +73,12 @@ impl Forward {
         name: &'static str,
         call: impl Future<Output = Result<T>> + Send,
     ) -> Result<T> {
-        self.pass(name, Subject::default(), call).await
+        self.pass(name, CallSubject::default(), call).await
     }
 }
 
 #[async_trait]
-impl Runtime for Forward {
+impl Runtime for ForwardingRuntime {
     async fn version(&self) -> Result<cri::VersionResponse> {
         self.pass_plain("Version", self.runtime.version()).await
     }
@@ -103,10 +103,10 @@ impl Runtime for Forward {
 
     async fn run_pod_sandbox(&self, request: cri::RunPodSandboxRequest) -> Result<String> {
         let metadata = request.config.as_ref().and_then(|config| config.metadata.clone());
-        let subject = Families::of_config(request.config.as_ref());
+        let subject = PodIndex::of_config(request.config.as_ref());
         let call = async {
             let id = self.runtime.run_pod_sandbox(request).await?;
-            self.families.learn_sandbox(&id, metadata.as_ref());
+            self.pod_index.learn_sandbox(&id, metadata.as_ref());
             Ok(id)
         };
         self.pass("RunPodSandbox", subject, call).await
@@ -128,10 +128,10 @@ impl Runtime for Forward {
         &self,
         filter: Option<cri::PodSandboxFilter>,
     ) -> Result<Vec<cri::PodSandbox>> {
-        let subject = self.families.of_sandbox_filter(filter.as_ref());
+        let subject = self.pod_index.of_sandbox_filter(filter.as_ref());
         let call = async {
             let sandboxes = self.runtime.list_pod_sandboxes(filter).await?;
-            self.families.learn_sandboxes(&sandboxes);
+            self.pod_index.learn_sandboxes(&sandboxes);
             Ok(sandboxes)
         };
         self.pass("ListPodSandbox", subject, call).await
@@ -148,10 +148,10 @@ impl Runtime for Forward {
 
     async fn create_container(&self, request: cri::CreateContainerRequest) -> Result<String> {
         let sandbox = request.pod_sandbox_id.clone();
-        let subject = self.families.of_new_container(&request);
+        let subject = self.pod_index.of_new_container(&request);
         let call = async {
             let id = self.runtime.create_container(request).await?;
-            self.families.learn_container(&id, &sandbox);
+            self.pod_index.learn_container(&id, &sandbox);
             Ok(id)
         };
         self.pass("CreateContainer", subject, call).await
@@ -173,10 +173,10 @@ impl Runtime for Forward {
         &self,
         filter: Option<cri::ContainerFilter>,
     ) -> Result<Vec<cri::Container>> {
-        let subject = self.families.of_container_filter(filter.as_ref());
+        let subject = self.pod_index.of_container_filter(filter.as_ref());
         let call = async {
             let containers = self.runtime.list_containers(filter).await?;
-            self.families.learn_containers(&containers);
+            self.pod_index.learn_containers(&containers);
             Ok(containers)
         };
         self.pass("ListContainers", subject, call).await
@@ -209,17 +209,17 @@ impl Runtime for Forward {
         self.pass_id("ExecSync", &id, self.runtime.exec_sync(request)).await
     }
 
-    async fn exec(&self, request: cri::ExecRequest) -> Result<Streaming> {
+    async fn exec(&self, request: cri::ExecRequest) -> Result<StreamingEndpoint> {
         let id = request.container_id.clone();
         self.pass_id("Exec", &id, self.runtime.exec(request)).await
     }
 
-    async fn attach(&self, request: cri::AttachRequest) -> Result<Streaming> {
+    async fn attach(&self, request: cri::AttachRequest) -> Result<StreamingEndpoint> {
         let id = request.container_id.clone();
         self.pass_id("Attach", &id, self.runtime.attach(request)).await
     }
 
-    async fn port_forward(&self, request: cri::PortForwardRequest) -> Result<Streaming> {
+    async fn port_forward(&self, request: cri::PortForwardRequest) -> Result<StreamingEndpoint> {
         let id = request.pod_sandbox_id.clone();
         self.pass_id("PortForward", &id, self.runtime.port_forward(request)).await
     }
@@ -239,7 +239,7 @@ impl Runtime for Forward {
     ) -> Result<Vec<cri::ContainerStats>> {
         let asked = filter.clone().unwrap_or_default();
         let ids = [asked.id.as_str(), &asked.pod_sandbox_id];
-        let subject = self.families.of_filter(&ids, &asked.label_selector);
+        let subject = self.pod_index.of_filter(&ids, &asked.label_selector);
         self.pass("ListContainerStats", subject, self.runtime.list_container_stats(filter)).await
     }
 
@@ -252,7 +252,7 @@ impl Runtime for Forward {
         filter: Option<cri::PodSandboxStatsFilter>,
     ) -> Result<Vec<cri::PodSandboxStats>> {
         let asked = filter.clone().unwrap_or_default();
-        let subject = self.families.of_filter(&[&asked.id], &asked.label_selector);
+        let subject = self.pod_index.of_filter(&[&asked.id], &asked.label_selector);
         let call = self.runtime.list_pod_sandbox_stats(filter);
         self.pass("ListPodSandboxStats", subject, call).await
     }
@@ -272,18 +272,18 @@ impl Runtime for Forward {
     }
 
     async fn image_status(&self, image: cri::ImageSpec) -> Result<Option<cri::Image>> {
-        let subject = Subject::of_image(&image.image);
+        let subject = CallSubject::of_image(&image.image);
         self.pass("ImageStatus", subject, self.runtime.image_status(image)).await
     }
 
     async fn pull_image(&self, request: cri::PullImageRequest) -> Result<String> {
         let image = request.image.as_ref().map_or("", |image| &image.image);
-        let subject = Families::of_config(request.sandbox_config.as_ref()).named(image);
+        let subject = PodIndex::of_config(request.sandbox_config.as_ref()).named(image);
         self.pass("PullImage", subject, self.runtime.pull_image(request)).await
     }
 
     async fn remove_image(&self, image: cri::ImageSpec) -> Result<()> {
-        let subject = Subject::of_image(&image.image);
+        let subject = CallSubject::of_image(&image.image);
         self.pass("RemoveImage", subject, self.runtime.remove_image(image)).await
     }
 

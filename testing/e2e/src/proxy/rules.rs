@@ -4,24 +4,24 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use oarsman_cri::{Code, CriError};
+use oarsman_cri::{CriError, ErrorCode};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::subject::Subject;
+use super::subject::CallSubject;
 
 /// Which calls a rule is for.
 #[derive(Debug, Clone, Default)]
-pub struct Which {
+pub struct CallFilter {
     call: Option<String>,
     about: Option<String>,
     first: Option<usize>,
 }
 
-impl Which {
+impl CallFilter {
     /// All of them; what follows narrows it down.
-    pub fn every() -> Self {
+    pub fn all() -> Self {
         Self::default()
     }
 
@@ -47,7 +47,7 @@ impl Which {
         self
     }
 
-    fn fits(&self, call: &str, subject: &Subject) -> bool {
+    fn fits(&self, call: &str, subject: &CallSubject) -> bool {
         self.call.as_ref().is_none_or(|name| name == call)
             && self.about.as_ref().is_none_or(|name| subject.names.contains(name))
     }
@@ -55,7 +55,7 @@ impl Which {
 
 /// What is done to a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Deed {
+pub enum RuleAction {
     /// It waits until the rule is released, and then goes on to the runtime.
     Hold,
     /// The runtime does it, and its answer waits until the rule is released.
@@ -63,52 +63,52 @@ pub enum Deed {
     /// It waits that long, and then goes on to the runtime.
     Delay(Duration),
     /// It fails and never reaches the runtime.
-    Fail(Code),
+    Fail(ErrorCode),
     /// The runtime does it, and the caller is told that it failed.
-    FailAnswer(Code),
+    FailAnswer(ErrorCode),
 }
 
 /// A rule in force. Dropping it releases it.
 #[must_use = "a rule that is dropped is no longer in force"]
-pub struct Rule {
-    rules: Arc<Rules>,
-    terms: Arc<Terms>,
+pub struct ProxyRule {
+    rules: Arc<RuleSet>,
+    state: Arc<RuleState>,
 }
 
 /// What a rule says, and what came of it.
-pub(super) struct Terms {
-    which: Which,
-    deed: Deed,
+pub(super) struct RuleState {
+    filter: CallFilter,
+    action: RuleAction,
     released: CancellationToken,
     met: watch::Sender<usize>,
     waiting: watch::Sender<usize>,
 }
 
-impl Rule {
+impl ProxyRule {
     /// How many calls it was applied to.
-    pub fn met(&self) -> usize {
-        *self.terms.met.borrow()
+    pub fn applied(&self) -> usize {
+        *self.state.met.borrow()
     }
 
     /// How many calls wait now for its release.
     pub fn waiting(&self) -> usize {
-        *self.terms.waiting.borrow()
+        *self.state.waiting.borrow()
     }
 
     /// Waits until it was applied to so many calls in all.
     ///
     /// # Errors
     /// When that takes longer than `patience`.
-    pub async fn until_met(&self, count: usize, patience: Duration) -> Result<()> {
-        self.until(&self.terms.met, count, patience).await
+    pub async fn wait_until_applied(&self, count: usize, patience: Duration) -> Result<()> {
+        self.until(&self.state.met, count, patience).await
     }
 
     /// Waits until so many calls wait for its release.
     ///
     /// # Errors
     /// When that takes longer than `patience`.
-    pub async fn until_waiting(&self, count: usize, patience: Duration) -> Result<()> {
-        self.until(&self.terms.waiting, count, patience).await
+    pub async fn wait_until_held(&self, count: usize, patience: Duration) -> Result<()> {
+        self.until(&self.state.waiting, count, patience).await
     }
 
     async fn until(
@@ -120,9 +120,9 @@ impl Rule {
         let mut changes = number.subscribe();
         timeout(patience, changes.wait_for(|found| *found >= count)).await.with_context(
             || {
-                let (found, which) = (*number.borrow(), &self.terms.which);
+                let (found, filter) = (*number.borrow(), &self.state.filter);
                 format!(
-                    "after {patience:?} there are {found} calls where {count} should be: {which:?}"
+                    "after {patience:?} there are {found} calls where {count} should be: {filter:?}"
                 )
             },
         )??;
@@ -135,65 +135,65 @@ impl Rule {
     }
 }
 
-impl Drop for Rule {
+impl Drop for ProxyRule {
     fn drop(&mut self) {
-        self.rules.lock().retain(|terms| !Arc::ptr_eq(terms, &self.terms));
-        self.terms.released.cancel();
+        self.rules.lock().retain(|state| !Arc::ptr_eq(state, &self.state));
+        self.state.released.cancel();
     }
 }
 
 /// All rules in force, oldest first.
 #[derive(Default)]
-pub(super) struct Rules {
-    terms: Mutex<Vec<Arc<Terms>>>,
+pub(super) struct RuleSet {
+    state: Mutex<Vec<Arc<RuleState>>>,
 }
 
-impl Rules {
-    pub(super) fn add(self: &Arc<Self>, which: Which, deed: Deed) -> Rule {
-        let terms = Arc::new(Terms {
-            which,
-            deed,
+impl RuleSet {
+    pub(super) fn add(self: &Arc<Self>, filter: CallFilter, action: RuleAction) -> ProxyRule {
+        let state = Arc::new(RuleState {
+            filter,
+            action,
             released: CancellationToken::new(),
             met: watch::Sender::new(0),
             waiting: watch::Sender::new(0),
         });
-        self.lock().push(Arc::clone(&terms));
-        Rule { rules: Arc::clone(self), terms }
+        self.lock().push(Arc::clone(&state));
+        ProxyRule { rules: Arc::clone(self), state }
     }
 
     /// The rule for a call, if there is one; it counts as met.
-    pub(super) fn find(&self, call: &str, subject: &Subject) -> Option<Arc<Terms>> {
+    pub(super) fn find(&self, call: &str, subject: &CallSubject) -> Option<Arc<RuleState>> {
         let rules = self.lock();
         let is_open =
-            |terms: &Terms| terms.which.first.is_none_or(|first| *terms.met.borrow() < first);
-        let found = rules.iter().find(|it| it.which.fits(call, subject) && is_open(it))?;
+            |state: &RuleState| state.filter.first.is_none_or(|first| *state.met.borrow() < first);
+        let found = rules.iter().find(|it| it.filter.fits(call, subject) && is_open(it))?;
         found.met.send_modify(|met| *met += 1);
         Some(Arc::clone(found))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Terms>>> {
-        self.terms.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<RuleState>>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Terms {
+impl RuleState {
     /// What comes before the runtime is asked.
     pub(super) async fn before(&self, call: &'static str) -> oarsman_cri::Result<()> {
-        match self.deed {
-            Deed::Hold => self.wait().await,
-            Deed::Delay(time) => sleep(time).await,
-            Deed::Fail(code) => return Err(failure(call, code)),
-            Deed::HoldAnswer | Deed::FailAnswer(_) => {}
+        match self.action {
+            RuleAction::Hold => self.wait().await,
+            RuleAction::Delay(time) => sleep(time).await,
+            RuleAction::Fail(code) => return Err(failure(call, code)),
+            RuleAction::HoldAnswer | RuleAction::FailAnswer(_) => {}
         }
         Ok(())
     }
 
     /// What comes after the runtime has answered.
     pub(super) async fn after(&self, call: &'static str) -> oarsman_cri::Result<()> {
-        match self.deed {
-            Deed::HoldAnswer => self.wait().await,
-            Deed::FailAnswer(code) => return Err(failure(call, code)),
-            Deed::Hold | Deed::Delay(_) | Deed::Fail(_) => {}
+        match self.action {
+            RuleAction::HoldAnswer => self.wait().await,
+            RuleAction::FailAnswer(code) => return Err(failure(call, code)),
+            RuleAction::Hold | RuleAction::Delay(_) | RuleAction::Fail(_) => {}
         }
         Ok(())
     }
@@ -201,20 +201,20 @@ impl Terms {
     /// A caller may give up meanwhile; then it does not wait any more.
     async fn wait(&self) {
         self.waiting.send_modify(|waiting| *waiting += 1);
-        let _until_here = Departure(&self.waiting);
+        let _until_here = WaitGuard(&self.waiting);
         self.released.cancelled().await;
     }
 }
 
 /// Counts one less who waits, however it comes to its end.
-struct Departure<'a>(&'a watch::Sender<usize>);
+struct WaitGuard<'a>(&'a watch::Sender<usize>);
 
-impl Drop for Departure<'_> {
+impl Drop for WaitGuard<'_> {
     fn drop(&mut self) {
         self.0.send_modify(|waiting| *waiting -= 1);
     }
 }
 
-fn failure(call: &'static str, code: Code) -> CriError {
+fn failure(call: &'static str, code: ErrorCode) -> CriError {
     CriError::new(call, code, "the test wants this call to fail")
 }

@@ -8,23 +8,23 @@ use oarsman_cri_types::v1::{
     PodSandboxFilter, PodSandboxMetadata,
 };
 
-use super::calls::PodId;
+use super::calls::PodRef;
 
 /// The label by which agents ask for all that is a pod's.
 const UID_LABEL: &str = "io.kubernetes.pod.uid";
 
 /// What a call is about.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Subject {
+pub(super) struct CallSubject {
     /// As a person would name it.
     pub(super) about: Option<String>,
     /// Everything by which a rule may mean it: ids, the pod's UID, its name, `namespace/name`.
     pub(super) names: BTreeSet<String>,
-    pub(super) pod: Option<PodId>,
+    pub(super) pod: Option<PodRef>,
 }
 
-impl Subject {
-    fn of_pod(pod: PodId) -> Self {
+impl CallSubject {
+    fn of_pod(pod: PodRef) -> Self {
         let whole = format!("{}/{}", pod.namespace, pod.name);
         let names = [pod.uid.clone(), pod.name.clone(), whole.clone()].into();
         Self { about: Some(whole), names, pod: Some(pod) }
@@ -45,18 +45,18 @@ impl Subject {
 
 /// Which sandboxes and containers belong to which pods, learned from what passes by.
 #[derive(Default)]
-pub(super) struct Families {
-    known: Mutex<Known>,
+pub(super) struct PodIndex {
+    known: Mutex<PodIndexState>,
 }
 
 #[derive(Default)]
-struct Known {
-    sandboxes: BTreeMap<String, PodId>,
+struct PodIndexState {
+    sandboxes: BTreeMap<String, PodRef>,
     /// Containers with their sandboxes.
     containers: BTreeMap<String, String>,
 }
 
-impl Families {
+impl PodIndex {
     pub(super) fn learn_sandbox(&self, id: &str, metadata: Option<&PodSandboxMetadata>) {
         if let Some(metadata) = metadata {
             self.lock().sandboxes.insert(id.to_owned(), pod_id(metadata));
@@ -80,22 +80,22 @@ impl Families {
     }
 
     /// A sandbox or a container by its id.
-    pub(super) fn of_id(&self, id: &str) -> Subject {
+    pub(super) fn of_id(&self, id: &str) -> CallSubject {
         let known = self.lock();
         let sandbox = known.containers.get(id).map_or(id, String::as_str);
         let pod = known.sandboxes.get(sandbox).cloned();
-        let subject = pod.map_or_else(Subject::default, Subject::of_pod);
+        let subject = pod.map_or_else(CallSubject::default, CallSubject::of_pod);
         subject.named(sandbox).named(id)
     }
 
     /// A pod that has no sandbox yet.
-    pub(super) fn of_config(config: Option<&PodSandboxConfig>) -> Subject {
+    pub(super) fn of_config(config: Option<&PodSandboxConfig>) -> CallSubject {
         let metadata = config.and_then(|config| config.metadata.as_ref());
-        metadata.map_or_else(Subject::default, |it| Subject::of_pod(pod_id(it)))
+        metadata.map_or_else(CallSubject::default, |it| CallSubject::of_pod(pod_id(it)))
     }
 
     /// A container that has no id yet.
-    pub(super) fn of_new_container(&self, request: &CreateContainerRequest) -> Subject {
+    pub(super) fn of_new_container(&self, request: &CreateContainerRequest) -> CallSubject {
         let mut subject = self.of_id(&request.pod_sandbox_id);
         if subject.pod.is_none() {
             let of_pod = Self::of_config(request.sandbox_config.as_ref());
@@ -111,38 +111,38 @@ impl Families {
     }
 
     /// A list of one pod's sandboxes, or of all.
-    pub(super) fn of_sandbox_filter(&self, filter: Option<&PodSandboxFilter>) -> Subject {
-        filter.map_or_else(Subject::default, |it| self.of_filter(&[&it.id], &it.label_selector))
+    pub(super) fn of_sandbox_filter(&self, filter: Option<&PodSandboxFilter>) -> CallSubject {
+        filter.map_or_else(CallSubject::default, |it| self.of_filter(&[&it.id], &it.label_selector))
     }
 
     /// A list of one pod's containers, or of all.
-    pub(super) fn of_container_filter(&self, filter: Option<&ContainerFilter>) -> Subject {
-        filter.map_or_else(Subject::default, |it| {
+    pub(super) fn of_container_filter(&self, filter: Option<&ContainerFilter>) -> CallSubject {
+        filter.map_or_else(CallSubject::default, |it| {
             self.of_filter(&[&it.id, &it.pod_sandbox_id], &it.label_selector)
         })
     }
 
     /// By the first id that is given, else by the pod's UID among the labels.
-    pub(super) fn of_filter(&self, ids: &[&str], labels: &BTreeMap<String, String>) -> Subject {
+    pub(super) fn of_filter(&self, ids: &[&str], labels: &BTreeMap<String, String>) -> CallSubject {
         let id = ids.iter().find(|id| !id.is_empty());
         match (id, labels.get(UID_LABEL)) {
             (Some(id), _) => self.of_id(id),
             (None, Some(uid)) => self.of_uid(uid),
-            (None, None) => Subject::default(),
+            (None, None) => CallSubject::default(),
         }
     }
 
-    fn of_uid(&self, uid: &str) -> Subject {
+    fn of_uid(&self, uid: &str) -> CallSubject {
         let pod = self.lock().sandboxes.values().find(|pod| pod.uid == uid).cloned();
-        pod.map_or_else(Subject::default, Subject::of_pod).named(uid)
+        pod.map_or_else(CallSubject::default, CallSubject::of_pod).named(uid)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Known> {
+    fn lock(&self) -> MutexGuard<'_, PodIndexState> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn pod_id(metadata: &PodSandboxMetadata) -> PodId {
+fn pod_id(metadata: &PodSandboxMetadata) -> PodRef {
     let PodSandboxMetadata { uid, namespace, name, .. } = metadata.clone();
-    PodId { uid, namespace, name }
+    PodRef { uid, namespace, name }
 }

@@ -14,7 +14,7 @@ const ALONE: &str = "OARSMAN_SCENARIOS_ALONE";
 
 /// The scenarios of one process.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Share {
+pub(super) enum ScenarioShare {
     /// All.
     All,
     /// Those that no other process has taken, by a file for each in this directory; but none that is to be alone.
@@ -23,7 +23,7 @@ pub(super) enum Share {
     Alone,
 }
 
-impl Share {
+impl ScenarioShare {
     /// As the environment says.
     pub(super) fn of_this_process() -> Self {
         if env::var_os(ALONE).is_some() {
@@ -57,25 +57,28 @@ mod tests {
     use super::*;
 
     fn scenario() -> Scenario {
-        Scenario { name: "x", play: |_| Box::pin(async { Ok(()) }), is_alone: false }
+        Scenario { name: "x", run: |_| Box::pin(async { Ok(()) }), is_alone: false }
     }
 
     #[test]
     fn every_scenario_is_played_once_by_processes_that_share() {
         let directory = tempfile::tempdir().unwrap();
-        let share = Share::Taken(directory.path().to_owned());
+        let share = ScenarioShare::Taken(directory.path().to_owned());
         assert!(share.take("x").unwrap());
         assert!(!share.take("x").unwrap());
         assert!(share.take("y").unwrap());
-        assert!(Share::Taken("/nowhere".into()).take("x").is_err());
+        assert!(ScenarioShare::Taken("/nowhere".into()).take("x").is_err());
     }
 
     #[test]
     fn what_is_to_be_alone_is_played_by_none_that_share_and_by_the_one_that_asks_for_it() {
-        let shared = Share::Taken("/nowhere".into());
+        let shared = ScenarioShare::Taken("/nowhere".into());
         let (beside, alone) = (scenario(), scenario().alone());
-        let rows =
-            [(&Share::All, true, true), (&shared, true, false), (&Share::Alone, false, true)];
+        let rows = [
+            (&ScenarioShare::All, true, true),
+            (&shared, true, false),
+            (&ScenarioShare::Alone, false, true),
+        ];
         for (share, has_beside, has_alone) in rows {
             assert_eq!(
                 (share.has(&beside), share.has(&alone)),
@@ -83,6 +86,6 @@ mod tests {
                 "{share:?}"
             );
         }
-        assert!(Share::Alone.take("x").unwrap());
+        assert!(ScenarioShare::Alone.take("x").unwrap());
     }
 }

@@ -1,10 +1,10 @@
 //! What containers wrote.
 
 use anyhow::{Result, ensure};
-use oarsman_e2e::look::eventually;
-use oarsman_e2e::manifest::{actor, pod};
-use oarsman_e2e::node::{Node, said};
-use oarsman_e2e::scenario::Stage;
+use oarsman_e2e::agent_process::{AgentProcess, wait_for_output};
+use oarsman_e2e::inspect::eventually;
+use oarsman_e2e::manifest::{pod, script_container};
+use oarsman_e2e::scenario::ScenarioContext;
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::ChildStdout;
 use tokio::time::timeout;
@@ -12,18 +12,18 @@ use tokio::time::timeout;
 use super::PATIENCE;
 use super::shows::until_shown;
 
-async fn logs(agent: &Node, arguments: &[&str]) -> Result<(String, String)> {
+async fn logs(agent: &AgentProcess, arguments: &[&str]) -> Result<(String, String)> {
     let said = agent.command(&[&["logs"], arguments].concat()).await?;
     ensure!(said.code == Some(0), "{said:#?}");
     Ok((said.out, said.err))
 }
 
-pub(super) async fn logs_are_shown_in_parts(stage: &Stage) -> Result<()> {
-    let agent = stage.agent()?;
-    let main = actor("main", &["out:one", "out:two", "out:three", "exit:1"]);
+pub(super) async fn logs_are_shown_in_parts(cx: &ScenarioContext) -> Result<()> {
+    let agent = cx.agent()?;
+    let main = script_container("main", &["out:one", "out:two", "out:three", "exit:1"]);
     // What comes by two ways comes in any order: each stream has a container of its own.
-    let side = actor("side", &["out:beside", "forever"]);
-    let loud = actor("loud", &["err:bad", "forever"]);
+    let side = script_container("side", &["out:beside", "forever"]);
+    let loud = script_container("loud", &["err:bad", "forever"]);
     agent.apply("web", &pod("web").container(main).container(side).container(loud))?;
     until_shown(&agent, &[&["web-node", "CrashLoopBackOff"]]).await?;
     let (out, err) = logs(&agent, &["web", "-c", "main"]).await?;
@@ -52,18 +52,20 @@ async fn next(lines: &mut Lines<BufReader<ChildStdout>>) -> Result<Option<String
     Ok(timeout(PATIENCE, lines.next_line()).await??)
 }
 
-pub(super) async fn logs_are_followed_over_a_restart_to_the_end(stage: &Stage) -> Result<()> {
-    let agent = stage.agent()?;
-    let scratch = stage.scratch().display().to_string();
+pub(super) async fn logs_are_followed_over_a_restart_to_the_end(
+    cx: &ScenarioContext,
+) -> Result<()> {
+    let agent = cx.agent()?;
+    let scratch = cx.scratch().display().to_string();
     let script = ["out:begin", "wait-file:/s/go", "out:end", "exit:1"];
-    let web = pod("web").container(actor("main", &script).mount("s", "/s"));
+    let web = pod("web").container(script_container("main", &script).mount("s", "/s"));
     agent.apply("web", &web.with("terminationGracePeriodSeconds", 1).host_path("s", &scratch))?;
     until_shown(&agent, &[&["web-node", "Running"]]).await?;
     let mut follows = agent.begin(&["logs", "-f", "web"])?;
     let Some(out) = follows.stdout.take() else { anyhow::bail!("nothing to read from") };
     let mut lines = BufReader::new(out).lines();
     ensure!(next(&mut lines).await?.as_deref() == Some("begin"));
-    std::fs::write(stage.scratch().join("go"), "")?;
+    std::fs::write(cx.scratch().join("go"), "")?;
     // The first restart comes at once, and is over at once as well.
     for want in ["end", "begin", "end"] {
         let line = next(&mut lines).await?;
@@ -71,9 +73,9 @@ pub(super) async fn logs_are_followed_over_a_restart_to_the_end(stage: &Stage) -
     }
     agent.manifests().remove("web")?;
     ensure!(next(&mut lines).await?.is_none(), "what goes on after the pod is gone?");
-    let ended = timeout(PATIENCE, said(follows)).await??;
+    let ended = timeout(PATIENCE, wait_for_output(follows)).await??;
     ensure!(ended.code == Some(0) && ended.err.is_empty(), "{ended:#?}");
-    let gone = async || agent.command(&["ps"]).await?.well();
+    let gone = async || agent.command(&["ps"]).await?.success();
     eventually(PATIENCE, "no pod is left", gone, |text| text.contains("No pods")).await?;
     Ok(())
 }

@@ -1,17 +1,17 @@
 //! What commands show.
 
 use anyhow::{Context, Result, ensure};
-use oarsman_e2e::look::eventually;
-use oarsman_e2e::manifest::{actor, pod};
-use oarsman_e2e::node::Node;
-use oarsman_e2e::scenario::Stage;
+use oarsman_e2e::agent_process::AgentProcess;
+use oarsman_e2e::inspect::eventually;
+use oarsman_e2e::manifest::{pod, script_container};
+use oarsman_e2e::scenario::ScenarioContext;
 use serde_json::json;
 
 use super::PATIENCE;
 
 /// Waits until `ps` has these words in one line each.
-pub(super) async fn until_shown(agent: &Node, lines: &[&[&str]]) -> Result<String> {
-    let ps = async || agent.command(&["ps"]).await?.well();
+pub(super) async fn until_shown(agent: &AgentProcess, lines: &[&[&str]]) -> Result<String> {
+    let ps = async || agent.command(&["ps"]).await?.success();
     let has = |text: &str, words: &[&str]| {
         text.lines()
             .any(|line| words.iter().all(|word| line.split_whitespace().any(|it| it == *word)))
@@ -20,22 +20,25 @@ pub(super) async fn until_shown(agent: &Node, lines: &[&[&str]]) -> Result<Strin
     eventually(PATIENCE, &format!("ps shows {lines:?}"), ps, wanted).await
 }
 
-fn several_states(agent: &Node) -> Result<()> {
-    agent.apply("web", &pod("web").container(actor("main", &["out:hello", "forever"])))?;
-    let crash = actor("main", &["out:trying", "exit:3"]);
+fn several_states(agent: &AgentProcess) -> Result<()> {
+    agent
+        .apply("web", &pod("web").container(script_container("main", &["out:hello", "forever"])))?;
+    let crash = script_container("main", &["out:trying", "exit:3"]);
     agent.apply("loop", &pod("loop").container(crash))?;
-    let once = actor("main", &["exit:0"]);
+    let once = script_container("main", &["exit:0"]);
     agent.apply("once", &pod("once").with("restartPolicy", "Never").container(once))?;
-    let waits = actor("first", &["forever"]);
-    let slow = pod("slow").init(waits).container(actor("main", &["forever"]));
+    let waits = script_container("first", &["forever"]);
+    let slow = pod("slow").init(waits).container(script_container("main", &["forever"]));
     agent.apply("slow", &slow)?;
-    let nowhere = actor("main", &[]).with("image", json!("127.0.0.1:1/none:1"));
+    let nowhere = script_container("main", &[]).with("image", json!("127.0.0.1:1/none:1"));
     agent.apply("nowhere", &pod("nowhere").container(nowhere))?;
     agent.manifests().write("broken", "apiVersion: v1\nkind: Pod\nmetadata: {name: x")
 }
 
-pub(super) async fn pods_in_all_states_are_shown_as_kubectl_does(stage: &Stage) -> Result<()> {
-    let agent = stage.agent()?;
+pub(super) async fn pods_in_all_states_are_shown_as_kubectl_does(
+    cx: &ScenarioContext,
+) -> Result<()> {
+    let agent = cx.agent()?;
     several_states(&agent)?;
     let shown = until_shown(
         &agent,
@@ -50,21 +53,21 @@ pub(super) async fn pods_in_all_states_are_shown_as_kubectl_does(stage: &Stage) 
     .await?;
     ensure!(shown.starts_with("NAME "), "{shown}");
     ensure!(shown.contains("broken.yaml:"), "what is broken is told below: {shown}");
-    let wide = agent.command(&["ps", "-o", "wide"]).await?.well()?;
+    let wide = agent.command(&["ps", "-o", "wide"]).await?.success()?;
     let web = wide.lines().find(|line| line.starts_with("web-node")).context("no line on web")?;
-    ensure!(web.contains("web.yaml") && web.contains("actor"), "{web}");
+    ensure!(web.contains("web.yaml") && web.contains("script"), "{web}");
     as_programs_read_it(&agent).await?;
     in_detail(&agent).await
 }
 
-async fn as_programs_read_it(agent: &Node) -> Result<()> {
+async fn as_programs_read_it(agent: &AgentProcess) -> Result<()> {
     let list = agent.command(&["ps", "-o", "json"]).await?.json()?;
     ensure!(list["kind"] == "PodList" && list["apiVersion"] == "v1", "{list:#}");
     let items = list["items"].as_array().context("no items")?;
     let web = items.iter().find(|pod| pod["metadata"]["name"] == "web-node").context("no web")?;
     ensure!(web["kind"] == "Pod" && web["status"]["phase"] == "Running", "{web:#}");
     ensure!(web["status"]["containerStatuses"][0]["ready"] == true, "{web:#}");
-    let yaml = agent.command(&["ps", "-o", "yaml"]).await?.well()?;
+    let yaml = agent.command(&["ps", "-o", "yaml"]).await?.success()?;
     ensure!(yaml.contains("kind: PodList") && yaml.contains("name: web-node"), "{yaml}");
     let events = agent.command(&["events", "web", "-o", "json"]).await?.json()?;
     let reasons: Vec<_> =
@@ -73,36 +76,36 @@ async fn as_programs_read_it(agent: &Node) -> Result<()> {
     Ok(())
 }
 
-async fn in_detail(agent: &Node) -> Result<()> {
-    let web = agent.command(&["describe", "web"]).await?.well()?;
+async fn in_detail(agent: &AgentProcess) -> Result<()> {
+    let web = agent.command(&["describe", "web"]).await?.success()?;
     for part in ["Name:", "web-node", "web.yaml", "State:", "Running", "Ready", "Started"] {
         ensure!(web.contains(part), "{part} is missing: {web}");
     }
-    let crash = agent.command(&["describe", "loop"]).await?.well()?;
+    let crash = agent.command(&["describe", "loop"]).await?.success()?;
     ensure!(crash.contains("CrashLoopBackOff") && crash.contains("Exit Code:"), "{crash}");
-    let events = agent.command(&["events", "loop"]).await?.well()?;
+    let events = agent.command(&["events", "loop"]).await?.success()?;
     ensure!(events.starts_with("LAST ") && events.contains("BackOff"), "{events}");
     for name in ["loop", "nowhere", "slow", "web", "once"] {
-        let why = agent.command(&["explain", name]).await?.well()?;
+        let why = agent.command(&["explain", name]).await?.success()?;
         ensure!(why.lines().count() > 1 && !why.contains('\u{1b}'), "{name}: {why}");
     }
     Ok(())
 }
 
-pub(super) async fn who_is_meant_is_found_or_asked(stage: &Stage) -> Result<()> {
-    let agent = stage.agent()?;
+pub(super) async fn who_is_meant_is_found_or_asked(cx: &ScenarioContext) -> Result<()> {
+    let agent = cx.agent()?;
     for name in ["web", "web-two"] {
-        agent.apply(name, &pod(name).container(actor("main", &["forever"])))?;
+        agent.apply(name, &pod(name).container(script_container("main", &["forever"])))?;
     }
     until_shown(&agent, &[&["web-node", "Running"], &["web-two-node", "Running"]]).await?;
     for name in ["web", "web-node", "default/web", "web-t"] {
-        agent.command(&["describe", name]).await?.well()?;
+        agent.command(&["describe", name]).await?.success()?;
     }
-    let refused = agent.command(&["describe", "web-"]).await?.refusal()?;
+    let refused = agent.command(&["describe", "web-"]).await?.failure()?;
     ensure!(refused.contains("name one of web-node, web-two-node"), "{refused}");
-    let refused = agent.command(&["logs", "wob"]).await?.refusal()?;
+    let refused = agent.command(&["logs", "wob"]).await?.failure()?;
     ensure!(refused.contains("there is no pod wob; did you mean web-node"), "{refused}");
-    let refused = agent.command(&["logs", "web", "-c", "other"]).await?.refusal()?;
+    let refused = agent.command(&["logs", "web", "-c", "other"]).await?.failure()?;
     ensure!(refused.contains("it has main"), "{refused}");
     let usage = agent.command(&["ps", "--no-such-flag"]).await?;
     ensure!(usage.code == Some(2), "{usage:#?}");

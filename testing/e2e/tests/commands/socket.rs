@@ -3,18 +3,18 @@
 use std::os::unix::fs::PermissionsExt;
 
 use anyhow::{Result, ensure};
-use oarsman_e2e::manifest::{actor, pod};
-use oarsman_e2e::node::Setup;
-use oarsman_e2e::scenario::Stage;
+use oarsman_e2e::agent_process::AgentSetup;
+use oarsman_e2e::manifest::{pod, script_container};
+use oarsman_e2e::scenario::ScenarioContext;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::process::Command;
 
 use super::shows::until_shown;
 
-pub(super) async fn root_asks_over_the_socket_and_nobody_else(stage: &Stage) -> Result<()> {
-    let agent = stage.agent()?;
-    agent.apply("web", &pod("web").container(actor("main", &["forever"])))?;
+pub(super) async fn root_asks_over_the_socket_and_nobody_else(cx: &ScenarioContext) -> Result<()> {
+    let agent = cx.agent()?;
+    agent.apply("web", &pod("web").container(script_container("main", &["forever"])))?;
     until_shown(&agent, &[&["web-node", "Running"]]).await?;
     let socket = agent.root().join("oarsman.sock");
     let mode = std::fs::metadata(&socket)?.permissions().mode() & 0o777;
@@ -32,12 +32,12 @@ pub(super) async fn root_asks_over_the_socket_and_nobody_else(stage: &Stage) -> 
     Ok(())
 }
 
-pub(super) async fn two_agents_answer_for_themselves(stage: &Stage) -> Result<()> {
-    let kubelet = stage.agent()?;
-    kubelet.apply("ours", &pod("ours").container(actor("main", &["forever"])))?;
-    let guest = stage.prepare(Setup::on(stage.rig(), "guest")?.as_guest())?;
+pub(super) async fn two_agents_answer_for_themselves(cx: &ScenarioContext) -> Result<()> {
+    let kubelet = cx.agent()?;
+    kubelet.apply("ours", &pod("ours").container(script_container("main", &["forever"])))?;
+    let guest = cx.prepare(AgentSetup::on(cx.rig(), "guest")?.as_guest())?;
     let theirs = pod("theirs").with("terminationGracePeriodSeconds", 1);
-    guest.apply("theirs", &theirs.container(actor("main", &["forever"])))?;
+    guest.apply("theirs", &theirs.container(script_container("main", &["forever"])))?;
     guest.start()?;
     let of_kubelet = until_shown(&kubelet, &[&["ours-node", "Running"]]).await?;
     let of_guest = until_shown(&guest, &[&["theirs", "Running"]]).await?;

@@ -1,27 +1,27 @@
 //! What an agent on real containerd goes through without its pods noticing: its own death, the runtime's, calls that hang,
 //! neighbours, and nothing at all.
 
-mod deaths;
+mod container_observer;
 mod hangs;
+mod idle;
+mod kills;
 mod neighbours;
-mod rest;
-mod witness;
 
 use std::process::ExitCode;
 
 use oarsman_e2e::scenario::Scenario;
 use oarsman_e2e::{scenario, scenarios};
 
-use deaths::{
-    containerd_killed_ten_times_under_twenty_pods_restarts_nothing,
-    the_agent_killed_fifty_times_doubles_nothing_and_restarts_nothing,
-};
 use hangs::{
     one_hung_sandbox_holds_up_nobody_else,
     while_containerd_is_stopped_only_those_who_want_something_wait,
 };
+use idle::fifty_idle_pods_cost_nothing_but_the_audit;
+use kills::{
+    containerd_killed_ten_times_under_twenty_pods_restarts_nothing,
+    the_agent_killed_fifty_times_doubles_nothing_and_restarts_nothing,
+};
 use neighbours::{a_runtime_has_one_kubelet, two_agents_and_a_stranger_leave_each_other_alone};
-use rest::fifty_idle_pods_cost_nothing_but_the_audit;
 
 fn main() -> ExitCode {
     let mut scenarios = scenarios![

@@ -7,15 +7,15 @@ use oarsman_cri::Runtime;
 use oarsman_cri_types::v1::{
     LinuxPodSandboxConfig, PodSandboxConfig, PodSandboxMetadata, RunPodSandboxRequest,
 };
-use oarsman_e2e::look::{PodSeen, always, eventually};
-use oarsman_e2e::manifest::{actor, pod};
-use oarsman_e2e::node::Setup;
-use oarsman_e2e::scenario::Stage;
+use oarsman_e2e::agent_process::AgentSetup;
+use oarsman_e2e::inspect::{ObservedPod, always, eventually};
+use oarsman_e2e::manifest::{pod, script_container};
+use oarsman_e2e::scenario::ScenarioContext;
 
-use super::deaths::PATIENCE;
+use super::kills::PATIENCE;
 
 /// Makes a sandbox as a person with crictl does: no kubelet's labels on it.
-async fn stranger(stage: &Stage) -> Result<String> {
+async fn foreign_sandbox(cx: &ScenarioContext) -> Result<String> {
     let metadata = PodSandboxMetadata {
         name: "stranger".to_owned(),
         namespace: "default".to_owned(),
@@ -24,36 +24,40 @@ async fn stranger(stage: &Stage) -> Result<String> {
     };
     let config = PodSandboxConfig {
         metadata: Some(metadata),
-        log_directory: stage.rig().pod_logs().join("stranger").display().to_string(),
+        log_directory: cx.rig().pod_logs().join("stranger").display().to_string(),
         linux: Some(LinuxPodSandboxConfig {
-            cgroup_parent: stage.rig().cgroup_parent(),
+            cgroup_parent: cx.rig().cgroup_parent(),
             ..LinuxPodSandboxConfig::default()
         }),
         ..PodSandboxConfig::default()
     };
     let request = RunPodSandboxRequest { config: Some(config), ..RunPodSandboxRequest::default() };
-    Ok(stage.rig().client()?.run_pod_sandbox(request).await?)
+    Ok(cx.rig().client()?.run_pod_sandbox(request).await?)
 }
 
-fn names(pods: &[PodSeen]) -> Vec<String> {
+fn names(pods: &[ObservedPod]) -> Vec<String> {
     let running = pods.iter().filter_map(|pod| pod.sandbox().ok()).filter(|it| it.is_ready);
     let mut names: Vec<String> = running.map(|sandbox| sandbox.name.clone()).collect();
     names.sort();
     names
 }
 
-pub(super) async fn two_agents_and_a_stranger_leave_each_other_alone(stage: &Stage) -> Result<()> {
-    let kubelet = stage.start(stage.setup()?.flag("sync-frequency", "500ms"))?;
-    let guest = Setup::on(stage.rig(), "guest")?.as_guest().flag("sync-frequency", "500ms");
-    let guest = stage.prepare(guest)?;
-    let stranger = stranger(stage).await?;
+pub(super) async fn two_agents_and_a_stranger_leave_each_other_alone(
+    cx: &ScenarioContext,
+) -> Result<()> {
+    let kubelet = cx.start(cx.setup()?.flag("sync-frequency", "500ms"))?;
+    let guest = AgentSetup::on(cx.rig(), "guest")?.as_guest().flag("sync-frequency", "500ms");
+    let guest = cx.prepare(guest)?;
+    let foreign_sandbox = foreign_sandbox(cx).await?;
     let quick = |name: &str| {
-        pod(name).with("terminationGracePeriodSeconds", 1).container(actor("main", &["forever"]))
+        pod(name)
+            .with("terminationGracePeriodSeconds", 1)
+            .container(script_container("main", &["forever"]))
     };
     kubelet.apply("ours", &quick("ours"))?;
     guest.apply("theirs", &quick("theirs"))?;
     guest.start()?;
-    let look = async || Ok(names(&stage.look().pods().await?));
+    let look = async || Ok(names(&cx.inspector().pods().await?));
     let all = ["ours-node", "stranger", "theirs"];
     eventually(PATIENCE, "all three run", look, |names| names == &all).await?;
     // Both agents begin anew, knowing nothing, and count everything twice a second.
@@ -69,24 +73,25 @@ pub(super) async fn two_agents_and_a_stranger_leave_each_other_alone(stage: &Sta
     let left = &all[1..2];
     eventually(PATIENCE, "and the guest's", look, |names| names == left).await?;
     always(Duration::from_secs(2), "the stranger stays", look, |names| names == left).await?;
-    let client = stage.rig().client()?;
-    client.stop_pod_sandbox(&stranger).await?;
-    client.remove_pod_sandbox(&stranger).await?;
+    let client = cx.rig().client()?;
+    client.stop_pod_sandbox(&foreign_sandbox).await?;
+    client.remove_pod_sandbox(&foreign_sandbox).await?;
     Ok(())
 }
 
-pub(super) async fn a_runtime_has_one_kubelet(stage: &Stage) -> Result<()> {
-    let first = stage.agent()?;
-    first.apply("web", &pod("web").container(actor("main", &["forever"])))?;
-    let look = async || stage.look().pod("web").await;
+pub(super) async fn a_runtime_has_one_kubelet(cx: &ScenarioContext) -> Result<()> {
+    let first = cx.agent()?;
+    first.apply("web", &pod("web").container(script_container("main", &["forever"])))?;
+    let look = async || cx.inspector().pod("web").await;
     eventually(PATIENCE, "the pod runs", look, |pod| pod.runs("main")).await?;
-    let second = oarsman_e2e::node::Node::new(Setup::on(stage.rig(), "second")?)?;
+    let second =
+        oarsman_e2e::agent_process::AgentProcess::new(AgentSetup::on(cx.rig(), "second")?)?;
     second.start()?;
     let ended = async || Ok(!second.is_alive());
     eventually(PATIENCE, "the second kubelet ends", ended, |ended| *ended).await?;
     let log = std::fs::read_to_string(second.log()).context("the second kubelet's log")?;
     ensure!(log.contains("is held by another agent") && log.contains("stop the other"), "{log}");
-    ensure!(stage.look().pod("web").await?.runs("main"));
+    ensure!(cx.inspector().pod("web").await?.runs("main"));
     for path in [second.root().to_owned(), second.manifests().path().to_owned(), second.log()] {
         std::fs::remove_dir_all(&path).or_else(|_| std::fs::remove_file(&path)).ok();
     }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use oarsman_core::explain::Cause;
-use oarsman_e2e::look::eventually;
-use oarsman_e2e::node::{NAME, Node};
+use oarsman_e2e::agent_process::{AgentProcess, NAME};
+use oarsman_e2e::inspect::eventually;
 use oarsman_e2e::program;
 use oarsman_rig::images;
 use serde::Deserialize;
@@ -18,33 +18,40 @@ const PATIENCE: Duration = Duration::from_secs(90);
 /// What the command says, or should.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Answer {
+pub(super) struct ExplainAnswer {
     pub(super) cause: String,
     pub(super) sentence: String,
     pub(super) next_step: String,
 }
 
 /// What the command should say about a pod. In the texts `{pod}` is its name, `{place}` its manifest, `{root}` the agent's
-/// root directory, `{actor}` and `{busybox}` are images; times are `N seconds`, how often is `N times`, and
+/// root directory, `{script}` and `{busybox}` are images; times are `N seconds`, how often is `N times`, and
 /// `…` is what another machine says otherwise.
 #[derive(Clone, Debug)]
-pub(super) struct Expected {
+pub(super) struct ExpectedExplanation {
     pub(super) cause: Cause,
     pub(super) sentence: String,
     pub(super) next: String,
 }
 
-pub(super) fn expected(cause: Cause, sentence: &str, next: &str) -> Expected {
-    Expected { cause, sentence: sentence.to_owned(), next: next.to_owned() }
+pub(super) fn expected(cause: Cause, sentence: &str, next: &str) -> ExpectedExplanation {
+    ExpectedExplanation { cause, sentence: sentence.to_owned(), next: next.to_owned() }
 }
 
 /// Asks until the command says what is expected.
-pub(super) async fn until(agent: &Node, pod: &str, expected: &Expected) -> Result<()> {
+pub(super) async fn until(
+    agent: &AgentProcess,
+    pod: &str,
+    expected: &ExpectedExplanation,
+) -> Result<()> {
     until_all(agent, &[(pod, expected)]).await
 }
 
 /// Asks about several pods until each was once explained as it should be.
-pub(super) async fn until_all(agent: &Node, pods: &[(&str, &Expected)]) -> Result<()> {
+pub(super) async fn until_all(
+    agent: &AgentProcess,
+    pods: &[(&str, &ExpectedExplanation)],
+) -> Result<()> {
     let mut open: Vec<_> = pods.iter().map(|(pod, it)| (*pod, it.answer(agent, pod))).collect();
     let count = open.len();
     let look = async || {
@@ -64,7 +71,7 @@ pub(super) async fn until_all(agent: &Node, pods: &[(&str, &Expected)]) -> Resul
     eventually(PATIENCE, &what, look, Vec::is_empty).await.map(drop)
 }
 
-impl Answer {
+impl ExplainAnswer {
     fn is(&self, wanted: &Self) -> bool {
         let sentence = match wanted.sentence.split_once('…') {
             Some((begin, end)) => self.sentence.starts_with(begin) && self.sentence.ends_with(end),
@@ -74,9 +81,9 @@ impl Answer {
     }
 }
 
-impl Expected {
-    fn answer(&self, agent: &Node, pod: &str) -> Answer {
-        Answer {
+impl ExpectedExplanation {
+    fn answer(&self, agent: &AgentProcess, pod: &str) -> ExplainAnswer {
+        ExplainAnswer {
             cause: self.cause.slug().to_owned(),
             sentence: filled_in(agent, pod, &self.sentence),
             next_step: filled_in(agent, pod, &self.next),
@@ -85,23 +92,27 @@ impl Expected {
 }
 
 /// Asks once.
-pub(super) async fn ask(agent: &Node, pod: &str) -> Result<Answer> {
+pub(super) async fn ask(agent: &AgentProcess, pod: &str) -> Result<ExplainAnswer> {
     let mut command = Command::new(program::path()?);
     command.args(["explain", pod, "--output=json"]).arg("--root-dir").arg(agent.root());
     let output = command.stdin(Stdio::null()).kill_on_drop(true).output().await?;
     if !output.status.success() {
         bail!("oarsman explain: {}", String::from_utf8_lossy(&output.stderr));
     }
-    let said: Answer = serde_json::from_slice(&output.stdout).context("it is not JSON")?;
-    Ok(Answer { sentence: masked(&said.sentence), next_step: masked(&said.next_step), ..said })
+    let said: ExplainAnswer = serde_json::from_slice(&output.stdout).context("it is not JSON")?;
+    Ok(ExplainAnswer {
+        sentence: masked(&said.sentence),
+        next_step: masked(&said.next_step),
+        ..said
+    })
 }
 
-fn filled_in(agent: &Node, pod: &str, text: &str) -> String {
+fn filled_in(agent: &AgentProcess, pod: &str, text: &str) -> String {
     let place = agent.manifests().path().join(format!("{pod}.yaml"));
     text.replace("{pod}", &format!("{pod}-{NAME}"))
         .replace("{place}", &place.display().to_string())
         .replace("{root}", &agent.root().display().to_string())
-        .replace("{actor}", images::ACTOR)
+        .replace("{script}", images::SCRIPT)
         .replace("{busybox}", images::BUSYBOX)
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use anyhow::{Result, ensure};
 use oarsman_core::explain::Cause;
-use oarsman_e2e::scenario::Stage;
+use oarsman_e2e::scenario::ScenarioContext;
 
 use super::{hangs, manifests, network, pulls, rows, runtime, stops};
 
@@ -28,7 +28,7 @@ const EXCUSED: &[(Cause, &str)] = &[
 /// So many are asked for.
 const LEAST: usize = 30;
 
-pub(super) async fn every_cause_is_provoked_or_excused(_: &Stage) -> Result<()> {
+pub(super) async fn every_cause_is_provoked_or_excused(_: &ScenarioContext) -> Result<()> {
     let special = [
         hangs::CAUSES,
         manifests::CAUSES,

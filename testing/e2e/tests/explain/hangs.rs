@@ -2,12 +2,12 @@
 
 use anyhow::Result;
 use oarsman_core::explain::Cause;
-use oarsman_cri::Code;
-use oarsman_e2e::manifest::{actor, image, pod};
-use oarsman_e2e::node::Node;
-use oarsman_e2e::proxy::{Deed, Proxy, Rule, Which};
-use oarsman_e2e::scenario::Stage;
-use oarsman_rig::images::ACTOR_AS_USER;
+use oarsman_cri::ErrorCode;
+use oarsman_e2e::agent_process::AgentProcess;
+use oarsman_e2e::manifest::{image, pod, script_container};
+use oarsman_e2e::proxy::{CallFilter, CriProxy, ProxyRule, RuleAction};
+use oarsman_e2e::scenario::ScenarioContext;
+use oarsman_rig::images::SCRIPT_AS_USER;
 
 use super::ask::{expected, until};
 
@@ -42,14 +42,14 @@ const PODS: &[&str] = &[
 /// An image that nobody has, and that the proxy does not let be pulled.
 const UNPULLED: &str = "rig.local/unpulled:1";
 
-pub(super) async fn a_runtime_that_refuses_or_hangs_is_quoted(stage: &Stage) -> Result<()> {
-    let (agent, proxy) = stage.agent_behind_proxy().await?;
+pub(super) async fn a_runtime_that_refuses_or_hangs_is_quoted(cx: &ScenarioContext) -> Result<()> {
+    let (agent, proxy) = cx.agent_behind_proxy().await?;
     let rules = rules(&proxy);
     for name in PODS {
         let main = match *name {
-            "unread" => image("main", ACTOR_AS_USER).with("args", ["forever"].as_slice().into()),
+            "unread" => image("main", SCRIPT_AS_USER).with("args", ["forever"].as_slice().into()),
             "unpulled" => image("main", UNPULLED),
-            _ => actor("main", &["forever"]),
+            _ => script_container("main", &["forever"]),
         };
         let manifest = pod(name).with("terminationGracePeriodSeconds", 1).container(main);
         agent.apply(name, &manifest)?;
@@ -71,24 +71,25 @@ pub(super) async fn a_runtime_that_refuses_or_hangs_is_quoted(stage: &Stage) -> 
 }
 
 /// As long as they are kept, they hold.
-fn rules(proxy: &Proxy) -> Vec<Rule> {
-    let about = |call: &str, thing: &str| Which::every().named(call).about(thing);
-    let fails = |call, thing| proxy.when(about(call, thing), Deed::Fail(Code::Internal));
-    let holds = |call, thing| proxy.when(about(call, thing), Deed::Hold);
+fn rules(proxy: &CriProxy) -> Vec<ProxyRule> {
+    let about = |call: &str, thing: &str| CallFilter::all().named(call).about(thing);
+    let fails =
+        |call, thing| proxy.add_rule(about(call, thing), RuleAction::Fail(ErrorCode::Internal));
+    let holds = |call, thing| proxy.add_rule(about(call, thing), RuleAction::Hold);
     vec![
         fails("RunPodSandbox", "no-box-node"),
         holds("RunPodSandbox", "slow-box-node"),
         fails("CreateContainer", "no-make-node"),
         fails("StartContainer", "no-start-node"),
         holds("StartContainer", "slow-start-node"),
-        fails("ImageStatus", ACTOR_AS_USER),
+        fails("ImageStatus", SCRIPT_AS_USER),
         fails("PullImage", UNPULLED),
         holds("StopContainer", "stuck-node"),
         holds("RemovePodSandbox", "left-node"),
     ]
 }
 
-async fn starts(agent: &Node) -> Result<()> {
+async fn starts(agent: &AgentProcess) -> Result<()> {
     let follow = "Follow what the runtime says; all of it is in `oarsman describe {pod}`.";
     let rows = [
         (
@@ -128,9 +129,9 @@ async fn starts(agent: &Node) -> Result<()> {
     Ok(())
 }
 
-async fn images(agent: &Node) -> Result<()> {
+async fn images(agent: &AgentProcess) -> Result<()> {
     let sentence = format!(
-        "The runtime cannot say whether it has the image {ACTOR_AS_USER} of container main: {SAID} (internal){AGAIN}."
+        "The runtime cannot say whether it has the image {SCRIPT_AS_USER} of container main: {SAID} (internal){AGAIN}."
     );
     let next = "See whether the runtime is well: `journalctl -u containerd`.";
     until(agent, "unread", &expected(Cause::ImageUnreadable, &sentence, next)).await?;
@@ -140,7 +141,7 @@ async fn images(agent: &Node) -> Result<()> {
     until(agent, "unpulled", &expected(Cause::ImagePullFails, &sentence, &next)).await
 }
 
-async fn ends(agent: &Node) -> Result<()> {
+async fn ends(agent: &AgentProcess) -> Result<()> {
     let stuck = expected(
         Cause::StopOverdue,
         "The pod should be gone: container main had N seconds to end and is still there after N seconds; the runtime does not get it killed.",

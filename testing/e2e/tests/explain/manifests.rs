@@ -2,9 +2,9 @@
 
 use anyhow::Result;
 use oarsman_core::explain::Cause;
-use oarsman_e2e::look::{PodSeen, eventually};
-use oarsman_e2e::manifest::{actor, pod};
-use oarsman_e2e::scenario::Stage;
+use oarsman_e2e::inspect::{ObservedPod, eventually};
+use oarsman_e2e::manifest::{pod, script_container};
+use oarsman_e2e::scenario::ScenarioContext;
 use serde_json::json;
 
 use super::ask::{expected, until};
@@ -12,9 +12,11 @@ use super::ask::{expected, until};
 pub(super) const CAUSES: &[Cause] =
     &[Cause::ManifestBroken, Cause::NoPodOfManifest, Cause::NoSuchPod, Cause::Gone];
 
-pub(super) async fn manifests_that_nobody_understands_are_named(stage: &Stage) -> Result<()> {
-    let agent = stage.agent()?;
-    let forever = || actor("main", &["forever"]);
+pub(super) async fn manifests_that_nobody_understands_are_named(
+    cx: &ScenarioContext,
+) -> Result<()> {
+    let agent = cx.agent()?;
+    let forever = || script_container("main", &["forever"]);
     let nobody = expected(
         Cause::NoSuchPod,
         "No pod is called web here: there is no pod at all.",
@@ -53,8 +55,9 @@ pub(super) async fn manifests_that_nobody_understands_are_named(stage: &Stage) -
     agent.apply("refers", &pod("refers").container(forever().with("env", reference)))?;
     until(&agent, "refers", &none("static pods may not reference configmaps: only an API server has them; take that out of the pod")).await?;
     agent.manifests().remove("web")?;
-    let look = async || stage.look().pod("web").await;
-    eventually(std::time::Duration::from_secs(60), "it is gone", look, PodSeen::is_gone).await?;
+    let look = async || cx.inspector().pod("web").await;
+    eventually(std::time::Duration::from_secs(60), "it is gone", look, ObservedPod::is_gone)
+        .await?;
     let gone = expected(
         Cause::Gone,
         "Pod web-node was here and is gone; the last thing that happened to it, N seconds ago: Stopping container main.",

@@ -4,22 +4,26 @@ use std::fs;
 
 use anyhow::Result;
 use oarsman_core::explain::Cause;
-use oarsman_e2e::manifest::{actor, pod};
-use oarsman_e2e::scenario::Stage;
+use oarsman_e2e::manifest::{pod, script_container};
+use oarsman_e2e::scenario::ScenarioContext;
 
 use super::ask::{expected, until};
 
 pub(super) const CAUSES: &[Cause] = &[Cause::NetworkFails, Cause::NetworkNotReady];
 
-pub(super) async fn a_network_that_is_broken_or_missing_is_named(stage: &Stage) -> Result<()> {
-    let file = stage.rig().cni_configuration();
+pub(super) async fn a_network_that_is_broken_or_missing_is_named(
+    cx: &ScenarioContext,
+) -> Result<()> {
+    let file = cx.rig().cni_configuration();
     let good = fs::read_to_string(&file)?;
-    let agent = stage.agent()?;
+    let agent = cx.agent()?;
     let broken = good.replace("\"bridge\"", "\"abridge\"");
     fs::write(&file, &broken)?;
-    let apply = |name: &str| agent.apply(name, &pod(name).container(actor("main", &["forever"])));
+    let apply = |name: &str| {
+        agent.apply(name, &pod(name).container(script_container("main", &["forever"])))
+    };
     apply("wired")?;
-    let plugins = stage.rig().parts().cni.display().to_string();
+    let plugins = cx.rig().parts().cni.display().to_string();
     let fails = expected(
         Cause::NetworkFails,
         &format!(

@@ -5,8 +5,8 @@ use std::time::Duration;
 use anyhow::Result;
 use oarsman_core::explain::Cause;
 use oarsman_e2e::manifest::{image, pod};
-use oarsman_e2e::proxy::{Deed, Which};
-use oarsman_e2e::scenario::Stage;
+use oarsman_e2e::proxy::{CallFilter, RuleAction};
+use oarsman_e2e::scenario::ScenarioContext;
 
 use super::ask::{expected, until};
 
@@ -14,16 +14,16 @@ pub(super) const CAUSES: &[Cause] = &[Cause::Pulling, Cause::WaitingToPull];
 
 const BEGINNING: Duration = Duration::from_secs(30);
 
-pub(super) async fn a_pull_that_waits_for_its_turn_says_so(stage: &Stage) -> Result<()> {
-    let proxy = stage.proxy().await?;
-    let setup = stage.setup()?.through(&proxy).flag("max-parallel-image-pulls", "1");
-    let agent = stage.start(setup)?;
-    let held = proxy.when(Which::every().named("PullImage"), Deed::Hold);
+pub(super) async fn a_pull_that_waits_for_its_turn_says_so(cx: &ScenarioContext) -> Result<()> {
+    let proxy = cx.proxy().await?;
+    let setup = cx.setup()?.through(&proxy).flag("max-parallel-image-pulls", "1");
+    let agent = cx.start(setup)?;
+    let held = proxy.add_rule(CallFilter::all().named("PullImage"), RuleAction::Hold);
     let apply = |name: &str| {
         agent.apply(name, &pod(name).container(image("main", &format!("rig.local/{name}:1"))))
     };
     apply("big")?;
-    held.until_waiting(1, BEGINNING).await?;
+    held.wait_until_held(1, BEGINNING).await?;
     apply("next")?;
     let big = expected(
         Cause::Pulling,

@@ -11,48 +11,56 @@ use std::time::Duration;
 
 use anyhow::Result;
 use oarsman_core::explain::Cause;
-use oarsman_e2e::manifest::{Container, Manifest, actor, image, pod};
-use oarsman_e2e::scenario::Stage;
-use oarsman_rig::images::{BUSYBOX, Config, Image, Layer, actor as actor_image};
-use oarsman_rig::{Behaviour, Credentials, Registry};
+use oarsman_e2e::manifest::{ContainerManifest, PodManifest, image, pod, script_container};
+use oarsman_e2e::scenario::ScenarioContext;
+use oarsman_rig::images::{
+    BUSYBOX, ImageConfig, ImageLayer, OciImage, script_image as actor_image,
+};
+use oarsman_rig::{Registry, RegistryCredentials, RepositoryBehaviour};
 use serde_json::json;
 
-use super::ask::{Expected, expected, until_all};
+use super::ask::{ExpectedExplanation, expected, until_all};
 
 /// A pod, and what should be said about it.
-pub(super) struct Row {
+pub(super) struct CauseRow {
     name: &'static str,
-    manifest: Manifest,
-    expected: Expected,
+    manifest: PodManifest,
+    expected: ExpectedExplanation,
 }
 
 /// What rows need to know of where they are played.
-pub(super) struct World {
+pub(super) struct RowContext {
     /// Where images can be pulled from.
     registry: String,
     /// A directory that pods share with the test.
     scratch: String,
 }
 
-fn row(name: &'static str, manifest: Manifest, cause: Cause, sentence: &str, next: &str) -> Row {
-    Row { name, manifest, expected: expected(cause, sentence, next) }
+fn row(
+    name: &'static str,
+    manifest: PodManifest,
+    cause: Cause,
+    sentence: &str,
+    next: &str,
+) -> CauseRow {
+    CauseRow { name, manifest, expected: expected(cause, sentence, next) }
 }
 
 /// A pod of one container.
-fn of(name: &str, container: Container) -> Manifest {
+fn of(name: &str, container: ContainerManifest) -> PodManifest {
     pod(name).container(container)
 }
 
-fn forever() -> Container {
-    actor("main", &["forever"])
+fn forever() -> ContainerManifest {
+    script_container("main", &["forever"])
 }
 
 /// A shell script in busybox.
-fn shell(script: &str) -> Container {
+fn shell(script: &str) -> ContainerManifest {
     image("main", BUSYBOX).with("command", json!(["sh", "-c", script]))
 }
 
-fn all(world: &World) -> Vec<Row> {
+fn all(world: &RowContext) -> Vec<CauseRow> {
     let families =
         [running::rows, images::rows, crashes::rows, config::rows, sandbox::rows, order::rows];
     families.into_iter().flat_map(|rows| rows(world)).collect()
@@ -60,41 +68,52 @@ fn all(world: &World) -> Vec<Row> {
 
 /// What the rows provoke.
 pub(super) fn causes() -> Vec<Cause> {
-    let nowhere = World { registry: String::new(), scratch: String::new() };
+    let nowhere = RowContext { registry: String::new(), scratch: String::new() };
     all(&nowhere).iter().map(|row| row.expected.cause).collect()
 }
 
 /// A registry of images that are private, slow, broken, forbidden, and for another processor.
-fn registry(stage: &Stage) -> Result<Registry> {
+fn registry(cx: &ScenarioContext) -> Result<Registry> {
     let named = |name: &str| {
-        let config = Config { env: vec![format!("NAME={name}")], ..Config::default() };
-        actor_image(stage.rig().parts(), name, config)
+        let config = ImageConfig { env: vec![format!("NAME={name}")], ..ImageConfig::default() };
+        actor_image(cx.rig().parts(), name, config)
     };
     let names = ["private:1", "slow:1", "broken:1", "forbidden:1"];
-    let mut served: Vec<Image> = names.into_iter().map(named).collect::<Result<_>>()?;
-    served.push(Image::build("empty:1", &[Layer::default()], &Config::default())?);
-    served.push(Image::foreign("foreign:1", "s390x")?);
+    let mut served: Vec<OciImage> = names.into_iter().map(named).collect::<Result<_>>()?;
+    served.push(OciImage::build("empty:1", &[ImageLayer::default()], &ImageConfig::default())?);
+    served.push(OciImage::foreign("foreign:1", "s390x")?);
     let registry = Registry::start(served)?;
-    stage.rig().allow_registry(registry.address())?;
+    cx.rig().allow_registry(registry.address())?;
     let (username, password) = ("node".to_owned(), "secret".to_owned());
-    let credentials = Some(Credentials { username, password });
-    registry.set("private", Behaviour { credentials, ..Behaviour::default() });
-    registry.set("broken", Behaviour { failure: Some(503), ..Behaviour::default() });
-    registry.set("forbidden", Behaviour { failure: Some(403), ..Behaviour::default() });
-    registry.set("slow", Behaviour { delay: Duration::from_secs(600), ..Behaviour::default() });
+    let credentials = Some(RegistryCredentials { username, password });
+    registry.set("private", RepositoryBehaviour { credentials, ..RepositoryBehaviour::default() });
+    registry.set(
+        "broken",
+        RepositoryBehaviour { failure: Some(503), ..RepositoryBehaviour::default() },
+    );
+    registry.set(
+        "forbidden",
+        RepositoryBehaviour { failure: Some(403), ..RepositoryBehaviour::default() },
+    );
+    registry.set(
+        "slow",
+        RepositoryBehaviour { delay: Duration::from_secs(600), ..RepositoryBehaviour::default() },
+    );
     Ok(registry)
 }
 
-pub(super) async fn every_row_of_the_table_is_explained(stage: &Stage) -> Result<()> {
-    let user = Config { user: "stranger".to_owned(), ..Config::default() };
-    let stranger = actor_image(stage.rig().parts(), images::STRANGER, user)?;
-    stage.rig().import(&[stranger]).await?;
-    let registry = registry(stage)?;
-    let scratch = stage.scratch();
+pub(super) async fn every_row_of_the_table_is_explained(cx: &ScenarioContext) -> Result<()> {
+    let user = ImageConfig { user: "stranger".to_owned(), ..ImageConfig::default() };
+    let stranger = actor_image(cx.rig().parts(), images::STRANGER, user)?;
+    cx.rig().import(&[stranger]).await?;
+    let registry = registry(cx)?;
+    let scratch = cx.scratch();
     crashes::prepare(&scratch)?;
-    let world =
-        World { registry: registry.address().to_string(), scratch: scratch.display().to_string() };
-    let agent = stage.agent()?;
+    let world = RowContext {
+        registry: registry.address().to_string(),
+        scratch: scratch.display().to_string(),
+    };
+    let agent = cx.agent()?;
     let rows = all(&world);
     for row in &rows {
         agent.apply(row.name, &row.manifest.clone().with("terminationGracePeriodSeconds", 1))?;

@@ -2,24 +2,24 @@
 
 use anyhow::Result;
 use oarsman_core::explain::Cause;
-use oarsman_e2e::manifest::{actor, pod};
-use oarsman_e2e::scenario::Stage;
+use oarsman_e2e::manifest::{pod, script_container};
+use oarsman_e2e::scenario::ScenarioContext;
 
 use super::ask::{expected, until};
 
 pub(super) const CAUSES: &[Cause] = &[Cause::RuntimeDown];
 
-pub(super) async fn a_runtime_that_is_down_is_named(stage: &Stage) -> Result<()> {
-    let agent = stage.agent()?;
-    agent.apply("web", &pod("web").container(actor("main", &["forever"])))?;
+pub(super) async fn a_runtime_that_is_down_is_named(cx: &ScenarioContext) -> Result<()> {
+    let agent = cx.agent()?;
+    agent.apply("web", &pod("web").container(script_container("main", &["forever"])))?;
     let runs = expected(
         Cause::Running,
         "The pod runs and is ready, for N seconds now.",
         "Nothing to do. `oarsman logs -c main {pod}` shows what it says.",
     );
     until(&agent, "web", &runs).await?;
-    stage.rig().kill()?;
-    let socket = stage.rig().socket().display().to_string();
+    cx.rig().kill()?;
+    let socket = cx.rig().socket().display().to_string();
     let down = expected(
         Cause::RuntimeDown,
         &format!(
@@ -28,6 +28,6 @@ pub(super) async fn a_runtime_that_is_down_is_named(stage: &Stage) -> Result<()>
         "Start it, or see why it does not answer: `journalctl -u containerd`. Containers that run go on meanwhile.",
     );
     until(&agent, "web", &down).await?;
-    stage.rig().restart().await?;
+    cx.rig().restart().await?;
     until(&agent, "web", &runs).await
 }

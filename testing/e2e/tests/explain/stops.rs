@@ -4,10 +4,10 @@ use std::fs;
 
 use anyhow::Result;
 use oarsman_core::explain::Cause;
-use oarsman_e2e::manifest::{Container, Manifest, actor, image, pod};
-use oarsman_e2e::node::Node;
-use oarsman_e2e::scenario::Stage;
-use oarsman_rig::images::{ACTOR_AS_USER, BUSYBOX};
+use oarsman_e2e::agent_process::AgentProcess;
+use oarsman_e2e::manifest::{ContainerManifest, PodManifest, image, pod, script_container};
+use oarsman_e2e::scenario::ScenarioContext;
+use oarsman_rig::images::{BUSYBOX, SCRIPT_AS_USER};
 use serde_json::json;
 
 use super::ask::{expected, until};
@@ -21,11 +21,11 @@ pub(super) const CAUSES: &[Cause] = &[
 ];
 
 /// Ends when it was asked to and there is a file named `go`.
-fn reluctant() -> Container {
-    actor("main", &["on-term:wait-file:/s/go,exit:0", "forever"]).mount("s", "/s")
+fn reluctant() -> ContainerManifest {
+    script_container("main", &["on-term:wait-file:/s/go,exit:0", "forever"]).mount("s", "/s")
 }
 
-fn before_its_end() -> Container {
+fn before_its_end() -> ContainerManifest {
     let hook = ["sh", "-c", "until [ -e /s/go ]; do sleep 0.1; done"];
     image("main", BUSYBOX)
         .with("command", json!(["sh", "-c", "trap 'exit 0' TERM; while :; do sleep 0.1; done"]))
@@ -33,21 +33,21 @@ fn before_its_end() -> Container {
         .mount("s", "/s")
 }
 
-fn deaf() -> Container {
-    actor("main", &["on-term:ignore", "forever"])
+fn deaf() -> ContainerManifest {
+    script_container("main", &["on-term:ignore", "forever"])
 }
 
-pub(super) async fn what_ends_says_how_long_it_has(stage: &Stage) -> Result<()> {
-    let agent = stage.agent()?;
-    let scratch = stage.scratch().display().to_string();
-    let lasting = |name: &str, main: Container, uid: &str, grace: i64| {
+pub(super) async fn what_ends_says_how_long_it_has(cx: &ScenarioContext) -> Result<()> {
+    let agent = cx.agent()?;
+    let scratch = cx.scratch().display().to_string();
+    let lasting = |name: &str, main: ContainerManifest, uid: &str, grace: i64| {
         pod(name)
             .with_metadata("uid", uid)
             .with("terminationGracePeriodSeconds", grace)
             .host_path("s", &scratch)
             .container(main)
     };
-    let another = |main: Container| main.with("image", ACTOR_AS_USER.into());
+    let another = |main: ContainerManifest| main.with("image", SCRIPT_AS_USER.into());
     let before = [
         ("hooked", lasting("hooked", before_its_end(), "u1", 300)),
         ("leaving", lasting("leaving", reluctant(), "u2", 300)),
@@ -61,11 +61,11 @@ pub(super) async fn what_ends_says_how_long_it_has(stage: &Stage) -> Result<()> 
     agent.apply("twin", &lasting("twin", reluctant(), "u6", 300))?;
     agent.apply("edited", &lasting("edited", another(reluctant()), "u4", 300))?;
     agent.apply("deaf", &lasting("deaf", another(deaf()), "u5", 2))?;
-    say_why(&agent).await?;
-    Ok(fs::write(stage.scratch().join("go"), "")?)
+    wait_for_explanations(&agent).await?;
+    Ok(fs::write(cx.scratch().join("go"), "")?)
 }
 
-async fn until_all_run(agent: &Node, pods: &[(&str, Manifest)]) -> Result<()> {
+async fn until_all_run(agent: &AgentProcess, pods: &[(&str, PodManifest)]) -> Result<()> {
     for (name, manifest) in pods {
         agent.apply(name, manifest)?;
     }
@@ -80,7 +80,7 @@ async fn until_all_run(agent: &Node, pods: &[(&str, Manifest)]) -> Result<()> {
     Ok(())
 }
 
-async fn say_why(agent: &Node) -> Result<()> {
+async fn wait_for_explanations(agent: &AgentProcess) -> Result<()> {
     let stopping = "The pod is being stopped: container main was asked to end N seconds ago and has N seconds for it.";
     let changed = "Container main definition changed, will be restarted";
     let rows = [

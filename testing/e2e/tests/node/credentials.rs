@@ -5,10 +5,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use oarsman_e2e::cluster::{Cluster, PATIENCE, lasting};
-use oarsman_e2e::look::eventually;
-use oarsman_e2e::manifest::{actor, pod};
-use oarsman_e2e::scenario::{Stage, under_test};
+use oarsman_e2e::cluster::{PATIENCE, TestCluster, long_running_pod};
+use oarsman_e2e::inspect::eventually;
+use oarsman_e2e::manifest::{pod, script_container};
+use oarsman_e2e::scenario::{ScenarioContext, under_test};
 use oarsman_rig::{ControlPlane, KubeletOptions};
 use serde_json::{Map, Value, json};
 
@@ -22,10 +22,12 @@ fn settings(fields: Value) -> Map<String, Value> {
     }
 }
 
-pub(super) async fn a_node_joins_by_a_token_and_its_logs_are_read(stage: &Stage) -> Result<()> {
-    stage.allow(PATIENCE * 3);
-    let plane = stage.cluster().await?;
-    let kubeconfig = stage.scratch().join("joined.kubeconfig");
+pub(super) async fn a_node_joins_by_a_token_and_its_logs_are_read(
+    cx: &ScenarioContext,
+) -> Result<()> {
+    cx.set_cleanup_timeout(PATIENCE * 3);
+    let plane = cx.cluster().await?;
+    let kubeconfig = cx.scratch().join("joined.kubeconfig");
     let bootstrap = plane.bootstrap_kubeconfig()?;
     let options = KubeletOptions {
         flags: vec![format!("--bootstrap-kubeconfig={}", bootstrap.display())],
@@ -33,7 +35,7 @@ pub(super) async fn a_node_joins_by_a_token_and_its_logs_are_read(stage: &Stage)
         kubeconfig: Some(kubeconfig.clone()),
         ..KubeletOptions::default()
     };
-    let agent = stage.join(&under_test()?, &options)?;
+    let agent = cx.join(&under_test()?, &options)?;
     agent.start()?;
     plane.until_node_is_ready(agent.name(), PATIENCE).await?;
     let text = fs::read_to_string(&kubeconfig)?;
@@ -41,11 +43,11 @@ pub(super) async fn a_node_joins_by_a_token_and_its_logs_are_read(stage: &Stage)
     ensure!(text.contains(&current.display().to_string()), "{text}");
     ensure!(fs::metadata(&current)?.is_file(), "the link leads nowhere");
     approve_serving(&plane, &agent.root().join("pki/kubelet-server-current.pem")).await?;
-    let cluster = Cluster { plane, agent };
+    let cluster = TestCluster { plane, agent };
     // Lines of two streams come in any order.
     let script = ["out:hello", "out:world", "forever"];
     let talker = pod("talker").with("terminationGracePeriodSeconds", 1);
-    cluster.run(&talker.container(actor("main", &script))).await?;
+    cluster.run(&talker.container(script_container("main", &script))).await?;
     let logs =
         async || Ok(cluster.kubectl(&["logs", "talker", "--tail=2"]).await.unwrap_or_default());
     eventually(PATIENCE, "its log is read", logs, |text| text == "hello\nworld\n").await?;
@@ -77,10 +79,10 @@ async fn approve_serving(plane: &ControlPlane, file: &Path) -> Result<()> {
 }
 
 pub(super) async fn a_certificate_is_renewed_before_it_ends_and_nobody_notices(
-    stage: &Stage,
+    cx: &ScenarioContext,
 ) -> Result<()> {
-    stage.allow(PATIENCE * 3);
-    let plane = stage.cluster().await?;
+    cx.set_cleanup_timeout(PATIENCE * 3);
+    let plane = cx.cluster().await?;
     let kubeconfig = plane.kubeconfig_of_node_lasting("node", SHORT)?;
     let options = KubeletOptions {
         settings: settings(json!({ "rotateCertificates": true })),
@@ -88,18 +90,18 @@ pub(super) async fn a_certificate_is_renewed_before_it_ends_and_nobody_notices(
         ..KubeletOptions::default()
     };
     let begin = tokio::time::Instant::now();
-    let agent = stage.join(&under_test()?, &options)?;
+    let agent = cx.join(&under_test()?, &options)?;
     agent.start()?;
     plane.until_node_is_ready(agent.name(), PATIENCE).await?;
-    let cluster = Cluster { plane, agent };
-    let witness = cluster.witness().await?;
-    cluster.run(&lasting("steady")).await?;
-    cluster.until_ready(1).await?;
+    let cluster = TestCluster { plane, agent };
+    let observer = cluster.observe_pods().await?;
+    cluster.run(&long_running_pod("steady")).await?;
+    cluster.wait_until_ready(1).await?;
     let current = cluster.agent.root().join("pki/kubelet-client-current.pem");
     let is_there = async || Ok(current.exists());
     eventually(SHORT, "the next certificate is there", is_there, |it| *it).await?;
     // Only the next one is good for anything after this.
     tokio::time::sleep_until(begin + SHORT + Duration::from_secs(2)).await;
-    cluster.until_it_works("after").await?;
-    witness.undisturbed(2)
+    cluster.wait_until_agent_works("after").await?;
+    observer.undisturbed(2)
 }

@@ -3,59 +3,59 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result, ensure};
-use oarsman_e2e::cluster::{Cluster, PATIENCE, deployment, in_short};
-use oarsman_e2e::look::eventually;
-use oarsman_e2e::scenario::Stage;
+use oarsman_e2e::cluster::{PATIENCE, TestCluster, deployment, summary};
+use oarsman_e2e::inspect::eventually;
+use oarsman_e2e::scenario::ScenarioContext;
 use oarsman_rig::images;
 use serde_json::Value;
 
 /// Reasons and messages of the events of one pod, each with how often it was told.
-type Told = BTreeMap<(String, String), u64>;
+type EventCounts = BTreeMap<(String, String), u64>;
 
 pub(super) async fn a_deployment_is_scaled_updated_and_deleted_and_its_events_read_right(
-    stage: &Stage,
+    cx: &ScenarioContext,
 ) -> Result<()> {
-    let cluster = Cluster::start(stage).await?;
-    let witness = cluster.witness().await?;
+    let cluster = TestCluster::start(cx).await?;
+    let observer = cluster.observe_pods().await?;
     cluster.apply(&deployment("web", 5)).await?;
     roll_out(&cluster).await?;
-    cluster.until_ready(5).await?;
+    cluster.wait_until_ready(5).await?;
     cluster.kubectl(&["scale", "deployment/web", "--replicas=20"]).await?;
     roll_out(&cluster).await?;
-    let before = cluster.until_ready(20).await?;
+    let before = cluster.wait_until_ready(20).await?;
     cluster.kubectl(&["set", "env", "deployment/web", "COLOUR=red"]).await?;
     roll_out(&cluster).await?;
     let list = async || {
-        Ok(cluster.pods().await?.iter().map(|pod| in_short(pod).0).collect::<BTreeSet<_>>())
+        Ok(cluster.pods().await?.iter().map(|pod| summary(pod).0).collect::<BTreeSet<_>>())
     };
     let new = |pods: &BTreeSet<String>| pods.len() == 20 && pods.is_disjoint(&before);
     eventually(PATIENCE, "all twenty are new ones", list, new).await?;
     cluster.kubectl(&["delete", "deployment/web"]).await?;
     eventually(PATIENCE, "no pod is left", list, BTreeSet::is_empty).await?;
-    let pods = witness.names();
+    let pods = observer.names();
     ensure!(pods.len() == 40, "twenty were replaced by twenty: {pods:?}");
     for pod in &pods {
-        let history = witness.history(pod)?;
+        let history = observer.history(pod)?;
         ensure!(history.iter().all(|sight| sight.restarts == 0), "{history:#?}");
     }
-    let look = async || told(&cluster).await;
-    let right = |told: &BTreeMap<String, Told>| {
+    let look = async || events_by_pod(&cluster).await;
+    let right = |told: &BTreeMap<String, EventCounts>| {
         told.len() == 40 && told.iter().all(|(pod, told)| *told == expected(pod))
     };
     eventually(PATIENCE, "events read right", look, right).await?;
     Ok(())
 }
 
-async fn roll_out(cluster: &Cluster) -> Result<()> {
+async fn roll_out(cluster: &TestCluster) -> Result<()> {
     let timeout = format!("--timeout={}s", PATIENCE.as_secs());
     let arguments = ["rollout", "status", "deployment/web", &timeout];
     cluster.plane.admin().run_for(PATIENCE * 2, &arguments, None).await.map(drop)
 }
 
 /// The events of all pods, by name of the pod.
-async fn told(cluster: &Cluster) -> Result<BTreeMap<String, Told>> {
+async fn events_by_pod(cluster: &TestCluster) -> Result<BTreeMap<String, EventCounts>> {
     let events = cluster.plane.admin().json(&["get", "events"]).await?;
-    let mut told = BTreeMap::<String, Told>::new();
+    let mut told = BTreeMap::<String, EventCounts>::new();
     for event in events["items"].as_array().context("a list has items")? {
         let about = &event["involvedObject"];
         if about["kind"] == "Pod" {
@@ -68,10 +68,10 @@ async fn told(cluster: &Cluster) -> Result<BTreeMap<String, Told>> {
     Ok(told)
 }
 
-fn expected(pod: &str) -> Told {
+fn expected(pod: &str) -> EventCounts {
     let present = format!(
         "Container image {:?} already present on machine and can be accessed by the pod",
-        images::ACTOR
+        images::SCRIPT
     );
     let rows = [
         ("Scheduled", format!("Successfully assigned default/{pod} to node")),

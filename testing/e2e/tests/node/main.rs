@@ -2,8 +2,8 @@
 //! die, and while the API server is away.
 
 mod credentials;
-mod deaths;
 mod deployment;
+mod kills;
 mod objects;
 mod outage;
 mod reboot;
@@ -17,8 +17,8 @@ use credentials::{
     a_certificate_is_renewed_before_it_ends_and_nobody_notices,
     a_node_joins_by_a_token_and_its_logs_are_read,
 };
-use deaths::the_agent_killed_ten_times_under_twenty_ready_pods_is_not_noticed;
 use deployment::a_deployment_is_scaled_updated_and_deleted_and_its_events_read_right;
+use kills::the_agent_killed_ten_times_under_twenty_ready_pods_is_not_noticed;
 use objects::what_a_pod_refers_to_is_there_and_follows_changes;
 use outage::what_happened_while_the_api_server_was_away_is_told_afterwards;
 use reboot::pods_come_back_after_a_reboot_without_an_api_server;

@@ -1,10 +1,10 @@
 //! What pods refer to: had when they start, and followed while they run.
 
 use anyhow::Result;
-use oarsman_e2e::cluster::{Cluster, PATIENCE};
-use oarsman_e2e::look::eventually;
+use oarsman_e2e::cluster::{PATIENCE, TestCluster};
+use oarsman_e2e::inspect::eventually;
 use oarsman_e2e::manifest::{image, pod};
-use oarsman_e2e::scenario::Stage;
+use oarsman_e2e::scenario::ScenarioContext;
 use oarsman_rig::images;
 use serde_json::{Value, json};
 
@@ -21,8 +21,10 @@ while true; do
   sleep 0.1
 done"#;
 
-pub(super) async fn what_a_pod_refers_to_is_there_and_follows_changes(stage: &Stage) -> Result<()> {
-    let cluster = Cluster::start(stage).await?;
+pub(super) async fn what_a_pod_refers_to_is_there_and_follows_changes(
+    cx: &ScenarioContext,
+) -> Result<()> {
+    let cluster = TestCluster::start(cx).await?;
     cluster.apply(&config_map("hello")).await?;
     cluster.apply(&secret("hush")).await?;
     let from = json!({ "configMapKeyRef": { "name": "words", "key": "word" } });
@@ -38,18 +40,18 @@ pub(super) async fn what_a_pod_refers_to_is_there_and_follows_changes(stage: &St
         .container(main);
     cluster.run(&reader).await?;
     let mut expected = vec!["word hello", "port 443", "parts of a token 3", "files hello hush"];
-    said(stage, &expected).await?;
+    wait_for_log(cx, &expected).await?;
     cluster.apply(&config_map("changed")).await?;
     expected.push("files changed hush");
-    said(stage, &expected).await?;
+    wait_for_log(cx, &expected).await?;
     cluster.apply(&secret("louder")).await?;
     expected.push("files changed louder");
-    said(stage, &expected).await
+    wait_for_log(cx, &expected).await
 }
 
-async fn said(stage: &Stage, expected: &[&str]) -> Result<()> {
+async fn wait_for_log(cx: &ScenarioContext, expected: &[&str]) -> Result<()> {
     let texts = async || {
-        let pods = stage.look().pods().await?;
+        let pods = cx.inspector().pods().await?;
         match pods.iter().find_map(|pod| pod.container("main").ok()) {
             Some(main) => main.log_texts(),
             None => Ok(Vec::new()),

@@ -4,10 +4,10 @@ use std::fs;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use oarsman_e2e::cluster::{Cluster, PATIENCE, in_short};
-use oarsman_e2e::look::eventually;
-use oarsman_e2e::manifest::{Manifest, image, pod};
-use oarsman_e2e::scenario::Stage;
+use oarsman_e2e::cluster::{PATIENCE, TestCluster, summary};
+use oarsman_e2e::inspect::eventually;
+use oarsman_e2e::manifest::{PodManifest, image, pod};
+use oarsman_e2e::scenario::ScenarioContext;
 use oarsman_rig::images;
 use serde_json::{Value, json};
 use tokio::time::sleep;
@@ -15,7 +15,7 @@ use tokio::time::sleep;
 const AWAY: Duration = Duration::from_secs(60);
 
 /// Notes that it ran, and then does something, which may wait for the outage by `waits`.
-fn noting(stage: &Stage, name: &str, policy: &str, then: &str) -> Manifest {
+fn noting(cx: &ScenarioContext, name: &str, policy: &str, then: &str) -> PodManifest {
     let script = format!(
         "waits() {{ while [ ! -e /scratch/$1 ]; do sleep 0.1; done; }}; echo ran >> /scratch/runs-{name}; {then}"
     );
@@ -25,7 +25,7 @@ fn noting(stage: &Stage, name: &str, policy: &str, then: &str) -> Manifest {
     pod(name)
         .with("restartPolicy", policy)
         .with("terminationGracePeriodSeconds", 1)
-        .host_path("scratch", &stage.scratch().display().to_string())
+        .host_path("scratch", &cx.scratch().display().to_string())
         .container(main)
 }
 
@@ -34,9 +34,9 @@ const CRASH_ONCE: &str =
     "[ -e /scratch/crashed ] || { waits go; touch /scratch/crashed; exit 1; }; exec sleep 100000";
 
 pub(super) async fn what_happened_while_the_api_server_was_away_is_told_afterwards(
-    stage: &Stage,
+    cx: &ScenarioContext,
 ) -> Result<()> {
-    let cluster = Cluster::start(stage).await?;
+    let cluster = TestCluster::start(cx).await?;
     let rows = [
         ("keep", "Always", FOREVER),
         ("crash", "Always", CRASH_ONCE),
@@ -44,47 +44,47 @@ pub(super) async fn what_happened_while_the_api_server_was_away_is_told_afterwar
         ("fail", "Never", "waits go; exit 3"),
     ];
     for (name, policy, then) in rows {
-        cluster.run(&noting(stage, name, policy, then)).await?;
+        cluster.run(&noting(cx, name, policy, then)).await?;
     }
     for name in ["stay", "leave"] {
-        let manifest = noting(stage, name, "Always", FOREVER);
+        let manifest = noting(cx, name, "Always", FOREVER);
         cluster.agent.manifests().write(name, &manifest.text())?;
     }
-    cluster.until_ready(6).await?;
+    cluster.wait_until_ready(6).await?;
     let before = cluster.pod("stay-node").await?;
 
     cluster.plane.stop_api_server()?;
-    fs::write(stage.scratch().join("go"), "")?;
+    fs::write(cx.scratch().join("go"), "")?;
     cluster.agent.manifests().remove("leave")?;
-    let manifest = noting(stage, "come", "Always", FOREVER);
+    let manifest = noting(cx, "come", "Always", FOREVER);
     cluster.agent.manifests().write("come", &manifest.text())?;
     sleep(AWAY).await;
     ensure!(cluster.agent.is_alive(), "the agent ended while the API server was away");
     cluster.plane.start_api_server().await?;
 
-    let told = async || Ok(cluster.pods().await?.iter().map(row).collect::<Vec<Row>>());
+    let told = async || Ok(cluster.pods().await?.iter().map(row).collect::<Vec<PodState>>());
     eventually(PATIENCE, "every status is right", told, |told| told == expected().as_slice())
         .await?;
     let after = cluster.pod("stay-node").await?;
     ensure!(before["metadata"]["uid"] == after["metadata"]["uid"], "{before:#}\n{after:#}");
     for (name, runs) in [("keep", 1), ("crash", 2), ("finish", 1), ("fail", 1), ("come", 1)] {
-        let noted = fs::read_to_string(stage.scratch().join(format!("runs-{name}")))?;
+        let noted = fs::read_to_string(cx.scratch().join(format!("runs-{name}")))?;
         ensure!(noted.lines().count() == runs, "{name} ran {} times", noted.lines().count());
     }
     Ok(())
 }
 
 /// Of each pod: its name, phase, whether it is Ready, restarts, and with what its container ended.
-type Row = (String, String, bool, i64, Option<i64>);
+type PodState = (String, String, bool, i64, Option<i64>);
 
-fn row(pod: &Value) -> Row {
-    let (name, phase, is_ready) = in_short(pod);
+fn row(pod: &Value) -> PodState {
+    let (name, phase, is_ready) = summary(pod);
     let main = &pod["status"]["containerStatuses"][0];
     let ended = main["state"]["terminated"]["exitCode"].as_i64();
     (name, phase, is_ready, main["restartCount"].as_i64().unwrap_or(-1), ended)
 }
 
-fn expected() -> Vec<Row> {
+fn expected() -> Vec<PodState> {
     let rows = [
         ("come-node", "Running", true, 0, None),
         ("crash", "Running", true, 1, None),

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use oarsman_e2e::cluster::{Cluster, deployment, ensure_same, lasting, running};
-use oarsman_e2e::scenario::{Stage, under_test};
+use oarsman_e2e::cluster::{TestCluster, deployment, ensure_same, long_running_pod, running};
+use oarsman_e2e::scenario::{ScenarioContext, under_test};
 use oarsman_rig::{Implementation, Kubelet, KubeletOptions};
 use tokio::time::sleep;
 
@@ -19,43 +19,43 @@ const ENDING: Duration = Duration::from_secs(20);
 const SETTLING: Duration = Duration::from_secs(15);
 
 pub(super) async fn our_agent_takes_over_from_the_go_kubelet_and_gives_back(
-    stage: &Stage,
+    cx: &ScenarioContext,
 ) -> Result<()> {
-    let cluster = Cluster::start_with(stage, &Implementation::Go).await?;
+    let cluster = TestCluster::start_with(cx, &Implementation::Go).await?;
     for name in STATIC {
-        cluster.agent.manifests().write(name, &lasting(name).text())?;
+        cluster.agent.manifests().write(name, &long_running_pod(name).text())?;
     }
     cluster.apply(&deployment("web", 7)).await?;
-    cluster.until_ready(10).await?;
-    let before = running(stage).await?;
+    cluster.wait_until_ready(10).await?;
+    let before = running(cx).await?;
     ensure!(before.len() == 10, "{before:?}");
     let go = Arc::clone(&cluster.agent);
     end(&go).await?;
     let files = state_files(go.root())?;
     ensure!(!files.is_empty(), "the Go kubelet keeps its state in {}", go.root().display());
 
-    let witness = cluster.witness().await?;
-    let own = stage.join(&under_test()?, &KubeletOptions::default())?;
+    let observer = cluster.observe_pods().await?;
+    let own = cx.join(&under_test()?, &KubeletOptions::default())?;
     own.start()?;
-    cluster.until_it_works("under-ours").await?;
+    cluster.wait_until_agent_works("under-ours").await?;
     sleep(SETTLING).await;
-    witness.undisturbed(11)?;
-    ensure_same(&before, &running(stage).await?)?;
+    observer.undisturbed(11)?;
+    ensure_same(&before, &running(cx).await?)?;
     end(&own).await?;
     for (path, bytes) in &files {
         let now = fs::read(path).with_context(|| format!("{} is gone", path.display()))?;
         ensure!(now == *bytes, "{} was changed", path.display());
     }
 
-    let witness = cluster.witness().await?;
+    let observer = cluster.observe_pods().await?;
     go.start()?;
-    cluster.until_it_works("under-go").await?;
+    cluster.wait_until_agent_works("under-go").await?;
     sleep(SETTLING).await;
-    ensure_same(&before, &running(stage).await?)?;
-    let disturbed = witness.disturbances();
+    ensure_same(&before, &running(cx).await?)?;
+    let disturbed = observer.disturbances();
     ensure!(disturbed.values().all(|it| it.restarts == 0), "{disturbed:?}");
     let flips: usize = disturbed.values().map(|it| it.flips).sum();
-    say(&format!("back at the Go kubelet: {flips} flips of its own"));
+    print_progress(&format!("back at the Go kubelet: {flips} flips of its own"));
     Ok(())
 }
 
@@ -86,6 +86,6 @@ fn state_files(root: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
 }
 
 #[expect(clippy::print_stderr, reason = "a figure that nobody is judged by")]
-fn say(what: &str) {
+fn print_progress(what: &str) {
     eprintln!("{what}");
 }

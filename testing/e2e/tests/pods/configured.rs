@@ -3,28 +3,28 @@
 use std::fs;
 
 use anyhow::{Context, Result, ensure};
-use oarsman_e2e::look::eventually;
-use oarsman_e2e::manifest::{actor, pod};
-use oarsman_e2e::scenario::Stage;
+use oarsman_e2e::inspect::eventually;
+use oarsman_e2e::manifest::{pod, script_container};
+use oarsman_e2e::scenario::ScenarioContext;
 
 use super::starts::PATIENCE;
 
 const HEAD: &str = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
 
-pub(super) async fn an_agent_is_as_its_file_and_drop_ins_say(stage: &Stage) -> Result<()> {
-    let scratch = stage.scratch();
+pub(super) async fn an_agent_is_as_its_file_and_drop_ins_say(cx: &ScenarioContext) -> Result<()> {
+    let scratch = cx.scratch();
     let (file, drop_ins) = (scratch.join("kubelet.yaml"), scratch.join("kubelet.d"));
     fs::create_dir_all(&drop_ins)?;
     fs::write(&file, format!("{HEAD}podPidsLimit: 77\nimageMinimumGCAge: 3m\nmaxPod: 3\n"))?;
     fs::write(drop_ins.join("10-pids.conf"), format!("{HEAD}podPidsLimit: 88\n"))?;
-    let setup = stage.setup()?.flag("config", &file.display().to_string());
-    let agent = stage.start(setup.flag("config-dir", &drop_ins.display().to_string()))?;
-    agent.apply("web", &pod("web").container(actor("main", &["forever"])))?;
-    let look = async || stage.look().pod("web").await;
+    let setup = cx.setup()?.flag("config", &file.display().to_string());
+    let agent = cx.start(setup.flag("config-dir", &drop_ins.display().to_string()))?;
+    agent.apply("web", &pod("web").container(script_container("main", &["forever"])))?;
+    let look = async || cx.inspector().pod("web").await;
     let seen = eventually(PATIENCE, "the pod runs", look, |pod| pod.runs("main")).await?;
-    let groups = stage.look().groups(seen.uid())?;
+    let groups = cx.inspector().groups(seen.uid())?;
     let own = groups.iter().min_by_key(|group| group.as_os_str().len());
-    let limit = stage.look().group_value(own.context("the pod has no cgroup")?, "pids.max")?;
+    let limit = cx.inspector().group_value(own.context("the pod has no cgroup")?, "pids.max")?;
     ensure!(limit == "88", "{limit}");
     let said = fs::read_to_string(agent.log())?;
     ensure!(

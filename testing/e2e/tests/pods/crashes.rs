@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use oarsman_e2e::look::{PodSeen, always, eventually};
-use oarsman_e2e::manifest::{actor, pod};
-use oarsman_e2e::scenario::Stage;
+use oarsman_e2e::inspect::{ObservedPod, always, eventually};
+use oarsman_e2e::manifest::{pod, script_container};
+use oarsman_e2e::scenario::ScenarioContext;
 use serde_json::json;
 
 use super::starts::PATIENCE;
@@ -14,9 +14,9 @@ const NANOSECONDS: f64 = 1e9;
 
 /// Waits until the container has ended that was restarted so often, and tells when it had started and when it ended, in
 /// nanoseconds since 1970. The next one may run by then: the first restart comes at once.
-async fn life_of(stage: &Stage, restarts: u32) -> Result<(i64, i64)> {
+async fn run_times(cx: &ScenarioContext, restarts: u32) -> Result<(i64, i64)> {
     let ended = async || {
-        let seen = stage.look().pod("web").await?;
+        let seen = cx.inspector().pod("web").await?;
         let ours = seen.all("main").into_iter().find(|it| it.restarts == Some(restarts)).cloned();
         Ok(ours.map(|it| (it.started, it.finished)))
     };
@@ -31,14 +31,14 @@ fn seconds(from: i64, to: i64) -> f64 {
 }
 
 pub(super) async fn a_crash_loop_waits_nothing_then_ten_then_twenty_seconds(
-    stage: &Stage,
+    cx: &ScenarioContext,
 ) -> Result<()> {
-    let agent = stage.agent()?;
-    agent.apply("web", &pod("web").container(actor("main", &["sleep:2s", "exit:1"])))?;
-    let mut ended = life_of(stage, 0).await?.1;
+    let agent = cx.agent()?;
+    agent.apply("web", &pod("web").container(script_container("main", &["sleep:2s", "exit:1"])))?;
+    let mut ended = run_times(cx, 0).await?.1;
     // A wait is made longer by up to half of itself, and what a busy machine takes to start a container comes on top.
     for (restart, least, most) in [(1, 0.0, 8.0), (2, 10.0, 23.0), (3, 20.0, 38.0)] {
-        let (started, finished) = life_of(stage, restart).await?;
+        let (started, finished) = run_times(cx, restart).await?;
         let waited = seconds(ended, started);
         ensure!(least <= waited && waited <= most, "restart {restart} came after {waited} s");
         ended = finished;
@@ -46,14 +46,14 @@ pub(super) async fn a_crash_loop_waits_nothing_then_ten_then_twenty_seconds(
     Ok(())
 }
 
-pub(super) async fn on_failure_restarts_failures_only(stage: &Stage) -> Result<()> {
-    let agent = stage.agent()?;
+pub(super) async fn on_failure_restarts_failures_only(cx: &ScenarioContext) -> Result<()> {
+    let agent = cx.agent()?;
     let manifest = pod("web")
         .with("restartPolicy", "OnFailure")
-        .container(actor("good", &["exit:0"]))
-        .container(actor("bad", &["exit:3"]));
+        .container(script_container("good", &["exit:0"]))
+        .container(script_container("bad", &["exit:3"]));
     agent.apply("web", &manifest)?;
-    let look = async || stage.look().pod("web").await;
+    let look = async || cx.inspector().pod("web").await;
     let seen = eventually(PATIENCE, "what failed was restarted", look, |pod| {
         pod.container("bad").is_ok_and(|bad| bad.restarts == Some(1) && bad.has_exited())
     })
@@ -63,31 +63,32 @@ pub(super) async fn on_failure_restarts_failures_only(stage: &Stage) -> Result<(
     Ok(())
 }
 
-pub(super) async fn what_never_restarts_runs_once(stage: &Stage) -> Result<()> {
-    let agent = stage.agent()?;
-    let manifest =
-        pod("web").with("restartPolicy", "Never").container(actor("main", &["out:once", "exit:1"]));
+pub(super) async fn what_never_restarts_runs_once(cx: &ScenarioContext) -> Result<()> {
+    let agent = cx.agent()?;
+    let manifest = pod("web")
+        .with("restartPolicy", "Never")
+        .container(script_container("main", &["out:once", "exit:1"]));
     agent.apply("web", &manifest)?;
-    let look = async || stage.look().pod("web").await;
-    let ended = |pod: &PodSeen| {
+    let look = async || cx.inspector().pod("web").await;
+    let ended = |pod: &ObservedPod| {
         pod.container("main").is_ok_and(|main| main.has_exited())
             && pod.sandbox().is_ok_and(|sandbox| !sandbox.is_ready)
     };
     let seen = eventually(PATIENCE, "it has ended and its sandbox with it", look, ended).await?;
-    let once = |pod: &PodSeen| pod.containers.len() == 1 && pod.sandboxes.len() == 1;
+    let once = |pod: &ObservedPod| pod.containers.len() == 1 && pod.sandboxes.len() == 1;
     always(Duration::from_secs(3), "it stays so", look, |pod| once(pod) && ended(pod)).await?;
     ensure!(seen.container("main")?.log_texts()? == ["once"], "its log is kept");
-    let group = async || stage.look().groups(seen.uid());
+    let group = async || cx.inspector().groups(seen.uid());
     eventually(PATIENCE, "its cgroup is given back", group, |groups| groups.is_empty()).await?;
     agent.restart()?;
     always(Duration::from_secs(3), "a new agent knows that it has ended", look, once).await
 }
 
-pub(super) async fn exit_code_rules_come_before_the_policy(stage: &Stage) -> Result<()> {
-    let agent = stage.agent()?;
+pub(super) async fn exit_code_rules_come_before_the_policy(cx: &ScenarioContext) -> Result<()> {
+    let agent = cx.agent()?;
     let rule = |code: u8| json!([{ "action": "Restart", "exitCodes": { "operator": "In", "values": [code] } }]);
     let container = |name: &str, script: &[&str], code: u8| {
-        actor(name, script)
+        script_container(name, script)
             .with("restartPolicy", "Never".into())
             .with("restartPolicyRules", rule(code))
     };
@@ -96,7 +97,7 @@ pub(super) async fn exit_code_rules_come_before_the_policy(stage: &Stage) -> Res
         .container(container("matches", &["exit:42"], 42))
         .container(container("differs", &["exit:1"], 42));
     agent.apply("web", &manifest)?;
-    let look = async || stage.look().pod("web").await;
+    let look = async || cx.inspector().pod("web").await;
     let seen = eventually(PATIENCE, "the rule restarts it", look, |pod| {
         pod.container("matches").is_ok_and(|it| it.restarts == Some(1) && it.has_exited())
     })

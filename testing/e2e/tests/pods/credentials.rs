@@ -5,36 +5,36 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use oarsman_e2e::look::eventually;
-use oarsman_e2e::manifest::{actor, pod};
-use oarsman_e2e::person::Person;
-use oarsman_e2e::scenario::Stage;
-use oarsman_rig::images::{self, Image};
-use oarsman_rig::{Behaviour, Credentials, Registry};
+use oarsman_e2e::inspect::eventually;
+use oarsman_e2e::manifest::{pod, script_container};
+use oarsman_e2e::run_process::RunProcess;
+use oarsman_e2e::scenario::ScenarioContext;
+use oarsman_rig::images::{self, OciImage};
+use oarsman_rig::{Registry, RegistryCredentials, RepositoryBehaviour};
 use serde_json::json;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const WORDS: &str = "credentialprovider.kubelet.k8s.io/v1";
 
 /// A registry on loopback that gives the actor's image, called `private`, to `rower` only.
-fn registry(stage: &Stage) -> Result<Registry> {
-    let all = images::standard(stage.rig().parts())?.into_iter();
-    let actors = all.filter(|image| image.name == images::ACTOR);
-    let image = actors.map(|image| Image { name: "private:1".to_owned(), ..image }).collect();
+fn registry(cx: &ScenarioContext) -> Result<Registry> {
+    let all = images::standard(cx.rig().parts())?.into_iter();
+    let actors = all.filter(|image| image.name == images::SCRIPT);
+    let image = actors.map(|image| OciImage { name: "private:1".to_owned(), ..image }).collect();
     let registry = Registry::start(image)?;
-    stage.rig().allow_registry(registry.address())?;
+    cx.rig().allow_registry(registry.address())?;
     let (username, password) = ("rower".to_owned(), "s3cret".to_owned());
-    let credentials = Some(Credentials { username, password });
-    registry.set("private", Behaviour { credentials, ..Behaviour::default() });
+    let credentials = Some(RegistryCredentials { username, password });
+    registry.set("private", RepositoryBehaviour { credentials, ..RepositoryBehaviour::default() });
     Ok(registry)
 }
 
 pub(super) async fn a_private_image_is_pulled_with_what_a_program_knows(
-    stage: &Stage,
+    cx: &ScenarioContext,
 ) -> Result<()> {
-    let registry = registry(stage)?;
+    let registry = registry(cx)?;
     let address = registry.address().to_string();
-    let place = stage.scratch().join("providers");
+    let place = cx.scratch().join("providers");
     fs::create_dir_all(&place)?;
     let config = json!({
         "apiVersion": "kubelet.config.k8s.io/v1", "kind": "CredentialProviderConfig",
@@ -52,18 +52,19 @@ pub(super) async fn a_private_image_is_pulled_with_what_a_program_knows(
     );
     fs::write(place.join("purser"), script)?;
     fs::set_permissions(place.join("purser"), Permissions::from_mode(0o755))?;
-    let setup = stage
+    let setup = cx
         .setup()?
         .flag("image-credential-provider-config", &place.join("config.json").display().to_string())
         .flag("image-credential-provider-bin-dir", &place.display().to_string());
-    let agent = stage.start(setup)?;
+    let agent = cx.start(setup)?;
     let main = || {
-        let main = actor("main", &["forever"]).with("image", registry.name("private:1").into());
+        let main =
+            script_container("main", &["forever"]).with("image", registry.name("private:1").into());
         main.with("imagePullPolicy", "Always".into())
     };
     for name in ["first", "second"] {
         agent.apply(name, &pod(name).container(main()))?;
-        let look = async || stage.look().pod(name).await;
+        let look = async || cx.inspector().pod(name).await;
         eventually(PATIENCE, "it is pulled and runs", look, |pod| pod.runs("main")).await?;
     }
     let asked = fs::read_to_string(place.join("asked"))?;
@@ -75,26 +76,26 @@ pub(super) async fn a_private_image_is_pulled_with_what_a_program_knows(
 }
 
 pub(super) async fn a_private_image_is_pulled_with_a_secret_beside_its_pod(
-    stage: &Stage,
+    cx: &ScenarioContext,
 ) -> Result<()> {
-    let registry = registry(stage)?;
+    let registry = registry(cx)?;
     let entry = json!({ "username": "rower", "password": "s3cret" });
     let auths = json!({ "auths": { registry.address().to_string(): entry } });
     let login = json!({
         "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "login" },
         "type": "kubernetes.io/dockerconfigjson", "stringData": { ".dockerconfigjson": auths.to_string() },
     });
-    let main = actor("main", &["out:rowing", "forever"]);
+    let main = script_container("main", &["out:rowing", "forever"]);
     let main = main.with("image", registry.name("private:1").into());
-    let place = stage.scratch().join("private");
+    let place = cx.scratch().join("private");
     fs::create_dir_all(&place)?;
     fs::write(place.join("login.json"), login.to_string())?;
     let web = pod("web").container(main).add("imagePullSecrets", json!({ "name": "login" }));
     fs::write(place.join("web.json"), web.text())?;
-    let mut person = Person::runs(stage, &[&place], &[])?;
-    person.hears("rowing", PATIENCE).await?;
-    person.interrupts()?;
-    ensure!(person.ends(PATIENCE).await? == 0, "{}", person.said()?);
-    ensure!(!person.said()?.contains("s3cret"), "the password is shown");
+    let mut person = RunProcess::start(cx, &[&place], &[])?;
+    person.wait_for_output("rowing", PATIENCE).await?;
+    person.interrupt()?;
+    ensure!(person.wait_exit(PATIENCE).await? == 0, "{}", person.output()?);
+    ensure!(!person.output()?.contains("s3cret"), "the password is shown");
     Ok(())
 }

@@ -4,9 +4,9 @@ use std::fs;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use oarsman_e2e::look::{PodSeen, always, eventually};
-use oarsman_e2e::manifest::{actor, pod};
-use oarsman_e2e::scenario::Stage;
+use oarsman_e2e::inspect::{ObservedPod, always, eventually};
+use oarsman_e2e::manifest::{pod, script_container};
+use oarsman_e2e::scenario::ScenarioContext;
 use serde_json::Value;
 
 use super::starts::PATIENCE;
@@ -15,16 +15,16 @@ use super::starts::PATIENCE;
 const AT_ONCE: Duration = Duration::from_secs(2);
 
 pub(super) async fn an_agent_told_to_end_amid_a_crash_goes_at_once_and_its_pods_stay(
-    stage: &Stage,
+    cx: &ScenarioContext,
 ) -> Result<()> {
-    let agent = stage.agent()?;
+    let agent = cx.agent()?;
     let manifest = pod("web")
-        .container(actor("main", &["forever"]))
-        .container(actor("crasher", &["sleep:2s", "exit:1"]));
+        .container(script_container("main", &["forever"]))
+        .container(script_container("crasher", &["sleep:2s", "exit:1"]));
     agent.apply("web", &manifest)?;
-    let look = async || stage.look().pod("web").await;
+    let look = async || cx.inspector().pod("web").await;
     // After its second end it has to wait for ten seconds, so that nothing is started while we look.
-    let crashed = |pod: &PodSeen| {
+    let crashed = |pod: &ObservedPod| {
         pod.runs("main")
             && pod.container("crasher").is_ok_and(|it| it.restarts == Some(1) && it.has_exited())
     };
@@ -36,7 +36,7 @@ pub(super) async fn an_agent_told_to_end_amid_a_crash_goes_at_once_and_its_pods_
     for name in ["main", "crasher"] {
         ensure!(left.container(name)?.id == seen.container(name)?.id, "{left:#?}");
     }
-    let same = |pod: &PodSeen| ids(pod) == ids(&left) && pod.runs("main");
+    let same = |pod: &ObservedPod| ids(pod) == ids(&left) && pod.runs("main");
     always(Duration::from_secs(1), "nothing has changed", look, same).await?;
     let record = agent.root().join("oarsman-statuses").join(format!("{}.json", seen.uid()));
     let record: Value = serde_json::from_str(&fs::read_to_string(record)?)?;
@@ -49,12 +49,12 @@ pub(super) async fn an_agent_told_to_end_amid_a_crash_goes_at_once_and_its_pods_
     }
     ensure!(recorded(&record, "main")?["state"]["running"].is_object(), "{record:#}");
     agent.start()?;
-    let main = |pod: &PodSeen| pod.container("main").map(|main| main.id.clone()).ok();
-    let stays = |pod: &PodSeen| pod.runs("main") && main(pod) == main(&seen);
+    let main = |pod: &ObservedPod| pod.container("main").map(|main| main.id.clone()).ok();
+    let stays = |pod: &ObservedPod| pod.runs("main") && main(pod) == main(&seen);
     always(Duration::from_secs(2), "the next agent lets it be", look, stays).await
 }
 
-fn ids(pod: &PodSeen) -> Vec<&str> {
+fn ids(pod: &ObservedPod) -> Vec<&str> {
     let sandboxes = pod.sandboxes.iter().map(|sandbox| sandbox.id.as_str());
     let mut ids: Vec<&str> =
         sandboxes.chain(pod.containers.iter().map(|container| container.id.as_str())).collect();

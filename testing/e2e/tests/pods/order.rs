@@ -1,20 +1,20 @@
 //! What comes after what.
 
 use anyhow::{Result, ensure};
-use oarsman_e2e::look::eventually;
-use oarsman_e2e::manifest::{actor, pod};
-use oarsman_e2e::scenario::Stage;
+use oarsman_e2e::inspect::eventually;
+use oarsman_e2e::manifest::{pod, script_container};
+use oarsman_e2e::scenario::ScenarioContext;
 
 use super::starts::PATIENCE;
 
-pub(super) async fn init_containers_run_one_after_the_other(stage: &Stage) -> Result<()> {
-    let agent = stage.agent()?;
+pub(super) async fn init_containers_run_one_after_the_other(cx: &ScenarioContext) -> Result<()> {
+    let agent = cx.agent()?;
     let manifest = pod("web")
-        .init(actor("first", &["sleep:500ms"]))
-        .init(actor("second", &["sleep:500ms"]))
-        .container(actor("main", &["forever"]));
+        .init(script_container("first", &["sleep:500ms"]))
+        .init(script_container("second", &["sleep:500ms"]))
+        .container(script_container("main", &["forever"]));
     agent.apply("web", &manifest)?;
-    let look = async || stage.look().pod("web").await;
+    let look = async || cx.inspector().pod("web").await;
     let seen = eventually(PATIENCE, "the pod runs", look, |pod| pod.runs("main")).await?;
     let (first, second, main) =
         (seen.container("first")?, seen.container("second")?, seen.container("main")?);
@@ -24,16 +24,16 @@ pub(super) async fn init_containers_run_one_after_the_other(stage: &Stage) -> Re
     Ok(())
 }
 
-pub(super) async fn two_pods_of_one_name_run_in_turn(stage: &Stage) -> Result<()> {
-    let agent = stage.agent()?;
+pub(super) async fn two_pods_of_one_name_run_in_turn(cx: &ScenarioContext) -> Result<()> {
+    let agent = cx.agent()?;
     let manifest = |uid: &str| {
         pod("web")
             .with_metadata("uid", uid)
             .with("terminationGracePeriodSeconds", 3)
-            .container(actor("main", &["on-term:sleep:1s,exit:0", "forever"]))
+            .container(script_container("main", &["on-term:sleep:1s,exit:0", "forever"]))
     };
     agent.apply("web", &manifest("first-uid"))?;
-    let look = async || stage.look().pod("web").await;
+    let look = async || cx.inspector().pod("web").await;
     eventually(PATIENCE, "the first runs", look, |pod| pod.runs("main")).await?;
     agent.apply("web", &manifest("second-uid"))?;
     let uid = "second-uid";
@@ -42,7 +42,7 @@ pub(super) async fn two_pods_of_one_name_run_in_turn(stage: &Stage) -> Result<()
     // From now on until the second runs, never two at once.
     let alone = async {
         loop {
-            let pods = stage.look().pods().await?;
+            let pods = cx.inspector().pods().await?;
             let running: Vec<&str> =
                 pods.iter().filter(|pod| pod.runs("main")).map(|pod| pod.uid()).collect();
             ensure!(running.len() < 2, "two at once: {running:?}");

@@ -4,19 +4,19 @@ use std::os::unix::net::UnixDatagram;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use oarsman_e2e::look::{always, eventually};
-use oarsman_e2e::proxy::{Deed, Which};
-use oarsman_e2e::scenario::Stage;
+use oarsman_e2e::inspect::{always, eventually};
+use oarsman_e2e::proxy::{CallFilter, RuleAction};
+use oarsman_e2e::scenario::ScenarioContext;
 
 use super::starts::PATIENCE;
 
 /// Where an agent tells systemd how it is, as it would under `Type=notify`.
-struct Heard {
+struct NotifySocket {
     socket: UnixDatagram,
     words: Vec<String>,
 }
 
-impl Heard {
+impl NotifySocket {
     /// Everything up to now.
     fn so_far(&mut self) -> Vec<String> {
         let mut bytes = [0; 256];
@@ -27,18 +27,18 @@ impl Heard {
     }
 }
 
-pub(super) async fn systemd_hears_how_the_agent_is(stage: &Stage) -> Result<()> {
-    let path = stage.scratch().join("notify");
+pub(super) async fn systemd_hears_how_the_agent_is(cx: &ScenarioContext) -> Result<()> {
+    let path = cx.scratch().join("notify");
     let socket = UnixDatagram::bind(&path)?;
     socket.set_nonblocking(true)?;
-    let mut heard = Heard { socket, words: Vec::new() };
-    let proxy = stage.proxy().await?;
-    let held = proxy.when(Which::every().named("Version"), Deed::Hold);
-    let setup = stage.setup()?.through(&proxy);
+    let mut heard = NotifySocket { socket, words: Vec::new() };
+    let proxy = cx.proxy().await?;
+    let held = proxy.add_rule(CallFilter::all().named("Version"), RuleAction::Hold);
+    let setup = cx.setup()?.through(&proxy);
     let setup = setup.env("NOTIFY_SOCKET", &path.display().to_string());
-    let agent = stage.start(setup.env("WATCHDOG_USEC", "400000"))?;
+    let agent = cx.start(setup.env("WATCHDOG_USEC", "400000"))?;
 
-    held.until_waiting(1, PATIENCE).await?;
+    held.wait_until_held(1, PATIENCE).await?;
     always(
         Duration::from_millis(500),
         "nothing is told before the runtime has answered",

@@ -5,23 +5,25 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use oarsman_cri::Runtime;
-use oarsman_e2e::look::{always, eventually};
-use oarsman_e2e::manifest::{actor, pod};
-use oarsman_e2e::scenario::Stage;
+use oarsman_e2e::inspect::{always, eventually};
+use oarsman_e2e::manifest::{pod, script_container};
+use oarsman_e2e::scenario::ScenarioContext;
 use oarsman_host::{cgroups, mounts};
-use oarsman_rig::images::{self, Image};
-use oarsman_rig::{Behaviour, Credentials, Registry};
+use oarsman_rig::images::{self, OciImage};
+use oarsman_rig::{Registry, RegistryCredentials, RepositoryBehaviour};
 use serde_json::json;
 
 use super::starts::PATIENCE;
 
-pub(super) async fn a_container_removed_behind_our_back_comes_back(stage: &Stage) -> Result<()> {
-    let agent = stage.agent()?;
-    agent.apply("web", &pod("web").container(actor("main", &["forever"])))?;
-    let look = async || stage.look().pod("web").await;
+pub(super) async fn a_container_removed_behind_our_back_comes_back(
+    cx: &ScenarioContext,
+) -> Result<()> {
+    let agent = cx.agent()?;
+    agent.apply("web", &pod("web").container(script_container("main", &["forever"])))?;
+    let look = async || cx.inspector().pod("web").await;
     let seen = eventually(PATIENCE, "the pod runs", look, |pod| pod.runs("main")).await?;
     let first = seen.container("main")?.id.clone();
-    let client = stage.rig().client()?;
+    let client = cx.rig().client()?;
     client.stop_container(&first, Duration::ZERO).await?;
     client.remove_container(&first).await?;
     let seen = eventually(PATIENCE, "it runs again", look, |pod| {
@@ -45,13 +47,15 @@ fn take_group_away(group: &Path) -> Result<()> {
     Ok(())
 }
 
-pub(super) async fn a_pod_cgroup_removed_behind_our_back_comes_back(stage: &Stage) -> Result<()> {
-    let agent = stage.start(stage.setup()?.flag("sync-frequency", "2s"))?;
-    agent.apply("web", &pod("web").container(actor("main", &["forever"])))?;
-    let look = async || stage.look().pod("web").await;
+pub(super) async fn a_pod_cgroup_removed_behind_our_back_comes_back(
+    cx: &ScenarioContext,
+) -> Result<()> {
+    let agent = cx.start(cx.setup()?.flag("sync-frequency", "2s"))?;
+    agent.apply("web", &pod("web").container(script_container("main", &["forever"])))?;
+    let look = async || cx.inspector().pod("web").await;
     let seen = eventually(PATIENCE, "the pod runs", look, |pod| pod.runs("main")).await?;
     let first = seen.container("main")?.id.clone();
-    let groups = stage.look().groups(seen.uid())?;
+    let groups = cx.inspector().groups(seen.uid())?;
     let Some(own) = groups.iter().min_by_key(|group| group.as_os_str().len()) else {
         anyhow::bail!("the pod has no cgroup");
     };
@@ -60,17 +64,17 @@ pub(super) async fn a_pod_cgroup_removed_behind_our_back_comes_back(stage: &Stag
         pod.container("main").is_ok_and(|main| main.is_running() && main.id != first)
     })
     .await?;
-    let groups = stage.look().groups(seen.uid())?;
+    let groups = cx.inspector().groups(seen.uid())?;
     ensure!(groups.contains(own), "{groups:?}");
     Ok(())
 }
 
 pub(super) async fn a_broken_manifest_keeps_its_pod_and_hides_no_other(
-    stage: &Stage,
+    cx: &ScenarioContext,
 ) -> Result<()> {
-    let agent = stage.agent()?;
-    agent.apply("web", &pod("web").container(actor("main", &["forever"])))?;
-    let look = async || stage.look().pod("web").await;
+    let agent = cx.agent()?;
+    agent.apply("web", &pod("web").container(script_container("main", &["forever"])))?;
+    let look = async || cx.inspector().pod("web").await;
     let seen = eventually(PATIENCE, "the pod runs", look, |pod| pod.runs("main")).await?;
     let first = seen.container("main")?.id.clone();
     agent.manifests().write("web", "apiVersion: v1\nkind: Pod\nmetadata:\n  name: we")?;
@@ -80,8 +84,8 @@ pub(super) async fn a_broken_manifest_keeps_its_pod_and_hides_no_other(
         log.contains("web") && log.contains("noise")
     })
     .await?;
-    agent.apply("other", &pod("other").container(actor("main", &["forever"])))?;
-    let other = async || stage.look().pod("other").await;
+    agent.apply("other", &pod("other").container(script_container("main", &["forever"])))?;
+    let other = async || cx.inspector().pod("other").await;
     eventually(PATIENCE, "the other runs", other, |pod| pod.runs("main")).await?;
     always(Duration::from_secs(2), "the first runs on", look, |pod| {
         pod.container("main").is_ok_and(|main| main.is_running() && main.id == first)
@@ -94,31 +98,32 @@ pub(super) async fn a_broken_manifest_keeps_its_pod_and_hides_no_other(
 }
 
 /// A registry on loopback with the actor's image under another name.
-fn registry(stage: &Stage, name: &str) -> Result<Registry> {
-    let all = images::standard(stage.rig().parts())?.into_iter();
-    let actors = all.filter(|image| image.name == images::ACTOR);
-    let image = actors.map(|image| Image { name: format!("{name}:1"), ..image }).collect();
+fn registry(cx: &ScenarioContext, name: &str) -> Result<Registry> {
+    let all = images::standard(cx.rig().parts())?.into_iter();
+    let actors = all.filter(|image| image.name == images::SCRIPT);
+    let image = actors.map(|image| OciImage { name: format!("{name}:1"), ..image }).collect();
     let registry = Registry::start(image)?;
-    stage.rig().allow_registry(registry.address())?;
+    cx.rig().allow_registry(registry.address())?;
     Ok(registry)
 }
 
 pub(super) async fn a_private_image_is_pulled_with_the_nodes_credentials(
-    stage: &Stage,
+    cx: &ScenarioContext,
 ) -> Result<()> {
-    let registry = registry(stage, "private")?;
+    let registry = registry(cx, "private")?;
     let (username, password) = ("node".to_owned(), "s3cret".to_owned());
-    let credentials = Some(Credentials { username, password });
-    registry.set("private", Behaviour { credentials, ..Behaviour::default() });
-    let agent = stage.agent()?;
+    let credentials = Some(RegistryCredentials { username, password });
+    registry.set("private", RepositoryBehaviour { credentials, ..RepositoryBehaviour::default() });
+    let agent = cx.agent()?;
     let wrong = json!({ "username": "node", "password": "guess" });
     let right = json!({ "username": "node", "password": "s3cret" });
     let address = registry.address().to_string();
     let auths = json!({ "auths": { format!("{address}/private"): wrong, address: right } });
     std::fs::write(agent.root().join("config.json"), auths.to_string())?;
-    let main = actor("main", &["forever"]).with("image", registry.name("private:1").into());
+    let main =
+        script_container("main", &["forever"]).with("image", registry.name("private:1").into());
     agent.apply("web", &pod("web").container(main))?;
-    let look = async || stage.look().pod("web").await;
+    let look = async || cx.inspector().pod("web").await;
     eventually(PATIENCE * 2, "it is pulled and runs", look, |pod| pod.runs("main")).await?;
     ensure!(registry.requests("private").denied > 0, "nobody ever asked without the right key");
     let log = std::fs::read_to_string(agent.log())?;
@@ -126,20 +131,23 @@ pub(super) async fn a_private_image_is_pulled_with_the_nodes_credentials(
     Ok(())
 }
 
-pub(super) async fn an_image_that_cannot_be_had_says_why_and_comes(stage: &Stage) -> Result<()> {
-    let agent = stage.agent()?;
-    let registry = registry(stage, "late")?;
-    registry.set("late", Behaviour { failure: Some(500), ..Behaviour::default() });
+pub(super) async fn an_image_that_cannot_be_had_says_why_and_comes(
+    cx: &ScenarioContext,
+) -> Result<()> {
+    let agent = cx.agent()?;
+    let registry = registry(cx, "late")?;
+    registry
+        .set("late", RepositoryBehaviour { failure: Some(500), ..RepositoryBehaviour::default() });
     let name = registry.name("late:1");
-    let main = actor("main", &["forever"]).with("image", name.into());
+    let main = script_container("main", &["forever"]).with("image", name.into());
     agent.apply("web", &pod("web").container(main))?;
     let said = async || Ok(std::fs::read_to_string(agent.log())?);
     eventually(PATIENCE, "the log says why", said, |log| {
         log.contains("Failed to pull image") && log.contains("ErrImagePull")
     })
     .await?;
-    registry.set("late", Behaviour::default());
-    let look = async || stage.look().pod("web").await;
+    registry.set("late", RepositoryBehaviour::default());
+    let look = async || cx.inspector().pod("web").await;
     eventually(PATIENCE * 2, "it is pulled and runs", look, |pod| pod.runs("main")).await?;
     Ok(())
 }

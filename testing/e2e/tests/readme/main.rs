@@ -3,17 +3,17 @@
 //! It runs outside of the rig's namespaces, because that is where a newcomer is: on a machine without a runtime the first
 //! command sets one up.
 
-mod page;
-mod place;
+mod console_blocks;
+mod machine;
 
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use oarsman_e2e::look::eventually;
+use oarsman_e2e::inspect::eventually;
 use oarsman_e2e::program::workspace;
 use oarsman_e2e::terminal::Terminal;
 
-use place::Place;
+use machine::ReadmeMachine;
 
 /// The first command builds the program, and perhaps a containerd.
 const BUILDING: Duration = Duration::from_secs(45 * 60);
@@ -26,17 +26,17 @@ const SECOND: &str = "second";
 const NODE: &str = "node";
 
 /// What is typed where, and what is seen then.
-struct Step {
+struct ReadmeStep {
     command: &'static str,
     window: &'static str,
     sees: &'static [&'static str],
-    then: Then,
+    then: AfterStep,
     /// Whether what it tells may come later.
     asks_again: bool,
 }
 
 /// What a person does when they have seen it.
-enum Then {
+enum AfterStep {
     /// Wait until it has ended with this code.
     Ends(u8),
     /// Press Ctrl-C, and wait until it has ended with this code.
@@ -45,97 +45,97 @@ enum Then {
     GoesOn,
 }
 
-const STEPS: &[Step] = &[
-    Step {
+const STEPS: &[ReadmeStep] = &[
+    ReadmeStep {
         command: "cargo run --release -- run examples/hello.yaml",
         window: FIRST,
         sees: &["hello | hello from hello", "hello: running at "],
-        then: Then::GoesOn,
+        then: AfterStep::GoesOn,
         asks_again: false,
     },
-    Step {
+    ReadmeStep {
         command: "export PATH=$PWD/target/release:$PATH",
         window: SECOND,
         sees: &[],
-        then: Then::Ends(0),
+        then: AfterStep::Ends(0),
         asks_again: false,
     },
-    Step {
+    ReadmeStep {
         command: "oarsman ps",
         window: SECOND,
         sees: &["NAME    READY   STATUS    RESTARTS", "hello   1/1     Running   0"],
-        then: Then::Ends(0),
+        then: AfterStep::Ends(0),
         asks_again: false,
     },
-    Step {
+    ReadmeStep {
         command: "oarsman logs -f hello",
         window: SECOND,
         sees: &["hello from hello\nhello from hello"],
-        then: Then::Interrupts(130),
+        then: AfterStep::Interrupts(130),
         asks_again: false,
     },
-    Step {
+    ReadmeStep {
         command: "oarsman run --detach examples/restart.yaml",
         window: SECOND,
         sees: &["in the background, process ", "oarsman stop --all"],
-        then: Then::Ends(0),
+        then: AfterStep::Ends(0),
         asks_again: false,
     },
-    Step {
+    ReadmeStep {
         command: "oarsman explain crash",
         window: SECOND,
         sees: &["ended with exit code 3", "Next: "],
-        then: Then::Ends(0),
+        then: AfterStep::Ends(0),
         asks_again: true,
     },
-    Step {
+    ReadmeStep {
         command: "oarsman events crash",
         window: SECOND,
         sees: &["REASON", "Started"],
-        then: Then::Ends(0),
+        then: AfterStep::Ends(0),
         asks_again: true,
     },
-    Step {
+    ReadmeStep {
         command: "oarsman describe crash",
         window: SECOND,
         sees: &["Exit Code:", "examples/restart.yaml", "Events:"],
-        then: Then::Ends(0),
+        then: AfterStep::Ends(0),
         asks_again: true,
     },
-    Step {
+    ReadmeStep {
         command: "oarsman stop --all",
         window: SECOND,
         sees: &["the agent has ended"],
-        then: Then::Ends(0),
+        then: AfterStep::Ends(0),
         asks_again: false,
     },
-    Step {
+    ReadmeStep {
         command: "oarsman run examples/config.yaml",
         window: SECOND,
         sees: &["good morning, rower; the password has 8 letters", "the sea is calm"],
-        then: Then::Interrupts(0),
+        then: AfterStep::Interrupts(0),
         asks_again: false,
     },
-    Step {
+    ReadmeStep {
         command: "oarsman run examples/job.yaml; echo \"it ended with $?\"",
         window: SECOND,
         sees: &["job | one is missing", "it ended with 7"],
-        then: Then::Ends(0),
+        then: AfterStep::Ends(0),
         asks_again: false,
     },
-    Step {
+    ReadmeStep {
         command: "oarsman check examples/hello.yaml",
         window: SECOND,
         sees: &["examples/hello.yaml", "cgroups"],
-        then: Then::Ends(1),
+        then: AfterStep::Ends(1),
         asks_again: false,
     },
-    Step {
+    ReadmeStep {
         command: "oarsman kubelet --config examples/kubelet.yaml",
         window: NODE,
         sees: &["the agent runs", "Started"],
         // Ending a kubelet ends no pod, so that the machine ends with something left.
-        then: Then::Interrupts(1),
+        then: AfterStep::Interrupts(1),
         asks_again: false,
     },
 ];
@@ -144,23 +144,24 @@ const STEPS: &[Step] = &[
 fn every_command_of_the_readme_is_typed_here() {
     let page = std::fs::read_to_string(workspace().join("README.md")).unwrap();
     let typed: Vec<&str> = STEPS.iter().map(|step| step.command).collect();
-    assert_eq!(page::commands(&page), [&typed[..], &["./test"]].concat());
+    assert_eq!(console_blocks::commands(&page), [&typed[..], &["./test"]].concat());
 }
 
 #[tokio::test]
 async fn the_readme_works_as_it_is_written() {
-    let place = Place::find().unwrap();
+    let place = ReadmeMachine::find().unwrap();
     let read = read(&place).await;
     if read.is_err() {
-        Place::clear();
+        ReadmeMachine::clear();
     }
     let left = place.leave();
     read.unwrap();
     left.unwrap();
 }
 
-async fn read(place: &Place) -> Result<()> {
-    let terminal = Terminal::open(&place.socket(), workspace(), &Place::variables()).await?;
+async fn read(place: &ReadmeMachine) -> Result<()> {
+    let terminal =
+        Terminal::open(&place.socket(), workspace(), &ReadmeMachine::variables()).await?;
     terminal.window(SECOND, workspace()).await?;
     terminal.window(NODE, workspace()).await?;
     terminal.type_line(NODE, "export PATH=$PWD/target/release:$PATH")?;
@@ -175,7 +176,7 @@ async fn read(place: &Place) -> Result<()> {
     Ok(())
 }
 
-async fn follow(terminal: &Terminal, step: &Step) -> Result<()> {
+async fn follow(terminal: &Terminal, step: &ReadmeStep) -> Result<()> {
     let typed = match step.window {
         NODE => format!("xtask/workbench bash -c '{}'", step.command),
         _ => step.command.to_owned(),
@@ -195,9 +196,9 @@ async fn follow(terminal: &Terminal, step: &Step) -> Result<()> {
     };
     eventually(patience, "all of it is seen", seen, |(missing, _)| missing.is_none()).await?;
     match step.then {
-        Then::Ends(code) => ended(terminal, step.window, code).await,
-        Then::Interrupts(code) => interrupt(terminal, step.window, code).await,
-        Then::GoesOn => Ok(()),
+        AfterStep::Ends(code) => ended(terminal, step.window, code).await,
+        AfterStep::Interrupts(code) => interrupt(terminal, step.window, code).await,
+        AfterStep::GoesOn => Ok(()),
     }
 }
 

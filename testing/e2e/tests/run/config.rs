@@ -4,9 +4,9 @@ use std::fs;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use oarsman_e2e::manifest::{actor, pod};
-use oarsman_e2e::person::Person;
-use oarsman_e2e::scenario::Stage;
+use oarsman_e2e::manifest::{pod, script_container};
+use oarsman_e2e::run_process::RunProcess;
+use oarsman_e2e::scenario::ScenarioContext;
 use serde_json::{Value, json};
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -39,7 +39,7 @@ fn reader() -> String {
         { "secret": { "name": "login", "items": [{ "key": "PASSWORD", "path": "secret/word", "mode": 256 }] } },
         { "configMap": { "name": "none", "optional": true } },
     ]);
-    let main = actor("main", &script)
+    let main = script_container("main", &script)
         .with(
             "envFrom",
             json!([
@@ -64,25 +64,25 @@ fn reader() -> String {
 }
 
 pub(super) async fn an_edited_config_map_shows_in_the_container_that_runs(
-    stage: &Stage,
+    cx: &ScenarioContext,
 ) -> Result<()> {
-    let place = stage.scratch().join("config");
+    let place = cx.scratch().join("config");
     fs::create_dir_all(&place)?;
     let write = |data: &Value| fs::write(place.join("settings.json"), settings(data).to_string());
     write(&json!({ "COLOUR": "teal" }))?;
     fs::write(place.join("login.json"), login().to_string())?;
     fs::write(place.join("reader.json"), reader())?;
-    let mut person = Person::runs(stage, &[&place], &[])?;
+    let mut process = RunProcess::start(cx, &[&place], &[])?;
     for what in ["teal", "opensesame", "tealapp=\"reader\"", "tier=\"one\"opensesame"] {
-        person.hears(what, PATIENCE).await?;
+        process.wait_for_output(what, PATIENCE).await?;
     }
-    let before = stage.look().pod("reader").await?;
+    let before = cx.inspector().pod("reader").await?;
     write(&json!({ "COLOUR": "teal", "next": "seen while it ran\n" }))?;
-    person.hears("seen while it ran", PATIENCE).await?;
-    let after = stage.look().pod("reader").await?;
+    process.wait_for_output("seen while it ran", PATIENCE).await?;
+    let after = cx.inspector().pod("reader").await?;
     let (before, after) = (before.container("main")?, after.container("main")?);
     ensure!(before.id == after.id && after.restarts == Some(0), "{before:?} {after:?}");
-    person.interrupts()?;
-    ensure!(person.ends(PATIENCE).await? == 0, "{}", person.said()?);
+    process.interrupt()?;
+    ensure!(process.wait_exit(PATIENCE).await? == 0, "{}", process.output()?);
     Ok(())
 }

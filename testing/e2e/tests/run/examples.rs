@@ -6,9 +6,9 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use oarsman_cri::Runtime;
 use oarsman_cri_types::v1::ExecSyncRequest;
-use oarsman_e2e::look::eventually;
-use oarsman_e2e::person::{Person, example};
-use oarsman_e2e::scenario::Stage;
+use oarsman_e2e::inspect::eventually;
+use oarsman_e2e::run_process::{RunProcess, example};
+use oarsman_e2e::scenario::ScenarioContext;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -25,7 +25,7 @@ const RUN: [&str; 9] = [
     "static-pods",
 ];
 
-pub(super) async fn every_example_has_a_scenario(_: &Stage) -> Result<()> {
+pub(super) async fn every_example_has_a_scenario(_: &ScenarioContext) -> Result<()> {
     let entries = fs::read_dir(example(""))?;
     let names = entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
     let mut names: Vec<String> = names.collect::<Result<_>>()?;
@@ -35,83 +35,87 @@ pub(super) async fn every_example_has_a_scenario(_: &Stage) -> Result<()> {
 }
 
 /// Runs an example, waits until it has said all of this, and interrupts it.
-async fn says(stage: &Stage, name: &str, all: &[&str]) -> Result<Person> {
-    let mut person = Person::runs(stage, &[&example(name)], &[])?;
+async fn run_example(cx: &ScenarioContext, name: &str, all: &[&str]) -> Result<RunProcess> {
+    let mut process = RunProcess::start(cx, &[&example(name)], &[])?;
     for what in all {
-        person.hears(what, PATIENCE).await?;
+        process.wait_for_output(what, PATIENCE).await?;
     }
-    person.interrupts()?;
-    let code = person.ends(PATIENCE).await?;
-    ensure!(code == 0, "it ended with {code}: {}", person.said()?);
-    Ok(person)
+    process.interrupt()?;
+    let code = process.wait_exit(PATIENCE).await?;
+    ensure!(code == 0, "it ended with {code}: {}", process.output()?);
+    Ok(process)
 }
 
-pub(super) async fn the_hello_example_says_hello_until_interrupted(stage: &Stage) -> Result<()> {
-    says(stage, "hello.yaml", &["hello: running at ", "hello from hello"]).await.map(drop)
+pub(super) async fn the_hello_example_says_hello_until_interrupted(
+    cx: &ScenarioContext,
+) -> Result<()> {
+    run_example(cx, "hello.yaml", &["hello: running at ", "hello from hello"]).await.map(drop)
 }
 
-pub(super) async fn the_init_example_makes_its_page_first(stage: &Stage) -> Result<()> {
-    let mut person = Person::runs(stage, &[&example("init.yaml")], &[])?;
-    person.hears("page: running at ", PATIENCE).await?;
-    let seen = stage.look().pod("page").await?;
+pub(super) async fn the_init_example_makes_its_page_first(cx: &ScenarioContext) -> Result<()> {
+    let mut process = RunProcess::start(cx, &[&example("init.yaml")], &[])?;
+    process.wait_for_output("page: running at ", PATIENCE).await?;
+    let seen = cx.inspector().pod("page").await?;
     let request = ExecSyncRequest {
         container_id: seen.container("server")?.id.clone(),
         cmd: ["wget", "-qO-", "http://127.0.0.1:8080/"].map(str::to_owned).to_vec(),
         timeout: 10,
     };
-    let page = stage.rig().client()?.exec_sync(request).await?;
+    let page = cx.rig().client()?.exec_sync(request).await?;
     let page = String::from_utf8_lossy(&page.stdout).into_owned();
     ensure!(page.contains("made before the server started"), "{page}");
-    person.interrupts()?;
-    ensure!(person.ends(PATIENCE).await? == 0, "{}", person.said()?);
+    process.interrupt()?;
+    ensure!(process.wait_exit(PATIENCE).await? == 0, "{}", process.output()?);
     Ok(())
 }
 
-pub(super) async fn the_sidecar_example_ends_with_its_job(stage: &Stage) -> Result<()> {
-    let mut person = Person::runs(stage, &[&example("sidecar.yaml")], &[])?;
-    ensure!(person.ends(PATIENCE).await? == 0, "{}", person.said()?);
-    let said = person.said()?;
+pub(super) async fn the_sidecar_example_ends_with_its_job(cx: &ScenarioContext) -> Result<()> {
+    let mut process = RunProcess::start(cx, &[&example("sidecar.yaml")], &[])?;
+    ensure!(process.wait_exit(PATIENCE).await? == 0, "{}", process.output()?);
+    let said = process.output()?;
     for what in ["step 1", "step 2", "step 3", "job-with-sidecar: done"] {
         ensure!(said.contains(what), "{what}: {said}");
     }
     Ok(())
 }
 
-pub(super) async fn the_restart_example_is_started_again(stage: &Stage) -> Result<()> {
+pub(super) async fn the_restart_example_is_started_again(cx: &ScenarioContext) -> Result<()> {
     let crash = "ended with exit code 3";
-    says(stage, "restart.yaml", &["cannot reach the database", crash]).await.map(drop)
+    run_example(cx, "restart.yaml", &["cannot reach the database", crash]).await.map(drop)
 }
 
-pub(super) async fn the_hooks_example_runs_its_hooks(stage: &Stage) -> Result<()> {
-    let person = says(stage, "hooks.yaml", &["postStart ran"]).await?;
-    let said = person.said()?;
+pub(super) async fn the_hooks_example_runs_its_hooks(cx: &ScenarioContext) -> Result<()> {
+    let process = run_example(cx, "hooks.yaml", &["postStart ran"]).await?;
+    let said = process.output()?;
     ensure!(said.contains("preStop ran"), "{said}");
     Ok(())
 }
 
-pub(super) async fn the_config_example_gives_variables_and_files(stage: &Stage) -> Result<()> {
+pub(super) async fn the_config_example_gives_variables_and_files(
+    cx: &ScenarioContext,
+) -> Result<()> {
     let greeting = "good morning, rower; the password has 8 letters";
-    says(stage, "config.yaml", &[greeting, "the sea is calm"]).await.map(drop)
+    run_example(cx, "config.yaml", &[greeting, "the sea is calm"]).await.map(drop)
 }
 
-pub(super) async fn the_job_example_ends_with_its_exit_code(stage: &Stage) -> Result<()> {
-    let mut person = Person::runs(stage, &[&example("job.yaml")], &[])?;
-    let code = person.ends(PATIENCE).await?;
-    ensure!(code == 7, "{code}: {}", person.said()?);
-    let said = person.said()?;
+pub(super) async fn the_job_example_ends_with_its_exit_code(cx: &ScenarioContext) -> Result<()> {
+    let mut process = RunProcess::start(cx, &[&example("job.yaml")], &[])?;
+    let code = process.wait_exit(PATIENCE).await?;
+    ensure!(code == 7, "{code}: {}", process.output()?);
+    let said = process.output()?;
     ensure!(said.contains("one is missing") && said.contains("exit code 7"), "{said}");
     Ok(())
 }
 
-pub(super) async fn the_static_pods_example_runs_a_directory(stage: &Stage) -> Result<()> {
+pub(super) async fn the_static_pods_example_runs_a_directory(cx: &ScenarioContext) -> Result<()> {
     let config = example("kubelet.yaml");
-    let node = stage.start(stage.setup()?.configured_by(&config))?;
-    let look = async |name: &str| stage.look().pod(name).await;
+    let node = cx.start(cx.setup()?.configured_by(&config))?;
+    let look = async |name: &str| cx.inspector().pod(name).await;
     for (name, container) in [("clock", "main"), ("web", "server")] {
         let seen = async || look(name).await;
         eventually(PATIENCE, "it runs", seen, |pod| pod.runs(container)).await?;
     }
     // The files are not this scenario's to be removed: an agent that looks elsewhere takes their pods down.
     node.terminate(PATIENCE).await?;
-    stage.start(stage.setup()?).map(drop)
+    cx.start(cx.setup()?).map(drop)
 }

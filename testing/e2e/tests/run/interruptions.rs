@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use oarsman_e2e::manifest::{actor, pod};
-use oarsman_e2e::person::{Person, example};
-use oarsman_e2e::scenario::Stage;
+use oarsman_e2e::manifest::{pod, script_container};
+use oarsman_e2e::run_process::{RunProcess, example};
+use oarsman_e2e::scenario::ScenarioContext;
 use oarsman_rig::leaks::Snapshot;
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -17,31 +17,32 @@ const LATEST: u64 = 2_500;
 const TIMES: u64 = 10;
 
 /// Three pods with all that can be half made: a volume, an init container, a sidecar, hooks.
-fn places(stage: &Stage) -> Result<[PathBuf; 3]> {
-    let busy =
-        pod("busy").container(actor("one", &["forever"])).container(actor("two", &["forever"]));
-    let written = stage.scratch().join("busy.yaml");
+fn places(cx: &ScenarioContext) -> Result<[PathBuf; 3]> {
+    let busy = pod("busy")
+        .container(script_container("one", &["forever"]))
+        .container(script_container("two", &["forever"]));
+    let written = cx.scratch().join("busy.yaml");
     std::fs::write(&written, busy.text())?;
     Ok([example("config.yaml"), example("init.yaml"), written])
 }
 
-pub(super) async fn ten_interruptions_at_random_leave_nothing(stage: &Stage) -> Result<()> {
-    let places = places(stage)?;
+pub(super) async fn ten_interruptions_at_random_leave_nothing(cx: &ScenarioContext) -> Result<()> {
+    let places = places(cx)?;
     let places = places.each_ref().map(PathBuf::as_path);
-    let before = Snapshot::take(stage.rig()).await?;
+    let before = Snapshot::take(cx.rig()).await?;
     let dice = RandomState::new();
     for time in 0..TIMES {
         // One in each tenth of the time, so that early and late ones are among them.
         let tenth = LATEST / TIMES;
         let moment = Duration::from_millis(tenth * time + dice.hash_one(time) % tenth);
-        let mut person = Person::runs(stage, &places, &[])?;
+        let mut process = RunProcess::start(cx, &places, &[])?;
         tokio::time::sleep(moment).await;
-        person.interrupts()?;
-        let code = person.ends(PATIENCE).await?;
-        let said = person.said()?;
+        process.interrupt()?;
+        let code = process.wait_exit(PATIENCE).await?;
+        let said = process.output()?;
         // Before it listens, it has begun nothing, and the interruption just ends it.
         ensure!(code == 0 || (code == 130 && said.is_empty()), "{moment:?}: {code}: {said}");
-        drop(person);
+        drop(process);
         before
             .compare_until_clean(Duration::from_secs(5))
             .await
@@ -50,30 +51,32 @@ pub(super) async fn ten_interruptions_at_random_leave_nothing(stage: &Stage) -> 
     Ok(())
 }
 
-pub(super) async fn a_second_interruption_leaves_pods_and_says_so(stage: &Stage) -> Result<()> {
+pub(super) async fn a_second_interruption_leaves_pods_and_says_so(
+    cx: &ScenarioContext,
+) -> Result<()> {
     let stubborn = pod("stubborn")
         .with("terminationGracePeriodSeconds", 8)
-        .container(actor("main", &["on-term:ignore", "forever"]));
-    let written = stage.scratch().join("stubborn.yaml");
+        .container(script_container("main", &["on-term:ignore", "forever"]));
+    let written = cx.scratch().join("stubborn.yaml");
     std::fs::write(&written, stubborn.text())?;
-    let mut person = Person::runs(stage, &[&written], &[])?;
-    person.hears("stubborn: running", PATIENCE).await?;
-    person.interrupts()?;
-    person.hears("stubborn: stopping", PATIENCE).await?;
+    let mut process = RunProcess::start(cx, &[&written], &[])?;
+    process.wait_for_output("stubborn: running", PATIENCE).await?;
+    process.interrupt()?;
+    process.wait_for_output("stubborn: stopping", PATIENCE).await?;
     let mut again = tokio::time::interval(Duration::from_millis(500));
     let code = loop {
         again.tick().await;
-        person.interrupts()?;
-        if let Ok(code) = person.ends(Duration::from_millis(100)).await {
+        process.interrupt()?;
+        if let Ok(code) = process.wait_exit(Duration::from_millis(100)).await {
             break code;
         }
     };
-    let said = person.said()?;
+    let said = process.output()?;
     ensure!(code == 1 && said.contains("1 pods are left as they are"), "{code}: {said}");
     // Who runs it again finds what was left, and takes it down.
-    let mut person = Person::runs(stage, &[&written], &[])?;
-    person.hears("stubborn: running", PATIENCE).await?;
-    person.interrupts()?;
-    ensure!(person.ends(PATIENCE).await? == 0, "{}", person.said()?);
+    let mut process = RunProcess::start(cx, &[&written], &[])?;
+    process.wait_for_output("stubborn: running", PATIENCE).await?;
+    process.interrupt()?;
+    ensure!(process.wait_exit(PATIENCE).await? == 0, "{}", process.output()?);
     Ok(())
 }

@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use oarsman_e2e::cluster::{
-    Cluster, PATIENCE, Running, deployment, ensure_same, in_short, lasting, running,
+    PATIENCE, RunningContainers, TestCluster, deployment, ensure_same, long_running_pod, running,
+    summary,
 };
-use oarsman_e2e::look::eventually;
-use oarsman_e2e::manifest::{Manifest, actor, pod};
-use oarsman_e2e::scenario::{Stage, ours};
+use oarsman_e2e::inspect::eventually;
+use oarsman_e2e::manifest::{PodManifest, pod, script_container};
+use oarsman_e2e::scenario::{ScenarioContext, ours};
 use oarsman_e2e::{scenario, scenarios};
 use oarsman_rig::{Implementation, Kubelet, KubeletOptions};
 use serde_json::json;
@@ -39,44 +40,44 @@ fn theirs() -> Result<Implementation> {
     }
 }
 
-async fn pods_of_another_program_are_taken_over_and_given_back(stage: &Stage) -> Result<()> {
-    let cluster = Cluster::start_with(stage, &theirs()?).await?;
+async fn pods_of_another_program_are_taken_over_and_given_back(cx: &ScenarioContext) -> Result<()> {
+    let cluster = TestCluster::start_with(cx, &theirs()?).await?;
     start_pods(&cluster).await?;
-    cluster.until_ready(READY).await?;
-    let before = running(stage).await?;
+    cluster.wait_until_ready(READY).await?;
+    let before = running(cx).await?;
     let theirs = Arc::clone(&cluster.agent);
-    let own = stage.join(&ours()?, &KubeletOptions::default())?;
+    let own = cx.join(&ours()?, &KubeletOptions::default())?;
 
-    let before = swap(stage, &cluster, (&theirs, &own), before, "taken").await?;
-    swap(stage, &cluster, (&own, &theirs), before, "given").await?;
+    let before = swap(cx, &cluster, (&theirs, &own), before, "taken").await?;
+    swap(cx, &cluster, (&own, &theirs), before, "given").await?;
     Ok(())
 }
 
 /// One agent ends and the other begins; nothing that any client or the runtime could see changes. Returns what runs afterwards.
 async fn swap(
-    stage: &Stage,
-    cluster: &Cluster,
+    cx: &ScenarioContext,
+    cluster: &TestCluster,
     (from, to): (&Kubelet, &Kubelet),
-    before: Running,
+    before: RunningContainers,
     name: &str,
-) -> Result<Running> {
-    let watch = cluster.witness().await?;
+) -> Result<RunningContainers> {
+    let watch = cluster.observe_pods().await?;
     let ready = watch.disturbances().len();
     let status = from.terminate(ENDING).await?;
     ensure!(status.success(), "the agent ended with {status}");
     to.start()?;
-    cluster.until_it_works(name).await?;
+    cluster.wait_until_agent_works(name).await?;
     sleep(SETTLING).await;
     watch.undisturbed(ready + 1)?;
-    let after = running(stage).await?;
+    let after = running(cx).await?;
     ensure_same(&before, &after)?;
     Ok(after)
 }
 
 /// Pods of every kind that an agent has to know again.
-async fn start_pods(cluster: &Cluster) -> Result<()> {
+async fn start_pods(cluster: &TestCluster) -> Result<()> {
     for name in STATIC {
-        cluster.agent.manifests().write(name, &lasting(name).text())?;
+        cluster.agent.manifests().write(name, &long_running_pod(name).text())?;
     }
     cluster.kubectl(&["create", "configmap", "words", "--from-literal=word=hello"]).await?;
     cluster.kubectl(&["create", "secret", "generic", "hidden", "--from-literal=word=hush"]).await?;
@@ -86,12 +87,12 @@ async fn start_pods(cluster: &Cluster) -> Result<()> {
     }
     // It is Ready for a moment, and must not be counted among those that stay so.
     cluster.run(&finished()).await?;
-    let phase = async || Ok(in_short(&cluster.pod("finished").await?).1);
+    let phase = async || Ok(summary(&cluster.pod("finished").await?).1);
     eventually(PATIENCE, "one has ended", phase, |phase| phase == "Succeeded").await.map(drop)
 }
 
-fn with_volumes() -> Manifest {
-    let main = actor("main", &["cat:/words/word", "cat:/hidden/word", "forever"]);
+fn with_volumes() -> PodManifest {
+    let main = script_container("main", &["cat:/words/word", "cat:/hidden/word", "forever"]);
     let main = main.mount("words", "/words").mount("hidden", "/hidden").mount("empty", "/empty");
     pod("volumes")
         .with("terminationGracePeriodSeconds", 1)
@@ -101,13 +102,13 @@ fn with_volumes() -> Manifest {
         .container(main)
 }
 
-fn with_init_and_sidecar() -> Manifest {
-    let sidecar = actor("sidecar", &["forever"]).with("restartPolicy", "Always".into());
-    lasting("sidecar").init(actor("first", &["exit:0"])).init(sidecar)
+fn with_init_and_sidecar() -> PodManifest {
+    let sidecar = script_container("sidecar", &["forever"]).with("restartPolicy", "Always".into());
+    long_running_pod("sidecar").init(script_container("first", &["exit:0"])).init(sidecar)
 }
 
 /// Its container ends once, so that there is a restart to be counted from.
-fn once_restarted() -> Manifest {
+fn once_restarted() -> PodManifest {
     let script = "[ -e /empty/ran ] && exec sleep 100000; touch /empty/ran; exit 1";
     let main = oarsman_e2e::manifest::image("main", oarsman_rig::images::BUSYBOX)
         .with("command", json!(["sh", "-c", script]))
@@ -119,10 +120,10 @@ fn once_restarted() -> Manifest {
 }
 
 /// One container has ended for good, another goes on.
-fn on_failure() -> Manifest {
-    lasting("failure").with("restartPolicy", "OnFailure")
+fn on_failure() -> PodManifest {
+    long_running_pod("failure").with("restartPolicy", "OnFailure")
 }
 
-fn finished() -> Manifest {
-    pod("finished").with("restartPolicy", "Never").container(actor("main", &["exit:0"]))
+fn finished() -> PodManifest {
+    pod("finished").with("restartPolicy", "Never").container(script_container("main", &["exit:0"]))
 }

@@ -5,15 +5,15 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::parts::say;
+use crate::parts::print_progress;
 
 /// A bridge with one address. It goes when this is dropped.
-pub(super) struct Address {
+pub(super) struct NodeAddress {
     link: String,
     address: Ipv4Addr,
 }
 
-impl Address {
+impl NodeAddress {
     /// Makes the one of the rig of that number.
     pub(super) fn create(number: u8) -> Result<Self> {
         let made =
@@ -34,10 +34,10 @@ impl Address {
     }
 }
 
-impl Drop for Address {
+impl Drop for NodeAddress {
     fn drop(&mut self) {
         if let Err(error) = ip(&["link", "delete", &self.link]) {
-            say(&format!("{error:#}"));
+            print_progress(&format!("{error:#}"));
         }
     }
 }

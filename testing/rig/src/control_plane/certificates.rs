@@ -19,24 +19,24 @@ const NAMES: [&str; 4] =
     ["kubernetes", "kubernetes.default", "kubernetes.default.svc", "localhost"];
 
 /// Signs certificates of servers and clients, and of whom the controller manager signs for.
-pub(super) struct Authority {
+pub(super) struct CertificateAuthority {
     issuer: CertifiedIssuer<'static, KeyPair>,
     directory: PathBuf,
 }
 
 /// A certificate and its key, as PEM.
-pub(super) struct Pair {
+pub(super) struct CertificatePem {
     pub(super) certificate: String,
     pub(super) key: String,
 }
 
 /// Where a certificate and its key lie.
-pub(super) struct PairFiles {
+pub(super) struct CertificateFiles {
     pub(super) certificate: PathBuf,
     pub(super) key: PathBuf,
 }
 
-impl Authority {
+impl CertificateAuthority {
     /// Makes one, with its certificate and key in that directory.
     pub(super) fn create(directory: &Path) -> Result<Self> {
         let mut params = CertificateParams::default();
@@ -45,8 +45,10 @@ impl Authority {
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
         let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate()?)?;
         let authority = Self { issuer, directory: directory.to_owned() };
-        let pair =
-            Pair { certificate: authority.pem(), key: authority.issuer.key().serialize_pem() };
+        let pair = CertificatePem {
+            certificate: authority.pem(),
+            key: authority.issuer.key().serialize_pem(),
+        };
         authority.write("ca", &pair)?;
         Ok(authority)
     }
@@ -57,19 +59,24 @@ impl Authority {
     }
 
     /// Where its certificate and key lie.
-    pub(super) fn files(&self) -> PairFiles {
+    pub(super) fn files(&self) -> CertificateFiles {
         files(&self.directory, "ca")
     }
 
     /// For a client: the name is the user, the organisation its group.
-    pub(super) fn client(&self, user: &str, group: &str) -> Result<Pair> {
+    pub(super) fn client(&self, user: &str, group: &str) -> Result<CertificatePem> {
         let mut params = CertificateParams::default();
         params.distinguished_name.push(DnType::OrganizationName, group);
         self.issue(user, params, ExtendedKeyUsagePurpose::ClientAuth)
     }
 
     /// The same near the end of its life, of which nine tenths have passed.
-    pub(super) fn old_client(&self, user: &str, group: &str, rest: Duration) -> Result<Pair> {
+    pub(super) fn expiring_client(
+        &self,
+        user: &str,
+        group: &str,
+        rest: Duration,
+    ) -> Result<CertificatePem> {
         let mut params = CertificateParams::default();
         params.distinguished_name.push(DnType::OrganizationName, group);
         let now = Duration::from_secs(Timestamp::now().as_second().unsigned_abs());
@@ -79,7 +86,7 @@ impl Authority {
     }
 
     /// For the API server, with all the names and addresses it has.
-    pub(super) fn server(&self, address: Ipv4Addr) -> Result<Pair> {
+    pub(super) fn server(&self, address: Ipv4Addr) -> Result<CertificatePem> {
         let mut params = CertificateParams::new(NAMES.map(str::to_owned))?;
         let addresses = [address, SERVICE_ADDRESS, Ipv4Addr::LOCALHOST];
         params.subject_alt_names.extend(addresses.map(|it| SanType::IpAddress(it.into())));
@@ -91,17 +98,17 @@ impl Authority {
         name: &str,
         mut params: CertificateParams,
         usage: ExtendedKeyUsagePurpose,
-    ) -> Result<Pair> {
+    ) -> Result<CertificatePem> {
         params.distinguished_name.push(DnType::CommonName, name);
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.extended_key_usages = vec![usage];
         let key = KeyPair::generate()?;
         let certificate = params.signed_by(&key, &self.issuer)?;
-        Ok(Pair { certificate: certificate.pem(), key: key.serialize_pem() })
+        Ok(CertificatePem { certificate: certificate.pem(), key: key.serialize_pem() })
     }
 
     /// Puts a certificate and its key into files.
-    pub(super) fn write(&self, name: &str, pair: &Pair) -> Result<PairFiles> {
+    pub(super) fn write(&self, name: &str, pair: &CertificatePem) -> Result<CertificateFiles> {
         let files = files(&self.directory, name);
         fs::write(&files.certificate, &pair.certificate)?;
         fs::write(&files.key, &pair.key)?;
@@ -109,9 +116,9 @@ impl Authority {
     }
 }
 
-fn files(directory: &Path, name: &str) -> PairFiles {
+fn files(directory: &Path, name: &str) -> CertificateFiles {
     let of = |kind: &str| directory.join(format!("{name}.{kind}"));
-    PairFiles { certificate: of("crt"), key: of("key") }
+    CertificateFiles { certificate: of("crt"), key: of("key") }
 }
 
 /// Makes the key with which tokens of service accounts are signed: the private half, and the public one.
@@ -130,7 +137,7 @@ mod tests {
     #[test]
     fn pairs_lie_where_programs_are_told_to_look() {
         let directory = tempfile::tempdir().unwrap();
-        let authority = Authority::create(directory.path()).unwrap();
+        let authority = CertificateAuthority::create(directory.path()).unwrap();
         let pair = authority.server(Ipv4Addr::new(10, 78, 1, 1)).unwrap();
         let files = authority.write("server", &pair).unwrap();
         assert_eq!(fs::read_to_string(files.certificate).unwrap(), pair.certificate);

@@ -4,16 +4,16 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 
-use super::certificates::Pair;
+use super::certificates::CertificatePem;
 
 /// Who a client says it is.
-pub(super) enum Identity<'a> {
-    Certificate(&'a Pair),
+pub(super) enum ClientIdentity<'a> {
+    Certificate(&'a CertificatePem),
     Token(&'a str),
 }
 
 /// The text of such a file, with everything in it. JSON is YAML, too.
-pub(super) fn kubeconfig(server: &str, authority: &str, identity: &Identity<'_>) -> String {
+pub(super) fn kubeconfig(server: &str, authority: &str, identity: &ClientIdentity<'_>) -> String {
     let cluster = json!({ "server": server, "certificate-authority-data": encoded(authority) });
     let context = json!({ "cluster": "rig", "user": "rig", "namespace": "default" });
     let file = json!({
@@ -27,13 +27,13 @@ pub(super) fn kubeconfig(server: &str, authority: &str, identity: &Identity<'_>)
     format!("{file:#}\n")
 }
 
-fn user(identity: &Identity<'_>) -> Value {
+fn user(identity: &ClientIdentity<'_>) -> Value {
     match identity {
-        Identity::Certificate(pair) => json!({
+        ClientIdentity::Certificate(pair) => json!({
             "client-certificate-data": encoded(&pair.certificate),
             "client-key-data": encoded(&pair.key),
         }),
-        Identity::Token(token) => json!({ "token": token }),
+        ClientIdentity::Token(token) => json!({ "token": token }),
     }
 }
 
@@ -47,13 +47,13 @@ mod tests {
 
     #[test]
     fn a_file_has_its_identity_in_it() {
-        let pair = Pair { certificate: "c".to_owned(), key: "k".to_owned() };
+        let pair = CertificatePem { certificate: "c".to_owned(), key: "k".to_owned() };
         let rows = [
             (
-                Identity::Certificate(&pair),
+                ClientIdentity::Certificate(&pair),
                 json!({ "client-certificate-data": "Yw==", "client-key-data": "aw==" }),
             ),
-            (Identity::Token("t"), json!({ "token": "t" })),
+            (ClientIdentity::Token("t"), json!({ "token": "t" })),
         ];
         for (identity, user) in rows {
             let text = kubeconfig("https://10.78.1.1:6443", "a", &identity);

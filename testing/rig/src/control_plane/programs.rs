@@ -4,24 +4,24 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
-use super::certificates::PairFiles;
+use super::certificates::CertificateFiles;
 use super::{API_PORT, ISSUER, SERVICES};
 use crate::parts::kubernetes::{API_SERVER, CONTROLLER_MANAGER, ETCD, SCHEDULER};
-use crate::process::Process;
+use crate::process::ManagedProcess;
 
 /// What all of them share.
-pub(super) struct Common {
+pub(super) struct ComponentOptions {
     pub(super) directory: PathBuf,
     pub(super) address: String,
-    pub(super) authority: PairFiles,
+    pub(super) authority: CertificateFiles,
     /// The private and the public half.
     pub(super) token_key: (PathBuf, PathBuf),
 }
 
-impl Common {
-    fn process(&self, name: &str, program: &Path, arguments: &[(&str, String)]) -> Process {
+impl ComponentOptions {
+    fn process(&self, name: &str, program: &Path, arguments: &[(&str, String)]) -> ManagedProcess {
         let arguments = arguments.iter().map(|(flag, value)| format!("--{flag}={value}")).collect();
-        Process::new(name, program, arguments, self.directory.join(format!("{name}.log")))
+        ManagedProcess::new(name, program, arguments, self.directory.join(format!("{name}.log")))
     }
 
     fn etcd_url(&self, port: u16) -> String {
@@ -29,7 +29,7 @@ impl Common {
     }
 
     /// Nothing in it outlives the test, so nothing waits for a disk.
-    pub(super) fn etcd(&self) -> Result<Process> {
+    pub(super) fn etcd(&self) -> Result<ManagedProcess> {
         let (clients, peers) = (self.etcd_url(2379), self.etcd_url(2380));
         let arguments = [
             ("data-dir", shown(&self.directory.join("etcd"))),
@@ -44,7 +44,11 @@ impl Common {
     }
 
     /// With everything on that a node agent has to live with: it may read and write what a node may, and no more.
-    pub(super) fn api_server(&self, own: &PairFiles, to_kubelets: &PairFiles) -> Result<Process> {
+    pub(super) fn api_server(
+        &self,
+        own: &CertificateFiles,
+        to_kubelets: &CertificateFiles,
+    ) -> Result<ManagedProcess> {
         let arguments = [
             ("etcd-servers", self.etcd_url(2379)),
             ("bind-address", self.address.clone()),
@@ -71,7 +75,7 @@ impl Common {
     }
 
     /// Signs certificates of nodes, too: those of clients are approved by itself, serving ones by a person.
-    pub(super) fn controller_manager(&self, kubeconfig: &Path) -> Result<Process> {
+    pub(super) fn controller_manager(&self, kubeconfig: &Path) -> Result<ManagedProcess> {
         let arguments = [
             ("kubeconfig", shown(kubeconfig)),
             ("root-ca-file", shown(&self.authority.certificate)),
@@ -85,7 +89,7 @@ impl Common {
         Ok(self.process(CONTROLLER_MANAGER.name, &CONTROLLER_MANAGER.path()?, &arguments))
     }
 
-    pub(super) fn scheduler(&self, kubeconfig: &Path) -> Result<Process> {
+    pub(super) fn scheduler(&self, kubeconfig: &Path) -> Result<ManagedProcess> {
         let arguments = [
             ("kubeconfig", shown(kubeconfig)),
             ("leader-elect", "false".to_owned()),

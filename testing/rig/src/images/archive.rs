@@ -6,13 +6,13 @@ use anyhow::Result;
 use serde_json::{Value, json};
 use tar::{Builder, Header};
 
-use super::{Blob, Image};
+use super::{Blob, OciImage};
 
 /// An OCI image layout as a tar archive; blobs that images share are in it once.
 ///
 /// # Errors
 /// When it cannot be packed.
-pub fn archive(images: &[Image]) -> Result<Vec<u8>> {
+pub fn archive(images: &[OciImage]) -> Result<Vec<u8>> {
     let mut archive = Builder::new(Vec::new());
     append(&mut archive, "oci-layout", br#"{"imageLayoutVersion":"1.0.0"}"#)?;
     append(&mut archive, "index.json", &serde_json::to_vec(&index(images))?)?;
@@ -23,7 +23,7 @@ pub fn archive(images: &[Image]) -> Result<Vec<u8>> {
     Ok(archive.into_inner()?)
 }
 
-fn index(images: &[Image]) -> Value {
+fn index(images: &[OciImage]) -> Value {
     let manifests: Vec<Value> = images
         .iter()
         .map(|image| {
@@ -35,8 +35,8 @@ fn index(images: &[Image]) -> Value {
     json!({ "schemaVersion": 2, "manifests": manifests })
 }
 
-fn distinct_blobs(images: &[Image]) -> BTreeMap<&str, &Blob> {
-    let blobs = images.iter().flat_map(Image::blobs);
+fn distinct_blobs(images: &[OciImage]) -> BTreeMap<&str, &Blob> {
+    let blobs = images.iter().flat_map(OciImage::blobs);
     blobs.map(|blob| (blob.digest.as_str(), blob)).collect()
 }
 

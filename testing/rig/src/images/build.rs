@@ -39,7 +39,7 @@ impl Blob {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "PascalCase")]
 #[expect(missing_docs, reason = "the fields are those of the OCI image specification")]
-pub struct Config {
+pub struct ImageConfig {
     #[serde(skip_serializing_if = "String::is_empty")]
     pub user: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -64,7 +64,7 @@ pub struct Empty {}
 
 /// An image for this machine's architecture.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Image {
+pub struct OciImage {
     /// The whole name with registry and tag.
     pub name: String,
     /// The manifest, whose digest names the image in a registry.
@@ -75,13 +75,13 @@ pub struct Image {
     pub layers: Vec<Blob>,
 }
 
-impl Image {
+impl OciImage {
     /// Puts an image together. The same arguments give the same digests.
     ///
     /// # Errors
     /// When a layer cannot be packed.
-    pub fn build(name: &str, layers: &[Layer], config: &Config) -> Result<Self> {
-        let layers: Vec<Blob> = layers.iter().map(Layer::pack).collect::<Result<_>>()?;
+    pub fn build(name: &str, layers: &[ImageLayer], config: &ImageConfig) -> Result<Self> {
+        let layers: Vec<Blob> = layers.iter().map(ImageLayer::pack).collect::<Result<_>>()?;
         // Layers are not compressed, so that their digests depend on no compressor.
         let diff_ids: Vec<&str> = layers.iter().map(|layer| layer.digest.as_str()).collect();
         let config = json!({
@@ -108,7 +108,7 @@ impl Image {
     /// # Errors
     /// When it cannot be packed.
     pub fn foreign(name: &str, architecture: &str) -> Result<Self> {
-        let image = Self::build(name, &[], &Config::default())?;
+        let image = Self::build(name, &[], &ImageConfig::default())?;
         let media_type = "application/vnd.oci.image.index.v1+json";
         let mut descriptor = image.manifest.descriptor();
         descriptor["platform"] = json!({ "architecture": architecture, "os": "linux" });
@@ -141,57 +141,57 @@ fn architecture() -> &'static str {
 
 /// The content of a layer, in order. All of it belongs to root and is as old as time.
 #[derive(Debug, Clone, Default)]
-pub struct Layer {
-    entries: Vec<Entry>,
+pub struct ImageLayer {
+    entries: Vec<LayerEntry>,
 }
 
 #[derive(Debug, Clone)]
-struct Entry {
+struct LayerEntry {
     path: String,
     mode: u32,
-    content: Content,
+    content: EntryContent,
 }
 
 #[derive(Debug, Clone)]
-enum Content {
+enum EntryContent {
     Directory,
     File(Vec<u8>),
     Link(String),
 }
 
-impl Layer {
+impl ImageLayer {
     /// Adds a directory.
     #[must_use]
     pub fn directory(self, path: &str, mode: u32) -> Self {
-        self.entry(path, mode, Content::Directory)
+        self.entry(path, mode, EntryContent::Directory)
     }
 
     /// Adds a text file that everybody may read.
     #[must_use]
     pub fn file(self, path: &str, text: &str) -> Self {
-        self.entry(path, 0o644, Content::File(text.as_bytes().to_vec()))
+        self.entry(path, 0o644, EntryContent::File(text.as_bytes().to_vec()))
     }
 
     /// Adds a program that everybody may run.
     #[must_use]
     pub fn program(self, path: &str, bytes: &[u8]) -> Self {
-        self.entry(path, 0o755, Content::File(bytes.to_vec()))
+        self.entry(path, 0o755, EntryContent::File(bytes.to_vec()))
     }
 
     /// Adds a program that everybody runs as the one it belongs to, root.
     #[must_use]
     pub fn set_id_program(self, path: &str, bytes: &[u8]) -> Self {
-        self.entry(path, 0o6755, Content::File(bytes.to_vec()))
+        self.entry(path, 0o6755, EntryContent::File(bytes.to_vec()))
     }
 
     /// Adds a symbolic link.
     #[must_use]
     pub fn link(self, path: &str, to: &str) -> Self {
-        self.entry(path, 0o777, Content::Link(to.to_owned()))
+        self.entry(path, 0o777, EntryContent::Link(to.to_owned()))
     }
 
-    fn entry(mut self, path: &str, mode: u32, content: Content) -> Self {
-        self.entries.push(Entry { path: path.to_owned(), mode, content });
+    fn entry(mut self, path: &str, mode: u32, content: EntryContent) -> Self {
+        self.entries.push(LayerEntry { path: path.to_owned(), mode, content });
         self
     }
 
@@ -204,21 +204,21 @@ impl Layer {
     }
 }
 
-impl Entry {
+impl LayerEntry {
     fn pack(&self, archive: &mut tar::Builder<Vec<u8>>) -> Result<()> {
         let mut header = Header::new_gnu();
         header.set_mode(self.mode);
         match &self.content {
-            Content::Directory => {
+            EntryContent::Directory => {
                 header.set_entry_type(EntryType::Directory);
                 header.set_size(0);
                 archive.append_data(&mut header, &self.path, &[][..])?;
             }
-            Content::File(bytes) => {
+            EntryContent::File(bytes) => {
                 header.set_size(bytes.len().try_into()?);
                 archive.append_data(&mut header, &self.path, bytes.as_slice())?;
             }
-            Content::Link(to) => {
+            EntryContent::Link(to) => {
                 header.set_entry_type(EntryType::Symlink);
                 header.set_size(0);
                 archive.append_link(&mut header, &self.path, to)?;

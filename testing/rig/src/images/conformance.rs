@@ -9,9 +9,9 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use super::{Config, Image, pause};
+use super::{ImageConfig, OciImage, pause};
 use crate::parts::Parts;
-use crate::parts::conformance::Ingredients;
+use crate::parts::conformance::ConformanceParts;
 
 const BUSYBOX: &str = "registry.k8s.io/e2e-test-images/busybox:1.37.0-1";
 const AGNHOST: &str = "registry.k8s.io/e2e-test-images/agnhost:2.63.0";
@@ -40,7 +40,7 @@ const PATH: &str = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin
 
 /// Programs of the tests that go into images, static.
 #[derive(Debug, Clone, Copy)]
-pub struct Programs<'a> {
+pub struct ConformancePrograms<'a> {
     /// `agnhost`.
     pub agnhost: &'a Path,
     /// The program that tells its effective user.
@@ -51,34 +51,38 @@ pub struct Programs<'a> {
 ///
 /// # Errors
 /// When something that goes into them cannot be read.
-pub fn build(parts: &Parts, from: &Ingredients, programs: Programs<'_>) -> Result<Vec<Image>> {
+pub fn build(
+    parts: &Parts,
+    from: &ConformanceParts,
+    programs: ConformancePrograms<'_>,
+) -> Result<Vec<OciImage>> {
     let base = layers::base(parts, from)?;
     let tools = layers::tools(from)?;
-    let shell = Config { cmd: words(&["sh"]), env: words(&[PATH]), ..Config::default() };
-    let agnhost = Config {
+    let shell = ImageConfig { cmd: words(&["sh"]), env: words(&[PATH]), ..ImageConfig::default() };
+    let agnhost = ImageConfig {
         entrypoint: words(&["/agnhost"]),
         cmd: words(&["pause"]),
         env: words(&[PATH]),
-        ..Config::default()
+        ..ImageConfig::default()
     };
-    let nnp = Config { cmd: words(&["nnp"]), ..shell.clone() };
-    let nonroot = Config { user: "1234".to_owned(), ..shell.clone() };
-    let nginx = Config { cmd: words(&["nginx", "-g", "daemon off;"]), ..shell.clone() };
+    let nnp = ImageConfig { cmd: words(&["nnp"]), ..shell.clone() };
+    let nonroot = ImageConfig { user: "1234".to_owned(), ..shell.clone() };
+    let nginx = ImageConfig { cmd: words(&["nginx", "-g", "daemon off;"]), ..shell.clone() };
 
     let web = layers::nginx(from)?;
-    let nginx = Image::build(NGINX, &[base.clone(), web], &nginx)?;
+    let nginx = OciImage::build(NGINX, &[base.clone(), web], &nginx)?;
     let own = layers::agnhost(from, programs.agnhost)?;
-    let agnhost = Image::build(AGNHOST, &[base.clone(), tools.clone(), own], &agnhost)?;
+    let agnhost = OciImage::build(AGNHOST, &[base.clone(), tools.clone(), own], &agnhost)?;
     let told = layers::nnp(programs.nnp)?;
     Ok(vec![
-        Image::build(BUSYBOX, std::slice::from_ref(&base), &shell)?,
+        OciImage::build(BUSYBOX, std::slice::from_ref(&base), &shell)?,
         agnhost.named(AGNHOST_BEFORE),
         agnhost,
-        Image::build(GLIBC_DNS_TESTING, &[base.clone(), tools], &shell)?,
+        OciImage::build(GLIBC_DNS_TESTING, &[base.clone(), tools], &shell)?,
         nginx.named(NGINX_NEW),
         nginx,
-        Image::build(NONEWPRIVS, &[base.clone(), told], &nnp)?,
-        Image::build(NONROOT, &[base], &nonroot)?,
+        OciImage::build(NONEWPRIVS, &[base.clone(), told], &nnp)?,
+        OciImage::build(NONROOT, &[base], &nonroot)?,
         pause(parts)?.named(PAUSE),
     ])
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Places;
+use super::KubeletPaths;
 use crate::control_plane::ControlPlane;
 use crate::rig::Rig;
 
@@ -10,7 +10,7 @@ use crate::rig::Rig;
 pub(super) fn text(
     rig: &Rig,
     plane: &ControlPlane,
-    places: &Places,
+    paths: &KubeletPaths,
     settings: &Map<String, Value>,
 ) -> String {
     let mut config = json!({
@@ -42,9 +42,9 @@ pub(super) fn text(
         "imageGCLowThresholdPercent": 99,
         "makeIPTablesUtilChains": false,
         "podLogsDir": rig.pod_logs(),
-        "staticPodPath": places.manifests.path(),
+        "staticPodPath": paths.manifests.path(),
         // The usual one would be made on the machine itself.
-        "volumePluginDir": places.root.join("volume-plugins"),
+        "volumePluginDir": paths.root.join("volume-plugins"),
     });
     if let Value::Object(fields) = &mut config {
         fields.extend(settings.clone());

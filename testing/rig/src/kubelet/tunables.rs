@@ -21,9 +21,9 @@ const WANTED: [(&str, &str); 6] = [
 ];
 
 /// Files before the kernel's. They go when this is dropped.
-pub(super) struct Tunables(Vec<PathBuf>);
+pub(super) struct FakeTunables(Vec<PathBuf>);
 
-impl Tunables {
+impl FakeTunables {
     /// Shows such files, which are kept in that directory.
     pub(super) fn show(directory: &Path) -> Result<Self> {
         let mut shown = Self(Vec::new());
@@ -39,7 +39,7 @@ impl Tunables {
     }
 }
 
-impl Drop for Tunables {
+impl Drop for FakeTunables {
     fn drop(&mut self) {
         for point in &self.0 {
             // It would go with the namespace at the latest.

@@ -2,16 +2,16 @@
 
 use super::*;
 
-fn cgroup(group: &str) -> Thing {
-    Thing::Cgroup { hierarchy: "memory".to_owned(), group: group.into() }
+fn cgroup(group: &str) -> HostResource {
+    HostResource::Cgroup { hierarchy: "memory".to_owned(), group: group.into() }
 }
 
-fn file(path: &str) -> Thing {
-    Thing::File { path: path.into() }
+fn file(path: &str) -> HostResource {
+    HostResource::File { path: path.into() }
 }
 
-fn leaks(before: &[Thing], after: &[Thing]) -> Vec<Thing> {
-    let set = |things: &[Thing]| things.iter().cloned().collect();
+fn leaks(before: &[HostResource], after: &[HostResource]) -> Vec<HostResource> {
+    let set = |things: &[HostResource]| things.iter().cloned().collect();
     leaked(&set(before), &set(after), "oarsman-rig-abc")
 }
 
@@ -38,7 +38,7 @@ fn a_new_control_group_counts_unless_it_is_somebody_elses() {
 
 #[test]
 fn a_group_known_in_one_hierarchy_is_new_in_another() {
-    let elsewhere = Thing::Cgroup { hierarchy: "cpu".to_owned(), group: "/x".into() };
+    let elsewhere = HostResource::Cgroup { hierarchy: "cpu".to_owned(), group: "/x".into() };
     let before = [cgroup("/x")];
     assert_eq!(leaks(&before, &[cgroup("/x"), elsewhere.clone()]), [elsewhere]);
 }
@@ -60,9 +60,9 @@ fn things_are_told_with_their_kind() {
     let rows = [
         (cgroup("/a/b"), "cgroup /a/b (memory)"),
         (file("/a b"), "file /a b"),
-        (Thing::Process { pid: 7, command: "sleep 9".to_owned() }, "process 7 (sleep 9)"),
+        (HostResource::Process { pid: 7, command: "sleep 9".to_owned() }, "process 7 (sleep 9)"),
         (
-            Thing::Mount { point: "/mnt".into(), fs_type: "tmpfs".to_owned(), id: 9 },
+            HostResource::Mount { point: "/mnt".into(), fs_type: "tmpfs".to_owned(), id: 9 },
             "mount /mnt (tmpfs)",
         ),
     ];

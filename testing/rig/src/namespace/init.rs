@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
-use oarsman_host::namespaces::{self, Kind};
+use oarsman_host::namespaces::{self, NamespaceKind};
 use rustix::mount::mount_bind;
 use rustix::process::{WaitOptions, wait};
 use signal_hook::consts::SIGCHLD;
@@ -25,7 +25,7 @@ const COVERED: [&str; 3] = ["/run", "/var/lib", "/var/log"];
 pub(super) fn run() -> Result<u8> {
     namespaces::die_with_parent()?;
     stdin().read_exact(&mut [0]).context("the process outside is gone")?;
-    furnish()?;
+    set_up_mounts()?;
     let mut signals = Signals::new(ENDING.iter().chain(&[SIGCHLD]))?;
     let tests = copy_of_this_program(TESTS).stdin(Stdio::null()).spawn()?.id();
     loop {
@@ -38,11 +38,11 @@ pub(super) fn run() -> Result<u8> {
     }
 }
 
-fn furnish() -> Result<()> {
-    namespaces::enter_new(&[Kind::Mount, Kind::Network])?;
+fn set_up_mounts() -> Result<()> {
+    namespaces::enter_new(&[NamespaceKind::Mount, NamespaceKind::Network])?;
     namespaces::isolate_mounts()?;
     namespaces::mount_proc()?;
-    let shared = Shared::open()?;
+    let shared = SharedDirectories::open()?;
     for directory in COVERED {
         namespaces::cover_with_empty(Path::new(directory))
             .with_context(|| format!("cannot cover {directory}"))?;
@@ -54,9 +54,9 @@ fn furnish() -> Result<()> {
 }
 
 /// Directories that stay what they are outside, held open while what they lie in is covered.
-struct Shared(Vec<(PathBuf, File)>);
+struct SharedDirectories(Vec<(PathBuf, File)>);
 
-impl Shared {
+impl SharedDirectories {
     fn open() -> Result<Self> {
         let shared = env::var_os(SHARED).unwrap_or_default();
         let open = |path: PathBuf| {

@@ -5,25 +5,25 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, ExitStatus};
 
 use anyhow::{Context, Result};
-use oarsman_host::namespaces::{self, Kind};
+use oarsman_host::namespaces::{self, NamespaceKind};
 use signal_hook::consts::SIGCHLD;
 use signal_hook::iterator::Signals;
 
-use super::outside::Outside;
+use super::outside::OutsideSnapshot;
 use super::{ENDING, INIT, copy_of_this_program, exit_code, pass_on};
-use crate::parts::{prepare, say};
-use crate::run::{self, Held, Run};
+use crate::parts::{prepare, print_progress};
+use crate::run::{self, OwnedRun, RigRun};
 
 /// Prepares, has the tests run, and sees to it that nothing of them is left.
 pub(super) fn run() -> Result<u8> {
-    let held = Held::begin(&prepare()?)?;
-    let outside = Outside::look()?;
+    let held = OwnedRun::begin(&prepare()?)?;
+    let outside = OutsideSnapshot::take()?;
     let mut signals = Signals::new(ENDING.iter().chain(&[SIGCHLD]))?;
     let (mut init, namespace) = start_init(held.run()).context("cannot enter new namespaces")?;
     let code = wait_for(&mut init, &mut signals)?;
     let left = outside.left_behind(&held.run().group_prefix(), &namespace)?;
     for thing in &left {
-        say(&format!("left behind outside of the namespaces: {thing}"));
+        print_progress(&format!("left behind outside of the namespaces: {thing}"));
     }
     held.end()?;
     Ok(if code == 0 && !left.is_empty() { 1 } else { code })
@@ -33,13 +33,13 @@ pub(super) fn run() -> Result<u8> {
 ///
 /// The child sets itself up to die with us and then waits for a byte. If we are dead by then it
 /// reads the end of the pipe instead: so there is no moment at which it could outlive us.
-fn start_init(run: &Run) -> Result<(Child, String)> {
+fn start_init(run: &RigRun) -> Result<(Child, String)> {
     let (reader, mut writer) = pipe()?;
     let mut command = copy_of_this_program(INIT);
     // What is typed at a terminal interrupts every process of a group: those inside hear of it from us, and once.
     command.env(run::VARIABLE, run.directory()).stdin(reader).process_group(0);
     let child = namespaces::with_new_pid_namespace(|| command.spawn())?;
-    let namespace = namespaces::of_process(child.id(), Kind::Pid)?;
+    let namespace = namespaces::of_process(child.id(), NamespaceKind::Pid)?;
     writer.write_all(b"!")?;
     Ok((child, namespace))
 }

@@ -4,29 +4,29 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anyhow::Result;
-use oarsman_host::namespaces::{self, Kind};
+use oarsman_host::namespaces::{self, NamespaceKind};
 use oarsman_host::processes;
 
 use crate::clock::wait_until;
-use crate::leaks::{Thing, at_cgroups, at_mounts, leaked};
+use crate::leaks::{HostResource, leaked, scan_cgroups, scan_mounts};
 
 /// How long something may be there that was not there before.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The mounts and control groups there were at one moment.
-pub(super) struct Outside(BTreeSet<Thing>);
+pub(super) struct OutsideSnapshot(BTreeSet<HostResource>);
 
-impl Outside {
-    pub(super) fn look() -> Result<Self> {
-        let mut things = at_mounts()?;
-        things.extend(at_cgroups()?);
+impl OutsideSnapshot {
+    pub(super) fn take() -> Result<Self> {
+        let mut things = scan_mounts()?;
+        things.extend(scan_cgroups()?);
         Ok(Self(things))
     }
 
     /// What is there now and was not then, and every process that is still in the pid namespace,
     /// which should have died with it. Looks for a while: others on this machine may have short-lived
     /// things, too.
-    pub(super) fn left_behind(&self, own: &str, pid_namespace: &str) -> Result<Vec<Thing>> {
+    pub(super) fn left_behind(&self, own: &str, pid_namespace: &str) -> Result<Vec<HostResource>> {
         let mut left = Ok(Vec::new());
         wait_until(PATIENCE, || {
             left = self.compare(own, pid_namespace);
@@ -35,12 +35,12 @@ impl Outside {
         left
     }
 
-    fn compare(&self, own: &str, pid_namespace: &str) -> Result<Vec<Thing>> {
-        let mut left = leaked(&self.0, &Self::look()?.0, own);
+    fn compare(&self, own: &str, pid_namespace: &str) -> Result<Vec<HostResource>> {
+        let mut left = leaked(&self.0, &Self::take()?.0, own);
         for process in processes::list()? {
-            let namespace = namespaces::of_process(process.pid, Kind::Pid);
+            let namespace = namespaces::of_process(process.pid, NamespaceKind::Pid);
             if namespace.is_ok_and(|namespace| namespace == pid_namespace) {
-                left.push(Thing::Process { pid: process.pid, command: process.name });
+                left.push(HostResource::Process { pid: process.pid, command: process.name });
             }
         }
         Ok(left)

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
-use super::Cache;
+use super::PartsCache;
 use super::debian::apt_get;
 use super::tools::output;
 
@@ -31,7 +31,7 @@ const CERTIFICATE: &str = "conformance-certificate-1";
 
 /// Where it lies.
 #[derive(Debug, Clone)]
-pub struct Ingredients {
+pub struct ConformanceParts {
     /// A tree of Debian's files, in which /bin and the like are links into /usr.
     debian: PathBuf,
     /// The directory of `localhost.crt` and `localhost.key`.
@@ -42,15 +42,15 @@ pub struct Ingredients {
 ///
 /// # Errors
 /// When a package cannot be had.
-pub fn prepare() -> Result<Ingredients> {
-    let cache = Cache::open()?;
-    Ok(Ingredients {
+pub fn prepare() -> Result<ConformanceParts> {
+    let cache = PartsCache::open()?;
+    Ok(ConformanceParts {
         debian: cache.part(DEBIAN, unpack)?,
         certificate: cache.part(CERTIFICATE, self_signed)?,
     })
 }
 
-impl Ingredients {
+impl ConformanceParts {
     /// A file of Debian's, by its absolute path there.
     ///
     /// # Errors

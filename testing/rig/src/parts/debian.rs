@@ -7,14 +7,14 @@ use std::process::Command;
 use anyhow::{Context, Result};
 
 use super::tools::{is_on_path, output};
-use super::{Cache, Debian};
+use super::{Debian, PartsCache};
 
 /// What Debian 12 has. The end of a version is Debian's own and moves with its fixes.
 const PACKAGES: [&str; 2] = ["containerd=1.6.20*", "runc=1.1.5*"];
 const PART: &str = "debian-containerd-1.6.20-runc-1.1.5";
 
 /// containerd and runc, or nothing where there is no apt to get them with.
-pub(super) fn fetch(cache: &Cache) -> Result<Option<Debian>> {
+pub(super) fn fetch(cache: &PartsCache) -> Result<Option<Debian>> {
     if !["apt-get", "dpkg"].iter().all(|program| is_on_path(program)) {
         return Ok(None);
     }

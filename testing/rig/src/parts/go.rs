@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use super::Cache;
+use super::PartsCache;
 use super::tools::output;
 
 /// Programs of one Go module at one version.
@@ -51,7 +51,7 @@ const CRI_API: &str = "k8s.io/cri-api@v0.36.3";
 
 impl GoPart {
     /// The directory of the programs.
-    pub(super) fn install(&self, cache: &Cache) -> Result<PathBuf> {
+    pub(super) fn install(&self, cache: &PartsCache) -> Result<PathBuf> {
         let part = format!("{}-{}-{}", self.name, self.version, go_version()?);
         Ok(cache.part(&part, |directory| self.build(directory))?.join("bin"))
     }
@@ -69,7 +69,7 @@ impl GoPart {
 }
 
 /// A copy of the upstream description of CRI v1.
-pub(super) fn cri_proto(cache: &Cache) -> Result<PathBuf> {
+pub(super) fn cri_proto(cache: &PartsCache) -> Result<PathBuf> {
     let part = cache.part(&CRI_API.replace(['/', '@'], "-"), |directory| {
         let answer = output(go_command().args(["mod", "download", "-json", CRI_API]))?;
         let answer: serde_json::Value = serde_json::from_str(&answer)?;

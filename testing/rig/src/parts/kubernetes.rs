@@ -12,7 +12,7 @@ use anyhow::{Result, ensure};
 
 use super::go::{go_command, go_version};
 use super::tools::output;
-use super::{Cache, say};
+use super::{PartsCache, print_progress};
 
 const VERSION: &str = "1.36.3";
 
@@ -90,7 +90,7 @@ const STAGING: [&str; 33] = [
 /// # Errors
 /// With the end of what a failing build said.
 pub fn prepare(programs: &[Program]) -> Result<()> {
-    let cache = Cache::open()?;
+    let cache = PartsCache::open()?;
     programs.iter().try_for_each(|program| program.install(&cache).map(drop))
 }
 
@@ -105,7 +105,7 @@ impl Program {
     /// # Errors
     /// When nobody has prepared it.
     pub fn path(&self) -> Result<PathBuf> {
-        let path = Cache::open()?.directory.join(self.part()?).join(self.name);
+        let path = PartsCache::open()?.directory.join(self.part()?).join(self.name);
         ensure!(
             path.exists(),
             "{} is not built: parts::kubernetes::prepare it before the namespaces are entered",
@@ -119,12 +119,12 @@ impl Program {
     /// # Errors
     /// With the end of what a failing build said.
     pub fn build(&self) -> Result<PathBuf> {
-        self.install(&Cache::open()?)
+        self.install(&PartsCache::open()?)
     }
 
-    fn install(&self, cache: &Cache) -> Result<PathBuf> {
+    fn install(&self, cache: &PartsCache) -> Result<PathBuf> {
         let directory = cache.part(&self.part()?, |directory| {
-            say(&format!("building {} {VERSION}, which takes minutes", self.name));
+            print_progress(&format!("building {} {VERSION}, which takes minutes", self.name));
             self.build_into(directory)
         })?;
         Ok(directory.join(self.name))

@@ -13,12 +13,16 @@ use base64::engine::general_purpose::STANDARD;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
-use super::{Credentials, Repository, Shelf, lock};
+use super::{RegistryCredentials, RegistryStore, Repository, lock};
 use crate::images::Blob;
 
 /// Serves until told to stop, or until whoever could tell is gone.
-pub(super) async fn serve(listener: TcpListener, shelf: Arc<Shelf>, stop: oneshot::Receiver<()>) {
-    let router = Router::new().fallback(answer).with_state(shelf);
+pub(super) async fn serve(
+    listener: TcpListener,
+    store: Arc<RegistryStore>,
+    stop: oneshot::Receiver<()>,
+) {
+    let router = Router::new().fallback(answer).with_state(store);
     tokio::select! {
         // It ends by itself only if it cannot accept any more; then clients will notice.
         _ = axum::serve(listener, router).into_future() => {}
@@ -28,30 +32,30 @@ pub(super) async fn serve(listener: TcpListener, shelf: Arc<Shelf>, stop: onesho
 
 /// What a request is for.
 #[derive(Debug, PartialEq, Eq)]
-enum Wanted<'a> {
+enum RegistryRequest<'a> {
     Manifest(&'a str),
     Blob(&'a str),
 }
 
 /// Names of repositories may have slashes in them, so a path is read from its end.
-fn read_path(path: &str) -> Option<(&str, Wanted<'_>)> {
+fn read_path(path: &str) -> Option<(&str, RegistryRequest<'_>)> {
     let (rest, last) = path.strip_prefix("/v2/")?.rsplit_once('/')?;
     let (repository, kind) = rest.rsplit_once('/')?;
     match kind {
-        "manifests" => Some((repository, Wanted::Manifest(last))),
-        "blobs" => Some((repository, Wanted::Blob(last))),
+        "manifests" => Some((repository, RegistryRequest::Manifest(last))),
+        "blobs" => Some((repository, RegistryRequest::Blob(last))),
         _ => None,
     }
 }
 
-async fn answer(State(shelf): State<Arc<Shelf>>, uri: Uri, headers: HeaderMap) -> Response {
+async fn answer(State(store): State<Arc<RegistryStore>>, uri: Uri, headers: HeaderMap) -> Response {
     if uri.path() == "/v2/" {
         return StatusCode::OK.into_response();
     }
     let Some((name, wanted)) = read_path(uri.path()) else {
         return StatusCode::NOT_FOUND.into_response();
     };
-    let (delay, response) = match lock(&shelf.repositories).get_mut(name) {
+    let (delay, response) = match lock(&store.repositories).get_mut(name) {
         Some(repository) => (repository.behaviour.delay, repository.answer(&wanted, &headers)),
         None => return StatusCode::NOT_FOUND.into_response(),
     };
@@ -60,10 +64,10 @@ async fn answer(State(shelf): State<Arc<Shelf>>, uri: Uri, headers: HeaderMap) -
 }
 
 impl Repository {
-    fn answer(&mut self, wanted: &Wanted<'_>, headers: &HeaderMap) -> Response {
+    fn answer(&mut self, wanted: &RegistryRequest<'_>, headers: &HeaderMap) -> Response {
         match wanted {
-            Wanted::Manifest(_) => self.requests.manifests += 1,
-            Wanted::Blob(_) => self.requests.blobs += 1,
+            RegistryRequest::Manifest(_) => self.requests.manifests += 1,
+            RegistryRequest::Blob(_) => self.requests.blobs += 1,
         }
         if let Some(status) = self.behaviour.failure {
             let status = StatusCode::from_u16(status);
@@ -75,14 +79,14 @@ impl Repository {
             return (StatusCode::UNAUTHORIZED, challenge).into_response();
         }
         let found = match wanted {
-            Wanted::Manifest(reference) => self.manifests.get(*reference),
-            Wanted::Blob(digest) => self.blobs.get(*digest),
+            RegistryRequest::Manifest(reference) => self.manifests.get(*reference),
+            RegistryRequest::Blob(digest) => self.blobs.get(*digest),
         };
         found.map_or_else(|| StatusCode::NOT_FOUND.into_response(), send)
     }
 }
 
-fn are_given(wanted: &Credentials, headers: &HeaderMap) -> bool {
+fn are_given(wanted: &RegistryCredentials, headers: &HeaderMap) -> bool {
     let pair = STANDARD.encode(format!("{}:{}", wanted.username, wanted.password));
     headers.get(AUTHORIZATION).is_some_and(|given| given == format!("Basic {pair}").as_str())
 }
@@ -104,9 +108,15 @@ mod tests {
     #[test]
     fn paths_are_read_from_their_end() {
         let rows = [
-            ("/v2/a/manifests/1", Some(("a", Wanted::Manifest("1")))),
-            ("/v2/a/b/c/manifests/sha256:0", Some(("a/b/c", Wanted::Manifest("sha256:0")))),
-            ("/v2/manifests/blobs/sha256:0", Some(("manifests", Wanted::Blob("sha256:0")))),
+            ("/v2/a/manifests/1", Some(("a", RegistryRequest::Manifest("1")))),
+            (
+                "/v2/a/b/c/manifests/sha256:0",
+                Some(("a/b/c", RegistryRequest::Manifest("sha256:0"))),
+            ),
+            (
+                "/v2/manifests/blobs/sha256:0",
+                Some(("manifests", RegistryRequest::Blob("sha256:0"))),
+            ),
             ("/v2/a/tags/list", None),
             ("/v2/manifests/1", None),
             ("/v1/a/manifests/1", None),

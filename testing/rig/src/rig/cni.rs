@@ -2,14 +2,14 @@
 
 use serde_json::json;
 
-use crate::rig::Layout;
+use crate::rig::RigLayout;
 
 /// The name of the network, under which leases are filed.
 pub(super) const NETWORK: &str = "rig";
 
 /// A bridge whose address is the pods' default route. Nothing is masqueraded: no packet has
 /// anywhere to go from here.
-pub(super) fn bridge(layout: &Layout) -> String {
+pub(super) fn bridge(layout: &RigLayout) -> String {
     let ranges = json!([[{ "subnet": layout.subnet() }]]);
     let addresses = json!({
         "type": "host-local",

@@ -2,13 +2,13 @@
 
 use crate::images;
 use crate::parts::Parts;
-use crate::rig::Layout;
+use crate::rig::RigLayout;
 
 /// For containerd 2.4, which calls this version 4. What is not said here is containerd's default.
 ///
 /// The score of the OOM killer is restricted because this kind of machine may not lower it
 /// (CAP_SYS_RESOURCE is missing), and NRI is off because its socket has a fixed place.
-pub(super) fn containerd_2(layout: &Layout, parts: &Parts) -> String {
+pub(super) fn containerd_2(layout: &RigLayout, parts: &Parts) -> String {
     let root = layout.root();
     let state = layout.state();
     let socket = layout.socket();
@@ -75,7 +75,7 @@ SystemdCgroup = false
 
 /// For Debian's containerd 1.6, which calls this version 2. Its shims' sockets have a fixed place,
 /// and it has neither NRI nor device specifications to be turned off.
-pub(super) fn containerd_1_6(layout: &Layout, parts: &Parts) -> String {
+pub(super) fn containerd_1_6(layout: &RigLayout, parts: &Parts) -> String {
     let root = layout.root();
     let state = layout.state();
     let socket = layout.socket();

@@ -2,12 +2,12 @@
 
 use anyhow::{Context, Result};
 
-use super::{Layout, config};
+use super::{RigLayout, config};
 use crate::parts::Parts;
 
 /// Which containerd a rig has.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Flavour {
+pub enum ContainerdFlavour {
     /// The newest one, built by us, with the newest runc.
     #[default]
     Built,
@@ -16,7 +16,7 @@ pub enum Flavour {
     Debian,
 }
 
-impl Flavour {
+impl ContainerdFlavour {
     /// The parts, with this containerd and its runc in their places.
     pub(super) fn choose(self, parts: Parts) -> Result<Parts> {
         if self == Self::Built {
@@ -28,7 +28,7 @@ impl Flavour {
         Ok(Parts { containerd: debian.containerd, runc: debian.runc, ..parts })
     }
 
-    pub(super) fn config(self, layout: &Layout, parts: &Parts) -> String {
+    pub(super) fn config(self, layout: &RigLayout, parts: &Parts) -> String {
         match self {
             Self::Built => config::containerd_2(layout, parts),
             Self::Debian => config::containerd_1_6(layout, parts),

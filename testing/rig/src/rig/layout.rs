@@ -7,24 +7,24 @@ use anyhow::Result;
 use oarsman_host::{cgroups, mounts};
 
 use super::cni::NETWORK;
-use super::flavour::Flavour;
-use crate::run::{Run, make_directory};
+use super::flavour::ContainerdFlavour;
+use crate::run::{RigRun, make_directory};
 
 /// The first port of containerds' metrics; a rig's is above it by its number.
 const METRICS: u16 = 1338;
 
 /// The places and names of one rig.
 #[derive(Debug, Clone)]
-pub(crate) struct Layout {
+pub(crate) struct RigLayout {
     directory: PathBuf,
     number: u8,
     group_prefix: String,
-    flavour: Flavour,
+    flavour: ContainerdFlavour,
 }
 
-impl Layout {
+impl RigLayout {
     /// Makes the directories and the cgroup parent of the run's rig of that number.
-    pub(super) fn create(run: &Run, number: u8, flavour: Flavour) -> Result<Self> {
+    pub(super) fn create(run: &RigRun, number: u8, flavour: ContainerdFlavour) -> Result<Self> {
         let directory = run.directory().join(number.to_string());
         let layout = Self { directory, number, group_prefix: run.group_prefix(), flavour };
         make_directory(&layout.directory)?;
@@ -62,7 +62,7 @@ impl Layout {
         self.number
     }
 
-    pub(crate) fn flavour(&self) -> Flavour {
+    pub(crate) fn flavour(&self) -> ContainerdFlavour {
         self.flavour
     }
 

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use rustix::mount::mount_bind;
 
 use super::teardown::{detach_mounts, end_processes, remove_bridge, remove_groups};
-use crate::rig::Layout;
+use crate::rig::RigLayout;
 
 /// Where the kernel tells which boot this is.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
@@ -17,7 +17,7 @@ const NEW_UUID: &str = "/proc/sys/kernel/random/uuid";
 const RUN: &str = "/run";
 
 /// Takes away all that does not survive one, containerd being dead already.
-pub(super) fn lose_power(layout: &Layout) -> Result<()> {
+pub(super) fn lose_power(layout: &RigLayout) -> Result<()> {
     end_processes(layout)?;
     detach_mounts(layout)?;
     remove_bridge(layout)?;
@@ -46,7 +46,7 @@ fn empty(directory: &Path) -> Result<()> {
 }
 
 /// To everybody in our mount namespace.
-fn show_another_boot_id(layout: &Layout) -> Result<()> {
+fn show_another_boot_id(layout: &RigLayout) -> Result<()> {
     let file: PathBuf = layout.directory().join("boot_id");
     // Over one that was shown before: the newest is seen.
     fs::write(&file, fs::read_to_string(NEW_UUID)?)?;

@@ -11,7 +11,7 @@ use oarsman_host::{cgroups, mounts, namespaces, processes};
 use rustix::process::Signal;
 
 use crate::clock::wait_until;
-use crate::rig::Layout;
+use crate::rig::RigLayout;
 use crate::run::remove_group;
 use crate::signals::send;
 
@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Goes on after an error, so that one thing that stays does not keep all the others; the errors
 /// come together in the end.
-pub(super) fn tear_down(layout: &Layout, containerd: Option<Child>) -> Result<()> {
+pub(super) fn tear_down(layout: &RigLayout, containerd: Option<Child>) -> Result<()> {
     let steps = [
         containerd.map_or(Ok(()), end_containerd),
         end_processes(layout),
@@ -50,7 +50,7 @@ fn end_containerd(mut containerd: Child) -> Result<()> {
 
 /// Shims outlive their containerd, and containers their shims: so all of them are looked for and
 /// killed until none is found.
-pub(super) fn end_processes(layout: &Layout) -> Result<()> {
+pub(super) fn end_processes(layout: &RigLayout) -> Result<()> {
     let gone = wait_until(PATIENCE, || {
         let found = processes_of(layout).unwrap_or_default();
         found.iter().for_each(|pid| send(*pid, Signal::KILL));
@@ -62,7 +62,7 @@ pub(super) fn end_processes(layout: &Layout) -> Result<()> {
 
 /// The shims, which have the socket's path among their arguments, all who descend from them, and
 /// all in the rig's control groups.
-fn processes_of(layout: &Layout) -> Result<BTreeSet<u32>> {
+fn processes_of(layout: &RigLayout) -> Result<BTreeSet<u32>> {
     let all = processes::list()?;
     let socket = layout.socket();
     let shims: Vec<u32> = all
@@ -78,7 +78,7 @@ fn processes_of(layout: &Layout) -> Result<BTreeSet<u32>> {
 }
 
 /// The last one mounted goes first.
-pub(super) fn detach_mounts(layout: &Layout) -> Result<()> {
+pub(super) fn detach_mounts(layout: &RigLayout) -> Result<()> {
     let all = mounts::current()?;
     let ours: Vec<&mounts::Mount> = mounts::beneath(&all, layout.directory()).collect();
     for mount in ours.into_iter().rev() {
@@ -88,7 +88,7 @@ pub(super) fn detach_mounts(layout: &Layout) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn remove_bridge(layout: &Layout) -> Result<()> {
+pub(super) fn remove_bridge(layout: &RigLayout) -> Result<()> {
     let bridge = layout.bridge();
     if !fs::exists(format!("/proc/sys/net/ipv4/conf/{bridge}"))? {
         return Ok(());
@@ -100,14 +100,14 @@ pub(super) fn remove_bridge(layout: &Layout) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn remove_groups(layout: &Layout) -> Result<()> {
+pub(super) fn remove_groups(layout: &RigLayout) -> Result<()> {
     for hierarchy in cgroups::hierarchies(&mounts::current()?) {
         remove_group(&hierarchy, &layout.cgroup_parent())?;
     }
     Ok(())
 }
 
-fn remove_files(layout: &Layout) -> Result<()> {
+fn remove_files(layout: &RigLayout) -> Result<()> {
     match fs::remove_dir_all(layout.directory()) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
             Err(error).with_context(|| format!("cannot remove {}", layout.directory().display()))

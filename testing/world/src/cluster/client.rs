@@ -10,64 +10,60 @@ use oarsman_cluster::{
     Cluster, ClusterError, ClusterLayer, NodeObject, ObjectChanges, PodSets, Result,
 };
 use oarsman_core::config::Lookup;
-use oarsman_core::event::PodEvent;
+use oarsman_core::event_queue::CountedEvent;
 use oarsman_core::ids::{FullName, PodUid};
 use oarsman_core::pod::PodExt;
 use oarsman_core::references::{references, runtime_class};
 use oarsman_core::token;
 use oarsman_seam::{self as seam, Middleware};
 
-use super::node::NodeConnection;
-use super::{Failure, FakeCluster, config, watch};
+use super::node::LinkedNode;
+use super::{ApiFailure, FakeCluster, config, watch};
 use crate::faults::Faults;
-use crate::line::{Call, Conduct, Line, OverLine};
+use crate::link::{AbandonPolicy, Link, LinkCall, LinkMiddleware};
 
 const LOOKUP: &str = "the objects";
 /// How long a call may take.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The API server at the other end of a line.
-pub fn connect(cluster: FakeCluster, line: Line, faults: Faults) -> Arc<dyn Cluster> {
-    let inner = Arc::new(Server(cluster.clone()));
-    let middleware = OverLine::new(line.clone(), PATIENCE, conduct);
-    Arc::new(ClusterConnection {
-        inner,
-        middleware,
-        connection: Connection { cluster, line, faults },
-    })
+pub fn connect(cluster: FakeCluster, link: Link, faults: Faults) -> Arc<dyn Cluster> {
+    let inner = Arc::new(ClusterBackend(cluster.clone()));
+    let middleware = LinkMiddleware::new(link.clone(), PATIENCE, policy);
+    Arc::new(LinkedCluster { inner, middleware, connection: ClusterLink { cluster, link, faults } })
 }
 
 /// What only asks may be given up; everything else takes effect also when its caller is gone.
-pub(super) fn conduct(call: &str) -> Conduct {
+pub(super) fn policy(call: &str) -> AbandonPolicy {
     match call {
-        "the objects" | "the reading" => Conduct::Read,
-        _ => Conduct::Change,
+        "the objects" | "the reading" => AbandonPolicy::Read,
+        _ => AbandonPolicy::Change,
     }
 }
 
 #[derive(Clone)]
-pub(super) struct Connection {
+pub(super) struct ClusterLink {
     pub(super) cluster: FakeCluster,
-    pub(super) line: Line,
+    pub(super) link: Link,
     pub(super) faults: Faults,
 }
 
 /// The seam over a line: calls reach the server one by one, streams are watched from here.
-struct ClusterConnection {
+struct LinkedCluster {
     inner: Arc<dyn Cluster>,
-    middleware: OverLine,
-    connection: Connection,
+    middleware: LinkMiddleware,
+    connection: ClusterLink,
 }
 
 #[async_trait]
-impl ClusterLayer for ClusterConnection {
-    type Middleware = OverLine;
+impl ClusterLayer for LinkedCluster {
+    type Middleware = LinkMiddleware;
 
     fn inner(&self) -> &Arc<dyn Cluster> {
         &self.inner
     }
 
-    fn middleware(&self) -> &OverLine {
+    fn middleware(&self) -> &LinkMiddleware {
         &self.middleware
     }
 
@@ -91,15 +87,15 @@ impl ClusterLayer for ClusterConnection {
     }
 
     fn node(&self) -> Option<Arc<dyn NodeObject>> {
-        Some(NodeConnection::over(self.connection.clone()))
+        Some(LinkedNode::over(self.connection.clone()))
     }
 }
 
 /// What calls do at the server. It has no streams: those are watched over the line.
-struct Server(FakeCluster);
+struct ClusterBackend(FakeCluster);
 
 #[async_trait]
-impl Cluster for Server {
+impl Cluster for ClusterBackend {
     fn pods(&self) -> Option<PodSets> {
         None
     }
@@ -130,24 +126,24 @@ impl Cluster for Server {
         self.0.delete_by_agent(pod, uid).map_err(|failure| failure.of("the deletion", pod))
     }
 
-    async fn record(&self, pod: &Pod, event: &PodEvent) -> Result<()> {
-        let recorded = self.0.record(pod.uid(), event.clone());
-        recorded.map_err(|failure| failure.of("an event", &pod.full_name()))
+    async fn record(&self, event: &CountedEvent) -> Result<()> {
+        let recorded = self.0.record(event.clone());
+        recorded.map_err(|failure| failure.of("an event", &event.pod))
     }
 }
 
-impl Connection {
+impl ClusterLink {
     /// Every pod, and the version of that list.
     pub(super) async fn list(&self) -> Result<(u64, Vec<Pod>)> {
         const CALL: &str = "ListPods";
-        let call = Call::new(CALL, "", Conduct::Read).within(PATIENCE);
+        let call = LinkCall::new(CALL, "", AbandonPolicy::Read).within(PATIENCE);
         let cluster = self.cluster.clone();
         let list = async move { cluster.snapshot().map_err(|failure| failure.about(CALL, "pods")) };
-        self.line.call(call, list).await
+        self.link.call(call, list).await
     }
 }
 
-impl Failure {
+impl ApiFailure {
     /// As the agent is told.
     fn of(self, call: &'static str, pod: &FullName) -> ClusterError {
         self.about(call, &ClusterError::pod(pod))

@@ -10,9 +10,9 @@ use oarsman_core::references::Change;
 use oarsman_sync::latest;
 use tokio::time::sleep;
 
-use super::client::Connection;
+use super::client::ClusterLink;
 use super::watch::PAUSE;
-use super::{Failure, FakeCluster};
+use super::{ApiFailure, FakeCluster};
 use crate::faults::EventFate;
 
 impl FakeCluster {
@@ -31,8 +31,8 @@ impl FakeCluster {
     }
 
     /// All ConfigMaps, Secrets and runtime classes, and the tokens of a pod.
-    pub(super) fn config(&self, pod: &Pod) -> Result<Lookup, Failure> {
-        self.serve()?;
+    pub(super) fn config(&self, pod: &Pod) -> Result<Lookup, ApiFailure> {
+        self.check_available()?;
         let config = self.state().config.clone();
         Ok(Lookup { tokens: self.tokens(pod), ..config })
     }
@@ -40,11 +40,11 @@ impl FakeCluster {
     /// Has a runtime class there, whose sandboxes this handler makes.
     pub fn put_runtime_class(&self, name: &str, handler: &str) {
         self.state().config.runtime_classes.insert(name.to_owned(), handler.to_owned());
-        self.tell(Change::RuntimeClass(name.to_owned()));
+        self.notify_watchers(Change::RuntimeClass(name.to_owned()));
     }
 
     /// Tells those who watch.
-    pub(super) fn tell(&self, change: Change) {
+    pub(super) fn notify_watchers(&self, change: Change) {
         self.0.changed.send_modify(|told| told.push(change));
     }
 
@@ -59,22 +59,22 @@ impl FakeCluster {
 }
 
 /// What changes from now on, also what changes while the server is away.
-pub(super) fn changes(connection: Connection) -> ObjectChanges {
+pub(super) fn changes(connection: ClusterLink) -> ObjectChanges {
     let changed = connection.cluster.0.changed.subscribe();
     let heard = changed.get().len();
-    let watch = Watch { connection, changed, heard };
+    let watch = ConfigWatch { connection, changed, heard };
     stream::unfold(watch, |mut watch| async { watch.next().await.map(|object| (object, watch)) })
         .boxed()
 }
 
-struct Watch {
-    connection: Connection,
+struct ConfigWatch {
+    connection: ClusterLink,
     changed: latest::Receiver<Vec<Change>>,
     /// How many changes have been told.
     heard: usize,
 }
 
-impl Watch {
+impl ConfigWatch {
     async fn next(&mut self) -> Option<Change> {
         let heard = self.heard;
         // The sender lives as long as the connection.
@@ -82,7 +82,7 @@ impl Watch {
         if let EventFate::Late(stall) = self.connection.faults.next_event() {
             sleep(stall).await;
         }
-        while self.connection.cluster.serve().is_err() {
+        while self.connection.cluster.check_available().is_err() {
             sleep(PAUSE).await;
         }
         self.heard += 1;

@@ -7,13 +7,13 @@ use oarsman_core::ids::{FullName, PodUid};
 use oarsman_core::pod::PodExt;
 
 use super::history::AgentDeletion;
-use super::objects::State;
-use super::{ClusterChange, Failure};
+use super::objects::FakeClusterState;
+use super::{ApiFailure, ClusterChange};
 
 /// The grace of a pod that names none, in seconds.
 const GRACE: i64 = 30;
 
-impl State {
+impl FakeClusterState {
     /// Sets the time by which the pod is to be gone, or removes it when there is nothing to wait for.
     pub(super) fn delete(&mut self, name: &FullName, grace: Option<i64>) -> bool {
         let Some(pod) = self.pods.get(name).cloned() else { return false };
@@ -33,7 +33,7 @@ impl State {
         metadata.deletion_timestamp = Some(later(&self.now(), grace));
         metadata.deletion_grace_period_seconds = Some(grace);
         metadata.generation = metadata.generation.map(|generation| generation + 1);
-        self.saw(&pod, ClusterChange::DeletionAsked { grace });
+        self.trace_change(&pod, ClusterChange::DeletionAsked { grace });
         self.store(pod);
     }
 
@@ -47,20 +47,24 @@ impl State {
         let end = metadata.deletion_timestamp.as_ref();
         metadata.deletion_timestamp = end.map(|end| later(end, grace - before));
         metadata.deletion_grace_period_seconds = Some(grace);
-        self.saw(&pod, ClusterChange::DeletionAsked { grace });
+        self.trace_change(&pod, ClusterChange::DeletionAsked { grace });
         self.store(pod);
     }
 
     fn vanish(&mut self, pod: &Pod) {
-        self.saw(pod, ClusterChange::Vanished);
+        self.trace_change(pod, ClusterChange::Vanished);
         self.remove(pod);
     }
 
     /// Removes the pod if it is the one that is meant.
-    pub(super) fn delete_by_agent(&mut self, name: &FullName, uid: &PodUid) -> Result<(), Failure> {
+    pub(super) fn delete_by_agent(
+        &mut self,
+        name: &FullName,
+        uid: &PodUid,
+    ) -> Result<(), ApiFailure> {
         let pod = self.of_uid(name, uid)?.clone();
         let (terminal, asked) = (pod.has_terminal_phase(), pod.is_deleting());
-        self.saw(&pod, ClusterChange::DeletedByAgent { terminal, asked });
+        self.trace_change(&pod, ClusterChange::DeletedByAgent { terminal, asked });
         let (at, uid) = (self.clock.elapsed(), uid.clone());
         let deletion = AgentDeletion { at, pod: name.clone(), uid, terminal, asked };
         self.history.deletions.push(deletion);

@@ -45,6 +45,10 @@ pub struct RecordedEvent {
     pub uid: PodUid,
     /// The event.
     pub event: PodEvent,
+    /// The name of its object.
+    pub name: String,
+    /// How often it has happened.
+    pub count: i32,
 }
 
 /// All of it. Only events are many, so only they are let go.
@@ -56,7 +60,12 @@ pub(super) struct History {
 }
 
 impl History {
+    /// One that is sent again because its answer was lost is there already.
     pub(super) fn record(&mut self, event: RecordedEvent) {
+        let is_same = |it: &RecordedEvent| (&it.name, it.count) == (&event.name, event.count);
+        if self.events.iter().any(is_same) {
+            return;
+        }
         if self.events.len() == EVENTS {
             self.events.pop_front();
         }

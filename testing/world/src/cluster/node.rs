@@ -14,10 +14,10 @@ use oarsman_cluster::Registration;
 use oarsman_core::node::events::NodeEvent;
 use serde_json::Value;
 
-use super::objects::State;
-use super::{Failure, FakeCluster};
+use super::objects::FakeClusterState;
+use super::{ApiFailure, FakeCluster};
 
-pub(super) use client::NodeConnection;
+pub(super) use client::LinkedNode;
 
 /// What the server knows of the node.
 #[derive(Default)]
@@ -72,8 +72,8 @@ impl FakeCluster {
         });
     }
 
-    fn create_node(&self, node: Node) -> Result<Registration, Failure> {
-        self.serve()?;
+    fn create_node(&self, node: Node) -> Result<Registration, ApiFailure> {
+        self.check_available()?;
         self.change(|state| {
             if state.node.node.is_some() {
                 return Ok(Registration::IsThere);
@@ -89,34 +89,34 @@ impl FakeCluster {
         })
     }
 
-    fn read_node(&self) -> Result<Node, Failure> {
-        self.serve()?;
-        self.node().ok_or(Failure::Gone)
+    fn read_node(&self) -> Result<Node, ApiFailure> {
+        self.check_available()?;
+        self.node().ok_or(ApiFailure::Gone)
     }
 
-    fn patch_node(&self, patch: &Value) -> Result<Node, Failure> {
-        self.serve()?;
+    fn patch_node(&self, patch: &Value) -> Result<Node, ApiFailure> {
+        self.check_available()?;
         self.change(|state| {
-            let node = state.node.node.as_ref().ok_or(Failure::Gone)?;
-            let patched = merge::patched(node, patch).map_err(Failure::Unavailable)?;
+            let node = state.node.node.as_ref().ok_or(ApiFailure::Gone)?;
+            let patched = merge::patched(node, patch).map_err(ApiFailure::Unavailable)?;
             let stored = state.store_node(patched);
             state.reported(&stored);
             Ok(stored)
         })
     }
 
-    fn read_lease(&self) -> Result<Option<Lease>, Failure> {
-        self.serve()?;
+    fn read_lease(&self) -> Result<Option<Lease>, ApiFailure> {
+        self.check_available()?;
         Ok(self.lease())
     }
 
     /// Makes a lease, or puts it in the place of the one it was made from.
-    fn put_lease(&self, mut lease: Lease) -> Result<Lease, Failure> {
-        self.serve()?;
+    fn put_lease(&self, mut lease: Lease) -> Result<Lease, ApiFailure> {
+        self.check_available()?;
         let mut state = self.state();
         let version = |lease: &Lease| lease.metadata.resource_version.clone();
         if state.node.lease.as_ref().and_then(version) != version(&lease) {
-            return Err(Failure::Unavailable("somebody else changed the lease".to_owned()));
+            return Err(ApiFailure::Unavailable("somebody else changed the lease".to_owned()));
         }
         state.version += 1;
         lease.metadata.resource_version = Some(state.version.to_string());
@@ -126,8 +126,8 @@ impl FakeCluster {
         Ok(lease)
     }
 
-    fn record_of_node(&self, event: NodeEvent) -> Result<(), Failure> {
-        self.serve()?;
+    fn record_of_node(&self, event: NodeEvent) -> Result<(), ApiFailure> {
+        self.check_available()?;
         let mut state = self.state();
         let now = state.clock.elapsed();
         state.node.history.events.push((now, event));
@@ -135,7 +135,7 @@ impl FakeCluster {
     }
 }
 
-impl State {
+impl FakeClusterState {
     fn store_node(&mut self, mut node: Node) -> Node {
         self.version += 1;
         node.metadata.resource_version = Some(self.version.to_string());

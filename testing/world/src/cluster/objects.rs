@@ -7,29 +7,29 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use oarsman_core::config::Lookup;
-use oarsman_core::event::PodEvent;
+use oarsman_core::event_queue::CountedEvent;
 use oarsman_core::ids::{FullName, PodUid};
 use oarsman_core::pod::PodExt;
 use oarsman_core::qos;
 
 use super::history::{History, PublishedStatus, RecordedEvent};
 use super::node::NodeState;
-use super::tokens::Tokens;
-use super::{ClusterChange, Failure};
+use super::tokens::IssuedTokens;
+use super::{ApiFailure, ClusterChange};
 use crate::clock::WorldClock;
-use crate::dice::Dice;
-use crate::trace::{Entry, Trace};
+use crate::rng::Rng;
+use crate::trace::{Trace, TraceEntry};
 
 /// All the server knows, and the parts of the world it touches.
-pub(super) struct State {
+pub(super) struct FakeClusterState {
     pub(super) clock: WorldClock,
     pub(super) trace: Trace,
-    dice: Dice,
+    rng: Rng,
     pub(super) pods: BTreeMap<FullName, Pod>,
     /// ConfigMaps and Secrets.
     pub(super) config: Lookup,
     /// Tokens that were given out.
-    pub(super) tokens: Tokens,
+    pub(super) tokens: IssuedTokens,
     /// The newest resource version.
     pub(super) version: u64,
     pub(super) history: History,
@@ -38,15 +38,15 @@ pub(super) struct State {
     pub(super) away_until: Option<Duration>,
 }
 
-impl State {
-    pub(super) fn new(clock: WorldClock, trace: Trace, dice: Dice) -> Self {
+impl FakeClusterState {
+    pub(super) fn new(clock: WorldClock, trace: Trace, rng: Rng) -> Self {
         Self {
             clock,
             trace,
-            dice,
+            rng,
             pods: BTreeMap::new(),
             config: Lookup::default(),
-            tokens: Tokens::default(),
+            tokens: IssuedTokens::default(),
             version: 0,
             history: History::default(),
             node: NodeState::default(),
@@ -76,7 +76,7 @@ impl State {
             qos_class: Some(qos::class(&pod).as_str().to_owned()),
             ..PodStatus::default()
         });
-        self.saw(&pod, ClusterChange::Created);
+        self.trace_change(&pod, ClusterChange::Created);
         Some(self.store(pod))
     }
 
@@ -90,7 +90,7 @@ impl State {
         }
         let generation = old.metadata.generation.unwrap_or(0) + i64::from(new.spec != old.spec);
         new.metadata.generation = Some(generation);
-        self.saw(&new, ClusterChange::Updated { generation });
+        self.trace_change(&new, ClusterChange::Updated { generation });
         Some(self.store(new))
     }
 
@@ -99,10 +99,10 @@ impl State {
         name: &FullName,
         uid: &PodUid,
         status: PodStatus,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), ApiFailure> {
         let mut pod = self.of_uid(name, uid)?.clone();
         let phase = status.phase.clone().unwrap_or_default();
-        self.saw(&pod, ClusterChange::Published { phase });
+        self.trace_change(&pod, ClusterChange::Published { phase });
         let (at, uid) = (self.clock.elapsed(), uid.clone());
         self.history.statuses.push(PublishedStatus { at, uid, status: status.clone() });
         // What changes nothing makes no new version.
@@ -112,13 +112,15 @@ impl State {
         Ok(())
     }
 
-    pub(super) fn record(&mut self, uid: PodUid, event: PodEvent) {
-        self.history.record(RecordedEvent { at: self.clock.elapsed(), uid, event });
+    pub(super) fn record(&mut self, counted: CountedEvent) {
+        let CountedEvent { uid, event, record, .. } = counted;
+        let (at, name, count) = (self.clock.elapsed(), record.name, record.count);
+        self.history.record(RecordedEvent { at, uid, event, name, count });
     }
 
     /// The pod of that name, if it is the one that is meant.
-    pub(super) fn of_uid(&self, name: &FullName, uid: &PodUid) -> Result<&Pod, Failure> {
-        self.pods.get(name).filter(|pod| pod.uid() == *uid).ok_or(Failure::Gone)
+    pub(super) fn of_uid(&self, name: &FullName, uid: &PodUid) -> Result<&Pod, ApiFailure> {
+        self.pods.get(name).filter(|pod| pod.uid() == *uid).ok_or(ApiFailure::Gone)
     }
 
     /// Stores a pod as the next version, and gives it back as it is now.
@@ -134,13 +136,13 @@ impl State {
         Time(Timestamp::from_second(self.clock.wall().as_second()).unwrap_or_default())
     }
 
-    pub(super) fn saw(&self, pod: &Pod, change: ClusterChange) {
+    pub(super) fn trace_change(&self, pod: &Pod, change: ClusterChange) {
         let (uid, name) = (pod.uid().to_string(), pod.full_name().to_string());
-        self.trace.append(Entry::Cluster { uid, name, change });
+        self.trace.append(TraceEntry::Cluster { uid, name, change });
     }
 
     pub(super) fn new_uid(&mut self) -> String {
-        let mut digits = format!("{:016x}{:016x}", self.dice.roll(), self.dice.roll());
+        let mut digits = format!("{:016x}{:016x}", self.rng.next_u64(), self.rng.next_u64());
         [8, 13, 18, 23].into_iter().for_each(|place| digits.insert(place, '-'));
         digits
     }

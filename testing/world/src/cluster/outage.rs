@@ -5,14 +5,14 @@ use std::time::Duration;
 use oarsman_sync::latest as watch;
 
 use super::FakeCluster;
-use crate::dice::Chance;
-use crate::line::Service;
-use crate::trace::Entry;
+use crate::link::RemoteService;
+use crate::rng::Probability;
+use crate::trace::TraceEntry;
 
-impl Service for FakeCluster {
-    fn restart(&self, down: Duration, _: Chance) {
+impl RemoteService for FakeCluster {
+    fn restart(&self, down: Duration, _: Probability) {
         let mut state = self.state();
-        state.trace.append(Entry::ClusterAway { down });
+        state.trace.append(TraceEntry::ClusterAway { down });
         state.away_until = Some(state.clock.elapsed() + down);
         drop(state);
         self.0.outages.send_modify(|count| *count += 1);

@@ -4,19 +4,21 @@ use std::slice::from_ref;
 use std::time::Duration;
 
 use futures::StreamExt;
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Container, Pod, PodSpec, PodStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use oarsman_cluster::{ClusterError, PodSets};
-use oarsman_core::event::PodEvent;
+use oarsman_core::event::{PodEvent, Record};
+use oarsman_core::event_queue::CountedEvent;
 use oarsman_core::ids::FullName;
 use oarsman_core::pod::PodExt;
 use tokio::time::{sleep, timeout};
 
 use crate::World;
-use crate::dice::Chance;
 use crate::faults::FaultPlan;
-use crate::line::Service;
-use crate::testing::SECOND;
+use crate::fixtures::SECOND;
+use crate::link::RemoteService;
+use crate::rng::Probability;
 
 fn name(pod: &str) -> FullName {
     FullName { name: pod.to_owned(), namespace: "default".to_owned() }
@@ -138,7 +140,7 @@ async fn a_second_deletion_only_shortens_the_first_counted_from_its_beginning() 
 async fn a_pod_that_has_ended_is_deleted_at_once_and_what_is_gone_not_at_all() {
     for phase in ["Failed", "Succeeded"] {
         let (world, created) = world_with_a(None);
-        let agent = world.cluster_for_life(1);
+        let agent = world.cluster_for(1);
         agent.publish(&name("a"), &created.uid(), &status(phase)).await.unwrap();
         assert!(world.cluster.delete(&name("a"), None));
         assert_eq!(world.cluster.get(&name("a")), None);
@@ -149,7 +151,7 @@ async fn a_pod_that_has_ended_is_deleted_at_once_and_what_is_gone_not_at_all() {
 #[tokio::test(start_paused = true)]
 async fn a_namesake_is_never_touched() {
     let (world, old) = world_with_a(None);
-    let agent = world.cluster_for_life(1);
+    let agent = world.cluster_for(1);
     world.cluster.delete(&name("a"), Some(0));
     let gone = Err(ClusterError::Gone { object: ClusterError::pod(&name("a")) });
     assert_eq!(agent.publish(&name("a"), &old.uid(), &status("Running")).await, gone);
@@ -166,7 +168,7 @@ async fn a_namesake_is_never_touched() {
 async fn the_history_says_what_was_published_and_how_things_stood_at_a_deletion() {
     for (phase, asked) in [("Running", false), ("Running", true), ("Failed", true)] {
         let (world, created) = world_with_a(None);
-        let (agent, uid) = (world.cluster_for_life(1), created.uid());
+        let (agent, uid) = (world.cluster_for(1), created.uid());
         if asked {
             world.cluster.delete(&name("a"), None);
         }
@@ -184,7 +186,7 @@ async fn the_history_says_what_was_published_and_how_things_stood_at_a_deletion(
 #[tokio::test(start_paused = true)]
 async fn a_watch_begins_with_all_there_is_and_tells_every_change_and_no_repetition() {
     let (world, created) = world_with_a(None);
-    let agent = world.cluster_for_life(1);
+    let agent = world.cluster_for(1);
     let mut sets = agent.pods().unwrap();
     assert_eq!(next(&mut sets).await, from_ref(&created));
     agent.publish(&name("a"), &created.uid(), &status("Running")).await.unwrap();
@@ -198,7 +200,7 @@ async fn a_watch_begins_with_all_there_is_and_tells_every_change_and_no_repetiti
 #[tokio::test(start_paused = true)]
 async fn a_slow_reader_sees_the_latest_only() {
     let (world, _) = world_with_a(None);
-    let mut sets = world.cluster_for_life(1).pods().unwrap();
+    let mut sets = world.cluster_for(1).pods().unwrap();
     next(&mut sets).await;
     for other in ["b", "c", "d"] {
         world.cluster.create(pod(other, None));
@@ -211,10 +213,10 @@ async fn a_slow_reader_sees_the_latest_only() {
 #[tokio::test(start_paused = true)]
 async fn a_watch_outlives_an_outage_and_calls_fail_meanwhile() {
     let (world, created) = world_with_a(None);
-    let agent = world.cluster_for_life(1);
+    let agent = world.cluster_for(1);
     let mut sets = agent.pods().unwrap();
     next(&mut sets).await;
-    world.cluster.restart(60 * SECOND, Chance::NEVER);
+    world.cluster.restart(60 * SECOND, Probability::NEVER);
     let published = agent.publish(&name("a"), &created.uid(), &status("Running")).await;
     assert!(matches!(published, Err(ClusterError::Unavailable { .. })), "{published:?}");
     assert_eq!(next(&mut sets).await, from_ref(&created));
@@ -226,7 +228,7 @@ async fn a_watch_outlives_an_outage_and_calls_fail_meanwhile() {
 async fn in_a_rough_world_calls_fail_or_do_more_than_they_say_and_the_watch_catches_up() {
     let world = World::new(1, FaultPlan::rough(Duration::MAX));
     let created = world.cluster.create(pod("a", None)).unwrap();
-    let agent = world.cluster_for_life(1);
+    let agent = world.cluster_for(1);
     let mut failures = 0;
     for number in 0..300 {
         let status = status(&number.to_string());
@@ -242,7 +244,7 @@ async fn in_a_rough_world_calls_fail_or_do_more_than_they_say_and_the_watch_catc
 #[tokio::test(start_paused = true)]
 async fn the_watch_of_a_rough_world_stalls_at_times_and_then_tells_the_newest() {
     let world = World::new(1, FaultPlan::rough(Duration::MAX));
-    let mut sets = world.cluster_for_life(1).pods().unwrap();
+    let mut sets = world.cluster_for(1).pods().unwrap();
     let mut longest = Duration::ZERO;
     for number in 0..100 {
         world.cluster.create(pod(&format!("pod-{number}"), None));
@@ -253,17 +255,24 @@ async fn the_watch_of_a_rough_world_stalls_at_times_and_then_tells_the_newest() 
     assert!(longest > 10 * SECOND, "{longest:?}");
 }
 
+fn counted(pod: &Pod, event: PodEvent, count: i32) -> CountedEvent {
+    let (name, time) = (event.reason.to_string(), Timestamp::UNIX_EPOCH);
+    let record = Record { name, message: event.message.clone(), count, first: time, last: time };
+    let (pod, uid) = (pod.full_name(), pod.uid());
+    CountedEvent { pod, uid, resource_version: None, event, record }
+}
+
 #[tokio::test(start_paused = true)]
-async fn of_events_the_latest_are_kept() {
+async fn of_events_the_latest_are_kept_and_one_that_is_sent_again_is_there_once() {
     let (world, created) = world_with_a(None);
     for number in 0..2_000 {
-        world
-            .cluster
-            .record(created.uid(), PodEvent::normal("Pulled", number.to_string()))
-            .unwrap();
+        let event = PodEvent::normal("Pulled", number.to_string());
+        world.cluster.record(counted(&created, event, number)).unwrap();
     }
-    let agent = world.cluster_for_life(1);
-    agent.record(&created, &PodEvent::normal("Killing", "main")).await.unwrap();
+    let agent = world.cluster_for(1);
+    let killing = counted(&created, PodEvent::normal("Killing", "main"), 1);
+    agent.record(&killing).await.unwrap();
+    agent.record(&killing).await.unwrap();
     let events = world.cluster.events();
     assert_eq!(events.len(), 1_024);
     assert_eq!(events[1_023].event.reason, "Killing");
@@ -273,7 +282,7 @@ async fn of_events_the_latest_are_kept() {
 #[tokio::test(start_paused = true)]
 async fn a_life_that_is_over_neither_hears_nor_changes_anything() {
     let (world, created) = world_with_a(None);
-    let agent = world.cluster_for_life(1);
+    let agent = world.cluster_for(1);
     let mut sets = agent.pods().unwrap();
     world.kill_switch.end();
     assert!(timeout(3_600 * SECOND, sets.next()).await.is_err());

@@ -13,7 +13,7 @@ use super::FakeCluster;
 
 /// Tokens by pod, and until when each is used.
 #[derive(Default)]
-pub(super) struct Tokens {
+pub(super) struct IssuedTokens {
     given: u64,
     of_pods: BTreeMap<(PodUid, TokenWish), (String, Duration)>,
 }
@@ -45,7 +45,7 @@ impl FakeCluster {
         let (cluster, change) = (self.clone(), Change::Token(uid.clone()));
         self.0.executor.spawn(async move {
             tokio::time::sleep(used).await;
-            cluster.tell(change);
+            cluster.notify_watchers(change);
         });
         token
     }

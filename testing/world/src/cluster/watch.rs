@@ -9,32 +9,32 @@ use oarsman_cluster::PodSets;
 use oarsman_sync::latest;
 use tokio::time::sleep;
 
-use super::client::Connection;
+use super::client::ClusterLink;
 use crate::faults::EventFate;
-use crate::line::Service;
+use crate::link::RemoteService;
 
 /// How long a watch that broke waits before it tries again.
 pub(super) const PAUSE: Duration = Duration::from_secs(1);
 
 /// The sets, without end.
-pub(super) fn pod_sets(connection: Connection) -> PodSets {
+pub(super) fn pod_sets(connection: ClusterLink) -> PodSets {
     let newest = connection.cluster.0.newest.subscribe();
     let outages = connection.cluster.outages();
-    let watch = Watch { connection, newest, outages, seen: None };
+    let watch = PodWatch { connection, newest, outages, seen: None };
     stream::unfold(watch, |mut watch| async { Some((watch.next().await, watch)) }).boxed()
 }
 
-struct Watch {
-    connection: Connection,
+struct PodWatch {
+    connection: ClusterLink,
     newest: latest::Receiver<u64>,
     outages: latest::Receiver<u64>,
     /// The version of the last set.
     seen: Option<u64>,
 }
 
-impl Watch {
+impl PodWatch {
     async fn next(&mut self) -> Vec<Arc<Pod>> {
-        self.news().await;
+        self.wait_for_change().await;
         if let EventFate::Late(stall) = self.connection.faults.next_event() {
             sleep(stall).await;
         }
@@ -49,7 +49,7 @@ impl Watch {
     }
 
     /// Waits until there is something to tell. A connection that broke may have missed something.
-    async fn news(&mut self) {
+    async fn wait_for_change(&mut self) {
         let Some(seen) = self.seen else { return };
         // Both senders live as long as the connection, so the waits end only as they should.
         tokio::select! {

@@ -8,12 +8,12 @@ use oarsman_core::ids::PodUid;
 use oarsman_core::pod::PodExt;
 use oarsman_host::pod_cgroups::{Cgroups, PodCgroupError};
 
-use super::{DiskChange, FakeDisk, IN_USE, Violation};
+use super::{DiskChange, DiskViolation, FakeDisk, IN_USE};
 
 #[async_trait]
 impl Cgroups for FakeDisk {
     async fn ensure(&self, pod: &Pod) -> Result<(), PodCgroupError> {
-        self.make(&pod.uid(), |pod| &mut pod.cgroup, DiskChange::CgroupMade);
+        self.set_part(&pod.uid(), |pod| &mut pod.cgroup, DiskChange::CgroupMade);
         Ok(())
     }
 
@@ -23,17 +23,17 @@ impl Cgroups for FakeDisk {
 
     async fn remove(&self, pod: &PodUid) -> Result<(), PodCgroupError> {
         if self.has_cgroup(pod) && self.runs(pod) {
-            self.saw(pod, DiskChange::Violated(Violation::CgroupInUse));
+            self.trace_change(pod, DiskChange::Violated(DiskViolation::CgroupInUse));
             let (doing, object) = ("remove the cgroup of", pod.to_string());
             return Err(PodCgroupError { doing, object, why: IN_USE.to_owned() });
         }
-        self.unmake(pod, |pod| &mut pod.cgroup, DiskChange::CgroupRemoved);
+        self.clear_part(pod, |pod| &mut pod.cgroup, DiskChange::CgroupRemoved);
         Ok(())
     }
 
     async fn pods(&self) -> Result<BTreeSet<PodUid>, PodCgroupError> {
-        let ground = self.ground();
-        let held = ground.iter().filter(|(_, pod)| pod.cgroup);
+        let on_disk = self.lock_pods();
+        let held = on_disk.iter().filter(|(_, pod)| pod.cgroup);
         Ok(held.map(|(uid, _)| uid.clone()).collect())
     }
 }

@@ -22,12 +22,12 @@ pub enum DiskChange {
     /// Its volumes were given back.
     VolumesReleased,
     /// The agent asked for what it must never ask for, and was refused.
-    Violated(Violation),
+    Violated(DiskViolation),
 }
 
 /// What an agent must never ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Violation {
+pub enum DiskViolation {
     /// To remove a cgroup in which a process runs.
     CgroupInUse,
     /// To take the volumes of a process that runs.
@@ -47,9 +47,9 @@ impl fmt::Display for DiskChange {
             Self::VolumesMade => "volumes made",
             Self::FilesReplaced => "files replaced",
             Self::VolumesReleased => "volumes released",
-            Self::Violated(Violation::CgroupInUse) => "cgroup in use, yet to be removed",
-            Self::Violated(Violation::VolumesInUse) => "volumes in use, yet to be released",
-            Self::Violated(Violation::DirectoryInUse) => "directory in use, yet to be removed",
+            Self::Violated(DiskViolation::CgroupInUse) => "cgroup in use, yet to be removed",
+            Self::Violated(DiskViolation::VolumesInUse) => "volumes in use, yet to be released",
+            Self::Violated(DiskViolation::DirectoryInUse) => "directory in use, yet to be removed",
         })
     }
 }

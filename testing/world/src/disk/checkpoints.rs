@@ -10,7 +10,7 @@ use crate::lock;
 
 /// A checkpoint as a reader sees it, and what a crash of the machine leaves of it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Page {
+pub(super) struct StoredCheckpoint {
     written: Vec<u8>,
     synced: Option<Vec<u8>>,
 }
@@ -18,18 +18,21 @@ pub(super) struct Page {
 #[async_trait]
 impl CheckpointStore for FakeDisk {
     async fn write(&self, name: &str, content: Vec<u8>, lasting: bool) -> Result<(), FileError> {
-        let mut pages = lock(&self.0.checkpoints);
-        let page = pages.entry(name.to_owned()).or_default();
+        let mut stored = lock(&self.0.checkpoints);
+        let checkpoint = stored.entry(name.to_owned()).or_default();
         if lasting {
-            page.synced = Some(content.clone());
+            checkpoint.synced = Some(content.clone());
         }
-        page.written = content;
+        checkpoint.written = content;
         Ok(())
     }
 
     async fn read_all(&self) -> Result<BTreeMap<String, Vec<u8>>, FileError> {
-        let pages = lock(&self.0.checkpoints);
-        Ok(pages.iter().map(|(name, page)| (name.clone(), page.written.clone())).collect())
+        let stored = lock(&self.0.checkpoints);
+        Ok(stored
+            .iter()
+            .map(|(name, checkpoint)| (name.clone(), checkpoint.written.clone()))
+            .collect())
     }
 
     async fn remove(&self, name: &str) -> Result<(), FileError> {
@@ -40,10 +43,10 @@ impl CheckpointStore for FakeDisk {
 
 impl FakeDisk {
     pub(super) fn lose_unsynced_checkpoints(&self) {
-        let mut pages = lock(&self.0.checkpoints);
-        pages.retain(|_, page| page.synced.is_some());
-        for page in pages.values_mut() {
-            page.written = page.synced.clone().unwrap_or_default();
+        let mut stored = lock(&self.0.checkpoints);
+        stored.retain(|_, checkpoint| checkpoint.synced.is_some());
+        for checkpoint in stored.values_mut() {
+            checkpoint.written = checkpoint.synced.clone().unwrap_or_default();
         }
     }
 }

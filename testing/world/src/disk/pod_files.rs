@@ -11,7 +11,7 @@ use oarsman_core::view::ContainerView;
 use oarsman_core::{config, termination_message};
 use oarsman_state::{ContainerFiles, FileError, FoundFiles, PodFiles};
 
-use super::{DiskChange, FakeDisk, Ground, IN_USE, Violation};
+use super::{DiskChange, DiskViolation, FakeDisk, IN_USE, PodOnDisk};
 
 /// Where pods' directories would lie.
 const PODS: &str = "/var/lib/oarsman/pods";
@@ -19,7 +19,7 @@ const PODS: &str = "/var/lib/oarsman/pods";
 #[async_trait]
 impl PodFiles for FakeDisk {
     async fn make_directories(&self, pod: &Pod) -> Result<(), FileError> {
-        self.make(&pod.uid(), |pod| &mut pod.directory, DiskChange::DirectoryMade);
+        self.set_part(&pod.uid(), |pod| &mut pod.directory, DiskChange::DirectoryMade);
         Ok(())
     }
 
@@ -79,26 +79,26 @@ impl PodFiles for FakeDisk {
     async fn remove(&self, pod: &PodUid) -> Result<(), FileError> {
         let directory = Path::new(PODS).join(pod.as_str());
         if self.has_directory(pod) && (self.has_volumes(pod) || self.runs(pod)) {
-            self.saw(pod, DiskChange::Violated(Violation::DirectoryInUse));
+            self.trace_change(pod, DiskChange::Violated(DiskViolation::DirectoryInUse));
             let (doing, why) = ("remove the directory", IN_USE.to_owned());
             return Err(FileError { doing, path: directory, why });
         }
-        self.unmake(pod, |pod| &mut pod.directory, DiskChange::DirectoryRemoved);
+        self.clear_part(pod, |pod| &mut pod.directory, DiskChange::DirectoryRemoved);
         self.0.files.remove(&directory);
-        self.ground().retain(|_, pod| *pod != Ground::default());
+        self.lock_pods().retain(|_, pod| *pod != PodOnDisk::default());
         Ok(())
     }
 
     async fn pods(&self) -> Result<BTreeMap<PodUid, FoundFiles>, FileError> {
-        let ground = self.ground();
-        let held = ground.iter().filter(|(_, pod)| pod.directory);
+        let on_disk = self.lock_pods();
+        let held = on_disk.iter().filter(|(_, pod)| pod.directory);
         Ok(held.map(|(uid, _)| (uid.clone(), FoundFiles { directory: true })).collect())
     }
 }
 
 impl FakeDisk {
     fn has_directory(&self, uid: &PodUid) -> bool {
-        self.ground().get(uid).is_some_and(|pod| pod.directory)
+        self.lock_pods().get(uid).is_some_and(|pod| pod.directory)
     }
 
     fn write(&self, file: &Path, content: &str) -> Result<(), FileError> {

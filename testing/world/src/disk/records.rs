@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::PodStatus;
 use oarsman_core::ids::PodUid;
 use oarsman_state::{FileError, Records};
 
-use super::{FakeDisk, Ground};
+use super::{FakeDisk, PodOnDisk};
 
 #[async_trait]
 impl Records for FakeDisk {
@@ -17,8 +17,8 @@ impl Records for FakeDisk {
         status: &PodStatus,
         lasting: bool,
     ) -> Result<(), FileError> {
-        let mut ground = self.ground();
-        let pod = ground.entry(pod.clone()).or_default();
+        let mut on_disk = self.lock_pods();
+        let pod = on_disk.entry(pod.clone()).or_default();
         pod.written = Some(status.clone());
         if lasting {
             pod.synced = pod.written.clone();
@@ -31,15 +31,15 @@ impl Records for FakeDisk {
     }
 
     async fn remove(&self, pod: &PodUid) -> Result<(), FileError> {
-        let mut ground = self.ground();
-        ground.entry(pod.clone()).and_modify(|pod| (pod.written, pod.synced) = (None, None));
-        ground.retain(|_, pod| *pod != Ground::default());
+        let mut on_disk = self.lock_pods();
+        on_disk.entry(pod.clone()).and_modify(|pod| (pod.written, pod.synced) = (None, None));
+        on_disk.retain(|_, pod| *pod != PodOnDisk::default());
         Ok(())
     }
 
     async fn pods(&self) -> Result<BTreeSet<PodUid>, FileError> {
-        let ground = self.ground();
-        let recorded = ground.iter().filter(|(_, pod)| pod.written.is_some());
+        let on_disk = self.lock_pods();
+        let recorded = on_disk.iter().filter(|(_, pod)| pod.written.is_some());
         Ok(recorded.map(|(uid, _)| uid.clone()).collect())
     }
 }

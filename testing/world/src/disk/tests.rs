@@ -2,7 +2,6 @@
 
 use k8s_openapi::api::core::v1::{Pod, PodSpec, PodStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use oarsman_agent::seams::Seams;
 use oarsman_core::config::{Payload, PayloadFile};
 use oarsman_core::ids::{ContainerId, SandboxId};
 use oarsman_core::view::{ContainerLabel, ContainerState, ContainerView};
@@ -15,9 +14,9 @@ use tokio::time::{advance, sleep};
 use super::*;
 use crate::World;
 use crate::faults::FaultPlan;
-use crate::seams::POD_LOGS;
-use crate::testing::{self, SECOND};
-use crate::trace::Entry;
+use crate::fixtures::{self, SECOND};
+use crate::seams::{POD_LOGS, WorldSeams};
+use crate::trace::TraceEntry;
 
 /// The pod `a`, whose UID the common test pods of that name have too.
 fn pod_a() -> Pod {
@@ -45,8 +44,8 @@ const SHORT: bool = false;
 /// What happened on the disk.
 fn changes(world: &World) -> Vec<DiskChange> {
     let records = world.trace.records();
-    let change = |record: &crate::trace::Record| match record.entry {
-        Entry::Disk { change, .. } => Some(change),
+    let change = |record: &crate::trace::TraceRecord| match record.entry {
+        TraceEntry::Disk { change, .. } => Some(change),
         _ => None,
     };
     records.iter().filter_map(change).collect()
@@ -61,20 +60,20 @@ fn volumes(names: &[&str]) -> Vec<VolumeToMount> {
 }
 
 /// Makes directories, cgroup and volumes.
-async fn prepare(seams: &Seams, names: &[&str]) {
+async fn prepare(seams: &WorldSeams, names: &[&str]) {
     seams.pod_files.make_directories(&pod_a()).await.unwrap();
     seams.cgroups.ensure(&pod_a()).await.unwrap();
     seams.volumes.set_up(&Arc::new(pod_a()), volumes(names)).await.unwrap();
 }
 
 /// Tears down what is there.
-async fn tear_down(seams: &Seams) -> Result<(), VolumeError> {
+async fn tear_down(seams: &WorldSeams) -> Result<(), VolumeError> {
     seams.volumes.tear_down(&a(), seams.volumes.mounted(&a()).await?).await
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_is_made_is_there_until_it_is_taken_away_each_once() {
-    let world = testing::world(1, FaultPlan::quiet());
+    let world = fixtures::world(1, FaultPlan::quiet());
     let seams = world.seams(1);
     for _ in 0..2 {
         prepare(&seams, &["data", "more"]).await;
@@ -103,7 +102,7 @@ async fn what_is_made_is_there_until_it_is_taken_away_each_once() {
 
 #[tokio::test(start_paused = true)]
 async fn files_that_are_not_known_leave_a_volume_as_it_is() {
-    let world = testing::world(1, FaultPlan::quiet());
+    let world = fixtures::world(1, FaultPlan::quiet());
     let (seams, pod) = (world.seams(1), Arc::new(pod_a()));
     let file = PayloadFile { bytes: b"text".to_vec(), mode: 0o644, owner: None };
     let payload = Some(Arc::new(Payload::from([("key".to_owned(), file)])));
@@ -116,7 +115,7 @@ async fn files_that_are_not_known_leave_a_volume_as_it_is() {
 
 #[tokio::test(start_paused = true)]
 async fn a_cgroup_that_vanished_is_missed_and_its_pod_still_listed() {
-    let world = testing::world(1, FaultPlan::quiet());
+    let world = fixtures::world(1, FaultPlan::quiet());
     let seams = world.seams(1);
     prepare(&seams, &[]).await;
     world.disk.remove_cgroup(&a());
@@ -135,7 +134,7 @@ async fn a_crash_of_the_machine_leaves_the_last_lasting_status_and_one_of_the_ag
         (vec![("Running", SHORT), ("Failed", LASTING)], Some("Failed")),
     ];
     for (writes, left) in rows {
-        let world = testing::world(1, FaultPlan::quiet());
+        let world = fixtures::world(1, FaultPlan::quiet());
         let records = world.seams(1).records;
         for (phase, lasting) in &writes {
             records.remember(&a(), &status(phase), *lasting).await.unwrap();
@@ -155,10 +154,10 @@ async fn a_crash_of_the_machine_leaves_the_last_lasting_status_and_one_of_the_ag
 
 #[tokio::test(start_paused = true)]
 async fn nothing_is_taken_from_a_process_that_runs_and_the_attempt_is_seen() {
-    let world = testing::world(1, FaultPlan::quiet());
+    let world = fixtures::world(1, FaultPlan::quiet());
     let seams = world.seams(1);
     prepare(&seams, &["data"]).await;
-    let (_, id) = testing::run(&world.runtime, "a", &["forever"]).await.unwrap();
+    let (_, id) = fixtures::run(&world.runtime, "a", &["forever"]).await.unwrap();
     let before = changes(&world).len();
     let in_use = [
         tear_down(&seams).await.unwrap_err().to_string(),
@@ -166,7 +165,8 @@ async fn nothing_is_taken_from_a_process_that_runs_and_the_attempt_is_seen() {
         seams.pod_files.remove(&a()).await.unwrap_err().to_string(),
     ];
     assert!(in_use.iter().all(|error| error.ends_with("it is in use")), "{in_use:?}");
-    let violations = [Violation::VolumesInUse, Violation::CgroupInUse, Violation::DirectoryInUse];
+    let violations =
+        [DiskViolation::VolumesInUse, DiskViolation::CgroupInUse, DiskViolation::DirectoryInUse];
     assert_eq!(changes(&world)[before..], violations.map(DiskChange::Violated));
     assert!(world.disk.has_cgroup(&a()) && world.disk.has_volumes(&a()));
     world.runtime.stop_container(&id, Duration::ZERO).await.unwrap();
@@ -177,23 +177,23 @@ async fn nothing_is_taken_from_a_process_that_runs_and_the_attempt_is_seen() {
 
 #[tokio::test(start_paused = true)]
 async fn a_process_that_the_runtime_has_lost_track_of_still_uses_its_cgroup() {
-    let world = testing::world(1, FaultPlan::quiet());
+    let world = fixtures::world(1, FaultPlan::quiet());
     let seams = world.seams(1);
     prepare(&seams, &[]).await;
-    testing::run(&world.runtime, "a", &["forever"]).await.unwrap();
-    world.runtime.restart(60 * SECOND, Chance::ALWAYS);
+    fixtures::run(&world.runtime, "a", &["forever"]).await.unwrap();
+    world.runtime.restart(60 * SECOND, Probability::ALWAYS);
     seams.cgroups.remove(&a()).await.unwrap_err();
-    assert_eq!(changes(&world).last(), Some(&DiskChange::Violated(Violation::CgroupInUse)));
+    assert_eq!(changes(&world).last(), Some(&DiskChange::Violated(DiskViolation::CgroupInUse)));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_termination_message_is_in_the_file_mounted_at_the_container_s_path() {
     const PATH: &str = "/dev/termination-log";
     for (mounted, words) in [(PATH, "goodbye"), ("/elsewhere", "")] {
-        let world = testing::world(1, FaultPlan::quiet());
+        let world = fixtures::world(1, FaultPlan::quiet());
         world.files.write("/host/words".as_ref(), b"goodbye").unwrap();
-        let sandbox = world.runtime.run_pod_sandbox(testing::sandbox("a", 0)).await.unwrap();
-        let mut request = testing::container(&sandbox, 0, &["forever"]);
+        let sandbox = world.runtime.run_pod_sandbox(fixtures::sandbox("a", 0)).await.unwrap();
+        let mut request = fixtures::container(&sandbox, 0, &["forever"]);
         request.config.as_mut().unwrap().mounts.push(Mount {
             container_path: mounted.to_owned(),
             host_path: "/host/words".to_owned(),
@@ -217,7 +217,7 @@ fn view(sandbox: &str, id: &str, message_path: &str) -> ContainerView {
         id: ContainerId::from(id),
         sandbox: SandboxId::from(sandbox),
         name: "main".to_owned(),
-        image: testing::IMAGE.to_owned(),
+        image: fixtures::IMAGE.to_owned(),
         image_ref: String::new(),
         created_at: jiff::Timestamp::UNIX_EPOCH,
         state: ContainerState::Created,
@@ -229,7 +229,7 @@ fn view(sandbox: &str, id: &str, message_path: &str) -> ContainerView {
 
 #[tokio::test(start_paused = true)]
 async fn log_names_are_those_in_the_container_s_own_directory() {
-    let world = testing::world(1, FaultPlan::quiet());
+    let world = fixtures::world(1, FaultPlan::quiet());
     for file in ["main/0.log", "main/1.log", "mainly/2.log", "main/old/3.log"] {
         let path = PathBuf::from(POD_LOGS).join("default_a_uid-a").join(file);
         world.files.write(&path, b"").unwrap();
@@ -241,7 +241,7 @@ async fn log_names_are_those_in_the_container_s_own_directory() {
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_that_ends_half_way_leaves_half_and_nothing_comes_later() {
-    let world = testing::world(1, FaultPlan { latency: Duration::ZERO, ..FaultPlan::quiet() });
+    let world = fixtures::world(1, FaultPlan { latency: Duration::ZERO, ..FaultPlan::quiet() });
     let volumes_of_life = world.seams(1).volumes;
     let setting_up = tokio::spawn(async move {
         volumes_of_life.set_up(&Arc::new(pod_a()), volumes(&["one", "two"])).await
@@ -257,7 +257,7 @@ async fn an_agent_that_ends_half_way_leaves_half_and_nothing_comes_later() {
 
 #[tokio::test(start_paused = true)]
 async fn a_rough_disk_fails_at_times_and_works_when_asked_again() {
-    let world = testing::world(1, FaultPlan::rough(Duration::MAX));
+    let world = fixtures::world(1, FaultPlan::rough(Duration::MAX));
     let cgroups = world.seams(1).cgroups;
     let mut failures = 0;
     for _ in 0..300 {

@@ -11,11 +11,11 @@ use oarsman_core::volume_manager::{MountedVolume, VolumeToMount};
 use oarsman_volumes::{VolumeError, Volumes};
 use tokio::time::sleep;
 
-use super::{DiskChange, FakeDisk, IN_USE, STEP, Violation};
+use super::{DiskChange, DiskViolation, FakeDisk, IN_USE, STEP};
 
 /// One volume: its plugin and its files.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Volume {
+pub(super) struct StoredVolume {
     plugin: String,
     files: Option<Arc<Payload>>,
 }
@@ -36,23 +36,24 @@ impl Volumes for FakeDisk {
         volumes: Vec<MountedVolume>,
     ) -> Result<(), VolumeError> {
         if self.has_volumes(pod) && self.runs(pod) {
-            self.saw(pod, DiskChange::Violated(Violation::VolumesInUse));
+            self.trace_change(pod, DiskChange::Violated(DiskViolation::VolumesInUse));
             let (doing, object) = ("tear down the volumes of", pod.to_string());
             return Err(VolumeError::Call { doing, object, why: IN_USE.to_owned() });
         }
         for volume in volumes {
             sleep(STEP).await;
-            let had = self.ground().get_mut(pod).and_then(|pod| pod.volumes.remove(&volume.name));
+            let had =
+                self.lock_pods().get_mut(pod).and_then(|pod| pod.volumes.remove(&volume.name));
             if had.is_some() && !self.has_volumes(pod) {
-                self.saw(pod, DiskChange::VolumesReleased);
+                self.trace_change(pod, DiskChange::VolumesReleased);
             }
         }
         Ok(())
     }
 
     async fn mounted(&self, pod: &PodUid) -> Result<Vec<MountedVolume>, VolumeError> {
-        let ground = self.ground();
-        let volumes = ground.get(pod).into_iter().flat_map(|pod| &pod.volumes);
+        let on_disk = self.lock_pods();
+        let volumes = on_disk.get(pod).into_iter().flat_map(|pod| &pod.volumes);
         let found = volumes.map(|(name, volume)| (name.clone(), volume.plugin.clone()));
         Ok(found.map(|(name, plugin)| MountedVolume::found(name, plugin)).collect())
     }
@@ -61,19 +62,19 @@ impl Volumes for FakeDisk {
 impl FakeDisk {
     /// A volume whose files are not known keeps those it has.
     fn set_one_up(&self, uid: &PodUid, wanted: VolumeToMount) {
-        let mut ground = self.ground();
-        let volumes = &mut ground.entry(uid.clone()).or_default().volumes;
+        let mut on_disk = self.lock_pods();
+        let volumes = &mut on_disk.entry(uid.clone()).or_default().volumes;
         let is_first = volumes.is_empty();
         let volume = volumes.entry(wanted.name).or_default();
         let has_other_files = wanted.payload.is_some() && volume.files != wanted.payload;
         volume.plugin = wanted.plugin;
         volume.files = wanted.payload.or(volume.files.take());
-        drop(ground);
+        drop(on_disk);
         if is_first {
-            self.saw(uid, DiskChange::VolumesMade);
+            self.trace_change(uid, DiskChange::VolumesMade);
         }
         if has_other_files {
-            self.saw(uid, DiskChange::FilesReplaced);
+            self.trace_change(uid, DiskChange::FilesReplaced);
         }
     }
 }

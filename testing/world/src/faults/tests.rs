@@ -3,7 +3,7 @@
 use super::*;
 
 fn faults(plan: FaultPlan, seed: u64) -> Faults {
-    Faults::new(WorldClock::start(), plan, Dice::new(seed))
+    Faults::new(WorldClock::start(), plan, Rng::new(seed))
 }
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -12,9 +12,9 @@ const SECOND: Duration = Duration::from_secs(1);
 async fn a_quiet_plan_has_no_faults_and_takes_no_time() {
     let faults = faults(FaultPlan::quiet(), 1);
     for _ in 0..100 {
-        let nothing = Fault { before: Duration::ZERO, after: Duration::ZERO, mishap: None };
+        let nothing = Fault { before: Duration::ZERO, after: Duration::ZERO, fault_kind: None };
         assert_eq!(faults.next_call(true), nothing);
-        assert_eq!(faults.next_event(), EventFate::Comes);
+        assert_eq!(faults.next_event(), EventFate::Delivered);
         assert!(!faults.replays_events());
     }
 }
@@ -23,50 +23,51 @@ async fn a_quiet_plan_has_no_faults_and_takes_no_time() {
 async fn what_is_certain_happens_to_every_call() {
     let quiet = FaultPlan::quiet();
     let rows = [
-        (FaultPlan { unavailable: Chance::ALWAYS, ..quiet }, "unavailable"),
-        (FaultPlan { unknown: Chance::ALWAYS, ..quiet }, "unknown"),
-        (FaultPlan { silent: Chance::ALWAYS, ..quiet }, "effect without answer"),
-        (FaultPlan { hang: Chance::ALWAYS, ..quiet }, "hangs"),
-        (FaultPlan { late: (Chance::ALWAYS, SECOND), ..quiet }, "late effect"),
-        (FaultPlan { refused: Chance::ALWAYS, ..quiet }, "refused"),
-        (FaultPlan { busy: (Chance::ALWAYS, SECOND), ..quiet }, "busy"),
-        (FaultPlan { botch: Chance::ALWAYS, ..quiet }, "name left reserved"),
-        (FaultPlan { restart: Chance::ALWAYS, ..quiet }, "restart"),
+        (FaultPlan { unavailable: Probability::ALWAYS, ..quiet }, "unavailable"),
+        (FaultPlan { unknown: Probability::ALWAYS, ..quiet }, "unknown"),
+        (FaultPlan { silent: Probability::ALWAYS, ..quiet }, "effect without answer"),
+        (FaultPlan { hang: Probability::ALWAYS, ..quiet }, "hangs"),
+        (FaultPlan { late: (Probability::ALWAYS, SECOND), ..quiet }, "late effect"),
+        (FaultPlan { refused: Probability::ALWAYS, ..quiet }, "refused"),
+        (FaultPlan { busy: (Probability::ALWAYS, SECOND), ..quiet }, "busy"),
+        (FaultPlan { stale_name: Probability::ALWAYS, ..quiet }, "name left reserved"),
+        (FaultPlan { restart: Probability::ALWAYS, ..quiet }, "restart"),
     ];
     for (plan, name) in rows {
-        let mishap = faults(plan, 1).next_call(true).mishap;
-        assert_eq!(mishap.map(Mishap::name), Some(name));
+        let fault_kind = faults(plan, 1).next_call(true).fault_kind;
+        assert_eq!(fault_kind.map(FaultKind::name), Some(name));
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn only_calls_that_make_something_leave_a_name_behind() {
-    let plan = FaultPlan { botch: Chance::ALWAYS, ..FaultPlan::quiet() };
-    assert_eq!(faults(plan, 1).next_call(false).mishap, None);
+    let plan = FaultPlan { stale_name: Probability::ALWAYS, ..FaultPlan::quiet() };
+    assert_eq!(faults(plan, 1).next_call(false).fault_kind, None);
 }
 
 #[tokio::test(start_paused = true)]
 async fn every_kind_of_fault_comes_in_a_rough_world_and_none_after_its_end() {
     let faults = faults(FaultPlan::rough(SECOND), 1);
     let mishaps = |faults: &Faults| -> std::collections::BTreeSet<_> {
-        (0..2_000).filter_map(|_| faults.next_call(true).mishap.map(Mishap::name)).collect()
+        (0..2_000).filter_map(|_| faults.next_call(true).fault_kind.map(FaultKind::name)).collect()
     };
     let fates = |faults: &Faults| (0..200).map(|_| faults.next_event()).collect::<Vec<_>>();
     assert_eq!(mishaps(&faults).len(), 9);
     let seen = fates(&faults);
-    for fate in [EventFate::Comes, EventFate::Lost, EventFate::Doubled] {
+    for fate in [EventFate::Delivered, EventFate::Lost, EventFate::Doubled] {
         assert!(seen.contains(&fate), "{fate:?}");
     }
     assert!(seen.iter().any(|fate| matches!(fate, EventFate::Late(_))));
     tokio::time::sleep(SECOND).await;
     assert!(mishaps(&faults).is_empty());
-    assert!(fates(&faults).iter().all(|fate| *fate == EventFate::Comes));
+    assert!(fates(&faults).iter().all(|fate| *fate == EventFate::Delivered));
 }
 
 #[tokio::test(start_paused = true)]
 async fn slow_calls_are_slower_than_latency_and_within_bounds() {
     let latency = Duration::from_millis(10);
-    let plan = FaultPlan { latency, slow: Chance::HALF, slowness: SECOND, ..FaultPlan::quiet() };
+    let plan =
+        FaultPlan { latency, slow: Probability::HALF, slowness: SECOND, ..FaultPlan::quiet() };
     let faults = faults(plan, 1);
     let waits: Vec<_> = (0..100).map(|_| faults.next_call(false).before).collect();
     assert!(waits.iter().any(|wait| *wait > latency) && waits.iter().any(|wait| *wait < latency));

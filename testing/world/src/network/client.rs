@@ -3,26 +3,26 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use oarsman_net::{HttpAnswer, HttpGet, Network, NetworkError};
+use oarsman_net::{HttpGet, HttpResponse, Network, NetworkError};
 
 use super::FakeNetwork;
-use crate::line::{Call, Conduct, Line};
+use crate::link::{AbandonPolicy, Link, LinkCall};
 
 /// The servers at the other end of a line.
-pub fn connect(network: FakeNetwork, line: Line) -> Arc<dyn Network> {
-    Arc::new(Connection { network, line })
+pub fn connect(network: FakeNetwork, link: Link) -> Arc<dyn Network> {
+    Arc::new(LinkedNetwork { network, link })
 }
 
-struct Connection {
+struct LinkedNetwork {
     network: FakeNetwork,
-    line: Line,
+    link: Link,
 }
 
 #[async_trait]
-impl Network for Connection {
-    async fn get(&self, request: &HttpGet) -> Result<HttpAnswer, NetworkError> {
-        let call = Call::new("get", request.url(), Conduct::Read).within(request.timeout);
+impl Network for LinkedNetwork {
+    async fn get(&self, request: &HttpGet) -> Result<HttpResponse, NetworkError> {
+        let call = LinkCall::new("get", request.url(), AbandonPolicy::Read).within(request.timeout);
         let (network, request) = (self.network.clone(), request.clone());
-        self.line.call(call, async move { network.answer(request).await }).await
+        self.link.call(call, async move { network.answer(request).await }).await
     }
 }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::World;
 use crate::faults::FaultPlan;
-use crate::testing::{SECOND, run, world};
+use crate::fixtures::{SECOND, run, world};
 
 fn get(url: &str) -> HttpGet {
     let (scheme, rest) = url.split_once("://").unwrap();
@@ -22,32 +22,32 @@ fn get(url: &str) -> HttpGet {
 }
 
 /// What an agent hears, in a few words.
-async fn hear(world: &World, request: &HttpGet) -> String {
-    match world.network_for_life(1).get(request).await {
-        Ok(HttpAnswer { status, body, whole, .. }) => {
+async fn fetch(world: &World, request: &HttpGet) -> String {
+    match world.network_for(1).get(request).await {
+        Ok(HttpResponse { status, body, is_complete: whole, .. }) => {
             format!("{status} {} {whole}", String::from_utf8(body).unwrap())
         }
         Err(error) => error.to_string(),
     }
 }
 
-fn town() -> World {
+fn network_with_servers() -> World {
     let world = World::new(1, FaultPlan::quiet());
-    let pages = |speaks| {
-        Server::new(speaks)
-            .with("/a", Page::new(200, "hello"))
-            .with("/long", Page::new(200, "hello!"))
-            .with("/slow", Page::new(200, "late").after(11 * SECOND))
+    let responses = |protocol| {
+        FakeServer::new(protocol)
+            .with("/a", FakeResponse::new(200, "hello"))
+            .with("/long", FakeResponse::new(200, "hello!"))
+            .with("/slow", FakeResponse::new(200, "late").after(11 * SECOND))
     };
-    world.network.serve("web", 80, pages(Speech::Http));
-    world.network.serve("web", 443, pages(Speech::Https));
-    world.network.serve("own", 443, pages(Speech::SelfSigned));
+    world.network.serve("web", 80, responses(ServerProtocol::Http));
+    world.network.serve("web", 443, responses(ServerProtocol::Https));
+    world.network.serve("own", 443, responses(ServerProtocol::SelfSigned));
     world
 }
 
 #[tokio::test(start_paused = true)]
 async fn each_server_answers_as_it_was_told() {
-    let world = town();
+    let world = network_with_servers();
     let rows = [
         ("http://web:80/a", "200 hello true"),
         ("http://web:80/long", "200 hello false"),
@@ -63,32 +63,32 @@ async fn each_server_answers_as_it_was_told() {
         ("http://web:81/a", "cannot reach http://web:81/a: connection refused"),
     ];
     for (url, want) in rows {
-        assert_eq!(hear(&world, &get(url)).await, want, "{url}");
+        assert_eq!(fetch(&world, &get(url)).await, want, "{url}");
     }
-    let unchecked = HttpGet { trust: Trust::Anybody, ..get("https://own:443/a") };
-    assert_eq!(hear(&world, &unchecked).await, "200 hello true");
+    let unchecked = HttpGet { trust: Trust::AnyCertificate, ..get("https://own:443/a") };
+    assert_eq!(fetch(&world, &unchecked).await, "200 hello true");
     world.network.refuse("web", 80);
-    let gone = hear(&world, &get("http://web:80/a")).await;
+    let gone = fetch(&world, &get("http://web:80/a")).await;
     assert_eq!(gone, "cannot reach http://web:80/a: connection refused");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_listens_answers_as_the_actor_does() {
+async fn a_pod_that_listens_answers_as_the_script_program_does() {
     let world = world(1, FaultPlan::quiet());
     let (sandbox, _) = run(&world.runtime, "web", &["listen:80", "sleep:10s"]).await.unwrap();
     let status = oarsman_cri::Runtime::pod_sandbox_status(&world.runtime, &sandbox).await.unwrap();
     let ip = status.network.unwrap().ip;
     sleep(SECOND).await;
-    assert_eq!(hear(&world, &get(&format!("http://{ip}:80/x"))).await, "200 ok\n true");
-    let other = hear(&world, &get(&format!("http://{ip}:81/x"))).await;
+    assert_eq!(fetch(&world, &get(&format!("http://{ip}:80/x"))).await, "200 ok\n true");
+    let other = fetch(&world, &get(&format!("http://{ip}:81/x"))).await;
     assert!(other.ends_with("connection refused"), "{other}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn every_call_is_in_the_trace_and_only_what_arrived_was_asked() {
-    let world = town();
-    hear(&world, &get("http://web:80/a")).await;
-    hear(&world, &get("http://web:81/a")).await;
+    let world = network_with_servers();
+    fetch(&world, &get("http://web:80/a")).await;
+    fetch(&world, &get("http://web:81/a")).await;
     let seen: Vec<String> = world.trace.records().iter().map(|r| r.entry.to_string()).collect();
     let want = [
         "life 1 began",
@@ -107,10 +107,14 @@ async fn every_call_is_in_the_trace_and_only_what_arrived_was_asked() {
 async fn in_a_rough_world_calls_fail_in_their_ways_and_alike_for_one_seed() {
     let lived = async |seed| {
         let world = World::new(seed, FaultPlan::rough(SECOND * 100_000));
-        world.network.serve("web", 80, Server::new(Speech::Http).with("/", Page::new(200, "a")));
+        world.network.serve(
+            "web",
+            80,
+            FakeServer::new(ServerProtocol::Http).with("/", FakeResponse::new(200, "a")),
+        );
         let mut heard = std::collections::BTreeSet::new();
         for _ in 0..400 {
-            heard.insert(hear(&world, &get("http://web:80/")).await);
+            heard.insert(fetch(&world, &get("http://web:80/")).await);
         }
         (heard, world.trace.hash())
     };

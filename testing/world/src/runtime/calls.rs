@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::StreamExt;
-use oarsman_cri::{EventStream, Result, Runtime, Streaming};
+use oarsman_cri::{EventStream, Result, Runtime, StreamingEndpoint};
 use oarsman_cri_types::v1::{
     AttachRequest, CgroupDriver, Container, ContainerFilter, ContainerStats, ContainerStatsFilter,
     ContainerStatus, CreateContainerRequest, ExecRequest, ExecSyncRequest, ExecSyncResponse, Image,
@@ -17,7 +17,7 @@ use oarsman_cri_types::v1::{
 use tokio_stream::wrappers::ReceiverStream;
 
 use super::FakeRuntime;
-use super::images::Stored;
+use super::images::StoredImage;
 use super::sandboxes::HANDLER;
 
 impl FakeRuntime {
@@ -141,19 +141,19 @@ impl Runtime for FakeRuntime {
         self.run_command(request).await
     }
 
-    async fn exec(&self, request: ExecRequest) -> Result<Streaming> {
+    async fn exec(&self, request: ExecRequest) -> Result<StreamingEndpoint> {
         let mut state = self.serve("Exec")?;
         state.running("Exec", &request.container_id)?;
         Ok(state.streaming_url("exec"))
     }
 
-    async fn attach(&self, request: AttachRequest) -> Result<Streaming> {
+    async fn attach(&self, request: AttachRequest) -> Result<StreamingEndpoint> {
         let mut state = self.serve("Attach")?;
         state.running("Attach", &request.container_id)?;
         Ok(state.streaming_url("attach"))
     }
 
-    async fn port_forward(&self, request: PortForwardRequest) -> Result<Streaming> {
+    async fn port_forward(&self, request: PortForwardRequest) -> Result<StreamingEndpoint> {
         let mut state = self.serve("PortForward")?;
         state.ready_sandbox("PortForward", &request.pod_sandbox_id)?;
         Ok(state.streaming_url("portforward"))
@@ -193,7 +193,7 @@ impl Runtime for FakeRuntime {
     }
 
     async fn image_status(&self, image: ImageSpec) -> Result<Option<Image>> {
-        Ok(self.serve("ImageStatus")?.images.find(&image.image).map(Stored::described))
+        Ok(self.serve("ImageStatus")?.images.find(&image.image).map(StoredImage::described))
     }
 
     async fn pull_image(&self, request: PullImageRequest) -> Result<String> {

@@ -14,99 +14,100 @@ use oarsman_cri_types::v1::{
 
 use super::FakeRuntime;
 use crate::faults::Faults;
-use crate::line::{Call, Conduct, Line, OverLine};
+use crate::link::{AbandonPolicy, Link, LinkCall, LinkMiddleware};
 
 /// The runtime at the other end of a line. Calls end by the deadlines of a real client.
 pub fn connect(
     runtime: FakeRuntime,
-    line: Line,
+    link: Link,
     faults: Faults,
     deadlines: Deadlines,
 ) -> Arc<dyn Runtime> {
     let request = deadlines.request;
-    let middleware = OverLine::new(line.clone(), request, conduct);
+    let middleware = LinkMiddleware::new(link.clone(), request, policy);
     let inner = Arc::new(runtime.clone());
-    Arc::new(Connection { inner, middleware, runtime, line, faults, request })
+    Arc::new(LinkedRuntime { inner, middleware, runtime, link, faults, request })
 }
 
 /// What only asks may be given up; everything else takes effect also when its caller is gone.
-fn conduct(call: &str) -> Conduct {
+fn policy(call: &str) -> AbandonPolicy {
     let changes = ["Stop", "Remove", "Update", "Start", "Reopen", "Checkpoint"];
     let is_change = changes.iter().any(|change| call.starts_with(change));
-    if is_change { Conduct::Change } else { Conduct::Read }
+    if is_change { AbandonPolicy::Change } else { AbandonPolicy::Read }
 }
 
 /// Calls without a word of their own here have the deadline of an ordinary call.
-struct Connection {
+struct LinkedRuntime {
     inner: Arc<dyn Runtime>,
-    middleware: OverLine,
+    middleware: LinkMiddleware,
     runtime: FakeRuntime,
-    line: Line,
+    link: Link,
     faults: Faults,
     /// How long an ordinary call may take.
     request: Duration,
 }
 
 #[async_trait]
-impl RuntimeLayer for Connection {
-    type Middleware = OverLine;
+impl RuntimeLayer for LinkedRuntime {
+    type Middleware = LinkMiddleware;
 
     fn inner(&self) -> &Arc<dyn Runtime> {
         &self.inner
     }
 
-    fn middleware(&self) -> &OverLine {
+    fn middleware(&self) -> &LinkMiddleware {
         &self.middleware
     }
 
     async fn run_pod_sandbox(&self, request: RunPodSandboxRequest) -> Result<String> {
         let (runtime, botched) = (self.runtime.clone(), request.clone());
-        let call = Call::new("RunPodSandbox", sandbox_subject(&request), Conduct::Change);
+        let call = LinkCall::new("RunPodSandbox", sandbox_subject(&request), AbandonPolicy::Change);
         let call = call.within(self.request.saturating_mul(2));
-        let call = call.botched_by(move |time| runtime.block_sandbox(&botched, time));
+        let call = call.with_stale_name(move |time| runtime.reserve_sandbox_name(&botched, time));
         let inner = Arc::clone(&self.inner);
-        self.line.call(call, async move { inner.run_pod_sandbox(request).await }).await
+        self.link.call(call, async move { inner.run_pod_sandbox(request).await }).await
     }
 
     async fn create_container(&self, request: CreateContainerRequest) -> Result<String> {
         let (runtime, botched) = (self.runtime.clone(), request.clone());
-        let call = Call::new("CreateContainer", container_subject(&request), Conduct::Change);
+        let call =
+            LinkCall::new("CreateContainer", container_subject(&request), AbandonPolicy::Change);
         let call = call.within(self.request);
-        let call = call.botched_by(move |time| runtime.block_container(&botched, time));
+        let call = call.with_stale_name(move |time| runtime.reserve_container_name(&botched, time));
         let inner = Arc::clone(&self.inner);
-        self.line.call(call, async move { inner.create_container(request).await }).await
+        self.link.call(call, async move { inner.create_container(request).await }).await
     }
 
     async fn stop_container(&self, id: &str, grace: Duration) -> Result<()> {
         let (inner, id) = (Arc::clone(&self.inner), id.to_owned());
-        let call = Call::new("StopContainer", format!("{id} {grace:?}"), Conduct::Wait);
+        let call = LinkCall::new("StopContainer", format!("{id} {grace:?}"), AbandonPolicy::Wait);
         let call = call.within(self.request.saturating_add(grace));
-        self.line.call(call, async move { inner.stop_container(&id, grace).await }).await
+        self.link.call(call, async move { inner.stop_container(&id, grace).await }).await
     }
 
     async fn exec_sync(&self, request: ExecSyncRequest) -> Result<ExecSyncResponse> {
         let subject = format!("{} {:?}", request.container_id, request.cmd);
-        let call = Call::new("ExecSync", subject, Conduct::Wait);
+        let call = LinkCall::new("ExecSync", subject, AbandonPolicy::Wait);
         let call = match u64::try_from(request.timeout) {
             Err(_) | Ok(0) => call,
             Ok(timeout) => call.within(self.request.saturating_add(Duration::from_secs(timeout))),
         };
         let inner = Arc::clone(&self.inner);
-        self.line.call(call, async move { inner.exec_sync(request).await }).await
+        self.link.call(call, async move { inner.exec_sync(request).await }).await
     }
 
     async fn container_events(&self) -> Result<EventStream> {
         let (runtime, replay) = (self.runtime.clone(), self.faults.replays_events());
-        let call = Call::new("GetContainerEvents", "", Conduct::Read);
-        let events = self.line.call(call, async move { runtime.subscribe(replay) }).await?;
-        Ok(events::disturbed(events, self.faults.clone()))
+        let call = LinkCall::new("GetContainerEvents", "", AbandonPolicy::Read);
+        let events = self.link.call(call, async move { runtime.subscribe(replay) }).await?;
+        Ok(events::with_faults(events, self.faults.clone()))
     }
 
     async fn pull_image(&self, request: PullImageRequest) -> Result<String> {
         let image = request.image.as_ref().map(|image| image.image.clone());
-        let call = Call::new("PullImage", image.unwrap_or_default(), Conduct::Read);
+        let call = LinkCall::new("PullImage", image.unwrap_or_default(), AbandonPolicy::Read);
         let inner = Arc::clone(&self.inner);
-        self.line.call(call, async move { inner.pull_image(request).await }).await
+        self.link.call(call, async move { inner.pull_image(request).await }).await
     }
 }
 

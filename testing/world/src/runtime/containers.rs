@@ -5,7 +5,7 @@ mod status;
 
 use std::collections::BTreeSet;
 
-use oarsman_cri::{Code, CriError, Result};
+use oarsman_cri::{CriError, ErrorCode, Result};
 use oarsman_cri_types::v1::{
     ContainerConfig, ContainerEventType, ContainerMetadata, ContainerState, CreateContainerRequest,
     PodSandboxMetadata,
@@ -13,13 +13,13 @@ use oarsman_cri_types::v1::{
 use tokio::sync::{mpsc, watch};
 use tokio::task::AbortHandle;
 
-use super::images::Stored;
+use super::images::StoredImage;
 use super::logs::LogWriter;
 use super::names;
-use super::program::Program;
-use super::sandboxes::lacks;
-use super::state::State;
-use crate::trace::{ContainerChange, ContainerName, Entry};
+use super::program::ContainerProgram;
+use super::sandboxes::missing_field;
+use super::state::FakeRuntimeState;
+use crate::trace::{ContainerTransition, TraceEntry, TracedContainer};
 
 /// Exit code of a program that cannot be started.
 const NOT_STARTED: i32 = 128;
@@ -29,32 +29,32 @@ const KILLED: i32 = 128 + 9;
 const LOST: i32 = 255;
 
 /// A container.
-pub(super) struct Container {
+pub(super) struct FakeContainer {
     pub(super) id: String,
     pub(super) sandbox: String,
     pod: PodSandboxMetadata,
     metadata: ContainerMetadata,
     pub(super) config: ContainerConfig,
-    image: Stored,
-    pub(super) program: Program,
+    image: StoredImage,
+    pub(super) program: ContainerProgram,
     /// Absolute; empty when it has no log.
     log_path: String,
     created_at: i64,
-    pub(super) life: Life,
+    pub(super) run_state: ContainerRunState,
     /// The runtime came back without knowing what became of it.
     pub(super) lost: bool,
     ended: watch::Sender<bool>,
 }
 
 /// Where a container is in its life.
-pub(super) enum Life {
+pub(super) enum ContainerRunState {
     Created,
-    Running(Running),
-    Exited(Exit),
+    Running(RunningProcess),
+    Exited(ProcessExit),
 }
 
 /// What a running container has.
-pub(super) struct Running {
+pub(super) struct RunningProcess {
     pub(super) started_at: i64,
     pub(super) log: LogWriter,
     signals: mpsc::Sender<u8>,
@@ -66,7 +66,7 @@ pub(super) struct Running {
 }
 
 /// How a container ended.
-pub(super) struct Exit {
+pub(super) struct ProcessExit {
     started_at: i64,
     finished_at: i64,
     code: i32,
@@ -74,7 +74,7 @@ pub(super) struct Exit {
     message: String,
 }
 
-impl State {
+impl FakeRuntimeState {
     /// Makes a container.
     pub(super) fn create_container(&mut self, request: CreateContainerRequest) -> Result<String> {
         const CALL: &str = "CreateContainer";
@@ -82,8 +82,8 @@ impl State {
         let container = self.plan_container(CALL, id.clone(), request)?;
         self.names.take(CALL, &container.reserved_name(), &id, self.clock.elapsed())?;
         self.containers.insert(id.clone(), container);
-        self.saw(&id, ContainerChange::Created);
-        self.tell_of(&id, ContainerEventType::ContainerCreatedEvent);
+        self.trace_change(&id, ContainerTransition::Created);
+        self.send_event(&id, ContainerEventType::ContainerCreatedEvent);
         Ok(id)
     }
 
@@ -92,18 +92,19 @@ impl State {
         call: &'static str,
         id: String,
         request: CreateContainerRequest,
-    ) -> Result<Container> {
+    ) -> Result<FakeContainer> {
         let sandbox = self.ready_sandbox(call, &request.pod_sandbox_id)?;
         let config = request.config.unwrap_or_default();
-        let metadata = config.metadata.clone().ok_or_else(|| lacks(call, "config.metadata"))?;
+        let metadata =
+            config.metadata.clone().ok_or_else(|| missing_field(call, "config.metadata"))?;
         let asked = config.image.clone().unwrap_or_default().image;
         let image = self.images.find(&asked).ok_or_else(|| CriError::not_found(call, &asked))?;
         let log_path = match config.log_path.as_str() {
             "" => String::new(),
             file => format!("{}/{file}", sandbox.config.log_directory),
         };
-        Ok(Container {
-            program: Program::new(&id, &config, &image.source),
+        Ok(FakeContainer {
+            program: ContainerProgram::new(&id, &config, &image.source),
             id,
             sandbox: request.pod_sandbox_id,
             pod: sandbox.metadata.clone(),
@@ -112,7 +113,7 @@ impl State {
             image: image.clone(),
             log_path,
             created_at: self.clock.stamp(),
-            life: Life::Created,
+            run_state: ContainerRunState::Created,
             lost: false,
             ended: watch::channel(false).0,
         })
@@ -121,7 +122,7 @@ impl State {
     /// Notes that a container's process runs from now on as that task.
     pub(super) fn begin(&mut self, id: &str, signals: mpsc::Sender<u8>, task: AbortHandle) {
         let Some(container) = self.containers.get_mut(id) else { return };
-        container.life = Life::Running(Running {
+        container.run_state = ContainerRunState::Running(RunningProcess {
             started_at: self.clock.stamp(),
             log: LogWriter::open(&self.files, &container.log_path),
             signals,
@@ -130,12 +131,12 @@ impl State {
             memory: 0,
             ports: BTreeSet::new(),
         });
-        self.saw(id, ContainerChange::Started);
-        self.tell_of(id, ContainerEventType::ContainerStartedEvent);
+        self.trace_change(id, ContainerTransition::Started);
+        self.send_event(id, ContainerEventType::ContainerStartedEvent);
     }
 
     /// Why a container cannot be started though it is in the right state, if so.
-    pub(super) fn obstacle(&self, container: &Container) -> Option<String> {
+    pub(super) fn start_error(&self, container: &FakeContainer) -> Option<String> {
         if self.ready_sandbox("StartContainer", &container.sandbox).is_err() {
             return Some("the sandbox does not run".to_owned());
         }
@@ -150,9 +151,9 @@ impl State {
 
     /// Notes that a container's process ended by itself.
     pub(super) fn exit(&mut self, id: &str, code: i32, reason: &'static str) {
-        if self.containers.get(id).is_some_and(Container::runs) {
+        if self.containers.get(id).is_some_and(FakeContainer::runs) {
             self.finish(id, code, reason, String::new());
-            self.tell_of(id, ContainerEventType::ContainerStoppedEvent);
+            self.send_event(id, ContainerEventType::ContainerStoppedEvent);
         }
     }
 
@@ -161,13 +162,13 @@ impl State {
     pub(super) fn ask_to_stop(&mut self, id: &str) -> Option<watch::Receiver<bool>> {
         let container = self.containers.get_mut(id)?;
         let signal = container.program.stop_signal();
-        let Life::Running(running) = &mut container.life else { return None };
+        let ContainerRunState::Running(running) = &mut container.run_state else { return None };
         let ended = container.ended.subscribe();
         if !running.asked_to_stop {
             running.asked_to_stop = true;
             // A signal that is still to be handled stands for those after it.
             running.signals.try_send(signal).ok();
-            self.saw(id, ContainerChange::Signalled(signal));
+            self.trace_change(id, ContainerTransition::Signalled(signal));
         }
         Some(ended)
     }
@@ -178,14 +179,14 @@ impl State {
         let lost = std::mem::take(&mut container.lost);
         let runs = container.runs();
         if runs {
-            self.saw(id, ContainerChange::Signalled(9));
+            self.trace_change(id, ContainerTransition::Signalled(9));
         }
         match (lost, runs) {
             (true, _) => self.finish(id, LOST, "Unknown", String::new()),
             (false, true) => self.finish(id, KILLED, "Error", String::new()),
             (false, false) => return,
         }
-        self.tell_of(id, ContainerEventType::ContainerStoppedEvent);
+        self.send_event(id, ContainerEventType::ContainerStoppedEvent);
     }
 
     /// Notes how a container ended. One that ended while nobody knew of it gets what the runtime
@@ -193,38 +194,44 @@ impl State {
     fn finish(&mut self, id: &str, code: i32, reason: &'static str, message: String) {
         let finished_at = self.clock.stamp();
         let Some(container) = self.containers.get_mut(id) else { return };
-        let (started_at, ends_now) = match &mut container.life {
-            Life::Created => (0, true),
-            Life::Exited(exit) => (exit.started_at, false),
-            Life::Running(running) => {
+        let (started_at, ends_now) = match &mut container.run_state {
+            ContainerRunState::Created => (0, true),
+            ContainerRunState::Exited(exit) => (exit.started_at, false),
+            ContainerRunState::Running(running) => {
                 running.log.close(&self.clock);
                 running.task.abort();
                 (running.started_at, true)
             }
         };
-        container.life = Life::Exited(Exit { started_at, finished_at, code, reason, message });
+        container.run_state = ContainerRunState::Exited(ProcessExit {
+            started_at,
+            finished_at,
+            code,
+            reason,
+            message,
+        });
         container.ended.send_replace(true);
         if ends_now {
-            self.saw(id, ContainerChange::Exited { code, reason });
+            self.trace_change(id, ContainerTransition::Exited { code, reason });
         }
     }
 
     /// Removes a container, killing it if it runs; fine when there is none. Its log file stays.
     pub(super) fn remove_container(&mut self, id: &str) {
         self.kill(id);
-        self.saw(id, ContainerChange::Removed);
+        self.trace_change(id, ContainerTransition::Removed);
         let Some(container) = self.containers.remove(id) else { return };
         self.names.release(&container.reserved_name());
         self.files.remove(container.program.root());
-        self.tell(ContainerEventType::ContainerDeletedEvent, id, &container.sandbox);
+        self.send_event_for(ContainerEventType::ContainerDeletedEvent, id, &container.sandbox);
     }
 
-    pub(super) fn container(&self, call: &'static str, id: &str) -> Result<&Container> {
+    pub(super) fn container(&self, call: &'static str, id: &str) -> Result<&FakeContainer> {
         self.containers.get(id).ok_or_else(|| CriError::not_found(call, id))
     }
 
     /// A container whose process runs, as far as the runtime knows.
-    pub(super) fn running(&self, call: &'static str, id: &str) -> Result<&Container> {
+    pub(super) fn running(&self, call: &'static str, id: &str) -> Result<&FakeContainer> {
         let container = self.container(call, id)?;
         container.expect(call, ContainerState::ContainerRunning)?;
         Ok(container)
@@ -236,40 +243,40 @@ impl State {
     }
 
     /// Puts a change to the trace.
-    pub(super) fn saw(&self, id: &str, change: ContainerChange) {
+    pub(super) fn trace_change(&self, id: &str, change: ContainerTransition) {
         if let Some(container) = self.containers.get(id) {
-            self.trace.append(Entry::Container { who: container.name(), change });
+            self.trace.append(TraceEntry::Container { target: container.name(), change });
         }
     }
 
     /// Tells listeners of a container that the runtime still knows.
-    fn tell_of(&mut self, id: &str, kind: ContainerEventType) {
+    fn send_event(&mut self, id: &str, kind: ContainerEventType) {
         let known = self.containers.get(id).filter(|container| !container.lost);
         if let Some(sandbox) = known.map(|container| container.sandbox.clone()) {
-            self.tell(kind, id, &sandbox);
+            self.send_event_for(kind, id, &sandbox);
         }
     }
 }
 
-impl Container {
+impl FakeContainer {
     /// Whether its process runs, known to the runtime or not.
     pub(super) fn runs(&self) -> bool {
-        matches!(self.life, Life::Running(_))
+        matches!(self.run_state, ContainerRunState::Running(_))
     }
 
     /// What it has while it runs.
-    pub(super) fn running_mut(&mut self) -> Option<&mut Running> {
-        match &mut self.life {
-            Life::Running(running) => Some(running),
-            Life::Created | Life::Exited(_) => None,
+    pub(super) fn running_mut(&mut self) -> Option<&mut RunningProcess> {
+        match &mut self.run_state {
+            ContainerRunState::Running(running) => Some(running),
+            ContainerRunState::Created | ContainerRunState::Exited(_) => None,
         }
     }
 
     /// The ports its processes listen on.
     pub(super) fn ports(&self) -> Option<&BTreeSet<u16>> {
-        match &self.life {
-            Life::Running(running) => Some(&running.ports),
-            Life::Created | Life::Exited(_) => None,
+        match &self.run_state {
+            ContainerRunState::Running(running) => Some(&running.ports),
+            ContainerRunState::Created | ContainerRunState::Exited(_) => None,
         }
     }
 
@@ -285,15 +292,15 @@ impl Container {
             return Ok(());
         }
         let message = format!("the container is in state {}", state.as_str_name());
-        Err(CriError::new(call, Code::Unknown, message).on(&self.id))
+        Err(CriError::new(call, ErrorCode::Unknown, message).on(&self.id))
     }
 
     fn reserved_name(&self) -> String {
         names::of_container(&self.metadata, &self.pod)
     }
 
-    fn name(&self) -> ContainerName {
-        ContainerName {
+    fn name(&self) -> TracedContainer {
+        TracedContainer {
             pod_uid: self.pod.uid.clone(),
             name: self.metadata.name.clone(),
             attempt: self.metadata.attempt,

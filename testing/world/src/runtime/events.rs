@@ -6,7 +6,7 @@ use std::time::Duration;
 use oarsman_cri_types::v1::{ContainerEventResponse, ContainerEventType};
 use tokio::sync::mpsc;
 
-use super::state::State;
+use super::state::FakeRuntimeState;
 
 /// How long events are kept.
 const KEPT: Duration = Duration::from_secs(5 * 60);
@@ -15,19 +15,19 @@ const MOST: usize = 4096;
 
 /// Listeners and recent events.
 #[derive(Default)]
-pub(super) struct Events {
+pub(super) struct EventHub {
     listeners: Vec<mpsc::Sender<ContainerEventResponse>>,
-    recent: VecDeque<Told>,
+    recent: VecDeque<SentEvent>,
 }
 
-struct Told {
+struct SentEvent {
     at: Duration,
     event: ContainerEventResponse,
     /// Somebody listened.
     heard: bool,
 }
 
-impl Events {
+impl EventHub {
     /// A new listener. It first gets the recent events that nobody has heard, as from containerd, or
     /// all recent ones.
     pub(super) fn listen(&mut self, replay: bool) -> mpsc::Receiver<ContainerEventResponse> {
@@ -43,14 +43,14 @@ impl Events {
     }
 
     /// Tells everybody; who does not keep up misses it.
-    fn tell(&mut self, event: ContainerEventResponse, at: Duration) {
+    fn send(&mut self, event: ContainerEventResponse, at: Duration) {
         self.listeners.retain(|listener| !listener.is_closed());
         for listener in &self.listeners {
             listener.try_send(event.clone()).ok();
         }
         let heard = !self.listeners.is_empty();
-        self.recent.push_back(Told { at, event, heard });
-        let keeps = |told: &Told| told.at + KEPT >= at;
+        self.recent.push_back(SentEvent { at, event, heard });
+        let keeps = |told: &SentEvent| told.at + KEPT >= at;
         while self.recent.len() > MOST || !self.recent.front().is_none_or(keeps) {
             self.recent.pop_front();
         }
@@ -62,10 +62,10 @@ impl Events {
     }
 }
 
-impl State {
+impl FakeRuntimeState {
     /// Tells listeners what happened to a container or sandbox, with its pod as it is now. Nobody
     /// tells anything while the runtime is away.
-    pub(super) fn tell(&mut self, kind: ContainerEventType, id: &str, sandbox: &str) {
+    pub(super) fn send_event_for(&mut self, kind: ContainerEventType, id: &str, sandbox: &str) {
         if self.is_away() {
             return;
         }
@@ -74,10 +74,13 @@ impl State {
             container_id: id.to_owned(),
             container_event_type: kind.into(),
             created_at: self.clock.stamp(),
-            pod_sandbox_status: self.sandboxes.get(sandbox).map(super::sandboxes::Sandbox::status),
-            containers_statuses: of_it.map(super::containers::Container::status).collect(),
+            pod_sandbox_status: self
+                .sandboxes
+                .get(sandbox)
+                .map(super::sandboxes::FakeSandbox::status),
+            containers_statuses: of_it.map(super::containers::FakeContainer::status).collect(),
         };
-        self.events.tell(event, self.clock.elapsed());
+        self.events.send(event, self.clock.elapsed());
     }
 }
 
@@ -97,13 +100,13 @@ mod tests {
 
     #[test]
     fn a_first_listener_hears_what_nobody_has_heard_and_a_second_does_not() {
-        let mut events = Events::default();
-        events.tell(event("old"), Duration::ZERO);
-        events.tell(event("a"), 2 * SECOND);
-        events.tell(event("b"), SECOND + KEPT);
+        let mut events = EventHub::default();
+        events.send(event("old"), Duration::ZERO);
+        events.send(event("a"), 2 * SECOND);
+        events.send(event("b"), SECOND + KEPT);
         let mut first = events.listen(false);
         let mut second = events.listen(false);
-        events.tell(event("c"), SECOND + KEPT);
+        events.send(event("c"), SECOND + KEPT);
         assert_eq!(ids(&mut first), ["a", "b", "c"]);
         assert_eq!(ids(&mut second), ["c"]);
         assert_eq!(ids(&mut events.listen(true)), ["a", "b", "c"]);
@@ -111,9 +114,9 @@ mod tests {
 
     #[test]
     fn a_restart_ends_every_subscription_and_forgets() {
-        let mut events = Events::default();
+        let mut events = EventHub::default();
         let mut listener = events.listen(false);
-        events.tell(event("a"), Duration::ZERO);
+        events.send(event("a"), Duration::ZERO);
         events.restart();
         assert_eq!(ids(&mut listener), ["a"]);
         assert!(listener.is_closed());

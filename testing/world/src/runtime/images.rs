@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use oarsman_cri::{Code, CriError, Result};
+use oarsman_cri::{CriError, ErrorCode, Result};
 use oarsman_cri_types::v1::{
     AuthConfig, FilesystemIdentifier, FilesystemUsage, Image, ImageFsInfoResponse, Int64Value,
     PullImageRequest, UInt64Value,
 };
 
 use super::FakeRuntime;
-use super::state::{State, hexadecimal};
+use super::state::{FakeRuntimeState, hexadecimal};
 use crate::fnv::Fnv;
 
 const CALL: &str = "PullImage";
@@ -32,7 +32,7 @@ pub struct ImageSource {
 
 /// Who may pull an image, and how long that takes.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Access {
+pub struct ImageAccess {
     /// Credentials that are needed; none for an image that everybody may have.
     pub credentials: Option<AuthConfig>,
     /// How long a pull takes.
@@ -41,14 +41,14 @@ pub struct Access {
 
 /// All images.
 #[derive(Default)]
-pub(super) struct Images {
-    on_node: BTreeMap<String, Stored>,
-    registry: BTreeMap<String, (ImageSource, Access)>,
+pub(super) struct ImageStore {
+    on_node: BTreeMap<String, StoredImage>,
+    registry: BTreeMap<String, (ImageSource, ImageAccess)>,
 }
 
 /// An image with the ids that follow from it.
 #[derive(Debug, Clone)]
-pub(super) struct Stored {
+pub(super) struct StoredImage {
     pub(super) source: ImageSource,
     pub(super) id: String,
     /// Its reference by digest.
@@ -57,7 +57,7 @@ pub(super) struct Stored {
 
 impl ImageSource {
     /// An image of that name, running as root, of a mebibyte.
-    pub fn actor(name: &str) -> Self {
+    pub fn script(name: &str) -> Self {
         Self {
             name: name.to_owned(),
             user: None,
@@ -68,37 +68,37 @@ impl ImageSource {
     }
 }
 
-impl Access {
+impl ImageAccess {
     /// Everybody may pull it, in no time.
     pub const PUBLIC: Self = Self { credentials: None, time: Duration::ZERO };
 
-    fn opens_for(&self, auth: Option<&AuthConfig>) -> bool {
+    fn allows(&self, auth: Option<&AuthConfig>) -> bool {
         let pair = |auth: &AuthConfig| (auth.username.clone(), auth.password.clone());
         self.credentials.is_none() || self.credentials.as_ref().map(pair) == auth.map(pair)
     }
 }
 
-impl Images {
+impl ImageStore {
     pub(super) fn preload(&mut self, source: ImageSource) -> String {
-        let stored = Stored::new(source);
+        let stored = StoredImage::new(source);
         let id = stored.id.clone();
         self.on_node.insert(id.clone(), stored);
         id
     }
 
-    pub(super) fn publish(&mut self, source: ImageSource, access: Access) {
+    pub(super) fn publish(&mut self, source: ImageSource, access: ImageAccess) {
         self.registry.insert(source.name.clone(), (source, access));
     }
 
     /// The image on the node with that id, name or digest.
-    pub(super) fn find(&self, name: &str) -> Option<&Stored> {
+    pub(super) fn find(&self, name: &str) -> Option<&StoredImage> {
         self.on_node
             .values()
             .find(|image| image.id == name || image.source.name == name || image.digest == name)
     }
 
     pub(super) fn list(&self) -> Vec<Image> {
-        self.on_node.values().map(Stored::described).collect()
+        self.on_node.values().map(StoredImage::described).collect()
     }
 
     pub(super) fn remove(&mut self, name: &str) {
@@ -112,9 +112,9 @@ impl Images {
     fn offer(&self, name: &str, auth: Option<&AuthConfig>) -> Result<(ImageSource, Duration)> {
         let there = self.find(name).map(|image| image.source.clone());
         match (there, self.registry.get(name)) {
-            (_, Some((_, access))) if !access.opens_for(auth) => {
+            (_, Some((_, access))) if !access.allows(auth) => {
                 let message = "pull access denied: authorization failed";
-                Err(CriError::new(CALL, Code::Unknown, message).on(name))
+                Err(CriError::new(CALL, ErrorCode::Unknown, message).on(name))
             }
             (Some(source), _) => Ok((source, Duration::ZERO)),
             (None, Some((source, access))) => Ok((source.clone(), access.time)),
@@ -127,7 +127,7 @@ impl Images {
     }
 }
 
-impl Stored {
+impl StoredImage {
     fn new(source: ImageSource) -> Self {
         let mut hash = Fnv::default();
         hash.update(source.name.as_bytes());
@@ -160,7 +160,7 @@ impl FakeRuntime {
     }
 }
 
-impl State {
+impl FakeRuntimeState {
     pub(super) fn image_fs_info(&self) -> ImageFsInfoResponse {
         let images = FilesystemUsage {
             timestamp: self.clock.stamp(),

@@ -2,18 +2,18 @@
 
 use std::path::Path;
 
-use oarsman_cri::{Code, CriError, Result};
+use oarsman_cri::{CriError, ErrorCode, Result};
 
-use super::state::State;
+use super::state::FakeRuntimeState;
 use crate::clock::WorldClock;
-use crate::files::{File, Files};
+use crate::files::{FakeFile, FakeFiles};
 
 /// Lines longer than this are cut.
 const LONGEST_LINE: usize = 16 * 1024;
 
 /// Where output goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stream {
+pub(super) enum OutputStream {
     Stdout,
     Stderr,
 }
@@ -22,14 +22,14 @@ pub(super) enum Stream {
 #[derive(Debug, Default)]
 pub(super) struct LogWriter {
     /// None for a container without a log.
-    file: Option<File>,
+    file: Option<FakeFile>,
     /// Lines that have not ended yet, of stdout and stderr.
     unfinished: [Vec<u8>; 2],
 }
 
 impl LogWriter {
     /// Opens a log file, unless the path is empty.
-    pub(super) fn open(files: &Files, path: &str) -> Self {
+    pub(super) fn open(files: &FakeFiles, path: &str) -> Self {
         // A path that cannot be opened is a container without a log: nothing else depends on it.
         let file = Some(path).filter(|path| !path.is_empty());
         let file = file.and_then(|path| files.open(Path::new(path)).ok());
@@ -37,7 +37,7 @@ impl LogWriter {
     }
 
     /// Writes the lines that end here or are too long; the rest waits for its end.
-    pub(super) fn write(&mut self, stream: Stream, bytes: &[u8], clock: &WorldClock) {
+    pub(super) fn write(&mut self, stream: OutputStream, bytes: &[u8], clock: &WorldClock) {
         let unfinished = &mut self.unfinished[stream.index()];
         unfinished.extend_from_slice(bytes);
         let mut entries = Vec::new();
@@ -50,7 +50,7 @@ impl LogWriter {
 
     /// Writes what has no end yet.
     pub(super) fn close(&mut self, clock: &WorldClock) {
-        for stream in [Stream::Stdout, Stream::Stderr] {
+        for stream in [OutputStream::Stdout, OutputStream::Stderr] {
             let rest = std::mem::take(&mut self.unfinished[stream.index()]);
             if !rest.is_empty() {
                 let mut entry = Vec::new();
@@ -67,7 +67,7 @@ impl LogWriter {
     }
 }
 
-impl Stream {
+impl OutputStream {
     fn index(self) -> usize {
         match self {
             Self::Stdout => 0,
@@ -92,19 +92,26 @@ fn next_entry(input: &[u8]) -> Option<(&[u8], &'static str, usize)> {
     }
 }
 
-fn append_entry(log: &mut Vec<u8>, stream: Stream, tag: &str, line: &[u8], clock: &WorldClock) {
+fn append_entry(
+    log: &mut Vec<u8>,
+    stream: OutputStream,
+    tag: &str,
+    line: &[u8],
+    clock: &WorldClock,
+) {
     log.extend_from_slice(format!("{:.9} {} {tag} ", clock.wall(), stream.name()).as_bytes());
     log.extend_from_slice(line);
     log.push(b'\n');
 }
 
-impl State {
+impl FakeRuntimeState {
     /// Goes on in a file of the same name, after the old one was moved away.
     pub(super) fn reopen_log(&mut self, id: &str) -> Result<()> {
         const CALL: &str = "ReopenContainerLog";
         let path = self.running(CALL, id)?.status().log_path;
         let file = self.files.open(Path::new(&path));
-        let file = file.map_err(|e| CriError::new(CALL, Code::Unknown, e.to_string()).on(id))?;
+        let file =
+            file.map_err(|e| CriError::new(CALL, ErrorCode::Unknown, e.to_string()).on(id))?;
         let running = self.containers.get_mut(id).and_then(|container| container.running_mut());
         if let Some(running) = running {
             running.log.file = Some(file);
@@ -119,12 +126,12 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn lines_are_stamped_and_cut_and_a_rest_is_partial() {
-        let (files, clock) = (Files::default(), WorldClock::start());
+        let (files, clock) = (FakeFiles::default(), WorldClock::start());
         let mut log = LogWriter::open(&files, "/log");
-        log.write(Stream::Stdout, b"one\ntw", &clock);
-        log.write(Stream::Stderr, b"oh\n", &clock);
-        log.write(Stream::Stdout, b"o\n\nrest", &clock);
-        log.write(Stream::Stderr, &[b'x'; LONGEST_LINE + 1], &clock);
+        log.write(OutputStream::Stdout, b"one\ntw", &clock);
+        log.write(OutputStream::Stderr, b"oh\n", &clock);
+        log.write(OutputStream::Stdout, b"o\n\nrest", &clock);
+        log.write(OutputStream::Stderr, &[b'x'; LONGEST_LINE + 1], &clock);
         log.close(&clock);
         let log = String::from_utf8(files.read(Path::new("/log")).unwrap()).unwrap();
         let long = "x".repeat(LONGEST_LINE);

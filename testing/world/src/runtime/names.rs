@@ -3,26 +3,26 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use oarsman_cri::{Code, CriError, Result};
+use oarsman_cri::{CriError, ErrorCode, Result};
 use oarsman_cri_types::v1::{ContainerMetadata, PodSandboxMetadata};
 
 /// The names that are taken.
 #[derive(Default)]
-pub(super) struct Names(BTreeMap<String, Holder>);
+pub(super) struct NameReservations(BTreeMap<String, ReservedNameHolder>);
 
-struct Holder {
+struct ReservedNameHolder {
     id: String,
-    hold: Hold,
+    hold: NameHold,
 }
 
-enum Hold {
+enum NameHold {
     /// Until the thing of that id is removed.
     Thing,
     /// Until then, or until the runtime restarts; nothing of that id was made.
     Nothing(Option<Duration>),
 }
 
-impl Names {
+impl NameReservations {
     /// Takes a name for a new thing.
     pub(super) fn take(
         &mut self,
@@ -34,14 +34,17 @@ impl Names {
         if let Some(holder) = self.holder(name, now) {
             let message = format!("name {name:?} is reserved for {:?}", holder.id);
             // No code of its own: that is all that containerd says.
-            return Err(CriError::new(call, Code::Unknown, message));
+            return Err(CriError::new(call, ErrorCode::Unknown, message));
         }
-        self.0.insert(name.to_owned(), Holder { id: id.to_owned(), hold: Hold::Thing });
+        self.0.insert(
+            name.to_owned(),
+            ReservedNameHolder { id: id.to_owned(), hold: NameHold::Thing },
+        );
         Ok(())
     }
 
     /// Keeps a free name for nothing.
-    pub(super) fn block(
+    pub(super) fn reserve(
         &mut self,
         name: String,
         id: String,
@@ -49,7 +52,7 @@ impl Names {
         until: Option<Duration>,
     ) {
         if self.holder(&name, now).is_none() {
-            self.0.insert(name, Holder { id, hold: Hold::Nothing(until) });
+            self.0.insert(name, ReservedNameHolder { id, hold: NameHold::Nothing(until) });
         }
     }
 
@@ -58,14 +61,14 @@ impl Names {
     }
 
     /// A restarted runtime knows only the names of things.
-    pub(super) fn forget_nothings(&mut self) {
-        self.0.retain(|_, holder| matches!(holder.hold, Hold::Thing));
+    pub(super) fn release_unused(&mut self) {
+        self.0.retain(|_, holder| matches!(holder.hold, NameHold::Thing));
     }
 
-    fn holder(&self, name: &str, now: Duration) -> Option<&Holder> {
+    fn holder(&self, name: &str, now: Duration) -> Option<&ReservedNameHolder> {
         self.0.get(name).filter(|holder| match holder.hold {
-            Hold::Thing | Hold::Nothing(None) => true,
-            Hold::Nothing(Some(end)) => now < end,
+            NameHold::Thing | NameHold::Nothing(None) => true,
+            NameHold::Nothing(Some(end)) => now < end,
         })
     }
 }
@@ -91,7 +94,7 @@ mod tests {
 
     #[test]
     fn a_name_is_taken_until_it_is_released() {
-        let mut names = Names::default();
+        let mut names = NameReservations::default();
         let now = Duration::ZERO;
         names.take(CALL, "a", "1", now).unwrap();
         let taken = names.take(CALL, "a", "2", now).unwrap_err();
@@ -103,23 +106,23 @@ mod tests {
     #[test]
     fn a_blocked_name_is_free_after_its_time_or_a_restart() {
         let (now, later) = (Duration::ZERO, Duration::from_secs(1));
-        let mut names = Names::default();
-        names.block("a".to_owned(), "1".to_owned(), now, Some(later));
-        names.block("b".to_owned(), "2".to_owned(), now, None);
+        let mut names = NameReservations::default();
+        names.reserve("a".to_owned(), "1".to_owned(), now, Some(later));
+        names.reserve("b".to_owned(), "2".to_owned(), now, None);
         assert!(names.take(CALL, "a", "3", now).is_err());
         names.take(CALL, "a", "3", later).unwrap();
         assert!(names.take(CALL, "b", "4", later).is_err());
-        names.forget_nothings();
+        names.release_unused();
         names.take(CALL, "b", "4", later).unwrap();
         assert!(names.take(CALL, "a", "5", later).is_err(), "a thing keeps its name");
     }
 
     #[test]
     fn a_name_that_is_taken_cannot_be_blocked() {
-        let mut names = Names::default();
+        let mut names = NameReservations::default();
         names.take(CALL, "a", "1", Duration::ZERO).unwrap();
-        names.block("a".to_owned(), "2".to_owned(), Duration::ZERO, None);
-        names.forget_nothings();
+        names.reserve("a".to_owned(), "2".to_owned(), Duration::ZERO, None);
+        names.release_unused();
         assert!(names.take(CALL, "a", "3", Duration::ZERO).is_err());
     }
 }

@@ -5,17 +5,17 @@ use std::time::Duration;
 use oarsman_cri_types::v1::{CreateContainerRequest, RunPodSandboxRequest};
 use oarsman_sync::latest as watch;
 
-use super::containers::{Container, Life};
-use super::state::State;
+use super::containers::{ContainerRunState, FakeContainer};
+use super::state::FakeRuntimeState;
 use super::{FakeRuntime, names};
-use crate::dice::Chance;
-use crate::line::Service;
-use crate::trace::{ContainerChange, Entry};
+use crate::link::RemoteService;
+use crate::rng::Probability;
+use crate::trace::{ContainerTransition, TraceEntry};
 
-impl Service for FakeRuntime {
+impl RemoteService for FakeRuntime {
     /// Subscriptions end, names without things are free again, and of containers that were created
     /// or run some are lost: the runtime says it does not know what state they are in.
-    fn restart(&self, down: Duration, forgets: Chance) {
+    fn restart(&self, down: Duration, forgets: Probability) {
         self.state().restart(down, forgets);
         self.0.outages.send_modify(|count| *count += 1);
     }
@@ -27,48 +27,59 @@ impl Service for FakeRuntime {
 
 impl FakeRuntime {
     /// Reserves the name that a new sandbox would have, and makes none.
-    pub(super) fn block_sandbox(&self, request: &RunPodSandboxRequest, time: Option<Duration>) {
+    pub(super) fn reserve_sandbox_name(
+        &self,
+        request: &RunPodSandboxRequest,
+        time: Option<Duration>,
+    ) {
         let metadata = request.config.as_ref().and_then(|config| config.metadata.as_ref());
         if let Some(metadata) = metadata {
-            self.state().block(names::of_sandbox(metadata), time);
+            self.state().reserve(names::of_sandbox(metadata), time);
         }
     }
 
     /// Reserves the name that a new container would have, and makes none.
-    pub(super) fn block_container(&self, request: &CreateContainerRequest, time: Option<Duration>) {
+    pub(super) fn reserve_container_name(
+        &self,
+        request: &CreateContainerRequest,
+        time: Option<Duration>,
+    ) {
         let mut state = self.state();
         let sandbox = state.sandboxes.get(&request.pod_sandbox_id);
         let metadata = request.config.as_ref().and_then(|config| config.metadata.as_ref());
         if let (Some(sandbox), Some(metadata)) = (sandbox, metadata) {
             let name = names::of_container(metadata, &sandbox.metadata);
-            state.block(name, time);
+            state.reserve(name, time);
         }
     }
 }
 
-impl State {
-    fn restart(&mut self, down: Duration, forgets: Chance) {
-        self.trace.append(Entry::RuntimeRestarted { down });
+impl FakeRuntimeState {
+    fn restart(&mut self, down: Duration, forgets: Probability) {
+        self.trace.append(TraceEntry::RuntimeRestarted { down });
         self.away_until = Some(self.clock.elapsed() + down);
         self.events.restart();
-        self.names.forget_nothings();
-        let alive = self.containers.values().filter(|one| !matches!(one.life, Life::Exited(_)));
+        self.names.release_unused();
+        let alive = self
+            .containers
+            .values()
+            .filter(|one| !matches!(one.run_state, ContainerRunState::Exited(_)));
         let alive: Vec<String> = alive.filter(|one| !one.lost).map(|one| one.id.clone()).collect();
         for id in alive {
-            if self.dice.happens(forgets) {
-                self.saw(&id, ContainerChange::Lost);
-                self.containers.entry(id).and_modify(Container::lose);
+            if self.rng.happens(forgets) {
+                self.trace_change(&id, ContainerTransition::Lost);
+                self.containers.entry(id).and_modify(FakeContainer::lose);
             }
         }
     }
 
-    fn block(&mut self, name: String, time: Option<Duration>) {
+    fn reserve(&mut self, name: String, time: Option<Duration>) {
         let (now, id) = (self.clock.elapsed(), self.next_id());
-        self.names.block(name, id, now, time.map(|time| now + time));
+        self.names.reserve(name, id, now, time.map(|time| now + time));
     }
 }
 
-impl Container {
+impl FakeContainer {
     fn lose(&mut self) {
         self.lost = true;
     }

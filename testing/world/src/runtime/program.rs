@@ -8,11 +8,11 @@ use oarsman_cri_types::v1::{ContainerConfig, LinuxContainerSecurityContext, Moun
 use super::images::ImageSource;
 
 /// The one program there is, in every image.
-const ACTOR: &str = "/actor";
+const SCRIPT: &str = "/script";
 
 /// A program with its surroundings.
 #[derive(Debug, Clone)]
-pub(super) struct Program {
+pub(super) struct ContainerProgram {
     /// The program and its arguments.
     command: Vec<String>,
     environment: BTreeMap<String, String>,
@@ -26,12 +26,12 @@ pub(super) struct Program {
 }
 
 /// A file of the world, as a program sees it.
-pub(super) struct Place {
+pub(super) struct ResolvedPath {
     pub(super) path: PathBuf,
     pub(super) read_only: bool,
 }
 
-impl Program {
+impl ContainerProgram {
     pub(super) fn new(id: &str, config: &ContainerConfig, image: &ImageSource) -> Self {
         let security = config.linux.as_ref().and_then(|linux| linux.security_context.clone());
         let directory = [config.working_dir.as_str(), image.working_dir.as_str(), "/"];
@@ -57,7 +57,7 @@ impl Program {
     }
 
     pub(super) fn exists(&self) -> bool {
-        self.name() == ACTOR
+        self.name() == SCRIPT
     }
 
     pub(super) fn arguments(&self) -> &[String] {
@@ -90,13 +90,13 @@ impl Program {
     }
 
     /// Where a path of the program leads: to what is mounted there, or to its own files.
-    pub(super) fn place(&self, path: &Path) -> Place {
+    pub(super) fn resolve(&self, path: &Path) -> ResolvedPath {
         let path = self.directory.join(path);
         let mounts = self.mounts.iter().filter(|mount| path.starts_with(&mount.container_path));
         // The mount nearest to the path covers the others.
         match mounts.max_by_key(|mount| Path::new(&mount.container_path).components().count()) {
             Some(mount) => through(mount, &path),
-            None => Place {
+            None => ResolvedPath {
                 path: self.root.join(path.strip_prefix("/").unwrap_or(&path)),
                 read_only: self.security.readonly_rootfs,
             },
@@ -104,7 +104,7 @@ impl Program {
     }
 }
 
-fn through(mount: &Mount, path: &Path) -> Place {
+fn through(mount: &Mount, path: &Path) -> ResolvedPath {
     let source = match &mount.image {
         Some(image) => Path::new("/run/world/images").join(&image.image),
         None => PathBuf::from(&mount.host_path),
@@ -112,13 +112,13 @@ fn through(mount: &Mount, path: &Path) -> Place {
     let below = path.strip_prefix(&mount.container_path).unwrap_or(Path::new(""));
     // Joining nothing would add a slash.
     let path = if below.as_os_str().is_empty() { source } else { source.join(below) };
-    Place { path, read_only: mount.readonly || mount.image.is_some() }
+    ResolvedPath { path, read_only: mount.readonly || mount.image.is_some() }
 }
 
 /// A command replaces the image's entrypoint, which is the actor, and arguments its own, which are none.
 fn command(config: &ContainerConfig) -> Vec<String> {
     let entrypoint = match config.command.as_slice() {
-        [] => vec![ACTOR.to_owned()],
+        [] => vec![SCRIPT.to_owned()],
         command => command.to_vec(),
     };
     [entrypoint, config.args.clone()].concat()
@@ -160,16 +160,16 @@ mod tests {
     fn paths_lead_to_the_nearest_mount_or_to_the_containers_own_files() {
         let mounts = vec![mount("/data", "/host/a", false), mount("/data/fixed", "/host/b", true)];
         let config = ContainerConfig { mounts, working_dir: "/data".into(), ..Default::default() };
-        let program = Program::new("1", &config, &ImageSource::actor("a"));
-        for (path, place, read_only) in [
+        let program = ContainerProgram::new("1", &config, &ImageSource::script("a"));
+        for (path, resolved, read_only) in [
             ("/data", "/host/a", false),
             ("/data/x", "/host/a/x", false),
             ("x", "/host/a/x", false),
             ("/data/fixed/x", "/host/b/x", true),
             ("/database", "/run/world/containers/1/database", false),
         ] {
-            let found = program.place(Path::new(path));
-            assert_eq!((found.path, found.read_only), (place.into(), read_only), "{path}");
+            let found = program.resolve(Path::new(path));
+            assert_eq!((found.path, found.read_only), (resolved.into(), read_only), "{path}");
         }
     }
 }

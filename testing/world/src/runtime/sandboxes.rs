@@ -1,6 +1,6 @@
 //! Sandboxes: made, stopped, removed, described.
 
-use oarsman_cri::{Code, CriError, Result};
+use oarsman_cri::{CriError, ErrorCode, Result};
 use oarsman_cri_types::v1::{
     ContainerEventType, LinuxPodSandboxStatus, Namespace, NamespaceMode, NamespaceOption,
     PodSandbox, PodSandboxConfig, PodSandboxMetadata, PodSandboxNetworkStatus, PodSandboxState,
@@ -8,19 +8,19 @@ use oarsman_cri_types::v1::{
 };
 
 use super::names;
-use super::state::State;
-use crate::trace::{Entry, SandboxChange, SandboxName};
+use super::state::FakeRuntimeState;
+use crate::trace::{SandboxTransition, TraceEntry, TracedSandbox};
 
 /// The one handler besides the nameless default.
 pub(super) const HANDLER: &str = "fake";
 
 /// A sandbox.
-pub(super) struct Sandbox {
+pub(super) struct FakeSandbox {
     pub(super) id: String,
     pub(super) metadata: PodSandboxMetadata,
     pub(super) config: PodSandboxConfig,
     handler: String,
-    pub(super) phase: Phase,
+    pub(super) phase: SandboxPhase,
     created_at: i64,
     /// Its address; empty in the host's network.
     pub(super) ip: String,
@@ -28,34 +28,36 @@ pub(super) struct Sandbox {
 
 /// Where a sandbox is in its life.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Phase {
+pub(super) enum SandboxPhase {
     Ready,
     /// Its process is gone, its network is not.
     Broken,
     Stopped,
 }
 
-impl State {
+impl FakeRuntimeState {
     /// Makes a sandbox.
     pub(super) fn run_sandbox(&mut self, request: RunPodSandboxRequest) -> Result<String> {
         const CALL: &str = "RunPodSandbox";
         let RunPodSandboxRequest { config, runtime_handler: handler } = request;
         let config = config.unwrap_or_default();
-        let metadata = config.metadata.clone().ok_or_else(|| lacks(CALL, "config.metadata"))?;
+        let metadata =
+            config.metadata.clone().ok_or_else(|| missing_field(CALL, "config.metadata"))?;
         if !["", HANDLER].contains(&handler.as_str()) {
             let message = format!("no runtime for {handler:?} is configured");
-            return Err(CriError::new(CALL, Code::Unknown, message));
+            return Err(CriError::new(CALL, ErrorCode::Unknown, message));
         }
         let id = self.next_id();
         self.names.take(CALL, &names::of_sandbox(&metadata), &id, self.clock.elapsed())?;
         let ip = if on_host_network(&config) { String::new() } else { self.next_address() };
         let created_at = self.clock.stamp();
-        let phase = Phase::Ready;
-        let sandbox = Sandbox { id: id.clone(), metadata, config, handler, phase, created_at, ip };
+        let phase = SandboxPhase::Ready;
+        let sandbox =
+            FakeSandbox { id: id.clone(), metadata, config, handler, phase, created_at, ip };
         self.sandboxes.insert(id.clone(), sandbox);
-        self.saw_sandbox(&id, SandboxChange::Started);
-        self.tell(ContainerEventType::ContainerCreatedEvent, &id, &id);
-        self.tell(ContainerEventType::ContainerStartedEvent, &id, &id);
+        self.saw_sandbox(&id, SandboxTransition::Started);
+        self.send_event_for(ContainerEventType::ContainerCreatedEvent, &id, &id);
+        self.send_event_for(ContainerEventType::ContainerStartedEvent, &id, &id);
         Ok(id)
     }
 
@@ -65,12 +67,12 @@ impl State {
             self.kill(&container);
         }
         let Some(sandbox) = self.sandboxes.get_mut(id) else { return };
-        match std::mem::replace(&mut sandbox.phase, Phase::Stopped) {
-            Phase::Stopped => {}
-            Phase::Broken => self.saw_sandbox(id, SandboxChange::Stopped),
-            Phase::Ready => {
-                self.saw_sandbox(id, SandboxChange::Stopped);
-                self.tell(ContainerEventType::ContainerStoppedEvent, id, id);
+        match std::mem::replace(&mut sandbox.phase, SandboxPhase::Stopped) {
+            SandboxPhase::Stopped => {}
+            SandboxPhase::Broken => self.saw_sandbox(id, SandboxTransition::Stopped),
+            SandboxPhase::Ready => {
+                self.saw_sandbox(id, SandboxTransition::Stopped);
+                self.send_event_for(ContainerEventType::ContainerStoppedEvent, id, id);
             }
         }
     }
@@ -84,40 +86,41 @@ impl State {
         if !self.sandboxes.contains_key(id) {
             return;
         }
-        self.saw_sandbox(id, SandboxChange::Removed);
+        self.saw_sandbox(id, SandboxTransition::Removed);
         if let Some(sandbox) = self.sandboxes.remove(id) {
             self.names.release(&names::of_sandbox(&sandbox.metadata));
         }
-        self.tell(ContainerEventType::ContainerDeletedEvent, id, id);
+        self.send_event_for(ContainerEventType::ContainerDeletedEvent, id, id);
     }
 
     /// Ends a sandbox's own process.
     pub(super) fn break_sandbox(&mut self, id: &str) {
-        let ready = self.sandboxes.get_mut(id).filter(|sandbox| sandbox.phase == Phase::Ready);
+        let ready =
+            self.sandboxes.get_mut(id).filter(|sandbox| sandbox.phase == SandboxPhase::Ready);
         if let Some(sandbox) = ready {
-            sandbox.phase = Phase::Broken;
-            self.saw_sandbox(id, SandboxChange::Died);
-            self.tell(ContainerEventType::ContainerStoppedEvent, id, id);
+            sandbox.phase = SandboxPhase::Broken;
+            self.saw_sandbox(id, SandboxTransition::Died);
+            self.send_event_for(ContainerEventType::ContainerStoppedEvent, id, id);
         }
     }
 
-    pub(super) fn sandbox(&self, call: &'static str, id: &str) -> Result<&Sandbox> {
+    pub(super) fn sandbox(&self, call: &'static str, id: &str) -> Result<&FakeSandbox> {
         self.sandboxes.get(id).ok_or_else(|| CriError::not_found(call, id))
     }
 
     /// A sandbox that can take containers and connections.
-    pub(super) fn ready_sandbox(&self, call: &'static str, id: &str) -> Result<&Sandbox> {
+    pub(super) fn ready_sandbox(&self, call: &'static str, id: &str) -> Result<&FakeSandbox> {
         let sandbox = self.sandbox(call, id)?;
-        if sandbox.phase != Phase::Ready {
+        if sandbox.phase != SandboxPhase::Ready {
             let message = "the sandbox is not ready";
-            return Err(CriError::new(call, Code::Unknown, message).on(id));
+            return Err(CriError::new(call, ErrorCode::Unknown, message).on(id));
         }
         Ok(sandbox)
     }
 
-    fn saw_sandbox(&self, id: &str, change: SandboxChange) {
+    fn saw_sandbox(&self, id: &str, change: SandboxTransition) {
         if let Some(sandbox) = self.sandboxes.get(id) {
-            self.trace.append(Entry::Sandbox { who: sandbox.name(), change });
+            self.trace.append(TraceEntry::Sandbox { target: sandbox.name(), change });
         }
     }
 
@@ -128,7 +131,7 @@ impl State {
     }
 }
 
-impl Sandbox {
+impl FakeSandbox {
     pub(super) fn status(&self) -> PodSandboxStatus {
         let network = PodSandboxNetworkStatus { ip: self.ip.clone(), additional_ips: Vec::new() };
         let namespaces = Namespace { options: Some(namespaces(&self.config)) };
@@ -137,7 +140,7 @@ impl Sandbox {
             metadata: Some(self.metadata.clone()),
             state: self.state().into(),
             created_at: self.created_at,
-            network: (self.phase != Phase::Stopped).then_some(network),
+            network: (self.phase != SandboxPhase::Stopped).then_some(network),
             linux: Some(LinuxPodSandboxStatus { namespaces: Some(namespaces) }),
             labels: self.config.labels.clone(),
             annotations: self.config.annotations.clone(),
@@ -159,14 +162,14 @@ impl Sandbox {
 
     pub(super) fn state(&self) -> PodSandboxState {
         match self.phase {
-            Phase::Ready => PodSandboxState::SandboxReady,
-            Phase::Broken | Phase::Stopped => PodSandboxState::SandboxNotready,
+            SandboxPhase::Ready => PodSandboxState::SandboxReady,
+            SandboxPhase::Broken | SandboxPhase::Stopped => PodSandboxState::SandboxNotready,
         }
     }
 
-    fn name(&self) -> SandboxName {
+    fn name(&self) -> TracedSandbox {
         let PodSandboxMetadata { name, uid, namespace, attempt } = self.metadata.clone();
-        SandboxName { pod_uid: uid, namespace, name, attempt, id: self.id.clone() }
+        TracedSandbox { pod_uid: uid, namespace, name, attempt, id: self.id.clone() }
     }
 }
 
@@ -180,6 +183,6 @@ fn on_host_network(config: &PodSandboxConfig) -> bool {
 }
 
 /// A request without something that it must have.
-pub(super) fn lacks(call: &'static str, field: &str) -> CriError {
-    CriError::new(call, Code::InvalidArgument, format!("the request has no {field}"))
+pub(super) fn missing_field(call: &'static str, field: &str) -> CriError {
+    CriError::new(call, ErrorCode::InvalidArgument, format!("the request has no {field}"))
 }

@@ -3,44 +3,44 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::containers::Container;
-use super::events::Events;
-use super::images::Images;
-use super::names::Names;
-use super::sandboxes::Sandbox;
+use super::containers::FakeContainer;
+use super::events::EventHub;
+use super::images::ImageStore;
+use super::names::NameReservations;
+use super::sandboxes::FakeSandbox;
 use crate::clock::WorldClock;
-use crate::dice::Dice;
-use crate::files::Files;
+use crate::files::FakeFiles;
+use crate::rng::Rng;
 use crate::trace::Trace;
 
 /// All the runtime knows, and the parts of the world it touches.
-pub(super) struct State {
+pub(super) struct FakeRuntimeState {
     pub(super) clock: WorldClock,
-    pub(super) files: Files,
+    pub(super) files: FakeFiles,
     pub(super) trace: Trace,
-    pub(super) dice: Dice,
-    pub(super) sandboxes: BTreeMap<String, Sandbox>,
-    pub(super) containers: BTreeMap<String, Container>,
-    pub(super) names: Names,
-    pub(super) images: Images,
-    pub(super) events: Events,
+    pub(super) rng: Rng,
+    pub(super) sandboxes: BTreeMap<String, FakeSandbox>,
+    pub(super) containers: BTreeMap<String, FakeContainer>,
+    pub(super) names: NameReservations,
+    pub(super) images: ImageStore,
+    pub(super) events: EventHub,
     /// When the runtime is back, while it is away.
     pub(super) away_until: Option<Duration>,
     made: u64,
 }
 
-impl State {
-    pub(super) fn new(clock: WorldClock, files: Files, trace: Trace, dice: Dice) -> Self {
+impl FakeRuntimeState {
+    pub(super) fn new(clock: WorldClock, files: FakeFiles, trace: Trace, rng: Rng) -> Self {
         Self {
             clock,
             files,
             trace,
-            dice,
+            rng,
             sandboxes: BTreeMap::new(),
             containers: BTreeMap::new(),
-            names: Names::default(),
-            images: Images::default(),
-            events: Events::default(),
+            names: NameReservations::default(),
+            images: ImageStore::default(),
+            events: EventHub::default(),
             away_until: None,
             made: 0,
         }
@@ -65,6 +65,6 @@ impl State {
 /// 64 hexadecimal digits that follow from a number but not in its order, as the digests and ids of
 /// real runtimes are: lists sorted by id are not sorted by age.
 pub(super) fn hexadecimal(number: u64) -> String {
-    let mut dice = Dice::new(number);
-    (0..4).map(|_| format!("{:016x}", dice.roll())).collect()
+    let mut rng = Rng::new(number);
+    (0..4).map(|_| format!("{:016x}", rng.next_u64())).collect()
 }

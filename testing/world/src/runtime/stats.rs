@@ -7,17 +7,17 @@ use oarsman_cri_types::v1::{
     PodSandboxStatsFilter, UInt64Value,
 };
 
-use super::containers::{Container, Life};
-use super::lists::{has, is, selected};
-use super::sandboxes::Sandbox;
-use super::state::State;
+use super::containers::{ContainerRunState, FakeContainer};
+use super::lists::{has_labels, matches, selected};
+use super::sandboxes::FakeSandbox;
+use super::state::FakeRuntimeState;
 
 /// What a process takes before its script asks for more.
 const PROGRAM_MEMORY: u64 = 1 << 20;
 /// One part in a hundred of a core is what every process uses.
 const IDLE_SHARE: u64 = 100;
 
-impl State {
+impl FakeRuntimeState {
     /// Measures a container that runs.
     pub(super) fn measure_container(&self, id: &str) -> Result<ContainerStats> {
         Ok(self.measure(self.running("ContainerStats", id)?))
@@ -25,7 +25,7 @@ impl State {
 
     /// Measures the containers that run.
     pub(super) fn measure_containers(&self, filter: &ContainerStatsFilter) -> Vec<ContainerStats> {
-        let wanted = |container: &&Container| {
+        let wanted = |container: &&FakeContainer| {
             container.state() == ContainerState::ContainerRunning
                 && selected(container, &filter.id, &filter.pod_sandbox_id, &filter.label_selector)
         };
@@ -33,7 +33,7 @@ impl State {
     }
 
     /// Measures a sandbox: the sum of its containers.
-    pub(super) fn measure_sandbox(&self, sandbox: &Sandbox) -> PodSandboxStats {
+    pub(super) fn measure_sandbox(&self, sandbox: &FakeSandbox) -> PodSandboxStats {
         let of_it =
             ContainerStatsFilter { pod_sandbox_id: sandbox.id.clone(), ..Default::default() };
         let containers = self.measure_containers(&of_it);
@@ -56,8 +56,9 @@ impl State {
 
     /// Measures sandboxes.
     pub(super) fn measure_sandboxes(&self, filter: &PodSandboxStatsFilter) -> Vec<PodSandboxStats> {
-        let wanted = |sandbox: &&Sandbox| {
-            is(&filter.id, &sandbox.id) && has(&filter.label_selector, &sandbox.config.labels)
+        let wanted = |sandbox: &&FakeSandbox| {
+            matches(&filter.id, &sandbox.id)
+                && has_labels(&filter.label_selector, &sandbox.config.labels)
         };
         self.sandboxes
             .values()
@@ -66,7 +67,7 @@ impl State {
             .collect()
     }
 
-    fn measure(&self, container: &Container) -> ContainerStats {
+    fn measure(&self, container: &FakeContainer) -> ContainerStats {
         let (cpu, memory) = container.usage(self.clock.stamp());
         let mountpoint = container.program.root().display().to_string();
         let writable_layer = FilesystemUsage {
@@ -102,15 +103,15 @@ impl State {
     }
 }
 
-impl Container {
+impl FakeContainer {
     /// CPU time in nanoseconds and memory in bytes, as used up to now.
     fn usage(&self, now: i64) -> (u64, u64) {
-        match &self.life {
-            Life::Running(running) => {
+        match &self.run_state {
+            ContainerRunState::Running(running) => {
                 let age = u64::try_from(now.saturating_sub(running.started_at)).unwrap_or(0);
                 (age / IDLE_SHARE, PROGRAM_MEMORY.saturating_add(running.memory))
             }
-            Life::Created | Life::Exited(_) => (0, 0),
+            ContainerRunState::Created | ContainerRunState::Exited(_) => (0, 0),
         }
     }
 }

@@ -9,11 +9,11 @@ use tokio::time::{Instant, sleep};
 
 use super::FakeRuntime;
 use crate::World;
-use crate::dice::Chance;
 use crate::faults::FaultPlan;
-use crate::line::Service;
-use crate::testing::{SECOND, container, run, sandbox, state, world};
-use crate::trace::{ContainerChange, Entry};
+use crate::fixtures::{SECOND, container, run, sandbox, state, world};
+use crate::link::RemoteService;
+use crate::rng::Probability;
+use crate::trace::{ContainerTransition, TraceEntry};
 
 fn quiet() -> World {
     world(1, FaultPlan::quiet())
@@ -66,7 +66,7 @@ async fn the_stop_signal_is_the_containers_own() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_script_that_cannot_be_read_or_done_fails_as_the_actor_does() {
+async fn a_script_that_cannot_be_read_or_done_fails_as_the_real_program_does() {
     let world = quiet();
     for (pod, script, code, complaint) in [
         ("unreadable", "dance", 2, "\"dance\" is not a step"),
@@ -76,7 +76,7 @@ async fn a_script_that_cannot_be_read_or_done_fails_as_the_actor_does() {
         assert_eq!(ended(&world.runtime, &id).await.exit_code, code);
         let log = world.files.read(format!("/logs/{pod}/main.log").as_ref()).unwrap();
         let log = String::from_utf8(log).unwrap();
-        assert!(log.contains("stderr F actor: ") && log.contains(complaint), "{log}");
+        assert!(log.contains("stderr F script: ") && log.contains(complaint), "{log}");
     }
 }
 
@@ -126,7 +126,7 @@ async fn a_command_ends_with_its_container() {
     let runtime = quiet().runtime;
     let (_, id) = run(&runtime, "pod", &["sleep:5s"]).await.unwrap();
     let begun = Instant::now();
-    let cmd = vec!["/actor".to_owned(), "out:begun".to_owned(), "forever".to_owned()];
+    let cmd = vec!["/script".to_owned(), "out:begun".to_owned(), "forever".to_owned()];
     let request = ExecSyncRequest { container_id: id, cmd, timeout: 0 };
     let answer = runtime.exec_sync(request).await.unwrap();
     assert_eq!((answer.exit_code, answer.stdout.as_slice()), (137, b"begun\n".as_slice()));
@@ -139,41 +139,43 @@ async fn the_trace_tells_a_containers_life() {
     let (_, id) = run(&world.runtime, "pod", &["on-term:ignore", "forever"]).await.unwrap();
     world.runtime.stop_container(&id, 2 * SECOND).await.unwrap();
     world.runtime.remove_container(&id).await.unwrap();
-    let life: Vec<_> = world
+    let run_state: Vec<_> = world
         .trace
         .records()
         .into_iter()
         .filter_map(|record| match record.entry {
-            Entry::Container { who, change } => {
-                assert_eq!((who.pod_uid.as_str(), who.name.as_str()), ("uid-pod", "main"));
+            TraceEntry::Container { target, change } => {
+                assert_eq!((target.pod_uid.as_str(), target.name.as_str()), ("uid-pod", "main"));
                 Some((record.at.as_secs(), change))
             }
             _ => None,
         })
         .collect();
     let wanted = [
-        (0, ContainerChange::Created),
-        (0, ContainerChange::Started),
-        (0, ContainerChange::Signalled(15)),
-        (2, ContainerChange::Signalled(9)),
-        (2, ContainerChange::Exited { code: 137, reason: "Error" }),
-        (2, ContainerChange::Removed),
+        (0, ContainerTransition::Created),
+        (0, ContainerTransition::Started),
+        (0, ContainerTransition::Signalled(15)),
+        (2, ContainerTransition::Signalled(9)),
+        (2, ContainerTransition::Exited { code: 137, reason: "Error" }),
+        (2, ContainerTransition::Removed),
     ];
-    assert_eq!(life, wanted);
+    assert_eq!(run_state, wanted);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_forgotten_container_that_ends_by_itself_stays_unknown_and_has_ended_once() {
     let world = quiet();
     let (_, id) = run(&world.runtime, "pod", &["sleep:5s", "exit:3"]).await.unwrap();
-    world.runtime.restart(SECOND, Chance::ALWAYS);
+    world.runtime.restart(SECOND, Probability::ALWAYS);
     let status = ended(&world.runtime, &id).await;
     assert_eq!(status.state(), ContainerState::ContainerUnknown);
     world.runtime.stop_container(&id, SECOND).await.unwrap();
     let status = world.runtime.container_status(&id).await.unwrap();
     assert_eq!((status.exit_code, status.state()), (255, ContainerState::ContainerExited));
     let exits = world.trace.records().into_iter().filter_map(|record| match record.entry {
-        Entry::Container { change: ContainerChange::Exited { code, .. }, .. } => Some(code),
+        TraceEntry::Container { change: ContainerTransition::Exited { code, .. }, .. } => {
+            Some(code)
+        }
         _ => None,
     });
     assert_eq!(exits.collect::<Vec<_>>(), [3]);

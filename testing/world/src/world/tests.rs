@@ -10,12 +10,12 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use super::*;
-use crate::dice::Chance;
-use crate::testing::{SECOND, container, run, sandbox, world};
-use crate::trace::{Entry, Outcome};
+use crate::fixtures::{SECOND, container, run, sandbox, world};
+use crate::rng::Probability;
+use crate::trace::{CallOutcome, TraceEntry};
 
 /// Lets a life go on until the switch ends it.
-async fn live(world: &World, agent: impl Future<Output = ()> + Send + 'static) {
+async fn run_until_killed(world: &World, agent: impl Future<Output = ()> + Send + 'static) {
     let mut tasks = JoinSet::new();
     tasks.spawn(agent);
     timeout(3_600 * SECOND, world.kill_switch.fired()).await.unwrap();
@@ -34,12 +34,12 @@ async fn the_last_call_has_its_effect_or_not_and_is_not_answered() {
     let mut seen = BTreeSet::new();
     for seed in 0..20 {
         let world = world(seed, FaultPlan::quiet());
-        let runtime = world.for_life(1);
+        let runtime = world.runtime_for(1);
         world.kill_switch.arm(4);
-        live(&world, make_sandboxes(runtime)).await;
+        run_until_killed(&world, make_sandboxes(runtime)).await;
         let made = world.runtime.list_pod_sandboxes(None).await.unwrap().len();
-        let answered = |record: &crate::trace::Record| {
-            matches!(&record.entry, Entry::Answered { outcome: Outcome::Fine, .. })
+        let answered = |record: &crate::trace::TraceRecord| {
+            matches!(&record.entry, TraceEntry::Answered { outcome: CallOutcome::Fine, .. })
         };
         assert_eq!(world.trace.records().iter().filter(|record| answered(record)).count(), 3);
         seen.insert(made);
@@ -50,11 +50,11 @@ async fn the_last_call_has_its_effect_or_not_and_is_not_answered() {
 #[tokio::test(start_paused = true)]
 async fn a_life_that_is_over_hangs_and_the_next_one_finds_what_is_left() {
     let world = world(1, FaultPlan::quiet());
-    let first = world.for_life(1);
+    let first = world.runtime_for(1);
     let (_, id) = run(first.as_ref(), "pod", &["forever"]).await.unwrap();
     world.kill_switch.end();
     assert!(timeout(3_600 * SECOND, first.version()).await.is_err());
-    let second = world.for_life(2);
+    let second = world.runtime_for(2);
     assert_eq!(second.list_containers(None).await.unwrap()[0].id, id);
     assert!(timeout(3_600 * SECOND, first.version()).await.is_err());
 }
@@ -62,11 +62,11 @@ async fn a_life_that_is_over_hangs_and_the_next_one_finds_what_is_left() {
 #[tokio::test(start_paused = true)]
 async fn a_call_of_a_dead_agent_may_take_effect_in_the_next_life() {
     let world = world(4, FaultPlan { latency: SECOND, ..FaultPlan::quiet() });
-    let runtime = world.for_life(1);
+    let runtime = world.runtime_for(1);
     let agent = tokio::spawn(async move { make_sandboxes(runtime).await });
     tokio::task::yield_now().await;
     agent.abort();
-    let second = world.for_life(2);
+    let second = world.runtime_for(2);
     assert_eq!(world.runtime.list_pod_sandboxes(None).await.unwrap().len(), 0);
     sleep(SECOND).await;
     assert_eq!(second.list_pod_sandboxes(None).await.unwrap().len(), 1);
@@ -76,18 +76,18 @@ async fn a_call_of_a_dead_agent_may_take_effect_in_the_next_life() {
 async fn a_restart_of_the_runtime_does_not_save_a_life_from_its_last_call() {
     for seed in 0..10 {
         let world = world(seed, FaultPlan { latency: SECOND, ..FaultPlan::quiet() });
-        let runtime = world.for_life(1);
+        let runtime = world.runtime_for(1);
         world.kill_switch.arm(1);
         let agent = tokio::spawn(async move { make_sandboxes(runtime).await });
         tokio::task::yield_now().await;
-        crate::line::Service::restart(&world.runtime, SECOND, Chance::NEVER);
+        crate::link::RemoteService::restart(&world.runtime, SECOND, Probability::NEVER);
         timeout(60 * SECOND, world.kill_switch.fired()).await.unwrap();
         agent.abort();
     }
 }
 
 /// Keeps one pod going as well as it can, without a plan: all kinds of calls, and no wisdom.
-async fn tend(runtime: Arc<dyn Runtime>, pod: String) {
+async fn keep_pod_running(runtime: Arc<dyn Runtime>, pod: String) {
     for attempt in 0.. {
         if let Ok(sandbox) = runtime.run_pod_sandbox(sandbox(&pod, attempt)).await {
             let script = ["out:hello", "sleep:3s", "exit:1"];
@@ -105,15 +105,16 @@ async fn tend(runtime: Arc<dyn Runtime>, pod: String) {
 }
 
 /// Three lives of an agent with three pods in a rough world, and what the trace of them hashes to.
-fn rough_lives(seed: u64) -> (u64, usize) {
+fn rough_run(seed: u64) -> (u64, usize) {
     let plan = FaultPlan::rough(Duration::from_secs(1_800));
     let lives = simulate(seed, plan, async |world| {
-        world.runtime.preload(crate::runtime::ImageSource::actor(crate::testing::IMAGE));
-        for life in 1..=3 {
-            let runtime = world.for_life(life);
-            world.kill_switch.arm(50 * u64::from(life));
-            live(&world, async move {
-                let pods = ["a", "b", "c"].map(|pod| tend(Arc::clone(&runtime), pod.to_owned()));
+        world.runtime.preload(crate::runtime::ImageSource::script(crate::fixtures::IMAGE));
+        for incarnation in 1..=3 {
+            let runtime = world.runtime_for(incarnation);
+            world.kill_switch.arm(50 * u64::from(incarnation));
+            run_until_killed(&world, async move {
+                let pods = ["a", "b", "c"]
+                    .map(|pod| keep_pod_running(Arc::clone(&runtime), pod.to_owned()));
                 futures::future::join_all(pods).await;
                 pending::<()>().await;
             })
@@ -128,9 +129,9 @@ fn rough_lives(seed: u64) -> (u64, usize) {
 fn a_seed_is_lived_again_event_for_event_and_another_seed_is_another_life() {
     let mut hashes = BTreeSet::new();
     for seed in 0..20 {
-        let (hash, length) = rough_lives(seed);
+        let (hash, length) = rough_run(seed);
         assert!(length > 300, "{length}");
-        assert_eq!(rough_lives(seed), (hash, length), "seed {seed}");
+        assert_eq!(rough_run(seed), (hash, length), "seed {seed}");
         hashes.insert(hash);
     }
     assert_eq!(hashes.len(), 20);

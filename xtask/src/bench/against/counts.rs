@@ -18,24 +18,24 @@ const WRITES: [&str; 5] = ["POST", "PUT", "PATCH", "DELETE", "APPLY"];
 const RESOURCES: [&str; 3] = ["pods", "events", "serviceaccounts"];
 
 /// Asks both.
-pub(super) struct Counter<'a> {
+pub(super) struct CallCounter<'a> {
     pub(super) api: &'a Client,
     pub(super) runtime: SocketAddr,
 }
 
 /// How often each CRI call was made, and how many writes there were; in all, or for each pod.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Counts {
+pub(super) struct CallCounts {
     pub(super) calls: BTreeMap<String, f64>,
     pub(super) writes: f64,
 }
 
-impl Counter<'_> {
-    pub(super) async fn read(&self) -> Result<Counts> {
+impl CallCounter<'_> {
+    pub(super) async fn read(&self) -> Result<CallCounts> {
         let request = Request::new("/metrics").list(&kube::api::ListParams::default())?;
         let requests = self.api.request_text(request).await.context("the API server's metrics")?;
         let calls = fetch(self.runtime).await.context("containerd's metrics")?;
-        Ok(Counts { calls: calls_of(&calls), writes: writes_of(&requests) })
+        Ok(CallCounts { calls: calls_of(&calls), writes: writes_of(&requests) })
     }
 }
 
@@ -48,7 +48,7 @@ async fn fetch(from: SocketAddr) -> Result<String> {
     Ok(answer)
 }
 
-impl Counts {
+impl CallCounts {
     pub(super) fn since(&self, before: &Self) -> Self {
         let calls =
             self.calls.iter().map(|(name, count)| (name.clone(), count - before.call(name)));
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn what_came_since_is_shared_among_pods() {
-        let counts = |version: f64, stop: f64, writes: f64| Counts {
+        let counts = |version: f64, stop: f64, writes: f64| CallCounts {
             calls: BTreeMap::from([("Version".to_owned(), version), ("Stop".to_owned(), stop)]),
             writes,
         };
@@ -149,7 +149,7 @@ mod tests {
             counts(10.0, 4.0, 20.0).since(&counts(6.0, 4.0, 4.0)).each(2).without_writes(1.0);
         assert_eq!(
             each,
-            Counts { calls: BTreeMap::from([("Version".to_owned(), 2.0)]), writes: 7.0 }
+            CallCounts { calls: BTreeMap::from([("Version".to_owned(), 2.0)]), writes: 7.0 }
         );
         assert!((each.all_calls() - 2.0).abs() < f64::EPSILON);
     }

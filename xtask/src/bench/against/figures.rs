@@ -3,23 +3,23 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::counts::Counts;
+use super::counts::CallCounts;
 
 /// How much longer ours may take.
 const TIMES: f64 = 1.05;
-/// By how much more calls or writes a pod are noise: calls that come by the clock are shared among few pods.
-const NOISE: f64 = 0.5;
+/// By how much more calls or writes a pod are noise: `Status` is called by the clock, a few times while twenty pods start.
+const NOISE: f64 = 0.2;
 
 /// The same of both programs.
 #[derive(Debug, Clone)]
-pub(super) struct Both<T> {
+pub(super) struct Pairwise<T> {
     pub(super) theirs: T,
     pub(super) ours: T,
 }
 
 /// What one turn of a program came to.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Turn {
+pub(super) struct ProgramRound {
     /// From create to Running, and from delete to gone, pods one after the other.
     pub(super) starts: Vec<Duration>,
     pub(super) stops: Vec<Duration>,
@@ -27,11 +27,11 @@ pub(super) struct Turn {
     pub(super) burst: Duration,
     pub(super) burst_gone: Duration,
     /// For each pod.
-    pub(super) start_counts: Counts,
-    pub(super) stop_counts: Counts,
+    pub(super) start_counts: CallCounts,
+    pub(super) stop_counts: CallCounts,
 }
 
-impl fmt::Display for Turn {
+impl fmt::Display for ProgramRound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = |times: &[Duration]| median(times.iter().map(Duration::as_secs_f64));
         write!(
@@ -51,7 +51,7 @@ impl fmt::Display for Turn {
 
 /// How ours is judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Bound {
+pub(super) enum RowBound {
     /// At most 1.05 of theirs.
     Ratio,
     /// Not more than theirs.
@@ -60,51 +60,57 @@ pub(super) enum Bound {
 
 /// A row of the table.
 #[derive(Debug, Clone)]
-pub(super) struct Row {
+pub(super) struct ComparisonRow {
     pub(super) what: &'static str,
-    pub(super) bound: Bound,
+    pub(super) bound: RowBound,
     pub(super) theirs: f64,
     pub(super) ours: f64,
 }
 
-impl Row {
+impl ComparisonRow {
     pub(super) fn ratio(&self) -> f64 {
         self.ours / self.theirs
     }
 
     pub(super) fn is_within(&self) -> bool {
         match self.bound {
-            Bound::Ratio => self.ratio() <= TIMES,
-            Bound::Count => self.ours <= self.theirs + NOISE,
+            RowBound::Ratio => self.ratio() <= TIMES,
+            RowBound::Count => self.ours <= self.theirs + NOISE,
         }
     }
 }
 
 /// The medians of all turns.
-pub(super) fn rows(turns: &Both<Vec<Turn>>) -> Vec<Row> {
-    let times = |what, of: fn(&Turn) -> Vec<Duration>| {
-        let seconds =
-            |turns: &[Turn]| median(turns.iter().flat_map(of).map(|time| time.as_secs_f64()));
-        Row {
+pub(super) fn rows(turns: &Pairwise<Vec<ProgramRound>>) -> Vec<ComparisonRow> {
+    let times = |what, of: fn(&ProgramRound) -> Vec<Duration>| {
+        let seconds = |turns: &[ProgramRound]| {
+            median(turns.iter().flat_map(of).map(|time| time.as_secs_f64()))
+        };
+        ComparisonRow {
             what,
-            bound: Bound::Ratio,
+            bound: RowBound::Ratio,
             theirs: seconds(&turns.theirs),
             ours: seconds(&turns.ours),
         }
     };
-    let counts = |what, of: fn(&Turn) -> f64| {
-        let count = |turns: &[Turn]| median(turns.iter().map(of));
-        Row { what, bound: Bound::Count, theirs: count(&turns.theirs), ours: count(&turns.ours) }
+    let counts = |what, of: fn(&ProgramRound) -> f64| {
+        let count = |turns: &[ProgramRound]| median(turns.iter().map(of));
+        ComparisonRow {
+            what,
+            bound: RowBound::Count,
+            theirs: count(&turns.theirs),
+            ours: count(&turns.ours),
+        }
     };
     vec![
-        times("start of a pod, s", |turn| turn.starts.clone()),
-        times("delete of a pod, s", |turn| turn.stops.clone()),
-        times("burst, the last one is Running, s", |turn| vec![turn.burst]),
-        times("burst, the last one is gone, s", |turn| vec![turn.burst_gone]),
-        counts("CRI calls a start", |turn| turn.start_counts.all_calls()),
-        counts("CRI calls a delete", |turn| turn.stop_counts.all_calls()),
-        counts("API writes a start", |turn| turn.start_counts.writes),
-        counts("API writes a delete", |turn| turn.stop_counts.writes),
+        times("start of a pod, s", |program_round| program_round.starts.clone()),
+        times("delete of a pod, s", |program_round| program_round.stops.clone()),
+        times("burst, the last one is Running, s", |program_round| vec![program_round.burst]),
+        times("burst, the last one is gone, s", |program_round| vec![program_round.burst_gone]),
+        counts("CRI calls a start", |program_round| program_round.start_counts.all_calls()),
+        counts("CRI calls a delete", |program_round| program_round.stop_counts.all_calls()),
+        counts("API writes a start", |program_round| program_round.start_counts.writes),
+        counts("API writes a delete", |program_round| program_round.stop_counts.writes),
     ]
 }
 
@@ -137,9 +143,10 @@ mod tests {
 
     #[test]
     fn a_twentieth_longer_is_within_bounds_and_one_call_more_is_not() {
-        let row = |bound, theirs, ours| Row { what: "x", bound, theirs, ours }.is_within();
-        assert!(row(Bound::Ratio, 1.0, 1.05) && !row(Bound::Ratio, 1.0, 1.06));
-        assert!(row(Bound::Count, 8.0, 8.1) && !row(Bound::Count, 8.0, 9.0));
-        assert!(!row(Bound::Ratio, 1.0, f64::NAN) && !row(Bound::Count, 1.0, f64::NAN));
+        let row =
+            |bound, theirs, ours| ComparisonRow { what: "x", bound, theirs, ours }.is_within();
+        assert!(row(RowBound::Ratio, 1.0, 1.05) && !row(RowBound::Ratio, 1.0, 1.06));
+        assert!(row(RowBound::Count, 8.0, 8.1) && !row(RowBound::Count, 8.0, 9.0));
+        assert!(!row(RowBound::Ratio, 1.0, f64::NAN) && !row(RowBound::Count, 1.0, f64::NAN));
     }
 }

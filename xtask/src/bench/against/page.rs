@@ -3,11 +3,16 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use super::figures::{Both, Bound, Row, Turn, median, rows};
+use super::figures::{ComparisonRow, Pairwise, ProgramRound, RowBound, median, rows};
 use crate::commit::Commit;
 
 /// The whole page.
-pub(super) fn page(commit: &Commit, own: &str, rounds: usize, turns: &Both<Vec<Turn>>) -> String {
+pub(super) fn page(
+    commit: &Commit,
+    own: &str,
+    rounds: usize,
+    turns: &Pairwise<Vec<ProgramRound>>,
+) -> String {
     let rows = rows(turns);
     let beyond = rows.iter().filter(|row| !row.is_within()).count();
     let theirs = commit.short();
@@ -19,22 +24,22 @@ pub(super) fn page(commit: &Commit, own: &str, rounds: usize, turns: &Both<Vec<T
     format!(
         "# Against an earlier commit\n\n\
          Written by `cargo xtask bench --against {theirs}`: release builds of {theirs} and of {own}, in turns on one rig, {rounds} rounds; \
-         medians of all rounds. A time may be 1.05 of theirs; a count may not be more (by half a call a pod at most: calls that \
-         come by the clock are shared among few pods). Counts are containerd's and the API server's own.\n\n\
+         medians of all rounds. A time may be 1.05 of theirs; a count may not be more (by a fifth of a call a pod at most: `Status` is \
+         called by the clock). Counts are containerd's and the API server's own.\n\n\
          {verdict}\n\n{}\n## CRI calls a pod, by name\n\n{}",
         table(&rows),
         calls(turns)
     )
 }
 
-fn table(rows: &[Row]) -> String {
+fn table(rows: &[ComparisonRow]) -> String {
     let mut text =
         "| what | theirs | ours | ours / theirs | within |\n|---|---|---|---|---|\n".to_owned();
     for row in rows {
         let within = if row.is_within() { "yes" } else { "NO" };
         let ratio = match row.bound {
-            Bound::Ratio => format!("{:.3}", row.ratio()),
-            Bound::Count => String::new(),
+            RowBound::Ratio => format!("{:.3}", row.ratio()),
+            RowBound::Count => String::new(),
         };
         // Writing to a string does not fail.
         writeln!(
@@ -48,18 +53,24 @@ fn table(rows: &[Row]) -> String {
 }
 
 /// Where a difference comes from.
-fn calls(turns: &Both<Vec<Turn>>) -> String {
+fn calls(turns: &Pairwise<Vec<ProgramRound>>) -> String {
     let all = turns.theirs.iter().chain(&turns.ours);
     let names: BTreeSet<&String> = all
-        .flat_map(|turn| turn.start_counts.calls.keys().chain(turn.stop_counts.calls.keys()))
+        .flat_map(|program_round| {
+            program_round.start_counts.calls.keys().chain(program_round.stop_counts.calls.keys())
+        })
         .collect();
     let mut text =
         "| call | start, theirs | ours | delete, theirs | ours |\n|---|---|---|---|---|\n"
             .to_owned();
     for name in names {
-        let start = |turns: &[Turn]| median(turns.iter().map(|turn| turn.start_counts.call(name)));
-        let stop = |turns: &[Turn]| median(turns.iter().map(|turn| turn.stop_counts.call(name)));
-        let Both { theirs, ours } = turns;
+        let start = |turns: &[ProgramRound]| {
+            median(turns.iter().map(|program_round| program_round.start_counts.call(name)))
+        };
+        let stop = |turns: &[ProgramRound]| {
+            median(turns.iter().map(|program_round| program_round.stop_counts.call(name)))
+        };
+        let Pairwise { theirs, ours } = turns;
         let cells = [start(theirs), start(ours), stop(theirs), stop(ours)];
         let cells = cells.map(|cell| format!("{cell:.2}")).join(" | ");
         writeln!(text, "| {name} | {cells} |").ok();

@@ -29,8 +29,8 @@ fn page() -> Page<PodOrList> {
     Page::new(request().url(), PodOrList { node: "node".to_owned() })
 }
 
-fn answer(status: u16, body: impl Into<Vec<u8>>) -> Result<HttpAnswer, NetworkError> {
-    Ok(HttpAnswer { status, headers: Vec::new(), body: body.into(), whole: true })
+fn answer(status: u16, body: impl Into<Vec<u8>>) -> Result<HttpResponse, NetworkError> {
+    Ok(HttpResponse { status, headers: Vec::new(), body: body.into(), is_complete: true })
 }
 
 fn pod(name: &str, image: &str) -> Value {
@@ -38,18 +38,18 @@ fn pod(name: &str, image: &str) -> Value {
     json!({ "metadata": { "name": name }, "spec": { "containers": containers } })
 }
 
-fn list(pods: &[Value]) -> Result<HttpAnswer, NetworkError> {
+fn list(pods: &[Value]) -> Result<HttpResponse, NetworkError> {
     answer(200, json!({ "apiVersion": "v1", "kind": "PodList", "items": pods }).to_string())
 }
 
-fn single(name: &str) -> Result<HttpAnswer, NetworkError> {
+fn single(name: &str) -> Result<HttpResponse, NetworkError> {
     answer(200, typed(pod(name, "a"), "Pod").to_string())
 }
 
 /// Names in the set that is told, if one is told, and what is said.
 fn heard(
     page: &mut Page<PodOrList>,
-    answer: Result<HttpAnswer, NetworkError>,
+    answer: Result<HttpResponse, NetworkError>,
 ) -> (Option<String>, String) {
     let News { items: pods, lines } = page.turn(&request(), answer);
     let name = |pod: &Pod| pod.metadata.name.clone().unwrap();
@@ -101,7 +101,8 @@ fn the_same_answer_again_is_nothing_new() {
 #[test]
 fn whatever_goes_wrong_the_last_good_pods_go_on() {
     let url = URL.to_owned();
-    let cut = HttpAnswer { status: 200, headers: Vec::new(), body: b"x".to_vec(), whole: false };
+    let cut =
+        HttpResponse { status: 200, headers: Vec::new(), body: b"x".to_vec(), is_complete: false };
     let rows = [
         (
             "away",

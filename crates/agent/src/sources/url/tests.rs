@@ -37,8 +37,8 @@ async fn a_server_is_asked_again_and_again_and_its_failures_cost_no_pod() {
     let server = tokio::spawn(async move { axum::serve(listener, pages).await.unwrap() });
     let headers = vec![("X-Role".to_owned(), "node".to_owned())];
     let place = format!("http://me:p%40ss@127.0.0.1:{port}/pods");
-    let mut sets =
-        url(&place, headers, OFTEN, "n", Arc::new(SystemNetwork), &empty_book()).unwrap();
+    let url = ManifestUrl::new(&place, headers, "n".to_owned(), Arc::new(SystemNetwork)).unwrap();
+    let mut sets = url.follow(OFTEN, &empty_book());
     let mut next = async || {
         let set = timeout(PATIENCE, sets.next()).await.expect("no set came").unwrap();
         set.iter().map(|pod| pod.metadata.name.clone().unwrap()).collect::<Vec<_>>()

@@ -1,21 +1,38 @@
-//! Facts about how events are told.
+//! What the API server is sent for an event, and what its answers mean.
+
+use std::sync::Arc;
 
 use hyper::http::Method;
+use jiff::Timestamp;
 use oarsman_clock::SystemClock;
+use oarsman_core::event::PodEvent;
+use oarsman_core::pod::PodExt;
 use serde_json::Value;
-use tokio::time::Instant;
 
 use super::*;
-use crate::Cluster;
 use crate::api::testing::{self, Calls, pod};
+use crate::{Cluster, ClusterError};
 
 fn server() -> (ApiServer, Calls) {
     let (client, calls) = testing::client();
     (ApiServer::new(client, "n1", Arc::new(SystemClock::start())), calls)
 }
 
-fn event(message: &str) -> PodEvent {
-    PodEvent::warning("BackOff", message)
+fn counted(message: &str, count: i32) -> CountedEvent {
+    let pod = pod("1", 5, "Running");
+    let record = Record {
+        name: "web-1.17".to_owned(),
+        message: message.to_owned(),
+        count,
+        first: Timestamp::UNIX_EPOCH,
+        last: Timestamp::UNIX_EPOCH,
+    };
+    let event = PodEvent {
+        field_path: Some("spec.containers{web}".to_owned()),
+        ..PodEvent::warning("BackOff", message)
+    };
+    let resource_version = pod.metadata.resource_version.clone();
+    CountedEvent { pod: pod.full_name(), uid: pod.uid(), resource_version, event, record }
 }
 
 async fn take(calls: &mut Calls) -> (Method, String, Value) {
@@ -26,12 +43,11 @@ async fn take(calls: &mut Calls) -> (Method, String, Value) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_is_told_with_who_what_and_where() {
+async fn an_event_says_who_what_and_where() {
     let (server, mut calls) = server();
-    let event =
-        PodEvent { field_path: Some("spec.containers{web}".to_owned()), ..event("so it is") };
-    let pod = pod("1", 5, "Running");
-    let (_, (method, path, body)) = futures::join!(server.record(&pod, &event), take(&mut calls));
+    let event = counted("so it is", 1);
+    let (recorded, (method, path, body)) = futures::join!(server.record(&event), take(&mut calls));
+    assert_eq!(recorded, Ok(()));
     assert_eq!((method, &*path), (Method::POST, "/api/v1/namespaces/default/events"));
     let about = json!({
         "apiVersion": "v1", "kind": "Pod", "namespace": "default", "name": "web-1", "uid": "1",
@@ -43,89 +59,50 @@ async fn an_event_is_told_with_who_what_and_where() {
     assert_eq!((&body["type"], &body["reason"]), (&json!("Warning"), &json!("BackOff")));
     assert_eq!((&body["message"], &body["count"]), (&json!("so it is"), &json!(1)));
     assert_eq!(body["firstTimestamp"], body["lastTimestamp"]);
-    let name = body["metadata"]["name"].as_str().unwrap();
-    assert!(name.starts_with("web-1."), "{name}");
+    assert_eq!(body["metadata"]["name"], "web-1.17");
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_same_again_is_counted_and_told_anew_when_it_was_forgotten() {
+async fn the_same_again_is_patched_and_created_anew_when_the_api_server_has_it_no_more() {
     let (server, mut calls) = server();
-    let pod = pod("1", 5, "Running");
-    let happened = event("again");
-    let (_, (_, _, first)) = futures::join!(server.record(&pod, &happened), take(&mut calls));
-    let name = first["metadata"]["name"].as_str().unwrap().to_owned();
-    let (_, (method, path, body)) =
-        futures::join!(server.record(&pod, &happened), take(&mut calls));
-    assert_eq!(
-        (method, path),
-        (Method::PATCH, format!("/api/v1/namespaces/default/events/{name}"))
-    );
-    assert_eq!(body["count"], 2);
+    let again = counted("again", 2);
+    let (_, (method, path, body)) = futures::join!(server.record(&again), take(&mut calls));
+    assert_eq!((method, &*path), (Method::PATCH, "/api/v1/namespaces/default/events/web-1.17"));
+    assert_eq!((&body["count"], &body["message"]), (&json!(2), &json!("again")));
     let other = async {
         calls.next().await.fail(404, "NotFound");
         take(&mut calls).await
     };
-    let (_, (method, _, body)) = futures::join!(server.record(&pod, &happened), other);
-    assert_eq!((method, &body["count"]), (Method::POST, &json!(3)));
+    let (recorded, (method, _, body)) = futures::join!(server.record(&again), other);
+    assert_eq!((recorded, method, &body["count"]), (Ok(()), Method::POST, &json!(2)));
+}
+
+fn kind(recorded: &Result<()>) -> &'static str {
+    match recorded {
+        Ok(()) => "recorded",
+        Err(ClusterError::Gone { .. }) => "gone",
+        Err(ClusterError::Refused { .. }) => "refused",
+        Err(ClusterError::Busy { .. }) => "busy",
+        Err(ClusterError::Unavailable { .. }) => "unavailable",
+    }
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_waits_for_an_api_server_that_is_away_and_is_not_told_twice() {
-    let (server, mut calls) = server();
-    let pod = pod("1", 5, "Running");
-    let happened = event("once");
-    let other = async {
-        calls.next().await.fail(503, "ServiceUnavailable");
-        drop(calls.next().await);
-        // It had taken it, and the answer was lost.
-        calls.next().await.fail(409, "AlreadyExists");
-    };
-    futures::join!(server.record(&pod, &happened), other).0.unwrap();
-    assert!(calls.none_within(Duration::from_secs(60)).await);
-}
-
-#[tokio::test(start_paused = true)]
-async fn what_its_caller_had_no_time_for_goes_with_the_next() {
-    let (server, mut calls) = server();
-    let pod = pod("1", 5, "Running");
-    let (first, second) = (event("first"), event("second"));
-    let given_up = tokio::time::timeout(Duration::from_secs(5), server.record(&pod, &first));
-    let (given_up, unanswered) = futures::join!(given_up, calls.next());
-    assert!(given_up.is_err());
-    drop(unanswered);
-    let other = async { [take(&mut calls).await, take(&mut calls).await] };
-    let (_, heard) = futures::join!(server.record(&pod, &second), other);
-    assert_eq!(
-        heard.map(|(_, _, body)| body["message"].clone()),
-        [json!("first"), json!("second")]
-    );
-}
-
-#[tokio::test(start_paused = true)]
-async fn what_nobody_will_ever_take_is_dropped() {
-    let (server, mut calls) = server();
-    let pod = pod("1", 5, "Running");
-    let happened = event("in a namespace that goes");
-    let other = async { calls.next().await.fail(403, "Forbidden") };
-    futures::join!(server.record(&pod, &happened), other).0.unwrap();
-    assert!(calls.none_within(Duration::from_secs(60)).await);
-}
-
-#[tokio::test(start_paused = true)]
-async fn many_events_take_their_time() {
-    let (server, mut calls) = server();
-    let since = Instant::now();
-    let told = async {
-        for number in 0..200 {
-            server.record(&pod(&number.to_string(), 5, "Running"), &event("now")).await.unwrap();
-        }
-    };
-    let other = async {
-        for _ in 0..200 {
-            take(&mut calls).await;
-        }
-    };
-    futures::join!(told, other);
-    let took = since.elapsed();
-    assert!((Duration::from_millis(1_900)..Duration::from_secs(3)).contains(&took), "{took:?}");
+async fn answers_mean_what_they_say_and_an_event_that_is_there_already_is_recorded() {
+    let rows = [
+        (1, 409, "AlreadyExists", "recorded"),
+        (1, 404, "NotFound", "gone"),
+        (1, 500, "InternalError", "unavailable"),
+        (2, 500, "InternalError", "unavailable"),
+        (1, 429, "TooManyRequests", "busy"),
+        (1, 403, "Forbidden", "refused"),
+        (2, 403, "Forbidden", "refused"),
+    ];
+    for (count, code, reason, want) in rows {
+        let (server, mut calls) = server();
+        let event = counted("once", count);
+        let other = async { calls.next().await.fail(code, reason) };
+        let recorded = futures::join!(server.record(&event), other).0;
+        assert_eq!(kind(&recorded), want, "{count} {code}");
+    }
 }

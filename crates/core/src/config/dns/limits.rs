@@ -52,14 +52,6 @@ impl Warning {
             ),
         }
     }
-
-    /// What the node's owner is told besides: reason and message.
-    pub fn node_event(&self) -> Option<(&'static str, &'static str)> {
-        match self {
-            Self::NoClusterServers => Some(("MissingClusterDNS", NO_CLUSTER_SERVERS)),
-            Self::Servers(_) | Self::Searches(_) => None,
-        }
-    }
 }
 
 /// Cuts what is too much.

@@ -4,7 +4,6 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::*;
 use crate::status::merge::merge;
-use crate::status::terminal::{can_be_deleted, may_publish_terminal};
 
 #[test]
 fn the_last_status_waits_for_nothing() {
@@ -69,55 +68,14 @@ fn a_deleted_pod_dies_in_the_order_others_rely_on() {
     let rows = [
         ("still up", stopping, "Running", "True"),
         ("containers and sandbox down", down, "Running", unready),
-        ("nothing runs", stopped, "Failed", "False PodFailed"),
+        ("nothing runs, but not all is given back", stopped, "Running", "False PodFailed"),
         ("all given back", released, "Failed", "False PodFailed"),
     ];
     let mut seen = ready.status();
     for (case, moment, phase, readiness) in rows {
-        seen = merge(&seen, &moment.status(), may_publish_terminal(&moment.view), at(90));
+        seen = merge(&seen, &moment.status(), moment.standing == Some(Standing::Released), at(90));
         assert_eq!(seen.phase.as_deref(), Some(phase), "{case}");
         assert_eq!(said(&seen, "Ready"), readiness, "{case}");
-        let deletable =
-            can_be_deleted(&moment.pod, &seen, moment.standing == Some(Standing::Released));
-        assert_eq!(deletable, case == "all given back");
-    }
-}
-
-#[test]
-fn nobody_learns_of_the_end_while_anything_may_run() {
-    let pod = one("Never");
-    let rows = [
-        (view(&pod).sandbox().running("app"), false),
-        (view(&pod).sandbox().unknown("app"), false),
-        (view(&pod).sandbox().created("app"), true),
-        (view(&pod).sandbox().exited("app", 0), true),
-        (view(&pod), true),
-    ];
-    for (held, expected) in rows {
-        assert_eq!(may_publish_terminal(&held.build()), expected);
-    }
-}
-
-#[test]
-fn an_api_object_goes_when_its_deletion_was_asked_for_all_is_over_and_all_given_back() {
-    let mirror = BTreeMap::from([(crate::pod::MIRROR_ANNOTATION.to_owned(), "hash".to_owned())]);
-    let deleted = pod().regular("app").deleting(0).build();
-    let mirror = pod()
-        .regular("app")
-        .deleting(0)
-        .edit(|pod| pod.metadata.annotations = Some(mirror))
-        .build();
-    let rows = [
-        (&deleted, "Failed", true, true),
-        (&deleted, "Succeeded", true, true),
-        (&deleted, "Running", true, false),
-        (&deleted, "Failed", false, false),
-        (&one("Always"), "Failed", true, false),
-        (&mirror, "Failed", true, false),
-    ];
-    for (pod, phase, released, expected) in rows {
-        let status = PodStatus { phase: Some(phase.to_owned()), ..PodStatus::default() };
-        assert_eq!(can_be_deleted(pod, &status, released), expected, "{phase} {released}");
     }
 }
 

@@ -3,7 +3,6 @@
 use k8s_openapi::api::core::v1::{ContainerRestartRule, ContainerRestartRuleOnExitCodes};
 
 use super::*;
-use crate::status::phase::{Phase, is_allowed_transition};
 
 fn phase(moment: &Moment) -> String {
     moment.status().phase.unwrap()
@@ -270,17 +269,4 @@ fn a_pod_active_for_longer_than_its_deadline_fails() {
     ended.previous =
         Some(PodStatus { start_time: ended.status().start_time, ..PodStatus::default() });
     assert_eq!(phase(&Moment { second: 99, ..ended }), "Succeeded", "it had ended in time");
-}
-
-#[test]
-fn a_terminal_phase_is_the_last() {
-    use Phase::{Failed, Pending, Running, Succeeded};
-    for new in [Pending, Running, Succeeded, Failed] {
-        assert!(is_allowed_transition(None, new));
-        assert!(is_allowed_transition(Some(Pending), new));
-        assert!(is_allowed_transition(Some(Running), new), "also back to Pending");
-        for last in [Succeeded, Failed] {
-            assert_eq!(is_allowed_transition(Some(last), new), last == new, "{last} to {new}");
-        }
-    }
 }

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::status::merge::{differs, merge};
-use crate::status::phase::{Phase, is_allowed_transition};
+use crate::status::phase::Phase;
 use crate::termination_message::POD_LIMIT;
 
 /// One look at a pod: what each of its containers shows, whether there is a new sandbox, and how it stands.
@@ -93,6 +93,13 @@ fn is_true(status: &PodStatus, kind: &str) -> bool {
 fn message_bytes(status: &PodStatus) -> usize {
     let ends = all(status).flat_map(|container| [container.ended(), container.ended_before()]);
     ends.flatten().filter_map(|end| end.message.as_ref()).map(String::len).sum()
+}
+
+/// Whether a pod may go from one phase to another: from a terminal one to no other.
+///
+/// From Running back to Pending it may: a pod with init containers that gets a new sandbox begins anew.
+fn is_allowed_transition(old: Option<Phase>, new: Phase) -> bool {
+    old.is_none_or(|old| !old.is_terminal() || old == new)
 }
 
 proptest! {

@@ -8,19 +8,19 @@ use std::process::{Child, Command, Stdio};
 
 use oarsman_core::resources::{CgroupValues, CpuQuota};
 
-use super::super::{CgroupTree, Hierarchy, Layout, files};
+use super::super::{CgroupLayout, CgroupManager, Hierarchy, files};
 
 /// A root of the test's own, taken away with all that is in it.
-struct Ours {
-    cgroups: CgroupTree,
+struct TestCgroups {
+    cgroups: CgroupManager,
 }
 
-impl Ours {
+impl TestCgroups {
     fn new(test: &str) -> Self {
         let root = PathBuf::from(format!("/oarsman-test-{}-{test}", std::process::id()));
-        let cgroups = CgroupTree::discover(&root).unwrap();
+        let cgroups = CgroupManager::discover(&root).unwrap();
         let ours = Self { cgroups };
-        ours.cgroups.make_root().unwrap();
+        ours.cgroups.create_root().unwrap();
         ours
     }
 
@@ -28,9 +28,9 @@ impl Ours {
         self.cgroups.root().join(name)
     }
 
-    fn make(&self, name: &str) -> PathBuf {
+    fn create(&self, name: &str) -> PathBuf {
         let group = self.group(name);
-        self.cgroups.make(&group, &CgroupValues::default()).unwrap();
+        self.cgroups.create(&group, &CgroupValues::default()).unwrap();
         group
     }
 
@@ -60,7 +60,7 @@ impl Ours {
     }
 }
 
-impl Drop for Ours {
+impl Drop for TestCgroups {
     fn drop(&mut self) {
         let destroyed = self.cgroups.destroy(self.cgroups.root());
         if !std::thread::panicking() {
@@ -71,7 +71,7 @@ impl Drop for Ours {
 
 #[test]
 fn a_group_has_the_values_it_was_given_and_takes_others() {
-    let ours = Ours::new("values");
+    let ours = TestCgroups::new("values");
     let group = ours.group("kubepods/pod1");
     let mut values = CgroupValues {
         shares: Some(512),
@@ -82,22 +82,22 @@ fn a_group_has_the_values_it_was_given_and_takes_others() {
         pids_max: Some(100),
     };
     assert!(!ours.cgroups.exists(&group));
-    ours.cgroups.make(&group, &values).unwrap();
+    ours.cgroups.create(&group, &values).unwrap();
     assert!(ours.cgroups.exists(&group));
     values.quota = Some(CpuQuota::Micros(5000));
     values.period = Some(10_000);
     values.pids_max = Some(200);
-    ours.cgroups.make(&group, &values).unwrap();
-    ours.cgroups.make(&group, &values).unwrap();
+    ours.cgroups.create(&group, &values).unwrap();
+    ours.cgroups.create(&group, &values).unwrap();
     let rows = match ours.cgroups.layout() {
-        Layout::V1 | Layout::Hybrid => vec![
+        CgroupLayout::V1 | CgroupLayout::Hybrid => vec![
             ("cpu", "cpu.shares", "512"),
             ("cpu", "cpu.cfs_quota_us", "5000"),
             ("cpu", "cpu.cfs_period_us", "10000"),
             ("memory", "memory.limit_in_bytes", "67108864"),
             ("pids", "pids.max", "200"),
         ],
-        Layout::V2 => vec![
+        CgroupLayout::V2 => vec![
             ("cpu", "cpu.weight", "20"),
             ("cpu", "cpu.max", "5000 10000"),
             ("memory", "memory.max", "67108864"),
@@ -111,38 +111,42 @@ fn a_group_has_the_values_it_was_given_and_takes_others() {
 
 #[test]
 fn a_quota_and_its_period_change_together_under_a_child_that_has_its_own() {
-    let ours = Ours::new("bandwidth");
+    let ours = TestCgroups::new("bandwidth");
     let (pod, container) = (ours.group("pod1"), ours.group("pod1/container"));
     let with = |quota, period| CgroupValues {
         quota: Some(CpuQuota::Micros(quota)),
         period: Some(period),
         ..CgroupValues::default()
     };
-    ours.cgroups.make(&pod, &with(50_000, 100_000)).unwrap();
-    ours.cgroups.make(&container, &with(50_000, 100_000)).unwrap();
+    ours.cgroups.create(&pod, &with(50_000, 100_000)).unwrap();
+    ours.cgroups.create(&container, &with(50_000, 100_000)).unwrap();
     // Either value alone would leave the pod less than its container has.
     for (quota, period) in [(500_000, 1_000_000), (5000, 10_000), (50_000, 100_000)] {
-        ours.cgroups.make(&pod, &with(quota, period)).unwrap();
+        ours.cgroups.create(&pod, &with(quota, period)).unwrap();
     }
-    let error = ours.cgroups.make(&pod, &with(10_000, 100_000));
-    assert_eq!(error.is_err(), ours.cgroups.layout() != Layout::V2, "v2 lets a child have more");
+    let error = ours.cgroups.create(&pod, &with(10_000, 100_000));
+    assert_eq!(
+        error.is_err(),
+        ours.cgroups.layout() != CgroupLayout::V2,
+        "v2 lets a child have more"
+    );
 }
 
 #[test]
 fn a_group_that_one_hierarchy_lacks_does_not_exist_and_is_made_whole() {
-    let ours = Ours::new("partial");
-    let group = ours.make("pod1");
+    let ours = TestCgroups::new("partial");
+    let group = ours.create("pod1");
     fs::remove_dir(ours.directory("memory", &group)).unwrap();
     assert!(!ours.cgroups.exists(&group));
-    ours.make("pod1");
+    ours.create("pod1");
     assert!(ours.cgroups.exists(&group));
 }
 
 #[test]
 fn a_group_is_destroyed_with_all_who_live_in_it_and_nobody_else() {
-    let ours = Ours::new("destroy");
-    let (pod, other) = (ours.make("pod1"), ours.make("pod2"));
-    let container = ours.make("pod1/container/deeper");
+    let ours = TestCgroups::new("destroy");
+    let (pod, other) = (ours.create("pod1"), ours.create("pod2"));
+    let container = ours.create("pod1/container/deeper");
     let mut inside = [
         ours.start(&pod, "sleep", &["1000"]),
         ours.start(&container, "sleep", &["1000"]),
@@ -164,10 +168,10 @@ fn a_group_is_destroyed_with_all_who_live_in_it_and_nobody_else() {
 
 #[test]
 fn a_group_that_forks_without_end_is_destroyed() {
-    let ours = Ours::new("forks");
+    let ours = TestCgroups::new("forks");
     let pod = ours.group("pod1");
     ours.cgroups
-        .make(&pod, &CgroupValues { pids_max: Some(40), ..CgroupValues::default() })
+        .create(&pod, &CgroupValues { pids_max: Some(40), ..CgroupValues::default() })
         .unwrap();
     let script = "while :; do sh -c 'sleep 0.01' & done 2>/dev/null";
     let mut bomb = ours.start(&pod, "sh", &["-c", script]);
@@ -178,13 +182,13 @@ fn a_group_that_forks_without_end_is_destroyed() {
 
 #[test]
 fn what_is_frozen_is_destroyed_too() {
-    let ours = Ours::new("frozen");
-    let pod = ours.make("pod1");
-    let container = ours.make("pod1/container");
+    let ours = TestCgroups::new("frozen");
+    let pod = ours.create("pod1");
+    let container = ours.create("pod1/container");
     let mut child = ours.start(&container, "sleep", &["1000"]);
     let freeze = match ours.cgroups.layout() {
-        Layout::V1 | Layout::Hybrid => ("freezer.state", "FROZEN"),
-        Layout::V2 => ("cgroup.freeze", "1"),
+        CgroupLayout::V1 | CgroupLayout::Hybrid => ("freezer.state", "FROZEN"),
+        CgroupLayout::V2 => ("cgroup.freeze", "1"),
     };
     files::write(&ours.directory("freezer", &container).join(freeze.0), freeze.1).unwrap();
     ours.cgroups.destroy(&pod).unwrap();
@@ -194,9 +198,9 @@ fn what_is_frozen_is_destroyed_too() {
 #[test]
 fn pods_are_found_where_they_are() {
     use oarsman_core::resources::names::{CgroupDriver, CgroupNames};
-    let ours = Ours::new("pods");
-    ours.make("kubepods/burstable/pod8a1f-22/container");
-    ours.make("kubepods/pod33");
+    let ours = TestCgroups::new("pods");
+    ours.create("kubepods/burstable/pod8a1f-22/container");
+    ours.create("kubepods/pod33");
     let names = CgroupNames::new(CgroupDriver::Cgroupfs, ours.cgroups.root().to_str().unwrap());
     let found = ours.cgroups.pods_below(&names).unwrap();
     let uids: Vec<&str> = found.keys().map(|uid| uid.as_str()).collect();

@@ -2,7 +2,9 @@
 
 use super::deprecated;
 use crate::flags::Flag;
-use crate::flags::Kind::{Duration, List, Memory, Number, Pair, Pairs, Switch, Text, Thresholds};
+use crate::flags::FlagKind::{
+    Duration, List, Memory, Number, Pair, Pairs, Switch, Text, Thresholds,
+};
 
 pub(super) static FLAGS: [Flag; 38] = [
     deprecated(

@@ -2,7 +2,7 @@
 
 use super::deprecated;
 use crate::flags::Flag;
-use crate::flags::Kind::{Duration, Headers, List, Number, Switch, Text};
+use crate::flags::FlagKind::{Duration, Headers, List, Number, Switch, Text};
 
 pub(super) static FLAGS: [Flag; 32] = [
     deprecated(

@@ -2,7 +2,7 @@
 
 use super::deprecated;
 use crate::flags::Flag;
-use crate::flags::Kind::{Duration, Gates, List, Number, Switch, Taints, Text};
+use crate::flags::FlagKind::{Duration, Gates, List, Number, Switch, Taints, Text};
 
 pub(super) static FLAGS: [Flag; 32] = [
     deprecated(

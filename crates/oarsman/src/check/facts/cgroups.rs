@@ -3,27 +3,29 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use oarsman_host::cgroups::{self as host, Hierarchy, Kind, Layout};
+use oarsman_host::cgroups::{self as host, CgroupLayout, Hierarchy, HierarchyKind};
 use oarsman_host::mounts;
 use rustix::fs::{Access, access};
 
-use super::text;
+use super::read_text;
 
 /// What was found of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Cgroups {
+pub(crate) struct CgroupFacts {
     /// None where none are mounted.
-    pub(crate) layout: Option<Layout>,
+    pub(crate) layout: Option<CgroupLayout>,
     /// The controllers that limits can be set by.
     pub(crate) controllers: BTreeSet<String>,
     /// Those among them whose tree cannot be written.
     pub(crate) unwritable: BTreeSet<String>,
 }
 
-impl Cgroups {
-    pub(super) fn look() -> Self {
+impl CgroupFacts {
+    pub(super) fn read() -> Self {
         let all = host::hierarchies(&mounts::current().unwrap_or_default());
-        let layout = host::CgroupTree::of(all.clone(), Path::new("/")).ok().map(|all| all.layout());
+        let layout = host::CgroupManager::with_hierarchies(all.clone(), Path::new("/"))
+            .ok()
+            .map(|all| all.layout());
         let limiting = all.iter().filter(|tree| is_limiting(layout, &tree.kind));
         let (mut controllers, mut unwritable) = (BTreeSet::new(), BTreeSet::new());
         for tree in limiting {
@@ -38,15 +40,15 @@ impl Cgroups {
 }
 
 /// Beside v1 trees, the v2 tree limits nothing.
-fn is_limiting(layout: Option<Layout>, kind: &Kind) -> bool {
-    (layout == Some(Layout::V2)) == (*kind == Kind::V2)
+fn is_limiting(layout: Option<CgroupLayout>, kind: &HierarchyKind) -> bool {
+    (layout == Some(CgroupLayout::V2)) == (*kind == HierarchyKind::V2)
 }
 
 fn controllers_of(tree: &Hierarchy) -> Vec<String> {
     match &tree.kind {
-        Kind::V1(names) => names.clone(),
-        Kind::V2 => {
-            let names = text(tree.root.join("cgroup.controllers"));
+        HierarchyKind::V1(names) => names.clone(),
+        HierarchyKind::V2 => {
+            let names = read_text(tree.root.join("cgroup.controllers"));
             names.split_ascii_whitespace().map(str::to_owned).collect()
         }
     }

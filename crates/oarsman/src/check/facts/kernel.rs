@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::{number, text};
+use super::{read_number, read_text};
 
 /// What a container has of its own.
 const NAMESPACES: [&str; 6] = ["cgroup", "ipc", "mnt", "net", "pid", "uts"];
@@ -21,7 +21,7 @@ const SETTINGS: [&str; 8] = [
 
 /// What was found out about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Kernel {
+pub(crate) struct KernelFacts {
     /// As it calls itself, such as `6.1.0-18-amd64`.
     pub(crate) release: String,
     /// Whether it can mount overlays now, without a module being loaded first.
@@ -32,16 +32,16 @@ pub(crate) struct Kernel {
     pub(crate) settings: BTreeMap<&'static str, i64>,
 }
 
-impl Kernel {
-    pub(super) fn look() -> Self {
+impl KernelFacts {
+    pub(super) fn read() -> Self {
         let setting =
-            |path: &&'static str| Some((*path, number(Path::new("/proc/sys").join(path))?));
+            |path: &&'static str| Some((*path, read_number(Path::new("/proc/sys").join(path))?));
         let own = Path::new("/proc/self/ns");
         // `exists` would follow the link, which leads nowhere that can be looked at.
         let lacks = |name: &&&str| own.join(name).symlink_metadata().is_err();
         Self {
             release: rustix::system::uname().release().to_string_lossy().into_owned(),
-            has_overlay: has_overlay(&text("/proc/filesystems")),
+            has_overlay: has_overlay(&read_text("/proc/filesystems")),
             lacking: NAMESPACES.iter().filter(lacks).copied().collect(),
             settings: SETTINGS.iter().filter_map(setting).collect(),
         }

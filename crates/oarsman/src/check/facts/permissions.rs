@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::text;
+use super::read_text;
 
 /// The capabilities that matter to us or to a runtime started like us, by their bits.
 const KNOWN: [(&str, u32); 8] = [
@@ -18,16 +18,16 @@ const KNOWN: [(&str, u32); 8] = [
 
 /// Who we are.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Permissions {
+pub(crate) struct PermissionFacts {
     pub(crate) is_root: bool,
     /// Those of the known capabilities that we lack.
     pub(crate) lacking: BTreeSet<&'static str>,
 }
 
-impl Permissions {
-    pub(super) fn look() -> Self {
+impl PermissionFacts {
+    pub(super) fn read() -> Self {
         let is_root = rustix::process::geteuid().is_root();
-        Self { is_root, lacking: lacking(&text("/proc/self/status")) }
+        Self { is_root, lacking: lacking(&read_text("/proc/self/status")) }
     }
 }
 

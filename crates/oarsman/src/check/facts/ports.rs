@@ -5,23 +5,23 @@ use std::path::Path;
 
 use oarsman_host::processes;
 
-use super::text;
+use super::read_text;
 
 /// The state of a socket that listens, as `/proc/net/tcp` writes it.
 const LISTENS: &str = "0A";
 
 /// A port that we would take.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Port {
+pub(crate) struct PortFacts {
     /// The field of the configuration that names it.
     pub(crate) field: &'static str,
     pub(crate) number: u16,
-    pub(crate) holder: Holder,
+    pub(crate) holder: PortHolder,
 }
 
 /// Who has a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Holder {
+pub(crate) enum PortHolder {
     Nobody,
     /// A process, by its name and number.
     Process(String, u32),
@@ -30,11 +30,11 @@ pub(crate) enum Holder {
 }
 
 /// Looks who has these ports.
-pub(super) fn look(wanted: &[(&'static str, u16)]) -> Vec<Port> {
-    let sockets = ["/proc/net/tcp", "/proc/net/tcp6"].map(text).concat();
+pub(super) fn read(wanted: &[(&'static str, u16)]) -> Vec<PortFacts> {
+    let sockets = ["/proc/net/tcp", "/proc/net/tcp6"].map(read_text).concat();
     let port = |(field, number): &(&'static str, u16)| {
-        let holder = listener(&sockets, *number).map_or(Holder::Nobody, holder);
-        Port { field, number: *number, holder }
+        let holder = listener(&sockets, *number).map_or(PortHolder::Nobody, holder);
+        PortFacts { field, number: *number, holder }
     };
     wanted.iter().map(port).collect()
 }
@@ -50,11 +50,11 @@ fn listener(sockets: &str, port: u16) -> Option<u64> {
     sockets.lines().find_map(listens)
 }
 
-fn holder(inode: u64) -> Holder {
+fn holder(inode: u64) -> PortHolder {
     let link = format!("socket:[{inode}]");
     let all = processes::list().unwrap_or_default();
     let found = all.into_iter().find(|process| has_open(process.pid, &link));
-    found.map_or(Holder::Unknown, |process| Holder::Process(process.name, process.pid))
+    found.map_or(PortHolder::Unknown, |process| PortHolder::Process(process.name, process.pid))
 }
 
 fn has_open(pid: u32, link: &str) -> bool {
@@ -85,8 +85,8 @@ mod tests {
     fn a_port_of_our_own_is_seen_to_be_ours() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let number = listener.local_addr().unwrap().port();
-        let found = look(&[("port", number)]).remove(0);
-        let Holder::Process(_, pid) = found.holder else { panic!("{found:?}") };
+        let found = read(&[("port", number)]).remove(0);
+        let PortHolder::Process(_, pid) = found.holder else { panic!("{found:?}") };
         assert_eq!(pid, std::process::id());
         drop(listener);
     }

@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 
 /// What a resolver's file says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Resolver {
+pub(crate) struct ResolverFacts {
     pub(crate) path: PathBuf,
     /// The name servers in it, or why it cannot be read.
     pub(crate) servers: Result<Vec<String>, String>,
 }
 
-impl Resolver {
-    pub(super) fn look(path: &Path) -> Self {
+impl ResolverFacts {
+    pub(super) fn read(path: &Path) -> Self {
         let servers = fs::read_to_string(path).map(|text| servers(&text));
         Self { path: path.to_owned(), servers: servers.map_err(|error| error.to_string()) }
     }

@@ -8,7 +8,7 @@ use crate::lock;
 
 /// What was found of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Root {
+pub(crate) struct RootFacts {
     pub(crate) path: PathBuf,
     pub(crate) is_there: bool,
     /// Why nothing can be written there, or where it would have to be made.
@@ -17,8 +17,8 @@ pub(crate) struct Root {
     pub(crate) holder: Option<String>,
 }
 
-impl Root {
-    pub(super) fn look(path: &Path) -> Self {
+impl RootFacts {
+    pub(super) fn read(path: &Path) -> Self {
         let there = nearest(path);
         let unwritable = access(there, Access::WRITE_OK | Access::EXEC_OK).err();
         Self {
@@ -38,20 +38,20 @@ pub(super) fn nearest(path: &Path) -> &Path {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lock::Lock;
+    use crate::lock::FileLock;
 
     #[test]
     fn a_root_directory_is_free_until_an_agent_takes_it() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("deep/root");
-        let found = Root::look(&path);
+        let found = RootFacts::read(&path);
         assert_eq!((found.is_there, found.unwritable, found.holder), (false, None, None));
         assert!(!path.exists(), "looking makes nothing");
-        let lock = Lock::of_root(&path).unwrap();
-        let holder = Root::look(&path).holder.unwrap();
+        let lock = FileLock::of_root(&path).unwrap();
+        let holder = RootFacts::read(&path).holder.unwrap();
         assert_eq!(holder, format!("process {}", std::process::id()));
         drop(lock);
-        assert_eq!(Root::look(&path).holder, None);
-        Lock::of_root(&path).unwrap();
+        assert_eq!(RootFacts::read(&path).holder, None);
+        FileLock::of_root(&path).unwrap();
     }
 }

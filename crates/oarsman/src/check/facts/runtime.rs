@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use oarsman_core::resources::names::CgroupDriver;
-use oarsman_cri::{Client, CriError, Deadlines, Runtime as _};
+use oarsman_cri::{CriError, Deadlines, RemoteRuntime, Runtime as _};
 use oarsman_cri_types::v1::StatusResponse;
 
-use crate::assembly::told_cgroup_driver;
-use crate::check::plan::Plan;
+use crate::assembly::reported_cgroup_driver;
+use crate::check::requirements::Requirements;
 use crate::find_runtime;
 
 /// A runtime that is well answers in far less.
@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What came of looking for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Runtime {
+pub(crate) enum RuntimeSearch {
     /// Nobody listens where runtimes usually do.
     Nowhere(Vec<String>),
     /// Nobody listens where one was said to.
@@ -28,16 +28,16 @@ pub(crate) enum Runtime {
         endpoint: String,
         error: CriError,
     },
-    Answers(Answer),
+    Answers(RuntimeAnswer),
 }
 
 /// What a runtime says of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Answer {
+pub(crate) struct RuntimeAnswer {
     pub(crate) endpoint: String,
     pub(crate) name: String,
     pub(crate) version: String,
-    pub(crate) conditions: Vec<Condition>,
+    pub(crate) conditions: Vec<ConditionFact>,
     /// None if it does not tell.
     pub(crate) cgroup_driver: Option<CgroupDriver>,
     /// Whether this machine was booted with systemd.
@@ -46,29 +46,33 @@ pub(crate) struct Answer {
 
 /// How it is in one respect.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Condition {
+pub(crate) struct ConditionFact {
     pub(crate) name: String,
     pub(crate) holds: bool,
     pub(crate) reason: String,
     pub(crate) message: String,
 }
 
-impl Runtime {
+impl RuntimeSearch {
     /// Looks for the runtime of the plan, or for any, and asks it.
-    pub(super) async fn ask(plan: &Plan) -> Self {
-        let endpoint = match &plan.runtime {
+    pub(super) async fn ask(requirements: &Requirements) -> Self {
+        let endpoint = match &requirements.runtime {
             Some(named) => match find_runtime::listens(named) {
                 Ok(()) => named.clone(),
                 Err(error) => {
                     return Self::Unreachable { endpoint: named.clone(), why: error.to_string() };
                 }
             },
-            None => match find_runtime::usual() {
+            None => match find_runtime::find_default() {
                 Some(found) => found,
-                None => return Self::Nowhere(find_runtime::HABITS.map(str::to_owned).to_vec()),
+                None => {
+                    return Self::Nowhere(
+                        find_runtime::DEFAULT_ENDPOINTS.map(str::to_owned).to_vec(),
+                    );
+                }
             },
         };
-        match Client::new(&endpoint, None, Deadlines { request: PATIENCE }) {
+        match RemoteRuntime::new(&endpoint, None, Deadlines { request: PATIENCE }) {
             Err(error) => Self::Unreachable { endpoint, why: error.to_string() },
             Ok(client) => match answer(&client, &endpoint).await {
                 Ok(answer) => Self::Answers(answer),
@@ -78,22 +82,22 @@ impl Runtime {
     }
 }
 
-async fn answer(client: &Client, endpoint: &str) -> Result<Answer, CriError> {
+async fn answer(client: &RemoteRuntime, endpoint: &str) -> Result<RuntimeAnswer, CriError> {
     let version = client.version().await?;
     let status = client.status().await?;
-    Ok(Answer {
+    Ok(RuntimeAnswer {
         endpoint: endpoint.to_owned(),
         name: version.runtime_name,
         version: version.runtime_version,
         conditions: conditions(status),
-        cgroup_driver: told_cgroup_driver(client).await?,
+        cgroup_driver: reported_cgroup_driver(client).await?,
         has_systemd: std::path::Path::new("/run/systemd/system").is_dir(),
     })
 }
 
-fn conditions(status: StatusResponse) -> Vec<Condition> {
+fn conditions(status: StatusResponse) -> Vec<ConditionFact> {
     let all = status.status.unwrap_or_default().conditions.into_iter();
-    all.map(|condition| Condition {
+    all.map(|condition| ConditionFact {
         name: condition.r#type,
         holds: condition.status,
         reason: condition.reason,

@@ -6,49 +6,53 @@ use k8s_openapi::api::core::v1::{
     Container, ContainerState, ContainerStatus, EnvVar, PodSpec, PodStatus,
 };
 
-use super::page::Page;
+use super::field_writer::FieldWriter;
 use super::quantities;
 
-pub(super) fn list(page: &mut Page, spec: &PodSpec, status: &PodStatus) {
+pub(super) fn list(writer: &mut FieldWriter, spec: &PodSpec, status: &PodStatus) {
     let inits = spec.init_containers.clone().unwrap_or_default();
     if !inits.is_empty() {
-        page.within("Init Containers", |page| {
-            all(page, &inits, status.init_container_statuses.as_ref());
+        writer.within("Init Containers", |writer| {
+            all(writer, &inits, status.init_container_statuses.as_ref());
         });
     }
-    page.within("Containers", |page| {
-        all(page, &spec.containers, status.container_statuses.as_ref());
+    writer.within("Containers", |writer| {
+        all(writer, &spec.containers, status.container_statuses.as_ref());
     });
 }
 
-fn all(page: &mut Page, containers: &[Container], statuses: Option<&Vec<ContainerStatus>>) {
+fn all(
+    writer: &mut FieldWriter,
+    containers: &[Container],
+    statuses: Option<&Vec<ContainerStatus>>,
+) {
     for container in containers {
         let status = statuses.into_iter().flatten().find(|it| it.name == container.name);
-        page.within(&container.name, |page| one(page, container, status));
+        writer.within(&container.name, |writer| one(writer, container, status));
     }
 }
 
-fn one(page: &mut Page, container: &Container, status: Option<&ContainerStatus>) {
-    page.field(
+fn one(writer: &mut FieldWriter, container: &Container, status: Option<&ContainerStatus>) {
+    writer.field(
         "Container ID",
         status.and_then(|it| it.container_id.as_deref()).unwrap_or_default(),
     );
-    page.field("Image", container.image.as_deref().unwrap_or_default());
-    page.field("Image ID", status.map(|it| it.image_id.as_str()).unwrap_or_default());
-    page.field("Ports", &ports(container));
-    page.list("Command", &container.command.clone().unwrap_or_default());
-    page.list("Args", &container.args.clone().unwrap_or_default());
+    writer.field("Image", container.image.as_deref().unwrap_or_default());
+    writer.field("Image ID", status.map(|it| it.image_id.as_str()).unwrap_or_default());
+    writer.field("Ports", &ports(container));
+    writer.list("Command", &container.command.clone().unwrap_or_default());
+    writer.list("Args", &container.args.clone().unwrap_or_default());
     let (now, before) =
         (status.and_then(|it| it.state.as_ref()), status.and_then(|it| it.last_state.as_ref()));
-    state(page, "State", now);
-    state(page, "Last State", before);
-    page.field("Ready", if status.is_some_and(|it| it.ready) { "True" } else { "False" });
-    page.number("Restart Count", status.map(|it| it.restart_count));
+    state(writer, "State", now);
+    state(writer, "Last State", before);
+    writer.field("Ready", if status.is_some_and(|it| it.ready) { "True" } else { "False" });
+    writer.number("Restart Count", status.map(|it| it.restart_count));
     let resources = container.resources.clone().unwrap_or_default();
-    page.map("Limits", &quantities(resources.limits.as_ref()), ": ");
-    page.map("Requests", &quantities(resources.requests.as_ref()), ": ");
-    page.map("Environment", &environment(container), ": ");
-    page.list("Mounts", &mounts(container));
+    writer.map("Limits", &quantities(resources.limits.as_ref()), ": ");
+    writer.map("Requests", &quantities(resources.requests.as_ref()), ": ");
+    writer.map("Environment", &environment(container), ": ");
+    writer.list("Mounts", &mounts(container));
 }
 
 fn ports(container: &Container) -> String {
@@ -58,23 +62,23 @@ fn ports(container: &Container) -> String {
     ports.collect::<Vec<_>>().join(", ")
 }
 
-fn state(page: &mut Page, name: &str, state: Option<&ContainerState>) {
+fn state(writer: &mut FieldWriter, name: &str, state: Option<&ContainerState>) {
     let Some(state) = state else { return };
     if let Some(waiting) = &state.waiting {
-        page.field(name, "Waiting");
-        page.field("  Reason", waiting.reason.as_deref().unwrap_or_default());
-        page.field("  Message", waiting.message.as_deref().unwrap_or_default());
+        writer.field(name, "Waiting");
+        writer.field("  Reason", waiting.reason.as_deref().unwrap_or_default());
+        writer.field("  Message", waiting.message.as_deref().unwrap_or_default());
     } else if let Some(running) = &state.running {
-        page.field(name, "Running");
-        page.time("  Started", running.started_at.as_ref());
+        writer.field(name, "Running");
+        writer.time("  Started", running.started_at.as_ref());
     } else if let Some(ended) = &state.terminated {
-        page.field(name, "Terminated");
-        page.field("  Reason", ended.reason.as_deref().unwrap_or_default());
-        page.field("  Message", ended.message.as_deref().unwrap_or_default());
-        page.number("  Exit Code", Some(ended.exit_code));
-        page.number("  Signal", ended.signal.filter(|signal| *signal != 0));
-        page.time("  Started", ended.started_at.as_ref());
-        page.time("  Finished", ended.finished_at.as_ref());
+        writer.field(name, "Terminated");
+        writer.field("  Reason", ended.reason.as_deref().unwrap_or_default());
+        writer.field("  Message", ended.message.as_deref().unwrap_or_default());
+        writer.number("  Exit Code", Some(ended.exit_code));
+        writer.number("  Signal", ended.signal.filter(|signal| *signal != 0));
+        writer.time("  Started", ended.started_at.as_ref());
+        writer.time("  Finished", ended.finished_at.as_ref());
     }
 }
 

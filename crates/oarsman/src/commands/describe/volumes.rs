@@ -3,28 +3,28 @@
 use k8s_openapi::api::core::v1::{PodSpec, Volume};
 use serde_json::Value;
 
-use super::page::Page;
+use super::field_writer::FieldWriter;
 
-pub(super) fn list(page: &mut Page, spec: &PodSpec) {
+pub(super) fn list(writer: &mut FieldWriter, spec: &PodSpec) {
     let volumes = spec.volumes.clone().unwrap_or_default();
     if volumes.is_empty() {
         return;
     }
-    page.within("Volumes", |page| {
+    writer.within("Volumes", |writer| {
         for volume in &volumes {
-            page.within(&volume.name, |page| one(page, volume));
+            writer.within(&volume.name, |writer| one(writer, volume));
         }
     });
 }
 
 /// Whatever kind of volume it is: its one field besides the name, with all that is in it.
-fn one(page: &mut Page, volume: &Volume) {
+fn one(writer: &mut FieldWriter, volume: &Volume) {
     let Ok(Value::Object(fields)) = serde_json::to_value(volume) else { return };
     for (kind, settings) in fields.iter().filter(|(field, _)| *field != "name") {
-        page.field("Type", kind);
+        writer.field("Type", kind);
         for (name, value) in settings.as_object().into_iter().flatten() {
             let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            page.field(name, &text);
+            writer.field(name, &text);
         }
     }
 }

@@ -8,7 +8,7 @@ const DEFAULT: &str = "kubectl.kubernetes.io/default-container";
 
 /// The containers that are meant.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Chosen {
+pub(super) struct ChosenContainers {
     pub(super) containers: Vec<String>,
     /// What the one who asked should know.
     pub(super) remark: Option<String>,
@@ -28,17 +28,17 @@ pub(super) fn containers(
     pod: &Pod,
     named: Option<&str>,
     all: bool,
-) -> Result<Chosen, NoSuchContainer> {
+) -> Result<ChosenContainers, NoSuchContainer> {
     let names: Vec<String> =
         pod.all_containers().iter().map(|container| container.spec.name.clone()).collect();
     if all {
-        return Ok(Chosen { containers: names, remark: None });
+        return Ok(ChosenContainers { containers: names, remark: None });
     }
     let annotated = pod.metadata.annotations.as_ref().and_then(|all| all.get(DEFAULT));
     if let Some(name) = named.or(annotated.map(String::as_str)) {
         let there = names.join(", ");
         return match names.iter().any(|it| it == name) {
-            true => Ok(Chosen { containers: vec![name.to_owned()], remark: None }),
+            true => Ok(ChosenContainers { containers: vec![name.to_owned()], remark: None }),
             false => {
                 Err(NoSuchContainer { pod: pod.full_name().name, name: name.to_owned(), there })
             }
@@ -49,7 +49,7 @@ pub(super) fn containers(
     let first = regular.map(|container| container.spec.name.clone()).unwrap_or_default();
     let remark = format!("This is container {first:?} out of: {}", names.join(", "));
     let remark = (names.len() > 1).then_some(remark);
-    Ok(Chosen { containers: vec![first], remark })
+    Ok(ChosenContainers { containers: vec![first], remark })
 }
 
 #[cfg(test)]

@@ -95,12 +95,12 @@ The runtime at unix:///r has not answered for 60s: gone
 fn programs_read_a_list_of_pods() {
     let node = node(&[pod("default", "web-node")]);
     let pods: Vec<&PodReport> = node.pods.iter().collect();
-    let json = list(&pods, Format::Json).unwrap();
+    let json = list(&pods, OutputFormat::Json).unwrap();
     let read: List<Pod> = serde_json::from_str(&json).unwrap();
     assert_eq!(read.items[0], node.pods[0].pod);
     let fields: Value = serde_json::from_str(&json).unwrap();
     assert_eq!((&fields["kind"], &fields["items"][0]["kind"]), (&json!("PodList"), &json!("Pod")));
-    let yaml = list(&pods, Format::Yaml).unwrap();
+    let yaml = list(&pods, OutputFormat::Yaml).unwrap();
     let read: Value = serde_saphyr::from_str(&yaml).unwrap();
     assert_eq!(read, fields);
 }

@@ -17,9 +17,9 @@ fn pod(name: &str, grace: Option<i64>) -> PodReport {
 #[test]
 fn patience_follows_from_the_longest_grace() {
     let pods = [pod("a", Some(5)), pod("b", Some(300)), pod("c", None)];
-    assert_eq!(patience(&pods.iter().collect::<Vec<_>>()), Duration::from_secs(360));
-    assert_eq!(patience(&[&pods[2]]), Duration::from_secs(90));
-    assert_eq!(patience(&[]), ALLOWANCE);
+    assert_eq!(stop_timeout(&pods.iter().collect::<Vec<_>>()), Duration::from_secs(360));
+    assert_eq!(stop_timeout(&[&pods[2]]), Duration::from_secs(90));
+    assert_eq!(stop_timeout(&[]), ALLOWANCE);
 }
 
 #[test]
@@ -29,14 +29,14 @@ fn what_is_waited_for_is_told() {
     let container = Some("main".to_owned());
     let stopping = Doing { what: Activity::Stopping(30), container, since };
     let pods = [PodReport { doing: Some(stopping), ..pod("a", None) }, pod("b", None)];
-    let said = what_is_left(&node, &pods.iter().collect::<Vec<_>>());
+    let said = remaining_pods(&node, &pods.iter().collect::<Vec<_>>());
     assert_eq!(said, "a (main was asked to end 7s ago and has 30s for it), b");
 }
 
 #[test]
 fn farewell_names_those_who_went() {
     let names = BTreeSet::from(["a".to_owned(), "b".to_owned()]);
-    assert_eq!(farewell(&names, false), "Stopped a, b.");
-    assert_eq!(farewell(&names, true), "Stopped a, b; the agent has ended.");
-    assert_eq!(farewell(&BTreeSet::new(), true), "The agent has ended.");
+    assert_eq!(stopped_message(&names, false), "Stopped a, b.");
+    assert_eq!(stopped_message(&names, true), "Stopped a, b; the agent has ended.");
+    assert_eq!(stopped_message(&BTreeSet::new(), true), "The agent has ended.");
 }

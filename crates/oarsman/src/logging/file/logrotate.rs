@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use oarsman_clock::SystemClock;
 
-use super::{Limits, LogFile};
+use super::{LogFile, RotationLimits};
 
 const RECIPES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/logrotate");
 /// As the manual has it; logrotate is not in everybody's path.
@@ -30,7 +30,7 @@ fn two_lines_with_a_rotation_between(recipe: &str) -> (String, String) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("logs/kubelet.log");
     let clock = Arc::new(SystemClock::start());
-    let log = LogFile::open(path.clone(), Limits { size: 0, files: 1 }, clock).unwrap();
+    let log = LogFile::open(path.clone(), RotationLimits { size: 0, files: 1 }, clock).unwrap();
     log.write_line(b"before\n").unwrap();
     rotate(recipe, path.parent().unwrap());
     // As if the second were over.

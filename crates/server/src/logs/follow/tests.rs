@@ -6,11 +6,11 @@ use tempfile::{TempDir, tempdir};
 
 use super::*;
 
-struct Log {
+struct LogFixture {
     directory: TempDir,
 }
 
-impl Log {
+impl LogFixture {
     fn new() -> Self {
         Self { directory: tempdir().unwrap() }
     }
@@ -27,12 +27,12 @@ impl Log {
         self.open(name).write_all(text.as_bytes()).unwrap();
     }
 
-    fn follower(&self, tail: Option<usize>) -> Follower {
-        Follower::at_last(self.directory.path(), tail).unwrap().unwrap()
+    fn follower(&self, tail: Option<usize>) -> LogFollower {
+        LogFollower::at_last(self.directory.path(), tail).unwrap().unwrap()
     }
 }
 
-fn read(follower: &mut Follower) -> Vec<String> {
+fn read(follower: &mut LogFollower) -> Vec<String> {
     let mut seen = Vec::new();
     let mut each = |line: &[u8]| {
         seen.push(String::from_utf8_lossy(line).into_owned());
@@ -44,7 +44,7 @@ fn read(follower: &mut Follower) -> Vec<String> {
 
 #[test]
 fn what_is_written_is_read_once_and_only_when_the_line_is_whole() {
-    let log = Log::new();
+    let log = LogFixture::new();
     log.write("0.log", "one\ntwo\n");
     let mut follower = log.follower(Some(1));
     assert_eq!(read(&mut follower), ["two"]);
@@ -57,7 +57,7 @@ fn what_is_written_is_read_once_and_only_when_the_line_is_whole() {
 
 #[test]
 fn over_a_rotation_nothing_is_lost_and_nothing_comes_twice() {
-    let log = Log::new();
+    let log = LogFixture::new();
     log.write("0.log", "one\n");
     let mut follower = log.follower(None);
     assert_eq!(read(&mut follower), ["one"]);
@@ -77,7 +77,7 @@ fn over_a_rotation_nothing_is_lost_and_nothing_comes_twice() {
 
 #[test]
 fn restarts_are_followed_one_after_the_other_also_those_that_were_missed() {
-    let log = Log::new();
+    let log = LogFixture::new();
     log.write("3.log", "one\n");
     let mut follower = log.follower(None);
     assert_eq!(read(&mut follower), ["one"]);
@@ -93,17 +93,17 @@ fn restarts_are_followed_one_after_the_other_also_those_that_were_missed() {
 #[test]
 fn a_container_that_was_never_started_has_no_log() {
     let directory = tempdir().unwrap();
-    assert!(Follower::at_last(directory.path(), None).unwrap().is_none());
-    assert!(Follower::at_last(&directory.path().join("none"), None).unwrap().is_none());
+    assert!(LogFollower::at_last(directory.path(), None).unwrap().is_none());
+    assert!(LogFollower::at_last(&directory.path().join("none"), None).unwrap().is_none());
 }
 
 #[test]
 fn a_single_log_is_read_with_its_unfinished_end_and_without_what_follows() {
-    let log = Log::new();
+    let log = LogFixture::new();
     log.write("0.log", "one\ntw");
     log.write("1.log", "other\n");
     let mut seen = Vec::new();
-    let mut first = Follower::at(log.directory.path(), 0, None).unwrap();
+    let mut first = LogFollower::at(log.directory.path(), 0, None).unwrap();
     first
         .read_one(&mut |line| {
             seen.push(line.to_vec());
@@ -115,7 +115,7 @@ fn a_single_log_is_read_with_its_unfinished_end_and_without_what_follows() {
 
 #[test]
 fn one_start_is_followed_over_a_rotation_and_not_into_the_next() {
-    let log = Log::new();
+    let log = LogFixture::new();
     log.write("0.log", "one\n");
     let mut follower = log.follower(None);
     let mut read = |is_over| {

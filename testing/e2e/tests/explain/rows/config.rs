@@ -1,13 +1,13 @@
 //! Containers and volumes that cannot be had as they are described.
 
 use oarsman_core::explain::Cause;
-use oarsman_e2e::manifest::Manifest;
+use oarsman_e2e::manifest::PodManifest;
 use serde_json::{Value, json};
 
-use super::{Row, World, forever, of, row};
+use super::{CauseRow, RowContext, forever, of, row};
 
 /// A pod with one volume, mounted at /v.
-fn volume(name: &str, source: Value) -> Manifest {
+fn volume(name: &str, source: Value) -> PodManifest {
     let mut volume = json!({ "name": "v" });
     if let (Some(volume), Value::Object(source)) = (volume.as_object_mut(), source) {
         volume.extend(source);
@@ -15,11 +15,11 @@ fn volume(name: &str, source: Value) -> Manifest {
     of(name, forever().mount("v", "/v")).add("volumes", volume)
 }
 
-fn secured(name: &str, context: Value) -> Manifest {
+fn secured(name: &str, context: Value) -> PodManifest {
     of(name, forever().with("securityContext", context))
 }
 
-pub(super) fn rows(_: &World) -> Vec<Row> {
+pub(super) fn rows(_: &RowContext) -> Vec<CauseRow> {
     let again = "; the next try is in N seconds";
     let host = "Make it so on this machine, or correct path and type of volume v in {place}.";
     let sub_path = json!([{ "name": "v", "mountPath": "/v", "subPath": "x" }]);
@@ -28,7 +28,7 @@ pub(super) fn rows(_: &World) -> Vec<Row> {
             "root",
             secured("root", json!({ "runAsNonRoot": true })),
             Cause::WouldBeRoot,
-            "Container main has runAsNonRoot, and its image {actor} runs as root.",
+            "Container main has runAsNonRoot, and its image {script} runs as root.",
             "Set spec.containers[0].securityContext.runAsUser in {place}, or use an image that gives its user by number.",
         ),
         row(

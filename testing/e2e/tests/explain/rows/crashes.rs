@@ -6,11 +6,11 @@ use std::path::Path;
 
 use anyhow::Result;
 use oarsman_core::explain::Cause;
-use oarsman_e2e::manifest::{Container, actor, image};
+use oarsman_e2e::manifest::{ContainerManifest, image, script_container};
 use oarsman_rig::images::BUSYBOX;
 use serde_json::json;
 
-use super::{Row, World, forever, of, row, shell};
+use super::{CauseRow, RowContext, forever, of, row, shell};
 
 /// A file that may be executed and is no program.
 pub(super) fn prepare(scratch: &Path) -> Result<()> {
@@ -19,13 +19,13 @@ pub(super) fn prepare(scratch: &Path) -> Result<()> {
     Ok(fs::set_permissions(path, fs::Permissions::from_mode(0o755))?)
 }
 
-pub(super) fn rows(world: &World) -> Vec<Row> {
+pub(super) fn rows(world: &RowContext) -> Vec<CauseRow> {
     let (again, far) = ("; the next try is in N seconds", "N times so far");
     let read = "Read why: `oarsman logs -c main --previous {pod}`.";
     let command = "Correct spec.containers[0].command in {place}.";
     let runs = |program: &str| image("main", BUSYBOX).with("command", json!([program]));
-    let ends = |name, container: Container, cause, how: &str| {
-        let sentence = format!("Container main (image {{actor}}) ended with {how}, {far}{again}.");
+    let ends = |name, container: ContainerManifest, cause, how: &str| {
+        let sentence = format!("Container main (image {{script}}) ended with {how}, {far}{again}.");
         row(name, of(name, container), cause, &sentence, read)
     };
     let shells = |name, script: &str, cause, how: &str| {
@@ -36,25 +36,25 @@ pub(super) fn rows(world: &World) -> Vec<Row> {
     vec![
         ends(
             "exit-1",
-            actor("main", &["exit:1"]),
+            script_container("main", &["exit:1"]),
             Cause::Crashes,
             "exit code 1 (an error of the program itself)",
         ),
         ends(
             "exit-2",
-            actor("main", &["nonsense"]),
+            script_container("main", &["nonsense"]),
             Cause::Crashes,
             "exit code 2 (often wrong arguments or a shell's syntax error)",
         ),
         ends(
             "exit-139",
-            actor("main", &["exit:139"]),
+            script_container("main", &["exit:139"]),
             Cause::CrashesBySignal,
             "exit code 139 (SIGSEGV: the program touched memory that is not its own)",
         ),
         ends(
             "exit-143",
-            actor("main", &["exit:143"]),
+            script_container("main", &["exit:143"]),
             Cause::CrashesBySignal,
             "exit code 143 (SIGTERM: it was asked to end)",
         ),
@@ -72,7 +72,7 @@ pub(super) fn rows(world: &World) -> Vec<Row> {
         ),
         row(
             "exit-137",
-            of("exit-137", actor("main", &["exit:137"])),
+            of("exit-137", script_container("main", &["exit:137"])),
             Cause::Killed,
             &format!(
                 "Container main was killed (SIGKILL, exit code 137), and not for its own memory limit: by somebody on this machine, or by the kernel because the whole machine ran out of memory, {far}{again}."
@@ -83,18 +83,18 @@ pub(super) fn rows(world: &World) -> Vec<Row> {
             "hungry",
             of(
                 "hungry",
-                actor("main", &["alloc:200Mi", "forever"])
+                script_container("main", &["alloc:200Mi", "forever"])
                     .with("resources", json!({ "limits": { "memory": "64Mi" } })),
             ),
             Cause::OutOfMemory,
             &format!(
-                "Container main (image {{actor}}) used more memory than its limit of 64Mi and was killed (OOMKilled, exit code 137), {far}{again}."
+                "Container main (image {{script}}) used more memory than its limit of 64Mi and was killed (OOMKilled, exit code 137), {far}{again}."
             ),
             "Raise spec.containers[0].resources.limits.memory in {place}, or have it use less.",
         ),
         row(
             "short-lived",
-            of("short-lived", actor("main", &["exit:0"])),
+            of("short-lived", script_container("main", &["exit:0"])),
             Cause::EndsByItself,
             &format!(
                 "Container main ends by itself with exit code 0 (success), and its restart policy Always starts it again, {far}{again}."
@@ -185,7 +185,7 @@ fn hook(
     cause: Cause,
     sentence: &str,
     next: &str,
-) -> Row {
+) -> CauseRow {
     let main = shell("trap 'exit 0' TERM; sleep 1000 & wait");
     let main = main.with("lifecycle", json!({ "postStart": hook }));
     row(name, of(name, main), cause, sentence, next)

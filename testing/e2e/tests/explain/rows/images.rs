@@ -3,12 +3,12 @@
 use oarsman_core::explain::Cause;
 use oarsman_e2e::manifest::image;
 
-use super::{Row, World, of, row};
+use super::{CauseRow, RowContext, of, row};
 
 /// An image whose user is not in its /etc/passwd.
-pub(super) const STRANGER: &str = "rig.local/actor:stranger";
+pub(super) const STRANGER: &str = "rig.local/script:stranger";
 
-pub(super) fn rows(world: &World) -> Vec<Row> {
+pub(super) fn rows(world: &RowContext) -> Vec<CauseRow> {
     let registry = &world.registry;
     let correct = "Correct spec.containers[0].image in {place}.";
     let credentials = format!(

@@ -1,26 +1,26 @@
 //! What comes before the containers that a pod is for.
 
 use oarsman_core::explain::Cause;
-use oarsman_e2e::manifest::{actor, pod};
+use oarsman_e2e::manifest::{pod, script_container};
 use serde_json::json;
 
-use super::{Row, World, forever, row};
+use super::{CauseRow, RowContext, forever, row};
 
-pub(super) fn rows(_: &World) -> Vec<Row> {
-    let sidecar = actor("side", &["forever"])
+pub(super) fn rows(_: &RowContext) -> Vec<CauseRow> {
+    let sidecar = script_container("side", &["forever"])
         .with("restartPolicy", "Always".into())
         .with("startupProbe", json!({ "tcpSocket": { "port": 80 } }));
     vec![
         row(
             "init-fails",
-            pod("init-fails").init(actor("first", &["exit:3"])).container(forever()),
+            pod("init-fails").init(script_container("first", &["exit:3"])).container(forever()),
             Cause::InitFails,
-            "Init container first (image {actor}) ended with exit code 3, N times so far, so that no other container is started; the next try is in N seconds.",
+            "Init container first (image {script}) ended with exit code 3, N times so far, so that no other container is started; the next try is in N seconds.",
             "Read why: `oarsman logs -c first --previous {pod}`.",
         ),
         row(
             "init-runs",
-            pod("init-runs").init(actor("first", &["forever"])).container(forever()),
+            pod("init-runs").init(script_container("first", &["forever"])).container(forever()),
             Cause::InitRuns,
             "Init container first still runs, for N seconds now; container main comes after it.",
             "See what it waits for: `oarsman logs -c first {pod}`.",

@@ -1,12 +1,12 @@
 //! Pods that run, and what may still be wrong with them.
 
 use oarsman_core::explain::Cause;
-use oarsman_e2e::manifest::{actor, pod};
+use oarsman_e2e::manifest::{pod, script_container};
 use serde_json::json;
 
-use super::{Row, World, forever, of, row, shell};
+use super::{CauseRow, RowContext, forever, of, row, shell};
 
-pub(super) fn rows(world: &World) -> Vec<Row> {
+pub(super) fn rows(world: &RowContext) -> Vec<CauseRow> {
     vec![
         row(
             "healthy",
@@ -71,15 +71,21 @@ pub(super) fn rows(world: &World) -> Vec<Row> {
         ),
         row(
             "done",
-            of("done", actor("main", &["exit:0"])).with("restartPolicy", "Never"),
+            of("done", script_container("main", &["exit:0"])).with("restartPolicy", "Never"),
             Cause::Succeeded,
             "The pod did what it was for and ended N seconds ago, as it should.",
             "Nothing to do. To run it again, change {place}: any change makes it a new pod.",
         ),
         row(
             "failed",
-            of("failed", actor("main", &["write:/dev/termination-log=the disk is full", "exit:7"]))
-                .with("restartPolicy", "Never"),
+            of(
+                "failed",
+                script_container(
+                    "main",
+                    &["write:/dev/termination-log=the disk is full", "exit:7"],
+                ),
+            )
+            .with("restartPolicy", "Never"),
             Cause::Failed,
             "The pod failed N seconds ago: container main ended with exit code 7 and said: the disk is full.",
             "Read why: `oarsman logs -c main {pod}`. To run it again, change {place}: any change makes it a new pod.",
@@ -88,7 +94,7 @@ pub(super) fn rows(world: &World) -> Vec<Row> {
             "init-failed",
             pod("init-failed")
                 .with("restartPolicy", "Never")
-                .init(actor("first", &["exit:3"]))
+                .init(script_container("first", &["exit:3"]))
                 .container(forever()),
             Cause::InitFailed,
             "The pod failed N seconds ago: init container first ended with exit code 3, so that no other container was started.",

@@ -3,9 +3,9 @@
 use oarsman_core::explain::Cause;
 use serde_json::json;
 
-use super::{Row, World, forever, of, row};
+use super::{CauseRow, RowContext, forever, of, row};
 
-pub(super) fn rows(_: &World) -> Vec<Row> {
+pub(super) fn rows(_: &RowContext) -> Vec<CauseRow> {
     let again = "; the next try is in N seconds";
     let long = "h".repeat(60);
     let sysctls = json!({ "sysctls": [{ "name": "kernel.shm_rmid_forced", "value": "banana" }] });

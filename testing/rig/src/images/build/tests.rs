@@ -2,17 +2,17 @@
 
 use super::*;
 
-fn layer() -> Layer {
-    Layer::default()
+fn layer() -> ImageLayer {
+    ImageLayer::default()
         .directory("tmp", 0o1777)
         .file("etc/motd", "row\n")
         .program("run", b"\x7fELF")
         .link("bin/sh", "run")
 }
 
-fn image() -> Image {
-    let config = Config { user: "1000".to_owned(), ..Config::default() };
-    Image::build("rig.local/x:1", &[layer()], &config).unwrap()
+fn image() -> OciImage {
+    let config = ImageConfig { user: "1000".to_owned(), ..ImageConfig::default() };
+    OciImage::build("rig.local/x:1", &[layer()], &config).unwrap()
 }
 
 /// Were they to change with a library of ours, images would be pulled anew for no reason.
@@ -64,7 +64,7 @@ fn another_name_is_the_same_image_and_another_configuration_is_another() {
     let image = image();
     let named = image.named("rig.local/y:2");
     assert_eq!((&named.manifest, named.name.as_str()), (&image.manifest, "rig.local/y:2"));
-    let other = Image::build("rig.local/x:1", &[layer()], &Config::default()).unwrap();
+    let other = OciImage::build("rig.local/x:1", &[layer()], &ImageConfig::default()).unwrap();
     assert_ne!(other.manifest.digest, image.manifest.digest);
     assert_eq!(other.layers, image.layers);
 }

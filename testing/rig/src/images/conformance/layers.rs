@@ -6,9 +6,9 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use crate::images::{Layer, with_busybox};
+use crate::images::{ImageLayer, with_busybox};
 use crate::parts::Parts;
-use crate::parts::conformance::Ingredients;
+use crate::parts::conformance::ConformanceParts;
 
 /// What tests call inside of agnhost and of the image with glibc: where Debian has it, and what it is called there.
 const TOOLS: [(&str, &str); 7] = [
@@ -35,8 +35,8 @@ const GROUPS: &str =
     "user-defined-in-image:x:1000:\ngroup-defined-in-image:x:50000:user-defined-in-image\n";
 
 /// busybox with a shell that hands on variables whose names are not those of shell variables.
-pub(super) fn base(parts: &Parts, from: &Ingredients) -> Result<Layer> {
-    let layer = Layer::default()
+pub(super) fn base(parts: &Parts, from: &ConformanceParts) -> Result<ImageLayer> {
+    let layer = ImageLayer::default()
         .directory("etc", 0o755)
         .file("etc/passwd", PASSWD)
         .file("etc/group", GROUP)
@@ -49,31 +49,31 @@ pub(super) fn base(parts: &Parts, from: &Ingredients) -> Result<Layer> {
         .directory("var", 0o755);
     let layer = with_busybox(layer, parts, &["ash", "bash", "sh"])?;
     let bash = from.read("/usr/bin/bash-static")?;
-    let shell = read(&parts.actor.join("shell"))?;
+    let shell = read(&parts.script.join("shell"))?;
     Ok(layer.program("bin/bash", &bash).program("bin/sh", &shell).link("bin/ash", "sh"))
 }
 
 /// Programs of Debian, where they are found before busybox's of the same name.
-pub(super) fn tools(from: &Ingredients) -> Result<Layer> {
-    let mut layer = Layer::default();
+pub(super) fn tools(from: &ConformanceParts) -> Result<ImageLayer> {
+    let mut layer = ImageLayer::default();
     for (path, name) in TOOLS {
         layer = layer.program(&format!("usr/bin/{name}"), &from.read(path)?);
     }
     with_libraries(layer, from, TOOLS.iter().map(|(path, _)| *path))
 }
 
-pub(super) fn nginx(from: &Ingredients) -> Result<Layer> {
+pub(super) fn nginx(from: &ConformanceParts) -> Result<ImageLayer> {
     let layer = ["usr/sbin", "etc/nginx", "var/log", "var/log/nginx", "var/lib", "var/lib/nginx"]
         .into_iter()
-        .fold(Layer::default(), |layer, directory| layer.directory(directory, 0o755))
+        .fold(ImageLayer::default(), |layer, directory| layer.directory(directory, 0o755))
         .program("usr/sbin/nginx", &from.read(NGINX)?)
         .file("etc/nginx/nginx.conf", NGINX_CONFIGURATION);
     with_libraries(layer, from, [NGINX].into_iter())
 }
 
-pub(super) fn agnhost(from: &Ingredients, program: &Path) -> Result<Layer> {
+pub(super) fn agnhost(from: &ConformanceParts, program: &Path) -> Result<ImageLayer> {
     let (certificate, key) = from.certificate()?;
-    Ok(Layer::default()
+    Ok(ImageLayer::default()
         .program("agnhost", &read(program)?)
         // Tests take it for another entrypoint.
         .link("agnhost-2", "agnhost")
@@ -84,17 +84,18 @@ pub(super) fn agnhost(from: &Ingredients, program: &Path) -> Result<Layer> {
         .file("etc/group", &format!("{GROUP}{GROUPS}")))
 }
 
-pub(super) fn nnp(program: &Path) -> Result<Layer> {
-    let layer = Layer::default().directory("usr/local", 0o755).directory("usr/local/bin", 0o755);
+pub(super) fn nnp(program: &Path) -> Result<ImageLayer> {
+    let layer =
+        ImageLayer::default().directory("usr/local", 0o755).directory("usr/local/bin", 0o755);
     Ok(layer.set_id_program("usr/local/bin/nnp", &read(program)?))
 }
 
 /// Adds each library once, under the path by which the loader looks for it.
 fn with_libraries<'a>(
-    mut layer: Layer,
-    from: &Ingredients,
+    mut layer: ImageLayer,
+    from: &ConformanceParts,
     programs: impl Iterator<Item = &'a str>,
-) -> Result<Layer> {
+) -> Result<ImageLayer> {
     let mut libraries = BTreeSet::new();
     for program in programs {
         libraries.extend(from.libraries(program)?);

@@ -13,55 +13,55 @@ use serde_json::Value;
 use tokio::time::sleep;
 
 use super::super::FakeCluster;
-use super::super::client::{Connection, PATIENCE, conduct};
+use super::super::client::{ClusterLink, PATIENCE, policy};
 use super::super::watch::PAUSE;
 use crate::faults::EventFate;
-use crate::line::OverLine;
+use crate::link::LinkMiddleware;
 
 /// What calls are about, for errors.
 const NODE: &str = "node";
 const LEASE: &str = "lease";
 
 /// The seam over a line.
-pub(in crate::cluster) struct NodeConnection {
+pub(in crate::cluster) struct LinkedNode {
     inner: Arc<dyn NodeObject>,
-    middleware: OverLine,
-    connection: Connection,
+    middleware: LinkMiddleware,
+    connection: ClusterLink,
 }
 
-impl NodeConnection {
-    pub(in crate::cluster) fn over(connection: Connection) -> Arc<dyn NodeObject> {
-        let inner = Arc::new(Server(connection.cluster.clone()));
-        let middleware = OverLine::new(connection.line.clone(), PATIENCE, conduct);
+impl LinkedNode {
+    pub(in crate::cluster) fn over(connection: ClusterLink) -> Arc<dyn NodeObject> {
+        let inner = Arc::new(NodeBackend(connection.cluster.clone()));
+        let middleware = LinkMiddleware::new(connection.link.clone(), PATIENCE, policy);
         Arc::new(Self { inner, middleware, connection })
     }
 }
 
 #[async_trait]
-impl NodeObjectLayer for NodeConnection {
-    type Middleware = OverLine;
+impl NodeObjectLayer for LinkedNode {
+    type Middleware = LinkMiddleware;
 
     fn inner(&self) -> &Arc<dyn NodeObject> {
         &self.inner
     }
 
-    fn middleware(&self) -> &OverLine {
+    fn middleware(&self) -> &LinkMiddleware {
         &self.middleware
     }
 
     fn states(&self) -> NodeStates {
         let newest = self.connection.cluster.0.newest.subscribe();
         let connection = self.connection.clone();
-        let watch = Watch { connection, newest, has_told: false, told: None };
+        let watch = NodeWatch { connection, newest, has_told: false, told: None };
         stream::unfold(watch, |mut watch| async { Some((watch.next().await, watch)) }).boxed()
     }
 }
 
 /// What calls do at the server. It has no stream: that is watched over the line.
-struct Server(FakeCluster);
+struct NodeBackend(FakeCluster);
 
 #[async_trait]
-impl NodeObject for Server {
+impl NodeObject for NodeBackend {
     async fn create(&self, node: &Node) -> Result<Registration> {
         self.0.create_node(node.clone()).map_err(|failure| failure.about("the creation", NODE))
     }
@@ -95,19 +95,19 @@ impl NodeObject for Server {
     }
 }
 
-struct Watch {
-    connection: Connection,
+struct NodeWatch {
+    connection: ClusterLink,
     newest: latest::Receiver<u64>,
     /// Whether anything was told, and which state it was last.
     has_told: bool,
     told: Option<Node>,
 }
 
-impl Watch {
+impl NodeWatch {
     async fn next(&mut self) -> Option<Node> {
         loop {
             let state = self.connection.cluster.node();
-            let is_served = self.connection.cluster.serve().is_ok();
+            let is_served = self.connection.cluster.check_available().is_ok();
             if is_served && !(self.has_told && self.told == state) {
                 if let EventFate::Late(stall) = self.connection.faults.next_event() {
                     sleep(stall).await;

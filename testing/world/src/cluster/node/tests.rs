@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use super::merge::patched;
 use crate::World;
-use crate::dice::Chance;
 use crate::faults::FaultPlan;
-use crate::line::Service;
-use crate::testing::SECOND;
+use crate::fixtures::SECOND;
+use crate::link::RemoteService;
+use crate::rng::Probability;
 
 fn named(name: &str) -> Node {
     let mut node = Node::default();
@@ -20,7 +20,7 @@ fn named(name: &str) -> Node {
 
 fn world() -> (World, Arc<dyn NodeObject>) {
     let world = World::new(1, FaultPlan::quiet());
-    let cluster: Arc<dyn Cluster> = world.cluster_for_life(1);
+    let cluster: Arc<dyn Cluster> = world.cluster_for(1);
     let node = cluster.node().unwrap();
     (world, node)
 }
@@ -79,7 +79,7 @@ async fn a_lease_that_somebody_else_changed_is_not_overwritten() {
 #[tokio::test(start_paused = true)]
 async fn nothing_is_answered_while_the_server_is_away() {
     let (world, object) = world();
-    world.cluster.restart(10 * SECOND, Chance::NEVER);
+    world.cluster.restart(10 * SECOND, Probability::NEVER);
     assert!(matches!(object.read().await, Err(ClusterError::Unavailable { .. })));
     tokio::time::sleep(10 * SECOND).await;
     assert!(matches!(object.read().await, Err(ClusterError::Gone { .. })));

@@ -10,12 +10,13 @@ use tokio::time::{Instant, sleep_until};
 use crate::faults::{EventFate, Faults};
 
 /// The same events, as the faults let them through.
-pub(super) fn disturbed(events: EventStream, faults: Faults) -> EventStream {
-    let way = Way { events, faults, held: BTreeMap::new(), count: 0 };
-    stream::unfold(way, |mut way| async { way.next().await.map(|event| (event, way)) }).boxed()
+pub(super) fn with_faults(events: EventStream, faults: Faults) -> EventStream {
+    let faulty = FaultyEvents { events, faults, held: BTreeMap::new(), count: 0 };
+    stream::unfold(faulty, |mut faulty| async { faulty.next().await.map(|event| (event, faulty)) })
+        .boxed()
 }
 
-struct Way {
+struct FaultyEvents {
     events: EventStream,
     faults: Faults,
     /// Events that are to come later: by when, and in their old order.
@@ -23,7 +24,7 @@ struct Way {
     count: u64,
 }
 
-impl Way {
+impl FaultyEvents {
     /// The next event that arrives; nothing after the other side has hung up, which ends also those
     /// on their way.
     async fn next(&mut self) -> Option<Result<ContainerEventResponse>> {
@@ -39,18 +40,18 @@ impl Way {
                     Err(error) => return Some(Err(error)),
                 },
             };
-            if let Some(event) = self.meet(event) {
+            if let Some(event) = self.deliver(event) {
                 return Some(Ok(event));
             }
         }
     }
 
     /// The event, if it comes now.
-    fn meet(&mut self, event: ContainerEventResponse) -> Option<ContainerEventResponse> {
+    fn deliver(&mut self, event: ContainerEventResponse) -> Option<ContainerEventResponse> {
         let now = Instant::now();
         self.count += 1;
         match self.faults.next_event() {
-            EventFate::Comes => Some(event),
+            EventFate::Delivered => Some(event),
             EventFate::Lost => None,
             EventFate::Doubled => {
                 self.held.insert((now, self.count), event.clone());

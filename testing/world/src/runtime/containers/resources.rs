@@ -1,12 +1,12 @@
 //! Changing a container's limits.
 
-use oarsman_cri::{Code, CriError, Result};
+use oarsman_cri::{CriError, ErrorCode, Result};
 use oarsman_cri_types::v1::{LinuxContainerResources, UpdateContainerResourcesRequest};
 
-use super::Life;
-use crate::runtime::state::State;
+use super::ContainerRunState;
+use crate::runtime::state::FakeRuntimeState;
 
-impl State {
+impl FakeRuntimeState {
     /// Takes over the limits that are set; the others stay as they are.
     pub(in crate::runtime) fn update_resources(
         &mut self,
@@ -16,9 +16,9 @@ impl State {
         let id = request.container_id;
         self.container(CALL, &id)?;
         let Some(container) = self.containers.get_mut(&id) else { return Ok(()) };
-        if container.lost || matches!(container.life, Life::Exited(_)) {
+        if container.lost || matches!(container.run_state, ContainerRunState::Exited(_)) {
             let message = "the container neither runs nor waits to be started";
-            return Err(CriError::new(CALL, Code::Unknown, message).on(id));
+            return Err(CriError::new(CALL, ErrorCode::Unknown, message).on(id));
         }
         let linux = container.config.linux.get_or_insert_default();
         merge(linux.resources.get_or_insert_default(), request.linux.unwrap_or_default());

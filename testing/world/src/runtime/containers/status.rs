@@ -5,9 +5,9 @@ use oarsman_cri_types::v1::{
     ContainerUser, ImageSpec, LinuxContainerResources, LinuxContainerUser,
 };
 
-use super::{Container, LOST, Life};
+use super::{ContainerRunState, FakeContainer, LOST};
 
-impl Container {
+impl FakeContainer {
     /// As in a list.
     pub(in crate::runtime) fn listed(&self) -> cri::Container {
         cri::Container {
@@ -48,18 +48,20 @@ impl Container {
             stop_signal: self.config.stop_signal,
             ..ContainerStatus::default()
         };
-        self.with_life(still)
+        self.with_state(still)
     }
 
     /// Adds what depends on where it is in its life.
-    fn with_life(&self, status: ContainerStatus) -> ContainerStatus {
+    fn with_state(&self, status: ContainerStatus) -> ContainerStatus {
         if self.lost {
             return ContainerStatus { exit_code: LOST, reason: "Unknown".to_owned(), ..status };
         }
-        match &self.life {
-            Life::Created => status,
-            Life::Running(running) => ContainerStatus { started_at: running.started_at, ..status },
-            Life::Exited(exit) => ContainerStatus {
+        match &self.run_state {
+            ContainerRunState::Created => status,
+            ContainerRunState::Running(running) => {
+                ContainerStatus { started_at: running.started_at, ..status }
+            }
+            ContainerRunState::Exited(exit) => ContainerStatus {
                 started_at: exit.started_at,
                 finished_at: exit.finished_at,
                 exit_code: exit.code,
@@ -85,10 +87,10 @@ impl Container {
         if self.lost {
             return ContainerState::ContainerUnknown;
         }
-        match self.life {
-            Life::Created => ContainerState::ContainerCreated,
-            Life::Running(_) => ContainerState::ContainerRunning,
-            Life::Exited(_) => ContainerState::ContainerExited,
+        match self.run_state {
+            ContainerRunState::Created => ContainerState::ContainerCreated,
+            ContainerRunState::Running(_) => ContainerState::ContainerRunning,
+            ContainerRunState::Exited(_) => ContainerState::ContainerExited,
         }
     }
 

@@ -1,0 +1,225 @@
+//! The pod worker with the real pieces of work over the simulated world, in virtual time.
+
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Pod;
+use oarsman_core::lifecycle::Verdict;
+use oarsman_cri::Runtime;
+use oarsman_cri_types::v1::ContainerState;
+use oarsman_world::trace::ContainerTransition;
+
+use super::*;
+use crate::testing::{PULLABLE, TestNode, TestWorker, deleted, from_file, pod, seconds};
+
+const UID: &str = "uid-web";
+
+fn web(script: &[&str]) -> Arc<Pod> {
+    Arc::new(pod("web", script))
+}
+
+/// A worker whose pod runs.
+async fn running(script: &[&str]) -> (TestNode, Arc<Pod>, TestWorker) {
+    let (test, pod) = (TestNode::new(), web(script));
+    let worker = test.start(&pod);
+    seconds(5).await;
+    assert_eq!(test.starts(&UID.into()).len(), 1);
+    (test, pod, worker)
+}
+
+/// The notices so far, by their names.
+fn notices(test: &mut TestNode) -> Vec<&'static str> {
+    let next = || match test.notices.try_recv().ok()? {
+        Notice::Stopped(_) => Some("Stopped"),
+        Notice::Finished(_) => Some("Finished"),
+        Notice::Forgotten(_) => Some("Forgotten"),
+    };
+    std::iter::from_fn(next).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_changed_before_the_first_read_has_succeeded() {
+    for call in ["ListPodSandbox", "ListContainers", "recall the status of"] {
+        let test = TestNode::new();
+        test.calls.hold(call);
+        test.calls.fail(call, 1);
+        let worker = test.start(&web(&["forever"]));
+        seconds(5).await;
+        assert_eq!(test.log.words(), ["Begin Wanted", "StartRead"], "{call}");
+        test.calls.release(call);
+        seconds(5).await;
+        let first =
+            ["Begin", "StartRead", "ReadDone", "Wake", "StartRead", "ReadDone", "StartSync"];
+        let words = test.log.words();
+        assert!(
+            first.iter().zip(&words).all(|(want, is)| is.starts_with(want)),
+            "{call}: {words:?}"
+        );
+        let [begun] = test.log.times(UID, "StartSync First")[..] else { panic!("{words:?}") };
+        assert!(begun >= Duration::from_secs(6), "{call}: {begun:?}");
+        assert!(test.starts(&UID.into()).iter().all(|at| *at >= begun), "{call}");
+        worker.task.abort();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_update_during_a_sync_is_read_at_once_and_synced_afterwards() {
+    let (test, pod) = (TestNode::new(), web(&["forever"]));
+    test.calls.hold("StartContainer");
+    let worker = test.start(&pod);
+    seconds(1).await;
+    for label in ["a", "b"] {
+        let mut edited = Pod::clone(&pod);
+        edited.metadata.labels = Some([("label".to_owned(), label.to_owned())].into());
+        worker.mailbox.wanted(Arc::new(edited));
+        seconds(1).await;
+    }
+    let until_now =
+        ["Begin Wanted", "StartRead", "ReadDone", "StartSync First", "Wanted", "Wanted"];
+    assert_eq!(test.log.words(), until_now);
+    test.calls.release("StartContainer");
+    seconds(5).await;
+    let afterwards = ["SyncDone", "StartSync Updated", "SyncDone"];
+    assert_eq!(test.log.words()[until_now.len()..], afterwards);
+    assert_eq!(test.starts(&UID.into()).len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deletion_cancels_a_slow_start_but_not_the_call_that_is_under_way() {
+    // What is held, whether the sync waits for it, and how many containers have started in the end.
+    for (held, runs_on, starts) in [("PullImage", false, 0), ("StartContainer", true, 1)] {
+        let mut slow = pod("web", &["forever"]);
+        slow.spec.get_or_insert_default().containers[0].image = Some(PULLABLE.to_owned());
+        let (test, pod) = (TestNode::new(), Arc::new(slow));
+        test.calls.hold(held);
+        let worker = test.start(&pod);
+        seconds(5).await;
+        worker.mailbox.wanted(deleted(&pod, 10));
+        seconds(5).await;
+        let is_killed = || !test.log.times(UID, "StartKill").is_empty();
+        assert_eq!(test.log.times(UID, "CancelSync"), [Duration::from_secs(5)], "{held}");
+        assert_eq!(is_killed(), !runs_on, "{held}");
+        test.calls.release(held);
+        seconds(1).await;
+        assert!(is_killed(), "{held}");
+        seconds(15).await;
+        assert_eq!(test.starts(&UID.into()).len(), starts, "{held}");
+        assert_eq!(test.report(&UID.into()).stage, StageReport::Finished, "{held}");
+        let left = test.world.runtime.list_containers(None).await.unwrap();
+        assert!(
+            left.iter().all(|left| left.state() != ContainerState::ContainerRunning),
+            "{held}: {left:?}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_second_deletion_shortens_the_grace_of_the_kill_under_way_and_never_lengthens_it() {
+    // The grace of the second deletion, and the second in which the container is killed.
+    for (second, killed) in [(2, 12), (60, 35)] {
+        let (test, pod, worker) = running(&["on-term:ignore", "forever"]).await;
+        worker.mailbox.wanted(deleted(&pod, 30));
+        seconds(5).await;
+        worker.mailbox.wanted(deleted(&pod, second));
+        seconds(40).await;
+        let exits = test.changes(&UID.into()).into_iter();
+        let exits =
+            exits.filter(|(_, change)| matches!(change, ContainerTransition::Exited { .. }));
+        let exits: Vec<_> = exits.map(|(at, _)| at.as_secs()).collect();
+        assert_eq!(exits, [killed], "{second}");
+        assert_eq!(test.log.times(UID, "StartKill").len(), 1, "{second}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kill_that_failed_is_tried_again_after_a_while_and_the_report_says_why() {
+    for call in ["StopContainer", "StopPodSandbox", "ListPodSandbox"] {
+        let (test, pod, worker) = running(&["forever"]).await;
+        test.calls.fail(call, 1);
+        worker.mailbox.wanted(deleted(&pod, 1));
+        seconds(5).await;
+        let report = test.report(&UID.into());
+        assert_eq!(report.stage, StageReport::Terminating, "{call}");
+        let waits_for = report.waits_for.unwrap_or_default();
+        assert!(waits_for.contains(call), "{call}: {waits_for}");
+        assert!(report.next_try.is_some(), "{call}");
+        seconds(15).await;
+        let [first, second] = test.log.times(UID, "StartKill")[..] else { panic!("{call}") };
+        let waited = (second - first).as_secs();
+        assert!((10..=16).contains(&waited), "{call}: {waited}");
+        let report = test.report(&UID.into());
+        assert_eq!((report.stage, report.waits_for), (StageReport::Finished, None), "{call}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_clean_up_that_failed_is_tried_again_until_nothing_is_left() {
+    for call in
+        ["RemoveContainer", "RemovePodSandbox", "remove the directory of", "remove the record of"]
+    {
+        let (test, _, worker) = running(&["forever"]).await;
+        test.calls.fail(call, 2);
+        worker.mailbox.removed();
+        seconds(5).await;
+        let report = test.report(&UID.into());
+        assert_eq!(report.stage, StageReport::Finished, "{call}");
+        assert!(report.waits_for.is_some_and(|why| why.contains("something went wrong")), "{call}");
+        assert!(!worker.task.is_finished(), "{call}");
+        seconds(35).await;
+        assert!(worker.task.is_finished(), "{call}");
+        assert_eq!(test.log.times(UID, "StartCleanup").len(), 3, "{call}");
+        assert!(test.world.disk.pods().is_empty(), "{call}");
+        let runtime = &test.world.runtime;
+        assert!(runtime.list_pod_sandboxes(None).await.unwrap().is_empty(), "{call}");
+        assert!(runtime.list_containers(None).await.unwrap().is_empty(), "{call}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_static_pod_is_finished_only_once_its_end_is_recorded() {
+    let mut once = from_file(pod("web", &["exit:0"]));
+    once.spec.get_or_insert_default().restart_policy = Some("Never".to_owned());
+    let mut test = TestNode::new();
+    test.calls.fail("remember the status of", u32::MAX);
+    let worker = test.start(&Arc::new(once));
+    seconds(60).await;
+    let report = test.report(&UID.into());
+    assert_eq!(report.stage, StageReport::Terminated);
+    assert!(report.waits_for.is_some_and(|why| why.contains("remember the status of")));
+    assert_eq!(notices(&mut test), ["Stopped"]);
+    test.calls.fail("remember the status of", 0);
+    seconds(20).await;
+    assert_eq!(test.report(&UID.into()).stage, StageReport::Finished);
+    assert_eq!(notices(&mut test), ["Finished"]);
+    let recorded = test.world.disk.recorded(&UID.into()).unwrap();
+    assert_eq!(recorded.phase.as_deref(), Some("Succeeded"));
+    assert!(!worker.task.is_finished(), "it keeps the pod from running again");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_ends_once_its_pod_is_forgotten_wherever_the_pod_was_when_it_was_removed() {
+    let pod = web(&["forever"]);
+    let wanted = || Begin::Wanted(Arc::clone(&pod));
+    let rejected = Begin::Rejected(Arc::clone(&pod), Verdict::rejected("Full", "no room"));
+    // What is held until the pod is removed, and how the worker begins.
+    let rows = [
+        ("", wanted()),
+        ("ListPodSandbox", wanted()),
+        ("RunPodSandbox", wanted()),
+        ("StartContainer", wanted()),
+        ("", rejected),
+        ("", Begin::Orphan),
+    ];
+    for (held, begin) in rows {
+        let mut test = TestNode::new();
+        test.calls.hold(held);
+        let row = format!("{held} {begin:?}");
+        let worker = test.start_as(&pod, begin);
+        seconds(5).await;
+        worker.mailbox.removed();
+        test.calls.release(held);
+        seconds(60).await;
+        assert!(worker.task.is_finished(), "{row}");
+        assert_eq!(notices(&mut test), ["Stopped", "Finished", "Forgotten"], "{row}");
+        assert!(test.world.disk.pods().is_empty(), "{row}");
+    }
+}

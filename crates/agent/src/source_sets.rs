@@ -1,0 +1,68 @@
+//! What the sources hold, kept apart from the supervisor: one that is built again after a panic goes on with what they said last.
+
+use std::sync::Arc;
+
+use futures::StreamExt;
+use futures::stream::{BoxStream, SelectAll, select_all, unfold};
+use k8s_openapi::api::core::v1::Pod;
+use oarsman_cluster::PodSets;
+use oarsman_core::sources::Source;
+use oarsman_sync::latest;
+
+use crate::sources::PodSource;
+use crate::tasks::Tasks;
+
+/// A source's whole set of pods; none before it has said anything.
+type Set = Option<Vec<Arc<Pod>>>;
+
+/// Sources and what each holds.
+pub(crate) struct SourceSets(Vec<(Source, Arc<latest::Sender<Set>>)>);
+
+impl SourceSets {
+    /// Follows every source in a task of its own.
+    pub(crate) fn follow(sources: Vec<PodSource>, tasks: &mut Tasks) -> Self {
+        let mut followed = Vec::new();
+        for PodSource { source, open } in sources {
+            let latest = Arc::new(latest::Sender::new(None));
+            let into = Arc::clone(&latest);
+            // A stream that panicked cannot be polled again: each start opens its own.
+            tasks.spawn(task_name(source), move || follow(open(), Arc::clone(&into)));
+            followed.push((source, latest));
+        }
+        Self(followed)
+    }
+
+    /// The sources, in order.
+    pub(crate) fn names(&self) -> Vec<Source> {
+        self.0.iter().map(|(source, _)| *source).collect()
+    }
+
+    /// What each source holds, now and from now on.
+    pub(crate) fn subscribe(&self) -> SelectAll<BoxStream<'static, (Source, Vec<Arc<Pod>>)>> {
+        select_all(self.0.iter().map(|(source, latest)| {
+            let source = *source;
+            let sets = unfold((latest.subscribe(), true), |(mut latest, is_first)| async move {
+                let set = match is_first {
+                    true => latest.wait_for(Option::is_some).await,
+                    false => latest.changed().await,
+                };
+                Some((set.ok()??, (latest, false)))
+            });
+            sets.map(move |pods| (source, pods)).boxed()
+        }))
+    }
+}
+
+fn task_name(source: Source) -> &'static str {
+    match source {
+        Source::File => "file source",
+        Source::Http => "url source",
+        Source::Api => "api source",
+    }
+}
+
+async fn follow(mut sets: PodSets, into: Arc<latest::Sender<Set>>) {
+    while let Some(pods) = sets.next().await {
+        into.send_replace(Some(pods));
+    }
+}

@@ -1,0 +1,238 @@
+//! For unit tests: a node over the simulated world. Calls can be held back or made to fail by name, and every step of a worker is logged.
+
+mod calls;
+mod step_log;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use oarsman_core::config::Settings;
+use oarsman_core::ids::PodUid;
+use oarsman_core::ledger::{Mode, Territory};
+use oarsman_core::lifecycle::Begin;
+use oarsman_core::node::NodeFacts;
+use oarsman_core::pod::{HASH_ANNOTATION, PodExt, SOURCE_ANNOTATION};
+use oarsman_core::report::{NodeReport, PodReport};
+use oarsman_core::requeue::Requeue;
+use oarsman_seam::Through;
+use oarsman_sync::{Guarded, latest};
+use oarsman_world::World;
+use oarsman_world::faults::FaultPlan;
+use oarsman_world::runtime::ImageSource;
+use oarsman_world::seams::POD_LOGS;
+use oarsman_world::trace::{ContainerTransition, TraceEntry};
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::JoinHandle;
+
+use crate::active_pods::PodUpdates;
+use crate::book::Book;
+use crate::container_lifecycle::ContainerHooks;
+use crate::event_recorder::EventRecorder;
+use crate::mailbox::Mailbox;
+use crate::mirror_manager::MirrorManager;
+use crate::node::{Config, Node, Notice};
+use crate::seams::Seams;
+use crate::status_manager::{self, StatusManager};
+use crate::volume_manager::VolumeManager;
+use crate::{ROOM_BETWEEN_LOOPS, pod_worker};
+
+pub(crate) use calls::Calls;
+pub(crate) use step_log::StepLog;
+
+/// An image that is there, and one that has to be pulled.
+const PRESENT: &str = "world/script:1";
+pub(crate) const PULLABLE: &str = "reg.world/script:1";
+
+const ROOT: &str = "/var/lib/world";
+
+/// A node in a world in which nothing goes wrong by itself.
+pub(crate) struct TestNode {
+    pub(crate) world: World,
+    pub(crate) node: Arc<Node>,
+    pub(crate) calls: Calls,
+    pub(crate) log: Arc<StepLog>,
+    pub(crate) notices: mpsc::Receiver<Notice>,
+}
+
+/// A pod worker on such a node.
+pub(crate) struct TestWorker {
+    pub(crate) mailbox: Mailbox,
+    pub(crate) task: JoinHandle<()>,
+}
+
+impl TestNode {
+    pub(crate) fn new() -> Self {
+        Self::with(|_| {})
+    }
+
+    /// With another node than usual.
+    pub(crate) fn with(edit: impl FnOnce(&mut Node)) -> Self {
+        let world = World::new(1, FaultPlan::quiet());
+        world.runtime.preload(ImageSource::script(PRESENT));
+        world
+            .runtime
+            .publish(ImageSource::script(PULLABLE), oarsman_world::runtime::ImageAccess::PUBLIC);
+        Self::in_life(world, 1, edit)
+    }
+
+    /// As that life of an agent in the world, which ends the one before.
+    pub(crate) fn in_life(world: World, life: u32, edit: impl FnOnce(&mut Node)) -> Self {
+        let (calls, log) = (Calls::default(), Arc::new(StepLog::new()));
+        let (sender, notices) = mpsc::channel(ROOM_BETWEEN_LOOPS);
+        let mut node = node(seams(&world, life, &calls), sender);
+        node.decisions = Arc::clone(&log) as _;
+        edit(&mut node);
+        tokio::spawn(status_manager::run(node.statuses.clone(), node.seams.clone()));
+        Self { world, node: Arc::new(node), calls, log, notices }
+    }
+
+    /// Starts a worker for a pod that a source holds.
+    pub(crate) fn start(&self, pod: &Arc<Pod>) -> TestWorker {
+        self.start_as(pod, Begin::Wanted(Arc::clone(pod)))
+    }
+
+    pub(crate) fn start_as(&self, pod: &Arc<Pod>, begin: Begin) -> TestWorker {
+        self.node.book.wanted(pod, false);
+        let (node, mailbox) = (Arc::clone(&self.node), Mailbox::default());
+        let life = pod_worker::run(node, pod.uid(), pod.full_name(), begin, mailbox.clone());
+        TestWorker { mailbox, task: tokio::spawn(life) }
+    }
+
+    pub(crate) fn report(&self, uid: &PodUid) -> PodReport {
+        let mut pods = self.node.book.report().pods.into_iter();
+        pods.find(|report| report.pod.uid() == *uid).unwrap_or_default()
+    }
+
+    /// The subjects of the calls of that name that reached the world.
+    pub(crate) fn called(&self, name: &str) -> Vec<String> {
+        let records = self.world.trace.records().into_iter();
+        let subject = |entry| match entry {
+            TraceEntry::Called { call, subject, .. } if call == name => Some(subject),
+            _ => None,
+        };
+        records.filter_map(|record| subject(record.entry)).collect()
+    }
+
+    /// What happened to containers of the pod, and when.
+    pub(crate) fn changes(&self, uid: &PodUid) -> Vec<(Duration, ContainerTransition)> {
+        let records = self.world.trace.records().into_iter();
+        let change = |entry| match entry {
+            TraceEntry::Container { target, change } if target.pod_uid == uid.as_str() => {
+                Some(change)
+            }
+            _ => None,
+        };
+        records.filter_map(|record| Some((record.at, change(record.entry)?))).collect()
+    }
+
+    /// When containers of the pod were started.
+    pub(crate) fn starts(&self, uid: &PodUid) -> Vec<Duration> {
+        let changes = self.changes(uid).into_iter();
+        changes
+            .filter(|(_, change)| *change == ContainerTransition::Started)
+            .map(|(at, _)| at)
+            .collect()
+    }
+}
+
+fn seams(world: &World, life: u32, calls: &Calls) -> Seams {
+    let world = world.seams(life);
+    Seams {
+        runtime: Arc::new(Through::new(world.runtime, calls.clone())),
+        cluster: Arc::new(Through::new(world.cluster, calls.clone())),
+        volumes: Arc::new(Through::new(world.volumes, calls.clone())),
+        cgroups: Arc::new(Through::new(world.cgroups, calls.clone())),
+        pod_files: Arc::new(Through::new(world.pod_files, calls.clone())),
+        records: Arc::new(Through::new(world.records, calls.clone())),
+        credential_plugins: world.credential_plugins,
+        clock: world.clock,
+        network: world.network,
+        checkpoints: None,
+    }
+}
+
+fn node(seams: Seams, notices: mpsc::Sender<Notice>) -> Node {
+    let book = Book::new(Arc::clone(&seams.clock), NodeReport::default());
+    let statuses = StatusManager::new(Arc::clone(&seams.clock));
+    Node {
+        began: seams.clock.wall(),
+        config: config(),
+        decisions: Arc::new(crate::CoreDecisions),
+        mirrors: MirrorManager::new(statuses.clone()),
+        statuses,
+        pod_updates: PodUpdates::default(),
+        identity: latest::channel(None).1,
+        recorder: EventRecorder::new(Arc::clone(&book), Arc::clone(&seams.clock)),
+        volume_manager: VolumeManager::new(Arc::clone(&seams.volumes), ROOT.into()),
+        pulls: Semaphore::new(4),
+        container_lifecycle: ContainerHooks::default(),
+        background: Vec::new(),
+        credentials: Guarded::default(),
+        pulled: latest::Sender::new(0),
+        measures: Arc::default(),
+        book,
+        notices,
+        seams,
+    }
+}
+
+fn config() -> Config {
+    Config {
+        facts: NodeFacts { host_ips: vec!["192.0.2.1".to_owned()], ..NodeFacts::default() },
+        settings: Settings::of_memory(1 << 30),
+        requeue: Requeue::default(),
+        longest_crash_backoff: Duration::from_secs(300),
+        pod_logs: POD_LOGS.into(),
+        audit: Duration::from_secs(60),
+        parallel_pulls: 4,
+        providers: Vec::new(),
+        territory: Territory { mode: Mode::Kubelet, root: ROOT.to_owned() },
+        membership: None,
+    }
+}
+
+/// A pod of the API server with one container that performs this script. Its UID is `uid-` and its name.
+pub(crate) fn pod(name: &str, script: &[&str]) -> Pod {
+    let container = Container {
+        name: "main".to_owned(),
+        image: Some(PRESENT.to_owned()),
+        image_pull_policy: Some("IfNotPresent".to_owned()),
+        args: Some(script.iter().map(|&step| step.to_owned()).collect()),
+        ..Container::default()
+    };
+    let spec = PodSpec {
+        containers: vec![container],
+        restart_policy: Some("Always".to_owned()),
+        termination_grace_period_seconds: Some(30),
+        ..PodSpec::default()
+    };
+    let mut pod = Pod { spec: Some(spec), ..Pod::default() };
+    pod.metadata.name = Some(name.to_owned());
+    pod.metadata.namespace = Some("default".to_owned());
+    pod.metadata.uid = Some(format!("uid-{name}"));
+    pod
+}
+
+/// The same pod from a file.
+pub(crate) fn from_file(mut pod: Pod) -> Pod {
+    let uid = pod.uid();
+    let annotations = [(SOURCE_ANNOTATION, "file"), (HASH_ANNOTATION, uid.as_str())];
+    let annotations = annotations.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    pod.metadata.annotations.get_or_insert_default().extend(annotations);
+    pod
+}
+
+/// The same pod, whose deletion was asked for.
+pub(crate) fn deleted(pod: &Pod, grace: i64) -> Arc<Pod> {
+    let mut pod = pod.clone();
+    pod.metadata.deletion_timestamp = Some(Time(Timestamp::UNIX_EPOCH));
+    pod.metadata.deletion_grace_period_seconds = Some(grace);
+    Arc::new(pod)
+}
+
+pub(crate) async fn seconds(seconds: u64) {
+    tokio::time::sleep(Duration::from_secs(seconds)).await;
+}

@@ -1,0 +1,174 @@
+//! From a configuration to the settings of an agent.
+
+use std::path::PathBuf;
+
+use anyhow::{Result, ensure};
+use oarsman_cluster::Freshness;
+use oarsman_core::ledger::Mode;
+use oarsman_kubelet_config::enums::{
+    CgroupDriverSetting, LogFormat, ResourceChangeDetectionStrategy, SwapBehaviorSetting,
+};
+use oarsman_kubelet_config::flags::ProgramFlags;
+use oarsman_kubelet_config::{KubeletConfiguration, LoadedConfig};
+
+use super::credential_providers;
+use crate::logging::{LogLineFormat, LogSettings, RotationLimits, Verbosity};
+use crate::machine;
+use crate::settings::{AgentSettings, ClusterSettings, ContainerSettings, SourceSettings};
+
+use super::node_status::node_status_config;
+
+/// How many images are pulled at once when nobody says: the Go kubelet's one at a time lets a big one block the node.
+const PULLS: usize = 5;
+/// As good as any number.
+const ANY_NUMBER_OF_PULLS: usize = 1000;
+
+/// How the agent is to speak.
+pub(super) fn logging(loaded: &LoadedConfig, flags: &ProgramFlags) -> LogSettings {
+    let logging = &loaded.configuration.logging;
+    let modules = logging.vmodule.iter();
+    let file = (!["", "-"].contains(&flags.log_file.as_str()))
+        .then(|| (PathBuf::from(&flags.log_file), limits(flags)));
+    LogSettings {
+        verbosity: Verbosity {
+            verbosity: logging.verbosity,
+            modules: modules
+                .map(|module| (module.file_pattern.clone(), module.verbosity))
+                .collect(),
+        },
+        format: match logging.format {
+            LogFormat::Text => LogLineFormat::Text,
+            LogFormat::Json => LogLineFormat::Json,
+        },
+        file,
+    }
+}
+
+fn limits(flags: &ProgramFlags) -> RotationLimits {
+    RotationLimits {
+        size: flags.log_file_max_size.units().unsigned_abs(),
+        files: flags.log_file_max_files.unsigned_abs(),
+    }
+}
+
+/// Makes this process one that lives long and may open many files. What the kernel does not allow is told if it was asked for.
+pub(super) fn prepare_process(loaded: &LoadedConfig) {
+    let kubelet = &loaded.configuration;
+    let told = |field: &str, error: &anyhow::Error| {
+        if loaded.is_written(field) {
+            tracing::warn!("{field}: {error:#}");
+        }
+    };
+    if let Err(error) = machine::set_oom_score_adj(kubelet.oom_score_adj) {
+        told("oomScoreAdj", &error);
+    }
+    if let Err(error) = machine::set_open_files(kubelet.max_open_files.unsigned_abs()) {
+        told("maxOpenFiles", &error);
+    }
+}
+
+pub(super) fn settings(loaded: &LoadedConfig, flags: &ProgramFlags) -> Result<AgentSettings> {
+    let kubelet = &loaded.configuration;
+    let name = Some(flags.hostname_override.as_str()).filter(|name| !name.trim().is_empty());
+    let name = machine::node_name(name)?;
+    let addresses = machine::addresses::of_node(&flags.node_ips(), &name);
+    Ok(AgentSettings {
+        mode: Mode::Kubelet,
+        root: machine::absolute(flags.root_dir.as_ref())?,
+        node_ips: addresses.iter().map(ToString::to_string).collect(),
+        node_status: node_status_config(kubelet, flags, &name, &addresses),
+        node_name: name,
+        runtime_endpoint: kubelet.container_runtime_endpoint.clone(),
+        image_endpoint: unless_empty(&kubelet.image_service_endpoint),
+        request_timeout: kubelet.runtime_request_timeout.or_zero(),
+        sources: sources(kubelet),
+        cluster: cluster(kubelet, flags)?,
+        pod_logs: PathBuf::from(&kubelet.pod_logs_dir),
+        container_logs: unless_empty(&flags.container_log_links_dir),
+        cgroup_root: unless_empty(&kubelet.cgroup_root).unwrap_or_else(|| "/".to_owned()),
+        systemd_cgroups: kubelet.cgroup_driver == CgroupDriverSetting::Systemd,
+        relist_period: kubelet.sync_frequency.or_zero(),
+        parallel_pulls: pulls(loaded),
+        providers: credential_providers::read(flags)?,
+        longest_crash_backoff: kubelet.crash_loop_back_off.max_container_restart_period.or_zero(),
+        cluster_dns: kubelet.cluster_dns.iter().map(ToString::to_string).collect(),
+        cluster_domain: kubelet.cluster_domain.clone(),
+        resolv_conf: unless_empty(&kubelet.resolv_conf),
+        pod_pids_limit: u64::try_from(kubelet.pod_pids_limit).ok().filter(|limit| *limit > 0),
+        containers: containers(kubelet),
+    })
+}
+
+fn sources(kubelet: &KubeletConfiguration) -> SourceSettings {
+    let headers = kubelet.static_pod_url_header.iter();
+    let each = |(name, values): (&String, &Vec<String>)| {
+        values.iter().map(|value| (name.clone(), value.clone())).collect::<Vec<_>>()
+    };
+    SourceSettings {
+        files: unless_empty(&kubelet.static_pod_path),
+        rescan: kubelet.file_check_frequency.or_zero(),
+        url: unless_empty(&kubelet.static_pod_url),
+        url_headers: headers.flat_map(each).collect(),
+        fetch: kubelet.http_check_frequency.or_zero(),
+    }
+}
+
+/// The cluster whose kubeconfig is given, be it one that is yet to be made.
+fn cluster(
+    kubelet: &KubeletConfiguration,
+    flags: &ProgramFlags,
+) -> Result<Option<ClusterSettings>> {
+    if flags.kubeconfig.is_empty() {
+        ensure!(
+            flags.bootstrap_kubeconfig.is_empty(),
+            "--bootstrap-kubeconfig is given without --kubeconfig: name the file that the kubelet's own is to be written to"
+        );
+        return Ok(None);
+    }
+    let bootstrap: Option<PathBuf> = unless_empty(&flags.bootstrap_kubeconfig);
+    Ok(Some(ClusterSettings {
+        kubeconfig: machine::absolute(flags.kubeconfig.as_ref())?,
+        bootstrap: bootstrap.map(|path| machine::absolute(&path)).transpose()?,
+        cert_dir: machine::absolute(flags.cert_dir.as_ref())?,
+        rotates: kubelet.rotate_certificates,
+        remembers_pods: flags.remember_pods,
+        freshness: freshness(kubelet.config_map_and_secret_change_detection_strategy),
+    }))
+}
+
+fn freshness(strategy: ResourceChangeDetectionStrategy) -> Freshness {
+    match strategy {
+        ResourceChangeDetectionStrategy::Watch => Freshness::Watch,
+        ResourceChangeDetectionStrategy::Cache => Freshness::Cache,
+        ResourceChangeDetectionStrategy::Get => Freshness::Get,
+    }
+}
+
+fn containers(kubelet: &KubeletConfiguration) -> ContainerSettings {
+    ContainerSettings {
+        cfs_quota: kubelet.cpu_cfs_quota,
+        cfs_period: kubelet.cpu_cfs_quota_period.or_zero(),
+        single_process_oom_kill: kubelet.single_process_oom_kill.unwrap_or_default(),
+        may_swap: kubelet.memory_swap.swap_behavior == Some(SwapBehaviorSetting::LimitedSwap),
+        seccomp_default: kubelet.seccomp_default,
+    }
+}
+
+/// What the user said, or our own default if they said nothing.
+fn pulls(loaded: &LoadedConfig) -> usize {
+    let kubelet = &loaded.configuration;
+    let said = kubelet.max_parallel_image_pulls.and_then(|pulls| usize::try_from(pulls).ok());
+    match (said, loaded.is_written("serializeImagePulls"), kubelet.serialize_image_pulls) {
+        (Some(pulls), ..) => pulls,
+        (None, true, true) => 1,
+        (None, true, false) => ANY_NUMBER_OF_PULLS,
+        (None, false, _) => PULLS,
+    }
+}
+
+fn unless_empty<T: for<'t> From<&'t str>>(text: &str) -> Option<T> {
+    (!text.is_empty()).then(|| T::from(text))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,71 @@
+//! What becomes of a configuration.
+
+use std::time::Duration;
+
+use oarsman_kubelet_config::flags;
+
+use super::*;
+
+fn settled(words: &[&str]) -> AgentSettings {
+    let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+    let given = flags::parse(&words).unwrap();
+    let loaded = oarsman_kubelet_config::load(None, &[], &given.layers).unwrap();
+    settings(&loaded, &given.program).unwrap()
+}
+
+#[test]
+fn defaults_are_those_of_the_go_kubelet_but_for_parallel_pulls() {
+    let settings = settled(&["--hostname-override", " Node-1 "]);
+    assert_eq!(settings.root, PathBuf::from("/var/lib/kubelet"));
+    assert_eq!(settings.node_name, "node-1");
+    assert_eq!(settings.sources.rescan, Duration::from_secs(20));
+    assert_eq!(settings.relist_period, Duration::from_secs(60));
+    assert_eq!(settings.pod_pids_limit, None);
+    assert_eq!(settings.parallel_pulls, 5);
+    assert_eq!(settings.image_endpoint, None);
+    assert_eq!(settings.cgroup_root, "/");
+    assert_eq!(settings.longest_crash_backoff, Duration::from_secs(300));
+    assert_eq!(settings.containers, ContainerSettings::default());
+    assert_eq!(settings.container_logs, Some(PathBuf::from("/var/log/containers")));
+}
+
+#[test]
+fn what_is_said_is_heeded() {
+    let settings = settled(&[
+        "--cpu-cfs-quota=false",
+        "--cpu-cfs-quota-period=5ms",
+        "--seccomp-default",
+        "--pod-max-pids=100",
+        "--resolv-conf=",
+        "--cluster-dns=10.0.0.1",
+        "--container-log-links-dir=",
+        "--manifest-url-header=a:1,a:2",
+        "--pod-manifest-path=/m",
+        "--cgroup-driver=systemd",
+        "--node-ip=10.1.1.1,fd00::1",
+    ]);
+    let ContainerSettings { cfs_quota, cfs_period, seccomp_default, .. } = settings.containers;
+    assert_eq!((cfs_quota, cfs_period, seccomp_default), (false, Duration::from_millis(5), true));
+    assert_eq!(settings.pod_pids_limit, Some(100));
+    assert_eq!((settings.resolv_conf, settings.container_logs), (None, None));
+    assert_eq!(settings.cluster_dns, ["10.0.0.1"]);
+    let header = |value: &str| ("a".to_owned(), value.to_owned());
+    assert_eq!(settings.sources.url_headers, [header("1"), header("2")]);
+    assert_eq!(settings.sources.files, Some(PathBuf::from("/m")));
+    assert!(settings.systemd_cgroups);
+    assert_eq!(settings.node_ips, ["10.1.1.1", "fd00::1"]);
+}
+
+#[test]
+fn images_are_pulled_as_the_user_said_or_five_at_a_time() {
+    let rows: [(&[&str], usize); 5] = [
+        (&[], 5),
+        (&["--serialize-image-pulls"], 1),
+        (&["--serialize-image-pulls=false"], ANY_NUMBER_OF_PULLS),
+        (&["--max-parallel-image-pulls=1"], 1),
+        (&["--max-parallel-image-pulls=3"], 3),
+    ];
+    for (words, expected) in rows {
+        assert_eq!(settled(words).parallel_pulls, expected, "{words:?}");
+    }
+}

@@ -1,0 +1,87 @@
+//! What becomes of a configuration.
+
+use std::path::Path;
+
+use oarsman_core::active_pods::{ActivePods, PodStage};
+use oarsman_core::lifecycle::Stage;
+use oarsman_kubelet_config::flags;
+
+use super::*;
+
+fn planned(words: &[&str]) -> ServingPlan {
+    let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+    let given = flags::parse(&words).unwrap();
+    let loaded = oarsman_kubelet_config::load(None, &[], &given.layers).unwrap();
+    ServingPlan::new(&loaded.configuration, &given.program, "a", &["10.0.0.1".to_owned()])
+}
+
+#[test]
+fn servers_listen_where_they_are_told_to() {
+    let plan =
+        planned(&["--address=127.0.0.1", "--port=1", "--read-only-port=2", "--healthz-port=3"]);
+    let address = |port| Some(SocketAddr::from(([127, 0, 0, 1], port)));
+    let settings = plan.settings;
+    assert_eq!(
+        (settings.secure, settings.read_only, settings.health),
+        (address(1), address(2), address(3))
+    );
+    let none =
+        planned(&["--enable-server=false", "--read-only-port=0", "--healthz-port=0"]).settings;
+    assert_eq!((none.secure, none.read_only, none.health), (None, None, None));
+}
+
+#[test]
+fn certificates_come_from_files_from_the_cluster_or_from_ourselves() {
+    let files = ["--tls-cert-file=/c", "--tls-private-key-file=/k"];
+    let origin = planned(&files).origin(None);
+    assert!(
+        matches!(origin, Origin::Files { certificate, key } if certificate == Path::new("/c") && key == Path::new("/k"))
+    );
+    let origin = planned(&["--cert-dir=/pki"]).origin(None);
+    assert!(
+        matches!(origin, Origin::SelfSigned { cert_dir, host } if cert_dir == Path::new("/pki") && host == "a")
+    );
+    assert!(!planned(&files).signed_by_cluster);
+}
+
+#[test]
+fn a_server_is_known_by_the_addresses_of_its_node() {
+    let all = (planned(&[]).addresses())();
+    let all: Vec<_> = all.iter().map(|it| (it.type_.as_str(), it.address.as_str())).collect();
+    assert_eq!(all, [("InternalIP", "10.0.0.1"), ("Hostname", "a")]);
+}
+
+#[test]
+fn pods_are_listed_by_namespace_and_name_and_the_one_that_waits_last() {
+    let syncing = PodStage::Worker(Stage::Syncing);
+    let rows = [
+        ("1", "b", "web", PodStage::Waiting),
+        ("2", "b", "web", syncing),
+        ("3", "b", "app", syncing),
+        ("4", "a", "web", syncing),
+    ];
+    let mut pods = ActivePods::default();
+    for (uid, namespace, name, stage) in rows {
+        let mut pod = Pod::default();
+        pod.metadata.uid = Some(uid.to_owned());
+        pod.metadata.namespace = Some(namespace.to_owned());
+        pod.metadata.name = Some(name.to_owned());
+        pods.set_pod(&Arc::new(pod), stage);
+    }
+    let listed = by_namespace_and_name(pods.all().cloned().collect());
+    let uids: Vec<String> = listed.iter().map(|pod| pod.pod.uid().to_string()).collect();
+    assert_eq!(uids, ["4", "3", "2", "1"]);
+}
+
+#[test]
+fn logs_are_below_the_directory_of_pod_logs() {
+    let source = AgentHost::new(ActivePodsReader::default(), PathBuf::from("/logs"));
+    let mut pod = Pod::default();
+    pod.metadata.uid = Some("u".to_owned());
+    pod.metadata.name = Some("web".to_owned());
+    assert_eq!(
+        source.log_directory(&pod, "c"),
+        LogDirectory(PathBuf::from("/logs/default_web_u/c"))
+    );
+    assert_eq!(source.pod(&pod.full_name()), None);
+}

@@ -1,0 +1,44 @@
+//! The agent's local socket: HTTP with JSON for root on this machine, by which commands ask a running agent.
+//!
+//! `curl --unix-socket /var/lib/oarsman/oarsman.sock http://localhost/v1/report` works as well.
+
+mod client;
+mod server;
+mod socket_path;
+mod stop;
+mod stopped_pods;
+
+use serde::{Deserialize, Serialize};
+
+pub(crate) use client::{ClientError, LocalClient};
+pub(crate) use server::{LocalApi, LocalServer, serve};
+pub(crate) use stopped_pods::{StoppedPods, without_stopped_pods};
+
+/// What may be asked for.
+const REPORT: &str = "/v1/report";
+const STOP: &str = "/v1/stop";
+
+/// Which pods are to be stopped.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct StopRequest {
+    #[serde(default)]
+    pub(crate) pods: Vec<PodName>,
+    /// All pods, and the agent with them.
+    #[serde(default)]
+    pub(crate) all: bool,
+}
+
+/// A pod by its whole name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PodName {
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+}
+
+/// What is answered instead.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct ErrorBody {
+    error: String,
+}

@@ -1,0 +1,156 @@
+//! The agent's side of the socket. Whoever hangs, or sends nonsense, harms nobody but themselves.
+
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::{Extensions, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use oarsman_agent::Book;
+use oarsman_server::accept::{self, ConnectionLimits, HttpConnection};
+use oarsman_sync::latest;
+use serde::Serialize;
+use tokio::net::{UnixListener, UnixStream};
+use tokio_util::sync::CancellationToken;
+
+use super::socket_path::SocketPath;
+use super::stop::{StopRefusal, check_request};
+use super::stopped_pods::StoppedPods;
+use super::{ErrorBody, REPORT, STOP, StopRequest};
+
+#[cfg(test)]
+mod tests;
+
+/// Nobody needs more for a request, in bytes.
+const LONGEST_BODY: usize = 64 * 1024;
+const LIMITS: ConnectionLimits = ConnectionLimits {
+    connections: 32,
+    header_timeout: Duration::from_secs(10),
+    max_head_bytes: LONGEST_BODY,
+    lifetime: Duration::from_secs(60),
+};
+
+/// What can be done here.
+#[derive(Debug)]
+pub(crate) struct LocalApi {
+    /// What the agent knows.
+    pub(crate) book: Arc<Book>,
+    /// Who is asked to stop.
+    pub(crate) stopped: latest::Sender<StoppedPods>,
+    /// Done when the agent is asked to take its pods down and to end.
+    pub(crate) leave: CancellationToken,
+}
+
+/// The socket is there, and is answered, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct LocalServer {
+    socket: SocketPath,
+    end: CancellationToken,
+}
+
+impl Drop for LocalServer {
+    fn drop(&mut self) {
+        self.end.cancel();
+        // When it is gone already, so much the better; one that stays is replaced by the next agent.
+        fs::remove_file(self.socket.path()).ok();
+    }
+}
+
+/// Answers at the socket in an agent's root directory, which must be locked: a socket that is there then is a dead agent's.
+pub(crate) fn serve(root: &Path, api: LocalApi) -> Result<LocalServer> {
+    let cannot = || format!("cannot make the socket for commands in {}", root.display());
+    let socket = SocketPath::below(root).with_context(cannot)?;
+    let listener = listen(socket.path()).with_context(cannot)?;
+    let router = router(Arc::new(api));
+    let end = CancellationToken::new();
+    tokio::spawn(accept::serve(listener, LIMITS, end.clone(), move |stream| {
+        prepare(stream, router.clone())
+    }));
+    Ok(LocalServer { socket, end })
+}
+
+fn listen(path: &Path) -> io::Result<UnixListener> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let listener = UnixListener::bind(path)?;
+    // Whoever came in between is looked at all the same.
+    fs::set_permissions(path, Permissions::from_mode(0o600))?;
+    Ok(listener)
+}
+
+async fn prepare(stream: UnixStream, router: Router) -> Option<HttpConnection> {
+    let router = if is_allowed(&stream) { router } else { Router::new().fallback(forbidden) };
+    Some(HttpConnection { stream: Box::new(stream), router, extensions: Extensions::new() })
+}
+
+/// Root, and whoever the agent is.
+fn is_allowed(stream: &UnixStream) -> bool {
+    let own = rustix::process::geteuid().as_raw();
+    stream.peer_cred().is_ok_and(|peer| is_trusted(peer.uid(), own))
+}
+
+fn is_trusted(peer: u32, own: u32) -> bool {
+    peer == 0 || peer == own
+}
+
+fn router(api: Arc<LocalApi>) -> Router {
+    Router::new()
+        .route(REPORT, get(report))
+        .route(STOP, post(stop))
+        .fallback(not_found)
+        .layer(DefaultBodyLimit::max(LONGEST_BODY))
+        .with_state(api)
+}
+
+async fn report(State(api): State<Arc<LocalApi>>) -> Response {
+    json(StatusCode::OK, &api.book.report())
+}
+
+async fn stop(State(api): State<Arc<LocalApi>>, body: Bytes) -> Response {
+    let request: StopRequest = match serde_json::from_slice(&body) {
+        Ok(request) => request,
+        Err(error) => {
+            return error_response(StatusCode::BAD_REQUEST, &format!("not a request: {error}"));
+        }
+    };
+    match check_request(&api.book.report(), &request) {
+        Ok(None) => api.leave.cancel(),
+        Ok(Some(names)) => api.stopped.send_modify(|stopped| stopped.extend(names)),
+        Err(StopRefusal::InvalidRequest(why)) => {
+            return error_response(StatusCode::BAD_REQUEST, &why);
+        }
+        Err(StopRefusal::UnknownPod(why)) => return error_response(StatusCode::NOT_FOUND, &why),
+        Err(StopRefusal::NotStoppable(why)) => return error_response(StatusCode::CONFLICT, &why),
+    }
+    json(StatusCode::ACCEPTED, &request)
+}
+
+async fn not_found() -> Response {
+    let there = format!("there is nothing here; ask for {REPORT} or {STOP}");
+    error_response(StatusCode::NOT_FOUND, &there)
+}
+
+async fn forbidden() -> Response {
+    error_response(StatusCode::FORBIDDEN, "only root and the agent's own user may ask")
+}
+
+fn error_response(status: StatusCode, error: &str) -> Response {
+    json(status, &ErrorBody { error: error.to_owned() })
+}
+
+fn json(status: StatusCode, what: &impl Serialize) -> Response {
+    match serde_json::to_vec(what) {
+        Ok(text) => (status, [(header::CONTENT_TYPE, "application/json")], text).into_response(),
+        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
+    }
+}

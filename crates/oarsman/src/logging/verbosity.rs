@@ -1,0 +1,94 @@
+//! How much is said, by whom.
+
+use tracing::{Level, Metadata};
+use tracing_subscriber::filter::{FilterFn, filter_fn};
+
+/// From here on what our libraries say is said, too.
+const LIBRARIES_TOO: u32 = 9;
+
+/// How much is said: the numbers of the Go kubelet. Up to 3 for those who run a node, 4 and more for those who look for a
+/// fault, 8 and more for everything.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Verbosity {
+    pub(crate) verbosity: u32,
+    /// Modules, with an asterisk for anything, that are as loud as is said here.
+    pub(crate) modules: Vec<(String, u32)>,
+}
+
+impl Verbosity {
+    /// Nothing but a number.
+    pub(crate) fn of(verbosity: u32) -> Self {
+        Self { verbosity, modules: Vec::new() }
+    }
+
+    /// Whether a line is said.
+    pub(super) fn filter(self) -> FilterFn<impl Fn(&Metadata<'_>) -> bool> {
+        filter_fn(move |line| *line.level() <= self.level(line))
+    }
+
+    fn level(&self, line: &Metadata<'_>) -> Level {
+        let ours = line.target().starts_with("oarsman");
+        let said = self.modules.iter().find(|(pattern, _)| matches(pattern, line.target()));
+        match said {
+            Some((_, verbosity)) => level(*verbosity),
+            None if ours || self.verbosity >= LIBRARIES_TOO => level(self.verbosity),
+            None => Level::WARN,
+        }
+    }
+}
+
+fn level(verbosity: u32) -> Level {
+    match verbosity {
+        0..=3 => Level::INFO,
+        4..=7 => Level::DEBUG,
+        _ => Level::TRACE,
+    }
+}
+
+/// Whether a pattern fits a module, by its own name or by one of those it lies in.
+fn matches(pattern: &str, target: &str) -> bool {
+    target.split("::").any(|name| glob_matches(pattern.as_bytes(), name.as_bytes()))
+}
+
+/// With `*` for any text and `?` for any letter.
+fn glob_matches(pattern: &[u8], text: &[u8]) -> bool {
+    match (pattern.split_first(), text.split_first()) {
+        (None, None) => true,
+        (Some((b'*', rest)), _) => {
+            glob_matches(rest, text)
+                || text.split_first().is_some_and(|(_, text)| glob_matches(pattern, text))
+        }
+        (Some((b'?', rest)), Some((_, text))) => glob_matches(rest, text),
+        (Some((letter, rest)), Some((first, text))) if letter == first => glob_matches(rest, text),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_fits_a_module_or_one_above_it() {
+        let rows = [
+            ("worker", "oarsman_agent::worker::sync", true),
+            ("sync", "oarsman_agent::worker::sync", true),
+            ("s*c", "oarsman_agent::worker::sync", true),
+            ("w?rker", "oarsman_agent::worker::sync", true),
+            ("*", "anything", true),
+            ("work", "oarsman_agent::worker::sync", false),
+            ("worker?", "oarsman_agent::worker", false),
+        ];
+        for (pattern, target, want) in rows {
+            assert_eq!(matches(pattern, target), want, "{pattern} {target}");
+        }
+    }
+
+    #[test]
+    fn the_numbers_are_those_of_the_go_kubelet() {
+        let rows = [(0, Level::INFO), (3, Level::INFO), (4, Level::DEBUG), (7, Level::DEBUG)];
+        for (verbosity, want) in rows.into_iter().chain([(8, Level::TRACE), (10, Level::TRACE)]) {
+            assert_eq!(level(verbosity), want, "{verbosity}");
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Looking after pods while somebody watches, and taking them down at the end.
+
+use std::io;
+use std::pin::pin;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use oarsman_agent::sources::bundle::Bundle;
+use oarsman_agent::{Book, Command};
+use oarsman_clock::Clock;
+use oarsman_core::report::NodeReport;
+use oarsman_sync::latest;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::container_output::ContainerOutput;
+use super::screen::Screen;
+use super::{exit_code, pod_lines};
+use crate::assembly::{self, Agent};
+use crate::settings::AgentSettings;
+use crate::signals::ShutdownSignals;
+
+/// How long a runtime that listens may take to say who it is.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Nobody reads faster.
+const REDRAW_INTERVAL: Duration = Duration::from_millis(100);
+/// What is told by the second is drawn by the second.
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Runs the pods of a bundle to their end, or until somebody wants the end.
+pub(super) async fn run_in_foreground(
+    settings: &AgentSettings,
+    bundle: Bundle,
+    quiet: bool,
+    clock: &Arc<dyn Clock>,
+) -> Result<ExitCode> {
+    let mut ending = ShutdownSignals::listen().context("cannot listen to signals")?;
+    let agent = tokio::select! {
+        agent = assemble(settings, bundle, clock) => agent?,
+        () = ending.received() => return Ok(ExitCode::SUCCESS),
+    };
+    let leaving = agent.stop_requested();
+    let connection_holder = agent.connection_holder();
+    let mut watcher = Foreground::of(&agent, ending, quiet);
+    watcher.print_header(settings)?;
+    let ended = tokio::select! {
+        ended = Agent::run(agent.drain_on(&leaving)) => ended.map(|()| ExitCode::SUCCESS),
+        ended = watcher.watch(&leaving) => ended,
+    };
+    connection_holder.iter().for_each(|connection_holder| connection_holder.release());
+    ended
+}
+
+async fn assemble(
+    settings: &AgentSettings,
+    bundle: Bundle,
+    clock: &Arc<dyn Clock>,
+) -> Result<Agent> {
+    let assembled = timeout(PATIENCE, assembly::assemble(settings, Some(bundle), clock)).await;
+    assembled.with_context(|| {
+        let endpoint = &settings.runtime_endpoint;
+        format!(
+            "the runtime at {endpoint} does not answer: restart it, or name another with --runtime"
+        )
+    })?
+}
+
+/// Who tells the person at the terminal.
+struct Foreground {
+    book: Arc<Book>,
+    changes: latest::Receiver<u64>,
+    commands: mpsc::Sender<Command>,
+    screen: Screen<io::Stdout>,
+    /// What containers print; none for nobody who wants to know.
+    output: Option<ContainerOutput>,
+    ending: ShutdownSignals,
+}
+
+impl Foreground {
+    fn of(agent: &Agent, ending: ShutdownSignals, quiet: bool) -> Self {
+        let book = agent.book();
+        let (changes, screen) = (book.changes(), Screen::of_stdout());
+        let output = (!quiet).then(ContainerOutput::default);
+        Self { changes, commands: agent.commands(), screen, output, ending, book }
+    }
+
+    fn print_header(&mut self, settings: &AgentSettings) -> io::Result<()> {
+        let runtime = self.book.report().runtime;
+        let (name, version) = (runtime.name, runtime.version);
+        self.screen.print(&format!("on {name} {version} at {}", settings.runtime_endpoint))
+    }
+
+    /// Shows how pods are until they have ended or somebody wants the end; and then until they are gone.
+    async fn watch(&mut self, leaving: &CancellationToken) -> Result<ExitCode> {
+        let code = loop {
+            let report = self.show()?;
+            if let Some(code) = exit_code::exit_code(&report) {
+                break code;
+            }
+            let pause = self.pause();
+            tokio::select! {
+                () = self.ending.received() => break 0,
+                () = leaving.cancelled() => break 0,
+                () = wait_for_change(&mut self.changes, pause) => {}
+            }
+        };
+        leaving.cancel();
+        self.wait_until_gone().await?;
+        Ok(ExitCode::from(code))
+    }
+
+    /// After how long there may be something new that nobody tells of: what containers print, and the seconds.
+    fn pause(&self) -> Option<Duration> {
+        match &self.output {
+            Some(_) => Some(REDRAW_INTERVAL),
+            None => self.screen.is_live().then_some(SECOND - REDRAW_INTERVAL),
+        }
+    }
+
+    fn show(&mut self) -> io::Result<NodeReport> {
+        let report = self.book.report();
+        if let Some(output) = &mut self.output {
+            output.read(&report)?.iter().try_for_each(|line| self.screen.print(line))?;
+        }
+        self.screen.show(&pod_lines::lines(&report))?;
+        Ok(report)
+    }
+
+    async fn wait_until_gone(&mut self) -> Result<()> {
+        self.screen.print("taking the pods down; interrupt again to leave them")?;
+        let (tell, empty) = oneshot::channel();
+        self.commands.send(Command::TellWhenEmpty(tell)).await.context("the agent has ended")?;
+        let mut empty = pin!(empty);
+        let begun = Instant::now();
+        loop {
+            let (report, pause) = (self.show()?, self.pause());
+            tokio::select! {
+                gone = &mut empty => {
+                    self.show()?;
+                    return gone.context("the agent has ended");
+                }
+                // One press of Ctrl-C may reach us by several ways.
+                () = self.ending.received() => if begun.elapsed() > SECOND {
+                    bail!("interrupted: {} pods are left as they are", report.pods.len());
+                },
+                () = wait_for_change(&mut self.changes, pause) => {}
+            }
+        }
+    }
+}
+
+/// Waits until there is something new to be told, or the pause is over.
+async fn wait_for_change(changes: &mut latest::Receiver<u64>, pause: Option<Duration>) {
+    sleep(REDRAW_INTERVAL).await;
+    let pause = async {
+        match pause {
+            Some(pause) => sleep(pause).await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        changed = changes.changed() => if changed.is_err() {
+            // The agent is gone, and this with it in a moment.
+            std::future::pending::<()>().await;
+        },
+        () = pause => {}
+    }
+}

@@ -1,0 +1,93 @@
+//! What is said of pods, row by row.
+
+use jiff::SignedDuration;
+use k8s_openapi::api::core::v1::Pod;
+use oarsman_core::report::Doing;
+use serde_json::{Value, json};
+
+use super::*;
+
+fn node() -> NodeReport {
+    let now = Timestamp::UNIX_EPOCH + SignedDuration::from_secs(1_000);
+    NodeReport { now, is_guest: true, ..NodeReport::default() }
+}
+
+fn pod(stage: StageReport, what: Option<Activity>, status: &Value) -> PodReport {
+    let spec = json!({ "containers": [{ "name": "main", "image": "i" }] });
+    let metadata = json!({ "name": "web", "namespace": "default" });
+    let pod = json!({ "metadata": metadata, "spec": spec, "status": status });
+    let pod: Pod = serde_json::from_value(pod).unwrap();
+    let since = node().now - SignedDuration::from_secs(3);
+    let doing = what.map(|what| Doing { what, container: None, since });
+    PodReport { pod, place: None, stage, leaving: false, doing, next_try: None, waits_for: None }
+}
+
+fn container(state: &Value, restarts: i32) -> Value {
+    json!({ "name": "main", "image": "i", "imageID": "", "ready": state.get("running").is_some(),
+        "started": true, "restartCount": restarts, "state": state })
+}
+
+fn running(restarts: i32) -> Value {
+    let state = json!({ "running": { "startedAt": "1970-01-01T00:10:00Z" } });
+    json!({ "phase": "Running", "podIP": "10.0.0.2", "containerStatuses": [container(&state, restarts)],
+        "conditions": [{ "type": "Ready", "status": "True" }] })
+}
+
+#[test]
+fn a_line_says_what_is_done_or_how_it_is() {
+    use StageReport::{Finished, Syncing, Terminating, Waiting};
+    let pulling = || Some(Activity::Pulling("busybox".to_owned()));
+    let none = json!({ "phase": "Pending" });
+    let rows = [
+        (
+            pod(Waiting, None, &none),
+            "waiting until the pod of its name is gone",
+            PodCondition::InProgress,
+        ),
+        (pod(Syncing, pulling(), &none), "pulling busybox for 3 s", PodCondition::InProgress),
+        (
+            pod(Syncing, Some(Activity::MakingSandbox), &none),
+            "starting for 3 s",
+            PodCondition::InProgress,
+        ),
+        (pod(Syncing, None, &none), "starting", PodCondition::InProgress),
+        (pod(Syncing, None, &running(0)), "running at 10.0.0.2", PodCondition::Healthy),
+        (
+            pod(Syncing, None, &running(2)),
+            "running at 10.0.0.2, after 2 restarts",
+            PodCondition::Healthy,
+        ),
+        (
+            pod(Terminating, Some(Activity::PreStop), &running(0)),
+            "stopping: its preStop hook runs for 3 s",
+            PodCondition::InProgress,
+        ),
+        (pod(Finished, None, &json!({ "phase": "Succeeded" })), "done", PodCondition::Healthy),
+    ];
+    for (pod, want, condition) in rows {
+        let line = line(&node(), &pod);
+        assert_eq!((line.text.as_str(), line.condition), (want, condition), "{pod:?}");
+        assert_eq!(line.pod, "web");
+    }
+}
+
+#[test]
+fn a_wait_that_shrinks_is_told_once_and_a_restart_again() {
+    let crashed = |restarts| {
+        let state =
+            json!({ "waiting": { "reason": "CrashLoopBackOff", "message": "back-off 10s" } });
+        let mut container = container(&state, restarts);
+        container["lastState"] = json!({ "terminated": { "exitCode": 3,
+            "finishedAt": "1970-01-01T00:16:00Z", "startedAt": "1970-01-01T00:16:00Z" } });
+        let status = json!({ "phase": "Running", "containerStatuses": [container] });
+        let next_try = Some(node().now + SignedDuration::from_secs(9));
+        PodReport { next_try, ..pod(StageReport::Syncing, None, &status) }
+    };
+    let later = NodeReport { now: node().now + SignedDuration::from_secs(2), ..node() };
+    let (first, second) = (line(&node(), &crashed(1)), line(&later, &crashed(1)));
+    assert_eq!(first.condition, PodCondition::Failing);
+    assert!(first.text.contains("exit code 3"), "{}", first.text);
+    assert_ne!(first.text, second.text, "the seconds are counted");
+    assert_eq!(first.key, second.key);
+    assert_ne!(first.key, line(&node(), &crashed(2)).key);
+}

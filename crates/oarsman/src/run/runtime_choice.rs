@@ -1,0 +1,97 @@
+//! Which runtime to use when nobody names one.
+
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, Result, bail};
+
+use crate::find_runtime::{DEFAULT_ENDPOINTS, find_default, listens};
+
+/// What sets up a runtime in the source tree that this program was built from.
+const WORKBENCH: &str = "xtask/workbench";
+/// Directories that a workbench leaves as they are.
+const SHARED: &str = "OARSMAN_RIG_SHARED";
+
+/// Where pods can be run.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum RuntimeChoice {
+    /// On a runtime that is there.
+    Runtime(String),
+    /// Nowhere yet, but the source tree can set up a runtime.
+    Workbench(PathBuf),
+}
+
+/// Looks for a runtime: the one that is named, or one where they usually are.
+pub(super) fn runtime(named: Option<&str>) -> Result<RuntimeChoice> {
+    if let Some(named) = named {
+        return answers(named).map(|()| RuntimeChoice::Runtime(named.to_owned()));
+    }
+    if let Some(there) = find_default() {
+        return Ok(RuntimeChoice::Runtime(there));
+    }
+    let workbench = source_tree().join(WORKBENCH);
+    if workbench.is_file() {
+        return Ok(RuntimeChoice::Workbench(workbench));
+    }
+    bail!(
+        "no container runtime was found (looked at {}): install containerd and start it, or name the socket of yours with --runtime",
+        DEFAULT_ENDPOINTS.join(", ")
+    )
+}
+
+/// Whether somebody listens there.
+fn answers(endpoint: &str) -> Result<()> {
+    listens(endpoint).with_context(|| {
+        let socket = endpoint.strip_prefix("unix://").unwrap_or(endpoint);
+        format!("no runtime listens at {socket}: start it, or name another with --runtime")
+    })
+}
+
+fn source_tree() -> &'static Path {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.ancestors().nth(2).unwrap_or(here)
+}
+
+/// Becomes the workbench, which sets up a runtime and starts this program anew beside it. Comes back only if it cannot.
+pub(super) fn become_workbench(workbench: &Path, root: &Path) -> Result<ExitCode> {
+    print_stderr(
+        "no container runtime was found: setting up the containerd of this source tree (minutes the first time)",
+    );
+    let program = std::env::current_exe().context("cannot tell where this program lies")?;
+    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let error =
+        Command::new(workbench).env(SHARED, root).arg("--").arg(program).args(arguments).exec();
+    Err(error).with_context(|| format!("cannot run {}", workbench.display()))
+}
+
+#[expect(clippy::print_stderr, reason = "a person at a terminal should know")]
+fn print_stderr(what: &str) {
+    eprintln!("oarsman: {what}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_runtime_that_is_named_must_be_there() {
+        let directory = tempfile::tempdir().unwrap();
+        let socket = directory.path().join("r.sock").display().to_string();
+        let named = format!("unix://{socket}");
+        let refused = format!("{:#}", runtime(Some(&named)).unwrap_err());
+        assert!(
+            refused.starts_with(&format!("no runtime listens at {socket}: start it")),
+            "{refused}"
+        );
+        let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        assert_eq!(runtime(Some(&named)).unwrap(), RuntimeChoice::Runtime(named.clone()));
+        assert_eq!(runtime(Some(&socket)).unwrap(), RuntimeChoice::Runtime(socket));
+    }
+
+    #[test]
+    fn the_source_tree_has_a_workbench() {
+        assert!(source_tree().join(WORKBENCH).is_file());
+    }
+}

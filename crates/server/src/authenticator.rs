@@ -1,0 +1,147 @@
+//! Who asks: by certificate, by token, or nobody.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use oarsman_cluster::credentials::certificate;
+use oarsman_cluster::review::{Reviewer, User};
+use oarsman_core::access::{ANONYMOUS, AUTHENTICATED, UNAUTHENTICATED};
+use oarsman_sync::Guarded;
+use ring::digest::{SHA256, digest};
+use tokio::time::Instant;
+use tokio_rustls::rustls::RootCertStore;
+use tokio_rustls::rustls::crypto::ring as provider;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, UnixTime};
+use tokio_rustls::rustls::server::WebPkiClientVerifier;
+use tokio_rustls::rustls::server::danger::ClientCertVerifier;
+
+use crate::AuthenticationSettings;
+use crate::ttl_cache::TtlCache;
+
+/// The certificates that somebody showed, their own first.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ClientCertificates(pub(crate) Arc<[CertificateDer<'static>]>);
+
+/// Finds out who asks.
+pub(crate) struct Authenticator {
+    authorities: Option<ClientCaFile>,
+    tokens: Option<Duration>,
+    users: TtlCache<Vec<u8>, Option<User>>,
+    anonymous: bool,
+    reviewer: Option<Arc<dyn Reviewer>>,
+}
+
+impl Authenticator {
+    pub(crate) fn new(
+        settings: &AuthenticationSettings,
+        reviewer: Option<Arc<dyn Reviewer>>,
+    ) -> Self {
+        Self {
+            authorities: settings.client_ca.as_deref().map(ClientCaFile::new),
+            tokens: settings.tokens,
+            users: TtlCache::new(),
+            anonymous: settings.anonymous,
+            reviewer,
+        }
+    }
+
+    /// Who somebody is by what they show; none when they are nobody and that is not enough.
+    pub(crate) async fn authenticate(
+        &self,
+        certificates: &ClientCertificates,
+        token: Option<&str>,
+    ) -> Option<User> {
+        if let Some(user) = self.authorities.as_ref().and_then(|it| it.user(&certificates.0)) {
+            return Some(user);
+        }
+        if let Some(token) = token {
+            // Whoever shows a token means to be somebody.
+            return self.authenticate_token(token).await;
+        }
+        self.anonymous.then(|| User {
+            name: ANONYMOUS.to_owned(),
+            groups: vec![UNAUTHENTICATED.to_owned()],
+            ..User::default()
+        })
+    }
+
+    async fn authenticate_token(&self, token: &str) -> Option<User> {
+        let (time, reviewer) = (self.tokens?, self.reviewer.as_ref()?);
+        let key = digest(&SHA256, token.as_bytes()).as_ref().to_vec();
+        if let Some(known) = self.users.get(&key, Instant::now()) {
+            return known;
+        }
+        match reviewer.who(token).await {
+            Ok(found) => {
+                self.users.insert(key, found.clone(), Instant::now(), time);
+                found
+            }
+            Err(error) => {
+                tracing::warn!(%error, "somebody's token could not be judged");
+                None
+            }
+        }
+    }
+}
+
+/// Whose signatures count: a file that is read again when it changes.
+struct ClientCaFile {
+    file: PathBuf,
+    read: Guarded<Option<(FileStamp, Arc<dyn ClientCertVerifier>)>>,
+}
+
+type FileStamp = (u64, u64, i64, i64);
+
+impl ClientCaFile {
+    fn new(file: &Path) -> Self {
+        Self { file: file.to_owned(), read: Guarded::default() }
+    }
+
+    fn user(&self, chain: &[CertificateDer<'static>]) -> Option<User> {
+        let (own, rest) = chain.split_first()?;
+        let verifier = self.verifier()?;
+        if let Err(error) = verifier.verify_client_cert(own, rest, UnixTime::now()) {
+            tracing::debug!(%error, "somebody's certificate does not count");
+            return None;
+        }
+        let subject = certificate::read_der(own).ok()?.subject;
+        let groups = subject.organizations.into_iter().chain([AUTHENTICATED.to_owned()]).collect();
+        Some(User { name: subject.common_name, groups, ..User::default() })
+    }
+
+    /// What is in the file now; what was in it, if that cannot be used.
+    fn verifier(&self) -> Option<Arc<dyn ClientCertVerifier>> {
+        let mut read = self.read.lock();
+        let found = fs::metadata(&self.file).ok();
+        let look = found.map(|it| (it.ino(), it.size(), it.mtime(), it.mtime_nsec()));
+        let is_read = look.is_none_or(|look| read.as_ref().is_some_and(|(seen, _)| *seen == look));
+        if let (false, Some(look)) = (is_read, look) {
+            match load(&self.file) {
+                Ok(verifier) => *read = Some((look, verifier)),
+                Err(error) => {
+                    tracing::warn!(
+                        "{} cannot be used: {error}; see authentication.x509.clientCAFile",
+                        self.file.display()
+                    );
+                }
+            }
+        }
+        read.as_ref().map(|(_, verifier)| Arc::clone(verifier))
+    }
+}
+
+fn load(file: &Path) -> Result<Arc<dyn ClientCertVerifier>, String> {
+    let text = fs::read(file).map_err(|error| error.to_string())?;
+    let mut roots = RootCertStore::empty();
+    for found in CertificateDer::pem_slice_iter(&text) {
+        let found = found.map_err(|error| error.to_string())?;
+        roots.add(found).map_err(|error| error.to_string())?;
+    }
+    let provider = Arc::new(provider::default_provider());
+    let builder = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+    builder.build().map_err(|error| error.to_string())
+}

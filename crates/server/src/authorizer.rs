@@ -1,0 +1,68 @@
+//! What somebody may: everything, or what the API server allows.
+
+use std::sync::Arc;
+
+use oarsman_cluster::review::{Reviewer, User};
+use oarsman_core::access::Attributes;
+use tokio::time::Instant;
+
+use crate::AuthorizationSettings;
+use crate::ttl_cache::TtlCache;
+
+/// What came of a question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum AccessDecision {
+    /// They may.
+    Allowed,
+    /// They may not.
+    Denied,
+    /// Nobody knows: why.
+    Unknown(String),
+}
+
+/// Somebody, a verb, and a part of the node.
+type AccessQuery = (User, &'static str, &'static str);
+
+/// Finds out what somebody may.
+pub(crate) struct Authorizer {
+    authorization: AuthorizationSettings,
+    decisions: TtlCache<AccessQuery, bool>,
+    reviewer: Option<Arc<dyn Reviewer>>,
+}
+
+impl Authorizer {
+    pub(crate) fn new(
+        authorization: AuthorizationSettings,
+        reviewer: Option<Arc<dyn Reviewer>>,
+    ) -> Self {
+        Self { authorization, decisions: TtlCache::new(), reviewer }
+    }
+
+    /// Whether somebody may, by any of the parts that will do.
+    pub(crate) async fn authorize(&self, user: &User, wanted: &Attributes) -> AccessDecision {
+        let AuthorizationSettings::Webhook { allowed, denied } = self.authorization else {
+            return AccessDecision::Allowed;
+        };
+        let Some(reviewer) = &self.reviewer else {
+            return AccessDecision::Unknown("there is no API server to ask".to_owned());
+        };
+        for subresource in &wanted.subresources {
+            let question = (user.clone(), wanted.verb, *subresource);
+            let may = match self.decisions.get(&question, Instant::now()) {
+                Some(known) => known,
+                None => match reviewer.may(user, wanted.verb, subresource).await {
+                    Ok(may) => {
+                        let time = if may { allowed } else { denied };
+                        self.decisions.insert(question, may, Instant::now(), time);
+                        may
+                    }
+                    Err(error) => return AccessDecision::Unknown(error.to_string()),
+                },
+            };
+            if may {
+                return AccessDecision::Allowed;
+            }
+        }
+        AccessDecision::Denied
+    }
+}

@@ -1,0 +1,24 @@
+//! What the server needs to know of the agent.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::Pod;
+use oarsman_core::active_pods::ActivePod;
+use oarsman_core::ids::FullName;
+
+/// The agent, as far as the server needs it.
+pub trait HostInterface: Send + Sync + 'static {
+    /// Every pod of this node, in the order of namespaces and names.
+    fn pods(&self) -> Vec<Arc<ActivePod>>;
+
+    /// The pod of that name, without a look at the others.
+    fn pod(&self, name: &FullName) -> Option<Arc<ActivePod>>;
+
+    /// Where the logs of a pod's container are, one file for each start.
+    fn log_directory(&self, pod: &Pod, container: &str) -> LogDirectory;
+}
+
+/// A directory of log files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogDirectory(pub PathBuf);

@@ -1,0 +1,95 @@
+//! One address on which the kubelet serves: plain or encrypted.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use hyper::http::Extensions;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+use tokio_util::sync::CancellationToken;
+
+use crate::accept::{self, ConnectionLimits, HttpConnection};
+use crate::authenticator::ClientCertificates;
+
+/// How long a client may take for the TLS handshake.
+const LONGEST_HANDSHAKE: Duration = Duration::from_secs(10);
+/// The lifetime is that of the Go kubelet: also a client that follows a log has to connect again.
+const LIMITS: ConnectionLimits = ConnectionLimits {
+    connections: 1024,
+    header_timeout: Duration::from_secs(90),
+    max_head_bytes: 1 << 20,
+    lifetime: Duration::from_secs(4 * 60 * 60),
+};
+
+/// One place where we listen.
+pub(crate) struct HttpServer {
+    listener: TcpListener,
+    tls: Option<TlsAcceptor>,
+    router: Router,
+}
+
+impl fmt::Debug for HttpServer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Door").field("listener", &self.listener).finish_non_exhaustive()
+    }
+}
+
+impl HttpServer {
+    pub(crate) fn plain(listener: TcpListener, router: Router) -> Self {
+        Self { listener, tls: None, router }
+    }
+
+    pub(crate) fn encrypted(listener: TcpListener, tls: TlsAcceptor, router: Router) -> Self {
+        Self { listener, tls: Some(tls), router }
+    }
+
+    pub(crate) fn address(&self) -> Option<SocketAddr> {
+        self.listener.local_addr().ok()
+    }
+
+    /// Serves until it is told to end.
+    pub(crate) async fn serve(self, end: CancellationToken) {
+        let Self { listener, tls, router } = self;
+        accept::serve(listener, LIMITS, end, move |tcp| prepare(tcp, tls.clone(), router.clone()))
+            .await;
+    }
+}
+
+async fn prepare(
+    tcp: TcpStream,
+    tls: Option<TlsAcceptor>,
+    router: Router,
+) -> Option<HttpConnection> {
+    let mut extensions = Extensions::new();
+    let Some(tls) = tls else {
+        extensions.insert(ClientCertificates::default());
+        return Some(HttpConnection { stream: Box::new(tcp), router, extensions });
+    };
+    match timeout(LONGEST_HANDSHAKE, tls.accept(tcp)).await {
+        Ok(Ok(stream)) => {
+            extensions.insert(peer_certificates(&stream));
+            Some(HttpConnection { stream: Box::new(stream), router, extensions })
+        }
+        Ok(Err(error)) => {
+            tracing::debug!(%error, "TLS handshake of a client failed");
+            None
+        }
+        Err(_) => {
+            tracing::debug!("TLS handshake of a client timed out");
+            None
+        }
+    }
+}
+
+/// The certificates that the client has shown.
+fn peer_certificates(stream: &TlsStream<TcpStream>) -> ClientCertificates {
+    let chain = stream.get_ref().1.peer_certificates().unwrap_or_default();
+    ClientCertificates(
+        chain.iter().map(|certificate| certificate.clone().into_owned()).collect::<Arc<[_]>>(),
+    )
+}

@@ -1,0 +1,187 @@
+//! An agent as a real process on a rig.
+
+mod command;
+mod setup;
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use oarsman_host::processes;
+use oarsman_rig::Manifests;
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::manifest::PodManifest;
+pub use command::{CommandOutput, wait_for_output};
+pub use setup::{AgentSetup, NAME};
+
+/// How many lines of its log an error carries.
+const LOG_TAIL: usize = 40;
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
+
+/// An agent: its directories, and its process while it lives. It is killed when this is dropped.
+pub struct AgentProcess {
+    setup: AgentSetup,
+    manifests: Manifests,
+    process: Mutex<Option<Child>>,
+}
+
+impl AgentProcess {
+    /// Makes its directories; the process is still to be started.
+    ///
+    /// # Errors
+    /// When they cannot be made.
+    pub fn new(setup: AgentSetup) -> Result<Self> {
+        let root = &setup.root;
+        fs::create_dir_all(root).with_context(|| format!("cannot make {}", root.display()))?;
+        let manifests = Manifests::create(setup.manifests.clone())?;
+        Ok(Self { setup, manifests, process: Mutex::default() })
+    }
+
+    /// Starts it. It adds to its log.
+    ///
+    /// # Errors
+    /// When it lives already, or its program cannot be started.
+    pub fn start(&self) -> Result<()> {
+        ensure!(!self.is_alive(), "the agent lives already");
+        let log = File::options().create(true).append(true).open(self.log())?;
+        let mut command = Command::new(&self.setup.program);
+        command.args(self.setup.arguments()).envs(self.setup.environment.iter().cloned());
+        command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        let program = self.setup.program.display();
+        let child = command.spawn().with_context(|| format!("cannot start {program}"))?;
+        *self.lock() = Some(child);
+        Ok(())
+    }
+
+    /// Kills it, as a crash would, and waits until it is dead. One that has ended is let be.
+    ///
+    /// # Errors
+    /// When it was never started.
+    pub fn kill(&self) -> Result<()> {
+        let mut child = self.lock().take().context("the agent was not started")?;
+        child.kill()?;
+        child.wait()?;
+        Ok(())
+    }
+
+    /// Asks it to end, and waits until it has.
+    ///
+    /// # Errors
+    /// When it does not end in time: it is killed then. The error carries the end of its log.
+    pub async fn terminate(&self, patience: Duration) -> Result<ExitStatus> {
+        let mut child = self.lock().take().context("the agent was not started")?;
+        kill_process(Pid::from_child(&child), Signal::TERM)?;
+        let waiting = async {
+            loop {
+                if let Some(status) = child.try_wait()? {
+                    return Ok(status);
+                }
+                tokio::time::sleep(POLL_INTERVAL).await;
+            }
+        };
+        if let Ok(status) = tokio::time::timeout(patience, waiting).await {
+            return status;
+        }
+        child.kill()?;
+        child.wait()?;
+        bail!("the agent did not end within {patience:?}; its log:\n{}", self.log_tail())
+    }
+
+    /// Kills it if it lives, and starts it anew on the same directories.
+    ///
+    /// # Errors
+    /// When its program cannot be started.
+    pub fn restart(&self) -> Result<()> {
+        if self.is_alive() {
+            self.kill()?;
+        }
+        self.start()
+    }
+
+    /// Whether its process lives.
+    pub fn is_alive(&self) -> bool {
+        self.lock().as_mut().is_some_and(|child| matches!(child.try_wait(), Ok(None)))
+    }
+
+    /// With what it has ended; none while it lives, or when a signal ended it.
+    pub fn exit_code(&self) -> Option<i32> {
+        self.lock().as_mut()?.try_wait().ok()??.code()
+    }
+
+    /// Its process.
+    ///
+    /// # Errors
+    /// When it does not live; the error carries the end of its log.
+    pub fn pid(&self) -> Result<u32> {
+        let pid = self.lock().as_ref().map(Child::id);
+        match pid {
+            Some(pid) if self.is_alive() => Ok(pid),
+            _ => bail!("the agent does not live; its log:\n{}", self.log_tail()),
+        }
+    }
+
+    /// The processor time it has taken since it was started, to the hundredth of a second.
+    ///
+    /// # Errors
+    /// When it does not live.
+    pub fn cpu_time(&self) -> Result<Duration> {
+        Ok(processes::cpu_time(self.pid()?)?)
+    }
+
+    /// Its memory in bytes, with its share of what it has in common with others.
+    ///
+    /// # Errors
+    /// When it does not live.
+    pub fn pss(&self) -> Result<u64> {
+        Ok(processes::pss(self.pid()?)?)
+    }
+
+    /// Its root directory.
+    pub fn root(&self) -> &Path {
+        &self.setup.root
+    }
+
+    /// The directory of its manifests.
+    pub fn manifests(&self) -> &Manifests {
+        &self.manifests
+    }
+
+    /// What it says.
+    pub fn log(&self) -> PathBuf {
+        self.setup.manifests.with_extension("log")
+    }
+
+    /// The end of what it said.
+    pub fn log_tail(&self) -> String {
+        let log = fs::read(self.log()).unwrap_or_default();
+        let log = String::from_utf8_lossy(&log);
+        let lines: Vec<&str> = log.lines().collect();
+        lines[lines.len().saturating_sub(LOG_TAIL)..].join("\n")
+    }
+
+    /// Puts a manifest that was built here where the agent looks.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn apply(&self, name: &str, manifest: &PodManifest) -> Result<()> {
+        self.manifests.write(name, &manifest.text())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Child>> {
+        self.process.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for AgentProcess {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.lock().take() {
+            // It may have ended by itself; either way nothing more can be done here.
+            child.kill().ok();
+            child.wait().ok();
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! What a scenario has at hand.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use oarsman_host::processes;
+use oarsman_rig::leaks::{HostResource, Snapshot};
+use oarsman_rig::{ControlPlane, Implementation, Kubelet, KubeletOptions, Rig};
+
+use super::cluster_resources::ClusterResources;
+use crate::agent_process::{AgentProcess, AgentSetup};
+use crate::inspect::{RuntimeInspector, eventually};
+use crate::proxy::CriProxy;
+
+/// How long an agent may take to take down all that it was told to, unless a scenario says otherwise.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How long an agent may take to end.
+const ENDING: Duration = Duration::from_secs(15);
+/// How many of the last calls a report has.
+const CALLS: usize = 30;
+/// Groups that an agent makes for all its pods and keeps.
+const KEPT_GROUPS: [&str; 3] = ["kubepods", "kubepods/burstable", "kubepods/besteffort"];
+
+/// A rig, and what a scenario has started on it.
+pub struct ScenarioContext {
+    rig: Arc<Rig>,
+    inspector: RuntimeInspector,
+    nodes: Mutex<Vec<Arc<AgentProcess>>>,
+    proxies: Mutex<Vec<Arc<CriProxy>>>,
+    cluster_resources: ClusterResources,
+    patience: Mutex<Duration>,
+}
+
+impl ScenarioContext {
+    pub(super) fn new(rig: &Arc<Rig>) -> Result<Self> {
+        let (nodes, proxies) = (Mutex::default(), Mutex::default());
+        let (inspector, patience) = (RuntimeInspector::new(rig)?, Mutex::new(PATIENCE));
+        let rig = Arc::clone(rig);
+        let cx = Self {
+            rig,
+            inspector,
+            nodes,
+            proxies,
+            cluster_resources: ClusterResources::default(),
+            patience,
+        };
+        fs::create_dir(cx.scratch())?;
+        Ok(cx)
+    }
+
+    /// The rig.
+    pub fn rig(&self) -> &Rig {
+        &self.rig
+    }
+
+    /// Eyes for it.
+    pub fn inspector(&self) -> &RuntimeInspector {
+        &self.inspector
+    }
+
+    /// A directory for files that pods share with the scenario.
+    pub fn scratch(&self) -> PathBuf {
+        self.rig.directory().join("scratch")
+    }
+
+    /// What the scenario's agent is started with, for it to be changed.
+    ///
+    /// # Errors
+    /// When the program's place is not known.
+    pub fn setup(&self) -> Result<AgentSetup> {
+        AgentSetup::on(&self.rig, "agent")
+    }
+
+    /// Starts an agent. It is asked to end, after all its manifests were removed, when the scenario
+    /// is over.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn start(&self, setup: AgentSetup) -> Result<Arc<AgentProcess>> {
+        let node = self.prepare(setup)?;
+        node.start()?;
+        Ok(node)
+    }
+
+    /// The same, but it is still to be started: some agents want their manifests to be there first.
+    ///
+    /// # Errors
+    /// When its directories cannot be made.
+    pub fn prepare(&self, setup: AgentSetup) -> Result<Arc<AgentProcess>> {
+        let node = Arc::new(AgentProcess::new(setup)?);
+        lock(&self.nodes).push(Arc::clone(&node));
+        Ok(node)
+    }
+
+    /// Starts an agent straight on containerd.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn agent(&self) -> Result<Arc<AgentProcess>> {
+        self.start(self.setup()?)
+    }
+
+    /// Starts an agent with a proxy before containerd.
+    ///
+    /// # Errors
+    /// When one of them cannot be started.
+    pub async fn agent_behind_proxy(&self) -> Result<(Arc<AgentProcess>, Arc<CriProxy>)> {
+        let proxy = self.proxy().await?;
+        Ok((self.start(self.setup()?.through(&proxy))?, proxy))
+    }
+
+    /// Starts a proxy before containerd.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub async fn proxy(&self) -> Result<Arc<CriProxy>> {
+        let number = lock(&self.proxies).len();
+        let socket = self.rig.directory().join(format!("proxy-{number}.sock"));
+        let proxy = Arc::new(CriProxy::start(Arc::new(self.rig.client()?), &socket).await?);
+        lock(&self.proxies).push(Arc::clone(&proxy));
+        Ok(proxy)
+    }
+
+    /// Starts a control plane. It ends when the scenario is over, and everything in it is deleted before.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub async fn cluster(&self) -> Result<Arc<ControlPlane>> {
+        self.cluster_resources.plane(&self.rig).await
+    }
+
+    /// Prepares an agent that is to join the cluster; it is still to be started. Agents of one name share all their places.
+    ///
+    /// # Errors
+    /// When there is no cluster yet, or something cannot be written.
+    pub fn join(&self, which: &Implementation, options: &KubeletOptions) -> Result<Arc<Kubelet>> {
+        self.cluster_resources.kubelet(&self.rig, which, options)
+    }
+
+    /// Says how long taking down all pods may take when the scenario is over.
+    pub fn set_cleanup_timeout(&self, patience: Duration) {
+        *lock(&self.patience) = patience;
+    }
+
+    /// Has the agents take down all pods, ends them, and sees to it that nothing is left.
+    pub(super) async fn clean_up(&self, before: &Snapshot) -> Result<()> {
+        let nodes = lock(&self.nodes).clone();
+        let patience = *lock(&self.patience);
+        for node in &nodes {
+            node.manifests().clear()?;
+        }
+        self.cluster_resources.delete_all(patience).await?;
+        let pods = async || self.inspector.pods().await;
+        eventually(patience, "all pods are taken down", pods, Vec::is_empty).await?;
+        before.compare_until_clean_but(patience, |thing| self.may_stay(thing)).await?;
+        for node in nodes.iter().filter(|node| node.is_alive()) {
+            let status = node.terminate(ENDING).await?;
+            ensure!(status.success(), "the agent ended with {status}");
+        }
+        for kubelet in self.cluster_resources.kubelets().iter().filter(|kubelet| kubelet.is_alive())
+        {
+            let status = kubelet.terminate(ENDING).await?;
+            ensure!(status.success(), "the kubelet ended with {status}");
+        }
+        self.cluster_resources.end()?;
+        before.compare_until_clean_but(ENDING, |thing| self.may_stay(thing)).await
+    }
+
+    /// Agents that live, and their groups.
+    fn may_stay(&self, thing: &HostResource) -> bool {
+        if self.cluster_resources.may_stay(thing) {
+            return true;
+        }
+        match thing {
+            HostResource::Process { pid, .. } => self.is_of_an_agent(*pid),
+            HostResource::Cgroup { group, .. } => {
+                let below = group.strip_prefix(self.rig.cgroup_parent());
+                below.is_ok_and(|below| KEPT_GROUPS.iter().any(|kept| below == Path::new(kept)))
+            }
+            // Where kubelets say that they hold a runtime.
+            HostResource::File { path } => path.starts_with("/run/oarsman"),
+            _ => false,
+        }
+    }
+
+    /// Whether a process is an agent that lives, or one that belongs to it.
+    fn is_of_an_agent(&self, pid: u32) -> bool {
+        let mut agents: Vec<u32> =
+            lock(&self.nodes).iter().filter_map(|node| node.pid().ok()).collect();
+        agents.extend(self.cluster_resources.pids());
+        let family = processes::list().map(|all| processes::family(&all, &agents));
+        family.is_ok_and(|family| family.contains(&pid))
+    }
+
+    /// What agents said and asked for last.
+    pub(super) fn report(&self) -> String {
+        let mut report = String::new();
+        for node in lock(&self.nodes).iter() {
+            // Writing to a string does not fail.
+            writeln!(report, "the agent's log ends:\n{}", node.log_tail()).ok();
+        }
+        for proxy in lock(&self.proxies).iter() {
+            let calls = proxy.calls_since(proxy.count().saturating_sub(CALLS));
+            writeln!(report, "the last calls:").ok();
+            for call in calls {
+                writeln!(report, "  {call}").ok();
+            }
+        }
+        report.push_str(&self.cluster_resources.report());
+        report
+    }
+
+    /// Kills what still lives, and takes away what is no pod's.
+    pub(super) fn end(&self) {
+        let nodes = std::mem::take(&mut *lock(&self.nodes));
+        for node in &nodes {
+            node.kill().ok();
+            for path in [node.log(), node.root().to_owned(), node.manifests().path().to_owned()] {
+                fs::remove_dir_all(&path).or_else(|_| fs::remove_file(&path)).ok();
+            }
+        }
+        lock(&self.proxies).clear();
+        // After a failure the rig goes, too, with whatever this could not end.
+        self.cluster_resources.end().ok();
+        fs::remove_dir_all(self.scratch()).ok();
+    }
+}
+
+pub(super) fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}

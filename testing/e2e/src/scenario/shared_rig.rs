@@ -1,0 +1,87 @@
+//! Where scenarios of one flavour play: a rig that is there when one is needed.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow};
+use futures::FutureExt;
+use oarsman_rig::leaks::Snapshot;
+use oarsman_rig::{ContainerdFlavour, Rig, RigOptions};
+use tokio::sync::Mutex;
+
+use super::{Scenario, ScenarioContext};
+
+/// No scenario takes this long on a loaded machine.
+const DEADLINE: Duration = Duration::from_secs(240);
+
+pub(super) struct SharedRig {
+    flavour: ContainerdFlavour,
+    rig: Mutex<Option<Arc<Rig>>>,
+}
+
+impl SharedRig {
+    pub(super) fn new(flavour: ContainerdFlavour) -> Self {
+        Self { flavour, rig: Mutex::default() }
+    }
+
+    pub(super) fn name(&self) -> &'static str {
+        match self.flavour {
+            ContainerdFlavour::Built => "containerd",
+            ContainerdFlavour::Debian => "debian",
+        }
+    }
+
+    /// Plays a scenario on the rig, and throws the rig away if it failed.
+    pub(super) async fn run(&self, scenario: Scenario) -> Result<()> {
+        let rig = self.open().await?;
+        let before = Snapshot::take(&rig).await?;
+        let cx = Arc::new(ScenarioContext::new(&rig)?);
+        let outcome = run_scenario(scenario, &cx).await;
+        let outcome = match outcome {
+            Ok(()) => cx.clean_up(&before).await.context("after the scenario"),
+            failed => failed,
+        };
+        // The chain in one line, then what was going on; where in the code nobody needs to know.
+        let outcome = outcome.map_err(|error| anyhow!("{error:#}\n{}", cx.report()));
+        cx.end();
+        if outcome.is_err() {
+            self.close().await?;
+        }
+        outcome
+    }
+
+    async fn open(&self) -> Result<Arc<Rig>> {
+        let mut rig = self.rig.lock().await;
+        if let Some(rig) = rig.as_ref() {
+            return Ok(Arc::clone(rig));
+        }
+        let options = RigOptions { flavour: self.flavour, ..RigOptions::default() };
+        let started = Arc::new(Rig::start(options).await?);
+        *rig = Some(Arc::clone(&started));
+        Ok(started)
+    }
+
+    /// Ends the rig, if there is one.
+    pub(super) async fn close(&self) -> Result<()> {
+        match self.rig.lock().await.take() {
+            Some(rig) => rig.stop().await,
+            None => Ok(()),
+        }
+    }
+}
+
+/// Bounded, and a panic is a failure like others.
+async fn run_scenario(scenario: Scenario, cx: &Arc<ScenarioContext>) -> Result<()> {
+    let playing = AssertUnwindSafe((scenario.run)(Arc::clone(cx))).catch_unwind();
+    match tokio::time::timeout(DEADLINE, playing).await {
+        Ok(Ok(outcome)) => outcome,
+        Ok(Err(panic)) => Err(anyhow!("{}", panic_message(panic.as_ref()))),
+        Err(_) => Err(anyhow!("not done after {DEADLINE:?}")),
+    }
+}
+
+fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("panicked")
+}

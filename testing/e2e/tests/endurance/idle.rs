@@ -1,0 +1,45 @@
+//! A node on which nothing happens.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use oarsman_e2e::inspect::{ObservedPod, eventually};
+use oarsman_e2e::manifest::{pod, script_container};
+use oarsman_e2e::scenario::ScenarioContext;
+use tokio::time::sleep;
+
+use super::kills::PATIENCE;
+
+const IDLE: Duration = Duration::from_secs(60);
+/// How long events of the last start may still come in, and until an audit has seen what came of them.
+const AFTERMATH: Duration = Duration::from_secs(25);
+/// What the audit asks for.
+const AUDIT: [&str; 2] = ["ListContainers", "ListPodSandbox"];
+
+pub(super) async fn fifty_idle_pods_cost_nothing_but_the_audit(cx: &ScenarioContext) -> Result<()> {
+    cx.set_cleanup_timeout(PATIENCE * 2);
+    let proxy = cx.proxy().await?;
+    let agent = cx.start(cx.setup()?.through(&proxy).flag("sync-frequency", "20s"))?;
+    for number in 0..50 {
+        let name = format!("p{number}");
+        let manifest = pod(&name).container(script_container("main", &["forever"]));
+        agent.apply(&name, &manifest.with("terminationGracePeriodSeconds", 1))?;
+    }
+    let look = async || cx.inspector().pods().await;
+    let run = |pods: &Vec<ObservedPod>| pods.iter().filter(|pod| pod.runs("main")).count() == 50;
+    eventually(PATIENCE * 2, "all fifty run", look, run).await?;
+    sleep(AFTERMATH).await;
+    let (asked, used) = (proxy.count(), agent.cpu_time()?);
+    sleep(IDLE).await;
+    let used = agent.cpu_time()?.saturating_sub(used);
+    let mut calls: BTreeMap<String, usize> = BTreeMap::new();
+    for call in proxy.calls_since(asked) {
+        *calls.entry(call.name.to_owned()).or_default() += 1;
+    }
+    ensure!(calls.keys().all(|name| AUDIT.contains(&name.as_str())), "{calls:?}");
+    // Three audits in a minute, and one more on its edge.
+    ensure!(calls.values().all(|count| (2..=4).contains(count)), "{calls:?}");
+    ensure!(used < IDLE / 200, "{used:?} of CPU in {IDLE:?}");
+    Ok(())
+}

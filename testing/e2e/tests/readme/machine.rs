@@ -1,0 +1,94 @@
+//! The machine of the person who reads, as it is before and as it must be after.
+
+use std::env;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use oarsman_e2e::program::workspace;
+use oarsman_host::{cgroups, mounts, processes};
+use tempfile::TempDir;
+
+/// Where `run` keeps its things unless it is told otherwise.
+const ROOT: &str = "/var/lib/oarsman";
+const GROUP: &str = "/oarsman-var-lib-oarsman";
+/// What examples/kubelet.yaml names. A kubelet keeps it.
+const EXAMPLE_GROUP: &str = "/oarsman-example";
+
+/// A place to read at.
+pub(super) struct ReadmeMachine {
+    directory: TempDir,
+    /// Whether cargo's directory had to be put here.
+    target: Option<PathBuf>,
+    /// Whether what lies in the root directory was there before.
+    had_root: bool,
+}
+
+impl ReadmeMachine {
+    /// Makes the source tree look as after a plain `cargo build`, wherever builds really are.
+    pub(super) fn find() -> Result<Self> {
+        let target = workspace().join("target");
+        let elsewhere = env::var_os("CARGO_TARGET_DIR").filter(|_| !target.exists());
+        if let Some(elsewhere) = &elsewhere {
+            symlink(elsewhere, &target).context("cannot link target")?;
+        }
+        Ok(Self {
+            directory: tempfile::tempdir()?,
+            target: elsewhere.map(|_| target),
+            had_root: Path::new(ROOT).exists(),
+        })
+    }
+
+    pub(super) fn socket(&self) -> PathBuf {
+        self.directory.path().join("tmux")
+    }
+
+    /// A newcomer's cargo is not told where to build. How well the program is optimised is not what is tested: that costs
+    /// minutes.
+    pub(super) fn variables() -> [(&'static str, String); 4] {
+        [
+            ("CARGO_TARGET_DIR", workspace().join("target").display().to_string()),
+            ("CARGO_PROFILE_RELEASE_LTO", "off".to_owned()),
+            ("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16".to_owned()),
+            ("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0".to_owned()),
+        ]
+    }
+
+    /// Ends what a reading that failed may have left running.
+    pub(super) fn clear() {
+        let program = workspace().join("target/release/oarsman");
+        // Mostly there is nothing to be stopped.
+        Command::new(program).args(["stop", "--all"]).output().ok();
+    }
+
+    /// Takes away what is ours, and sees to it that nothing else is left.
+    pub(super) fn leave(self) -> Result<()> {
+        if let Some(link) = &self.target {
+            fs::remove_file(link)?;
+        }
+        let pods: Vec<_> =
+            fs::read_dir(Path::new(ROOT).join("pods")).into_iter().flatten().collect();
+        ensure!(pods.is_empty(), "pods are left in {ROOT}: {pods:?}");
+        for hierarchy in cgroups::hierarchies(&mounts::current()?) {
+            let left = hierarchy.directory(Path::new(GROUP));
+            ensure!(!left.exists(), "a cgroup is left: {}", left.display());
+            hierarchy.remove(Path::new(EXAMPLE_GROUP))?;
+        }
+        let agents = processes::list()?.into_iter().filter(|process| process.name == "oarsman");
+        let agents: Vec<u32> = agents.filter(|agent| is_ours(agent.pid)).map(|it| it.pid).collect();
+        ensure!(agents.is_empty(), "processes are left: {agents:?}");
+        if !self.had_root {
+            fs::remove_dir_all(ROOT)?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether a process was started for the usual root directory; others test their own agents beside us.
+fn is_ours(pid: u32) -> bool {
+    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let line = String::from_utf8_lossy(&line);
+    line.contains("examples/") && !line.contains("--root-dir")
+}

@@ -1,0 +1,89 @@
+//! Files that come with a pod and should go with it, and strays.
+
+use std::collections::BTreeSet;
+use std::fs::{self, DirEntry};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use super::super::HostResource;
+use crate::rig::RigLayout;
+
+/// Where programs leave things by habit. Nobody who was told to use the rig should write there.
+const STRAYS: [&str; 5] = ["/run", "/var/lib", "/var/log", "/etc/cni", "/opt/cni"];
+/// Has one file for each attachment of a pod to a network. CNI has no setting for its place.
+const CNI_RESULTS: &str = "/var/lib/cni/results";
+
+pub(super) fn scan(layout: &RigLayout) -> io::Result<BTreeSet<HostResource>> {
+    let mut paths = BTreeSet::new();
+    for directory in by_pod(layout) {
+        paths.extend(entries(&directory)?.iter().map(DirEntry::path));
+    }
+    walk(&layout.logs(), &mut paths)?;
+    for directory in agents_directories(layout)? {
+        walk(&directory, &mut paths)?;
+    }
+    for directory in STRAYS {
+        walk(Path::new(directory), &mut paths)?;
+    }
+    // These directories come with the first pod and stay.
+    let kept = [Path::new(CNI_RESULTS), &layout.shim_sockets()];
+    paths.retain(|path| !kept.iter().any(|kept| kept.starts_with(path)));
+    paths.retain(|path| !is_kept_with_leases(path, layout));
+    Ok(paths.into_iter().map(|path| HostResource::File { path }).collect())
+}
+
+/// The directories of containerd, its shims, runc and CNI that have an entry or more a pod. They
+/// themselves come with the first pod and stay.
+fn by_pod(layout: &RigLayout) -> Vec<PathBuf> {
+    let mut directories = vec![layout.shim_sockets(), layout.leases_of_network()];
+    for namespace in ["k8s.io", "default"] {
+        directories.push(layout.runc_root().join(namespace));
+        for root in [layout.root(), layout.state()] {
+            directories.push(root.join("io.containerd.runtime.v2.task").join(namespace));
+        }
+    }
+    for root in [layout.root(), layout.state()] {
+        for kind in ["sandboxes", "containers", "netns"] {
+            directories.push(root.join("io.containerd.grpc.v1.cri").join(kind));
+        }
+    }
+    directories
+}
+
+/// The directories directly below an agent's root: they come with the agent and stay, what is in them
+/// comes with a pod.
+fn agents_directories(layout: &RigLayout) -> io::Result<Vec<PathBuf>> {
+    let mut directories = Vec::new();
+    for agent in entries(&layout.agents())?.iter().filter(|entry| entry.path().is_dir()) {
+        let inside = entries(&agent.path())?.into_iter();
+        directories.extend(inside.map(|entry| entry.path()).filter(|path| path.is_dir()));
+    }
+    Ok(directories)
+}
+
+/// Beside the leases lie a lock and the address that was given out last.
+fn is_kept_with_leases(path: &Path, layout: &RigLayout) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.parent() == Some(&layout.leases_of_network())
+        && (name == "lock" || name.starts_with("last_reserved_ip"))
+}
+
+/// All that is below a directory.
+fn walk(directory: &Path, paths: &mut BTreeSet<PathBuf>) -> io::Result<()> {
+    for entry in entries(directory)? {
+        paths.insert(entry.path());
+        if entry.file_type()?.is_dir() {
+            walk(&entry.path(), paths)?;
+        }
+    }
+    Ok(())
+}
+
+/// A directory that is not there has nothing in it.
+fn entries(directory: &Path) -> io::Result<Vec<DirEntry>> {
+    match fs::read_dir(directory) {
+        Ok(entries) => entries.collect(),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}

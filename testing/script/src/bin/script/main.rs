@@ -1,0 +1,34 @@
+//! Performs the script it is given as arguments; the library's page lists the steps.
+
+mod run_steps;
+mod signals;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use oarsman_script::{EXIT_BAD_SCRIPT, EXIT_FAILED_STEP, parse};
+
+use crate::signals::TermHandler;
+
+fn main() -> ExitCode {
+    let arguments = std::env::args_os().skip(1);
+    let script = parse(arguments.map(|argument| argument.to_string_lossy().into_owned()));
+    let steps = match script {
+        Ok(steps) => steps,
+        Err(error) => return complain(&error.to_string(), EXIT_BAD_SCRIPT),
+    };
+    let on_term = TermHandler::default();
+    if let Err(error) = signals::watch(&on_term) {
+        return complain(&format!("cannot watch signals: {error}"), EXIT_FAILED_STEP);
+    }
+    match run_steps::run_all(&steps, &on_term) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => complain(&error.to_string(), EXIT_FAILED_STEP),
+    }
+}
+
+fn complain(why: &str, code: u8) -> ExitCode {
+    // Nobody is left to tell if stderr is closed; the exit code still speaks.
+    writeln!(io::stderr(), "script: {why}").ok();
+    ExitCode::from(code)
+}

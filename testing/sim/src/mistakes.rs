@@ -1,0 +1,238 @@
+//! Wrong decisions, one at a time. An invariant that none of them breaks proves nothing.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{Pod, PodStatus};
+use oarsman_agent::{CoreDecisions, Decisions, Leftovers};
+use oarsman_core::actions::{self, Plan, RestartCount, SandboxStep, Start, Teardown};
+use oarsman_core::ids::{ContainerId, PodUid, SandboxId};
+use oarsman_core::lifecycle::{
+    self, Begin, Context, Effect, Event, KillReason, Standing, State, Step,
+};
+use oarsman_core::pod::{ContainerKind, PodExt};
+use oarsman_core::view::{ContainerState, PodView};
+
+/// What a panic says that is itself the mistake.
+pub const ON_PURPOSE: &str = "a mistake on purpose";
+
+/// A mistake in the agent's decisions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mistake {
+    /// A container that ended well is started again whatever its policy says.
+    RestartsWhatSucceeded,
+    /// A crashed container is started again at once.
+    ForgetsBackOff,
+    /// A pod that its source dropped is not brought down.
+    LosesAKill,
+    /// Everybody gets two seconds.
+    IgnoresGrace,
+    /// Regular containers do not wait for init containers.
+    SwapsInitOrder,
+    /// What a failed call has made after all is not looked for.
+    SkipsAdoption,
+    /// Sandboxes of pods that are gone stay.
+    LeaksSandboxes,
+    /// A pod that has ended is said to run when it is looked at again.
+    TakesBackAPhase,
+    /// After a restart of the agent, what runs is started once more.
+    StartsTwiceAfterRestart,
+    /// The end of a pod is told before it has come.
+    TellsTheEndTooEarly,
+    /// Containers of a pod that goes down are stopped without their hooks.
+    SkipsHooks,
+    /// What is left of a pod that its source dropped is not removed.
+    LosesACleanup,
+    /// What runs of a pod that has ended, because a start took effect late, is not killed.
+    LosesALeftoverKill,
+    /// The worker panics whenever a kill has ended, and so does the one that takes its place.
+    PanicsDuringAKill,
+}
+
+impl Mistake {
+    /// All of them.
+    pub const ALL: &[Self] = &[
+        Self::RestartsWhatSucceeded,
+        Self::ForgetsBackOff,
+        Self::LosesAKill,
+        Self::IgnoresGrace,
+        Self::SwapsInitOrder,
+        Self::SkipsAdoption,
+        Self::LeaksSandboxes,
+        Self::TakesBackAPhase,
+        Self::StartsTwiceAfterRestart,
+        Self::TellsTheEndTooEarly,
+        Self::SkipsHooks,
+        Self::LosesACleanup,
+        Self::LosesALeftoverKill,
+        Self::PanicsDuringAKill,
+    ];
+
+    /// Decisions with this mistake in them.
+    pub fn decisions(self) -> Arc<dyn Decisions> {
+        Arc::new(MistakenDecisions { mistake: self, begun: Mutex::default() })
+    }
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, f)
+    }
+}
+
+struct MistakenDecisions {
+    mistake: Mistake,
+    /// How often each pod has begun: once for every life of the agent that knew it.
+    begun: Mutex<BTreeMap<PodUid, u32>>,
+}
+
+impl MistakenDecisions {
+    fn loses(&self, effect: &Effect) -> bool {
+        match effect {
+            Effect::StartKill { why: KillReason::Removed, .. } => self.is(Mistake::LosesAKill),
+            Effect::StartCleanup => self.is(Mistake::LosesACleanup),
+            Effect::StartKillLeftovers { .. } => self.is(Mistake::LosesALeftoverKill),
+            _ => false,
+        }
+    }
+
+    fn is(&self, mistake: Mistake) -> bool {
+        self.mistake == mistake
+    }
+
+    fn begun(&self) -> MutexGuard<'_, BTreeMap<PodUid, u32>> {
+        self.begun.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// True once for every time the pod was picked up by an agent that came back.
+    fn was_picked_up(&self, uid: &PodUid) -> bool {
+        let mut begun = self.begun();
+        let times = begun.entry(uid.clone()).or_default();
+        let again = *times > 1;
+        *times = (*times).min(1);
+        again
+    }
+}
+
+impl Decisions for MistakenDecisions {
+    fn step(&self, state: State, event: Event, cx: &Context) -> Step {
+        let is_killed = matches!(event, Event::KillDone(_));
+        assert!(!(self.is(Mistake::PanicsDuringAKill) && is_killed), "{ON_PURPOSE}");
+        let (state, mut effects) = lifecycle::step(state, event, cx);
+        effects.retain(|effect| !self.loses(effect));
+        (state, effects)
+    }
+
+    fn plan(&self, input: &actions::Input<'_>) -> Plan {
+        let mut plan = actions::plan(input);
+        match self.mistake {
+            Mistake::RestartsWhatSucceeded => {
+                start_again(input, &mut plan, |state| {
+                    state.exit().is_some_and(|exit| exit.code == 0)
+                });
+            }
+            Mistake::ForgetsBackOff => {
+                let waits = std::mem::take(&mut plan.wait);
+                let again = waits.into_iter().map(|wait| start(input, wait.kind, wait.name));
+                plan.start.extend(again);
+            }
+            Mistake::SwapsInitOrder => start_regulars_early(input, &mut plan),
+            Mistake::StartsTwiceAfterRestart if self.was_picked_up(&input.pod.uid()) => {
+                start_again(input, &mut plan, ContainerState::may_run);
+            }
+            _ => {}
+        }
+        plan
+    }
+
+    fn teardown(&self, pod: Option<&Pod>, view: &PodView, grace: Option<i64>) -> Teardown {
+        let grace = if self.is(Mistake::IgnoresGrace) { Some(2) } else { grace };
+        let mut teardown = actions::teardown(pod, view, grace);
+        if self.is(Mistake::SkipsHooks) {
+            teardown.stop.iter_mut().for_each(|stop| stop.pre_stop = None);
+        }
+        teardown
+    }
+
+    fn begin(&self, begin: Begin) -> Step {
+        if let Begin::Wanted(pod) = &begin {
+            *self.begun().entry(pod.uid()).or_default() += 1;
+        }
+        lifecycle::begin(begin)
+    }
+
+    fn outward(
+        &self,
+        before: &PodStatus,
+        status: &PodStatus,
+        standing: Option<Standing>,
+        now: Timestamp,
+    ) -> PodStatus {
+        let right = CoreDecisions.outward(before, status, standing, now);
+        let ended = matches!(before.phase.as_deref(), Some("Succeeded" | "Failed"));
+        match self.mistake {
+            Mistake::TakesBackAPhase if ended => {
+                PodStatus { phase: Some("Running".to_owned()), ..right }
+            }
+            Mistake::TellsTheEndTooEarly => status.clone(),
+            _ => right,
+        }
+    }
+
+    fn adopted_container(
+        &self,
+        view: &PodView,
+        sandbox: &SandboxId,
+        name: &str,
+        attempt: u32,
+    ) -> Option<ContainerId> {
+        if self.is(Mistake::SkipsAdoption) {
+            return None;
+        }
+        CoreDecisions.adopted_container(view, sandbox, name, attempt)
+    }
+
+    fn leftovers(&self, view: &PodView) -> Leftovers {
+        let left = CoreDecisions.leftovers(view);
+        if self.is(Mistake::LeaksSandboxes) {
+            return Leftovers { sandboxes: Vec::new(), ..left };
+        }
+        left
+    }
+}
+
+/// Starts once more every regular container whose newest one is in such a state.
+fn start_again(input: &actions::Input<'_>, plan: &mut Plan, is: impl Fn(&ContainerState) -> bool) {
+    let Some(sandbox) = input.view.newest_sandbox().filter(|sandbox| sandbox.ready) else { return };
+    for spec in input.pod.regular() {
+        let planned = plan.start.iter().any(|start| start.name == spec.name);
+        let newest = input.view.newest(&spec.name);
+        if !planned && newest.is_some_and(|container| is(&container.state)) {
+            plan.sandbox = SandboxStep::Keep(sandbox.id.clone());
+            plan.start.push(start(input, ContainerKind::Regular, spec.name.clone()));
+            plan.over = None;
+        }
+    }
+}
+
+/// Starts regular containers together with the first init container.
+fn start_regulars_early(input: &actions::Input<'_>, plan: &mut Plan) {
+    let initialising = plan.start.iter().any(|start| start.kind == ContainerKind::Init);
+    if !initialising {
+        return;
+    }
+    for spec in input.pod.regular() {
+        let new = input.view.newest(&spec.name).is_none();
+        if new {
+            plan.start.insert(0, start(input, ContainerKind::Regular, spec.name.clone()));
+        }
+    }
+}
+
+fn start(input: &actions::Input<'_>, kind: ContainerKind, name: String) -> Start {
+    let newest = input.view.newest(&name).map(|container| container.label.restart_count);
+    let count = newest.map_or(0, |count| count.saturating_add(1));
+    Start { restart_count: RestartCount::Known(count), kind, name }
+}

@@ -1,0 +1,233 @@
+//! A life drawn from a seed: what the outside world does to the node, when the agent dies, and what goes wrong.
+
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
+use oarsman_world::faults::FaultPlan;
+use oarsman_world::network::FakeServer;
+use oarsman_world::rng::{Probability, Rng};
+
+use crate::random_pods::{self, PRESENT_TOO, pick};
+
+/// How long things happen.
+pub(crate) const EVENTFUL: Duration = Duration::from_secs(600);
+/// How long nothing happens then, in which everything must come to rest. A call that hangs holds a pod up for
+/// four minutes, and the longest back-off is five.
+pub(crate) const QUIET: Duration = Duration::from_secs(1500);
+
+/// What the outside world does.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ExternalAction {
+    /// A user makes a pod.
+    Create(Pod),
+    /// A user gives a container another image.
+    Edit {
+        /// The pod's name.
+        pod: String,
+        /// Which of its regular containers.
+        container: usize,
+    },
+    /// A user deletes a pod; with 0 by force.
+    Delete {
+        /// The pod's name.
+        pod: String,
+        /// The seconds it has, if not its own.
+        grace: Option<i64>,
+    },
+    /// Somebody puts a manifest into the directory, over the one of that name if there is one.
+    WriteManifest(Pod),
+    /// A user deletes what the API server shows of a pod from a file.
+    DeleteMirror {
+        /// The pod's name.
+        pod: String,
+    },
+    /// Somebody takes a manifest out of the directory.
+    RemoveManifest {
+        /// The pod's name.
+        pod: String,
+    },
+    /// A user puts a ConfigMap there, over the one of that name if there is one.
+    PutConfigMap(ConfigMap),
+    /// A user puts a Secret there, over the one of that name if there is one.
+    PutSecret(Secret),
+    /// A runtime class comes to be.
+    CreateRuntimeClass {
+        /// Its name.
+        class: String,
+        /// What in the runtime makes its sandboxes.
+        handler: String,
+    },
+    /// The API server goes away for this long.
+    ApiServerOutage(Duration),
+    /// The node runs out of something.
+    Evict {
+        /// The pod's name.
+        pod: String,
+        /// The seconds it has.
+        grace: i64,
+    },
+    /// Somebody removes a pod's cgroup.
+    RemoveCgroup {
+        /// The pod's name.
+        pod: String,
+    },
+    /// A sandbox's process dies.
+    BreakSandbox {
+        /// The pod's name.
+        pod: String,
+    },
+    /// A server comes to be.
+    StartServer {
+        /// Its name or address.
+        host: String,
+        /// Where it listens.
+        port: u16,
+        /// What it answers.
+        server: FakeServer,
+    },
+    /// The wall clock jumps.
+    ClockJump(SignedDuration),
+    /// The agent dies, and before it comes back this happens.
+    WhileAgentDown(Box<Self>),
+}
+
+/// A life, before it is lived.
+#[derive(Clone, Debug)]
+pub struct SimulationPlan {
+    /// Its seed.
+    pub seed: u64,
+    /// What goes wrong.
+    pub faults: FaultPlan,
+    /// What happens, by virtual time.
+    pub actions: Vec<(Duration, ExternalAction)>,
+    /// After how many calls each of the agent's lives ends; the last one is not killed.
+    pub kills: Vec<u64>,
+}
+
+impl SimulationPlan {
+    /// The life of that seed.
+    pub fn from_seed(seed: u64) -> Self {
+        let mut rng = Rng::new(seed).fork("plan");
+        let faults = faults(&mut rng);
+        let mut actions = Vec::new();
+        for number in 0..=rng.below(2) {
+            api_pod(&mut rng, number, &mut actions);
+        }
+        for number in 0..rng.below(2) {
+            static_pod(&mut rng, number, &mut actions);
+        }
+        if rng.happens(Probability::percent(20)) {
+            let seconds = i64::try_from(rng.below(7200)).unwrap_or_default() - 3600;
+            actions.push((
+                rng.up_to(EVENTFUL),
+                ExternalAction::ClockJump(SignedDuration::from_secs(seconds)),
+            ));
+        }
+        actions.sort_by_key(|(at, _)| *at);
+        let kills = (0..rng.below(5)).map(|_| 1 + rng.below(120)).collect();
+        Self { seed, faults, actions, kills }
+    }
+
+    /// When everything must be at rest.
+    pub fn end(&self) -> Duration {
+        EVENTFUL + QUIET
+    }
+
+    /// Whether calls may be slow but do what they say: what is checked to the second is checked only then.
+    pub fn is_fault_free(&self) -> bool {
+        self.faults.until.is_none()
+    }
+}
+
+fn faults(rng: &mut Rng) -> FaultPlan {
+    let latency = Duration::from_millis(20);
+    let calm = FaultPlan { latency, ..FaultPlan::quiet() };
+    let silent = FaultPlan {
+        until: Some(EVENTFUL),
+        silent: Probability::percent(6),
+        hang: Probability::percent(2),
+        ..calm
+    };
+    match rng.below(4) {
+        0 => calm,
+        1 => silent,
+        _ => FaultPlan::rough(EVENTFUL),
+    }
+}
+
+/// A pod of the API server, and what happens to it.
+fn api_pod(rng: &mut Rng, number: u64, actions: &mut Vec<(Duration, ExternalAction)>) {
+    let name = format!("p{number}");
+    let pod = random_pods::pod(rng, &name, &format!("uid-{name}"));
+    let containers = pod.spec.as_ref().map_or(0, |spec| spec.containers.len());
+    let made = rng.up_to(EVENTFUL / 3);
+    actions.push((made, ExternalAction::Create(pod)));
+    let later = |rng: &mut Rng| made + rng.up_to(EVENTFUL - made);
+    if rng.happens(Probability::percent(25)) {
+        let container = usize::try_from(rng.below(containers as u64)).unwrap_or_default();
+        actions.push((later(rng), ExternalAction::Edit { pod: name.clone(), container }));
+    }
+    if rng.happens(Probability::percent(10)) {
+        actions.push((later(rng), ExternalAction::Evict { pod: name.clone(), grace: 3 }));
+    }
+    add_disturbances(rng, &name, made, actions);
+    if rng.happens(Probability::percent(50)) {
+        let grace = *pick(rng, &[&None, &None, &Some(3), &Some(0)]);
+        actions.push((later(rng), ExternalAction::Delete { pod: name, grace }));
+    }
+}
+
+/// A pod from a file, and what happens to it.
+fn static_pod(rng: &mut Rng, number: u64, actions: &mut Vec<(Duration, ExternalAction)>) {
+    let name = format!("f{number}");
+    let made = rng.up_to(EVENTFUL / 4);
+    actions.push((
+        made,
+        ExternalAction::WriteManifest(random_pods::pod(rng, &name, &format!("uid-{name}-0"))),
+    ));
+    let (mut at, edits) = (made, rng.below(3));
+    for edit in 1..=edits {
+        at += rng.up_to(EVENTFUL / 4);
+        actions.push((
+            at,
+            ExternalAction::WriteManifest(random_pods::pod(
+                rng,
+                &name,
+                &format!("uid-{name}-{edit}"),
+            )),
+        ));
+    }
+    add_disturbances(rng, &name, made, actions);
+    if rng.happens(Probability::percent(30)) {
+        actions.push((
+            made + rng.up_to(EVENTFUL / 2),
+            ExternalAction::DeleteMirror { pod: name.clone() },
+        ));
+    }
+    if rng.happens(Probability::percent(40)) {
+        at += rng.up_to(EVENTFUL / 4);
+        actions.push((at, ExternalAction::RemoveManifest { pod: name }));
+    }
+}
+
+fn add_disturbances(
+    rng: &mut Rng,
+    name: &str,
+    made: Duration,
+    actions: &mut Vec<(Duration, ExternalAction)>,
+) {
+    let pod = name.to_owned();
+    if rng.happens(Probability::percent(8)) {
+        actions.push((
+            made + rng.up_to(EVENTFUL / 2),
+            ExternalAction::RemoveCgroup { pod: pod.clone() },
+        ));
+    }
+    if rng.happens(Probability::percent(8)) {
+        actions.push((made + rng.up_to(EVENTFUL / 2), ExternalAction::BreakSandbox { pod }));
+    }
+}
+
+/// What an edit makes of a container's image.
+pub(crate) const EDITED: &str = PRESENT_TOO;

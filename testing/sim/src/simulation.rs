@@ -1,0 +1,410 @@
+//! Living a life: the acts of the plan, and an agent that dies and comes back.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Pod;
+use oarsman_agent::seams::Seams;
+use oarsman_agent::{
+    ActivePodsReader, Book, Command, Config, ContainerHooks, Decisions, Inputs, Membership,
+    OpenGate,
+};
+use oarsman_core::config::Settings;
+use oarsman_core::ids::{FullName, PodUid};
+use oarsman_core::labels::POD_UID_LABEL;
+use oarsman_core::ledger::{Mode, Territory};
+use oarsman_core::lifecycle::{KillRequest, Killer, Verdict};
+use oarsman_core::node::NodeFacts;
+use oarsman_core::node::{Machine, Profile};
+use oarsman_core::pod::{HASH_ANNOTATION, PodExt};
+use oarsman_core::report::NodeReport;
+use oarsman_core::requeue::Requeue;
+use oarsman_cri::Runtime;
+use oarsman_cri_types::v1::{AuthConfig, ContainerState, PodSandboxMetadata, PodSandboxState};
+use oarsman_net::HttpGet;
+use oarsman_world::cluster::{PublishedStatus, RecordedEvent};
+use oarsman_world::link::RemoteService;
+use oarsman_world::rng::Probability;
+use oarsman_world::runtime::{ImageAccess, ImageSource};
+use oarsman_world::trace::TraceRecord;
+use oarsman_world::{World, simulate};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep, sleep_until};
+
+use crate::plan::{EDITED, EVENTFUL, ExternalAction, SimulationPlan};
+use crate::random_pods::{PRESENT, PRESENT_TOO, PULLABLE};
+use crate::scenario::PRIVATE;
+
+/// How long the machine takes to bring a dead agent back.
+const RESTART: Duration = Duration::from_secs(2);
+/// Where pods' logs lie.
+pub(crate) const POD_LOGS: &str = "/var/log/pods";
+
+/// What a life left behind for those who judge it.
+pub struct SimulationResult {
+    /// What was to happen.
+    pub plan: SimulationPlan,
+    /// What happened from outside, when, and to which pod (its UID).
+    pub actions: Vec<(Duration, PodUid, ExternalAction)>,
+    /// What the world saw.
+    pub records: Vec<TraceRecord>,
+    /// The hash of what the world saw.
+    pub hash: u64,
+    /// What the agent published, as the API server took it.
+    pub statuses: Vec<PublishedStatus>,
+    /// The latest events that the agent told of, as the API server took them.
+    pub events: Vec<RecordedEvent>,
+    /// What was asked of servers and reached them.
+    pub asked: Vec<HttpGet>,
+    /// How it was at the end.
+    pub final_state: FinalState,
+}
+
+/// Lives the plan with these decisions.
+///
+/// # Errors
+/// When the thread's event loop cannot be made.
+pub fn run(
+    plan: &SimulationPlan,
+    decisions: Arc<dyn Decisions>,
+) -> std::io::Result<SimulationResult> {
+    simulate(plan.seed, plan.faults, |world| Simulation::new(world, plan.clone(), decisions).run())
+}
+
+/// How it was at the end.
+#[derive(Debug)]
+pub struct FinalState {
+    /// Sandboxes the runtime still has: pod UID, id and whether it is ready.
+    pub sandboxes: Vec<(PodUid, String, bool)>,
+    /// Containers the runtime still has: pod UID, name and state.
+    pub containers: Vec<(PodUid, String, ContainerState)>,
+    /// Pods with a directory or a cgroup.
+    pub on_disk: Vec<PodUid>,
+    /// Pods the API server still has,
+    pub objects: Vec<Pod>,
+    /// and what it shows of pods from files.
+    pub mirrors: Vec<Pod>,
+    /// Manifests in the directory.
+    pub files: Vec<Pod>,
+}
+
+struct Simulation {
+    world: World,
+    plan: SimulationPlan,
+    decisions: Arc<dyn Decisions>,
+    files: watch::Sender<Vec<Pod>>,
+    actions: Vec<(Duration, PodUid, ExternalAction)>,
+    incarnation: u32,
+    /// The calls after which lives end that are still to come.
+    kills: Vec<u64>,
+    /// Whether the agent that lives is to die.
+    will_be_killed: bool,
+    agent: Option<RunningAgent>,
+}
+
+/// An agent that lives.
+struct RunningAgent {
+    task: JoinHandle<()>,
+    commands: mpsc::Sender<Command>,
+}
+
+impl Simulation {
+    fn new(world: World, plan: SimulationPlan, decisions: Arc<dyn Decisions>) -> Self {
+        world.runtime.preload(ImageSource::script(PRESENT));
+        world.runtime.preload(ImageSource::script(PRESENT_TOO));
+        let far = ImageAccess { time: Duration::from_secs(4), ..ImageAccess::PUBLIC };
+        world.runtime.publish(ImageSource::script(PULLABLE), far);
+        let owner = AuthConfig {
+            username: "rower".to_owned(),
+            password: "oar".to_owned(),
+            ..AuthConfig::default()
+        };
+        let private = ImageAccess { credentials: Some(owner), ..ImageAccess::PUBLIC };
+        world.runtime.publish(ImageSource::script(PRIVATE), private);
+        let files = watch::Sender::new(Vec::new());
+        let kills = plan.kills.clone();
+        let (actions, incarnation, will_be_killed, agent) = (Vec::new(), 0, false, None);
+        Self { world, plan, decisions, files, actions, incarnation, kills, will_be_killed, agent }
+    }
+
+    async fn run(mut self) -> SimulationResult {
+        let began = Instant::now();
+        self.start_agent();
+        for (at, action) in self.plan.actions.clone() {
+            self.run_until(began + at).await;
+            match action {
+                ExternalAction::WhileAgentDown(action) => {
+                    self.end_agent().await;
+                    self.apply(*action).await;
+                    self.restart_agent().await;
+                }
+                action => self.apply(action).await,
+            }
+        }
+        self.run_until(began + EVENTFUL).await;
+        // From here on nobody dies and nothing goes wrong. An agent that was not to die goes on: one that is replaced would
+        // find out anew what its predecessor forgot.
+        self.kills.clear();
+        if self.will_be_killed {
+            self.restart_agent().await;
+        }
+        self.run_until(began + self.plan.end()).await;
+        let ending = self.final_state().await;
+        let (records, hash) = (self.world.trace.records(), self.world.trace.hash());
+        let (statuses, events) = (self.world.cluster.statuses(), self.world.cluster.events());
+        let (asked, plan, actions) = (self.world.network.asked(), self.plan, self.actions);
+        SimulationResult {
+            plan,
+            actions,
+            records,
+            hash,
+            statuses,
+            events,
+            asked,
+            final_state: ending,
+        }
+    }
+
+    /// Lets time pass, and the agent die and come back meanwhile.
+    async fn run_until(&mut self, at: Instant) {
+        loop {
+            let switch = self.world.kill_switch.clone();
+            tokio::select! {
+                biased;
+                () = switch.fired() => self.restart_agent().await,
+                () = sleep_until(at) => return,
+            }
+        }
+    }
+
+    async fn end_agent(&mut self) {
+        if let Some(agent) = self.agent.take() {
+            agent.task.abort();
+            // It was told to end: that it did is all there is to know.
+            agent.task.await.ok();
+        }
+    }
+
+    async fn restart_agent(&mut self) {
+        self.end_agent().await;
+        sleep(RESTART).await;
+        self.start_agent();
+    }
+
+    fn start_agent(&mut self) {
+        self.incarnation += 1;
+        let seams = seams(&self.world, self.incarnation);
+        let calls = self.kills.pop();
+        self.will_be_killed = calls.is_some();
+        calls.into_iter().for_each(|calls| self.world.kill_switch.arm(calls));
+        let (commands, receiver) = mpsc::channel(8);
+        let inputs = Inputs {
+            sources: vec![crate::file_source(&self.files)],
+            gate: Arc::new(OpenGate),
+            decisions: Arc::clone(&self.decisions),
+            measures: Arc::default(),
+            book: Book::new(Arc::clone(&seams.clock), NodeReport::default()),
+            pods: ActivePodsReader::default(),
+            container_lifecycle: ContainerHooks::default(),
+            background: Vec::new(),
+            commands: receiver,
+        };
+        let task = tokio::spawn(oarsman_agent::run(seams, config(), inputs));
+        self.agent = Some(RunningAgent { task, commands });
+    }
+
+    async fn apply(&mut self, action: ExternalAction) {
+        let uid = self.uid(&action);
+        let cluster = &self.world.cluster;
+        match &action {
+            ExternalAction::Create(pod) => drop(cluster.create(pod.clone())),
+            ExternalAction::Edit { pod, container } => {
+                let edit = |pod: &mut Pod| {
+                    let spec = pod.spec.get_or_insert_default();
+                    if let Some(container) = spec.containers.get_mut(*container) {
+                        container.image = Some(EDITED.to_owned());
+                    }
+                };
+                cluster.update(&full_name(pod), edit);
+            }
+            ExternalAction::Delete { pod, grace } => drop(cluster.delete(&full_name(pod), *grace)),
+            ExternalAction::WriteManifest(pod) => self.files.send_modify(|files| {
+                files.retain(|other| other.metadata.name != pod.metadata.name);
+                files.push(hashed(pod));
+            }),
+            ExternalAction::DeleteMirror { pod } => drop(cluster.delete(&full_name(pod), None)),
+            ExternalAction::RemoveManifest { pod } => self.files.send_modify(|files| {
+                files.retain(|other| other.metadata.name.as_ref() != Some(pod));
+            }),
+            ExternalAction::PutConfigMap(map) => cluster.put_config_map(map.clone()),
+            ExternalAction::PutSecret(secret) => cluster.put_secret(secret.clone()),
+            ExternalAction::CreateRuntimeClass { class, handler } => {
+                cluster.put_runtime_class(class, handler);
+            }
+            ExternalAction::ApiServerOutage(away) => cluster.restart(*away, Probability::NEVER),
+            ExternalAction::Evict { grace, .. } => self.evict(&uid, *grace).await,
+            ExternalAction::RemoveCgroup { .. } => self.world.disk.remove_cgroup(&uid),
+            ExternalAction::BreakSandbox { .. } => self.break_sandbox(&uid).await,
+            ExternalAction::StartServer { host, port, server } => {
+                self.world.network.serve(host, *port, server.clone());
+            }
+            ExternalAction::ClockJump(distance) => self.world.clock.jump(*distance),
+            // One death at a time: what happens meanwhile is performed by itself.
+            ExternalAction::WhileAgentDown(_) => {}
+        }
+        self.actions.push((self.world.clock.elapsed(), uid, action));
+    }
+
+    /// The UID that the pod of an act has at this moment; empty when it has none.
+    fn uid(&self, action: &ExternalAction) -> PodUid {
+        let name = match action {
+            ExternalAction::Create(pod) | ExternalAction::WriteManifest(pod) => return pod.uid(),
+            ExternalAction::Edit { pod, .. }
+            | ExternalAction::Delete { pod, .. }
+            | ExternalAction::RemoveManifest { pod }
+            | ExternalAction::Evict { pod, .. }
+            | ExternalAction::RemoveCgroup { pod }
+            | ExternalAction::BreakSandbox { pod } => pod,
+            ExternalAction::PutConfigMap(_)
+            | ExternalAction::DeleteMirror { .. }
+            | ExternalAction::PutSecret(_)
+            | ExternalAction::CreateRuntimeClass { .. }
+            | ExternalAction::ApiServerOutage(_)
+            | ExternalAction::StartServer { .. }
+            | ExternalAction::ClockJump(_)
+            | ExternalAction::WhileAgentDown(_) => return PodUid::default(),
+        };
+        let files = self.files.borrow();
+        let file = files.iter().find(|pod| pod.metadata.name.as_ref() == Some(name)).map(Pod::uid);
+        file.or_else(|| self.world.cluster.get(&full_name(name)).map(|pod| pod.uid()))
+            .unwrap_or_default()
+    }
+
+    async fn evict(&self, uid: &PodUid, grace: i64) {
+        let verdict = Some(Verdict::disrupted("Evicted", "the node was low on patience"));
+        let request = KillRequest { by: Killer::Eviction, grace: Some(grace), verdict };
+        if let Some(agent) = &self.agent {
+            // An agent that is just dying hears nothing.
+            agent.commands.send(Command::Kill(uid.clone(), request)).await.ok();
+        }
+    }
+
+    async fn break_sandbox(&self, uid: &PodUid) {
+        let sandboxes = self.world.runtime.list_pod_sandboxes(None).await.unwrap_or_default();
+        let of_pod = |metadata: &PodSandboxMetadata| metadata.uid == uid.as_str();
+        for sandbox in sandboxes.iter().filter(|s| s.metadata.as_ref().is_some_and(of_pod)) {
+            self.world.runtime.break_sandbox(&sandbox.id);
+        }
+    }
+
+    async fn final_state(&self) -> FinalState {
+        let runtime = &self.world.runtime;
+        let sandboxes = runtime.list_pod_sandboxes(None).await.unwrap_or_default();
+        let containers = runtime.list_containers(None).await.unwrap_or_default();
+        let (mirrors, objects) = self.world.cluster.list().into_iter().partition(Pod::is_mirror);
+        FinalState {
+            sandboxes: sandboxes
+                .into_iter()
+                .map(|sandbox| {
+                    let ready = sandbox.state() == PodSandboxState::SandboxReady;
+                    (sandbox.metadata.unwrap_or_default().uid.into(), sandbox.id, ready)
+                })
+                .collect(),
+            containers: containers
+                .into_iter()
+                .map(|container| {
+                    let uid = container.labels.get(POD_UID_LABEL).cloned().unwrap_or_default();
+                    let state = container.state();
+                    (uid.into(), container.metadata.unwrap_or_default().name, state)
+                })
+                .collect(),
+            on_disk: self.world.disk.pods().into_iter().collect(),
+            objects,
+            mirrors,
+            files: self.files.borrow().clone(),
+        }
+    }
+}
+
+/// The world as that life of an agent reaches it.
+pub fn seams(world: &World, incarnation: u32) -> Seams {
+    let world = world.seams(incarnation);
+    Seams {
+        runtime: world.runtime,
+        cluster: world.cluster,
+        volumes: world.volumes,
+        cgroups: world.cgroups,
+        pod_files: world.pod_files,
+        records: world.records,
+        credential_plugins: world.credential_plugins,
+        clock: world.clock,
+        network: world.network,
+        checkpoints: Some(world.checkpoints),
+    }
+}
+
+/// How the agent behaves in lives: a member of its cluster.
+pub fn config() -> Config {
+    Config {
+        facts: NodeFacts {
+            runtime_name: "world".to_owned(),
+            host_ips: vec!["192.0.2.1".to_owned()],
+            ..NodeFacts::default()
+        },
+        settings: settings(),
+        requeue: Requeue::default(),
+        longest_crash_backoff: Duration::from_secs(300),
+        pod_logs: PathBuf::from(POD_LOGS),
+        audit: Duration::from_secs(60),
+        parallel_pulls: 4,
+        providers: Vec::new(),
+        territory: Territory { mode: Mode::Kubelet, root: "/var/lib/world".to_owned() },
+        membership: Some(membership("boot")),
+    }
+}
+
+/// How a node of a gibibyte takes part in its cluster.
+pub fn membership(boot: &str) -> Membership {
+    Membership {
+        profile: Profile {
+            name: "n1".to_owned(),
+            max_pods: 110,
+            counts_storage: true,
+            ..Profile::default()
+        },
+        machine: Machine {
+            cpus: 2,
+            memory: 1 << 30,
+            disk: Some(1 << 40),
+            boot_id: boot.to_owned(),
+            architecture: "amd64".to_owned(),
+            ..Machine::default()
+        },
+        registers: true,
+        look: Duration::from_secs(10),
+        report: Duration::from_secs(300),
+        lease: Duration::from_secs(40),
+    }
+}
+
+/// A node of a gibibyte in a cluster that has a resolver.
+fn settings() -> Settings {
+    let mut settings = Settings::of_memory(1 << 30);
+    settings.dns.servers = vec!["192.0.2.53".to_owned()];
+    settings.dns.domain = "cluster.local".to_owned();
+    settings
+}
+
+/// A pod as whoever reads files hands it on: its hash changes with its manifest, and so with its UID.
+fn hashed(pod: &Pod) -> Pod {
+    let mut pod = pod.clone();
+    let hash = (HASH_ANNOTATION.to_owned(), pod.uid().to_string());
+    pod.metadata.annotations.get_or_insert_default().extend([hash]);
+    pod
+}
+
+fn full_name(pod: &str) -> FullName {
+    FullName { name: pod.to_owned(), namespace: "default".to_owned() }
+}

@@ -1,0 +1,258 @@
+//! The way from an agent to a part of the world: where calls are slow, fail, hang, and end with a life.
+
+mod remote_call;
+
+use std::fmt;
+use std::future::{Future, pending};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use oarsman_seam::{self as seam, CallFault, Middleware, SeamError};
+use oarsman_sync::latest as watch;
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+
+use crate::faults::{Fault, FaultKind, Faults};
+use crate::kill_switch::{CallPermit, KillMoment, KillSwitch};
+use crate::panics::PanicSwitch;
+use crate::rng::Probability;
+use crate::trace::{CallOutcome, Caller, Trace, TraceEntry};
+use remote_call::RemoteCall;
+
+#[cfg(test)]
+mod tests;
+
+/// The other end of a line: something that may go away and come back.
+pub trait RemoteService: Send + Sync + 'static {
+    /// Goes away for so long; what it had in its head may be forgotten, each thing by that chance.
+    fn restart(&self, down: Duration, forgets: Probability);
+    /// Counts the times it went away. Calls under way then are broken.
+    fn outages(&self) -> watch::Receiver<u64>;
+}
+
+/// What becomes of a call when its caller goes away or gives up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AbandonPolicy {
+    /// It is given up: it only reads, or can be stopped half-way.
+    Read,
+    /// It takes effect all the same.
+    Change,
+    /// It begins all the same, and is then given up: it waits for something it has set off.
+    Wait,
+}
+
+/// A call into the world.
+pub struct LinkCall {
+    name: &'static str,
+    subject: String,
+    policy: AbandonPolicy,
+    limit: Option<Duration>,
+    stale_name: Option<StaleName>,
+}
+
+/// Leaves the name behind that a call would have used, for so long or until a restart.
+type StaleName = Box<dyn FnOnce(Option<Duration>) + Send + Sync>;
+
+impl LinkCall {
+    /// A call with no deadline.
+    pub fn new(name: &'static str, subject: impl Into<String>, policy: AbandonPolicy) -> Self {
+        Self { name, subject: subject.into(), policy, limit: None, stale_name: None }
+    }
+
+    /// The same call, with a time after which its caller stops waiting.
+    #[must_use]
+    pub fn within(mut self, limit: Duration) -> Self {
+        self.limit = Some(limit);
+        self
+    }
+
+    /// The same call, which makes something under a name; this is how it can leave that name behind.
+    #[must_use]
+    pub fn with_stale_name(
+        mut self,
+        stale_name: impl FnOnce(Option<Duration>) + Send + Sync + 'static,
+    ) -> Self {
+        self.stale_name = Some(Box::new(stale_name));
+        self
+    }
+}
+
+impl fmt::Debug for LinkCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {:?} {:?}", self.name, self.subject, self.policy, self.limit)
+    }
+}
+
+/// What all lines of a world have in common.
+#[derive(Debug, Clone)]
+pub struct Links {
+    trace: Trace,
+    faults: Faults,
+    switch: KillSwitch,
+    /// Where effects are carried out: they do not end with the agent that asked for them.
+    executor: Handle,
+    calls: Arc<AtomicU64>,
+    panics: PanicSwitch,
+}
+
+impl Links {
+    /// An exchange whose effects are carried out on the current tokio runtime.
+    pub fn new(trace: Trace, faults: Faults, switch: KillSwitch) -> Self {
+        let (executor, calls, panics) = (Handle::current(), Arc::default(), PanicSwitch::default());
+        Self { trace, faults, switch, executor, calls, panics }
+    }
+
+    /// What makes a call panic in the task of its caller.
+    pub fn panics(&self) -> PanicSwitch {
+        self.panics.clone()
+    }
+
+    /// A line from an agent's life to a service.
+    pub fn link(&self, incarnation: u32, service: Arc<dyn RemoteService>) -> Link {
+        Link { links: self.clone(), incarnation, service }
+    }
+}
+
+/// A line from one life of an agent to one service.
+#[derive(Clone)]
+pub struct Link {
+    links: Links,
+    incarnation: u32,
+    service: Arc<dyn RemoteService>,
+}
+
+impl Link {
+    /// Makes a call: `effect` is what it does and answers when nothing goes wrong.
+    ///
+    /// # Errors
+    /// Those of the effect, and those that the line makes up.
+    pub async fn call<T, E>(
+        &self,
+        call: LinkCall,
+        effect: impl Future<Output = Result<T, E>> + Send + 'static,
+    ) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: SeamError,
+    {
+        self.links.panics.pass(call.name, &call.subject);
+        let permit = self.links.switch.count(self.incarnation);
+        let fault = self.fault(&call, permit);
+        let traced = self.begin(&call, fault.fault_kind);
+        let call = match permit {
+            CallPermit::Proceed => call,
+            // Nothing ends its wait, not even its deadline.
+            CallPermit::Last(KillMoment::AfterEffect) => LinkCall { limit: None, ..call },
+            CallPermit::Last(KillMoment::BeforeEffect) => {
+                self.links.switch.end();
+                return pending().await;
+            }
+            CallPermit::Dead => return pending().await,
+        };
+        traced.finish(self.send(call, fault, permit, effect).await)
+    }
+
+    /// The faults that are drawn, in an order of their own so that a kill does not shift them.
+    fn fault(&self, call: &LinkCall, permit: CallPermit) -> Fault {
+        let fault = self.links.faults.next_call(call.stale_name.is_some());
+        // A last call dies of the switch and of nothing else.
+        if permit == CallPermit::Proceed { fault } else { Fault { fault_kind: None, ..fault } }
+    }
+
+    fn begin(&self, call: &LinkCall, fault_kind: Option<FaultKind>) -> TracedCall {
+        let number = self.links.calls.fetch_add(1, Ordering::Relaxed);
+        let caller = Caller { incarnation: self.incarnation, number };
+        self.links.trace.append(TraceEntry::Called {
+            caller,
+            call: call.name,
+            subject: call.subject.clone(),
+            fault_kind: fault_kind.map(FaultKind::name),
+        });
+        TracedCall { trace: self.links.trace.clone(), caller, outcome: CallOutcome::Abandoned }
+    }
+
+    /// Has the effect carried out, and waits for its answer as long as the call's deadline allows.
+    async fn send<T, E>(
+        &self,
+        call: LinkCall,
+        fault: Fault,
+        permit: CallPermit,
+        effect: impl Future<Output = Result<T, E>> + Send + 'static,
+    ) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: SeamError,
+    {
+        let (name, subject, limit) = (call.name, call.subject.clone(), call.limit);
+        let broken = |how| E::of_fault(&seam::Call { name, object: subject.clone() }, how);
+        let (answer, answered) = oneshot::channel();
+        let last = (permit != CallPermit::Proceed).then(|| self.links.switch.clone());
+        let remote = RemoteCall { call, fault, last, service: Arc::clone(&self.service) };
+        self.links.executor.spawn(remote.run(effect, answer));
+        let answered =
+            async { answered.await.unwrap_or_else(|_| Err(broken(CallFault::Unavailable))) };
+        match limit {
+            None => answered.await,
+            Some(limit) => tokio::time::timeout(limit, answered)
+                .await
+                .unwrap_or_else(|_| Err(broken(CallFault::TimedOut(limit)))),
+        }
+    }
+}
+
+/// The line as a middleware: every call of a seam goes over it.
+pub struct LinkMiddleware {
+    link: Link,
+    /// How long a call may take.
+    limit: Duration,
+    /// By the name of a call, what becomes of it when its caller gives up.
+    policy: fn(&str) -> AbandonPolicy,
+}
+
+impl LinkMiddleware {
+    /// Calls end after that time at the latest.
+    pub fn new(link: Link, limit: Duration, policy: fn(&str) -> AbandonPolicy) -> Self {
+        Self { link, limit, policy }
+    }
+}
+
+impl Middleware for LinkMiddleware {
+    async fn around<T, E>(
+        &self,
+        call: seam::Call,
+        answer: impl Future<Output = Result<T, E>> + Send + 'static,
+    ) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: SeamError,
+    {
+        let seam::Call { name, object } = call;
+        let call = LinkCall::new(name, object, (self.policy)(name)).within(self.limit);
+        self.link.call(call, answer).await
+    }
+}
+
+/// A call under way: its outcome goes to the trace also when its caller is dropped.
+struct TracedCall {
+    trace: Trace,
+    caller: Caller,
+    outcome: CallOutcome,
+}
+
+impl TracedCall {
+    fn finish<T, E: SeamError>(mut self, result: Result<T, E>) -> Result<T, E> {
+        self.outcome = match &result {
+            Ok(_) => CallOutcome::Fine,
+            Err(error) => CallOutcome::Failed(error.to_string()),
+        };
+        result
+    }
+}
+
+impl Drop for TracedCall {
+    fn drop(&mut self) {
+        let outcome = self.outcome.clone();
+        self.trace.append(TraceEntry::Answered { caller: self.caller, outcome });
+    }
+}
