@@ -30,16 +30,18 @@ struct RoundSize {
     rounds: usize,
     /// Pods one after the other, in each turn.
     singles: usize,
-    /// Pods all at once, in each turn.
+    /// Pods all at once.
     burst: usize,
+    /// Bursts in each turn: a single one varies by half of its time on a machine with other work.
+    bursts: usize,
     /// How long calls and writes may still come after the last pod has started or gone.
     settling: Duration,
 }
 
 const WHOLE: RoundSize =
-    RoundSize { rounds: 3, singles: 20, burst: 50, settling: Duration::from_secs(5) };
+    RoundSize { rounds: 3, singles: 20, burst: 50, bursts: 3, settling: Duration::from_secs(5) };
 const QUICK: RoundSize =
-    RoundSize { rounds: 1, singles: 3, burst: 5, settling: Duration::from_secs(3) };
+    RoundSize { rounds: 1, singles: 3, burst: 5, bursts: 2, settling: Duration::from_secs(3) };
 
 /// Measures, tells, and keeps what was measured at length.
 pub(super) async fn run(
@@ -56,7 +58,7 @@ pub(super) async fn run(
     let bench = Bench::open(rig, cluster, WorkloadSize::QUICK, None).await?;
     let mut turns = Pairwise { theirs: Vec::new(), ours: Vec::new() };
     for round in 0..extent.rounds {
-        // Whoever comes second finds warm caches: each comes first in turn.
+        // The program that comes second finds warm caches: each comes first in turn.
         let theirs_first = round % 2 == 0;
         for is_theirs in [theirs_first, !theirs_first] {
             let program = if is_theirs { &programs.theirs } else { &programs.ours };
@@ -64,13 +66,13 @@ pub(super) async fn run(
             let program_round = bench.program_round(program, extent).await?;
             println!("bench: {program_round}");
             if is_theirs {
-                turns.theirs.push(program_round)
+                turns.theirs.push(program_round);
             } else {
-                turns.ours.push(program_round)
+                turns.ours.push(program_round);
             }
         }
     }
-    let page = page::page(&commit, &own_commit(root)?, extent.rounds, &turns);
+    let page = page::page(&commit, &own_commit(root)?, extent, &turns);
     println!("\n{page}");
     if !quick {
         fs::write(root.join(PAGE), page).with_context(|| format!("writing {PAGE}"))?;
@@ -135,9 +137,12 @@ impl Bench<'_> {
         // What the bench itself wrote: a create, and a delete.
         program_round.start_counts = between.since(&before).each(names.len()).without_writes(1.0);
         program_round.stop_counts = after.since(&between).each(names.len()).without_writes(1.0);
-        let names = self.names(extent.burst);
-        program_round.burst = self.start_all(pod_times, &names, Shape::Plain).await?;
-        program_round.burst_gone = self.stop_all(pod_times, &names).await?;
+        for _ in 0..extent.bursts {
+            let names = self.names(extent.burst);
+            program_round.bursts.push(self.start_all(pod_times, &names, Shape::Plain).await?);
+            program_round.bursts_gone.push(self.stop_all(pod_times, &names).await?);
+            sleep(extent.settling).await;
+        }
         Ok(program_round)
     }
 }

@@ -23,9 +23,9 @@ pub(super) struct ProgramRound {
     /// From create to Running, and from delete to gone, pods one after the other.
     pub(super) starts: Vec<Duration>,
     pub(super) stops: Vec<Duration>,
-    /// The same for the last of many at once.
-    pub(super) burst: Duration,
-    pub(super) burst_gone: Duration,
+    /// The same for the last of many at once, burst by burst.
+    pub(super) bursts: Vec<Duration>,
+    pub(super) bursts_gone: Vec<Duration>,
     /// For each pod.
     pub(super) start_counts: CallCounts,
     pub(super) stop_counts: CallCounts,
@@ -39,8 +39,8 @@ impl fmt::Display for ProgramRound {
             "start {:.3} s, delete {:.3} s, burst {:.2} s and {:.2} s, calls {:.2} and {:.2}, writes {:.2} and {:.2}",
             seconds(&self.starts),
             seconds(&self.stops),
-            self.burst.as_secs_f64(),
-            self.burst_gone.as_secs_f64(),
+            seconds(&self.bursts),
+            seconds(&self.bursts_gone),
             self.start_counts.all_calls(),
             self.stop_counts.all_calls(),
             self.start_counts.writes,
@@ -105,8 +105,8 @@ pub(super) fn rows(turns: &Pairwise<Vec<ProgramRound>>) -> Vec<ComparisonRow> {
     vec![
         times("start of a pod, s", |program_round| program_round.starts.clone()),
         times("delete of a pod, s", |program_round| program_round.stops.clone()),
-        times("burst, the last one is Running, s", |program_round| vec![program_round.burst]),
-        times("burst, the last one is gone, s", |program_round| vec![program_round.burst_gone]),
+        times("burst, the last one is Running, s", |program_round| program_round.bursts.clone()),
+        times("burst, the last one is gone, s", |program_round| program_round.bursts_gone.clone()),
         counts("CRI calls a start", |program_round| program_round.start_counts.all_calls()),
         counts("CRI calls a delete", |program_round| program_round.stop_counts.all_calls()),
         counts("API writes a start", |program_round| program_round.start_counts.writes),

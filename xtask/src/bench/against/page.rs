@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
+use super::RoundSize;
 use super::figures::{ComparisonRow, Pairwise, ProgramRound, RowBound, median, rows};
 use crate::commit::Commit;
 
@@ -10,9 +11,10 @@ use crate::commit::Commit;
 pub(super) fn page(
     commit: &Commit,
     own: &str,
-    rounds: usize,
+    extent: RoundSize,
     turns: &Pairwise<Vec<ProgramRound>>,
 ) -> String {
+    let RoundSize { rounds, singles, burst, bursts, .. } = extent;
     let rows = rows(turns);
     let beyond = rows.iter().filter(|row| !row.is_within()).count();
     let theirs = commit.short();
@@ -23,8 +25,8 @@ pub(super) fn page(
     };
     format!(
         "# Against an earlier commit\n\n\
-         Written by `cargo xtask bench --against {theirs}`: release builds of {theirs} and of {own}, in turns on one rig, {rounds} rounds; \
-         medians of all rounds. A time may be 1.05 of theirs; a count may not be more (by a fifth of a call a pod at most: `Status` is \
+         Written by `cargo xtask bench --against {theirs}`: release builds of {theirs} and of {own}, in turns on one rig, {rounds} rounds of {singles} \
+         single pods and {bursts} bursts of {burst} each; medians of all rounds. A time may be 1.05 of theirs; a count may not be more (by a fifth of a call a pod at most: `Status` is \
          called by the clock). Counts are containerd's and the API server's own.\n\n\
          {verdict}\n\n{}\n## CRI calls a pod, by name\n\n{}",
         table(&rows),
