@@ -13,12 +13,12 @@ use crate::cases;
 const HEAD: &str = "\
 # Why a pod is not running
 
-`oarsman explain POD` says in a sentence why a pod is not running, not ready, over or still there, and what to do next. These are the
-causes it knows, each with the word for tools (`-o json`) and an example. Every one of them is made to happen on real containerd by the
-scenarios in `testing/e2e/tests/explain`, but for the few that are listed there with the reason.
+`oarsman explain POD` says in one sentence why a pod is not running, not ready, has ended or still exists, and what to do next. These are the
+causes it knows, each with its identifier for tools (`-o json`) and an example. The scenarios in `testing/e2e/tests/explain` provoke each of
+them on real containerd, except for the few that are listed there with the reason.
 
-This page is made of the cases in `crates/core/tests/explanations/cases`, and a test sees to it that it is as they are:
-`OARSMAN_RENEW=1 cargo test -p oarsman-core --test explanations` makes it anew.
+This page is generated from the cases in `crates/core/tests/explanations/cases`, and a test compares the two:
+`OARSMAN_RENEW=1 cargo test -p oarsman-core --test explanations` generates it again.
 ";
 
 fn rendered() -> String {

@@ -10,20 +10,20 @@ use super::ClientCommand;
 const HEAD: &str = "\
 # Commands
 
-What a person asks of a running agent. Each of these finds the agent by its root directory and asks it over the socket
-`oarsman.sock` in there, which only root and the agent's own user may use; `curl --unix-socket` works as well:
+Commands for a running agent. Each of them finds the agent by its root directory and sends a request to the socket
+`oarsman.sock` in that directory, which only root and the agent's own user may use; `curl --unix-socket` works as well:
 
 ```console
 # curl -s --unix-socket /var/lib/oarsman/oarsman.sock http://localhost/v1/report
 # curl -s --unix-socket /var/lib/oarsman/oarsman.sock http://localhost/v1/stop -d '{\"pods\":[{\"namespace\":\"default\",\"name\":\"web\"}]}'
 ```
 
-Pods are named by `NAME`, by `NAMESPACE/NAME`, by a name without the node's at its end, or by how their name begins. What
-goes wrong is told on stderr with exit code 1; what was typed wrong with exit code 2. Colours are for terminals, and
-`NO_COLOR` turns them off.
+A pod is given as `NAME`, as `NAMESPACE/NAME`, as a name without the node's name at its end, or as the beginning of its name. Errors
+are printed to stderr with exit code 1, wrong arguments with exit code 2. Output is coloured on terminals only, and
+`NO_COLOR` turns colours off.
 
-This page is what the commands say of themselves, put here by a test:
-`OARSMAN_RENEW=1 cargo test -p oarsman --bin oarsman manual`.
+This page is generated from the help texts of the commands, and a test compares the two:
+`OARSMAN_RENEW=1 cargo test -p oarsman --bin oarsman manual` generates it again.
 ";
 
 /// The page.
