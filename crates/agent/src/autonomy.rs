@@ -87,7 +87,10 @@ impl Memory {
         let kept = loop {
             match self.checkpoints.read_all().await {
                 Ok(kept) => break kept,
-                Err(error) => tracing::warn!(%error, "what is remembered of pods cannot be read"),
+                Err(error) => {
+                    let path = error.path.display();
+                    tracing::warn!(%path, %error, "checkpoints not read, will retry");
+                }
             }
             sleep(AGAIN).await;
         };
@@ -104,7 +107,7 @@ impl Memory {
                 None => self.checkpoints.remove(&change.name).await,
             };
             if let Err(error) = written {
-                tracing::warn!(%error, "a pod would not come back without the API server");
+                tracing::warn!(object = change.name, %error, "checkpoint not written, will retry");
                 self.notebook.failed(change.name);
                 all_written = false;
                 break;

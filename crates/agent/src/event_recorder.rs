@@ -39,7 +39,7 @@ impl EventRecorder {
             self.book.happened(pod, &event);
             let now = self.clock.now();
             if self.queue.update(|queue| queue.add(pod, event, now)) {
-                tracing::debug!("the oldest event is dropped: too many wait to be sent");
+                tracing::debug!(object = "event", "oldest event dropped, too many wait to be sent");
             }
         }
     }
@@ -47,11 +47,13 @@ impl EventRecorder {
 
 /// What the cluster is told, the log is told too; on a machine without a cluster it is all there is.
 fn log(pod: &Pod, event: &PodEvent) {
-    let (pod, object) = (pod.full_name(), event.field_path.as_deref());
-    let (reason, message) = (&event.reason, &event.message);
+    let (pod, uid, object) = (pod.full_name(), pod.uid(), event.field_path.as_deref());
+    let (reason, detail) = (&event.reason, &event.message);
     match event.kind {
-        EventKind::Normal => tracing::info!(%pod, object, %reason, "{message}"),
-        EventKind::Warning => tracing::warn!(%pod, object, %reason, "{message}"),
+        EventKind::Normal => tracing::info!(%pod, %uid, object, %reason, %detail, "pod event"),
+        EventKind::Warning => {
+            tracing::warn!(%pod, %uid, object, %reason, %detail, "pod warning event")
+        }
     }
 }
 
@@ -65,7 +67,7 @@ async fn perform(job: EventJob, seams: &Seams) -> (EventKey, EventResult) {
     let result = match seams.cluster.record(&job.event).await {
         Ok(()) => EventResult::Accepted,
         Err(error) => {
-            tracing::debug!(pod = %job.event.pod, %error, "event request failed");
+            tracing::debug!(pod = %job.event.pod, %error, "event not sent");
             failed(&error)
         }
     };

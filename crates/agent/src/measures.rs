@@ -25,7 +25,7 @@ pub struct Measures {
 impl Measures {
     /// A task has panicked, and is started again.
     pub(crate) fn task_panicked(&self, task: &'static str) {
-        tracing::error!(task, "task panicked, will be started again");
+        tracing::error!(task, "task panicked, will be restarted");
         *self.panics.lock().entry(task).or_default() += 1;
     }
 

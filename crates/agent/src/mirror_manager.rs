@@ -92,14 +92,14 @@ pub(crate) async fn run(
 /// Whose mirror it was, and whether the request was served. A mirror that is gone already need not be deleted.
 async fn perform(action: MirrorAction, seams: &Seams) -> (FullName, bool) {
     let name = action.name();
-    let result = match &action {
-        MirrorAction::Create(mirror) => seams.cluster.reflect(mirror).await,
-        MirrorAction::Delete(name, uid) => seams.cluster.delete(name, uid).await,
+    let (call, result) = match &action {
+        MirrorAction::Create(mirror) => ("create", seams.cluster.reflect(mirror).await),
+        MirrorAction::Delete(name, uid) => ("delete", seams.cluster.delete(name, uid).await),
     };
     let served = match result {
         Ok(()) | Err(ClusterError::Gone { .. }) => true,
         Err(error) => {
-            tracing::warn!(pod = %name, %error, "mirror pod request failed; will be tried again");
+            tracing::warn!(pod = %name, call, %error, "mirror pod request failed, will retry");
             false
         }
     };

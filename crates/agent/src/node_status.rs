@@ -79,7 +79,7 @@ pub(crate) fn spawn(
         });
         return;
     };
-    let (events, waiting) = Events::new();
+    let (events, waiting) = Events::new(&membership.profile.name);
     let (node, waiting) = (Arc::clone(node), Arc::new(Mutex::new(waiting)));
     let office = Arc::new(Office {
         node,

@@ -63,7 +63,8 @@ pub(crate) async fn run(
     let mut state = worker.carry_out(first).await;
     while let Some(current) = state {
         let event = worker.next(&current).await;
-        tracing::debug!(pod = %worker.context.name, ?event, stage = ?current.stage());
+        let PodContext { name, uid, .. } = &*worker.context;
+        tracing::debug!(pod = %name, %uid, reason = ?event, detail = ?current.stage(), "pod worker event");
         let step = worker.context.node.decisions.step(current, event, &worker.step_context());
         state = worker.carry_out(step).await;
     }
@@ -138,7 +139,7 @@ impl PodWorker {
         match effect {
             Effect::StartRead { pod } => self.work = Some(Work::read(context, pod)),
             Effect::StartSync { pod, why } => {
-                tracing::debug!(pod = %context.name, ?why, "sync starts");
+                tracing::debug!(pod = %context.name, uid = %context.uid, reason = ?why, "pod sync started");
                 self.work = Some(Work::sync(context, pod));
             }
             Effect::CancelSync => self.work.iter().for_each(Work::cancel),

@@ -44,11 +44,20 @@ pub(crate) async fn listen(node: Arc<Node>, news: mpsc::Sender<News>) {
             }
             Err(error) if error.is_unimplemented() => {
                 tracing::warn!(
-                    "the runtime has no events: it is asked for everything every second"
+                    call = "GetContainerEvents",
+                    "runtime has no container events, relisting every second"
                 );
                 return relist(&news).await;
             }
-            Err(error) => tracing::warn!(%error, "the runtime's events cannot be had now"),
+            Err(error) => {
+                let attempt = failures.count().saturating_add(1);
+                tracing::warn!(
+                    call = "GetContainerEvents",
+                    attempt,
+                    %error,
+                    "container event stream failed, will retry"
+                );
+            }
         }
         tokio::time::sleep(failures.next_wait()).await;
     }

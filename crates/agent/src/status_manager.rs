@@ -122,7 +122,7 @@ async fn perform(job: StatusJob, seams: &Seams) -> (JobKey, JobResult) {
         (StatusJob::Patch(..), Ok(())) => JobResult::Accepted,
         (StatusJob::Delete(..), Ok(())) | (_, Err(ClusterError::Gone { .. })) => JobResult::Gone,
         (_, Err(error)) => {
-            tracing::warn!(pod = %name, %error, "status request failed; will be tried again");
+            log_failure(&job, name, &error);
             let wait = match error {
                 ClusterError::Busy { wait, .. } => Some(wait),
                 _ => None,
@@ -131,4 +131,16 @@ async fn perform(job: StatusJob, seams: &Seams) -> (JobKey, JobResult) {
         }
     };
     (job.key().clone(), result)
+}
+
+fn log_failure(job: &StatusJob, pod: &FullName, error: &ClusterError) {
+    let JobKey { uid, attempt, .. } = job.key();
+    match job {
+        StatusJob::Patch(..) => {
+            tracing::warn!(%pod, %uid, attempt, %error, "status patch failed, will retry");
+        }
+        StatusJob::Delete(..) => {
+            tracing::warn!(%pod, %uid, attempt, %error, "pod deletion failed, will retry");
+        }
+    }
 }

@@ -244,7 +244,7 @@ impl Supervisor {
             Arrival::Waits(pod) => {
                 self.node.book.wanted(&pod, true);
                 self.pods.update(|pods| pods.set_pod(&pod, PodStage::Waiting));
-                tracing::info!(pod = %pod.full_name(), "waits until the pod of its name is gone");
+                tracing::info!(pod = %pod.full_name(), uid = %pod.uid(), "pod waits for the end of the previous pod of its name");
             }
         }
     }
@@ -326,7 +326,7 @@ impl Supervisor {
         let Some(task) = self.names_of_tasks.remove(&id) else { return };
         let WorkerTask { uid, name, rejected } = task;
         if failed && self.workers.contains_key(&uid) {
-            tracing::error!(pod = %name, %uid, "pod worker panicked, will be started again");
+            tracing::error!(pod = %name, %uid, "pod worker panicked, will be restarted");
             self.node.measures.task_panicked("pod worker");
             let begin = match (self.merger.pod(&uid).cloned(), rejected) {
                 (Some(pod), Some(verdict)) => Begin::Rejected(pod, verdict),
@@ -357,7 +357,7 @@ impl Supervisor {
         }
         for (uid, name, is_ours) in census.pods() {
             if self.claim(uid, is_ours) == Claim::Orphan {
-                tracing::warn!(pod = %name, %uid, "no source knows of it: bringing it down");
+                tracing::info!(pod = %name, %uid, "orphaned pod found, will be terminated");
                 self.employ(uid.clone(), name.clone(), Begin::Orphan);
             }
         }

@@ -91,6 +91,11 @@ impl Failures {
         self.backoff.after(self.count)
     }
 
+    /// How many there were in a row.
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
     /// Forgets the failures: a try succeeded, or there is a reason to expect that the next one will.
     pub fn reset(&mut self) {
         self.count = 0;

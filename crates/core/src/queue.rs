@@ -218,6 +218,11 @@ impl<K: Ord + Clone> WorkQueue<K> {
         Some(first.max(self.paused_until).max(now + allowed))
     }
 
+    /// Which attempt the next work on this key is, from 1: one more than it has failed in a row.
+    pub fn attempt(&self, key: &K) -> u32 {
+        self.items.get(key).map_or(1, |item| item.failures.count().saturating_add(1))
+    }
+
     /// Whether work on this key is in flight.
     pub fn is_in_flight(&self, key: &K) -> bool {
         self.items.get(key).is_some_and(|item| item.flight != Flight::None)

@@ -114,7 +114,7 @@ impl Agent {
     /// # Errors
     /// When the API server will never know it, such as after a first certificate that was denied.
     pub(crate) async fn run(self) -> Result<()> {
-        tracing::info!(root = self.config.territory.root, "the agent runs");
+        tracing::info!(path = self.config.territory.root, "agent started");
         let systemd = SystemdNotifier::of_environment();
         systemd.ready();
         // All of the agent is one future, which is too large for a stack.
@@ -225,8 +225,10 @@ fn initial_report(settings: &AgentSettings) -> NodeReport {
 
 /// Without its socket an agent cannot be asked anything, which is no reason not to run.
 fn serve_local_api(settings: &AgentSettings, api: LocalApi) -> Option<LocalServer> {
-    let told =
-        |error: &anyhow::Error| tracing::warn!("commands will not find this agent: {error:#}");
+    let told = |error: &anyhow::Error| {
+        let (path, error) = (settings.root.display(), format!("{error:#}"));
+        tracing::error!(%path, error, "local API not served, oarsman commands do not reach this agent");
+    };
     local_api::serve(&settings.root, api).inspect_err(told).ok()
 }
 
@@ -245,7 +247,10 @@ fn without_stopped_pods(
 /// Without a keeper an agent that is killed may leave something half made, which is no reason not to run.
 fn connection_holder() -> Option<Arc<ConnectionHolderHandle>> {
     let held = ConnectionHolderHandle::start();
-    let told = |error: &anyhow::Error| tracing::warn!("nobody holds our connections: {error:#}");
+    let told = |error: &anyhow::Error| {
+        let error = format!("{error:#}");
+        tracing::warn!(task = "connection holder", error, "connection holder not started");
+    };
     held.inspect_err(told).ok().map(Arc::new)
 }
 

@@ -77,7 +77,7 @@ impl ConnectionHolder for ConnectionHolderHandle {
     fn hold(&self, connection: BorrowedFd<'_>) {
         let Ok(socket) = self.socket.lock() else { return };
         if let Err(error) = send(&socket, connection) {
-            tracing::warn!(%error, "a connection to the runtime is not held over our death");
+            tracing::warn!(task = "connection holder", %error, "runtime connection not handed to the connection holder");
         }
     }
 }

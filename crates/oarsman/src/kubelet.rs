@@ -73,7 +73,7 @@ fn start(given: &ParsedFlags, clock: &Arc<dyn Clock>) -> Result<ExitCode> {
     let is_on_stderr = logging.file.is_none();
     logging.start(clock)?;
     let Err(error) = run_agent(given, &loaded, clock) else { return Ok(ExitCode::SUCCESS) };
-    tracing::error!(error = format!("{error:#}"), "the kubelet ends");
+    tracing::error!(task = "kubelet", error = format!("{error:#}"), "kubelet failed, exiting");
     if is_on_stderr { Ok(ExitCode::FAILURE) } else { Err(error) }
 }
 
@@ -107,7 +107,7 @@ async fn run_until_signalled(
     let told = async {
         ending.received().await;
         end.cancel();
-        tracing::info!("told to end; pods stay");
+        tracing::info!(task = "kubelet", "termination signal received, exiting, pods keep running");
         flush_statuses(&commands).await;
     };
     let source = AgentHost::new(agent.pods(), settings.pod_logs.clone());
@@ -130,7 +130,8 @@ async fn flush_statuses(commands: &mpsc::Sender<Command>) {
     };
     if timeout(FLUSH_TIMEOUT, heard).await.is_err() {
         tracing::warn!(
-            "the last statuses of pods were not heard in time; the next start tells them"
+            object = "pod status",
+            "pod statuses not sent before exit, the next start sends them"
         );
     }
 }
@@ -138,22 +139,20 @@ async fn flush_statuses(commands: &mpsc::Sender<Command>) {
 /// What the person who starts it should know.
 fn log_warnings(given: &ParsedFlags, loaded: &LoadedConfig) {
     for warning in &loaded.warnings {
-        tracing::warn!("{warning}");
+        tracing::warn!(setting = %warning.field, error = %warning, "configuration field unknown or repeated");
     }
     if !given.deprecated.is_empty() {
-        let told: Vec<String> = given.deprecated.iter().map(advice).collect();
-        tracing::warn!(
-            "deprecated flags; set these fields in the file of --config: {}",
-            told.join(", ")
-        );
+        let flags: Vec<String> = given.deprecated.iter().map(advice).collect();
+        tracing::warn!(setting = %flags.join(", "), "deprecated flags given, use the file of --config");
     }
     let idle = ignored_settings::ignored(given, loaded);
     if !idle.is_empty() {
-        tracing::info!("accepted, but without effect yet: {}", idle.join(", "));
+        tracing::info!(setting = %idle.join(", "), "settings accepted without effect yet");
     }
     if !rustix::process::geteuid().is_root() {
         tracing::error!(
-            "this is not root: most of what a kubelet does will fail; start it as root"
+            task = "kubelet",
+            "kubelet does not run as root, most operations will fail"
         );
     }
 }

@@ -25,8 +25,13 @@ impl SystemdNotifier {
     /// As systemd has told us by our environment.
     pub(crate) fn of_environment() -> Self {
         let socket = env::var_os("NOTIFY_SOCKET").filter(|path| !path.is_empty());
-        let told = |error: &io::Error| tracing::warn!(%error, "systemd cannot be told how we are");
-        let socket = socket.and_then(|path| connect(&path).inspect_err(told).ok());
+        let socket = socket.and_then(|path| {
+            let told = |error: &io::Error| {
+                let path = path.display();
+                tracing::error!(%path, %error, "systemd notification socket not connected");
+            };
+            connect(&path).inspect_err(told).ok()
+        });
         let number = |name: &str| env::var(name).ok()?.parse::<u64>().ok();
         let own = number("WATCHDOG_PID").is_none_or(|pid| pid == u64::from(std::process::id()));
         let beat = number("WATCHDOG_USEC").filter(|usec| own && *usec > 0);
@@ -49,7 +54,8 @@ impl SystemdNotifier {
                 self.notify("WATCHDOG=1");
             } else {
                 tracing::error!(
-                    "the agent's loop does not answer: systemd is not told that we are well"
+                    task = "supervisor",
+                    "agent loop does not answer, systemd watchdog not notified"
                 );
             }
         }
@@ -59,7 +65,7 @@ impl SystemdNotifier {
         if let Some(socket) = &self.socket
             && let Err(error) = socket.send(what.as_bytes())
         {
-            tracing::debug!(%error, what, "systemd was not told");
+            tracing::debug!(object = what, %error, "systemd not notified");
         }
     }
 }

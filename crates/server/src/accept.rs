@@ -50,6 +50,9 @@ pub trait Listener: Send + 'static {
 
     /// The next connection.
     fn accept(&self) -> impl Future<Output = io::Result<Self::Stream>> + Send;
+
+    /// Where it listens, as logs name it.
+    fn endpoint(&self) -> String;
 }
 
 impl Listener for TcpListener {
@@ -61,6 +64,10 @@ impl Listener for TcpListener {
         stream.set_nodelay(true).ok();
         Ok(stream)
     }
+
+    fn endpoint(&self) -> String {
+        self.local_addr().map(|address| address.to_string()).unwrap_or_default()
+    }
 }
 
 impl Listener for UnixListener {
@@ -68,6 +75,12 @@ impl Listener for UnixListener {
 
     async fn accept(&self) -> io::Result<UnixStream> {
         Self::accept(self).await.map(|(stream, _)| stream)
+    }
+
+    fn endpoint(&self) -> String {
+        let address = self.local_addr().ok();
+        let path = address.as_ref().and_then(|address| address.as_pathname());
+        path.map(|path| path.display().to_string()).unwrap_or_default()
     }
 }
 
@@ -108,7 +121,7 @@ pub async fn serve<L, P, F>(
                     connections.spawn(answer(prepare(stream), limits, end.clone()));
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "accepting a connection failed");
+                    tracing::warn!(endpoint = listener.endpoint(), %error, "connection not accepted, will retry");
                     sleep(AFTER_A_FAILURE).await;
                 }
             },
@@ -118,7 +131,10 @@ pub async fn serve<L, P, F>(
     drop(listener);
     let drained = async { while connections.join_next().await.is_some() {} };
     if timeout(DRAIN, drained).await.is_err() {
-        tracing::debug!("connections are closed before their requests were answered");
+        tracing::debug!(
+            count = connections.len(),
+            "connections closed before their requests were answered"
+        );
     }
 }
 

@@ -55,7 +55,12 @@ async fn check_access(
             (StatusCode::FORBIDDEN, wanted.forbidden(&user.name)).into_response()
         }
         AccessDecision::Unknown(why) => {
-            tracing::warn!(user = user.name, why, "it could not be found out what somebody may");
+            tracing::warn!(
+                client = user.name,
+                call = "SubjectAccessReview",
+                error = why,
+                "authorization check failed, request refused"
+            );
             let said = format!(
                 "Authorization error (user={}, verb={}, resource=nodes, subresource(s)=[{}])",
                 user.name,

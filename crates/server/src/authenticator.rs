@@ -81,7 +81,7 @@ impl Authenticator {
                 found
             }
             Err(error) => {
-                tracing::warn!(%error, "somebody's token could not be judged");
+                tracing::warn!(call = "TokenReview", %error, "token check failed, request refused");
                 None
             }
         }
@@ -105,7 +105,7 @@ impl ClientCaFile {
         let (own, rest) = chain.split_first()?;
         let verifier = self.verifier()?;
         if let Err(error) = verifier.verify_client_cert(own, rest, UnixTime::now()) {
-            tracing::debug!(%error, "somebody's certificate does not count");
+            tracing::debug!(%error, "client certificate not accepted");
             return None;
         }
         let subject = certificate::read_der(own).ok()?.subject;
@@ -123,9 +123,11 @@ impl ClientCaFile {
             match load(&self.file) {
                 Ok(verifier) => *read = Some((look, verifier)),
                 Err(error) => {
-                    tracing::warn!(
-                        "{} cannot be used: {error}; see authentication.x509.clientCAFile",
-                        self.file.display()
+                    tracing::error!(
+                        path = %self.file.display(),
+                        setting = "authentication.x509.clientCAFile",
+                        error,
+                        "client CA file not loaded, previous content stays in use"
                     );
                 }
             }

@@ -70,17 +70,18 @@ async fn prepare(
         extensions.insert(ClientCertificates::default());
         return Some(HttpConnection { stream: Box::new(tcp), router, extensions });
     };
+    let client = tcp.peer_addr().map(|address| address.to_string()).unwrap_or_default();
     match timeout(LONGEST_HANDSHAKE, tls.accept(tcp)).await {
         Ok(Ok(stream)) => {
             extensions.insert(peer_certificates(&stream));
             Some(HttpConnection { stream: Box::new(stream), router, extensions })
         }
         Ok(Err(error)) => {
-            tracing::debug!(%error, "TLS handshake of a client failed");
+            tracing::debug!(client, %error, "TLS handshake failed");
             None
         }
         Err(_) => {
-            tracing::debug!("TLS handshake of a client timed out");
+            tracing::debug!(client, "TLS handshake timed out");
             None
         }
     }

@@ -48,7 +48,10 @@ fn provider(wanted: &[String]) -> CryptoProvider {
     };
     provider.cipher_suites.retain(is_wanted);
     if provider.cipher_suites.iter().all(|suite| suite.tls13().is_some()) {
-        tracing::warn!("none of tlsCipherSuites is one that we can use: only TLS 1.3 is spoken");
+        tracing::error!(
+            setting = "tlsCipherSuites",
+            "no configured TLS cipher suite is supported, only TLS 1.3 is served"
+        );
     }
     provider
 }

@@ -128,7 +128,10 @@ impl Pages {
         for name in names {
             match self.open(name) {
                 Ok(page) => drop(pages.insert(name.to_owned(), page)),
-                Err(error) => tracing::warn!(%error, "what was kept there is lost"),
+                Err(error) => {
+                    let path = error.path.display();
+                    tracing::warn!(%path, %error, "checkpoint not read, skipped");
+                }
             }
         }
         Ok(pages)

@@ -133,8 +133,12 @@ impl Statuses {
             Ok(status) => Ok(Some(status)),
             Err(error) => {
                 let aside = path.with_extension("broken");
-                tracing::error!(record = %path.display(), aside = %aside.display(), %error,
-                    "the record of a pod's last status is broken: set aside, the pod starts anew");
+                tracing::error!(
+                    %uid,
+                    path = %path.display(),
+                    %error,
+                    "status record not decoded, renamed to .broken"
+                );
                 fs::rename(&path, &aside).map_err(failed("set aside", &path))?;
                 Ok(None)
             }

@@ -98,8 +98,9 @@ impl Notebook {
         let away = !book.told && !pods.is_empty();
         if away {
             tracing::warn!(
-                pods = pods.len(),
-                "the API server does not answer: running what it last wanted on this node"
+                source = "checkpoints",
+                count = pods.len(),
+                "API server does not answer, pods are started from checkpoints"
             );
         }
         away.then_some(pods)
@@ -145,7 +146,7 @@ impl Book {
             (Ok(kept), None) if !self.told => self.pages.extend([(uid, kept)]),
             (Ok(_), None) => self.unwritten.extend([name]),
             (Err(error), _) => {
-                tracing::warn!(page = name, %error, "what was kept of a pod cannot be understood");
+                tracing::warn!(object = name, %error, "checkpoint not decoded, will be replaced");
                 self.unwritten.insert(name);
             }
         }
@@ -195,6 +196,8 @@ impl Book {
 }
 
 fn written(what: &impl Serialize) -> Option<Vec<u8>> {
-    let told = |error: &serde_json::Error| tracing::warn!(%error, "a page cannot be written");
+    let told = |error: &serde_json::Error| {
+        tracing::error!(object = "checkpoint", %error, "checkpoint not encoded, not written");
+    };
     serde_json::to_vec(what).inspect_err(told).ok()
 }

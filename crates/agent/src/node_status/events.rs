@@ -18,24 +18,27 @@ const PAUSE: Duration = Duration::from_secs(10);
 
 /// Where events of the node are left.
 #[derive(Debug)]
-pub(super) struct Events(mpsc::Sender<NodeEvent>);
+pub(super) struct Events {
+    node: String,
+    queue: mpsc::Sender<NodeEvent>,
+}
 
 impl Events {
-    pub(super) fn new() -> (Self, mpsc::Receiver<NodeEvent>) {
-        let (left, waiting) = mpsc::channel(WAITING);
-        (Self(left), waiting)
+    pub(super) fn new(node: &str) -> (Self, mpsc::Receiver<NodeEvent>) {
+        let (queue, waiting) = mpsc::channel(WAITING);
+        (Self { node: node.to_owned(), queue }, waiting)
     }
 
     /// Says what happened to the node.
     pub(super) fn tell(&self, events: impl IntoIterator<Item = NodeEvent>) {
         for event in events {
-            let (reason, message) = (event.reason, &event.message);
+            let (node, reason, detail) = (&self.node, event.reason, &event.message);
             match event.kind {
-                EventKind::Normal => tracing::info!(reason, "{message}"),
-                EventKind::Warning => tracing::warn!(reason, "{message}"),
+                EventKind::Normal => tracing::info!(node, reason, detail, "node event"),
+                EventKind::Warning => tracing::warn!(node, reason, detail, "node warning event"),
             }
-            if self.0.try_send(event).is_err() {
-                tracing::debug!("an event of the node is dropped: too many wait to be told");
+            if self.queue.try_send(event).is_err() {
+                tracing::debug!(node, reason, "node event dropped, too many wait to be sent");
             }
         }
     }

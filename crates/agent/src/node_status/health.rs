@@ -61,7 +61,8 @@ async fn asked(office: &Office, who_it_is: bool) -> Option<Health> {
         return None;
     };
     book.heard_runtime(&answers);
-    let told = |error: &CriError| tracing::debug!(%error, "the runtime does not say how it is");
+    let told =
+        |error: &CriError| tracing::debug!(call = "Status", %error, "runtime status not read");
     let (version, status) = answers.inspect_err(told).ok()?;
     let mut health = office.health.get();
     version.iter().for_each(|version| health.met(version));

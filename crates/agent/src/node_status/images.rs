@@ -24,7 +24,7 @@ pub(super) async fn follow(office: Arc<Office>) {
             office.node.book.heard_runtime(&answer);
             match answer {
                 Ok(images) => tell(office, listed(images, office.membership.profile.max_images)),
-                Err(error) => tracing::debug!(%error, "images cannot be listed"),
+                Err(error) => tracing::debug!(call = "ListImages", %error, "images not listed"),
             }
         }
         sleep(SPACING).await;

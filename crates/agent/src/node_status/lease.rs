@@ -29,7 +29,10 @@ pub(super) async fn keep(office: Arc<Office>) {
                     lease = renewed;
                     break;
                 }
-                Err(error) => tracing::warn!(%error, "the lease is not renewed; trying again"),
+                Err(error) => {
+                    let (node, attempt) = (&office.membership.profile.name, tries.attempt());
+                    tracing::warn!(node, attempt, %error, "node lease not renewed, will retry");
+                }
             }
             tries.next().await;
         }

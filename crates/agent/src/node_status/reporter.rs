@@ -69,7 +69,10 @@ impl Reporter {
                     self.met(&node);
                     return node;
                 }
-                Err(error) => tracing::warn!(%error, "the node is not registered; trying again"),
+                Err(error) => {
+                    let (node, attempt) = (self.name(), tries.attempt());
+                    tracing::warn!(node, attempt, %error, "node not registered, will retry");
+                }
             }
             tries.next().await;
         }
@@ -80,7 +83,7 @@ impl Reporter {
             let new = self.with_scene(object::registered);
             let created = self.office.object.create(&new);
             if let Registration::Made(node) = self.office.in_time("creation", created).await? {
-                tracing::info!(node = self.name(), "registered");
+                tracing::info!(node = self.name(), "node registered");
                 self.told(None, &new, true);
                 return Ok(*node);
             }
@@ -89,7 +92,7 @@ impl Reporter {
         if !self.office.membership.registers {
             return Ok(there);
         }
-        tracing::info!(node = self.name(), "was registered before");
+        tracing::info!(node = self.name(), "node was registered before, its object is updated");
         let right = self.with_scene(|scene| object::reconciled(scene, &there));
         if !change::differs(&there, &right) {
             return Ok(there);
@@ -103,10 +106,11 @@ impl Reporter {
         while let Err(error) = self.try_to_report(there).await {
             if matches!(error, ClusterError::Gone { .. }) {
                 // Somebody took the node out of the cluster. It comes back when the agent is started anew, or when they make its object.
-                tracing::warn!(%error, "nobody hears how the node is");
+                tracing::error!(node = self.name(), %error, "node object not found, node status not reported");
                 return;
             }
-            tracing::warn!(%error, "how the node is was not heard; trying again");
+            let (node, attempt) = (self.name(), tries.attempt());
+            tracing::warn!(node, attempt, %error, "node status patch failed, will retry");
             tries.next().await;
             if let Ok(read) = self.office.read().await {
                 *there = read;

@@ -20,6 +20,11 @@ impl Tries {
         Self { failures: Failures::new(BACKOFF), began: Instant::now() }
     }
 
+    /// The number of the current one, from 1.
+    pub(super) fn attempt(&self) -> u32 {
+        self.failures.count().saturating_add(1)
+    }
+
     /// Waits until the next may begin. It is the beginnings that are kept apart: a call that hung has taken its time already.
     pub(super) async fn next(&mut self) {
         sleep_until(self.began + self.failures.next_wait()).await;

@@ -9,7 +9,7 @@ pub(super) async fn cleanup(context: &PodContext) -> Result<(), String> {
     let _removing = context.busy(Activity::GivingBack);
     let removed = remove_everything(context).await;
     removed.map_err(|error| {
-        tracing::warn!(pod = %context.name, uid = %context.uid, %error, "pod not cleaned up, will be tried again");
+        tracing::warn!(pod = %context.name, uid = %context.uid, %error, "pod cleanup failed, will retry");
         error.to_string()
     })
 }

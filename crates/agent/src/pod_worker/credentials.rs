@@ -37,12 +37,12 @@ impl PodContext {
         let text = match self.node.seams.credential_plugins.node_credentials().await {
             Ok(text) => text.unwrap_or_else(|| "{}".to_owned()),
             Err(error) => {
-                tracing::warn!(%error, "node registry credentials not read");
+                tracing::warn!(pod = %self.name, uid = %self.uid, %error, "node registry credentials not read, none are used");
                 return Keyring::default();
             }
         };
         Keyring::parse(&text).unwrap_or_else(|error| {
-            tracing::warn!(%error, "node registry credentials not understood");
+            tracing::error!(pod = %self.name, uid = %self.uid, %error, "node registry credentials not decoded, none are used");
             Keyring::default()
         })
     }
@@ -54,11 +54,11 @@ impl PodContext {
             return known.clone();
         }
         let question = Question::new(provider, image);
-        let name = provider.name.as_str();
+        let (pod, uid, name) = (&self.name, &self.uid, provider.name.as_str());
         let answer = match self.node.seams.credential_plugins.exec(provider, &question.text).await {
             Ok(bytes) => Answer::parse(provider, &bytes),
             Err(error) => {
-                tracing::warn!(name, image, %error, "credential provider plugin failed");
+                tracing::warn!(%pod, %uid, provider = name, image, %error, "credential provider failed, its credentials are not used");
                 return Keyring::default();
             }
         };
@@ -68,7 +68,7 @@ impl PodContext {
                 answer.keyring
             }
             Err(error) => {
-                tracing::warn!(name, image, %error, "credential provider answer not understood");
+                tracing::error!(%pod, %uid, provider = name, image, %error, "credential provider response not decoded, its credentials are not used");
                 Keyring::default()
             }
         }

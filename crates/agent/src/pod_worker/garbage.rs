@@ -13,7 +13,7 @@ impl PodContext {
     /// Removes garbage after a sync. What cannot be removed now is tried again after the next one.
     pub(super) async fn remove_garbage(&self) {
         if let Err(error) = self.try_to_remove_garbage().await {
-            tracing::warn!(pod = %self.name, %error, "dead containers not removed, will be tried again");
+            tracing::warn!(pod = %self.name, uid = %self.uid, %error, "dead containers not removed, will retry");
         }
     }
 
@@ -47,8 +47,8 @@ impl PodContext {
         let Some(container) = removed else { return };
         let files = &self.node.seams.pod_files;
         if let Err(error) = files.remove_log(&self.uid, &self.name, &container).await {
-            let (pod, container) = (&self.name, container.name);
-            tracing::warn!(%pod, container, %error, "log of a removed container not removed");
+            let (pod, uid, container) = (&self.name, &self.uid, container.name);
+            tracing::warn!(%pod, %uid, container, %error, "container log not removed, will be removed with the pod");
         }
     }
 

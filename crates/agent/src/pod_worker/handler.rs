@@ -112,8 +112,8 @@ impl HandlerRunner<'_> {
     ) -> Result<(), HandlerError> {
         let request = http_get(&request.in_plain());
         if let Err(error) = self.context.node.seams.network.get(&request).await {
-            let (pod, container) = (&self.context.name, self.name);
-            tracing::warn!(%pod, container, %error, "hook failed without TLS too");
+            let (pod, uid, container) = (&self.context.name, &self.context.uid, self.name);
+            tracing::warn!(%pod, %uid, container, %error, "HTTPS hook failed over plain HTTP too");
             return Err(plain.into());
         }
         let message = format!(

@@ -15,7 +15,8 @@ pub(super) async fn kill(
     why: KillReason,
     grace: latest::Receiver<Grace>,
 ) -> KillOutcome {
-    tracing::info!(pod = %context.name, %why, grace = grace.get().seconds(), "killing pod");
+    let (name, uid, seconds) = (&context.name, &context.uid, grace.get().seconds());
+    tracing::info!(pod = %name, %uid, reason = %why, seconds, "killing pod");
     match stop_everything(context, pod, grace).await {
         Ok(true) => KillOutcome::Ok,
         Ok(false) => KillOutcome::StillRunning,

@@ -46,7 +46,7 @@ impl PodContext {
             Err(error) => {
                 let known = self.objects.0.lock().found.clone();
                 let known = known.ok_or_else(|| error.clone())?;
-                tracing::debug!(pod = %self.name, %error, "objects not read, known ones are used");
+                tracing::debug!(pod = %self.name, uid = %self.uid, %error, "referenced objects not read, known ones are used");
                 Ok(known)
             }
         }

@@ -64,7 +64,7 @@ impl PodContext {
 
     pub(super) async fn record_unless_recorded(&self) {
         if let Err(error) = self.record().await {
-            tracing::warn!(pod = %self.name, %error, "status not recorded, will be tried again");
+            tracing::warn!(pod = %self.name, uid = %self.uid, %error, "status record not written, will retry");
         }
     }
 

@@ -127,8 +127,8 @@ impl PodContext {
                     self.reader.0.lock().termination_messages.insert(container.id, message);
                 }
                 Err(error) => {
-                    let (pod, container) = (&self.name, container.name);
-                    tracing::warn!(%pod, container, %error, "termination message not read");
+                    let (pod, uid, container) = (&self.name, &self.uid, container.name);
+                    tracing::warn!(%pod, %uid, container, %error, "termination message not read, will retry");
                 }
             }
         }

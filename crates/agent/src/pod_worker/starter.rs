@@ -203,7 +203,7 @@ impl ContainerStart<'_> {
         let Err(error) = cancel.race(runner.run(hook)).await? else { return Ok(()) };
         drop(running);
         let container = start.name.as_str();
-        tracing::warn!(pod = %context.name, container, %error, "postStart hook failed");
+        tracing::warn!(pod = %context.name, uid = %context.uid, container, %error, "postStart hook failed, container will be stopped");
         // What a hook prints may be secret, and events are for many eyes: why it failed is in the status.
         self.record(PodEvent::warning("FailedPostStartHook", "PostStartHook failed"));
         cancel.race(self.stop_after_failed_hook(id)).await?;
@@ -223,7 +223,7 @@ impl ContainerStart<'_> {
         let stops = [Stop::after_failed_start(pod, start.kind, spec, id.clone())];
         if let Err(error) = stopper::stop_containers(context, Some(pod), &stops, None).await {
             let container = start.name.as_str();
-            tracing::warn!(pod = %context.name, container, %error, "container not stopped after its postStart hook failed");
+            tracing::warn!(pod = %context.name, uid = %context.uid, container, %error, "container not stopped after failed postStart hook");
         }
     }
 
@@ -233,7 +233,7 @@ impl ContainerStart<'_> {
         let linked = context.node.seams.pod_files.link_log(pod, &start.name, attempt, id).await;
         if let Err(error) = linked {
             let container = start.name.as_str();
-            tracing::warn!(pod = %context.name, container, %error, "log not linked to container id");
+            tracing::warn!(pod = %context.name, uid = %context.uid, container, %error, "container log not linked");
         }
     }
 

@@ -108,7 +108,7 @@ async fn run_pre_stop(
         None => HandlerError::Overdue,
     };
     let container = stop.name.as_str();
-    tracing::warn!(pod = %context.name, container, %error, "preStop hook failed");
+    tracing::warn!(pod = %context.name, uid = %context.uid, container, %error, "preStop hook failed");
     // What a hook prints may be secret, and events are for many eyes.
     let event = PodEvent::warning("FailedPreStopHook", "PreStopHook failed");
     let event = match stop.kind {

@@ -65,7 +65,7 @@ pub(super) async fn sync(
         Ok(outcome) => outcome,
         Err(SyncError::Cancelled) => SyncOutcome::Cancelled,
         Err(error) => {
-            tracing::warn!(pod = %context.name, %error, "pod sync failed, will be tried again");
+            tracing::warn!(pod = %context.name, uid = %context.uid, %error, "pod sync failed, will retry");
             context.publisher.set_sync_error(Some(error.to_string()));
             context.publish_and_record(pod).await;
             match error {

@@ -61,7 +61,7 @@ async fn learn(source: Source, pods: &[Arc<Pod>], runtime: &dyn Runtime) -> Adop
                 break;
             }
             Err(error) => {
-                tracing::warn!(%error, "static pods wait until it is known which of them run");
+                tracing::warn!(%source, %error, "static pods not compared with the runtime, will retry");
                 sleep(AGAIN).await;
             }
         }

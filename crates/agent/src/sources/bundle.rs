@@ -259,7 +259,11 @@ impl Held {
         let broken = remarks.iter().map(|remark| remark.broken(true)).collect();
         book.found(TOGETHER, Found { broken, ..Found::default() });
         for Remark { place, why } in remarks.iter().filter(|remark| !self.said.contains(remark)) {
-            tracing::error!(%place, "{why} (until then everything goes on as it was)");
+            tracing::error!(
+                source = place,
+                error = why,
+                "manifests do not fit together, previous pods keep running"
+            );
         }
         self.said = remarks;
         read.ok()

@@ -96,12 +96,13 @@ impl<R: Reading> Files<R> {
         let looked = match timeout(LONG, &mut look).await {
             Ok(looked) => looked,
             Err(_) => {
-                let place = self.path.display();
-                tracing::warn!(%place, "no look after {LONG:?}: its file system may hang");
+                let (path, seconds) = (self.path.display(), LONG.as_secs());
+                tracing::warn!(%path, seconds, "manifests not read in time, still waiting");
                 look.await
             }
         };
-        let failed = |error: &_| tracing::error!(%error, "files are not looked at any more");
+        let path = self.path.display();
+        let failed = |error: &_| tracing::error!(%path, %error, "reading manifests panicked, files are no longer read");
         let (shelf, news) = looked.inspect_err(failed).ok()?;
         self.shelf = Some(shelf);
         Some(news)

@@ -17,10 +17,20 @@ pub(super) enum Weight {
     Error,
 }
 
+/// What a line is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LineSubject {
+    /// The content of a manifest, which a person has to correct.
+    Manifest,
+    /// The file, directory or URL as a whole, which is read again by itself.
+    Source,
+}
+
 /// A line for the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Line {
     pub(super) weight: Weight,
+    pub(super) subject: LineSubject,
     /// The file or URL.
     pub(super) place: String,
     pub(super) said: String,
@@ -31,25 +41,41 @@ pub(super) struct Line {
 }
 
 impl Line {
+    /// A line about a source as a whole.
     pub(super) fn new(weight: Weight, place: &str, said: impl Into<String>) -> Self {
-        Self { weight, place: place.to_owned(), said: said.into(), fate: "", broken: None }
+        let (place, said, subject) = (place.to_owned(), said.into(), LineSubject::Source);
+        Self { weight, subject, place, said, fate: "", broken: None }
+    }
+
+    /// A line about the content of a manifest.
+    pub(super) fn of_manifest(weight: Weight, place: &str, said: impl Into<String>) -> Self {
+        Self { subject: LineSubject::Manifest, ..Self::new(weight, place, said) }
     }
 
     /// Something is wrong with a manifest; what it held before goes on, if there was something.
     pub(super) fn broken(remark: &Remark, kept: bool) -> Self {
         let fate = if kept { " (what it held before goes on)" } else { " (nothing comes of it)" };
-        let line = Self::new(Weight::Error, &remark.place, &remark.why);
+        let line = Self::of_manifest(Weight::Error, &remark.place, &remark.why);
         Self { fate, broken: Some(remark.broken(kept)), ..line }
     }
 
     /// Writes it to the log.
     pub(super) fn log(&self) {
-        let place = &self.place;
-        match self.weight {
-            Weight::Detail => tracing::debug!(%place, "{self}"),
-            Weight::News => tracing::info!(%place, "{self}"),
-            Weight::Warning => tracing::warn!(%place, "{self}"),
-            Weight::Error => tracing::error!(%place, "{self}"),
+        let (source, error) = (&self.place, self);
+        match (self.weight, self.subject) {
+            (Weight::Detail, _) => {
+                tracing::debug!(source, %error, "manifest source not usable, will retry");
+            }
+            (Weight::News, _) => tracing::info!(source, detail = %self, "manifest source changed"),
+            (Weight::Warning | Weight::Error, LineSubject::Source) => {
+                tracing::warn!(source, %error, "manifest source not usable, will retry");
+            }
+            (Weight::Warning, LineSubject::Manifest) => {
+                tracing::warn!(source, %error, "manifest has unknown fields, they are ignored");
+            }
+            (Weight::Error, LineSubject::Manifest) => {
+                tracing::error!(source, %error, "manifest rejected");
+            }
         }
     }
 }

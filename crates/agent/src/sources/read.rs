@@ -113,7 +113,7 @@ pub(super) fn understood(
     name: &str,
     unknown_fields: &[String],
 ) -> Vec<Line> {
-    let held = Line::new(Weight::News, place, format!("it holds {name}"));
+    let held = Line::of_manifest(Weight::News, place, format!("it holds {name}"));
     std::iter::once(held).chain(slips(place, what, unknown_fields)).collect()
 }
 
@@ -121,7 +121,7 @@ pub(super) fn understood(
 fn slips(place: &str, what: &str, unknown_fields: &[String]) -> Option<Line> {
     let fields = unknown_fields.join(", ");
     let said = format!("no {what} has these fields, so they do nothing: {fields}; correct them");
-    (!unknown_fields.is_empty()).then(|| Line::new(Weight::Warning, place, said))
+    (!unknown_fields.is_empty()).then(|| Line::of_manifest(Weight::Warning, place, said))
 }
 
 /// The file or URL.

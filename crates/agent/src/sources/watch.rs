@@ -21,8 +21,8 @@ impl Watch {
     /// Watches nothing yet.
     pub(super) fn start() -> Self {
         let warn = |error: &io::Error| {
-            let fix = "raise fs.inotify.max_user_instances";
-            tracing::warn!(%error, "changes are noticed by looking now and then only: {fix}");
+            let setting = "fs.inotify.max_user_instances";
+            tracing::error!(setting, %error, "inotify not started, files are rescanned periodically");
         };
         Self(AsyncInotify::new().inspect_err(warn).ok())
     }
@@ -36,7 +36,7 @@ impl Watch {
             listener.watch(parent.unwrap_or(Path::new(".")), path.file_name())
         });
         if let Err(error) = aimed {
-            tracing::debug!(place = %path.display(), %error, "it is looked at now and then only");
+            tracing::debug!(path = %path.display(), %error, "path not watched, rescanned periodically");
         }
     }
 
@@ -59,7 +59,7 @@ impl Watch {
             match listener.changed().await {
                 Ok(()) => return,
                 Err(error) => {
-                    tracing::warn!(%error, "changes are noticed by looking now and then only");
+                    tracing::error!(object = "inotify", %error, "inotify failed, files are rescanned periodically");
                     self.0 = None;
                 }
             }

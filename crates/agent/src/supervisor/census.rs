@@ -62,7 +62,9 @@ pub(super) async fn take(node: Arc<Node>) -> Option<Census> {
 }
 
 fn answered<T, E: std::fmt::Display>(answer: Result<T, E>) -> Option<T> {
-    answer.inspect_err(|error| tracing::warn!(%error, "the audit is put off")).ok()
+    answer
+        .inspect_err(|error| tracing::warn!(task = "relist", %error, "relist failed, will retry"))
+        .ok()
 }
 
 impl Census {

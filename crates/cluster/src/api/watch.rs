@@ -107,7 +107,7 @@ where
                 Ok(news) => return news,
                 // One that has been away for long need not be told of every few seconds.
                 Err(error) if self.failures.is_power_of_two() => {
-                    tracing::warn!(%error, "a watch failed and is renewed");
+                    tracing::warn!(object = self.object, attempt = self.failures, %error, "watch failed, will retry");
                 }
                 Err(_) => {}
             }
@@ -156,7 +156,8 @@ where
                 if heard.is_err() {
                     tracing::info!(
                         object = self.object,
-                        "a watch said nothing for {limit:?} and is renewed"
+                        seconds = limit.as_secs(),
+                        "watch did not end in time, will be renewed"
                     );
                 }
                 self.take(heard.ok().flatten())
@@ -173,7 +174,9 @@ where
             match self.take(heard) {
                 Ok(more) => news.extend(more),
                 // It will show again when the watch is resumed.
-                Err(trouble) => tracing::debug!(object = self.object, %trouble, "a watch ended"),
+                Err(trouble) => {
+                    tracing::debug!(object = self.object, error = %trouble, "watch ended, will be renewed")
+                }
             }
         }
     }
@@ -242,7 +245,7 @@ where
             Err(trouble) if trouble.is_no_streams() || trouble.is_server_error() => {
                 // A server in trouble may stream the next one.
                 self.manner.streams = !trouble.is_no_streams();
-                tracing::info!(object = self.object, %trouble, "a list does not come as a stream: it is read in pages");
+                tracing::info!(object = self.object, error = %trouble, "streaming list failed, listing in pages");
                 self.list_by_page().await
             }
             Err(Trouble::Silent) => {

@@ -115,7 +115,14 @@ impl Manager {
                 if is_first && matches!(error, CredentialsError::Denied { .. }) {
                     return error;
                 }
-                tracing::error!(%error, "our client certificate could not be renewed");
+                let (node, attempt) = (&self.plan.node, self.failures.count().saturating_add(1));
+                tracing::error!(
+                    certificate = "client",
+                    node,
+                    attempt,
+                    %error,
+                    "client certificate not renewed, will retry"
+                );
                 self.next_try = Instant::now() + self.failures.next_wait();
             }
             sleep(watch::EVERY).await;
@@ -134,13 +141,20 @@ impl Manager {
         let access = held.access.clone();
         match self.switch.turn_to(&access) {
             Ok(old) => {
-                tracing::info!("our client certificate was renewed by somebody and is used now");
+                let path = access.file.display();
+                tracing::info!(certificate = "client", %path, "client certificate files changed, new certificate in use");
                 self.held = Some(Held::new(access));
                 switch::close_in_time(old).await;
             }
-            Err(error) => tracing::warn!(
-                %error, "our client certificate was changed by somebody and cannot be used; we go on with the old one"
-            ),
+            Err(error) => {
+                let path = access.file.display();
+                tracing::warn!(
+                    certificate = "client",
+                    %path,
+                    %error,
+                    "client certificate not loaded, previous one stays in use"
+                );
+            }
         }
     }
 
@@ -152,7 +166,7 @@ impl Manager {
         signing::obtain(&client, &self.store, &self.wanted, PATIENCE, &*self.clock).await?;
         let access = self.adopt().await?;
         let old = self.switch.turn_to(&access)?;
-        tracing::info!(node = self.plan.node, "we have a new client certificate");
+        tracing::info!(certificate = "client", node = self.plan.node, "client certificate issued");
         let is_first = self.held.replace(Held::new(access)).is_none();
         self.failures.reset();
         if !is_first {
@@ -171,28 +185,40 @@ impl Manager {
             Standing::Due => self.plan.rotate,
             Standing::Expired if self.plan.bootstrap.is_some() => true,
             Standing::Expired => {
-                let file = held.access.file.display().to_string();
-                self.remind(&format!(
-                    "our client certificate has expired, so the API server takes us for nobody: put a new one into {file}, or start with --bootstrap-kubeconfig"
-                ));
+                let path = held.access.file.display().to_string();
+                if self.is_reminder_due() {
+                    let node = &self.plan.node;
+                    tracing::error!(
+                        certificate = "client",
+                        node,
+                        path,
+                        "client certificate expired, API server refuses this node"
+                    );
+                }
                 false
             }
             Standing::Other => {
-                let name = own.certificate.subject.common_name.clone();
-                self.remind(&format!(
-                    "our client certificate is that of {name:?} and not of {:?}: the API server may refuse what this node does, and the certificate is not renewed",
-                    self.wanted.subject.common_name
-                ));
+                let client = own.certificate.subject.common_name.clone();
+                if self.is_reminder_due() {
+                    tracing::error!(
+                        certificate = "client",
+                        client,
+                        node = self.plan.node,
+                        "client certificate is not of this node, it is not renewed"
+                    );
+                }
                 false
             }
         }
     }
 
-    fn remind(&mut self, what: &str) {
-        if self.reminded.is_none_or(|told| told.elapsed() >= REMIND) {
-            tracing::error!("{what}");
+    /// Whether a certificate that a person has to replace is to be logged again.
+    fn is_reminder_due(&mut self) -> bool {
+        let is_due = self.reminded.is_none_or(|last| last.elapsed() >= REMIND);
+        if is_due {
             self.reminded = Some(Instant::now());
         }
+        is_due
     }
 
     /// By ourselves as long as we are somebody, and else as whoever may ask for the first certificate.
@@ -240,7 +266,15 @@ async fn first(plan: &Plan, store: &Store, now: Timestamp) -> Result<Option<Held
     };
     match (found, why) {
         (Ok(access), None) => return Ok(Some(Held::new(access))),
-        (_, Some(why)) => tracing::warn!("a certificate is asked for anew: {why}"),
+        (_, Some(error)) => {
+            let path = plan.kubeconfig.display();
+            tracing::warn!(
+                certificate = "client",
+                %path,
+                error,
+                "kubeconfig not usable, a new client certificate is requested"
+            );
+        }
         (Err(_), None) => {}
     }
     // What is wrong with it is better said now than when nobody looks.

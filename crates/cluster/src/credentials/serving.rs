@@ -198,11 +198,12 @@ impl ServingKeeper {
         self.seen = now;
         match (self.shown.show(&self.files), &mut self.request) {
             (Ok(known), request) => {
-                tracing::info!("the server shows a new certificate");
+                tracing::info!(certificate = "serving", path = %self.files[0].display(), "serving certificate loaded");
                 request.iter_mut().for_each(|request| request.hold(known.clone()));
             }
             (Err(error), _) => {
-                tracing::warn!(%error, "the server goes on with its old certificate");
+                let path = self.files[0].display();
+                tracing::warn!(certificate = "serving", %path, %error, "serving certificate not loaded, previous one stays in use");
             }
         }
     }
@@ -222,7 +223,13 @@ impl Requests {
         match signing::obtain(&self.client, &self.store, &wanted, PATIENCE, &*self.clock).await {
             Ok(()) => self.failures.reset(),
             Err(error) => {
-                tracing::error!(%error, "the server's certificate was not signed");
+                let attempt = self.failures.count().saturating_add(1);
+                tracing::error!(
+                    certificate = "serving",
+                    attempt,
+                    %error,
+                    "serving certificate not signed, will retry"
+                );
                 self.next_try = Instant::now() + self.failures.next_wait();
             }
         }

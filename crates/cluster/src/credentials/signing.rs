@@ -61,8 +61,9 @@ async fn sign(
     ask(&api, &object, request).await?;
     let begin = Instant::now();
     tracing::info!(
-        "waiting for certificate signing request {} to be approved: `kubectl certificate approve {0}`",
-        request.name
+        object = request.name,
+        detail = format!("kubectl certificate approve {}", request.name),
+        "certificate signing request waits for approval"
     );
     let mut looks = Failures::new(LOOKS);
     let mut trouble = None;

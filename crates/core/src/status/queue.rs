@@ -43,6 +43,8 @@ pub struct StatusQueue {
 pub struct JobKey {
     /// Its UID.
     pub uid: PodUid,
+    /// Which attempt in a row it is, from 1.
+    pub attempt: u32,
     generation: u64,
 }
 
@@ -166,8 +168,10 @@ impl Work for StatusQueue {
     /// One pod never has two in flight, which keeps its statuses in order.
     fn next(&mut self, now: Mono) -> Option<StatusJob> {
         let uid = self.queue.next(now)?;
+        let attempt = self.queue.attempt(&uid);
         let entry = self.pods.get_mut(&uid)?;
-        let (key, name) = (JobKey { uid, generation: entry.generation }, entry.name.clone());
+        let generation = entry.generation;
+        let (key, name) = (JobKey { uid, attempt, generation }, entry.name.clone());
         entry.begin();
         Some(match &entry.status {
             Some(status) if !entry.is_sent => {

@@ -59,8 +59,13 @@ impl PendingCall<'_> {
         match timeout(slow_after, &mut answering).await {
             Ok(answer) => answer,
             Err(_) => {
-                let (call, subject) = (self.call, self.subject);
-                tracing::warn!(call, subject, after = ?slow_after, "the runtime has not answered yet");
+                let (call, object, seconds) = (self.call, self.subject, slow_after.as_secs_f64());
+                tracing::warn!(
+                    call,
+                    object,
+                    seconds,
+                    "runtime has not answered yet, still waiting"
+                );
                 answering.await
             }
         }

@@ -59,8 +59,12 @@ pub(super) async fn wait_for_runtime(
                 return facts;
             }
             Err(error) if look.is_multiple_of(LOG_EVERY) => {
-                tracing::warn!(%error, endpoint = settings.runtime_endpoint,
-                    "waiting for the runtime: start it, or name another with --container-runtime-endpoint");
+                tracing::warn!(
+                    endpoint = settings.runtime_endpoint,
+                    attempt = look + 1,
+                    %error,
+                    "waiting for the runtime, will retry"
+                );
             }
             Err(_) => {}
         }
@@ -75,7 +79,11 @@ async fn query_runtime(
 ) -> Result<RuntimeFacts, CriError> {
     let version = client.version().await?;
     let status = client.status().await?;
-    tracing::info!(name = version.runtime_name, version = version.runtime_version, "runtime");
+    tracing::info!(
+        runtime = version.runtime_name,
+        detail = version.runtime_version,
+        "runtime connected"
+    );
     Ok(RuntimeFacts {
         runtime_name: version.runtime_name,
         runtime_version: version.runtime_version,

@@ -56,7 +56,8 @@ pub(super) fn prepare_process(loaded: &LoadedConfig) {
     let kubelet = &loaded.configuration;
     let told = |field: &str, error: &anyhow::Error| {
         if loaded.is_written(field) {
-            tracing::warn!("{field}: {error:#}");
+            let error = format!("{error:#}");
+            tracing::error!(setting = field, error, "process limit not set");
         }
     };
     if let Err(error) = machine::set_oom_score_adj(kubelet.oom_score_adj) {

@@ -145,11 +145,15 @@ pub(super) async fn serve(
         match open(&plan, &source, reviewer.as_ref(), client.as_ref(), clock).await {
             Ok((servers, keeper)) => return tokio::join!(servers.run(end), keeper.keep()).1,
             Err(error) => {
-                let why = format!("{error:#}");
-                if told != why {
-                    tracing::error!("the kubelet's server does not serve: {why}");
+                let error = format!("{error:#}");
+                if told != error {
+                    tracing::error!(
+                        task = "kubelet server",
+                        error,
+                        "kubelet server not started, will retry"
+                    );
                 }
-                told = why;
+                told = error;
             }
         }
         sleep(TRY_AGAIN).await;

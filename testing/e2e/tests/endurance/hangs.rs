@@ -43,7 +43,10 @@ pub(super) async fn while_containerd_is_stopped_only_those_who_want_something_wa
     sleep(STOPPED).await;
     let log = std::fs::read_to_string(agent.log())?;
     cx.rig().resume()?;
-    ensure!(log.contains("the runtime has not answered yet"), "it does not say why:\n{log}");
+    ensure!(
+        log.contains("runtime has not answered yet, still waiting"),
+        "it does not say why:\n{log}"
+    );
     until_runs(cx, "comes").await?;
     let look = async || cx.inspector().pod("leaves").await;
     eventually(PATIENCE, "the one that was removed is gone", look, ObservedPod::is_gone).await?;

@@ -31,6 +31,6 @@ pub(super) async fn an_agent_is_as_its_file_and_drop_ins_say(cx: &ScenarioContex
         said.contains("maxPod: is no field that the kubelet has (did you mean maxPods?)"),
         "{said}"
     );
-    ensure!(said.contains("without effect yet: imageMinimumGCAge"), "{said}");
+    ensure!(said.contains("without effect yet setting=imageMinimumGCAge"), "{said}");
     Ok(())
 }

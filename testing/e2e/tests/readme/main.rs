@@ -133,7 +133,7 @@ const STEPS: &[ReadmeStep] = &[
     ReadmeStep {
         command: "oarsman kubelet --config examples/kubelet.yaml",
         window: NODE,
-        sees: &["the agent runs", "Started"],
+        sees: &["agent started", "Started"],
         // Ending a kubelet ends no pod, so that the machine ends with something left.
         then: AfterStep::Interrupts(1),
         asks_again: false,

@@ -190,7 +190,8 @@ impl<K: Named> Keeper<K> {
             let heard = match watch.try_next().await {
                 Ok(heard) => heard,
                 Err(error) => {
-                    tracing::debug!(%error, "what is known of it counts");
+                    let object = object::<K>(&self.name);
+                    tracing::debug!(object, %error, "object watch failed, known object stays in use");
                     self.seen.fail(error);
                     continue;
                 }

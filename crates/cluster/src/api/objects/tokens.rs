@@ -120,7 +120,7 @@ impl Keeper {
                     sleep(token::used_for(lifetime, dice())).await;
                 }
                 Err(error) => {
-                    tracing::debug!(pod = %self.pod, %error, "no newer token");
+                    tracing::debug!(pod = %self.pod, uid = %self.uid, %error, "service account token not renewed, will retry");
                     match expires.is_some_and(|expires| expires <= asked) {
                         true => self.token.lose(error),
                         false => self.token.fail(error),

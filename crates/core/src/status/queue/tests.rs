@@ -20,7 +20,7 @@ fn at(millis: u64) -> Mono {
 
 /// The key of the first entry of a queue.
 fn first(uid: &PodUid) -> JobKey {
-    JobKey { uid: uid.clone(), generation: 1 }
+    JobKey { uid: uid.clone(), attempt: 1, generation: 1 }
 }
 
 fn phase(job: Option<StatusJob>) -> Option<String> {
