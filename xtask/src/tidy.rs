@@ -3,12 +3,15 @@
 mod clocks;
 mod layers;
 mod manifests;
+mod messages;
 mod modules;
 mod paths;
 mod purity;
 mod rules;
 mod seams;
 mod sources;
+mod symbols;
+mod type_names;
 
 #[cfg(test)]
 mod tests;
@@ -27,7 +30,11 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     let mut complaints = layers::check(&metadata);
     complaints.extend(purity::check_dependencies(&metadata));
     complaints.extend(manifests::check(&metadata)?);
+    complaints.extend(symbols::check(root)?);
     let (mut functions, mut seams) = (BTreeSet::new(), seams::SeamTraits::default());
+    let operating = std::fs::read_to_string(root.join(messages::PAGE))?;
+    let mut messages = messages::Messages::of_page(&operating);
+    let mut type_names = type_names::TypeNames::default();
     for package in metadata.workspace_packages() {
         for file in sources::rust_files(package)? {
             let source = std::fs::read_to_string(&file)?;
@@ -36,6 +43,8 @@ pub(crate) fn run(root: &Path) -> Result<()> {
             complaints.extend(purity::check_source(root, package, &file)?);
             complaints.extend(modules::check(root, package, &file)?);
             complaints.extend(clocks::check(root, package, &file)?);
+            messages.read_file(root, package, &file)?;
+            type_names.read_file(root, package, &file)?;
             if package.name.as_str() == seams::AGENT {
                 let shown = file.strip_prefix(root).unwrap_or(&file);
                 seams.read(&shown.display().to_string(), &source)?;
@@ -43,6 +52,8 @@ pub(crate) fn run(root: &Path) -> Result<()> {
         }
     }
     complaints.extend(seams.complaints());
+    complaints.extend(messages.complaints());
+    complaints.extend(type_names.complaints());
     let rules = std::fs::read_to_string(root.join("docs/rules.md"))?;
     complaints.extend(rules::complaints(&rules::named(&rules), &functions));
     let testing = std::fs::read_to_string(root.join("docs/testing.md"))?;

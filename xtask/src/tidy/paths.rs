@@ -178,20 +178,24 @@ impl<'ast> Visit<'ast> for SourcePathScan {
     fn visit_visibility(&mut self, _: &'ast syn::Visibility) {}
 }
 
-fn attributes(item: &syn::Item) -> &[syn::Attribute] {
+/// The attributes of an item, as far as items of that kind are ever for tests only.
+pub(super) fn attributes(item: &syn::Item) -> &[syn::Attribute] {
     match item {
         syn::Item::Const(item) => &item.attrs,
+        syn::Item::Enum(item) => &item.attrs,
         syn::Item::Fn(item) => &item.attrs,
         syn::Item::Impl(item) => &item.attrs,
         syn::Item::Mod(item) => &item.attrs,
         syn::Item::Struct(item) => &item.attrs,
         syn::Item::Trait(item) => &item.attrs,
+        syn::Item::Type(item) => &item.attrs,
         syn::Item::Use(item) => &item.attrs,
         _ => &[],
     }
 }
 
-fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
+/// Whether something is compiled for tests only.
+pub(super) fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         attribute.path().is_ident("cfg")
             && attribute.parse_args::<syn::Ident>().is_ok_and(|argument| argument == "test")

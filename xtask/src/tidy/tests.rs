@@ -140,6 +140,38 @@ fn a_clock_read_outside_the_list_fails_the_whole_of_tidy() {
 }
 
 #[test]
+fn a_page_a_message_or_a_type_name_that_is_wrong_fails_the_whole_of_tidy() {
+    let warning = "//! Warns.\nfn f() {\n    tracing::warn!(pod, \"sync failed\");\n}\n";
+    let plan = "//! Plans.\npub struct Plan;\n";
+    let rows = "### Fields\n| `pod` | object |\n### Warnings\n| `sync failed` |\n";
+    let (agent, main) = ("crates/agent/src/lib.rs", "crates/oarsman/src/main.rs");
+    for (files, said) in [
+        (vec![(agent, warning), ("docs/operating.md", rows)], ""),
+        (vec![(agent, warning)], "lib.rs:3: the warning `sync failed` has no row"),
+        (vec![("docs/operating.md", rows)], "operating.md:4: no code logs the warning"),
+        (vec![(agent, plan)], ""),
+        (
+            vec![(agent, plan), (main, plan)],
+            "main.rs:2: the public type `Plan` is defined in another",
+        ),
+        (vec![(agent, plan), ("ARCHITECTURE.md", "`crates/agent/src/lib.rs:Plan`")], ""),
+        (
+            vec![("docs/x.md", "`crates/agent/src/lib.rs:Plan`")],
+            "x.md:1: crates/agent/src/lib.rs defines no `Plan`",
+        ),
+    ] {
+        let copy = tempfile::tempdir().unwrap();
+        copy_manifests(copy.path());
+        for (file, text) in &files {
+            std::fs::write(copy.path().join(file), text).unwrap();
+        }
+        let complaints = run(copy.path()).err().map(|error| error.to_string()).unwrap_or_default();
+        assert_eq!(complaints.is_empty(), said.is_empty(), "{files:?}: {complaints}");
+        assert!(complaints.contains(said), "{files:?}: {complaints}");
+    }
+}
+
+#[test]
 fn a_file_has_a_doc_line_a_bearable_length_and_no_unsafe() {
     let path = Path::new("crates/agent/src/x.rs");
     assert!(sources::complaints(path, "//! Fine.\n").is_empty());
@@ -202,6 +234,8 @@ fn copy_manifests(to: &Path) {
     }
     std::fs::create_dir(to.join("docs")).unwrap();
     std::fs::write(to.join("docs/rules.md"), "No facts.\n").unwrap();
+    std::fs::write(to.join("docs/operating.md"), "No messages.\n").unwrap();
+    std::fs::write(to.join("ARCHITECTURE.md"), "No symbols.\n").unwrap();
     std::fs::copy(root.join("docs/testing.md"), to.join("docs/testing.md")).unwrap();
     let metadata = cargo_metadata::MetadataCommand::new()
         .manifest_path(root.join("Cargo.toml"))
