@@ -59,6 +59,21 @@ fn everything_has_been_taken_once_the_cluster_says_so() {
 }
 
 #[test]
+fn a_job_carries_how_often_it_was_tried_in_a_row() {
+    let (mut queue, uid) = (StatusQueue::default(), PodUid::from("a"));
+    queue.publish(&uid, &name(), status("Running"), at(0));
+    for attempt in 1..=3 {
+        let now = at(u64::from(attempt) * 60_000);
+        let key = queue.next(now).unwrap().key().clone();
+        assert_eq!(key.attempt, attempt);
+        let result = if attempt == 3 { JobResult::Accepted } else { JobResult::Failed(None) };
+        queue.done((key, result), now);
+    }
+    queue.publish(&uid, &name(), status("Failed"), at(240_000));
+    assert_eq!(queue.next(at(240_000)).unwrap().key().attempt, 1);
+}
+
+#[test]
 fn a_status_that_comes_while_another_is_under_way_waits_for_it() {
     let (mut queue, uid) = (StatusQueue::default(), PodUid::from("1"));
     queue.publish(&uid, &name(), status("Pending"), at(0));
