@@ -26,8 +26,8 @@ use crate::wire::runtime_service_client::RuntimeServiceClient;
 pub struct RemoteRuntime {
     runtime: RuntimeServiceClient<Channel>,
     images: ImageServiceClient<Channel>,
-    /// Events come over a connection of their own, which nobody keeps: some runtimes tell each event to one listener only, and a dead one
-    /// would go on taking them.
+    /// Events come over a connection of their own, which the connection holder does not hold: some runtimes send each event to one listener
+    /// only, and a dead listener would go on taking them.
     events: RuntimeServiceClient<Channel>,
     deadlines: Deadlines,
 }
@@ -43,7 +43,7 @@ impl RemoteRuntime {
         Self::with_holder(None, runtime_endpoint, image_endpoint, deadlines)
     }
 
-    /// The same, with somebody who keeps its connections.
+    /// The same, with a holder of its connections.
     pub fn with_holder(
         holder: Option<Arc<dyn ConnectionHolder>>,
         runtime_endpoint: &str,

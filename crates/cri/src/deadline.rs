@@ -1,13 +1,13 @@
-//! How long a call may take.
+//! The deadlines of runtime calls.
 
 use std::time::Duration;
 
 use crate::seconds;
 
-/// Longer than any node lives; keeps absurd graces within what clocks and gRPC can express.
+/// Longer than any node lives; keeps absurd grace periods within what clocks and gRPC can express.
 const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
-/// A runtime that is well answers in less.
+/// A runtime that works answers in less.
 const SLOW: Duration = Duration::from_secs(10);
 
 /// Limits on runtime calls.
@@ -23,26 +23,26 @@ impl Default for Deadlines {
     }
 }
 
-/// What a call has to do, as far as its time is concerned.
+/// The kind of a call, by which its deadline is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DeadlineClass {
-    /// Something that should take no time to speak of.
+    /// A call that should be fast.
     Ordinary,
     /// Making a sandbox, which sets up a network and may pull an image on the way.
     Sandbox,
-    /// Something that waits this long on purpose before it gets to work.
+    /// A call that waits this long on purpose before it acts.
     Prolonged(Duration),
-    /// Something whose length nobody can tell; only dropping the call ends it early.
+    /// A call of unknown length; only dropping it ends it early.
     Unlimited,
 }
 
 impl DeadlineClass {
-    /// Of a command with this timeout on the wire, where none means that it may run forever.
+    /// The class of a command with this timeout on the wire, where 0 means that it may run forever.
     pub(crate) fn of_command(timeout: i64) -> Self {
         if timeout > 0 { Self::Prolonged(seconds::from_wire(timeout)) } else { Self::Unlimited }
     }
 
-    /// After how long it is worth saying that the runtime has not answered; nothing where nobody can tell.
+    /// After how long it is logged that the runtime has not answered; none for calls of unknown length.
     pub(crate) fn slow_after(self) -> Option<Duration> {
         match self {
             Self::Ordinary | Self::Sandbox => Some(SLOW),
@@ -53,7 +53,7 @@ impl DeadlineClass {
 }
 
 impl Deadlines {
-    /// How long a call may take; nothing for one without a limit.
+    /// The deadline of a call; none for one without a limit.
     pub(crate) fn limit(self, effort: DeadlineClass) -> Option<Duration> {
         let limit = match effort {
             DeadlineClass::Ordinary => self.request,

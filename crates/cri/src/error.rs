@@ -8,7 +8,7 @@ use oarsman_seam::{Call, CallFault, SeamError};
 
 pub(crate) use self::status::causes;
 
-/// What a runtime call gives.
+/// The result of a runtime call.
 pub type Result<T> = std::result::Result<T, CriError>;
 
 /// A runtime call that failed: which call, on what, and why.
@@ -71,7 +71,7 @@ impl CriError {
         self.code
     }
 
-    /// The runtime's own words, without call and subject.
+    /// The runtime's own message, without call and subject.
     pub fn message(&self) -> &str {
         &self.message
     }
@@ -81,7 +81,7 @@ impl CriError {
         self.code == ErrorCode::NotFound
     }
 
-    /// No answer came in time. The runtime may still be at it.
+    /// No answer came in time. The runtime may still be working on the call.
     pub fn is_timeout(&self) -> bool {
         self.code == ErrorCode::DeadlineExceeded
     }
@@ -91,8 +91,7 @@ impl CriError {
         self.code == ErrorCode::Unavailable
     }
 
-    /// The name of what was to be created is held, though nothing may be under it. containerd has no code of its own for that; its
-    /// message tells.
+    /// The name of what was to be created is reserved, though nothing may exist under it. containerd has no code for that, only a message.
     pub fn is_name_reserved(&self) -> bool {
         self.code == ErrorCode::AlreadyExists || self.message.contains("is reserved for")
     }
@@ -115,7 +114,7 @@ impl CriError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(i32)]
 pub enum ErrorCode {
-    /// The caller, or somebody on the way, gave the call up.
+    /// The call was cancelled by the caller or on the way.
     Cancelled = 1,
     /// Most of what goes wrong in a runtime: Go errors without a code arrive as this.
     Unknown = 2,
@@ -129,7 +128,7 @@ pub enum ErrorCode {
     AlreadyExists = 6,
     /// Not allowed.
     PermissionDenied = 7,
-    /// Out of space, of quota, or of patience with a message's size.
+    /// Out of space, of quota, or a message above the size limit.
     ResourceExhausted = 8,
     /// The thing is in the wrong state for this.
     FailedPrecondition = 9,

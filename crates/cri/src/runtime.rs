@@ -18,10 +18,10 @@ use oarsman_seam::seam;
 
 use crate::{CriError, Result};
 
-/// What happens to containers, as it happens.
+/// Container events as they happen.
 pub type EventStream = BoxStream<'static, Result<ContainerEventResponse>>;
 
-/// How to talk to a process or a port of a pod.
+/// How to connect to a process or a port of a pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StreamingEndpoint {
@@ -60,13 +60,13 @@ pub enum InfoTarget<'a> {
 /// [`CriError::is_unimplemented`], and callers must get along without.
 #[seam]
 pub trait Runtime: Send + Sync + 'static {
-    /// Names the runtime and its version.
+    /// Returns the name and version of the runtime.
     async fn version(&self) -> Result<VersionResponse>;
 
-    /// Tells the runtime's health, its handlers, and what it can do. `info` stays empty.
+    /// Returns the runtime's conditions, handlers and features. `info` stays empty.
     async fn status(&self) -> Result<StatusResponse>;
 
-    /// Tells what the runtime wants of the agent, foremost the cgroup driver. Fixed while it runs.
+    /// Returns the runtime's requirements on the agent, foremost the cgroup driver. Fixed while it runs.
     async fn runtime_config(&self) -> Result<RuntimeConfigResponse> {
         Err(CriError::unimplemented("RuntimeConfig"))
     }
@@ -74,8 +74,7 @@ pub trait Runtime: Send + Sync + 'static {
     /// Tells the runtime the pods' address range. May be repeated.
     async fn update_runtime_config(&self, config: RuntimeConfig) -> Result<()>;
 
-    /// Details for people, as JSON by topic; there is no promise about their form. The default is
-    /// to have none.
+    /// Details for people to read, as JSON by topic; there is no promise about their form. The default is to have none.
     #[seam(direct)]
     async fn info(&self, _about: InfoTarget<'_>) -> Result<BTreeMap<String, String>> {
         Ok(BTreeMap::new())
@@ -217,7 +216,7 @@ pub trait Runtime: Send + Sync + 'static {
     /// Lists images.
     async fn list_images(&self, filter: Option<ImageFilter>) -> Result<Vec<Image>>;
 
-    /// Looks an image up; nothing when the node does not have it.
+    /// Looks up an image; none when the node does not have it.
     #[seam(object = image.image)]
     async fn image_status(&self, image: ImageSpec) -> Result<Option<Image>>;
 
@@ -230,7 +229,7 @@ pub trait Runtime: Send + Sync + 'static {
     #[seam(object = image.image)]
     async fn remove_image(&self, image: ImageSpec) -> Result<()>;
 
-    /// Tells where images and writable layers lie, and what they take.
+    /// Returns the directories of images and writable layers, and their sizes.
     async fn image_fs_info(&self) -> Result<ImageFsInfoResponse>;
 }
 

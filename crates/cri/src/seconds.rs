@@ -1,14 +1,14 @@
-//! Time spans on the wire: whole seconds, signed.
+//! Converts durations to and from the wire: whole seconds, signed.
 
 use std::time::Duration;
 
-/// The span in whole seconds. Rounded up, because a grace must never be shorter than asked for.
+/// The duration in whole seconds. Rounded up, because a grace period must never be shorter than asked for.
 pub(crate) fn to_wire(span: Duration) -> i64 {
     let whole = span.as_secs().saturating_add(u64::from(span.subsec_nanos() > 0));
     i64::try_from(whole).unwrap_or(i64::MAX)
 }
 
-/// The span that a peer meant; a negative one is none.
+/// The duration that a peer meant; a negative one is zero.
 pub(crate) fn from_wire(seconds: i64) -> Duration {
     Duration::from_secs(u64::try_from(seconds).unwrap_or(0))
 }

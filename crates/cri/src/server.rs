@@ -62,13 +62,13 @@ pub async fn serve(
     }
 }
 
-/// A runtime in the shape that the generated services want.
+/// A runtime behind the traits of the generated services.
 #[derive(Clone)]
 struct RuntimeServer {
     runtime: Arc<dyn Runtime>,
-    /// No more events.
+    /// Cancelled when event streams are to end.
     closing: CancellationToken,
-    /// No more anything.
+    /// Cancelled when all other calls are to end.
     closed: CancellationToken,
 }
 
@@ -89,7 +89,7 @@ impl RuntimeServer {
             .max_encoding_message_size(LARGEST_MESSAGE)
     }
 
-    /// Details for people, but only for those who ask.
+    /// The details, if the request is verbose.
     async fn info_if(
         &self,
         asked: bool,

@@ -1,4 +1,4 @@
-//! The generated services, and what both ends of the wire agree on.
+//! The generated services, and limits that client and server share.
 #![expect(
     clippy::allow_attributes_without_reason,
     unreachable_pub,
@@ -6,7 +6,7 @@
     reason = "generated code has its own style"
 )]
 
-/// No message may be larger, in either direction: the bound that kubelet and runtimes use.
+/// The largest message in either direction: the bound that the Go kubelet and runtimes use.
 pub(crate) const LARGEST_MESSAGE: usize = 16 * 1024 * 1024;
 
 include!(concat!(env!("OUT_DIR"), "/runtime.v1.rs"));

@@ -1,8 +1,9 @@
-//! Work that blocks, on threads for that. A call that hangs, as on a mount that is gone, costs its thread until the kernel lets go.
+//! Runs blocking work on tokio's blocking threads. A call that hangs, such as on a mount of a server that is gone, holds its thread until the
+//! kernel lets go.
 
 use tokio::task::JoinError;
 
-/// Does the work on a thread of its own; `panicked` makes the error of work that panicked.
+/// Runs the work on a blocking thread; `panicked` makes the error of work that panicked.
 ///
 /// # Errors
 /// Those of the work.

@@ -1,4 +1,4 @@
-//! Control groups: which hierarchies this machine has, the groups in them, and taking groups away.
+//! Control groups: the hierarchies of this machine, the groups in them, and the removal of groups.
 //!
 //! There may be one tree (v2), one a controller (v1), or v1 trees with a v2 tree beside them
 //! (hybrid); all three are a list of [`Hierarchy`]. [`CgroupManager`] makes and destroys one group in all
@@ -23,7 +23,7 @@ mod values;
 pub use error::CgroupError;
 pub use manager::{CgroupLayout, CgroupManager};
 
-/// What may stand among the options of a v1 mount and names a controller.
+/// The options of a v1 mount that name controllers.
 const V1_CONTROLLERS: [&str; 14] = [
     "blkio",
     "cpu",
@@ -59,13 +59,13 @@ pub struct Hierarchy {
     pub root: PathBuf,
 }
 
-/// A group that could not be taken away, most often because a process still lives in it.
+/// A group that could not be removed, most often because a process is still in it.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot remove the control group {}: {source}", .group.display())]
 pub struct RemoveGroupError {
     /// The group's directory.
     pub group: PathBuf,
-    /// What the kernel said.
+    /// The kernel's error.
     pub source: io::Error,
 }
 
@@ -138,7 +138,7 @@ impl Hierarchy {
         fs::create_dir_all(self.directory(group))
     }
 
-    /// The processes that live in a group or below it. None if there is no such group.
+    /// The processes in a group or below it. None if there is no such group.
     ///
     /// # Errors
     /// When the tree cannot be read.
@@ -153,7 +153,7 @@ impl Hierarchy {
         Ok(found)
     }
 
-    /// Takes away a group and all groups below it. One that is not there is no error.
+    /// Removes a group and all groups below it. One that does not exist is no error.
     ///
     /// # Errors
     /// When one of them still has processes; what could be removed by then is gone.

@@ -1,4 +1,4 @@
-//! Reading a file that somebody else put there, without being held up or flooded by what it turns out to be.
+//! Reads files that other users or containers may have written, without blocking on a pipe and up to a limit of bytes.
 
 use std::fs::{self, File, FileType};
 use std::io::{self, Read};
@@ -26,11 +26,11 @@ pub enum FileContents {
 /// # Errors
 /// Those of the system: nothing is there, links lead in a circle, it may not be read.
 pub fn read_regular(path: &Path, limit: u64) -> io::Result<FileContents> {
-    // To open a device may already do something.
+    // Opening a device may already have an effect.
     if let Some(other) = not_regular(fs::metadata(path)?.file_type()) {
         return Ok(FileContents::Other(other));
     }
-    // What it is may have changed since; a pipe without a writer must not hold us up.
+    // The file may have been replaced since; a pipe without a writer must not block us.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = File::from(open(path, flags, Mode::empty())?);
     match not_regular(file.metadata()?.file_type()) {

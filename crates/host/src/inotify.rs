@@ -1,7 +1,6 @@
-//! Hearing of changes in one directory.
+//! Reports changes in one directory, by inotify.
 //!
-//! What changed is not told: events get lost, come twice and lie about what is there by the time they are read. Whoever
-//! hears of one looks for themselves.
+//! What changed is not reported: events get lost, come twice and no longer hold by the time they are read. The caller reads the directory again.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -19,7 +18,7 @@ mod tests;
 
 pub use async_inotify::AsyncInotify;
 
-/// Room for some dozens of events at a time.
+/// The buffer holds some dozens of events.
 const BUFFER: usize = 4096;
 
 /// Watches a directory without ever blocking: poll it for readability, then [`Inotify::drain`] it.
@@ -27,7 +26,7 @@ const BUFFER: usize = 4096;
 pub struct Inotify {
     fd: OwnedFd,
     watched: Option<WatchedDirectory>,
-    /// What is heard of.
+    /// The events that are reported.
     flags: WatchFlags,
 }
 
@@ -48,7 +47,7 @@ impl Inotify {
         Ok(Self { fd, watched: None, flags: flags() })
     }
 
-    /// The same watcher, which hears of every write to a file, and not only of its end.
+    /// The same watcher, which also reports every write to a file, and not only its closing.
     #[must_use]
     pub fn with_writes(mut self) -> Self {
         self.flags |= WatchFlags::MODIFY;
@@ -99,8 +98,8 @@ impl Inotify {
     }
 }
 
-/// A file counts when it is complete: each write to it does not. Links and directories have no end of writing, so their
-/// making counts.
+/// A file counts when it is closed after writing, not at each write. Links and directories are never closed after writing, so their creation
+/// counts.
 fn flags() -> WatchFlags {
     WatchFlags::CREATE
         | WatchFlags::CLOSE_WRITE
@@ -122,7 +121,7 @@ fn is_relevant(watched: Option<&WatchedDirectory>, event: &Event<'_>) -> bool {
     };
     match (&watched.only, event.file_name()) {
         (Some(only), Some(name)) => only.as_bytes() == name.to_bytes(),
-        // Without a name it is about the directory itself.
+        // An event without a name concerns the directory itself.
         _ => true,
     }
 }

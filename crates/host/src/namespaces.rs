@@ -1,4 +1,4 @@
-//! Namespaces: leaving those we were born into, and what a new one needs to be lived in.
+//! Linux namespaces: entering new ones, and preparing the mounts of a new mount namespace.
 
 use std::fs::{self, File};
 use std::io;
@@ -40,7 +40,7 @@ impl NamespaceKind {
     }
 }
 
-/// Which namespace of a kind a process is in, as the kernel names it: `net:[4026531840]`.
+/// The namespace of a kind that a process is in, as the kernel names it: `net:[4026531840]`.
 ///
 /// # Errors
 /// When there is no such process, or it is not ours to look at.
@@ -127,7 +127,7 @@ pub fn cover_with_empty(directory: &Path) -> io::Result<()> {
     Ok(mount("tmpfs", directory, "tmpfs", flags, Some(c"mode=0755"))?)
 }
 
-/// Takes a mount away from its place at once; whoever still uses it may finish.
+/// Detaches a mount from its mount point at once; processes that still use it may finish.
 ///
 /// # Errors
 /// When nothing is mounted there.

@@ -1,4 +1,4 @@
-//! The seam to the cgroups of pods and of their QoS classes, and the machine's own cgroups behind it.
+//! The seam to the cgroups of pods and of their QoS classes, and its implementation on this machine.
 
 #[cfg(test)]
 mod tests;
@@ -49,7 +49,7 @@ pub struct PodCgroupError {
     pub doing: &'static str,
     /// The cgroup, or the pod.
     pub object: String,
-    /// What the system said.
+    /// The error of the system.
     pub why: String,
 }
 
@@ -66,14 +66,14 @@ fn failed<E: Display>(doing: &'static str, group: &Path) -> impl FnOnce(E) -> Po
     }
 }
 
-/// How the cgroups of this agent are arranged.
+/// The settings of pods' cgroups.
 #[derive(Clone, Debug)]
 pub struct CgroupSettings {
-    /// How pods' cgroups are called.
+    /// The naming scheme of pods' cgroups.
     pub names: CgroupNames,
-    /// What the values of cgroups depend on.
+    /// What the values of cgroups are computed from.
     pub resources: NodeResources,
-    /// Whether the cgroup around all is the agent's own: made for its first pod, and removed with its last.
+    /// Whether the root cgroup belongs to the agent alone: then it is made for the first pod, and removed with the last.
     pub is_guest: bool,
 }
 
@@ -82,10 +82,10 @@ pub struct CgroupSettings {
 pub struct HostCgroups(Arc<PodCgroupManager>);
 
 impl HostCgroups {
-    /// Finds the machine's cgroups, and makes the one around all unless that is made for the first pod.
+    /// Finds the cgroup hierarchies, and makes the root cgroup unless that is made for the first pod.
     ///
     /// # Errors
-    /// When they cannot be read or made.
+    /// When they cannot be read, or the cgroup cannot be made.
     pub fn open(settings: CgroupSettings) -> Result<Self, PodCgroupError> {
         let root = PathBuf::from(settings.names.root());
         let open = || {
@@ -135,8 +135,8 @@ impl Cgroups for HostCgroups {
 struct PodCgroupManager {
     tree: CgroupManager,
     settings: CgroupSettings,
-    /// The pods that have a cgroup: the weight of a class is that of its pods together. Never held over a wait, but over the
-    /// writing of a few values, so that the last to count is the last to write.
+    /// The pods that have a cgroup: the weight of a QoS class is the sum over its pods. Locked while the few values are written, so that the
+    /// last sum that is computed is the last that is written; never across an await.
     members: Guarded<BTreeMap<PodUid, Claim>>,
 }
 
@@ -163,7 +163,7 @@ impl PodCgroupManager {
         self.candidate_paths(uid).iter().any(|group| self.tree.exists(group))
     }
 
-    /// Ends what still runs in a pod's group, and removes it.
+    /// Kills what still runs in a pod's group, and removes it.
     fn remove(&self, uid: &PodUid) -> Result<(), PodCgroupError> {
         for group in self.candidate_paths(uid) {
             self.tree.destroy(&group).map_err(failed("remove the cgroup", &group))?;
@@ -176,7 +176,7 @@ impl PodCgroupManager {
         }
     }
 
-    /// Removes the groups around those of pods, unless there are pods after all that nobody has told of yet.
+    /// Removes the groups around those of pods if they are empty: there may be pods that are not in `members` yet.
     fn remove_parents(&self) -> Result<(), PodCgroupError> {
         let classes = [QosClass::Burstable, QosClass::BestEffort]
             .map(|class| self.settings.names.class(class));
@@ -195,13 +195,13 @@ impl PodCgroupManager {
         Ok(found.map_err(failed)?.into_keys().collect())
     }
 
-    /// Where a pod's group may be: of a pod that is gone, nobody remembers the class.
+    /// The possible paths of a pod's group: the QoS class of a pod that is gone is not known.
     fn candidate_paths(&self, uid: &PodUid) -> [PathBuf; 3] {
         let classes = [QosClass::Guaranteed, QosClass::Burstable, QosClass::BestEffort];
         classes.map(|class| PathBuf::from(self.settings.names.pod(class, uid)))
     }
 
-    /// Gives the groups of the classes the weight of their pods.
+    /// Sets the weights of the QoS classes' groups to those of their pods.
     fn set_class_weights(&self, members: &BTreeMap<PodUid, Claim>) -> Result<(), PodCgroupError> {
         for class in [QosClass::Burstable, QosClass::BestEffort] {
             let group = PathBuf::from(self.settings.names.class(class));

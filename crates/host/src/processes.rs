@@ -1,4 +1,4 @@
-//! Processes as /proc tells of them.
+//! Reads processes from /proc.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -8,7 +8,7 @@ use std::{fs, io};
 /// The kernel counts processor time for programs in hundredths of a second.
 const TICK: Duration = Duration::from_millis(10);
 
-/// What `/proc/<pid>/stat` says of a process, as far as we want to know.
+/// Fields of `/proc/<pid>/stat`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Process {
     /// Its number in the namespace of the /proc that was read.
@@ -83,7 +83,7 @@ fn ticks(stat: &str) -> Option<u32> {
 /// The memory of a process in bytes, with its share of what it has in common with others.
 ///
 /// # Errors
-/// When there is no such process, or it is somebody else's.
+/// When there is no such process, or it belongs to another user.
 pub fn pss(pid: u32) -> io::Result<u64> {
     let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup"))?;
     kibibytes(&rollup).map(|size| size * 1024).ok_or_else(|| not_understood(&rollup))

@@ -24,7 +24,7 @@ pub enum RemoveTreeError {
         /// The tree that was to be removed.
         tree: PathBuf,
     },
-    /// Somebody moved a directory while we were in it.
+    /// A directory was moved while it was being removed.
     #[error("{} was moved while it was being removed: see who uses it, and try again", .path.display())]
     Moved {
         /// The directory, where it was.
@@ -41,7 +41,7 @@ pub enum RemoveTreeError {
     Failed {
         /// The file or directory that stays.
         path: PathBuf,
-        /// What it said.
+        /// The kernel's error.
         source: io::Error,
     },
 }

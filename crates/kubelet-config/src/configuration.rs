@@ -18,7 +18,7 @@ use crate::sections::{
 };
 use crate::threshold::{Percent, ThresholdValue};
 
-/// How a kubelet is to be. What nobody wrote is as it is by default.
+/// The configuration of a kubelet. Fields that are not written have their defaults.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct KubeletConfiguration {
@@ -26,53 +26,53 @@ pub struct KubeletConfiguration {
     pub enable_server: bool,
     /// A directory or file of pod manifests; empty for none.
     pub static_pod_path: String,
-    /// Where the logs of pods lie.
+    /// The directory of pods' logs.
     pub pod_logs_dir: String,
-    /// How often everything on the node is counted.
+    /// How often all pods of the runtime are listed.
     pub sync_frequency: GoDuration,
-    /// How often manifests are looked at besides when they change.
+    /// How often manifests are read again, besides when inotify reports a change.
     pub file_check_frequency: GoDuration,
-    /// How often the URL of manifests is asked.
+    /// How often the URL of manifests is fetched.
     pub http_check_frequency: GoDuration,
     /// A URL of pod manifests; empty for none.
     #[serde(rename = "staticPodURL")]
     pub static_pod_url: String,
-    /// Headers that the URL is asked with.
+    /// Headers of the requests to that URL.
     #[serde(rename = "staticPodURLHeader")]
     pub static_pod_url_header: BTreeMap<String, Vec<String>>,
     /// The address that the server listens at.
     pub address: IpAddr,
     /// The port that the server listens at.
     pub port: i32,
-    /// The port of the server that asks nobody who they are; 0 for none.
+    /// The port of the server without authentication; 0 for none.
     pub read_only_port: i32,
     /// The server's certificate.
     pub tls_cert_file: String,
     /// The key of the server's certificate.
     pub tls_private_key_file: String,
-    /// What the server may encrypt with; none for the usual ones.
+    /// The server's cipher suites; none for the default ones.
     pub tls_cipher_suites: Vec<String>,
-    /// Which curves the server prefers, by their numbers; none for the usual ones.
+    /// The server's preferred curves, by their numbers; none for the default ones.
     pub tls_curve_preferences: Vec<i32>,
-    /// The oldest TLS that the server speaks; none for 1.2.
+    /// The oldest TLS version that the server accepts; none for 1.2.
     pub tls_min_version: Option<TlsVersion>,
     /// Whether the client's certificate is renewed.
     pub rotate_certificates: bool,
-    /// Whether the server's certificate is asked of the API server.
+    /// Whether the server's certificate is requested from the API server.
     #[serde(rename = "serverTLSBootstrap")]
     pub server_tls_bootstrap: bool,
-    /// How the server finds out who asks.
+    /// How the server authenticates clients.
     pub authentication: Authentication,
-    /// How the server finds out what they may.
+    /// How the server authorizes requests.
     pub authorization: Authorization,
     /// How many pulls may begin in a second; 0 for any number.
     #[serde(rename = "registryPullQPS")]
     pub registry_pull_qps: i32,
     /// How many pulls may begin at once.
     pub registry_burst: i32,
-    /// Which pods may use images that are here already without showing credentials.
+    /// Which pods may use images that are on the node already without verified credentials.
     pub image_pull_credentials_verification_policy: ImagePullCredentialsVerificationPolicy,
-    /// Images that every pod may use, if the policy looks at this list.
+    /// Images that every pod may use, if the policy is NeverVerifyAllowlistedImages.
     pub preloaded_images_verification_allowlist: Vec<String>,
     /// How many events may be sent in a second; 0 for any number.
     #[serde(rename = "eventRecordQPS")]
@@ -81,24 +81,24 @@ pub struct KubeletConfiguration {
     pub event_burst: i32,
     /// Whether the server serves logs, exec and the like.
     pub enable_debugging_handlers: bool,
-    /// Whether the server can tell what waits for locks.
+    /// Whether the server offers lock contention profiles.
     pub enable_contention_profiling: bool,
     /// The port of the health check; 0 for none.
     pub healthz_port: i32,
     /// The address of the health check.
     pub healthz_bind_address: IpAddr,
-    /// How late the kubelet is killed when memory runs out.
+    /// The oom_score_adj of the kubelet.
     pub oom_score_adj: i32,
     /// The domain of the cluster.
     pub cluster_domain: String,
     /// The cluster's name servers.
     #[serde(rename = "clusterDNS")]
     pub cluster_dns: Vec<IpAddr>,
-    /// How long exec, attach and port-forward may be silent.
+    /// How long exec, attach and port-forward may be idle.
     pub streaming_connection_idle_timeout: GoDuration,
     /// How often the node's status is computed.
     pub node_status_update_frequency: GoDuration,
-    /// How often it is told even if nothing changed.
+    /// How often the node's status is sent even if nothing changed.
     pub node_status_report_frequency: GoDuration,
     /// How long the node's lease lasts.
     pub node_lease_duration_seconds: i32,
@@ -116,99 +116,99 @@ pub struct KubeletConfiguration {
     pub image_gc_low_threshold_percent: i32,
     /// How often volumes are measured; negative for never.
     pub volume_stats_agg_period: GoDuration,
-    /// The cgroup that the kubelet moves to; empty for none.
+    /// The cgroup that the kubelet moves itself to; empty for none.
     pub kubelet_cgroups: String,
-    /// The cgroup that everything else moves to; empty for none.
+    /// The cgroup that all processes without one are moved to; empty for none.
     pub system_cgroups: String,
     /// The cgroup below which those of pods are.
     pub cgroup_root: String,
     /// Whether pods and their classes have cgroups of their own.
     #[serde(rename = "cgroupsPerQOS")]
     pub cgroups_per_qos: bool,
-    /// Who makes cgroups, if the runtime does not tell.
+    /// The cgroup driver, if the runtime does not report its own.
     pub cgroup_driver: CgroupDriverSetting,
-    /// Whether containers get CPUs of their own.
+    /// Whether containers get exclusive CPUs.
     pub cpu_manager_policy: CpuManagerPolicy,
-    /// Options of that policy.
+    /// Options of the CPU manager policy.
     pub cpu_manager_policy_options: BTreeMap<String, String>,
-    /// How often the CPUs of containers are set right.
+    /// How often the CPUs of containers are reconciled.
     pub cpu_manager_reconcile_period: GoDuration,
     /// Whether running out of memory kills one process and not the container; none for what the cgroup version does.
     #[serde(rename = "singleProcessOOMKill")]
     pub single_process_oom_kill: Option<bool>,
-    /// Whether containers get memory of NUMA nodes.
+    /// Whether containers get memory of certain NUMA nodes.
     pub memory_manager_policy: MemoryManagerPolicy,
-    /// How resources are kept close together.
+    /// How the resources of a container or pod are aligned on NUMA nodes.
     pub topology_manager_policy: TopologyManagerPolicy,
-    /// For whom they are kept together.
+    /// Whether resources are aligned per container or per pod.
     pub topology_manager_scope: TopologyManagerScope,
-    /// Options of that policy.
+    /// Options of the topology manager policy.
     pub topology_manager_policy_options: BTreeMap<String, String>,
-    /// How much of what pods request is kept from lower classes.
+    /// How much of the requests of a QoS class is kept from lower classes.
     pub qos_reserved: BTreeMap<String, Percent>,
     /// How long an ordinary call to the runtime may take.
     pub runtime_request_timeout: GoDuration,
-    /// How a pod reaches itself through its service; nothing looks at it any more.
+    /// How a pod reaches itself through its service; has no effect any more.
     pub hairpin_mode: HairpinMode,
     /// How many pods the node runs at most.
     pub max_pods: i32,
-    /// How many pods it runs for each CPU at most; 0 for any number.
+    /// How many pods the node runs for each CPU at most; 0 for any number.
     pub pods_per_core: i32,
-    /// The addresses of pods on a node without API server.
+    /// The address range of pods on a node without API server.
     #[serde(rename = "podCIDR")]
     pub pod_cidr: String,
     /// How many processes a pod may have; -1 for as many as the node.
     pub pod_pids_limit: i64,
-    /// The file with the resolver that pods get; empty for none.
+    /// The resolv.conf that pods get; empty for none.
     pub resolv_conf: String,
-    /// No longer possible; only false is taken.
+    /// No longer possible; only false is accepted.
     pub run_once: bool,
     /// Whether CPU limits are enforced.
     #[serde(rename = "cpuCFSQuota")]
     pub cpu_cfs_quota: bool,
-    /// The period over which they are enforced.
+    /// The period over which CPU limits are enforced.
     #[serde(rename = "cpuCFSQuotaPeriod")]
     pub cpu_cfs_quota_period: GoDuration,
     /// How many images the node's status names; -1 for all.
     pub node_status_max_images: i32,
     /// How many files the kubelet may have open.
     pub max_open_files: i64,
-    /// In what form the API server is spoken to.
+    /// The content type of requests to the API server.
     pub content_type: String,
     /// How many requests are sent to the API server in a second.
     #[serde(rename = "kubeAPIQPS")]
     pub kube_api_qps: i32,
-    /// How many of them may be sent at once.
+    /// How many requests may be sent to the API server at once.
     #[serde(rename = "kubeAPIBurst")]
     pub kube_api_burst: i32,
     /// Whether images are pulled one at a time.
     pub serialize_image_pulls: bool,
     /// How many images are pulled at once, if not one at a time; none for any number.
     pub max_parallel_image_pulls: Option<i32>,
-    /// What makes pods be evicted at once, by signal.
+    /// The thresholds at which pods are evicted at once, by signal.
     pub eviction_hard: BTreeMap<String, ThresholdValue>,
-    /// What makes pods be evicted after a while, by signal.
+    /// The thresholds at which pods are evicted after a grace period, by signal.
     pub eviction_soft: BTreeMap<String, ThresholdValue>,
-    /// How long that while is, by signal.
+    /// The grace periods of evictionSoft, by signal.
     pub eviction_soft_grace_period: BTreeMap<String, GoDuration>,
-    /// How long the node says that it is under pressure after it was.
+    /// How long the node still reports pressure after the last time it had any.
     pub eviction_pressure_transition_period: GoDuration,
     /// How many seconds an evicted pod has to end at most.
     pub eviction_max_pod_grace_period: i32,
     /// How much is freed beyond the threshold, by signal.
     pub eviction_minimum_reclaim: BTreeMap<String, ThresholdValue>,
-    /// Whether evictionHard adds to the usual thresholds rather than replacing them.
+    /// Whether evictionHard adds to the default thresholds rather than replacing them.
     pub merge_default_eviction_settings: bool,
-    /// Whether a controller attaches volumes, and not the kubelet.
+    /// Whether the controller manager attaches volumes, and not the kubelet.
     pub enable_controller_attach_detach: bool,
-    /// Whether kernel settings that differ from ours stop the kubelet instead of being changed.
+    /// Whether kernel settings that differ from those the kubelet wants stop it instead of being changed.
     pub protect_kernel_defaults: bool,
-    /// Whether iptables chains are made that others rely on.
+    /// Whether the iptables chains that other components rely on are made.
     #[serde(rename = "makeIPTablesUtilChains")]
     pub make_iptables_util_chains: bool,
-    /// A bit of packet marks; nothing looks at it any more.
+    /// A bit of packet marks; has no effect any more.
     pub iptables_masquerade_bit: i32,
-    /// A bit of packet marks; nothing looks at it any more.
+    /// A bit of packet marks; has no effect any more.
     pub iptables_drop_bit: i32,
     /// Features that are switched on or off, by name.
     pub feature_gates: BTreeMap<String, bool>,
@@ -222,59 +222,59 @@ pub struct KubeletConfiguration {
     pub container_log_max_files: i32,
     /// How many logs are rotated at once.
     pub container_log_max_workers: i32,
-    /// How often logs are looked at.
+    /// How often the sizes of logs are checked.
     pub container_log_monitor_interval: GoDuration,
-    /// How changes of config maps and secrets are noticed.
+    /// How changes of ConfigMaps and Secrets are noticed.
     pub config_map_and_secret_change_detection_strategy: ResourceChangeDetectionStrategy,
-    /// What is kept for the system.
+    /// Resources that are reserved for the system.
     pub system_reserved: BTreeMap<String, Quantity>,
-    /// What is kept for Kubernetes itself.
+    /// Resources that are reserved for Kubernetes itself.
     pub kube_reserved: BTreeMap<String, Quantity>,
-    /// Which CPUs are kept for both.
+    /// CPUs that are reserved for both.
     #[serde(rename = "reservedSystemCPUs")]
     pub reserved_system_cpus: String,
-    /// Metrics hidden since that version are shown.
+    /// The version whose hidden metrics are shown.
     pub show_hidden_metrics_for_version: String,
     /// The cgroup of the system.
     pub system_reserved_cgroup: String,
     /// The cgroup of Kubernetes itself.
     pub kube_reserved_cgroup: String,
-    /// Whose cgroups are limited to what they were promised.
+    /// Which cgroups are limited to their reserved resources.
     pub enforce_node_allocatable: Vec<NodeAllocatableEnforcement>,
     /// Sysctls that pods may set besides the safe ones.
     pub allowed_unsafe_sysctls: Vec<String>,
-    /// Where volume plugins of others lie.
+    /// The directory of flexvolume plugins.
     pub volume_plugin_dir: String,
-    /// By which a cloud knows the node.
+    /// The id of the node at its cloud provider.
     #[serde(rename = "providerID")]
     pub provider_id: String,
-    /// Whether the kernel tells when memory runs short.
+    /// Whether the kernel notifies the kubelet of memory thresholds.
     pub kernel_memcg_notification: bool,
     /// How the kubelet logs.
     pub logging: Logging,
-    /// Whether the server shows the logs of the machine.
+    /// Whether the server serves the machine's log files.
     pub enable_system_log_handler: bool,
-    /// Whether it can be asked for some of them.
+    /// Whether the server answers queries of those logs.
     pub enable_system_log_query: bool,
     /// How long the machine waits for its pods when it shuts down; 0 for not at all.
     pub shutdown_grace_period: GoDuration,
-    /// How much of that is left for critical pods.
+    /// How much of that is reserved for critical pods.
     pub shutdown_grace_period_critical_pods: GoDuration,
-    /// The same in finer grades.
+    /// The shutdown grace periods by the priority of pods.
     pub shutdown_grace_period_by_pod_priority: Vec<PriorityPeriod>,
-    /// How long a container that crashes waits.
+    /// The back-off of containers that crash.
     pub crash_loop_back_off: CrashLoopBackOff,
-    /// How much memory of each NUMA node is kept back.
+    /// Memory that is reserved on each NUMA node.
     pub reserved_memory: Vec<ReservedMemory>,
-    /// Whether the server can be asked what it spends its time on.
+    /// Whether the server offers profiles.
     pub enable_profiling_handler: bool,
-    /// Whether the server lets its log level be changed.
+    /// Whether the server lets the log verbosity be changed.
     pub enable_debug_flags_handler: bool,
-    /// Whether containers that do not say otherwise are confined by the runtime's seccomp profile.
+    /// Whether the runtime's default seccomp profile is used for containers that name none.
     pub seccomp_default: bool,
-    /// At which part of its memory limit a container is slowed down.
+    /// The fraction of its memory limit at which a container is throttled (`memory.high`).
     pub memory_throttling_factor: f64,
-    /// How memory requests are protected.
+    /// How memory requests are protected from reclaim.
     pub memory_reservation_policy: MemoryReservationPolicy,
     /// Taints that the node registers with.
     pub register_with_taints: Vec<Taint>,
@@ -282,11 +282,11 @@ pub struct KubeletConfiguration {
     pub register_node: bool,
     /// Where traces are sent, if anywhere.
     pub tracing: Option<Tracing>,
-    /// Whether use of the disk is counted and limited.
+    /// Whether the use of local disks is measured and limited.
     pub local_storage_capacity_isolation: bool,
     /// The socket of the container runtime.
     pub container_runtime_endpoint: String,
-    /// The socket of the image service; empty if it is the runtime's.
+    /// The socket of the image service; empty for the runtime's.
     pub image_service_endpoint: String,
     /// Whether a machine with cgroup v1 is refused.
     pub fail_cgroup_v1: bool,

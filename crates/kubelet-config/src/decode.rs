@@ -1,4 +1,4 @@
-//! From the text of a configuration file to what it says.
+//! Parses the text of a configuration file.
 
 use std::path::Path;
 
@@ -10,11 +10,11 @@ use crate::field_path::FieldPath;
 use crate::problem::Problem;
 use crate::suggestion::suggestion;
 
-/// What every file says it is.
+/// The apiVersion of every file.
 const API_VERSION: &str = "kubelet.config.k8s.io/v1beta1";
 const KIND: &str = "KubeletConfiguration";
 
-/// Fields that are paths, which a file means from its own directory.
+/// Fields that hold paths; relative ones are resolved from the directory of the file.
 const PATHS: [&str; 7] = [
     "staticPodPath",
     "authentication.x509.clientCAFile",
@@ -25,7 +25,7 @@ const PATHS: [&str; 7] = [
     "podLogsDir",
 ];
 
-/// Fields in which nothing (0, 0s or an empty text) means the default, since the Go kubelet cannot tell it from being left out.
+/// Fields whose zero value (0, 0s or an empty text) means the default, since the Go kubelet cannot tell it from an absent field.
 const ZERO_MEANS_DEFAULT: [&str; 43] = [
     "syncFrequency",
     "fileCheckFrequency",
@@ -72,23 +72,23 @@ const ZERO_MEANS_DEFAULT: [&str; 43] = [
     "userNamespaces.idsPerPod",
 ];
 
-/// A file that was read by somebody.
+/// The content of a file, which the caller has read.
 #[derive(Clone, Copy, Debug)]
 pub struct ConfigFile<'t> {
-    /// Its absolute path, by which people know it and from which its relative paths are meant.
+    /// The absolute path: it names the file in messages, and relative paths are resolved from its directory.
     pub path: &'t Path,
-    /// What is in it.
+    /// The bytes of the file.
     pub bytes: &'t [u8],
 }
 
-/// What a file says, without what it says it is.
+/// The fields of a file, without apiVersion and kind.
 pub(crate) struct ConfigDocument {
     pub(crate) value: Value,
-    /// What a strict reader would refuse: fields that nobody knows, and fields that are said twice.
+    /// What a strict decoder refuses: unknown fields, and fields that occur twice.
     pub(crate) strict_problems: Vec<Problem>,
 }
 
-/// Reads a file.
+/// Parses a file.
 pub(crate) fn document(text: &ConfigFile<'_>) -> Result<ConfigDocument, Vec<Problem>> {
     let of_file = |problem: Problem| problem.in_source(&text.path.display().to_string());
     let told = |problems: Vec<Problem>| problems.into_iter().map(of_file).collect::<Vec<_>>();
@@ -121,7 +121,7 @@ fn single_document(bytes: &[u8]) -> Result<Noted, Problem> {
     }
 }
 
-/// Takes the head off, which says what the document is.
+/// Checks and removes apiVersion and kind.
 fn strip_type_meta(mut value: Value) -> Result<Value, Vec<Problem>> {
     if !value.is_object() {
         return Err(vec![Problem::of_all("is no set of fields; write them as `name: value`")]);
@@ -144,7 +144,7 @@ fn strip_type_meta(mut value: Value) -> Result<Value, Vec<Problem>> {
     if problems.is_empty() { Ok(value) } else { Err(problems) }
 }
 
-/// Without what means the same as nothing.
+/// Removes fields whose value means the same as their absence.
 pub(crate) fn drop_zero_values(value: Value) -> Value {
     let mut value = without_nulls(value);
     for field in ZERO_MEANS_DEFAULT.map(FieldPath::at) {
@@ -176,7 +176,7 @@ fn is_nothing(value: &Value) -> bool {
     }
 }
 
-/// The configuration that a document means; everything in it that cannot be meant, if there is such.
+/// The configuration of a document, or every field with a value of the wrong type.
 pub(crate) fn deserialize(mut value: Value) -> Result<KubeletConfiguration, Vec<Problem>> {
     let mut problems = Vec::new();
     loop {
@@ -199,7 +199,7 @@ fn type_problem(field: FieldPath, value: Option<&Value>, why: &str) -> Problem {
     Problem::of(field, if says_it { why.to_owned() } else { format!("{text}: {why}") })
 }
 
-/// Fields of a document that are not in what was read from it.
+/// Fields of the document that the configuration does not have.
 fn unknown(value: &Value, typed: &KubeletConfiguration) -> Vec<Problem> {
     let mut found = Vec::new();
     if let Ok(read) = serde_json::to_value(typed) {

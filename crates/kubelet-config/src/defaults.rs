@@ -1,4 +1,4 @@
-//! How a kubelet is when nobody says otherwise.
+//! The defaults of a KubeletConfiguration.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -16,7 +16,7 @@ use crate::sections::{
     Authentication, Authorization, CrashLoopBackOff, Logging, MemorySwap, UserNamespaces,
 };
 
-/// What makes pods be evicted when a configuration file says nothing about it.
+/// The default thresholds of evictionHard.
 pub(crate) const EVICTION_HARD: [(&str, &str); 5] = [
     ("memory.available", "100Mi"),
     ("nodefs.available", "10%"),

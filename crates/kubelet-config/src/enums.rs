@@ -1,77 +1,77 @@
-//! Fields that know only a few words.
+//! Enumerations: fields with a closed set of values.
 
 use serde::{Deserialize, Serialize};
 
-/// Who makes cgroups.
+/// The cgroup driver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CgroupDriverSetting {
-    /// Whoever needs one, as a directory.
+    /// The kubelet and the runtime make cgroups themselves, as directories.
     #[default]
     #[serde(rename = "cgroupfs")]
     Cgroupfs,
-    /// systemd, as a slice or scope.
+    /// systemd makes cgroups, as slices and scopes.
     #[serde(rename = "systemd")]
     Systemd,
 }
 
-/// What those who ask the server may do.
+/// How the server authorizes requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum KubeletAuthorizationMode {
-    /// Everything.
+    /// Every request is allowed.
     AlwaysAllow,
-    /// What the API server says.
+    /// The API server decides.
     #[default]
     Webhook,
 }
 
-/// Whether containers get CPUs of their own.
+/// Whether containers get exclusive CPUs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CpuManagerPolicy {
-    /// Nobody does.
+    /// No container does.
     #[default]
     #[serde(rename = "none")]
     None,
-    /// Guaranteed ones with whole CPUs do.
+    /// Containers of Guaranteed pods with whole CPUs do.
     #[serde(rename = "static")]
     Static,
 }
 
-/// Whether containers get memory of NUMA nodes.
+/// Whether containers get memory of certain NUMA nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum MemoryManagerPolicy {
-    /// Nobody does.
+    /// No container does.
     #[default]
     None,
-    /// Guaranteed ones do.
+    /// Containers of Guaranteed pods do.
     Static,
 }
 
-/// How a container's resources are kept close together.
+/// How the resources of a container or pod are aligned on NUMA nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TopologyManagerPolicy {
-    /// Not at all.
+    /// They are not.
     #[default]
     #[serde(rename = "none")]
     None,
-    /// Where that is possible.
+    /// They are where that is possible.
     #[serde(rename = "best-effort")]
     BestEffort,
-    /// Pods for which it is not possible are refused.
+    /// Pods that cannot be aligned are refused.
     #[serde(rename = "restricted")]
     Restricted,
-    /// Everything is of one NUMA node, or the pod is refused.
+    /// All resources are on one NUMA node, or the pod is refused.
     #[serde(rename = "single-numa-node")]
     SingleNumaNode,
 }
 
-/// For whom resources are kept close together.
+/// What resources are aligned for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TopologyManagerScope {
-    /// For each container.
+    /// Each container by itself.
     #[default]
     #[serde(rename = "container")]
     Container,
-    /// For all containers of a pod.
+    /// All containers of a pod together.
     #[serde(rename = "pod")]
     Pod,
 }
@@ -91,61 +91,61 @@ pub enum HairpinMode {
     None,
 }
 
-/// How changes of config maps and secrets are noticed.
+/// How changes of ConfigMaps and Secrets are noticed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ResourceChangeDetectionStrategy {
-    /// By being told.
+    /// By a watch.
     #[default]
     Watch,
-    /// By asking after a while.
+    /// By a request after the cached object has expired.
     Cache,
-    /// By asking every time.
+    /// By a request every time.
     Get,
 }
 
 /// What containers may do with swap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SwapBehaviorSetting {
-    /// Nobody swaps.
+    /// No container swaps.
     #[default]
     NoSwap,
-    /// Burstable ones swap in proportion to what they request.
+    /// Containers of Burstable pods swap in proportion to their memory requests.
     LimitedSwap,
 }
 
-/// What a log line looks like.
+/// The format of log lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LogFormat {
-    /// For people.
+    /// Text.
     #[default]
     #[serde(rename = "text")]
     Text,
-    /// For programs.
+    /// JSON.
     #[serde(rename = "json")]
     Json,
 }
 
-/// Which pods may use images that are here already without showing credentials.
+/// Which pods may use images that are on the node already without verified credentials.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ImagePullCredentialsVerificationPolicy {
-    /// All of them, if the image was not pulled by the kubelet.
+    /// All pods, if the kubelet did not pull the image.
     #[default]
     NeverVerifyPreloadedImages,
-    /// All of them.
+    /// All pods.
     NeverVerify,
-    /// All of them, if the image is in a list.
+    /// All pods, if the image is in the allowlist.
     NeverVerifyAllowlistedImages,
-    /// None.
+    /// No pod.
     AlwaysVerify,
 }
 
-/// How memory requests are protected.
+/// How memory requests are protected from reclaim.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum MemoryReservationPolicy {
     /// They are not.
     #[default]
     None,
-    /// The higher the class, the better.
+    /// By the QoS class of the pod.
     TieredReservation,
 }
 
@@ -167,26 +167,26 @@ pub enum TlsVersion {
     Tls13,
 }
 
-/// Whose cgroup is limited to what they were promised.
+/// A cgroup that is limited to its reserved resources.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum NodeAllocatableEnforcement {
-    /// That of all pods.
+    /// The cgroup of all pods.
     #[default]
     #[serde(rename = "pods")]
     Pods,
-    /// That of the system.
+    /// The cgroup of the system.
     #[serde(rename = "system-reserved")]
     SystemReserved,
-    /// That of the system, in what can be taken back.
+    /// The cgroup of the system, in its compressible resources.
     #[serde(rename = "system-reserved-compressible")]
     SystemReservedCompressible,
-    /// That of Kubernetes itself.
+    /// The cgroup of Kubernetes itself.
     #[serde(rename = "kube-reserved")]
     KubeReserved,
-    /// That of Kubernetes itself, in what can be taken back.
+    /// The cgroup of Kubernetes itself, in its compressible resources.
     #[serde(rename = "kube-reserved-compressible")]
     KubeReservedCompressible,
-    /// Nobody's.
+    /// No cgroup.
     #[serde(rename = "none")]
     None,
 }
@@ -194,11 +194,11 @@ pub enum NodeAllocatableEnforcement {
 /// What a taint does to pods that do not tolerate it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TaintEffect {
-    /// No more of them come.
+    /// They are not scheduled to the node.
     #[default]
     NoSchedule,
-    /// They rather go elsewhere.
+    /// They are scheduled to other nodes if possible.
     PreferNoSchedule,
-    /// They leave.
+    /// They are evicted.
     NoExecute,
 }

@@ -1,4 +1,4 @@
-//! Features that can be switched on and off, as Kubernetes 1.36 has them.
+//! The feature gates of Kubernetes 1.36.
 
 mod table;
 
@@ -10,14 +10,14 @@ use crate::suggestion::suggestion;
 
 use table::GATES;
 
-/// How far along a feature is.
+/// The maturity of a feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FeatureStage {
     Alpha,
     Beta,
-    /// Done, or on its way out.
+    /// Generally available, or deprecated.
     GaOrDeprecated,
-    /// The same, and nobody may switch it any more.
+    /// The same, and it can no longer be switched.
     LockedToDefault,
 }
 
@@ -25,7 +25,7 @@ enum FeatureStage {
 const GROUPS: [(&str, FeatureStage); 2] =
     [("AllAlpha", FeatureStage::Alpha), ("AllBeta", FeatureStage::Beta)];
 
-/// Whether a feature is on, as somebody switched it or by default. One that nobody knows is off.
+/// Whether a feature is on, as configured or by default. An unknown feature is off.
 pub fn is_enabled(switched: &BTreeMap<String, bool>, name: &str) -> bool {
     let Some((_, by_default, stage)) = GATES.iter().find(|(gate, ..)| *gate == name) else {
         return false;
@@ -35,7 +35,7 @@ pub fn is_enabled(switched: &BTreeMap<String, bool>, name: &str) -> bool {
     *switched.get(name).or(by_group).unwrap_or(by_default)
 }
 
-/// What is wrong with the switches.
+/// The problems of configured feature gates.
 pub(crate) fn problems(switched: &BTreeMap<String, bool>) -> Vec<Problem> {
     switched.iter().filter_map(|(name, to)| problem(name, *to)).collect()
 }

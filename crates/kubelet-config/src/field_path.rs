@@ -1,42 +1,42 @@
-//! Where in a configuration something stands.
+//! The path of a field in a configuration.
 
 use std::fmt;
 
 use serde_json::{Map, Value};
 use serde_path_to_error::{Path, Segment};
 
-/// One step down.
+/// One element of a path: a key or an index.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum PathElement {
     Key(String),
     Index(usize),
 }
 
-/// The way to a field: `evictionHard["memory.available"]`, `reservedMemory[0].limits.memory`.
+/// The path of a field: `evictionHard["memory.available"]`, `reservedMemory[0].limits.memory`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FieldPath(Vec<PathElement>);
 
 impl FieldPath {
-    /// The field of a path whose keys have no dots.
+    /// The path whose keys, without dots of their own, are joined by dots in `path`.
     pub fn at(path: &str) -> Self {
         Self(path.split('.').map(|key| PathElement::Key(key.to_owned())).collect())
     }
 
-    /// A key of what this is the way to.
+    /// The path of a key of this field.
     #[must_use]
     pub fn key(mut self, key: &str) -> Self {
         self.0.push(PathElement::Key(key.to_owned()));
         self
     }
 
-    /// An item of what this is the way to.
+    /// The path of an item of this field.
     #[must_use]
     pub fn item(mut self, index: usize) -> Self {
         self.0.push(PathElement::Index(index));
         self
     }
 
-    /// The place that a deserializer was at.
+    /// The path at which a deserializer failed.
     pub(crate) fn from_serde_path(path: &Path) -> Self {
         let step = |segment: &Segment| match segment {
             Segment::Seq { index } => Some(PathElement::Index(*index)),
@@ -46,7 +46,7 @@ impl FieldPath {
         Self(path.iter().filter_map(step).collect())
     }
 
-    /// The field of the configuration itself that this is or belongs to.
+    /// The top-level field that this is or belongs to.
     pub fn top(&self) -> &str {
         match self.0.first() {
             Some(PathElement::Key(key)) => key,
@@ -54,7 +54,7 @@ impl FieldPath {
         }
     }
 
-    /// What stands there.
+    /// The value at this path.
     pub fn get<'v>(&self, value: &'v Value) -> Option<&'v Value> {
         self.0.iter().try_fold(value, |value, step| match step {
             PathElement::Key(key) => value.get(key),
@@ -62,7 +62,7 @@ impl FieldPath {
         })
     }
 
-    /// Takes away what stands there; of a list, all of it, so that nothing moves to another place.
+    /// Removes the value at this path; of a list, all of it, so that the indexes of other paths stay valid.
     pub(crate) fn remove(&self, value: &mut Value) -> Option<Value> {
         let list = self.0.iter().position(|step| matches!(step, PathElement::Index(_)));
         let (last, way) = self.0[..list.unwrap_or(self.0.len())].split_last()?;
@@ -76,7 +76,7 @@ impl FieldPath {
         }
     }
 
-    /// Puts something there, whatever stands in the way; items of lists are not made.
+    /// Sets the value at this path, and replaces what is not an object on the way; items of lists are not created.
     pub(crate) fn set(&self, value: &mut Value, new: Value) {
         let mut place = value;
         for step in &self.0 {

@@ -17,30 +17,30 @@ pub use program::ProgramFlags;
 pub use table::all;
 pub use value::FlagKind;
 
-/// A flag: its name, what it takes, and what it is about.
+/// A flag: its name, the kind of its value, and its help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flag {
     /// Its name, without dashes before it.
     pub name: &'static str,
-    /// What it takes.
+    /// The kind of its value.
     pub kind: FlagKind,
-    /// The field of the configuration that it sets; empty when it is the program's own.
+    /// The field of the configuration that it sets; empty for a flag of the program itself.
     pub field: &'static str,
-    /// What people think of it.
+    /// Whether it should be used.
     pub status: FlagStatus,
-    /// What it is for.
+    /// Its help text.
     pub help: &'static str,
 }
 
 /// Whether a flag should be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlagStatus {
-    /// There is no other way.
+    /// There is no field for it.
     Current,
-    /// The field does the same.
+    /// There is a field that should be used instead.
     Deprecated,
-    /// It is taken, does nothing, and will be gone one day.
+    /// It is accepted, has no effect, and will be removed.
     NoOp,
-    /// Only we have it.
+    /// The Go kubelet does not have it.
     OarsmanOnly,
 }

@@ -1,4 +1,4 @@
-//! Lengths of time as Go writes them, which may be negative.
+//! Durations in Go's notation, which may be negative.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use oarsman_core::duration;
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use serde::{Serialize, Serializer};
 
-/// A length of time; a negative one mostly switches something off.
+/// A duration; a negative one mostly switches something off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GoDuration {
     length: Duration,
@@ -15,45 +15,45 @@ pub struct GoDuration {
 }
 
 impl GoDuration {
-    /// No time at all.
+    /// Zero.
     pub const ZERO: Self = Self { length: Duration::ZERO, is_negative: false };
 
-    /// So many seconds.
+    /// This many seconds.
     pub const fn from_secs(seconds: u64) -> Self {
         Self { length: Duration::from_secs(seconds), is_negative: false }
     }
 
-    /// So many thousandths of a second.
+    /// This many milliseconds.
     pub const fn from_millis(millis: u64) -> Self {
         Self { length: Duration::from_millis(millis), is_negative: false }
     }
 
-    /// Reads one such as `1m30s`, `-1s` or `0`.
+    /// Parses a duration such as `1m30s`, `-1s` or `0`.
     ///
     /// # Errors
-    /// When it is none.
+    /// When the text is no duration.
     pub fn parse(text: &str) -> Result<Self, duration::NotADuration> {
         let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
         let length = duration::parse(unsigned).map_err(|_| duration::NotADuration::of(text))?;
         Ok(Self { length, is_negative: text.starts_with('-') && !length.is_zero() })
     }
 
-    /// Its length; none for a negative one.
+    /// Its length; none if it is negative.
     pub fn length(self) -> Option<Duration> {
         Some(self.length).filter(|_| !self.is_negative)
     }
 
-    /// Its length, where no negative one is let in.
+    /// Its length; zero if it is negative, which validation refuses where this is used.
     pub fn or_zero(self) -> Duration {
         self.length().unwrap_or_default()
     }
 
-    /// Whether it is no time at all.
+    /// Whether it is zero.
     pub fn is_zero(self) -> bool {
         self.length.is_zero()
     }
 
-    /// Whether it is less than no time.
+    /// Whether it is below zero.
     pub fn is_negative(self) -> bool {
         self.is_negative
     }

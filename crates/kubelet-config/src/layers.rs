@@ -1,4 +1,4 @@
-//! Who says what: defaults, then the file, then drop-ins, then flags.
+//! Merges the layers of a configuration: defaults, then the file, then drop-ins, then flags.
 
 use std::collections::BTreeSet;
 
@@ -11,33 +11,33 @@ use crate::field_path::FieldPath;
 use crate::problem::{Problem, Problems};
 use crate::validate::validate;
 
-/// One word on the configuration, and whose it is.
+/// Fields of the configuration from one source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConfigLayer {
-    /// A file or a flag.
+    /// The path of the file, or the flag.
     pub source: String,
-    /// The fields that it is about.
+    /// The fields that it sets.
     pub value: Value,
 }
 
-/// A configuration, and where it came from.
+/// A configuration, and the layers it was made from.
 #[derive(Clone, Debug)]
 pub struct LoadedConfig {
-    /// How the kubelet is to be.
+    /// The merged configuration.
     pub configuration: KubeletConfiguration,
-    /// What is odd, but no reason not to start.
+    /// Problems that are no reason not to start.
     pub warnings: Vec<Problem>,
     layers: Vec<ConfigLayer>,
 }
 
 impl LoadedConfig {
-    /// Whether somebody wrote this field, whatever they wrote.
+    /// Whether a layer sets this field, to whatever value.
     pub fn is_written(&self, path: &str) -> bool {
         let field = FieldPath::at(path);
         self.layers.iter().any(|layer| field.get(&layer.value).is_some())
     }
 
-    /// The fields that somebody wrote, such as `maxPods` and `authentication`, without those that there are none of.
+    /// The fields that layers set, such as `maxPods` and `authentication`, without unknown ones.
     pub fn written(&self) -> Vec<String> {
         let known = serde_json::to_value(&self.configuration).unwrap_or_default();
         let fields = self.layers.iter().filter_map(|layer| layer.value.as_object());
@@ -47,10 +47,10 @@ impl LoadedConfig {
     }
 }
 
-/// What a kubelet starts with. Unknown fields are warnings.
+/// The configuration that a kubelet starts with. Unknown fields are warnings.
 ///
 /// # Errors
-/// Everything that is wrong, with who said it.
+/// Every problem, each with its source.
 pub fn load(
     file: Option<ConfigFile<'_>>,
     drop_ins: &[ConfigFile<'_>],
@@ -81,7 +81,7 @@ pub fn load(
     Ok(LoadedConfig { configuration, warnings, layers })
 }
 
-/// Everything that a strict reader and the kubelet have against a file, and nothing if all is well.
+/// Every problem that the strict decoder and the kubelet's validation find in a file.
 pub fn check(text: ConfigFile<'_>) -> Vec<Problem> {
     let read = match document(&text) {
         Ok(read) => read,
@@ -99,13 +99,13 @@ fn decode_and_validate(value: Value) -> Result<KubeletConfiguration, Vec<Problem
     if problems.is_empty() { Ok(configuration) } else { Err(problems) }
 }
 
-/// A flag is read by itself, so that what is wrong with it is said of it.
+/// Each flag is decoded by itself, so that its problems name it.
 fn flag_problems(flag: &ConfigLayer) -> Vec<Problem> {
     let wrong = decode::deserialize(flag.value.clone()).err().unwrap_or_default();
     wrong.into_iter().map(|problem| problem.in_source(&flag.source)).collect()
 }
 
-/// The last one who said something about the field is to blame for it.
+/// The source of a problem is the last layer that sets the field.
 fn with_source(problem: Problem, layers: &[ConfigLayer]) -> Problem {
     let says = |layer: &&ConfigLayer| problem.field.get(&layer.value).is_some();
     let touches = |layer: &&ConfigLayer| layer.value.get(problem.field.top()).is_some();
@@ -132,7 +132,7 @@ fn merged(has_file: bool, files: &[ConfigLayer], flags: &[ConfigLayer]) -> Value
     value
 }
 
-/// RFC 7386: fields are merged, lists are replaced, and null takes away.
+/// RFC 7386: objects are merged, lists are replaced, and null removes.
 fn merge_patch(value: &mut Value, with: &Value) {
     let Value::Object(with) = with else {
         *value = with.clone();
@@ -151,7 +151,7 @@ fn merge_patch(value: &mut Value, with: &Value) {
     }
 }
 
-/// A flag replaces what is there, except for gates, of which it names a few.
+/// A flag replaces the value, except for feature gates, which are merged.
 fn apply_flag(value: &mut Value, flag: &Value) {
     for (name, with) in flag.as_object().into_iter().flatten() {
         let is_leaf = !matches!(
@@ -166,7 +166,7 @@ fn apply_flag(value: &mut Value, flag: &Value) {
     }
 }
 
-/// A file that names no hard thresholds has the usual ones, to which drop-ins add.
+/// A file without evictionHard has the default thresholds, to which drop-ins add.
 fn with_usual_thresholds(value: &mut Value) {
     let adds = value.get("mergeDefaultEvictionSettings") == Some(&Value::Bool(true));
     if adds || value.get("evictionHard").is_none_or(Value::is_null) {

@@ -1,8 +1,7 @@
-//! KubeletConfiguration v1beta1 and the flags of the kubelet: read, merged, defaulted and judged.
+//! KubeletConfiguration v1beta1 and the flags of the kubelet: parsed, merged, defaulted and validated.
 //!
-//! Texts come in with their names, values and problems go out; nothing is read from disk here. [`load`] is what a kubelet
-//! starts with: defaults, then the file, then drop-ins, then flags. [`check`] is for those who want to hear everything that
-//! is wrong with one file.
+//! Texts come in with their paths, values and problems go out; nothing is read from disk here. [`load`] gives what a kubelet starts with:
+//! defaults, then the file, then drop-ins, then flags. [`check`] gives everything that is wrong with one file.
 
 mod configuration;
 mod decode;

@@ -1,32 +1,32 @@
-//! What is wrong with a configuration.
+//! Problems of a configuration: source, field and message.
 
 use std::fmt;
 
 use crate::field_path::FieldPath;
 
-/// Something that is wrong, or odd: where, and what to do about it.
+/// One problem: where it is, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Who said it: a file or a flag; none when it follows from nobody's word alone.
+    /// The file or the flag; none when the problem follows from several sources together.
     pub source: Option<String>,
-    /// Which field it is about; empty when it is about all of the source.
+    /// The field; empty when the problem concerns the whole source.
     pub field: FieldPath,
     /// What is wrong, and what to do about it.
     pub message: String,
 }
 
 impl Problem {
-    /// Of a field.
+    /// A problem of a field.
     pub(crate) fn of(field: FieldPath, message: impl Into<String>) -> Self {
         Self { source: None, field, message: message.into() }
     }
 
-    /// Of a whole text.
+    /// A problem of a whole source.
     pub(crate) fn of_all(message: impl Into<String>) -> Self {
         Self::of(FieldPath::default(), message)
     }
 
-    /// The same, with who said it.
+    /// The same problem, with its source.
     #[must_use]
     pub(crate) fn in_source(mut self, source: &str) -> Self {
         self.source = Some(source.to_owned());
@@ -46,7 +46,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Everything that is wrong, a line each.
+/// All problems, a line each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problems(pub Vec<Problem>);
 

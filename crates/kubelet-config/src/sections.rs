@@ -1,4 +1,4 @@
-//! Fields that have fields of their own.
+//! Structs of the configuration's nested fields.
 
 use std::collections::BTreeMap;
 
@@ -8,34 +8,34 @@ use serde::{Deserialize, Serialize};
 use crate::enums::{KubeletAuthorizationMode, LogFormat, SwapBehaviorSetting, TaintEffect};
 use crate::go_duration::{self, GoDuration};
 
-/// How the server finds out who asks.
+/// How the server authenticates clients.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Authentication {
-    /// By a certificate.
+    /// By client certificate.
     pub x509: CertificateAuthentication,
-    /// By a token that the API server knows.
+    /// By a token that the API server reviews.
     pub webhook: TokenAuthentication,
-    /// Not at all.
+    /// As anonymous.
     pub anonymous: AnonymousAuthentication,
 }
 
-/// Who asks is found out by their certificate.
+/// Authentication by client certificate.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CertificateAuthentication {
-    /// Who has to have signed it; empty to look at no certificate.
+    /// The file of authorities; empty to accept no client certificates.
     #[serde(rename = "clientCAFile")]
     pub client_ca_file: String,
 }
 
-/// Who asks is found out by asking the API server about their token.
+/// Authentication by bearer token, which the API server reviews.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TokenAuthentication {
-    /// Whether it is asked.
+    /// Whether tokens are accepted.
     pub enabled: bool,
-    /// How long its answers are kept.
+    /// How long reviews are cached.
     #[serde(rename = "cacheTTL")]
     pub cache_ttl: GoDuration,
 }
@@ -46,32 +46,32 @@ impl Default for TokenAuthentication {
     }
 }
 
-/// Who asks need not be known.
+/// Authentication of requests without credentials.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AnonymousAuthentication {
-    /// Whether those of whom nothing is known are let in as `system:anonymous`.
+    /// Whether they are accepted as `system:anonymous`.
     pub enabled: bool,
 }
 
-/// How the server finds out what those who ask may do.
+/// How the server authorizes requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Authorization {
-    /// Who decides.
+    /// Whether all are allowed, or the API server decides.
     pub mode: KubeletAuthorizationMode,
-    /// How the API server is asked.
+    /// The settings of decisions by the API server.
     pub webhook: WebhookAuthorization,
 }
 
-/// How the API server is asked what somebody may do.
+/// The settings of decisions by the API server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WebhookAuthorization {
-    /// How long a yes is kept.
+    /// How long a positive decision is cached.
     #[serde(rename = "cacheAuthorizedTTL")]
     pub cache_authorized_ttl: GoDuration,
-    /// How long a no is kept.
+    /// How long a negative decision is cached.
     #[serde(rename = "cacheUnauthorizedTTL")]
     pub cache_unauthorized_ttl: GoDuration,
 }
@@ -89,15 +89,15 @@ impl Default for WebhookAuthorization {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct MemorySwap {
-    /// None to swap not at all.
+    /// None for no swap.
     pub swap_behavior: Option<SwapBehaviorSetting>,
 }
 
-/// How long a container that crashes waits.
+/// The back-off of containers that crash.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct CrashLoopBackOff {
-    /// The longest it ever waits.
+    /// The longest back-off.
     pub max_container_restart_period: GoDuration,
 }
 
@@ -111,7 +111,7 @@ impl Default for CrashLoopBackOff {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct UserNamespaces {
-    /// How many users each has.
+    /// How many user ids each pod has.
     pub ids_per_pod: i64,
 }
 
@@ -125,9 +125,9 @@ impl Default for UserNamespaces {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Tracing {
-    /// Who takes them; none for `localhost:4317`.
+    /// The collector; none for `localhost:4317`.
     pub endpoint: Option<String>,
-    /// How many of a million are sent; none for those that a caller asked for.
+    /// How many of a million are sampled; none for those that a caller sampled.
     pub sampling_rate_per_million: Option<i32>,
 }
 
@@ -141,17 +141,17 @@ pub struct PriorityPeriod {
     pub shutdown_grace_period_seconds: i64,
 }
 
-/// What is kept back of one NUMA node.
+/// Memory that is reserved on one NUMA node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ReservedMemory {
-    /// Its number.
+    /// The number of the NUMA node.
     pub numa_node: i32,
-    /// How much, by kind of memory.
+    /// The reserved amounts, by kind of memory.
     pub limits: BTreeMap<String, Quantity>,
 }
 
-/// Keeps pods from the node that do not tolerate it.
+/// A taint that the node registers with.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Taint {
@@ -159,9 +159,9 @@ pub struct Taint {
     pub key: String,
     /// Its value, which may be empty.
     pub value: String,
-    /// What it does.
+    /// The effect on pods that do not tolerate it.
     pub effect: TaintEffect,
-    /// Since when it is there; a configuration may not say that.
+    /// When it was added; a configuration may not set it.
     pub time_added: Option<String>,
 }
 
@@ -169,14 +169,14 @@ pub struct Taint {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Logging {
-    /// What a line looks like.
+    /// The format of lines.
     pub format: LogFormat,
-    /// How long lines may lie before they are written.
+    /// How long lines may be buffered.
     #[serde(deserialize_with = "go_duration::or_nanoseconds")]
     pub flush_frequency: GoDuration,
-    /// How much is said.
+    /// The verbosity.
     pub verbosity: u32,
-    /// How much is said by some files.
+    /// The verbosities of single files.
     pub vmodule: Vec<VModule>,
     /// Options of the formats.
     pub options: LogOptions,
@@ -194,13 +194,13 @@ impl Default for Logging {
     }
 }
 
-/// How much some files say.
+/// The verbosity of some files.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct VModule {
-    /// Which files.
+    /// The pattern of file names.
     pub file_pattern: String,
-    /// How much they say.
+    /// Their verbosity.
     pub verbosity: u32,
 }
 
@@ -208,18 +208,18 @@ pub struct VModule {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LogOptions {
-    /// Of the one for people.
+    /// Of the text format.
     pub text: LogRouting,
-    /// Of the one for programs.
+    /// Of the JSON format.
     pub json: LogRouting,
 }
 
-/// Where lines go.
+/// Where lines are written.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct LogRouting {
-    /// Whether errors go to stderr and the rest to stdout.
+    /// Whether errors go to stderr and other lines to stdout.
     pub split_stream: bool,
-    /// How much of the rest may lie before it is written.
+    /// How many bytes of other lines may be buffered.
     pub info_buffer_size: Quantity,
 }

@@ -1,6 +1,6 @@
-//! What somebody may have meant.
+//! Suggests a known name for an unknown one.
 
-/// The known name that is nearest to an unknown one, if any is near.
+/// The known name that is most similar to an unknown one, if any is similar.
 pub(crate) fn nearest<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     let far = (name.chars().count() / 3).clamp(1, 4);
     let distances = known.into_iter().map(|known| (distance(name, known), known));
@@ -12,7 +12,7 @@ pub(crate) fn suggestion<'n>(name: &str, known: impl IntoIterator<Item = &'n str
     nearest(name, known).map_or_else(String::new, |near| format!(" (did you mean {near}?)"))
 }
 
-/// How many letters have to be changed, added or dropped; capitals do not count.
+/// The edit distance of two names; upper and lower case count as equal.
 fn distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.to_lowercase().chars().collect();
     let mut row: Vec<usize> = (0..=other.len()).collect();

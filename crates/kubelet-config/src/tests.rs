@@ -1,4 +1,4 @@
-//! Configurations as they are written, and what becomes of them.
+//! Configuration files, and the configurations they give.
 
 mod drop_ins;
 mod fields;
@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{ConfigFile, ConfigLayer, FieldPath, LoadedConfig, Problems};
 
-/// Where the files of these tests would lie.
+/// The path of the file in these tests.
 const FILE: &str = "/etc/kubernetes/kubelet.yaml";
 
 /// Loads one file.
@@ -45,14 +45,14 @@ fn as_document(loaded: &LoadedConfig) -> Value {
     serde_json::to_value(&loaded.configuration).unwrap()
 }
 
-/// A document that has nothing but this.
+/// A document with only this field.
 fn only(path: &str, value: Value) -> Value {
     let mut document = Value::Object(Map::new());
     FieldPath::at(path).set(&mut document, value);
     document
 }
 
-/// What a flag says.
+/// The layer of a flag.
 fn flag(name: &str, path: &str, value: Value) -> ConfigLayer {
     ConfigLayer { source: format!("--{name}"), value: only(path, value) }
 }

@@ -1,4 +1,4 @@
-//! Amounts that may be a part of a whole: `100Mi`, `15%`.
+//! Amounts that may be a fraction of a whole: `100Mi`, `15%`.
 
 use std::fmt;
 
@@ -6,12 +6,12 @@ use oarsman_core::quantity::Quantity;
 use serde::de::{Deserialize, Deserializer, Error};
 use serde::{Serialize, Serializer};
 
-/// An amount, or a part of what there is.
+/// An amount, or a percentage of the capacity.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ThresholdValue {
-    /// So much.
+    /// An amount.
     Amount(Quantity),
-    /// So many hundredths of the whole.
+    /// A percentage.
     Percent(f64),
 }
 
@@ -33,7 +33,7 @@ impl ThresholdValue {
         }
     }
 
-    /// Whether it is below nothing, or above everything.
+    /// Whether it is negative, or above 100%.
     pub(crate) fn is_out_of_bounds(&self) -> bool {
         match self {
             Self::Amount(amount) => amount.is_negative(),
@@ -64,7 +64,7 @@ impl<'de> Deserialize<'de> for ThresholdValue {
     }
 }
 
-/// A whole number of hundredths: `50%`.
+/// A whole percentage: `50%`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Percent(u8);
 

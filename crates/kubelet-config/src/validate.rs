@@ -1,7 +1,7 @@
-//! What may not be, though every field by itself can be read.
+//! Validation of a configuration whose fields could all be decoded.
 //!
-//! The rules are those of the Go kubelet, its own validation and what it finds out only when it starts. Everything that is
-//! wrong is said at once, each with the field, the value and what to do.
+//! The rules are those of the Go kubelet: of its validation, and of checks that it makes only when it starts. All problems are reported at once,
+//! each with the field, the value and what to do.
 
 mod cpus;
 mod eviction;
@@ -20,7 +20,7 @@ use crate::feature_gates;
 use crate::field_path::FieldPath;
 use crate::problem::Problem;
 
-/// Everything that is wrong with a configuration.
+/// All problems of a configuration.
 pub(crate) fn validate(configuration: &KubeletConfiguration) -> Vec<Problem> {
     let mut found = ProblemCollector(feature_gates::problems(&configuration.feature_gates));
     let validators = [
@@ -40,11 +40,11 @@ pub(crate) fn validate(configuration: &KubeletConfiguration) -> Vec<Problem> {
     found.0
 }
 
-/// What was found so far.
+/// The problems found so far.
 struct ProblemCollector(Vec<Problem>);
 
 impl ProblemCollector {
-    /// Something is wrong with a field.
+    /// Adds a problem of a field.
     fn wrong(&mut self, path: &str, message: impl Into<String>) {
         self.wrong_at(FieldPath::at(path), message);
     }
@@ -53,7 +53,7 @@ impl ProblemCollector {
         self.0.push(Problem::of(field, message));
     }
 
-    /// The value of a field has to lie between two others.
+    /// Checks that a value lies between two bounds.
     fn between<T: PartialOrd + Display + Copy>(&mut self, path: &str, value: T, least: T, most: T) {
         if value < least || value > most {
             self.wrong(
@@ -69,7 +69,7 @@ impl ProblemCollector {
         }
     }
 
-    /// A feature has to be on for a field to be set.
+    /// Checks that the feature gate is on if the field is set.
     fn needs_gate(&mut self, kubelet: &KubeletConfiguration, path: &str, is_set: bool, gate: &str) {
         if is_set && !feature_gates::is_enabled(&kubelet.feature_gates, gate) {
             self.wrong(

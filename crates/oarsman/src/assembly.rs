@@ -1,4 +1,4 @@
-//! From settings to an agent that can be run.
+//! Builds an agent from settings: connects the runtime and the cluster, takes the locks, and opens the sources.
 
 mod cluster;
 mod runtime;
@@ -47,10 +47,10 @@ pub(crate) use runtime::reported_cgroup_driver;
 
 use runtime::RuntimeFacts;
 
-/// Requests that may wait for the agent.
+/// Commands that may be queued before their sender has to wait.
 const COMMAND_CAPACITY: usize = 16;
 
-/// An agent that is ready to run, and what it holds for as long as it does.
+/// An agent that is ready to run, with the locks, sockets and helper process that must live as long as it does.
 pub(crate) struct Agent {
     seams: Seams,
     config: Config,
@@ -64,12 +64,12 @@ pub(crate) struct Agent {
 }
 
 impl Agent {
-    /// Who holds its connections when it is killed; to be dismissed when it ends in order.
+    /// The process that holds the agent's connections to the runtime when it is killed; to be released when the agent ends in order.
     pub(crate) fn connection_holder(&self) -> Option<Arc<ConnectionHolderHandle>> {
         self.connection_holder.clone()
     }
 
-    /// What it knows, for people to read.
+    /// The agent's report on pods and node, which the commands show.
     pub(crate) fn book(&self) -> Arc<Book> {
         Arc::clone(&self.inputs.book)
     }
@@ -79,22 +79,22 @@ impl Agent {
         self.inputs.pods.clone()
     }
 
-    /// By which it is asked for things while it runs.
+    /// The queue of commands to the running agent.
     pub(crate) fn commands(&self) -> mpsc::Sender<Command> {
         self.commands.clone()
     }
 
-    /// By which the API server is asked, if there is one.
+    /// The client of the API server, if the node belongs to a cluster.
     pub(crate) fn client(&self) -> Option<kube::Client> {
         self.connection.as_ref().map(Connection::client)
     }
 
-    /// Done when somebody asks it over its socket to take its pods down and to end.
+    /// Cancelled when a request over the local socket asks the agent to stop all pods and to end.
     pub(crate) fn stop_requested(&self) -> CancellationToken {
         self.leave.clone()
     }
 
-    /// Lets its sources fall silent, as if they held no pod any more, once `leaving` is done.
+    /// Makes all sources report an empty set of pods once `leaving` is cancelled.
     #[must_use]
     pub(crate) fn drain_on(mut self, leaving: &CancellationToken) -> Self {
         let ending = |source: PodSource| {
@@ -112,7 +112,7 @@ impl Agent {
     /// Runs until it is dropped.
     ///
     /// # Errors
-    /// When the API server will never know it, such as after a first certificate that was denied.
+    /// When the API server will never accept this node, such as after its first certificate request was denied.
     pub(crate) async fn run(self) -> Result<()> {
         tracing::info!(path = self.config.territory.root, "agent started");
         let systemd = SystemdNotifier::of_environment();
@@ -133,8 +133,8 @@ impl Agent {
     }
 }
 
-/// Puts an agent together; waits for the runtime if that is not there yet.
-/// `bundle` is what a person handed over to be run.
+/// Builds an agent; waits for the runtime if it does not answer yet.
+/// `bundle` holds the manifests that were named on the command line.
 pub(crate) async fn assemble(
     settings: &AgentSettings,
     bundle: Option<Bundle>,
@@ -206,7 +206,7 @@ pub(crate) async fn assemble(
     })
 }
 
-/// What is known of the node before anything is asked.
+/// The report before the agent has read anything.
 fn initial_report(settings: &AgentSettings) -> NodeReport {
     NodeReport {
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -223,7 +223,7 @@ fn initial_report(settings: &AgentSettings) -> NodeReport {
     }
 }
 
-/// Without its socket an agent cannot be asked anything, which is no reason not to run.
+/// Serves the local socket. Its failure is logged and no reason not to run: only the commands need it.
 fn serve_local_api(settings: &AgentSettings, api: LocalApi) -> Option<LocalServer> {
     let told = |error: &anyhow::Error| {
         let (path, error) = (settings.root.display(), format!("{error:#}"));
@@ -232,7 +232,7 @@ fn serve_local_api(settings: &AgentSettings, api: LocalApi) -> Option<LocalServe
     local_api::serve(&settings.root, api).inspect_err(told).ok()
 }
 
-/// Sources without pods that were asked to stop.
+/// The sources, filtered by the pods that were stopped over the local socket.
 fn without_stopped_pods(
     stopped_pods: &latest::Receiver<StoppedPods>,
     sources: Vec<PodSource>,
@@ -244,7 +244,7 @@ fn without_stopped_pods(
     sources.into_iter().map(filter).collect()
 }
 
-/// Without a keeper an agent that is killed may leave something half made, which is no reason not to run.
+/// Starts the connection holder. Its failure is logged and no reason not to run: without it a killed agent may leave a half-made sandbox.
 fn connection_holder() -> Option<Arc<ConnectionHolderHandle>> {
     let held = ConnectionHolderHandle::start();
     let told = |error: &anyhow::Error| {
@@ -254,7 +254,7 @@ fn connection_holder() -> Option<Arc<ConnectionHolderHandle>> {
     held.inspect_err(told).ok().map(Arc::new)
 }
 
-/// Only the one kubelet of a runtime may take pods that nobody knows for orphans.
+/// The locks. Only the one kubelet of a runtime may remove pods that no source knows, so a kubelet also locks the runtime.
 fn locks(settings: &AgentSettings) -> Result<Vec<FileLock>> {
     let mut locks = vec![FileLock::of_root(&settings.root)?];
     if settings.mode == Mode::Kubelet {

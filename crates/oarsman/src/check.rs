@@ -1,7 +1,7 @@
 //! `oarsman check`: what this machine lacks to run pods, each with the fix.
 //!
-//! Looking at the machine (`facts`) and saying what that means (`evaluate`) are apart: the second has no effects, and is tested
-//! with the facts of machines that nobody has here.
+//! Reading the machine's state (`facts`) and judging it (`evaluate`) are separate modules: the second has no effects, and is tested with facts
+//! of machines that the tests do not run on.
 
 mod config;
 mod evaluate;
@@ -62,7 +62,7 @@ enum Output {
     Json,
 }
 
-/// Looks, and tells. Fails if there is a problem.
+/// Gathers and prints the findings. Fails if one of them is a problem.
 pub(crate) fn run(flags: &Flags, clock: &dyn Clock) -> Result<ExitCode> {
     let (mut findings, requirements) = flags.requirements()?;
     findings.extend(threads::block_on(gather_findings(flags, &requirements, clock))?);
@@ -82,7 +82,7 @@ async fn gather_findings(
 }
 
 impl Flags {
-    /// What the machine is meant for, and what is to be said of the file that tells so.
+    /// The requirements on the machine, and the findings about the configuration file that they come from.
     fn requirements(&self) -> Result<(Vec<Finding>, Requirements)> {
         let root = |usual: &str| {
             let root = self.root_dir.clone().unwrap_or_else(|| usual.into());

@@ -1,4 +1,4 @@
-//! What a person asks a running agent: each command fetches the agent's report and shows a part of it.
+//! The commands that ask a running agent over its local socket: each fetches the agent's report and shows a part of it.
 
 mod age;
 mod completions;
@@ -45,7 +45,7 @@ pub(crate) enum ClientCommand {
 }
 
 impl ClientCommand {
-    /// Answers it; `program` is the whole program with all its commands.
+    /// Runs the command; `program` is the whole program with all its commands.
     pub(crate) fn run(&self, program: fn() -> clap::Command) -> Result<()> {
         match self {
             Self::Ps(flags) => ps::run(flags),
@@ -59,7 +59,7 @@ impl ClientCommand {
     }
 }
 
-/// Where agents are unless they are told otherwise: those of `oarsman run`, and a kubelet.
+/// The root directories that are tried by default: of `oarsman run`, and of a kubelet.
 const DEFAULT_ROOTS: [&str; 2] = ["/var/lib/oarsman", "/var/lib/kubelet"];
 
 /// Which agent is asked.
@@ -71,7 +71,7 @@ pub(crate) struct AgentSelector {
 }
 
 impl AgentSelector {
-    /// The agent, and what it knows.
+    /// The client of the selected agent, and its report.
     async fn fetch_report(&self) -> Result<(LocalClient, NodeReport)> {
         if let Some(root) = &self.root_dir {
             let client = LocalClient::new(root);

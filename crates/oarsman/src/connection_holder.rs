@@ -21,31 +21,31 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
 
-/// The name of the command that the program is started anew with.
+/// The subcommand by which the program starts itself as connection holder.
 pub(crate) const COMMAND: &str = "hold-connections";
 
-/// A connection comes with this byte; any other word is farewell.
+/// The byte that a file descriptor is sent with; any other byte means that the agent ends in order.
 const CONNECTION: u8 = b'c';
 const RELEASE: u8 = b'q';
 
 /// When the runtime has said nothing for this long, no call is under way any more.
 const QUIET_PERIOD: Timespec = Timespec { tv_sec: 10, tv_nsec: 0 };
-/// A runtime that never falls silent, since it tells of others' containers too, is heard out for this many pauses: half a minute.
+/// A runtime that never falls silent, since it also sends events of containers of others, is read for this many pauses: half a minute.
 const ROUNDS: usize = 300;
 const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
-/// The agent's end of the line to its keeper.
+/// The agent's end of the socket to its connection holder.
 #[derive(Debug)]
 pub(crate) struct ConnectionHolderHandle {
     socket: Mutex<UnixStream>,
 }
 
 impl ConnectionHolderHandle {
-    /// Starts the keeper.
+    /// Starts the connection holder.
     pub(crate) fn start() -> Result<Self> {
         let (ours, theirs) = UnixStream::pair().context("cannot make a pair of sockets")?;
         let program = std::env::current_exe().context("cannot find this program")?;
-        // Whatever the agent is called, its keeper is not a kubelet.
+        // Under whatever name the agent was started, the connection holder must not run as `kubelet`.
         Command::new(program)
             .arg0("oarsman")
             .arg(COMMAND)
@@ -57,16 +57,16 @@ impl ConnectionHolderHandle {
         Ok(Self { socket: Mutex::new(ours) })
     }
 
-    /// Lets the keeper go: whoever ends in order has no call under way.
+    /// Ends the connection holder: an agent that ends in order has no call under way.
     pub(crate) fn release(&self) {
         if let Ok(mut socket) = self.socket.lock() {
-            // One that has ended already needs no farewell.
+            // A holder that has ended already cannot be told.
             socket.write_all(&[RELEASE]).ok();
         }
     }
 }
 
-/// Nobody who is killed comes here.
+/// A killed agent does not run this, and then the holder goes on.
 impl Drop for ConnectionHolderHandle {
     fn drop(&mut self) {
         self.release();
@@ -91,17 +91,17 @@ fn send(socket: &UnixStream, connection: BorrowedFd<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// What the keeper hears.
+/// A message that the connection holder receives.
 enum HolderMessage {
     Connections(Vec<OwnedFd>),
     Release,
-    /// The agent has ended without a word.
+    /// The agent's end of the socket was closed without a release.
     AgentGone,
 }
 
-/// The keeper's own life: takes connections until the agent is gone, and then holds them until the runtime has no more to say.
+/// The main loop of the connection holder: takes connections until the agent is gone, and then holds them until the runtime is silent.
 pub(crate) fn run_holder() -> Result<()> {
-    // Whoever interrupts the agent at a terminal interrupts its whole group; the keeper goes when the agent has gone.
+    // Ctrl-C at a terminal signals the whole process group; the connection holder must outlive the agent.
     rustix::process::setsid().ok();
     let socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let mut connections = Vec::new();
@@ -111,7 +111,7 @@ pub(crate) fn run_holder() -> Result<()> {
             HolderMessage::Release => return Ok(()),
             HolderMessage::AgentGone => break,
         }
-        // Those that the runtime has closed are of no use any more.
+        // Connections that the runtime has closed are of no use.
         connections.retain(|connection| !is_closed(connection));
     }
     wait_until_quiet(connections);
@@ -145,13 +145,13 @@ fn is_closed(connection: &OwnedFd) -> bool {
         && polled.iter().any(|it| it.revents().intersects(gone))
 }
 
-/// Hears the runtime out, for a while at most.
+/// Reads from the runtime until it is silent, for half a minute at most.
 fn wait_until_quiet(connections: Vec<OwnedFd>) {
     let mut connections: Vec<File> = connections.into_iter().map(File::from).collect();
     for _ in 0..ROUNDS {
         let mut polled: Vec<PollFd<'_>> =
             connections.iter().map(|it| PollFd::new(it, PollFlags::IN)).collect();
-        // Nobody speaks any more, or nobody is left to listen to.
+        // The runtime is silent, or has closed all connections.
         if polled.is_empty() || !poll(&mut polled, Some(&QUIET_PERIOD)).is_ok_and(|speak| speak > 0)
         {
             return;
@@ -159,12 +159,12 @@ fn wait_until_quiet(connections: Vec<OwnedFd>) {
         let speak: Vec<bool> = polled.iter().map(|it| !it.revents().is_empty()).collect();
         let mut speak = speak.into_iter();
         connections.retain_mut(|it| !speak.next().unwrap_or_default() || read_some(it));
-        // Not again at every word: whoever waits for the runtime's last one has time.
+        // The pause keeps a runtime that writes much from making this a busy loop.
         poll(&mut [], Some(&PAUSE)).ok();
     }
 }
 
-/// Takes what the runtime says; false when it has closed the connection.
+/// Reads and drops what the runtime sends; false when it has closed the connection.
 fn read_some(connection: &mut File) -> bool {
     let mut words = [0; 16 * 1024];
     match connection.read(&mut words) {
@@ -191,14 +191,14 @@ mod tests {
         agent.write_all(b"x").unwrap();
         drop(agent);
         runtime.read_exact(&mut [0]).unwrap();
-        // The agent's end is gone, and the connection is not.
+        // The agent's descriptor is closed, and the connection is not.
         runtime.write_all(b"answer").unwrap();
         assert!(!is_closed(&kept[0]));
         drop(runtime);
         assert!(is_closed(&kept[0]));
         held.release();
         assert!(matches!(receive(&theirs).unwrap(), HolderMessage::Release));
-        // Whoever ends in order says so once more.
+        // Dropping the handle sends the release message.
         drop(held);
         assert!(matches!(receive(&theirs).unwrap(), HolderMessage::Release));
         assert!(matches!(receive(&theirs).unwrap(), HolderMessage::AgentGone));

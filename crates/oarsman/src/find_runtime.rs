@@ -1,9 +1,9 @@
-//! Where a container runtime listens when nobody names one.
+//! Finds the socket of a container runtime when none is configured.
 
 use std::io;
 use std::os::unix::net::UnixStream;
 
-/// Where runtimes listen by habit.
+/// The sockets of runtimes in their default configuration.
 pub(crate) const DEFAULT_ENDPOINTS: [&str; 5] = [
     "/run/containerd/containerd.sock",
     "/run/crio/crio.sock",
@@ -12,13 +12,13 @@ pub(crate) const DEFAULT_ENDPOINTS: [&str; 5] = [
     "/var/snap/microk8s/common/run/containerd.sock",
 ];
 
-/// The endpoint of the first runtime that listens where they usually do.
+/// The endpoint of the first runtime that listens at a default socket.
 pub(crate) fn find_default() -> Option<String> {
     let there = DEFAULT_ENDPOINTS.iter().find(|socket| listens(socket).is_ok());
     there.map(|socket| format!("unix://{socket}"))
 }
 
-/// Whether somebody listens at an endpoint, given as a path or as `unix://` and a path.
+/// Whether a process listens at an endpoint, given as a path or as `unix://` and a path.
 pub(crate) fn listens(endpoint: &str) -> io::Result<()> {
     UnixStream::connect(endpoint.strip_prefix("unix://").unwrap_or(endpoint)).map(drop)
 }

@@ -27,15 +27,15 @@ use crate::{assembly, threads};
 
 use server::{AgentHost, ServingPlan};
 
-/// The Kubernetes whose kubelet this one behaves like, with what it really is, in the form that tools read versions in.
+/// The version of Kubernetes whose kubelet this one behaves like, with the version of Oarsman, in the form that tools parse.
 const VERSION: &str = concat!("Kubernetes v1.36.3+oarsman.", env!("CARGO_PKG_VERSION"));
 
-/// The same as nodes say it.
+/// The version as it stands in the Node object.
 fn kubernetes_version() -> &'static str {
     VERSION.trim_start_matches("Kubernetes ")
 }
 
-/// How long the API server may take to hear the last of pods when we are told to end.
+/// How long the last pod statuses may take to reach the API server when the kubelet ends.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The words of the command line, which the Go kubelet's rules are for.
@@ -47,7 +47,7 @@ pub(crate) struct KubeletArguments {
 }
 
 impl KubeletArguments {
-    /// Those of a program that is called kubelet itself.
+    /// The arguments of a program whose own name is `kubelet`.
     pub(crate) fn new(words: Vec<String>) -> Self {
         Self { words }
     }
@@ -66,7 +66,7 @@ pub(crate) fn run(words: &KubeletArguments, clock: &Arc<dyn Clock>) -> Result<Ex
     Ok(ExitCode::SUCCESS)
 }
 
-/// Once there is a log, why the kubelet ends stands in it, as a line like all others, and elsewhere only if the log is a file.
+/// From here on there is a log: the error that ends the kubelet is logged as a line like all others, and printed only if the log is a file.
 fn start(given: &ParsedFlags, clock: &Arc<dyn Clock>) -> Result<ExitCode> {
     let loaded = files::load(given)?;
     let logging = agent_settings::logging(&loaded, &given.program);
@@ -121,7 +121,7 @@ async fn run_until_signalled(
     ended
 }
 
-/// Lets statuses that are on their way be heard, if that does not take long.
+/// Sends pod statuses that are still queued, unless that takes too long.
 async fn flush_statuses(commands: &mpsc::Sender<Command>) {
     let heard = async {
         let (tell, told) = oneshot::channel();
@@ -136,7 +136,7 @@ async fn flush_statuses(commands: &mpsc::Sender<Command>) {
     }
 }
 
-/// What the person who starts it should know.
+/// Logs what the administrator should know of the flags and the configuration.
 fn log_warnings(given: &ParsedFlags, loaded: &LoadedConfig) {
     for warning in &loaded.warnings {
         tracing::warn!(setting = %warning.field, error = %warning, "configuration field unknown or repeated");

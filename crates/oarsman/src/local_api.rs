@@ -14,11 +14,11 @@ pub(crate) use client::{ClientError, LocalClient};
 pub(crate) use server::{LocalApi, LocalServer, serve};
 pub(crate) use stopped_pods::{StoppedPods, without_stopped_pods};
 
-/// What may be asked for.
+/// The paths that are served.
 const REPORT: &str = "/v1/report";
 const STOP: &str = "/v1/stop";
 
-/// Which pods are to be stopped.
+/// The body of a request to stop pods.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct StopRequest {
@@ -37,7 +37,7 @@ pub(crate) struct PodName {
     pub(crate) name: String,
 }
 
-/// What is answered instead.
+/// The body of a response that is an error.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct ErrorBody {
     error: String,

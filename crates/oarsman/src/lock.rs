@@ -1,4 +1,4 @@
-//! One agent to a root directory, and one kubelet to a runtime.
+//! File locks: one agent to a root directory, and one kubelet to a runtime.
 
 use std::fs::File;
 use std::io::Write;
@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use rustix::fs::{FlockOperation, flock};
 
-/// Where kubelets leave word that they hold a runtime.
+/// The directory of the lock files of runtimes.
 const RUNTIMES: &str = "/run/oarsman";
 
-/// The file by which a root directory is held.
+/// The name of a root directory's lock file.
 const OF_ROOT: &str = "oarsman.lock";
 
-/// Held until it is dropped, or its process ends, however that happens.
+/// A lock that is held until it is dropped, or its process ends, however that happens.
 #[derive(Debug)]
 pub(crate) struct FileLock {
     file: File,
@@ -27,13 +27,13 @@ impl Drop for FileLock {
 }
 
 impl FileLock {
-    /// Holds a root directory.
+    /// Locks a root directory.
     pub(crate) fn of_root(root: &Path) -> Result<Self> {
         let held = "give this agent another one with --root-dir, or stop the other agent";
         acquire(&of_root(root), &format!("the root directory {}", root.display()), held)
     }
 
-    /// Holds a runtime, so that no other kubelet takes its pods for orphans.
+    /// Locks a runtime, so that no other kubelet takes its pods for orphans.
     pub(crate) fn of_runtime(endpoint: &str) -> Result<Self> {
         let socket = endpoint.trim_start_matches("unix://").trim_start_matches('/');
         let file = PathBuf::from(RUNTIMES).join(format!("{}.lock", socket.replace('/', "_")));
@@ -41,7 +41,7 @@ impl FileLock {
     }
 }
 
-/// The agent that holds a root directory, if one lives.
+/// The agent that holds the lock of a root directory, if one runs.
 pub(crate) fn holder_of_root(root: &Path) -> Option<String> {
     let path = of_root(root);
     let file = File::open(&path).ok()?;

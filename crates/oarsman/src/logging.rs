@@ -1,7 +1,6 @@
-//! What the agent says while it runs: for people by default, as JSON for those who collect it, to stderr or to a file.
+//! The agent's log: text by default or JSON, to stderr or to a file.
 //!
-//! Lines are written as they are said. Nothing is held back, so nothing is lost when the agent is killed, and there is
-//! nothing to be flushed.
+//! Every line is written at once. Nothing is buffered, so nothing is lost when the agent is killed, and there is nothing to flush.
 
 mod file;
 mod json;
@@ -44,7 +43,7 @@ pub(crate) enum LogLineFormat {
 }
 
 impl LogSettings {
-    /// Everything from here on is said as this wants it.
+    /// Installs the log for the whole process.
     pub(crate) fn start(self, clock: &Arc<dyn Clock>) -> Result<()> {
         let colours = self.file.is_none() && io::stderr().is_terminal();
         let writer = match self.file {
@@ -68,7 +67,7 @@ fn to_file(path: PathBuf, limits: RotationLimits, clock: Arc<dyn Clock>) -> Resu
     Ok(BoxMakeWriter::new(LogFile::open(path, limits, clock).context(cannot)?))
 }
 
-/// Says one line by whatever writer there is; a log that cannot be written is no reason to stop.
+/// Writes one line; a log that cannot be written is no reason to stop.
 fn write_line<'a>(writer: &'a impl MakeWriter<'a>, line: &[u8]) {
     io::Write::write_all(&mut writer.make_writer(), line).ok();
 }

@@ -1,4 +1,4 @@
-//! What the machine itself has to say: its name, its addresses, its memory.
+//! What the agent reads of the machine and sets on its own process: name, addresses, memory, swap, limits.
 
 pub(crate) mod addresses;
 pub(crate) mod cpus;
@@ -14,7 +14,7 @@ use rustix::process::{Resource, Rlimit, setrlimit};
 
 use crate::settings::AgentSettings;
 
-/// What the node is called: as it is told to be, or by the machine's name.
+/// The node's name: the configured one, or the host name.
 pub(crate) fn node_name(told: Option<&str>) -> Result<String> {
     let machine = rustix::system::uname();
     let name = told.map_or_else(|| machine.nodename().to_string_lossy(), Into::into);
@@ -22,12 +22,12 @@ pub(crate) fn node_name(told: Option<&str>) -> Result<String> {
     name.context("this machine has no name: give the node one with --hostname-override")
 }
 
-/// A root directory as a path that does not depend on where the agent was started.
+/// A root directory as a path that does not depend on the working directory.
 pub(crate) fn absolute(root: &Path) -> Result<PathBuf> {
     std::path::absolute(root).with_context(|| format!("--root-dir {}", root.display()))
 }
 
-/// What the numbers of containers depend on.
+/// The machine's numbers and the settings that containers' resources are computed from.
 pub(crate) fn resources(cgroups: CgroupVersion, settings: &AgentSettings) -> Result<NodeResources> {
     let containers = settings.containers;
     let swap = if containers.may_swap {
@@ -48,7 +48,7 @@ pub(crate) fn resources(cgroups: CgroupVersion, settings: &AgentSettings) -> Res
     })
 }
 
-/// An amount of memory in bytes that the kernel tells.
+/// An amount of memory in bytes, from `/proc/meminfo`.
 fn meminfo(name: &str) -> Result<u64> {
     let text = fs::read_to_string("/proc/meminfo").context("cannot read /proc/meminfo")?;
     let amount = text.lines().find_map(|line| line.strip_prefix(name));
@@ -63,19 +63,20 @@ pub(crate) fn swaps() -> Result<Vec<String>> {
     Ok(swaps.into_iter().map(|swap| swap.name).collect())
 }
 
-/// How late this process is killed when memory runs out.
+/// Sets the oom_score_adj of this process.
 pub(crate) fn set_oom_score_adj(score: i32) -> Result<()> {
     let file = "/proc/self/oom_score_adj";
     fs::write(file, score.to_string()).with_context(|| format!("cannot write {score} to {file}"))
 }
 
-/// How many files this process may have open.
+/// Sets the limit of open files of this process.
 pub(crate) fn set_open_files(most: u64) -> Result<()> {
     let limit = Rlimit { current: Some(most), maximum: Some(most) };
     setrlimit(Resource::Nofile, limit).with_context(|| format!("cannot raise the limit to {most}"))
 }
 
-/// Without CAP_SYS_RESOURCE nobody goes below where they started, and neither does a runtime that was started like us.
+/// Without CAP_SYS_RESOURCE a process cannot go below the value it was started with, and neither can a runtime that was started by the same
+/// unit.
 fn lowest_oom_score_adj() -> i64 {
     const SYS_RESOURCE: u32 = 24;
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -88,7 +89,7 @@ fn lowest_oom_score_adj() -> i64 {
     own.trim().parse().unwrap_or(0)
 }
 
-/// Files that tell more of the machine than a container should know, where the machine has them.
+/// Paths below `/proc` and `/sys` that are hidden from containers, as far as this machine has them.
 pub(crate) fn masked_paths() -> Vec<String> {
     let cpus = fs::read_dir("/sys/devices/system/cpu").into_iter().flatten().flatten();
     let throttle = cpus.map(|cpu| cpu.path().join("thermal_throttle"));
@@ -98,7 +99,7 @@ pub(crate) fn masked_paths() -> Vec<String> {
     found
 }
 
-/// A file that may be missing.
+/// The text of a file; empty if there is no such file.
 pub(crate) fn read_or_empty(path: &Path) -> Result<String> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(text),

@@ -58,7 +58,7 @@ fn main() -> ExitCode {
     };
     match done {
         Ok(code) => code,
-        // Whoever read what we wrote has read enough.
+        // The reader of a pipe, such as `head`, has closed it: no failure.
         Err(error) if commands::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("oarsman: {error:#}");
@@ -67,7 +67,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What is asked for. A program that is called kubelet is one.
+/// The command to run. A program whose own name is `kubelet` runs that command.
 fn command() -> Command {
     let mut words = std::env::args();
     let called = words.next().unwrap_or_default();

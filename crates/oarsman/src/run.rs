@@ -1,4 +1,4 @@
-//! `oarsman run`: pods here and now, as a guest of whatever else runs on this machine.
+//! `oarsman run`: runs pods from manifests, beside whatever else runs on this machine, and removes them at the end.
 
 mod container_output;
 mod detach;
@@ -31,9 +31,9 @@ use crate::{machine, threads};
 use runtime_choice::RuntimeChoice;
 use screen::Screen;
 
-/// Where everything of a guest lies unless it is told otherwise.
+/// The default root directory.
 const ROOT: &str = "/var/lib/oarsman";
-/// What every guest's log is called, below its root directory.
+/// The name of the log file below the root directory.
 const LOG: &str = "oarsman.log";
 
 const EXAMPLES: &str = "\
@@ -85,7 +85,7 @@ pub(crate) struct Flags {
     in_background: bool,
 }
 
-/// Runs pods until they have ended or somebody interrupts, and takes them down then.
+/// Runs pods until they have ended or the command is interrupted, and removes them then.
 pub(crate) fn run(flags: &Flags, clock: &Arc<dyn Clock>) -> Result<ExitCode> {
     if flags.in_background {
         detach::leave_terminal()?;
@@ -100,7 +100,7 @@ pub(crate) fn run(flags: &Flags, clock: &Arc<dyn Clock>) -> Result<ExitCode> {
         match runtime_choice::runtime(flags.runtime.as_deref())? {
             RuntimeChoice::Runtime(endpoint) => {
                 flags.logging(&root).start(clock)?;
-                // Nobody reads in the background what logs tell as well.
+                // A command in the background has no terminal; containers' output is in their logs.
                 let quiet = flags.quiet || flags.in_background;
                 let settings = flags.settings(root, node, endpoint);
                 Box::pin(foreground::run_in_foreground(&settings, bundle, quiet, clock)).await
@@ -112,7 +112,7 @@ pub(crate) fn run(flags: &Flags, clock: &Arc<dyn Clock>) -> Result<ExitCode> {
     })
 }
 
-/// Reads everything before anything is done, so that nothing is half done when something is wrong.
+/// Reads all manifests before anything is started, so that nothing is half done when one of them is wrong.
 async fn read(places: &[String], node: &str) -> Result<Bundle> {
     let mut screen = Screen::of_stderr();
     match bundle::read_once(places, node, Arc::new(SystemNetwork)).await {
@@ -170,7 +170,7 @@ impl Flags {
     }
 }
 
-/// A guest joins no cluster; but its pods may ask what there is for them.
+/// A guest registers no node, but pods may read the node's name, addresses and resources through the downward API.
 fn node_status_config(root: &Path, name: &str, addresses: Vec<IpAddr>) -> Membership {
     let (lasts, name) = (Duration::from_secs(40), name.to_owned());
     Membership {
@@ -189,7 +189,7 @@ fn node_status_config(root: &Path, name: &str, addresses: Vec<IpAddr>) -> Member
     }
 }
 
-/// A cgroup that follows from the root directory, so that two agents never share one.
+/// A cgroup whose name follows from the root directory, so that two agents never share one.
 fn own_cgroup(root: &Path) -> String {
     let name = root.display().to_string().trim_matches('/').replace(['/', '.'], "-");
     format!("/oarsman-{name}")

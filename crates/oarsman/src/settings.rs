@@ -1,4 +1,4 @@
-//! What an agent is to be like, whoever says so: flags, a configuration file, or a command's own needs.
+//! The settings of an agent, as `kubelet` makes them from configuration and flags, and `run` from its own flags.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,11 +12,11 @@ use oarsman_core::ledger::Mode;
 #[derive(Debug, Clone)]
 pub(crate) struct AgentSettings {
     pub(crate) mode: Mode,
-    /// Below which everything of this agent lies.
+    /// The directory that holds all of this agent's files.
     pub(crate) root: PathBuf,
     pub(crate) node_name: String,
     pub(crate) node_ips: Vec<String>,
-    /// What the node is to its cluster, and what it has for pods.
+    /// What the Node object says, and the values that pods read of their node.
     pub(crate) node_status: Membership,
     pub(crate) runtime_endpoint: String,
     pub(crate) image_endpoint: Option<String>,
@@ -26,50 +26,50 @@ pub(crate) struct AgentSettings {
     /// None for a node that belongs to no cluster.
     pub(crate) cluster: Option<ClusterSettings>,
     pub(crate) pod_logs: PathBuf,
-    /// Where logs are linked by container, if anywhere.
+    /// The directory with a link to each container's log, if there is one.
     pub(crate) container_logs: Option<PathBuf>,
     pub(crate) cgroup_root: String,
-    /// Used when the runtime does not tell which one it uses.
+    /// The cgroup driver for a runtime that does not report its own.
     pub(crate) systemd_cgroups: bool,
-    /// How often everything is counted.
+    /// How often all pods of the runtime are listed.
     pub(crate) relist_period: Duration,
     pub(crate) parallel_pulls: usize,
     pub(crate) providers: CredentialProviders,
     pub(crate) longest_crash_backoff: Duration,
     pub(crate) cluster_dns: Vec<String>,
     pub(crate) cluster_domain: String,
-    /// The file with the node's resolver; none to give pods nothing of it.
+    /// The node's resolv.conf; none to give pods nothing of it.
     pub(crate) resolv_conf: Option<PathBuf>,
     pub(crate) pod_pids_limit: Option<u64>,
     pub(crate) containers: ContainerSettings,
 }
 
-/// Programs that know credentials of registries.
+/// The credential provider plugins for image registries.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CredentialProviders {
     pub(crate) known: Vec<Provider>,
-    /// Where they lie.
+    /// The directory of the plugins' programs.
     pub(crate) directory: PathBuf,
 }
 
 /// How a node belongs to a cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ClusterSettings {
-    /// Where the API server is, and who we are to it.
+    /// The kubeconfig with the API server's address and our credentials.
     pub(crate) kubeconfig: PathBuf,
-    /// The same, for those who are nobody yet.
+    /// The kubeconfig with the credentials of a node that has no certificate yet.
     pub(crate) bootstrap: Option<PathBuf>,
-    /// Where our certificates lie.
+    /// The directory of our certificates.
     pub(crate) cert_dir: PathBuf,
-    /// Whether we renew our own certificate.
+    /// Whether we renew our client certificate.
     pub(crate) rotates: bool,
-    /// Whether pods come back when the API server is away.
+    /// Whether pods are checkpointed, and started again while the API server cannot be reached.
     pub(crate) remembers_pods: bool,
     /// How ConfigMaps and Secrets are kept up to date.
     pub(crate) freshness: Freshness,
 }
 
-/// What holds for every container here.
+/// Settings that hold for every container of this node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ContainerSettings {
     /// Whether CPU limits are enforced, and over which period.
@@ -77,9 +77,9 @@ pub(crate) struct ContainerSettings {
     pub(crate) cfs_period: Duration,
     /// Whether running out of memory kills one process and not the container.
     pub(crate) single_process_oom_kill: bool,
-    /// Whether burstable ones may swap.
+    /// Whether Burstable containers may swap.
     pub(crate) may_swap: bool,
-    /// Whether the runtime's seccomp profile confines those that do not say otherwise.
+    /// Whether the runtime's default seccomp profile is used for containers that name none.
     pub(crate) seccomp_default: bool,
 }
 
@@ -95,7 +95,7 @@ impl Default for ContainerSettings {
     }
 }
 
-/// Where pods come from.
+/// The sources of static pods.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SourceSettings {
     /// A directory or file of manifests.

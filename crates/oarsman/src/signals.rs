@@ -1,10 +1,10 @@
-//! Being told to end.
+//! The signals that end the program: SIGINT and SIGTERM.
 
 use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Hears when somebody asks the program to end. From its making on nobody ends the program against its will.
+/// Receives SIGINT and SIGTERM. Once this exists, these signals no longer kill the process.
 #[derive(Debug)]
 pub(crate) struct ShutdownSignals {
     terminate: Signal,
@@ -12,13 +12,13 @@ pub(crate) struct ShutdownSignals {
 }
 
 impl ShutdownSignals {
-    /// Begins to listen.
+    /// Installs the handlers.
     pub(crate) fn listen() -> io::Result<Self> {
         let terminate = signal(SignalKind::terminate())?;
         Ok(Self { terminate, interrupt: signal(SignalKind::interrupt())? })
     }
 
-    /// Waits until somebody asks.
+    /// Waits for a signal.
     pub(crate) async fn received(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}

@@ -1,4 +1,4 @@
-//! Telling systemd how we are: ready, well, ending. Where nobody listens, nobody is told.
+//! The notification protocol of systemd (`sd_notify`): ready, watchdog, stopping. Without `NOTIFY_SOCKET` nothing is sent.
 
 use std::env;
 use std::ffi::OsStr;
@@ -13,16 +13,16 @@ use oarsman_agent::Command;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-/// Whom to tell, and how often they want to hear that we are well.
+/// The socket of systemd, and the interval of its watchdog.
 #[derive(Debug, Default)]
 pub(crate) struct SystemdNotifier {
     socket: Option<UnixDatagram>,
-    /// Half of what systemd waits for.
+    /// Half of systemd's own watchdog timeout.
     watchdog_interval: Option<Duration>,
 }
 
 impl SystemdNotifier {
-    /// As systemd has told us by our environment.
+    /// From `NOTIFY_SOCKET` and `WATCHDOG_USEC`.
     pub(crate) fn of_environment() -> Self {
         let socket = env::var_os("NOTIFY_SOCKET").filter(|path| !path.is_empty());
         let socket = socket.and_then(|path| {
@@ -38,12 +38,12 @@ impl SystemdNotifier {
         Self { socket, watchdog_interval: beat.map(|usec| Duration::from_micros(usec / 2)) }
     }
 
-    /// We do what we are for.
+    /// Sends that the agent is ready.
     pub(crate) fn ready(&self) {
         self.notify("READY=1");
     }
 
-    /// Says again and again that we are well, for as long as the agent answers.
+    /// Sends watchdog notifications for as long as the agent answers.
     pub(crate) async fn run_watchdog(&self, agent: &mpsc::Sender<Command>) {
         let Some(beat) = self.watchdog_interval else { return std::future::pending().await };
         let mut beats = interval(beat);
@@ -142,7 +142,7 @@ mod tests {
                 let Some(Command::Answer(who)) = asked.recv().await else { return };
                 who.send(()).unwrap();
             }
-            // Keeps the next one waiting.
+            // An unanswered command keeps the next one waiting.
             let unanswered = asked.recv().await;
             tokio::time::sleep(Duration::from_millis(100)).await;
             drop(unanswered);

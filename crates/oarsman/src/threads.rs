@@ -1,14 +1,14 @@
-//! The threads that a command works on.
+//! The threads of the async runtime that a command runs on.
 
 use std::future::Future;
 
 use anyhow::{Context, Result};
 
-/// How many calls that block, to the disk mostly, are under way at once. Enough for some that hang, such as a mount of a server that
-/// is gone; a hundred pods that are looked after at the same moment need not have a thread each, which takes half of an agent's memory.
+/// How many blocking calls, to the disk mostly, may be under way at once. Enough for some that hang, such as on a mount of a server that is
+/// gone; a hundred pods that sync at the same moment need not have a thread each, which would take half of an agent's memory.
 const MAX_BLOCKING_THREADS: usize = 32;
 
-/// Works until the work is done. Whatever a thread still waits for then, such as a mount that hangs, must not keep the program.
+/// Runs a future to its end. Blocking calls that hang by then, such as on a mount, do not delay the end of the program.
 pub(crate) fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     let threads = tokio::runtime::Builder::new_multi_thread()
         .enable_all()

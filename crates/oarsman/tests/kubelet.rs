@@ -1,4 +1,4 @@
-//! The program as a kubelet, before it does anything: what it is called, what it says of itself and of bad configurations.
+//! The program as a kubelet before its agent starts: name, version, help, and errors of flags and configuration.
 
 use std::fs;
 use std::os::unix::fs::symlink;

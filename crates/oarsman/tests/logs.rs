@@ -1,4 +1,4 @@
-//! What the kubelet says of itself, as those who collect it see it.
+//! The kubelet's own log: JSON lines, errors at start, and the rotated log file.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -10,10 +10,10 @@ use std::process::{Child, Command, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-/// Fields that nobody knows are worth a line each.
+/// Each unknown field of the configuration gives one warning.
 const UNKNOWN: usize = 12;
 
-/// A kubelet for which there is no runtime.
+/// A kubelet whose runtime does not exist.
 fn kubelet(directory: &Path, flags: &[&str]) -> Child {
     let config = directory.join("config.yaml");
     let unknown: String = (0..UNKNOWN).map(|number| format!("noSuchField{number}: 1\n")).collect();
@@ -63,7 +63,7 @@ fn every_line_is_json_if_so_wished_to_the_very_end() {
 #[test]
 fn a_kubelet_that_cannot_start_says_why_as_json_too() {
     let directory = tempfile::tempdir().unwrap();
-    // A file where the root directory should be.
+    // A file in place of the root directory.
     fs::write(directory.path().join("root"), "").unwrap();
     let child = kubelet(directory.path(), &["--logging-format=json"]);
     let ended = child.wait_with_output().unwrap();

@@ -1,4 +1,4 @@
-//! The files under packaging/: the program takes what they give it, and the documentation shows them as they are.
+//! The files under packaging/: the program accepts the flags of the units, and the documentation shows the files as they are.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -24,7 +24,7 @@ fn setting<'a>(unit: &'a str, name: &str) -> &'a str {
     values[0]
 }
 
-/// The words after the program of a unit's ExecStart, as systemd makes them.
+/// The arguments of a unit's ExecStart, as systemd splits them.
 fn words(unit: &str) -> Vec<String> {
     let mut words = setting(unit, "ExecStart").split_whitespace();
     assert_eq!(words.next(), Some("/usr/local/bin/oarsman"));
@@ -32,10 +32,10 @@ fn words(unit: &str) -> Vec<String> {
     words.map(|word| word.replace("%i", "web")).collect()
 }
 
-/// Whether some command takes these words.
+/// Whether a command accepts these arguments.
 type Takes = fn(&[String]) -> bool;
 
-/// Whether `oarsman run` takes these words: all are read before the last one is obeyed, which only tells something.
+/// Whether `oarsman run` accepts these arguments: all are parsed before `--help`, the last one, is obeyed.
 fn run_takes(words: &[String]) -> bool {
     let program = env!("CARGO_BIN_EXE_oarsman");
     Command::new(program).args(words).arg("--help").output().unwrap().status.success()

@@ -30,7 +30,7 @@ const AFTER_A_FAILURE: Duration = Duration::from_millis(100);
 /// How long requests under way may take once the server is told to end.
 const DRAIN: Duration = Duration::from_secs(1);
 
-/// What one listener bears.
+/// The limits of one listener's connections.
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectionLimits {
     /// Connections at once; further ones wait to be accepted.
@@ -60,7 +60,7 @@ impl Listener for TcpListener {
 
     async fn accept(&self) -> io::Result<TcpStream> {
         let (stream, _) = Self::accept(self).await?;
-        // Without it answers are only later.
+        // Without it responses are only later.
         stream.set_nodelay(true).ok();
         Ok(stream)
     }
@@ -163,6 +163,6 @@ async fn answer(
             }
         }
     };
-    // A failure concerns the client, which has its answer or asks again.
+    // A failure concerns only this client, which has its response or sends the request again.
     timeout(limits.lifetime, answered).await.ok();
 }

@@ -1,4 +1,4 @@
-//! Who stands before everything that is served over HTTPS.
+//! The filter before every HTTPS endpoint: authenticates and authorizes each request.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::authenticator::{Authenticator, ClientCertificates};
 use crate::authorizer::{AccessDecision, Authorizer};
 use crate::{AuthenticationSettings, AuthorizationSettings};
 
-/// Asks everybody who they are, and others what they may.
+/// Authenticates and authorizes each request.
 pub(crate) struct AuthFilter {
     authenticator: Authenticator,
     authorizer: Authorizer,
@@ -31,7 +31,7 @@ impl AuthFilter {
     }
 }
 
-/// Puts a guard before what is served.
+/// Adds the filter to a router.
 pub(crate) fn with_auth(router: Router, filter: Arc<AuthFilter>) -> Router {
     router.layer(from_fn_with_state(filter, check_access))
 }

@@ -1,4 +1,4 @@
-//! Who asks: by certificate, by token, or nobody.
+//! Authentication of requests: by client certificate, by bearer token, or as anonymous.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -22,11 +22,11 @@ use tokio_rustls::rustls::server::danger::ClientCertVerifier;
 use crate::AuthenticationSettings;
 use crate::ttl_cache::TtlCache;
 
-/// The certificates that somebody showed, their own first.
+/// The certificates that the client presented, its own first.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ClientCertificates(pub(crate) Arc<[CertificateDer<'static>]>);
 
-/// Finds out who asks.
+/// Finds the user of a request.
 pub(crate) struct Authenticator {
     authorities: Option<ClientCaFile>,
     tokens: Option<Duration>,
@@ -49,7 +49,7 @@ impl Authenticator {
         }
     }
 
-    /// Who somebody is by what they show; none when they are nobody and that is not enough.
+    /// The user of a request by its certificate or token; none when it has neither and anonymous requests are not allowed.
     pub(crate) async fn authenticate(
         &self,
         certificates: &ClientCertificates,
@@ -59,7 +59,7 @@ impl Authenticator {
             return Some(user);
         }
         if let Some(token) = token {
-            // Whoever shows a token means to be somebody.
+            // A request with a token is never taken for anonymous.
             return self.authenticate_token(token).await;
         }
         self.anonymous.then(|| User {
@@ -88,7 +88,7 @@ impl Authenticator {
     }
 }
 
-/// Whose signatures count: a file that is read again when it changes.
+/// The file of authorities that sign clients' certificates; read again when it changes.
 struct ClientCaFile {
     file: PathBuf,
     read: Guarded<Option<(FileStamp, Arc<dyn ClientCertVerifier>)>>,
@@ -113,7 +113,7 @@ impl ClientCaFile {
         Some(User { name: subject.common_name, groups, ..User::default() })
     }
 
-    /// What is in the file now; what was in it, if that cannot be used.
+    /// The verifier of the file's current content; the previous one if that cannot be used.
     fn verifier(&self) -> Option<Arc<dyn ClientCertVerifier>> {
         let mut read = self.read.lock();
         let found = fs::metadata(&self.file).ok();

@@ -1,4 +1,4 @@
-//! What somebody may: everything, or what the API server allows.
+//! Authorization of requests: all are allowed, or the API server decides (SubjectAccessReview).
 
 use std::sync::Arc;
 
@@ -9,21 +9,21 @@ use tokio::time::Instant;
 use crate::AuthorizationSettings;
 use crate::ttl_cache::TtlCache;
 
-/// What came of a question.
+/// The decision on a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum AccessDecision {
-    /// They may.
+    /// The request is allowed.
     Allowed,
-    /// They may not.
+    /// The request is denied.
     Denied,
-    /// Nobody knows: why.
+    /// There is no decision, with the error.
     Unknown(String),
 }
 
-/// Somebody, a verb, and a part of the node.
+/// A user, a verb, and a subresource of the node.
 type AccessQuery = (User, &'static str, &'static str);
 
-/// Finds out what somebody may.
+/// Decides which requests are allowed.
 pub(crate) struct Authorizer {
     authorization: AuthorizationSettings,
     decisions: TtlCache<AccessQuery, bool>,
@@ -38,7 +38,7 @@ impl Authorizer {
         Self { authorization, decisions: TtlCache::new(), reviewer }
     }
 
-    /// Whether somebody may, by any of the parts that will do.
+    /// Whether the user is allowed to do this by any one of the subresources that are enough for it.
     pub(crate) async fn authorize(&self, user: &User, wanted: &Attributes) -> AccessDecision {
         let AuthorizationSettings::Webhook { allowed, denied } = self.authorization else {
             return AccessDecision::Allowed;

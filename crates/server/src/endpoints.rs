@@ -1,4 +1,4 @@
-//! What is served.
+//! The endpoints and their routers: health, pods, logs, configuration.
 
 mod container_logs;
 mod pods;
@@ -15,25 +15,25 @@ use serde_json::{Value, json};
 
 use crate::host_interface::HostInterface;
 
-/// What endpoints answer from.
+/// What the endpoints answer from.
 pub(crate) struct EndpointState {
     host: Arc<dyn HostInterface>,
     clock: Arc<dyn Clock>,
     configuration: Value,
 }
 
-/// Whether we are well.
+/// The router of the health port.
 pub(crate) fn health() -> Router {
     Router::new().route("/healthz", get(healthz)).route("/healthz/ping", get(healthz))
 }
 
-/// What everybody may read where nobody is asked who they are.
+/// The router of the read-only port, which needs no authentication.
 pub(crate) fn read_only(host: Arc<dyn HostInterface>, clock: Arc<dyn Clock>) -> Router {
     let endpoint_state = Arc::new(EndpointState { host, clock, configuration: Value::Null });
     read_routes().with_state(endpoint_state)
 }
 
-/// All that is served to those who may.
+/// The router of the HTTPS port.
 pub(crate) fn all(
     host: Arc<dyn HostInterface>,
     clock: Arc<dyn Clock>,
@@ -61,7 +61,7 @@ fn debug_routes() -> Router<Arc<EndpointState>> {
         .route("/configz", get(configz))
 }
 
-/// The same paths, and those of exec and the like, for who has switched them off.
+/// The paths of the debugging handlers where those are switched off.
 fn disabled_routes() -> Router<Arc<EndpointState>> {
     let roots = [
         "containerLogs",

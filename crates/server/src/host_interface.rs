@@ -1,4 +1,4 @@
-//! What the server needs to know of the agent.
+//! The trait by which the server reads the agent's state.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::Pod;
 use oarsman_core::active_pods::ActivePod;
 use oarsman_core::ids::FullName;
 
-/// The agent, as far as the server needs it.
+/// The agent's state, as far as the server needs it.
 pub trait HostInterface: Send + Sync + 'static {
     /// Every pod of this node, in the order of namespaces and names.
     fn pods(&self) -> Vec<Arc<ActivePod>>;

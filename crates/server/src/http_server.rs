@@ -1,4 +1,4 @@
-//! One address on which the kubelet serves: plain or encrypted.
+//! One address on which the kubelet serves HTTP or HTTPS.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -26,7 +26,7 @@ const LIMITS: ConnectionLimits = ConnectionLimits {
     lifetime: Duration::from_secs(4 * 60 * 60),
 };
 
-/// One place where we listen.
+/// A bound listener with its router.
 pub(crate) struct HttpServer {
     listener: TcpListener,
     tls: Option<TlsAcceptor>,
@@ -87,7 +87,7 @@ async fn prepare(
     }
 }
 
-/// The certificates that the client has shown.
+/// The certificates that the client has presented.
 fn peer_certificates(stream: &TlsStream<TcpStream>) -> ClientCertificates {
     let chain = stream.get_ref().1.peer_certificates().unwrap_or_default();
     ClientCertificates(

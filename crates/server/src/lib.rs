@@ -1,7 +1,7 @@
-//! The node's own servers: HTTPS for the API server and for people, and a plain one that says whether we are well.
+//! The kubelet's HTTP servers: HTTPS for the API server and other clients, the read-only port, and the health port.
 //!
-//! Whoever asks over HTTPS is told apart by certificate or token (`authenticator`) and may do what the API server allows (`authorizer`). What
-//! is served comes from the [`HostInterface`]. exec, attach and port-forward are not served yet.
+//! Clients over HTTPS are authenticated by certificate or token (`authenticator`) and authorized by the API server (`authorizer`). The data
+//! comes from the [`HostInterface`]. exec, attach and port-forward are not served yet.
 
 pub mod accept;
 mod auth_filter;
@@ -38,71 +38,71 @@ pub use host_interface::{HostInterface, LogDirectory};
 use auth_filter::AuthFilter;
 use http_server::HttpServer;
 
-/// How the servers are to be.
+/// The settings of all servers.
 #[derive(Clone, Debug)]
 pub struct ServerSettings {
-    /// Where HTTPS is served; none for nowhere.
+    /// The address of HTTPS; none to serve none.
     pub secure: Option<SocketAddr>,
-    /// Where everybody may read the harmless part; none for nowhere.
+    /// The address of the read-only port; none to serve none.
     pub read_only: Option<SocketAddr>,
-    /// Where it is said whether we are well; none for nowhere.
+    /// The address of the health port; none to serve none.
     pub health: Option<SocketAddr>,
-    /// Who asks.
+    /// How clients are authenticated.
     pub authentication: AuthenticationSettings,
-    /// What they may.
+    /// How requests are authorized.
     pub authorization: AuthorizationSettings,
-    /// How we encrypt.
+    /// The TLS settings.
     pub encryption: TlsSettings,
-    /// Whether logs and the like are served.
+    /// Whether logs and other debugging handlers are served.
     pub debugging: bool,
-    /// How the kubelet is configured, for whoever asks.
+    /// The kubelet's configuration, for `/configz`.
     pub configuration: Value,
 }
 
-/// How it is found out who asks.
+/// The settings of authentication.
 #[derive(Clone, Debug, Default)]
 pub struct AuthenticationSettings {
-    /// Whose signatures on certificates count.
+    /// The file of authorities that sign clients' certificates.
     pub client_ca: Option<PathBuf>,
-    /// Whether tokens are looked at, and how long the answer about one is kept.
+    /// How long the review of a token is cached; none to accept no tokens.
     pub tokens: Option<Duration>,
-    /// Whether others are let in as nobody.
+    /// Whether requests without credentials are accepted as `system:anonymous`.
     pub anonymous: bool,
 }
 
-/// How it is found out what they may.
+/// The settings of authorization.
 #[derive(Clone, Copy, Debug)]
 pub enum AuthorizationSettings {
-    /// Everybody may everything.
+    /// Every request is allowed.
     AlwaysAllow,
-    /// What the API server says.
+    /// The API server decides.
     Webhook {
-        /// How long a yes is kept.
+        /// How long a positive decision is cached.
         allowed: Duration,
-        /// How long a no is kept.
+        /// How long a negative decision is cached.
         denied: Duration,
     },
 }
 
-/// How we encrypt.
+/// The TLS settings.
 #[derive(Clone, Debug, Default)]
 pub struct TlsSettings {
-    /// Whether only TLS 1.3 will do.
+    /// Whether TLS 1.2 is refused.
     pub only_tls13: bool,
-    /// What TLS 1.2 may encrypt with, by the names of IANA; none for all that is good.
+    /// The cipher suites of TLS 1.2, by their IANA names; none for all secure ones.
     pub ciphers: Vec<String>,
 }
 
-/// Servers that listen already, and serve once they are run.
+/// Servers whose addresses are bound, and that serve once they are run.
 #[derive(Debug)]
 pub struct Servers {
     http_servers: Vec<HttpServer>,
 }
 
-/// Begins to listen.
+/// Binds the addresses.
 ///
 /// # Errors
-/// When an address is taken or is not ours; the error names it.
+/// When an address is in use or does not belong to this machine; the error names it.
 pub async fn open(
     settings: ServerSettings,
     host: Arc<dyn HostInterface>,
@@ -147,7 +147,7 @@ async fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 }
 
 impl Servers {
-    /// Where they listen, in the order health, read-only, HTTPS, as far as they do.
+    /// The bound addresses, in the order health, read-only, HTTPS, as far as they are served.
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.http_servers.iter().filter_map(HttpServer::address).collect()
     }

@@ -1,6 +1,6 @@
-//! The query of a request as names and values.
+//! Parses the query of a request's URL.
 
-/// Names and values in order, with what was escaped put back.
+/// Names and values in order, percent-decoded.
 pub(crate) fn read(query: &str) -> Vec<(String, String)> {
     let parts = query.split('&').filter(|part| !part.is_empty());
     let pair = |part: &str| {

@@ -32,7 +32,7 @@ use super::*;
 
 const LONG: Duration = Duration::from_secs(20);
 
-/// An authority for clients.
+/// An authority that signs clients' certificates.
 struct TestAuthority(CertifiedIssuer<'static, KeyPair>);
 
 impl TestAuthority {
@@ -54,7 +54,7 @@ impl TestAuthority {
     }
 }
 
-/// Knows one token, and lets its owner, and nobody else, read pods; counts how often it was asked.
+/// Knows one token, and allows only its user to read pods; counts its calls.
 #[derive(Default)]
 struct FakeReviewer {
     asked: AtomicUsize,
@@ -182,7 +182,7 @@ fn clock() -> Arc<dyn Clock> {
 }
 
 impl ServerFixture {
-    /// Asks over TLS, and reads to the end.
+    /// Sends a request over TLS, and reads the response to its end.
     async fn ask(
         &self,
         who: Option<(CertificateDer<'static>, PrivateKeyDer<'static>)>,
@@ -222,7 +222,7 @@ async fn send(stream: &mut (impl AsyncWriteExt + Unpin), path: &str, token: Opti
     stream.write_all(request.as_bytes()).await.unwrap();
 }
 
-/// The status and the body; pieces of the body are joined.
+/// The status and the body; chunks of the body are joined.
 fn parts(answer: &str) -> (u16, String) {
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
     let status = head.split(' ').nth(1).unwrap().parse().unwrap();
@@ -294,7 +294,7 @@ async fn certificates_tokens_and_nobodies_are_told_apart() {
         let answer = fixture.ask(who, path, token).await;
         assert!(answer.0 == status && answer.1.contains(said), "{path} {token:?}: {answer:?}");
     }
-    // What is known is not asked again.
+    // Cached reviews and decisions are not asked for again.
     let asked = fixture.fake_reviewer.asked.load(Ordering::SeqCst);
     assert_eq!(fixture.ask(None, "/pods", Some("secret")).await.0, 200);
     assert_eq!(fixture.fake_reviewer.asked.load(Ordering::SeqCst), asked);

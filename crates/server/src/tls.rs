@@ -1,4 +1,4 @@
-//! How we encrypt, and what we ask of those who connect.
+//! The server's TLS configuration, and how it treats client certificates.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use tokio_rustls::rustls::{
 
 use crate::TlsSettings;
 
-/// What connections are encrypted with.
+/// The TLS configuration of the server.
 pub(crate) fn config(
     encryption: &TlsSettings,
     certificate: Arc<dyn ResolvesServerCert>,
@@ -38,7 +38,7 @@ pub(crate) fn config(
     Ok(config)
 }
 
-/// TLS 1.3 has no bad suites and takes no wishes, as in Go.
+/// The cipher suites of TLS 1.3 cannot be configured, as in Go: all are secure.
 fn provider(wanted: &[String]) -> CryptoProvider {
     let mut provider = ring::default_provider();
     let is_wanted = |suite: &SupportedCipherSuite| {
@@ -56,8 +56,8 @@ fn provider(wanted: &[String]) -> CryptoProvider {
     provider
 }
 
-/// Lets everybody in who holds the key of what they show. Who they are is judged later, by authorities that may have changed by
-/// then, so that whoever is nobody hears that they are in words.
+/// Accepts every client that holds the key of the certificate it presents. The authenticator verifies the certificate later, against authorities
+/// that may have changed by then, so that an unknown client gets a 401 response and not a TLS error.
 #[derive(Debug)]
 struct UncheckedClientCert {
     provider: Arc<CryptoProvider>,

@@ -1,4 +1,4 @@
-//! Answers that are kept for a while.
+//! A cache of reviews and decisions that expire.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,10 +6,10 @@ use std::time::Duration;
 use oarsman_sync::Guarded;
 use tokio::time::Instant;
 
-/// More are not kept: whoever invents tokens should not fill our memory.
+/// The most entries: a client that invents tokens must not fill the memory.
 const MAX_ENTRIES: usize = 4096;
 
-/// Answers by question.
+/// Values by key, each with its time of expiry.
 #[derive(Debug)]
 pub(crate) struct TtlCache<K, V> {
     entries: Guarded<BTreeMap<K, (Instant, V)>>,
@@ -20,13 +20,13 @@ impl<K: Ord + Clone, V: Clone> TtlCache<K, V> {
         Self { entries: Guarded::default() }
     }
 
-    /// The answer, unless it is too old.
+    /// The value, unless it has expired.
     pub(crate) fn get(&self, key: &K, now: Instant) -> Option<V> {
         let kept = self.entries.lock();
         kept.get(key).filter(|(until, _)| now < *until).map(|(_, value)| value.clone())
     }
 
-    /// Keeps an answer for so long.
+    /// Stores a value for the given time.
     pub(crate) fn insert(&self, key: K, value: V, now: Instant, time: Duration) {
         let mut kept = self.entries.lock();
         if kept.len() >= MAX_ENTRIES {

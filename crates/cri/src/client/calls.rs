@@ -279,7 +279,7 @@ impl Runtime for RemoteRuntime {
     }
 }
 
-/// What was to be stopped or removed and does not exist is as good as stopped or removed.
+/// Stopping or removing what does not exist counts as success.
 fn done_if_gone<T>(outcome: Result<T>) -> Result<()> {
     match outcome {
         Err(error) if !error.is_gone() => Err(error),

@@ -1,4 +1,4 @@
-//! Where a runtime listens, and how to get there.
+//! Endpoints of runtimes, and connections to them.
 
 use std::fmt;
 use std::io;
@@ -10,8 +10,8 @@ use hyper_util::rt::TokioIo;
 use tokio::net::UnixStream;
 use tonic::transport::{Channel, Endpoint};
 
-/// Somebody who keeps a second handle on connections, so that they outlive a client that is killed. A runtime whose client vanishes
-/// gives up what it was doing for it in the middle, and may lose what it had made by then.
+/// Holds a second handle on connections, so that they outlive a client that is killed. A runtime whose client vanishes gives up its calls in the
+/// middle, and may lose what it had made by then.
 pub trait ConnectionHolder: fmt::Debug + Send + Sync + 'static {
     /// Called with every new connection.
     fn hold(&self, connection: BorrowedFd<'_>);

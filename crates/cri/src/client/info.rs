@@ -1,4 +1,4 @@
-//! Details for people: the verbose forms of the status calls.
+//! Details of the runtime and its objects: the verbose forms of the status calls.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What to call a thing that has no id yet.
+//! Names objects that have no id yet, for error messages.
 
 use oarsman_cri_types::v1::{CreateContainerRequest, ImageSpec, PodSandboxConfig};
 

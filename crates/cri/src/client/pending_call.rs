@@ -1,4 +1,4 @@
-//! One call on its way: its name, what it is about, and how long it may take.
+//! One call under way: its name, its object, and its deadline.
 
 use std::future::Future;
 use std::time::Duration;
@@ -11,8 +11,8 @@ use crate::error::causes;
 use crate::wire::LARGEST_MESSAGE;
 use crate::{CriError, ErrorCode, Result};
 
-/// How much longer the runtime is told that it has. It keeps our own timer ahead of the runtime's
-/// and of gRPC's, so that it is always our error that the caller sees.
+/// How much longer the deadline is that the runtime is given. It keeps our own timer ahead of the runtime's and of gRPC's, so that it is always
+/// our error that the caller sees.
 const HEAD_START: Duration = Duration::from_secs(1);
 
 /// A call, before its answer.
@@ -21,7 +21,7 @@ pub(super) struct PendingCall<'a> {
     pub(super) call: &'static str,
     pub(super) subject: &'a str,
     pub(super) limit: Option<Duration>,
-    /// What such a call takes at most when all is well.
+    /// After how long the call counts as slow.
     pub(super) slow_after: Option<Duration>,
 }
 
@@ -52,7 +52,7 @@ impl PendingCall<'_> {
         answered.map(Response::into_inner).map_err(|status| self.failed(&status))
     }
 
-    /// Waits on, but says so once it takes longer than usual: whoever looks for the cause of a delay finds it.
+    /// Waits on, but logs a warning once the call is slow, so that the cause of a delay can be found.
     async fn warn_when_slow<T>(self, answering: impl Future<Output = T>) -> T {
         let mut answering = std::pin::pin!(answering);
         let Some(slow_after) = self.slow_after else { return answering.await };
@@ -71,7 +71,7 @@ impl PendingCall<'_> {
         }
     }
 
-    /// The message with the deadline that the runtime shall know of.
+    /// The message with the deadline for the runtime.
     fn request<Q>(&self, message: Q) -> Request<Q> {
         let mut request = Request::new(message);
         if let Some(limit) = self.limit {

@@ -1,4 +1,4 @@
-//! The one way between our errors and gRPC's, in both directions.
+//! Converts our errors to gRPC statuses and back.
 
 use std::error::Error;
 
@@ -19,8 +19,7 @@ impl CriError {
         error.on(subject)
     }
 
-    /// The status that tells this error to a gRPC client. Call and subject stay behind: the client
-    /// knows what it asked for.
+    /// The status that carries this error to a gRPC client. Call and subject are left out: the client knows what it asked for.
     pub(crate) fn to_status(&self) -> Status {
         Status::new(grpc_code_of(self.code), &self.message)
     }

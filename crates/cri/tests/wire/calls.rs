@@ -1,4 +1,4 @@
-//! Every call of a runtime, once, with something to lose in each request.
+//! Makes every call of a runtime once, with every kind of field in the requests.
 
 use std::time::Duration;
 
@@ -132,7 +132,7 @@ pub(crate) async fn call_everything(runtime: &dyn Runtime) -> Vec<String> {
     outcomes
 }
 
-/// Asks for details about everything.
+/// Asks for details about every kind of object.
 pub(crate) async fn inspect(runtime: &dyn Runtime) -> Vec<String> {
     let mut outcomes = Vec::new();
     for about in [

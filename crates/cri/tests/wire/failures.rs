@@ -1,4 +1,4 @@
-//! How calls fail.
+//! The errors of failed calls.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! A socket in a temporary directory, something that serves on it, and clients of it.
+//! A socket in a temporary directory, servers on it, and clients of it.
 
 use std::future::Future;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use tonic::body::Body;
 use tonic::codegen::http::{Request, Response};
 use tonic::transport::Server;
 
-/// A place for a socket.
+/// A temporary directory with a socket.
 pub(crate) struct SocketFixture {
     _dir: TempDir,
     path: PathBuf,
@@ -35,7 +35,7 @@ impl SocketFixture {
         RemoteRuntime::new(&self.endpoint(), None, Deadlines::default()).unwrap()
     }
 
-    /// Serves a runtime here, in place of whoever did before.
+    /// Serves a runtime here, in place of any earlier server.
     pub(crate) fn serve(&self, runtime: Arc<dyn Runtime>) -> RunningServer {
         let stop = CancellationToken::new();
         let serving = serve(runtime, self.listen(), stop.clone().cancelled_owned());
@@ -81,7 +81,7 @@ impl RunningServer {
     }
 }
 
-/// What must happen within a time that is long for a machine.
+/// Fails if the future takes longer than any machine should need.
 pub(crate) async fn with_timeout<T>(future: impl Future<Output = T>) -> T {
     let limit = Duration::from_secs(600);
     tokio::time::timeout(limit, future).await.expect("in time")

@@ -1,4 +1,4 @@
-//! Making a group and giving it its values.
+//! Creates a group and sets its values.
 
 use std::fs;
 use std::io::ErrorKind;

@@ -1,4 +1,4 @@
-//! Destroying a group: first what lives in it, then its directories.
+//! Destroys a group: kills its processes, then removes its directories.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -28,10 +28,10 @@ impl CgroupManager {
     /// Kills what lives in a group or below it, and takes the group away from every hierarchy. One
     /// that is not there is no error.
     ///
-    /// Blocks for as long as the dying takes, within bounds of a few seconds.
+    /// Blocks until the processes are dead, a few seconds at most.
     ///
     /// # Errors
-    /// When the group is not ours, or something in it stays.
+    /// When the group is outside of the root, or one of its processes or directories stays.
     pub fn destroy(&self, group: &Path) -> Result<(), CgroupError> {
         self.check_ours(group)?;
         self.kill_all(group)?;
@@ -42,7 +42,7 @@ impl CgroupManager {
     /// Takes a group away in which there is nothing, neither processes nor groups; one in which there is something stays.
     ///
     /// # Errors
-    /// When the group is not ours, or the kernel refuses for another reason.
+    /// When the group is outside of the root, or the kernel refuses for another reason.
     pub fn remove_if_empty(&self, group: &Path) -> Result<(), CgroupError> {
         self.check_ours(group)?;
         for hierarchy in &self.all {
@@ -85,7 +85,7 @@ impl CgroupManager {
         Ok(())
     }
 
-    /// Young v2 kernels kill a group as a whole, however fast it forks.
+    /// Newer v2 kernels kill a whole group at once, however fast it forks.
     fn kill_at_once(&self, group: &Path) -> Result<bool, CgroupError> {
         let tree = self.needed.first().filter(|_| self.layout() == CgroupLayout::V2);
         let file = tree.map(|tree| tree.directory(group).join("cgroup.kill"));
@@ -95,8 +95,8 @@ impl CgroupManager {
         }
     }
 
-    /// A pid may have passed to a process elsewhere since it was read. So we take hold of the
-    /// processes first, and then kill those whose pids are in the group still.
+    /// A pid may have been reused by a process of another group since it was read. So handles of the processes are opened first, and then those
+    /// whose pids are still in the group are killed.
     fn kill_one_by_one(&self, group: &Path, handles: &[(u32, OwnedFd)]) -> Result<(), CgroupError> {
         let still = self.processes(group)?;
         for (pid, handle) in handles.iter().filter(|(pid, _)| still.contains(pid)) {
@@ -111,7 +111,7 @@ impl CgroupManager {
         Ok(())
     }
 
-    /// What is frozen in v1 does not even die.
+    /// A frozen process of v1 cannot be killed.
     fn unfreeze(&self, group: &Path) -> Result<(), CgroupError> {
         let freezes = |h: &&Hierarchy| matches!(&h.kind, HierarchyKind::V1(names) if names.iter().any(|name| name == "freezer"));
         let Some(freezer) = self.all.iter().find(freezes) else {

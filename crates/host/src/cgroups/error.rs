@@ -1,4 +1,4 @@
-//! What can go wrong with control groups.
+//! The errors of control groups.
 
 use std::io;
 use std::path::PathBuf;
@@ -14,12 +14,12 @@ pub enum CgroupError {
     /// What is mounted cannot be read.
     #[error("cannot tell which control groups are mounted: {0}")]
     Mounts(#[source] io::Error),
-    /// The group is not ours to touch.
+    /// The group is outside of the root.
     #[error("the control group {} is not below {}, so it is left alone", .group.display(), .root.display())]
     Outside {
         /// The group.
         group: PathBuf,
-        /// What it should be below.
+        /// The root.
         root: PathBuf,
     },
     /// A directory could not be made.
@@ -27,7 +27,7 @@ pub enum CgroupError {
     Create {
         /// The group's directory.
         directory: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// A control file or a directory could not be read.
@@ -35,7 +35,7 @@ pub enum CgroupError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// A control file did not take a value.
@@ -45,10 +45,10 @@ pub enum CgroupError {
         path: PathBuf,
         /// The value.
         text: String,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// We live in the group that is to be destroyed.
+    /// This process is in the group that is to be destroyed.
     #[error("cannot destroy the control group {}: this process lives in it; move it out first", .group.display())]
     Ourselves {
         /// The group.
@@ -61,10 +61,10 @@ pub enum CgroupError {
         group: PathBuf,
         /// The process.
         pid: u32,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// A process outlived being killed; most often it waits for a disk or a network file system.
+    /// A process did not die when it was killed; most often it waits for a disk or a network file system.
     #[error("cannot remove the control group {}: process {pid} ({name}) was killed and is still there", .group.display())]
     Survivor {
         /// The group.

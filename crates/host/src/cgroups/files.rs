@@ -1,4 +1,4 @@
-//! Control files: read whole, written in one call, and only when that changes something.
+//! Reads and writes control files, and writes only what differs.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -12,7 +12,7 @@ pub(super) fn read(path: &Path) -> Result<String, CgroupError> {
     fs::read_to_string(path).map_err(failed)
 }
 
-/// Never makes a file: the kernel has those it has.
+/// Never creates a file: only the kernel does.
 pub(super) fn write(path: &Path, text: &str) -> Result<(), CgroupError> {
     let failed =
         |source| CgroupError::Write { path: path.to_owned(), text: text.to_owned(), source };
@@ -20,8 +20,8 @@ pub(super) fn write(path: &Path, text: &str) -> Result<(), CgroupError> {
     file.write_all(text.as_bytes()).map_err(failed)
 }
 
-/// Sets what is not as it should be. What is refused is tried once more after the rest: a period
-/// may not fit until its quota does, and the other way round.
+/// Writes the values that differ. A refused one is tried once more after the rest: a period may not be accepted until its quota has changed, and
+/// the other way round.
 pub(super) fn apply(directory: &Path, settings: &[ControlFileValue]) -> Result<(), CgroupError> {
     let refused: Vec<_> =
         settings.iter().filter(|setting| apply_one(directory, setting).is_err()).collect();

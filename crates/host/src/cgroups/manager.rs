@@ -1,4 +1,4 @@
-//! All hierarchies of a machine as one tree of groups, seen from a root that is ours.
+//! All cgroup hierarchies of a machine as one tree of groups below a root group.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
@@ -42,17 +42,16 @@ pub enum CgroupLayout {
 pub struct CgroupManager {
     layout: CgroupLayout,
     root: PathBuf,
-    /// Those a group has to be in.
+    /// Hierarchies that a group has to be in.
     pub(super) needed: Vec<Hierarchy>,
-    /// All there are: a runtime may have made groups in others too.
+    /// All hierarchies: a runtime may have made groups in others too.
     pub(super) all: Vec<Hierarchy>,
     /// The controllers a v2 group has to have.
     pub(super) controllers: BTreeSet<String>,
 }
 
 impl CgroupManager {
-    /// The hierarchies of this machine, with `root` (an absolute path within them) as the group
-    /// below which all is ours.
+    /// The hierarchies of this machine, with `root` (an absolute path within them) as the group below which this manager works.
     ///
     /// # Errors
     /// When there are none, or the root is not an absolute path.
@@ -79,12 +78,12 @@ impl CgroupManager {
         Ok(Self { layout, root: root.to_owned(), needed, all, controllers })
     }
 
-    /// How this machine has arranged them.
+    /// The layout of this machine.
     pub fn layout(&self) -> CgroupLayout {
         self.layout
     }
 
-    /// Where limits are set.
+    /// The version of the hierarchies in which limits are set.
     pub fn version(&self) -> CgroupVersion {
         match self.layout {
             CgroupLayout::V1 | CgroupLayout::Hybrid => CgroupVersion::V1,
@@ -92,7 +91,7 @@ impl CgroupManager {
         }
     }
 
-    /// The group below which all is ours.
+    /// The root group.
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -115,7 +114,7 @@ impl CgroupManager {
     /// The processes in a group or below it, in any hierarchy.
     ///
     /// # Errors
-    /// When a hierarchy cannot be read, or the group is not ours.
+    /// When a hierarchy cannot be read, or the group is outside of the root.
     pub fn processes(&self, group: &Path) -> Result<BTreeSet<u32>, CgroupError> {
         self.check_ours(group)?;
         let mut found = BTreeSet::new();
@@ -130,7 +129,7 @@ impl CgroupManager {
     /// pod's class was not always the same.
     ///
     /// # Errors
-    /// When a hierarchy cannot be read, or the names are not below our root.
+    /// When a hierarchy cannot be read, or the names are outside of the root.
     pub fn pods_below(
         &self,
         names: &CgroupNames,
@@ -162,8 +161,7 @@ impl CgroupManager {
         if group != self.root { self.check_ours(group) } else { Err(self.outside(group)) }
     }
 
-    /// Refuses what is neither below the root nor the root itself. The root of a hierarchy is
-    /// never ours as a whole.
+    /// Refuses what is neither below the root nor the root itself. The root of a hierarchy is always refused.
     pub(super) fn check_ours(&self, group: &Path) -> Result<(), CgroupError> {
         let ours = is_plain(group) && group.starts_with(&self.root) && group != Path::new("/");
         if ours { Ok(()) } else { Err(self.outside(group)) }
@@ -174,13 +172,13 @@ impl CgroupManager {
     }
 }
 
-/// Absolute, and going nowhere but down.
+/// Whether a path is absolute and without `..`.
 fn is_plain(path: &Path) -> bool {
     let plain = |part| matches!(part, Component::RootDir | Component::Normal(_));
     path.is_absolute() && path.components().all(plain)
 }
 
-/// A v1 tree that controls nothing, as systemd keeps one for itself, makes no v1 machine.
+/// A v1 hierarchy without controllers, such as systemd's own, makes no v1 machine.
 fn layout(all: &[Hierarchy]) -> Option<CgroupLayout> {
     let controls = |name: &String| !name.starts_with("name=");
     let v1 = all

@@ -1,4 +1,4 @@
-//! The three layouts a machine may have, and a tree of directories that stands in for groups.
+//! The three layouts of hierarchies, on directories in place of groups.
 
 mod fake_hierarchies;
 mod real;

@@ -1,16 +1,16 @@
-//! The values of a group as control files take them.
+//! Converts the values of a group to the contents of control files.
 
 use oarsman_core::resources::{CgroupValues, CpuQuota, weight};
 
-/// What the kernel takes for a period when none is said.
+/// The kernel's default period.
 const DEFAULT_PERIOD: u64 = 100_000;
 
-/// What should stand in one control file.
+/// The wanted content of one control file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ControlFileValue {
     pub(super) file: String,
     pub(super) text: String,
-    /// The kernel keeps whole multiples of this and forgets the rest.
+    /// The kernel rounds down to multiples of this.
     grain: u64,
 }
 
@@ -24,7 +24,7 @@ impl ControlFileValue {
         Self { grain, ..Self::new(file, &bytes) }
     }
 
-    /// Whether a file that reads so needs no writing.
+    /// Whether the current content is equal enough that nothing need be written.
     pub(super) fn is_met_by(&self, current: &str) -> bool {
         let current = current.trim();
         let grains = |text: &str| text.parse::<u64>().ok().map(|value| value / self.grain);

@@ -1,4 +1,4 @@
-//! What a path may turn out to hold.
+//! Files, directories, pipes, devices and links in place of a regular file.
 
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;

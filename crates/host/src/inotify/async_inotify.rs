@@ -1,4 +1,4 @@
-//! A watcher that can be waited for.
+//! An [`Inotify`] that async code can wait for.
 
 use std::ffi::OsStr;
 use std::io;
@@ -14,7 +14,7 @@ use super::Inotify;
 pub struct AsyncInotify(AsyncFd<Inotify>);
 
 impl AsyncInotify {
-    /// A listener to nothing yet, on the event loop of whoever calls.
+    /// A watcher without a directory yet, on the event loop of the caller.
     ///
     /// # Errors
     /// As [`Inotify::new`].
@@ -22,7 +22,7 @@ impl AsyncInotify {
         Self::from_inotify(Inotify::new()?)
     }
 
-    /// A listener that hears of every write to a file, too.
+    /// A watcher that also reports every write to a file.
     ///
     /// # Errors
     /// As [`Inotify::new`].
@@ -32,8 +32,8 @@ impl AsyncInotify {
 
     fn from_inotify(watcher: Inotify) -> io::Result<Self> {
         #[expect(unsafe_code, reason = "tokio cannot check by itself that a descriptor stays open")]
-        // SAFETY: a watcher owns its descriptor, shows only that one, and never closes or replaces it before it is dropped;
-        // nobody outside gets hold of the watcher in here to put another in its place.
+        // SAFETY: a watcher owns its descriptor, shows only that one, and never closes or replaces it before it is dropped; the watcher in here
+        // is private, so no code outside can replace it.
         let registered = unsafe { AsyncFd::register_with_interest(watcher, Interest::READABLE) };
         Ok(Self(registered?))
     }
@@ -49,12 +49,12 @@ impl AsyncInotify {
     /// Waits until something has changed. Nothing is lost when the wait is given up.
     ///
     /// # Errors
-    /// When the kernel does not answer, and so will not the next time.
+    /// When the kernel fails, and would fail again.
     pub async fn changed(&mut self) -> io::Result<()> {
         loop {
             let mut ready = self.0.readable_mut().await?;
             let changed = ready.get_inner_mut().drain()?;
-            // All that was there has been taken.
+            // All pending events have been read.
             ready.clear_ready();
             if changed {
                 return Ok(());
@@ -62,7 +62,7 @@ impl AsyncInotify {
         }
     }
 
-    /// Waits until something has changed, for whoever can do without: a listener that fails is let go, and then nothing is heard.
+    /// Waits until something has changed. A watcher that fails is dropped, and then this waits for ever: callers poll besides.
     pub async fn changed_or_never(listener: &mut Option<Self>) {
         let heard = match listener {
             Some(listener) => listener.changed().await.is_ok(),

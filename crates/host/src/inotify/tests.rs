@@ -1,4 +1,4 @@
-//! What is heard of a directory. The kernel queues an event before the call that made it returns, so nothing waits here.
+//! Which changes of a directory are reported. The kernel queues an event before the call that made it returns, so no test has to wait.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};

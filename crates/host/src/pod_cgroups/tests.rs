@@ -13,7 +13,7 @@ fn pod(uid: &str) -> Pod {
     pod
 }
 
-/// Removes what a test made also when it fails.
+/// Removes the cgroups of a test also when it fails.
 struct TestCgroupRoot(String);
 
 impl Drop for TestCgroupRoot {

@@ -21,7 +21,7 @@ pub(super) enum WalkPurpose {
     Remove,
 }
 
-/// What tells one file from all others, and one mount from another.
+/// The identity of a file, and of the mount it is on.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct FileIdentity {
     device: (u32, u32),
@@ -190,7 +190,7 @@ fn open_path(from: impl AsFd, path: &Path) -> Result<OwnedFd, Errno> {
     rustix::fs::openat(from, path, flags, Mode::empty())
 }
 
-/// Who an entry of a directory is, the last component not followed; with no name, the directory.
+/// The identity of an entry of a directory, the last component not followed; with no name, of the directory itself.
 fn stat_entry(
     directory: &impl AsFd,
     name: impl rustix::path::Arg,
@@ -198,7 +198,7 @@ fn stat_entry(
     let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH | AtFlags::NO_AUTOMOUNT;
     let wanted = StatxFlags::TYPE | StatxFlags::INO | StatxFlags::MNT_ID;
     let found = rustix::fs::statx(directory, name, flags, wanted)?;
-    // Without numbers of mounts a bind mount looks like any directory: better to remove nothing.
+    // Without mount ids a bind mount looks like any directory: better to remove nothing.
     if found.stx_mask & StatxFlags::MNT_ID.bits() == 0 {
         return Err(Errno::OPNOTSUPP);
     }

@@ -1,8 +1,8 @@
-//! The features themselves.
+//! The table of feature gates.
 
 use super::FeatureStage::{self, Alpha, Beta, GaOrDeprecated, LockedToDefault};
 
-/// Every feature, whether it is on by default, and how far along it is.
+/// Every feature gate, its default, and its maturity.
 pub(super) const GATES: [(&str, bool, FeatureStage); 238] = [
     ("APIResponseCompression", true, Beta),
     ("APIServerIdentity", true, Beta),

@@ -1,4 +1,4 @@
-//! The help: what there is, in groups, with the most needed first.
+//! The text of `--help`: all flags in groups, the most needed first.
 
 use std::fmt::Write;
 
@@ -28,10 +28,10 @@ const GROUPS: [(FlagStatus, &str); 4] = [
     (FlagStatus::NoOp, "Taken, and of no use"),
 ];
 
-/// Where the words about a flag begin.
+/// The column in which descriptions begin.
 const MARGIN: usize = 34;
 
-/// The whole help.
+/// The whole help text.
 pub fn help() -> String {
     let defaults = serde_json::to_value(KubeletConfiguration::default()).unwrap_or_default();
     let own = serde_json::to_value(ProgramFlags::default()).unwrap_or_default();
@@ -65,7 +65,7 @@ fn line(flag: &Flag, default: Option<&Value>) -> String {
     format!("{name}{gap}{:pad$}{}{default}{field}\n", "", flag.help)
 }
 
-/// A default that is worth a word.
+/// A default that is shown in the help.
 fn spelled(value: &Value) -> Option<String> {
     match value {
         Value::Bool(true) | Value::Number(_) => Some(value.to_string()),

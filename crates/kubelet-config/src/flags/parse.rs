@@ -1,4 +1,4 @@
-//! From the words of a command line to what they say.
+//! Parses the arguments of a command line.
 
 use std::collections::BTreeMap;
 
@@ -12,34 +12,34 @@ use crate::layers::ConfigLayer;
 use crate::problem::{Problem, Problems};
 use crate::suggestion::suggestion;
 
-/// What somebody wants of the program.
+/// What the program is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestedAction {
-    /// That it runs.
+    /// Run the kubelet.
     Run,
-    /// To know how it is used.
+    /// Print the help.
     Help,
-    /// To know which one it is.
+    /// Print the version.
     Version,
 }
 
-/// What a command line says.
+/// A parsed command line.
 #[derive(Clone, Debug)]
 pub struct ParsedFlags {
-    /// What it is for.
+    /// What the program is to do.
     pub action: RequestedAction,
-    /// What it says about the configuration, a layer for each flag.
+    /// Fields of the configuration, a layer for each flag.
     pub layers: Vec<ConfigLayer>,
-    /// What it says to the program itself.
+    /// Flags of the program itself.
     pub program: ProgramFlags,
-    /// Flags in it that should not be used any more.
+    /// Deprecated flags that were given.
     pub deprecated: Vec<Flag>,
 }
 
-/// Reads a command line, without the program's name.
+/// Parses a command line, without the program's name.
 ///
 /// # Errors
-/// Everything that is wrong with it.
+/// Every problem of the command line.
 pub fn parse(words: &[String]) -> Result<ParsedFlags, Problems> {
     let mut reading = FlagParser::default();
     let mut words = words.iter().map(String::as_str);
@@ -53,7 +53,7 @@ pub fn parse(words: &[String]) -> Result<ParsedFlags, Problems> {
 
 #[derive(Default)]
 struct FlagParser {
-    /// The flags in the order they first came in, with what was made of their values.
+    /// The flags in the order in which they were first given, with their parsed values.
     values: Vec<(&'static Flag, Value)>,
     problems: Vec<Problem>,
 }
@@ -135,7 +135,7 @@ fn split_value(word: &str) -> (&str, Option<&str>) {
     word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)))
 }
 
-/// `-h`, and `-v 2`, `-v=2` and `-v2`, are all that there is with one dash.
+/// The only short flags: `-h`, and `-v 2`, `-v=2` and `-v2`.
 fn short(word: &str) -> Result<(&str, Option<&str>), Problem> {
     let Some(letters) = word.strip_prefix('-').filter(|letters| !letters.is_empty()) else {
         return Err(positional_argument(word).err().unwrap_or_else(|| unknown(word)));

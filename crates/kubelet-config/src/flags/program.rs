@@ -1,4 +1,4 @@
-//! Flags that are about the program and not about its configuration.
+//! Flags of the program itself, which set no field of the configuration.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -11,7 +11,7 @@ use crate::field_path::FieldPath;
 use crate::go_duration::GoDuration;
 use crate::problem::Problem;
 
-/// Labels of Kubernetes itself that a node may give itself, besides those of its own two corners.
+/// Labels of the kubernetes.io domain that a node may give itself, besides those below `kubelet.kubernetes.io` and `node.kubernetes.io`.
 const OWN_LABELS: [&str; 11] = [
     "kubernetes.io/hostname",
     "topology.kubernetes.io/zone",
@@ -26,7 +26,7 @@ const OWN_LABELS: [&str; 11] = [
     "beta.kubernetes.io/arch",
 ];
 
-/// What is said to the program itself.
+/// The values of the program's flags.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct ProgramFlags {
@@ -34,41 +34,41 @@ pub struct ProgramFlags {
     pub config: String,
     /// A directory of drop-ins; empty for none.
     pub config_dir: String,
-    /// How the API server is reached; empty for a node without one.
+    /// The kubeconfig; empty for a node without API server.
     pub kubeconfig: String,
-    /// How it is reached the first time.
+    /// The kubeconfig for the first certificate request.
     pub bootstrap_kubeconfig: String,
-    /// What the node is called; empty for the machine's name.
+    /// The node's name; empty for the host name.
     pub hostname_override: String,
-    /// The node's addresses, with a comma between two; empty to find out.
+    /// The node's addresses, separated by commas; empty to find them out.
     pub node_ip: String,
-    /// Where certificates lie.
+    /// The directory of certificates.
     pub cert_dir: String,
     /// Empty, or `external`.
     pub cloud_provider: String,
-    /// Below which everything of the kubelet lies.
+    /// The directory that holds all of the kubelet's files.
     pub root_dir: String,
     /// Labels that the node registers with.
     pub node_labels: BTreeMap<String, String>,
-    /// A file that only one kubelet holds at a time; empty for none.
+    /// A file that only one kubelet locks at a time; empty for none.
     pub lock_file: String,
-    /// Whether the kubelet ends when another one wants that file.
+    /// Whether the kubelet ends when another one opens that file.
     pub exit_on_lock_contention: bool,
     /// The cgroup of the runtime.
     pub runtime_cgroups: String,
-    /// Where it is written who knows credentials of registries.
+    /// The configuration of credential provider plugins, a file or directory.
     pub image_credential_provider_config: String,
-    /// Where those programs lie.
+    /// The directory of the plugins' programs.
     pub image_credential_provider_bin_dir: String,
-    /// Where logs are linked by container; empty for nowhere.
+    /// The directory with a link to each container's log; empty for none.
     pub container_log_links_dir: String,
-    /// Where the kubelet's own log goes; empty or `-` for stderr.
+    /// The file of the kubelet's own log; empty or `-` for stderr.
     pub log_file: String,
-    /// How large that file grows before the next is begun; 0 for without end.
+    /// The size at which that file is rotated; 0 for never.
     pub log_file_max_size: Quantity,
     /// How many files that log has at most, the current one among them.
     pub log_file_max_files: i32,
-    /// Whether pods of the API server come back when it is away.
+    /// Whether pods of the API server are started again while it cannot be reached.
     pub remember_pods: bool,
     /// How old a container that has ended must be before it is removed.
     pub minimum_container_ttl_duration: GoDuration,
@@ -110,7 +110,7 @@ impl Default for ProgramFlags {
 }
 
 impl ProgramFlags {
-    /// From the values of flags, by their names; flags that nobody looks at are left out.
+    /// From the values of flags, by their names; flags without effect are left out.
     pub(super) fn of(values: BTreeMap<&str, Value>) -> Result<Self, Vec<Problem>> {
         let values: Value =
             values.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
@@ -122,7 +122,7 @@ impl ProgramFlags {
         if problems.is_empty() { Ok(flags) } else { Err(problems) }
     }
 
-    /// The node's addresses that were given.
+    /// The parsed addresses of `--node-ip`.
     pub fn node_ips(&self) -> Vec<IpAddr> {
         self.node_ip.split(',').filter_map(|text| text.trim().parse().ok()).collect()
     }

@@ -1,6 +1,6 @@
-//! Flags that kubelets had once.
+//! Flags of older kubelets, which are refused with advice.
 
-/// Since which minor version of Kubernetes they are gone, which they are, and what to do instead.
+/// The minor version of Kubernetes that removed them, their names, and what to do instead.
 const REMOVED: [(u32, &[&str], &str); 11] = [
     (
         35,
@@ -68,7 +68,7 @@ const REMOVED: [(u32, &[&str], &str); 11] = [
     ),
 ];
 
-/// What to say of a flag that is gone.
+/// The message for a removed flag.
 pub(super) fn removed(name: &str) -> Option<String> {
     let (since, _, instead) = REMOVED.iter().find(|(_, names, _)| names.contains(&name))?;
     Some(format!("is gone since Kubernetes 1.{since}: {instead}"))

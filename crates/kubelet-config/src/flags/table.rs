@@ -1,4 +1,4 @@
-//! The table that everything about flags comes from.
+//! The table of all flags, from which parser and help are made.
 
 mod machine;
 mod pods;
@@ -9,7 +9,7 @@ use super::{Flag, FlagKind, FlagStatus};
 use FlagKind::{Duration, Modules, Number, Pairs, Switch, Text};
 use FlagStatus::{Current, Deprecated, NoOp, OarsmanOnly};
 
-/// A flag whose field does the same.
+/// A flag that is deprecated in favour of its field.
 const fn deprecated(
     name: &'static str,
     kind: FlagKind,
@@ -40,7 +40,7 @@ pub(super) fn find(name: &str) -> Option<&'static Flag> {
     all().find(|flag| flag.name == name)
 }
 
-/// Flags that are no mere stand-ins for fields.
+/// Flags that are not deprecated in favour of a field.
 static PROGRAM: [Flag; 54] = [
     of(Current, "config", Text, "", "The file of the configuration (KubeletConfiguration)."),
     of(

@@ -1,17 +1,17 @@
-//! What flags take, and how that becomes the value of a field.
+//! The kinds of flags' values, and how each is parsed to the value of a field.
 
 use serde_json::{Map, Value};
 
 use crate::go_duration::GoDuration;
 
-/// What a flag takes.
+/// The kind of a flag's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlagKind {
-    /// Yes or no; alone it means yes.
+    /// A boolean; without a value it is true.
     Switch,
     /// A whole number.
     Number,
-    /// A length of time.
+    /// A duration.
     Duration,
     /// Any text.
     Text,
@@ -36,7 +36,7 @@ pub enum FlagKind {
 }
 
 impl FlagKind {
-    /// What stands for its value in the help.
+    /// The placeholder of its value in the help.
     pub(super) fn placeholder(self) -> &'static str {
         match self {
             Self::Switch => "",
@@ -54,7 +54,7 @@ impl FlagKind {
         }
     }
 
-    /// What a text means, after what the same flag said before.
+    /// Parses a value, given the value of earlier occurrences of the flag.
     pub(super) fn parse(self, text: &str, before: Option<Value>) -> Result<Value, String> {
         match self {
             Self::Switch => parse_bool(text).map(Value::Bool),
@@ -86,7 +86,7 @@ fn parts(text: &str) -> impl Iterator<Item = &str> {
     text.split(',').filter(|part| !part.is_empty())
 }
 
-/// Go's words for yes and no.
+/// The spellings of booleans that Go accepts.
 fn parse_bool(text: &str) -> Result<bool, String> {
     match text {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
@@ -133,7 +133,7 @@ fn split(pair: &str, between: char) -> Result<(&str, &str), String> {
     Ok((key.trim(), value.trim()))
 }
 
-/// A name may come several times, and each of its values counts.
+/// A name may occur several times, and all its values are kept.
 fn headers(text: &str, before: Option<Value>) -> Result<Value, String> {
     let mut all = match before {
         Some(Value::Object(fields)) => fields,

@@ -1,4 +1,4 @@
-//! Who wins: defaults, then the file, then drop-ins, then flags.
+//! The order of layers: defaults, then the file, then drop-ins, then flags.
 
 use std::path::Path;
 

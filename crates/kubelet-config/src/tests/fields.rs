@@ -1,4 +1,4 @@
-//! Every field: its default, what it may be set to, and what it may not.
+//! Every field: its default, another valid value, and an invalid one.
 
 mod table;
 
@@ -73,7 +73,7 @@ fn every_field_has_a_row() {
     assert!(fields.len() > 120, "only {} fields", fields.len());
 }
 
-/// Fields of fields count by themselves.
+/// Nested fields count by themselves.
 fn leaves(path: &str, value: &Value, found: &mut Vec<String>) {
     let Some(fields) = value.as_object().filter(|fields| !fields.is_empty()) else {
         found.push(path.to_owned());

@@ -1,4 +1,4 @@
-//! One file: what is said of it, strictly and otherwise.
+//! One file: its problems and warnings, decoded strictly and otherwise.
 
 use std::path::Path;
 

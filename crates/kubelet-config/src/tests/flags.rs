@@ -1,4 +1,4 @@
-//! Every flag: its default, what it may be set to, and what it may not; and the words of a command line.
+//! Every flag: its default, a valid value, and an invalid one; and the syntax of the command line.
 
 mod table;
 
@@ -19,7 +19,7 @@ fn flag(name: &str) -> &'static Flag {
     flags::all().find(|flag| flag.name == name).unwrap_or_else(|| panic!("there is no --{name}"))
 }
 
-/// What came of a command line, for this flag.
+/// The value that a command line gives this flag.
 fn value_of(flag: &Flag, words: &[&str]) -> Result<Value, Problems> {
     let given = parse(words)?;
     let loaded = crate::load(None, &[], &given.layers)?;
@@ -94,7 +94,7 @@ fn every_flag_has_a_row() {
     );
 }
 
-/// Whether anybody looks at a flag of the program; the others are in the next test.
+/// Whether a flag of the program has an effect; the next test has those without.
 fn is_kept(name: &str) -> bool {
     serde_json::to_value(ProgramFlags::default()).unwrap().get(name).is_some()
 }

@@ -1,4 +1,4 @@
-//! CPUs and NUMA nodes.
+//! Validation of the CPU, memory and topology managers.
 
 use super::ProblemCollector;
 use crate::configuration::KubeletConfiguration;
@@ -44,7 +44,7 @@ fn options<'o>(
     }
 }
 
-/// Numbers and ranges that do not run backwards.
+/// Numbers and ascending ranges.
 fn is_list(text: &str) -> bool {
     text.split(',').all(|range| {
         let (from, to) = range.split_once('-').unwrap_or((range, range));

@@ -1,4 +1,4 @@
-//! When pods are evicted. The Go kubelet finds out about most of this only when it starts.
+//! Validation of eviction thresholds. The Go kubelet makes most of these checks only when it starts.
 
 use std::collections::BTreeMap;
 

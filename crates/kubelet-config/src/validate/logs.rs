@@ -1,4 +1,4 @@
-//! How the kubelet logs.
+//! Validation of the kubelet's logging.
 
 use super::ProblemCollector;
 use crate::configuration::KubeletConfiguration;

@@ -1,10 +1,10 @@
-//! The machine: cgroups, swap, memory, users.
+//! Validation of cgroups, swap, memory and user namespaces.
 
 use super::ProblemCollector;
 use crate::configuration::KubeletConfiguration;
 use crate::enums::MemoryReservationPolicy;
 
-/// Users come in blocks of this many.
+/// User ids are handed out in blocks of this many.
 const BLOCK: i64 = 65536;
 
 pub(super) fn validate(kubelet: &KubeletConfiguration, found: &mut ProblemCollector) {

@@ -1,4 +1,4 @@
-//! Numbers that have bounds.
+//! Validation of numbers that have bounds.
 
 use super::ProblemCollector;
 use crate::configuration::KubeletConfiguration;

@@ -1,4 +1,4 @@
-//! Paths, and the size of what lies there.
+//! Validation of paths, log sizes and address ranges.
 
 use super::ProblemCollector;
 use crate::configuration::KubeletConfiguration;

@@ -1,4 +1,4 @@
-//! What is kept from pods, and whom that is enforced on.
+//! Validation of reserved resources, and of the cgroups they are enforced on.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! The server, and what it and the node say to others.
+//! Validation of the server, image credentials, tracing and taints.
 
 use super::ProblemCollector;
 use crate::configuration::KubeletConfiguration;
@@ -7,7 +7,7 @@ use crate::field_path::FieldPath;
 use crate::sections::Taint;
 use crate::suggestion::suggestion;
 
-/// What Go can encrypt with, the names that it should not be used with any more included.
+/// The cipher suites that Go has, insecure ones included.
 const CIPHERS: [&str; 24] = [
     "TLS_AES_128_GCM_SHA256",
     "TLS_AES_256_GCM_SHA384",
@@ -34,7 +34,7 @@ const CIPHERS: [&str; 24] = [
     "TLS_RSA_WITH_AES_256_CBC_SHA",
     "TLS_RSA_WITH_AES_256_GCM_SHA384",
 ];
-/// P-256, P-384, P-521, X25519, and the three that are safe from quantum computers.
+/// P-256, P-384, P-521, X25519, and the three post-quantum hybrids.
 const CURVES: [i32; 7] = [23, 24, 25, 29, 4587, 4588, 4589];
 
 pub(super) fn validate(kubelet: &KubeletConfiguration, found: &mut ProblemCollector) {

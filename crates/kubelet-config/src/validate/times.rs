@@ -1,4 +1,4 @@
-//! Lengths of time.
+//! Validation of durations.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ pub(super) fn validate(kubelet: &KubeletConfiguration, found: &mut ProblemCollec
     shutdown(kubelet, found);
 }
 
-/// Times to wait; the Go kubelet takes negative ones and then behaves in ways that nobody asked for.
+/// Waiting times; the Go kubelet accepts negative ones and then does not wait, or never acts.
 fn not_negative(kubelet: &KubeletConfiguration, found: &mut ProblemCollector) {
     let authorization = &kubelet.authorization.webhook;
     let rows = [

@@ -1,4 +1,4 @@
-//! The cluster that the node belongs to, if it belongs to one.
+//! The node's connection to its cluster, if it belongs to one.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use oarsman_state::{CheckpointStore, SealedFiles};
 
 use crate::settings::{AgentSettings, ClusterSettings};
 
-/// A cluster, what keeps the agent connected to it, and where its pods are remembered.
+/// The client of the cluster, the tasks that keep its credentials valid, and the store of pod checkpoints.
 pub(super) struct ClusterSeams {
     pub(super) cluster: Arc<dyn Cluster>,
     pub(super) connection: Option<Connection>,
     pub(super) checkpoints: Option<Arc<dyn CheckpointStore>>,
 }
 
-/// Joins what the settings name. Nothing is asked of the API server here, so it need not be there.
+/// Prepares the connection that the settings describe. Sends nothing to the API server, which need not be reachable.
 pub(super) async fn join(
     settings: &AgentSettings,
     bundle: Option<&Bundle>,
@@ -48,7 +48,7 @@ fn plan(joining: &ClusterSettings, settings: &AgentSettings) -> Plan {
     }
 }
 
-/// Whoever wants nothing to be remembered wants what was remembered to be gone, too.
+/// The store of checkpoints. Where checkpoints are switched off, those of an earlier run are removed.
 fn checkpoints(
     joining: &ClusterSettings,
     settings: &AgentSettings,

@@ -1,4 +1,4 @@
-//! The runtime: where it is, and what it says about itself.
+//! The client of the container runtime, and what the runtime reports of itself.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,15 +12,15 @@ use oarsman_cri_types::v1;
 use crate::connection_holder::ConnectionHolderHandle;
 use crate::settings::AgentSettings;
 
-/// How often a runtime that is not there is looked for.
+/// How often a runtime that does not answer is tried again.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// After how many looks it is said again that we wait.
+/// After how many attempts the wait is logged again.
 const LOG_EVERY: usize = 10;
 
 /// What the agent has to know of a runtime before it starts.
 #[derive(Debug, Clone)]
 pub(super) struct RuntimeFacts {
-    /// What it calls itself.
+    /// The name that the runtime reports.
     pub(super) runtime_name: String,
     pub(super) runtime_version: String,
     pub(super) cgroup_driver: CgroupDriver,
@@ -44,7 +44,7 @@ pub(super) fn client(
     .with_context(|| format!("--container-runtime-endpoint {endpoint}"))
 }
 
-/// Asks the runtime, for as long as it takes: without one there is nothing to be done anyway.
+/// Asks the runtime until it answers: without one no pod can be run.
 pub(super) async fn wait_for_runtime(
     client: &RemoteRuntime,
     settings: &AgentSettings,
@@ -95,7 +95,8 @@ async fn query_runtime(
     })
 }
 
-/// A runtime that does not tell has to be told by its administrator what we are told.
+/// The cgroup driver that the runtime reports; of one that does not report it, the configured driver, which the administrator has to make the
+/// same.
 async fn cgroup_driver(
     client: &RemoteRuntime,
     settings: &AgentSettings,
@@ -108,7 +109,7 @@ async fn cgroup_driver(
     Ok(told.unwrap_or_else(ours))
 }
 
-/// What the runtime says it makes cgroups with, if it says so.
+/// The cgroup driver that the runtime reports, if it does.
 pub(crate) async fn reported_cgroup_driver(
     client: &RemoteRuntime,
 ) -> Result<Option<CgroupDriver>, CriError> {

@@ -1,4 +1,4 @@
-//! Where the agent's pods come from.
+//! The sources of the agent's pods: manifest files, a URL, the API server, and the arguments of `oarsman run`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,11 +12,11 @@ use oarsman_core::sources::Source;
 
 use crate::settings::AgentSettings;
 
-/// How often is looked at what a person handed over, besides when something tells of a change.
+/// How often the manifests of `oarsman run` are read again, besides when inotify reports a change.
 const PERIODS: Periods =
     Periods { rescan: Duration::from_secs(20), fetch: Duration::from_secs(20) };
 
-/// Everything the settings name, and what a person handed over; an agent without any source would take all pods for orphans.
+/// All sources of the settings, and the bundle of `oarsman run`. At least one: an agent without sources would remove all pods as orphans.
 pub(super) fn all(
     settings: &AgentSettings,
     seams: &Seams,
@@ -40,7 +40,7 @@ pub(super) fn all(
         let (fetch, book) = (from.fetch, Arc::clone(book));
         all.push(PodSource::new(Source::Http, move || manifests.follow(fetch, &book)));
     }
-    // Pods that another kubelet started from the same manifests go on under the UIDs they have.
+    // Pods that another kubelet started from the same manifests keep their UIDs.
     let adopting = |source: PodSource| {
         let runtime = Arc::clone(&seams.runtime);
         source.map(move |source, sets| sources::adopting(source, sets, Arc::clone(&runtime)))

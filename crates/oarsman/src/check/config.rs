@@ -1,4 +1,4 @@
-//! A kubelet's configuration file: everything a strict reader has against it, and what it means for the machine.
+//! Checks a kubelet's configuration file with a strict parser, and derives the requirements on the machine from it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use super::requirements::Requirements;
 
 const CHECK: &str = "configuration";
 
-/// What the file has to say, as findings, and as a configuration if it is one.
+/// The findings about the file, and the configuration if it can be used.
 pub(super) fn read(path: &Path) -> (Vec<Finding>, Option<KubeletConfiguration>) {
     match fs::read(path) {
         Ok(bytes) => evaluate(path, &bytes),
@@ -33,7 +33,7 @@ fn evaluate(path: &Path, bytes: &[u8]) -> (Vec<Finding>, Option<KubeletConfigura
     (findings, load(Some(text), &[], &[]).ok().map(|loaded| loaded.configuration))
 }
 
-/// What a machine with this configuration is meant for.
+/// The requirements of a node with this configuration.
 pub(super) fn requirements(
     configuration: &KubeletConfiguration,
     root: PathBuf,
@@ -54,7 +54,7 @@ pub(super) fn requirements(
     }
 }
 
-/// Those that are listened at.
+/// The ports that the kubelet would listen on.
 fn ports(configuration: &KubeletConfiguration) -> Vec<(&'static str, u16)> {
     let server = if configuration.enable_server { configuration.port } else { 0 };
     let all = [

@@ -1,4 +1,4 @@
-//! What the facts mean for the plan. Nothing is read here: the same facts always mean the same.
+//! Turns facts and requirements into findings. Has no effects: the same facts always give the same findings.
 
 mod cgroups;
 mod disk;
@@ -18,7 +18,7 @@ use super::facts::MachineFacts;
 use super::finding::Finding;
 use super::requirements::Requirements;
 
-/// Everything there is to say, what matters most first.
+/// All findings, problems first.
 pub(super) fn all(facts: &MachineFacts, requirements: &Requirements) -> Vec<Finding> {
     [
         runtime::evaluate(&facts.runtime, requirements),

@@ -1,4 +1,4 @@
-//! What is the case on this machine: read, asked and measured, judged by others.
+//! Gathers facts about this machine: reads, queries and measures, without judging.
 
 pub(super) mod cgroups;
 pub(super) mod disk;
@@ -19,7 +19,7 @@ use oarsman_clock::Clock;
 use super::requirements::Requirements;
 use crate::machine::swap::{self, SwapDevice};
 
-/// Everything that was found.
+/// All facts that were gathered.
 #[derive(Clone, Debug)]
 pub(super) struct MachineFacts {
     pub(super) runtime: runtime::RuntimeSearch,
@@ -38,7 +38,7 @@ pub(super) struct MachineFacts {
 }
 
 impl MachineFacts {
-    /// Looks at this machine.
+    /// Gathers the facts.
     pub(super) async fn gather(requirements: &Requirements, clock: &dyn Clock) -> Self {
         Self {
             runtime: runtime::RuntimeSearch::ask(requirements).await,
@@ -58,7 +58,7 @@ impl MachineFacts {
     }
 }
 
-/// What a file of the kernel says; nothing where this kernel has no such file.
+/// The text of a file of the kernel; empty where this kernel has no such file.
 fn read_text(path: impl AsRef<Path>) -> String {
     fs::read_to_string(path).unwrap_or_default()
 }

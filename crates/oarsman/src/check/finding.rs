@@ -1,4 +1,4 @@
-//! One thing that was looked at, how it is, and what to do about it.
+//! One finding of `oarsman check`: what was checked, the result, and the fix.
 
 use serde::Serialize;
 
@@ -14,7 +14,7 @@ pub(crate) enum FindingSeverity {
     Problem,
 }
 
-/// What was found.
+/// The result of one check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Finding {
     /// What was looked at, in a word or two.
@@ -48,7 +48,7 @@ impl Finding {
         Self { check, weight: FindingSeverity::Problem, what: what.into(), fix: Some(fix.into()) }
     }
 
-    /// A problem for those whom it concerns, and a warning for others.
+    /// A problem if the condition holds, else a warning.
     pub(super) fn problem_if(
         concerned: bool,
         check: &'static str,

@@ -1,4 +1,4 @@
-//! Manifests, read as `oarsman run` would read them.
+//! Checks manifests by reading them as `oarsman run` would.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::finding::Finding;
 
 const CHECK: &str = "manifests";
 
-/// Everything that is wrong with what is at these paths and URLs.
+/// The findings about the manifests at these paths and URLs.
 pub(super) async fn read(places: &[String], node: &str) -> Vec<Finding> {
     if places.is_empty() {
         return Vec::new();

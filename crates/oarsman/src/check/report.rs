@@ -1,4 +1,4 @@
-//! Findings for people and for programs.
+//! Prints findings as a table or as JSON.
 
 use std::io::{self, Write};
 
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::finding::{Finding, FindingSeverity};
 
-/// How many findings there are of each weight.
+/// How many findings there are of each severity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct FindingCount {
     pub(super) ok: usize,

@@ -1,4 +1,4 @@
-//! How long something has been, as kubectl writes it: the longer, the less exact.
+//! Durations as kubectl prints them: the longer, the less exact.
 
 use jiff::Timestamp;
 
@@ -7,12 +7,12 @@ const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
 const YEAR: i64 = 365 * DAY;
 
-/// From one moment to another; nothing when the clock went backwards in between.
+/// From one time to another; zero when the clock went backwards in between.
 pub(super) fn between(earlier: Timestamp, later: Timestamp) -> String {
     human(later.duration_since(earlier).as_secs())
 }
 
-/// Seconds in words.
+/// Seconds as text.
 pub(super) fn human(seconds: i64) -> String {
     let seconds = seconds.max(0);
     let (minutes, hours, days) = (seconds / MINUTE, seconds / HOUR, seconds / DAY);

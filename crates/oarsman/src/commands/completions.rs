@@ -1,4 +1,4 @@
-//! `oarsman completions`: what a shell needs to complete our commands and flags.
+//! `oarsman completions`: the script by which a shell completes our commands and flags.
 
 use std::io::Write;
 

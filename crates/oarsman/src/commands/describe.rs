@@ -88,7 +88,7 @@ fn write_header(
     writer.field("IPs", &ips.join(", "));
 }
 
-/// What is being done to the pod, or when something will be.
+/// The operation under way on the pod, or when the next one is due.
 fn now(node: &NodeReport, pod: &PodReport) -> String {
     let since = |doing: &oarsman_core::report::Doing| age::between(doing.since, node.now);
     let busy = pod.doing.as_ref().map(|doing| {

@@ -1,4 +1,4 @@
-//! `oarsman events`: what happened to pods of late.
+//! `oarsman events`: the recent events of pods.
 
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
@@ -47,7 +47,7 @@ pub(crate) fn run(flags: &Flags) -> Result<()> {
     })
 }
 
-/// The events of a pod; one that is gone has left some too.
+/// The events of a pod, also of one that is gone.
 fn of_pod<'a>(
     node: &'a NodeReport,
     name: &str,
@@ -72,7 +72,7 @@ fn of_pod<'a>(
     }
 }
 
-/// A line each; whose they are is left out where that is known.
+/// One line each; the pod's name is left out where the command names the pod.
 pub(super) fn rows(events: &[&EventReport], now: Timestamp, of_whom: bool) -> String {
     let row = |event: &&EventReport| -> Vec<TableCell> {
         let warning = Style::new().fg_color(Some(AnsiColor::Yellow.into()));
@@ -96,7 +96,7 @@ pub(super) fn rows(events: &[&EventReport], now: Timestamp, of_whom: bool) -> St
     table(&heading, events.iter().map(row).collect())
 }
 
-/// When it happened, and how often in what time.
+/// The time of the event, and how often it happened in which period.
 fn when(event: &EventReport, now: Timestamp) -> String {
     let last = age::between(event.last, now);
     match event.count {
@@ -119,7 +119,7 @@ fn container(event: &EventReport) -> Option<&str> {
     event.field_path.as_deref()?.split_once('{')?.1.strip_suffix('}')
 }
 
-/// As `kubectl get events -o json` has them.
+/// The events as `kubectl get events -o json` prints them.
 fn list(events: &[&EventReport]) -> Value {
     let item = |event: &&EventReport| {
         json!({

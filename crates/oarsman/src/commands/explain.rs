@@ -1,4 +1,4 @@
-//! `oarsman explain`: why a pod is as it is, in words, and what to do next.
+//! `oarsman explain`: why a pod is in its state, as a sentence, and what to do next.
 
 use anstyle::{Effects, Style};
 use anyhow::Result;

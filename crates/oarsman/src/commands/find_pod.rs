@@ -1,4 +1,4 @@
-//! Finding the pod that somebody means: by name, by namespace and name, without the node's name at the end, or by how it begins.
+//! Finds the pod that an argument of a command names: by name, by namespace and name, without the node's name at the end, or by a prefix.
 
 use std::fmt::Write;
 
@@ -8,16 +8,16 @@ use oarsman_core::report::{NodeReport, PodReport};
 #[cfg(test)]
 mod tests;
 
-/// So many others are named to somebody who looks for a pod that is not there.
+/// How many other names an error lists when no pod has the given one.
 const NAMED: usize = 10;
 
-/// Why no pod was found.
+/// Why the argument names no single pod.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum PodNotFound {
-    /// There is none of that name.
+    /// There is no pod of that name.
     #[error("there is no pod {name}{}", list_names(near, "did you mean"))]
     Unknown { name: String, near: Vec<String> },
-    /// There is more than one.
+    /// There are several such pods.
     #[error("{name} could be several pods{}", list_names(among, "name one of"))]
     Ambiguous { name: String, among: Vec<String> },
 }
@@ -31,7 +31,7 @@ fn list_names(names: &[String], how: &str) -> String {
     text
 }
 
-/// The pod that somebody means.
+/// The pod that the argument names.
 pub(super) fn find<'a>(node: &'a NodeReport, name: &str) -> Result<&'a PodReport, PodNotFound> {
     let meant = PodQuery::of(name);
     let of_node = format!("{}-{}", meant.name, node.node);
@@ -43,7 +43,7 @@ pub(super) fn find<'a>(node: &'a NodeReport, name: &str) -> Result<&'a PodReport
         let found: Vec<&PodReport> =
             here.iter().copied().filter(|pod| way(&pod.pod.full_name().name)).collect();
         if let Some((first, rest)) = found.split_first() {
-            // Of two of one name, the one that waits for the other comes second.
+            // Of two pods of one name, the one that waits for the other to end comes second.
             let same = rest.iter().all(|other| display_name(other) == display_name(first));
             let among = || found.iter().map(|pod| display_name(pod)).collect();
             return if same { Ok(first) } else { Err(ambiguous(name, among())) };
@@ -77,7 +77,7 @@ impl<'a> PodQuery<'a> {
     }
 }
 
-/// A pod as it may be named here.
+/// A pod's name as these commands accept it.
 pub(super) fn display_name(pod: &PodReport) -> String {
     let name = pod.pod.full_name();
     match name.namespace.as_str() {
@@ -86,7 +86,7 @@ pub(super) fn display_name(pod: &PodReport) -> String {
     }
 }
 
-/// Those whose names are most like it; all when there are few.
+/// The most similar names; all when there are few.
 fn near(node: &NodeReport, name: &str) -> Vec<String> {
     let mut names: Vec<(usize, String)> = node
         .pods
@@ -98,13 +98,13 @@ fn near(node: &NodeReport, name: &str) -> Vec<String> {
     names.into_iter().take(NAMED).map(|(_, name)| name).collect()
 }
 
-/// How far a name is from what was typed, where what is left of the name counts for little.
+/// The edit distance between a name and what was typed; a prefix counts as close.
 fn distance(name: &str, typed: &str) -> usize {
     let begin: String = name.chars().take(typed.chars().count()).collect();
     edit_distance(&begin, typed)
 }
 
-/// How many letters have to be changed, added or taken away.
+/// The number of characters that have to be changed, added or removed.
 fn edit_distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().collect();
     let mut row: Vec<usize> = (0..=other.len()).collect();

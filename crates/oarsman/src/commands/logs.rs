@@ -1,4 +1,4 @@
-//! `oarsman logs`: what containers wrote, from the files that the runtime keeps of it.
+//! `oarsman logs`: prints containers' logs, from the files that the runtime writes.
 
 mod choose;
 
@@ -25,7 +25,7 @@ use crate::threads;
 
 use choose::ChosenContainers;
 
-/// How often it is looked whether there is anything to follow still.
+/// How often the agent is asked whether the container may still write.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Whose logs, and which part of them.
@@ -105,7 +105,7 @@ impl ContainerLog<'_> {
         LogPrinter::new(PrintOptions { since, prefix, timestamps: self.flags.timestamps })
     }
 
-    /// Shows what there is.
+    /// Prints the log as it is now.
     fn show(&self) -> Result<()> {
         let directory = self.directory();
         let attempts = files::attempts(&directory)
@@ -126,13 +126,13 @@ impl ContainerLog<'_> {
         all.into_iter().flatten().flatten().find(|it| it.name == self.container)
     }
 
-    /// Whether the last log is that of the container before, since the next waits to be started.
+    /// Whether the last log is that of the previous start, since the container waits to be restarted.
     fn is_waiting_for_restart(&self) -> bool {
         let state = self.status().and_then(|it| it.state);
         state.is_some_and(|state| state.waiting.is_some())
     }
 
-    /// Why there is nothing to show.
+    /// Why there is no log to print.
     fn missing_log_message(&self) -> String {
         let (container, pod) = (self.container, find_pod::display_name(self.pod));
         if self.flags.previous {
@@ -147,7 +147,7 @@ impl ContainerLog<'_> {
         )
     }
 
-    /// Shows what there is and what comes, until nothing more can.
+    /// Prints the log and what is appended, until the container can write no more.
     async fn follow(&self, client: &LocalClient) -> Result<()> {
         let directory = self.directory();
         let mut printer = self.printer();
@@ -155,7 +155,7 @@ impl ContainerLog<'_> {
         let (mut log, mut over) = (None, self.has_ended(client).await);
         loop {
             if let Some(listener) = &mut listener {
-                // A directory that is not there yet is looked for every second.
+                // A directory that does not exist yet is looked for every second.
                 listener.watch(&directory, None).ok();
             }
             if log.is_none() {
@@ -170,13 +170,13 @@ impl ContainerLog<'_> {
             }
             tokio::select! {
                 () = AsyncInotify::changed_or_never(&mut listener) => {}
-                // Whoever still writes need not be asked about.
+                // A container that writes is alive: the agent need not be asked.
                 () = sleep(POLL_INTERVAL) => over = self.has_ended(client).await,
             }
         }
     }
 
-    /// Whether nothing more will be written.
+    /// Whether nothing more will be written to the log.
     async fn has_ended(&self, client: &LocalClient) -> bool {
         let uid = self.pod.pod.uid();
         match client.report().await {
@@ -184,13 +184,13 @@ impl ContainerLog<'_> {
                 let pod = node.pods.iter().find(|pod| pod.pod.uid() == uid);
                 pod.is_none_or(|pod| container_has_ended(pod, self.container))
             }
-            // Pods outlive a kubelet; those of a guest go before it does.
+            // Pods outlive a kubelet; those of `oarsman run` are removed before it ends.
             Err(_) => !self.directory().exists(),
         }
     }
 }
 
-/// Whether a container will write nothing more.
+/// Whether a container will not be started again.
 fn container_has_ended(pod: &PodReport, container: &str) -> bool {
     let status = pod.pod.status.clone().unwrap_or_default();
     let ended = |it: &ContainerStatus| {

@@ -1,4 +1,4 @@
-//! `docs/commands.md` is what the commands say of themselves.
+//! Checks that `docs/commands.md` has the help text of every command.
 
 use std::fs;
 use std::path::Path;
@@ -26,7 +26,7 @@ This page is generated from the help texts of the commands, and a test compares 
 `OARSMAN_RENEW=1 cargo test -p oarsman --bin oarsman manual` generates it again.
 ";
 
-/// The page.
+/// The content of `docs/commands.md`.
 fn page() -> String {
     let mut program = ClientCommand::augment_subcommands(Command::new("oarsman"));
     program.build();

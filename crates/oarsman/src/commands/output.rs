@@ -1,4 +1,4 @@
-//! Writing for people and for programs: colours only on terminals, and a reader that has gone is no failure.
+//! Output of the commands: text with colours on terminals only, JSON or YAML; a closed pipe is no failure.
 
 use std::io::{self, Write};
 
@@ -25,7 +25,7 @@ pub(super) fn print_stderr(text: &str) -> Result<()> {
     Ok(writeln!(anstream::stderr().lock(), "{text}")?)
 }
 
-/// Something as a text of that format.
+/// A value as text in the given format.
 pub(super) fn formatted(what: &impl Serialize, format: OutputFormat) -> Result<String> {
     Ok(match format {
         OutputFormat::Json => format!("{}\n", serde_json::to_string_pretty(what)?),
@@ -33,7 +33,7 @@ pub(super) fn formatted(what: &impl Serialize, format: OutputFormat) -> Result<S
     })
 }
 
-/// Whether a failure is only that nobody reads any more.
+/// Whether an error is only that the reader of our output has closed the pipe.
 pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let error = error.downcast_ref::<io::Error>();
     error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)

@@ -1,4 +1,4 @@
-//! A pod in one word, as `kubectl get pods` computes it.
+//! The status column of `kubectl get pods`: a pod's state in one word.
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{
@@ -10,22 +10,22 @@ use oarsman_core::report::PodReport;
 #[cfg(test)]
 mod tests;
 
-/// What a line about a pod says of its containers.
+/// The columns of a pod's line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct PodSummary {
     /// How many containers are ready.
     pub(super) ready: usize,
-    /// How many there are.
+    /// How many containers there are.
     pub(super) total: usize,
-    /// What goes on.
+    /// The status word.
     pub(super) status: String,
-    /// How often containers were started again.
+    /// How often containers were restarted.
     pub(super) restarts: i32,
-    /// When the last of those was that had to be started again.
+    /// When the last container that was restarted had ended.
     pub(super) last_restart: Option<Timestamp>,
 }
 
-/// A pod in short.
+/// The summary of a pod.
 pub(super) fn summary(report: &PodReport) -> PodSummary {
     let (spec, status) = parts(&report.pod);
     let mut summary = PodSummary { status: phase_or_reason(&status), ..PodSummary::default() };
@@ -47,13 +47,13 @@ fn parts(pod: &Pod) -> (PodSpec, PodStatus) {
     (pod.spec.clone().unwrap_or_default(), pod.status.clone().unwrap_or_default())
 }
 
-/// What the pod says of itself as a whole.
+/// The status reason of the pod as a whole, or its phase.
 fn phase_or_reason(status: &PodStatus) -> String {
     let reason = status.reason.as_ref().filter(|reason| !reason.is_empty());
     reason.or(status.phase.as_ref()).cloned().unwrap_or_else(|| "Pending".to_owned())
 }
 
-/// Looks at init containers; whether they are not through yet.
+/// Adds the init containers; true while they have not all completed.
 fn summarize_init_containers(summary: &mut PodSummary, spec: &PodSpec, status: &PodStatus) -> bool {
     let statuses = status.init_container_statuses.iter().flatten();
     statuses.clone().for_each(|container| summary.count_restarts(container));
@@ -76,7 +76,7 @@ fn summarize_init_containers(summary: &mut PodSummary, spec: &PodSpec, status: &
     false
 }
 
-/// Looks at the containers proper; the first has the last word.
+/// Adds the regular containers; the status word is that of the first one that has any.
 fn summarize_containers(summary: &mut PodSummary, spec: &PodSpec, status: &PodStatus) {
     let sidecars: Vec<&str> =
         init_containers(spec).filter(|it| is_sidecar(it)).map(|it| it.name.as_str()).collect();

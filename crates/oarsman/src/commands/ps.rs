@@ -22,7 +22,7 @@ use crate::threads;
 #[cfg(test)]
 mod tests;
 
-/// How often `--watch` looks.
+/// How often `--watch` asks the agent.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How pods are shown.
@@ -64,7 +64,7 @@ pub(crate) fn run(flags: &Flags) -> Result<()> {
     })
 }
 
-/// Shows pods again whenever something has changed, for ever.
+/// Prints the pods again whenever something has changed, until interrupted.
 async fn watch(client: &LocalClient, flags: &Flags, mut shown: String) -> Result<()> {
     loop {
         sleep(POLL_INTERVAL).await;
@@ -89,7 +89,7 @@ fn render(node: &NodeReport, flags: &Flags) -> Result<String> {
     }
 }
 
-/// A PodList, as tools that know the API read it.
+/// A PodList, as tools that know the API parse it.
 fn list(pods: &[&PodReport], format: OutputFormat) -> Result<String> {
     let items = pods.iter().map(|pod| pod.pod.clone()).collect();
     formatted(&List::<Pod> { items, ..List::default() }, format)
@@ -128,7 +128,7 @@ fn short(node: &NodeReport, pod: &PodReport) -> Vec<TableCell> {
     ]
 }
 
-/// What goes well is green, what is over is plain, what is on its way is yellow, and the rest red.
+/// Green for running, plain for completed, yellow for starting or ending, red for the rest.
 fn colour(summary: &PodSummary) -> Style {
     let colour = match summary.status.as_str() {
         "Running" if summary.ready == summary.total => AnsiColor::Green,
@@ -148,7 +148,7 @@ fn restarts(summary: &PodSummary, now: Timestamp) -> String {
     }
 }
 
-/// When a pod was made, or when the agent took it up.
+/// When the pod was created, or when the agent first saw it.
 fn since(pod: &Pod) -> Option<Timestamp> {
     let started = pod.status.as_ref().and_then(|status| status.start_time.as_ref());
     pod.metadata.creation_timestamp.as_ref().or(started).map(|at| at.0)
@@ -168,7 +168,7 @@ fn wide_columns(node: &NodeReport, pod: &PodReport) -> Vec<TableCell> {
     ]
 }
 
-/// What is wrong besides the pods themselves.
+/// Problems of the node besides those of its pods: the runtime, broken manifests.
 fn node_problems(node: &NodeReport) -> String {
     let bad = Style::new().fg_color(Some(AnsiColor::Red.into()));
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! `oarsman stop`: takes pods down, and returns when they are gone.
+//! `oarsman stop`: stops pods, and returns when they are gone.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -19,15 +19,15 @@ use crate::threads;
 #[cfg(test)]
 mod tests;
 
-/// How often it is looked whether they are gone.
+/// How often the agent is asked whether the pods are gone.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
-/// How often it is said what is waited for.
+/// How often the command prints what it waits for.
 const LOG_INTERVAL: Duration = Duration::from_secs(5);
-/// What a pod may take beyond its own grace.
+/// How long a pod may take to stop beyond its grace period.
 const ALLOWANCE: Duration = Duration::from_secs(60);
-/// What an agent may take to end once its pods are gone.
+/// How long an agent may take to end once its pods are gone.
 const ENDING: Duration = Duration::from_secs(15);
-/// The grace of a pod that says nothing of it, in seconds.
+/// The default grace period of a pod, in seconds.
 const USUAL_GRACE: i64 = 30;
 
 /// Which pods.
@@ -76,7 +76,7 @@ fn name(pod: &PodReport) -> PodName {
     PodName { namespace: name.namespace, name: name.name }
 }
 
-/// How long pods may take, by what they ask for themselves.
+/// How long the pods may take to stop, by the longest of their grace periods.
 fn stop_timeout(pods: &[&PodReport]) -> Duration {
     let grace = |pod: &&PodReport| {
         let asked = pod.pod.spec.as_ref().and_then(|spec| spec.termination_grace_period_seconds);
@@ -95,7 +95,7 @@ fn stopped_message(names: &BTreeSet<String>, all: bool) -> String {
     }
 }
 
-/// Waits with an end, and says now and then what for.
+/// A wait with a deadline, which prints now and then what it waits for.
 struct StopWait {
     end: Instant,
     say: Instant,
@@ -128,7 +128,7 @@ async fn wait_until_gone(
     loop {
         let node = match client.report().await {
             Ok(node) => node,
-            // An agent that has ended took its pods down before.
+            // An agent that has ended has stopped its pods before.
             Err(ClientError::NotRunning(_)) => return Ok(()),
             Err(silence) => return Err(silence.into()),
         };
@@ -161,7 +161,7 @@ fn doing(node: &NodeReport, pod: &PodReport) -> String {
     }
 }
 
-/// Waits until the agent has let go of its root directory. Its number would not tell: it may live in a namespace of its own.
+/// Waits until the agent has released the lock of its root directory. Its pid would not tell: it may be in another pid namespace.
 async fn wait_until_agent_ended(node: &NodeReport, wait: &mut StopWait) -> Result<()> {
     wait.end = wait.end.max(Instant::now() + ENDING);
     while holder_of_root(Path::new(&node.root)).is_some() {

@@ -1,11 +1,11 @@
-//! Columns for people, as kubectl lays them out.
+//! Tables with the columns of kubectl.
 
 use anstyle::Style;
 
-/// Between two columns.
+/// Spaces between two columns.
 const GAP: usize = 3;
 
-/// What stands in one place, and how it looks on a terminal.
+/// One cell: its text, and its style on a terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TableCell {
     text: String,
@@ -24,7 +24,7 @@ impl<T: Into<String>> From<T> for TableCell {
     }
 }
 
-/// Rows under a heading; the last column is as long as it likes.
+/// Rows under a heading; the last column is not padded.
 pub(super) fn table(heading: &[&str], rows: Vec<Vec<TableCell>>) -> String {
     let heading = heading.iter().map(|title| TableCell::from(*title)).collect();
     let all: Vec<Vec<TableCell>> = std::iter::once(heading).chain(rows).collect();

@@ -1,4 +1,4 @@
-//! From a configuration to the settings of an agent.
+//! Makes the settings of an agent from a KubeletConfiguration and the program's flags.
 
 use std::path::PathBuf;
 
@@ -18,12 +18,12 @@ use crate::settings::{AgentSettings, ClusterSettings, ContainerSettings, SourceS
 
 use super::node_status::node_status_config;
 
-/// How many images are pulled at once when nobody says: the Go kubelet's one at a time lets a big one block the node.
+/// How many images are pulled at once by default: the Go kubelet's default of one lets a big image block the node.
 const PULLS: usize = 5;
-/// As good as any number.
+/// Used where the number of pulls is not limited.
 const ANY_NUMBER_OF_PULLS: usize = 1000;
 
-/// How the agent is to speak.
+/// The settings of the log.
 pub(super) fn logging(loaded: &LoadedConfig, flags: &ProgramFlags) -> LogSettings {
     let logging = &loaded.configuration.logging;
     let modules = logging.vmodule.iter();
@@ -51,7 +51,7 @@ fn limits(flags: &ProgramFlags) -> RotationLimits {
     }
 }
 
-/// Makes this process one that lives long and may open many files. What the kernel does not allow is told if it was asked for.
+/// Sets oom_score_adj and the limit of open files. What the kernel does not allow is logged if it was configured.
 pub(super) fn prepare_process(loaded: &LoadedConfig) {
     let kubelet = &loaded.configuration;
     let told = |field: &str, error: &anyhow::Error| {
@@ -114,7 +114,7 @@ fn sources(kubelet: &KubeletConfiguration) -> SourceSettings {
     }
 }
 
-/// The cluster whose kubeconfig is given, be it one that is yet to be made.
+/// The settings of the cluster if a kubeconfig is named, even one that bootstrapping has yet to write.
 fn cluster(
     kubelet: &KubeletConfiguration,
     flags: &ProgramFlags,
@@ -155,7 +155,7 @@ fn containers(kubelet: &KubeletConfiguration) -> ContainerSettings {
     }
 }
 
-/// What the user said, or our own default if they said nothing.
+/// The configured number, or our own default if none is configured.
 fn pulls(loaded: &LoadedConfig) -> usize {
     let kubelet = &loaded.configuration;
     let said = kubelet.max_parallel_image_pulls.and_then(|pulls| usize::try_from(pulls).ok());

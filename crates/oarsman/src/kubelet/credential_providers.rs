@@ -1,4 +1,4 @@
-//! Which programs know credentials of registries: what `--image-credential-provider-config` says, a file or a directory of them.
+//! Reads the credential provider plugins of `--image-credential-provider-config`, a file or a directory of files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::settings::CredentialProviders;
 const FLAG: &str = "--image-credential-provider-config";
 const SUFFIXES: [&str; 3] = ["json", "yaml", "yml"];
 
-/// The programs, all of which must be there: one that is missing would be found out by pulls that fail.
+/// The plugins. All programs must exist: a missing one would only be noticed by pulls that fail.
 pub(super) fn read(flags: &ProgramFlags) -> Result<CredentialProviders> {
     if flags.image_credential_provider_config.is_empty() {
         return Ok(CredentialProviders::default());
@@ -38,7 +38,7 @@ pub(super) fn read(flags: &ProgramFlags) -> Result<CredentialProviders> {
     Ok(CredentialProviders { known, directory })
 }
 
-/// The file, or those of the directory by name.
+/// The file itself, or the files of the directory by name.
 fn files(config: &Path) -> Result<Vec<PathBuf>> {
     if !config.is_dir() {
         return Ok(vec![config.to_owned()]);

@@ -1,4 +1,4 @@
-//! Reading the configuration: the file, the drop-ins in their order, and the flags on top.
+//! Reads the configuration: the file, the drop-ins in their order, and the flags on top.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,10 +9,10 @@ use oarsman_kubelet_config::{ConfigFile, LoadedConfig, load as merge};
 
 use super::problems_error;
 
-/// What drop-ins are called.
+/// The file name extension of drop-ins.
 const SUFFIX: &str = "conf";
 
-/// The configuration that flags ask for.
+/// The configuration that the flags name.
 pub(super) fn load(given: &ParsedFlags) -> Result<LoadedConfig> {
     let flags = &given.program;
     let file = named(&flags.config).map(|path| read(&path, "--config")).transpose()?;
@@ -33,7 +33,7 @@ fn text((path, bytes): &(PathBuf, Vec<u8>)) -> ConfigFile<'_> {
     ConfigFile { path, bytes }
 }
 
-/// A file by its absolute path, since its relative paths are meant from there.
+/// A file with its absolute path: relative paths in it are resolved from its directory.
 fn read(path: &Path, flag: &str) -> Result<(PathBuf, Vec<u8>)> {
     let cannot = || format!("cannot read {} ({flag})", path.display());
     let path = std::path::absolute(path).with_context(cannot)?;
@@ -41,7 +41,7 @@ fn read(path: &Path, flag: &str) -> Result<(PathBuf, Vec<u8>)> {
     Ok((path, bytes))
 }
 
-/// All drop-ins below a directory, by name, directories among them in their place.
+/// All drop-ins below a directory, sorted by name, subdirectories included.
 fn drop_ins(directory: &Path) -> Result<Vec<(PathBuf, Vec<u8>)>> {
     let cannot = || format!("cannot read the drop-ins in {} (--config-dir)", directory.display());
     let mut entries = fs::read_dir(directory)

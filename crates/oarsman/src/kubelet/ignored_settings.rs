@@ -1,9 +1,9 @@
-//! What is accepted and judged, though the part that would heed it is not built yet.
+//! Fields and flags that are accepted and validated, but have no effect yet.
 
 use oarsman_kubelet_config::LoadedConfig;
 use oarsman_kubelet_config::flags::{ParsedFlags, ProgramFlags};
 
-/// Fields that do something.
+/// Fields that have an effect.
 const IMPLEMENTED: &[&str] = &[
     "address",
     "authentication",
@@ -67,7 +67,7 @@ const IMPLEMENTED: &[&str] = &[
     "tlsPrivateKeyFile",
 ];
 
-/// The fields and flags that somebody set to no effect.
+/// The fields and flags that are set and have no effect.
 pub(super) fn ignored(given: &ParsedFlags, loaded: &LoadedConfig) -> Vec<String> {
     let fields =
         loaded.written().into_iter().filter(|field| !IMPLEMENTED.contains(&field.as_str()));

@@ -1,4 +1,4 @@
-//! What the node is to its cluster, by the configuration.
+//! Makes the settings of the node's registration and status from the configuration.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -15,10 +15,10 @@ use oarsman_kubelet_config::{KubeletConfiguration, is_enabled};
 
 use crate::machine::{cpus, facts};
 
-/// Features of ours that a scheduler has to know of, because not every node of this version has them.
+/// Feature gates that the node declares to the scheduler, because not every node of this version has them.
 const DECLARED: [&str; 1] = ["RestartAllContainersOnContainerExits"];
 
-/// Levels that switch a signal off.
+/// Percentages that switch an eviction signal off.
 const OFF: [f64; 2] = [0.0, 100.0];
 
 pub(super) fn node_status_config(

@@ -1,4 +1,4 @@
-//! Machines that a kubelet was told not to run on.
+//! Refuses to start on a machine that the configuration rules out, such as one that swaps.
 
 use anyhow::{Context, Result, bail};
 use oarsman_core::resources::CgroupVersion;
@@ -8,14 +8,14 @@ use oarsman_kubelet_config::flags::ProgramFlags;
 
 use crate::machine;
 
-/// What of a machine may be a reason.
+/// The state of the machine that is checked.
 struct MachineState {
     cgroups: CgroupVersion,
     /// The devices and files it swaps to.
     swaps: Vec<String>,
 }
 
-/// Refuses this machine, with every reason and what to do about it.
+/// Fails on such a machine, with every reason and its fix.
 pub(super) fn check(kubelet: &KubeletConfiguration) -> Result<()> {
     let cgroups =
         CgroupManager::discover("/".as_ref()).context("this machine's cgroups cannot be used")?;
@@ -27,7 +27,7 @@ pub(super) fn check(kubelet: &KubeletConfiguration) -> Result<()> {
     Ok(())
 }
 
-/// Refuses addresses that a node of a cluster cannot be reached at.
+/// Fails on addresses at which a node of a cluster cannot be reached.
 pub(super) fn check_addresses(flags: &ProgramFlags) -> Result<()> {
     if flags.kubeconfig.is_empty() && flags.bootstrap_kubeconfig.is_empty() {
         return Ok(());

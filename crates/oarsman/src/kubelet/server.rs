@@ -1,4 +1,4 @@
-//! The kubelet's servers: from the configuration to what listens, over the agent's active pods.
+//! The kubelet's HTTP servers: from the configuration to their settings, over the agent's active pods.
 
 use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
@@ -29,15 +29,15 @@ use tokio_util::sync::CancellationToken;
 #[cfg(test)]
 mod tests;
 
-/// When an address is taken, say by a kubelet that ends only now.
+/// After a failure, such as an address that is still held by a kubelet that is just ending.
 const TRY_AGAIN: Duration = Duration::from_secs(2);
 
-/// What is to be served, and as whom.
+/// The servers to open, and where their certificate comes from.
 #[derive(Clone, Debug)]
 pub(super) struct ServingPlan {
     settings: ServerSettings,
     files: Option<(PathBuf, PathBuf)>,
-    /// Whether the cluster signs our certificate.
+    /// Whether the certificate is signed by the cluster.
     signed_by_cluster: bool,
     cert_dir: PathBuf,
     node: String,
@@ -121,13 +121,13 @@ fn settings(kubelet: &KubeletConfiguration) -> ServerSettings {
     }
 }
 
-/// Port 0 is nowhere.
+/// The address to listen on; none for port 0.
 fn socket_addr(address: IpAddr, port: i32) -> Option<SocketAddr> {
     let port = u16::try_from(port).ok().filter(|port| *port != 0)?;
     Some(SocketAddr::new(address, port))
 }
 
-/// Serves until it is told to end, and does not return. What is in its way is told and tried again: pods run without it.
+/// Serves until the kubelet ends, and does not return. Failures are logged and tried again: pods run without the servers.
 pub(super) async fn serve(
     plan: ServingPlan,
     source: AgentHost,

@@ -1,4 +1,4 @@
-//! The commands' side of the socket.
+//! The client of the local socket, which the commands use.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,30 +16,30 @@ use tokio::time::timeout;
 use super::socket_path::SocketPath;
 use super::{ErrorBody, REPORT, STOP, StopRequest};
 
-/// An agent that lives answers in a moment.
+/// An agent that runs answers at once.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// No node knows more, in bytes.
+/// The longest answer that is read, in bytes: more than the report of any node.
 const LONGEST_ANSWER: usize = 256 * 1024 * 1024;
 
-/// Asks the agent of one root directory.
+/// The client of the agent of one root directory.
 #[derive(Clone, Debug)]
 pub(crate) struct LocalClient {
     root: PathBuf,
 }
 
-/// Why an agent gave no answer.
+/// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ClientError {
-    /// None is there.
+    /// No agent runs with this root directory.
     #[error("no agent answers in {0}")]
     NotRunning(PathBuf),
-    /// It does not talk to everybody.
+    /// The socket is for root only.
     #[error("the agent in {0} answers root only: run this as root")]
     Forbidden(PathBuf),
-    /// It will not.
+    /// The agent refused the request.
     #[error("{0}")]
     Refused(String),
-    /// Something else is wrong.
+    /// Any other failure.
     #[error("cannot ask the agent in {0}: {1}")]
     Other(PathBuf, String),
 }
@@ -50,13 +50,13 @@ impl LocalClient {
         Self { root: root.to_owned() }
     }
 
-    /// What the agent knows.
+    /// The agent's report.
     pub(crate) async fn report(&self) -> Result<NodeReport, ClientError> {
         let answer = self.request(Method::GET, REPORT, Bytes::new()).await?;
         serde_json::from_slice(&answer).map_err(|error| self.other(&error))
     }
 
-    /// Asks it to stop pods. They are not gone when this returns.
+    /// Asks the agent to stop pods. They are not gone yet when this returns.
     pub(crate) async fn stop(&self, request: &StopRequest) -> Result<(), ClientError> {
         let body = serde_json::to_vec(request).map_err(|error| self.other(&error))?;
         self.request(Method::POST, STOP, body.into()).await.map(drop)
@@ -98,7 +98,7 @@ impl LocalClient {
         Ok((status, body.map_err(|error| other(&error))?.to_bytes()))
     }
 
-    /// What a socket that does not let us in tells.
+    /// Why the socket could not be connected.
     fn connect_error(&self, error: &io::Error) -> ClientError {
         match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {

@@ -1,4 +1,4 @@
-//! The agent's side of the socket. Whoever hangs, or sends nonsense, harms nobody but themselves.
+//! The server of the local socket. A client that hangs or sends garbage harms only its own connection.
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -29,7 +29,7 @@ use super::{ErrorBody, REPORT, STOP, StopRequest};
 #[cfg(test)]
 mod tests;
 
-/// Nobody needs more for a request, in bytes.
+/// The largest body of a request, in bytes.
 const LONGEST_BODY: usize = 64 * 1024;
 const LIMITS: ConnectionLimits = ConnectionLimits {
     connections: 32,
@@ -38,18 +38,18 @@ const LIMITS: ConnectionLimits = ConnectionLimits {
     lifetime: Duration::from_secs(60),
 };
 
-/// What can be done here.
+/// What the endpoints answer from.
 #[derive(Debug)]
 pub(crate) struct LocalApi {
-    /// What the agent knows.
+    /// The agent's report.
     pub(crate) book: Arc<Book>,
-    /// Who is asked to stop.
+    /// The pods that were asked to stop.
     pub(crate) stopped: latest::Sender<StoppedPods>,
-    /// Done when the agent is asked to take its pods down and to end.
+    /// Cancelled when the agent is asked to stop all pods and to end.
     pub(crate) leave: CancellationToken,
 }
 
-/// The socket is there, and is answered, until this is dropped.
+/// The socket exists, and is served, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct LocalServer {
     socket: SocketPath,
@@ -59,7 +59,7 @@ pub(crate) struct LocalServer {
 impl Drop for LocalServer {
     fn drop(&mut self) {
         self.end.cancel();
-        // When it is gone already, so much the better; one that stays is replaced by the next agent.
+        // A socket that cannot be removed is replaced by the next agent.
         fs::remove_file(self.socket.path()).ok();
     }
 }
@@ -83,7 +83,7 @@ fn listen(path: &Path) -> io::Result<UnixListener> {
         _ => {}
     }
     let listener = UnixListener::bind(path)?;
-    // Whoever came in between is looked at all the same.
+    // A client that connected before this is still checked by its user id.
     fs::set_permissions(path, Permissions::from_mode(0o600))?;
     Ok(listener)
 }
@@ -93,7 +93,7 @@ async fn prepare(stream: UnixStream, router: Router) -> Option<HttpConnection> {
     Some(HttpConnection { stream: Box::new(stream), router, extensions: Extensions::new() })
 }
 
-/// Root, and whoever the agent is.
+/// Whether the client runs as root, or as the agent's own user.
 fn is_allowed(stream: &UnixStream) -> bool {
     let own = rustix::process::geteuid().as_raw();
     stream.peer_cred().is_ok_and(|peer| is_trusted(peer.uid(), own))

@@ -1,4 +1,4 @@
-//! Where the socket is, also below a directory whose path is longer than the kernel takes for a socket.
+//! The path of the local socket, also below a directory whose path is longer than the kernel takes for a socket.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -6,21 +6,21 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags, open};
 
-/// What the socket is called in an agent's root directory.
+/// The name of the socket in an agent's root directory.
 const NAME: &str = "oarsman.sock";
-/// As many bytes may a socket's path have.
+/// The longest path of a socket, in bytes.
 const LONGEST: usize = 107;
 
-/// A path of the socket, for as long as this is there.
+/// A path of the socket, valid for as long as this lives.
 #[derive(Debug)]
 pub(super) struct SocketPath {
     path: PathBuf,
-    /// What a short path leads through.
+    /// The directory that a shortened path leads through, by its file descriptor.
     _directory: Option<OwnedFd>,
 }
 
 impl SocketPath {
-    /// The socket of the agent with that root directory, by a path that fits.
+    /// The socket of the agent with that root directory, by a path that is short enough.
     pub(super) fn below(root: &Path) -> io::Result<Self> {
         let path = root.join(NAME);
         if path.as_os_str().len() <= LONGEST {

@@ -1,4 +1,4 @@
-//! Whether pods may be stopped by asking the agent, and if not, how they are stopped instead.
+//! Decides whether a request to stop pods is allowed, and if not, says how such pods are stopped instead.
 
 use oarsman_core::ids::FullName;
 use oarsman_core::pod::PodExt;
@@ -6,14 +6,14 @@ use oarsman_core::report::{NodeReport, PodReport};
 
 use super::{PodName, StopRequest};
 
-/// Why not.
+/// Why a request is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum StopRefusal {
-    /// The request makes no sense.
+    /// The request names no pod, or pods and all.
     InvalidRequest(String),
     /// There is no such pod.
     UnknownPod(String),
-    /// They are not stopped by asking.
+    /// The pod belongs to a kubelet, whose sources decide.
     NotStoppable(String),
 }
 

@@ -1,4 +1,4 @@
-//! Pods that were asked to stop stay away for as long as the agent lives, whatever its sources say.
+//! Filters sources: pods that were stopped over the local socket stay away for as long as the agent runs, whatever its sources say.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use oarsman_core::ids::FullName;
 use oarsman_core::pod::PodExt;
 use oarsman_sync::latest;
 
-/// Who was asked to stop.
+/// The pods that were asked to stop.
 pub(crate) type StoppedPods = BTreeSet<FullName>;
 
-/// The same sets without those who were asked to stop, told anew when somebody is.
+/// The same sets without the stopped pods, sent again whenever a pod is stopped.
 pub(crate) fn without_stopped_pods(
     sets: PodSets,
     stopped: latest::Receiver<StoppedPods>,
@@ -26,7 +26,7 @@ pub(crate) fn without_stopped_pods(
 struct StoppedPodsFilter {
     sets: PodSets,
     stopped: latest::Receiver<StoppedPods>,
-    /// What the source said last.
+    /// The last set of the source.
     last: Option<Vec<Arc<Pod>>>,
 }
 

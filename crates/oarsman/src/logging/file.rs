@@ -1,7 +1,7 @@
-//! A log file of the agent's own: it begins a new one when one is full, and keeps some old ones.
+//! The agent's own log file: starts a new one when it is full, and keeps some old ones.
 //!
-//! Others may rotate it too. A file that was moved away or removed is begun anew within a second, and one that was truncated
-//! is simply written on, so that logrotate works with and without `copytruncate`, and needs to tell nobody.
+//! Other programs may rotate it too. A file that was moved away or removed is created anew within a second, and one that was truncated is simply
+//! written on, so that logrotate works with and without `copytruncate`, and needs to signal no process.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -13,13 +13,13 @@ use oarsman_clock::Clock;
 use oarsman_sync::Guarded;
 use tracing_subscriber::fmt::MakeWriter;
 
-/// Logs may tell more than everybody should know.
+/// Logs may hold what not every user should read.
 const MODE: u32 = 0o640;
 
-/// How much is kept.
+/// When the file is rotated, and how many old ones are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RotationLimits {
-    /// The size in bytes from which on a new file is begun; 0 for never, as for those who have others rotate it.
+    /// The size in bytes from which on a new file is started; 0 for never, where another program rotates it.
     pub(crate) size: u64,
     /// How many files there are at most, the current one among them.
     pub(crate) files: u32,
@@ -37,7 +37,7 @@ impl RotationLimits {
     }
 }
 
-/// The file and those before it.
+/// The current file and the rotated ones.
 #[derive(Debug)]
 pub(super) struct LogFile {
     path: PathBuf,
@@ -50,12 +50,12 @@ pub(super) struct LogFile {
 struct OpenLogFile {
     file: File,
     size: u64,
-    /// The second in which it was last seen that the file is where it should be.
+    /// The second in which the file was last seen at its path.
     checked: i64,
 }
 
 impl LogFile {
-    /// Goes on with the file of that name, or begins it.
+    /// Appends to the file of that name, or creates it.
     pub(super) fn open(
         path: PathBuf,
         limits: RotationLimits,
@@ -85,7 +85,7 @@ impl LogFile {
         current.file.write_all(line)
     }
 
-    /// Every old file becomes one older, and the oldest goes.
+    /// Renames every old file to the next number, and removes the oldest.
     fn shift(&self) -> io::Result<()> {
         let oldest = self.limits.files.max(1) - 1;
         if oldest == 0 {
@@ -114,7 +114,7 @@ impl OpenLogFile {
         Ok(Self { file, size, checked: second })
     }
 
-    /// Also takes in that somebody cut the file short.
+    /// Also notices that the file was truncated.
     fn is_at(&mut self, path: &Path) -> bool {
         let (Ok(own), Ok(there)) = (self.file.metadata(), fs::metadata(path)) else { return false };
         self.size = own.len();

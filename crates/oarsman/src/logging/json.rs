@@ -70,7 +70,7 @@ impl EventFields {
     }
 
     fn insert(&mut self, field: &Field, value: Value) {
-        // The Go kubelet calls an error so.
+        // The name that the Go kubelet gives an error.
         let name = if field.name() == "error" { "err" } else { field.name() };
         self.fields.insert(name.to_owned(), value);
     }

@@ -1,27 +1,26 @@
-//! How much is said, by whom.
+//! Which log lines are written, by level and module.
 
 use tracing::{Level, Metadata};
 use tracing_subscriber::filter::{FilterFn, filter_fn};
 
-/// From here on what our libraries say is said, too.
+/// From this verbosity on, lines of our libraries are written, too.
 const LIBRARIES_TOO: u32 = 9;
 
-/// How much is said: the numbers of the Go kubelet. Up to 3 for those who run a node, 4 and more for those who look for a
-/// fault, 8 and more for everything.
+/// The verbosity, with the numbers of the Go kubelet. Up to 3 for the operation of a node, 4 and more for debugging, 8 and more for everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Verbosity {
     pub(crate) verbosity: u32,
-    /// Modules, with an asterisk for anything, that are as loud as is said here.
+    /// Verbosities of single modules, as patterns with asterisks.
     pub(crate) modules: Vec<(String, u32)>,
 }
 
 impl Verbosity {
-    /// Nothing but a number.
+    /// One verbosity for all modules.
     pub(crate) fn of(verbosity: u32) -> Self {
         Self { verbosity, modules: Vec::new() }
     }
 
-    /// Whether a line is said.
+    /// The filter of lines.
     pub(super) fn filter(self) -> FilterFn<impl Fn(&Metadata<'_>) -> bool> {
         filter_fn(move |line| *line.level() <= self.level(line))
     }
@@ -45,7 +44,7 @@ fn level(verbosity: u32) -> Level {
     }
 }
 
-/// Whether a pattern fits a module, by its own name or by one of those it lies in.
+/// Whether a pattern matches a module or one of its parents.
 fn matches(pattern: &str, target: &str) -> bool {
     target.split("::").any(|name| glob_matches(pattern.as_bytes(), name.as_bytes()))
 }

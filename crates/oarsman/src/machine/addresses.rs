@@ -4,15 +4,15 @@ use std::net::{IpAddr, Ipv4Addr, ToSocketAddrs, UdpSocket};
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// Addresses that no machine has; nothing is sent to them.
+/// Documentation addresses that no machine has; nothing is sent to them, only the route is looked up.
 const PROBE_DESTINATIONS: [(&str, &str); 2] =
     [("0.0.0.0:0", "192.0.2.1:9"), ("[::]:0", "[2001:db8::1]:9")];
 
-/// A resolver that takes longer is done without.
+/// How long the resolver may take.
 const RESOLVE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The node's addresses: those that were given, else the one by which its name or its default route says it is reached. An address
-/// of all zeros only says which family is preferred.
+/// The node's addresses: those that were given, else the address of its name or of its default route. An address of all zeros only says which
+/// family is preferred.
 pub(crate) fn of_node(given: &[IpAddr], name: &str) -> Vec<IpAddr> {
     let prefers_v6 = given.first().is_some_and(IpAddr::is_ipv6);
     let given: Vec<IpAddr> = given.iter().copied().filter(|ip| !ip.is_unspecified()).collect();
@@ -27,7 +27,7 @@ pub(crate) fn of_node(given: &[IpAddr], name: &str) -> Vec<IpAddr> {
     vec![found.unwrap_or(Ipv4Addr::LOCALHOST.into())]
 }
 
-/// The address by which the machine reaches the rest of the world; its own one when it does not.
+/// The address of the default route; loopback without one.
 pub(crate) fn of_machine() -> Vec<IpAddr> {
     vec![preferred(routed(), false).unwrap_or(Ipv4Addr::LOCALHOST.into())]
 }
@@ -38,7 +38,7 @@ fn preferred(addresses: impl IntoIterator<Item = IpAddr>, v6: bool) -> Option<Ip
     all.iter().find(|ip| ip.is_ipv6() == v6).or(all.first()).copied()
 }
 
-/// The addresses by which the machine reaches the rest of the world.
+/// The source addresses of the default routes.
 fn routed() -> Vec<IpAddr> {
     let towards = |(from, to)| -> Option<IpAddr> {
         let socket = UdpSocket::bind(from).ok()?;
@@ -48,19 +48,19 @@ fn routed() -> Vec<IpAddr> {
     PROBE_DESTINATIONS.into_iter().filter_map(towards).collect()
 }
 
-/// What the resolver says of a name. It may hang for long, so it is left alone with that.
+/// The addresses that the resolver gives for a name. On a thread of its own, since it may hang for long.
 fn resolved(name: &str) -> Vec<IpAddr> {
     let (tell, told) = mpsc::sync_channel(1);
     let place = (name.to_owned(), 0);
     std::thread::spawn(move || {
         let found = place.to_socket_addrs().into_iter().flatten();
-        // Who does not wait any more does without.
+        // The receiver is gone after the timeout.
         tell.send(found.map(|address| address.ip()).collect()).ok();
     });
     told.recv_timeout(RESOLVE_TIMEOUT).unwrap_or_default()
 }
 
-/// Why the API server would not reach a node at this address.
+/// Why the API server could not reach a node at this address.
 pub(crate) fn unusable_reason(ip: IpAddr) -> Option<String> {
     let is_link_local = match ip {
         IpAddr::V4(ip) => ip.is_link_local(),

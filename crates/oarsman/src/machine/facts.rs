@@ -1,4 +1,4 @@
-//! What this machine is, for the node's object.
+//! Reads the machine's facts for the Node object.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,9 +11,9 @@ use super::{cpus, meminfo};
 
 const CPUS_ONLINE: &str = "/sys/devices/system/cpu/online";
 const HUGEPAGES: &str = "/sys/kernel/mm/hugepages";
-/// Where the installation's id stands, and where it stood.
+/// The files with the id of the installation, in order of preference.
 const MACHINE_ID: [&str; 2] = ["/etc/machine-id", "/var/lib/dbus/machine-id"];
-/// Where the hardware's id stands on one kind of machine and another; at last the installation has to stand in.
+/// The files with the id of the hardware, in order of preference; the last is the id of the installation.
 const SYSTEM_UUID: [&str; 4] = [
     "/sys/class/dmi/id/product_uuid",
     "/proc/device-tree/system-id",
@@ -23,7 +23,7 @@ const SYSTEM_UUID: [&str; 4] = [
 const BOOT_ID: [&str; 1] = ["/proc/sys/kernel/random/boot_id"];
 const OS_RELEASE: [&str; 2] = ["/etc/os-release", "/usr/lib/os-release"];
 
-/// All of it; what cannot be read stays empty. Pods' directories lie below `root`.
+/// All facts; what cannot be read stays empty. Pods' directories lie below `root`.
 pub(crate) fn read(root: &Path) -> Machine {
     Machine {
         cpus: cores(),
@@ -54,7 +54,7 @@ fn disk(directory: &Path) -> Option<u64> {
     Some(room.f_blocks.saturating_mul(room.f_frsize))
 }
 
-/// How many there are of each size.
+/// The number of huge pages of each size.
 fn hugepages(directory: &Path) -> BTreeMap<u64, u64> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let counted = entries.filter_map(|entry| {
@@ -65,14 +65,14 @@ fn hugepages(directory: &Path) -> BTreeMap<u64, u64> {
     counted.collect()
 }
 
-/// The text of the first of these files that has any.
+/// The content of the first of these files that has any.
 fn first_of(paths: &[&str]) -> String {
     let texts = paths.iter().filter_map(|path| fs::read_to_string(path).ok());
     let mut texts = texts.map(|text| text.trim_end_matches('\0').trim().to_owned());
     texts.find(|text| !text.is_empty()).unwrap_or_default()
 }
 
-/// What the system calls itself before people.
+/// The name of the distribution: PRETTY_NAME of os-release.
 fn os_image(os_release: &str) -> String {
     let name = os_release.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="));
     name.map_or("Linux", |name| name.trim().trim_matches(['"', '\''])).to_owned()

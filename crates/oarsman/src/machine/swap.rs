@@ -1,4 +1,4 @@
-//! Swap that is on.
+//! Reads which swap devices are on.
 
 /// A file or device that memory is swapped to.
 #[derive(Clone, Debug, PartialEq, Eq)]

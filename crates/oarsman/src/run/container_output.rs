@@ -1,4 +1,4 @@
-//! What containers print, for the person who runs them.
+//! Prints containers' logs on the terminal of `oarsman run`.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,7 +14,7 @@ use super::pod_lines::short_name;
 #[cfg(test)]
 mod tests;
 
-/// The logs of all containers there are.
+/// The logs of all containers.
 #[derive(Default)]
 pub(super) struct ContainerOutput {
     /// By their directories.
@@ -30,7 +30,7 @@ struct ContainerLogTail {
 }
 
 impl ContainerOutput {
-    /// What has been printed since, line by line.
+    /// The lines that were written since the last call.
     pub(super) fn read(&mut self, node: &NodeReport) -> io::Result<Vec<String>> {
         for pod in &node.pods {
             self.track(Path::new(&node.pod_logs), pod);
@@ -39,7 +39,7 @@ impl ContainerOutput {
         for (directory, log) in &mut self.logs {
             log.read(directory, &mut lines)?;
         }
-        // A pod that was replaced leaves nothing more to be read.
+        // The logs of a pod that was replaced are gone.
         self.logs.retain(|directory, log| log.file.is_none() || directory.exists());
         Ok(lines)
     }
@@ -76,7 +76,7 @@ impl ContainerLogTail {
     }
 }
 
-/// Takes the whole lines, and gives back what is none yet.
+/// Moves whole lines to `lines`, and returns the unfinished rest.
 fn whole_lines(mut bytes: Vec<u8>, lines: &mut Vec<String>) -> Vec<u8> {
     let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     let rest = bytes.split_off(end);
@@ -84,7 +84,7 @@ fn whole_lines(mut bytes: Vec<u8>, lines: &mut Vec<String>) -> Vec<u8> {
     rest
 }
 
-/// What a container prints must not take the terminal over: colours may stay, nothing else that steers it.
+/// Removes what could control the terminal, except for colours.
 fn strip_control_sequences(line: &str) -> String {
     let mut kept = String::with_capacity(line.len());
     let mut rest = line;

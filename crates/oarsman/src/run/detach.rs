@@ -1,4 +1,4 @@
-//! `run --detach`: the same program again, on its own, until it can be asked how its pods are.
+//! `run --detach`: starts the same program in the background, and waits until its agent answers with its pods.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -11,21 +11,21 @@ use anyhow::{Context, Result, bail};
 use crate::local_api::LocalClient;
 use crate::lock::holder_of_root;
 
-/// Tells the started program that it is the one in the background.
+/// The flag by which the started program knows that it runs in the background.
 pub(super) const BACKGROUND: &str = "--in-background";
-/// Where it writes what nobody sees.
+/// The file for stdout and stderr of the background program.
 const LOG: &str = "detached.log";
-/// How often it is asked whether it is there.
+/// How often the started agent is asked for its report.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// A runtime may have to be set up first, which takes minutes.
 const PATIENCE: Duration = Duration::from_secs(30 * 60);
-/// How many lines of its log an error carries.
+/// How many lines of that file an error carries.
 const LOG_TAIL: usize = 20;
 
-/// Starts the program in the background, waits until it answers, and tells how to reach it.
+/// Starts the program in the background, waits until it answers, and prints how to reach it.
 #[expect(clippy::print_stdout, reason = "a person at a terminal asked for this")]
 pub(super) async fn detach(root: &Path) -> Result<ExitCode> {
-    // Whoever is there already would answer in the other's place.
+    // An agent that holds the root directory already would answer in place of the started one.
     if let Some(holder) = holder_of_root(root) {
         let root = root.display();
         bail!(
@@ -41,7 +41,7 @@ pub(super) async fn detach(root: &Path) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The process, by the number it has here: the agent may be in a namespace in which it has another.
+/// The pid in this namespace: the agent may be in a pid namespace in which it has another.
 async fn wait_until_started(root: &Path) -> Result<u32> {
     let log = root.join(LOG);
     let mut child = start(root, &log)?;
@@ -51,7 +51,7 @@ async fn wait_until_started(root: &Path) -> Result<u32> {
                 bail!("it ended with {status} before it could be asked:\n{}", tail(&log));
             }
             match LocalClient::new(root).report().await {
-                // It answers before it has taken its pods in.
+                // The agent answers before it knows its pods.
                 Ok(report) if !report.pods.is_empty() => return Ok(child.id()),
                 Ok(_) | Err(_) => tokio::time::sleep(POLL_INTERVAL).await,
             }
@@ -72,7 +72,7 @@ fn start(root: &Path, log: &Path) -> Result<Child> {
     command.spawn().with_context(|| format!("cannot start {}", program.display()))
 }
 
-/// A terminal that is closed must not end what was started from it.
+/// Starts a new session: closing the terminal must not end the background program.
 pub(super) fn leave_terminal() -> Result<()> {
     rustix::process::setsid().map(drop).context("cannot leave the terminal")
 }

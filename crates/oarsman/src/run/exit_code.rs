@@ -1,15 +1,15 @@
-//! Whether all pods have ended, and what the program ends with then.
+//! Whether all pods have ended, and the exit code of `oarsman run` then.
 
 use k8s_openapi::api::core::v1::{ContainerStatus, PodStatus};
 use oarsman_core::report::{NodeReport, PodReport, StageReport};
 use oarsman_core::status::phase::Phase;
 
-/// What a program ends with when a pod failed and no container tells how.
+/// The exit code when a pod failed and no container has an exit code.
 const FAILED: u8 = 1;
 
 /// The exit code once every pod has run to its end: 0, or that of the first container that failed.
 pub(super) fn exit_code(report: &NodeReport) -> Option<u8> {
-    // One that is taken away has not come to its own end.
+    // A pod that is being removed has not ended by itself.
     let over = |pod: &PodReport| pod.stage == StageReport::Finished && !pod.leaving;
     if report.pods.is_empty() || !report.pods.iter().all(over) {
         return None;
@@ -19,7 +19,7 @@ pub(super) fn exit_code(report: &NodeReport) -> Option<u8> {
     Some(failed.next().map_or(0, code_of))
 }
 
-/// As a shell tells it.
+/// The exit code of the first failed container, as a shell shows it.
 fn code_of(status: &PodStatus) -> u8 {
     let first = status.init_container_statuses.iter().flatten();
     let then = status.container_statuses.iter().flatten();

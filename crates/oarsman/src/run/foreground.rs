@@ -1,4 +1,4 @@
-//! Looking after pods while somebody watches, and taking them down at the end.
+//! `oarsman run` in the foreground: shows the pods until they have ended or the command is interrupted, and then until they are removed.
 
 use std::io;
 use std::pin::pin;
@@ -23,14 +23,14 @@ use crate::assembly::{self, Agent};
 use crate::settings::AgentSettings;
 use crate::signals::ShutdownSignals;
 
-/// How long a runtime that listens may take to say who it is.
+/// How long a runtime that listens may take to answer its first call.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Nobody reads faster.
+/// Faster updates could not be read.
 const REDRAW_INTERVAL: Duration = Duration::from_millis(100);
-/// What is told by the second is drawn by the second.
+/// The display of elapsed seconds is redrawn each second.
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Runs the pods of a bundle to their end, or until somebody wants the end.
+/// Runs the pods of a bundle until they have ended, or the command is interrupted.
 pub(super) async fn run_in_foreground(
     settings: &AgentSettings,
     bundle: Bundle,
@@ -68,13 +68,13 @@ async fn assemble(
     })?
 }
 
-/// Who tells the person at the terminal.
+/// What the foreground loop reads and writes.
 struct Foreground {
     book: Arc<Book>,
     changes: latest::Receiver<u64>,
     commands: mpsc::Sender<Command>,
     screen: Screen<io::Stdout>,
-    /// What containers print; none for nobody who wants to know.
+    /// The output of containers; none with `--quiet`.
     output: Option<ContainerOutput>,
     ending: ShutdownSignals,
 }
@@ -93,7 +93,7 @@ impl Foreground {
         self.screen.print(&format!("on {name} {version} at {}", settings.runtime_endpoint))
     }
 
-    /// Shows how pods are until they have ended or somebody wants the end; and then until they are gone.
+    /// Shows the pods until they have ended or the command is interrupted; and then until they are removed.
     async fn watch(&mut self, leaving: &CancellationToken) -> Result<ExitCode> {
         let code = loop {
             let report = self.show()?;
@@ -112,7 +112,7 @@ impl Foreground {
         Ok(ExitCode::from(code))
     }
 
-    /// After how long there may be something new that nobody tells of: what containers print, and the seconds.
+    /// After how long to redraw without a change of the report, for containers' output and elapsed seconds.
     fn pause(&self) -> Option<Duration> {
         match &self.output {
             Some(_) => Some(REDRAW_INTERVAL),
@@ -142,7 +142,7 @@ impl Foreground {
                     self.show()?;
                     return gone.context("the agent has ended");
                 }
-                // One press of Ctrl-C may reach us by several ways.
+                // One press of Ctrl-C may arrive as several signals.
                 () = self.ending.received() => if begun.elapsed() > SECOND {
                     bail!("interrupted: {} pods are left as they are", report.pods.len());
                 },
@@ -152,7 +152,7 @@ impl Foreground {
     }
 }
 
-/// Waits until there is something new to be told, or the pause is over.
+/// Waits until the report has changed, or the pause is over.
 async fn wait_for_change(changes: &mut latest::Receiver<u64>, pause: Option<Duration>) {
     sleep(REDRAW_INTERVAL).await;
     let pause = async {
@@ -163,7 +163,7 @@ async fn wait_for_change(changes: &mut latest::Receiver<u64>, pause: Option<Dura
     };
     tokio::select! {
         changed = changes.changed() => if changed.is_err() {
-            // The agent is gone, and this with it in a moment.
+            // The agent has ended, and this future is about to be dropped.
             std::future::pending::<()>().await;
         },
         () = pause => {}

@@ -1,4 +1,4 @@
-//! One line on every pod: what is being done to it, that it runs, or why it does not.
+//! One line of text for each pod: the operation under way, that it runs, or why it does not.
 
 use jiff::Timestamp;
 use oarsman_core::explain::{Cause, explain};
@@ -9,21 +9,21 @@ use oarsman_core::status::phase::Phase;
 #[cfg(test)]
 mod tests;
 
-/// What is said of a pod.
+/// The line of a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PodLine {
     /// Its name.
     pub(super) pod: String,
-    /// How it is at this moment, to the second.
+    /// The state with elapsed or remaining seconds, for a display that is redrawn.
     pub(super) text: String,
-    /// The same for who hears of it once.
+    /// The state without seconds, for output that is printed once.
     pub(super) stable_text: String,
-    /// Another one when there is something new to be told.
+    /// Changes whenever `stable_text` should be printed again.
     pub(super) key: String,
     pub(super) condition: PodCondition,
 }
 
-/// How a pod fares.
+/// The condition of a pod, by which its line is coloured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PodCondition {
     InProgress,
@@ -53,7 +53,7 @@ fn line(node: &NodeReport, pod: &PodReport) -> PodLine {
     PodLine { pod: name, stable_text: text.clone(), text, key, condition }
 }
 
-/// What is being done to the pod, if that is what matters most.
+/// The operation under way, if it matters most.
 fn busy(pod: &PodReport) -> Option<String> {
     let doing = pod.doing.as_ref().map(|doing| &doing.what);
     let said = match (pod.stage, doing) {
@@ -83,7 +83,7 @@ fn busy(pod: &PodReport) -> Option<String> {
     Some(said)
 }
 
-/// How the pod is while nothing is done to it, with what tells one such state from another.
+/// The state of a pod without an operation under way: two texts and the condition.
 fn describe_state(node: &NodeReport, pod: &PodReport) -> (String, String, PodCondition) {
     let explanation = explain(node, pod);
     let phase = pod.pod.status.as_ref().and_then(Phase::of);
@@ -119,7 +119,7 @@ fn restarts(pod: &PodReport) -> i32 {
     init.into_iter().chain(regular).flatten().map(|container| container.restart_count).sum()
 }
 
-/// How long something takes, once that is worth a word.
+/// How long an operation has taken, once that is more than a moment.
 fn span(since: Timestamp, now: Timestamp) -> String {
     match now.duration_since(since).as_secs() {
         ..1 => String::new(),
@@ -127,7 +127,7 @@ fn span(since: Timestamp, now: Timestamp) -> String {
     }
 }
 
-/// Most pods are in the default namespace, which need not be said.
+/// The pod's name, without the default namespace.
 pub(super) fn short_name(pod: &PodReport) -> String {
     let name = pod.pod.full_name();
     if name.namespace == "default" {

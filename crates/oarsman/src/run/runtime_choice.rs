@@ -1,4 +1,4 @@
-//! Which runtime to use when nobody names one.
+//! Chooses the runtime of `oarsman run`: the named one, one that listens, or the workbench of the source tree.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -9,21 +9,21 @@ use anyhow::{Context, Result, bail};
 
 use crate::find_runtime::{DEFAULT_ENDPOINTS, find_default, listens};
 
-/// What sets up a runtime in the source tree that this program was built from.
+/// The program that sets up a runtime in the source tree that this program was built from.
 const WORKBENCH: &str = "xtask/workbench";
-/// Directories that a workbench leaves as they are.
+/// The environment variable with directories that the workbench must not hide.
 const SHARED: &str = "OARSMAN_RIG_SHARED";
 
-/// Where pods can be run.
+/// The runtime that pods will run on.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum RuntimeChoice {
-    /// On a runtime that is there.
+    /// A runtime that listens.
     Runtime(String),
-    /// Nowhere yet, but the source tree can set up a runtime.
+    /// No runtime listens, but the source tree can set one up.
     Workbench(PathBuf),
 }
 
-/// Looks for a runtime: the one that is named, or one where they usually are.
+/// The runtime that is named, or the first that listens at a default socket.
 pub(super) fn runtime(named: Option<&str>) -> Result<RuntimeChoice> {
     if let Some(named) = named {
         return answers(named).map(|()| RuntimeChoice::Runtime(named.to_owned()));
@@ -41,7 +41,7 @@ pub(super) fn runtime(named: Option<&str>) -> Result<RuntimeChoice> {
     )
 }
 
-/// Whether somebody listens there.
+/// Whether a process listens there.
 fn answers(endpoint: &str) -> Result<()> {
     listens(endpoint).with_context(|| {
         let socket = endpoint.strip_prefix("unix://").unwrap_or(endpoint);
@@ -54,7 +54,7 @@ fn source_tree() -> &'static Path {
     here.ancestors().nth(2).unwrap_or(here)
 }
 
-/// Becomes the workbench, which sets up a runtime and starts this program anew beside it. Comes back only if it cannot.
+/// Executes the workbench, which sets up a runtime and starts this program anew beside it. Returns only if that fails.
 pub(super) fn become_workbench(workbench: &Path, root: &Path) -> Result<ExitCode> {
     print_stderr(
         "no container runtime was found: setting up the containerd of this source tree (minutes the first time)",

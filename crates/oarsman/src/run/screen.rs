@@ -1,30 +1,29 @@
-//! Where `run` tells how its pods are: on a terminal a few lines at the bottom that are drawn anew, elsewhere a line for
-//! every change.
+//! The display of `oarsman run`: on a terminal a few lines at the bottom that are redrawn, elsewhere a line for every change.
 
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
 
 use super::pod_lines::{PodCondition, PodLine};
 
-/// So many columns are taken for granted where nobody tells.
+/// The columns of a terminal whose size is unknown.
 const COLUMNS: usize = 80;
 const ROWS: usize = 24;
 
-/// Draws lines.
+/// Draws and prints lines.
 #[derive(Debug)]
 pub(super) struct Screen<W> {
     out: W,
-    /// Tells columns and rows of the terminal, which may change; none when there is none.
+    /// Gives the current columns and rows of the terminal; none without a terminal.
     terminal: Option<fn() -> (usize, usize)>,
     colours: bool,
     /// How many lines are to be drawn over.
     drawn: usize,
-    /// What was said last of each pod.
+    /// The last printed line of each pod.
     printed: BTreeMap<String, String>,
 }
 
 impl Screen<io::Stdout> {
-    /// The one that the person at the keyboard sees.
+    /// The display on stdout.
     pub(super) fn of_stdout() -> Self {
         let out = io::stdout();
         let terminal = out.is_terminal().then_some(size as fn() -> (usize, usize));
@@ -34,7 +33,7 @@ impl Screen<io::Stdout> {
 }
 
 impl Screen<io::Stderr> {
-    /// The one for what is wrong.
+    /// The display on stderr, for errors.
     pub(super) fn of_stderr() -> Self {
         Self::new(io::stderr(), None, false)
     }
@@ -45,7 +44,7 @@ impl<W: Write> Screen<W> {
         Self { out, terminal, colours, drawn: 0, printed: BTreeMap::new() }
     }
 
-    /// Whether what is shown may go out of date by itself.
+    /// Whether the lines are redrawn, so that elapsed seconds are worth showing.
     pub(super) fn is_live(&self) -> bool {
         self.terminal.is_some()
     }
@@ -58,7 +57,7 @@ impl<W: Write> Screen<W> {
         }
     }
 
-    /// Says something for good, above what is drawn anew.
+    /// Prints a line for good, above those that are redrawn.
     pub(super) fn print(&mut self, text: &str) -> io::Result<()> {
         self.erase()?;
         writeln!(self.out, "{text}")?;
@@ -96,7 +95,7 @@ impl<W: Write> Screen<W> {
         }
     }
 
-    /// Without a terminal nothing is said twice.
+    /// Without a terminal a line is printed only when it has changed.
     fn print_changes(&mut self, lines: &[PodLine]) -> io::Result<()> {
         for line in lines {
             if self.printed.get(&line.pod) != Some(&line.key) {

@@ -1,5 +1,5 @@
-//! The program with manifests that nobody can run: each is refused before anything is touched, with the message a person would want,
-//! which says where it is wrong, what is wrong, and what to do.
+//! The program with manifests that cannot be run: each is refused before anything is started, with a message that says where the fault is, what
+//! it is, and what to do.
 
 mod rows;
 
@@ -11,7 +11,7 @@ use std::process::{Command, Output};
 use rows::{GOOD, POD, ROWS};
 use tempfile::tempdir;
 
-/// `oarsman run` of these places in that directory, on a machine without a runtime: one that got so far would say so.
+/// `oarsman run` of these paths in that directory, on a machine without a runtime: a run that got so far would fail with that.
 fn run(directory: &Path, places: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_oarsman"));
     command.current_dir(directory).arg("run").args(places);
@@ -26,7 +26,7 @@ fn run(directory: &Path, places: &[&str]) -> Output {
     command.output().unwrap_or_else(|error| panic!("the program does not run: {error}"))
 }
 
-/// What the program says of places that are wrong.
+/// The error for paths with bad manifests.
 fn refused(directory: &Path, places: &[&str]) -> String {
     let output = run(directory, places);
     assert_eq!(output.status.code(), Some(1), "{places:?}");

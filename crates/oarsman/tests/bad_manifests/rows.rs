@@ -1,6 +1,6 @@
-//! Manifests that nobody can run, and what is said of each behind the name of its file.
+//! Manifests that cannot be run, and the expected message after the file name.
 
-/// Stands in a row for a pod that is good so far, whose container and spec may go on.
+/// Stands for a valid pod in a row, whose container and spec may go on.
 pub(crate) const GOOD: &str = "\
 apiVersion: v1
 kind: Pod
@@ -11,10 +11,10 @@ spec:
     image: web:1
 ";
 
-/// Stands in a row for the beginning of a pod, up to its spec.
+/// Stands for the beginning of a pod in a row, up to its spec.
 pub(crate) const POD: &str = "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n";
 
-/// Nine times ten of the one before: unfolded, a thousand million words.
+/// Nine levels of ten aliases each: unfolded, a thousand million words.
 const BOMB: &str = "\
 a0: &a0 lol
 a1: &a1 [*a0,*a0,*a0,*a0,*a0,*a0,*a0,*a0,*a0,*a0]
@@ -28,7 +28,7 @@ a8: &a8 [*a7,*a7,*a7,*a7,*a7,*a7,*a7,*a7,*a7,*a7]
 a9: &a9 [*a8,*a8,*a8,*a8,*a8,*a8,*a8,*a8,*a8,*a8]
 ";
 
-/// What it is about, the text, and what is said.
+/// The name of the row, the manifest, and the message.
 pub(crate) const ROWS: &[(&str, &str, &str)] = &[
     (
         "tab",

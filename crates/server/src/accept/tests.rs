@@ -1,4 +1,4 @@
-//! A real socket in a directory of its own.
+//! The accept loop at a real socket in a temporary directory.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ async fn ask(stream: &mut UnixStream, headers: &str) {
     stream.write_all(request.as_bytes()).await.unwrap();
 }
 
-/// All of it, until the other side closes the connection.
+/// Reads until the server closes the connection.
 async fn rest(mut stream: UnixStream) -> String {
     let mut text = String::new();
     stream.read_to_string(&mut text).await.unwrap();

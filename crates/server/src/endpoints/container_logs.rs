@@ -1,4 +1,4 @@
-//! What a container wrote, sent as it is read, and as it is written if so wished.
+//! `/containerLogs`: streams a container's log, and follows it on request.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -22,11 +22,11 @@ use crate::host_interface::{HostInterface, LogDirectory};
 use crate::logs::{LogFollower, LogPrinter, PrintOptions};
 use crate::query;
 
-/// Pieces that may wait for the reader.
+/// Chunks that may wait for the client.
 const CHANNEL_CAPACITY: usize = 4;
-/// A piece, in bytes.
+/// The size of a chunk, in bytes.
 const CHUNK_SIZE: usize = 32 * 1024;
-/// How often it is looked whether the container runs still.
+/// How often a followed container is checked for its end.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// `/containerLogs/{namespace}/{pod}/{container}`.
@@ -69,7 +69,7 @@ pub(super) async fn serve(
     let host = Arc::clone(&endpoint_state.host);
     let followed =
         FollowedContainer { host, pod: full_name, container, start, log_directory: place };
-    // It ends with its reader: nothing can be sent to one who has gone.
+    // The task ends with its client: sending fails once the client is gone.
     tokio::spawn(send(log, options.follow.then_some(followed)));
     let stream = unfold(receiver, async |mut receiver| {
         let chunk: io::Result<Bytes> = receiver.recv().await?;
@@ -87,7 +87,7 @@ fn refuse(why: &NoLog) -> Response {
     (status, said.clone()).into_response()
 }
 
-/// Whose log it is that is followed.
+/// The container whose log is followed.
 struct FollowedContainer {
     host: Arc<dyn HostInterface>,
     pod: FullName,
@@ -103,7 +103,7 @@ impl FollowedContainer {
     }
 }
 
-/// A log on its way.
+/// A response under way.
 struct LogResponse {
     follower: LogFollower,
     printer: LogPrinter,
@@ -111,10 +111,10 @@ struct LogResponse {
 }
 
 impl LogResponse {
-    /// Sends what is there by now.
+    /// Sends what the log has by now.
     fn send(&mut self, is_over: bool) -> io::Result<()> {
         let Self { follower, printer, writer } = self;
-        // Both streams go the same way.
+        // Both streams go into one response.
         let mut each = |line: &[u8]| printer.print_joined(line, writer);
         follower.read_start(is_over, &mut each)?;
         self.writer.flush()
@@ -128,7 +128,7 @@ async fn send(mut log: LogResponse, follow: Option<FollowedContainer>) {
         watch(&mut listener, &followed.log_directory.0);
     }
     loop {
-        // Whether it is over is asked before the last reading, so that nothing is written after that.
+        // Whether the container has ended is read before the last read of its log, so that nothing can be written after that read.
         let over = follow.as_ref().is_none_or(FollowedContainer::has_ended);
         let sent = spawn_blocking(move || {
             let sent = log.send(over);
@@ -138,7 +138,7 @@ async fn send(mut log: LogResponse, follow: Option<FollowedContainer>) {
         log = back;
         match sent {
             Ok(()) if !over => {}
-            // Whoever has enough, or has gone, is no trouble.
+            // The client has as many bytes as it asked for, or is gone.
             Ok(()) => return,
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return,
             Err(error) => {
@@ -160,7 +160,7 @@ fn watch(listener: &mut Option<AsyncInotify>, directory: &Path) {
     }
 }
 
-/// Sends in pieces, and not more than was asked for.
+/// Sends chunks, up to the number of bytes that was asked for.
 struct ChunkWriter {
     sender: mpsc::Sender<io::Result<Bytes>>,
     chunk: Vec<u8>,

@@ -1,4 +1,4 @@
-//! The pods of this node.
+//! `/pods` and `/runningpods`: the pods of this node.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 
 use super::{EndpointState, as_json};
 
-/// Every pod as it is wanted, with its status as it is.
+/// Every pod with its spec, and its status as computed here.
 pub(super) async fn all(State(endpoint_state): State<Arc<EndpointState>>) -> Response {
     let items: Vec<Value> = endpoint_state.host.pods().iter().map(|pod| with_status(pod)).collect();
     as_json(&list(&items))
 }
 
-/// What runs: no more than the names of pods and the images of containers.
+/// Pods with running containers: no more than names and images.
 pub(super) async fn running(State(endpoint_state): State<Arc<EndpointState>>) -> Response {
     let items: Vec<Value> =
         endpoint_state.host.pods().iter().filter_map(running_containers).collect();

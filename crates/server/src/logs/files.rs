@@ -5,10 +5,10 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// Read at a time.
+/// Bytes that are read at a time.
 const BLOCK: u64 = 64 * 1024;
 
-/// Which starts have left a log; none when the container was never started.
+/// The numbers of the starts that have left a log; none when the container was never started.
 ///
 /// # Errors
 /// When the directory is there and cannot be read.
@@ -28,12 +28,12 @@ pub fn attempts(directory: &Path) -> io::Result<BTreeSet<u32>> {
     Ok(attempts)
 }
 
-/// What the log of a start is called.
+/// The file name of the log of a start.
 pub fn name(attempt: u32) -> String {
     format!("{attempt}.log")
 }
 
-/// Goes to where the last so many lines of a file begin.
+/// Seeks to where the last so many lines of a file begin.
 pub(crate) fn seek_to_last(file: &mut File, lines: usize) -> io::Result<()> {
     let end = file.seek(SeekFrom::End(0))?;
     let (mut position, mut left) = (end, lines);
@@ -45,7 +45,7 @@ pub(crate) fn seek_to_last(file: &mut File, lines: usize) -> io::Result<()> {
         file.by_ref().take(position - begin).read_to_end(&mut block)?;
         for (place, _) in block.iter().enumerate().rev().filter(|(_, byte)| **byte == b'\n') {
             let after = begin + u64::try_from(place).unwrap_or_default() + 1;
-            // The end of the last line begins no other.
+            // The newline at the end of the file begins no line.
             if after == end {
                 continue;
             }

@@ -1,5 +1,4 @@
-//! Reading a log as it grows: when its file is rotated away the old one is read to its end first, and when the container is
-//! started again its next log follows.
+//! Reads a log as it grows: a file that was rotated away is read to its end first, and when the container is started again its next log follows.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
@@ -12,10 +11,10 @@ use super::line::LineSplitter;
 #[cfg(test)]
 mod tests;
 
-/// Who takes the lines.
+/// The callback that takes lines.
 type Reader<'a> = &'a mut dyn FnMut(&[u8]) -> io::Result<()>;
 
-/// Where one reads.
+/// A position in the logs of a container.
 #[derive(Debug)]
 pub struct LogFollower {
     directory: PathBuf,
@@ -60,7 +59,7 @@ impl LogFollower {
     /// Reads what is in this one file, also a last line that is not at its end.
     ///
     /// # Errors
-    /// When it cannot be read, or those of whoever takes the lines.
+    /// When the file cannot be read, or those of the callback.
     pub fn read_one(&mut self, each: Reader<'_>) -> io::Result<()> {
         self.drain(each)?;
         self.lines.end(each)
@@ -69,10 +68,10 @@ impl LogFollower {
     /// Reads all that is there by now, from file to file.
     ///
     /// # Errors
-    /// When it cannot be read, or those of whoever takes the lines.
+    /// When the files cannot be read, or those of the callback.
     pub fn read(&mut self, each: Reader<'_>) -> io::Result<()> {
         loop {
-            // What comes next is looked for first: all that was written before it is in the file by then.
+            // The next file is looked for first: all that was written before it was created is in this file by then.
             let next = self.next()?;
             self.drain(each)?;
             let Some((attempt, file)) = next else { return Ok(()) };
@@ -85,7 +84,7 @@ impl LogFollower {
     /// will come.
     ///
     /// # Errors
-    /// When it cannot be read, or those of whoever takes the lines.
+    /// When the files cannot be read, or those of the callback.
     pub fn read_start(&mut self, is_over: bool, each: Reader<'_>) -> io::Result<()> {
         loop {
             let next = self.rotated()?;
@@ -98,7 +97,7 @@ impl LogFollower {
         }
     }
 
-    /// The file that comes after this one: what it was rotated to, or the log of the next start.
+    /// The file after this one: the one that was created when this one was rotated, or the log of the next start.
     fn next(&self) -> io::Result<Option<(u32, File)>> {
         if let Some(file) = self.rotated()? {
             return Ok(Some((self.attempt, file)));

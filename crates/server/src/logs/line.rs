@@ -1,6 +1,6 @@
-//! The lines of a container's log: `2026-01-01T00:00:00.000000000Z stdout F what was written`.
+//! Parses the lines of a container's log: `2026-01-01T00:00:00.000000000Z stdout F what was written`.
 
-/// Where a container wrote it.
+/// The stream that a container wrote to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LogStream {
     Out,
@@ -18,7 +18,7 @@ pub(super) struct CriLogLine<'a> {
 }
 
 impl<'a> CriLogLine<'a> {
-    /// Reads a line without its end; none when it is not one.
+    /// Parses a line without its newline; none when it is not in the CRI format.
     pub(super) fn parse(bytes: &'a [u8]) -> Option<Self> {
         let mut parts = bytes.splitn(4, |byte| *byte == b' ');
         let time = str::from_utf8(parts.next()?).ok()?;
@@ -37,7 +37,7 @@ impl<'a> CriLogLine<'a> {
     }
 }
 
-/// Puts lines together from what was read, wherever that broke off.
+/// Joins the bytes that were read to whole lines.
 #[derive(Debug, Default)]
 pub(super) struct LineSplitter {
     rest: Vec<u8>,
@@ -63,7 +63,7 @@ impl LineSplitter {
         Ok(())
     }
 
-    /// Gives up waiting for the end of the last line.
+    /// Calls back for an unfinished last line.
     pub(super) fn end<E>(&mut self, each: &mut dyn FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
         let rest = std::mem::take(&mut self.rest);
         if rest.is_empty() { Ok(()) } else { each(&rest) }

@@ -1,4 +1,4 @@
-//! Log lines for people: what was written, where it was written, with or without the time.
+//! Prints log lines without the CRI fields, to stdout and stderr or to one writer, with or without times.
 
 use std::io::{self, Write};
 
@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::line::{CriLogLine, LogStream};
 
-/// How lines are shown.
+/// How lines are printed.
 #[derive(Clone, Debug, Default)]
 pub struct PrintOptions {
     /// What was written earlier is left out.
@@ -71,7 +71,7 @@ impl LogPrinter {
         to.write_all(if line.partial { b"" } else { b"\n" })
     }
 
-    /// A time that nobody understands is no reason to leave a line out.
+    /// A line whose time cannot be parsed is not left out.
     fn is_too_old(&self, time: &str) -> bool {
         let Some(since) = self.style.since else { return false };
         time.parse::<Timestamp>().is_ok_and(|time| time < since)

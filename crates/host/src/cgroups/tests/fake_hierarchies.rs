@@ -1,4 +1,4 @@
-//! Trees of plain directories and files, laid out as machines have them that this one is not.
+//! Plain directories and files, laid out as the hierarchies of other machines.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -36,12 +36,12 @@ impl FakeHierarchies {
         self
     }
 
-    /// What stands in files.
+    /// The contents of files.
     fn read<'a>(&self, files: &[&'a str]) -> Vec<(&'a str, String)> {
         files.iter().map(|file| (*file, fs::read_to_string(self.path(file)).unwrap())).collect()
     }
 
-    /// Makes every file old, so that a write to it shows.
+    /// Sets an old time of change on every file, so that a write to it shows.
     fn age(&self) {
         for file in self.files() {
             File::options().write(true).open(file).unwrap().set_modified(old()).unwrap();
@@ -98,7 +98,7 @@ fn values() -> CgroupValues {
     }
 }
 
-/// A v2 machine on which the pod's group is there, with the values a new one has.
+/// A v2 machine on which the pod's group exists, with the kernel's default values.
 fn v2_machine() -> FakeHierarchies {
     FakeHierarchies::new().with(&[
         ("cgroup.controllers", "cpuset cpu io memory hugetlb pids rdma\n"),

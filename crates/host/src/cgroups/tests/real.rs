@@ -1,4 +1,4 @@
-//! This machine's own groups, below a name that is the test's; real processes live and die in them.
+//! This machine's own cgroups, below a root for each test, with real processes.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use oarsman_core::resources::{CgroupValues, CpuQuota};
 
 use super::super::{CgroupLayout, CgroupManager, Hierarchy, files};
 
-/// A root of the test's own, taken away with all that is in it.
+/// The root of a test, removed with all that is in it.
 struct TestCgroups {
     cgroups: CgroupManager,
 }
@@ -34,7 +34,7 @@ impl TestCgroups {
         group
     }
 
-    /// The one tree of v2, or the v1 tree of a controller.
+    /// The v2 hierarchy, or the v1 hierarchy of a controller.
     fn directory(&self, controller: &str, group: &Path) -> PathBuf {
         let is_its = |h: &&Hierarchy| format!("{:?}", h.kind).contains(&format!("{controller:?}"));
         let found = self.cgroups.needed.iter().find(is_its).or(self.cgroups.needed.first());

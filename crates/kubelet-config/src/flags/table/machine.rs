@@ -1,4 +1,4 @@
-//! Flags whose fields are about the machine and what is kept of it.
+//! Flags of fields that concern the machine and its reserved resources.
 
 use super::deprecated;
 use crate::flags::Flag;

@@ -1,4 +1,4 @@
-//! Flags whose fields are about pods and their containers.
+//! Flags of fields that concern pods and their containers.
 
 use super::deprecated;
 use crate::flags::Flag;

@@ -1,4 +1,4 @@
-//! Flags whose fields are about the server and the cluster.
+//! Flags of fields that concern the server and the cluster.
 
 use super::deprecated;
 use crate::flags::Flag;

@@ -1,10 +1,10 @@
-//! The rows: path, default, another value, a bad one, and what the other value needs besides.
+//! The rows: path, default, another value, an invalid one, and the fields that the other value needs besides.
 
 use serde_json::{Value, json};
 
 use super::Row;
 
-/// A field that needs nothing besides.
+/// A field that needs no others.
 fn row(path: &'static str, default: Value, other: Value, bad: Value) -> Row {
     (path, default, other, bad, json!({}))
 }

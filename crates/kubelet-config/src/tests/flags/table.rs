@@ -1,4 +1,4 @@
-//! The rows: name, default, a text, what it means, a bad text (none if only nothing at all is bad), and what has to be said besides.
+//! The rows: name, default, a text, its value, an invalid text (none if only an empty one is invalid), and the arguments it needs besides.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Whether pods can be limited.
+//! Checks that the cgroup controllers that limit pods are there.
 
 use oarsman_host::cgroups::CgroupLayout;
 
@@ -9,7 +9,7 @@ use crate::check::requirements::Requirements;
 const CHECK: &str = "cgroups";
 /// Without these a pod's limits do not hold.
 const NEEDED: [&str; 4] = ["cpu", "cpuset", "memory", "pids"];
-/// This one is for those who use huge pages.
+/// Only pods that use huge pages need this one.
 const OPTIONAL: &str = "hugetlb";
 
 pub(super) fn evaluate(cgroups: &CgroupFacts, requirements: &Requirements) -> Vec<Finding> {

@@ -1,10 +1,10 @@
-//! Whether there is room.
+//! Checks free disk space, inodes, mount options and memory.
 
 use crate::check::facts::disk::{DirectoryFacts, MemoryFacts};
 use crate::check::finding::Finding;
 
 const MIB: u64 = 1 << 20;
-/// Below this little can be written at all.
+/// In bytes: below this little can be written at all.
 const NOTHING_LEFT: u64 = 100 * MIB;
 /// Where a kubelet starts to evict pods, by default, in percent.
 const FEW_BYTES: u64 = 10;
@@ -15,7 +15,7 @@ const LITTLE_MEMORY: u64 = 100 * MIB;
 pub(super) fn evaluate(directories: &[DirectoryFacts], memory: MemoryFacts) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (number, directory) in directories.iter().enumerate() {
-        // What lies on one file system shares its room.
+        // Directories of one file system share its space, so one finding is enough.
         if !directories[..number].iter().any(|other| other.mount_point == directory.mount_point) {
             findings.push(free_space(directory));
         }
@@ -50,7 +50,7 @@ fn free_space(directory: &DirectoryFacts) -> Finding {
     Finding::ok(CHECK, format!("{what} {path}: {free} MiB ({bytes} %) are free"))
 }
 
-/// What the options of the mount forbid there.
+/// Findings about mount options that pods cannot work with.
 fn options(directory: &DirectoryFacts) -> Vec<Finding> {
     const CHECK: &str = "mount options";
     let point = directory.mount_point.display();

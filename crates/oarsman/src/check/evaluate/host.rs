@@ -1,11 +1,11 @@
-//! The machine's clock and its name.
+//! Checks the machine's clock and host name.
 
 use jiff::Timestamp;
 use oarsman_core::api::validate::node_name_complaints;
 
 use crate::check::finding::Finding;
 
-/// The first of January 2024: whatever is earlier is a clock that was never set.
+/// The first of January 2024: a clock that shows an earlier time was never set.
 const SET_AFTER: i64 = 1_704_067_200;
 
 pub(super) fn clock(now: Timestamp) -> Finding {
@@ -20,7 +20,7 @@ pub(super) fn clock(now: Timestamp) -> Finding {
     )
 }
 
-/// As the node would be called.
+/// Whether the host name is a valid name of a node.
 pub(super) fn name(host_name: &str) -> Finding {
     const CHECK: &str = "host name";
     let name = host_name.trim().to_lowercase();

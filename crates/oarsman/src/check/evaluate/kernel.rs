@@ -1,4 +1,4 @@
-//! Whether the kernel has what containers are made of.
+//! Checks that the kernel has what containers need: version, namespaces, overlayfs, settings.
 
 use super::runtime::major_minor;
 use crate::check::facts::kernel::KernelFacts;
@@ -90,7 +90,7 @@ fn bridges(kernel: &KernelFacts) -> Option<Finding> {
     }
 }
 
-/// A kubelet that must not change them refuses to start.
+/// Settings that the kubelet wants. With protectKernelDefaults it does not set them, and refuses to start if they differ.
 fn tunables(kernel: &KernelFacts, requirements: &Requirements) -> Vec<Finding> {
     if !requirements.protects_kernel {
         return Vec::new();
@@ -110,7 +110,7 @@ fn tunables(kernel: &KernelFacts, requirements: &Requirements) -> Vec<Finding> {
     wrong.map(finding).collect()
 }
 
-/// A command that sets something now and after every boot.
+/// A command that sets a sysctl now and after every boot.
 pub(super) fn sysctl(path: &str, value: i64) -> String {
     let name = path.replace('/', ".");
     format!("sysctl -w {name}={value} && echo {name}={value} >> /etc/sysctl.d/90-oarsman.conf")

@@ -1,4 +1,4 @@
-//! Whether there are files and watches enough.
+//! Checks the limits of open files and of inotify.
 
 use super::kernel::sysctl;
 use crate::check::facts::limits::LimitFacts;
@@ -7,7 +7,7 @@ use crate::check::finding::Finding;
 const CHECK: &str = "limits";
 /// Enough for an agent with hundreds of pods.
 const OPEN_FILES: u64 = 8_192;
-/// What a few dozen containers that each watch files are content with.
+/// Enough for a few dozen containers that each watch files.
 const INSTANCES: i64 = 128;
 const WATCHES: i64 = 8_192;
 

@@ -1,10 +1,10 @@
-//! Whether we may do what has to be done.
+//! Checks that this process runs as root and with the capabilities it needs.
 
 use crate::check::facts::permissions::PermissionFacts;
 use crate::check::finding::Finding;
 
 const CHECK: &str = "permissions";
-/// Without this one limits of the kernel stay as they are.
+/// Without this capability limits of the kernel cannot be raised.
 const RAISES_LIMITS: &str = "CAP_SYS_RESOURCE";
 
 pub(super) fn evaluate(permissions: &PermissionFacts) -> Vec<Finding> {

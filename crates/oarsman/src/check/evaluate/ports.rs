@@ -1,4 +1,4 @@
-//! Whether the ports of a node's server are free.
+//! Checks that the ports of the kubelet's servers are free.
 
 use crate::check::facts::ports::{PortFacts, PortHolder};
 use crate::check::facts::root::RootFacts;

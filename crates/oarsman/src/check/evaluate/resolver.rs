@@ -1,12 +1,12 @@
-//! Whether pods will find names.
+//! Checks that pods can reach the name servers of the node's resolv.conf.
 
 use crate::check::facts::resolver::{ResolverFacts, is_loopback};
 use crate::check::finding::Finding;
 
 const CHECK: &str = "resolv.conf";
-/// More are not asked.
+/// Resolvers ignore further name servers.
 const MOST_SERVERS: usize = 3;
-/// Where systemd-resolved lists the servers that it asks itself.
+/// The resolv.conf in which systemd-resolved lists its upstream servers.
 const BEHIND_THE_STUB: &str = "/run/systemd/resolve/resolv.conf";
 
 pub(super) fn evaluate(resolver: Option<&ResolverFacts>) -> Vec<Finding> {

@@ -1,4 +1,4 @@
-//! Whether the root directory can be used.
+//! Checks that the root directory can be written and is not held by another agent.
 
 use crate::check::facts::root::RootFacts;
 use crate::check::finding::Finding;

@@ -1,4 +1,4 @@
-//! Whether there is a runtime that pods can be run on.
+//! Checks that a container runtime answers, is recent enough and ready, and has a cgroup driver that works here.
 
 use oarsman_core::resources::names::CgroupDriver;
 use oarsman_cri::CriError;
@@ -8,7 +8,7 @@ use crate::check::finding::Finding;
 use crate::check::requirements::Requirements;
 
 const CHECK: &str = "runtime";
-/// The major and minor versions of containerd that the tests are played on, from the oldest on.
+/// The major and minor version of the oldest containerd that is tested.
 const OLDEST_CONTAINERD: (u32, u32) = (1, 6);
 
 pub(super) fn evaluate(runtime: &RuntimeSearch, requirements: &Requirements) -> Vec<Finding> {

@@ -1,4 +1,4 @@
-//! Whether memory may be swapped.
+//! Checks whether swap is on where a kubelet would refuse it.
 
 use crate::check::finding::Finding;
 use crate::check::requirements::Requirements;

@@ -1,4 +1,4 @@
-//! What is said of machines, good ones and bad ones, as they were seen or are known to be.
+//! Findings for facts of good and bad machines, as they were seen or are known to be.
 
 mod machine;
 mod runtimes;
@@ -6,20 +6,20 @@ mod runtimes;
 use super::super::finding::{Finding, FindingSeverity};
 use super::super::requirements::Requirements;
 
-/// To run pods as a guest.
+/// The requirements of `oarsman run`.
 fn guest() -> Requirements {
     Requirements::for_guest("/var/lib/oarsman".into(), None)
 }
 
-/// To be a node, with the defaults of a kubelet.
+/// The requirements of a kubelet with default configuration.
 fn node() -> Requirements {
     Requirements { is_node: true, ..Requirements::for_guest("/var/lib/kubelet".into(), None) }
 }
 
-/// What is expected to be wrong: how much each matters, and some words of it.
+/// Expected findings: the severity of each, and a part of its text.
 type ExpectedFindings<'a> = &'a [(FindingSeverity, &'a str)];
 
-/// The findings that are not as they should be, told by weight and the beginning of what is said.
+/// Compares the findings that are not `Ok` by severity and the beginning of the text.
 fn assert_findings(findings: &[Finding], want: ExpectedFindings<'_>, row: &str) {
     let bad: Vec<&Finding> = findings.iter().filter(|f| f.weight != FindingSeverity::Ok).collect();
     assert_eq!(bad.len(), want.len(), "{row}: {bad:#?}");

@@ -1,4 +1,4 @@
-//! The machine's control groups.
+//! Facts about the machine's cgroups.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,14 +9,14 @@ use rustix::fs::{Access, access};
 
 use super::read_text;
 
-/// What was found of them.
+/// The mounted cgroup hierarchies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CgroupFacts {
-    /// None where none are mounted.
+    /// None where no cgroup hierarchy is mounted.
     pub(crate) layout: Option<CgroupLayout>,
-    /// The controllers that limits can be set by.
+    /// The controllers that can set limits.
     pub(crate) controllers: BTreeSet<String>,
-    /// Those among them whose tree cannot be written.
+    /// The controllers whose hierarchy cannot be written.
     pub(crate) unwritable: BTreeSet<String>,
 }
 
@@ -39,7 +39,7 @@ impl CgroupFacts {
     }
 }
 
-/// Beside v1 trees, the v2 tree limits nothing.
+/// In the hybrid layout, beside v1 hierarchies, the v2 hierarchy has no controllers.
 fn is_limiting(layout: Option<CgroupLayout>, kind: &HierarchyKind) -> bool {
     (layout == Some(CgroupLayout::V2)) == (*kind == HierarchyKind::V2)
 }

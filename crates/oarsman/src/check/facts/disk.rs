@@ -1,4 +1,4 @@
-//! The room there is: on the file systems that are written to, and in memory.
+//! Facts about free space on the agent's file systems, and about memory.
 
 use std::path::{Path, PathBuf};
 
@@ -10,19 +10,19 @@ use crate::check::requirements::Requirements;
 /// A directory that is written to, and the file system it lies on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DirectoryFacts {
-    /// What it is for.
+    /// What the agent uses it for.
     pub(crate) what: &'static str,
     pub(crate) path: PathBuf,
     pub(crate) bytes: FreeSpace,
-    /// Nothing at all on file systems that do not count them.
+    /// All zero on file systems that do not count inodes.
     pub(crate) inodes: FreeSpace,
     /// Options of its mount, such as `ro` and `noexec`.
     pub(crate) options: Vec<String>,
-    /// Where that is mounted.
+    /// Where the file system is mounted.
     pub(crate) mount_point: PathBuf,
 }
 
-/// How much there is of something.
+/// The total and the free amount of bytes or inodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FreeSpace {
     pub(crate) all: u64,
@@ -36,7 +36,7 @@ impl FreeSpace {
     }
 }
 
-/// Memory in bytes; nothing where the kernel does not tell.
+/// Memory in bytes; zero where the kernel does not report it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct MemoryFacts {
     pub(crate) total: Option<u64>,
@@ -54,7 +54,7 @@ impl MemoryFacts {
     }
 }
 
-/// Looks at the directories of the agent; those that cannot be looked at are left out.
+/// Reads the facts of the agent's directories; those that cannot be read are left out.
 pub(super) fn read(requirements: &Requirements) -> Vec<DirectoryFacts> {
     let mounts = mounts::current().unwrap_or_default();
     let directories =

@@ -1,13 +1,13 @@
-//! The kernel: its version, what it was built with, and how it is set.
+//! Facts about the kernel: its version, its features, its settings.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::{read_number, read_text};
 
-/// What a container has of its own.
+/// The namespaces that a container needs.
 const NAMESPACES: [&str; 6] = ["cgroup", "ipc", "mnt", "net", "pid", "uts"];
-/// What the judge wants to know of.
+/// The settings below `/proc/sys` that are checked.
 const SETTINGS: [&str; 8] = [
     "net/ipv4/ip_forward",
     "net/bridge/bridge-nf-call-iptables",
@@ -19,16 +19,16 @@ const SETTINGS: [&str; 8] = [
     "kernel/keys/root_maxbytes",
 ];
 
-/// What was found out about it.
+/// The kernel's version, features and settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KernelFacts {
-    /// As it calls itself, such as `6.1.0-18-amd64`.
+    /// The release, such as `6.1.0-18-amd64`.
     pub(crate) release: String,
     /// Whether it can mount overlays now, without a module being loaded first.
     pub(crate) has_overlay: bool,
     /// Those of the needed namespaces that it lacks.
     pub(crate) lacking: BTreeSet<&'static str>,
-    /// Settings below `/proc/sys`, by path; those that it does not have are not there.
+    /// Settings below `/proc/sys`, by path; those that this kernel does not have are left out.
     pub(crate) settings: BTreeMap<&'static str, i64>,
 }
 
@@ -37,7 +37,7 @@ impl KernelFacts {
         let setting =
             |path: &&'static str| Some((*path, read_number(Path::new("/proc/sys").join(path))?));
         let own = Path::new("/proc/self/ns");
-        // `exists` would follow the link, which leads nowhere that can be looked at.
+        // `exists` would follow the link, whose target cannot be read.
         let lacks = |name: &&&str| own.join(name).symlink_metadata().is_err();
         Self {
             release: rustix::system::uname().release().to_string_lossy().into_owned(),

@@ -1,10 +1,10 @@
-//! How many files and watches one may have.
+//! Facts about the limits of open files and of inotify.
 
 use rustix::process::{Resource, getrlimit};
 
 use super::read_number;
 
-/// What the kernel grants; none where it does not tell or does not limit.
+/// The limits; none where the kernel does not report one or does not limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LimitFacts {
     pub(crate) open_files: Option<u64>,

@@ -1,10 +1,10 @@
-//! What this process may do.
+//! Facts about the user and the capabilities of this process.
 
 use std::collections::BTreeSet;
 
 use super::read_text;
 
-/// The capabilities that matter to us or to a runtime started like us, by their bits.
+/// The capabilities that the agent or a runtime started by the same unit needs, by their bits.
 const KNOWN: [(&str, u32); 8] = [
     ("CAP_CHOWN", 0),
     ("CAP_DAC_OVERRIDE", 1),
@@ -16,7 +16,7 @@ const KNOWN: [(&str, u32); 8] = [
     ("CAP_SYS_RESOURCE", 24),
 ];
 
-/// Who we are.
+/// The user and the missing capabilities.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PermissionFacts {
     pub(crate) is_root: bool,
@@ -31,7 +31,7 @@ impl PermissionFacts {
     }
 }
 
-/// Reads `/proc/self/status`. Nothing is missed where the kernel does not tell.
+/// Reads `/proc/self/status`. No capability counts as missing where the kernel does not report them.
 fn lacking(status: &str) -> BTreeSet<&'static str> {
     let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     let Some(have) = line.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()) else {

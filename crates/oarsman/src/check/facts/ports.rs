@@ -1,4 +1,4 @@
-//! Who listens at the ports that a node's server takes.
+//! Facts about the processes that listen on the ports of the kubelet's servers.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use super::read_text;
 /// The state of a socket that listens, as `/proc/net/tcp` writes it.
 const LISTENS: &str = "0A";
 
-/// A port that we would take.
+/// A port that the kubelet would listen on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PortFacts {
     /// The field of the configuration that names it.
@@ -19,17 +19,17 @@ pub(crate) struct PortFacts {
     pub(crate) holder: PortHolder,
 }
 
-/// Who has a port.
+/// The process that listens on a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum PortHolder {
     Nobody,
     /// A process, by its name and number.
     Process(String, u32),
-    /// Somebody whom we may not see, as in another pid namespace.
+    /// A process that we cannot see, such as in another pid namespace.
     Unknown,
 }
 
-/// Looks who has these ports.
+/// Finds the processes that listen on these ports.
 pub(super) fn read(wanted: &[(&'static str, u16)]) -> Vec<PortFacts> {
     let sockets = ["/proc/net/tcp", "/proc/net/tcp6"].map(read_text).concat();
     let port = |(field, number): &(&'static str, u16)| {
@@ -39,7 +39,7 @@ pub(super) fn read(wanted: &[(&'static str, u16)]) -> Vec<PortFacts> {
     wanted.iter().map(port).collect()
 }
 
-/// The inode of the socket that listens at a port.
+/// The inode of the socket that listens on a port.
 fn listener(sockets: &str, port: u16) -> Option<u64> {
     let listens = |line: &str| {
         let fields: Vec<&str> = line.split_ascii_whitespace().collect();

@@ -1,10 +1,10 @@
-//! The file with the resolver that pods get.
+//! Facts about the resolv.conf that pods get.
 
 use std::fs;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-/// What a resolver's file says.
+/// The content of a resolv.conf.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ResolverFacts {
     pub(crate) path: PathBuf,

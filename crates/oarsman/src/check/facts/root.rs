@@ -1,4 +1,4 @@
-//! The agent's root directory.
+//! Facts about the agent's root directory.
 
 use std::path::{Path, PathBuf};
 
@@ -6,14 +6,14 @@ use rustix::fs::{Access, access};
 
 use crate::lock;
 
-/// What was found of it.
+/// Whether the directory can be written, and which agent holds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RootFacts {
     pub(crate) path: PathBuf,
     pub(crate) is_there: bool,
-    /// Why nothing can be written there, or where it would have to be made.
+    /// Why the directory, or its nearest existing parent, cannot be written.
     pub(crate) unwritable: Option<String>,
-    /// The agent that lives there.
+    /// The agent that holds the lock of the directory.
     pub(crate) holder: Option<String>,
 }
 
@@ -30,7 +30,7 @@ impl RootFacts {
     }
 }
 
-/// A path, or the nearest directory above it that is there.
+/// A path, or its nearest parent directory that exists.
 pub(super) fn nearest(path: &Path) -> &Path {
     path.ancestors().find(|path| path.exists()).unwrap_or(Path::new("/"))
 }

@@ -1,4 +1,4 @@
-//! The container runtime: where it is, whether it answers, and what it says of itself.
+//! Facts about the container runtime: its socket, whether it answers, and what it reports.
 
 use std::time::Duration;
 
@@ -10,20 +10,20 @@ use crate::assembly::reported_cgroup_driver;
 use crate::check::requirements::Requirements;
 use crate::find_runtime;
 
-/// A runtime that is well answers in far less.
+/// A runtime that works answers in far less.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What came of looking for it.
+/// The result of the search for a runtime.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RuntimeSearch {
-    /// Nobody listens where runtimes usually do.
+    /// No process listens at any of the default sockets.
     Nowhere(Vec<String>),
-    /// Nobody listens where one was said to.
+    /// No process listens at the configured socket.
     Unreachable {
         endpoint: String,
         why: String,
     },
-    /// Somebody listens, but does not answer as a runtime would.
+    /// A process listens, but does not answer as a runtime would.
     Failed {
         endpoint: String,
         error: CriError,
@@ -31,20 +31,20 @@ pub(crate) enum RuntimeSearch {
     Answers(RuntimeAnswer),
 }
 
-/// What a runtime says of itself.
+/// What the runtime reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RuntimeAnswer {
     pub(crate) endpoint: String,
     pub(crate) name: String,
     pub(crate) version: String,
     pub(crate) conditions: Vec<ConditionFact>,
-    /// None if it does not tell.
+    /// None if it does not report it.
     pub(crate) cgroup_driver: Option<CgroupDriver>,
     /// Whether this machine was booted with systemd.
     pub(crate) has_systemd: bool,
 }
 
-/// How it is in one respect.
+/// One condition of the runtime's status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ConditionFact {
     pub(crate) name: String,
@@ -54,7 +54,7 @@ pub(crate) struct ConditionFact {
 }
 
 impl RuntimeSearch {
-    /// Looks for the runtime of the plan, or for any, and asks it.
+    /// Queries the configured runtime, or the first that is found.
     pub(super) async fn ask(requirements: &Requirements) -> Self {
         let endpoint = match &requirements.runtime {
             Some(named) => match find_runtime::listens(named) {

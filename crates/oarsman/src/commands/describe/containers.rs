@@ -1,4 +1,4 @@
-//! A pod's containers, and how each is.
+//! The section of `oarsman describe` on a pod's containers: spec and state of each.
 
 use std::collections::BTreeMap;
 
@@ -86,7 +86,7 @@ fn environment(container: &Container) -> BTreeMap<String, String> {
     container.env.iter().flatten().map(|it| (it.name.clone(), value(it))).collect()
 }
 
-/// A value, or where it comes from: what is secret is not read out.
+/// A value, or the reference it comes from: secrets are not resolved.
 fn value(variable: &EnvVar) -> String {
     let from = variable.value_from.clone().unwrap_or_default();
     let of = |kind: &str, key: &str, name: &str| format!("<the key {key} of {kind} {name}>");

@@ -1,16 +1,16 @@
-//! Names and values below each other, further in where they belong to something.
+//! Writes fields as lines of name and value, nested ones indented.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-/// Where values begin.
+/// The column in which values begin.
 const COLUMN: usize = 20;
-/// How much further in each level is.
+/// The indentation of each level.
 const STEP: usize = 2;
 
-/// What has been written so far.
+/// The text written so far, and the level.
 #[derive(Debug, Default)]
 pub(super) struct FieldWriter {
     text: String,
@@ -22,7 +22,7 @@ impl FieldWriter {
         self.text
     }
 
-    /// A name and its value; one without a value is left out. More lines of it stand below its first.
+    /// A name and its value; a field without a value is left out. Further lines of the value are aligned with its first.
     pub(super) fn field(&mut self, name: &str, value: &str) {
         if value.is_empty() {
             return;
@@ -53,12 +53,12 @@ impl FieldWriter {
         self.field(name, &items.join("\n"));
     }
 
-    /// A name with lines below it, further in.
+    /// A name with indented lines below it.
     pub(super) fn block(&mut self, name: &str, lines: &str) {
         self.within(name, |writer| lines.lines().for_each(|line| writer.line(line)));
     }
 
-    /// A name with what belongs to it below.
+    /// A name with nested fields below it.
     pub(super) fn within(&mut self, name: &str, write: impl FnOnce(&mut Self)) {
         self.line(&format!("{name}:"));
         self.level += 1;

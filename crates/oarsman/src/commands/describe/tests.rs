@@ -1,4 +1,4 @@
-//! One pod with much to tell.
+//! Describes one pod that has every field, and one that has none.
 
 use oarsman_core::report::Doing;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! A pod's volumes.
+//! The section of `oarsman describe` on a pod's volumes.
 
 use k8s_openapi::api::core::v1::{PodSpec, Volume};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! What stands on the screen.
+//! The table and the JSON list of events.
 
 use super::*;
 

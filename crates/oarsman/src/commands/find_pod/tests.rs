@@ -1,4 +1,4 @@
-//! Who is meant.
+//! Which pod a name finds.
 
 use k8s_openapi::api::core::v1::Pod;
 

@@ -1,20 +1,20 @@
-//! Which of a pod's containers is meant.
+//! Chooses the containers of a pod whose logs are printed.
 
 use k8s_openapi::api::core::v1::Pod;
 use oarsman_core::pod::{ContainerKind, PodExt};
 
-/// Says which container is meant when nobody says.
+/// The annotation that names a pod's default container.
 const DEFAULT: &str = "kubectl.kubernetes.io/default-container";
 
-/// The containers that are meant.
+/// The chosen containers.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ChosenContainers {
     pub(super) containers: Vec<String>,
-    /// What the one who asked should know.
+    /// A remark to print for the user, such as which container was chosen by default.
     pub(super) remark: Option<String>,
 }
 
-/// There is no such container.
+/// The pod has no container of that name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("pod {pod} has no container {name}; it has {there}")]
 pub(super) struct NoSuchContainer {
@@ -23,7 +23,7 @@ pub(super) struct NoSuchContainer {
     there: String,
 }
 
-/// The one that is named, all, or the one that is meant where nothing is said.
+/// The named container, all of them, or the default one.
 pub(super) fn containers(
     pod: &Pod,
     named: Option<&str>,

@@ -1,4 +1,4 @@
-//! Rows of what kubectl shows for which state.
+//! Rows of pod states and the columns that kubectl prints for them.
 
 use serde_json::{Value, json};
 

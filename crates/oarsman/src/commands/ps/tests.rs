@@ -1,4 +1,4 @@
-//! What stands on the screen.
+//! The table, the wide table and the JSON list of pods.
 
 use oarsman_core::report::{BrokenManifest, RuntimeReport, Trouble};
 use serde_json::{Value, json};

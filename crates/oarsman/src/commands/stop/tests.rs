@@ -1,4 +1,4 @@
-//! What is waited for, how long, and what is said of it.
+//! The timeout of `oarsman stop`, and the messages it prints.
 
 use k8s_openapi::api::core::v1::{Pod, PodSpec};
 use oarsman_core::report::Doing;

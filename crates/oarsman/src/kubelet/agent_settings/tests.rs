@@ -1,4 +1,4 @@
-//! What becomes of a configuration.
+//! Which settings of an agent a configuration gives.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What becomes of a configuration.
+//! Which servers a configuration gives, and what they serve of the active pods.
 
 use std::path::Path;
 

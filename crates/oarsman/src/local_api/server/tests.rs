@@ -1,4 +1,4 @@
-//! A real socket in a directory of its own.
+//! The server at a real socket in a temporary directory.
 
 use std::os::unix::fs::FileTypeExt;
 
@@ -79,11 +79,11 @@ async fn being_asked_to_stop_all_tells_the_agent_and_a_pod_that_is_not_there_is_
     assert!(fixture.leave.is_cancelled());
 }
 
-/// What is answered to these very bytes.
+/// The response to these bytes.
 async fn answer_to(fixture: &LocalServerFixture, bytes: &[u8]) -> String {
     let socket = fixture.directory.path().join("oarsman.sock");
     let mut stream = UnixStream::connect(socket).await.unwrap();
-    // Whoever is refused early closes early.
+    // A server that refuses the request early closes early.
     stream.write_all(bytes).await.ok();
     let mut answer = vec![0; 4096];
     let read = stream.read(&mut answer).await.unwrap();

@@ -1,4 +1,4 @@
-//! Our recipes for logrotate, played by the real one: the agent goes on into the right file, and nothing is lost.
+//! Our configuration files for logrotate, run by the real program: the agent continues in the right file, and no line is lost.
 
 use std::fs;
 use std::path::Path;
@@ -10,10 +10,10 @@ use oarsman_clock::SystemClock;
 use super::{LogFile, RotationLimits};
 
 const RECIPES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/logrotate");
-/// As the manual has it; logrotate is not in everybody's path.
+/// The path from the manual page; logrotate is not in every user's PATH.
 const LOGROTATE: &str = "/usr/sbin/logrotate";
 
-/// Has logrotate rotate the logs of a directory now, by one of the recipes.
+/// Runs logrotate on the logs of a directory, by one of our configuration files.
 fn rotate(recipe: &str, logs: &Path) {
     let text = fs::read_to_string(Path::new(RECIPES).join(recipe)).unwrap();
     assert!(text.contains("/var/log/oarsman/*.log {"), "{text}");
@@ -33,7 +33,7 @@ fn two_lines_with_a_rotation_between(recipe: &str) -> (String, String) {
     let log = LogFile::open(path.clone(), RotationLimits { size: 0, files: 1 }, clock).unwrap();
     log.write_line(b"before\n").unwrap();
     rotate(recipe, path.parent().unwrap());
-    // As if the second were over.
+    // Makes the log check its path again, as it does in the next second.
     log.current.lock().checked = 0;
     log.write_line(b"after\n").unwrap();
     let read = |name: &str| fs::read_to_string(path.with_file_name(name)).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Lines from real log files.
+//! Reads real log files.
 
 use std::fs::{self, File};
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! What is said of pods, row by row.
+//! Rows of pod states and their lines.
 
 use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::Pod;

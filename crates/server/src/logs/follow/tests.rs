@@ -1,4 +1,4 @@
-//! Files that grow, rotate and follow each other.
+//! Log files that grow, are rotated, and follow each other.
 
 use std::io::Write;
 

@@ -1,4 +1,4 @@
-//! The machine below: cgroups, kernel, room, names and the rest.
+//! Findings about the machine: cgroups, kernel, disk, resolver, limits, names.
 
 use std::collections::BTreeSet;
 
@@ -121,7 +121,7 @@ fn a_root_directory_with_an_agent_in_it_is_fine() {
     assert!(living[0].what.contains("an agent lives in /var/lib/kubelet (process 7)"));
 }
 
-/// Debian 12 as it comes, with br_netfilter.
+/// The facts of Debian 12 as installed, with br_netfilter loaded.
 fn debian() -> KernelFacts {
     let settings = [
         ("net/ipv4/ip_forward", 1),

@@ -1,4 +1,4 @@
-//! Runtimes that are away, silent, unfit, or well.
+//! Findings about runtimes: missing, silent, too old, not ready, ready.
 
 use oarsman_core::resources::names::CgroupDriver;
 use oarsman_cri::{CriError, ErrorCode};
@@ -11,7 +11,7 @@ use crate::check::requirements::Requirements;
 
 const SOCKET: &str = "unix:///run/containerd/containerd.sock";
 
-/// As the rig's containerd answers.
+/// The answer of the rig's containerd.
 fn well() -> RuntimeAnswer {
     RuntimeAnswer {
         endpoint: SOCKET.to_owned(),
