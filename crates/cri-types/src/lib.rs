@@ -1,4 +1,4 @@
-//! The messages of the CRI v1 wire format, and nothing that could send them.
+//! The messages of the CRI v1 wire format, without the services that send them.
 //!
 //! The format is that of Kubernetes v1.36, written down in `proto/` in our own words, and
 //! `tests/wire_format.rs` compares it with upstream's. Maps are ordered, so that the same message

@@ -1,4 +1,4 @@
-//! The cases, by subject.
+//! The cases of the contract, by subject.
 
 mod containers;
 mod errors;
@@ -14,7 +14,7 @@ mod stops;
 
 use crate::ContractCase;
 
-/// Makes cases of async functions on a stage, named after them.
+/// Makes cases of async functions that take a context, named after them.
 macro_rules! cases {
     ($($name:ident),* $(,)?) => {
         vec![$(crate::ContractCase {

@@ -1,4 +1,4 @@
-//! Where a case plays: pods under names of its own, and all of them removed afterwards.
+//! The context of one case: makes pods under names of its own, and removes all of them afterwards.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,11 +17,11 @@ use tokio::time::{Instant, sleep};
 
 use crate::Harness;
 
-/// How long a container may take to do what it was told.
+/// How long a container may take to do what its script says.
 const PATIENCE: Duration = Duration::from_secs(20);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The stage of one case.
+/// The context of one case.
 pub struct CaseContext {
     harness: Arc<dyn Harness>,
     name: &'static str,
@@ -43,7 +43,7 @@ impl CaseContext {
         Self { harness, name, count: AtomicU32::new(0), sandboxes: Mutex::default() }
     }
 
-    /// The surroundings.
+    /// The harness.
     pub fn harness(&self) -> &dyn Harness {
         self.harness.as_ref()
     }
@@ -53,7 +53,7 @@ impl CaseContext {
         self.harness.runtime()
     }
 
-    /// A configuration under a name that nobody has had.
+    /// A configuration under a new name.
     pub fn sandbox_config(&self) -> PodSandboxConfig {
         let number = self.count.fetch_add(1, Ordering::Relaxed);
         let name = format!("{}-{number}", self.name.replace('_', "-"));
@@ -83,7 +83,7 @@ impl CaseContext {
         }
     }
 
-    /// A directory of this case's own on the host.
+    /// A directory on the host for this case alone.
     pub fn directory(&self) -> PathBuf {
         self.harness.directory().join(self.name)
     }
@@ -101,7 +101,7 @@ impl CaseContext {
         Ok(TestSandbox { id, config })
     }
 
-    /// A container's configuration: the actor with that script.
+    /// A container's configuration: the image of `oarsman-script` with that script.
     pub fn script(&self, name: &str, script: &[&str]) -> ContainerConfig {
         ContainerConfig {
             metadata: Some(ContainerMetadata { name: name.to_owned(), attempt: 0 }),
@@ -142,7 +142,7 @@ impl CaseContext {
         Ok((pod, id))
     }
 
-    /// Makes a pod with a container that has said `ready` in its log, so that its signal handlers stand.
+    /// Makes a pod with a container that has written `ready` to its log, so that its signal handlers are installed.
     pub async fn run_until_ready(&self, script: &[&str]) -> Result<(TestSandbox, String)> {
         let (mut steps, last) = match script.split_last() {
             Some((last, before)) => (before.to_vec(), *last),
@@ -199,7 +199,7 @@ impl CaseContext {
         }
     }
 
-    /// Has a sandbox removed after the case that was made behind the stage's back.
+    /// Has a sandbox removed after the case that was made without this context.
     pub fn remove_later(&self, id: String) {
         // A poisoned lock means that another part of this case failed; its list is still good.
         self.sandboxes.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(id);

@@ -1,11 +1,11 @@
-//! What every CRI runtime does, as one suite of cases for every Runtime, fake or real.
+//! The contract of CRI runtimes: one suite of cases that every Runtime has to pass, fake or real.
 //!
-//! A case is a sentence and an async function on a [`CaseContext`], which makes sandboxes and containers under
-//! names of its own and removes them afterwards whatever happened. A runtime is put to the test by a
-//! [`Harness`]; containers run scripts of `oarsman-script`, so that a fake can play them too.
+//! A case is a sentence and an async function on a [`CaseContext`], which makes sandboxes and containers under names of its own and removes them
+//! afterwards whatever happened. A runtime is tested through a [`Harness`]; containers run scripts of `oarsman-script`, so that a fake can
+//! interpret them too.
 //!
-//! The cases state what real containerd was seen to do and what the agent relies on. Where runtimes may
-//! differ and the agent does not care, there is no case.
+//! The cases state what real containerd was seen to do and what the agent relies on. Where runtimes may differ and the agent does not depend on
+//! it, there is no case.
 
 mod cases;
 mod context;

@@ -1,4 +1,4 @@
-//! Cases as trials of a test binary: one after the other or side by side, each with a deadline.
+//! Makes trials of a test binary from the cases: one after the other or in parallel, each with a deadline.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -15,12 +15,12 @@ use crate::{CaseContext, Harness};
 /// No case takes this long on a loaded machine.
 const DEADLINE: Duration = Duration::from_secs(90);
 
-/// One thing that a runtime does.
+/// One behaviour that a runtime must have.
 #[derive(Clone, Copy, Debug)]
 pub struct ContractCase {
-    /// The thing, as a sentence with underscores.
+    /// The behaviour, as a sentence with underscores.
     pub name: &'static str,
-    /// Its proof.
+    /// The test of it.
     pub run: fn(Arc<CaseContext>) -> BoxFuture<'static, Result<()>>,
 }
 
@@ -29,8 +29,8 @@ pub fn cases() -> Vec<ContractCase> {
     crate::cases::all()
 }
 
-/// All cases as trials named `<prefix>::<case>`, run on that executor. Those that need what the
-/// runtime may lack, and lacks, are told as ignored, with the reason.
+/// All cases as trials named `<prefix>::<case>`, run on that executor. Those that need a call that the runtime may lack, and lacks, are reported
+/// as ignored, with the reason.
 pub fn trials(
     prefix: &str,
     harness: &Arc<dyn Harness>,
@@ -65,7 +65,7 @@ fn lacking(error: &anyhow::Error) -> Option<&'static str> {
 }
 
 impl ContractCase {
-    /// Performs the case and removes what it made, also when it failed, panicked or hung.
+    /// Runs the case and removes what it made, also when it failed, panicked or hung.
     pub async fn execute(self, harness: Arc<dyn Harness>) -> Result<()> {
         let cx = Arc::new(CaseContext::new(harness, self.name));
         let proof = AssertUnwindSafe((self.run)(Arc::clone(&cx))).catch_unwind();

@@ -1,4 +1,4 @@
-//! An agent as a real process on a rig.
+//! Runs the agent as a real process on a rig.
 
 mod command;
 mod setup;
@@ -18,11 +18,11 @@ use crate::manifest::PodManifest;
 pub use command::{CommandOutput, wait_for_output};
 pub use setup::{AgentSetup, NAME};
 
-/// How many lines of its log an error carries.
+/// How many lines of the agent's log an error carries.
 const LOG_TAIL: usize = 40;
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// An agent: its directories, and its process while it lives. It is killed when this is dropped.
+/// An agent: its directories, and its process while it runs. It is killed when this is dropped.
 pub struct AgentProcess {
     setup: AgentSetup,
     manifests: Manifests,
@@ -30,7 +30,7 @@ pub struct AgentProcess {
 }
 
 impl AgentProcess {
-    /// Makes its directories; the process is still to be started.
+    /// Makes the agent's directories; the process is still to be started.
     ///
     /// # Errors
     /// When they cannot be made.
@@ -41,10 +41,10 @@ impl AgentProcess {
         Ok(Self { setup, manifests, process: Mutex::default() })
     }
 
-    /// Starts it. It adds to its log.
+    /// Starts the agent, which appends to its log.
     ///
     /// # Errors
-    /// When it lives already, or its program cannot be started.
+    /// When it runs already, or its program cannot be started.
     pub fn start(&self) -> Result<()> {
         ensure!(!self.is_alive(), "the agent lives already");
         let log = File::options().create(true).append(true).open(self.log())?;
@@ -57,7 +57,7 @@ impl AgentProcess {
         Ok(())
     }
 
-    /// Kills it, as a crash would, and waits until it is dead. One that has ended is let be.
+    /// Kills the agent, as a crash would, and waits until it is dead. One that has ended is left alone.
     ///
     /// # Errors
     /// When it was never started.
@@ -68,7 +68,7 @@ impl AgentProcess {
         Ok(())
     }
 
-    /// Asks it to end, and waits until it has.
+    /// Sends SIGTERM to the agent, and waits until it has ended.
     ///
     /// # Errors
     /// When it does not end in time: it is killed then. The error carries the end of its log.
@@ -91,7 +91,7 @@ impl AgentProcess {
         bail!("the agent did not end within {patience:?}; its log:\n{}", self.log_tail())
     }
 
-    /// Kills it if it lives, and starts it anew on the same directories.
+    /// Kills the agent if it runs, and starts it anew on the same directories.
     ///
     /// # Errors
     /// When its program cannot be started.
@@ -102,20 +102,20 @@ impl AgentProcess {
         self.start()
     }
 
-    /// Whether its process lives.
+    /// Whether the agent's process runs.
     pub fn is_alive(&self) -> bool {
         self.lock().as_mut().is_some_and(|child| matches!(child.try_wait(), Ok(None)))
     }
 
-    /// With what it has ended; none while it lives, or when a signal ended it.
+    /// The agent's exit code; none while it runs, or when a signal ended it.
     pub fn exit_code(&self) -> Option<i32> {
         self.lock().as_mut()?.try_wait().ok()??.code()
     }
 
-    /// Its process.
+    /// The pid of the agent.
     ///
     /// # Errors
-    /// When it does not live; the error carries the end of its log.
+    /// When it does not run; the error carries the end of its log.
     pub fn pid(&self) -> Result<u32> {
         let pid = self.lock().as_ref().map(Child::id);
         match pid {
@@ -124,38 +124,38 @@ impl AgentProcess {
         }
     }
 
-    /// The processor time it has taken since it was started, to the hundredth of a second.
+    /// The processor time of the agent since its start, to the hundredth of a second.
     ///
     /// # Errors
-    /// When it does not live.
+    /// When it does not run.
     pub fn cpu_time(&self) -> Result<Duration> {
         Ok(processes::cpu_time(self.pid()?)?)
     }
 
-    /// Its memory in bytes, with its share of what it has in common with others.
+    /// The memory of the agent in bytes, with its share of what it has in common with other processes.
     ///
     /// # Errors
-    /// When it does not live.
+    /// When it does not run.
     pub fn pss(&self) -> Result<u64> {
         Ok(processes::pss(self.pid()?)?)
     }
 
-    /// Its root directory.
+    /// The agent's root directory.
     pub fn root(&self) -> &Path {
         &self.setup.root
     }
 
-    /// The directory of its manifests.
+    /// The directory of the agent's manifests.
     pub fn manifests(&self) -> &Manifests {
         &self.manifests
     }
 
-    /// What it says.
+    /// The agent's log file.
     pub fn log(&self) -> PathBuf {
         self.setup.manifests.with_extension("log")
     }
 
-    /// The end of what it said.
+    /// The end of the agent's log.
     pub fn log_tail(&self) -> String {
         let log = fs::read(self.log()).unwrap_or_default();
         let log = String::from_utf8_lossy(&log);
@@ -163,7 +163,7 @@ impl AgentProcess {
         lines[lines.len().saturating_sub(LOG_TAIL)..].join("\n")
     }
 
-    /// Puts a manifest that was built here where the agent looks.
+    /// Writes a manifest to the agent's directory of manifests.
     ///
     /// # Errors
     /// When it cannot be written.

@@ -1,4 +1,4 @@
-//! A cluster with one node, and what scenarios ask of it.
+//! A cluster with one node, and the requests that scenarios send to it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::manifest::{PodManifest, pod, script_container};
 use crate::pod_observer::PodObserver;
 use crate::scenario::{ScenarioContext, under_test};
 
-/// How long pods may take to be as they should be on a machine that is busy with tests.
+/// How long pods may take to reach a state on a machine that is busy with tests.
 pub const PATIENCE: Duration = Duration::from_secs(90);
 
 /// A control plane, and an agent that has joined it.
@@ -46,7 +46,7 @@ impl TestCluster {
         Ok(Self { plane, agent })
     }
 
-    /// Runs kubectl as somebody who may do everything.
+    /// Runs kubectl as cluster administrator.
     ///
     /// # Errors
     /// When the API server refuses.
@@ -100,7 +100,7 @@ impl TestCluster {
         Ok(pods["items"].as_array().context("a list has items")?.clone())
     }
 
-    /// Shows that the agent is at work, by one more pod that becomes Ready.
+    /// Checks that the agent works, by one more pod that becomes Ready.
     ///
     /// # Errors
     /// When that takes too long.
@@ -111,10 +111,10 @@ impl TestCluster {
         eventually(PATIENCE, &what, look, |(.., is_ready)| *is_ready).await.map(drop)
     }
 
-    /// Begins to watch.
+    /// Starts a watch of all pods.
     ///
     /// # Errors
-    /// When the API server does not tell what is there.
+    /// When the API server does not answer.
     pub async fn observe_pods(&self) -> Result<PodObserver> {
         PodObserver::begin(self.plane.client().await?).await
     }
@@ -126,14 +126,14 @@ pub fn summary(pod: &Value) -> (String, String, bool) {
     (text(&pod["metadata"]["name"]), text(&pod["status"]["phase"]), is_ready(pod))
 }
 
-/// Whether a pod's condition says so.
+/// Whether a pod's Ready condition is True.
 pub fn is_ready(pod: &Value) -> bool {
     let conditions = pod["status"]["conditions"].as_array();
     let mut conditions = conditions.into_iter().flatten();
     conditions.any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
 }
 
-/// A pod that lasts until it is asked to end.
+/// A pod that runs until it is stopped.
 pub fn long_running_pod(name: &str) -> PodManifest {
     pod(name)
         .with("terminationGracePeriodSeconds", 1)
@@ -160,7 +160,7 @@ pub fn deployment(name: &str, replicas: usize) -> Value {
 /// The ids of all containers that run, by their pod's name.
 pub type RunningContainers = BTreeMap<String, Vec<String>>;
 
-/// What runs now.
+/// The containers that run now.
 ///
 /// # Errors
 /// When containerd does not answer, or a pod has no sandbox.
@@ -175,10 +175,10 @@ pub async fn running(cx: &ScenarioContext) -> Result<RunningContainers> {
     Ok(found)
 }
 
-/// Fails unless all that ran then runs now, and as the same containers.
+/// Fails unless all containers that ran before still run, under the same ids.
 ///
 /// # Errors
-/// With what ran as something else.
+/// With the containers that have other ids.
 pub fn ensure_same(before: &RunningContainers, now: &RunningContainers) -> Result<()> {
     for (pod, ids) in before {
         ensure!(now.get(pod) == Some(ids), "{pod} ran as {ids:?}, and now as {:?}", now.get(pod));

@@ -1,4 +1,4 @@
-//! A containerd of the rig as the subject of the contract suite, by one road or another.
+//! Runs the contract suite on a containerd of the rig, directly or through our own CRI server.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -21,23 +21,23 @@ use crate::proxy::CriProxy;
 pub enum Route {
     /// From our client straight to its socket.
     Direct,
-    /// From our client to our server, which asks our client by way of the scenarios' proxy.
+    /// From our client to our server, which calls containerd through the scenarios' proxy.
     ThroughOurServer,
 }
 
 impl Route {
-    /// The repository that everybody may pull from.
+    /// The repository that needs no credentials.
     fn public(self) -> String {
         format!("public/{self:?}").to_lowercase()
     }
 
-    /// The repository that wants credentials.
+    /// The repository that needs credentials.
     fn private(self) -> String {
         format!("private/{self:?}").to_lowercase()
     }
 }
 
-/// A rig, a registry, and the images the contract speaks of.
+/// A rig, a registry, and the images that the contract uses.
 pub struct ContainerdFixture {
     /// The rig itself.
     pub rig: Rig,
@@ -46,14 +46,14 @@ pub struct ContainerdFixture {
 }
 
 impl ContainerdFixture {
-    /// Starts both. The registry has one image for everybody and one for who has credentials.
+    /// Starts both. The registry has one public image and one that needs credentials.
     ///
     /// # Errors
     /// When containerd does not come up.
     pub async fn start(flavour: ContainerdFlavour) -> Result<Self> {
         let rig = Rig::start(RigOptions { flavour, ..RigOptions::default() }).await?;
-        // Each is another image than the actor on the node: removing one must not remove that. And each road has its own,
-        // so that cases on both may run side by side.
+        // Each is another image than the script image on the node: removing one must not remove that. And each route has its own, so that cases
+        // on both may run in parallel.
         let names =
             [Route::Direct, Route::ThroughOurServer].map(|route| [route.public(), route.private()]);
         let served = names.concat().into_iter().map(|name| {
@@ -75,7 +75,7 @@ impl ContainerdFixture {
         Ok(Self { rig, registry })
     }
 
-    /// The subject by that road.
+    /// The harness for that route.
     ///
     /// # Errors
     /// When the server in between cannot listen.

@@ -1,4 +1,4 @@
-//! What the runtime and the kernel themselves say: assertions never ask the agent.
+//! Inspects pods through the runtime and the kernel: assertions never rely on what the agent says.
 
 mod pods;
 mod wait;
@@ -17,7 +17,7 @@ use crate::agent_process::NAME;
 pub use pods::{ObservedContainer, ObservedLogLine, ObservedPod, ObservedSandbox};
 pub use wait::{always, eventually};
 
-/// Looks at containerd, past any proxy, and at the kernel.
+/// Reads from containerd, past any proxy, and from the kernel.
 #[derive(Clone)]
 pub struct RuntimeInspector {
     client: RemoteRuntime,
@@ -25,7 +25,7 @@ pub struct RuntimeInspector {
 }
 
 impl RuntimeInspector {
-    /// At that rig.
+    /// An inspector of that rig.
     ///
     /// # Errors
     /// Never, as long as the rig's directory has a plain name.
@@ -65,7 +65,7 @@ impl RuntimeInspector {
     async fn containers(&self) -> Result<Vec<ObservedContainer>> {
         let mut seen = Vec::new();
         for container in self.client.list_containers(None::<ContainerFilter>).await? {
-            // It may be removed between the list and the look.
+            // The container may be removed between the list and this call.
             if let Some(status) = unless_gone(self.client.container_status(&container.id).await)? {
                 seen.push(ObservedContainer::new(container.pod_sandbox_id, status));
             }
@@ -73,7 +73,7 @@ impl RuntimeInspector {
         Ok(seen)
     }
 
-    /// A container's status as the runtime gives it; nothing when it is gone.
+    /// A container's status as the runtime gives it; none when it is gone.
     ///
     /// # Errors
     /// When containerd does not answer.
@@ -84,7 +84,7 @@ impl RuntimeInspector {
     /// The first process of a container and all its descendants; none when it has ended.
     ///
     /// # Errors
-    /// When containerd does not answer, or does not tell the process.
+    /// When containerd does not answer, or does not give the pid.
     pub async fn processes(&self, container: &str) -> Result<Vec<u32>> {
         let info = unless_gone(self.client.info(InfoTarget::Container(container)).await)?;
         let Some(info) = info else { return Ok(Vec::new()) };

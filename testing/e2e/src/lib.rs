@@ -1,5 +1,5 @@
-//! Scenarios on real runtimes, and what they share: rigs with everything a contract case asks for, an
-//! agent as a real process, a proxy before its runtime, and eyes of their own.
+//! Scenarios on real runtimes, and what they share: rigs for contract cases, the agent as a real process, a proxy before its runtime, and
+//! inspection that does not rely on the agent.
 
 pub mod agent_process;
 pub mod cluster;

@@ -1,4 +1,4 @@
-//! Manifests of pods that run the actor, as short as the test that needs them.
+//! Builds manifests of pods that run the script image.
 
 use oarsman_rig::images;
 use serde_json::{Map, Value, json};

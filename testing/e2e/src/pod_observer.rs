@@ -1,8 +1,8 @@
-//! Somebody who watches pods at the API server and remembers all that any client could have seen.
+//! Watches pods at the API server and records all that any client could have seen.
 //!
-//! A watch may end and begin anew, as when the API server is away. What happened in between is told by the time that a condition
-//! carries: a pod that was Ready and is Ready, but since another time, was not Ready meanwhile. In a watch that did not end, the same
-//! is no flip, because nobody saw one, but a time that is told wrong.
+//! A watch may end and start anew, as when the API server is away. What happened in between follows from the transition time of a condition: a
+//! pod that was Ready and is Ready, but since another time, was not Ready meanwhile. Within one watch the same is no flip, because no client saw
+//! one, but a wrong transition time.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,7 +19,7 @@ use tokio::time::Instant;
 
 use crate::inspect::eventually;
 
-/// How long a watch may take to tell what is there.
+/// How long a watch may take to deliver its first list.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How long it waits after an error.
 const RETRY_DELAY: Duration = Duration::from_millis(200);
@@ -30,55 +30,55 @@ pub struct PodObserver {
     task: JoinHandle<()>,
 }
 
-/// What was seen of all pods, by `namespace/name`, in order.
+/// The observations of all pods, by `namespace/name`, in order.
 #[derive(Debug, Default)]
 struct Observations {
     pods: BTreeMap<String, Vec<PodObservation>>,
-    /// How often a list was begun: a watch that goes on where it was misses nothing.
+    /// How many lists were begun: a watch that resumes misses nothing.
     watches: usize,
-    /// How often the whole list was told.
+    /// How many lists were delivered completely.
     lists: usize,
     /// How often the watch failed.
     failures: usize,
 }
 
-/// A pod as it was seen once.
+/// One observation of a pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PodObservation {
-    /// Since the witness began.
+    /// The time since the observer started.
     pub at: Duration,
-    /// In which watch, counted from one.
+    /// The number of the watch, counted from one.
     pub watch: usize,
-    /// Another one under the same name is another pod.
+    /// Another UID under the same name is another pod.
     pub uid: String,
     /// `Pending`, `Running` and so on.
     pub phase: String,
-    /// Whether it was Ready, and since when; none if it did not say.
+    /// Whether it was Ready, and since when; none without that condition.
     pub ready: Option<(bool, String)>,
     /// The restarts of all its containers.
     pub restarts: i32,
-    /// The ids of its containers that were told.
+    /// The ids of its containers in the status.
     pub containers: Vec<String>,
-    /// Whether it was gone.
+    /// Whether it was deleted.
     pub is_gone: bool,
 }
 
-/// What disturbed a pod in the eyes of others.
+/// Disturbances of a pod that a client could have seen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Disturbance {
-    /// How often it was not Ready any more.
+    /// How often it became not Ready.
     pub flips: usize,
     /// By how much the count of restarts grew.
     pub restarts: i32,
-    /// How often another pod was there under its name, or none.
+    /// How often another pod, or none, was there under its name.
     pub replacements: usize,
-    /// How often it was Ready since another time, though it was never seen otherwise. The Go kubelet does that to static pods
-    /// whenever it starts.
+    /// How often the transition time of Ready changed, though it was never seen otherwise. The Go kubelet does that to static pods whenever it
+    /// starts.
     pub new_times: usize,
 }
 
 impl Disturbance {
-    /// Whether nothing did.
+    /// Whether there was no disturbance.
     pub fn is_none(&self) -> bool {
         *self == Self::default()
     }
@@ -95,10 +95,10 @@ impl fmt::Display for Disturbance {
 }
 
 impl PodObserver {
-    /// Begins to watch, and has seen all pods there are when this returns.
+    /// Starts the watch, and has seen all existing pods when this returns.
     ///
     /// # Errors
-    /// When the API server does not tell.
+    /// When the API server does not answer.
     pub async fn begin(client: kube::Client) -> Result<Self> {
         let observations = Arc::<Mutex<Observations>>::default();
         let task = tokio::spawn(watch(client, Arc::clone(&observations)));
@@ -108,7 +108,7 @@ impl PodObserver {
         Ok(observer)
     }
 
-    /// All that was seen of a pod, by `namespace/name`.
+    /// All observations of a pod, by `namespace/name`.
     ///
     /// # Errors
     /// When it was never seen.
@@ -117,7 +117,7 @@ impl PodObserver {
         observations.pods.get(pod).cloned().with_context(|| format!("{pod} was never seen"))
     }
 
-    /// How it was seen last.
+    /// The last observation of a pod.
     ///
     /// # Errors
     /// When it was never seen.
@@ -130,7 +130,7 @@ impl PodObserver {
         lock(&self.observations).pods.keys().cloned().collect()
     }
 
-    /// What disturbed each of all pods that were Ready once, since they were.
+    /// The disturbances of each pod that was Ready once, since then.
     pub fn disturbances(&self) -> BTreeMap<String, Disturbance> {
         let observations = lock(&self.observations);
         let ready = observations.pods.iter().filter(|(_, history)| history.iter().any(is_ready));
@@ -145,7 +145,7 @@ impl PodObserver {
     /// Fails unless that many pods were Ready once, and nothing has disturbed any of them since.
     ///
     /// # Errors
-    /// With all that was seen of those that were disturbed.
+    /// With all observations of those that were disturbed.
     pub fn undisturbed(&self, count: usize) -> Result<()> {
         let all = self.disturbances();
         ensure!(all.len() == count, "{} pods were Ready, not {count}: {all:?}", all.len());
@@ -210,7 +210,7 @@ impl Observations {
         }
     }
 
-    /// What a new list does not have went while nobody looked.
+    /// Pods that a new list does not have were deleted between two watches.
     fn end_list(&mut self, at: Duration, listed: &[String]) {
         self.lists += 1;
         let watch = self.watches;
@@ -256,7 +256,7 @@ fn is_ready(observation: &PodObservation) -> bool {
     !observation.is_gone && observation.ready.as_ref().is_some_and(|(ready, _)| *ready)
 }
 
-/// From the first moment in which it was Ready.
+/// Counted from the first observation in which the pod was Ready.
 fn disturbance(history: &[PodObservation]) -> Disturbance {
     let mut seen = Disturbance::default();
     let since_ready: Vec<&PodObservation> =

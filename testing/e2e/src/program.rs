@@ -1,4 +1,4 @@
-//! The program under test: built beside the test that wants it.
+//! Builds and finds the program under test.
 
 use std::env;
 use std::fs;
@@ -8,11 +8,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 
 const NAME: &str = "oarsman";
-/// Names a program that is built already, to be tested instead.
+/// The environment variable with a program that is built already, to be tested instead.
 const GIVEN: &str = "OARSMAN_E2E_PROGRAM";
 
-/// Where the program lies once it is built: in the same build directory, and of the same profile,
-/// as the test that asks. Or the one that the environment names.
+/// The path of the program: in the same build directory, and of the same profile, as the test that asks. Or the one that the environment names.
 ///
 /// # Errors
 /// When this is not a test that cargo has built.
@@ -31,7 +30,7 @@ fn own_directory(profile: &Path) -> PathBuf {
 /// Builds it, unless one is given. To be called where there is a network, for crates that cargo does not have yet.
 ///
 /// # Errors
-/// When it cannot be built; cargo has said why on stderr.
+/// When it cannot be built; cargo has printed why on stderr.
 pub fn build() -> Result<()> {
     if env::var_os(GIVEN).is_some() {
         return Ok(());

@@ -1,7 +1,7 @@
-//! A runtime in between: every call to containerd is written down, and may be held, delayed or failed.
+//! A CRI proxy: every call to containerd is recorded, and may be held, delayed or failed.
 //!
-//! An agent is given the proxy's socket in place of containerd's. What it asks for is then known
-//! call by call, and one pod's calls can be made to hang while all others go on.
+//! An agent is given the proxy's socket in place of containerd's. Its calls are then known one by one, and one pod's calls can be made to hang
+//! while all others go on.
 
 mod calls;
 mod forward;
@@ -21,8 +21,7 @@ pub use calls::{PodRef, RecordedCall};
 use forward::ForwardingRuntime;
 pub use rules::{CallFilter, ProxyRule, RuleAction};
 
-/// A CRI server that asks another runtime. It ends when it is dropped, and every call under way
-/// with it.
+/// A CRI server that calls another runtime. It ends when it is dropped, and every call under way with it.
 pub struct CriProxy {
     socket: PathBuf,
     forward: Arc<ForwardingRuntime>,
@@ -49,7 +48,7 @@ impl CriProxy {
         Ok(Self { socket: socket.to_owned(), forward, serving })
     }
 
-    /// Where it listens, as agents want to be told.
+    /// The proxy's endpoint, in the form of an agent's flag.
     pub fn endpoint(&self) -> String {
         format!("unix://{}", self.socket.display())
     }
@@ -87,7 +86,7 @@ impl CriProxy {
 impl Drop for CriProxy {
     fn drop(&mut self) {
         self.serving.abort();
-        // Whoever wants the place next may have it.
+        // The path of the socket is free for the next proxy.
         std::fs::remove_file(&self.socket).ok();
     }
 }

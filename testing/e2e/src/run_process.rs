@@ -1,4 +1,4 @@
-//! A person who runs pods with `oarsman run`: what they start, see, interrupt, and are left with.
+//! Runs `oarsman run` as a process, as a user at a terminal would: start, output, Ctrl-C, exit code.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::inspect::eventually;
 use crate::program;
 use crate::scenario::ScenarioContext;
 
-/// `oarsman run` as a process on a stage. It is killed when this is dropped.
+/// `oarsman run` as a process on a rig. It is killed when this is dropped.
 pub struct RunProcess {
     child: Child,
     said: PathBuf,
@@ -20,7 +20,7 @@ pub struct RunProcess {
 }
 
 impl RunProcess {
-    /// Runs these places; `flags` come last.
+    /// Runs these manifests; `flags` come last.
     ///
     /// # Errors
     /// When the program cannot be started.
@@ -35,7 +35,7 @@ impl RunProcess {
         Ok(Self { child, said, root })
     }
 
-    /// What `run` has to be told on this stage.
+    /// The flags that `run` needs on this rig.
     pub fn flags(cx: &ScenarioContext) -> [String; 3] {
         [
             format!("--root-dir={}", cx.rig().agents().join("person").display()),
@@ -44,7 +44,7 @@ impl RunProcess {
         ]
     }
 
-    /// What the program has said by now.
+    /// What the program has printed so far.
     ///
     /// # Errors
     /// When that cannot be read.
@@ -52,16 +52,16 @@ impl RunProcess {
         Ok(fs::read_to_string(&self.said)?)
     }
 
-    /// Waits until the program has said something.
+    /// Waits until the program has printed a text.
     ///
     /// # Errors
-    /// With all it said when the time is over.
+    /// With all that it printed when the time is over.
     pub async fn wait_for_output(&self, what: &str, patience: Duration) -> Result<String> {
         let goal = format!("the program says {what:?}");
         eventually(patience, &goal, async || self.output(), |said| said.contains(what)).await
     }
 
-    /// Presses Ctrl-C.
+    /// Sends SIGINT, as Ctrl-C does.
     ///
     /// # Errors
     /// When the program has been waited for already.
@@ -72,7 +72,7 @@ impl RunProcess {
     /// Waits until the program has ended, and returns its exit code; 128 and the signal if it was killed.
     ///
     /// # Errors
-    /// With all it said when the time is over.
+    /// With all that it printed when the time is over.
     pub async fn wait_exit(&mut self, patience: Duration) -> Result<i32> {
         use std::os::unix::process::ExitStatusExt;
         let said = self.said.clone();

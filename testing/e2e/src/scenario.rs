@@ -1,11 +1,10 @@
-//! Scenarios: an agent on a real runtime, from a clean rig to a clean rig.
+//! Scenarios: tests of an agent on a real runtime, from a clean rig to a clean rig.
 //!
-//! All scenarios of a test binary play one after the other on one rig for each flavour, which costs
-//! less than a rig for each. Before and after each one everything is compared; after one that failed
-//! the rig is thrown away, so that the next one finds a clean one whatever is left.
+//! All scenarios of a test binary run one after the other on one rig for each flavour, which costs less than a rig for each. The host is
+//! compared before and after each one; after one that failed the rig is discarded, so that the next one gets a clean one whatever is left.
 //!
-//! Several processes of one test binary may share its scenarios and play them side by side, each on a rig
-//! in namespaces of its own (docs/adr/0018).
+//! Several processes of one test binary may share its scenarios and run them in parallel, each on a rig in namespaces of its own
+//! (docs/adr/0018).
 
 mod cluster_resources;
 mod context;
@@ -27,19 +26,19 @@ pub use context::ScenarioContext;
 use share::ScenarioShare;
 use shared_rig::SharedRig;
 
-/// Something that is played on a stage.
+/// A test that runs in a [`ScenarioContext`].
 #[derive(Clone, Copy, Debug)]
 pub struct Scenario {
     /// What holds, as a sentence with underscores.
     pub name: &'static str,
-    /// Its proof.
+    /// The test of it.
     pub run: fn(Arc<ScenarioContext>) -> LocalBoxFuture<'static, Result<()>>,
     /// Whether it compares times, so that nothing else may use the processors meanwhile.
     pub is_alone: bool,
 }
 
 impl Scenario {
-    /// The same, to be played when nothing else runs.
+    /// The same, to be run when nothing else does.
     #[must_use]
     pub fn alone(self) -> Self {
         Self { is_alone: true, ..self }
@@ -61,14 +60,14 @@ macro_rules! scenarios {
 /// The variable that asks for Debian's containerd instead of the newest one.
 const DEBIAN: &str = "OARSMAN_ON_DEBIAN_CONTAINERD";
 
-/// The containerd that scenarios are played on: the newest one, or Debian's when the environment asks for it.
+/// The containerd that scenarios run on: the newest one, or Debian's when the environment asks for it.
 pub fn flavours() -> [ContainerdFlavour; 1] {
     let debian = std::env::var_os(DEBIAN).is_some();
     [if debian { ContainerdFlavour::Debian } else { ContainerdFlavour::Built }]
 }
 
-/// The main function of a test binary without the standard harness: builds the program, enters
-/// namespaces, and plays every scenario on every flavour, named `<flavour>::<scenario>`.
+/// The main function of a test binary without the standard harness: builds the program, enters namespaces, and runs every scenario on every
+/// flavour, named `<flavour>::<scenario>`.
 pub fn main(flavours: &[ContainerdFlavour], scenarios: &[Scenario]) -> ExitCode {
     main_after(program::build, flavours, scenarios)
 }

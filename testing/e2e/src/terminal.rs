@@ -1,4 +1,4 @@
-//! A terminal with windows, typed at by a test: tmux.
+//! A terminal that a test types into: tmux.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,18 +8,18 @@ use anyhow::{Context, Result, ensure};
 
 use crate::inspect::eventually;
 
-/// How long a shell may take to be there.
+/// How long a shell may take to start.
 const OPENING: Duration = Duration::from_secs(10);
-/// What bash asks with, so that it can be seen that a command has ended.
+/// The prompt of bash, by which the end of a command is seen.
 const PROMPT: &str = "oarsman-test> ";
 
-/// A tmux of one's own. It and all that runs in it end when this is dropped.
+/// A tmux server. It and all that runs in it end when this is dropped.
 pub struct Terminal {
     socket: PathBuf,
 }
 
 impl Terminal {
-    /// Opens one whose windows start in `directory` with these variables.
+    /// Starts a server whose windows start in `directory` with these variables.
     ///
     /// # Errors
     /// When there is no tmux.
@@ -38,7 +38,7 @@ impl Terminal {
         Ok(terminal)
     }
 
-    /// One more window, which is named.
+    /// Opens one more window of that name.
     ///
     /// # Errors
     /// When tmux does not make it.
@@ -66,7 +66,7 @@ impl Terminal {
         run(&mut self.tmux(&["send-keys", "-t", window, key])).map(drop)
     }
 
-    /// All that a window shows and has shown.
+    /// All text of a window, scrolled lines included.
     ///
     /// # Errors
     /// When there is no such window.
@@ -74,10 +74,10 @@ impl Terminal {
         run(&mut self.tmux(&["capture-pane", "-p", "-J", "-S", "-", "-t", window]))
     }
 
-    /// Waits until a window shows something.
+    /// Waits until a window shows a text.
     ///
     /// # Errors
-    /// With all it shows when the time is over.
+    /// With all its text when the time is over.
     pub async fn see(&self, window: &str, what: &str, patience: Duration) -> Result<String> {
         self.see_that(window, what, patience, |screen| screen.contains(what)).await
     }
@@ -85,7 +85,7 @@ impl Terminal {
     /// Waits until the command that was typed last has ended, and returns its exit code.
     ///
     /// # Errors
-    /// With all that the window shows when the time is over.
+    /// With all text of the window when the time is over.
     pub async fn exit_code(&self, window: &str, patience: Duration) -> Result<u8> {
         self.type_line(window, "echo ended with $?.")?;
         let code = |screen: &str| {
@@ -113,7 +113,7 @@ impl Terminal {
 
     fn tmux(&self, arguments: &[&str]) -> Command {
         let mut tmux = Command::new("tmux");
-        // Nobody who types there is a test that cargo runs, and a tmux that the test itself runs in is not ours.
+        // The shell must not see cargo's variables of this test, nor the tmux that the test itself may run in.
         oarsman_rig::without_package(&mut tmux)
             .env_remove("TMUX")
             .env("TERM", "xterm-256color")

@@ -1,4 +1,4 @@
-//! What scenarios are made of, without an agent: the proxy, the eyes, the node, and the stage.
+//! The parts of the scenario harness, without an agent: proxy, inspector, agent process, and clean-up.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -94,7 +94,7 @@ impl CriPod {
         Ok(id)
     }
 
-    /// Takes it down, and what is the agent's to remove with it.
+    /// Removes the pod, and the files that an agent would remove with it.
     async fn remove(self) -> Result<()> {
         self.client.stop_pod_sandbox(&self.sandbox).await?;
         self.client.remove_pod_sandbox(&self.sandbox).await?;
@@ -123,7 +123,7 @@ async fn the_eyes_see_a_pods_life(cx: &ScenarioContext) -> Result<()> {
     let seen = eventually(PATIENCE, "it ends", see, ended).await?;
     let main = seen.container("main")?;
     assert_eq!((main.exit_code, main.restarts, main.attempt), (3, Some(0), 0));
-    // A container that ends at once may have ended, by its stamps, before it had started: both are taken by different hands.
+    // A container that ends at once may have ended, by its time stamps, before it had started: the two are taken by different processes.
     assert!(main.created <= main.started && main.created < main.finished, "{main:?}");
     let mut texts = main.log_texts()?;
     texts.sort();
@@ -302,7 +302,7 @@ async fn events_pass_without_delay(cx: &ScenarioContext) -> Result<()> {
     pod.remove().await
 }
 
-/// A program that stands in for the agent.
+/// A shell script in place of the agent's program.
 fn stand_in(cx: &ScenarioContext, script: &str) -> Result<PathBuf> {
     let path = cx.scratch().join("stand-in");
     fs::write(&path, format!("#!/bin/busybox sh\n{script}"))?;
@@ -337,7 +337,7 @@ async fn an_agent_is_started_measured_and_ended(cx: &ScenarioContext) -> Result<
     let twice = |log: &String| log.matches("ready").count() == 2;
     eventually(PATIENCE, "it is ready again", said, twice).await?;
     assert_eq!(node.terminate(PATIENCE).await?.code(), Some(0));
-    // The stage is to end one that lives.
+    // The harness is to end an agent that runs.
     node.start()
 }
 

@@ -1,7 +1,7 @@
-//! The stage itself: that a failure is told with what is needed, and that nothing left goes unseen.
+//! The scenario harness itself: failures are reported with what is needed, and everything that is left is noticed.
 //!
-//! These tests run outside of any namespace, and start this same binary anew with scenarios that
-//! ought to fail; which ones stands in a variable.
+//! These tests run outside of any namespace, and start this same binary anew with scenarios that have to fail, which an environment variable
+//! names.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::fs;
@@ -86,7 +86,7 @@ fn bad_end() {
     assert_output("bad end", &["the agent ended with exit status: 7"]);
 }
 
-/// A stand-in for an agent, that has said `words`.
+/// A script in place of an agent, which has printed `words`.
 async fn agent(cx: &ScenarioContext, script: &str) -> Result<std::sync::Arc<AgentProcess>> {
     let path = cx.scratch().join("stand-in");
     let script = format!("#!/bin/busybox sh\n{script}; echo words; while :; do sleep 0.05; done");

@@ -1,22 +1,22 @@
-//! Calling cargo from programs that cargo runs.
+//! Calls cargo from programs that cargo runs.
 
 use std::env;
 use std::process::Command;
 
-/// What cargo tells a program of its own package begins with one of these.
+/// The prefixes of environment variables that cargo sets for a program of its own package.
 const OF_A_PACKAGE: [&str; 4] = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_"];
 
-/// cargo, as a person would call it at a prompt.
+/// cargo, as called at a shell prompt.
 ///
-/// It hears nothing of the package whose program this is: the build scripts of some crates would take the difference for a change,
-/// and they and all that is built on them would be built anew for each caller.
+/// Without the variables of the package whose program this is: the build scripts of some crates would take the difference for a change, and they
+/// and all that depends on them would be built anew for each caller.
 pub fn cargo() -> Command {
     let mut command = Command::new("cargo");
     without_package(&mut command);
     command
 }
 
-/// The command, which hears nothing of the package whose program this is.
+/// Removes the variables of the package whose program this is.
 pub fn without_package(command: &mut Command) -> &mut Command {
     for (name, _) in env::vars_os() {
         if OF_A_PACKAGE.iter().any(|prefix| name.as_encoded_bytes().starts_with(prefix.as_bytes()))

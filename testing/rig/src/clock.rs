@@ -1,19 +1,19 @@
-//! Real time: the rig's parts are real programs, and they take as long as they take.
+//! Real time for the rig, whose parts are real programs.
 
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
-/// How often something that cannot be waited for is looked at.
+/// How often a condition without an event is polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// This moment.
+/// The current time.
 #[expect(clippy::disallowed_methods, reason = "real programs live in real time")]
 pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
-/// Looks until it is `done` or the time is over, and says which.
+/// Polls until it is `done` or the time is over, and returns which.
 #[expect(clippy::disallowed_methods, reason = "used where no runtime turns, as in a drop")]
 pub(crate) fn wait_until(patience: Duration, mut done: impl FnMut() -> bool) -> bool {
     let start = now();
@@ -26,7 +26,7 @@ pub(crate) fn wait_until(patience: Duration, mut done: impl FnMut() -> bool) -> 
     true
 }
 
-/// Looks until it is done, fails, or the time is over, and says which.
+/// Polls until it is done, fails, or the time is over, and returns which.
 pub(crate) async fn wait_until_async<F>(
     patience: Duration,
     mut done: impl FnMut() -> F,

@@ -1,4 +1,4 @@
-//! A Kubernetes control plane of one's own, for node agents to join.
+//! Runs a Kubernetes control plane for node agents to join.
 //!
 //! etcd, an API server with the Node and RBAC authorizers and NodeRestriction, a controller manager and a scheduler, all on the
 //! rig's own node address. There is no proxy for services: their addresses lead nowhere.
@@ -35,16 +35,16 @@ use programs::ComponentOptions;
 const SERVICES: &str = "10.96.0.0/16";
 const SERVICE_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 96, 0, 1);
 const API_PORT: u16 = 6443;
-/// Who issues tokens of service accounts, and whom they are for.
+/// The issuer and the audience of service account tokens.
 const ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
-/// May do everything.
+/// The group of cluster administrators.
 const MASTERS: &str = "system:masters";
 /// How many lines of each log an error carries.
 const FEW: usize = 12;
 /// How long each program may take to come up on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A running control plane. All that it started ends with it. Fields are ended in the order they stand in.
+/// A running control plane. All that it started ends with it. Fields are dropped in the order they stand in.
 pub struct ControlPlane {
     scheduler: ManagedProcess,
     controller_manager: ManagedProcess,
@@ -69,7 +69,7 @@ impl ControlPlane {
         let plane = Self::assemble(directory, address, authority)?;
         plane.etcd.start()?;
         plane.start_api_server().await?;
-        // Both would end if they could not ask the API server when they start.
+        // Both would end if the API server did not answer when they start.
         plane.controller_manager.start()?;
         plane.scheduler.start()?;
         plane.kubectl.apply(&bootstrap_objects::objects()).await?;
@@ -103,7 +103,7 @@ impl ControlPlane {
             )
         };
         let admin = config("admin", "kubernetes-admin", MASTERS)?;
-        // Else it would need an account for each of its parts, and seconds to get them.
+        // Without the administrator's rights it would need an account for each of its controllers, and seconds to get them.
         let controllers = config("controller-manager", "system:kube-controller-manager", MASTERS)?;
         let scheduler = config("scheduler", "system:kube-scheduler", "system:kube-scheduler")?;
         Ok(Self {
@@ -118,7 +118,7 @@ impl ControlPlane {
         })
     }
 
-    /// Where the API server is.
+    /// The URL of the API server.
     pub fn server(&self) -> String {
         server(&self.address)
     }
@@ -133,17 +133,17 @@ impl ControlPlane {
         self.address.link()
     }
 
-    /// The certificate of the authority that all clients and servers of this cluster have theirs from.
+    /// The certificate of the authority that signs all clients and servers of this cluster.
     pub fn authority(&self) -> PathBuf {
         self.authority.files().certificate
     }
 
-    /// kubectl as somebody who may do everything.
+    /// kubectl as cluster administrator.
     pub fn admin(&self) -> &Kubectl {
         &self.kubectl
     }
 
-    /// The kubeconfig of somebody who may do everything.
+    /// The kubeconfig of the cluster administrator.
     pub fn admin_kubeconfig(&self) -> PathBuf {
         path_of(&self.directory, "admin")
     }
@@ -156,7 +156,7 @@ impl ControlPlane {
         self.kubeconfig_of(&format!("node-{name}"), &format!("system:node:{name}"), "system:nodes")
     }
 
-    /// The same with a certificate that has only this long to live, and has lived nine times as long.
+    /// The same with a certificate that is valid for this long, and has been for nine times as long.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -175,7 +175,7 @@ impl ControlPlane {
         self.write(file, &ClientIdentity::Certificate(&pair))
     }
 
-    /// The kubeconfig of a node that is not known yet and may only ask for a certificate.
+    /// The kubeconfig of a node without a certificate, which may only request one.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -187,7 +187,7 @@ impl ControlPlane {
         write_kubeconfig(&self.directory, file, &self.address, &self.authority, identity)
     }
 
-    /// A client that may do everything.
+    /// A client as cluster administrator.
     ///
     /// # Errors
     /// Never, as long as the kubeconfig is there.
@@ -203,7 +203,7 @@ impl ControlPlane {
         self.api_server.kill()
     }
 
-    /// Stops the API server in its tracks: it can be connected to, and does not answer.
+    /// Sends SIGSTOP to the API server: it can be connected to, and does not answer.
     ///
     /// # Errors
     /// When it does not run.
@@ -229,7 +229,7 @@ impl ControlPlane {
         self.api_server.start()?;
         let ready = clock::wait_until_async(PATIENCE, || self.is_ready()).await?;
         ensure!(ready, "the API server does not become ready; it says:\n{}", self.log_tails());
-        // These end when they lose it for long; a person would have them started again.
+        // These end when they lose it for long; an administrator would have them started again.
         for process in [&self.controller_manager, &self.scheduler] {
             if process.log().exists() && !process.is_alive() {
                 process.start()?;
@@ -242,7 +242,7 @@ impl ControlPlane {
         for process in [&self.etcd, &self.api_server] {
             process.pid()?;
         }
-        // Asked again soon; one that is not up yet refuses connections.
+        // Polled: an API server that is not up yet refuses connections.
         tokio::time::sleep(Duration::from_millis(100)).await;
         let asked = self.kubectl.run_for(PATIENCE, &["get", "--raw=/readyz"], None).await;
         Ok(asked.is_ok_and(|answer| answer == "ok"))
@@ -257,7 +257,7 @@ impl ControlPlane {
     /// Waits until the node of that name is Ready.
     ///
     /// # Errors
-    /// When it does not become so in time; with what is known of it.
+    /// When it does not become so in time; with its object.
     pub async fn until_node_is_ready(&self, name: &str, patience: Duration) -> Result<()> {
         let condition = r#"{.status.conditions[?(@.type=="Ready")].status}"#;
         let output = format!("--output=jsonpath={condition}");
@@ -272,12 +272,12 @@ impl ControlPlane {
         bail!("the node {name} is not Ready after {patience:?}: {known:?}")
     }
 
-    /// All processes of it that live.
+    /// The pids of all its processes.
     pub fn pids(&self) -> Vec<u32> {
         self.processes().iter().filter_map(|process| process.pid().ok()).collect()
     }
 
-    /// The end of what each program said.
+    /// The ends of all logs.
     pub fn log_tails(&self) -> String {
         let each = self.processes().map(|process| {
             format!("{} ends:\n{}\n", process.log().display(), process.log_end(FEW))
@@ -301,7 +301,7 @@ impl ControlPlane {
     }
 }
 
-/// A client as whoever a kubeconfig says.
+/// A client with the identity of a kubeconfig.
 ///
 /// # Errors
 /// When it cannot be read.

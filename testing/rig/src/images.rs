@@ -1,4 +1,4 @@
-//! Images made here: small, the same bytes every time, and there without any network.
+//! Builds the rig's images: small, the same bytes every time, and without any network.
 
 mod archive;
 mod build;
@@ -15,14 +15,14 @@ use crate::parts::Parts;
 
 /// The image of pods' sandboxes.
 pub const PAUSE: &str = "rig.local/pause:1";
-/// The actor as entrypoint; runs as root.
+/// `oarsman-script` as entrypoint; runs as root.
 pub const SCRIPT: &str = "rig.local/script:1";
-/// The actor as user and group 1000, with `GREETING=hello`, in `/tmp`.
+/// `oarsman-script` as user and group 1000, with `GREETING=hello`, in `/tmp`.
 pub const SCRIPT_AS_USER: &str = "rig.local/script:user";
 /// busybox with all its applets in /bin, users root and `someone` (1000), and /tmp.
 pub const BUSYBOX: &str = "rig.local/busybox:1";
 
-/// The same under the name that everybody knows it by, for manifests that people run as they are.
+/// The same under its name on Docker Hub, for the examples' manifests.
 pub const BUSYBOX_OF_THE_WORLD: &str = "docker.io/library/busybox:1.36";
 
 /// The images that every rig has.
@@ -51,10 +51,10 @@ fn pause(parts: &Parts) -> Result<OciImage> {
     OciImage::build(PAUSE, &[layer], &config)
 }
 
-/// An image of the actor under any name; without an entrypoint in `config` the actor is it.
+/// An image of `oarsman-script` under any name; it is the entrypoint unless `config` has another.
 ///
 /// # Errors
-/// When the actor cannot be read.
+/// When the program cannot be read.
 pub fn script_image(parts: &Parts, name: &str, mut config: ImageConfig) -> Result<OciImage> {
     if config.entrypoint.is_empty() {
         config.entrypoint = vec!["/script".to_owned()];

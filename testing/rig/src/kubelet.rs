@@ -1,6 +1,6 @@
-//! A node agent that has joined a control plane: the Go kubelet, or ours in its place.
+//! Runs a node agent that joins a control plane: the Go kubelet, or ours in its place.
 //!
-//! Both are told the same by the same configuration file and have the same root directory, so that one can take over from the other.
+//! Both get the same configuration file and root directory, so that one can take over from the other.
 
 mod config;
 mod tunables;
@@ -50,7 +50,7 @@ impl Default for KubeletOptions {
     }
 }
 
-/// An agent: its places, and its process while it lives. It is killed when this is dropped.
+/// An agent: its directories, and its process while it runs. It is killed when this is dropped.
 pub struct Kubelet {
     process: ManagedProcess,
     name: String,
@@ -58,7 +58,7 @@ pub struct Kubelet {
     _tunables: Option<FakeTunables>,
 }
 
-/// Where an agent's things are. Agents of one name on one rig share them.
+/// The paths of an agent. Agents of one name on one rig share them.
 #[derive(Debug, Clone)]
 struct KubeletPaths {
     root: PathBuf,
@@ -68,7 +68,7 @@ struct KubeletPaths {
 }
 
 impl Kubelet {
-    /// Makes its directories and writes its configuration; the process is still to be started.
+    /// Makes the agent's directories and writes its configuration; the process is still to be started.
     ///
     /// # Errors
     /// When the program is not there, or something cannot be written.
@@ -96,15 +96,15 @@ impl Kubelet {
         Ok(Self { process, name: options.name.clone(), paths, _tunables: tunables.transpose()? })
     }
 
-    /// Starts it. It adds to its log.
+    /// Starts the agent, which appends to its log.
     ///
     /// # Errors
-    /// When it lives already, or its program cannot be started.
+    /// When it runs already, or its program cannot be started.
     pub fn start(&self) -> Result<()> {
         self.process.start()
     }
 
-    /// Kills it, as a crash would, and waits until it is dead.
+    /// Kills the agent, as a crash would, and waits until it is dead.
     ///
     /// # Errors
     /// When it was never started.
@@ -112,7 +112,7 @@ impl Kubelet {
         self.process.kill()
     }
 
-    /// Asks it to end, and waits until it has.
+    /// Sends SIGTERM to the agent, and waits until it has ended.
     ///
     /// # Errors
     /// When it does not end in time: it is killed then. The error carries the end of its log.
@@ -120,15 +120,15 @@ impl Kubelet {
         self.process.terminate(patience).await
     }
 
-    /// Whether its process lives.
+    /// Whether the agent's process runs.
     pub fn is_alive(&self) -> bool {
         self.process.is_alive()
     }
 
-    /// Its process.
+    /// The pid of the agent.
     ///
     /// # Errors
-    /// When it does not live; the error carries the end of its log.
+    /// When it does not run; the error carries the end of its log.
     pub fn pid(&self) -> Result<u32> {
         self.process.pid()
     }
@@ -138,40 +138,40 @@ impl Kubelet {
         &self.name
     }
 
-    /// Its root directory.
+    /// The agent's root directory.
     pub fn root(&self) -> &Path {
         &self.paths.root
     }
 
-    /// The directory of its static pods.
+    /// The directory of the agent's static pods.
     pub fn manifests(&self) -> &Manifests {
         &self.paths.manifests
     }
 
-    /// Its configuration file.
+    /// The agent's configuration file.
     pub fn config(&self) -> &Path {
         &self.paths.config
     }
 
-    /// What it is started with.
+    /// The arguments the agent is started with.
     pub fn arguments(&self) -> &[String] {
         self.process.arguments()
     }
 
-    /// What it says.
+    /// The agent's log file.
     pub fn log(&self) -> &Path {
         self.process.log()
     }
 
-    /// The end of what it said.
+    /// The end of the agent's log.
     pub fn log_tail(&self) -> String {
         self.process.log_tail()
     }
 
-    /// Removes its directories and its log. To be called when it is dead and its pods are gone.
+    /// Removes the agent's directories and its log. To be called when it is dead and its pods are gone.
     pub fn remove_files(&self) {
         for directory in [self.paths.root.as_path(), self.paths.manifests.path()] {
-            // Another agent with the same places may have been here first.
+            // Another agent with the same paths may have removed them first.
             fs::remove_dir_all(directory).ok();
         }
         for file in [&self.paths.config, &self.paths.log] {
@@ -180,7 +180,7 @@ impl Kubelet {
     }
 }
 
-/// The same for both.
+/// The flags that both agents take.
 fn flags(
     paths: &KubeletPaths,
     kubeconfig: &Path,

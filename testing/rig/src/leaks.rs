@@ -1,4 +1,4 @@
-//! What a test has left behind: everything that pods are made of, compared before and after.
+//! The leak check: finds resources of pods that a test has left behind, by comparing the host before and after.
 //!
 //! A snapshot sees the whole of the namespaces it is taken in, so only one test may run at a time
 //! between taking it and comparing.
@@ -62,7 +62,7 @@ impl fmt::Display for HostResource {
     }
 }
 
-/// Everything there is at one moment.
+/// All resources of the host at one moment.
 pub struct Snapshot {
     layout: RigLayout,
     parts: Parts,
@@ -70,27 +70,26 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Looks at everything. Best done on a rig without pods.
+    /// Scans the host. Best done on a rig without pods.
     ///
     /// # Errors
-    /// When something cannot be looked at, as when containerd does not answer.
+    /// When a resource cannot be scanned, as when containerd does not answer.
     pub async fn take(rig: &Rig) -> Result<Self> {
         let (layout, parts) = (rig.layout().clone(), rig.parts().clone());
         let before = scan::scan_everything(&layout, &parts).await?;
         Ok(Self { layout, parts, before })
     }
 
-    /// What is there now and was not then.
+    /// The resources that exist now and did not exist in the snapshot.
     ///
     /// # Errors
-    /// When something cannot be looked at.
+    /// When a resource cannot be scanned.
     pub async fn leaks(&self) -> Result<Vec<HostResource>> {
         let after = scan::scan_everything(&self.layout, &self.parts).await?;
         Ok(leaked(&self.before, &after, self.layout.group_prefix()))
     }
 
-    /// Waits until nothing is there that was not there then: taking a pod down is not done in an
-    /// instant.
+    /// Waits until there are no such resources: removing a pod takes a moment.
     ///
     /// # Errors
     /// With the list of what is still there when the time is over.
@@ -98,7 +97,7 @@ impl Snapshot {
         self.compare_until_clean_but(patience, |_| false).await
     }
 
-    /// The same, but for what is meant to stay.
+    /// The same, except for resources that may stay.
     ///
     /// # Errors
     /// With the list of what else is still there when the time is over.
@@ -119,8 +118,8 @@ impl Snapshot {
     }
 }
 
-/// What came to be between two looks and is ours to answer for. Of a tree of files only the top is
-/// named. `own` is how the names of our own control groups begin.
+/// The resources that are new between two scans and belong to this run. Of a tree of files only the top is named. `own` is the prefix of the
+/// names of this run's cgroups.
 pub(crate) fn leaked(
     before: &BTreeSet<HostResource>,
     after: &BTreeSet<HostResource>,
@@ -139,8 +138,8 @@ pub(crate) fn leaked(
         .collect()
 }
 
-/// Control groups are the one thing that is not in a namespace of our own. One below a top-level
-/// group that was there before, or that belongs to another run of a rig, is somebody else's.
+/// Cgroups are the one resource that is not in a namespace of this run. A group below a top-level group that existed before, or that belongs to
+/// another run of a rig, is not this run's.
 fn is_ours(hierarchy: &str, group: &Path, before: &BTreeSet<HostResource>, own: &str) -> bool {
     let top: PathBuf = group.components().take(2).collect();
     if top.to_string_lossy().starts_with(&format!("/{own}")) {

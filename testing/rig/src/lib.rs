@@ -1,9 +1,9 @@
-//! Real parts for tests: containerd in namespaces of its own, local images, a registry, a leak check.
+//! Real components for tests: containerd in namespaces of its own, local images, a registry, a control plane, a leak check.
 //!
-//! A test binary without the standard harness gives its tests to [`namespace::run`]. That builds the
-//! parts that are not in the cache yet, then runs the tests in mount, network and pid namespaces of
-//! their own, in which a [`Rig`] is a containerd that nobody else can see, a [`Registry`] serves
-//! [`images`] on loopback, a [`ControlPlane`] is a cluster to join, and a [`leaks::Snapshot`] tells what a test has left behind.
+//! A test binary without the standard harness passes its tests to [`namespace::run`]. That builds the components that are not in the cache yet,
+//! then runs the tests in mount, network and pid namespaces of their own, in which a [`Rig`] is a containerd that no other process can see, a
+//! [`Registry`] serves [`images`] on loopback, a [`ControlPlane`] is a cluster to join, and a [`leaks::Snapshot`] shows what a test has left
+//! behind.
 
 mod cargo;
 mod clock;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-/// Where an agent looks for manifests.
+/// The directory of an agent's manifests.
 #[derive(Clone, Debug)]
 pub struct Manifests(PathBuf);
 
@@ -26,7 +26,7 @@ impl Manifests {
         &self.0
     }
 
-    /// Puts a manifest there, in one step, in the place of one of the same name.
+    /// Writes a manifest atomically, and replaces one of the same name.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -36,7 +36,7 @@ impl Manifests {
         Ok(fs::rename(unfinished, self.of(name))?)
     }
 
-    /// Takes a manifest away; one that is gone is let be.
+    /// Removes a manifest; one that is gone is no error.
     ///
     /// # Errors
     /// When it cannot be removed.
@@ -47,7 +47,7 @@ impl Manifests {
         }
     }
 
-    /// Takes all manifests away.
+    /// Removes all manifests.
     ///
     /// # Errors
     /// When one cannot be removed.

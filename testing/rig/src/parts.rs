@@ -1,4 +1,4 @@
-//! What the rig is made of, and where it lies once it is built.
+//! The components of the rig, built into a cache: programs of containerd, runc, CNI, Kubernetes, and our own.
 //!
 //! Everything is built by name and version from public registries into a cache outside of the
 //! clone, so that a fresh clone on a machine that had one before builds nothing.
@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock;
 
-/// Where the parts lie.
+/// The paths of the components.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Parts {
     /// The directory of containerd, its runc shim and ctr.
@@ -38,7 +38,7 @@ pub struct Parts {
     pub debian: Option<Debian>,
 }
 
-/// Where Debian's containerd 1.6.20 and runc 1.1.5 lie.
+/// The paths of Debian's containerd 1.6.20 and runc 1.1.5.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Debian {
     /// The directory of containerd, its runc shim and ctr.
@@ -47,11 +47,10 @@ pub struct Debian {
     pub runc: PathBuf,
 }
 
-/// Builds what is not there yet, and says on stderr what was built and how long it took.
+/// Builds what is not in the cache, and prints to stderr what was built and how long it took.
 ///
 /// # Errors
-/// In one line that names what is missing on this machine and how to get it, or with the end of
-/// what a failing build said.
+/// In one line that names what is missing on this machine and how to get it, or with the end of a failed build's output.
 pub fn prepare() -> Result<Parts> {
     tools::check()?;
     let cache = PartsCache::open()?;
@@ -84,8 +83,8 @@ impl PartsCache {
         Ok(Self { directory })
     }
 
-    /// The directory of a part. If it is not there, `build` fills a directory that takes its
-    /// place in one step: a part is whole or absent, whoever is killed when.
+    /// The directory of a part. If it does not exist, `build` fills a directory that is renamed to it: a part is whole or absent, whichever
+    /// process is killed when.
     fn part(&self, name: &str, build: impl FnOnce(&Path) -> Result<()>) -> Result<PathBuf> {
         let directory = self.directory.join(name);
         if directory.exists() {
@@ -102,7 +101,7 @@ impl PartsCache {
         Ok(directory)
     }
 
-    /// Held until dropped, so that two runs do not build the same thing side by side.
+    /// Held until dropped, so that two runs do not build the same part at once.
     fn lock(&self) -> Result<File> {
         let file = File::create(self.directory.join("lock"))?;
         if file.try_lock().is_err() {
@@ -123,9 +122,9 @@ fn workspace() -> &'static Path {
     rig.ancestors().nth(2).unwrap_or(rig)
 }
 
-/// Tells the person at the terminal.
+/// Prints progress to stderr.
 pub(crate) fn print_progress(what: &str) {
-    // With stderr closed there is nobody to tell.
+    // Nothing can be done if stderr is closed.
     writeln!(std::io::stderr(), "rig: {what}").ok();
 }
 

@@ -1,4 +1,4 @@
-//! A program that is started, killed and started again, and what it says.
+//! A program that is started, killed and started again, and its log.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -11,11 +11,11 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::clock;
 
-/// How many lines of its log an error carries.
+/// How many lines of the log an error carries.
 const LOG_TAIL: usize = 40;
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// A program, and its process while it lives. It is killed when this is dropped.
+/// A program, and its process while it runs. It is killed when this is dropped.
 pub(crate) struct ManagedProcess {
     name: String,
     program: PathBuf,
@@ -25,13 +25,13 @@ pub(crate) struct ManagedProcess {
 }
 
 impl ManagedProcess {
-    /// It is still to be started.
+    /// A program that is still to be started.
     pub(crate) fn new(name: &str, program: &Path, arguments: Vec<String>, log: PathBuf) -> Self {
         let (name, program) = (name.to_owned(), program.to_owned());
         Self { name, program, arguments, log, child: Mutex::default() }
     }
 
-    /// Starts it. It adds to its log, so that what it said before is kept.
+    /// Starts the program, which appends to its log.
     pub(crate) fn start(&self) -> Result<()> {
         ensure!(!self.is_alive(), "{} runs already", self.name);
         let log = File::options().create(true).append(true).open(&self.log)?;
@@ -43,7 +43,7 @@ impl ManagedProcess {
         Ok(())
     }
 
-    /// Kills it, as a crash would, and waits until it is dead.
+    /// Kills the process, as a crash would, and waits until it is dead.
     pub(crate) fn kill(&self) -> Result<()> {
         let child = self.lock().take();
         let mut child = child.with_context(|| format!("{} was not started", self.name))?;
@@ -52,7 +52,7 @@ impl ManagedProcess {
         Ok(())
     }
 
-    /// Asks it to end, and waits until it has; one that does not is killed, and that is an error.
+    /// Sends SIGTERM, and waits until the process has ended; one that does not is killed, and that is an error.
     pub(crate) async fn terminate(&self, patience: Duration) -> Result<ExitStatus> {
         let child = self.lock().take();
         let mut child = child.with_context(|| format!("{} was not started", self.name))?;
@@ -71,12 +71,12 @@ impl ManagedProcess {
         bail!("{} did not end within {patience:?}; its log:\n{}", self.name, self.log_tail())
     }
 
-    /// Whether its process lives.
+    /// Whether the process runs.
     pub(crate) fn is_alive(&self) -> bool {
         self.lock().as_mut().is_some_and(|child| matches!(child.try_wait(), Ok(None)))
     }
 
-    /// Its process, or an error that carries the end of its log.
+    /// The pid, or an error that carries the end of the log.
     pub(crate) fn pid(&self) -> Result<u32> {
         let pid = self.lock().as_ref().map(Child::id);
         match pid {
@@ -85,17 +85,17 @@ impl ManagedProcess {
         }
     }
 
-    /// What it is started with.
+    /// The arguments the program is started with.
     pub(crate) fn arguments(&self) -> &[String] {
         &self.arguments
     }
 
-    /// Where its output goes.
+    /// The log file.
     pub(crate) fn log(&self) -> &Path {
         &self.log
     }
 
-    /// The end of what it said.
+    /// The end of the log.
     pub(crate) fn log_tail(&self) -> String {
         self.log_end(LOG_TAIL)
     }

@@ -1,4 +1,4 @@
-//! A registry on loopback that serves images from memory, and misbehaves when told to.
+//! An image registry on loopback that serves images from memory, and can be made slow, private or failing.
 //!
 //! It has a thread and a runtime of its own, so that a test that blocks does not block it.
 
@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 
 use crate::images::{Blob, OciImage};
 
-/// What opens a repository.
+/// The credentials of a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the two halves of basic authentication")]
 pub struct RegistryCredentials {
@@ -24,10 +24,10 @@ pub struct RegistryCredentials {
     pub password: String,
 }
 
-/// How a repository behaves; by default it answers everybody at once.
+/// How a repository behaves; by default it answers every request at once.
 #[derive(Debug, Clone, Default)]
 pub struct RepositoryBehaviour {
-    /// Only who has these may read.
+    /// The credentials that a request needs.
     pub credentials: Option<RegistryCredentials>,
     /// How long each answer takes.
     pub delay: Duration,
@@ -35,14 +35,14 @@ pub struct RepositoryBehaviour {
     pub failure: Option<u16>,
 }
 
-/// How often a repository was asked for what.
+/// How often a repository got requests of each kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RequestCounts {
     /// Manifests, by tag or digest.
     pub manifests: usize,
     /// Blobs.
     pub blobs: usize,
-    /// Requests of both kinds that were turned away for want of credentials.
+    /// Requests of both kinds that were refused for lack of credentials.
     pub denied: usize,
 }
 
@@ -57,7 +57,7 @@ impl Registry {
     /// Serves images by their names, which are `REPOSITORY:TAG` without a host.
     ///
     /// # Errors
-    /// When no port can be had, or a name has no tag.
+    /// When no port is free, or a name has no tag.
     pub fn start(images: Vec<OciImage>) -> Result<Self> {
         let store = Arc::new(RegistryStore::from_images(images)?);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -76,12 +76,12 @@ impl Registry {
         Ok(Self { address, store, server: Some((stop, thread)) })
     }
 
-    /// Where it listens.
+    /// The address it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The whole name of an image that is served as `image`.
+    /// The full name of an image that is served as `image`.
     pub fn name(&self, image: &str) -> String {
         format!("{}/{image}", self.address)
     }
@@ -92,7 +92,7 @@ impl Registry {
             behaviour;
     }
 
-    /// How often a repository was asked for what, so far.
+    /// The requests to a repository so far.
     pub fn requests(&self, repository: &str) -> RequestCounts {
         let repositories = lock(&self.store.repositories);
         repositories.get(repository).map(|repository| repository.requests).unwrap_or_default()
@@ -109,7 +109,7 @@ impl Drop for Registry {
     }
 }
 
-/// What there is to serve, by repository.
+/// The images, by repository.
 struct RegistryStore {
     repositories: Mutex<BTreeMap<String, Repository>>,
 }

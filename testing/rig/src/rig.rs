@@ -1,4 +1,4 @@
-//! A containerd of one's own.
+//! Runs a containerd for tests, with directories, network and cgroup of its own.
 
 mod cni;
 mod config;
@@ -29,12 +29,12 @@ pub(crate) use layout::RigLayout;
 
 /// How long containerd may take to do what it was asked.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// What containerd answers while it starts.
+/// The error of containerd's calls while it starts.
 const NOT_YET: &str = "server is not initialized yet";
 /// How many lines of containerd's log an error carries.
 const LOG_TAIL: usize = 40;
 
-/// What a rig is started with.
+/// The options of a rig.
 #[derive(Debug, Default)]
 pub struct RigOptions {
     /// Images to be on the node besides the standard ones.
@@ -72,22 +72,22 @@ impl Rig {
         Ok(rig)
     }
 
-    /// Where containerd listens.
+    /// The socket of containerd.
     pub fn socket(&self) -> PathBuf {
         self.layout.socket()
     }
 
-    /// Where the newest containerd tells its metrics, at `/v1/metrics`; Debian's does not.
+    /// The address of the newest containerd's metrics, at `/v1/metrics`; Debian's has none.
     pub fn metrics(&self) -> SocketAddr {
         self.layout.metrics()
     }
 
-    /// The directory in which everything of this rig lies.
+    /// The directory of all files of this rig.
     pub fn directory(&self) -> &Path {
         self.layout.directory()
     }
 
-    /// What containerd says.
+    /// containerd's log file.
     pub fn log(&self) -> PathBuf {
         self.layout.log()
     }
@@ -102,8 +102,7 @@ impl Rig {
         self.layout.logs()
     }
 
-    /// A directory for the root directories of agents, one below it for each. What is two levels
-    /// below such a root counts as a pod's.
+    /// A directory for the root directories of agents, one below it for each. What is two levels below such a root belongs to a pod.
     pub fn agents(&self) -> PathBuf {
         self.layout.agents()
     }
@@ -113,12 +112,12 @@ impl Rig {
         self.layout.cgroup_parent().display().to_string()
     }
 
-    /// What the rig is made of.
+    /// The components of the rig.
     pub fn parts(&self) -> &Parts {
         &self.parts
     }
 
-    /// Which containerd it is.
+    /// The flavour of its containerd.
     pub fn flavour(&self) -> ContainerdFlavour {
         self.layout.flavour()
     }
@@ -167,7 +166,7 @@ impl Rig {
         Ok(())
     }
 
-    /// CRI hears of an imported image by an event, a moment later.
+    /// CRI learns of an imported image by an event, a moment later.
     async fn are_known_to_cri(&self, names: &[&str]) -> Result<bool> {
         let known = self.client()?.list_images(None).await?;
         let known: Vec<&String> = known.iter().flat_map(|image| &image.repo_tags).collect();
@@ -177,12 +176,12 @@ impl Rig {
     /// Runs ctr in the namespace of CRI, and returns what it printed.
     ///
     /// # Errors
-    /// With what ctr complained of, or when it takes more than a minute.
+    /// With ctr's output on stderr, or when it takes more than a minute.
     pub async fn ctr(&self, arguments: &[&str]) -> Result<String> {
         ctr(&self.layout, &self.parts, "k8s.io", arguments).await
     }
 
-    /// Stops containerd in its tracks: it can be connected to, and does not answer.
+    /// Sends SIGSTOP to containerd: it can be connected to, and does not answer.
     ///
     /// # Errors
     /// When it does not run.
@@ -190,7 +189,7 @@ impl Rig {
         self.containerd.pause()
     }
 
-    /// Lets a paused containerd go on.
+    /// Lets a paused containerd continue.
     ///
     /// # Errors
     /// When it does not run.
@@ -198,7 +197,7 @@ impl Rig {
         self.containerd.resume()
     }
 
-    /// Kills containerd, as a crash would. Shims and containers live on.
+    /// Kills containerd, as a crash would. Shims and containers run on.
     ///
     /// # Errors
     /// When it does not run.
@@ -223,8 +222,8 @@ impl Rig {
         }
     }
 
-    /// Plays that the machine lost power and came up again: everything that runs on this rig is killed, what lay in memory is gone,
-    /// the boot id is another, and containerd has started. Agents are to be dead before.
+    /// Simulates a power failure and reboot of the machine: all processes of this rig are killed, files in memory are removed, the boot id is
+    /// another, and containerd has started. Agents must be dead before.
     ///
     /// # Errors
     /// When something does not die, or containerd does not come up.
@@ -235,13 +234,13 @@ impl Rig {
         self.restart().await
     }
 
-    /// Ready is a runtime whose network, too, is ready for pods.
+    /// Whether the runtime and its network are ready for pods.
     async fn serves_cri(&self) -> Result<bool> {
         self.containerd.check_alive()?;
         let conditions = match self.client()?.status().await {
             Ok(answer) => answer.status.unwrap_or_default().conditions,
             Err(error) if error.is_unavailable() => return Ok(false),
-            // It listens before it can answer, and has no code of its own for that.
+            // It listens before it can answer, and has no error code for that.
             Err(error) if error.to_string().contains(NOT_YET) => return Ok(false),
             Err(error) => return Err(error.into()),
         };
@@ -255,7 +254,7 @@ impl Rig {
         lines[lines.len().saturating_sub(LOG_TAIL)..].join("\n")
     }
 
-    /// Ends all that this rig started, and removes all that it made. Again does nothing.
+    /// Ends all processes of this rig, and removes all its files. A second call does nothing.
     ///
     /// Pods that are still there are killed, not taken down: what CNI keeps of them outside of the
     /// rig's directory (packet filter rules, results) stays until the namespaces end.

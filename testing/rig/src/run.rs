@@ -1,8 +1,7 @@
-//! A run: one start of a test binary, its directory, and all that bears its name.
+//! A run: one start of a test binary, its directory, and the resources that have its name.
 //!
-//! The directory is `/var/tmp/oarsman-rig.NAME`, and control groups of the run begin with
-//! `/oarsman-rig-NAME`. The process outside of the namespaces holds a lock on the directory as long
-//! as it lives, so that what a killed run has left can be told from what a living one needs.
+//! The directory is `/var/tmp/oarsman-rig.NAME`, and cgroups of the run begin with `/oarsman-rig-NAME`. The process outside of the namespaces
+//! holds a lock on the directory as long as it runs, so that what a killed run has left can be told from what a running one needs.
 
 use std::fs::{self, File, Permissions};
 use std::io::ErrorKind;
@@ -16,18 +15,18 @@ use oarsman_host::{cgroups, mounts};
 use crate::clock::wait_until;
 use crate::parts::Parts;
 
-/// Tells the tests which run they belong to.
+/// The environment variable with the directory of the run.
 pub(crate) const VARIABLE: &str = "OARSMAN_RIG_RUN";
 /// Short, because paths of sockets may have no more than about a hundred characters.
 const PARENT: &str = "/var/tmp";
 const PREFIX: &str = "oarsman-rig.";
 const GROUP_PREFIX: &str = "oarsman-rig-";
-/// Others may pass through, else processes in user namespaces cannot reach their files.
+/// Other users may pass through, else processes in user namespaces cannot reach their files.
 const MODE: u32 = 0o711;
-/// How long a control group may be busy.
+/// How long a cgroup may be busy.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A run, as its own tests see it.
+/// A run, as its tests use it.
 #[derive(Debug, Clone)]
 pub(crate) struct RigRun {
     directory: PathBuf,
@@ -57,12 +56,12 @@ impl RigRun {
         format!("{GROUP_PREFIX}{}", name.to_string_lossy())
     }
 
-    /// The parts that were there when the run began.
+    /// The components that were built when the run began.
     pub(crate) fn parts(&self) -> Result<Parts> {
         Ok(serde_json::from_slice(&fs::read(self.directory.join("parts.json"))?)?)
     }
 
-    /// Takes away the groups and the directory. To be called where nothing is mounted there.
+    /// Removes the cgroups and the directory. To be called where nothing is mounted there.
     fn remove(&self) -> Result<()> {
         for (hierarchy, group) in groups_with_prefix(&self.group_prefix())? {
             remove_group(&hierarchy, &group)?;
@@ -73,7 +72,7 @@ impl RigRun {
 }
 
 impl OwnedRun {
-    /// Begins a run, and takes away what killed runs have left.
+    /// Begins a run, and removes what killed runs have left.
     pub(crate) fn begin(parts: &Parts) -> Result<Self> {
         ensure!(rustix::process::geteuid().is_root(), "the rig needs root: run it with sudo");
         let _one_at_a_time = lock_all()?;
@@ -90,14 +89,14 @@ impl OwnedRun {
         &self.run
     }
 
-    /// Takes away all that bears the run's name.
+    /// Removes all resources that have the run's name.
     pub(crate) fn end(self) -> Result<()> {
         let _one_at_a_time = lock_all()?;
         self.run.remove()
     }
 }
 
-/// Makes a directory that others may pass through.
+/// Makes a directory that other users may pass through.
 pub(crate) fn make_directory(path: &Path) -> Result<()> {
     fs::create_dir(path).with_context(|| format!("cannot make {}", path.display()))?;
     make_passable(path)
@@ -121,8 +120,7 @@ fn groups_with_prefix(prefix: &str) -> Result<Vec<(cgroups::Hierarchy, PathBuf)>
     Ok(found)
 }
 
-/// Takes away a group and those below it, which are busy for a moment after their last process has
-/// died.
+/// Removes a group and those below it, which are busy for a moment after their last process has died.
 pub(crate) fn remove_group(hierarchy: &cgroups::Hierarchy, group: &Path) -> Result<()> {
     wait_until(PATIENCE, || hierarchy.remove(group).is_ok());
     Ok(hierarchy.remove(group)?)
@@ -140,7 +138,7 @@ fn lock_all() -> Result<File> {
     Ok(lock)
 }
 
-/// Takes away runs that nobody holds any more.
+/// Removes runs whose lock is not held any more.
 fn sweep() -> Result<()> {
     for entry in fs::read_dir(PARENT)? {
         let entry = entry?;

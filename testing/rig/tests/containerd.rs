@@ -110,7 +110,7 @@ fn user_namespace(rig: &Rig) -> Result<()> {
     })
 }
 
-/// A registry that has the actor under `name`, as an image that the node does not have yet.
+/// A registry that has the script image under `name`, as an image that the node does not have yet.
 fn registry(rig: &Rig, name: &str) -> Result<Registry> {
     let label = [("for".to_owned(), name.to_owned())].into();
     let config = images::ImageConfig { labels: label, ..images::ImageConfig::default() };
@@ -130,7 +130,7 @@ fn pull(rig: &Rig) -> Result<()> {
         let name = registry.name("some/where/script:7");
         rig.client()?.pull_image(request(&name, None)).await?;
         let requests = registry.requests("some/where/script");
-        // The node has the layer already, from the image of the actor that it was given.
+        // The node has the layer already, from the script image that was imported.
         assert!(requests.manifests > 0 && requests.blobs == 1, "{requests:?}");
         let pod = TestPod::start(rig, "pulled", &name, &["exit:4"]).await?;
         assert_eq!(exit_code(rig, &pod).await?, 4);
@@ -281,7 +281,7 @@ fn panic_ends_it(_: &Rig) -> Result<()> {
     Ok(())
 }
 
-/// What bears a rig's name.
+/// Resources with a rig's name.
 struct RigTraces {
     directory: PathBuf,
     group: String,
@@ -292,7 +292,7 @@ impl RigTraces {
         Self { directory: rig.directory().to_owned(), group: rig.cgroup_parent() }
     }
 
-    /// The kinds of things there still are.
+    /// The kinds of resources that still exist.
     fn kinds(&self) -> Result<Vec<&'static str>> {
         let name = self.directory.to_string_lossy();
         let is_named = |argument: &OsString| argument.to_string_lossy().contains(&*name);

@@ -1,4 +1,4 @@
-//! The leak check catches what is left on purpose, names it, and is content when it is gone.
+//! The leak check finds resources that are left on purpose, names them, and passes when they are gone.
 
 mod support;
 
@@ -38,7 +38,7 @@ fn main() -> ExitCode {
     namespace::run(|| support::run(CASES))
 }
 
-/// Leaves something, sees that the check names it, takes it away, and sees that the check is clean.
+/// Makes a resource, checks that it is named, removes it, and checks that the check passes.
 fn catches<T>(
     rig: &Rig,
     names: &[&str],
@@ -55,7 +55,7 @@ fn catches<T>(
     })
 }
 
-/// Waits until the check tells of things whose descriptions begin with these words.
+/// Waits until the check reports resources whose descriptions begin with these words.
 async fn until_named(snapshot: &Snapshot, names: &[&str]) -> Result<()> {
     for name in names {
         let is_named = async || {
@@ -67,7 +67,7 @@ async fn until_named(snapshot: &Snapshot, names: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Runs a command of the machine.
+/// Runs a shell command.
 fn sh(command: &str) -> Result<()> {
     let status = Command::new("sh").args(["-c", command]).status()?;
     ensure!(status.success(), "{command}: {status}");
@@ -125,7 +125,7 @@ fn cgroup(rig: &Rig) -> Result<()> {
     })
 }
 
-/// In one hierarchy alone, and under a name that is not the rig's.
+/// In one hierarchy alone, and under a name without the rig's prefix.
 fn top_level_cgroup(rig: &Rig) -> Result<()> {
     let group = rig.cgroup_parent().replace("oarsman-rig", "oarsman-left");
     let hierarchy = cgroups::hierarchies(&mounts::current()?).pop().context("no cgroups")?;
@@ -183,7 +183,7 @@ fn nftables(rig: &Rig) -> Result<()> {
     catches(rig, &names, leave, |()| sh("nft delete table inet left"))
 }
 
-/// Leaves a file, which the check is to name by this path.
+/// Writes a file, which the check is to report by this path.
 fn file(rig: &Rig, path: &Path, named: &Path) -> Result<()> {
     let name = format!("file {}", named.display());
     let leave = || {
@@ -245,7 +245,7 @@ fn stray(rig: &Rig) -> Result<()> {
     Ok(())
 }
 
-/// The directory of leases comes with the first pod and stays, so only the file is a leak.
+/// The directory of leases is made for the first pod and stays, so only the file is a leak.
 fn lease(rig: &Rig) -> Result<()> {
     let lease = rig.directory().join("leases/rig/10.77.1.99");
     file(rig, &lease, &lease)

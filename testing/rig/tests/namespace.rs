@@ -1,7 +1,6 @@
-//! The namespaces: what is inside, what comes out, and that nothing survives.
+//! The namespaces of a run: what is visible inside, the exit code, and that no process survives.
 //!
-//! These tests run outside of any namespace, and start this same binary anew to be looked at; what
-//! it then is to do stands in a variable.
+//! These tests run outside of any namespace, and start this same binary anew; an environment variable says what it then is to do.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::env;
@@ -17,7 +16,7 @@ use oarsman_rig::namespace;
 use rustix::process::{Pid, Signal, kill_process};
 
 const ROLE: &str = "RIG_TEST_ROLE";
-/// How long the processes that are looked for would sleep; nobody else sleeps just that long.
+/// How long the test's processes would sleep; no other process sleeps just that long.
 const SLEEP: &str = "98765.4321";
 
 fn main() -> ExitCode {
@@ -106,7 +105,7 @@ fn run_directory() -> PathBuf {
     env::var_os("OARSMAN_RIG_RUN").unwrap().into()
 }
 
-/// A group that bears the name of the run.
+/// A cgroup with the prefix of the run.
 fn group_of_run() -> PathBuf {
     let run = run_directory();
     let name = run.extension().unwrap().to_string_lossy().into_owned();

@@ -1,4 +1,4 @@
-//! What the test binaries have in common: a rig to run on, and pods of one container.
+//! Helpers of the test binaries: a rig to run on, and pods of one container.
 
 use std::fs;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ use oarsman_rig::{Rig, RigOptions};
 
 /// How long anything may take.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
-/// How often something is looked at.
+/// How often a condition is polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// A test by its name.
@@ -67,7 +67,7 @@ pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
     runtime.expect("a tokio runtime").block_on(future)
 }
 
-/// Looks until it is done, and fails if that takes too long.
+/// Polls until it is done, and fails if that takes too long.
 pub(crate) async fn until(what: &str, mut done: impl AsyncFnMut() -> Result<bool>) -> Result<()> {
     let waiting = async {
         while !done().await? {
@@ -82,7 +82,7 @@ pub(crate) async fn until(what: &str, mut done: impl AsyncFnMut() -> Result<bool
 pub(crate) struct TestPod {
     client: RemoteRuntime,
     cgroup: PathBuf,
-    /// Where the container's log lies, as `main.log`.
+    /// The directory of the container's log `main.log`.
     pub(crate) logs: PathBuf,
     /// The sandbox's id.
     pub(crate) sandbox: String,
@@ -158,7 +158,7 @@ impl TestPod {
         Ok(Self { client, cgroup: cgroup.into(), logs, sandbox, container })
     }
 
-    /// Removes the pod and what is the agent's to remove: its control group and its logs.
+    /// Removes the pod and what an agent would remove: its cgroup and its logs.
     pub(crate) async fn remove(self) -> Result<()> {
         self.client.stop_pod_sandbox(&self.sandbox).await?;
         self.client.remove_pod_sandbox(&self.sandbox).await?;

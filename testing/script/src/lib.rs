@@ -1,8 +1,7 @@
-//! A container's program whose script the fake runtime and the real one both understand.
+//! The scripts of test containers, which the fake runtime and a real container both run.
 //!
-//! A script is the container's arguments, one step each, done in order; after the last one the
-//! program exits with 0. The binary `actor` performs them; a fake runtime interprets the same
-//! [`ScriptStep`]s, so that one suite of tests has one vocabulary on every runtime.
+//! A script is the container's arguments, one step each, done in order; after the last one the program exits with 0. The binary `script` runs
+//! them; a fake runtime interprets the same [`ScriptStep`]s, so that one suite of tests has one vocabulary on every runtime.
 //!
 //! | step                | what happens                                                        |
 //! | ------------------- | ------------------------------------------------------------------- |
@@ -26,11 +25,10 @@
 //! | `on-term:ignore`    | SIGTERM does nothing from now on                                    |
 //! | `exit:CODE`         | ends the program                                                    |
 //!
-//! Durations are `250ms`, `3s`, `2m`; bytes are `4096`, `64Ki`, `8Mi`, `1Gi`. A script that cannot be
-//! read exits with [`EXIT_BAD_SCRIPT`] before any step is done, and a step that fails with
-//! [`EXIT_FAILED_STEP`]; both say why on stderr. SIGTERM, and every other signal that asks a program
-//! to end, exits with 128 and its number at once unless `on-term` says otherwise: process 1 of a
-//! container would not notice them without a handler.
+//! Durations are `250ms`, `3s`, `2m`; bytes are `4096`, `64Ki`, `8Mi`, `1Gi`. A script that cannot be parsed exits with [`EXIT_BAD_SCRIPT`]
+//! before any step is done, and a step that fails with [`EXIT_FAILED_STEP`]; both print why on stderr. SIGTERM, and every other signal that ends
+//! a program, exits with 128 and its number at once unless `on-term` says otherwise: process 1 of a container would not notice them without a
+//! handler.
 
 mod script;
 mod values;
@@ -46,13 +44,13 @@ pub const EXIT_FAILED_STEP: u8 = 1;
 /// Why an argument is not a step.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ScriptError {
-    /// There is no step of that name, or it lacks (or has too much of) what stands after the colon.
+    /// There is no step of that name, or its value is missing or superfluous.
     #[error("{argument:?} is not a step")]
     Unknown {
         /// The argument as given.
         argument: String,
     },
-    /// What stands after the colon does not fit the step.
+    /// The value after the colon does not fit the step.
     #[error("{argument:?} needs {needs}")]
     Value {
         /// The argument as given.

@@ -1,4 +1,4 @@
-//! Steps, and reading them from arguments.
+//! The steps of a script, and their parser.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::values::{bytes, duration};
 #[cfg(test)]
 mod tests;
 
-/// One step of a script; the crate's own page says what each does.
+/// One step of a script; the documentation of the crate says what each does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the table on the crate's page tells of all steps in one place")]
 pub enum ScriptStep {
@@ -33,7 +33,7 @@ pub enum ScriptStep {
     Exit(u8),
 }
 
-/// Reads a whole script.
+/// Parses a whole script.
 ///
 /// # Errors
 /// At the first argument that is not a step.
@@ -84,7 +84,7 @@ fn parse_step(argument: &str) -> Result<ScriptStep, ScriptError> {
     })
 }
 
-/// What SIGTERM does is a script of its own, except that it does not change what SIGTERM does.
+/// The handler of SIGTERM is a script of its own, except that it cannot replace itself.
 fn parse_reaction(steps: &str) -> Result<Vec<ScriptStep>, ScriptError> {
     let unknown = |step: &str| ScriptError::Unknown { argument: step.to_owned() };
     match steps.split(',').find(|step| step.starts_with("on-term")) {

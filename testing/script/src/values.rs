@@ -1,4 +1,4 @@
-//! Durations, sizes, and the text that stands for so many bytes.
+//! Parses durations and sizes, and generates the output of `fill`.
 
 use std::time::Duration;
 

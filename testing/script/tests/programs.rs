@@ -1,4 +1,4 @@
-//! Runs the two programs: what a script prints, how it ends, and what signals do to it.
+//! Runs the two programs: the output of scripts, their exit codes, and their reaction to signals.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -22,7 +22,7 @@ fn send(child: &Child, signal: Signal) {
     kill_process(Pid::from_child(child), signal).unwrap();
 }
 
-/// Starts the script and waits for its first line, by which time what stood before it is done.
+/// Starts the script and waits for its first line, by which time the steps before it are done.
 fn start(script: &[&str]) -> Child {
     let mut child = script_command(script).spawn().unwrap();
     let mut line = String::new();
@@ -164,7 +164,7 @@ fn a_listener_answers_each_connection() {
 fn pause_ends_cleanly_when_asked_to() {
     for signal in [Signal::TERM, Signal::INT] {
         let mut child = Command::new(env!("CARGO_BIN_EXE_pause")).spawn().unwrap();
-        // Asked before it listens, it would die of the signal or miss it: wait until it sleeps in its read.
+        // A signal before the handler is installed would kill it or be missed: wait until it sleeps in its read.
         until("it listens", || {
             assert!(child.try_wait().unwrap().is_none());
             listens_to(&child, signal).then_some(())
@@ -178,7 +178,7 @@ fn end(child: &mut Child) -> ExitStatus {
     until("it ends", || child.try_wait().unwrap())
 }
 
-/// Looks again and again, for as long as a busy machine may need.
+/// Polls for as long as a busy machine may need.
 #[expect(clippy::disallowed_methods, reason = "nobody tells of a death and gives up after a time")]
 fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let began = Instant::now();
@@ -191,8 +191,7 @@ fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     panic!("not within half a minute: {what}");
 }
 
-/// Whether the child sleeps, and the signal is among those it has a handler for. The kernel has a handler a moment before the child
-/// knows what to do in it.
+/// Whether the child sleeps and has a handler for the signal. The kernel has a handler a moment before the child can act on it.
 fn listens_to(child: &Child, signal: Signal) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
     let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).unwrap();

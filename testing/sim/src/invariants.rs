@@ -1,4 +1,4 @@
-//! What must hold in every life, checked on what the world saw.
+//! The invariants that must hold in every simulation, checked on the world's trace.
 
 mod convergence;
 mod deletion;
@@ -16,14 +16,14 @@ use crate::SimulationResult;
 
 pub use timeline::Timeline;
 
-/// Something that must not be.
+/// A violation of an invariant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvariantViolation {
-    /// What was broken.
+    /// The name of the invariant.
     pub rule: &'static str,
-    /// Virtual time since the world began.
+    /// The virtual time since the start.
     pub at: Duration,
-    /// How.
+    /// What was observed.
     pub what: String,
 }
 
@@ -33,7 +33,7 @@ impl fmt::Display for InvariantViolation {
     }
 }
 
-/// Every violation in a life.
+/// All violations of a simulation.
 pub fn check(result: &SimulationResult) -> Vec<InvariantViolation> {
     let timeline = Timeline::of(&result.records);
     let rules = [

@@ -1,8 +1,8 @@
-//! Simulated lives of the whole agent: drawn from a seed, lived in the world, judged by what the world saw.
+//! Simulations of the whole agent: planned from a seed, run in the simulated world, checked by invariants on the world's trace.
 //!
-//! [`SimulationPlan::from_seed`] makes a life of a seed: pods, edits, deletions, faults, the moments at which the agent is killed.
-//! [`run`] lives it with the program's own assembly of the agent over the world's seams. [`invariants::check`] reads the
-//! world's trace, never the agent's opinion. [`mistakes`] are wrong decisions that the invariants must notice.
+//! [`SimulationPlan::from_seed`] draws a plan: pods, edits, deletions, faults, the moments at which the agent is killed. [`run`] runs it with
+//! the program's own assembly of the agent over the world's seams. [`invariants::check`] reads the world's trace, never the agent's own state.
+//! [`mistakes`] are wrong decisions that the invariants must notice.
 
 pub mod invariants;
 pub mod mistakes;
@@ -23,7 +23,7 @@ use tokio_stream::wrappers::WatchStream;
 pub use plan::{ExternalAction, SimulationPlan};
 pub use simulation::{FinalState, SimulationResult, config, membership, run, seams};
 
-/// The manifests of a node, as its source of files.
+/// The source of a node's manifests.
 pub fn file_source(files: &watch::Sender<Vec<Pod>>) -> PodSource {
     let receiver = files.subscribe();
     let shared = |pods: Vec<Pod>| pods.into_iter().map(Arc::new).collect();

@@ -1,4 +1,4 @@
-//! Wrong decisions, one at a time. An invariant that none of them breaks proves nothing.
+//! Wrong decisions, one at a time, that the invariants must notice. An invariant that none of them violates proves nothing.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,44 +15,44 @@ use oarsman_core::lifecycle::{
 use oarsman_core::pod::{ContainerKind, PodExt};
 use oarsman_core::view::{ContainerState, PodView};
 
-/// What a panic says that is itself the mistake.
+/// The message of a panic that is itself the mistake.
 pub const ON_PURPOSE: &str = "a mistake on purpose";
 
 /// A mistake in the agent's decisions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mistake {
-    /// A container that ended well is started again whatever its policy says.
+    /// A container that succeeded is started again whatever its restart policy is.
     RestartsWhatSucceeded,
     /// A crashed container is started again at once.
     ForgetsBackOff,
-    /// A pod that its source dropped is not brought down.
+    /// A pod that its source dropped is not killed.
     LosesAKill,
-    /// Everybody gets two seconds.
+    /// Every grace period is two seconds.
     IgnoresGrace,
     /// Regular containers do not wait for init containers.
     SwapsInitOrder,
-    /// What a failed call has made after all is not looked for.
+    /// What a failed call has made after all is not adopted.
     SkipsAdoption,
-    /// Sandboxes of pods that are gone stay.
+    /// Sandboxes of pods that are gone are not removed.
     LeaksSandboxes,
-    /// A pod that has ended is said to run when it is looked at again.
+    /// The phase of a pod that has ended goes back to Running.
     TakesBackAPhase,
-    /// After a restart of the agent, what runs is started once more.
+    /// After a restart of the agent, running containers are started once more.
     StartsTwiceAfterRestart,
-    /// The end of a pod is told before it has come.
+    /// A terminal phase is published before the pod has ended.
     TellsTheEndTooEarly,
-    /// Containers of a pod that goes down are stopped without their hooks.
+    /// Containers of a pod that is killed are stopped without their hooks.
     SkipsHooks,
     /// What is left of a pod that its source dropped is not removed.
     LosesACleanup,
-    /// What runs of a pod that has ended, because a start took effect late, is not killed.
+    /// Containers of a pod that has ended, which run because a start took effect late, are not killed.
     LosesALeftoverKill,
-    /// The worker panics whenever a kill has ended, and so does the one that takes its place.
+    /// The worker panics whenever a kill has ended, and so does the one that replaces it.
     PanicsDuringAKill,
 }
 
 impl Mistake {
-    /// All of them.
+    /// All mistakes.
     pub const ALL: &[Self] = &[
         Self::RestartsWhatSucceeded,
         Self::ForgetsBackOff,
@@ -84,7 +84,7 @@ impl fmt::Display for Mistake {
 
 struct MistakenDecisions {
     mistake: Mistake,
-    /// How often each pod has begun: once for every life of the agent that knew it.
+    /// How often the worker of each pod has begun: once for every start of the agent that knew it.
     begun: Mutex<BTreeMap<PodUid, u32>>,
 }
 
@@ -106,7 +106,7 @@ impl MistakenDecisions {
         self.begun.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// True once for every time the pod was picked up by an agent that came back.
+    /// True once for every time a restarted agent picked up the pod.
     fn was_picked_up(&self, uid: &PodUid) -> bool {
         let mut begun = self.begun();
         let times = begun.entry(uid.clone()).or_default();
@@ -203,7 +203,7 @@ impl Decisions for MistakenDecisions {
     }
 }
 
-/// Starts once more every regular container whose newest one is in such a state.
+/// Starts once more every regular container whose newest instance is in such a state.
 fn start_again(input: &actions::Input<'_>, plan: &mut Plan, is: impl Fn(&ContainerState) -> bool) {
     let Some(sandbox) = input.view.newest_sandbox().filter(|sandbox| sandbox.ready) else { return };
     for spec in input.pod.regular() {

@@ -1,4 +1,4 @@
-//! A life drawn from a seed: what the outside world does to the node, when the agent dies, and what goes wrong.
+//! Plans a simulation from a seed: external actions, kills of the agent, and faults.
 
 use std::time::Duration;
 
@@ -10,16 +10,16 @@ use oarsman_world::rng::{Probability, Rng};
 
 use crate::random_pods::{self, PRESENT_TOO, pick};
 
-/// How long things happen.
+/// How long external actions happen.
 pub(crate) const EVENTFUL: Duration = Duration::from_secs(600);
-/// How long nothing happens then, in which everything must come to rest. A call that hangs holds a pod up for
-/// four minutes, and the longest back-off is five.
+/// How long nothing happens then, in which everything must converge. A call that hangs delays a pod by four minutes, and the longest back-off is
+/// five.
 pub(crate) const QUIET: Duration = Duration::from_secs(1500);
 
-/// What the outside world does.
+/// An action from outside of the agent.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ExternalAction {
-    /// A user makes a pod.
+    /// A user creates a pod.
     Create(Pod),
     /// A user gives a container another image.
     Edit {
@@ -32,42 +32,42 @@ pub enum ExternalAction {
     Delete {
         /// The pod's name.
         pod: String,
-        /// The seconds it has, if not its own.
+        /// The grace period in seconds, if not the pod's own.
         grace: Option<i64>,
     },
-    /// Somebody puts a manifest into the directory, over the one of that name if there is one.
+    /// A manifest is written to the directory, over the one of that name if there is one.
     WriteManifest(Pod),
-    /// A user deletes what the API server shows of a pod from a file.
+    /// A user deletes the mirror pod of a static pod.
     DeleteMirror {
         /// The pod's name.
         pod: String,
     },
-    /// Somebody takes a manifest out of the directory.
+    /// A manifest is removed from the directory.
     RemoveManifest {
         /// The pod's name.
         pod: String,
     },
-    /// A user puts a ConfigMap there, over the one of that name if there is one.
+    /// A user creates or replaces a ConfigMap.
     PutConfigMap(ConfigMap),
-    /// A user puts a Secret there, over the one of that name if there is one.
+    /// A user creates or replaces a Secret.
     PutSecret(Secret),
-    /// A runtime class comes to be.
+    /// A RuntimeClass is created.
     CreateRuntimeClass {
         /// Its name.
         class: String,
-        /// What in the runtime makes its sandboxes.
+        /// The handler of its sandboxes.
         handler: String,
     },
     /// The API server goes away for this long.
     ApiServerOutage(Duration),
-    /// The node runs out of something.
+    /// A pod is evicted for lack of a resource.
     Evict {
         /// The pod's name.
         pod: String,
-        /// The seconds it has.
+        /// The grace period in seconds.
         grace: i64,
     },
-    /// Somebody removes a pod's cgroup.
+    /// A pod's cgroup is removed by another program.
     RemoveCgroup {
         /// The pod's name.
         pod: String,
@@ -77,36 +77,36 @@ pub enum ExternalAction {
         /// The pod's name.
         pod: String,
     },
-    /// A server comes to be.
+    /// An HTTP server is started.
     StartServer {
         /// Its name or address.
         host: String,
-        /// Where it listens.
+        /// The port it listens on.
         port: u16,
-        /// What it answers.
+        /// Its response.
         server: FakeServer,
     },
     /// The wall clock jumps.
     ClockJump(SignedDuration),
-    /// The agent dies, and before it comes back this happens.
+    /// The agent is killed, and before it is started again this happens.
     WhileAgentDown(Box<Self>),
 }
 
-/// A life, before it is lived.
+/// The plan of a simulation.
 #[derive(Clone, Debug)]
 pub struct SimulationPlan {
     /// Its seed.
     pub seed: u64,
-    /// What goes wrong.
+    /// The faults.
     pub faults: FaultPlan,
-    /// What happens, by virtual time.
+    /// The actions, by virtual time.
     pub actions: Vec<(Duration, ExternalAction)>,
-    /// After how many calls each of the agent's lives ends; the last one is not killed.
+    /// After how many calls each incarnation of the agent is killed; the last one is not.
     pub kills: Vec<u64>,
 }
 
 impl SimulationPlan {
-    /// The life of that seed.
+    /// The plan of that seed.
     pub fn from_seed(seed: u64) -> Self {
         let mut rng = Rng::new(seed).fork("plan");
         let faults = faults(&mut rng);
@@ -129,12 +129,12 @@ impl SimulationPlan {
         Self { seed, faults, actions, kills }
     }
 
-    /// When everything must be at rest.
+    /// When everything must have converged.
     pub fn end(&self) -> Duration {
         EVENTFUL + QUIET
     }
 
-    /// Whether calls may be slow but do what they say: what is checked to the second is checked only then.
+    /// Whether calls may be slow but do not fail: invariants that are exact to the second are checked only then.
     pub fn is_fault_free(&self) -> bool {
         self.faults.until.is_none()
     }
@@ -156,7 +156,7 @@ fn faults(rng: &mut Rng) -> FaultPlan {
     }
 }
 
-/// A pod of the API server, and what happens to it.
+/// A pod of the API server, and the actions on it.
 fn api_pod(rng: &mut Rng, number: u64, actions: &mut Vec<(Duration, ExternalAction)>) {
     let name = format!("p{number}");
     let pod = random_pods::pod(rng, &name, &format!("uid-{name}"));
@@ -178,7 +178,7 @@ fn api_pod(rng: &mut Rng, number: u64, actions: &mut Vec<(Duration, ExternalActi
     }
 }
 
-/// A pod from a file, and what happens to it.
+/// A static pod, and the actions on it.
 fn static_pod(rng: &mut Rng, number: u64, actions: &mut Vec<(Duration, ExternalAction)>) {
     let name = format!("f{number}");
     let made = rng.up_to(EVENTFUL / 4);
@@ -229,5 +229,5 @@ fn add_disturbances(
     }
 }
 
-/// What an edit makes of a container's image.
+/// The image after an edit.
 pub(crate) const EDITED: &str = PRESENT_TOO;

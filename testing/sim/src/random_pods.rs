@@ -1,20 +1,20 @@
-//! Drawing pods from the dice: small ones, with scripts whose end is known.
+//! Draws random pods: small ones, with scripts whose result is known.
 
 use k8s_openapi::api::core::v1::{
     Container, ExecAction, Lifecycle, LifecycleHandler, Pod, PodSpec, SleepAction,
 };
 use oarsman_world::rng::{Probability, Rng};
 
-/// On the node from the beginning.
+/// An image that is on the node from the beginning.
 pub(crate) const PRESENT: &str = "world/script:1";
-/// On the node from the beginning, and another: what a container's image is edited to.
+/// Another image that is on the node from the beginning: what a container's image is edited to.
 pub(crate) const PRESENT_TOO: &str = "world/script:2";
-/// In a registry.
+/// An image in a registry.
 pub(crate) const PULLABLE: &str = "world/far:1";
-/// Nowhere.
+/// An image that does not exist.
 pub(crate) const MISSING: &str = "world/nowhere:1";
 
-/// What a container does when nobody stops it.
+/// Scripts of containers that run until they are stopped, or end by themselves.
 const LASTING: &[&[&str]] = &[
     &["forever"],
     &["on-term:ignore", "forever"],
@@ -29,7 +29,7 @@ const ENDING: &[&[&str]] = &[
     &["sleep:90s", "exit:0"],
 ];
 
-/// What hooks do: scripts of commands, none of them in both lists, and rests.
+/// Scripts and sleeps of hooks; no script is in both lists.
 const PRE_STOP: &[&[&str]] = &[
     &["sleep:1s"],
     &["sleep:10s", "out:bye"],
@@ -39,10 +39,10 @@ const PRE_STOP: &[&[&str]] = &[
     &["rest", "2"],
 ];
 const POST_START: &[&[&str]] = &[&["sleep:2s", "out:hello"], &["out:hello"], &["rest", "3"]];
-/// What a hook does that can only fail.
+/// The script of a hook that always fails.
 const FAILING: &[&str] = &["err:no", "exit:3"];
 
-/// One of these.
+/// A random one of these.
 pub(crate) fn pick<'a, T: ?Sized>(rng: &mut Rng, of: &[&'a T]) -> &'a T {
     let index = rng.below(of.len() as u64);
     of[usize::try_from(index).unwrap_or_default()]
@@ -76,7 +76,7 @@ pub(crate) fn pod(rng: &mut Rng, name: &str, uid: &str) -> Pod {
 }
 
 fn regular(rng: &mut Rng, number: u64, restart_policy: &str) -> Container {
-    // A pod that restarts always is mostly one that lasts.
+    // A pod with restart policy Always is mostly one that keeps running.
     let ends = if restart_policy == "Always" {
         Probability::percent(25)
     } else {
@@ -87,7 +87,7 @@ fn regular(rng: &mut Rng, number: u64, restart_policy: &str) -> Container {
     Container { lifecycle, ..container(rng, &format!("c{number}"), script) }
 }
 
-/// Hooks for one in two, so that they meet everything else that happens.
+/// Hooks for one container in two, so that they are combined with all other actions.
 fn lifecycle(rng: &mut Rng) -> Option<Lifecycle> {
     let pre_stop = hook(rng, Probability::percent(35), PRE_STOP);
     let post_start = hook(rng, Probability::percent(20), POST_START);
@@ -97,7 +97,7 @@ fn lifecycle(rng: &mut Rng) -> Option<Lifecycle> {
     any.then(|| Lifecycle { pre_stop, post_start, ..Lifecycle::default() })
 }
 
-/// A command, or a number of seconds to rest.
+/// A hook with a command, or with a sleep.
 fn hook(rng: &mut Rng, chance: Probability, of: &[&[&str]]) -> Option<LifecycleHandler> {
     let drawn = rng.happens(chance).then(|| pick(rng, of))?;
     let mut hook = LifecycleHandler::default();
@@ -114,7 +114,7 @@ fn hook(rng: &mut Rng, chance: Probability, of: &[&[&str]]) -> Option<LifecycleH
     Some(hook)
 }
 
-/// Whether a container's postStart hook can only fail.
+/// Whether a container's postStart hook always fails.
 pub(crate) fn post_start_always_fails(spec: &Container) -> bool {
     let hook = spec.lifecycle.as_ref().and_then(|hooks| hooks.post_start.as_ref());
     let command = hook.and_then(|hook| hook.exec.as_ref()?.command.as_ref());

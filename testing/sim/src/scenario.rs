@@ -1,4 +1,4 @@
-//! Small scenarios in a few lines: a pod from parts, what happens to it, and what the world saw of that, by name.
+//! Small scenarios in a few lines: a pod, the actions on it, and the world's trace of it by name.
 
 mod scenario_log;
 
@@ -18,13 +18,13 @@ use crate::{ExternalAction, SimulationPlan, SimulationResult, run};
 
 pub use scenario_log::ScenarioLog;
 
-/// The second in which the pod of a scenario is made.
+/// The second in which the pod of a scenario is created.
 pub const CREATED_AT: u64 = 1;
 
-/// An image that is given to `rower`, whose password is `oar`, and to nobody else.
+/// An image that needs the credentials `rower` with password `oar`.
 pub const PRIVATE: &str = "reg.world/private:1";
 
-/// A container that performs this script.
+/// A container that runs this script.
 pub fn container(name: &str, script: &[&str]) -> Container {
     Container {
         name: name.to_owned(),
@@ -55,7 +55,7 @@ pub fn sidecar(container: Container) -> Container {
     Container { restart_policy: Some("Always".to_owned()), ..container }
 }
 
-/// A hook that performs this script in the container.
+/// A hook that runs this script in the container.
 pub fn exec(script: &[&str]) -> LifecycleHandler {
     let command = ["/script"].iter().chain(script).map(|&step| step.to_owned());
     LifecycleHandler {
@@ -64,12 +64,12 @@ pub fn exec(script: &[&str]) -> LifecycleHandler {
     }
 }
 
-/// A hook that waits.
+/// A hook that sleeps.
 pub fn sleep(seconds: i64) -> LifecycleHandler {
     LifecycleHandler { sleep: Some(SleepAction { seconds }), ..LifecycleHandler::default() }
 }
 
-/// The pod `p` that always restarts, with these containers and so many seconds to stop.
+/// The pod `p` with restart policy Always, these containers and this grace period in seconds.
 pub fn pod(init: Vec<Container>, regular: Vec<Container>, grace: i64) -> Pod {
     let mut pod = Pod {
         spec: Some(PodSpec {
@@ -92,7 +92,7 @@ pub fn delete(grace: Option<i64>) -> ExternalAction {
     ExternalAction::Delete { pod: "p".to_owned(), grace }
 }
 
-/// The pod's life in a world in which nothing goes wrong and nothing takes time but what says so.
+/// Simulates the pod in a world without faults, in which calls take no time.
 ///
 /// # Errors
 /// When the thread's event loop cannot be made.
@@ -105,7 +105,7 @@ pub fn run_pod(pod: Pod, actions: &[(u64, ExternalAction)]) -> io::Result<Simula
     run(&plan, Arc::new(CoreDecisions))
 }
 
-/// What was told of the pod for this reason, and in which second.
+/// The events of the pod with this reason, and their seconds.
 pub fn events_with_reason<'a>(
     result: &'a SimulationResult,
     reason: &str,
@@ -114,7 +114,7 @@ pub fn events_with_reason<'a>(
     events.map(|recorded| (recorded.at.as_secs(), &recorded.event)).collect()
 }
 
-/// Why a container was said to wait: in which second that was first said each time, the one word, the sentence.
+/// The waiting states of a container: the second in which each was first published, reason and message.
 pub fn waiting_states(result: &SimulationResult, container: &str) -> Vec<(u64, String, String)> {
     let mut waits: Vec<(u64, String, String)> = Vec::new();
     for published in &result.statuses {
@@ -132,7 +132,7 @@ pub fn waiting_states(result: &SimulationResult, container: &str) -> Vec<(u64, S
     waits
 }
 
-/// The same without what every container waits for before its first start, which is told of slow ones only.
+/// The same without the states before the first start, which are published of slow containers only.
 pub fn start_failures(result: &SimulationResult, container: &str) -> Vec<(u64, String, String)> {
     let usual = ["ContainerCreating", "PodInitializing"];
     let waits = waiting_states(result, container).into_iter();

@@ -1,4 +1,4 @@
-//! Living a life: the acts of the plan, and an agent that dies and comes back.
+//! Runs a simulation: performs the actions of the plan, and kills and restarts the agent.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -37,32 +37,32 @@ use crate::plan::{EDITED, EVENTFUL, ExternalAction, SimulationPlan};
 use crate::random_pods::{PRESENT, PRESENT_TOO, PULLABLE};
 use crate::scenario::PRIVATE;
 
-/// How long the machine takes to bring a dead agent back.
+/// How long the machine takes to restart a dead agent.
 const RESTART: Duration = Duration::from_secs(2);
-/// Where pods' logs lie.
+/// The directory of pods' logs.
 pub(crate) const POD_LOGS: &str = "/var/log/pods";
 
-/// What a life left behind for those who judge it.
+/// The result of a simulation, for the invariants.
 pub struct SimulationResult {
-    /// What was to happen.
+    /// The plan.
     pub plan: SimulationPlan,
-    /// What happened from outside, when, and to which pod (its UID).
+    /// The external actions: when, and on which pod (its UID).
     pub actions: Vec<(Duration, PodUid, ExternalAction)>,
-    /// What the world saw.
+    /// The world's trace.
     pub records: Vec<TraceRecord>,
-    /// The hash of what the world saw.
+    /// The hash of the trace.
     pub hash: u64,
-    /// What the agent published, as the API server took it.
+    /// The statuses that the API server accepted from the agent.
     pub statuses: Vec<PublishedStatus>,
-    /// The latest events that the agent told of, as the API server took them.
+    /// The latest events that the API server accepted from the agent.
     pub events: Vec<RecordedEvent>,
-    /// What was asked of servers and reached them.
+    /// The requests that reached servers.
     pub asked: Vec<HttpGet>,
-    /// How it was at the end.
+    /// The state at the end.
     pub final_state: FinalState,
 }
 
-/// Lives the plan with these decisions.
+/// Runs the plan with these decisions.
 ///
 /// # Errors
 /// When the thread's event loop cannot be made.
@@ -73,7 +73,7 @@ pub fn run(
     simulate(plan.seed, plan.faults, |world| Simulation::new(world, plan.clone(), decisions).run())
 }
 
-/// How it was at the end.
+/// The state at the end of a simulation.
 #[derive(Debug)]
 pub struct FinalState {
     /// Sandboxes the runtime still has: pod UID, id and whether it is ready.
@@ -82,9 +82,9 @@ pub struct FinalState {
     pub containers: Vec<(PodUid, String, ContainerState)>,
     /// Pods with a directory or a cgroup.
     pub on_disk: Vec<PodUid>,
-    /// Pods the API server still has,
+    /// Pods the API server still has.
     pub objects: Vec<Pod>,
-    /// and what it shows of pods from files.
+    /// Mirror pods the API server still has.
     pub mirrors: Vec<Pod>,
     /// Manifests in the directory.
     pub files: Vec<Pod>,
@@ -97,14 +97,14 @@ struct Simulation {
     files: watch::Sender<Vec<Pod>>,
     actions: Vec<(Duration, PodUid, ExternalAction)>,
     incarnation: u32,
-    /// The calls after which lives end that are still to come.
+    /// The numbers of calls after which the next incarnations are killed.
     kills: Vec<u64>,
-    /// Whether the agent that lives is to die.
+    /// Whether the running incarnation will be killed.
     will_be_killed: bool,
     agent: Option<RunningAgent>,
 }
 
-/// An agent that lives.
+/// A running agent.
 struct RunningAgent {
     task: JoinHandle<()>,
     commands: mpsc::Sender<Command>,
@@ -144,8 +144,8 @@ impl Simulation {
             }
         }
         self.run_until(began + EVENTFUL).await;
-        // From here on nobody dies and nothing goes wrong. An agent that was not to die goes on: one that is replaced would
-        // find out anew what its predecessor forgot.
+        // From here on there are no kills and no faults. An agent that is not to be killed goes on: a restarted one would find out anew what the
+        // old one forgot.
         self.kills.clear();
         if self.will_be_killed {
             self.restart_agent().await;
@@ -167,7 +167,7 @@ impl Simulation {
         }
     }
 
-    /// Lets time pass, and the agent die and come back meanwhile.
+    /// Lets time pass, in which the agent may be killed and restarted.
     async fn run_until(&mut self, at: Instant) {
         loop {
             let switch = self.world.kill_switch.clone();
@@ -182,7 +182,7 @@ impl Simulation {
     async fn end_agent(&mut self) {
         if let Some(agent) = self.agent.take() {
             agent.task.abort();
-            // It was told to end: that it did is all there is to know.
+            // The agent was cancelled: its result does not matter.
             agent.task.await.ok();
         }
     }
@@ -251,13 +251,13 @@ impl Simulation {
                 self.world.network.serve(host, *port, server.clone());
             }
             ExternalAction::ClockJump(distance) => self.world.clock.jump(*distance),
-            // One death at a time: what happens meanwhile is performed by itself.
+            // Kills do not nest: an action within one is performed by itself.
             ExternalAction::WhileAgentDown(_) => {}
         }
         self.actions.push((self.world.clock.elapsed(), uid, action));
     }
 
-    /// The UID that the pod of an act has at this moment; empty when it has none.
+    /// The UID of the action's pod at this moment; empty without one.
     fn uid(&self, action: &ExternalAction) -> PodUid {
         let name = match action {
             ExternalAction::Create(pod) | ExternalAction::WriteManifest(pod) => return pod.uid(),
@@ -286,7 +286,7 @@ impl Simulation {
         let verdict = Some(Verdict::disrupted("Evicted", "the node was low on patience"));
         let request = KillRequest { by: Killer::Eviction, grace: Some(grace), verdict };
         if let Some(agent) = &self.agent {
-            // An agent that is just dying hears nothing.
+            // An agent that is being killed does not get the command.
             agent.commands.send(Command::Kill(uid.clone(), request)).await.ok();
         }
     }
@@ -328,7 +328,7 @@ impl Simulation {
     }
 }
 
-/// The world as that life of an agent reaches it.
+/// The world's seams for that incarnation of the agent.
 pub fn seams(world: &World, incarnation: u32) -> Seams {
     let world = world.seams(incarnation);
     Seams {
@@ -345,7 +345,7 @@ pub fn seams(world: &World, incarnation: u32) -> Seams {
     }
 }
 
-/// How the agent behaves in lives: a member of its cluster.
+/// The configuration of the agent in simulations: a member of its cluster.
 pub fn config() -> Config {
     Config {
         facts: NodeFacts {
@@ -365,7 +365,7 @@ pub fn config() -> Config {
     }
 }
 
-/// How a node of a gibibyte takes part in its cluster.
+/// The registration and status of a node with a gibibyte of memory.
 pub fn membership(boot: &str) -> Membership {
     Membership {
         profile: Profile {
@@ -389,7 +389,7 @@ pub fn membership(boot: &str) -> Membership {
     }
 }
 
-/// A node of a gibibyte in a cluster that has a resolver.
+/// A node with a gibibyte of memory in a cluster that has DNS.
 fn settings() -> Settings {
     let mut settings = Settings::of_memory(1 << 30);
     settings.dns.servers = vec!["192.0.2.53".to_owned()];
@@ -397,7 +397,7 @@ fn settings() -> Settings {
     settings
 }
 
-/// A pod as whoever reads files hands it on: its hash changes with its manifest, and so with its UID.
+/// A pod as the source of files gives it: its hash changes with its manifest, and so does its UID.
 fn hashed(pod: &Pod) -> Pod {
     let mut pod = pod.clone();
     let hash = (HASH_ANNOTATION.to_owned(), pod.uid().to_string());

@@ -1,4 +1,4 @@
-//! A runtime that writes down what it is asked, and answers, fails, or hangs as it is told.
+//! A runtime that records its calls, and answers, fails, or hangs as configured.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -12,7 +12,7 @@ use oarsman_cri::{
 use oarsman_cri_types::v1 as cri;
 use tokio::sync::Semaphore;
 
-/// What the recorder does once it has written a call down.
+/// What the recorder does after it has recorded a call.
 pub(crate) enum RecorderMode {
     Answer,
     Fail(ErrorCode),

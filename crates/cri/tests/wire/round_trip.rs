@@ -1,4 +1,4 @@
-//! What is asked at one end arrives at the other, and so do the answers.
+//! Requests arrive at the server as they were sent, and responses at the client.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::calls;
 use crate::harness::SocketFixture;
 use crate::recording_runtime::{RecorderMode, RecordingRuntime};
 
-/// As many calls as the script makes; each method of the trait but `info` is among them.
+/// The number of calls in `call_everything`; each method of the trait but `info` is among them.
 const CALLS: usize = 36;
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Servers go, and come back.
+//! Servers that are missing, stop, or are replaced.
 
 use std::sync::Arc;
 

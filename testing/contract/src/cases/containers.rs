@@ -1,4 +1,4 @@
-//! Containers: made, started, ended, described, removed.
+//! Cases on containers: creation, start, end, status, removal.
 
 use anyhow::Result;
 use oarsman_cri_types::v1::{ContainerState, Mount};

@@ -1,4 +1,4 @@
-//! What fails, and how it says so.
+//! Cases on calls that fail, and their error codes.
 
 use std::time::Duration;
 

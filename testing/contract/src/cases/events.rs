@@ -1,4 +1,4 @@
-//! Events: hints that something happened to a container, in time and with its pod.
+//! Cases on container events: hints that something happened to a container, in time and with its pod.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ pub(super) fn all() -> Vec<ContractCase> {
     ]
 }
 
-/// The next event about that container or sandbox; others, old ones among them, are passed over.
+/// The next event of that container or sandbox; events of others are skipped.
 async fn next(events: &mut EventStream, id: &str) -> Result<ContainerEventResponse> {
     let deadline = Instant::now() + Duration::from_secs(20);
     loop {

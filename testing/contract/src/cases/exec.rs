@@ -1,4 +1,4 @@
-//! Running a command in a container, at once or as a conversation.
+//! Cases on commands in a container: run to their end, or streamed.
 
 use anyhow::Result;
 use oarsman_cri::StreamingEndpoint;

@@ -1,4 +1,4 @@
-//! Images: there or not, pulled, listed, removed.
+//! Cases on images: status, pull, list, removal.
 
 use anyhow::{Context, Result};
 use oarsman_cri_types::v1::{AuthConfig, ImageFilter, PullImageRequest};
@@ -54,7 +54,7 @@ async fn an_image_that_is_not_there_is_nothing(cx: &CaseContext) -> Result<()> {
     Ok(())
 }
 
-/// containerd ignores the filter, so nobody may rely on more than this.
+/// containerd ignores the filter, so the agent cannot rely on more than this.
 async fn images_are_listed_and_a_filter_hides_none_that_it_names(cx: &CaseContext) -> Result<()> {
     let images = cx.harness().images();
     let filter = ImageFilter { image: Some(image(&images.script)) };

@@ -1,4 +1,4 @@
-//! Lists and their filters.
+//! Cases on lists and their filters.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Log files: one line an entry, stamped and tagged, and opened anew when asked.
+//! Cases on log files: the format of lines, and reopening.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ pub(super) fn all() -> Vec<ContractCase> {
     ]
 }
 
-/// Stream, tag and content of a line, once its time was seen to be one.
+/// Stream, tag and content of a line, after its time was checked.
 fn parts(line: &str) -> Result<(&str, &str, &str)> {
     let mut words = line.splitn(4, ' ');
     let time = words.next().context("a time")?;

@@ -1,4 +1,4 @@
-//! Names are reserved: what keeps an agent that lost its memory from making a thing twice.
+//! Cases on reserved names, which keep a restarted agent from making a sandbox or container twice.
 
 use anyhow::Result;
 use oarsman_cri_types::v1::{PodSandboxFilter, RunPodSandboxRequest};

@@ -1,4 +1,4 @@
-//! What the runtime says of itself.
+//! Cases on the version, status and configuration of the runtime itself.
 
 use anyhow::Result;
 

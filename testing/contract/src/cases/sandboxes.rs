@@ -1,4 +1,4 @@
-//! Sandboxes: made, described, stopped, removed.
+//! Cases on sandboxes: creation, status, stop, removal.
 
 use anyhow::Result;
 use oarsman_cri_types::v1::{

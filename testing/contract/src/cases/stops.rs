@@ -1,4 +1,4 @@
-//! Stopping a container: asked first, killed when its grace is over.
+//! Cases on stopping a container: SIGTERM first, SIGKILL after the grace period.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Commands asked of an agent, as a person types them.
+//! Runs the program's commands against an agent.
 
 use std::process::Stdio;
 
@@ -8,22 +8,22 @@ use tokio::process::{Child, Command};
 
 use super::AgentProcess;
 
-/// What a command said.
+/// The output of a command.
 #[derive(Debug, Clone)]
 pub struct CommandOutput {
-    /// With what it ended; none when a signal ended it.
+    /// The exit code; none when a signal ended it.
     pub code: Option<i32>,
-    /// On stdout.
+    /// The text of stdout.
     pub out: String,
-    /// On stderr.
+    /// The text of stderr.
     pub err: String,
 }
 
 impl CommandOutput {
-    /// What it said on stdout, if all went well.
+    /// The text of stdout, if the command succeeded.
     ///
     /// # Errors
-    /// When it did not; with what was said instead.
+    /// When it failed; with the text of stderr.
     pub fn success(self) -> Result<String> {
         ensure!(self.code == Some(0), "the command failed: {self:#?}");
         Ok(self.out)
@@ -32,13 +32,13 @@ impl CommandOutput {
     /// The same as JSON.
     ///
     /// # Errors
-    /// When it failed, or said something else.
+    /// When it failed, or printed no JSON.
     pub fn json(self) -> Result<Value> {
         let out = self.success()?;
         serde_json::from_str(&out).with_context(|| format!("this is not JSON: {out}"))
     }
 
-    /// What it said on stderr, if it failed as commands do.
+    /// The text of stderr, if the command failed with the usual exit code.
     ///
     /// # Errors
     /// When it did not.
@@ -58,7 +58,7 @@ impl AgentProcess {
         wait_for_output(self.begin(arguments)?).await
     }
 
-    /// Begins the same; it is killed when what this returns is dropped.
+    /// Starts the same without waiting; it is killed when the returned child is dropped.
     ///
     /// # Errors
     /// When it cannot be started.
@@ -71,10 +71,10 @@ impl AgentProcess {
     }
 }
 
-/// Waits until a command has said all.
+/// Waits until a command has ended, with its output.
 ///
 /// # Errors
-/// When it cannot be heard.
+/// When its output cannot be read.
 pub async fn wait_for_output(command: Child) -> Result<CommandOutput> {
     let output = command.wait_with_output().await?;
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();

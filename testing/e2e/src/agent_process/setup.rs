@@ -1,4 +1,4 @@
-//! How an agent is started.
+//! The flags and the environment that an agent is started with.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use oarsman_rig::Rig;
 use crate::program;
 use crate::proxy::CriProxy;
 
-/// The name agents are told their node has.
+/// The node name that agents are given.
 pub const NAME: &str = "node";
 
 /// What an agent is started with.
@@ -28,11 +28,11 @@ pub struct AgentSetup {
 }
 
 impl AgentSetup {
-    /// On a rig: containerd straight at its socket, everything below the rig's directory and its
-    /// control group. `name` tells several agents apart; each has a root directory of its own.
+    /// On a rig: containerd at its own socket, everything below the rig's directory and its cgroup. `name` tells several agents apart; each has
+    /// a root directory of its own.
     ///
     /// # Errors
-    /// When the program's place is not known.
+    /// When the path of the program is not known.
     pub fn on(rig: &Rig, name: &str) -> Result<Self> {
         Ok(Self {
             program: program::path()?,
@@ -63,7 +63,7 @@ impl AgentSetup {
         self
     }
 
-    /// By a configuration file, which says where manifests are.
+    /// With a configuration file, which names the directory of manifests.
     #[must_use]
     pub fn configured_by(mut self, file: &Path) -> Self {
         self.config = Some(file.to_owned());
@@ -121,7 +121,7 @@ impl AgentSetup {
             format!("--pod-logs-dir={}", self.pod_logs.display()),
             format!("--container-log-links-dir={}", self.log_links.display()),
             format!("--cgroup-root={}", self.cgroup_root),
-            // Machines that run tests are as they are.
+            // Machines that run tests may have cgroup v1 and swap.
             "--fail-cgroupv1=false".to_owned(),
             "--fail-swap-on=false".to_owned(),
             format!("--hostname-override={NAME}"),

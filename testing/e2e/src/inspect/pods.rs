@@ -1,4 +1,4 @@
-//! Pods as the runtime has them.
+//! Pods as the runtime reports them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +11,7 @@ use oarsman_cri_types::v1::{ContainerState, ContainerStatus, PodSandbox, PodSand
 /// The annotation in which agents count restarts.
 const RESTARTS: &str = "io.kubernetes.container.restartCount";
 
-/// All that a pod has in the runtime.
+/// All sandboxes and containers of a pod.
 #[derive(Debug, Clone, Default)]
 pub struct ObservedPod {
     /// Newest first.
@@ -45,7 +45,7 @@ pub struct ObservedContainer {
     pub name: String,
     pub attempt: u32,
     pub state: ContainerState,
-    /// As its annotation says.
+    /// The value of its annotation.
     pub restarts: Option<u32>,
     /// In nanoseconds since 1970; zero for what has not happened.
     pub created: i64,
@@ -62,7 +62,7 @@ pub struct ObservedContainer {
 /// A line of a container's log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObservedLogLine {
-    /// As written.
+    /// The time as written.
     pub time: String,
     /// `stdout` or `stderr`.
     pub stream: String,
@@ -99,7 +99,7 @@ impl ObservedPod {
         self.sandboxes.first().map_or("", |sandbox| &sandbox.uid)
     }
 
-    /// Whether nothing of it is there.
+    /// Whether no sandbox and no container of it is left.
     pub fn is_gone(&self) -> bool {
         self.sandboxes.is_empty()
     }
@@ -182,7 +182,7 @@ impl ObservedContainer {
         self.state == ContainerState::ContainerExited
     }
 
-    /// What it has written so far; nothing before the log is there.
+    /// The lines written so far; none before the log exists.
     ///
     /// # Errors
     /// When the log cannot be read, or a line of it is not as CRI wants it.

@@ -1,4 +1,4 @@
-//! Bounded waits that say, when they fail, what was seen last.
+//! Waits with a deadline that report, when they fail, what was seen last.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -8,11 +8,10 @@ use tokio::time::{Instant, sleep};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(30);
 
-/// Looks until what is seen `is_met`, and returns it. A look that fails is no answer: containerd may
-/// be away for a moment.
+/// Looks until what is seen `is_met`, and returns it. A look that fails is tried again: containerd may be away for a moment.
 ///
 /// # Errors
-/// When the time is over: with what it was for, and what was seen, or failed, last.
+/// When the time is over: with what was waited for, and what was seen, or failed, last.
 pub async fn eventually<T: Debug>(
     patience: Duration,
     what: &str,
@@ -33,7 +32,7 @@ pub async fn eventually<T: Debug>(
     }
 }
 
-/// Looks all the time, and fails as soon as what is seen is not so.
+/// Looks until the time is over, and fails as soon as what is seen is not as expected.
 ///
 /// # Errors
 /// With what was seen then, or when a look fails.

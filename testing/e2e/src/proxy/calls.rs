@@ -1,4 +1,4 @@
-//! The journal: which calls came, about what, when, and how they ended.
+//! The journal of the proxy: its calls with their objects, times and results.
 
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::subject::CallSubject;
 
-/// Calls that look and change nothing.
+/// Calls that only read.
 const READS: [&str; 17] = [
     "Version",
     "Status",
@@ -30,7 +30,7 @@ const READS: [&str; 17] = [
     "ImageFsInfo",
 ];
 
-/// Who a pod is.
+/// The identity of a pod.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 #[expect(missing_docs, reason = "as in the pod's metadata")]
 pub struct PodRef {
@@ -44,21 +44,21 @@ pub struct PodRef {
 pub struct RecordedCall {
     /// Its RPC name, such as `StopContainer`.
     pub name: &'static str,
-    /// What it is about: an id, an image, or `namespace/name[/container]` of what has no id yet.
-    /// Nothing for the runtime as a whole and for lists of everything.
+    /// The object of the call: an id, an image, or `namespace/name[/container]` of what has no id yet. None for the runtime as a whole and for
+    /// unfiltered lists.
     pub subject: Option<String>,
-    /// The pod it concerns, if that is one, and known.
+    /// The pod it concerns, if it concerns one that is known.
     pub pod: Option<PodRef>,
     /// When it came.
     pub at: Instant,
     /// How long it took, if it has ended.
     pub took: Option<Duration>,
-    /// What it failed with.
+    /// The error it failed with.
     pub error: Option<CriError>,
 }
 
 impl RecordedCall {
-    /// Whether it looks, and changes nothing.
+    /// Whether it only reads.
     pub fn is_read(&self) -> bool {
         READS.contains(&self.name)
     }
@@ -93,7 +93,7 @@ pub(super) struct CallJournal {
 }
 
 impl CallJournal {
-    /// Writes a call down and returns its number.
+    /// Records a call and returns its number.
     pub(super) fn begin(&self, name: &'static str, subject: &CallSubject) -> usize {
         let (pod, subject) = (subject.pod.clone(), subject.about.clone());
         let call = RecordedCall { name, subject, pod, at: Instant::now(), took: None, error: None };
@@ -102,7 +102,7 @@ impl CallJournal {
         calls.len() - 1
     }
 
-    /// Writes down how it ended.
+    /// Records the end of a call.
     pub(super) fn end<T>(&self, number: usize, outcome: &Result<T>) {
         if let Some(call) = self.lock().get_mut(number) {
             call.took = Some(call.at.elapsed());

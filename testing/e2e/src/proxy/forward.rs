@@ -1,4 +1,4 @@
-//! The runtime in between: each call is written down, meets its rule, and goes on.
+//! The runtime of the proxy: each call is recorded, meets its rule, and is forwarded.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -67,7 +67,7 @@ impl ForwardingRuntime {
         self.pass(name, self.pod_index.of_id(id), call).await
     }
 
-    /// Of the runtime as a whole.
+    /// Forwards a call that concerns the runtime as a whole.
     async fn pass_plain<T>(
         &self,
         name: &'static str,
@@ -96,7 +96,7 @@ impl Runtime for ForwardingRuntime {
         self.pass_plain("UpdateRuntimeConfig", call).await
     }
 
-    /// A part of the call that asked for it, which is written down already.
+    /// A part of a status call, which is recorded already.
     async fn info(&self, about: About<'_>) -> Result<BTreeMap<String, String>> {
         self.runtime.info(about).await
     }
@@ -224,7 +224,7 @@ impl Runtime for ForwardingRuntime {
         self.pass_id("PortForward", &id, self.runtime.port_forward(request)).await
     }
 
-    /// The stream itself is handed on as it is: nothing is kept back.
+    /// The stream itself is forwarded as it is, without any rule.
     async fn container_events(&self) -> Result<EventStream> {
         self.pass_plain("GetContainerEvents", self.runtime.container_events()).await
     }

@@ -1,4 +1,4 @@
-//! Rules: what is done to which calls.
+//! The rules of the proxy: which calls are held, delayed or failed.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -75,7 +75,7 @@ pub struct ProxyRule {
     state: Arc<RuleState>,
 }
 
-/// What a rule says, and what came of it.
+/// A rule and its counters.
 pub(super) struct RuleState {
     filter: CallFilter,
     action: RuleAction,
@@ -129,7 +129,7 @@ impl ProxyRule {
         Ok(())
     }
 
-    /// Takes the rule back and lets go of what it holds.
+    /// Removes the rule and releases the calls that it holds.
     pub fn release(self) {
         drop(self);
     }
@@ -161,7 +161,7 @@ impl RuleSet {
         ProxyRule { rules: Arc::clone(self), state }
     }
 
-    /// The rule for a call, if there is one; it counts as met.
+    /// The rule for a call, if there is one; it counts as applied.
     pub(super) fn find(&self, call: &str, subject: &CallSubject) -> Option<Arc<RuleState>> {
         let rules = self.lock();
         let is_open =
@@ -177,7 +177,7 @@ impl RuleSet {
 }
 
 impl RuleState {
-    /// What comes before the runtime is asked.
+    /// Applies the rule before the runtime is called.
     pub(super) async fn before(&self, call: &'static str) -> oarsman_cri::Result<()> {
         match self.action {
             RuleAction::Hold => self.wait().await,
@@ -188,7 +188,7 @@ impl RuleState {
         Ok(())
     }
 
-    /// What comes after the runtime has answered.
+    /// Applies the rule after the runtime has answered.
     pub(super) async fn after(&self, call: &'static str) -> oarsman_cri::Result<()> {
         match self.action {
             RuleAction::HoldAnswer => self.wait().await,
@@ -198,7 +198,7 @@ impl RuleState {
         Ok(())
     }
 
-    /// A caller may give up meanwhile; then it does not wait any more.
+    /// A caller may drop the call meanwhile; then the wait ends.
     async fn wait(&self) {
         self.waiting.send_modify(|waiting| *waiting += 1);
         let _until_here = WaitGuard(&self.waiting);
@@ -206,7 +206,7 @@ impl RuleState {
     }
 }
 
-/// Counts one less who waits, however it comes to its end.
+/// Counts a waiting call as done, however its wait ends.
 struct WaitGuard<'a>(&'a watch::Sender<usize>);
 
 impl Drop for WaitGuard<'_> {

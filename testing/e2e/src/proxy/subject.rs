@@ -1,4 +1,4 @@
-//! What a call is about, and whose container or sandbox that is.
+//! The object of a call, and the pod that it belongs to.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,15 +10,15 @@ use oarsman_cri_types::v1::{
 
 use super::calls::PodRef;
 
-/// The label by which agents ask for all that is a pod's.
+/// The label by which agents list all containers of a pod.
 const UID_LABEL: &str = "io.kubernetes.pod.uid";
 
-/// What a call is about.
+/// The object of a call.
 #[derive(Debug, Clone, Default)]
 pub(super) struct CallSubject {
-    /// As a person would name it.
+    /// Its name for messages.
     pub(super) about: Option<String>,
-    /// Everything by which a rule may mean it: ids, the pod's UID, its name, `namespace/name`.
+    /// All names by which a rule may select it: ids, the pod's UID, its name, `namespace/name`.
     pub(super) names: BTreeSet<String>,
     pub(super) pod: Option<PodRef>,
 }
@@ -43,7 +43,7 @@ impl CallSubject {
     }
 }
 
-/// Which sandboxes and containers belong to which pods, learned from what passes by.
+/// The pods of sandboxes and containers, learned from the calls that pass by.
 #[derive(Default)]
 pub(super) struct PodIndex {
     known: Mutex<PodIndexState>,

@@ -1,4 +1,4 @@
-//! A cluster on the stage, and the node agents that have joined it.
+//! The control plane of a scenario, and the agents that have joined it.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -13,10 +13,10 @@ use super::context::lock;
 use crate::inspect::eventually;
 use crate::program;
 
-/// Where the Go kubelet leaves things whatever it is told; nothing of ours is there.
+/// Paths that the Go kubelet writes to whatever its flags say; our agent does not.
 const STRAYS_OF_GO: [&str; 3] = ["/run/mount", "/var/lib/kubelet", "/var/log/containers"];
 
-/// What a scenario has started; nothing as long as it does not ask for it.
+/// The control plane and agents that a scenario has started; none until it asks for them.
 #[derive(Default)]
 pub(super) struct ClusterResources {
     plane: Mutex<Option<Arc<ControlPlane>>>,
@@ -31,7 +31,7 @@ impl ClusterResources {
         Ok(plane)
     }
 
-    /// Prepares an agent that is to join it.
+    /// Prepares an agent that is to join the cluster.
     pub(super) fn kubelet(
         &self,
         rig: &Rig,
@@ -48,7 +48,7 @@ impl ClusterResources {
         lock(&self.kubelets).clone()
     }
 
-    /// Has everything deleted that makes pods, and pods.
+    /// Deletes all objects that create pods, and all pods.
     pub(super) async fn delete_all(&self, patience: Duration) -> Result<()> {
         let Some(plane) = lock(&self.plane).clone() else { return Ok(()) };
         for kubelet in self.kubelets() {
@@ -77,7 +77,7 @@ impl ClusterResources {
         }
     }
 
-    /// Processes that live by right.
+    /// Pids of processes that are expected to run.
     pub(super) fn pids(&self) -> Vec<u32> {
         let kubelets = self.kubelets();
         let mut pids: Vec<u32> = kubelets.iter().filter_map(|kubelet| kubelet.pid().ok()).collect();
@@ -85,7 +85,7 @@ impl ClusterResources {
         pids
     }
 
-    /// What is there as long as a cluster is, or stays though its agents have ended.
+    /// Whether a resource exists as long as a cluster does, or stays though its agents have ended.
     pub(super) fn may_stay(&self, thing: &HostResource) -> bool {
         match thing {
             HostResource::Link { name } => {
@@ -97,7 +97,7 @@ impl ClusterResources {
         }
     }
 
-    /// Files of agents that are not those of a pod.
+    /// Whether a file is an agent's own, and not a pod's.
     fn is_an_agents(&self, path: &Path) -> bool {
         let kubelets = self.kubelets();
         let mut roots = kubelets.iter().map(|kubelet| kubelet.root());
@@ -106,7 +106,7 @@ impl ClusterResources {
         is_own || STRAYS_OF_GO.iter().any(|stray| path.starts_with(stray))
     }
 
-    /// What agents and the control plane said last.
+    /// The ends of the logs of agents and control plane.
     pub(super) fn report(&self) -> String {
         let mut report = String::new();
         for kubelet in self.kubelets() {
@@ -120,13 +120,13 @@ impl ClusterResources {
     }
 }
 
-/// The variable that has scenarios played with the Go kubelet instead of ours: it judges the scenario.
+/// The environment variable that has scenarios run with the Go kubelet instead of our agent, to check the scenarios themselves.
 const GO: &str = "OARSMAN_ON_GO_KUBELET";
 
 /// Our own agent.
 ///
 /// # Errors
-/// When the program's place is not known.
+/// When the path of the program is not known.
 pub fn ours() -> Result<Implementation> {
     Ok(Implementation::Oarsman(program::path()?))
 }
@@ -134,7 +134,7 @@ pub fn ours() -> Result<Implementation> {
 /// Our own agent, or the Go kubelet when the environment asks for it.
 ///
 /// # Errors
-/// When the program's place is not known.
+/// When the path of the program is not known.
 pub fn under_test() -> Result<Implementation> {
     if std::env::var_os(GO).is_some() { Ok(Implementation::Go) } else { ours() }
 }

@@ -1,4 +1,4 @@
-//! What a scenario has at hand.
+//! The context of a scenario: its rig, and the agents, proxies and clusters it has started.
 
 use std::fmt::Write;
 use std::fs;
@@ -16,11 +16,11 @@ use crate::agent_process::{AgentProcess, AgentSetup};
 use crate::inspect::{RuntimeInspector, eventually};
 use crate::proxy::CriProxy;
 
-/// How long an agent may take to take down all that it was told to, unless a scenario says otherwise.
+/// How long agents may take to remove all pods at the end, unless a scenario says otherwise.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How long an agent may take to end.
 const ENDING: Duration = Duration::from_secs(15);
-/// How many of the last calls a report has.
+/// How many of the last calls a failure report has.
 const CALLS: usize = 30;
 /// Groups that an agent makes for all its pods and keeps.
 const KEPT_GROUPS: [&str; 3] = ["kubepods", "kubepods/burstable", "kubepods/besteffort"];
@@ -57,7 +57,7 @@ impl ScenarioContext {
         &self.rig
     }
 
-    /// Eyes for it.
+    /// The inspector of the rig.
     pub fn inspector(&self) -> &RuntimeInspector {
         &self.inspector
     }
@@ -67,16 +67,15 @@ impl ScenarioContext {
         self.rig.directory().join("scratch")
     }
 
-    /// What the scenario's agent is started with, for it to be changed.
+    /// The setup of the scenario's agent, which may be changed before its start.
     ///
     /// # Errors
-    /// When the program's place is not known.
+    /// When the path of the program is not known.
     pub fn setup(&self) -> Result<AgentSetup> {
         AgentSetup::on(&self.rig, "agent")
     }
 
-    /// Starts an agent. It is asked to end, after all its manifests were removed, when the scenario
-    /// is over.
+    /// Starts an agent. When the scenario is over, all its manifests are removed, and then it is ended.
     ///
     /// # Errors
     /// When it cannot be started.
@@ -86,7 +85,7 @@ impl ScenarioContext {
         Ok(node)
     }
 
-    /// The same, but it is still to be started: some agents want their manifests to be there first.
+    /// The same without starting it: some agents need their manifests first.
     ///
     /// # Errors
     /// When its directories cannot be made.
@@ -133,7 +132,7 @@ impl ScenarioContext {
         self.cluster_resources.plane(&self.rig).await
     }
 
-    /// Prepares an agent that is to join the cluster; it is still to be started. Agents of one name share all their places.
+    /// Prepares an agent that is to join the cluster; it is still to be started. Agents of one name share all their directories.
     ///
     /// # Errors
     /// When there is no cluster yet, or something cannot be written.
@@ -141,12 +140,12 @@ impl ScenarioContext {
         self.cluster_resources.kubelet(&self.rig, which, options)
     }
 
-    /// Says how long taking down all pods may take when the scenario is over.
+    /// Sets how long removing all pods may take when the scenario is over.
     pub fn set_cleanup_timeout(&self, patience: Duration) {
         *lock(&self.patience) = patience;
     }
 
-    /// Has the agents take down all pods, ends them, and sees to it that nothing is left.
+    /// Has the agents remove all pods, ends them, and checks that nothing is left.
     pub(super) async fn clean_up(&self, before: &Snapshot) -> Result<()> {
         let nodes = lock(&self.nodes).clone();
         let patience = *lock(&self.patience);
@@ -170,7 +169,7 @@ impl ScenarioContext {
         before.compare_until_clean_but(ENDING, |thing| self.may_stay(thing)).await
     }
 
-    /// Agents that live, and their groups.
+    /// Whether a resource is an agent that runs, or its cgroup.
     fn may_stay(&self, thing: &HostResource) -> bool {
         if self.cluster_resources.may_stay(thing) {
             return true;
@@ -181,13 +180,13 @@ impl ScenarioContext {
                 let below = group.strip_prefix(self.rig.cgroup_parent());
                 below.is_ok_and(|below| KEPT_GROUPS.iter().any(|kept| below == Path::new(kept)))
             }
-            // Where kubelets say that they hold a runtime.
+            // The directory of kubelets' runtime locks.
             HostResource::File { path } => path.starts_with("/run/oarsman"),
             _ => false,
         }
     }
 
-    /// Whether a process is an agent that lives, or one that belongs to it.
+    /// Whether a process is an agent that runs, or was started by one.
     fn is_of_an_agent(&self, pid: u32) -> bool {
         let mut agents: Vec<u32> =
             lock(&self.nodes).iter().filter_map(|node| node.pid().ok()).collect();
@@ -196,7 +195,7 @@ impl ScenarioContext {
         family.is_ok_and(|family| family.contains(&pid))
     }
 
-    /// What agents said and asked for last.
+    /// The ends of agents' logs, and their last calls.
     pub(super) fn report(&self) -> String {
         let mut report = String::new();
         for node in lock(&self.nodes).iter() {
@@ -214,7 +213,7 @@ impl ScenarioContext {
         report
     }
 
-    /// Kills what still lives, and takes away what is no pod's.
+    /// Kills what still runs, and removes what belongs to no pod.
     pub(super) fn end(&self) {
         let nodes = std::mem::take(&mut *lock(&self.nodes));
         for node in &nodes {
@@ -224,7 +223,7 @@ impl ScenarioContext {
             }
         }
         lock(&self.proxies).clear();
-        // After a failure the rig goes, too, with whatever this could not end.
+        // After a failure the rig is discarded, too, with whatever this could not end.
         self.cluster_resources.end().ok();
         fs::remove_dir_all(self.scratch()).ok();
     }

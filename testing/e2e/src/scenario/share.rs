@@ -1,4 +1,4 @@
-//! Which scenarios of a test binary this process plays: all of them, or those that no other process plays.
+//! Divides the scenarios of a test binary among processes: this process runs all of them, or those that no other has taken.
 
 use std::env;
 use std::fs::File;
@@ -7,9 +7,9 @@ use std::path::PathBuf;
 
 use super::Scenario;
 
-/// Names a directory in which processes of one test binary note which scenarios are taken.
+/// The environment variable with the directory in which processes of one test binary record which scenarios are taken.
 const SHARED: &str = "OARSMAN_SCENARIOS_SHARED";
-/// Asks for those that nothing may run beside.
+/// The environment variable that asks for scenarios that must run alone.
 const ALONE: &str = "OARSMAN_SCENARIOS_ALONE";
 
 /// The scenarios of one process.
@@ -17,14 +17,14 @@ const ALONE: &str = "OARSMAN_SCENARIOS_ALONE";
 pub(super) enum ScenarioShare {
     /// All.
     All,
-    /// Those that no other process has taken, by a file for each in this directory; but none that is to be alone.
+    /// Those that no other process has taken, by a file for each in this directory; but none that must run alone.
     Taken(PathBuf),
-    /// Those that are to be alone.
+    /// Those that must run alone.
     Alone,
 }
 
 impl ScenarioShare {
-    /// As the environment says.
+    /// From the environment.
     pub(super) fn of_this_process() -> Self {
         if env::var_os(ALONE).is_some() {
             return Self::Alone;
@@ -32,7 +32,7 @@ impl ScenarioShare {
         env::var_os(SHARED).map_or(Self::All, |directory| Self::Taken(directory.into()))
     }
 
-    /// Whether this process may play it.
+    /// Whether this process may run it.
     pub(super) fn has(&self, scenario: &Scenario) -> bool {
         match self {
             Self::All => true,

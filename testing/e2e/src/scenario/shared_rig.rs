@@ -1,4 +1,4 @@
-//! Where scenarios of one flavour play: a rig that is there when one is needed.
+//! The rig that the scenarios of one flavour share, started when the first needs it.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ impl SharedRig {
         }
     }
 
-    /// Plays a scenario on the rig, and throws the rig away if it failed.
+    /// Runs a scenario on the rig, and discards the rig if it failed.
     pub(super) async fn run(&self, scenario: Scenario) -> Result<()> {
         let rig = self.open().await?;
         let before = Snapshot::take(&rig).await?;
@@ -42,7 +42,7 @@ impl SharedRig {
             Ok(()) => cx.clean_up(&before).await.context("after the scenario"),
             failed => failed,
         };
-        // The chain in one line, then what was going on; where in the code nobody needs to know.
+        // The error chain in one line, then the report; a backtrace would not help.
         let outcome = outcome.map_err(|error| anyhow!("{error:#}\n{}", cx.report()));
         cx.end();
         if outcome.is_err() {
@@ -71,7 +71,7 @@ impl SharedRig {
     }
 }
 
-/// Bounded, and a panic is a failure like others.
+/// With a deadline; a panic is a failure like others.
 async fn run_scenario(scenario: Scenario, cx: &Arc<ScenarioContext>) -> Result<()> {
     let playing = AssertUnwindSafe((scenario.run)(Arc::clone(cx))).catch_unwind();
     match tokio::time::timeout(DEADLINE, playing).await {

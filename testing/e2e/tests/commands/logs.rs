@@ -1,4 +1,4 @@
-//! What containers wrote.
+//! `oarsman logs` on real containers.
 
 use anyhow::{Result, ensure};
 use oarsman_e2e::agent_process::{AgentProcess, wait_for_output};
@@ -21,7 +21,7 @@ async fn logs(agent: &AgentProcess, arguments: &[&str]) -> Result<(String, Strin
 pub(super) async fn logs_are_shown_in_parts(cx: &ScenarioContext) -> Result<()> {
     let agent = cx.agent()?;
     let main = script_container("main", &["out:one", "out:two", "out:three", "exit:1"]);
-    // What comes by two ways comes in any order: each stream has a container of its own.
+    // The order of two streams is not defined: each stream has a container of its own.
     let side = script_container("side", &["out:beside", "forever"]);
     let loud = script_container("loud", &["err:bad", "forever"]);
     agent.apply("web", &pod("web").container(main).container(side).container(loud))?;

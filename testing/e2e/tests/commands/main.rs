@@ -1,4 +1,4 @@
-//! Commands asked of running agents: what they say of pods in all states, and what they do to them.
+//! The commands against running agents: what they show of pods in all states, and what they do to them.
 
 mod logs;
 mod shows;
@@ -17,7 +17,7 @@ use stops::{
     a_guest_stops_a_pod_for_good, a_guest_stops_all_and_ends, a_kubelet_names_the_manifest_instead,
 };
 
-/// A failure, not a wait.
+/// A wait that is this long has failed.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn main() -> ExitCode {

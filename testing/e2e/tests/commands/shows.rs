@@ -1,4 +1,4 @@
-//! What commands show.
+//! The output of `ps`, `describe` and `events`.
 
 use anyhow::{Context, Result, ensure};
 use oarsman_e2e::agent_process::AgentProcess;
@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::PATIENCE;
 
-/// Waits until `ps` has these words in one line each.
+/// Waits until `ps` prints a line with each of these sets of words.
 pub(super) async fn until_shown(agent: &AgentProcess, lines: &[&[&str]]) -> Result<String> {
     let ps = async || agent.command(&["ps"]).await?.success();
     let has = |text: &str, words: &[&str]| {

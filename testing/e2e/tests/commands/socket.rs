@@ -1,4 +1,4 @@
-//! The socket itself.
+//! The agent's local socket: who may use it, and one for each agent.
 
 use std::os::unix::fs::PermissionsExt;
 

@@ -1,4 +1,4 @@
-//! Stopping pods by asking.
+//! `oarsman stop` with `oarsman run` and with a kubelet.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +27,7 @@ pub(super) async fn a_guest_stops_a_pod_for_good(cx: &ScenarioContext) -> Result
     let said = agent.command(&["stop", "web"]).await?.success()?;
     ensure!(said == "Stopped web.\n", "{said}");
     ensure!(cx.inspector().pod("web").await?.is_gone(), "it is gone when stop returns");
-    // Neither another look at the manifest nor a change of it brings it back.
+    // Neither a rescan of the manifest nor a change of it brings the pod back.
     let main = script_container("main", &["out:changed", "forever"]);
     agent.apply("web", &pod("web").container(main))?;
     let look = async || cx.inspector().pod("web").await;

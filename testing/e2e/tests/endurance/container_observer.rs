@@ -1,11 +1,11 @@
-//! Somebody who looks at the runtime all the time and remembers what nobody may ever see.
+//! Polls the runtime and records containers that ran, to find any that ran twice at once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Result, ensure};
 use oarsman_e2e::inspect::{ObservedPod, RuntimeInspector};
 
-/// What was seen of all containers so far.
+/// The containers seen so far.
 #[derive(Debug, Default)]
 pub(super) struct ContainerObserver {
     /// The ids of containers that ever ran, by pod and name.
@@ -13,12 +13,12 @@ pub(super) struct ContainerObserver {
 }
 
 impl ContainerObserver {
-    /// Looks once.
+    /// Lists the containers once.
     ///
     /// # Errors
     /// When two containers of one name run in a pod.
     pub(super) async fn observe(&mut self, look: &RuntimeInspector) -> Result<()> {
-        // A runtime that is away tells nothing, which is no offence.
+        // A runtime that is away gives no answer, which is no failure here.
         let Ok(pods) = look.pods().await else { return Ok(()) };
         pods.iter().try_for_each(|pod| self.record(pod))
     }

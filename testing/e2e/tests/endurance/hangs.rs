@@ -1,4 +1,4 @@
-//! Calls that are not answered: of the whole runtime for a minute, or of one pod for as long as it takes.
+//! Calls that are not answered: of the whole runtime for a minute, or of one pod until it is released.
 
 use std::time::Duration;
 
@@ -58,7 +58,7 @@ pub(super) async fn while_containerd_is_stopped_only_those_who_want_something_wa
     Ok(())
 }
 
-/// How long it takes until so many pods run that are wanted at once, and then until they are gone again.
+/// How long it takes until all of the new pods run, and then until they are gone again.
 async fn round_trip(cx: &ScenarioContext, agent: &AgentProcess) -> Result<Duration> {
     let names: Vec<String> = (0..10).map(|number| format!("p{number}")).collect();
     let began = Instant::now();

@@ -1,4 +1,4 @@
-//! A node on which nothing happens.
+//! The cost of a node on which nothing happens.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,9 +12,9 @@ use tokio::time::sleep;
 use super::kills::PATIENCE;
 
 const IDLE: Duration = Duration::from_secs(60);
-/// How long events of the last start may still come in, and until an audit has seen what came of them.
+/// How long events of the last start may still come in, until a relist has seen their effects.
 const AFTERMATH: Duration = Duration::from_secs(25);
-/// What the audit asks for.
+/// The calls of a relist.
 const AUDIT: [&str; 2] = ["ListContainers", "ListPodSandbox"];
 
 pub(super) async fn fifty_idle_pods_cost_nothing_but_the_audit(cx: &ScenarioContext) -> Result<()> {
@@ -38,7 +38,7 @@ pub(super) async fn fifty_idle_pods_cost_nothing_but_the_audit(cx: &ScenarioCont
         *calls.entry(call.name.to_owned()).or_default() += 1;
     }
     ensure!(calls.keys().all(|name| AUDIT.contains(&name.as_str())), "{calls:?}");
-    // Three audits in a minute, and one more on its edge.
+    // Three relists in a minute, and one more on its edge.
     ensure!(calls.values().all(|count| (2..=4).contains(count)), "{calls:?}");
     ensure!(used < IDLE / 200, "{used:?} of CPU in {IDLE:?}");
     Ok(())

@@ -1,4 +1,4 @@
-//! The agent dies, or the runtime does, and comes back.
+//! The agent or the runtime is killed again and again, and comes back.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use super::container_observer::ContainerObserver;
 
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Numbers that look drawn and are the same every time.
+/// A pseudo-random sequence that is the same every time.
 struct TestRng(u64);
 
 impl TestRng {
@@ -32,7 +32,7 @@ fn lasting(name: &str) -> PodManifest {
         .container(script_container("keep", &["forever"]))
 }
 
-/// What happens while the agent dies again and again: pods come, change and go, some with images from a slow registry.
+/// Changes while the agent is killed again and again: pods are added, edited and removed, some with images from a slow registry.
 struct Churn<'a> {
     agent: &'a AgentProcess,
     image: String,
@@ -44,7 +44,7 @@ impl Churn<'_> {
         let name = format!("c{}", self.rng.below(4));
         match self.rng.below(4) {
             0 => {
-                // It was perhaps never there.
+                // The manifest may not exist.
                 self.agent.manifests().remove(&name).ok();
                 Ok(())
             }
@@ -161,7 +161,7 @@ pub(super) async fn containerd_killed_ten_times_under_twenty_pods_restarts_nothi
         sleep(Duration::from_millis(rng.below(1000))).await;
         cx.rig().restart().await?;
     }
-    // One that is wanted only now shows that the agent has found its way back.
+    // One more pod shows that the agent is connected again.
     agent.apply(
         "late",
         &pod("late").with(GRACE, 1).container(script_container("late", &["forever"])),

@@ -1,5 +1,5 @@
-//! What an agent on real containerd goes through without its pods noticing: its own death, the runtime's, calls that hang,
-//! neighbours, and nothing at all.
+//! Disturbances of an agent on real containerd that its pods must not notice: its own death, the runtime's, calls that hang, other agents; and
+//! its cost on an idle node.
 
 mod container_observer;
 mod hangs;

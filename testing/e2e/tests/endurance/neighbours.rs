@@ -1,4 +1,4 @@
-//! Others on the same runtime.
+//! Other agents and foreign sandboxes on the same runtime.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use oarsman_e2e::scenario::ScenarioContext;
 
 use super::kills::PATIENCE;
 
-/// Makes a sandbox as a person with crictl does: no kubelet's labels on it.
+/// Makes a sandbox as crictl does: without a kubelet's labels.
 async fn foreign_sandbox(cx: &ScenarioContext) -> Result<String> {
     let metadata = PodSandboxMetadata {
         name: "stranger".to_owned(),
@@ -60,7 +60,7 @@ pub(super) async fn two_agents_and_a_stranger_leave_each_other_alone(
     let look = async || Ok(names(&cx.inspector().pods().await?));
     let all = ["ours-node", "stranger", "theirs"];
     eventually(PATIENCE, "all three run", look, |names| names == &all).await?;
-    // Both agents begin anew, knowing nothing, and count everything twice a second.
+    // Both agents start anew without any state, and relist twice a second.
     for agent in [&kubelet, &guest] {
         agent.kill()?;
         agent.start()?;

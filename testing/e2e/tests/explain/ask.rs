@@ -1,4 +1,4 @@
-//! Asking the real command, and what it should answer.
+//! Runs `oarsman explain`, and compares its output with the expected one.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use tokio::process::Command;
 /// The third crash of a container on a busy machine is seen in this time.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// What the command says, or should.
+/// The output of the command, or the expected one.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ExplainAnswer {
@@ -24,9 +24,8 @@ pub(super) struct ExplainAnswer {
     pub(super) next_step: String,
 }
 
-/// What the command should say about a pod. In the texts `{pod}` is its name, `{place}` its manifest, `{root}` the agent's
-/// root directory, `{script}` and `{busybox}` are images; times are `N seconds`, how often is `N times`, and
-/// `…` is what another machine says otherwise.
+/// The expected explanation of a pod. In the texts `{pod}` is its name, `{place}` its manifest, `{root}` the agent's root directory, `{script}`
+/// and `{busybox}` are images; times are `N seconds`, counts are `N times`, and `…` is text that differs between machines.
 #[derive(Clone, Debug)]
 pub(super) struct ExpectedExplanation {
     pub(super) cause: Cause,
@@ -38,7 +37,7 @@ pub(super) fn expected(cause: Cause, sentence: &str, next: &str) -> ExpectedExpl
     ExpectedExplanation { cause, sentence: sentence.to_owned(), next: next.to_owned() }
 }
 
-/// Asks until the command says what is expected.
+/// Runs the command until its output is as expected.
 pub(super) async fn until(
     agent: &AgentProcess,
     pod: &str,
@@ -47,7 +46,7 @@ pub(super) async fn until(
     until_all(agent, &[(pod, expected)]).await
 }
 
-/// Asks about several pods until each was once explained as it should be.
+/// Runs the command on several pods until each was once explained as expected.
 pub(super) async fn until_all(
     agent: &AgentProcess,
     pods: &[(&str, &ExpectedExplanation)],
@@ -63,7 +62,7 @@ pub(super) async fn until_all(
                 still_open.push((*pod, wanted.clone()));
             }
         }
-        // Only now: after a question without an answer all are asked again.
+        // Only now: after a failed command all pods are tried again.
         open = still_open;
         Ok(differ)
     };
@@ -91,7 +90,7 @@ impl ExpectedExplanation {
     }
 }
 
-/// Asks once.
+/// Runs the command once.
 pub(super) async fn ask(agent: &AgentProcess, pod: &str) -> Result<ExplainAnswer> {
     let mut command = Command::new(program::path()?);
     command.args(["explain", pod, "--output=json"]).arg("--root-dir").arg(agent.root());
@@ -116,7 +115,7 @@ fn filled_in(agent: &AgentProcess, pod: &str, text: &str) -> String {
         .replace("{busybox}", images::BUSYBOX)
 }
 
-/// Numbers of seconds and minutes, and how often something happened, are another every time.
+/// Masks numbers of seconds and minutes, and counts, which differ each time.
 fn masked(text: &str) -> String {
     let words: Vec<&str> = text.split(' ').collect();
     let (mut told, mut rest) = (Vec::new(), words.as_slice());

@@ -1,4 +1,4 @@
-//! Whether every cause is made to happen.
+//! Checks that every cause is provoked by a scenario.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use oarsman_e2e::scenario::ScenarioContext;
 
 use super::{hangs, manifests, network, pulls, rows, runtime, stops};
 
-/// What cannot be made to happen here, and why not.
+/// Causes that cannot be provoked here, each with the reason.
 const EXCUSED: &[(Cause, &str)] = &[
     (Cause::ImageUnsigned, "only CRI-O demands signatures, and only its answers have that reason"),
     (
@@ -25,7 +25,7 @@ const EXCUSED: &[(Cause, &str)] = &[
         "it is what is said for a moment while nothing is known, and lasts no longer than that",
     ),
 ];
-/// So many are asked for.
+/// The least number of causes that must be provoked.
 const LEAST: usize = 30;
 
 pub(super) async fn every_cause_is_provoked_or_excused(_: &ScenarioContext) -> Result<()> {

@@ -1,4 +1,4 @@
-//! A runtime that refuses what it is asked, or does not come back from it: a proxy before containerd plays it.
+//! Causes of a runtime that refuses calls or does not answer them, by a proxy before containerd.
 
 use anyhow::Result;
 use oarsman_core::explain::Cause;
@@ -39,7 +39,7 @@ const PODS: &[&str] = &[
     "left",
 ];
 
-/// An image that nobody has, and that the proxy does not let be pulled.
+/// An image that is not on the node, and whose pull the proxy holds.
 const UNPULLED: &str = "rig.local/unpulled:1";
 
 pub(super) async fn a_runtime_that_refuses_or_hangs_is_quoted(cx: &ScenarioContext) -> Result<()> {
@@ -70,7 +70,7 @@ pub(super) async fn a_runtime_that_refuses_or_hangs_is_quoted(cx: &ScenarioConte
     Ok(())
 }
 
-/// As long as they are kept, they hold.
+/// The rules hold as long as they are kept.
 fn rules(proxy: &CriProxy) -> Vec<ProxyRule> {
     let about = |call: &str, thing: &str| CallFilter::all().named(call).about(thing);
     let fails =

@@ -1,4 +1,4 @@
-//! `oarsman explain` on real containerd: every cause is made to happen, and the sentence is heard from the real command.
+//! `oarsman explain` on real containerd: every cause is provoked, and the command's sentence is compared.
 
 mod ask;
 mod count;

@@ -1,4 +1,4 @@
-//! Manifests that nobody understands, and pods that are not there.
+//! Causes of manifests that cannot be parsed, and of pods that do not exist.
 
 use anyhow::Result;
 use oarsman_core::explain::Cause;

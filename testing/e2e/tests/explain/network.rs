@@ -1,4 +1,4 @@
-//! Pods' networks: a configuration that names no plugin there is, and none at all.
+//! Causes of the pod network: a CNI configuration that names a missing plugin, and none at all.
 
 use std::fs;
 

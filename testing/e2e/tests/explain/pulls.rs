@@ -1,4 +1,4 @@
-//! Images that are pulled one after the other.
+//! Causes of images that are pulled one after the other.
 
 use std::time::Duration;
 

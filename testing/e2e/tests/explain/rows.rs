@@ -1,4 +1,4 @@
-//! Causes that need nothing but a manifest: all of them are played at once, by one agent.
+//! Causes that need nothing but a manifest: all of them are provoked at once, by one agent.
 
 mod config;
 mod crashes;
@@ -21,16 +21,16 @@ use serde_json::json;
 
 use super::ask::{ExpectedExplanation, expected, until_all};
 
-/// A pod, and what should be said about it.
+/// A pod, and its expected explanation.
 pub(super) struct CauseRow {
     name: &'static str,
     manifest: PodManifest,
     expected: ExpectedExplanation,
 }
 
-/// What rows need to know of where they are played.
+/// Where the rows run.
 pub(super) struct RowContext {
-    /// Where images can be pulled from.
+    /// The registry of the images.
     registry: String,
     /// A directory that pods share with the test.
     scratch: String,
@@ -66,7 +66,7 @@ fn all(world: &RowContext) -> Vec<CauseRow> {
     families.into_iter().flat_map(|rows| rows(world)).collect()
 }
 
-/// What the rows provoke.
+/// The causes that the rows provoke.
 pub(super) fn causes() -> Vec<Cause> {
     let nowhere = RowContext { registry: String::new(), scratch: String::new() };
     all(&nowhere).iter().map(|row| row.expected.cause).collect()

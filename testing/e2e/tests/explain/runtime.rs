@@ -1,4 +1,4 @@
-//! A runtime that is not there.
+//! The cause of a runtime that does not run.
 
 use anyhow::Result;
 use oarsman_core::explain::Cause;

@@ -1,4 +1,4 @@
-//! Pods and containers that are being stopped: whoever waits for a file can be asked about for as long as it is not there.
+//! Causes of pods and containers that are being stopped. They wait for a file, so that the command can be run while they end.
 
 use std::fs;
 
@@ -20,7 +20,7 @@ pub(super) const CAUSES: &[Cause] = &[
     Cause::KilledAfterGrace,
 ];
 
-/// Ends when it was asked to and there is a file named `go`.
+/// A container that ends after SIGTERM once there is a file named `go`.
 fn reluctant() -> ContainerManifest {
     script_container("main", &["on-term:wait-file:/s/go,exit:0", "forever"]).mount("s", "/s")
 }

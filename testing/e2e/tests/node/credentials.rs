@@ -1,4 +1,4 @@
-//! How a node becomes known to its cluster, stays so, and is believed by those who ask it.
+//! Credentials of a node: bootstrap by a token, renewal of its certificate, and its serving certificate.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use oarsman_e2e::scenario::{ScenarioContext, under_test};
 use oarsman_rig::{ControlPlane, KubeletOptions};
 use serde_json::{Map, Value, json};
 
-/// So long the first certificate still lasts: the node is Ready by then, and the next one is there.
+/// The lifetime of the first certificate: the node is Ready within it, and the next certificate is there.
 const SHORT: Duration = Duration::from_secs(45);
 
 fn settings(fields: Value) -> Map<String, Value> {
@@ -44,7 +44,7 @@ pub(super) async fn a_node_joins_by_a_token_and_its_logs_are_read(
     ensure!(fs::metadata(&current)?.is_file(), "the link leads nowhere");
     approve_serving(&plane, &agent.root().join("pki/kubelet-server-current.pem")).await?;
     let cluster = TestCluster { plane, agent };
-    // Lines of two streams come in any order.
+    // The order of two streams is not defined.
     let script = ["out:hello", "out:world", "forever"];
     let talker = pod("talker").with("terminationGracePeriodSeconds", 1);
     cluster.run(&talker.container(script_container("main", &script))).await?;
@@ -60,7 +60,7 @@ pub(super) async fn a_node_joins_by_a_token_and_its_logs_are_read(
     Ok(())
 }
 
-/// As a person does who knows the node.
+/// Approves the serving certificate, as an administrator does.
 async fn approve_serving(plane: &ControlPlane, file: &Path) -> Result<()> {
     let waiting = async || {
         let all = plane.admin().json(&["get", "certificatesigningrequests"]).await?;
@@ -100,7 +100,7 @@ pub(super) async fn a_certificate_is_renewed_before_it_ends_and_nobody_notices(
     let current = cluster.agent.root().join("pki/kubelet-client-current.pem");
     let is_there = async || Ok(current.exists());
     eventually(SHORT, "the next certificate is there", is_there, |it| *it).await?;
-    // Only the next one is good for anything after this.
+    // From here on only the renewed certificate is valid.
     tokio::time::sleep_until(begin + SHORT + Duration::from_secs(2)).await;
     cluster.wait_until_agent_works("after").await?;
     observer.undisturbed(2)

@@ -1,4 +1,4 @@
-//! What people do all day.
+//! The everyday use of a cluster: a deployment is scaled, updated and deleted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use oarsman_e2e::scenario::ScenarioContext;
 use oarsman_rig::images;
 use serde_json::Value;
 
-/// Reasons and messages of the events of one pod, each with how often it was told.
+/// Reasons and messages of the events of one pod, each with its count.
 type EventCounts = BTreeMap<(String, String), u64>;
 
 pub(super) async fn a_deployment_is_scaled_updated_and_deleted_and_its_events_read_right(

@@ -1,4 +1,4 @@
-//! The agent dies and comes back, and nobody notices.
+//! The agent of a cluster node is killed again and again, and no client notices.
 
 use std::time::Duration;
 
@@ -7,8 +7,7 @@ use oarsman_e2e::cluster::{TestCluster, deployment};
 use oarsman_e2e::scenario::ScenarioContext;
 use tokio::time::sleep;
 
-/// How long the agent lives and is dead, round by round, in milliseconds: long and short, so that it dies in the midst of starting,
-/// too.
+/// How long the agent runs and is dead, round by round, in milliseconds: long and short, so that it is also killed during its start.
 const ROUNDS: [(u64, u64); 10] = [
     (3000, 0),
     (200, 800),

@@ -1,5 +1,5 @@
-//! A node of a real cluster: what its control plane and its watchers see while pods come, change and go, while agents swap places or
-//! die, and while the API server is away.
+//! A node of a real cluster: what API clients see while pods come, change and go, while agents take over from each other or are killed, and
+//! while the API server is away.
 
 mod credentials;
 mod deployment;

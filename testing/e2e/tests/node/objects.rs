@@ -1,4 +1,4 @@
-//! What pods refer to: had when they start, and followed while they run.
+//! ConfigMaps and Secrets of pods: read when they start, and updated while they run.
 
 use anyhow::Result;
 use oarsman_e2e::cluster::{PATIENCE, TestCluster};
@@ -8,7 +8,7 @@ use oarsman_e2e::scenario::ScenarioContext;
 use oarsman_rig::images;
 use serde_json::{Value, json};
 
-/// Tells what is there, then each word that is new.
+/// Prints the values, then each new one.
 const SCRIPT: &str = r#"
 echo "word $WORD"
 echo "port $KUBERNETES_SERVICE_PORT"

@@ -1,4 +1,4 @@
-//! The API server is away, and life goes on.
+//! Pods go on while the API server is away, and their statuses are sent afterwards.
 
 use std::fs;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use tokio::time::sleep;
 
 const AWAY: Duration = Duration::from_secs(60);
 
-/// Notes that it ran, and then does something, which may wait for the outage by `waits`.
+/// A pod that records that it ran, and then runs a command, which may wait for the outage by `waits`.
 fn noting(cx: &ScenarioContext, name: &str, policy: &str, then: &str) -> PodManifest {
     let script = format!(
         "waits() {{ while [ ! -e /scratch/$1 ]; do sleep 0.1; done; }}; echo ran >> /scratch/runs-{name}; {then}"
@@ -74,7 +74,7 @@ pub(super) async fn what_happened_while_the_api_server_was_away_is_told_afterwar
     Ok(())
 }
 
-/// Of each pod: its name, phase, whether it is Ready, restarts, and with what its container ended.
+/// Of each pod: its name, phase, whether it is Ready, restarts, and the exit code of its container.
 type PodState = (String, String, bool, i64, Option<i64>);
 
 fn row(pod: &Value) -> PodState {

@@ -1,4 +1,4 @@
-//! The machine comes up again, and the API server does not.
+//! The machine reboots while the API server is away, and pods come back from checkpoints.
 
 use anyhow::{Result, ensure};
 use oarsman_e2e::cluster::{
@@ -59,7 +59,7 @@ pub(super) async fn pods_come_back_after_a_reboot_without_an_api_server(
     cx.rig().restart().await
 }
 
-/// Whether a pod's status tells the containers that run, each restarted once.
+/// Whether a pod's status has the containers that run, each restarted once.
 fn shows_restarted_once(pod: &Value, running: &RunningContainers) -> bool {
     let name = pod["metadata"]["name"].as_str().unwrap_or_default();
     let statuses: Vec<&Value> =

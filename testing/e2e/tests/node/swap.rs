@@ -1,4 +1,4 @@
-//! The Go kubelet and ours swap places under pods that run.
+//! The Go kubelet and our agent take over from each other while pods run.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +15,7 @@ use tokio::time::sleep;
 const STATIC: [&str; 3] = ["s0", "s1", "s2"];
 /// How long an agent may take to end.
 const ENDING: Duration = Duration::from_secs(20);
-/// How long a new agent is watched after it has shown that it works: longer than anything that it does once after its start.
+/// How long a new agent is watched after it has shown that it works: longer than anything that it does only once after its start.
 const SETTLING: Duration = Duration::from_secs(15);
 
 pub(super) async fn our_agent_takes_over_from_the_go_kubelet_and_gives_back(
@@ -59,12 +59,12 @@ pub(super) async fn our_agent_takes_over_from_the_go_kubelet_and_gives_back(
     Ok(())
 }
 
-/// The Go kubelet does not end with success when it is asked to.
+/// The Go kubelet does not exit with 0 on SIGTERM.
 async fn end(agent: &Kubelet) -> Result<()> {
     agent.terminate(ENDING).await.map(drop)
 }
 
-/// All files of an agent that are no pod's, and what is in them.
+/// All files of an agent that belong to no pod, with their contents.
 fn state_files(root: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
     let mut found = BTreeMap::new();
     let mut directories = vec![root.to_owned()];

@@ -1,4 +1,4 @@
-//! An agent that is told how to be by files.
+//! An agent that is configured by files.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! What becomes of containers that end by themselves.
+//! Restarts of containers that end by themselves.
 
 use std::time::Duration;
 
@@ -12,8 +12,8 @@ use super::starts::PATIENCE;
 
 const NANOSECONDS: f64 = 1e9;
 
-/// Waits until the container has ended that was restarted so often, and tells when it had started and when it ended, in
-/// nanoseconds since 1970. The next one may run by then: the first restart comes at once.
+/// Waits until the container with so many restarts has ended, and returns when it had started and when it ended, in nanoseconds since 1970. The
+/// next one may run by then: the first restart comes at once.
 async fn run_times(cx: &ScenarioContext, restarts: u32) -> Result<(i64, i64)> {
     let ended = async || {
         let seen = cx.inspector().pod("web").await?;

@@ -1,4 +1,4 @@
-//! Images that not everybody may have, and those who know how.
+//! Private images, pulled with credential provider plugins and pull secrets.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -16,7 +16,7 @@ use serde_json::json;
 const PATIENCE: Duration = Duration::from_secs(60);
 const WORDS: &str = "credentialprovider.kubelet.k8s.io/v1";
 
-/// A registry on loopback that gives the actor's image, called `private`, to `rower` only.
+/// A registry on loopback that gives the script image, under the name `private`, to the user `rower` only.
 fn registry(cx: &ScenarioContext) -> Result<Registry> {
     let all = images::standard(cx.rig().parts())?.into_iter();
     let actors = all.filter(|image| image.name == images::SCRIPT);

@@ -1,4 +1,4 @@
-//! How pods end: hooks, grace, signals, and who goes last.
+//! How pods end: hooks, grace periods, signals, and the order of containers.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use super::starts::PATIENCE;
 
-/// Runs the pod, removes its manifest, and tells how long it then took until its sandbox was stopped.
+/// Runs the pod, removes its manifest, and returns how long it then took until its sandbox was stopped.
 async fn time_to_end(cx: &ScenarioContext, agent: &AgentProcess, name: &str) -> Result<Duration> {
     let look = async || cx.inspector().pod(name).await;
     eventually(PATIENCE, "the pod runs", look, |pod| pod.runs("main")).await?;
@@ -72,7 +72,7 @@ pub(super) async fn a_hook_and_its_container_share_one_grace(cx: &ScenarioContex
         .container(main);
     agent.apply("web", &manifest)?;
     let took = time_to_end(cx, &agent, "web").await?;
-    // Three seconds for the hook leave three for the container, which ignores that it is asked.
+    // Three seconds for the hook leave three for the container, which ignores SIGTERM.
     let range = Duration::from_secs(6)..Duration::from_secs(12);
     ensure!(range.contains(&took), "{took:?}");
     let modified = |name: &str| std::fs::metadata(cx.scratch().join(name))?.modified();

@@ -1,4 +1,4 @@
-//! An agent that is told to end: it goes at once and in order, and its pods stay.
+//! An agent that gets SIGTERM ends at once and in order, and its pods stay.
 
 use std::fs;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::starts::PATIENCE;
 
-/// As long as an agent may take to go.
+/// How long an agent may take to end.
 const AT_ONCE: Duration = Duration::from_secs(2);
 
 pub(super) async fn an_agent_told_to_end_amid_a_crash_goes_at_once_and_its_pods_stay(
@@ -23,7 +23,7 @@ pub(super) async fn an_agent_told_to_end_amid_a_crash_goes_at_once_and_its_pods_
         .container(script_container("crasher", &["sleep:2s", "exit:1"]));
     agent.apply("web", &manifest)?;
     let look = async || cx.inspector().pod("web").await;
-    // After its second end it has to wait for ten seconds, so that nothing is started while we look.
+    // After its second end the container waits for ten seconds, so that nothing is started during the check.
     let crashed = |pod: &ObservedPod| {
         pod.runs("main")
             && pod.container("crasher").is_ok_and(|it| it.restarts == Some(1) && it.has_exited())
@@ -31,7 +31,7 @@ pub(super) async fn an_agent_told_to_end_amid_a_crash_goes_at_once_and_its_pods_
     let seen = eventually(PATIENCE, "it has crashed twice", look, crashed).await?;
     let status = agent.terminate(AT_ONCE).await?;
     ensure!(status.code() == Some(0), "it ended with {status}; its log:\n{}", agent.log_tail());
-    // What it may have cleared away at the last moment is the container that crashed first.
+    // At the last moment the agent may have removed the container that crashed first.
     let left = look().await?;
     for name in ["main", "crasher"] {
         ensure!(left.container(name)?.id == seen.container(name)?.id, "{left:#?}");

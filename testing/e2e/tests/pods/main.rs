@@ -1,4 +1,4 @@
-//! Pods from files on real containerd: how they start, change, fail and end, by what the runtime and the kernel say.
+//! Static pods on real containerd: how they start, change, fail and end, as seen in the runtime and the kernel.
 
 mod configured;
 mod crashes;

@@ -1,4 +1,4 @@
-//! What comes after what.
+//! The order of init containers, and of pods of one name.
 
 use anyhow::{Result, ensure};
 use oarsman_e2e::inspect::eventually;

@@ -1,4 +1,4 @@
-//! How pods come to run, and what an edit makes of one that does.
+//! How pods start, and how an edited manifest changes a running pod.
 
 use std::fs;
 use std::time::Duration;
@@ -88,7 +88,7 @@ pub(super) async fn an_edited_manifest_without_a_uid_replaces_the_pod(
     agent.apply("web", &manifest("one"))?;
     let look = async || cx.inspector().pod("web").await;
     let texts = async || cx.inspector().pod("web").await?.container("main")?.log_texts();
-    // A first process that has not said anything yet may not have a handler of SIGTERM either, and lives on for its whole grace.
+    // A process that has not printed anything yet may not have a handler of SIGTERM either, and then runs on for its whole grace period.
     let said = async || Ok(texts().await.unwrap_or_default());
     eventually(PATIENCE, "the pod runs", said, |texts| texts == &["one"]).await?;
     let before = look().await?;

@@ -1,4 +1,4 @@
-//! What systemd hears of an agent: that it is ready, that it is well, that it ends.
+//! The notifications that an agent sends to systemd: ready, watchdog, stopping.
 
 use std::os::unix::net::UnixDatagram;
 use std::time::Duration;
@@ -10,14 +10,14 @@ use oarsman_e2e::scenario::ScenarioContext;
 
 use super::starts::PATIENCE;
 
-/// Where an agent tells systemd how it is, as it would under `Type=notify`.
+/// The socket of systemd's notifications, as under `Type=notify`.
 struct NotifySocket {
     socket: UnixDatagram,
     words: Vec<String>,
 }
 
 impl NotifySocket {
-    /// Everything up to now.
+    /// All notifications so far.
     fn so_far(&mut self) -> Vec<String> {
         let mut bytes = [0; 256];
         while let Ok(length) = self.socket.recv(&mut bytes) {

@@ -1,4 +1,4 @@
-//! What others do to our pods, and what is wrong from the start.
+//! Faults from outside: removed containers and cgroups, broken manifests, images that cannot be pulled.
 
 use std::path::Path;
 use std::time::Duration;
@@ -35,7 +35,7 @@ pub(super) async fn a_container_removed_behind_our_back_comes_back(
     Ok(())
 }
 
-/// Moves what lives in a group to the one above it, and removes the group, in every hierarchy.
+/// Moves the processes of a group to the one above it, and removes the group, in every hierarchy.
 fn take_group_away(group: &Path) -> Result<()> {
     for hierarchy in cgroups::hierarchies(&mounts::current()?) {
         let above = hierarchy.directory(group.parent().unwrap_or(group)).join("cgroup.procs");
@@ -91,13 +91,13 @@ pub(super) async fn a_broken_manifest_keeps_its_pod_and_hides_no_other(
         pod.container("main").is_ok_and(|main| main.is_running() && main.id == first)
     })
     .await?;
-    // What is broken beyond repair is taken away as any other file.
+    // A broken manifest is removed as any other file.
     agent.manifests().remove("web")?;
     eventually(PATIENCE, "the first is gone", look, |pod| pod.is_gone()).await?;
     Ok(())
 }
 
-/// A registry on loopback with the actor's image under another name.
+/// A registry on loopback with the script image under another name.
 fn registry(cx: &ScenarioContext, name: &str) -> Result<Registry> {
     let all = images::standard(cx.rig().parts())?.into_iter();
     let actors = all.filter(|image| image.name == images::SCRIPT);

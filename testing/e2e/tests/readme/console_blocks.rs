@@ -1,4 +1,4 @@
-//! What a page tells to type.
+//! Extracts the commands of a Markdown page's console blocks.
 
 /// The commands in the console blocks of a page, in their order.
 pub(super) fn commands(page: &str) -> Vec<&str> {

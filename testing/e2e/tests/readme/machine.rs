@@ -1,4 +1,4 @@
-//! The machine of the person who reads, as it is before and as it must be after.
+//! Prepares the machine for the README's commands, and checks that nothing is left afterwards.
 
 use std::env;
 use std::fs;
@@ -11,18 +11,18 @@ use oarsman_e2e::program::workspace;
 use oarsman_host::{cgroups, mounts, processes};
 use tempfile::TempDir;
 
-/// Where `run` keeps its things unless it is told otherwise.
+/// The default root directory of `run`.
 const ROOT: &str = "/var/lib/oarsman";
 const GROUP: &str = "/oarsman-var-lib-oarsman";
-/// What examples/kubelet.yaml names. A kubelet keeps it.
+/// The cgroup that examples/kubelet.yaml names. A kubelet does not remove it.
 const EXAMPLE_GROUP: &str = "/oarsman-example";
 
-/// A place to read at.
+/// The machine on which the README's commands run.
 pub(super) struct ReadmeMachine {
     directory: TempDir,
-    /// Whether cargo's directory had to be put here.
+    /// The link to cargo's build directory, if one had to be made.
     target: Option<PathBuf>,
-    /// Whether what lies in the root directory was there before.
+    /// Whether the root directory existed before.
     had_root: bool,
 }
 
@@ -45,8 +45,7 @@ impl ReadmeMachine {
         self.directory.path().join("tmux")
     }
 
-    /// A newcomer's cargo is not told where to build. How well the program is optimised is not what is tested: that costs
-    /// minutes.
+    /// A new user's cargo has no settings of its build directory. Optimisation is not tested here and would cost minutes.
     pub(super) fn variables() -> [(&'static str, String); 4] {
         [
             ("CARGO_TARGET_DIR", workspace().join("target").display().to_string()),
@@ -56,14 +55,14 @@ impl ReadmeMachine {
         ]
     }
 
-    /// Ends what a reading that failed may have left running.
+    /// Ends what an earlier run that failed may have left running.
     pub(super) fn clear() {
         let program = workspace().join("target/release/oarsman");
-        // Mostly there is nothing to be stopped.
+        // Mostly no agent runs.
         Command::new(program).args(["stop", "--all"]).output().ok();
     }
 
-    /// Takes away what is ours, and sees to it that nothing else is left.
+    /// Removes what the test made, and checks that nothing else is left.
     pub(super) fn leave(self) -> Result<()> {
         if let Some(link) = &self.target {
             fs::remove_file(link)?;
@@ -86,7 +85,7 @@ impl ReadmeMachine {
     }
 }
 
-/// Whether a process was started for the usual root directory; others test their own agents beside us.
+/// Whether a process was started for the default root directory; other tests may run agents beside this one.
 fn is_ours(pid: u32) -> bool {
     let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let line = String::from_utf8_lossy(&line);

@@ -1,4 +1,4 @@
-//! ConfigMaps and Secrets beside a pod, as `oarsman run` takes them.
+//! ConfigMaps and Secrets beside a pod of `oarsman run`.
 
 use std::fs;
 use std::time::Duration;
@@ -20,7 +20,7 @@ fn login() -> Value {
     json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "login" }, "stringData": data })
 }
 
-/// A pod that tells all it finds, waits for the key `next` of its ConfigMap, and tells that, too.
+/// A pod that prints all values it finds, waits for the key `next` of its ConfigMap, and prints that, too.
 fn reader() -> String {
     let script = [
         "env:COLOUR",
@@ -28,7 +28,7 @@ fn reader() -> String {
         "cat:/conf/COLOUR",
         "cat:/all/labels",
         "cat:/all/secret/word",
-        // Until a line ends nobody is shown it.
+        // Without a newline the output is not shown.
         "out:",
         "wait-file:/conf/next",
         "cat:/conf/next",

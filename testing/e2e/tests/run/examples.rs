@@ -1,4 +1,4 @@
-//! Every example runs as it says.
+//! Every example runs as its comment says.
 
 use std::fs;
 use std::time::Duration;
@@ -34,7 +34,7 @@ pub(super) async fn every_example_has_a_scenario(_: &ScenarioContext) -> Result<
     Ok(())
 }
 
-/// Runs an example, waits until it has said all of this, and interrupts it.
+/// Runs an example, waits until it has printed all of these texts, and interrupts it.
 async fn run_example(cx: &ScenarioContext, name: &str, all: &[&str]) -> Result<RunProcess> {
     let mut process = RunProcess::start(cx, &[&example(name)], &[])?;
     for what in all {
@@ -115,7 +115,7 @@ pub(super) async fn the_static_pods_example_runs_a_directory(cx: &ScenarioContex
         let seen = async || look(name).await;
         eventually(PATIENCE, "it runs", seen, |pod| pod.runs(container)).await?;
     }
-    // The files are not this scenario's to be removed: an agent that looks elsewhere takes their pods down.
+    // The scenario must not remove the example's files: an agent with another directory removes their pods.
     node.terminate(PATIENCE).await?;
     cx.start(cx.setup()?).map(drop)
 }

@@ -1,4 +1,4 @@
-//! Ctrl-C at any moment.
+//! `oarsman run` is interrupted at any moment.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -12,7 +12,7 @@ use oarsman_e2e::scenario::ScenarioContext;
 use oarsman_rig::leaks::Snapshot;
 
 const PATIENCE: Duration = Duration::from_secs(60);
-/// By then all pods run, on any machine that is not asleep.
+/// By then all pods run, on any machine that is not overloaded.
 const LATEST: u64 = 2_500;
 const TIMES: u64 = 10;
 
@@ -40,7 +40,7 @@ pub(super) async fn ten_interruptions_at_random_leave_nothing(cx: &ScenarioConte
         process.interrupt()?;
         let code = process.wait_exit(PATIENCE).await?;
         let said = process.output()?;
-        // Before it listens, it has begun nothing, and the interruption just ends it.
+        // Before its handlers are installed it has started nothing, and the signal just ends it.
         ensure!(code == 0 || (code == 130 && said.is_empty()), "{moment:?}: {code}: {said}");
         drop(process);
         before
@@ -73,7 +73,7 @@ pub(super) async fn a_second_interruption_leaves_pods_and_says_so(
     };
     let said = process.output()?;
     ensure!(code == 1 && said.contains("1 pods are left as they are"), "{code}: {said}");
-    // Who runs it again finds what was left, and takes it down.
+    // The next run finds what was left, and removes it.
     let mut process = RunProcess::start(cx, &[&written], &[])?;
     process.wait_for_output("stubborn: running", PATIENCE).await?;
     process.interrupt()?;

@@ -1,4 +1,4 @@
-//! `oarsman run`, as a person uses it: the examples, the end of pods that end, interruptions at any moment.
+//! `oarsman run` as a user runs it: the examples, pods that end, interruptions at any moment.
 
 mod config;
 mod examples;

@@ -1,4 +1,4 @@
-//! Our program takes over running pods from another program of ours, and gives them back: `cargo xtask takeover COMMIT`.
+//! Our program takes over running pods from another build of it, and gives them back: `cargo xtask takeover COMMIT`.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -18,14 +18,14 @@ use oarsman_rig::{Implementation, Kubelet, KubeletOptions};
 use serde_json::json;
 use tokio::time::sleep;
 
-/// Names the program that runs the pods at first; without it, it is ours.
+/// The environment variable with the program that runs the pods at first; by default the program under test.
 const FROM: &str = "OARSMAN_TAKEOVER_FROM";
 /// How long an agent may take to end.
 const ENDING: Duration = Duration::from_secs(20);
-/// How long a new agent is watched after it has shown that it works: longer than anything that it does once after its start.
+/// How long a new agent is watched after it has shown that it works: longer than anything that it does only once after its start.
 const SETTLING: Duration = Duration::from_secs(20);
 const STATIC: [&str; 3] = ["s0", "s1", "s2"];
-/// Static ones, those of a deployment, and one of each kind.
+/// The static pods, those of a deployment, and one of each kind.
 const READY: usize = STATIC.len() + 5 + 4;
 
 fn main() -> ExitCode {
@@ -53,7 +53,7 @@ async fn pods_of_another_program_are_taken_over_and_given_back(cx: &ScenarioCont
     Ok(())
 }
 
-/// One agent ends and the other begins; nothing that any client or the runtime could see changes. Returns what runs afterwards.
+/// One agent ends and the other starts; no client and nothing in the runtime sees a change. Returns what runs afterwards.
 async fn swap(
     cx: &ScenarioContext,
     cluster: &TestCluster,
@@ -74,7 +74,7 @@ async fn swap(
     Ok(after)
 }
 
-/// Pods of every kind that an agent has to know again.
+/// Starts pods of every kind that an agent has to recognise.
 async fn start_pods(cluster: &TestCluster) -> Result<()> {
     for name in STATIC {
         cluster.agent.manifests().write(name, &long_running_pod(name).text())?;
@@ -85,7 +85,7 @@ async fn start_pods(cluster: &TestCluster) -> Result<()> {
     for manifest in [with_volumes(), with_init_and_sidecar(), once_restarted(), on_failure()] {
         cluster.run(&manifest).await?;
     }
-    // It is Ready for a moment, and must not be counted among those that stay so.
+    // It is Ready for a moment, and must not be counted among those that stay Ready.
     cluster.run(&finished()).await?;
     let phase = async || Ok(summary(&cluster.pod("finished").await?).1);
     eventually(PATIENCE, "one has ended", phase, |phase| phase == "Succeeded").await.map(drop)

@@ -1,4 +1,4 @@
-//! The node's own address: on a bridge that nothing is plugged into, because an API server refuses loopback.
+//! The node's address: on a bridge without ports, because an API server refuses loopback.
 
 use std::net::Ipv4Addr;
 use std::process::Command;
@@ -7,14 +7,14 @@ use anyhow::{Context, Result, ensure};
 
 use crate::parts::print_progress;
 
-/// A bridge with one address. It goes when this is dropped.
+/// A bridge with one address. It is removed when this is dropped.
 pub(super) struct NodeAddress {
     link: String,
     address: Ipv4Addr,
 }
 
 impl NodeAddress {
-    /// Makes the one of the rig of that number.
+    /// Makes the address of the rig of that number.
     pub(super) fn create(number: u8) -> Result<Self> {
         let made =
             Self { link: format!("node{number}"), address: Ipv4Addr::new(10, 78, number, 1) };

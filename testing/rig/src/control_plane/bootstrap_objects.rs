@@ -1,4 +1,4 @@
-//! What an installer puts into a new cluster so that nodes may join it by a token.
+//! The objects that an installer creates in a new cluster so that nodes may join it by a bootstrap token.
 
 use serde_json::{Value, json};
 
@@ -6,12 +6,12 @@ const TOKEN_ID: &str = "0arsma";
 const TOKEN_SECRET: &str = "0123456789abcdef";
 const GROUP: &str = "rbac.authorization.k8s.io";
 
-/// The token that opens the door to a node that is not known yet.
+/// The bootstrap token.
 pub(super) fn bootstrap_token() -> String {
     format!("{TOKEN_ID}.{TOKEN_SECRET}")
 }
 
-/// The token itself, and who may ask for a certificate and has it approved without a person.
+/// The token's secret, and the roles by which its group may request certificates that are approved automatically.
 pub(super) fn objects() -> Value {
     let signing = "system:certificates.k8s.io:certificatesigningrequests";
     let items = [

@@ -1,4 +1,4 @@
-//! An authority made on the spot, and the certificates and keys it gives out.
+//! A certificate authority for one cluster, and the certificates and keys it issues.
 
 use std::fs;
 use std::net::Ipv4Addr;
@@ -14,11 +14,11 @@ use rcgen::{
 
 use super::SERVICE_ADDRESS;
 
-/// The names under which pods find the API server.
+/// The DNS names of the API server in pods.
 const NAMES: [&str; 4] =
     ["kubernetes", "kubernetes.default", "kubernetes.default.svc", "localhost"];
 
-/// Signs certificates of servers and clients, and of whom the controller manager signs for.
+/// Signs certificates of servers and clients; the controller manager signs with the same key.
 pub(super) struct CertificateAuthority {
     issuer: CertifiedIssuer<'static, KeyPair>,
     directory: PathBuf,
@@ -30,14 +30,14 @@ pub(super) struct CertificatePem {
     pub(super) key: String,
 }
 
-/// Where a certificate and its key lie.
+/// The paths of a certificate and its key.
 pub(super) struct CertificateFiles {
     pub(super) certificate: PathBuf,
     pub(super) key: PathBuf,
 }
 
 impl CertificateAuthority {
-    /// Makes one, with its certificate and key in that directory.
+    /// Makes an authority, with its certificate and key in that directory.
     pub(super) fn create(directory: &Path) -> Result<Self> {
         let mut params = CertificateParams::default();
         params.distinguished_name.push(DnType::CommonName, "rig");
@@ -53,24 +53,24 @@ impl CertificateAuthority {
         Ok(authority)
     }
 
-    /// Its certificate.
+    /// The authority's certificate.
     pub(super) fn pem(&self) -> String {
         self.issuer.pem()
     }
 
-    /// Where its certificate and key lie.
+    /// The paths of the authority's certificate and key.
     pub(super) fn files(&self) -> CertificateFiles {
         files(&self.directory, "ca")
     }
 
-    /// For a client: the name is the user, the organisation its group.
+    /// A client's certificate: the common name is the user, the organisation its group.
     pub(super) fn client(&self, user: &str, group: &str) -> Result<CertificatePem> {
         let mut params = CertificateParams::default();
         params.distinguished_name.push(DnType::OrganizationName, group);
         self.issue(user, params, ExtendedKeyUsagePurpose::ClientAuth)
     }
 
-    /// The same near the end of its life, of which nine tenths have passed.
+    /// The same near its expiry, after nine tenths of its lifetime.
     pub(super) fn expiring_client(
         &self,
         user: &str,
@@ -85,7 +85,7 @@ impl CertificateAuthority {
         self.issue(user, params, ExtendedKeyUsagePurpose::ClientAuth)
     }
 
-    /// For the API server, with all the names and addresses it has.
+    /// The certificate of the API server, with all its names and addresses.
     pub(super) fn server(&self, address: Ipv4Addr) -> Result<CertificatePem> {
         let mut params = CertificateParams::new(NAMES.map(str::to_owned))?;
         let addresses = [address, SERVICE_ADDRESS, Ipv4Addr::LOCALHOST];
@@ -107,7 +107,7 @@ impl CertificateAuthority {
         Ok(CertificatePem { certificate: certificate.pem(), key: key.serialize_pem() })
     }
 
-    /// Puts a certificate and its key into files.
+    /// Writes a certificate and its key to files.
     pub(super) fn write(&self, name: &str, pair: &CertificatePem) -> Result<CertificateFiles> {
         let files = files(&self.directory, name);
         fs::write(&files.certificate, &pair.certificate)?;
@@ -121,7 +121,7 @@ fn files(directory: &Path, name: &str) -> CertificateFiles {
     CertificateFiles { certificate: of("crt"), key: of("key") }
 }
 
-/// Makes the key with which tokens of service accounts are signed: the private half, and the public one.
+/// Makes the key that signs service account tokens: the private half, and the public one.
 pub(super) fn token_key(directory: &Path) -> Result<(PathBuf, PathBuf)> {
     let key = KeyPair::generate()?;
     let (private, public) = (directory.join("tokens.key"), directory.join("tokens.pub"));

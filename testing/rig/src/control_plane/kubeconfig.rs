@@ -1,4 +1,4 @@
-//! Files that tell a client where the API server is and who it is.
+//! Writes kubeconfig files: the address of the API server, and the identity of a client.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 
 use super::certificates::CertificatePem;
 
-/// Who a client says it is.
+/// The identity of a client.
 pub(super) enum ClientIdentity<'a> {
     Certificate(&'a CertificatePem),
     Token(&'a str),
 }
 
-/// The text of such a file, with everything in it. JSON is YAML, too.
+/// The text of a kubeconfig without references to other files. JSON is YAML, too.
 pub(super) fn kubeconfig(server: &str, authority: &str, identity: &ClientIdentity<'_>) -> String {
     let cluster = json!({ "server": server, "certificate-authority-data": encoded(authority) });
     let context = json!({ "cluster": "rig", "user": "rig", "namespace": "default" });

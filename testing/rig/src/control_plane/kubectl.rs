@@ -1,4 +1,4 @@
-//! kubectl as somebody in particular.
+//! Runs kubectl with a given kubeconfig.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -12,10 +12,10 @@ use tokio::process::Command;
 
 use crate::parts::kubernetes::KUBECTL;
 
-/// No question takes this long, unless its caller says so.
+/// The deadline of a command, unless its caller gives another.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Asks an API server by kubectl.
+/// kubectl with one kubeconfig.
 #[derive(Debug, Clone)]
 pub struct Kubectl {
     program: PathBuf,
@@ -27,10 +27,10 @@ impl Kubectl {
         Ok(Self { program: KUBECTL.path()?, kubeconfig: kubeconfig.to_owned() })
     }
 
-    /// Runs it with these arguments, and returns what it printed.
+    /// Runs it with these arguments, and returns its stdout.
     ///
     /// # Errors
-    /// With what it complained of, or when it takes more than a minute.
+    /// With its stderr, or when it takes more than a minute.
     pub async fn run(&self, arguments: &[&str]) -> Result<String> {
         self.run_for(PATIENCE, arguments, None).await
     }
@@ -53,10 +53,10 @@ impl Kubectl {
         self.run_for(PATIENCE, &["apply", "--filename=-"], Some(&text)).await
     }
 
-    /// Runs it with what it reads, and with a deadline of the caller's.
+    /// Runs it with this input and deadline.
     ///
     /// # Errors
-    /// With what it complained of, or when it takes longer.
+    /// With its stderr, or when it takes longer.
     pub async fn run_for(
         &self,
         patience: Duration,

@@ -1,4 +1,4 @@
-//! The programs of a control plane and how each is started.
+//! The programs of a control plane and their flags.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use super::{API_PORT, ISSUER, SERVICES};
 use crate::parts::kubernetes::{API_SERVER, CONTROLLER_MANAGER, ETCD, SCHEDULER};
 use crate::process::ManagedProcess;
 
-/// What all of them share.
+/// The options that all of them share.
 pub(super) struct ComponentOptions {
     pub(super) directory: PathBuf,
     pub(super) address: String,
@@ -28,7 +28,7 @@ impl ComponentOptions {
         format!("http://{}:{port}", self.address)
     }
 
-    /// Nothing in it outlives the test, so nothing waits for a disk.
+    /// No data outlives the test, so nothing is synced to disk.
     pub(super) fn etcd(&self) -> Result<ManagedProcess> {
         let (clients, peers) = (self.etcd_url(2379), self.etcd_url(2380));
         let arguments = [
@@ -43,7 +43,7 @@ impl ComponentOptions {
         Ok(self.process(ETCD.name, &ETCD.path()?, &arguments))
     }
 
-    /// With everything on that a node agent has to live with: it may read and write what a node may, and no more.
+    /// With all authorization and admission on that a node agent has to work with.
     pub(super) fn api_server(
         &self,
         own: &CertificateFiles,
@@ -74,7 +74,7 @@ impl ComponentOptions {
         Ok(self.process(API_SERVER.name, &API_SERVER.path()?, &arguments))
     }
 
-    /// Signs certificates of nodes, too: those of clients are approved by itself, serving ones by a person.
+    /// Also signs certificates of nodes: those of clients are approved automatically, serving ones by an administrator.
     pub(super) fn controller_manager(&self, kubeconfig: &Path) -> Result<ManagedProcess> {
         let arguments = [
             ("kubeconfig", shown(kubeconfig)),

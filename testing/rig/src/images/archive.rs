@@ -1,4 +1,4 @@
-//! Several images in one file, as `ctr images import` takes them.
+//! Packs several images into one file, as `ctr images import` reads them.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Layers, configurations and manifests in the form of the OCI image specification.
+//! Builds layers, configurations and manifests in the form of the OCI image specification.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use tar::{EntryType, Header};
 #[cfg(test)]
 mod tests;
 
-/// Bytes that are known by their digest.
+/// Bytes and their digest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Blob {
-    /// What they are.
+    /// Their media type.
     pub media_type: &'static str,
     /// `sha256:` and 64 digits.
     pub digest: String,
@@ -35,7 +35,7 @@ impl Blob {
     }
 }
 
-/// The part of an image's configuration that says how to run it.
+/// The part of an image's configuration that a runtime runs it by.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "PascalCase")]
 #[expect(missing_docs, reason = "the fields are those of the OCI image specification")]
@@ -58,7 +58,7 @@ pub struct ImageConfig {
     pub stop_signal: String,
 }
 
-/// `{}`, which stands after each volume.
+/// `{}`, the value of each volume.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Empty {}
 
@@ -76,13 +76,13 @@ pub struct OciImage {
 }
 
 impl OciImage {
-    /// Puts an image together. The same arguments give the same digests.
+    /// Builds an image. The same arguments give the same digests.
     ///
     /// # Errors
     /// When a layer cannot be packed.
     pub fn build(name: &str, layers: &[ImageLayer], config: &ImageConfig) -> Result<Self> {
         let layers: Vec<Blob> = layers.iter().map(ImageLayer::pack).collect::<Result<_>>()?;
-        // Layers are not compressed, so that their digests depend on no compressor.
+        // Layers are not compressed, so that their digests do not depend on a compressor.
         let diff_ids: Vec<&str> = layers.iter().map(|layer| layer.digest.as_str()).collect();
         let config = json!({
             "architecture": architecture(),
@@ -103,7 +103,7 @@ impl OciImage {
         Ok(Self { name: name.to_owned(), manifest, config, layers })
     }
 
-    /// An image of which a registry says that it is for another architecture, by Go's name.
+    /// An image whose index in a registry names another architecture, by Go's name.
     ///
     /// # Errors
     /// When it cannot be packed.
@@ -124,7 +124,7 @@ impl OciImage {
         Self { name: name.to_owned(), ..self.clone() }
     }
 
-    /// All that must be stored to have it.
+    /// All blobs of the image.
     pub(crate) fn blobs(&self) -> impl Iterator<Item = &Blob> {
         [&self.manifest, &self.config].into_iter().chain(&self.layers)
     }
@@ -139,7 +139,7 @@ fn architecture() -> &'static str {
     }
 }
 
-/// The content of a layer, in order. All of it belongs to root and is as old as time.
+/// The content of a layer, in order. All of it belongs to root and has the time 0.
 #[derive(Debug, Clone, Default)]
 pub struct ImageLayer {
     entries: Vec<LayerEntry>,
@@ -166,19 +166,19 @@ impl ImageLayer {
         self.entry(path, mode, EntryContent::Directory)
     }
 
-    /// Adds a text file that everybody may read.
+    /// Adds a text file that all users may read.
     #[must_use]
     pub fn file(self, path: &str, text: &str) -> Self {
         self.entry(path, 0o644, EntryContent::File(text.as_bytes().to_vec()))
     }
 
-    /// Adds a program that everybody may run.
+    /// Adds a program that all users may run.
     #[must_use]
     pub fn program(self, path: &str, bytes: &[u8]) -> Self {
         self.entry(path, 0o755, EntryContent::File(bytes.to_vec()))
     }
 
-    /// Adds a program that everybody runs as the one it belongs to, root.
+    /// Adds a set-user-id program of root that all users may run.
     #[must_use]
     pub fn set_id_program(self, path: &str, bytes: &[u8]) -> Self {
         self.entry(path, 0o6755, EntryContent::File(bytes.to_vec()))

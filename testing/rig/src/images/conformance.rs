@@ -1,7 +1,7 @@
-//! The images that the node tests of Kubernetes name, made here from Debian's programs and those of the tests themselves.
+//! The images that the node tests of Kubernetes name, built from Debian's programs and those of the tests themselves.
 //!
-//! They are on the node under the names the tests use, so that nothing is ever pulled. The private registry that
-//! agnhost can play is left out: only tests that run alone use it.
+//! They are on the node under the names the tests use, so that nothing is ever pulled. The private registry that agnhost can run is left out:
+//! only tests that run alone use it.
 
 mod layers;
 
@@ -23,7 +23,7 @@ const NONEWPRIVS: &str = "registry.k8s.io/e2e-test-images/nonewprivs:1.4";
 const NONROOT: &str = "registry.k8s.io/e2e-test-images/nonroot:1.5";
 const PAUSE: &str = "registry.k8s.io/pause:3.10.2";
 
-/// All names, for them to be held against those that the tests use.
+/// All names, which are compared with those that the tests use.
 pub const NAMES: [&str; 9] = [
     BUSYBOX,
     AGNHOST,
@@ -43,11 +43,11 @@ const PATH: &str = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin
 pub struct ConformancePrograms<'a> {
     /// `agnhost`.
     pub agnhost: &'a Path,
-    /// The program that tells its effective user.
+    /// The program that prints its effective user id.
     pub nnp: &'a Path,
 }
 
-/// Makes all of them.
+/// Builds all of them.
 ///
 /// # Errors
 /// When something that goes into them cannot be read.

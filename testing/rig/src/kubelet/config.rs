@@ -1,4 +1,4 @@
-//! The configuration of an agent on a rig, for a machine that is as it is.
+//! Writes the configuration of an agent on a rig, which works on any test machine.
 
 use serde_json::{Map, Value, json};
 
@@ -6,7 +6,7 @@ use super::KubeletPaths;
 use crate::control_plane::ControlPlane;
 use crate::rig::Rig;
 
-/// The file's text, with `settings` in the place of what stands here. JSON is YAML, too.
+/// The file's text, with `settings` over these defaults. JSON is YAML, too.
 pub(super) fn text(
     rig: &Rig,
     plane: &ControlPlane,
@@ -28,7 +28,7 @@ pub(super) fn text(
         "clusterDNS": ["10.96.0.10"],
         "clusterDomain": "cluster.local",
         "containerRuntimeEndpoint": format!("unix://{}", rig.socket().display()),
-        // How full the machine's disks are is no matter of the tests.
+        // How full the machine's disks are must not matter to the tests.
         "evictionHard": {
             "imagefs.available": "0%",
             "imagefs.inodesFree": "0%",
@@ -43,7 +43,7 @@ pub(super) fn text(
         "makeIPTablesUtilChains": false,
         "podLogsDir": rig.pod_logs(),
         "staticPodPath": paths.manifests.path(),
-        // The usual one would be made on the machine itself.
+        // The default directory would be made on the machine itself.
         "volumePluginDir": paths.root.join("volume-plugins"),
     });
     if let Value::Object(fields) = &mut config {

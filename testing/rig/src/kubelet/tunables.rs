@@ -1,7 +1,7 @@
-//! Settings of the kernel that the Go kubelet changes if they are not as it wants them.
+//! Fakes the kernel settings that the Go kubelet changes if they differ from what it wants.
 //!
-//! They are the whole machine's, and not ours to change: in our mount namespace it is shown files in their place which say what
-//! it wants to read.
+//! They belong to the whole machine, and the tests must not change them: in the tests' mount namespace files are mounted over them with the
+//! values that it wants to read.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use oarsman_host::namespaces;
 use rustix::mount::mount_bind;
 
-/// What it wants of each, by path below `/proc/sys`.
+/// The wanted values, by path below `/proc/sys`.
 const WANTED: [(&str, &str); 6] = [
     ("kernel/keys/root_maxbytes", "25000000"),
     ("kernel/keys/root_maxkeys", "1000000"),
@@ -20,11 +20,11 @@ const WANTED: [(&str, &str); 6] = [
     ("vm/panic_on_oom", "0"),
 ];
 
-/// Files before the kernel's. They go when this is dropped.
+/// Files mounted over the kernel's. They are removed when this is dropped.
 pub(super) struct FakeTunables(Vec<PathBuf>);
 
 impl FakeTunables {
-    /// Shows such files, which are kept in that directory.
+    /// Mounts such files, which are kept in that directory.
     pub(super) fn show(directory: &Path) -> Result<Self> {
         let mut shown = Self(Vec::new());
         for (name, value) in WANTED {
@@ -42,7 +42,7 @@ impl FakeTunables {
 impl Drop for FakeTunables {
     fn drop(&mut self) {
         for point in &self.0 {
-            // It would go with the namespace at the latest.
+            // The mount ends with the namespace at the latest.
             namespaces::detach(point).ok();
         }
     }

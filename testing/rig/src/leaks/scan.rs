@@ -1,4 +1,4 @@
-//! Looking at everything that can be left behind.
+//! Scans the host for all resources that can be left behind.
 
 mod containerd;
 mod files;
@@ -15,7 +15,7 @@ use super::HostResource;
 use crate::parts::Parts;
 use crate::rig::RigLayout;
 
-/// All that there is.
+/// All resources.
 pub(super) async fn scan_everything(
     layout: &RigLayout,
     parts: &Parts,
@@ -30,7 +30,7 @@ pub(super) async fn scan_everything(
     Ok(things)
 }
 
-/// Mounts; those that keep a network namespace alive are told as such.
+/// Mounts; those that keep a network namespace alive are reported as such.
 pub(crate) fn scan_mounts() -> Result<BTreeSet<HostResource>> {
     Ok(mounts::current()?
         .into_iter()
@@ -58,8 +58,7 @@ pub(crate) fn scan_cgroups() -> Result<BTreeSet<HostResource>> {
     Ok(things)
 }
 
-/// Processes and the network namespaces they are in. containerd itself may be another process
-/// than before.
+/// Processes and the network namespaces they are in. containerd itself may be another process than before.
 fn scan_processes(layout: &RigLayout) -> Result<BTreeSet<HostResource>> {
     let mut things = BTreeSet::new();
     for process in processes::list()? {
@@ -80,7 +79,7 @@ fn scan_processes(layout: &RigLayout) -> Result<BTreeSet<HostResource>> {
     Ok(things)
 }
 
-/// Links of our network namespace. The pods' bridge comes with the first pod and goes with the rig.
+/// Links of our network namespace. The pods' bridge is made for the first pod and removed with the rig.
 fn scan_links(layout: &RigLayout) -> Result<BTreeSet<HostResource>> {
     let text = fs::read_to_string("/proc/net/dev")?;
     let names = text.lines().skip(2).filter_map(|line| line.split_once(':'));

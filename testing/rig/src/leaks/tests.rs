@@ -1,4 +1,4 @@
-//! What counts as left behind, on made-up looks.
+//! Which resources count as leaks, on made-up scans.
 
 use super::*;
 

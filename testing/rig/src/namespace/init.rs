@@ -1,7 +1,6 @@
-//! Process 1 of the new namespaces: makes them fit to live in, reaps, and ends with the tests.
+//! Process 1 of the new namespaces: sets up mounts, reaps, and ends with the tests.
 //!
-//! When it ends, the kernel kills whatever else is in its pid namespace and lets it go only when all
-//! of that is dead.
+//! When it ends, the kernel kills whatever else is in its pid namespace, and reports its end only when all of that is dead.
 
 use std::env;
 use std::fs::{self, File};
@@ -19,7 +18,7 @@ use signal_hook::iterator::Signals;
 
 use super::{ENDING, SHARED, TESTS, copy_of_this_program, exit_code, pass_on};
 
-/// Where programs leave things by habit.
+/// Directories that programs write to by default.
 const COVERED: [&str; 3] = ["/run", "/var/lib", "/var/log"];
 
 pub(super) fn run() -> Result<u8> {
@@ -53,7 +52,7 @@ fn set_up_mounts() -> Result<()> {
     Ok(())
 }
 
-/// Directories that stay what they are outside, held open while what they lie in is covered.
+/// Directories that stay what they are outside, held open while their parents are covered.
 struct SharedDirectories(Vec<(PathBuf, File)>);
 
 impl SharedDirectories {
@@ -78,7 +77,7 @@ impl SharedDirectories {
     }
 }
 
-/// Takes in all who have ended; if the tests are among them, their exit code.
+/// Reaps all processes that have ended; if the tests are among them, returns their exit code.
 fn reap(tests: u32) -> Result<Option<u8>> {
     let mut code = None;
     while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {

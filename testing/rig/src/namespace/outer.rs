@@ -1,4 +1,4 @@
-//! The process outside of the namespaces.
+//! The process outside of the namespaces: prepares, waits, and checks for leaks.
 
 use std::io::{Write, pipe};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -14,7 +14,7 @@ use super::{ENDING, INIT, copy_of_this_program, exit_code, pass_on};
 use crate::parts::{prepare, print_progress};
 use crate::run::{self, OwnedRun, RigRun};
 
-/// Prepares, has the tests run, and sees to it that nothing of them is left.
+/// Prepares, runs the tests, and checks that nothing of them is left.
 pub(super) fn run() -> Result<u8> {
     let held = OwnedRun::begin(&prepare()?)?;
     let outside = OutsideSnapshot::take()?;
@@ -29,14 +29,14 @@ pub(super) fn run() -> Result<u8> {
     Ok(if code == 0 && !left.is_empty() { 1 } else { code })
 }
 
-/// Starts process 1 and tells which pid namespace it is in.
+/// Starts process 1 and returns its pid namespace.
 ///
-/// The child sets itself up to die with us and then waits for a byte. If we are dead by then it
-/// reads the end of the pipe instead: so there is no moment at which it could outlive us.
+/// The child sets itself up to die with us and then waits for a byte. If we are dead by then it reads the end of the pipe instead: so there is
+/// no moment at which it could outlive us.
 fn start_init(run: &RigRun) -> Result<(Child, String)> {
     let (reader, mut writer) = pipe()?;
     let mut command = copy_of_this_program(INIT);
-    // What is typed at a terminal interrupts every process of a group: those inside hear of it from us, and once.
+    // Ctrl-C at a terminal signals every process of a group: those inside get the signal from us, and once.
     command.env(run::VARIABLE, run.directory()).stdin(reader).process_group(0);
     let child = namespaces::with_new_pid_namespace(|| command.spawn())?;
     let namespace = namespaces::of_process(child.id(), NamespaceKind::Pid)?;

@@ -1,4 +1,4 @@
-//! What can be seen outside of the namespaces, before and after.
+//! Compares the host outside of the namespaces before and after.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -10,10 +10,10 @@ use oarsman_host::processes;
 use crate::clock::wait_until;
 use crate::leaks::{HostResource, leaked, scan_cgroups, scan_mounts};
 
-/// How long something may be there that was not there before.
+/// How long a new resource may exist.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The mounts and control groups there were at one moment.
+/// The mounts and cgroups at one moment.
 pub(super) struct OutsideSnapshot(BTreeSet<HostResource>);
 
 impl OutsideSnapshot {
@@ -23,9 +23,8 @@ impl OutsideSnapshot {
         Ok(Self(things))
     }
 
-    /// What is there now and was not then, and every process that is still in the pid namespace,
-    /// which should have died with it. Looks for a while: others on this machine may have short-lived
-    /// things, too.
+    /// The resources that exist now and did not exist then, and every process that is still in the pid namespace, which should have died with
+    /// it. Polls for a while: other programs on this machine may have short-lived resources, too.
     pub(super) fn left_behind(&self, own: &str, pid_namespace: &str) -> Result<Vec<HostResource>> {
         let mut left = Ok(Vec::new());
         wait_until(PATIENCE, || {

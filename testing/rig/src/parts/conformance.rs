@@ -1,5 +1,5 @@
-//! What the images of the conformance tests are made of: programs of Debian with all that they need, unpacked into the
-//! cache and never installed, and a certificate.
+//! The components of the conformance tests' images: programs of Debian with their libraries, unpacked into the cache and never installed, and a
+//! certificate.
 
 mod libraries;
 
@@ -14,7 +14,7 @@ use super::PartsCache;
 use super::debian::apt_get;
 use super::tools::output;
 
-/// What is wanted of Debian 12; what these depend on comes by itself.
+/// The packages of Debian 12; their dependencies are fetched, too.
 const PACKAGES: [&str; 8] = [
     "bash-static",
     "bind9-dnsutils",
@@ -25,11 +25,11 @@ const PACKAGES: [&str; 8] = [
     "netcat-openbsd",
     "nginx",
 ];
-/// The number at its end changes with the packages.
+/// The cache key; its last number changes with the packages.
 const DEBIAN: &str = "debian-12-conformance-1";
 const CERTIFICATE: &str = "conformance-certificate-1";
 
-/// Where it lies.
+/// The paths of these components.
 #[derive(Debug, Clone)]
 pub struct ConformanceParts {
     /// A tree of Debian's files, in which /bin and the like are links into /usr.
@@ -38,10 +38,10 @@ pub struct ConformanceParts {
     certificate: PathBuf,
 }
 
-/// Fetches and makes what is not there yet: the first time where there is a network.
+/// Fetches and builds what is not in the cache: the first time where there is a network.
 ///
 /// # Errors
-/// When a package cannot be had.
+/// When a package cannot be fetched.
 pub fn prepare() -> Result<ConformanceParts> {
     let cache = PartsCache::open()?;
     Ok(ConformanceParts {
@@ -60,7 +60,7 @@ impl ConformanceParts {
         fs::read(&found).with_context(|| format!("cannot read {}", found.display()))
     }
 
-    /// The paths of all that the loader loads for a program, the loader among them.
+    /// The paths of all libraries that the loader loads for a program, and of the loader.
     ///
     /// # Errors
     /// When a library is missing.
@@ -105,7 +105,7 @@ fn unpack(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// As onto a machine on which nothing is installed: so that nothing is left out because this one has it.
+/// Resolves dependencies as on a machine without any packages: so that none is left out because this one has it.
 fn download(into: &Path) -> Result<()> {
     fs::create_dir_all(into.join("archives/partial"))?;
     let status = into.join("status");
@@ -125,7 +125,7 @@ fn download(into: &Path) -> Result<()> {
     fetch().map(drop).with_context(|| format!("apt-get install {}", PACKAGES.join(" ")))
 }
 
-/// Packages speak of /bin and of /usr/bin, and both are the same directory.
+/// Packages contain /bin and /usr/bin, which must be the same directory.
 fn extract(package: &Path, into: &Path) -> Result<()> {
     let mut content = Command::new("dpkg-deb")
         .arg("--fsys-tarfile")

@@ -9,11 +9,11 @@ use anyhow::{Context, Result};
 use super::tools::{is_on_path, output};
 use super::{Debian, PartsCache};
 
-/// What Debian 12 has. The end of a version is Debian's own and moves with its fixes.
+/// The packages of Debian 12. The end of a version is Debian's own and changes with its fixes.
 const PACKAGES: [&str; 2] = ["containerd=1.6.20*", "runc=1.1.5*"];
 const PART: &str = "debian-containerd-1.6.20-runc-1.1.5";
 
-/// containerd and runc, or nothing where there is no apt to get them with.
+/// containerd and runc; none where there is no apt.
 pub(super) fn fetch(cache: &PartsCache) -> Result<Option<Debian>> {
     if !["apt-get", "dpkg"].iter().all(|program| is_on_path(program)) {
         return Ok(None);
@@ -30,7 +30,7 @@ fn unpack(directory: &Path) -> Result<()> {
         output(Command::new("dpkg").arg("--extract").arg(entry?.path()).arg(directory))?;
     }
     fs::remove_dir_all(packages)?;
-    // A service, a configuration and manuals: nothing of that is for us.
+    // A service, a configuration and manuals, which the rig does not use.
     for unused in ["etc", "lib", "usr/share"] {
         fs::remove_dir_all(directory.join(unused)).or_else(|error| match error.kind() {
             std::io::ErrorKind::NotFound => Ok(()),
@@ -40,7 +40,7 @@ fn unpack(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A new machine has no lists of packages, and an old one may have lists of packages that are gone.
+/// A new machine has no package lists, and those of an old one may name packages that are gone.
 fn download(into: &Path) -> Result<()> {
     let known = || output(apt_get().arg("download").args(PACKAGES).current_dir(into));
     if known().is_ok() {
@@ -50,7 +50,7 @@ fn download(into: &Path) -> Result<()> {
     known().map(drop).with_context(|| format!("apt-get download {}", PACKAGES.join(" ")))
 }
 
-/// Downloads as root: the directory is not one that apt's own user may enter.
+/// Downloads as root: apt's own user may not enter the directory.
 pub(super) fn apt_get() -> Command {
     let mut command = Command::new("apt-get");
     command.args(["--quiet", "--option", "APT::Sandbox::User=root"]);

@@ -1,4 +1,4 @@
-//! Parts that are Go modules.
+//! Components that are Go modules.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -81,12 +81,12 @@ pub(super) fn cri_proto(cache: &PartsCache) -> Result<PathBuf> {
     Ok(part.join("api.proto"))
 }
 
-/// As it calls itself.
+/// The version that `go version` prints.
 pub(super) fn go_version() -> Result<String> {
     output(go_command().args(["env", "GOVERSION"]))
 }
 
-/// Outside of any module of ours, and without settings that a caller has for one of theirs.
+/// Runs go outside of our modules, and without environment variables that the caller has for a module.
 pub(super) fn go_command() -> Command {
     let mut command = Command::new("go");
     command.current_dir("/").env_remove("GOFLAGS").env("GOWORK", "off");

@@ -1,7 +1,7 @@
-//! Programs of Kubernetes, each built from the Go module registry when it is first wanted.
+//! Programs of Kubernetes, each built from the Go module registry when it is first needed.
 //!
-//! They cost minutes, so the rig does not have them by itself: whoever needs some names them to [`prepare`] outside of the
-//! namespaces, where there is a network, and finds them inside by [`Program::path`].
+//! They take minutes to build, so the rig does not have them by default: a test passes those it needs to [`prepare`] outside of the namespaces,
+//! where there is a network, and finds them inside by [`Program::path`].
 
 use std::fmt::Write;
 use std::fs;
@@ -19,7 +19,7 @@ const VERSION: &str = "1.36.3";
 /// A program of the module k8s.io/kubernetes, or of a module that it requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Program {
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
     /// The package it is built from.
     pub package: &'static str,
@@ -27,24 +27,24 @@ pub struct Program {
     pub is_test: bool,
 }
 
-/// The API server's store, in the version that it is tested with: Debian's is older and cannot tell how far a watch has come, without
-/// which lists are neither streamed nor served from memory.
+/// The API server's store, in the version that it is tested with: Debian's is older and lacks watch progress requests, without which lists are
+/// neither streamed nor served from the cache.
 pub const ETCD: Program = Program::command("etcd", "go.etcd.io/etcd/server/v3");
-/// Keeps objects, and lets others see them change.
+/// The API server.
 pub const API_SERVER: Program =
     Program::command("kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver");
-/// Makes pods of deployments, and much else.
+/// The controller manager, which makes pods of deployments, and much else.
 pub const CONTROLLER_MANAGER: Program =
     Program::command("kube-controller-manager", "k8s.io/kubernetes/cmd/kube-controller-manager");
-/// Finds nodes for pods.
+/// The scheduler.
 pub const SCHEDULER: Program =
     Program::command("kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler");
-/// What people type.
+/// kubectl.
 pub const KUBECTL: Program = Program::command("kubectl", "k8s.io/kubernetes/cmd/kubectl");
-/// The node agent that ours is held against.
+/// The Go kubelet, which our agent is compared with.
 pub const KUBELET: Program = Program::command("kubelet", "k8s.io/kubernetes/cmd/kubelet");
 
-/// What a control plane is made of, and what asks it.
+/// The programs of a control plane, and kubectl.
 pub const CONTROL_PLANE: [Program; 5] = [ETCD, API_SERVER, CONTROLLER_MANAGER, SCHEDULER, KUBECTL];
 
 /// Modules that live inside the Kubernetes repository and carry its minor and patch version.
@@ -88,7 +88,7 @@ const STAGING: [&str; 33] = [
 /// Builds those of the programs that are not there yet. To be called where there is a network.
 ///
 /// # Errors
-/// With the end of what a failing build said.
+/// With the end of a failed build's output.
 pub fn prepare(programs: &[Program]) -> Result<()> {
     let cache = PartsCache::open()?;
     programs.iter().try_for_each(|program| program.install(&cache).map(drop))
@@ -100,10 +100,10 @@ impl Program {
         Self { name, package, is_test: false }
     }
 
-    /// Where it lies.
+    /// Its path.
     ///
     /// # Errors
-    /// When nobody has prepared it.
+    /// When it was not prepared.
     pub fn path(&self) -> Result<PathBuf> {
         let path = PartsCache::open()?.directory.join(self.part()?).join(self.name);
         ensure!(
@@ -114,10 +114,10 @@ impl Program {
         Ok(path)
     }
 
-    /// The same, after it was built if need be.
+    /// The same, after it was built if necessary.
     ///
     /// # Errors
-    /// With the end of what a failing build said.
+    /// With the end of a failed build's output.
     pub fn build(&self) -> Result<PathBuf> {
         self.install(&PartsCache::open()?)
     }
@@ -139,7 +139,7 @@ impl Program {
         fs::write(source.path().join("go.mod"), go_mod()?)?;
         let mut command: Command = go_command();
         command.current_dir(source.path()).env("CGO_ENABLED", "0");
-        // Whether the tests of others are tidy is not for us to judge.
+        // The tests of Kubernetes need not pass our vet.
         let test = ["test", "-c", "-vet=off"].as_slice();
         command.args(if self.is_test { test } else { &["build"] });
         command.args(["-mod=mod", "-trimpath", "-ldflags", &linker_flags(), "-o"]);
@@ -148,7 +148,7 @@ impl Program {
     }
 }
 
-/// Without symbols, and with the version that it tells when asked.
+/// Without symbols, and with the version that it prints.
 fn linker_flags() -> String {
     let set = [
         ("gitVersion", format!("v{VERSION}")),

@@ -1,4 +1,4 @@
-//! Our own programs for containers, built static: an image of theirs holds nothing else.
+//! Builds our own programs for containers, statically linked: their images hold nothing else.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +13,7 @@ use super::{PartsCache, workspace};
 use crate::cargo;
 
 const PROGRAMS: [&str; 3] = ["script", "pause", "shell"];
-/// Takes the place of whatever flags the caller's own build has.
+/// Replaces the flags of the caller's own build.
 const FLAGS: &str = "-C target-feature=+crt-static";
 
 /// The directory of the programs.
@@ -23,7 +23,7 @@ pub(super) fn build(cache: &PartsCache) -> Result<PathBuf> {
     Ok(cache.part(&part, |directory| compile(cache, &compiler, directory))?.join("bin"))
 }
 
-/// Changes with the programs that are wanted, their sources and profile, and the compiler.
+/// Changes with the list of programs, their sources and profile, and the compiler.
 fn fingerprint(compiler: &str) -> Result<String> {
     let mut hash = Sha256::new_with_prefix(compiler);
     hash.update(FLAGS);
@@ -42,7 +42,7 @@ fn fingerprint(compiler: &str) -> Result<String> {
     Ok(hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// The part of the workspace's manifest that says how the actor is built; the rest changes often.
+/// The part of the workspace's manifest with the profile of `oarsman-script`; the rest changes often.
 fn profile(manifest: &str) -> &str {
     let rest = manifest.split_once("[profile.script]").map_or("", |(_, rest)| rest);
     rest.split_once("\n[").map_or(rest, |(profile, _)| profile)

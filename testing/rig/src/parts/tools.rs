@@ -1,4 +1,4 @@
-//! What must be on the machine already, and the Debian package it comes in.
+//! Checks for programs that must be installed on the machine, and names their Debian packages.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// Debian's busybox-static puts it here.
+/// The path in Debian's busybox-static.
 pub(super) const BUSYBOX: &str = "/bin/busybox";
 
 /// Programs by name, with their package.
@@ -21,7 +21,7 @@ const PROGRAMS: [(&str, &str); 5] = [
 const FILES: [(&str, &str); 2] =
     [("/usr/include/seccomp.h", "libseccomp-dev"), (BUSYBOX, "busybox-static")];
 
-/// Fails with one line that names all that is missing.
+/// Fails with one line that names everything that is missing.
 pub(super) fn check() -> Result<()> {
     let programs = PROGRAMS.iter().filter(|(name, _)| !is_on_path(name));
     let files = FILES.iter().filter(|(path, _)| !Path::new(path).exists());
@@ -32,7 +32,7 @@ pub(super) fn check() -> Result<()> {
     Ok(())
 }
 
-/// Whether a program can be called by its name.
+/// Whether a program is in PATH.
 pub(super) fn is_on_path(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|directory| directory.join(program).is_file())
@@ -44,7 +44,7 @@ fn is_static(program: &str) -> Result<bool> {
     Ok(!fs::read(program)?.windows(loader.len()).any(|bytes| bytes == loader))
 }
 
-/// Runs a command and returns what it printed, or fails with the end of what it complained of.
+/// Runs a command and returns its stdout, or fails with the end of its stderr.
 pub(super) fn output(command: &mut Command) -> Result<String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.output().with_context(|| format!("cannot run {name}"))?;

@@ -1,4 +1,4 @@
-//! The reading half of the OCI distribution protocol.
+//! The read part of the OCI distribution protocol.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 use super::{RegistryCredentials, RegistryStore, Repository, lock};
 use crate::images::Blob;
 
-/// Serves until told to stop, or until whoever could tell is gone.
+/// Serves until told to stop, or until the sender of that message is dropped.
 pub(super) async fn serve(
     listener: TcpListener,
     store: Arc<RegistryStore>,
@@ -30,7 +30,7 @@ pub(super) async fn serve(
     }
 }
 
-/// What a request is for.
+/// What a request asks for.
 #[derive(Debug, PartialEq, Eq)]
 enum RegistryRequest<'a> {
     Manifest(&'a str),
@@ -91,7 +91,7 @@ fn are_given(wanted: &RegistryCredentials, headers: &HeaderMap) -> bool {
     headers.get(AUTHORIZATION).is_some_and(|given| given == format!("Basic {pair}").as_str())
 }
 
-/// The length is said even where, as in the answer to a HEAD request, no body follows.
+/// The length is sent even where no body follows, as in the response to a HEAD request.
 fn send(blob: &Blob) -> Response {
     let headers = [
         (CONTENT_TYPE, blob.media_type.to_owned()),

@@ -1,4 +1,4 @@
-//! The pods' network: a bridge of the rig's own.
+//! The CNI configuration of the pods' network: a bridge of the rig's own.
 
 use serde_json::json;
 
@@ -7,8 +7,7 @@ use crate::rig::RigLayout;
 /// The name of the network, under which leases are filed.
 pub(super) const NETWORK: &str = "rig";
 
-/// A bridge whose address is the pods' default route. Nothing is masqueraded: no packet has
-/// anywhere to go from here.
+/// A bridge whose address is the pods' default route. Nothing is masqueraded: there is no network outside.
 pub(super) fn bridge(layout: &RigLayout) -> String {
     let ranges = json!([[{ "subnet": layout.subnet() }]]);
     let addresses = json!({

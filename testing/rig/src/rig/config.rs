@@ -1,13 +1,13 @@
-//! containerd's configuration.
+//! Writes containerd's configuration.
 
 use crate::images;
 use crate::parts::Parts;
 use crate::rig::RigLayout;
 
-/// For containerd 2.4, which calls this version 4. What is not said here is containerd's default.
+/// For containerd 2.4, whose configuration has version 4. Other settings are containerd's defaults.
 ///
-/// The score of the OOM killer is restricted because this kind of machine may not lower it
-/// (CAP_SYS_RESOURCE is missing), and NRI is off because its socket has a fixed place.
+/// oom_score_adj is restricted because such machines may not allow lowering it (CAP_SYS_RESOURCE is missing), and NRI is off because its socket
+/// has a fixed path.
 pub(super) fn containerd_2(layout: &RigLayout, parts: &Parts) -> String {
     let root = layout.root();
     let state = layout.state();
@@ -73,8 +73,8 @@ SystemdCgroup = false
     )
 }
 
-/// For Debian's containerd 1.6, which calls this version 2. Its shims' sockets have a fixed place,
-/// and it has neither NRI nor device specifications to be turned off.
+/// For Debian's containerd 1.6, whose configuration has version 2. Its shims' sockets have a fixed path, and it has neither NRI nor CDI to be
+/// turned off.
 pub(super) fn containerd_1_6(layout: &RigLayout, parts: &Parts) -> String {
     let root = layout.root();
     let state = layout.state();

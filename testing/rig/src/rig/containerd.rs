@@ -1,4 +1,4 @@
-//! The process of containerd.
+//! Starts, stops and pauses containerd.
 
 use std::env;
 use std::fs::File;
@@ -18,7 +18,7 @@ pub(super) struct ContainerdProcess {
 }
 
 impl ContainerdProcess {
-    /// Starts it. It adds to its log, so that what it said before a crash is kept.
+    /// Starts containerd, which appends to its log, so that the log of a crash is kept.
     pub(super) fn start(&self, layout: &RigLayout, parts: &Parts) -> Result<()> {
         let mut process = self.lock();
         ensure!(process.is_none(), "containerd runs already");
@@ -30,7 +30,7 @@ impl ContainerdProcess {
         Ok(())
     }
 
-    /// Fails if it has ended by itself.
+    /// Fails if containerd has ended by itself.
     pub(super) fn check_alive(&self) -> Result<()> {
         let mut process = self.lock();
         let process = process.as_mut().context("containerd was not started")?;
@@ -39,17 +39,17 @@ impl ContainerdProcess {
         Ok(())
     }
 
-    /// Stops it, and waits until all its threads have stopped.
+    /// Stops containerd by SIGSTOP, and waits until all its threads have stopped.
     pub(super) fn pause(&self) -> Result<()> {
         let pid = self.pid()?;
         kill_process(pid, Signal::STOP)?;
-        // An end is waited for as well, but left for others to see.
+        // An end is waited for as well, but not reaped here.
         let options = WaitIdOptions::STOPPED | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         waitid(WaitId::Pid(pid), options)?;
         Ok(())
     }
 
-    /// Lets it go on.
+    /// Continues containerd by SIGCONT.
     pub(super) fn resume(&self) -> Result<()> {
         Ok(kill_process(self.pid()?, Signal::CONT)?)
     }
@@ -68,7 +68,7 @@ impl ContainerdProcess {
     }
 }
 
-/// containerd looks for its shim there first.
+/// containerd looks for its shim in PATH first.
 fn path(parts: &Parts) -> Result<std::ffi::OsString> {
     let inherited = env::var_os("PATH").unwrap_or_default();
     let ours = [parts.containerd.clone(), parts.runc.clone()];

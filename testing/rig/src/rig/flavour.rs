@@ -1,4 +1,4 @@
-//! Which containerd a rig has, and what is particular to it.
+//! The flavours of containerd, and what is particular to each.
 
 use anyhow::{Context, Result};
 
@@ -11,13 +11,12 @@ pub enum ContainerdFlavour {
     /// The newest one, built by us, with the newest runc.
     #[default]
     Built,
-    /// Debian 12's: containerd 1.6.20 with runc 1.1.5. It does not tell of what happens to
-    /// containers.
+    /// Debian 12's: containerd 1.6.20 with runc 1.1.5. It has no container events.
     Debian,
 }
 
 impl ContainerdFlavour {
-    /// The parts, with this containerd and its runc in their places.
+    /// The components, with this containerd and its runc.
     pub(super) fn choose(self, parts: Parts) -> Result<Parts> {
         if self == Self::Built {
             return Ok(parts);
@@ -35,7 +34,7 @@ impl ContainerdFlavour {
         }
     }
 
-    /// Where its shims listen, if that cannot be chosen. It is inside of the namespaces only.
+    /// The directory of its shims' sockets, if that cannot be configured. It exists inside of the namespaces only.
     pub(super) fn shim_sockets(self) -> Option<&'static str> {
         match self {
             Self::Built => None,

@@ -1,4 +1,4 @@
-//! Where a rig keeps its things.
+//! The paths, addresses and names of a rig.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::run::{RigRun, make_directory};
 /// The first port of containerds' metrics; a rig's is above it by its number.
 const METRICS: u16 = 1338;
 
-/// The places and names of one rig.
+/// The paths and names of one rig.
 #[derive(Debug, Clone)]
 pub(crate) struct RigLayout {
     directory: PathBuf,
@@ -57,7 +57,7 @@ impl RigLayout {
         &self.directory
     }
 
-    /// Tells the rigs of a run apart.
+    /// The number of the rig within its run.
     pub(crate) fn number(&self) -> u8 {
         self.number
     }
@@ -86,7 +86,7 @@ impl RigLayout {
         self.directory.join("containerd.sock")
     }
 
-    /// Where containerd tells how often it was called.
+    /// The address of containerd's metrics.
     pub(crate) fn metrics(&self) -> SocketAddr {
         (Ipv4Addr::LOCALHOST, METRICS + u16::from(self.number)).into()
     }

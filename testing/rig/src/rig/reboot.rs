@@ -1,4 +1,4 @@
-//! A loss of power, as far as one rig can tell.
+//! Simulates a power failure for one rig.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,14 +9,14 @@ use rustix::mount::mount_bind;
 use super::teardown::{detach_mounts, end_processes, remove_bridge, remove_groups};
 use crate::rig::RigLayout;
 
-/// Where the kernel tells which boot this is.
+/// The kernel's file with the boot id.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
-/// Another one each time it is read.
+/// The kernel's file with another UUID each time it is read.
 const NEW_UUID: &str = "/proc/sys/kernel/random/uuid";
 /// In memory on every machine.
 const RUN: &str = "/run";
 
-/// Takes away all that does not survive one, containerd being dead already.
+/// Removes all that does not survive a power failure; containerd is dead already.
 pub(super) fn lose_power(layout: &RigLayout) -> Result<()> {
     end_processes(layout)?;
     detach_mounts(layout)?;
@@ -29,7 +29,7 @@ pub(super) fn lose_power(layout: &RigLayout) -> Result<()> {
     show_another_boot_id(layout)
 }
 
-/// One that is not there is empty.
+/// Empties a directory, which need not exist.
 fn empty(directory: &Path) -> Result<()> {
     if !directory.exists() {
         return Ok(());
@@ -45,10 +45,10 @@ fn empty(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// To everybody in our mount namespace.
+/// Shows another boot id to all processes in our mount namespace.
 fn show_another_boot_id(layout: &RigLayout) -> Result<()> {
     let file: PathBuf = layout.directory().join("boot_id");
-    // Over one that was shown before: the newest is seen.
+    // Mounted over an earlier one: the newest is seen.
     fs::write(&file, fs::read_to_string(NEW_UUID)?)?;
     mount_bind(&file, BOOT_ID).with_context(|| format!("cannot mount over {BOOT_ID}"))
 }

@@ -1,4 +1,4 @@
-//! Ending a rig: everything it started, by pid, and then what is left of it.
+//! Ends a rig: kills all its processes, then removes what is left.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,11 +17,10 @@ use crate::signals::send;
 
 /// How long containerd may take to end by itself.
 const GRACE: Duration = Duration::from_secs(10);
-/// How long what was killed may take to be gone.
+/// How long killed processes may take to be gone.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Goes on after an error, so that one thing that stays does not keep all the others; the errors
-/// come together in the end.
+/// Goes on after an error, so that one failure does not keep the rest; the errors are joined in the end.
 pub(super) fn tear_down(layout: &RigLayout, containerd: Option<Child>) -> Result<()> {
     let steps = [
         containerd.map_or(Ok(()), end_containerd),
@@ -37,7 +36,7 @@ pub(super) fn tear_down(layout: &RigLayout, containerd: Option<Child>) -> Result
     Ok(())
 }
 
-/// Asks first. One that is stopped (paused) hears that only when it goes on.
+/// Sends SIGTERM first. A paused containerd handles it only when it continues.
 fn end_containerd(mut containerd: Child) -> Result<()> {
     send(containerd.id(), Signal::TERM);
     send(containerd.id(), Signal::CONT);
@@ -48,8 +47,7 @@ fn end_containerd(mut containerd: Child) -> Result<()> {
     Ok(())
 }
 
-/// Shims outlive their containerd, and containers their shims: so all of them are looked for and
-/// killed until none is found.
+/// Shims outlive their containerd, and containers their shims: so all of them are searched and killed until none is found.
 pub(super) fn end_processes(layout: &RigLayout) -> Result<()> {
     let gone = wait_until(PATIENCE, || {
         let found = processes_of(layout).unwrap_or_default();
@@ -60,8 +58,7 @@ pub(super) fn end_processes(layout: &RigLayout) -> Result<()> {
     Ok(())
 }
 
-/// The shims, which have the socket's path among their arguments, all who descend from them, and
-/// all in the rig's control groups.
+/// The shims, which have the socket's path among their arguments, all their descendants, and all processes in the rig's cgroups.
 fn processes_of(layout: &RigLayout) -> Result<BTreeSet<u32>> {
     let all = processes::list()?;
     let socket = layout.socket();
@@ -77,7 +74,7 @@ fn processes_of(layout: &RigLayout) -> Result<BTreeSet<u32>> {
     Ok(found)
 }
 
-/// The last one mounted goes first.
+/// The last mount is detached first.
 pub(super) fn detach_mounts(layout: &RigLayout) -> Result<()> {
     let all = mounts::current()?;
     let ours: Vec<&mounts::Mount> = mounts::beneath(&all, layout.directory()).collect();

@@ -1,4 +1,4 @@
-//! Holds a pod's namespaces open: does nothing, reaps what is orphaned to it, and ends when asked to.
+//! The program of pod sandboxes: holds the pod's namespaces open, reaps orphans, and ends on SIGTERM.
 
 use std::io;
 
@@ -8,7 +8,7 @@ use signal_hook::iterator::Signals;
 
 fn main() -> io::Result<()> {
     let mut signals = Signals::new([SIGCHLD, SIGINT, SIGTERM])?;
-    // Children may have ended before we listened.
+    // Children may have ended before the handler was installed.
     reap();
     for signal in signals.forever() {
         match signal {

@@ -1,5 +1,5 @@
-//! The `sh` of images that stand in for official ones: busybox's, by whose words tests go, unless the environment has names that
-//! are none of shell variables. Debian's busybox drops those, and bash hands them on.
+//! The `sh` of images that stand in for official ones: busybox's, whose messages tests expect, unless the environment has names that are not
+//! valid for shell variables. Debian's busybox drops those, and bash passes them on.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -12,7 +12,7 @@ fn main() -> io::Result<()> {
     let name = arguments.next().unwrap_or_else(|| OsString::from("sh"));
     let drops_none = env::vars_os().all(|(name, _)| is_name(&name));
     let shell = if drops_none { "/bin/busybox" } else { "/bin/bash" };
-    // It comes back only when it failed.
+    // `exec` returns only when it failed.
     Err(Command::new(shell).arg0(name).args(arguments).exec())
 }
 

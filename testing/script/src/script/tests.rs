@@ -1,4 +1,4 @@
-//! Every step once, and what is refused.
+//! Parses every step once, and arguments that are no steps.
 
 use super::*;
 

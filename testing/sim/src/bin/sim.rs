@@ -1,5 +1,5 @@
-//! Lives lives: `sim --lives 1000` many of them, `sim --seed 7` one of them with all that happened in it, `sim --mistakes`
-//! with wrong decisions that must be noticed.
+//! Runs simulations: `sim --lives 1000` many of them, `sim --seed 7` one of them with its trace, `sim --mistakes` with wrong decisions that must
+//! be noticed.
 #![expect(clippy::print_stdout, reason = "it talks to the person who runs it")]
 
 use std::process::ExitCode;
@@ -11,7 +11,7 @@ use oarsman_agent::CoreDecisions;
 use oarsman_sim::mistakes::{Mistake, ON_PURPOSE};
 use oarsman_sim::{SimulationPlan, SimulationResult, invariants, run};
 
-/// Every so many lives one is lived twice.
+/// One of so many simulations is run twice, to compare the hashes.
 const TWICE: u64 = 20;
 
 #[derive(Parser)]
@@ -72,7 +72,7 @@ fn sum(outcomes: &[(u64, u64)]) -> (u64, u64) {
     (outcomes.iter().map(|it| it.0).sum(), outcomes.iter().map(|it| it.1).sum())
 }
 
-/// Does something with each of many, on all processors: lives know nothing of each other.
+/// Calls a function for each item, on all processors: simulations are independent.
 fn in_parallel<T: Send, R: Send>(
     many: Vec<T>,
     what: impl Fn(&T) -> Result<R> + Sync,
@@ -99,7 +99,7 @@ fn report(seed: u64, result: &SimulationResult) -> (u64, u64) {
     if violations.is_empty() { (1, 0) } else { (0, 1) }
 }
 
-/// Tens of thousands of lines about panics on purpose would hide what matters.
+/// Tens of thousands of lines about panics on purpose would hide other output.
 fn silence_panics_on_purpose() {
     let tell = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {

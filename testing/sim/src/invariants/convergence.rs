@@ -1,4 +1,4 @@
-//! After the faults end, everything comes to rest: what is wanted runs, what is not is gone, and nobody asks any more.
+//! Invariants on convergence: after the faults end, wanted pods run, others are gone, and the agent is quiet.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -17,13 +17,13 @@ use crate::{ExternalAction, SimulationResult};
 
 /// The longest crash-loop back-off, with jitter, and a script.
 const LONGEST_WAIT: Duration = Duration::from_secs(300 + 150 + 90);
-/// How long before the end calls are counted.
+/// In which last part of the time calls are counted.
 const WATCHED: Duration = Duration::from_secs(300);
-/// What a node at rest may ask for in that time: the audit, its lease, and for each pod its back-offs and its pulls.
+/// The most calls of a converged node in that time: relists, its lease, and for each pod its back-offs and its pulls.
 const CALLS_OF_NODE: usize = 100;
 const CALLS_OF_POD: usize = 400;
 
-/// Pods that are wanted at the end.
+/// The pods that are wanted at the end.
 fn wanted(result: &SimulationResult) -> impl Iterator<Item = &Pod> {
     let objects = result.final_state.objects.iter().filter(|pod| !pod.is_deleting());
     objects.chain(&result.final_state.files)
@@ -103,7 +103,7 @@ pub(super) fn what_has_ended_is_told(
     told.collect()
 }
 
-/// Each pod from a file has one object at the API server, which shows this very pod and how it is; nothing else has.
+/// Each static pod has one mirror pod at the API server, which has its UID and status; and there are no other mirror pods.
 pub(super) fn pods_from_files_are_shown(
     result: &SimulationResult,
     timeline: &Timeline,
@@ -134,7 +134,7 @@ pub(super) fn pods_from_files_are_shown(
     stray.chain(wrong).map(violation).collect()
 }
 
-/// The phase of a pod whose scripts leave no doubt.
+/// The phase of a pod whose scripts determine it.
 fn expected_phase(
     result: &SimulationResult,
     timeline: &Timeline,

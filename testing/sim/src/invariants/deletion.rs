@@ -1,4 +1,4 @@
-//! A pod's object is the last thing to go, and nothing is taken from under what runs.
+//! Invariants on deletion: a pod's object is deleted last, and nothing is removed under running containers.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ pub(super) fn objects_go_last(
     result: &SimulationResult,
     timeline: &Timeline,
 ) -> Vec<InvariantViolation> {
-    // What only shows a pod from a file comes and goes as it is needed.
+    // Mirror pods are created and deleted as needed.
     let is_made = |of: &str| {
         let mut made = result
             .actions
@@ -28,7 +28,7 @@ pub(super) fn objects_go_last(
     });
     let mut violations: Vec<InvariantViolation> = deleted
         .flat_map(|(at, uid, terminal, asked)| {
-            // What takes effect after everybody gave it up, a start or an old status, is nobody's fault.
+            // A start or a status that takes effect after its call timed out is not the agent's fault.
             let late = timeline.has_fault("late effect");
             let runs = timeline.running(uid, at).next().is_some() && !late;
             let rows = [
@@ -59,7 +59,7 @@ pub(super) fn objects_go_last(
     violations
 }
 
-/// Whether the machine still holds something of the pod at that moment.
+/// Whether the machine still has resources of the pod at that moment.
 fn holds(timeline: &Timeline, uid: &str, at: Duration) -> bool {
     let before = timeline.disk.iter().filter(|(when, of, _)| of == uid && *when <= at);
     let (mut cgroup, mut volumes) = (false, false);

@@ -1,4 +1,4 @@
-//! Hooks are run.
+//! Invariants on hooks.
 
 use k8s_openapi::api::core::v1::{Container, LifecycleHandler};
 use oarsman_core::pod::PodExt;
@@ -9,8 +9,7 @@ use super::timeline::Timeline;
 use crate::SimulationResult;
 use crate::random_pods::post_start_always_fails;
 
-/// Before a container that runs is asked to end, its preStop command was begun, by the agent that asks. Rests are nothing that
-/// the world could see.
+/// Before a running container is stopped, its preStop command was begun, by the same incarnation of the agent. The world does not see sleeps.
 pub(super) fn hooks_come_before_stops(
     result: &SimulationResult,
     timeline: &Timeline,
@@ -32,7 +31,7 @@ pub(super) fn hooks_come_before_stops(
     skipped.collect()
 }
 
-/// Whether a postStart hook of the pod failed, or can only fail: that ends containers which would go on.
+/// Whether a postStart hook of the pod failed, or always fails: that ends containers which would go on.
 pub(super) fn fails_to_start(result: &SimulationResult, timeline: &Timeline, uid: &str) -> bool {
     let Some(pod) = pod(result, uid) else { return false };
     pod.all_containers().iter().any(|wanted| {

@@ -1,4 +1,4 @@
-//! Init containers come first, one after the other; sidecars go last.
+//! Invariants on the order of containers: init containers first, one after the other; sidecars end last.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ pub(super) fn init_containers_come_first_and_in_turn(
     timeline: &Timeline,
 ) -> Vec<InvariantViolation> {
     let mut violations = Vec::new();
-    // A start that takes effect long after everybody forgot about it comes out of turn.
+    // A start that takes effect long after its call timed out may be out of order.
     if timeline.has_fault("late effect") || timeline.has_fault("restart") {
         return violations;
     }
@@ -46,13 +46,13 @@ pub(super) fn init_containers_come_first_and_in_turn(
     violations
 }
 
-/// When the sandbox that the pod had at that moment was made.
+/// When the pod's sandbox at that moment was made.
 fn sandbox_start(timeline: &Timeline, pod: &str, at: Duration) -> Duration {
     let before = timeline.sandboxes.iter().filter(|s| s.pod == pod && s.started <= at);
     before.map(|sandbox| sandbox.started).max().unwrap_or_default()
 }
 
-/// A sidecar is not asked to end while a regular container of its pod runs that is asked too and has time left.
+/// A sidecar is not stopped while a regular container of its pod is being stopped and has time left.
 pub(super) fn sidecars_end_last(
     result: &SimulationResult,
     timeline: &Timeline,
@@ -72,9 +72,9 @@ pub(super) fn sidecars_end_last(
         let regular = timeline
             .running(&sidecar.pod, at)
             .filter(|other| kind(&other.name) == Some(ContainerKind::Regular));
-        // Less grace may have been asked for; then nobody waits.
+        // A shorter grace period may have been asked for; then there is no wait.
         let shortened = shortest_grace(result, &sidecar.pod) < grace;
-        // A hook is paid for before its container is asked, and nobody sees how much.
+        // A hook takes from the grace period before its container is stopped, by an amount that the trace does not show.
         let hooked = |name: &str| {
             let hooks = pod.container(name).and_then(|wanted| wanted.spec.lifecycle.clone());
             hooks.is_some_and(|hooks| hooks.pre_stop.is_some())

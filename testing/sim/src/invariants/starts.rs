@@ -1,4 +1,4 @@
-//! Containers start when they should, once at a time, and no more often than they may.
+//! Invariants on starts: containers start only when wanted, one instance at a time, and not more often than allowed.
 
 use std::time::Duration;
 
@@ -10,17 +10,16 @@ use super::hooks::fails_to_start;
 use super::timeline::{ContainerTimeline, Timeline};
 use crate::{ExternalAction, SimulationResult};
 
-/// How late a start may be that was under way when its pod ceased to be wanted: a call's deadline, twice over, and
-/// what comes late after it.
+/// How late a start may be that was under way when its pod ceased to be wanted: twice a call's deadline, and late effects after it.
 const LATE: Duration = Duration::from_secs(300);
-/// The same in a life in which every call does what it says, though the agent may die.
+/// The same in a simulation without failing calls, though the agent may be killed.
 const LATE_IN_CALM: Duration = Duration::from_secs(10);
 /// The shortest wait between two restarts.
 const SHORTEST_WAIT: Duration = Duration::from_millis(9_900);
-/// After this long without a crash the count begins anew.
+/// After this long without a crash the back-off is reset.
 const FORGIVEN: Duration = Duration::from_secs(600);
 
-/// When a call is given up; a little less, for it began before its effect.
+/// The deadline of a call; a little less, since it began before its effect.
 const CALL_DEADLINE: Duration = Duration::from_secs(119);
 
 pub(super) fn never_two_of_one_name(
@@ -60,7 +59,7 @@ pub(super) fn only_what_is_wanted_starts(
     unwanted.map(violation).collect()
 }
 
-/// From when to when a pod was wanted.
+/// The time in which a pod was wanted.
 fn wanted(result: &SimulationResult, pod: &str) -> Option<(Duration, Option<Duration>)> {
     let mut window = None;
     let mut name = None;
@@ -88,7 +87,7 @@ fn wanted(result: &SimulationResult, pod: &str) -> Option<(Duration, Option<Dura
     window
 }
 
-/// The pod as it was made; edits change images only.
+/// The pod as it was created; edits change images only.
 pub(super) fn pod<'a>(result: &'a SimulationResult, uid: &str) -> Option<&'a Pod> {
     result.actions.iter().find_map(|(_, of, action)| match action {
         ExternalAction::Create(pod) | ExternalAction::WriteManifest(pod) if of.as_str() == uid => {
@@ -98,7 +97,7 @@ pub(super) fn pod<'a>(result: &'a SimulationResult, uid: &str) -> Option<&'a Pod
     })
 }
 
-/// Whether anything happened to the pod that may end or restart its containers for reasons of its own.
+/// Whether an action or fault may have ended or restarted containers of the pod.
 pub(super) fn is_disturbed(result: &SimulationResult, timeline: &Timeline, uid: &str) -> bool {
     let acted = result.actions.iter().any(|(_, of, action)| {
         let disturbs = matches!(
@@ -159,7 +158,7 @@ pub(super) fn crashes_are_followed_by_a_wait(
     timeline: &Timeline,
 ) -> Vec<InvariantViolation> {
     let mut violations = Vec::new();
-    // A wall clock that jumps forward makes a wait look over.
+    // A wall clock that jumps forward ends a back-off early.
     if result.actions.iter().any(|(_, _, action)| matches!(action, ExternalAction::ClockJump(_))) {
         return violations;
     }
@@ -171,7 +170,7 @@ pub(super) fn crashes_are_followed_by_a_wait(
         for pair in same_name.windows(2) {
             let (Some((ended, _)), Some(at)) = (pair[0].exited, pair[1].started) else { continue };
             let is_quick = at.saturating_sub(ended) < SHORTEST_WAIT && pair[0].ended_by_itself();
-            // A new agent knows nothing of crashes before it.
+            // A restarted agent does not know of earlier crashes.
             let remembered = quick.is_some_and(|before| {
                 at.saturating_sub(before) < FORGIVEN && !timeline.agent_died_within(before, at)
             });
@@ -191,8 +190,8 @@ pub(super) fn crashes_are_followed_by_a_wait(
     violations
 }
 
-/// A container that a call has made without our hearing of it is found and started, not made once more: unless looking for
-/// it failed too, or the agent died in between.
+/// A container that a failed call has made after all is adopted and started, not made once more: unless reading it failed too, or the agent was
+/// killed in between.
 pub(super) fn what_was_made_is_used(
     result: &SimulationResult,
     timeline: &Timeline,
@@ -203,7 +202,7 @@ pub(super) fn what_was_made_is_used(
     let wasted = unused.filter_map(|container| {
         let at = container.removed?;
         let still_wanted = wanted(result, &container.pod).is_some_and(|(_, to)| to.is_none());
-        // The look for it comes when the call that made it has run into its deadline.
+        // The read follows when the call that made it has run into its deadline.
         let looked_for = container.created + CALL_DEADLINE;
         let mut later = timeline.failed_reads.iter().filter(|t| looked_for <= **t && **t <= at);
         let excused = at < looked_for

@@ -1,4 +1,4 @@
-//! What is said about a pod never goes back, and its end is not told before it has come.
+//! Invariants on published statuses: a terminal phase is final, and is not published before the pod has ended.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -26,13 +26,13 @@ pub(super) fn a_terminal_phase_is_final(
 ) -> Vec<InvariantViolation> {
     let mut last: BTreeMap<&str, &str> = BTreeMap::new();
     let mut violations = Vec::new();
-    // A write that was given up may come after a later one; what counts is that it is told again.
+    // A write that timed out may take effect after a later one; the agent then writes again.
     if timeline.gave_up_a_status {
         return violations;
     }
     for (at, uid, phase) in published(timeline) {
         let before = last.insert(uid, phase).unwrap_or_default();
-        // From Running to Pending it may go: a new sandbox begins anew with its init containers.
+        // Running may become Pending again: a new sandbox begins anew with its init containers.
         if is_terminal(before) && before != phase {
             let what = format!("{uid} goes from {before} to {phase}");
             violations.push(InvariantViolation { rule: "a terminal phase is final", at, what });
@@ -46,7 +46,7 @@ pub(super) fn a_terminal_phase_means_that_nothing_runs(
     timeline: &Timeline,
 ) -> Vec<InvariantViolation> {
     let mut violations = Vec::new();
-    // A start that takes effect after everybody gave it up is nobody's fault.
+    // A start that takes effect after its call timed out is not the agent's fault.
     if timeline.has_fault("late effect") {
         return violations;
     }

@@ -1,4 +1,4 @@
-//! Containers are asked before they are killed, given their time, and left alone otherwise.
+//! Invariants on stops: containers get SIGTERM and their grace period before they are killed, and are not stopped without a reason.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use super::starts::{is_disturbed, pod};
 use super::timeline::Timeline;
 use crate::{ExternalAction, SimulationResult};
 
-/// Whole seconds are what runtimes count, and begun ones are free.
+/// Runtimes count whole seconds, and the last one may be short.
 pub(super) const TOLERANCE: Duration = Duration::from_millis(1_100);
 
-/// Between being asked and being killed there is at least the shortest grace that anybody allowed the pod.
+/// Between SIGTERM and SIGKILL there is at least the shortest grace period that was given for the pod.
 pub(super) fn grace_is_respected(
     result: &SimulationResult,
     timeline: &Timeline,
@@ -26,7 +26,7 @@ pub(super) fn grace_is_respected(
         let Some(pod) = pod(result, &container.pod) else { continue };
         let hook =
             pod.container(&container.name).is_some_and(|wanted| wanted.spec.lifecycle.is_some());
-        // A hook and waiting for others are paid from the same purse; two seconds are always left.
+        // A hook and the wait for other containers take from the same grace period; two seconds are always left.
         let sidecar_or_hook = hook || pod.init().iter().any(|spec| spec.name == container.name);
         let grace = if sidecar_or_hook {
             Duration::from_secs(2)
@@ -42,18 +42,18 @@ pub(super) fn grace_is_respected(
     violations
 }
 
-/// The shortest grace that anybody allowed a pod: its spec, a deletion, an eviction; an orphan has next to none.
+/// The shortest grace period of a pod: of its spec, a deletion, or an eviction; that of an orphan is next to none.
 pub(super) fn shortest_grace(result: &SimulationResult, uid: &str) -> Duration {
     let spec = pod(result, uid).and_then(|pod| pod.spec()?.termination_grace_period_seconds);
     let asked = result.actions.iter().filter(|(_, of, _)| of.as_str() == uid);
     let asked = asked.filter_map(|(_, _, action)| match action {
         ExternalAction::Delete { grace, .. } => *grace,
         ExternalAction::Evict { grace, .. } => Some(*grace),
-        // A pod whose source forgets it while the agent is dead is an orphan when it comes back.
+        // A pod whose manifest is removed while the agent is dead is an orphan when it comes back.
         ExternalAction::RemoveManifest { .. } => Some(0),
         _ => None,
     });
-    // So is one that was replaced.
+    // So is a pod that was replaced.
     let replaced = result.actions.iter().any(|(_, of, action)| {
         let name = |pod: &k8s_openapi::api::core::v1::Pod| pod.metadata.name.clone();
         matches!(action, ExternalAction::WriteManifest(other) if of.as_str() != uid
@@ -63,8 +63,7 @@ pub(super) fn shortest_grace(result: &SimulationResult, uid: &str) -> Duration {
     Duration::from_secs(seconds.max(2).unsigned_abs())
 }
 
-/// A container of a pod that is wanted, unchanged and undisturbed is never asked to end: also not by an agent that has just
-/// come back and has to find out what runs.
+/// A container of a pod that is wanted, unchanged and undisturbed is never stopped: also not by an agent that has just been restarted.
 pub(super) fn nothing_is_stopped_without_a_reason(
     result: &SimulationResult,
     timeline: &Timeline,

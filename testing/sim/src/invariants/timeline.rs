@@ -1,4 +1,4 @@
-//! The trace retold by container, by sandbox and by object.
+//! Orders the trace by container, by sandbox and by object.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -9,45 +9,45 @@ use oarsman_world::trace::{
     CallOutcome, ContainerTransition, SandboxTransition, TraceEntry, TraceRecord,
 };
 
-/// The calls that tell what the runtime holds of a pod.
+/// The calls that read a pod's state from the runtime.
 const READS: [&str; 4] =
     ["ListPodSandbox", "PodSandboxStatus", "ListContainers", "ContainerStatus"];
 
-/// What became of everything.
+/// The trace by object.
 #[derive(Debug, Default)]
 pub struct Timeline {
     /// Containers, in the order in which they were made.
     pub containers: Vec<ContainerTimeline>,
     /// Sandboxes, in the order in which they were made.
     pub sandboxes: Vec<SandboxTimeline>,
-    /// What happened to objects of the API server: when, UID, what.
+    /// Changes of the API server's objects: when, UID, change.
     pub objects: Vec<(Duration, String, ClusterChange)>,
-    /// What happened to what the machine holds of pods: when, UID, what.
+    /// Changes of pods' files and cgroups: when, UID, change.
     pub disk: Vec<(Duration, String, DiskChange)>,
-    /// When an agent's life began.
+    /// When each incarnation of the agent began.
     pub agent_starts: Vec<Duration>,
-    /// Containers that somebody wanted to start, by id.
+    /// Containers for which a start was called, by id.
     pub start_calls: BTreeSet<String>,
     /// Commands that were run in containers, in the order in which they were asked for.
     pub commands: Vec<ExecCall>,
-    /// Stops that the agent asked for with some grace: when, in which of its lives, the container's id.
+    /// Stops by the agent with a grace period: when, by which incarnation, the container's id.
     pub stop_calls: Vec<(Duration, u32, String)>,
-    /// Whether a status was given up: it may have come after a later one.
+    /// Whether the write of a status timed out: it may have taken effect after a later one.
     pub gave_up_a_status: bool,
-    /// Names that were left reserved, and times the runtime was away: things that excuse odd numbers.
+    /// Reserved names, and times at which the runtime was away, which some invariants excuse.
     pub faults: Vec<(Duration, &'static str)>,
-    /// When a look at what the runtime holds went wrong.
+    /// When a read of the runtime's state failed.
     pub failed_reads: Vec<Duration>,
 }
 
-/// A container's life.
+/// The timeline of a container.
 #[derive(Clone, Debug, Default)]
 pub struct ContainerTimeline {
     /// UID of its pod.
     pub pod: String,
     /// Its name in the pod.
     pub name: String,
-    /// Which of this name it is.
+    /// The number of its start.
     pub attempt: u32,
     /// The runtime's id.
     pub id: String,
@@ -55,11 +55,11 @@ pub struct ContainerTimeline {
     pub created: Duration,
     /// When it began.
     pub started: Option<Duration>,
-    /// When it was first asked to end.
+    /// When it first got SIGTERM.
     pub asked: Option<Duration>,
     /// When it was killed.
     pub killed: Option<Duration>,
-    /// When it ended, and with what.
+    /// When it ended, and its exit code.
     pub exited: Option<(Duration, i32)>,
     /// When the runtime lost track of it.
     pub lost: Option<Duration>,
@@ -70,19 +70,19 @@ pub struct ContainerTimeline {
 /// A command that was run in a container.
 #[derive(Clone, Debug)]
 pub struct ExecCall {
-    /// When it was asked for.
+    /// When it was called.
     pub at: Duration,
-    /// The life of the agent that asked.
+    /// The incarnation of the agent that called it.
     pub incarnation: u32,
     /// The container's id, and the command as the trace shows it.
     pub subject: String,
     /// The number of the call.
     number: u64,
-    /// Whether the call itself failed; what the command came to is between the two.
+    /// Whether the call itself failed; the command's exit code is not known here.
     pub failed: bool,
 }
 
-/// A sandbox's life.
+/// The timeline of a sandbox.
 #[derive(Clone, Debug)]
 pub struct SandboxTimeline {
     /// UID of its pod.
@@ -93,12 +93,12 @@ pub struct SandboxTimeline {
     pub started: Duration,
     /// When it was stopped or died.
     pub ended: Option<Duration>,
-    /// Whether it died by itself.
+    /// Whether its process died by itself.
     pub died: bool,
 }
 
 impl Timeline {
-    /// The story that these records tell.
+    /// The timeline of these records.
     pub fn of(records: &[TraceRecord]) -> Self {
         let mut timeline = Self::default();
         let mut containers = BTreeMap::new();
@@ -194,12 +194,12 @@ impl Timeline {
         by_name
     }
 
-    /// Whether the agent died in that time.
+    /// Whether the agent was killed in that time.
     pub fn agent_died_within(&self, from: Duration, to: Duration) -> bool {
         self.agent_starts.iter().any(|began| from <= *began && *began <= to)
     }
 
-    /// Whether that mishap befell anything.
+    /// Whether there was such a fault.
     pub fn has_fault(&self, name: &str) -> bool {
         self.faults.iter().any(|(_, fault_kind)| *fault_kind == name)
     }
@@ -223,7 +223,7 @@ impl ContainerTimeline {
         }
     }
 
-    /// When its process was over, as far as the runtime knows.
+    /// When its process ended, as far as the runtime knows.
     pub fn end(&self) -> Option<Duration> {
         [self.exited.map(|(at, _)| at), self.lost, self.removed].into_iter().flatten().min()
     }
@@ -233,7 +233,7 @@ impl ContainerTimeline {
         self.started.is_some_and(|started| started < at) && self.end().is_none_or(|end| at < end)
     }
 
-    /// Whether it ended without anybody asking it to.
+    /// Whether it ended without being stopped.
     pub fn ended_by_itself(&self) -> bool {
         self.exited.is_some() && self.asked.is_none() && self.killed.is_none()
     }

@@ -1,4 +1,4 @@
-//! Containers and volumes that cannot be had as they are described.
+//! Causes of containers and volumes that cannot be made as specified.
 
 use oarsman_core::explain::Cause;
 use oarsman_e2e::manifest::PodManifest;

@@ -1,4 +1,4 @@
-//! Containers that end, or cannot even begin.
+//! Causes of containers that end, or cannot be started.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::{CauseRow, RowContext, forever, of, row, shell};
 
-/// A file that may be executed and is no program.
+/// Writes a file that is executable and no program.
 pub(super) fn prepare(scratch: &Path) -> Result<()> {
     let path = scratch.join("noise");
     fs::write(&path, "neither a program nor a script\n")?;
@@ -178,7 +178,7 @@ pub(super) fn rows(world: &RowContext) -> Vec<CauseRow> {
     ]
 }
 
-/// A container with a hook after its start.
+/// A container with a postStart hook.
 fn hook(
     name: &'static str,
     hook: &serde_json::Value,

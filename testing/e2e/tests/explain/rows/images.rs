@@ -1,4 +1,4 @@
-//! Images that cannot be had.
+//! Causes of images that cannot be pulled or used.
 
 use oarsman_core::explain::Cause;
 use oarsman_e2e::manifest::image;

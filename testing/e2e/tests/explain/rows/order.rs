@@ -1,4 +1,4 @@
-//! What comes before the containers that a pod is for.
+//! Causes of regular containers that wait for init containers.
 
 use oarsman_core::explain::Cause;
 use oarsman_e2e::manifest::{pod, script_container};

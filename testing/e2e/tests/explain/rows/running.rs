@@ -1,4 +1,4 @@
-//! Pods that run, and what may still be wrong with them.
+//! Causes of pods that run, and are not ready or otherwise wrong.
 
 use oarsman_core::explain::Cause;
 use oarsman_e2e::manifest::{pod, script_container};

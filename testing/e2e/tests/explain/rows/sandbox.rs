@@ -1,4 +1,4 @@
-//! Pods of which not even the sandbox can be made.
+//! Causes of pods whose sandbox cannot be made.
 
 use oarsman_core::explain::Cause;
 use serde_json::json;

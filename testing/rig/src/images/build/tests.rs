@@ -1,4 +1,4 @@
-//! Images are the same bytes every time, and hang together by their digests.
+//! Images are the same bytes every time, and refer to each other by their digests.
 
 use super::*;
 

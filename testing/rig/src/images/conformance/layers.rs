@@ -1,4 +1,4 @@
-//! The layers that the images are piled up from.
+//! The layers of the conformance images.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,7 +10,7 @@ use crate::images::{ImageLayer, with_busybox};
 use crate::parts::Parts;
 use crate::parts::conformance::ConformanceParts;
 
-/// What tests call inside of agnhost and of the image with glibc: where Debian has it, and what it is called there.
+/// Programs that tests run inside of agnhost and of the image with glibc: their paths in Debian, and in the image.
 const TOOLS: [(&str, &str); 7] = [
     ("/usr/bin/curl", "curl"),
     ("/usr/bin/dig", "dig"),
@@ -29,12 +29,12 @@ http { access_log off; server { listen 80; location / { return 200 \"nginx\\n\";
 ";
 const PASSWD: &str = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n";
 const GROUP: &str = "root:x:0:\nnogroup:x:65534:\n";
-/// A test asks for the groups that the image says its user is in.
+/// A test checks the groups of this user in the image.
 const USER: &str = "user-defined-in-image:x:1000:1000::/home:/bin/sh\n";
 const GROUPS: &str =
     "user-defined-in-image:x:1000:\ngroup-defined-in-image:x:50000:user-defined-in-image\n";
 
-/// busybox with a shell that hands on variables whose names are not those of shell variables.
+/// busybox with a shell that passes on variables whose names are not valid for shell variables.
 pub(super) fn base(parts: &Parts, from: &ConformanceParts) -> Result<ImageLayer> {
     let layer = ImageLayer::default()
         .directory("etc", 0o755)
@@ -53,7 +53,7 @@ pub(super) fn base(parts: &Parts, from: &ConformanceParts) -> Result<ImageLayer>
     Ok(layer.program("bin/bash", &bash).program("bin/sh", &shell).link("bin/ash", "sh"))
 }
 
-/// Programs of Debian, where they are found before busybox's of the same name.
+/// Programs of Debian, in a directory that PATH has before busybox's.
 pub(super) fn tools(from: &ConformanceParts) -> Result<ImageLayer> {
     let mut layer = ImageLayer::default();
     for (path, name) in TOOLS {
@@ -75,7 +75,7 @@ pub(super) fn agnhost(from: &ConformanceParts, program: &Path) -> Result<ImageLa
     let (certificate, key) = from.certificate()?;
     Ok(ImageLayer::default()
         .program("agnhost", &read(program)?)
-        // Tests take it for another entrypoint.
+        // Tests use it as another entrypoint.
         .link("agnhost-2", "agnhost")
         .directory("uploads", 0o777)
         .file("localhost.crt", &certificate)

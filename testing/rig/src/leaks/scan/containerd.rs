@@ -1,4 +1,4 @@
-//! What containerd itself keeps for pods. Images and their content are nobody's leak.
+//! Scans what containerd itself stores for pods. Images and their content are no leak.
 
 use std::collections::BTreeSet;
 
@@ -30,7 +30,7 @@ fn first_columns(table: &str) -> impl Iterator<Item = String> {
     rows(table).map(|row| row[0].to_owned())
 }
 
-/// Snapshots that something may write to or look at; the committed ones are layers of images.
+/// Snapshots of containers; the committed ones are layers of images.
 fn in_use(table: &str) -> BTreeSet<HostResource> {
     rows(table)
         .filter(|row| row.last() != Some(&"Committed"))
@@ -38,7 +38,7 @@ fn in_use(table: &str) -> BTreeSet<HostResource> {
         .collect()
 }
 
-/// The lines of a table of ctr, without its heading, as words. No line is without a word.
+/// The lines of a table of ctr, without its heading, as words. No line is empty.
 fn rows(table: &str) -> impl Iterator<Item = Vec<&str>> {
     let rows = table.lines().skip(1).map(|line| line.split_ascii_whitespace().collect::<Vec<_>>());
     rows.filter(|words| !words.is_empty())

@@ -1,4 +1,4 @@
-//! Files that come with a pod and should go with it, and strays.
+//! Scans files that are made for a pod and must be removed with it, and stray files.
 
 use std::collections::BTreeSet;
 use std::fs::{self, DirEntry};
@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use super::super::HostResource;
 use crate::rig::RigLayout;
 
-/// Where programs leave things by habit. Nobody who was told to use the rig should write there.
+/// Directories that programs write to by default. A program that is configured for the rig should not.
 const STRAYS: [&str; 5] = ["/run", "/var/lib", "/var/log", "/etc/cni", "/opt/cni"];
-/// Has one file for each attachment of a pod to a network. CNI has no setting for its place.
+/// Has one file for each attachment of a pod to a network. CNI cannot be configured to use another directory.
 const CNI_RESULTS: &str = "/var/lib/cni/results";
 
 pub(super) fn scan(layout: &RigLayout) -> io::Result<BTreeSet<HostResource>> {
@@ -25,15 +25,15 @@ pub(super) fn scan(layout: &RigLayout) -> io::Result<BTreeSet<HostResource>> {
     for directory in STRAYS {
         walk(Path::new(directory), &mut paths)?;
     }
-    // These directories come with the first pod and stay.
+    // These directories are made for the first pod and stay.
     let kept = [Path::new(CNI_RESULTS), &layout.shim_sockets()];
     paths.retain(|path| !kept.iter().any(|kept| kept.starts_with(path)));
     paths.retain(|path| !is_kept_with_leases(path, layout));
     Ok(paths.into_iter().map(|path| HostResource::File { path }).collect())
 }
 
-/// The directories of containerd, its shims, runc and CNI that have an entry or more a pod. They
-/// themselves come with the first pod and stay.
+/// The directories of containerd, its shims, runc and CNI that have an entry or more for each pod. They themselves are made for the first pod
+/// and stay.
 fn by_pod(layout: &RigLayout) -> Vec<PathBuf> {
     let mut directories = vec![layout.shim_sockets(), layout.leases_of_network()];
     for namespace in ["k8s.io", "default"] {
@@ -50,8 +50,7 @@ fn by_pod(layout: &RigLayout) -> Vec<PathBuf> {
     directories
 }
 
-/// The directories directly below an agent's root: they come with the agent and stay, what is in them
-/// comes with a pod.
+/// The directories directly below an agent's root: they are made by the agent and stay, what is in them belongs to a pod.
 fn agents_directories(layout: &RigLayout) -> io::Result<Vec<PathBuf>> {
     let mut directories = Vec::new();
     for agent in entries(&layout.agents())?.iter().filter(|entry| entry.path().is_dir()) {
@@ -61,7 +60,7 @@ fn agents_directories(layout: &RigLayout) -> io::Result<Vec<PathBuf>> {
     Ok(directories)
 }
 
-/// Beside the leases lie a lock and the address that was given out last.
+/// Beside the leases there are a lock and the last address that was assigned.
 fn is_kept_with_leases(path: &Path, layout: &RigLayout) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.parent() == Some(&layout.leases_of_network())

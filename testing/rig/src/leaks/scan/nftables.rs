@@ -1,4 +1,4 @@
-//! The packet filter of our network namespace.
+//! Scans the packet filter of our network namespace.
 
 use std::collections::BTreeSet;
 

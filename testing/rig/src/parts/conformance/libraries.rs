@@ -1,4 +1,4 @@
-//! Which libraries a dynamic program needs, as its own loader tells.
+//! Finds the libraries of a dynamic program, by its own loader.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::parts::tools::output;
 /// How many links a path may lead through.
 const LINKS: usize = 16;
 
-/// The paths of all that is loaded for a program of a tree, as they are called inside of the tree.
+/// The paths of all libraries that are loaded for a program of a tree, as seen inside of the tree.
 pub(super) fn of(root: &Path, program: &str) -> Result<Vec<String>> {
     let mut command = Command::new("chroot");
     command.arg(root).args([loader()?, "--list", program]);
@@ -27,12 +27,12 @@ fn loader() -> Result<&'static str> {
     }
 }
 
-/// What the kernel brings along itself has no path.
+/// What the kernel provides itself has no path.
 fn paths(listed: &str) -> impl Iterator<Item = &str> {
     listed.lines().filter_map(|line| line.split_whitespace().find(|word| word.starts_with('/')))
 }
 
-/// The file itself outside of the tree. Absolute links are meant inside of it.
+/// The path of the file outside of the tree. Absolute links are resolved inside of it.
 pub(super) fn resolve(root: &Path, path: &Path) -> Result<PathBuf> {
     let mut inside = path.to_owned();
     for _ in 0..LINKS {

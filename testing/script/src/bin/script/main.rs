@@ -1,4 +1,4 @@
-//! Performs the script it is given as arguments; the library's page lists the steps.
+//! Runs the script in its arguments; the documentation of the library lists the steps.
 
 mod run_steps;
 mod signals;
@@ -28,7 +28,7 @@ fn main() -> ExitCode {
 }
 
 fn complain(why: &str, code: u8) -> ExitCode {
-    // Nobody is left to tell if stderr is closed; the exit code still speaks.
+    // Nothing can be done if stderr is closed; there is still the exit code.
     writeln!(io::stderr(), "script: {why}").ok();
     ExitCode::from(code)
 }

@@ -1,4 +1,4 @@
-//! Doing the steps for real.
+//! Runs the steps of a script in a real process.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Write};
@@ -13,7 +13,7 @@ use rustix::process::{getgid, getuid};
 
 use crate::signals::TermHandler;
 
-/// A step that could not be done.
+/// A step that failed.
 #[derive(Debug, thiserror::Error)]
 #[error("{step:?}: {source}")]
 pub(crate) struct FailedStep {
@@ -65,7 +65,7 @@ fn run_step(step: &ScriptStep, on_term: &TermHandler) -> io::Result<()> {
     }
 }
 
-/// Ends the program from whichever thread is the one to decide it.
+/// Ends the program, from any thread.
 #[expect(clippy::exit, reason = "a script ends where it says so, also from the signal thread")]
 pub(crate) fn leave(code: u8) -> ! {
     std::process::exit(i32::from(code))
@@ -93,7 +93,7 @@ fn wait_for(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes ones, because a page of zeros need not exist.
+/// Writes ones, because the kernel need not allocate a page of zeros.
 fn take_memory(bytes: u64) -> io::Result<()> {
     let length = usize::try_from(bytes).map_err(io::Error::other)?;
     std::hint::black_box(vec![1_u8; length].leak());

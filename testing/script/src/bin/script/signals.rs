@@ -1,4 +1,4 @@
-//! What signals do.
+//! Handles signals of a script's process.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +10,7 @@ use signal_hook::iterator::Signals;
 
 use crate::run_steps;
 
-/// What SIGTERM does at this moment: a script, or none for the default.
+/// The current handler of SIGTERM: a script, or none for the default.
 #[derive(Clone, Default)]
 pub(crate) struct TermHandler(Arc<Mutex<Option<Vec<ScriptStep>>>>);
 
@@ -24,8 +24,7 @@ impl TermHandler {
     }
 }
 
-/// Handles signals on a thread of their own from now on, so that they are heard whatever step the
-/// script is at.
+/// Handles signals on a thread of their own from now on, so that they take effect whatever step the script is at.
 pub(crate) fn watch(on_term: &TermHandler) -> io::Result<()> {
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2])?;
     let on_term = on_term.clone();
