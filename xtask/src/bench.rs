@@ -1,7 +1,7 @@
 //! `cargo xtask bench`: the runtime alone, the Go kubelet and ours, one after the other on the same rig with the same pods.
 //!
-//! All is measured as an API client sees it, by a watch at the API server. Pods name their node: the scheduler is not measured.
-//! The runtime alone is asked for the same by us, without a kubelet: that is the floor, below which no agent can get.
+//! All is measured as an API client sees it, by a watch at the API server. Pods name their node: the scheduler is not measured. The same calls
+//! to the runtime alone, without a kubelet, give the lower bound of any agent.
 
 mod against;
 mod api;
@@ -56,19 +56,19 @@ pub(crate) struct BenchArguments {
 }
 
 impl BenchArguments {
-    /// Whether what is measured is to be kept: all of it, and at length.
+    /// Whether the figures are to be kept: all of them, at full length.
     fn keeps(&self) -> bool {
         !self.quick && self.part.is_none()
     }
 
-    /// Who is measured, in the order of the table.
+    /// The subjects, in the order of the table.
     fn subjects(&self) -> impl Iterator<Item = BenchSubject> {
         let wanted = |who: &BenchSubject| self.only.is_empty() || self.only.contains(who);
         BenchSubject::ALL.into_iter().filter(wanted)
     }
 }
 
-/// Measures, prints the table and keeps it. First it has itself built anew, optimised: what a client takes is in every figure.
+/// Measures, prints the table and keeps it. First it rebuilds and restarts itself, optimised: the client's own time is in every figure.
 pub(crate) fn run(root: &Path, arguments: &BenchArguments) -> Result<ExitCode> {
     if arguments.page {
         write_page(root, &Results::read(&file(root))?)?;
@@ -149,7 +149,7 @@ async fn measure(
     Ok(results)
 }
 
-/// Where figures are kept for the page to be written from.
+/// The file of figures from which the page is written.
 fn file(root: &Path) -> PathBuf {
     root.join("docs/performance.json")
 }

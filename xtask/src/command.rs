@@ -1,4 +1,4 @@
-//! Running programs: what is run is shown, and a failure names it.
+//! Runs programs: prints the command line, and names it in errors.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub(crate) fn cargo_with<S: AsRef<OsStr>>(
     run(&mut command)
 }
 
-/// Shows the command, runs it, and fails when it does.
+/// Prints the command, runs it, and fails when it does.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     println!("$ {}", shown(command));
     let status = command.status().with_context(|| format!("cannot run {}", shown(command)))?;
@@ -40,7 +40,7 @@ pub(crate) fn first_line(command: &mut Command) -> Result<String> {
     Ok(text.lines().next().unwrap_or_default().trim().to_owned())
 }
 
-/// Where builds and tools live, outside every clone.
+/// The directory of builds and tools, outside every clone.
 pub(crate) fn cache() -> Result<PathBuf> {
     if let Some(cache) = std::env::var_os("OARSMAN_CACHE") {
         return Ok(PathBuf::from(cache));

@@ -1,4 +1,4 @@
-//! The program of another commit, built for release once and kept in the cache.
+//! Builds the program of another commit for release, and keeps it in the cache.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,17 +23,17 @@ impl Commit {
         Ok(Self { id: first_line(&mut git).with_context(|| format!("{name} is no commit here"))? })
     }
 
-    /// Enough of its id to know it by.
+    /// The first digits of its id.
     pub(crate) fn short(&self) -> &str {
         self.id.get(..12).unwrap_or(&self.id)
     }
 
-    /// Where its program lies once it is built.
+    /// The path of its program once it is built.
     pub(crate) fn program(&self) -> Result<PathBuf> {
         Ok(self.directory()?.join("oarsman"))
     }
 
-    /// Builds its program from a copy of its sources, unless that was done before. Crates of others are shared with our own build.
+    /// Builds its program from a copy of its sources, unless that was done before. Third-party crates are shared with our own build.
     pub(crate) fn build(&self, root: &Path) -> Result<()> {
         let program = self.program()?;
         if program.exists() {

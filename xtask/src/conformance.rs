@@ -1,7 +1,6 @@
 //! `cargo xtask conformance`: the official node tests against one node in namespaces of its own.
 //!
-//! A whole run is kept in a file of `conformance/`, and the page beside it is written anew from all of them. A run with a
-//! focus is only told.
+//! A whole run is kept in a file of `conformance/`, and the page beside it is written anew from all of them. A run with a focus is only printed.
 
 mod cause;
 mod page;
@@ -50,7 +49,7 @@ pub(crate) struct ConformanceArguments {
     page: bool,
 }
 
-/// Runs the tests. A test that fails is a result; not to have one is a failure.
+/// Runs the tests. A failed test is a result; the task fails only without results.
 pub(crate) fn run(root: &Path, arguments: &ConformanceArguments) -> ExitCode {
     if arguments.page {
         return exit_code(write_page(&root.join("conformance")));
@@ -125,7 +124,7 @@ async fn against(
         suite::run(&cluster.admin_kubeconfig(), kept, &chosen).await
     };
     let ran = ran.await;
-    // What the agents said is wanted most after a failure.
+    // The agent's log is needed most after a failure.
     fs::copy(agent.log(), kept.join("kubelet.log"))?;
     fs::copy(rig.log(), kept.join("containerd.log"))?;
     let took = ran.with_context(|| format!("see {}", kept.display()))?;
@@ -133,7 +132,7 @@ async fn against(
     Ok((report::read(&kept.join(suite::REPORT))?, took))
 }
 
-/// Where all that a run says goes; what the last one said is removed.
+/// The directory of a run's output; that of the last run is removed.
 fn make_directory(kubelet: KubeletKind) -> Result<PathBuf> {
     let directory = cache()?.join("conformance").join(kubelet.to_string());
     if directory.exists() {

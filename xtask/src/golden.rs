@@ -1,9 +1,8 @@
-//! `cargo xtask golden`: asks a real kube-apiserver about every manifest in `testing/pods` and
-//! writes its answers down, so that our defaulting and validation can be held against them.
+//! `cargo xtask golden`: sends every manifest in `testing/pods` to a real kube-apiserver and stores its responses, so that our defaulting and
+//! validation can be compared with them.
 //!
-//! The server runs with etcd in a network namespace of its own and is only asked with
-//! `dryRun=All`. Its admission plugins are off: what they change or refuse is policy of a
-//! cluster, not of the API.
+//! The server runs with etcd in a network namespace of its own and only gets requests with `dryRun=All`. Its admission plugins are off: what
+//! they change or refuse is policy of a cluster, not of the API.
 
 mod answer;
 mod processes;
@@ -17,7 +16,7 @@ use oarsman_rig::parts::kubernetes;
 
 use server::GoldenApiServer;
 
-/// Asks about the manifests whose names contain one of `only`, or about all of them.
+/// Sends the manifests whose names contain one of `only`, or all of them.
 pub(crate) fn run(root: &Path, only: &[String]) -> Result<()> {
     let pods = root.join("testing/pods");
     let manifests = find_manifests(&pods, only)?;

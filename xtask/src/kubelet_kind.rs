@@ -1,4 +1,4 @@
-//! Whom tasks put to the test: the Go kubelet, or ours in its place.
+//! The agents that tasks run on: the Go kubelet, or ours in its place.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ impl fmt::Display for KubeletKind {
 }
 
 impl KubeletKind {
-    /// As a page calls it.
+    /// Its name on a page.
     pub(crate) fn shown(self) -> &'static str {
         match self {
             Self::Go => "Go kubelet",
@@ -39,7 +39,7 @@ impl KubeletKind {
         }
     }
 
-    /// Builds it where there is a network.
+    /// Builds it; needs a network.
     pub(crate) fn prepare(self, root: &Path) -> Result<()> {
         match self {
             Self::Go => kubernetes::prepare(&[KUBELET]),
@@ -67,7 +67,7 @@ impl KubeletKind {
     }
 }
 
-/// Where cargo put this program, too: below it is a directory for each profile.
+/// cargo's build directory, which this program is in, too: below it is a directory for each profile.
 pub(crate) fn build_directory() -> Result<PathBuf> {
     let program = std::env::current_exe()?;
     let directory = program.ancestors().nth(2).map(Path::to_owned);

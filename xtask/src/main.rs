@@ -96,7 +96,7 @@ fn main() -> Result<ExitCode> {
     done.map(|()| ExitCode::SUCCESS)
 }
 
-/// The command line for simulated lives: optimised, for there are many.
+/// The command line of the simulation: optimised, since there are many runs.
 fn sim<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
     let cargo = ["run", "--quiet", "--profile", "sim", "--package", "oarsman-sim", "--"];
     [&cargo[..], arguments].concat()

@@ -1,5 +1,5 @@
-//! A command beside a containerd of the rig, in namespaces of their own: for machines that have no runtime. And beside a control
-//! plane, if one is asked for.
+//! `cargo xtask rig`: runs a command beside a containerd of the rig, in namespaces of their own, for machines that have no runtime. And beside a
+//! control plane, on request.
 
 use std::ffi::OsString;
 use std::fs;
@@ -15,10 +15,10 @@ use oarsman_rig::{
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Where crictl and `oarsman run` look for a runtime.
+/// The variable by which crictl and `oarsman run` find a runtime.
 const ENDPOINT: &str = "CONTAINER_RUNTIME_ENDPOINT";
 
-/// Runs a command and ends as it did. Directories that [`namespace::SHARED`] names are the same for it as for everybody.
+/// Runs a command and exits with its code. Directories that [`namespace::SHARED`] names are the same for it as outside.
 pub(crate) fn run(command: &[OsString], with_cluster: bool) -> ExitCode {
     let ready = || if with_cluster { prepare_cluster() } else { Ok(()) };
     namespace::run_after(ready, || match inside(command, with_cluster) {
@@ -40,7 +40,7 @@ async fn inside(command: &[OsString], with_cluster: bool) -> Result<ExitCode> {
     let (program, arguments) = command.split_first().context("name a command to run")?;
     let rig = Rig::start(RigOptions::default()).await?;
     let endpoint = format!("unix://{}", rig.socket().display());
-    // Where everybody looks for it: inside, nobody else's can be there.
+    // containerd's default socket: inside of the namespaces no other containerd can be there.
     let usual = Path::new("/run/containerd");
     fs::create_dir_all(usual)?;
     symlink(rig.socket(), usual.join("containerd.sock"))?;
@@ -62,7 +62,7 @@ async fn inside(command: &[OsString], with_cluster: bool) -> Result<ExitCode> {
     Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
 }
 
-/// A control plane, and the places of a node agent that is still to be started.
+/// A control plane, and the paths of a node agent that is still to be started.
 struct RigCluster {
     plane: ControlPlane,
     node: Kubelet,
@@ -75,7 +75,7 @@ impl RigCluster {
         Ok(Self { plane, node })
     }
 
-    /// What a command needs to ask the cluster, and to start a node agent that joins it.
+    /// The environment that a command needs to use the cluster, and to start a node agent that joins it.
     fn environment(&self, rig: &Rig) -> Result<Vec<(&'static str, OsString)>> {
         let (plane, node) = (&self.plane, &self.node);
         let kubectl = kubernetes::KUBECTL.path()?;
@@ -99,7 +99,7 @@ impl RigCluster {
     }
 }
 
-/// Waits for a child and passes on what asks it to end.
+/// Waits for a child and forwards SIGINT and SIGTERM to it.
 async fn wait_and_forward_signals(mut child: std::process::Child) -> Result<ExitStatus> {
     let pid = Pid::from_child(&child);
     let mut ended = tokio::task::spawn_blocking(move || child.wait());
@@ -111,7 +111,7 @@ async fn wait_and_forward_signals(mut child: std::process::Child) -> Result<Exit
             _ = interrupt.recv() => kill_process(pid, Signal::INT),
             _ = terminate.recv() => kill_process(pid, Signal::TERM),
         };
-        // One that has just ended cannot be told, and need not be.
+        // A child that has just ended cannot be signalled.
         passed_on.ok();
     }
 }

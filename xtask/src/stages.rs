@@ -1,6 +1,6 @@
 //! `cargo xtask test`: the stages of `./test`, each timed and compared with its budget.
 //!
-//! First come the stages that use the processors themselves, one after the other. Then all stages on the rig, side by side.
+//! First come the stages that use the processors themselves, one after the other. Then all stages on the rig, in parallel.
 
 mod binaries;
 mod budget;
@@ -20,7 +20,7 @@ use list::{STAGES, StageWork, TestStage};
 
 pub(crate) use budget::complaints as budget_complaints;
 
-/// Set by `./test`: when it began, in seconds since 1970.
+/// Set by `./test`: its start, in seconds since 1970.
 const STARTED: &str = "OARSMAN_TEST_STARTED";
 /// The row of a table for what comes before the first stage.
 const INSTALL: &str = "install and build xtask";
@@ -28,7 +28,7 @@ const INSTALL: &str = "install and build xtask";
 const BUILD: &str = "build the tests on the rig";
 const SIDE_BY_SIDE: &str = "side by side, all tests on the rig";
 
-/// Runs the named stages, or all; stops at the first that fails and says what each one took.
+/// Runs the named stages, or all; stops at the first that fails and prints the time of each.
 pub(crate) fn run(root: &Path, only: &[String]) -> Result<()> {
     let stages = select(only)?;
     let budgets = StageBudgets::read(root)?;
@@ -64,7 +64,7 @@ fn run_stages(
     if on_the_rig.is_empty() { Ok(()) } else { rig_tests::run(root, &on_the_rig, budgets, taken) }
 }
 
-/// Has noted which sources `./test` has built, so that the next clone with the same ones need not build them again.
+/// Records which sources `./test` has built, so that the next clone with the same ones need not build them again.
 fn keep_sources(root: &Path) {
     if std::env::var_os(STARTED).is_none() {
         return;
@@ -72,7 +72,7 @@ fn keep_sources(root: &Path) {
     let noted =
         command::run(Command::new("bash").current_dir(root).args(["xtask/sources.sh", "keep"]));
     if let Err(error) = noted {
-        // The next run builds everything of ours anew.
+        // The next run builds all our crates anew.
         eprintln!("test: {error:#}");
     }
 }
@@ -92,7 +92,7 @@ fn select(only: &[String]) -> Result<Vec<&'static TestStage>> {
     Ok(STAGES.iter().filter(wanted).collect())
 }
 
-/// When `./test` began, or now when this was called without it.
+/// The start of `./test`, or now when this was called without it.
 fn started() -> Result<Duration> {
     match std::env::var(STARTED) {
         Ok(seconds) => Ok(Duration::from_secs(seconds.parse()?)),

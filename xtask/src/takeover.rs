@@ -1,4 +1,4 @@
-//! `cargo xtask takeover COMMIT`: running pods change hands between the program of a commit and ours, and back, undisturbed.
+//! `cargo xtask takeover COMMIT`: running pods are taken over from the program of a commit by ours, and back, undisturbed.
 
 use std::path::Path;
 
@@ -8,11 +8,11 @@ use crate::command::cargo_with;
 use crate::commit::Commit;
 use crate::kubelet_kind::KubeletKind;
 
-/// Read by testing/e2e: who runs the pods at first, and who takes them over.
+/// Read by testing/e2e: the program that runs the pods at first, and the one that takes them over.
 const FROM: &str = "OARSMAN_TAKEOVER_FROM";
 const PROGRAM: &str = "OARSMAN_E2E_PROGRAM";
 
-/// Builds both programs for release and has them swap on the rig.
+/// Builds both programs for release and runs the takeover on the rig.
 pub(crate) fn run(root: &Path, commit: &str) -> Result<()> {
     let commit = Commit::find(root, commit)?;
     commit.build(root)?;

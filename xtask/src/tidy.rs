@@ -1,4 +1,4 @@
-//! What a program can check about the tree, so that no reviewer has to.
+//! `cargo xtask tidy`: checks of the source tree, so that no reviewer has to make them.
 
 mod clocks;
 mod layers;

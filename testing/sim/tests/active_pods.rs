@@ -1,4 +1,4 @@
-//! The read model of active pods, through a pod's life and a restart of the agent.
+//! The read model of active pods, through a pod's lifecycle and a restart of the agent.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use tokio::time::sleep;
 
 const IMAGE: &str = "world/script:1";
 
-/// What a test has beside the world.
+/// The agent's inputs and outputs besides the world.
 struct NodeFixture {
     /// The manifests of static pods.
     files: watch::Sender<Vec<Pod>>,
@@ -53,7 +53,7 @@ fn start_agent(world: &World, incarnation: u32, node: &NodeFixture) -> JoinHandl
     tokio::spawn(oarsman_agent::run(seams, oarsman_sim::config(), inputs))
 }
 
-/// A pod whose container takes three seconds to end when asked.
+/// A pod whose container takes three seconds to end after SIGTERM.
 fn pod(name: &str, uid: &str) -> Pod {
     let container = Container {
         name: "main".to_owned(),
@@ -86,7 +86,7 @@ fn container_of(pod: &ActivePod) -> Option<ContainerId> {
     Some(ContainerId::from(id))
 }
 
-/// Runs a world with one agent that runs a pod of the API server and one from a file.
+/// Runs a world with one agent that runs a pod of the API server and a static one.
 fn with_running_pods(happens: impl AsyncFnOnce(&World, &NodeFixture, JoinHandle<()>)) {
     let lived = simulate(1, FaultPlan::quiet(), |world| async move {
         world.runtime.preload(ImageSource::script(IMAGE));

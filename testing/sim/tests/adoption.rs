@@ -35,7 +35,7 @@ fn pod(image: &str) -> Pod {
     prepare(pod, &Origin::File("/pods/web.yaml".to_owned()), "node", Naming::OfNode).unwrap()
 }
 
-/// What another kubelet left: a sandbox as it marks them.
+/// A sandbox with the labels of another kubelet.
 async fn run_theirs(world: &World, source: &str) {
     let text = |pairs: &[(&str, &str)]| {
         let own = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
@@ -57,7 +57,7 @@ async fn run_theirs(world: &World, source: &str) {
     world.runtime.run_pod_sandbox(request).await.unwrap();
 }
 
-/// The UIDs that come of two sets of one source, one after the other.
+/// The UIDs of two sets of one source, one after the other.
 fn uids(faults: FaultPlan, theirs: Option<&str>, sets: [Pod; 2]) -> Vec<PodUid> {
     let simulation = async |world: World| {
         if let Some(source) = theirs {
@@ -71,7 +71,7 @@ fn uids(faults: FaultPlan, theirs: Option<&str>, sets: [Pod; 2]) -> Vec<PodUid> 
     simulate(1, faults, simulation).unwrap()
 }
 
-/// The pod's UID; one that is not its own is marked with the one that is.
+/// The pod's UID; an adopted pod also has its original UID as a mark.
 fn marked(pod: &Pod) -> PodUid {
     let made = pod.annotation(MADE_UID_ANNOTATION).is_some();
     assert_eq!(made, pod.uid().as_str() == THEIRS);

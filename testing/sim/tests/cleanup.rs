@@ -1,4 +1,4 @@
-//! A pod whose clean-up hangs for an hour: its worker takes events meanwhile, and other pods do not notice.
+//! A pod whose clean-up hangs for an hour: its worker handles events meanwhile, and other pods are not affected.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use tokio::time::sleep;
 
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// Removals of pod directories hang while this says so.
+/// Makes removals of pod directories hang while this is true.
 struct HangingRemovals(watch::Receiver<bool>);
 
 impl Middleware for HangingRemovals {
@@ -115,11 +115,11 @@ fn a_pod_whose_clean_up_hangs_for_an_hour_still_takes_events_deletions_and_quest
         fixture.files.send_replace(Vec::new());
         let began = fixture.world.clock.elapsed();
         seconds(60).await;
-        // What it is at is told, and for how long.
+        // The report has the operation under way, and its duration.
         let report = fixture.report("web").unwrap();
         let explanation = explain(&fixture.book.report(), &report);
         assert_eq!(explanation.cause, Cause::GivingBack, "{explanation:?}");
-        // Between two tries, why it waits and until when.
+        // Between two attempts, the report has the reason and the end of the wait.
         let mut waits = None;
         while waits.is_none() && fixture.world.clock.elapsed() - began < HOUR {
             seconds(1).await;
@@ -127,7 +127,7 @@ fn a_pod_whose_clean_up_hangs_for_an_hour_still_takes_events_deletions_and_quest
         }
         let waits = waits.unwrap();
         assert!(waits.contains("no answer within"), "{waits}");
-        // Another pod is not held up, a kill does no harm, and a pod that comes back waits for the end of the old one.
+        // Another pod is not held up, a kill has no effect, and a pod that comes back waits for the end of the old one.
         let kill = KillRequest { by: Killer::Eviction, grace: Some(1), verdict: None };
         fixture.commands.send(Command::Kill("uid-web".into(), kill)).await.unwrap();
         fixture.files.send_replace(vec![named("web"), named("other")]);

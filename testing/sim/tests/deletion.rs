@@ -1,4 +1,4 @@
-//! A pod's death in the order real kubelets show it, as the world sees it.
+//! The deletion of a pod in the order of real kubelets, by the world's trace.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use oarsman_world::disk::DiskChange;
 use oarsman_world::faults::FaultPlan;
 use oarsman_world::trace::{ContainerTransition, SandboxTransition, TraceEntry};
 
-/// A pod with a volume whose container takes three seconds to end when asked.
+/// A pod with a volume whose container takes three seconds to end after SIGTERM.
 fn pod() -> Pod {
     let mut pod = Pod {
         spec: Some(PodSpec {
@@ -55,7 +55,7 @@ fn run_pod_to_deletion() -> SimulationResult {
     run(&plan, Arc::new(CoreDecisions)).unwrap_or_else(|error| panic!("no event loop: {error}"))
 }
 
-/// When the world first saw such a thing.
+/// When the trace first has such an entry.
 fn when(result: &SimulationResult, what: &str, is: impl Fn(&TraceEntry) -> bool) -> Duration {
     let found = result.records.iter().find(|record| is(&record.entry));
     found.unwrap_or_else(|| panic!("{what} was never seen")).at
@@ -172,7 +172,7 @@ fn containers_ready(status: &PodStatus) -> (&str, Option<&str>) {
 fn what_is_told_of_a_pod_that_is_gone_does_no_harm() {
     let result = run_pod_to_deletion();
     let gone = when(&result, "removal", sandbox(SandboxTransition::Removed));
-    // The runtime's last events about it come after that; nobody acts on them.
+    // The runtime's last events about it come after that; the agent does not act on them.
     let later = result.records.iter().filter(|record| record.at > gone + Duration::from_secs(5));
     let acted = later.filter(|record| {
         matches!(&record.entry, TraceEntry::Called { call, .. }

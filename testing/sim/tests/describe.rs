@@ -1,4 +1,4 @@
-//! What of a pod's spec reaches the runtime, and what is said of what cannot, as the world sees it.
+//! Which parts of a pod's spec reach the runtime, and the waiting states of those that cannot, by the world's trace.
 
 use k8s_openapi::api::core::v1::{
     ConfigMapKeySelector, Container, EnvVar, EnvVarSource, ObjectFieldSelector, Pod,
@@ -15,7 +15,7 @@ fn variable(name: &str, value: &str) -> EnvVar {
     EnvVar { name: name.to_owned(), value: Some(value.to_owned()), value_from: None }
 }
 
-/// A container with a variable of a config map that nobody has.
+/// A container with a variable of a ConfigMap that does not exist.
 fn without_its_config_map() -> Container {
     let key = ConfigMapKeySelector { name: "none".to_owned(), key: "k".to_owned(), optional: None };
     let source = EnvVarSource { config_map_key_ref: Some(key), ..EnvVarSource::default() };
@@ -33,7 +33,7 @@ fn with_a_volume_of_nobody() -> Container {
     Container { volume_mounts: Some(vec![mount]), ..container("a", FOREVER) }
 }
 
-/// What ended instances of a container left as their last words.
+/// The termination message of an ended instance of a container.
 fn termination_message(result: &SimulationResult, name: &str) -> Option<String> {
     let last = result.statuses.last()?;
     let status = last.status.container_statuses.iter().flatten().find(|s| s.name == name)?;

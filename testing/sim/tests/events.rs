@@ -1,4 +1,4 @@
-//! What is told besides the status: that the agent records what `core` has words for.
+//! Events of pods that the agent records at the API server.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Hooks that ask a server, as the world sees them.
+//! Hooks that send an HTTP request, by the world's trace.
 
 use std::time::Duration;
 
@@ -16,14 +16,14 @@ use oarsman_sim::{ExternalAction, SimulationResult};
 use oarsman_world::network::{FakeResponse, FakeServer, ServerProtocol};
 
 const FOREVER: &[&str] = &["forever"];
-/// A container that answers on a port.
+/// The script of a container that listens on a port.
 const SERVES: &[&str] = &["listen:8080", "forever"];
 
 fn get(port: IntOrString) -> HTTPGetAction {
     HTTPGetAction { port, path: Some("/bye?now".to_owned()), ..HTTPGetAction::default() }
 }
 
-/// Asks the server `web`.
+/// A request to the server `web`.
 fn web(scheme: &str) -> HTTPGetAction {
     let (host, scheme) = (Some("web".to_owned()), Some(scheme.to_owned()));
     HTTPGetAction { host, scheme, ..get(IntOrString::Int(80)) }
@@ -37,7 +37,7 @@ fn serve(server: FakeServer) -> ExternalAction {
     ExternalAction::StartServer { host: "web".to_owned(), port: 80, server }
 }
 
-/// The life of a pod with that hook before its stop, which is asked for after a minute.
+/// The simulation of a pod with that preStop hook, which is deleted after a minute.
 fn stopped(container: Container, action: HTTPGetAction, server: FakeServer) -> SimulationResult {
     let hooked = with_pre_stop(container, hook(action));
     let actions = [(30, serve(server)), (60, delete(None))];
@@ -49,7 +49,7 @@ fn asked(result: &SimulationResult) -> &HttpGet {
     &result.asked[0]
 }
 
-/// The same with a name for the port that it answers on.
+/// The same with a name for the port that it listens on.
 fn named(container: Container) -> Container {
     let port = ContainerPort {
         name: Some("admin".to_owned()),
@@ -134,7 +134,7 @@ fn a_server_that_is_not_there_or_too_slow_is_a_failure() {
     let rows = [
         (elsewhere(), 60, "StopContainer a#0 30s"),
         (web("HTTP"), 90, "StopContainer a#0 2s"),
-        // Nobody listens in the pod.
+        // No process listens in the pod.
         (get(IntOrString::Int(8080)), 60, "StopContainer a#0 30s"),
         (get(IntOrString::String("admin".to_owned())), 60, "StopContainer a#0 30s"),
     ];

@@ -1,4 +1,4 @@
-//! The node's object and its lease: told when something is new, and kept up through outages.
+//! The Node object and its lease: written when something has changed, and kept up to date through outages.
 
 use std::ops::AsyncFnOnce;
 use std::sync::Arc;
@@ -18,14 +18,14 @@ use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
 const RENEWAL: Duration = Duration::from_secs(10);
-/// Looks and renewals are spread by four hundredths, and calls take a moment.
+/// Renewals are spread by four hundredths of the period, and calls take a moment.
 const LATEST_RENEWAL: Duration = Duration::from_millis(10_500);
 
 fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-/// An agent that lives until it is aborted.
+/// An agent that runs until it is aborted.
 fn start_agent(world: &World, incarnation: u32, boot: &str) -> JoinHandle<()> {
     let seams = oarsman_sim::seams(world, incarnation);
     let (_, commands) = mpsc::channel(1);
@@ -45,7 +45,7 @@ fn start_agent(world: &World, incarnation: u32, boot: &str) -> JoinHandle<()> {
     tokio::spawn(oarsman_agent::run(seams, config, inputs))
 }
 
-/// A world in which an agent lives while that happens.
+/// Runs an agent in a world while that happens.
 fn meanwhile(seed: u64, plan: FaultPlan, happens: impl AsyncFnOnce(&World)) {
     let lived = simulate(seed, plan, |world| async move {
         let agent = start_agent(&world, 1, "boot");
@@ -61,7 +61,7 @@ fn ready(node: &Node) -> Option<&str> {
     Some(ready.status.as_str())
 }
 
-/// When each report came and what it said of the node's readiness.
+/// When each report came, and the node's readiness in it.
 fn reports(world: &World) -> Vec<(u64, String)> {
     let history = world.cluster.node_history();
     let said = |node: &Node| ready(node).unwrap_or_default().to_owned();
@@ -72,7 +72,7 @@ fn reasons(world: &World) -> Vec<&'static str> {
     world.cluster.node_history().events.iter().map(|(_, event)| event.reason).collect()
 }
 
-/// The longest time between two renewals from then on, the end of it all included.
+/// The longest time between two renewals from then on, up to the end.
 fn longest_silence(world: &World, from: Duration) -> Duration {
     let renewals = world.cluster.node_history().renewals;
     let end = [world.clock.elapsed()];

@@ -1,5 +1,5 @@
-//! What pods refer to: ConfigMaps, Secrets, runtime classes and tokens; missing, coming later, changing, and asked for while the API
-//! server is away.
+//! Objects that pods refer to: ConfigMaps, Secrets, RuntimeClasses and tokens; missing, created later, changed, and needed while the API server
+//! is away.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -26,7 +26,7 @@ fn settings(code: &str) -> ExternalAction {
     ExternalAction::PutConfigMap(map)
 }
 
-/// A pod whose container ends with the code that its ConfigMap says.
+/// A pod whose container exits with the code in its ConfigMap.
 fn told_by_its_config_map() -> Pod {
     let (name, key) = ("settings".to_owned(), "code".to_owned());
     let key = ConfigMapKeySelector { name, key, optional: None };
@@ -106,7 +106,7 @@ fn a_volume_that_cannot_be_made_is_told_of_and_holds_the_whole_pod() {
     assert_eq!(invariants::check(&result), []);
 }
 
-/// A pod that mounts a token which is good for ten minutes.
+/// A pod that mounts a token with a lifetime of ten minutes.
 fn with_a_token() -> Pod {
     let (path, expiration_seconds) = ("token".to_owned(), Some(600));
     let token = ServiceAccountTokenProjection { path, expiration_seconds, audience: None };
@@ -153,7 +153,7 @@ fn with_a_private_image() -> Pod {
     pod
 }
 
-/// The Secret `login` that opens it.
+/// The Secret `login` with the credentials of that image.
 fn login() -> ExternalAction {
     let text = r#"{"auths": {"reg.world": {"username": "rower", "password": "oar"}}}"#;
     let mut secret = Secret {
@@ -190,7 +190,7 @@ fn a_secret_that_is_missing_is_told_of_and_used_when_it_comes() {
 fn a_pod_waits_for_its_runtime_class_and_is_run_by_its_handler() {
     let mut pod = pod(vec![], vec![container("a", &["forever"])], 30);
     pod.spec.get_or_insert_default().runtime_class_name = Some("kata".to_owned());
-    // The first handler is one that the runtime does not have.
+    // The runtime does not have the first handler.
     let (made, comes) = (CREATED_AT + 50, CREATED_AT + 100);
     let class = |handler: &str| {
         let (class, handler) = ("kata".to_owned(), handler.to_owned());

@@ -1,5 +1,5 @@
-//! Every named task panics once, at a call through its seam: it is back within five seconds, the lease goes on, and no container of
-//! any pod is started again.
+//! Every named task panics once, at a call through its seam: it is back within five seconds, the lease is renewed, and no container is
+//! restarted.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,7 +25,7 @@ use oarsman_world::{World, simulate};
 use tokio::sync::{mpsc, watch};
 use tokio::time::sleep;
 
-/// How often the URL of manifests is asked.
+/// How often the URL of manifests is fetched.
 const URL_PERIOD: Duration = Duration::from_secs(2);
 
 const MANIFEST: &str = "{apiVersion: v1, kind: Pod, metadata: {name: url}, spec: {containers: [{name: main, image: 'world/script:1', args: [forever]}]}}";
@@ -33,7 +33,7 @@ const MANIFEST: &str = "{apiVersion: v1, kind: Pod, metadata: {name: url}, spec:
 /// A task is back within this time.
 const BACK_WITHIN: Duration = Duration::from_secs(5);
 
-/// Panics once when it is armed: in the place of the supervisor, which asks it, or of a pod's worker.
+/// Panics once when it is armed: in the supervisor, which calls it, or in a pod worker.
 #[derive(Default)]
 struct PanicTrap(AtomicBool);
 
@@ -61,7 +61,7 @@ impl Decisions for PanickingDecisions {
     }
 }
 
-/// A pod that runs for ever: of the API server, or of a file.
+/// A pod that runs forever: of the API server, or a static one.
 fn named(name: &str, is_static: bool) -> Pod {
     let mut pod = pod(vec![], vec![container("main", &["forever"])], 2);
     pod.metadata.name = Some(name.to_owned());
@@ -122,13 +122,13 @@ impl PanicFixture {
         Self { world, files, measures, gate, decisions, source }
     }
 
-    /// Makes everything happen that makes tasks call: a pod of the API server, and a static one.
+    /// Creates a pod of the API server and a static one, so that all tasks make calls.
     fn provoke(&self, round: u32) {
         self.world.cluster.create(named(&format!("api-{round}"), false));
         self.files.send_modify(|files| files.push(named(&format!("file-{round}"), true)));
     }
 
-    /// How often the agent has called that on such an object.
+    /// How often the agent has made that call on such an object.
     fn calls(&self, name: &str, object: &str) -> usize {
         let is = |entry: &TraceEntry| matches!(entry, TraceEntry::Called { call, subject, .. } if *call == name && subject.contains(object));
         self.world.trace.records().iter().filter(|record| is(&record.entry)).count()
@@ -147,7 +147,7 @@ impl PanicFixture {
         self.world.trace.records().iter().filter(|record| is(&record.entry)).count()
     }
 
-    /// Waits until the task has panicked, at most so long.
+    /// Waits until the task has panicked, with a deadline.
     async fn await_panic(&self, task: &str, within: Duration) {
         let began = self.world.clock.elapsed();
         while self.panics(task) == 0 {
@@ -156,7 +156,7 @@ impl PanicFixture {
         }
     }
 
-    /// What holds after any panic: the lease goes on, a new pod starts, and nothing is started again.
+    /// Checks what holds after any panic: the lease is renewed, a new pod starts, and no container is restarted.
     async fn check_the_rest(&self, task: &str) {
         let renewals = self.world.cluster.node_history().renewals.len();
         self.provoke(2);

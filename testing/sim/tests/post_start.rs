@@ -1,4 +1,4 @@
-//! postStart hooks, and the order in which a pod's containers start, as the world sees them.
+//! postStart hooks, and the order in which a pod's containers start, by the world's trace.
 
 use k8s_openapi::api::core::v1::{Container, LifecycleHandler, TCPSocketAction};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
@@ -11,7 +11,7 @@ use oarsman_sim::{SimulationResult, invariants};
 
 const FOREVER: &[&str] = &["forever"];
 
-/// A container whose program is not there.
+/// A container whose program does not exist.
 fn broken(name: &str) -> Container {
     Container { command: Some(vec!["/nowhere".to_owned()]), ..container(name, &[]) }
 }

@@ -1,4 +1,4 @@
-//! preStop hooks, and the time containers have to stop, as the world sees them.
+//! preStop hooks, and the grace periods of containers, by the world's trace.
 
 use oarsman_core::event::EventKind;
 use oarsman_sim::scenario::{
@@ -40,7 +40,7 @@ fn what_the_hook_took_is_taken_from_the_grace_in_whole_seconds_and_two_are_left(
 fn a_hook_that_fails_is_told_and_the_stop_goes_on() {
     let rows = [
         (exec(&["sleep:3s", "err:secret", "exit:1"]), 63, "StopContainer a#0 27s"),
-        // It ends when its time does.
+        // It ends with the grace period.
         (exec(&["forever"]), 90, "StopContainer a#0 2s"),
     ];
     for (hook, at, stop) in rows {
@@ -71,7 +71,7 @@ fn without_grace_there_is_no_hook() {
     let result = run_pod(pod(vec![], vec![hooked.clone()], 0), &[(60, edit())]).unwrap();
     let log = ScenarioLog::of(&result);
     assert_eq!((log.when("ExecSync"), log.when("StopContainer a#0 2s")), (None, Some(60)));
-    // A pod that goes down has at least one second.
+    // The grace period of a pod that is deleted is at least one second.
     let result = run_pod(pod(vec![], vec![hooked], 0), &[(60, delete(None))]).unwrap();
     let log = ScenarioLog::of(&result);
     assert_eq!((log.when("ExecSync"), log.when("StopContainer a#0 2s")), (Some(60), Some(61)));
@@ -118,7 +118,7 @@ fn every_stop_is_told_with_its_reason_before_the_hook_runs() {
 
 #[test]
 fn a_shorter_grace_counts_from_the_moment_it_is_heard_of_while_a_hook_runs() {
-    // Of thirty seconds five are over when there are to be three more.
+    // Five of thirty seconds are over when the grace period is shortened to three more.
     let hooked = with_pre_stop(container("a", STUBBORN), exec(&["sleep:20s"]));
     let actions = [(60, delete(None)), (65, delete(Some(3)))];
     let result = run_pod(pod(vec![], vec![hooked], 30), &actions).unwrap();
@@ -134,7 +134,7 @@ fn a_shorter_grace_counts_from_the_moment_it_is_heard_of_while_a_hook_runs() {
 
 #[test]
 fn a_shorter_grace_does_not_make_a_hook_longer_nor_a_stop_later() {
-    // The hook is over before the shorter time is: the rest of it is the container's.
+    // The hook ends before the shorter grace period does: the container gets the rest of it.
     let hooked = with_pre_stop(container("a", STUBBORN), exec(&["sleep:8s"]));
     let actions = [(60, delete(None)), (65, delete(Some(10))), (70, delete(Some(4)))];
     let result = run_pod(pod(vec![], vec![hooked], 30), &actions).unwrap();
@@ -183,7 +183,7 @@ fn sidecars_wait_no_longer_than_the_grace_and_have_two_seconds_all_the_same() {
     let regular = vec![container("a", STUBBORN)];
     let result = run_pod(pod(init, regular, 10), &[(60, delete(None))]).unwrap();
     let log = ScenarioLog::of(&result);
-    // The regular one is killed in the second in which the waiting ends.
+    // The regular container is killed in the second in which the wait ends.
     let rows = [("a#0 10s", 60), ("t#0 2s", 70), ("s#0 2s", 70)];
     for (stop, at) in rows {
         assert_eq!(log.when(&format!("StopContainer {stop}")), Some(at), "{stop}");
@@ -196,7 +196,7 @@ fn sidecars_wait_no_longer_than_the_grace_and_have_two_seconds_all_the_same() {
 
 #[test]
 fn a_sidecars_hook_and_its_waiting_share_one_grace_period() {
-    // The hook takes seven of ten seconds, waiting the rest.
+    // The hook takes seven of ten seconds, the wait the rest.
     let init = vec![sidecar(with_pre_stop(container("s", FOREVER), exec(&["sleep:7s"])))];
     let result =
         run_pod(pod(init, vec![container("a", STUBBORN)], 10), &[(60, delete(None))]).unwrap();
@@ -211,7 +211,7 @@ fn an_orphan_has_its_hook_and_its_end_is_told() {
     let gone = ExternalAction::WhileAgentDown(Box::new(delete(Some(0))));
     let result = run_pod(pod(vec![], vec![hooked], 30), &[(60, gone)]).unwrap();
     let log = ScenarioLog::of(&result);
-    // The agent that comes back has nothing but what is written on the container.
+    // The restarted agent has only the annotations of the container.
     assert_eq!(log.when("object deleted by a user"), Some(60));
     let order = ["ExecSync a#0 [\"/script\", \"sleep:300ms\"] is fine", "StopContainer a#0 2s"];
     assert_eq!(log.out_of_order(&order), None);

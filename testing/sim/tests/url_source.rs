@@ -1,4 +1,4 @@
-//! A URL of manifests in the simulated world: how often it is asked, and what a server that is ill costs.
+//! The source of manifests at a URL: how often it is fetched, and the effects of a server that fails or hangs.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
 
 use std::sync::Arc;

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::lock;
 
-/// Where the wall clock stands when a world begins: 2027-01-01T00:00:00Z.
+/// The wall clock at the start of a world: 2027-01-01T00:00:00Z.
 const EPOCH: SignedDuration = SignedDuration::from_secs(1_798_761_600);
 
 /// The clock of one world; clones are the same clock.
@@ -20,19 +20,19 @@ pub struct WorldClock {
 
 #[derive(Debug, Default)]
 struct WallClock {
-    /// What all jumps so far add up to.
+    /// The sum of all jumps so far.
     offset: SignedDuration,
-    /// When the last stamp was taken, and how many were taken at that very moment before.
+    /// The time of the last stamp, and how many were taken at that time before.
     last_stamp: Option<(Duration, i64)>,
 }
 
 impl WorldClock {
-    /// A clock that begins now. Needs a tokio runtime.
+    /// A clock that starts now. Needs a tokio runtime.
     pub fn start() -> Self {
         Self { began: Instant::now(), wall: Arc::default() }
     }
 
-    /// Virtual time since the world began. It never jumps.
+    /// Virtual time since the world's start. It never jumps.
     pub fn elapsed(&self) -> Duration {
         self.began.elapsed()
     }
@@ -45,9 +45,8 @@ impl WorldClock {
         Timestamp::from_duration(since_1970).unwrap_or_default()
     }
 
-    /// The wall clock in nanoseconds since 1970, as runtimes stamp things. Stamps of one moment differ
-    /// by a nanosecond each: virtual time stands still while things happen, and on a real machine no
-    /// two things happen at once.
+    /// The wall clock in nanoseconds since 1970, as runtimes stamp things. Stamps at the same virtual time differ by a nanosecond each: virtual
+    /// time stands still while tasks run, and on a real machine no two events have the same time.
     pub fn stamp(&self) -> i64 {
         let now = self.elapsed();
         let mut wall = lock(&self.wall);

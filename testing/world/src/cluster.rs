@@ -1,7 +1,7 @@
-//! An API server in memory that keeps its promises: versions, generations, UIDs and the rules of deletion.
+//! A fake API server in memory with the semantics of the real one: versions, generations, UIDs and the rules of deletion.
 //!
-//! Every pod it holds counts as bound to the one node there is. Users reach it by its own methods, which never fail; an
-//! agent reaches it by [`connect`], over a line that does.
+//! All its pods count as bound to the one node. Users call its own methods, which never fail; an agent calls it through [`connect`], over a link
+//! that does.
 
 mod change;
 mod client;
@@ -41,13 +41,13 @@ use objects::FakeClusterState;
 pub struct FakeCluster(Arc<ClusterInner>);
 
 struct ClusterInner {
-    /// Never held over an await.
+    /// Never held across an await.
     state: Mutex<FakeClusterState>,
-    /// The newest resource version there is.
+    /// The newest resource version.
     newest: latest::Sender<u64>,
-    /// Everything that pods refer to and that changed, in order.
+    /// All changes of objects that pods refer to, in order.
     changed: latest::Sender<Vec<Change>>,
-    /// Counts how often the server went away.
+    /// Counts outages.
     outages: latest::Sender<u64>,
     /// The world's own, which outlives agents.
     executor: Handle,
@@ -66,33 +66,32 @@ impl FakeCluster {
         }))
     }
 
-    /// Creates a pod and gives it back as it is stored; none when its name is taken. A UID is made when it has none.
+    /// Creates a pod and returns it as stored; none when its name is taken. It gets a UID if it has none.
     pub fn create(&self, pod: Pod) -> Option<Pod> {
         self.change(|state| state.create(pod))
     }
 
-    /// Changes a pod and gives it back as it is stored; none when there is none. Who it is and whether it is being
-    /// deleted stay as they are.
+    /// Changes a pod and returns it as stored; none when there is none. Its identity and its deletion are not changed.
     pub fn update(&self, name: &FullName, change: impl FnOnce(&mut Pod)) -> Option<Pod> {
         self.change(|state| state.update(name, change))
     }
 
-    /// Deletes a pod as a user would: with that grace, or the pod's own. False when there is none.
+    /// Deletes a pod as a user would: with that grace period, or the pod's own. False when there is none.
     pub fn delete(&self, name: &FullName, grace: Option<i64>) -> bool {
         self.change(|state| state.delete(name, grace))
     }
 
-    /// A pod as it is stored.
+    /// A pod as stored.
     pub fn get(&self, name: &FullName) -> Option<Pod> {
         self.state().pods.get(name).cloned()
     }
 
-    /// Every pod as it is stored.
+    /// Every pod as stored.
     pub fn list(&self) -> Vec<Pod> {
         self.state().pods.values().cloned().collect()
     }
 
-    /// Every status an agent has published and the server has taken, in order.
+    /// Every status that an agent has published and the server has accepted, in order.
     pub fn statuses(&self) -> Vec<PublishedStatus> {
         self.state().history.statuses.clone()
     }
@@ -102,7 +101,7 @@ impl FakeCluster {
         self.state().history.deletions.clone()
     }
 
-    /// The latest events that agents have told of, in order.
+    /// The latest events that agents have recorded, in order.
     pub fn events(&self) -> Vec<RecordedEvent> {
         self.state().history.events.iter().cloned().collect()
     }
@@ -123,14 +122,14 @@ impl FakeCluster {
         Ok(())
     }
 
-    /// Every pod, and the version of that list.
+    /// Every pod, and the resource version of the list.
     fn snapshot(&self) -> Result<(u64, Vec<Pod>), ApiFailure> {
         self.check_available()?;
         let state = self.state();
         Ok((state.version, state.pods.values().cloned().collect()))
     }
 
-    /// Makes a change and tells watchers of it.
+    /// Makes a change and notifies watchers.
     fn change<T>(&self, change: impl FnOnce(&mut FakeClusterState) -> T) -> T {
         let mut state = self.state();
         let result = change(&mut state);
@@ -154,11 +153,11 @@ impl FakeCluster {
     }
 }
 
-/// Why a call did not do what was asked.
+/// Why a call failed.
 #[derive(Debug)]
 enum ApiFailure {
     /// There is no such object, or one of another UID has its name.
     Gone,
-    /// The server does not work.
+    /// The server is away or fails.
     Unavailable(String),
 }

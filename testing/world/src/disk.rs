@@ -1,6 +1,6 @@
-//! The machine in memory: directories, cgroups, volumes, records and credentials, each behind its seam.
+//! The machine's disk in memory: directories, cgroups, volumes, records and credentials, each behind its seam.
 //!
-//! It outlives agents. What it remembers for good and what only until the machine crashes it keeps apart.
+//! It outlives agents. Synced data are kept apart from those that a crash of the machine loses.
 
 mod cgroups;
 mod change;
@@ -39,42 +39,42 @@ struct DiskInner {
     files: FakeFiles,
     runtime: FakeRuntime,
     pod_logs: PathBuf,
-    /// Never held over an await.
+    /// Never held across an await.
     pods: Mutex<BTreeMap<PodUid, PodOnDisk>>,
-    /// Never held over an await.
+    /// Never held across an await.
     checkpoints: Mutex<BTreeMap<String, checkpoints::StoredCheckpoint>>,
     /// Counts how often the calls under way were broken.
     resets: watch::Sender<u64>,
 }
 
-/// What the machine holds of one pod.
+/// The resources of one pod.
 #[derive(Debug, Default, PartialEq)]
 struct PodOnDisk {
     directory: bool,
     cgroup: bool,
     /// Its volumes, by name.
     volumes: BTreeMap<String, volumes::StoredVolume>,
-    /// What a reader sees.
+    /// The status that a reader sees.
     written: Option<PodStatus>,
-    /// What a crash of the machine leaves of it.
+    /// The status that survives a crash of the machine.
     synced: Option<PodStatus>,
 }
 
 impl FakeDisk {
-    /// A disk without pods. The runtime says whose processes run; log directories lie below `pod_logs`.
+    /// A disk without pods. The runtime knows which processes run; log directories are below `pod_logs`.
     pub fn new(trace: Trace, files: FakeFiles, runtime: FakeRuntime, pod_logs: PathBuf) -> Self {
         let (pods, checkpoints) = (Mutex::default(), Mutex::default());
         let resets = watch::Sender::new(0);
         Self(Arc::new(DiskInner { trace, files, runtime, pod_logs, pods, checkpoints, resets }))
     }
 
-    /// Forgets what was not written for good, as a crash of the machine does.
+    /// Drops what was not synced, as a crash of the machine does.
     pub fn lose_unsynced(&self) {
         self.lock_pods().values_mut().for_each(|pod| pod.written = pod.synced.clone());
         self.lose_unsynced_checkpoints();
     }
 
-    /// Removes a pod's cgroup behind the agent's back.
+    /// Removes a pod's cgroup without the agent.
     pub fn remove_cgroup(&self, uid: &PodUid) {
         self.clear_part(uid, |pod| &mut pod.cgroup, DiskChange::CgroupVanished);
     }
@@ -97,7 +97,7 @@ impl FakeDisk {
         self.lock_pods().get(uid).is_some_and(|pod| !pod.volumes.is_empty())
     }
 
-    /// What is remembered of a pod.
+    /// The recorded status of a pod.
     pub fn recorded(&self, uid: &PodUid) -> Option<PodStatus> {
         self.lock_pods().get(uid).and_then(|pod| pod.written.clone())
     }
@@ -129,14 +129,14 @@ impl FakeDisk {
     }
 }
 
-/// What the system says when something is taken from a process that runs.
+/// The error when a resource is removed under a running process.
 const IN_USE: &str = "it is in use";
 
-/// How long one step takes. An agent may end, or the disk fail, between two of them.
+/// How long one step takes. An agent may be killed, or the disk fail, between two of them.
 const STEP: Duration = Duration::from_millis(1);
 
 impl RemoteService for FakeDisk {
-    /// A disk does not go away; only what is under way fails.
+    /// A disk does not go away; only calls under way fail.
     fn restart(&self, _: Duration, _: Probability) {
         self.0.resets.send_modify(|count| *count += 1);
     }

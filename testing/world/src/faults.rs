@@ -1,4 +1,4 @@
-//! What goes wrong, and how often: a plan, and the dice that play it.
+//! Plans faults of calls, and draws them at random.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -10,14 +10,14 @@ use crate::rng::{Probability, Rng};
 #[cfg(test)]
 mod tests;
 
-/// How likely each kind of fault is. Chances of what may happen to a call stand side by side, so
-/// together they must not exceed [`Probability::ALWAYS`]; what is left goes well.
+/// The probability of each kind of fault. Of the faults of a call at most one is drawn, so the sum of their probabilities must not exceed
+/// [`Probability::ALWAYS`]; the rest is the probability of success.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FaultPlan {
     /// Every call takes up to this long before its effect, and again after it. No fault: it stays
     /// when faults have ended.
     pub latency: Duration,
-    /// Virtual time since the world began at which faults end; none for a world that never mends.
+    /// The virtual time since the world's start at which faults end; none for faults without end.
     pub until: Option<Duration>,
     /// A call takes up to [`FaultPlan::slowness`] longer before and after its effect.
     pub slow: Probability,
@@ -25,7 +25,7 @@ pub struct FaultPlan {
     pub slowness: Duration,
     /// A call fails without effect, saying that the other side cannot be reached.
     pub unavailable: Probability,
-    /// A call fails without effect, for a reason that nobody knows.
+    /// A call fails without effect, with an unknown error.
     pub unknown: Probability,
     /// A call takes effect, but no answer comes until its deadline has passed.
     pub silent: Probability,
@@ -33,46 +33,44 @@ pub struct FaultPlan {
     pub hang: Probability,
     /// No answer comes until a call's deadline has passed, and it takes effect up to this long after.
     pub late: (Probability, Duration),
-    /// A call fails without effect because the other side says no, as the API server does to what it finds in conflict. Others than
-    /// the API server have no such word.
+    /// A call fails without effect because the server refuses it, as the API server does on a conflict. Only the API server has this fault.
     pub refused: Probability,
-    /// A call fails without effect because the other side has too much to do, and asks to be left alone for up to this long. Others
-    /// than the API server have no such word.
+    /// A call fails without effect because the server is overloaded, and asks to wait for up to this long. Only the API server has this fault.
     pub busy: (Probability, Duration),
-    /// A call that makes something leaves its name reserved and nothing made.
+    /// A call that creates something leaves its name reserved and nothing created.
     pub stale_name: Probability,
     /// How long such a name stays reserved.
     pub reserved: NameReservation,
-    /// The other side restarts, and the call fails.
+    /// The service restarts, and the call fails.
     pub restart: Probability,
-    /// What a restart is like.
+    /// The outage of a restart.
     pub outage: RestartOutage,
-    /// What goes wrong with events.
+    /// The faults of events.
     pub events: EventFaults,
 }
 
-/// How long a name stays reserved for which nothing was made.
+/// How long a name stays reserved for which nothing was created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NameReservation {
-    /// How long, at most.
+    /// The longest time.
     pub longest: Duration,
-    /// How likely it is that it stays until the runtime restarts, however long that takes.
+    /// The probability that it stays until the runtime restarts.
     pub until_restart: Probability,
 }
 
-/// A restart of the runtime.
+/// The outage of a restart of the runtime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RestartOutage {
-    /// How long it is away, at most.
+    /// The longest outage.
     pub longest: Duration,
-    /// How likely it is to lose track of a container that was created or runs, each.
+    /// The probability that the runtime loses track of a container that was created or runs, for each.
     pub forgets: Probability,
 }
 
-/// What goes wrong with events.
+/// The faults of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventFaults {
-    /// An event does not come.
+    /// An event is lost.
     pub lose: Probability,
     /// An event comes twice.
     pub double: Probability,
@@ -80,25 +78,25 @@ pub struct EventFaults {
     pub delay: Probability,
     /// How late an event comes at most.
     pub longest_delay: Duration,
-    /// A subscription begins with all events of the last minutes, read by somebody or not.
+    /// A subscription begins with all events of the last minutes, whether they were read or not.
     pub replay: Probability,
 }
 
-/// What happens to one call.
+/// The delays and the fault of one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fault {
     /// Wait before the effect.
     pub before: Duration,
     /// Wait between the effect and the answer.
     pub after: Duration,
-    /// What goes wrong.
+    /// The fault.
     pub fault_kind: Option<FaultKind>,
 }
 
-/// What goes wrong with one call.
+/// The fault of one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FaultKind {
-    /// It fails without effect: cannot be reached.
+    /// It fails without effect: unavailable.
     Unavailable,
     /// It fails without effect: unknown.
     Unknown,
@@ -110,21 +108,20 @@ pub enum FaultKind {
     Late(Duration),
     /// It fails without effect: refused.
     Refused,
-    /// It fails without effect: not before this time is over.
+    /// It fails without effect: overloaded, for this long.
     Busy(Duration),
-    /// It leaves its name reserved for a time, or until the other side restarts; then it fails, or
-    /// gives no answer.
+    /// It leaves its name reserved for a time, or until the service restarts; then it fails, or gives no answer.
     StaleName {
         /// How long the name stays reserved after the call.
         reserved: Option<Duration>,
         /// No answer comes.
         silent: bool,
     },
-    /// The other side restarts.
+    /// The service restarts.
     Restart {
-        /// How long it is away.
+        /// How long the outage is.
         down: Duration,
-        /// How likely it is to forget each thing.
+        /// The probability that it loses track of each container.
         forgets: Probability,
         /// The call takes effect first.
         after_effect: bool,
@@ -132,7 +129,7 @@ pub enum FaultKind {
 }
 
 impl FaultKind {
-    /// The mishap in a word or two.
+    /// The name of the fault, for the trace.
     pub fn name(self) -> &'static str {
         match self {
             Self::Unavailable => "unavailable",
@@ -147,7 +144,7 @@ impl FaultKind {
         }
     }
 
-    /// Whether the call has done all it was to do by then.
+    /// Whether the call has taken effect before the fault.
     pub(crate) fn comes_after_effect(self) -> bool {
         matches!(self, Self::Silent | Self::Restart { after_effect: true, .. })
     }
@@ -156,18 +153,18 @@ impl FaultKind {
 /// What happens to one event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventFate {
-    /// It comes.
+    /// It is delivered.
     Delivered,
-    /// It does not come.
+    /// It is lost.
     Lost,
-    /// It comes twice.
+    /// It is delivered twice.
     Doubled,
-    /// It comes this much later.
+    /// It is delivered this much later.
     Late(Duration),
 }
 
 impl FaultPlan {
-    /// Nothing goes wrong and nothing takes time.
+    /// No faults and no latency.
     pub const fn quiet() -> Self {
         Self {
             latency: Duration::ZERO,
@@ -198,7 +195,7 @@ impl FaultPlan {
         }
     }
 
-    /// Everything goes wrong now and then, up to that virtual time.
+    /// All kinds of faults now and then, up to that virtual time.
     pub const fn rough(until: Duration) -> Self {
         Self {
             latency: Duration::from_millis(20),
@@ -233,7 +230,7 @@ impl FaultPlan {
     }
 }
 
-/// The plan in force and its dice; clones are the same.
+/// The current plan and its random numbers; clones are the same.
 #[derive(Debug, Clone)]
 pub struct Faults {
     clock: WorldClock,
@@ -246,12 +243,12 @@ impl Faults {
         Self { clock, inner: Arc::new(Mutex::new((plan, rng))) }
     }
 
-    /// Goes on by another plan.
+    /// Replaces the plan.
     pub fn change(&self, plan: FaultPlan) {
         lock(&self.inner).0 = plan;
     }
 
-    /// What happens to the next call; `makes` says that it makes something under a name.
+    /// Draws the fault of the next call; `makes` says that it creates something under a name.
     pub fn next_call(&self, makes: bool) -> Fault {
         self.with(|plan, rng, active| {
             let mut wait = plan.latency;
@@ -264,7 +261,7 @@ impl Faults {
         })
     }
 
-    /// What happens to the next event.
+    /// Draws what happens to the next event.
     pub fn next_event(&self) -> EventFate {
         self.with(|plan, rng, active| {
             let faults = plan.events;

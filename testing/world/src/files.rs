@@ -1,6 +1,6 @@
 //! The world's files: a map from paths to bytes, in memory.
 //!
-//! Directories are not kept: one is there as long as something lies below it.
+//! Directories are not stored: one exists as long as there is a file below it.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -27,19 +27,19 @@ struct FilesInner {
 pub struct FakeFile(Arc<Mutex<Vec<u8>>>);
 
 impl FakeFile {
-    /// Adds to its end.
+    /// Appends to the file.
     pub fn append(&self, bytes: &[u8]) {
         lock(&self.0).extend_from_slice(bytes);
     }
 
-    /// All it holds.
+    /// The whole content.
     pub fn content(&self) -> Vec<u8> {
         lock(&self.0).clone()
     }
 }
 
 impl FakeFiles {
-    /// Opens a file, and makes it first if it is not there.
+    /// Opens a file, and creates it if it does not exist.
     ///
     /// # Errors
     /// When the path is that of a directory.
@@ -54,7 +54,7 @@ impl FakeFiles {
         Ok(file)
     }
 
-    /// Makes or replaces what a file holds.
+    /// Creates a file or replaces its content.
     ///
     /// # Errors
     /// When the path is that of a directory.
@@ -73,7 +73,7 @@ impl FakeFiles {
         file.map(|file| file.content()).ok_or_else(|| not_found(path))
     }
 
-    /// Gives a file another name, replacing what had that name before.
+    /// Renames a file, and replaces one of the new name.
     ///
     /// # Errors
     /// When there is none.
@@ -86,7 +86,7 @@ impl FakeFiles {
         Ok(())
     }
 
-    /// Removes a file, or a directory with all below it; fine when there is none.
+    /// Removes a file, or a directory with all below it; not an error when there is none.
     pub fn remove(&self, path: &Path) {
         lock(&self.0.by_path).retain(|name, _| !name.starts_with(path));
     }
@@ -109,7 +109,7 @@ impl FakeFiles {
     /// Waits until there is a file or a directory.
     pub async fn until_exists(&self, path: &Path) {
         loop {
-            // It hears from its making on, so nothing is missed between the look and the wait.
+            // It is notified from its creation on, so nothing is missed between the check and the wait.
             let appeared = self.0.appeared.notified();
             if self.exists(path) {
                 return;

@@ -1,4 +1,4 @@
-//! What the tests of this crate have in common: pods of one container.
+//! Helpers of this crate's tests: pods of one container.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ pub(crate) const SECOND: Duration = Duration::from_secs(1);
 pub(crate) const DEADLINE: Duration = Duration::from_secs(120);
 pub(crate) const IMAGE: &str = "registry.world/script:1";
 
-/// A world with the actor's image on the node.
+/// A world with the script image on the node.
 pub(crate) fn world(seed: u64, plan: FaultPlan) -> World {
     let world = World::new(seed, plan);
     world.runtime.preload(ImageSource::script(IMAGE));
@@ -53,7 +53,7 @@ pub(crate) fn container(sandbox: &str, attempt: u32, script: &[&str]) -> CreateC
     }
 }
 
-/// Makes a pod and starts its container; gives the ids of both.
+/// Makes a pod and starts its container; returns the ids of both.
 pub(crate) async fn run(
     runtime: &dyn Runtime,
     pod: &str,

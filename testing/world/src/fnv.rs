@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A hash in the making.
+/// The state of a hash.
 #[derive(Debug, Clone)]
 pub(crate) struct Fnv(u64);
 
@@ -24,7 +24,7 @@ impl Fnv {
     }
 }
 
-/// Text is hashed as it is formatted, without being put together first.
+/// Text is hashed as it is formatted, without a buffer.
 impl fmt::Write for Fnv {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.update(text.as_bytes());

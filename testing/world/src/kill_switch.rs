@@ -1,4 +1,4 @@
-//! An agent's lives, and the switch that ends one after a number of calls into the world.
+//! Counts the calls of an agent's incarnations, and kills one after a number of calls.
 
 use std::sync::{Arc, Mutex};
 
@@ -8,10 +8,10 @@ use crate::lock;
 use crate::rng::{Probability, Rng};
 use crate::trace::{Trace, TraceEntry};
 
-/// Ends an agent's life at one of its calls; clones are the same switch.
+/// Kills an agent at one of its calls; clones are the same switch.
 ///
-/// From then on every call of that life hangs for ever, and whoever drives the simulation hears of it
-/// by [`KillSwitch::fired`] and drops the agent. Calls of lives before the current one hang too.
+/// From then on every call of that incarnation hangs for ever, and the simulation learns of it by [`KillSwitch::fired`] and drops the agent.
+/// Calls of earlier incarnations hang too.
 #[derive(Debug, Clone)]
 pub struct KillSwitch {
     trace: Trace,
@@ -33,23 +33,23 @@ struct LastCall {
     moment: KillMoment,
 }
 
-/// At which end of its last call an agent dies.
+/// At which end of its last call an agent is killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KillMoment {
     /// The call takes no effect.
     BeforeEffect,
-    /// The call takes effect, and the agent never hears of it.
+    /// The call takes effect, and the agent never gets the answer.
     AfterEffect,
 }
 
-/// What the switch says to a call.
+/// What the switch decides for a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallPermit {
-    /// Go on.
+    /// The call goes on.
     Proceed,
     /// It is the last one; [`KillSwitch::end`] at that moment.
     Last(KillMoment),
-    /// The life is over.
+    /// The incarnation is dead.
     Dead,
 }
 
@@ -61,7 +61,7 @@ impl KillSwitch {
         Self { trace, inner: Arc::new(Mutex::new(inner)), over: Arc::new(over) }
     }
 
-    /// Begins a life, not armed, and ends the one before. Nothing happens when it has begun already.
+    /// Starts an incarnation, not armed, and ends the one before. Does nothing when it has started already.
     pub fn begin(&self, incarnation: u32) {
         if lock(&self.inner).incarnation == Some(incarnation) {
             return;
@@ -72,9 +72,8 @@ impl KillSwitch {
         self.trace.append(TraceEntry::AgentStarted(incarnation));
     }
 
-    /// Lets the current life end at that call of its own, counted from one and from its beginning;
-    /// the dice say whether before or after the call's effect. A call that has passed already ends
-    /// nothing.
+    /// Makes the current incarnation end at that call of its own, counted from one; whether before or after the call's effect is random. A call
+    /// that has passed already ends nothing.
     pub fn arm(&self, call: u64) {
         let mut inner = lock(&self.inner);
         let before = inner.rng.happens(Probability::HALF);
@@ -82,12 +81,12 @@ impl KillSwitch {
         inner.last = Some(LastCall { call, moment });
     }
 
-    /// How many calls the current life has made.
+    /// How many calls the current incarnation has made.
     pub fn calls(&self) -> u64 {
         lock(&self.inner).calls
     }
 
-    /// Ends the current life now.
+    /// Ends the current incarnation now.
     pub fn end(&self) {
         let incarnation = lock(&self.inner).incarnation;
         let Some(incarnation) =
@@ -99,10 +98,10 @@ impl KillSwitch {
         self.over.send_replace(Some(incarnation));
     }
 
-    /// Waits until the current life is over.
+    /// Waits until the current incarnation has ended.
     pub async fn fired(&self) {
         let incarnation = lock(&self.inner).incarnation;
-        // The sender lives as long as this switch, so the wait ends only as it should.
+        // The sender lives as long as this switch, so the wait ends only on the value.
         self.over
             .subscribe()
             .wait_for(|over| *over == incarnation && incarnation.is_some())
@@ -110,7 +109,7 @@ impl KillSwitch {
             .ok();
     }
 
-    /// Counts a call of that life.
+    /// Counts a call of that incarnation.
     pub fn count(&self, incarnation: u32) -> CallPermit {
         let over = self.over.get();
         let mut inner = lock(&self.inner);
@@ -120,7 +119,7 @@ impl KillSwitch {
         inner.calls += 1;
         match inner.last {
             Some(last) if last.call == inner.calls => CallPermit::Last(last.moment),
-            // The last call is still on its way to its end.
+            // The last call is still under way.
             Some(last) if last.call < inner.calls => CallPermit::Dead,
             _ => CallPermit::Proceed,
         }

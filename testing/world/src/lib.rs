@@ -1,10 +1,9 @@
-//! The simulated world: a fake Runtime, Cluster, Disk and Network, virtual time, seeded faults, invariants.
+//! The simulated world: a fake Runtime, Cluster, disk and Network, virtual time, seeded faults, a trace.
 //!
-//! A [`World`] holds what outlives every agent: the runtime with its containers, the API server with its
-//! pods, the disk, the files, the servers, the clock.
-//! An agent reaches it over a [`link::Link`] of its own life, where calls are slow, fail, hang or time
-//! out as the [`faults::FaultPlan`] and the seed have it, and where the [`kill_switch::KillSwitch`] ends that
-//! life. What the world saw is in its [`trace::Trace`]; the same seed leaves the same trace.
+//! A [`World`] holds what outlives every agent: the runtime with its containers, the API server with its pods, the disk, the files, the servers,
+//! the clock. Each incarnation of an agent has a [`link::Link`] of its own, over which calls are slow, fail, hang or time out as the
+//! [`faults::FaultPlan`] and the seed have it, and on which the [`kill_switch::KillSwitch`] kills it. All calls and changes are in the
+//! [`trace::Trace`]; the same seed gives the same trace.
 
 pub mod clock;
 pub mod cluster;
@@ -28,8 +27,7 @@ pub use world::{World, simulate};
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Locks; a lock that somebody panicked under still holds what the rest of the world needs for its
-/// last words.
+/// Locks; after a panic under the lock, the state behind it is still needed for the report of the failure.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

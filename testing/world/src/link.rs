@@ -1,4 +1,4 @@
-//! The way from an agent to a part of the world: where calls are slow, fail, hang, and end with a life.
+//! The link from an agent to a service of the world: calls over it are slow, fail, hang, and end with the agent's incarnation.
 
 mod remote_call;
 
@@ -23,22 +23,22 @@ use remote_call::RemoteCall;
 #[cfg(test)]
 mod tests;
 
-/// The other end of a line: something that may go away and come back.
+/// A service at the other end of a link, which may restart.
 pub trait RemoteService: Send + Sync + 'static {
-    /// Goes away for so long; what it had in its head may be forgotten, each thing by that chance.
+    /// Restarts with an outage this long; each thing in memory may be forgotten with that probability.
     fn restart(&self, down: Duration, forgets: Probability);
-    /// Counts the times it went away. Calls under way then are broken.
+    /// Counts outages. Calls under way at an outage fail.
     fn outages(&self) -> watch::Receiver<u64>;
 }
 
-/// What becomes of a call when its caller goes away or gives up.
+/// What happens to a call whose caller is dropped or times out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AbandonPolicy {
-    /// It is given up: it only reads, or can be stopped half-way.
+    /// It is cancelled: it only reads, or can be stopped half-way.
     Read,
     /// It takes effect all the same.
     Change,
-    /// It begins all the same, and is then given up: it waits for something it has set off.
+    /// It begins all the same, and is then cancelled: it waits for something it has started.
     Wait,
 }
 
@@ -51,7 +51,7 @@ pub struct LinkCall {
     stale_name: Option<StaleName>,
 }
 
-/// Leaves the name behind that a call would have used, for so long or until a restart.
+/// Reserves the name that a call would have used, for so long or until a restart.
 type StaleName = Box<dyn FnOnce(Option<Duration>) + Send + Sync>;
 
 impl LinkCall {
@@ -67,7 +67,7 @@ impl LinkCall {
         self
     }
 
-    /// The same call, which makes something under a name; this is how it can leave that name behind.
+    /// The same call, which creates something under a name; this is how it can leave that name reserved.
     #[must_use]
     pub fn with_stale_name(
         mut self,
@@ -84,37 +84,37 @@ impl fmt::Debug for LinkCall {
     }
 }
 
-/// What all lines of a world have in common.
+/// What all links of a world share.
 #[derive(Debug, Clone)]
 pub struct Links {
     trace: Trace,
     faults: Faults,
     switch: KillSwitch,
-    /// Where effects are carried out: they do not end with the agent that asked for them.
+    /// The executor of effects: they do not end with the agent that made the call.
     executor: Handle,
     calls: Arc<AtomicU64>,
     panics: PanicSwitch,
 }
 
 impl Links {
-    /// An exchange whose effects are carried out on the current tokio runtime.
+    /// Links whose effects run on the current tokio runtime.
     pub fn new(trace: Trace, faults: Faults, switch: KillSwitch) -> Self {
         let (executor, calls, panics) = (Handle::current(), Arc::default(), PanicSwitch::default());
         Self { trace, faults, switch, executor, calls, panics }
     }
 
-    /// What makes a call panic in the task of its caller.
+    /// The switch that makes a call panic in the task of its caller.
     pub fn panics(&self) -> PanicSwitch {
         self.panics.clone()
     }
 
-    /// A line from an agent's life to a service.
+    /// A link from an incarnation of an agent to a service.
     pub fn link(&self, incarnation: u32, service: Arc<dyn RemoteService>) -> Link {
         Link { links: self.clone(), incarnation, service }
     }
 }
 
-/// A line from one life of an agent to one service.
+/// A link from one incarnation of an agent to one service.
 #[derive(Clone)]
 pub struct Link {
     links: Links,
@@ -123,10 +123,10 @@ pub struct Link {
 }
 
 impl Link {
-    /// Makes a call: `effect` is what it does and answers when nothing goes wrong.
+    /// Makes a call: `effect` is what it does and returns without a fault.
     ///
     /// # Errors
-    /// Those of the effect, and those that the line makes up.
+    /// Those of the effect, and those of faults.
     pub async fn call<T, E>(
         &self,
         call: LinkCall,
@@ -153,10 +153,10 @@ impl Link {
         traced.finish(self.send(call, fault, permit, effect).await)
     }
 
-    /// The faults that are drawn, in an order of their own so that a kill does not shift them.
+    /// Draws the fault, in an order of its own so that a kill does not shift it.
     fn fault(&self, call: &LinkCall, permit: CallPermit) -> Fault {
         let fault = self.links.faults.next_call(call.stale_name.is_some());
-        // A last call dies of the switch and of nothing else.
+        // The last call ends by the switch and not by a fault.
         if permit == CallPermit::Proceed { fault } else { Fault { fault_kind: None, ..fault } }
     }
 
@@ -172,7 +172,7 @@ impl Link {
         TracedCall { trace: self.links.trace.clone(), caller, outcome: CallOutcome::Abandoned }
     }
 
-    /// Has the effect carried out, and waits for its answer as long as the call's deadline allows.
+    /// Runs the effect, and waits for its answer as long as the call's deadline allows.
     async fn send<T, E>(
         &self,
         call: LinkCall,
@@ -201,12 +201,12 @@ impl Link {
     }
 }
 
-/// The line as a middleware: every call of a seam goes over it.
+/// The link as a middleware of a seam: every call goes over it.
 pub struct LinkMiddleware {
     link: Link,
     /// How long a call may take.
     limit: Duration,
-    /// By the name of a call, what becomes of it when its caller gives up.
+    /// The policy of a call, by its name.
     policy: fn(&str) -> AbandonPolicy,
 }
 
@@ -233,7 +233,7 @@ impl Middleware for LinkMiddleware {
     }
 }
 
-/// A call under way: its outcome goes to the trace also when its caller is dropped.
+/// A call under way: its outcome is traced also when its caller is dropped.
 struct TracedCall {
     trace: Trace,
     caller: Caller,

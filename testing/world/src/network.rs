@@ -1,7 +1,7 @@
-//! Servers in memory: what each answers, how long it takes, and whether it speaks TLS.
+//! Fake HTTP servers in memory: their responses, delays, and whether they use TLS.
 //!
-//! A pod whose process listens answers too, as the actor does. Servers outlive agents; an agent asks them by [`connect`],
-//! over a line where calls are slow and fail.
+//! A pod whose script listens answers too. Servers outlive agents; an agent calls them through [`connect`], over a link where calls are slow and
+//! fail.
 
 mod client;
 #[cfg(test)]
@@ -30,7 +30,7 @@ pub struct FakeNetwork(Arc<NetworkInner>);
 struct NetworkInner {
     trace: Trace,
     runtime: FakeRuntime,
-    /// Never held over an await.
+    /// Never held across an await.
     state: Mutex<FakeNetworkState>,
     /// Counts how often the calls under way were broken.
     resets: watch::Sender<u64>,
@@ -42,44 +42,44 @@ struct FakeNetworkState {
     asked: Vec<HttpGet>,
 }
 
-/// What listens on a port.
+/// A server on a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FakeServer {
-    /// What it speaks.
+    /// Its protocol.
     pub protocol: ServerProtocol,
-    /// What it answers, by path and query; anything else is 404.
+    /// Its responses, by path and query; anything else is 404.
     pub responses: BTreeMap<String, FakeResponse>,
 }
 
-/// What a server speaks.
+/// The protocol of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerProtocol {
-    /// HTTP without TLS, also to those who want it with.
+    /// HTTP without TLS, also for clients that want TLS.
     Http,
-    /// TLS with a certificate that the machine's authorities vouch for.
+    /// TLS with a certificate that the machine's authorities have signed.
     Https,
-    /// TLS with a certificate that nobody vouches for.
+    /// TLS with a self-signed certificate.
     SelfSigned,
 }
 
-/// What is answered to those who ask for one page.
+/// The response to one path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FakeResponse {
     /// The status.
     pub status: u16,
     /// The body.
     pub body: Vec<u8>,
-    /// How long it takes; it may be longer than anybody waits.
+    /// The delay; it may be longer than any timeout.
     pub delay: Duration,
 }
 
 impl FakeServer {
-    /// A server without pages.
+    /// A server without responses.
     pub fn new(protocol: ServerProtocol) -> Self {
         Self { protocol, responses: BTreeMap::new() }
     }
 
-    /// The same server with this page too.
+    /// The same server with this response too.
     #[must_use]
     pub fn with(mut self, path_and_query: &str, response: FakeResponse) -> Self {
         self.responses.insert(path_and_query.to_owned(), response);
@@ -88,12 +88,12 @@ impl FakeServer {
 }
 
 impl FakeResponse {
-    /// A page that is there at once.
+    /// A response without delay.
     pub fn new(status: u16, body: impl Into<Vec<u8>>) -> Self {
         Self { status, body: body.into(), delay: Duration::ZERO }
     }
 
-    /// The same page, after so long.
+    /// The same response with a delay.
     #[must_use]
     pub fn after(mut self, delay: Duration) -> Self {
         self.delay = delay;
@@ -102,28 +102,28 @@ impl FakeResponse {
 }
 
 impl FakeNetwork {
-    /// A network without servers, but for the pods of that runtime.
+    /// A network without servers, except for the pods of that runtime.
     pub fn new(trace: Trace, runtime: FakeRuntime) -> Self {
         let (state, resets) = (Mutex::default(), watch::Sender::new(0));
         Self(Arc::new(NetworkInner { trace, runtime, state, resets }))
     }
 
-    /// Puts a server there, in place of the one before.
+    /// Adds a server, in place of the one before.
     pub fn serve(&self, host: &str, port: u16, server: FakeServer) {
         lock(&self.0.state).servers.insert((host.to_owned(), port), server);
     }
 
-    /// Takes the server away: whoever asks is refused.
+    /// Removes the server: connections are refused.
     pub fn refuse(&self, host: &str, port: u16) {
         lock(&self.0.state).servers.remove(&(host.to_owned(), port));
     }
 
-    /// What reached a server, in order.
+    /// The requests that reached a server, in order.
     pub fn asked(&self) -> Vec<HttpGet> {
         lock(&self.0.state).asked.clone()
     }
 
-    /// What a server does with a request.
+    /// Answers a request.
     async fn answer(&self, request: HttpGet) -> Result<HttpResponse, NetworkError> {
         let server = self.server(&request).ok_or_else(|| refused(&request))?;
         let response = negotiate(&server, &request)?;
@@ -140,7 +140,7 @@ impl FakeNetwork {
     }
 }
 
-/// What a process that performs `listen` is: it says the same to everybody.
+/// The server of a script that performs `listen`: it gives the same response to every request.
 fn script_server(request: &HttpGet) -> FakeServer {
     FakeServer::new(ServerProtocol::Http)
         .with(&request.path_and_query, FakeResponse::new(200, "ok\n"))
@@ -150,7 +150,7 @@ fn refused(request: &HttpGet) -> NetworkError {
     NetworkError::Unreachable { url: request.url(), why: "connection refused".to_owned() }
 }
 
-/// The page, once both sides have found a common language.
+/// The response, if client and server agree on TLS.
 fn negotiate(server: &FakeServer, request: &HttpGet) -> Result<FakeResponse, NetworkError> {
     let url = request.url();
     match (server.protocol, request.scheme, request.trust) {
@@ -175,7 +175,7 @@ fn cut(response: FakeResponse, limit: usize) -> HttpResponse {
 }
 
 impl RemoteService for FakeNetwork {
-    /// Servers do not go away; only what is under way fails.
+    /// Servers do not go away; only calls under way fail.
     fn restart(&self, _: Duration, _: Probability) {
         self.0.resets.send_modify(|count| *count += 1);
     }

@@ -1,4 +1,4 @@
-//! Panics on purpose: the agent's next call of a name panics in the task that makes it.
+//! Panics on purpose: the agent's next call of a given name panics in the task that makes it.
 
 use std::sync::{Arc, Mutex};
 
@@ -20,12 +20,12 @@ impl PanicSwitch {
         *lock(&self.0) = Some(ArmedPanic { call: call.to_owned(), object: object.to_owned() });
     }
 
-    /// Whether it still waits for its call.
+    /// Whether the panic is still to come.
     pub fn is_armed(&self) -> bool {
         lock(&self.0).is_some()
     }
 
-    /// To be called by every call.
+    /// Called for every call.
     pub(crate) fn pass(&self, call: &str, object: &str) {
         let fits = |armed: &mut ArmedPanic| armed.call == call && object.contains(&armed.object);
         let fired = lock(&self.0).take_if(fits);

@@ -1,47 +1,47 @@
-//! Chance, by a seed: the same seed rolls the same numbers for ever.
+//! Random numbers from a seed: the same seed always gives the same numbers.
 
 use std::time::Duration;
 
 use crate::fnv::Fnv;
 
-/// A generator of numbers that look random (splitmix64).
+/// A pseudo-random number generator (splitmix64).
 #[derive(Debug, Clone)]
 pub struct Rng {
     state: u64,
 }
 
-/// How likely something is.
+/// A probability.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Probability {
     in_ten_thousand: u64,
 }
 
 impl Probability {
-    /// It does not happen.
+    /// Probability 0.
     pub const NEVER: Self = Self::in_ten_thousand(0);
-    /// It happens.
+    /// Probability 1.
     pub const ALWAYS: Self = Self::in_ten_thousand(10_000);
-    /// Heads or tails.
+    /// Probability one half.
     pub const HALF: Self = Self::in_ten_thousand(5_000);
 
-    /// So many times in ten thousand.
+    /// So many in ten thousand.
     pub const fn in_ten_thousand(times: u64) -> Self {
         Self { in_ten_thousand: times }
     }
 
-    /// So many times in a hundred.
+    /// So many in a hundred.
     pub const fn percent(times: u64) -> Self {
         Self::in_ten_thousand(times * 100)
     }
 }
 
 impl Rng {
-    /// Dice of that seed.
+    /// A generator with that seed.
     pub fn new(seed: u64) -> Self {
         Self { state: seed }
     }
 
-    /// Dice of their own for a purpose, so that more rolls there change nothing here.
+    /// A generator of its own for a purpose, so that more draws there change nothing here.
     #[must_use]
     pub fn fork(&self, purpose: &str) -> Self {
         let mut hash = Fnv::default();
@@ -57,18 +57,17 @@ impl Rng {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below the bound; nothing is below zero, so that gives zero.
+    /// A number below the bound; zero for the bound zero.
     pub fn below(&mut self, bound: u64) -> u64 {
         self.next_u64().checked_rem(bound).unwrap_or(0)
     }
 
-    /// Whether it happens this time.
+    /// Draws whether something of that probability happens.
     pub fn happens(&mut self, chance: Probability) -> bool {
         self.below(10_000) < chance.in_ten_thousand
     }
 
-    /// Which of the things happens this time, if any: their chances stand side by side, and what is
-    /// left of the whole is nothing.
+    /// Draws which of the things happens, if any: each with its probability, and none with the rest.
     pub fn one_of<T>(&mut self, things: impl IntoIterator<Item = (Probability, T)>) -> Option<T> {
         let mut roll = self.below(10_000);
         for (chance, thing) in things {
@@ -80,7 +79,7 @@ impl Rng {
         None
     }
 
-    /// A time in whole milliseconds, the grain of virtual time, from none up to this one.
+    /// A duration in whole milliseconds, the resolution of virtual time, from zero up to this one.
     pub fn up_to(&mut self, longest: Duration) -> Duration {
         let millis = u64::try_from(longest.as_millis()).unwrap_or(u64::MAX - 1);
         Duration::from_millis(self.below(millis + 1))

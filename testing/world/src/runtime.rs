@@ -1,7 +1,7 @@
-//! A runtime that is honest and makes everything up: containers are scripts played in virtual time.
+//! A fake container runtime in memory: containers are scripts that run in virtual time.
 //!
-//! It does what real containerd was seen to do, and passes the same contract suite. On its own it
-//! makes no mistakes; an agent reaches it by [`connect`], over a line that does.
+//! It does what real containerd was seen to do, and passes the same contract suite. It has no faults of its own; an agent calls it through
+//! [`connect`], over a link that has.
 
 mod calls;
 mod client;
@@ -45,11 +45,11 @@ mod tests;
 pub struct FakeRuntime(Arc<RuntimeInner>);
 
 struct RuntimeInner {
-    /// Never held over an await.
+    /// Never held across an await.
     state: Mutex<FakeRuntimeState>,
-    /// Counts how often the runtime went away.
+    /// Counts outages.
     outages: watch::Sender<u64>,
-    /// Where containers run: they do not end with the agent that started them.
+    /// The executor of containers: they do not end with the agent that started them.
     executor: Handle,
 }
 
@@ -61,12 +61,12 @@ impl FakeRuntime {
         Self(Arc::new(RuntimeInner { state, outages, executor: Handle::current() }))
     }
 
-    /// Puts an image on the node.
+    /// Adds an image to the node.
     pub fn preload(&self, image: ImageSource) {
         self.state().images.preload(image);
     }
 
-    /// Puts an image into a registry, in place of what had its name.
+    /// Adds an image to a registry, in place of the one of its name.
     pub fn publish(&self, image: ImageSource, access: ImageAccess) {
         self.state().images.publish(image, access);
     }

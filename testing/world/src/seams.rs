@@ -1,4 +1,4 @@
-//! The world as an agent sees it: the seams of one life.
+//! The world's seams for one incarnation of an agent.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -21,13 +21,13 @@ use crate::link::{AbandonPolicy, LinkMiddleware};
 use crate::rng::Rng;
 use crate::{World, cluster, lock, network};
 
-/// Where the pods of a world log to.
+/// The directory of pods' logs.
 pub const POD_LOGS: &str = "/var/log/pods";
 
-/// A disk that is stuck fails in the end.
+/// A call to a disk that hangs fails after this time.
 const DISK_LIMIT: Duration = Duration::from_secs(30);
 
-/// Both clocks of a world and dice of one's own.
+/// Both clocks of a world and random numbers for one agent.
 #[derive(Debug)]
 pub struct AgentClock {
     world: WorldClock,
@@ -36,7 +36,7 @@ pub struct AgentClock {
 }
 
 impl AgentClock {
-    /// Counts from now.
+    /// A clock that starts now.
     pub fn start(world: WorldClock, rng: Rng) -> Self {
         Self { world, origin: Instant::now(), rng: Mutex::new(rng) }
     }
@@ -57,7 +57,7 @@ impl Clock for AgentClock {
     }
 }
 
-/// Every seam of one life of an agent. The agent has a type of its own for them: its unit tests use this crate, which therefore cannot
+/// Every seam of one incarnation of an agent. The agent has a type of its own for them: its unit tests use this crate, which therefore cannot
 /// use the agent.
 #[derive(Clone)]
 pub struct WorldSeams {
@@ -75,17 +75,16 @@ pub struct WorldSeams {
     pub records: Arc<dyn Records>,
     /// Credentials of the node.
     pub credential_plugins: Arc<dyn CredentialPlugins>,
-    /// Both clocks and the dice.
+    /// Both clocks and random numbers.
     pub clock: Arc<dyn Clock>,
-    /// Servers that are asked over HTTP.
+    /// HTTP servers.
     pub network: Arc<dyn Network>,
     /// Checkpoints of pods, on the disk.
     pub checkpoints: Arc<dyn CheckpointStore>,
 }
 
 impl World {
-    /// The whole world as that life of an agent reaches it. The first handle of a life begins it, and
-    /// ends the one before.
+    /// All seams for that incarnation of an agent. The first call for an incarnation starts it, and ends the one before.
     pub fn seams(&self, incarnation: u32) -> WorldSeams {
         let (disk, link) = (Arc::new(self.disk.clone()), || self.disk_for(incarnation));
         WorldSeams {
@@ -105,29 +104,28 @@ impl World {
         }
     }
 
-    /// The API server as that life of an agent reaches it.
+    /// The API server for that incarnation of an agent.
     pub fn cluster_for(&self, incarnation: u32) -> Arc<dyn Cluster> {
         self.kill_switch.begin(incarnation);
         let link = self.links.link(incarnation, Arc::new(self.cluster.clone()));
         cluster::connect(self.cluster.clone(), link, self.faults.clone())
     }
 
-    /// What is done around every call of that life of an agent on the machine's own disk. All of them end with their caller: they are
-    /// the agent's own work.
+    /// The middleware of that incarnation's calls to its own disk. All of them end with their caller: they are the agent's own work.
     fn disk_for(&self, incarnation: u32) -> LinkMiddleware {
         self.kill_switch.begin(incarnation);
         let link = self.links.link(incarnation, Arc::new(self.disk.clone()));
         LinkMiddleware::new(link, DISK_LIMIT, |_| AbandonPolicy::Read)
     }
 
-    /// The servers as that life of an agent reaches them.
+    /// The servers for that incarnation of an agent.
     pub fn network_for(&self, incarnation: u32) -> Arc<dyn Network> {
         self.kill_switch.begin(incarnation);
         let link = self.links.link(incarnation, Arc::new(self.network.clone()));
         network::connect(self.network.clone(), link)
     }
 
-    /// The clock of that life of an agent: it counts from now, and no two lives roll the same.
+    /// The clock of that incarnation of an agent: it starts now, and no two incarnations have the same random numbers.
     pub fn clock_for(&self, incarnation: u32) -> Arc<dyn Clock> {
         let rng = self.rng.fork("agent").fork(&incarnation.to_string());
         Arc::new(AgentClock::start(self.clock.clone(), rng))

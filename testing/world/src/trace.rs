@@ -1,4 +1,4 @@
-//! What the world saw, in order: every call and its outcome, every change of a sandbox or container.
+//! The trace: every call and its outcome, every change of a sandbox, container, object or file, in order.
 
 use std::fmt::{self, Write};
 use std::sync::{Arc, Mutex};
@@ -10,7 +10,7 @@ use crate::disk::DiskChange;
 use crate::fnv::Fnv;
 use crate::lock;
 
-/// Everything seen so far; clones are the same trace.
+/// All entries so far; clones are the same trace.
 #[derive(Debug, Clone)]
 pub struct Trace {
     clock: WorldClock,
@@ -23,16 +23,16 @@ struct TraceLog {
     hash: Fnv,
 }
 
-/// Something seen, and when.
+/// An entry, and its time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceRecord {
-    /// Virtual time since the world began.
+    /// Virtual time since the world's start.
     pub at: Duration,
-    /// What was seen.
+    /// The entry.
     pub entry: TraceEntry,
 }
 
-/// Something the world saw.
+/// One entry of the trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TraceEntry {
     /// A call came in.
@@ -41,103 +41,103 @@ pub enum TraceEntry {
         caller: Caller,
         /// Name of the call.
         call: &'static str,
-        /// What it is about.
+        /// The object of the call.
         subject: String,
-        /// What will go wrong with it, if anything.
+        /// Its fault, if it has one.
         fault_kind: Option<&'static str>,
     },
-    /// The caller got its answer, or went away without.
+    /// The caller got its answer, or was dropped before.
     Answered {
         /// Who had called.
         caller: Caller,
-        /// What it was told.
+        /// The answer.
         outcome: CallOutcome,
     },
-    /// Something happened to a container.
+    /// A container changed.
     Container {
         /// Which one.
         target: TracedContainer,
-        /// What happened.
+        /// The change.
         change: ContainerTransition,
     },
-    /// Something happened to a sandbox.
+    /// A sandbox changed.
     Sandbox {
         /// Which one.
         target: TracedSandbox,
-        /// What happened.
+        /// The change.
         change: SandboxTransition,
     },
-    /// Something happened to a pod's object.
+    /// A pod's object changed.
     Cluster {
         /// UID of the pod.
         uid: String,
         /// Full name of the pod.
         name: String,
-        /// What happened.
+        /// The change.
         change: ClusterChange,
     },
-    /// Something happened to what the machine holds of a pod.
+    /// A pod's resources on the machine changed.
     Disk {
         /// UID of the pod.
         uid: String,
-        /// What happened.
+        /// The change.
         change: DiskChange,
     },
-    /// A server was asked for a page.
+    /// A server got a request.
     Asked {
-        /// The page.
+        /// The URL.
         url: String,
     },
-    /// The API server went away, and comes back after this long.
+    /// The API server goes away for this long.
     ClusterAway {
         /// How long it is away.
         down: Duration,
     },
-    /// The runtime went away, and comes back after this long.
+    /// The runtime goes away for this long.
     RuntimeRestarted {
         /// How long it is away.
         down: Duration,
     },
-    /// An agent's life began.
+    /// An incarnation of the agent started.
     AgentStarted(u32),
-    /// An agent's life ended.
+    /// An incarnation of the agent ended.
     AgentStopped(u32),
 }
 
-/// An agent's life, and the number of the call in the world.
+/// An incarnation of the agent, and the number of the call in the world.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Caller {
-    /// The life.
+    /// The incarnation.
     pub incarnation: u32,
-    /// The call, counted over all lives.
+    /// The call, counted over all incarnations.
     pub number: u64,
 }
 
-/// How a call ended for its caller.
+/// The outcome of a call for its caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallOutcome {
-    /// As it was meant to.
+    /// Success.
     Fine,
-    /// With an error of that kind.
+    /// An error of that kind.
     Failed(String),
-    /// The caller did not wait for it.
+    /// The caller was dropped before the answer.
     Abandoned,
 }
 
-/// A container by what it was named after.
+/// The identity of a container.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TracedContainer {
     /// UID of the pod.
     pub pod_uid: String,
     /// Name in the pod.
     pub name: String,
-    /// Which of this name it is.
+    /// The number of its start.
     pub attempt: u32,
     /// The runtime's id.
     pub id: String,
 }
 
-/// A sandbox by what it was named after.
+/// The identity of a sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TracedSandbox {
     /// UID of the pod.
@@ -146,13 +146,13 @@ pub struct TracedSandbox {
     pub namespace: String,
     /// Name of the pod.
     pub name: String,
-    /// Which of this pod it is.
+    /// The number of the sandbox within its pod.
     pub attempt: u32,
     /// The runtime's id.
     pub id: String,
 }
 
-/// What happens to containers.
+/// Changes of containers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ContainerTransition {
     /// It was made.
@@ -168,22 +168,22 @@ pub enum ContainerTransition {
         /// Why, in a word.
         reason: &'static str,
     },
-    /// The runtime does not know any more what became of it.
+    /// The runtime has lost track of it.
     Lost,
-    /// It is gone.
+    /// It was removed.
     Removed,
 }
 
-/// What happens to sandboxes.
+/// Changes of sandboxes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SandboxTransition {
     /// It was made, and is ready.
     Started,
     /// It was stopped, and has no network any more.
     Stopped,
-    /// Its own process ended without being asked to.
+    /// Its own process ended without being stopped.
     Died,
-    /// It is gone.
+    /// It was removed.
     Removed,
 }
 
@@ -193,7 +193,7 @@ impl Trace {
         Self { clock, seen: Arc::default() }
     }
 
-    /// Adds what was seen just now.
+    /// Adds an entry with the current time.
     pub fn append(&self, entry: TraceEntry) {
         let record = TraceRecord { at: self.clock.elapsed(), entry };
         let mut seen = lock(&self.seen);
@@ -212,12 +212,12 @@ impl Trace {
         lock(&self.seen).records.len()
     }
 
-    /// Whether nothing was seen yet.
+    /// Whether there are no records yet.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The hash (FNV-1a, 64 bits) of all records as text: equal for equal lives.
+    /// The hash (FNV-1a, 64 bits) of all records as text: equal for equal simulations.
     pub fn hash(&self) -> u64 {
         lock(&self.seen).hash.value()
     }

@@ -1,4 +1,4 @@
-//! A world: all of its parts, and the one thread it lives on.
+//! A world: all of its parts, and the single thread it runs on.
 
 use std::future::Future;
 use std::io;
@@ -29,23 +29,23 @@ pub struct World {
     pub clock: WorldClock,
     /// Its files.
     pub files: FakeFiles,
-    /// What it saw.
+    /// Its trace.
     pub trace: Trace,
-    /// What goes wrong in it.
+    /// Its faults.
     pub faults: Faults,
-    /// What ends an agent's life.
+    /// The switch that kills an incarnation of the agent.
     pub kill_switch: KillSwitch,
-    /// Its runtime, as it is: calls on this one are quick, honest and not in the trace.
+    /// Its runtime, without a link: calls on this one are fast, have no faults and are not in the trace.
     pub runtime: FakeRuntime,
-    /// Its API server, as it is.
+    /// Its API server, without a link.
     pub cluster: FakeCluster,
-    /// Its disk, as it is.
+    /// Its disk, without a link.
     pub disk: FakeDisk,
-    /// Its servers, as they are.
+    /// Its servers, without a link.
     pub network: FakeNetwork,
-    /// Where lines to its parts are made.
+    /// Makes links to its parts.
     pub links: Links,
-    /// What the dice of agents are forked from.
+    /// The generator from which those of agents are forked.
     pub(crate) rng: Rng,
 }
 
@@ -78,8 +78,7 @@ impl World {
         }
     }
 
-    /// The runtime as that life of an agent reaches it. The first handle of a life begins it, and
-    /// ends the one before.
+    /// The runtime for that incarnation of an agent. The first call for an incarnation starts it, and ends the one before.
     pub fn runtime_for(&self, incarnation: u32) -> Arc<dyn Runtime> {
         self.kill_switch.begin(incarnation);
         let link = self.links.link(incarnation, Arc::new(self.runtime.clone()));
@@ -87,7 +86,7 @@ impl World {
     }
 }
 
-/// Lives a life in a world of its own: one thread, and time that passes only when everybody waits.
+/// Runs a simulation in a world of its own: one thread, and time that passes only when all tasks wait.
 ///
 /// # Errors
 /// When the thread's event loop cannot be made.

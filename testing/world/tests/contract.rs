@@ -1,5 +1,4 @@
-//! The fake runtime does what every runtime does: the contract suite, each case in a world of its own,
-//! first on the runtime itself and then over an agent's line.
+//! The contract suite on the fake runtime, each case in a world of its own, first on the runtime itself and then over an agent's link.
 
 use std::collections::BTreeMap;
 use std::io;

@@ -1,4 +1,4 @@
-//! What a client asks of the API server, with no more of objects than is needed.
+//! The bench's requests to the API server, which decode no more of objects than is needed.
 
 use anyhow::{Context, Result, ensure};
 use kube::Client;
@@ -7,9 +7,9 @@ use kube::core::Request;
 use serde_json::{Value, json};
 use tokio::time::{Duration, Instant, sleep};
 
-/// Where all pods of the bench are.
+/// The namespace of all pods of the bench.
 pub(super) const NAMESPACE: &str = "bench";
-/// How long the controllers may take to furnish a namespace.
+/// How long the controllers may take to set up a namespace.
 const NAMESPACE_TIMEOUT: Duration = Duration::from_secs(60);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
@@ -20,7 +20,7 @@ pub(super) struct BenchApi {
 }
 
 impl BenchApi {
-    /// Makes the namespace, with what pods' volumes are filled from.
+    /// Creates the namespace, with the objects of pods' volumes.
     pub(super) async fn open(client: Client) -> Result<Self> {
         let api = Self { client };
         api.create("/api/v1/namespaces", &object("Namespace", NAMESPACE)).await?;
@@ -30,7 +30,7 @@ impl BenchApi {
         let mut secret = object("Secret", "bench");
         secret["stringData"] = json!({ "password": "none" });
         api.create(&path("secrets"), &secret).await?;
-        // Pods that want a token are refused until it is there.
+        // Pods that need a token are refused until the service account exists.
         let account =
             Request::new(path("serviceaccounts")).get("default", &GetParams::default())?;
         let began = Instant::now();
@@ -49,17 +49,17 @@ impl BenchApi {
         self.create(&path("pods"), pod).await
     }
 
-    /// As anybody deletes a pod: the agent has to stop it first.
+    /// Deletes a pod as a user does: the agent has to stop it first.
     pub(super) async fn delete_pod(&self, name: &str) -> Result<()> {
         self.delete(&path("pods"), name, &DeleteParams::default()).await
     }
 
-    /// As an agent deletes a pod that it has stopped.
+    /// Deletes a pod as an agent does that has stopped it.
     pub(super) async fn finish_pod(&self, name: &str) -> Result<()> {
         self.delete(&path("pods"), name, &DeleteParams::default().grace_period(0)).await
     }
 
-    /// As an agent tells a pod's status.
+    /// Writes a pod's status as an agent does.
     pub(super) async fn patch_status(&self, name: &str, status: &Value) -> Result<()> {
         let patch = Patch::Strategic(json!({ "status": status }));
         let parameters = PatchParams::default();
@@ -69,7 +69,7 @@ impl BenchApi {
         Ok(())
     }
 
-    /// As an agent tells what happened to a pod.
+    /// Creates an event of a pod as an agent does.
     pub(super) async fn create_event(&self, pod: &str, reason: &str) -> Result<()> {
         let mut event = object("Event", &format!("{pod}.{}", reason.to_lowercase()));
         event["involvedObject"] =
@@ -80,7 +80,7 @@ impl BenchApi {
         self.create(&path("events"), &event).await
     }
 
-    /// As an agent asks for a token to put into a pod.
+    /// Requests a token for a pod as an agent does.
     pub(super) async fn request_token(&self) -> Result<()> {
         let request = json!({
             "apiVersion": "authentication.k8s.io/v1",
@@ -91,7 +91,7 @@ impl BenchApi {
         self.create(&path("serviceaccounts/default/token"), &request).await
     }
 
-    /// The version of the list of pods, for a watch to begin at.
+    /// The resource version of the list of pods, at which a watch begins.
     pub(super) async fn version(&self) -> Result<String> {
         let request = Request::new(path("pods")).list(&ListParams::default())?;
         let list: Value = self.client.request(request).await?;
@@ -99,7 +99,7 @@ impl BenchApi {
         version.map(ToOwned::to_owned).context("a list without a version")
     }
 
-    /// A node that is nobody's, for pods of which no agent knows.
+    /// Creates a node without an agent, for pods of the runtime alone.
     pub(super) async fn create_node(&self, name: &str) -> Result<()> {
         self.create("/api/v1/nodes", &object("Node", name)).await
     }
@@ -108,7 +108,7 @@ impl BenchApi {
         self.delete("/api/v1/nodes", name, &DeleteParams::default()).await
     }
 
-    /// Waits until the node is Ready, and says when that was seen.
+    /// Waits until the node is Ready, and returns when that was seen.
     pub(super) async fn until_ready(&self, node: &str, patience: Duration) -> Result<Instant> {
         let request = Request::new("/api/v1/nodes").get(node, &GetParams::default())?;
         let began = Instant::now();

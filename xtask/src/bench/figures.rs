@@ -1,4 +1,4 @@
-//! What was measured.
+//! The figures of the bench, and their file.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,14 +11,14 @@ use serde::{Deserialize, Serialize};
 
 use super::subject::BenchSubject;
 
-/// The figures of all who were measured.
+/// The figures of all subjects.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Results(pub(super) BTreeMap<BenchSubject, Figures>);
 
-/// What was measured of one.
+/// The figures of one subject.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Figures {
-    /// Its program, as it tells of itself.
+    /// The version that its program prints.
     pub(super) version: String,
     /// From the start of the agent to the node being Ready, in seconds.
     pub(super) ready: Option<f64>,
@@ -27,7 +27,7 @@ pub(super) struct Figures {
     pub(super) volumes: Single,
     /// Pods all at once.
     pub(super) bursts: Vec<Burst>,
-    /// At rest.
+    /// Without any work.
     pub(super) idle: Vec<Idle>,
     pub(super) restart: Option<Restart>,
 }
@@ -41,7 +41,7 @@ pub(super) struct Single {
     pub(super) stop: Spread,
 }
 
-/// How long something took, in seconds.
+/// Durations in seconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Spread {
     pub(super) p50: f64,
@@ -58,11 +58,11 @@ pub(super) struct Burst {
     pub(super) running: f64,
     /// From the first delete to the last one gone.
     pub(super) gone: f64,
-    /// The processor time that both took; older figures are without.
+    /// The processor time of both; older figures do not have it.
     pub(super) cpu: Option<Cpu>,
 }
 
-/// Who had the processors, in seconds.
+/// Processor time by program, in seconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Cpu {
     pub(super) agent: Option<f64>,
@@ -72,7 +72,7 @@ pub(super) struct Cpu {
     pub(super) machine: f64,
 }
 
-/// What resting costs.
+/// The costs of a node without work.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(super) struct Idle {
     pub(super) pods: usize,
@@ -84,7 +84,7 @@ pub(super) struct Idle {
     pub(super) runtime_cpu: f64,
 }
 
-/// The agent ends and starts again under its pods.
+/// The agent ends and starts again while its pods run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(super) struct Restart {
     pub(super) pods: usize,
@@ -97,7 +97,7 @@ pub(super) struct Restart {
 }
 
 impl Spread {
-    /// The value that half of them, and nine tenths, do not pass.
+    /// The median and the 90th percentile.
     pub(super) fn of(taken: &[Duration]) -> Self {
         let mut taken = taken.to_vec();
         taken.sort();
@@ -110,7 +110,7 @@ impl Spread {
 }
 
 impl Results {
-    /// What is kept; nothing at first.
+    /// The kept figures; empty at first.
     pub(super) fn read(path: &Path) -> Result<Self> {
         match fs::read(path) {
             Ok(text) => {
@@ -121,7 +121,7 @@ impl Results {
         }
     }
 
-    /// Keeps it.
+    /// Writes the figures to their file.
     pub(super) fn write(&self, path: &Path) -> Result<()> {
         let text = serde_json::to_string_pretty(self)? + "\n";
         fs::write(path, text).with_context(|| format!("writing {}", path.display()))

@@ -1,4 +1,4 @@
-//! The runtime alone: what a kubelet asks of it for a pod, asked by nobody in particular.
+//! Makes the calls of a kubelet for a pod to the runtime, without a kubelet.
 
 use std::fs;
 use std::path::PathBuf;
@@ -15,9 +15,9 @@ use oarsman_rig::{Rig, images};
 use super::api::NAMESPACE;
 use super::pods::Shape;
 
-/// As long as a pod that says nothing has.
+/// The default grace period of a pod.
 const GRACE: Duration = Duration::from_secs(30);
-/// As many mounts as a pod with volumes gets, with the token's.
+/// The mounts of a pod with volumes, the token included.
 const MOUNTS: [&str; 4] = ["config", "secret", "empty", "token"];
 
 /// A runtime without a kubelet.
@@ -37,7 +37,7 @@ pub(super) struct StartedPod {
 }
 
 impl Floor {
-    /// On that rig. Directories that are mounted are there already: making them is a kubelet's work.
+    /// On that rig. Directories that are mounted exist already: making them is a kubelet's work.
     pub(super) fn on(rig: &Rig) -> Result<Self> {
         let volumes = rig.directory().join("floor-volumes");
         for name in MOUNTS {
@@ -73,7 +73,7 @@ impl Floor {
         Ok(self.runtime.stop_pod_sandbox(&pod.sandbox).await?)
     }
 
-    /// A kubelet does this when the pod is gone already.
+    /// A kubelet does this after the pod is gone from the API server.
     pub(super) async fn remove(&self, pod: &StartedPod) -> Result<()> {
         self.runtime.remove_container(&pod.container).await?;
         Ok(self.runtime.remove_pod_sandbox(&pod.sandbox).await?)

@@ -1,4 +1,4 @@
-//! The same work done by the runtime alone, with the API writes of an agent where pods come all at once.
+//! The workload on the runtime alone, with the API writes of an agent where pods come all at once.
 
 use anyhow::Result;
 use futures::future::try_join_all;
@@ -12,7 +12,7 @@ use super::watch::PodTimesWatch;
 use super::workload::{WorkloadPart, all_at_once, burst, random_pause, until_gone, until_running};
 
 impl Bench<'_> {
-    /// The runtime, on a node that is nobody's.
+    /// The figures of the runtime, on a node without an agent.
     pub(super) async fn floor_figures(
         &self,
         pod_times: &PodTimesWatch,
@@ -76,7 +76,7 @@ impl Bench<'_> {
         Ok(burst(count, shape, running, gone, cpu))
     }
 
-    /// An agent starts all of them side by side.
+    /// Starts all of them in parallel, as an agent does.
     async fn floor_start(
         &self,
         names: &[String],

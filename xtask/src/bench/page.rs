@@ -1,4 +1,4 @@
-//! The table of figures, and the page that keeps it.
+//! Writes the table of figures, and docs/performance.md around it.
 
 use std::fmt::Write;
 
@@ -21,7 +21,7 @@ do not edit this page. `--quick` tries it in a minute or two and keeps nothing; 
 - CPU is in percent of one processor. That of containerd has its shims with it.
 ";
 
-/// To be written anew with the figures.
+/// To be rewritten whenever the figures are.
 const WHY: &str = "What is not reached yet, and why as far as it is known:
 
 - Start of one pod: after the runtime's work the agent looks at the pod once, and one status write brings the news to the watch; before it, the

@@ -1,18 +1,18 @@
-//! The pods that are measured.
+//! The pods of the bench, and the statuses that an agent writes for them.
 
 use oarsman_rig::images;
 use serde_json::{Value, json};
 
-/// What a pod of the bench has.
+/// The volumes of a pod of the bench.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
     /// No volume at all.
     Plain,
-    /// A token, a config map, a secret and an empty directory.
+    /// A token, a ConfigMap, a Secret and an emptyDir.
     Volumes,
 }
 
-/// A pod whose only container waits, and ends at once when asked to.
+/// A pod whose only container waits, and ends at once on SIGTERM.
 pub(super) fn pod(name: &str, node: &str, shape: Shape) -> Value {
     let volumes = shape == Shape::Volumes;
     let mut container = json!({ "name": "main", "image": images::PAUSE });
@@ -33,19 +33,19 @@ pub(super) fn pod(name: &str, node: &str, shape: Shape) -> Value {
     json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": name }, "spec": spec })
 }
 
-/// What an agent tells of such a pod as soon as it has heard of it.
+/// The first status that an agent writes for such a pod.
 pub(super) fn waiting() -> Value {
     let state = json!({ "waiting": { "reason": "ContainerCreating" } });
     json!({ "phase": "Pending", "conditions": conditions(false), "containerStatuses": [container(false, &state)] })
 }
 
-/// What an agent tells of such a pod that runs.
+/// The status of such a pod that runs.
 pub(super) fn running() -> Value {
     let state = json!({ "running": {} });
     json!({ "phase": "Running", "conditions": conditions(true), "containerStatuses": [container(true, &state)] })
 }
 
-/// What an agent tells of such a pod that it has stopped.
+/// The status of such a pod that was stopped.
 pub(super) fn ended() -> Value {
     let state = json!({ "terminated": { "exitCode": 0, "reason": "Completed" } });
     json!({ "phase": "Succeeded", "conditions": conditions(false), "containerStatuses": [container(false, &state)] })

@@ -1,4 +1,4 @@
-//! What processes cost, as the kernel counts it.
+//! Processor time and memory of processes, as the kernel counts them.
 
 use std::fs;
 use std::time::Duration;
@@ -11,12 +11,12 @@ use super::figures::Cpu;
 
 /// The kernel counts in hundredths of a second.
 const TICKS: f64 = 100.0;
-/// Where `/proc/stat` has the time in which nothing was done, and nothing but waiting for disks.
+/// The fields of `/proc/stat` for idle time and for waiting for disks.
 const IDLE: [usize; 2] = [3, 4];
-/// The counts after these are contained in others.
+/// The fields after these are contained in others.
 const COUNTS: usize = 8;
 
-/// Who has the processors, from some moment on.
+/// Measures processor time from its creation on.
 pub(super) struct CpuMeter {
     agent: Vec<u32>,
     cluster: Vec<u32>,
@@ -24,14 +24,14 @@ pub(super) struct CpuMeter {
 }
 
 impl CpuMeter {
-    /// Begins to count for these processes, and for the machine as a whole.
+    /// Starts to measure these processes, and the machine as a whole.
     pub(super) fn begin(agent: Vec<u32>, cluster: Vec<u32>) -> Result<Self> {
         let mut meter = Self { agent, cluster, before: Cpu::default() };
         meter.before = meter.total()?;
         Ok(meter)
     }
 
-    /// What has been counted so far.
+    /// The processor time so far.
     pub(super) fn read(&self) -> Result<Cpu> {
         let (before, after) = (self.before, self.total()?);
         Ok(Cpu {
@@ -52,7 +52,7 @@ impl CpuMeter {
     }
 }
 
-/// Seconds in which processors were busy, all together.
+/// Seconds in which processors were busy, summed over processors.
 fn busy(stat: &str) -> Option<f64> {
     let counts = stat.lines().next()?.strip_prefix("cpu ")?.split_ascii_whitespace();
     let counts = counts.take(COUNTS).enumerate().filter(|(index, _)| !IDLE.contains(index));
@@ -60,7 +60,7 @@ fn busy(stat: &str) -> Option<f64> {
     ticks.map(|ticks| ticks / TICKS)
 }
 
-/// Processor time of processes that live.
+/// The processor time of running processes.
 pub(super) fn cpu_time(pids: &[u32]) -> Result<Duration> {
     let mut total = Duration::ZERO;
     for pid in pids {
@@ -75,7 +75,7 @@ pub(super) fn pss_mib(pid: u32) -> Result<f64> {
     Ok(f64::from(kibibytes) / 1024.0)
 }
 
-/// containerd and all its shims: both have places of the rig among their arguments.
+/// containerd and all its shims: both have paths of the rig among their arguments.
 pub(super) fn runtime(rig: &Rig) -> Result<Vec<u32>> {
     let (socket, config) = (rig.socket(), rig.directory().join("config.toml"));
     let is_ours = |pid: &u32| {

@@ -1,4 +1,4 @@
-//! Who is measured, and the measuring of each.
+//! The subjects of the bench, and the measurement of each.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,7 +19,7 @@ use crate::kubelet_kind::KubeletKind;
 
 /// The name of the only node.
 pub(super) const NODE: &str = "node";
-/// How long it may take to become ready.
+/// How long the node may take to become ready.
 pub(super) const READY: Duration = Duration::from_secs(120);
 /// How long an agent may take to end.
 pub(super) const ENDING: Duration = Duration::from_secs(30);
@@ -81,7 +81,7 @@ impl<'a> Bench<'a> {
         self.part.is_none_or(|only| only == part)
     }
 
-    /// Names for pods that no pod had before.
+    /// New names for pods.
     pub(super) fn names(&self, count: usize) -> Vec<String> {
         let first = self.names.fetch_add(count, Ordering::Relaxed);
         (first..first + count).map(|number| format!("pod-{number}")).collect()
@@ -97,7 +97,7 @@ impl<'a> Bench<'a> {
     async fn measure_floor(&self) -> Result<Figures> {
         let containerd = self.rig.parts().containerd.join("containerd");
         let version = first_line(Command::new(containerd).arg("--version"))?;
-        // Pods whose node nobody knows are taken away after a while.
+        // Pods whose node does not exist are deleted after a while.
         self.api.create_node(NODE).await?;
         let pod_times = PodTimesWatch::begin(&self.api).await?;
         let figures = self.floor_figures(&pod_times, version).await?;
@@ -124,7 +124,7 @@ impl<'a> Bench<'a> {
         let figures =
             measured.map_err(|error| anyhow!("{error:#}; its log ends:\n{}", agent.log_tail()))?;
         agent.terminate(ENDING).await?;
-        // The next one begins with nothing, as this one did.
+        // The next subject begins without objects, as this one did.
         self.api.delete_node(NODE).await?;
         agent.remove_files();
         Ok(figures)

@@ -1,9 +1,9 @@
-//! What we want to reach, measured against the runtime alone or the Go kubelet.
+//! The targets of performance, relative to the runtime alone or the Go kubelet.
 
 use super::figures::{Cpu, Figures, Results, Single, Spread};
 use super::subject::BenchSubject;
 
-/// How a figure is told.
+/// The unit of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unit {
     Seconds,
@@ -12,14 +12,14 @@ pub(super) enum Unit {
     Count,
 }
 
-/// How far we want to get at most.
+/// The upper bound that we want to reach.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Target {
-    /// So many seconds more than the runtime alone.
+    /// This many seconds more than the runtime alone.
     AboveFloor(f64),
-    /// So many times what the runtime alone takes.
+    /// This many times the figure of the runtime alone.
     OfFloor(f64),
-    /// So many times what the Go kubelet takes.
+    /// This many times the figure of the Go kubelet.
     OfGo(f64),
 }
 
@@ -34,13 +34,13 @@ pub(super) struct TargetRow {
 }
 
 impl TargetRow {
-    /// How our figure relates to the Go kubelet's.
+    /// The ratio of our figure to the Go kubelet's.
     pub(super) fn ratio(&self) -> Option<f64> {
         let [_, go, ours] = self.values;
         Some(ours? / go.filter(|go| *go > 0.0)?)
     }
 
-    /// The most that reaches the target, when what it is measured against is known.
+    /// The largest figure that reaches the target, when its reference is known.
     pub(super) fn bound(&self) -> Option<f64> {
         let [floor, go, _] = self.values;
         match self.target? {
@@ -50,13 +50,13 @@ impl TargetRow {
         }
     }
 
-    /// Whether we reach it.
+    /// Whether our figure reaches it.
     pub(super) fn is_reached(&self) -> Option<bool> {
         Some(self.values[2]? <= self.bound()?)
     }
 }
 
-/// All lines that somebody has a figure for.
+/// All rows for which a subject has a figure.
 pub(super) fn rows(results: &Results) -> Vec<TargetRow> {
     let mut rows = Vec::new();
     for (kind, of) in [("", plain as fn(&Figures) -> &Single), (" with volumes", volumes)] {
@@ -112,7 +112,7 @@ fn bursts(results: &Results) -> Vec<TargetRow> {
     rows
 }
 
-/// Who had the processors for one of the bursts.
+/// The processor time of one of the bursts.
 fn spent(results: &Results, index: usize, burst: &str) -> Vec<TargetRow> {
     let of = |share: fn(Cpu) -> Option<f64>| {
         values(results, |figures| share(figures.bursts.get(index)?.cpu?))
@@ -127,7 +127,7 @@ fn spent(results: &Results, index: usize, burst: &str) -> Vec<TargetRow> {
     ]
 }
 
-/// Targets are for a node that has pods.
+/// Targets are for a node with pods.
 fn idle(results: &Results) -> Vec<TargetRow> {
     let most = results.0.values().map(|figures| figures.idle.len()).max().unwrap_or(0);
     let mut rows = Vec::new();
@@ -149,7 +149,7 @@ fn idle(results: &Results) -> Vec<TargetRow> {
     rows
 }
 
-/// What is more than with the runtime alone.
+/// The difference to the runtime alone.
 fn beyond_floor([floor, go, ours]: [Option<f64>; 3]) -> [Option<f64>; 3] {
     let more = |value: Option<f64>| Some((value? - floor?).max(0.0));
     [None, more(go), more(ours)]

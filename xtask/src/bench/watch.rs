@@ -1,4 +1,4 @@
-//! Sees all pods of the bench by a watch at the API server, and remembers when what happened.
+//! Watches all pods of the bench at the API server, and records the times of their changes.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use tokio::time::{Duration, Instant, timeout};
 
 use super::api::{BenchApi, path};
 
-/// What was seen of a pod.
+/// The times and counts of a pod.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct PodTimes {
     /// When its phase was first Running.
@@ -64,26 +64,26 @@ struct WatchedContainer {
 }
 
 impl PodTimesWatch {
-    /// Begins to watch.
+    /// Starts the watch.
     pub(super) async fn begin(api: &BenchApi) -> Result<Self> {
         let version = api.version().await?;
         let (tell, seen) = watch::channel(PodTimesByName::new());
         let api = api.clone();
         let task = tokio::spawn(async move {
             if let Err(error) = follow(&api, version, &tell).await {
-                // Whoever waits is told by the channel that it ends.
+                // Waiting callers notice by the channel that it has ended.
                 eprintln!("bench: the watch has ended: {error:#}");
             }
         });
         Ok(Self { seen, task })
     }
 
-    /// What was seen so far.
+    /// The times so far.
     pub(super) fn times(&self) -> PodTimesByName {
         self.seen.borrow().clone()
     }
 
-    /// Waits until `done` is seen of all these pods, and says when it was seen of each.
+    /// Waits until `done` holds for all these pods, and returns when it first did for each.
     pub(super) async fn until(
         &self,
         what: &str,
@@ -111,7 +111,7 @@ impl Drop for PodTimesWatch {
     }
 }
 
-/// The server ends every watch after some minutes; it goes on where it ended.
+/// The server ends every watch after some minutes; it resumes where it ended.
 async fn follow(
     api: &BenchApi,
     mut version: String,

@@ -1,4 +1,4 @@
-//! What each has to do, and how it is measured.
+//! The workload of each subject, and its measurement.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
@@ -18,7 +18,7 @@ use super::watch::{PodTimes, PodTimesWatch};
 const PATIENCE: Duration = Duration::from_secs(300);
 /// How many requests a client has under way at a time.
 const AT_A_TIME: usize = 10;
-/// Pods come at any phase of what an agent does every second.
+/// In milliseconds: pods come at any phase of an agent's periodic work.
 const LONGEST_PAUSE: u64 = 1000;
 
 /// A part of the work.
@@ -32,15 +32,15 @@ pub(super) enum WorkloadPart {
     Rest,
 }
 
-/// How much is measured.
+/// The size of the workload.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WorkloadSize {
     /// Pods one after the other, of each shape.
     pub(super) singles: usize,
     pub(super) bursts: [(usize, Shape); 2],
-    /// Pods at rest, besides none.
+    /// Pods on the idle node, besides none.
     pub(super) idle: usize,
-    /// How long rest is watched, and how long everything has to come to rest.
+    /// How long the idle node is measured, and how long it has to settle before.
     window: Duration,
     settling: Duration,
 }
@@ -63,7 +63,7 @@ impl WorkloadSize {
 }
 
 impl Bench<'_> {
-    /// An agent that is ready and has no pods, from then on.
+    /// The figures of an agent that is ready and has no pods.
     pub(super) async fn agent_figures(
         &self,
         pod_times: &PodTimesWatch,
@@ -123,7 +123,7 @@ impl Bench<'_> {
         CpuMeter::begin(agent.into_iter().collect(), self.cluster.pids())
     }
 
-    /// Creates pods all at once, and says how long it took until the last one was Running.
+    /// Creates pods all at once, and returns how long it took until the last one was Running.
     pub(super) async fn start_all(
         &self,
         pod_times: &PodTimesWatch,
@@ -139,7 +139,7 @@ impl Bench<'_> {
         Ok(until_running(pod_times, names).await? - began)
     }
 
-    /// Deletes pods all at once, and says how long it took until the last one was gone.
+    /// Deletes pods all at once, and returns how long it took until the last one was gone.
     pub(super) async fn stop_all(
         &self,
         pod_times: &PodTimesWatch,
@@ -150,7 +150,7 @@ impl Bench<'_> {
         Ok(until_gone(pod_times, names).await? - began)
     }
 
-    /// What rest costs, after everything has come to rest.
+    /// The costs of an idle node, after it has settled.
     pub(super) async fn idle(&self, pods: usize, agent: Option<&Agent>) -> Result<Idle> {
         sleep(self.size.settling).await;
         let pids: Vec<u32> = agent.map(Agent::pid).transpose()?.into_iter().collect();
@@ -169,7 +169,7 @@ impl Bench<'_> {
         })
     }
 
-    /// The agent is ended and started under its pods, and gets a new pod at that moment.
+    /// The agent is restarted while its pods run, and gets a new pod at that moment.
     async fn restart(
         &self,
         pod_times: &PodTimesWatch,

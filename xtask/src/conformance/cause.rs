@@ -1,14 +1,14 @@
-//! What failures have in common.
+//! Groups failed tests by cause.
 
 use std::collections::BTreeMap;
 
 use super::record::{ConformanceRun, TestOutcome, TestResult};
 use crate::kubelet_kind::KubeletKind;
 
-/// A cause that somebody has found out, and what it is told by.
+/// A known cause, and how its failures are recognised.
 struct KnownCause {
     cause: &'static str,
-    /// Whose failures; everybody's if nobody is named.
+    /// The agent whose failures it explains; both if none is named.
     of: Option<KubeletKind>,
     /// Parts of tests' names.
     tests: &'static [&'static str],
@@ -16,7 +16,7 @@ struct KnownCause {
     messages: &'static [&'static str],
 }
 
-/// The first one counts. What is mended goes.
+/// The first match counts. Causes that are fixed are removed.
 const KNOWN: &[KnownCause] = &[
     KnownCause {
         cause: "this kernel has no links of type dummy",
@@ -102,7 +102,7 @@ pub(super) fn by_cause<'a>(
     causes
 }
 
-/// A message without what is particular to one run: names that were made up, addresses, times.
+/// A message without what is particular to one run: generated names, addresses, times.
 fn normalized_message(message: &str) -> String {
     let mut words: Vec<&str> = Vec::new();
     for word in message.split_whitespace() {

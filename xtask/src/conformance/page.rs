@@ -1,4 +1,4 @@
-//! conformance/RESULTS.md: all runs that are kept, side by side.
+//! Writes conformance/RESULTS.md: all runs that are kept, side by side.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! A run as it is kept: one file beside the page that shows it.
+//! The record of a run, stored in a file beside the page that shows it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,16 +13,16 @@ use crate::kubelet_kind::KubeletKind;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct ConformanceRun {
     pub(super) kubelet: KubeletKind,
-    /// Which of its kubelet's runs it is, from one.
+    /// The number of the run for its agent, from one.
     pub(super) number: u32,
-    /// When it began, in universal time.
+    /// When it began, in UTC.
     pub(super) began: String,
     pub(super) command: String,
     pub(super) processes: u8,
     pub(super) seconds: u64,
-    /// What it ran with, by name.
+    /// The versions of programs, by name.
     pub(super) versions: BTreeMap<String, String>,
-    /// What went wrong outside of any test.
+    /// Failures outside of any test.
     pub(super) suite_failures: Vec<String>,
     pub(super) tests: Vec<TestResult>,
 }
@@ -68,7 +68,7 @@ impl OutcomeCount {
     }
 }
 
-/// All runs that are kept in a directory: those of the Go kubelet first, each in order.
+/// All records in a directory: those of the Go kubelet first, each in order.
 pub(super) fn read_all(directory: &Path) -> Result<Vec<ConformanceRun>> {
     let mut records = Vec::new();
     for entry in fs::read_dir(directory)? {
@@ -89,7 +89,7 @@ pub(super) fn next_number(records: &[ConformanceRun], kubelet: KubeletKind) -> u
     numbers.max().unwrap_or(0) + 1
 }
 
-/// Keeps a run.
+/// Writes a record.
 pub(super) fn write(directory: &Path, record: &ConformanceRun) -> Result<PathBuf> {
     let path = directory.join(format!("{}-{}.json", record.kubelet, record.number));
     let text = serde_json::to_string_pretty(record)? + "\n";

@@ -1,4 +1,4 @@
-//! What ginkgo reports of a run, and what we make of it.
+//! Reads the report that ginkgo writes of a run.
 
 use std::fs;
 use std::path::Path;
@@ -11,18 +11,18 @@ use super::record::{TestOutcome, TestResult};
 /// How much of a failure's first line is kept.
 const LONGEST: usize = 300;
 
-/// A run, as far as it concerns us.
+/// The parts of a report that are used.
 #[derive(Debug, PartialEq)]
 pub(super) struct ConformanceReport {
     /// The tests that were chosen, by name.
     pub(super) tests: Vec<TestResult>,
-    /// What went wrong outside of any test.
+    /// Failures outside of any test.
     pub(super) suite_failures: Vec<String>,
-    /// Why not all of the tests were run to their end, if so.
+    /// Why the run was ended early, if it was.
     pub(super) given_up: Vec<String>,
 }
 
-/// Reads a report that ginkgo wrote as JSON. It has all that the one for JUnit has.
+/// Reads a report that ginkgo wrote as JSON, which has all that the JUnit report has.
 pub(super) fn read(path: &Path) -> Result<ConformanceReport> {
     let text = fs::read(path).with_context(|| format!("reading {}", path.display()))?;
     let suites = serde_json::from_slice(&text).with_context(|| path.display().to_string())?;
@@ -93,7 +93,7 @@ impl GinkgoSpec {
     }
 }
 
-/// The special interest group and the words of the outermost description, without its other labels.
+/// The special interest group and the outermost description, without its other labels.
 fn area(text: &str) -> String {
     let is_label = |word: &str| word.starts_with('[') && word.ends_with(']');
     let wanted = |word: &&str| !is_label(word) || word.starts_with("[sig-");

@@ -1,4 +1,4 @@
-//! The official tests as a program, and how they are run.
+//! Builds and runs the official tests.
 
 use std::fs::File;
 use std::path::Path;
@@ -13,12 +13,12 @@ use tokio::time::{Instant, timeout};
 /// All tests of a cluster.
 pub(super) const E2E: Program =
     Program { name: "e2e.test", package: "k8s.io/kubernetes/test/e2e", is_test: true };
-/// Runs them, several at a time, at the version that they were written for.
+/// Runs the tests, several at a time, at the version that they were written for.
 pub(super) const GINKGO: Program = Program::command("ginkgo", "github.com/onsi/ginkgo/v2/ginkgo");
-/// What most of their pods run.
+/// The program of most of their pods.
 pub(super) const AGNHOST: Program =
     Program::command("agnhost", "k8s.io/kubernetes/test/images/agnhost");
-/// Tells its effective user.
+/// Prints its effective user id.
 pub(super) const NNP: Program = Program::command("nnp", "k8s.io/kubernetes/test/images/nonewprivs");
 /// All of them.
 pub(super) const PROGRAMS: [Program; 4] = [E2E, GINKGO, AGNHOST, NNP];
@@ -26,22 +26,22 @@ pub(super) const PROGRAMS: [Program; 4] = [E2E, GINKGO, AGNHOST, NNP];
 /// The file ginkgo writes its report to.
 pub(super) const REPORT: &str = "report.json";
 const LOG: &str = "ginkgo.log";
-/// Which tests a node has to pass, without those that want it for themselves, take long or fail at times.
+/// The label filter: the tests that a node has to pass, without those that need a node of their own, take long or fail at times.
 const LABELS: &str = "NodeConformance && !Serial && !Disruptive && !Slow && !Flaky";
-/// How long ginkgo may take to end after it has given up.
+/// How long ginkgo may take to end after its deadline.
 const GRACE: Duration = Duration::from_secs(300);
-/// How long it may take to be asked for something.
+/// The deadline of a query to the test program.
 const ASKING: Duration = Duration::from_secs(60);
 
-/// What of the tests is run, and how.
+/// The selection of tests, and how they are run.
 pub(super) struct TestSelection<'a> {
     pub(super) focus: Option<&'a str>,
     pub(super) processes: u8,
-    /// When it is given up; what ran until then is reported.
+    /// The deadline; what ran until then is reported.
     pub(super) limit: Duration,
 }
 
-/// Runs them and says how long it took. Whether they passed stands in the report, which is there afterwards.
+/// Runs the tests and returns how long it took. Their results are in the report.
 pub(super) async fn run(
     kubeconfig: &Path,
     kept: &Path,
@@ -80,7 +80,7 @@ fn arguments(kubeconfig: &Path, kept: &Path, chosen: &TestSelection<'_>) -> Resu
         format!("--kubeconfig={}", kubeconfig.display()),
         "--provider=skeleton".to_owned(),
         "--num-nodes=1".to_owned(),
-        // It would ask the node for its metrics for two minutes after each failure; what the agent said is kept anyway.
+        // It would ask the node for its metrics for two minutes after each failure; the agent's log is kept anyway.
         "--dump-logs-on-failure=false".to_owned(),
         format!("--report-dir={}", kept.display()),
         format!("--e2e-output-dir={}", kept.display()),
@@ -88,7 +88,7 @@ fn arguments(kubeconfig: &Path, kept: &Path, chosen: &TestSelection<'_>) -> Resu
     Ok(arguments)
 }
 
-/// Fails when the tests want another version of one of our images.
+/// Fails when the tests need another version of one of our images.
 pub(super) async fn check_images(names: &[&str]) -> Result<()> {
     let mut command = Command::new(E2E.path()?);
     let asked = timeout(ASKING, command.arg("--list-images").kill_on_drop(true).output()).await;

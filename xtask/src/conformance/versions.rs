@@ -1,4 +1,4 @@
-//! What a run ran with, and when.
+//! The versions of programs and the time of a run.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,7 +10,7 @@ use oarsman_rig::parts;
 use crate::command::first_line;
 use crate::kubelet_kind::KubeletKind;
 
-/// By name, as each program tells it of itself.
+/// By name, as each program prints it.
 pub(super) fn all(root: &Path, kubelet: KubeletKind) -> Result<BTreeMap<String, String>> {
     let parts = parts::prepare()?;
     let mut versions = BTreeMap::from([
@@ -32,7 +32,7 @@ pub(super) fn all(root: &Path, kubelet: KubeletKind) -> Result<BTreeMap<String, 
     Ok(owned.collect())
 }
 
-/// This minute, in universal time.
+/// The current minute, in UTC.
 pub(super) fn time() -> Result<String> {
     first_line(Command::new("date").args(["--utc", "+%Y-%m-%d %H:%M"]))
 }

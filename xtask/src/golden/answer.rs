@@ -1,17 +1,17 @@
-//! What of the server's answer is written down.
+//! Reduces the server's response to what is stored.
 
 use anyhow::{Context, Result, bail};
 use serde_json::{Map, Value, json};
 
 use super::server::ServerResponse;
 
-/// An answer as it is kept.
+/// A response as it is stored.
 pub(super) struct GoldenAnswer {
     pub(super) text: String,
     pub(super) summary: String,
 }
 
-/// Keeps the defaulted pod, or why it was refused, and nothing that differs from run to run.
+/// The defaulted pod, or why it was refused, without what differs from run to run.
 pub(super) fn to_golden(said: &ServerResponse) -> Result<GoldenAnswer> {
     let body: Value = serde_json::from_str(&said.body)
         .with_context(|| format!("the server said {} and no JSON", said.status))?;
@@ -39,8 +39,7 @@ fn trim(mut pod: Value) -> Value {
     pod
 }
 
-/// A null says no more than an absent field, and which of them is written depends on the
-/// server's own types.
+/// A null means the same as an absent field, and which of them is written depends on the server's own types.
 fn remove_nulls(value: &mut Value) {
     match value {
         Value::Object(fields) => {
@@ -55,7 +54,7 @@ fn remove_nulls(value: &mut Value) {
 fn refusal(body: &Value) -> Result<(Value, String)> {
     let causes = body.pointer("/details/causes").and_then(Value::as_array);
     let mut causes = causes.context("the refusal names no causes")?.clone();
-    // The server walks maps, so the order of its causes is not the same every time.
+    // The server iterates over maps, so the order of its causes is not the same every time.
     causes.sort_by_key(|cause| cause.to_string());
     let summary = format!("refused, {} causes", causes.len());
     Ok((json!({ "refused": causes }), summary))

@@ -1,4 +1,4 @@
-//! Processes of the task: a network namespace of their own, and an end when the task ends.
+//! Processes of the task: in a network namespace of their own, and ended with the task.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
-/// A process that is ended, by its id, when this value goes.
+/// A process that is killed, by its id, when this is dropped.
 pub(super) struct ChildProcess(Child);
 
 impl ChildProcess {
@@ -23,7 +23,7 @@ impl ChildProcess {
         Ok(Self(child))
     }
 
-    /// Whether it is gone already.
+    /// Whether it has ended.
     pub(super) fn has_ended(&mut self) -> Result<bool> {
         Ok(self.0.try_wait()?.is_some())
     }
@@ -31,14 +31,14 @@ impl ChildProcess {
 
 impl Drop for ChildProcess {
     fn drop(&mut self) {
-        // It may have ended by itself, and then there is nothing to do.
+        // It may have ended by itself.
         if self.0.kill().is_ok() {
             drop(self.0.wait());
         }
     }
 }
 
-/// A network of loopback only, held open by a process that sleeps in it.
+/// A network namespace with loopback only, held open by a process that sleeps in it.
 pub(super) struct NetworkNamespace {
     holder: ChildProcess,
 }
@@ -74,7 +74,7 @@ impl NetworkNamespace {
     }
 }
 
-/// A command whose process ends when this one does, however that comes about.
+/// A command whose process ends when this one does, however that happens.
 fn ending_with_us(program: &str) -> Command {
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig", "KILL", program]);

@@ -1,4 +1,4 @@
-//! etcd and kube-apiserver in a network of their own, and the one question they are asked.
+//! Runs etcd and kube-apiserver in a network namespace, and sends dry-run requests to them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,13 +23,13 @@ const GATES: &str = "ClusterTrustBundle=true,ClusterTrustBundleProjection=true,\
 /// How often the server is asked whether it is ready, five seconds each.
 const READY_ROUNDS: usize = 36;
 
-/// What the server said: the HTTP status and the body.
+/// The server's response: the HTTP status and the body.
 pub(super) struct ServerResponse {
     pub(super) status: u16,
     pub(super) body: String,
 }
 
-/// A running API server with nothing in it. Fields are ended in the order they stand in.
+/// A running API server without objects. Fields are dropped in the order they stand in.
 pub(super) struct GoldenApiServer {
     server: ChildProcess,
     _etcd: ChildProcess,
@@ -52,7 +52,7 @@ impl GoldenApiServer {
         Ok(server)
     }
 
-    /// Sends a manifest as if to create the pod, without creating it.
+    /// Sends a request to create the pod with `dryRun=All`.
     pub(super) fn create_dry(&self, manifest: &Path) -> Result<ServerResponse> {
         let path = "/api/v1/namespaces/default/pods?dryRun=All&fieldValidation=Strict";
         let data = format!("@{}", manifest.display());
@@ -67,7 +67,7 @@ impl GoldenApiServer {
         Ok(ServerResponse { status: status.parse()?, body: body.to_owned() })
     }
 
-    /// Ends the processes and removes what they wrote; after a failure it stays to be read.
+    /// Ends the processes and removes their files; after a failure the files stay for inspection.
     pub(super) fn stop(self) -> Result<()> {
         let directory = self.directory.clone();
         drop(self);
@@ -122,12 +122,12 @@ fn start_server(
     command
         .args(["--etcd-servers", ETCD, "--secure-port", "6443", "--bind-address", "127.0.0.1"])
         .args(["--authorization-mode", "AlwaysAllow", "--allow-privileged=true"])
-        // Nobody comes from outside; the address it tells is one set aside for examples.
+        // No client comes from outside; the advertised address is one reserved for documentation.
         .args(["--advertise-address", "192.0.2.1", "--endpoint-reconciler-type", "none"])
         .args(["--service-cluster-ip-range", "10.0.0.0/24"])
         .args(["--service-account-issuer", SERVER])
         .args(["--disable-admission-plugins", DISABLED_PLUGINS, "--feature-gates", GATES])
-        // The server makes its own certificate for loopback and puts it there.
+        // The server writes its own certificate for loopback to this directory.
         .arg("--cert-dir")
         .arg(directory.join("certificates"))
         .arg("--token-auth-file")

@@ -1,5 +1,5 @@
-//! The test binaries of stages on the rig, and the program they test: built by one call of cargo each, with the features that
-//! every other stage has.
+//! Builds the test binaries of stages on the rig, and the program they test: by one call of cargo each, with the features that every other stage
+//! has.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use cargo_metadata::{Artifact, Message};
 
 const PROGRAM: &str = "oarsman";
 
-/// A test binary, and the directory that it expects to be started in.
+/// A test binary, and the directory that it has to be started in.
 #[derive(Debug, Clone)]
 pub(super) struct TestBinary {
     pub(super) program: PathBuf,
@@ -26,7 +26,7 @@ pub(super) struct BuiltTests {
 }
 
 impl BuiltTests {
-    /// The tests of that name in the package of that directory; of all names, when none is given.
+    /// The tests of that name in the package of that directory; all of them, when no name is given.
     pub(super) fn of(&self, package: &Path, names: &[&str]) -> Result<Vec<(String, TestBinary)>> {
         let of_package = self.tests.iter().filter(|((directory, _), _)| directory == package);
         let wanted = |name: &str| names.is_empty() || names.contains(&name);

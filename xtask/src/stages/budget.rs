@@ -1,6 +1,6 @@
-//! What a stage may take: a table in docs/testing.md, which a run compares itself with.
+//! The time budgets of stages: a table in docs/testing.md, which a run compares itself with.
 //!
-//! A run over budget is told, not failed: the machine may be busy with something else.
+//! A run over budget is reported and does not fail: the machine may be busy otherwise.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -20,7 +20,7 @@ const IN_ALL: &str = "in all";
 /// Set by xtask/prepare.sh when there was no build directory.
 const FROM_NOTHING: &str = "OARSMAN_TEST_FROM_NOTHING";
 
-/// What something took.
+/// The time of a stage or another step.
 pub(super) struct StageTime {
     what: &'static str,
     time: Duration,
@@ -32,7 +32,7 @@ impl StageTime {
     }
 }
 
-/// Seconds, by the first cell of a row.
+/// The budgets in seconds, by the first cell of a row.
 pub(super) struct StageBudgets(BTreeMap<String, BudgetRow>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,12 +48,12 @@ impl StageBudgets {
         Ok(Self(rows(&text)))
     }
 
-    /// Seconds that a stage may take, with everything built before.
+    /// The budget of a stage, with everything built before.
     pub(super) fn warm(&self, stage: &str) -> u64 {
         self.0.get(stage).map_or(0, |row| row.warm)
     }
 
-    /// A line for everything that took time, with its budget, and a mark when it took more.
+    /// A line for every step, with its budget, and a mark when it took more.
     pub(super) fn report(&self, taken: &[StageTime], in_all: Duration, is_whole: bool) -> String {
         let from_nothing = std::env::var_os(FROM_NOTHING).is_some();
         let of = |row: &BudgetRow| if from_nothing { row.from_nothing } else { row.warm };
@@ -108,7 +108,7 @@ fn rows(page: &str) -> BTreeMap<String, BudgetRow> {
     rows.collect()
 }
 
-/// What tidy complains of: a stage without a row, and a row without a stage.
+/// Complaints of tidy: a stage without a row, and a row without a stage.
 pub(crate) fn complaints(page: &str) -> Vec<String> {
     let rows = rows(page);
     let others = [INSTALL, BUILD, SIDE_BY_SIDE, IN_ALL];

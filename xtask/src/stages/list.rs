@@ -1,4 +1,4 @@
-//! The stages themselves.
+//! The list of stages.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,9 +11,9 @@ use crate::command::{cache, cargo, cargo_with, run};
 /// cargo-deny is compiled once into the cache.
 const CARGO_DENY: &str = "0.20.2";
 
-/// The crates whose tests need root, namespaces and the rig's parts.
+/// The crates whose tests need root, namespaces and the rig's components.
 const NEED_THE_RIG: [&str; 2] = ["testing/rig", "testing/e2e"];
-/// How many lives are lived in `./test`; `cargo xtask sim --lives 5000` lives more (docs/testing.md).
+/// How many simulations `./test` runs; `cargo xtask sim --lives 5000` runs more (docs/testing.md).
 const LIVES: &str = "500";
 
 /// A stage of `./test`.
@@ -23,7 +23,7 @@ pub(super) struct TestStage {
     pub(super) work: StageWork,
 }
 
-/// What a stage does.
+/// The work of a stage.
 pub(super) enum StageWork {
     /// A task that has the processors for itself.
     Task(fn(&Path) -> Result<()>),
@@ -47,13 +47,13 @@ pub(super) enum ProcessSplit {
     /// By several processes each, which share their scenarios.
     Shared {
         processes: usize,
-        /// Whether some of them are left out and played when nothing else runs.
+        /// Whether some of them are left out and run when nothing else does.
         some_alone: bool,
     },
 }
 
 impl StageTests {
-    /// How many processes run each binary side by side.
+    /// How many processes run each binary in parallel.
     pub(super) fn processes(&self) -> usize {
         match self.split {
             ProcessSplit::Whole => 1,
@@ -66,7 +66,7 @@ impl StageTests {
     }
 }
 
-/// Cheapest first so that a slip is told early; those on the rig come last, and longest first.
+/// Cheapest first so that a failure shows early; those on the rig come last, and longest first.
 pub(super) const STAGES: &[TestStage] = &[
     task("format", "every file is formatted", format),
     task("tidy", "layers, purity, docs, sizes and budgets", tidy),

@@ -1,4 +1,4 @@
-//! Processes side by side: a bounded number at a time, in a given order, each with its output in a file of its own.
+//! Runs processes in parallel: a bounded number at a time, in a given order, each with its output in a file of its own.
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
@@ -15,20 +15,20 @@ use super::{elapsed, now};
 pub(super) struct PoolJob {
     /// The stage that its time counts for.
     pub(super) stage: &'static str,
-    /// What it is, for people.
+    /// Its title in messages.
     pub(super) title: String,
     pub(super) command: Command,
-    /// Where its output goes.
+    /// The file of its output.
     pub(super) log: PathBuf,
 }
 
-/// What a job took.
+/// The result of a job.
 pub(super) struct FinishedJob {
     pub(super) stage: &'static str,
     pub(super) time: Duration,
 }
 
-/// Runs jobs, so many at a time. After a failure those that run end, and no other begins.
+/// Runs jobs, this many at a time. After a failure those that run end, and no other begins.
 pub(super) fn run(jobs: Vec<PoolJob>, at_once: usize) -> Result<Vec<FinishedJob>> {
     let queue = Mutex::new(VecDeque::from(jobs));
     let (done, failed) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
@@ -55,7 +55,7 @@ fn next(queue: &Mutex<VecDeque<PoolJob>>, failed: &Mutex<Vec<String>>) -> Option
     if lock(failed).is_empty() { lock(queue).pop_front() } else { None }
 }
 
-/// Runs one, and shows what it said when it has ended: lines of several would mix.
+/// Runs one job, and prints its output when it has ended: lines of several would mix.
 fn run_job(job: &mut PoolJob) -> Result<FinishedJob> {
     let log = File::create(&job.log).with_context(|| format!("making {}", job.log.display()))?;
     job.command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);

@@ -1,4 +1,4 @@
-//! The stages on the rig, side by side: every process has namespaces, a containerd and a leak check of its own (docs/adr/0018).
+//! Runs the stages on the rig in parallel: every process has namespaces, a containerd and a leak check of its own (docs/adr/0018).
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,9 +14,9 @@ use super::pool::{self, PoolJob};
 use super::{BUILD, SIDE_BY_SIDE, elapsed, now};
 use crate::command::cache;
 
-/// Tells a test binary which program to test; see testing/e2e/src/program.rs.
+/// The variable with the program that a test binary tests; see testing/e2e/src/program.rs.
 const PROGRAM: &str = "OARSMAN_E2E_PROGRAM";
-/// Tell a test binary which of its scenarios to play; see testing/e2e/src/scenario/share.rs.
+/// The variables with the scenarios that a test binary runs; see testing/e2e/src/scenario/share.rs.
 const SHARED: &str = "OARSMAN_SCENARIOS_SHARED";
 const ALONE: &str = "OARSMAN_SCENARIOS_ALONE";
 /// Scenarios wait for most of their time: more than there are processors.
@@ -25,7 +25,7 @@ const AT_ONCE_EACH_PROCESSOR: usize = 2;
 /// A stage and its tests.
 type OfStage<'a> = (&'static str, &'a StageTests);
 
-/// Builds everything once, runs it side by side, then what wants to be alone.
+/// Builds everything once, runs it in parallel, then what must run alone.
 pub(super) fn run(
     root: &Path,
     stages: &[OfStage<'_>],
@@ -76,7 +76,7 @@ fn build(root: &Path, stages: &[OfStage<'_>]) -> Result<BuiltTests> {
     binaries::build(root, &names)
 }
 
-/// What takes long begins first, so that nothing long is left when all else is done.
+/// Long stages begin first, so that none of them is left when all else is done.
 fn longest_first<'a>(stages: &[OfStage<'a>], budgets: &StageBudgets) -> Vec<OfStage<'a>> {
     let mut stages = stages.to_vec();
     stages.sort_by_key(|(name, tests)| {
@@ -85,11 +85,11 @@ fn longest_first<'a>(stages: &[OfStage<'a>], budgets: &StageBudgets) -> Vec<OfSt
     stages
 }
 
-/// Where a run keeps the program under test, what processes share, and what they say.
+/// The directory of a run: the program under test, files that processes share, and their output.
 struct RunDirectory(PathBuf);
 
 impl RunDirectory {
-    /// Makes it anew, and takes away what runs have left that did not end well.
+    /// Creates it anew, and removes those of runs that failed.
     fn create(program: &Path) -> Result<Self> {
         let all = cache()?.join("tests");
         for entry in fs::read_dir(&all).into_iter().flatten() {
@@ -101,12 +101,12 @@ impl RunDirectory {
         }
         let own = all.join(std::process::id().to_string());
         fs::create_dir_all(&own).with_context(|| format!("making {}", own.display()))?;
-        // Another build may replace the one that cargo has put there.
+        // Another build may replace the file in cargo's directory.
         fs::copy(program, own.join("oarsman"))?;
         Ok(Self(own))
     }
 
-    /// One job for each process that plays a share of the binary's scenarios.
+    /// One job for each process that runs a share of the binary's scenarios.
     fn jobs(&self, stage: OfStage<'_>, name: &str, binary: &TestBinary) -> Result<Vec<PoolJob>> {
         let shared = self.0.join(format!("{name}-shared"));
         fs::create_dir(&shared)?;
@@ -123,7 +123,7 @@ impl RunDirectory {
         Ok(jobs.collect())
     }
 
-    /// The job that plays what the others leave out.
+    /// The job that runs what the others leave out.
     fn alone(&self, stage: OfStage<'_>, name: &str, binary: &TestBinary) -> PoolJob {
         let mut job = self.job(stage.0, format!("{name}, alone"), binary);
         job.command.env(ALONE, "1");

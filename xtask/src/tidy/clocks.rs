@@ -1,4 +1,4 @@
-//! The machine's clocks are read in one place: everything else is handed a `Clock` or a time, so that it can be simulated.
+//! Checks that the machine's clocks are read in one file only: everything else gets a `Clock` or a time, so that it can be simulated.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ const READERS: &[(&str, &str)] = &[("crates/clock/src/lib.rs", "the system clock
 /// Types whose `now` reads a clock of the machine, however they are imported.
 const CLOCKS: &[&str] = &["Timestamp", "Zoned", "SystemTime", "Instant"];
 
-/// Its `now` follows the time of the runtime, which a simulation pauses.
+/// Its `now` follows the time of the tokio runtime, which a simulation pauses.
 const PAUSED: &str = "tokio::time::Instant::now";
 
 /// Complaints about one source file of a product crate; tests may read clocks.

@@ -1,4 +1,4 @@
-//! Arrows go down only: a crate may use crates of a lower layer, never of its own or a higher one.
+//! Checks the direction of dependencies: a crate may use crates of a lower layer, never of its own or a higher one.
 
 use cargo_metadata::{DependencyKind, Metadata, Package};
 
@@ -28,7 +28,7 @@ pub(super) fn check(metadata: &Metadata) -> Vec<String> {
     let mut complaints = Vec::new();
     for package in &members {
         for dependency in package.dependencies.iter().filter(|d| is_member(&d.name)) {
-            // Tests may stand on whatever they need.
+            // Dev-dependencies may be of any layer.
             if dependency.kind == DependencyKind::Development {
                 continue;
             }

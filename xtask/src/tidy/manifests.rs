@@ -1,4 +1,4 @@
-//! Every crate's manifest takes version, edition, licence and lints from the workspace.
+//! Checks that every crate's manifest takes version, edition, licence and lints from the workspace.
 
 use anyhow::{Context, Result};
 use cargo_metadata::Metadata;
@@ -11,7 +11,7 @@ const WANTED: &[&str] = &[
     "[lints]\nworkspace = true",
 ];
 
-/// Complaints about manifests that go their own way.
+/// Complaints about manifests that have values of their own.
 pub(super) fn check(metadata: &Metadata) -> Result<Vec<String>> {
     let mut complaints = Vec::new();
     for package in metadata.workspace_packages() {

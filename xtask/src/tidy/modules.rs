@@ -1,4 +1,4 @@
-//! The modules of `core` have an order: one may use those of lower layers, never one of its own layer or a higher one.
+//! Checks the order of modules in `core`: one may use those of lower layers, never one of its own layer or a higher one.
 
 use std::path::Path;
 
@@ -15,9 +15,9 @@ const LAYERS: &[&[&str]] = &[
     &["access", "duration", "hash", "ids", "image_reference", "quantity", "start_error", "time"],
     // Single objects and single counters.
     &["certificates", "pod", "probe", "rate", "report", "requeue"],
-    // What a pod says of itself, and what is said about it.
+    // Parts of a pod's spec, and records about a pod.
     &["backoff", "event", "labels", "log_request", "qos", "references", "token"],
-    // What is wanted of a pod, and what the runtime has of it.
+    // The desired state of a pod, and its state in the runtime.
     &["lifecycle", "queue", "resources", "sources", "view"],
     // Rules about one aspect of both.
     &[
@@ -34,11 +34,11 @@ const LAYERS: &[&[&str]] = &[
         "static_pod",
         "termination_message",
     ],
-    // What to do to a pod's containers, and what they are made with.
+    // Actions on a pod's containers, and their configuration.
     &["actions", "config", "hook"],
-    // What comes of that.
+    // Results of actions.
     &["image", "status", "volume_manager"],
-    // What people are told about all of it.
+    // Explanations for users.
     &["explain"],
 ];
 

@@ -1,7 +1,7 @@
-//! Every path that a source file names outside of its tests, written out in full.
+//! Lists every path that a source file names outside of its tests, written out in full.
 //!
-//! `use` groups are taken apart, names that a `use` brought in are replaced by what they stand for, and `self::` and
-//! `super::` become `crate::`. Macros are read token by token, because what stands in them is not parsed.
+//! `use` groups are taken apart, names that a `use` brought in are replaced by what they stand for, and `self::` and `super::` become `crate::`.
+//! Macros are read token by token, because their content is not parsed.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
@@ -10,12 +10,12 @@ use proc_macro2::{TokenStream, TokenTree};
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 
-/// A path and where it stands.
+/// A path and its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct NamedPath {
     /// In full: `crate::view::PodView`, `std::time::Instant::now`.
     pub(super) path: String,
-    /// Its line, from 1.
+    /// Its line, counted from 1.
     pub(super) line: usize,
 }
 
@@ -57,10 +57,10 @@ fn module(file: &Path) -> Vec<String> {
 }
 
 struct SourcePathScan {
-    /// The module that is being read.
+    /// The current module.
     module: Vec<String>,
     found: Vec<(Vec<String>, usize)>,
-    /// What a name stands for; two functions of a file may mean different things by one.
+    /// What a name stands for; two functions of a file may import different things under one name.
     imports: BTreeMap<String, Vec<Vec<String>>>,
 }
 
@@ -72,7 +72,7 @@ impl SourcePathScan {
         }
     }
 
-    /// The path from the crate's root, if it starts from here.
+    /// The path from the crate's root, if it is relative to this module.
     fn absolute(&self, mut path: Vec<String>) -> Vec<String> {
         let here = path.iter().take_while(|name| matches!(name.as_str(), "self" | "super")).count();
         if here == 0 || path == ["self"] {
@@ -173,7 +173,7 @@ impl<'ast> Visit<'ast> for SourcePathScan {
         visit::visit_macro(self, called);
     }
 
-    // What a doc comment or a derive says is no use of a path.
+    // Paths in doc comments and derives do not count.
     fn visit_attribute(&mut self, _: &'ast syn::Attribute) {}
     fn visit_visibility(&mut self, _: &'ast syn::Visibility) {}
 }

@@ -1,4 +1,4 @@
-//! `core` and `cri-types` decide and describe; they do not wait, read files, ask for the time or log.
+//! Checks that `core`, `cri-types` and the other pure crates have no effects: they do not wait, read files or clocks, or log.
 
 use std::path::Path;
 
@@ -70,7 +70,7 @@ pub(super) fn check_dependencies(metadata: &Metadata) -> Vec<String> {
     complaints
 }
 
-/// Complaints about effects in one source file of a pure crate; its tests are free.
+/// Complaints about effects in one source file of a pure crate; its tests are exempt.
 pub(super) fn check_source(root: &Path, package: &Package, path: &Path) -> Result<Vec<String>> {
     let src = package.manifest_path.parent().context("a manifest has a directory")?.join("src");
     let Ok(file) = path.strip_prefix(&src) else {

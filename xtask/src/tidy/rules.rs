@@ -1,8 +1,8 @@
-//! Every test that `docs/rules.md` names is there: a fact whose row was renamed or dropped is a fact nobody checks.
+//! Checks that every test that `docs/rules.md` names exists: a rule whose test was renamed or removed is not checked any more.
 
 use std::collections::BTreeSet;
 
-/// The tests that the text names: what stands in backquotes and is a path.
+/// The tests that the text names: paths in backquotes.
 pub(super) fn named(text: &str) -> BTreeSet<&str> {
     let quoted = text.split('`').skip(1).step_by(2);
     quoted.filter(|path| path.contains("::")).collect()

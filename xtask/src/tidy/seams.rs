@@ -1,4 +1,4 @@
-//! A seam's trait lies in the crate of what really does it: a trait that the agent's `SeamTraits` holds is not declared in the agent.
+//! Checks that the trait of a seam is declared in the crate of its real implementation, and not in the agent.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,12 +8,12 @@ use syn::{ItemStruct, ItemTrait, TypeParamBound, TypeTraitObject};
 /// The crate that may declare none of its seams' traits.
 pub(super) const AGENT: &str = "oarsman-agent";
 
-/// What the files of the agent declare.
+/// The traits that the agent declares, and those that its seams hold.
 #[derive(Default)]
 pub(super) struct SeamTraits {
     /// The files of traits, by the traits' names.
     traits: BTreeMap<String, String>,
-    /// The traits that fields of `SeamTraits` hold.
+    /// The traits that fields of the struct `Seams` hold.
     held: BTreeSet<String>,
     shown: String,
 }
@@ -48,7 +48,7 @@ impl Visit<'_> for SeamTraits {
         }
     }
 
-    /// Reached only within `SeamTraits`, however deep in `Arc` and `Option`.
+    /// Reached only within the struct `Seams`, however deep in `Arc` and `Option`.
     fn visit_type_trait_object(&mut self, object: &TypeTraitObject) {
         for bound in &object.bounds {
             if let TypeParamBound::Trait(bound) = bound
@@ -59,7 +59,7 @@ impl Visit<'_> for SeamTraits {
         }
     }
 
-    /// What functions name is no field.
+    /// Functions are skipped: what they name is no field.
     fn visit_item_fn(&mut self, _: &syn::ItemFn) {}
 
     fn visit_item_impl(&mut self, _: &syn::ItemImpl) {}

@@ -1,11 +1,11 @@
-//! What every source file has: a module doc, a bearable length, no unsafe code outside `host`.
+//! Checks of every source file: a module doc, a limited length, no unsafe code outside `host`.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use cargo_metadata::Package;
 
-/// Above this, a file is about a second thing.
+/// A longer file should be split.
 const LONGEST: usize = 600;
 
 /// Every Rust file of a crate.

@@ -1,4 +1,4 @@
-//! Tidy is itself tested: on rows of good and bad, and on this tree with one thing broken on purpose.
+//! Tests of tidy: on rows of good and bad sources, and on this tree with one fault made on purpose.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -226,7 +226,7 @@ fn a_forbidden_dependency_added_on_purpose_is_refused() {
     }
 }
 
-/// This workspace with its manifests as they are, its sources and rules empty.
+/// This workspace with its manifests as they are, and empty sources and rules.
 fn copy_manifests(to: &Path) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     for file in ["Cargo.toml", "Cargo.lock"] {

@@ -1,4 +1,4 @@
-//! What the world saw of a scenario, as lines that name containers rather than ids.
+//! The world's trace of a scenario, as lines that name containers rather than ids.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,7 +7,8 @@ use oarsman_world::trace::{Caller, TraceEntry};
 
 use crate::SimulationResult;
 
-/// Lines in order with the second they fall into (timers are a little late by nature), such as `StopContainer main#0 30s`, `main#0 started` or `ExecSync main#0 ["/script"] is fine`.
+/// Lines in order with the second they fall into (timers are a little late by nature), such as `StopContainer main#0 30s`, `main#0 started` or
+/// `ExecSync main#0 ["/script"] is fine`.
 #[derive(Clone, Debug)]
 pub struct ScenarioLog {
     lines: Vec<(u64, String)>,
@@ -20,24 +21,24 @@ impl ScenarioLog {
         result.records.iter().for_each(|record| builder.record(record.at, &record.entry));
         let ScenarioLogBuilder { names, mut lines, .. } = builder;
         for (_, line) in &mut lines {
-            // A call that makes a container comes before anybody knows its id, and none names it.
+            // The call that makes a container comes before its id is known, so names are put in afterwards.
             *line = names.iter().fold(line.clone(), |line, (id, name)| line.replace(id, name));
         }
         Self { lines }
     }
 
-    /// Every line that begins with this, and when.
+    /// Every line with this prefix, and its second.
     pub fn all<'a>(&'a self, beginning: &'a str) -> impl Iterator<Item = (u64, &'a str)> {
         let those = self.lines.iter().filter(move |(_, line)| line.starts_with(beginning));
         those.map(|(at, line)| (*at, line.as_str()))
     }
 
-    /// When a line that begins with this came first.
+    /// The second of the first line with this prefix.
     pub fn when(&self, beginning: &str) -> Option<u64> {
         self.all(beginning).next().map(|(at, _)| at)
     }
 
-    /// The first of these, in this order, that does not come after the one before it: each is the beginning of a line.
+    /// The first of these prefixes whose line does not come after that of the one before it.
     pub fn out_of_order<'a>(&self, beginnings: &[&'a str]) -> Option<&'a str> {
         let mut lines = self.lines.iter();
         let mut follows = |beginning: &&&str| !lines.any(|(_, line)| line.starts_with(**beginning));

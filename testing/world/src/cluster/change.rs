@@ -1,18 +1,18 @@
-//! What happens to pods' objects, for the trace.
+//! Changes of pods' objects, for the trace.
 
 use std::fmt;
 
-/// What happens to a pod's object.
+/// A change of a pod's object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClusterChange {
     /// A user created it.
     Created,
     /// A user changed it.
     Updated {
-        /// Its generation from now on.
+        /// Its new generation.
         generation: i64,
     },
-    /// A user wants it deleted within this many seconds.
+    /// A user deleted it with this grace period in seconds.
     DeletionAsked {
         /// The seconds.
         grace: i64,
@@ -21,14 +21,14 @@ pub enum ClusterChange {
     Vanished,
     /// An agent published a status.
     Published {
-        /// The phase it says; empty when it says none.
+        /// The phase in it; empty without one.
         phase: String,
     },
     /// An agent deleted it, and it is gone.
     DeletedByAgent {
-        /// The phase that was stored was a terminal one.
+        /// The stored phase was a terminal one.
         terminal: bool,
-        /// Its deletion had been asked for.
+        /// A user had deleted it before.
         asked: bool,
     },
 }

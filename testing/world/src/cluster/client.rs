@@ -1,4 +1,4 @@
-//! The API server as an agent reaches it: every call over its life's line.
+//! The API server for an agent: every call goes over the link of its incarnation.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,14 +26,14 @@ const LOOKUP: &str = "the objects";
 /// How long a call may take.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The API server at the other end of a line.
+/// The API server over a link.
 pub fn connect(cluster: FakeCluster, link: Link, faults: Faults) -> Arc<dyn Cluster> {
     let inner = Arc::new(ClusterBackend(cluster.clone()));
     let middleware = LinkMiddleware::new(link.clone(), PATIENCE, policy);
     Arc::new(LinkedCluster { inner, middleware, connection: ClusterLink { cluster, link, faults } })
 }
 
-/// What only asks may be given up; everything else takes effect also when its caller is gone.
+/// Reads may be cancelled; everything else takes effect also when its caller is gone.
 pub(super) fn policy(call: &str) -> AbandonPolicy {
     match call {
         "the objects" | "the reading" => AbandonPolicy::Read,
@@ -48,7 +48,7 @@ pub(super) struct ClusterLink {
     pub(super) faults: Faults,
 }
 
-/// The seam over a line: calls reach the server one by one, streams are watched from here.
+/// The seam over a link: calls reach the server one by one, watches run here.
 struct LinkedCluster {
     inner: Arc<dyn Cluster>,
     middleware: LinkMiddleware,
@@ -71,7 +71,7 @@ impl ClusterLayer for LinkedCluster {
         Some(watch::pod_sets(self.connection.clone()))
     }
 
-    /// Services are read by nobody here, so that only what a pod refers to has to be asked for.
+    /// Services are not read here, so that only objects that a pod refers to have to be asked for.
     async fn lookup(&self, pod: &Pod) -> Result<Lookup> {
         let is_alone = references(pod).is_empty() && token::wishes(pod).is_empty();
         if is_alone && runtime_class(pod).is_none() {
@@ -91,7 +91,7 @@ impl ClusterLayer for LinkedCluster {
     }
 }
 
-/// What calls do at the server. It has no streams: those are watched over the line.
+/// What calls do at the server. It has no watches: those run over the link.
 struct ClusterBackend(FakeCluster);
 
 #[async_trait]
@@ -104,7 +104,7 @@ impl Cluster for ClusterBackend {
         self.0.config(pod).map_err(|failure| failure.of(LOOKUP, &pod.full_name()))
     }
 
-    /// It watches nothing that it would have to give up.
+    /// It has no watches to end.
     fn forget(&self, _: &PodUid) {}
 
     fn object_changes(&self) -> ObjectChanges {
@@ -117,7 +117,7 @@ impl Cluster for ClusterBackend {
     }
 
     async fn reflect(&self, mirror: &Pod) -> Result<()> {
-        // One that is there already stays.
+        // A mirror pod that exists already stays.
         self.0.create(mirror.clone());
         Ok(())
     }
@@ -133,7 +133,7 @@ impl Cluster for ClusterBackend {
 }
 
 impl ClusterLink {
-    /// Every pod, and the version of that list.
+    /// Every pod, and the resource version of the list.
     pub(super) async fn list(&self) -> Result<(u64, Vec<Pod>)> {
         const CALL: &str = "ListPods";
         let call = LinkCall::new(CALL, "", AbandonPolicy::Read).within(PATIENCE);
@@ -144,12 +144,12 @@ impl ClusterLink {
 }
 
 impl ApiFailure {
-    /// As the agent is told.
+    /// The error for the agent, about a pod.
     fn of(self, call: &'static str, pod: &FullName) -> ClusterError {
         self.about(call, &ClusterError::pod(pod))
     }
 
-    /// As the agent is told of any object.
+    /// The error for the agent, about any object.
     pub(super) fn about(self, call: &'static str, object: &str) -> ClusterError {
         let object = object.to_owned();
         match self {

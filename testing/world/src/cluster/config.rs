@@ -1,4 +1,4 @@
-//! ConfigMaps and Secrets: put there by users, asked for by agents, who hear when one changes.
+//! ConfigMaps, Secrets and RuntimeClasses: written by users, read by agents, who are notified of changes.
 
 use futures::{StreamExt, stream};
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
@@ -16,34 +16,34 @@ use super::{ApiFailure, FakeCluster};
 use crate::faults::EventFate;
 
 impl FakeCluster {
-    /// Puts a ConfigMap there, over the one of its name if there is one.
+    /// Creates or replaces a ConfigMap.
     pub fn put_config_map(&self, map: ConfigMap) {
         self.configure(|config| {
             config.config_maps.insert(full_name(&map.metadata), map);
         });
     }
 
-    /// Puts a Secret there, over the one of its name if there is one.
+    /// Creates or replaces a Secret.
     pub fn put_secret(&self, secret: Secret) {
         self.configure(|config| {
             config.secrets.insert(full_name(&secret.metadata), secret);
         });
     }
 
-    /// All ConfigMaps, Secrets and runtime classes, and the tokens of a pod.
+    /// All ConfigMaps, Secrets and RuntimeClasses, and the tokens of a pod.
     pub(super) fn config(&self, pod: &Pod) -> Result<Lookup, ApiFailure> {
         self.check_available()?;
         let config = self.state().config.clone();
         Ok(Lookup { tokens: self.tokens(pod), ..config })
     }
 
-    /// Has a runtime class there, whose sandboxes this handler makes.
+    /// Creates or replaces a RuntimeClass with this handler.
     pub fn put_runtime_class(&self, name: &str, handler: &str) {
         self.state().config.runtime_classes.insert(name.to_owned(), handler.to_owned());
         self.notify_watchers(Change::RuntimeClass(name.to_owned()));
     }
 
-    /// Tells those who watch.
+    /// Notifies watchers.
     pub(super) fn notify_watchers(&self, change: Change) {
         self.0.changed.send_modify(|told| told.push(change));
     }
@@ -58,7 +58,7 @@ impl FakeCluster {
     }
 }
 
-/// What changes from now on, also what changes while the server is away.
+/// Changes from now on, also those during an outage.
 pub(super) fn changes(connection: ClusterLink) -> ObjectChanges {
     let changed = connection.cluster.0.changed.subscribe();
     let heard = changed.get().len();
@@ -70,7 +70,7 @@ pub(super) fn changes(connection: ClusterLink) -> ObjectChanges {
 struct ConfigWatch {
     connection: ClusterLink,
     changed: latest::Receiver<Vec<Change>>,
-    /// How many changes have been told.
+    /// How many changes have been delivered.
     heard: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Deletion: asked for with a grace, shortened, and done.
+//! Deletion of pods: with a grace period, shortened, and done.
 
 use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::Pod;
@@ -10,11 +10,11 @@ use super::history::AgentDeletion;
 use super::objects::FakeClusterState;
 use super::{ApiFailure, ClusterChange};
 
-/// The grace of a pod that names none, in seconds.
+/// The default grace period, in seconds.
 const GRACE: i64 = 30;
 
 impl FakeClusterState {
-    /// Sets the time by which the pod is to be gone, or removes it when there is nothing to wait for.
+    /// Sets the deletion timestamp of the pod, or removes it when there is nothing to wait for.
     pub(super) fn delete(&mut self, name: &FullName, grace: Option<i64>) -> bool {
         let Some(pod) = self.pods.get(name).cloned() else { return false };
         match pod.metadata.deletion_grace_period_seconds {
@@ -37,7 +37,7 @@ impl FakeClusterState {
         self.store(pod);
     }
 
-    /// A deletion that has begun may only be made shorter, counted from when it began.
+    /// The grace period of a deletion can only be shortened, counted from its beginning.
     fn shorten_deletion(&mut self, mut pod: Pod, before: i64, asked: Option<i64>) {
         let Some(grace) = asked.map(seconds_of).filter(|grace| *grace < before) else { return };
         if grace == 0 {
@@ -56,7 +56,7 @@ impl FakeClusterState {
         self.remove(pod);
     }
 
-    /// Removes the pod if it is the one that is meant.
+    /// Removes the pod if it has that UID.
     pub(super) fn delete_by_agent(
         &mut self,
         name: &FullName,
@@ -78,7 +78,7 @@ impl FakeClusterState {
     }
 }
 
-/// How many seconds a deletion gives the pod: none when it has ended already.
+/// The grace period of a deletion: zero when the pod has ended already.
 fn grace(pod: &Pod, asked: Option<i64>) -> i64 {
     if pod.has_terminal_phase() {
         return 0;
@@ -87,7 +87,7 @@ fn grace(pod: &Pod, asked: Option<i64>) -> i64 {
     seconds_of(asked.or(own).unwrap_or(GRACE))
 }
 
-/// A grace in seconds as the server takes it: a negative one is one second.
+/// A grace period in seconds as the server takes it: a negative one is one second.
 fn seconds_of(grace: i64) -> i64 {
     if grace < 0 { 1 } else { grace }
 }

@@ -1,4 +1,4 @@
-//! What agents have told the server, for those who check it afterwards.
+//! The history of agents' writes to the server, for invariants and tests.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -10,12 +10,12 @@ use oarsman_core::ids::{FullName, PodUid};
 /// How many events are kept.
 const EVENTS: usize = 1024;
 
-/// A status that the server has taken from an agent.
+/// A status that the server has accepted from an agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PublishedStatus {
-    /// Virtual time since the world began.
+    /// Virtual time since the world's start.
     pub at: Duration,
-    /// Whose status it is.
+    /// The pod's UID.
     pub uid: PodUid,
     /// The status.
     pub status: PodStatus,
@@ -24,24 +24,24 @@ pub struct PublishedStatus {
 /// An object that an agent has deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentDeletion {
-    /// Virtual time since the world began.
+    /// Virtual time since the world's start.
     pub at: Duration,
     /// The pod's name.
     pub pod: FullName,
     /// The pod's UID.
     pub uid: PodUid,
-    /// The phase that was stored was a terminal one.
+    /// The stored phase was a terminal one.
     pub terminal: bool,
-    /// The pod's deletion had been asked for.
+    /// A user had deleted the pod before.
     pub asked: bool,
 }
 
-/// An event that an agent has told of.
+/// An event that an agent has recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordedEvent {
-    /// Virtual time since the world began.
+    /// Virtual time since the world's start.
     pub at: Duration,
-    /// The pod it is about.
+    /// The pod's UID.
     pub uid: PodUid,
     /// The event.
     pub event: PodEvent,
@@ -51,7 +51,7 @@ pub struct RecordedEvent {
     pub count: i32,
 }
 
-/// All of it. Only events are many, so only they are let go.
+/// The whole history. Only events are many, so only they are dropped.
 #[derive(Default)]
 pub(super) struct History {
     pub(super) statuses: Vec<PublishedStatus>,
@@ -60,7 +60,7 @@ pub(super) struct History {
 }
 
 impl History {
-    /// One that is sent again because its answer was lost is there already.
+    /// An event that is sent again because its answer was lost is stored once.
     pub(super) fn record(&mut self, event: RecordedEvent) {
         let is_same = |it: &RecordedEvent| (&it.name, it.count) == (&event.name, event.count);
         if self.events.iter().any(is_same) {

@@ -1,4 +1,4 @@
-//! The object of the one node there is and its lease: as its agent makes them, and as users see and change them.
+//! The Node object and its lease: as its agent writes them, and as users read and change them.
 
 mod client;
 mod merge;
@@ -19,7 +19,7 @@ use super::{ApiFailure, FakeCluster};
 
 pub(super) use client::LinkedNode;
 
-/// What the server knows of the node.
+/// The stored Node and lease.
 #[derive(Default)]
 pub(super) struct NodeState {
     node: Option<Node>,
@@ -27,34 +27,34 @@ pub(super) struct NodeState {
     history: NodeHistory,
 }
 
-/// What an agent has told of its node, and when in virtual time since the world began.
+/// The writes of agents to their node, with the virtual time since the world's start.
 #[derive(Debug, Clone, Default)]
 pub struct NodeHistory {
-    /// Every state of the object that an agent made.
+    /// Every version of the object that an agent wrote.
     pub reports: Vec<(Duration, Node)>,
-    /// When the lease was made and renewed.
+    /// When the lease was created and renewed.
     pub renewals: Vec<Duration>,
-    /// What happened.
+    /// The events of the node.
     pub events: Vec<(Duration, NodeEvent)>,
 }
 
 impl FakeCluster {
-    /// The node's object as it is stored.
+    /// The Node object as stored.
     pub fn node(&self) -> Option<Node> {
         self.state().node.node.clone()
     }
 
-    /// The node's lease as it is stored.
+    /// The node's lease as stored.
     pub fn lease(&self) -> Option<Lease> {
         self.state().node.lease.clone()
     }
 
-    /// What agents have told of the node.
+    /// The writes of agents to the node.
     pub fn node_history(&self) -> NodeHistory {
         self.state().node.history.clone()
     }
 
-    /// Changes the node's object as a user or a controller would.
+    /// Changes the Node object as a user or a controller would.
     pub fn update_node(&self, change: impl FnOnce(&mut Node)) {
         self.change(|state| {
             if let Some(mut node) = state.node.node.take() {
@@ -64,7 +64,7 @@ impl FakeCluster {
         });
     }
 
-    /// Deletes the node's object.
+    /// Deletes the Node object.
     pub fn delete_node(&self) {
         self.change(|state| {
             state.version += 1;
@@ -110,7 +110,7 @@ impl FakeCluster {
         Ok(self.lease())
     }
 
-    /// Makes a lease, or puts it in the place of the one it was made from.
+    /// Creates a lease, or replaces the version it was made from.
     fn put_lease(&self, mut lease: Lease) -> Result<Lease, ApiFailure> {
         self.check_available()?;
         let mut state = self.state();

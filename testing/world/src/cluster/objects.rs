@@ -1,4 +1,4 @@
-//! The objects: created, changed, given a status.
+//! The state of the API server: objects are created, changed, given a status.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::clock::WorldClock;
 use crate::rng::Rng;
 use crate::trace::{Trace, TraceEntry};
 
-/// All the server knows, and the parts of the world it touches.
+/// The state of the server, and the parts of the world it uses.
 pub(super) struct FakeClusterState {
     pub(super) clock: WorldClock,
     pub(super) trace: Trace,
@@ -28,13 +28,13 @@ pub(super) struct FakeClusterState {
     pub(super) pods: BTreeMap<FullName, Pod>,
     /// ConfigMaps and Secrets.
     pub(super) config: Lookup,
-    /// Tokens that were given out.
+    /// Tokens that were issued.
     pub(super) tokens: IssuedTokens,
     /// The newest resource version.
     pub(super) version: u64,
     pub(super) history: History,
     pub(super) node: NodeState,
-    /// When the server is back, while it is away.
+    /// When the outage ends, if there is one.
     pub(super) away_until: Option<Duration>,
 }
 
@@ -105,7 +105,7 @@ impl FakeClusterState {
         self.trace_change(&pod, ClusterChange::Published { phase });
         let (at, uid) = (self.clock.elapsed(), uid.clone());
         self.history.statuses.push(PublishedStatus { at, uid, status: status.clone() });
-        // What changes nothing makes no new version.
+        // A status without a change makes no new version.
         if pod.status.replace(status.clone()) != Some(status) {
             self.store(pod);
         }
@@ -118,12 +118,12 @@ impl FakeClusterState {
         self.history.record(RecordedEvent { at, uid, event, name, count });
     }
 
-    /// The pod of that name, if it is the one that is meant.
+    /// The pod of that name, if it has that UID.
     pub(super) fn of_uid(&self, name: &FullName, uid: &PodUid) -> Result<&Pod, ApiFailure> {
         self.pods.get(name).filter(|pod| pod.uid() == *uid).ok_or(ApiFailure::Gone)
     }
 
-    /// Stores a pod as the next version, and gives it back as it is now.
+    /// Stores a pod as the next version, and returns it.
     pub(super) fn store(&mut self, mut pod: Pod) -> Pod {
         self.version += 1;
         pod.metadata.resource_version = Some(self.version.to_string());
@@ -131,7 +131,7 @@ impl FakeClusterState {
         pod
     }
 
-    /// The wall clock as the API tells it: in whole seconds.
+    /// The wall clock as the API has it: in whole seconds.
     pub(super) fn now(&self) -> Time {
         Time(Timestamp::from_second(self.clock.wall().as_second()).unwrap_or_default())
     }
@@ -148,7 +148,7 @@ impl FakeClusterState {
     }
 }
 
-/// Of a user's change to metadata only labels and annotations count.
+/// Of a user's change to metadata only labels and annotations are taken.
 fn with_labels_of(old: ObjectMeta, new: ObjectMeta) -> ObjectMeta {
     ObjectMeta { labels: new.labels, annotations: new.annotations, ..old }
 }

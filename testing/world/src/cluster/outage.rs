@@ -1,4 +1,4 @@
-//! The server going away and coming back. It forgets nothing.
+//! Outages of the API server. It forgets nothing.
 
 use std::time::Duration;
 

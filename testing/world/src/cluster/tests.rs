@@ -1,4 +1,4 @@
-//! The server's promises to users, and what an agent gets of them over its line.
+//! The semantics of the server for users, and for an agent over its link.
 
 use std::slice::from_ref;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Tokens of service accounts: given out to pods, and replaced by newer ones when it is time.
+//! Tokens of service accounts: issued to pods, and replaced before they expire.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,7 +19,7 @@ pub(super) struct IssuedTokens {
 }
 
 impl FakeCluster {
-    /// The tokens of a pod. Whoever has one is told when it should be replaced.
+    /// The tokens of a pod. Watchers are notified when one should be replaced.
     pub(super) fn tokens(&self, pod: &Pod) -> BTreeMap<TokenWish, Result<String, String>> {
         let token = |wish: TokenWish| {
             let token = self.token(&pod.uid(), &wish);

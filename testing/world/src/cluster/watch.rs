@@ -1,4 +1,4 @@
-//! The pods as an agent watches them: all of them each time something changed, the newest when it could not keep up.
+//! The watch of pods for an agent: all of them after each change, only the newest set when the agent is slow.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use super::client::ClusterLink;
 use crate::faults::EventFate;
 use crate::link::RemoteService;
 
-/// How long a watch that broke waits before it tries again.
+/// How long a broken watch waits before it tries again.
 pub(super) const PAUSE: Duration = Duration::from_secs(1);
 
 /// The sets, without end.
@@ -48,10 +48,10 @@ impl PodWatch {
         }
     }
 
-    /// Waits until there is something to tell. A connection that broke may have missed something.
+    /// Waits for a change. A connection that broke may have missed one.
     async fn wait_for_change(&mut self) {
         let Some(seen) = self.seen else { return };
-        // Both senders live as long as the connection, so the waits end only as they should.
+        // Both senders live as long as the connection, so the waits end only on a change.
         tokio::select! {
             biased;
             news = self.newest.wait_for(|newest| *newest > seen) => news.is_ok(),

@@ -1,4 +1,4 @@
-//! The cgroups of pods.
+//! The seam to cgroups, on the fake disk.
 
 use std::collections::BTreeSet;
 

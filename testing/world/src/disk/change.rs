@@ -1,38 +1,38 @@
-//! What happens to what the machine holds of a pod, for the trace.
+//! Changes of a pod's resources on the machine, for the trace.
 
 use std::fmt;
 
-/// What happens to a pod's ground on the machine.
+/// A change of a pod's resources on the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiskChange {
     /// Its directory was made.
     DirectoryMade,
-    /// Its directory was removed, and what was remembered of it forgotten.
+    /// Its directory was removed, and its record with it.
     DirectoryRemoved,
     /// Its cgroup was made.
     CgroupMade,
     /// The agent removed its cgroup.
     CgroupRemoved,
-    /// Somebody else removed its cgroup.
+    /// Its cgroup was removed, not by the agent.
     CgroupVanished,
     /// Its volumes were made.
     VolumesMade,
-    /// Files of its volumes are not what they were.
+    /// Files of its volumes were replaced.
     FilesReplaced,
-    /// Its volumes were given back.
+    /// Its volumes were torn down.
     VolumesReleased,
-    /// The agent asked for what it must never ask for, and was refused.
+    /// The agent tried what it must never do, and was refused.
     Violated(DiskViolation),
 }
 
-/// What an agent must never ask for.
+/// What an agent must never do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiskViolation {
-    /// To remove a cgroup in which a process runs.
+    /// Remove a cgroup in which a process runs.
     CgroupInUse,
-    /// To take the volumes of a process that runs.
+    /// Tear down the volumes of a running process.
     VolumesInUse,
-    /// To remove the directory of a process that runs, or one with volumes in it, whose content would go too.
+    /// Remove the directory of a running process, or one with volumes in it, whose content would be lost.
     DirectoryInUse,
 }
 

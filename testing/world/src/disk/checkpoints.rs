@@ -1,4 +1,4 @@
-//! Checkpoints of the cluster's pods, on the same disk.
+//! The seam to checkpoints of the cluster's pods, on the fake disk.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use oarsman_state::{CheckpointStore, FileError};
 use super::FakeDisk;
 use crate::lock;
 
-/// A checkpoint as a reader sees it, and what a crash of the machine leaves of it.
+/// A checkpoint as a reader sees it, and as it is after a crash of the machine.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StoredCheckpoint {
     written: Vec<u8>,

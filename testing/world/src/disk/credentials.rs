@@ -1,4 +1,4 @@
-//! Credentials for registries: a file may be there, programs are not.
+//! The seam to registry credentials, on the fake disk: there may be a file, and there are no plugins.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use oarsman_images::{CredentialError, CredentialPlugins};
 
 use super::FakeDisk;
 
-/// Where the node's credentials for registries would lie.
+/// The path of the node's registry credentials.
 const CREDENTIALS: &str = "/var/lib/oarsman/config.json";
 
 #[async_trait]

@@ -1,4 +1,4 @@
-//! Directories of pods, files for containers, logs and termination messages.
+//! The seam to pods' directories, logs and termination messages, on the fake disk.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,7 +13,7 @@ use oarsman_state::{ContainerFiles, FileError, FoundFiles, PodFiles};
 
 use super::{DiskChange, DiskViolation, FakeDisk, IN_USE, PodOnDisk};
 
-/// Where pods' directories would lie.
+/// The directory of pods' directories.
 const PODS: &str = "/var/lib/oarsman/pods";
 
 #[async_trait]
@@ -41,7 +41,7 @@ impl PodFiles for FakeDisk {
         Ok(ContainerFiles { termination_message, hosts: hosts.transpose()? })
     }
 
-    /// What the file says that the container sees at its termination message path.
+    /// The content of the file that is mounted at the container's termination message path.
     async fn termination_message(
         &self,
         _: &PodUid,
@@ -59,7 +59,7 @@ impl PodFiles for FakeDisk {
         Ok(files.iter().filter_map(|path| name_in(&directory, path)).collect())
     }
 
-    /// Nothing in this world looks a log up by its container's id.
+    /// The simulation has no reader of links by container id.
     async fn link_log(&self, _: &Pod, _: &str, _: u32, _: &ContainerId) -> Result<(), FileError> {
         Ok(())
     }
@@ -110,7 +110,7 @@ impl FakeDisk {
     }
 }
 
-/// The name of a file that lies in that very directory.
+/// The name of a file directly in that directory.
 fn name_in(directory: &Path, file: &Path) -> Option<String> {
     let name = file.strip_prefix(directory).ok()?.to_str()?;
     (!name.is_empty() && !name.contains('/')).then(|| name.to_owned())

@@ -1,4 +1,4 @@
-//! Records of pods: what a reader sees, and what a crash of the machine leaves of it.
+//! The seam to recorded statuses, on the fake disk: as a reader sees them, and as they are after a crash of the machine.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What the disk keeps, forgets and refuses.
+//! The seams on the fake disk: what is stored, lost in a crash, and refused.
 
 use k8s_openapi::api::core::v1::{Pod, PodSpec, PodStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -41,7 +41,7 @@ fn status(phase: &str) -> PodStatus {
 const LASTING: bool = true;
 const SHORT: bool = false;
 
-/// What happened on the disk.
+/// The changes of the disk.
 fn changes(world: &World) -> Vec<DiskChange> {
     let records = world.trace.records();
     let change = |record: &crate::trace::TraceRecord| match record.entry {

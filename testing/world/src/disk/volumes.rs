@@ -1,4 +1,4 @@
-//! The volumes of pods.
+//! The seam to volumes, on the fake disk.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Plans are kept: every kind of fault comes when it is certain, and none when the time is over.
+//! Faults follow their plan: every kind comes when its probability is one, and none after the end.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! One call on the other side: when it takes effect, what goes wrong, and who still waits for it.
+//! One call at its service: when it takes effect, its fault, and whether its caller still waits.
 
 use std::future::{Future, pending};
 use std::sync::Arc;
@@ -12,24 +12,24 @@ use super::{AbandonPolicy, LinkCall, RemoteService};
 use crate::faults::{Fault, FaultKind};
 use crate::kill_switch::KillSwitch;
 
-/// When the connection of a call without a deadline breaks after nothing was heard on it.
+/// After this long without an answer the connection of a call without a deadline breaks.
 const CONNECTION_PATIENCE: Duration = Duration::from_secs(10 * 60);
 
-/// A call on the other side.
+/// A call at its service.
 pub(super) struct RemoteCall {
     pub(super) call: LinkCall,
     pub(super) fault: Fault,
-    /// The switch to throw after the effect, when it is the last call of a life.
+    /// The switch to end the incarnation after the effect, when it is its last call.
     pub(super) last: Option<KillSwitch>,
     pub(super) service: Arc<dyn RemoteService>,
 }
 
-/// Where an answer goes, and whether somebody still waits there.
+/// Where the answer goes; closed when the caller has gone.
 type Answer<T, E> = oneshot::Sender<Result<T, E>>;
 
 impl RemoteCall {
-    /// Carries the call out. The service going away ends it at once: what it had not done by then it
-    /// never does, and the caller sees a broken line.
+    /// Runs the call. An outage of the service ends it at once: what it had not done by then it never does, and the caller gets a broken
+    /// connection.
     pub(super) async fn run<T, E: SeamError>(
         mut self,
         effect: impl Future<Output = Result<T, E>>,
@@ -45,12 +45,12 @@ impl RemoteCall {
             switch.end();
             answer.closed().await;
         } else if let Some(result) = result {
-            // A caller that is gone wants no answer.
+            // The caller may be gone.
             answer.send(result).ok();
         }
     }
 
-    /// What the caller is told; nothing once nobody waits.
+    /// The answer for the caller; none when the caller has gone.
     async fn execute<T, E: SeamError>(
         &mut self,
         effect: impl Future<Output = Result<T, E>>,
@@ -76,7 +76,7 @@ impl RemoteCall {
         told
     }
 
-    /// What the caller is told of a call that goes wrong.
+    /// The answer for the caller of a call with a fault.
     async fn apply_fault<T, E: SeamError>(
         &mut self,
         fault_kind: FaultKind,
@@ -91,7 +91,7 @@ impl RemoteCall {
                 self.withhold_answer(answer).await
             }
             FaultKind::StaleName { reserved, silent } => {
-                // The name is held as long as the call is, and for a while after.
+                // The name is reserved as long as the call lasts, and for a while after.
                 let held = self.call.limit.filter(|_| silent).unwrap_or_default();
                 if let Some(stale_name) = self.call.stale_name.take() {
                     stale_name(reserved.map(|time| time + held));
@@ -108,7 +108,7 @@ impl RemoteCall {
         }
     }
 
-    /// Waits until the caller has given up, or the connection breaks where no deadline makes it.
+    /// Waits until the caller has given up, or the connection of a call without a deadline breaks.
     async fn withhold_answer<T, E: SeamError>(
         &self,
         answer: &mut Answer<T, E>,
@@ -127,8 +127,7 @@ impl RemoteCall {
     }
 }
 
-/// Does the work, but gives it up, where it may be given up, when nobody waits for the answer any
-/// more. It has begun in any case.
+/// Runs the work, but cancels it, where the policy allows that, when the caller has gone. It has begun in any case.
 async fn unless_gone<T, E, R>(
     answer: &mut Answer<T, E>,
     given_up: bool,

@@ -1,4 +1,4 @@
-//! What an agent sees when things go wrong, and what the runtime has done by then.
+//! What an agent gets from calls with faults, and their effects in the runtime.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -17,8 +17,7 @@ use crate::runtime::{ImageAccess, ImageSource};
 
 const QUIET: FaultPlan = FaultPlan::quiet();
 
-/// Runs a sandbox under the plan, and gives the error's code, the time it took, and how many sandboxes
-/// there are then.
+/// Runs a sandbox under the plan, and returns the error's code, the time it took, and how many sandboxes there are then.
 async fn run_under(plan: FaultPlan) -> (World, ErrorCode, Duration, usize) {
     let world = world(1, plan);
     let begun = Instant::now();
@@ -197,7 +196,7 @@ async fn an_abandoned_stop_has_asked_but_does_not_kill() {
     assert!(String::from_utf8(log).unwrap().ends_with("stdout F asked\n"));
 }
 
-/// How many events of one pod's two creations arrive, after a minute.
+/// How many events of one pod's two creations arrive within a minute.
 async fn delivered_events(events: EventFaults) -> usize {
     let world = world(1, FaultPlan { events, ..QUIET });
     let runtime = world.runtime_for(1);

@@ -1,4 +1,4 @@
-//! The network as an agent reaches it: every request over its life's line.
+//! The network for an agent: every request goes over the link of its incarnation.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use oarsman_net::{HttpGet, HttpResponse, Network, NetworkError};
 use super::FakeNetwork;
 use crate::link::{AbandonPolicy, Link, LinkCall};
 
-/// The servers at the other end of a line.
+/// The servers over a link.
 pub fn connect(network: FakeNetwork, link: Link) -> Arc<dyn Network> {
     Arc::new(LinkedNetwork { network, link })
 }

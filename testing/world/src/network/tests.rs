@@ -1,4 +1,4 @@
-//! What servers answer, and what a line does to it.
+//! The responses of servers, directly and over a link with faults.
 
 use super::*;
 use crate::World;
@@ -21,7 +21,7 @@ fn get(url: &str) -> HttpGet {
     }
 }
 
-/// What an agent hears, in a few words.
+/// The result of a request in a few words.
 async fn fetch(world: &World, request: &HttpGet) -> String {
     match world.network_for(1).get(request).await {
         Ok(HttpResponse { status, body, is_complete: whole, .. }) => {

@@ -1,4 +1,4 @@
-//! The calls of a runtime, on the fake one.
+//! The calls of the Runtime trait, on the fake runtime.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use super::images::StoredImage;
 use super::sandboxes::HANDLER;
 
 impl FakeRuntime {
-    /// What happens from now on, after recent events: all of them, or those that nobody has heard.
+    /// Events from now on, after recent ones: all of them, or those that no subscriber has received.
     pub(super) fn subscribe(&self, replay: bool) -> Result<EventStream> {
         let events = self.serve("GetContainerEvents")?.events.listen(replay);
         Ok(ReceiverStream::new(events).map(Ok).boxed())

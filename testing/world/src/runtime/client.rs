@@ -1,4 +1,4 @@
-//! The runtime as an agent reaches it: every call over its life's line.
+//! The runtime for an agent: every call goes over the link of its incarnation.
 
 mod events;
 
@@ -16,7 +16,7 @@ use super::FakeRuntime;
 use crate::faults::Faults;
 use crate::link::{AbandonPolicy, Link, LinkCall, LinkMiddleware};
 
-/// The runtime at the other end of a line. Calls end by the deadlines of a real client.
+/// The runtime over a link. Calls have the deadlines of a real client.
 pub fn connect(
     runtime: FakeRuntime,
     link: Link,
@@ -29,14 +29,14 @@ pub fn connect(
     Arc::new(LinkedRuntime { inner, middleware, runtime, link, faults, request })
 }
 
-/// What only asks may be given up; everything else takes effect also when its caller is gone.
+/// Reads may be cancelled; everything else takes effect also when its caller is gone.
 fn policy(call: &str) -> AbandonPolicy {
     let changes = ["Stop", "Remove", "Update", "Start", "Reopen", "Checkpoint"];
     let is_change = changes.iter().any(|change| call.starts_with(change));
     if is_change { AbandonPolicy::Change } else { AbandonPolicy::Read }
 }
 
-/// Calls without a word of their own here have the deadline of an ordinary call.
+/// Calls without a method here have the deadline of an ordinary call.
 struct LinkedRuntime {
     inner: Arc<dyn Runtime>,
     middleware: LinkMiddleware,

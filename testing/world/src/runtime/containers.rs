@@ -1,4 +1,4 @@
-//! Containers: made, started, ended, removed.
+//! Containers of the fake runtime: created, started, ended, removed.
 
 mod resources;
 mod status;
@@ -41,31 +41,31 @@ pub(super) struct FakeContainer {
     log_path: String,
     created_at: i64,
     pub(super) run_state: ContainerRunState,
-    /// The runtime came back without knowing what became of it.
+    /// The runtime was restarted and has lost track of it.
     pub(super) lost: bool,
     ended: watch::Sender<bool>,
 }
 
-/// Where a container is in its life.
+/// The state of a container.
 pub(super) enum ContainerRunState {
     Created,
     Running(RunningProcess),
     Exited(ProcessExit),
 }
 
-/// What a running container has.
+/// The process of a running container.
 pub(super) struct RunningProcess {
     pub(super) started_at: i64,
     pub(super) log: LogWriter,
     signals: mpsc::Sender<u8>,
     task: AbortHandle,
-    /// The signal that asks it to stop is sent once, however often a stop is asked for.
+    /// The stop signal is sent once, however often a stop is called.
     asked_to_stop: bool,
     pub(super) memory: u64,
     pub(super) ports: BTreeSet<u16>,
 }
 
-/// How a container ended.
+/// The end of a container.
 pub(super) struct ProcessExit {
     started_at: i64,
     finished_at: i64,
@@ -119,7 +119,7 @@ impl FakeRuntimeState {
         })
     }
 
-    /// Notes that a container's process runs from now on as that task.
+    /// Records that a container's process runs from now on as that task.
     pub(super) fn begin(&mut self, id: &str, signals: mpsc::Sender<u8>, task: AbortHandle) {
         let Some(container) = self.containers.get_mut(id) else { return };
         container.run_state = ContainerRunState::Running(RunningProcess {
@@ -144,12 +144,12 @@ impl FakeRuntimeState {
         (!container.program.exists()).then(|| format!("exec {program:?}: no such file"))
     }
 
-    /// Notes that a container could not be started. No event tells of it, as in containerd.
+    /// Records that a container could not be started. There is no event, as in containerd.
     pub(super) fn fail_start(&mut self, id: &str, message: String) {
         self.finish(id, NOT_STARTED, "StartError", message);
     }
 
-    /// Notes that a container's process ended by itself.
+    /// Records that a container's process ended by itself.
     pub(super) fn exit(&mut self, id: &str, code: i32, reason: &'static str) {
         if self.containers.get(id).is_some_and(FakeContainer::runs) {
             self.finish(id, code, reason, String::new());
@@ -157,8 +157,7 @@ impl FakeRuntimeState {
         }
     }
 
-    /// Sends the signal that asks a container to stop, and tells when it has; nothing when there is
-    /// nothing to stop.
+    /// Sends the stop signal to a container, and returns a receiver of its end; none when there is nothing to stop.
     pub(super) fn ask_to_stop(&mut self, id: &str) -> Option<watch::Receiver<bool>> {
         let container = self.containers.get_mut(id)?;
         let signal = container.program.stop_signal();
@@ -173,7 +172,7 @@ impl FakeRuntimeState {
         Some(ended)
     }
 
-    /// Kills a container, if it runs or if nobody knows whether it does.
+    /// Kills a container, if it runs or its state is unknown.
     pub(super) fn kill(&mut self, id: &str) {
         let Some(container) = self.containers.get_mut(id) else { return };
         let lost = std::mem::take(&mut container.lost);
@@ -189,8 +188,8 @@ impl FakeRuntimeState {
         self.send_event(id, ContainerEventType::ContainerStoppedEvent);
     }
 
-    /// Notes how a container ended. One that ended while nobody knew of it gets what the runtime
-    /// makes of that, but has ended only once.
+    /// Records the end of a container. One that ended while the runtime had lost track of it gets the runtime's exit code, but is traced only
+    /// once.
     fn finish(&mut self, id: &str, code: i32, reason: &'static str, message: String) {
         let finished_at = self.clock.stamp();
         let Some(container) = self.containers.get_mut(id) else { return };
@@ -216,7 +215,7 @@ impl FakeRuntimeState {
         }
     }
 
-    /// Removes a container, killing it if it runs; fine when there is none. Its log file stays.
+    /// Removes a container, killing it if it runs; not an error when there is none. Its log file stays.
     pub(super) fn remove_container(&mut self, id: &str) {
         self.kill(id);
         self.trace_change(id, ContainerTransition::Removed);
@@ -242,14 +241,14 @@ impl FakeRuntimeState {
         of_it.map(|container| container.id.clone()).collect()
     }
 
-    /// Puts a change to the trace.
+    /// Adds a change to the trace.
     pub(super) fn trace_change(&self, id: &str, change: ContainerTransition) {
         if let Some(container) = self.containers.get(id) {
             self.trace.append(TraceEntry::Container { target: container.name(), change });
         }
     }
 
-    /// Tells listeners of a container that the runtime still knows.
+    /// Sends an event of a container that the runtime still knows.
     fn send_event(&mut self, id: &str, kind: ContainerEventType) {
         let known = self.containers.get(id).filter(|container| !container.lost);
         if let Some(sandbox) = known.map(|container| container.sandbox.clone()) {
@@ -264,7 +263,7 @@ impl FakeContainer {
         matches!(self.run_state, ContainerRunState::Running(_))
     }
 
-    /// What it has while it runs.
+    /// Its process while it runs.
     pub(super) fn running_mut(&mut self) -> Option<&mut RunningProcess> {
         match &mut self.run_state {
             ContainerRunState::Running(running) => Some(running),
@@ -280,7 +279,7 @@ impl FakeContainer {
         }
     }
 
-    /// Tells when its process has ended.
+    /// Receives the end of its process.
     pub(super) fn ended(&self) -> watch::Receiver<bool> {
         self.ended.subscribe()
     }

@@ -1,4 +1,4 @@
-//! Events: told to everybody who listens, and kept a while for who comes later.
+//! Container events: sent to every subscriber, and kept for a while for later ones.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -10,10 +10,10 @@ use super::state::FakeRuntimeState;
 
 /// How long events are kept.
 const KEPT: Duration = Duration::from_secs(5 * 60);
-/// How many events are kept, and how many wait for a listener that does not read.
+/// How many events are kept, and how many are queued for a slow subscriber.
 const MOST: usize = 4096;
 
-/// Listeners and recent events.
+/// Subscribers and recent events.
 #[derive(Default)]
 pub(super) struct EventHub {
     listeners: Vec<mpsc::Sender<ContainerEventResponse>>,
@@ -23,13 +23,12 @@ pub(super) struct EventHub {
 struct SentEvent {
     at: Duration,
     event: ContainerEventResponse,
-    /// Somebody listened.
+    /// A subscriber received it.
     heard: bool,
 }
 
 impl EventHub {
-    /// A new listener. It first gets the recent events that nobody has heard, as from containerd, or
-    /// all recent ones.
+    /// Adds a subscriber. It first gets the recent events that no subscriber has received, as from containerd, or all recent ones.
     pub(super) fn listen(&mut self, replay: bool) -> mpsc::Receiver<ContainerEventResponse> {
         let (listener, events) = mpsc::channel(MOST);
         for told in &mut self.recent {
@@ -42,7 +41,7 @@ impl EventHub {
         events
     }
 
-    /// Tells everybody; who does not keep up misses it.
+    /// Sends an event to all subscribers; one whose queue is full misses it.
     fn send(&mut self, event: ContainerEventResponse, at: Duration) {
         self.listeners.retain(|listener| !listener.is_closed());
         for listener in &self.listeners {
@@ -56,15 +55,14 @@ impl EventHub {
         }
     }
 
-    /// Hangs up on everybody and forgets.
+    /// Ends all subscriptions and drops recent events.
     pub(super) fn restart(&mut self) {
         *self = Self::default();
     }
 }
 
 impl FakeRuntimeState {
-    /// Tells listeners what happened to a container or sandbox, with its pod as it is now. Nobody
-    /// tells anything while the runtime is away.
+    /// Sends an event of a container or sandbox, with its pod as it is now. There are no events during an outage.
     pub(super) fn send_event_for(&mut self, kind: ContainerEventType, id: &str, sandbox: &str) {
         if self.is_away() {
             return;

@@ -1,4 +1,4 @@
-//! Commands in containers, and addresses to talk to them.
+//! Commands in containers, and URLs of streaming calls.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -82,7 +82,7 @@ fn answer(runner: &ScriptRunner, exit_code: i32) -> ExecSyncResponse {
 }
 
 impl FakeRuntimeState {
-    /// An address that nobody serves, good for one connection as all of them are.
+    /// A URL without a server, good for one connection as those of real runtimes.
     pub(super) fn streaming_url(&mut self, purpose: &str) -> StreamingEndpoint {
         StreamingEndpoint::Url(format!("http://127.0.0.1:1/{purpose}/{}", self.next_number()))
     }

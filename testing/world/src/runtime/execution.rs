@@ -1,4 +1,4 @@
-//! Containers at work: the actor's scripts, played in virtual time.
+//! Runs containers: scripts, interpreted in virtual time.
 
 mod script_runner;
 
@@ -57,7 +57,7 @@ impl FakeRuntimeState {
         }
     }
 
-    /// Takes memory, if the container may have that much.
+    /// Allocates memory, if the container's limit allows it.
     fn take_memory(&mut self, id: &str, bytes: u64) -> bool {
         let Some(container) = self.containers.get_mut(id) else { return false };
         let limit = container.resources().map_or(0, |resources| resources.memory_limit_in_bytes);

@@ -1,4 +1,4 @@
-//! Images: on the node, in registries, and on the way between them.
+//! Images on the node and in registries, and pulls.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,12 +15,12 @@ use crate::fnv::Fnv;
 
 const CALL: &str = "PullImage";
 
-/// What an image is made from. Its entrypoint is the actor.
+/// The definition of an image. Its entrypoint is the script program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImageSource {
     /// Its reference, with a tag.
     pub name: String,
-    /// The user it runs as, where it says so.
+    /// The user it runs as, if it has one.
     pub user: Option<i64>,
     /// Its environment.
     pub environment: BTreeMap<String, String>,
@@ -30,10 +30,10 @@ pub struct ImageSource {
     pub size: u64,
 }
 
-/// Who may pull an image, and how long that takes.
+/// The credentials that an image needs, and how long its pull takes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ImageAccess {
-    /// Credentials that are needed; none for an image that everybody may have.
+    /// Credentials that are needed; none for a public image.
     pub credentials: Option<AuthConfig>,
     /// How long a pull takes.
     pub time: Duration,
@@ -46,7 +46,7 @@ pub(super) struct ImageStore {
     registry: BTreeMap<String, (ImageSource, ImageAccess)>,
 }
 
-/// An image with the ids that follow from it.
+/// An image with its id and digest.
 #[derive(Debug, Clone)]
 pub(super) struct StoredImage {
     pub(super) source: ImageSource,
@@ -69,7 +69,7 @@ impl ImageSource {
 }
 
 impl ImageAccess {
-    /// Everybody may pull it, in no time.
+    /// A public image whose pull takes no time.
     pub const PUBLIC: Self = Self { credentials: None, time: Duration::ZERO };
 
     fn allows(&self, auth: Option<&AuthConfig>) -> bool {
@@ -107,8 +107,8 @@ impl ImageStore {
         }
     }
 
-    /// What a pull with these credentials gives, and how long it takes: no time for an image that is
-    /// there already, though a registry that has it still wants its credentials.
+    /// The image that a pull with these credentials gives, and how long the pull takes: no time for an image that is on the node already, though
+    /// a registry that has it still needs its credentials.
     fn offer(&self, name: &str, auth: Option<&AuthConfig>) -> Result<(ImageSource, Duration)> {
         let there = self.find(name).map(|image| image.source.clone());
         match (there, self.registry.get(name)) {
@@ -151,7 +151,7 @@ impl StoredImage {
 }
 
 impl FakeRuntime {
-    /// Waits for the registry, then puts the image on the node.
+    /// Waits for the registry, then adds the image to the node.
     pub(super) async fn pull(&self, request: PullImageRequest) -> Result<String> {
         let name = request.image.unwrap_or_default().image;
         let (source, time) = self.serve(CALL)?.images.offer(&name, request.auth.as_ref())?;

@@ -1,4 +1,4 @@
-//! What is so, whether the runtime is there to say it or not. For other parts of the world, never for agents.
+//! Reads the true state, also during an outage of the runtime. For other parts of the world, never for agents.
 
 use std::path::PathBuf;
 

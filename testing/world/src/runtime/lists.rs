@@ -1,4 +1,4 @@
-//! Lists and their filters.
+//! Lists of sandboxes and containers, and their filters.
 
 use std::collections::BTreeMap;
 

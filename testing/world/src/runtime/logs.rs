@@ -1,4 +1,4 @@
-//! Container logs: one entry a line, stamped and tagged.
+//! Writes container logs in the CRI format.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::files::{FakeFile, FakeFiles};
 /// Lines longer than this are cut.
 const LONGEST_LINE: usize = 16 * 1024;
 
-/// Where output goes.
+/// The stream of an output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OutputStream {
     Stdout,
@@ -30,13 +30,13 @@ pub(super) struct LogWriter {
 impl LogWriter {
     /// Opens a log file, unless the path is empty.
     pub(super) fn open(files: &FakeFiles, path: &str) -> Self {
-        // A path that cannot be opened is a container without a log: nothing else depends on it.
+        // A path that cannot be opened gives a container without a log: nothing else depends on it.
         let file = Some(path).filter(|path| !path.is_empty());
         let file = file.and_then(|path| files.open(Path::new(path)).ok());
         Self { file, unfinished: Default::default() }
     }
 
-    /// Writes the lines that end here or are too long; the rest waits for its end.
+    /// Writes the lines that end here or are too long; the rest is buffered.
     pub(super) fn write(&mut self, stream: OutputStream, bytes: &[u8], clock: &WorldClock) {
         let unfinished = &mut self.unfinished[stream.index()];
         unfinished.extend_from_slice(bytes);
@@ -48,7 +48,7 @@ impl LogWriter {
         self.append(&entries);
     }
 
-    /// Writes what has no end yet.
+    /// Writes the unfinished lines.
     pub(super) fn close(&mut self, clock: &WorldClock) {
         for stream in [OutputStream::Stdout, OutputStream::Stderr] {
             let rest = std::mem::take(&mut self.unfinished[stream.index()]);
@@ -105,7 +105,7 @@ fn append_entry(
 }
 
 impl FakeRuntimeState {
-    /// Goes on in a file of the same name, after the old one was moved away.
+    /// Opens a new file of the same name, after the old one was moved away.
     pub(super) fn reopen_log(&mut self, id: &str) -> Result<()> {
         const CALL: &str = "ReopenContainerLog";
         let path = self.running(CALL, id)?.status().log_path;

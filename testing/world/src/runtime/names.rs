@@ -1,4 +1,4 @@
-//! Names: each is held by one thing, or for a while by nothing at all.
+//! Names of sandboxes and containers: each is reserved by one object, or for a while by none.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use oarsman_cri::{CriError, ErrorCode, Result};
 use oarsman_cri_types::v1::{ContainerMetadata, PodSandboxMetadata};
 
-/// The names that are taken.
+/// The reserved names.
 #[derive(Default)]
 pub(super) struct NameReservations(BTreeMap<String, ReservedNameHolder>);
 
@@ -16,14 +16,14 @@ struct ReservedNameHolder {
 }
 
 enum NameHold {
-    /// Until the thing of that id is removed.
+    /// Until the object of that id is removed.
     Thing,
-    /// Until then, or until the runtime restarts; nothing of that id was made.
+    /// Until then, or until the runtime restarts; no object of that id was made.
     Nothing(Option<Duration>),
 }
 
 impl NameReservations {
-    /// Takes a name for a new thing.
+    /// Reserves a name for a new object.
     pub(super) fn take(
         &mut self,
         call: &'static str,
@@ -33,7 +33,7 @@ impl NameReservations {
     ) -> Result<()> {
         if let Some(holder) = self.holder(name, now) {
             let message = format!("name {name:?} is reserved for {:?}", holder.id);
-            // No code of its own: that is all that containerd says.
+            // An unknown error: containerd has no code for it.
             return Err(CriError::new(call, ErrorCode::Unknown, message));
         }
         self.0.insert(
@@ -43,7 +43,7 @@ impl NameReservations {
         Ok(())
     }
 
-    /// Keeps a free name for nothing.
+    /// Reserves a free name without an object.
     pub(super) fn reserve(
         &mut self,
         name: String,
@@ -60,7 +60,7 @@ impl NameReservations {
         self.0.remove(name);
     }
 
-    /// A restarted runtime knows only the names of things.
+    /// A restarted runtime knows only the names of existing objects.
     pub(super) fn release_unused(&mut self) {
         self.0.retain(|_, holder| matches!(holder.hold, NameHold::Thing));
     }
@@ -79,7 +79,7 @@ pub(super) fn of_sandbox(pod: &PodSandboxMetadata) -> String {
     format!("{name}_{namespace}_{uid}_{attempt}")
 }
 
-/// The name of a container. Which of the pod's sandboxes it is in does not count, as in containerd.
+/// The name of a container. It does not depend on the pod's sandbox, as in containerd.
 pub(super) fn of_container(container: &ContainerMetadata, pod: &PodSandboxMetadata) -> String {
     let ContainerMetadata { name, attempt } = container;
     let PodSandboxMetadata { name: pod, uid, namespace, .. } = pod;

@@ -1,4 +1,4 @@
-//! The runtime going away and coming back, while its containers run on.
+//! Outages and restarts of the runtime, while its containers run on.
 
 use std::time::Duration;
 
@@ -13,8 +13,8 @@ use crate::rng::Probability;
 use crate::trace::{ContainerTransition, TraceEntry};
 
 impl RemoteService for FakeRuntime {
-    /// Subscriptions end, names without things are free again, and of containers that were created
-    /// or run some are lost: the runtime says it does not know what state they are in.
+    /// Subscriptions end, names without objects are free again, and some of the containers that were created or run are lost: the runtime
+    /// reports their state as unknown.
     fn restart(&self, down: Duration, forgets: Probability) {
         self.state().restart(down, forgets);
         self.0.outages.send_modify(|count| *count += 1);

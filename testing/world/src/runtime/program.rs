@@ -1,4 +1,4 @@
-//! What a container's program is, and what it finds around it.
+//! The program of a container, with its environment, user, mounts and files.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,10 +7,10 @@ use oarsman_cri_types::v1::{ContainerConfig, LinuxContainerSecurityContext, Moun
 
 use super::images::ImageSource;
 
-/// The one program there is, in every image.
+/// The one program in every image.
 const SCRIPT: &str = "/script";
 
-/// A program with its surroundings.
+/// A program with its environment.
 #[derive(Debug, Clone)]
 pub(super) struct ContainerProgram {
     /// The program and its arguments.
@@ -20,7 +20,7 @@ pub(super) struct ContainerProgram {
     security: LinuxContainerSecurityContext,
     image_user: Option<i64>,
     mounts: Vec<Mount>,
-    /// Where its own files lie among those of the world.
+    /// The directory of the container's own files in the world's files.
     root: PathBuf,
     stop_signal: u8,
 }
@@ -47,7 +47,7 @@ impl ContainerProgram {
         }
     }
 
-    /// Another program in the same surroundings.
+    /// Another program in the same container.
     pub(super) fn with_command(&self, command: Vec<String>) -> Self {
         Self { command, ..self.clone() }
     }
@@ -89,11 +89,11 @@ impl ContainerProgram {
         self.stop_signal
     }
 
-    /// Where a path of the program leads: to what is mounted there, or to its own files.
+    /// Resolves a path of the program: to a mount, or to the container's own files.
     pub(super) fn resolve(&self, path: &Path) -> ResolvedPath {
         let path = self.directory.join(path);
         let mounts = self.mounts.iter().filter(|mount| path.starts_with(&mount.container_path));
-        // The mount nearest to the path covers the others.
+        // The longest mount path covers the others.
         match mounts.max_by_key(|mount| Path::new(&mount.container_path).components().count()) {
             Some(mount) => through(mount, &path),
             None => ResolvedPath {
@@ -110,12 +110,12 @@ fn through(mount: &Mount, path: &Path) -> ResolvedPath {
         None => PathBuf::from(&mount.host_path),
     };
     let below = path.strip_prefix(&mount.container_path).unwrap_or(Path::new(""));
-    // Joining nothing would add a slash.
+    // Joining an empty path would add a slash.
     let path = if below.as_os_str().is_empty() { source } else { source.join(below) };
     ResolvedPath { path, read_only: mount.readonly || mount.image.is_some() }
 }
 
-/// A command replaces the image's entrypoint, which is the actor, and arguments its own, which are none.
+/// A command replaces the image's entrypoint, which is the script program, and arguments its own, which are none.
 fn command(config: &ContainerConfig) -> Vec<String> {
     let entrypoint = match config.command.as_slice() {
         [] => vec![SCRIPT.to_owned()],
@@ -133,7 +133,7 @@ fn environment(config: &ContainerConfig, image: &ImageSource) -> BTreeMap<String
     environment
 }
 
-/// The kernel's number of a stop signal. Those that the actor does not hear are all the same to it.
+/// The kernel's number of a stop signal. The script program has no handler for other signals.
 fn number(signal: Signal) -> u8 {
     match signal {
         Signal::RuntimeDefault | Signal::Sigterm => 15,

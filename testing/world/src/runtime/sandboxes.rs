@@ -1,4 +1,4 @@
-//! Sandboxes: made, stopped, removed, described.
+//! Sandboxes of the fake runtime: made, stopped, removed, listed.
 
 use oarsman_cri::{CriError, ErrorCode, Result};
 use oarsman_cri_types::v1::{
@@ -26,7 +26,7 @@ pub(super) struct FakeSandbox {
     pub(super) ip: String,
 }
 
-/// Where a sandbox is in its life.
+/// The state of a sandbox.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum SandboxPhase {
     Ready,
@@ -61,7 +61,7 @@ impl FakeRuntimeState {
         Ok(id)
     }
 
-    /// Stops a sandbox and kills what runs in it; fine when there is none.
+    /// Stops a sandbox and kills what runs in it; not an error when there is none.
     pub(super) fn stop_sandbox(&mut self, id: &str) {
         for container in self.containers_of(id) {
             self.kill(&container);
@@ -77,7 +77,7 @@ impl FakeRuntimeState {
         }
     }
 
-    /// Removes a sandbox with all its containers; fine when there is none.
+    /// Removes a sandbox with all its containers; not an error when there is none.
     pub(super) fn remove_sandbox(&mut self, id: &str) {
         self.stop_sandbox(id);
         for container in self.containers_of(id) {
@@ -124,7 +124,7 @@ impl FakeRuntimeState {
         }
     }
 
-    /// Addresses are not used again: a world does not live long enough to run out of 10.0.0.0/8.
+    /// Addresses are not reused: no simulation runs long enough to use up 10.0.0.0/8.
     fn next_address(&mut self) -> String {
         let [_, _, _, _, _, b, c, d] = self.next_number().to_be_bytes();
         format!("10.{b}.{c}.{d}")
@@ -182,7 +182,7 @@ fn on_host_network(config: &PodSandboxConfig) -> bool {
     namespaces(config).network() == NamespaceMode::Node
 }
 
-/// A request without something that it must have.
+/// A request without a required field.
 pub(super) fn missing_field(call: &'static str, field: &str) -> CriError {
     CriError::new(call, ErrorCode::InvalidArgument, format!("the request has no {field}"))
 }

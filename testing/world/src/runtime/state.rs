@@ -1,4 +1,4 @@
-//! All the runtime knows.
+//! The state of the fake runtime.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::files::FakeFiles;
 use crate::rng::Rng;
 use crate::trace::Trace;
 
-/// All the runtime knows, and the parts of the world it touches.
+/// The state of the runtime, and the parts of the world it uses.
 pub(super) struct FakeRuntimeState {
     pub(super) clock: WorldClock,
     pub(super) files: FakeFiles,
@@ -24,7 +24,7 @@ pub(super) struct FakeRuntimeState {
     pub(super) names: NameReservations,
     pub(super) images: ImageStore,
     pub(super) events: EventHub,
-    /// When the runtime is back, while it is away.
+    /// When the outage ends, if there is one.
     pub(super) away_until: Option<Duration>,
     made: u64,
 }
@@ -46,13 +46,13 @@ impl FakeRuntimeState {
         }
     }
 
-    /// Numbers the things this runtime has made.
+    /// Counts the objects of this runtime.
     pub(super) fn next_number(&mut self) -> u64 {
         self.made += 1;
         self.made
     }
 
-    /// An id that nothing has had.
+    /// A new id.
     pub(super) fn next_id(&mut self) -> String {
         hexadecimal(self.next_number())
     }
@@ -62,8 +62,8 @@ impl FakeRuntimeState {
     }
 }
 
-/// 64 hexadecimal digits that follow from a number but not in its order, as the digests and ids of
-/// real runtimes are: lists sorted by id are not sorted by age.
+/// 64 hexadecimal digits that follow from a number but not in its order, as the digests and ids of real runtimes are: lists sorted by id are not
+/// sorted by age.
 pub(super) fn hexadecimal(number: u64) -> String {
     let mut rng = Rng::new(number);
     (0..4).map(|_| format!("{:016x}", rng.next_u64())).collect()

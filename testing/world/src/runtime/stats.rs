@@ -1,4 +1,4 @@
-//! Measures: made up, but in step with what scripts do.
+//! Statistics of containers: made up, but consistent with their scripts.
 
 use oarsman_cri::Result;
 use oarsman_cri_types::v1::{
@@ -12,9 +12,9 @@ use super::lists::{has_labels, matches, selected};
 use super::sandboxes::FakeSandbox;
 use super::state::FakeRuntimeState;
 
-/// What a process takes before its script asks for more.
+/// The memory of a process before its script allocates more.
 const PROGRAM_MEMORY: u64 = 1 << 20;
-/// One part in a hundred of a core is what every process uses.
+/// Every process uses one hundredth of a core.
 const IDLE_SHARE: u64 = 100;
 
 impl FakeRuntimeState {

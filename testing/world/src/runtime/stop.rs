@@ -1,4 +1,4 @@
-//! Stopping a container: asked first, killed when its grace is over.
+//! Stops a container: the stop signal first, SIGKILL after the grace period.
 
 use std::time::Duration;
 
@@ -8,13 +8,12 @@ use tokio::time::timeout;
 use super::FakeRuntime;
 
 impl FakeRuntime {
-    /// Asks a container to stop and waits for its grace; when this is dropped in between, nobody
-    /// kills it.
+    /// Sends the stop signal to a container and waits for its grace period; when this is dropped in between, the container is not killed.
     pub(super) async fn stop(&self, id: &str, grace: Duration) -> Result<()> {
         const CALL: &str = "StopContainer";
         let asked = if grace.is_zero() { None } else { self.serve(CALL)?.ask_to_stop(id) };
         if let Some(mut ended) = asked {
-            // Both ways lead on: it has ended or is gone, or its grace is over.
+            // Either way it goes on: the container has ended or is gone, or its grace period is over.
             timeout(whole_seconds(grace), ended.wait_for(|ended| *ended)).await.ok();
         }
         self.serve(CALL)?.kill(id);
@@ -22,7 +21,7 @@ impl FakeRuntime {
     }
 }
 
-/// Grace travels in whole seconds, rounded up.
+/// Grace periods travel in whole seconds, rounded up.
 fn whole_seconds(grace: Duration) -> Duration {
     Duration::from_secs(grace.as_secs().saturating_add(u64::from(grace.subsec_nanos() > 0)))
 }

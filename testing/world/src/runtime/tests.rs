@@ -1,4 +1,4 @@
-//! What the contract suite does not ask: memory, signals, ports, and sandboxes that break.
+//! Behaviour of the fake runtime that the contract suite does not cover: memory, signals, ports, and sandboxes that break.
 
 use oarsman_cri::Runtime;
 use oarsman_cri_types::v1::{

@@ -1,4 +1,4 @@
-//! Lives of an agent: where the switch ends them, what outlives them, and that a seed repeats them.
+//! Incarnations of an agent: where the switch kills them, what outlives them, and that a seed repeats them.
 
 use std::collections::BTreeSet;
 use std::future::{Future, pending};
@@ -14,7 +14,7 @@ use crate::fixtures::{SECOND, container, run, sandbox, world};
 use crate::rng::Probability;
 use crate::trace::{CallOutcome, TraceEntry};
 
-/// Lets a life go on until the switch ends it.
+/// Runs an incarnation until the switch kills it.
 async fn run_until_killed(world: &World, agent: impl Future<Output = ()> + Send + 'static) {
     let mut tasks = JoinSet::new();
     tasks.spawn(agent);
@@ -86,7 +86,7 @@ async fn a_restart_of_the_runtime_does_not_save_a_life_from_its_last_call() {
     }
 }
 
-/// Keeps one pod going as well as it can, without a plan: all kinds of calls, and no wisdom.
+/// Keeps one pod running, without any decisions: makes all kinds of calls.
 async fn keep_pod_running(runtime: Arc<dyn Runtime>, pod: String) {
     for attempt in 0.. {
         if let Ok(sandbox) = runtime.run_pod_sandbox(sandbox(&pod, attempt)).await {
@@ -104,7 +104,7 @@ async fn keep_pod_running(runtime: Arc<dyn Runtime>, pod: String) {
     }
 }
 
-/// Three lives of an agent with three pods in a rough world, and what the trace of them hashes to.
+/// Three incarnations of an agent with three pods in a world with faults, and the hash of their trace.
 fn rough_run(seed: u64) -> (u64, usize) {
     let plan = FaultPlan::rough(Duration::from_secs(1_800));
     let lives = simulate(seed, plan, async |world| {

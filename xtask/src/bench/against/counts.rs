@@ -1,4 +1,4 @@
-//! How often the runtime was called and the API server written to, as both count it themselves.
+//! Counts calls to the runtime and writes to the API server, by the metrics of both.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -9,15 +9,15 @@ use kube::core::Request;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// The counter of containerd's calls, and the services that count.
+/// The counter of containerd's calls, and the services that are counted.
 const CALLS: &str = "grpc_server_started_total";
 const SERVICE: &str = "runtime.v1.";
-/// The counter of the API server's requests, and those that count: what an agent writes for a pod.
+/// The counter of the API server's requests, and those that are counted: an agent's writes for a pod.
 const REQUESTS: &str = "apiserver_request_total";
 const WRITES: [&str; 5] = ["POST", "PUT", "PATCH", "DELETE", "APPLY"];
 const RESOURCES: [&str; 3] = ["pods", "events", "serviceaccounts"];
 
-/// Asks both.
+/// Reads both metrics.
 pub(super) struct CallCounter<'a> {
     pub(super) api: &'a Client,
     pub(super) runtime: SocketAddr,
@@ -39,7 +39,7 @@ impl CallCounter<'_> {
     }
 }
 
-/// By HTTP/1.0, which ends with the connection.
+/// By HTTP/1.0, whose response ends with the connection.
 async fn fetch(from: SocketAddr) -> Result<String> {
     let mut stream = TcpStream::connect(from).await?;
     stream.write_all(b"GET /v1/metrics HTTP/1.0\r\n\r\n").await?;
@@ -56,7 +56,7 @@ impl CallCounts {
         Self { calls, writes: self.writes - before.writes }
     }
 
-    /// For each of so many pods.
+    /// Divided by the number of pods.
     #[expect(clippy::cast_precision_loss, reason = "a few dozen pods")]
     pub(super) fn each(self, pods: usize) -> Self {
         let each = |count: f64| count / pods as f64;

@@ -1,4 +1,4 @@
-//! The page on two programs of ours.
+//! Writes docs/bench-against.md, which compares two builds of our program.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -54,7 +54,7 @@ fn table(rows: &[ComparisonRow]) -> String {
     text
 }
 
-/// Where a difference comes from.
+/// The calls that differ.
 fn calls(turns: &Pairwise<Vec<ProgramRound>>) -> String {
     let all = turns.theirs.iter().chain(&turns.ours);
     let names: BTreeSet<&String> = all

@@ -1,4 +1,4 @@
-//! The node's object as an agent reaches it: every call over its life's line.
+//! The Node object for an agent: every call goes over the link of its incarnation.
 
 use std::sync::Arc;
 
@@ -18,11 +18,11 @@ use super::super::watch::PAUSE;
 use crate::faults::EventFate;
 use crate::link::LinkMiddleware;
 
-/// What calls are about, for errors.
+/// The object of calls, for errors.
 const NODE: &str = "node";
 const LEASE: &str = "lease";
 
-/// The seam over a line.
+/// The seam over a link.
 pub(in crate::cluster) struct LinkedNode {
     inner: Arc<dyn NodeObject>,
     middleware: LinkMiddleware,
@@ -57,7 +57,7 @@ impl NodeObjectLayer for LinkedNode {
     }
 }
 
-/// What calls do at the server. It has no stream: that is watched over the line.
+/// What calls do at the server. It has no watch: that runs over the link.
 struct NodeBackend(FakeCluster);
 
 #[async_trait]
@@ -98,7 +98,7 @@ impl NodeObject for NodeBackend {
 struct NodeWatch {
     connection: ClusterLink,
     newest: latest::Receiver<u64>,
-    /// Whether anything was told, and which state it was last.
+    /// Whether a state was delivered, and the last one.
     has_told: bool,
     told: Option<Node>,
 }

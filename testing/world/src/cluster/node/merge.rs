@@ -1,4 +1,4 @@
-//! What a strategic merge patch does to a node's object.
+//! Applies a strategic merge patch to a Node object.
 
 use k8s_openapi::api::core::v1::Node;
 use serde_json::{Map, Value, json};
@@ -32,7 +32,7 @@ fn merge(target: &mut Value, patch: &Value) {
     target.retain(|_, value| !value.is_null());
 }
 
-/// Items of the same type are merged, as many times as they come; `$patch: replace` forgets what was there.
+/// Items of the same type are merged, each in turn; `$patch: replace` drops the old items.
 fn merge_list(target: &mut Value, items: &[Value]) {
     let is_order = |item: &&Value| item.get("$patch").is_some();
     let replaces = items.iter().any(|item| is_order(&item));

@@ -1,4 +1,4 @@
-//! The server's promises about the node's object.
+//! The semantics of the Node object at the server.
 
 use k8s_openapi::api::core::v1::{Node, NodeAddress, NodeCondition};
 use oarsman_cluster::{Cluster, ClusterError, NodeObject, Registration};

@@ -1,4 +1,4 @@
-//! Events on their way to an agent: some are lost, some come twice, some come late.
+//! Events on their way to an agent: some are lost, doubled or delayed.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::faults::{EventFate, Faults};
 
-/// The same events, as the faults let them through.
+/// The same events with faults.
 pub(super) fn with_faults(events: EventStream, faults: Faults) -> EventStream {
     let faulty = FaultyEvents { events, faults, held: BTreeMap::new(), count: 0 };
     stream::unfold(faulty, |mut faulty| async { faulty.next().await.map(|event| (event, faulty)) })
@@ -19,14 +19,13 @@ pub(super) fn with_faults(events: EventStream, faults: Faults) -> EventStream {
 struct FaultyEvents {
     events: EventStream,
     faults: Faults,
-    /// Events that are to come later: by when, and in their old order.
+    /// Delayed events, by the time of their delivery, in their original order.
     held: BTreeMap<(Instant, u64), ContainerEventResponse>,
     count: u64,
 }
 
 impl FaultyEvents {
-    /// The next event that arrives; nothing after the other side has hung up, which ends also those
-    /// on their way.
+    /// The next event that arrives; none after the subscription has ended, which also drops delayed events.
     async fn next(&mut self) -> Option<Result<ContainerEventResponse>> {
         loop {
             let due = self.held.keys().next().copied();
@@ -46,7 +45,7 @@ impl FaultyEvents {
         }
     }
 
-    /// The event, if it comes now.
+    /// The event, if it is delivered now.
     fn deliver(&mut self, event: ContainerEventResponse) -> Option<ContainerEventResponse> {
         let now = Instant::now();
         self.count += 1;

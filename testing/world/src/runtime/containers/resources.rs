@@ -1,4 +1,4 @@
-//! Changing a container's limits.
+//! Updates a container's limits.
 
 use oarsman_cri::{CriError, ErrorCode, Result};
 use oarsman_cri_types::v1::{LinuxContainerResources, UpdateContainerResourcesRequest};
@@ -7,7 +7,7 @@ use super::ContainerRunState;
 use crate::runtime::state::FakeRuntimeState;
 
 impl FakeRuntimeState {
-    /// Takes over the limits that are set; the others stay as they are.
+    /// Sets the limits in the request; the others stay.
     pub(in crate::runtime) fn update_resources(
         &mut self,
         request: UpdateContainerResourcesRequest,

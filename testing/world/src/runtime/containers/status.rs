@@ -1,4 +1,4 @@
-//! Containers, as the runtime describes them.
+//! Containers in the CRI messages of lists, statuses and statistics.
 
 use oarsman_cri_types::v1::{
     self as cri, ContainerAttributes, ContainerResources, ContainerState, ContainerStatus,
@@ -8,7 +8,7 @@ use oarsman_cri_types::v1::{
 use super::{ContainerRunState, FakeContainer, LOST};
 
 impl FakeContainer {
-    /// As in a list.
+    /// The entry of a list.
     pub(in crate::runtime) fn listed(&self) -> cri::Container {
         cri::Container {
             id: self.id.clone(),
@@ -24,7 +24,7 @@ impl FakeContainer {
         }
     }
 
-    /// In detail.
+    /// The status.
     pub(in crate::runtime) fn status(&self) -> ContainerStatus {
         let linux = LinuxContainerUser {
             uid: self.program.uid(),
@@ -51,7 +51,7 @@ impl FakeContainer {
         self.with_state(still)
     }
 
-    /// Adds what depends on where it is in its life.
+    /// Adds the fields that depend on the state.
     fn with_state(&self, status: ContainerStatus) -> ContainerStatus {
         if self.lost {
             return ContainerStatus { exit_code: LOST, reason: "Unknown".to_owned(), ..status };
@@ -72,7 +72,7 @@ impl FakeContainer {
         }
     }
 
-    /// As measurements name it.
+    /// The attributes in statistics.
     pub(in crate::runtime) fn attributes(&self) -> ContainerAttributes {
         ContainerAttributes {
             id: self.id.clone(),
@@ -82,7 +82,7 @@ impl FakeContainer {
         }
     }
 
-    /// Where it is in its life, as far as the runtime knows.
+    /// The state, as far as the runtime knows.
     pub(in crate::runtime) fn state(&self) -> ContainerState {
         if self.lost {
             return ContainerState::ContainerUnknown;
@@ -98,7 +98,7 @@ impl FakeContainer {
         self.config.linux.as_ref().and_then(|linux| linux.resources.clone())
     }
 
-    /// The image under its own name, whatever name it was asked for by.
+    /// The image under its own name, whatever name was in the request.
     fn image_spec(&self) -> ImageSpec {
         let asked = self.config.image.clone().unwrap_or_default();
         ImageSpec { image: self.image.source.name.clone(), ..asked }

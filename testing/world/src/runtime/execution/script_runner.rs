@@ -1,4 +1,4 @@
-//! A program that plays its script, step by step.
+//! Interprets a script step by step, in virtual time.
 
 use std::future::pending;
 use std::io;
@@ -15,15 +15,15 @@ use crate::runtime::program::ContainerProgram;
 
 /// SIGTERM, which scripts may react to.
 const TERM: u8 = 15;
-/// The signals that end the actor, as its page says; it does not hear others.
+/// The signals that end the script program, as its documentation says; it ignores others.
 const ENDING: [u8; 7] = [1, 2, 3, 9, 10, 12, TERM];
 
-/// How a program ends.
+/// The end of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::runtime) enum ProgramEnd {
-    /// With that exit code.
+    /// It exited with that code.
     Code(u8),
-    /// Killed, because it took more memory than its container may.
+    /// It was killed, because it exceeded its container's memory limit.
     OutOfMemory,
 }
 
@@ -31,17 +31,17 @@ pub(in crate::runtime) enum ProgramEnd {
 pub(in crate::runtime) enum ProgramOutput {
     /// To the container's log.
     Log,
-    /// To whoever asked for the command: stdout, then stderr.
+    /// To the caller of the command: stdout, then stderr.
     Kept(Mutex<(Vec<u8>, Vec<u8>)>),
 }
 
-/// A program that plays its script in a container.
+/// A program that runs its script in a container.
 pub(in crate::runtime) struct ScriptRunner {
     runtime: FakeRuntime,
     container: String,
     program: ContainerProgram,
     pub(in crate::runtime) output: ProgramOutput,
-    /// What SIGTERM does at this moment, if not what it does to everybody.
+    /// The script's current handler of SIGTERM; none for the default.
     on_term: Mutex<Option<Vec<ScriptStep>>>,
 }
 
@@ -55,7 +55,7 @@ impl ScriptRunner {
         Self { runtime, container, program, output, on_term: Mutex::default() }
     }
 
-    /// Plays the script to its end. Signals are handled beside it, as on the actor's own thread.
+    /// Runs the script to its end. Signals are handled concurrently, as on the program's own thread.
     pub(in crate::runtime) async fn run(&self, signals: mpsc::Receiver<u8>) -> ProgramEnd {
         let steps = match parse(self.program.arguments()) {
             Ok(steps) => steps,
@@ -138,7 +138,7 @@ impl ScriptRunner {
             ScriptStep::Write { path, text } => self.change(path, Some(text))?,
             ScriptStep::Touch(path) => self.change(path, None)?,
             ScriptStep::Listen(port) => self.runtime.state().listen(&self.container, *port)?,
-            // A child ends with its container at the latest, and nothing can see it before.
+            // A child ends with its container at the latest, and has no other effect.
             _ => {}
         }
         Ok(())
@@ -148,7 +148,7 @@ impl ScriptRunner {
         self.runtime.state().files.read(&self.program.resolve(path).path)
     }
 
-    /// Makes a file, with that text or with what it has.
+    /// Creates a file, with that text or its old content.
     fn change(&self, path: &Path, text: Option<&str>) -> io::Result<()> {
         let resolved = self.program.resolve(path);
         if resolved.read_only {
