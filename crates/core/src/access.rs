@@ -1,13 +1,13 @@
-//! Who may ask the node's own server for what: requests as the API server judges them.
+//! Authorization attributes of requests to the node's server, as a SubjectAccessReview has them.
 
 #[cfg(test)]
 mod tests;
 
-/// A user whom nobody has told from any other.
+/// The user name of an unauthenticated request.
 pub const ANONYMOUS: &str = "system:anonymous";
-/// Their group.
+/// The group of unauthenticated users.
 pub const UNAUTHENTICATED: &str = "system:unauthenticated";
-/// The group of everybody else.
+/// The group of all authenticated users.
 pub const AUTHENTICATED: &str = "system:authenticated";
 
 /// What has to be allowed for a request: the verb on one of these parts of the node, the finest first.
@@ -52,7 +52,7 @@ pub fn attributes(method: &str, path: &str) -> Attributes {
 }
 
 impl Attributes {
-    /// What somebody hears who may not.
+    /// The body of the response to a forbidden request.
     pub fn forbidden(&self, user: &str) -> String {
         format!(
             "Forbidden (user={user}, verb={}, resource=nodes, subresource(s)=[{}])",

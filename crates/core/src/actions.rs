@@ -1,4 +1,5 @@
-//! What to do to a pod now: one pure decision from the pod as wanted and the runtime's word on it.
+//! What to do to a pod now: a pure function of the desired pod and the runtime's state of it. In the Go kubelet this is
+//! `computePodActions`.
 //!
 //! [`plan`] answers with a [`Plan`], plain data that a shell carries out field by field. Only containers of the newest
 //! sandbox count as the pod's own; those of earlier sandboxes tell how a container ended and how often it was started.

@@ -1,4 +1,4 @@
-//! What an API server does to a pod before anybody else sees it: reading, defaulting, checking.
+//! What an API server does to a pod on creation: decoding, defaulting, validation.
 //!
 //! A pod from a file or a URL, or from a person with no cluster at all, never passes an API
 //! server, so the agent holds it to the same rules. Every rule here is held against the answers

@@ -27,7 +27,7 @@ pub enum Verdict {
     Wait {
         /// How long still.
         remaining: Duration,
-        /// How long in all: what a person is told.
+        /// How long in all, as the waiting message has it.
         delay: Duration,
     },
 }

@@ -24,7 +24,7 @@ const EARLIEST: f64 = 0.7;
 /// Nodes that got theirs at once do not all come back at once.
 const SPREAD: f64 = 0.2;
 
-/// Whom a certificate is about.
+/// The subject of a certificate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Subject {
     /// The user, where it is a client's.
@@ -33,7 +33,7 @@ pub struct Subject {
     pub organizations: Vec<String>,
 }
 
-/// How a server may be called.
+/// The subject alternative names of a serving certificate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {
     /// By name.
@@ -58,9 +58,9 @@ pub struct Certificate {
 /// What a certificate is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// To tell the API server who we are.
+    /// Authenticates the node to the API server.
     Client,
-    /// To tell those who ask us who we are.
+    /// Authenticates the node's server to its clients.
     Serving,
 }
 
@@ -112,12 +112,12 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// By which a node tells the API server who it is.
+    /// The client certificate with which a node authenticates to the API server.
     pub fn client(node: &str) -> Self {
         Self { purpose: Purpose::Client, subject: of_node(node), names: Names::default() }
     }
 
-    /// By which a node tells others who it is. Nobody signs one without an address: none while there is none.
+    /// The serving certificate of a node; none while the node has no address, because signers refuse a request without one.
     pub fn serving(node: &str, addresses: &[NodeAddress]) -> Option<Self> {
         let mut names = Names::default();
         for NodeAddress { address, type_ } in addresses {
@@ -166,7 +166,7 @@ impl Certificate {
         self.not_before.checked_add(wait).unwrap_or(self.not_after)
     }
 
-    /// How it stands with it.
+    /// Whether it can be used, and whether it has to be renewed.
     pub fn standing(&self, wanted: &Wanted, deadline: Timestamp, now: Timestamp) -> Standing {
         let is_other = self.subject != wanted.subject
             || (wanted.purpose == Purpose::Serving && self.names != wanted.names);
@@ -179,27 +179,27 @@ impl Certificate {
     }
 }
 
-/// How it stands with a certificate.
+/// Whether a certificate can be used, and whether it has to be renewed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// It will do until its deadline.
     Good,
     /// It will do, but it is time for the next.
     Due,
-    /// It is about somebody else, or not about all our names.
+    /// Its subject or its names are not those of this node.
     Other,
-    /// Nobody takes it any more.
+    /// It has expired.
     Expired,
 }
 
 /// What came of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// Nobody has approved it, or it is not signed yet.
+    /// Not approved or not signed yet.
     Waiting,
     /// Signed: the certificate's text.
     Signed(Vec<u8>),
-    /// Somebody said no.
+    /// The request was denied; the reason.
     Denied(String),
     /// The signer could not sign it.
     Failed(String),

@@ -1,4 +1,4 @@
-//! What the agent has to say about a pod, as data: an event with its reason and message.
+//! Events of pods, as data: type, reason, message and the part of the pod they are about.
 
 mod correlator;
 mod latest_used;
@@ -10,19 +10,19 @@ use crate::pod::ContainerKind;
 
 pub use correlator::{Correlator, Record};
 
-/// Whether somebody should worry.
+/// The type of an event: `Normal` or `Warning`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EventKind {
     /// Things go as they should.
     Normal,
-    /// Somebody should look.
+    /// Something that needs attention.
     Warning,
 }
 
 /// Something that happened to a pod or to one of its containers.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PodEvent {
-    /// Whether somebody should worry.
+    /// `Normal` or `Warning`.
     pub kind: EventKind,
     /// The one word that tools match on, such as `Killing`.
     pub reason: Cow<'static, str>,
@@ -39,7 +39,7 @@ impl PodEvent {
         Self { kind: EventKind::Normal, reason, message: message.into(), field_path: None }
     }
 
-    /// An event that somebody should look at.
+    /// An event of type `Warning`.
     pub fn warning(reason: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
         let reason = reason.into();
         Self { kind: EventKind::Warning, reason, message: message.into(), field_path: None }
@@ -68,7 +68,7 @@ pub fn sandbox_status_unknown(error: impl fmt::Display) -> PodEvent {
     PodEvent::warning("FailedPodSandBoxStatus", message)
 }
 
-/// Somebody on this node wanted the pod gone, and it is still there long after its time.
+/// A component of this node asked for the pod to be killed, and it still runs long after its grace period.
 pub fn kill_overdue() -> PodEvent {
     let message = "Container runtime did not kill the pod within specified grace period.";
     PodEvent::warning("ExceededGracePeriod", message)

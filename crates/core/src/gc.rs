@@ -1,4 +1,4 @@
-//! What is no longer of use to anybody: dead containers, sandboxes, their logs, and images.
+//! Garbage collection: dead containers, sandboxes, their logs, and images.
 //!
 //! These functions only choose. The caller removes, and reads the runtime again before it asks for the next
 //! kind: a sandbox is garbage only once its containers are really gone.

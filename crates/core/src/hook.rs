@@ -11,7 +11,7 @@ pub const USER_AGENT: &str = "kube-lifecycle/1.36";
 /// An HTTP GET.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpRequest {
-    /// With TLS; the server's certificate is nobody's concern.
+    /// With TLS; the server's certificate is not verified.
     pub tls: bool,
     /// Name or address.
     pub host: String,

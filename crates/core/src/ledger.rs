@@ -1,4 +1,5 @@
-//! What concerns several pods: who may come in and in which order, who has which name, whose a sandbox is.
+//! Decisions that concern several pods: which pods are admitted and in which order, which static pod has a name, and which
+//! sandboxes belong to this agent.
 //!
 //! Plain data that the supervisor owns and answers questions from. Nothing here outlives the pods it is about: once
 //! all of them are finished and their workers gone, the ledger is empty.
@@ -112,7 +113,7 @@ impl Ledger {
         Some(self.arrive_one(next, gate))
     }
 
-    /// Whether nobody is in it.
+    /// Whether no pod is admitted or waits.
     pub fn is_empty(&self) -> bool {
         self.admission.is_empty() && self.names.is_empty()
     }

@@ -50,7 +50,7 @@ pub enum State {
     /// What runs of it and what was recorded of it is being read. Goes to whichever state that calls for.
     Loading(Loading),
     /// It is made to run as its spec says. Goes to `Terminating` when its deletion is asked for, its phase becomes
-    /// terminal, somebody wants it killed, or its source drops it.
+    /// terminal, a component of this node asks for its kill, or its source drops it.
     Syncing(Syncing),
     /// What runs of it is being stopped. Goes to `Terminated` once nothing runs; a failed kill is tried again.
     Terminating(Terminating),

@@ -39,7 +39,7 @@ pub enum NoLog {
 }
 
 impl LogOptions {
-    /// Reads them from the names and values of a query; names that nobody knows are left alone.
+    /// Reads them from the names and values of a query; unknown names are ignored.
     ///
     /// # Errors
     /// When they make no sense.

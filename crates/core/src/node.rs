@@ -1,6 +1,6 @@
 //! The node's own object in the cluster: what it is registered as, how its status is made and when it is told.
 //!
-//! [`object::registered`] is the object of a node that nobody knows yet. From then on [`status::next`] makes the object as it should
+//! [`object::registered`] is the object of a node that is not registered yet. From then on [`status::next`] makes the object as it should
 //! be out of the one that the API server has, [`change::patch`] is the difference, and [`reports::Reports`] says whether it has to be
 //! told now. What is told is put into words for people by [`events::between`].
 
@@ -46,13 +46,13 @@ pub struct Profile {
     pub taints: Vec<Taint>,
     /// What its cloud knows it as.
     pub provider_id: Option<String>,
-    /// Whether somebody outside tells the cloud's part of it: `--cloud-provider=external`.
+    /// Whether an external cloud controller sets the cloud's fields of the node: `--cloud-provider=external`.
     pub has_cloud: bool,
     /// Whether a controller attaches volumes to it.
     pub controller_attaches: bool,
     /// The addresses it is reached at, the primary one first.
     pub addresses: Vec<IpAddr>,
-    /// Those of them that somebody gave it.
+    /// Those of them that were configured (`--node-ip`).
     pub given_addresses: Vec<IpAddr>,
     /// Where its server listens.
     pub port: i32,

@@ -1,4 +1,4 @@
-//! Questions to a pod as it is wanted, so that nobody digs through `Option`s twice.
+//! Accessors for the fields of a `Pod`, which are optional in the API.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};

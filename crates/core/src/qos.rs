@@ -1,4 +1,4 @@
-//! The quality-of-service class of a pod: who is squeezed first when the node runs short.
+//! The quality-of-service class of a pod, which decides the order of eviction and the OOM score.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

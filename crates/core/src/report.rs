@@ -31,7 +31,7 @@ pub struct NodeReport {
     pub since: Timestamp,
     /// What runs the containers.
     pub runtime: RuntimeReport,
-    /// Manifests that nobody understands.
+    /// Manifests that cannot be read.
     pub broken: Vec<BrokenManifest>,
     /// Every pod, by namespace and name.
     pub pods: Vec<PodReport>,
@@ -62,7 +62,7 @@ pub struct Trouble {
     pub why: String,
 }
 
-/// A manifest that nobody understands.
+/// A manifest that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BrokenManifest {
@@ -165,7 +165,7 @@ pub struct EventReport {
     pub pod: String,
     /// Its UID.
     pub uid: String,
-    /// Whether somebody should look.
+    /// Whether it is of type `Warning`.
     pub is_warning: bool,
     /// The one word that tools match on.
     pub reason: String,

@@ -1,6 +1,6 @@
 //! When a pod is looked at again after a piece of work on it has ended.
 //!
-//! Nothing here draws a random number: the caller rolls the [`Dice`], so that the same life can be lived twice.
+//! Nothing here draws a random number: the caller passes the [`Dice`], so that a simulation can be repeated.
 
 use std::time::Duration;
 

@@ -39,7 +39,7 @@ pub enum CgroupVersion {
 pub enum Swap {
     /// The kernel does not limit swap, so we cannot either.
     Unlimitable,
-    /// Nobody swaps.
+    /// No container may swap.
     Forbidden,
     /// On v2, burstable containers swap in proportion to the memory they request.
     Limited {

@@ -1,7 +1,7 @@
 //! Where pods come from, and the merge of what several sources say into one stream of changes.
 //!
 //! A source always sends its full set; what changed is found here. A pod's mirror in the API server is a pod of its
-//! own (it has another UID) and comes through as one: whoever starts workers passes mirrors by.
+//! own (it has another UID) and comes through as one: the supervisor starts no worker for it.
 
 mod merger;
 mod pod_change;

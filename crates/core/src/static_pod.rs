@@ -44,7 +44,7 @@ impl Origin {
 pub enum Naming {
     /// With the node's name behind its own, so that the same manifest on two nodes of a cluster makes two pods.
     OfNode,
-    /// As it is written: where there is no cluster, there is nobody to be mistaken for.
+    /// As it is written: without a cluster no other node can have a pod of that name.
     AsWritten,
 }
 

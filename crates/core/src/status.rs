@@ -1,4 +1,4 @@
-//! What the agent says about a pod: its status in the API, made anew from the runtime's word each time.
+//! The status of a pod in the API, made from the runtime's state each time. In the Go kubelet this is `generateAPIPodStatus`.
 //!
 //! The way of a status: [`generate`] makes it, [`merge::merge`] puts it over the API server's copy, and
 //! [`merge::differs`] tells whether there is anything to send, and [`patch::patch`] what. A pod that was turned away has the short one of

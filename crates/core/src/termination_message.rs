@@ -1,4 +1,4 @@
-//! What a container says as its last words: from a file it wrote or, failing that, from the end of its log.
+//! The termination message of a container: from the file it wrote or, failing that, from the end of its log.
 //!
 //! The shell reads the files; here they become one bounded piece of valid text.
 

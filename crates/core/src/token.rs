@@ -12,7 +12,7 @@ use crate::pod::PodExt;
 
 /// What a pod that names no account acts as.
 const DEFAULT_ACCOUNT: &str = "default";
-/// How long a token is good for when nobody says.
+/// The lifetime of a token in seconds if the pod does not set one.
 const USUAL_LIFETIME: i64 = 3600;
 /// No token is used for longer, however long it would be good for.
 const OLDEST: Duration = Duration::from_secs(24 * 60 * 60);
@@ -56,8 +56,8 @@ fn of_volume(volume: &Volume) -> impl Iterator<Item = &ServiceAccountTokenProjec
     sources.filter_map(|source| source.service_account_token.as_ref())
 }
 
-/// How long a token is used before a newer one is asked for: for four fifths of its life, for a day at most, and somewhat less as
-/// the dice fall.
+/// How long a token is used before a newer one is asked for: for four fifths of its life, for a day at most, and less a random
+/// part, so that tokens are not all replaced together.
 pub fn used_for(lifetime: Duration, dice: u64) -> Duration {
     let earlier = Duration::from_millis(dice % (millis(EARLIER) + 1));
     let most = (lifetime * 4 / 5).min(OLDEST);

@@ -1,7 +1,7 @@
 //! The runtime's word on one pod, read in one go: its sandboxes and containers as they are.
 //!
-//! Everything that decides about a pod decides from this and from the pod as it is wanted; nobody keeps
-//! an opinion of their own about what runs.
+//! All decisions about a pod are made from this view and the desired pod; no other part of the agent keeps its own record of
+//! what runs.
 
 pub mod from_cri;
 

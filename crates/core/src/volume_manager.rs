@@ -70,7 +70,7 @@ impl DesiredStateOfWorld {
 }
 
 impl ActualStateOfWorld {
-    /// What was found on disk, of which nobody knows when it was set up.
+    /// Volumes that were found on disk after a restart; when they were set up is unknown.
     pub fn found(volumes: impl IntoIterator<Item = MountedVolume>) -> Self {
         Self(volumes.into_iter().map(|volume| (volume.name.clone(), volume)).collect())
     }

@@ -1,4 +1,4 @@
-//! Containers that are in the way: those that run where they should not, and dead ones nobody needs.
+//! Leftover containers: those that run outside the current sandbox or spec, and dead ones that are not kept.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,8 +8,8 @@ use crate::ids::ContainerId;
 use crate::pod::{ContainerKind, PodExt};
 use crate::view::{ContainerState, ContainerView, PodView};
 
-/// The dead containers of a pod that has ended: all but the newest of each name, whose log and exit code somebody may
-/// ask for; of an evicted pod all, because the node needs the room.
+/// The dead containers to remove from a pod that has ended: all but the newest of each name, which is kept for its log and exit
+/// code. Of an evicted pod all are removed, because the node is short of disk.
 pub fn dead_containers(view: &PodView, evicted: bool) -> Vec<Removal> {
     let dead = view.containers.iter().filter(|container| container.state.exit().is_some());
     beyond_newest(dead.filter(|container| is_ours(container)), usize::from(!evicted))

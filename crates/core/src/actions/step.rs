@@ -29,7 +29,7 @@ pub struct Plan {
     /// Where containers are started.
     pub sandbox: SandboxStep,
     /// Containers to start, one after the other. When one of kind `Init` cannot be started, those after it are not
-    /// either; any other failure stops nobody else.
+    /// either; any other failure does not affect the rest.
     pub start: Vec<Start>,
     /// Containers that are not started yet because they ended too often.
     pub wait: Vec<Wait>,

@@ -41,7 +41,7 @@ pub fn teardown(pod: Option<&Pod>, view: &PodView, grace: Option<i64>) -> Teardo
 enum Turn {
     /// At once, and sidecars wait for it.
     Regular,
-    /// At once, and nobody waits for it.
+    /// At once, and no other container waits for it.
     Aside,
     /// After the regular ones and every sidecar further down the list.
     Sidecar(usize),

@@ -1,6 +1,6 @@
 //! What an API server does to a pod at the moment of its creation, besides defaulting.
 //!
-//! Where there is no server, somebody has to do this before the pod is checked and run.
+//! Without an API server the agent does this before it validates and runs the pod.
 
 use std::collections::BTreeMap;
 

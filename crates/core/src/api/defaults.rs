@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
 use containers::Defaultable;
 
 const GRACE_SECONDS: i64 = 30;
-/// Annotations that once listed init containers; they are not carried on, so that nobody takes
+/// Annotations that once listed init containers; they are not carried on, so that no component takes
 /// them for the truth.
 const INIT_CONTAINER_ANNOTATIONS: [&str; 4] = [
     "pod.alpha.kubernetes.io/init-container-statuses",

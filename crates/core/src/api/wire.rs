@@ -3,7 +3,7 @@
 //! In the API's own types most fields cannot tell a zero from nothing: an empty text, a zero, a
 //! `false` and an empty list are all dropped when the object is written again. Fields that do
 //! tell them apart are few and listed here. Amounts of resources may come as numbers.
-//! Bringing all that into one form before decoding means nobody asks twice later.
+//! All of them are normalised before decoding, so that later code handles one form only.
 
 use serde_json::{Map, Value};
 

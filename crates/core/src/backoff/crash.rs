@@ -46,7 +46,7 @@ struct Entry {
     hold: Option<Hold>,
 }
 
-/// A wait that somebody has been told of.
+/// A wait for which an event was recorded.
 #[derive(Clone, Debug)]
 struct Hold {
     container: ContainerId,
@@ -86,7 +86,7 @@ impl CrashBackoff {
         }
     }
 
-    /// Whether the wait after this crash is going on already, so that nobody has to be told again.
+    /// Whether the wait after this crash has already begun, so that no second event is recorded.
     pub fn is_held(&self, crash: &Crash) -> bool {
         self.entries.get(&crash.key).is_some_and(|entry| entry.hold_of(crash).is_some())
     }

@@ -29,7 +29,7 @@ pub struct NodeDns {
 pub struct Resolver {
     /// For the runtime.
     pub config: DnsConfig,
-    /// What somebody should know.
+    /// Warnings to record as events of the pod.
     pub warnings: Vec<Warning>,
 }
 

@@ -96,7 +96,7 @@ impl Source<'_> {
             Some(services) => {
                 Ok(service_variables(services, &self.pod.full_name().namespace, links))
             }
-            // Nobody may ever tell a pod from a file.
+            // A static pod may run where no API server ever sends services.
             None if self.pod.is_static() => Ok(Values::new()),
             None => Err(VariableError::ServicesUnread.into()),
         }

@@ -83,7 +83,7 @@ pub enum NonRootError {
         /// The container.
         container: String,
     },
-    /// A name may be anybody's.
+    /// A user name may stand for any user id, root included.
     #[error(
         "container has runAsNonRoot and image has non-numeric user ({user}), cannot verify user is non-root (pod: {pod:?}, container: {container})"
     )]
@@ -143,7 +143,7 @@ pub enum VariableError {
         /// Its name.
         name: String,
     },
-    /// Nobody has told of services yet.
+    /// No list of services has been received yet.
     #[error("services have not yet been read at least once, cannot construct envvars")]
     ServicesUnread,
     /// A field that variables cannot have.
@@ -195,7 +195,7 @@ pub enum VariableError {
     },
 }
 
-/// Why nobody knows which files a volume has.
+/// Why the files of a volume could not be determined.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PayloadError {
     /// No such object.
@@ -227,7 +227,7 @@ pub enum PayloadError {
 /// Why a volume cannot be mounted into a container.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MountError {
-    /// Nobody has made the volume.
+    /// The volume was not set up.
     #[error("cannot find volume {volume:?} to mount into container {container:?}")]
     NoVolume {
         /// The volume.
@@ -235,7 +235,7 @@ pub enum MountError {
         /// The container.
         container: String,
     },
-    /// Nobody has made the block volume.
+    /// The block volume was not set up.
     #[error("cannot find volume {volume:?} to pass into container {container:?}")]
     NoDevice {
         /// The volume.

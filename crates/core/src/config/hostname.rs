@@ -13,7 +13,7 @@ const LONGEST_FQDN: usize = 64;
 /// A pod's name in its own network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hostname {
-    /// The name without dots, unless somebody wanted some.
+    /// The host name; it has dots only if `hostnameOverride` has.
     pub name: String,
     /// What comes after it, for pods of a subdomain.
     pub domain: Option<String>,

@@ -1,4 +1,4 @@
-//! What is mounted into a container: its volumes, its hosts file, the file for its last words.
+//! The mounts of a container: its volumes, its hosts file, its termination message file.
 
 #[cfg(test)]
 mod tests;
@@ -13,10 +13,10 @@ use super::error::{ConfigError, MountError};
 use super::hosts::HOSTS_PATH;
 use super::place::Place;
 
-/// What was made on the machine for one container.
+/// Host paths that were made for one container.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Furnishing {
-    /// The file for its last words.
+    /// The file for its termination message.
     pub termination_log: Option<PathBuf>,
     /// Its hosts file.
     pub hosts: Option<PathBuf>,
@@ -31,7 +31,7 @@ pub struct Furnishing {
 pub struct VolumePath {
     /// On the machine.
     pub path: PathBuf,
-    /// Whether nobody may write to it, whatever a container asks for.
+    /// Whether it is read-only, whatever a container asks for.
     pub read_only: bool,
     /// Whether it is ours and has not been given the pod's SELinux label.
     pub relabel: bool,

@@ -124,7 +124,7 @@ fn source_field(volume: &Volume) -> String {
     names.into_iter().find(|name| *name != "name").cloned().unwrap_or_default()
 }
 
-/// The plugin of a volume that we keep ourselves, and whether nobody may write to it.
+/// The plugin of a volume that the agent makes itself, and whether the volume is read-only.
 fn plugin(volume: &Volume) -> Option<(&'static str, bool)> {
     let kinds = [
         (volume.empty_dir.is_some(), "kubernetes.io/empty-dir", false),

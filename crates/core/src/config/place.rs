@@ -1,4 +1,4 @@
-//! The machine that a pod is described for.
+//! What of the node goes into CRI messages.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::quantity::Quantity;
 use crate::resources::NodeResources;
 use crate::resources::names::{CgroupDriver, CgroupNames};
 
-/// Where a pod lives.
+/// The node that sandbox and container configs are made for.
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'a> {
     /// The root directory of the agent: its mark on what it makes, and where its pods' directories lie.

@@ -1,4 +1,4 @@
-//! Who a container's processes are, what they may do and what they see.
+//! The security contexts of sandboxes and containers.
 
 mod profiles;
 #[cfg(test)]
@@ -167,7 +167,7 @@ fn hidden(context: &SecurityContext, place: &Place<'_>) -> (Vec<String>, Vec<Str
 
 fn namespaces_with_target(subject: &Subject<'_>) -> Result<NamespaceOption, ConfigError> {
     let mut options = namespaces(subject.pod, subject.grants)?;
-    // Where processes are shared anyway, there is nobody to join.
+    // With a shared PID namespace there is no container namespace to join.
     if let (Some(target), NamespaceMode::Container) = (subject.target, options.pid()) {
         options.set_pid(NamespaceMode::Target);
         options.target_id = target.to_string();

@@ -39,7 +39,7 @@ pub struct PayloadFile {
     pub bytes: Vec<u8>,
     /// Who may do what with it.
     pub mode: u32,
-    /// The user whose it is; root's when nobody is named.
+    /// The user that owns it; root if none is given.
     pub owner: Option<u32>,
 }
 
@@ -67,8 +67,8 @@ impl VolumeFault {
     }
 }
 
-/// The files of every volume of a pod that is made of objects and fields and that a container mounts, and the volumes of which
-/// nobody knows what should be in them.
+/// The files of every volume of a pod that is made of objects and fields and that a container mounts, and the volumes
+/// whose contents could not be determined.
 pub fn payloads(pod: &Pod, lookup: &Lookup, place: &Place<'_>) -> (Payloads, Vec<VolumeFault>) {
     let mounted = pod.mounted_volumes();
     let volumes = pod.spec().and_then(|spec| spec.volumes.as_deref()).unwrap_or_default();
@@ -166,7 +166,7 @@ impl Source<'_> {
         refused.map_or(Ok(Payload::new()), |(_, kind)| Err(PayloadError::NoCluster(kind).into()))
     }
 
-    /// A file with a token. Where all containers are one user, or the pod has a group, nobody else may read it.
+    /// A file with a token. If all containers run as one user, or the pod has an fsGroup, only those may read it.
     fn token(
         &self,
         wanted: &ServiceAccountTokenProjection,

@@ -1,4 +1,4 @@
-//! Events that say the same are counted, many that are alike are told as one, and who has too much to say is not heard.
+//! Equal events are counted, many similar ones are aggregated into one, and the events of a pod are rate-limited, as client-go does.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -20,9 +20,9 @@ const REMEMBERED: usize = 4096;
 const ALIKE: usize = 10;
 /// Events that are further apart than this are not put together.
 const TOGETHER: Duration = Duration::from_secs(10 * 60);
-/// A pod may have so much to say at once,
+/// The burst of events of one pod,
 const AT_ONCE: u32 = 25;
-/// and then one thing in each such time.
+/// and the time after which one more is allowed.
 const ONE_EACH: Duration = Duration::from_secs(5 * 60);
 /// The API allows no longer name.
 const LONGEST_NAME: usize = 253;
@@ -101,7 +101,7 @@ impl Correlator {
         let own = (!many).then(|| event.message.clone());
         let same =
             Same { alike, field_path: event.field_path.clone().filter(|_| !many), message: own };
-        // A name is used up although the event may have one already: nobody counts them.
+        // A name is consumed even if the event already has one; gaps do not matter.
         let name = self.name(name, now.wall);
         let new =
             || Record { name, message: String::new(), count: 0, first: now.wall, last: now.wall };

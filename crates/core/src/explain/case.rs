@@ -1,4 +1,4 @@
-//! One pod's case: what is asked of its report again and again.
+//! What all explanations of one pod need from its report.
 
 use std::time::Duration;
 

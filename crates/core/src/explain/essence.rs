@@ -60,7 +60,7 @@ const OPENINGS: &[Opening] = &[
 /// Codes that tell a person nothing that the words before them do not.
 const CODES: &[&str] = &[" (unknown)", " (unavailable)"];
 
-/// Longer than this nobody reads.
+/// A longer message is cut.
 const LONGEST: usize = 300;
 
 /// What matters of a message: its first line, without those who passed it on.

@@ -1,4 +1,4 @@
-//! Manifests that nobody understands, and pods that are not there.
+//! Manifests that cannot be read, and pods that do not exist.
 
 use super::case::Case;
 use super::words;

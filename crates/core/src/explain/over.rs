@@ -12,7 +12,7 @@ use crate::status::deadline;
 use crate::status::phase::Phase;
 
 pub(super) fn explain(case: &Case<'_>) -> Option<Explanation> {
-    // Of one that is taken away the end of its story is told elsewhere.
+    // A pod that is being removed is explained by `ending`.
     let status = case.status().filter(|_| !case.report.leaving)?;
     match Phase::of(status)? {
         Phase::Succeeded => Some(succeeded(case)),

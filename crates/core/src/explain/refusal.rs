@@ -50,7 +50,7 @@ impl<'a> Refusal<'a> {
         self.explain(cause, sentence, next)
     }
 
-    /// The same for what nobody here knows: the runtime's own words must do.
+    /// The same for an error that matches no known cause: the runtime's message is quoted.
     pub(super) fn quote(&self, cause: Cause, doing: &str) -> Explanation {
         let sentence = format!("The runtime cannot {doing} {}: {}", self.who(), self.why);
         let next =

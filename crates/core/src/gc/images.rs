@@ -1,4 +1,4 @@
-//! Images nobody uses, when the disk fills up or when they grow too old.
+//! Garbage collection of unused images: when the disk fills up, or when they are too old.
 //!
 //! Ages are counted on the monotonic clock from when the agent first saw an image. So a clock that jumps deletes
 //! nothing, and an agent that has not run for long takes nothing for old.

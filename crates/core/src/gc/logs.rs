@@ -1,4 +1,4 @@
-//! Whose logs are whose.
+//! Which pod a log directory belongs to.
 
 use crate::ids::PodUid;
 

@@ -1,4 +1,4 @@
-//! Who is on the node, and who comes in after whom.
+//! The pods that were admitted, and the order in which pods are admitted.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::pod::PodExt;
 
 use super::{Gate, Rejection};
 
-/// The pods that take up room.
+/// The pods whose resources are counted.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Admission {
     present: BTreeMap<PodUid, Arc<Pod>>,

@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::Pod;
 use crate::ids::{FullName, PodUid};
 use crate::pod::PodExt;
 
-/// Who has which name, and who waits for it.
+/// Which static pod has which name, and which pods wait for it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names {
     taken: BTreeMap<FullName, Taken>,

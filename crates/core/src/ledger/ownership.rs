@@ -1,4 +1,4 @@
-//! Whose a sandbox is. An agent never touches what is not its own.
+//! Which agent owns a sandbox. An agent never touches what it does not own.
 
 use std::collections::BTreeMap;
 
@@ -32,9 +32,9 @@ pub enum Claim {
     Foreign,
     /// It is ours, and wanted or looked after already.
     Known,
-    /// It is ours, and nobody knows it, but a source that has not spoken yet may.
+    /// It is ours and unknown, but a source that has not sent its pods yet may hold it.
     TooEarly,
-    /// It is ours and nobody wants it: bring it down.
+    /// It is ours and no source holds it: kill it.
     Orphan,
 }
 

@@ -139,7 +139,7 @@ pub enum KillReason {
     Orphan,
     /// Its cgroup vanished; it will be built up again.
     CgroupGone,
-    /// Somebody on this node asked.
+    /// A component of this node asked for it.
     Asked(Killer),
 }
 

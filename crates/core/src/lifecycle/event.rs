@@ -14,7 +14,7 @@ pub enum Event {
     Wanted(Arc<Pod>),
     /// The source no longer holds the pod.
     Removed,
-    /// Somebody on this node wants the pod gone.
+    /// A component of this node asks for the pod to be killed.
     Kill(KillRequest),
     /// Something may have changed: read the runtime's word again.
     Hint(Hint),
@@ -52,7 +52,7 @@ pub enum Hint {
     Node,
 }
 
-/// Somebody's wish that a pod be gone.
+/// A request of a component of this node to kill a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KillRequest {
     /// Who asks.

@@ -20,7 +20,7 @@ pub(super) enum Leaving {
 }
 
 impl Leaving {
-    /// The source says: this is the pod.
+    /// The source holds this pod.
     pub(super) fn wanted(self, pod: Arc<Pod>) -> Self {
         match self {
             Self::Held(_) => Self::Held(pod),
@@ -28,7 +28,7 @@ impl Leaving {
         }
     }
 
-    /// The source says: no such pod.
+    /// The source has dropped the pod.
     pub(super) fn removed(self) -> Self {
         match self {
             Self::Held(last) => Self::Gone(Some(last)),

@@ -23,7 +23,7 @@ pub struct Terminating {
     why: KillReason,
     grace: Grace,
     verdict: Option<Verdict>,
-    /// When to say that the kill somebody asked for takes too long.
+    /// When a requested kill is overdue, so that an event is recorded.
     overdue: Option<Mono>,
     doing: Doing,
 }
@@ -54,7 +54,7 @@ pub(super) struct Order {
     why: KillReason,
     grace: Option<i64>,
     verdict: Option<Verdict>,
-    /// When somebody on this node asked for it.
+    /// When a component of this node asked for it.
     asked_at: Option<Mono>,
 }
 
@@ -64,7 +64,7 @@ impl Order {
         Self { why, grace: None, verdict: None, asked_at: None }
     }
 
-    /// One from somebody on this node.
+    /// From a kill request of a component of this node.
     pub(super) fn asked(request: KillRequest, cx: &Context) -> Self {
         let KillRequest { by, grace, verdict } = request;
         Self { why: KillReason::Asked(by), grace, verdict, asked_at: Some(cx.now) }
@@ -77,7 +77,7 @@ impl Order {
 }
 
 impl Terminating {
-    /// Brings down a pod on which nobody works.
+    /// Terminates a pod while no work on it is under way.
     pub(super) fn begin(leaving: Leaving, order: Order) -> Step {
         Self::enter(leaving, order, UnderWay::Nothing)
     }
@@ -187,7 +187,7 @@ impl Terminating {
         (state, complaint.into_iter().chain(effects).collect())
     }
 
-    /// What is said, once, when the kill that somebody asked for takes too long.
+    /// The event, sent once, of a requested kill that is overdue.
     fn complaint(&mut self, cx: &Context) -> Option<Effect> {
         self.overdue.take_if(|at| *at <= cx.now)?;
         let pod = self.pod()?.clone();
@@ -215,7 +215,7 @@ impl Terminating {
         Self { doing: Doing::Rest(rest), ..self }.stay()
     }
 
-    /// Every try tells first how the pod stands.
+    /// Every try publishes the status first.
     fn kill(self) -> Step {
         let mut effects = self.announce();
         effects.push(Effect::StartKill {
@@ -228,7 +228,7 @@ impl Terminating {
         (State::Terminating(state), effects)
     }
 
-    /// The kill that was meant for a fresh start becomes the kill of the pod.
+    /// The kill of a reset, which is under way, becomes the kill of the pod.
     fn take_over(self, running: Grace) -> Step {
         let mut effects = self.announce();
         let grace = running.min(self.grace);

@@ -1,6 +1,7 @@
 //! Since when a mirror has been as it is.
 //!
-//! A static pod has no status in the API server, so whoever takes one over takes everything about it for new. Its mirror knows better.
+//! A static pod has no status in the API server, so an agent that adopts one would set all its times anew. Its mirror pod has the
+//! original ones.
 
 use k8s_openapi::api::core::v1::{PodCondition, PodStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;

@@ -21,7 +21,7 @@ pub struct Reserved {
     pub system: Amounts,
     /// For the agent and the runtime.
     pub kube: Amounts,
-    /// How many CPUs are for the system and nobody else; they take the place of what is reserved of CPU above.
+    /// How many CPUs are reserved for the system alone (`reservedSystemCPUs`); they replace the CPU reserved above.
     pub cpus: Option<u32>,
     /// How much memory must stay free, or pods are evicted.
     pub free_memory: Option<Level>,
@@ -81,7 +81,7 @@ fn pods(profile: &Profile, machine: &Machine) -> u32 {
     by_cores.map_or(profile.max_pods, |pods| pods.min(profile.max_pods))
 }
 
-/// What of that is for pods; also of resources that somebody else has added.
+/// The allocatable part of the capacity, including resources that other components have added.
 pub fn allocatable(reserved: &Reserved, capacity: &Amounts) -> Amounts {
     let kept = |name: &str, whole: &Quantity| reserved.of(name, whole);
     let left = capacity

@@ -1,4 +1,4 @@
-//! What people are told of a node.
+//! Events of the node.
 
 use k8s_openapi::api::core::v1::{Node, NodeCondition};
 
@@ -8,7 +8,7 @@ use crate::event::EventKind;
 /// Something that happened to the node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeEvent {
-    /// Whether somebody should worry.
+    /// `Normal` or `Warning`.
     pub kind: EventKind,
     /// The one word that tools match on, such as `NodeReady`.
     pub reason: &'static str,
@@ -39,7 +39,7 @@ pub fn between(before: Option<&Node>, after: &Node) -> Vec<NodeEvent> {
     rebooted(name, before, after).into_iter().chain(turned).collect()
 }
 
-/// Somebody wants pods kept from the node, or not any more.
+/// The event for a node that was cordoned or uncordoned.
 pub fn cordoned(name: &str, was: bool, is: bool) -> Option<NodeEvent> {
     let reason = if is { "NodeNotSchedulable" } else { "NodeSchedulable" };
     let message = format!("Node {name} status is now: {reason}");

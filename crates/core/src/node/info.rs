@@ -1,4 +1,4 @@
-//! What a node is made of, for people and for those who choose images by it.
+//! `nodeInfo` of the node status.
 
 use k8s_openapi::api::core::v1::{NodeSwapStatus, NodeSystemInfo};
 

@@ -1,4 +1,4 @@
-//! The lease by which everybody sees that a node lives.
+//! The node lease: its renewal shows the control plane that the node is alive.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The object of a node that nobody knows yet, and what is put right in one that is there already.
+//! The Node object to register, and what is corrected in one that the API server already has.
 
 use std::collections::BTreeMap;
 
@@ -87,7 +87,7 @@ pub(super) fn annotate(metadata: &mut ObjectMeta, key: &str, value: Option<&str>
     }
 }
 
-/// The labels that say for which system and processor images must be, which nobody may get wrong.
+/// The labels for operating system and architecture. They are always corrected, because schedulers choose nodes by them.
 pub(super) fn label_system(metadata: &mut ObjectMeta, machine: &Machine) {
     let labels = metadata.labels.get_or_insert_default();
     labels.insert(OS_LABEL.to_owned(), OS.to_owned());

@@ -1,4 +1,4 @@
-//! When a status is told: at once when it changed, and now and then so that everybody knows it still holds.
+//! When the node status is reported: at once after a change, and periodically without one.
 
 use std::time::Duration;
 

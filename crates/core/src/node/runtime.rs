@@ -1,4 +1,4 @@
-//! What the runtime has said of its health, and what is wrong with it.
+//! The runtime's health, as it reports it itself.
 
 use std::time::Duration;
 
@@ -45,13 +45,13 @@ impl Default for Health {
 }
 
 impl Health {
-    /// It said which one it is.
+    /// Takes name and version from the runtime's response.
     pub fn met(&mut self, version: &VersionResponse) {
         self.name.clone_from(&version.runtime_name);
         self.version.clone_from(&version.runtime_version);
     }
 
-    /// It said how it is.
+    /// Takes conditions, handlers and features from the runtime's response.
     pub fn heard(&mut self, status: &StatusResponse, now: Mono) {
         let conditions = status.status.as_ref().map_or(&[][..], |status| &status.conditions);
         let not_ready = |what: &str, name: &str| {

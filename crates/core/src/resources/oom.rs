@@ -1,4 +1,4 @@
-//! Who is killed first when memory runs out.
+//! The OOM score adjustment of containers.
 
 use k8s_openapi::api::core::v1::{Container, Pod};
 

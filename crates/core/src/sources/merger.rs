@@ -1,4 +1,4 @@
-//! Keeps what every source said last and finds what changed.
+//! Keeps the last set of every source and finds what changed. In the Go kubelet this is `PodConfig` with its `podStorage`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

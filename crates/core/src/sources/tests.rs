@@ -357,7 +357,7 @@ fn sets() -> impl Strategy<Value = (Source, Vec<Pod>)> {
 }
 
 proptest! {
-    /// Whoever only listens to the changes knows exactly the pods that the merger holds, and these are, once all have
+    /// A listener that only sees the changes knows exactly the pods that the merger holds, and these are, once all have
     /// been heard, those that some source had in its last set.
     #[test]
     fn the_changes_add_up_to_what_is_wanted(sets in proptest::collection::vec(sets(), 0..20)) {

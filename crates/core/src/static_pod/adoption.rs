@@ -1,7 +1,7 @@
-//! Taking over static pods that another kubelet started.
+//! Adoption of static pods that another kubelet started.
 //!
 //! A UID made from content cannot be the same in two implementations. So at start we look for a pod that runs under
-//! another UID but is this very pod as far as anybody can see, and keep its UID: nothing restarts.
+//! another UID and is identical in everything that can be compared, and keep its UID: nothing restarts.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -67,7 +67,7 @@ fn projections(volume: &Volume) -> impl Iterator<Item = &VolumeProjection> {
     volume.projected.iter().flat_map(|projected| projected.sources.iter().flatten())
 }
 
-/// The first thing named that nobody can give beside a pod.
+/// The first referenced object that cannot be provided beside a pod.
 fn first_other(spec: &PodSpec) -> Option<&'static str> {
     let claims = spec.resource_claims.as_ref().is_some_and(|claims| !claims.is_empty());
     let claims = claims.then_some("resourceclaims");

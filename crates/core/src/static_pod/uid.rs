@@ -1,6 +1,6 @@
 //! A UID made from a manifest's content.
 //!
-//! The Go kubelet hashes a dump of its own in-memory structs. Nobody else can make that text, so the same manifest
+//! The Go kubelet hashes a dump of its own in-memory structs. No other program can reproduce that text, so the same manifest
 //! has another UID here than there; [`super::Adoptions`] is how a node changes hands all the same.
 
 use k8s_openapi::api::core::v1::Pod;

@@ -56,7 +56,7 @@ pub fn differs(old: &PodStatus, new: &PodStatus) -> bool {
 }
 
 /// Whether the API server's copy still has what we told: the phase, the containers, and the answers that only we give. Others may
-/// have changed those all the same, such as whoever finds that the node has gone silent.
+/// have changed those all the same, such as the node lifecycle controller when the node is unreachable.
 pub fn says_the_same(told: &PodStatus, has: &PodStatus) -> bool {
     told.phase == has.phase
         && told.container_statuses == has.container_statuses

@@ -1,8 +1,8 @@
-//! Questions to a container's status, so that nobody digs through `Option`s twice.
+//! Accessors for the fields of a `ContainerStatus`, which are optional in the API.
 
 use k8s_openapi::api::core::v1::{ContainerState, ContainerStateTerminated, ContainerStatus};
 
-/// Questions to a container's status.
+/// Accessors for the fields of a `ContainerStatus`.
 pub(crate) trait StatusExt {
     /// Whether it runs.
     fn is_running(&self) -> bool;

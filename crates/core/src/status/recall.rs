@@ -1,4 +1,4 @@
-//! What an agent that starts again knows of probes before it has asked them itself.
+//! Probe results restored from the published status after a restart of the agent, before the first probe has run.
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{ContainerStatus, PodStatus};

@@ -16,11 +16,11 @@ mod tests;
 pub(super) enum Entries {
     /// Text.
     Text,
-    /// Text that nobody may read.
+    /// Secret text: errors do not repeat it.
     HiddenText,
     /// Any bytes.
     Base64,
-    /// Any bytes that nobody may read.
+    /// Secret bytes: errors do not repeat them.
     HiddenBase64,
 }
 

@@ -121,7 +121,7 @@ fn check_unique_names(places: &[Place<'_>], errors: &mut Errors) {
     }
 }
 
-/// Ephemeral containers look at others and serve nobody, so they have few fields.
+/// Ephemeral containers are for debugging and serve no traffic, so many fields are forbidden.
 fn check_ephemeral(at: &Path, spec: &PodSpec, errors: &mut Errors) {
     for (i, container) in spec.ephemeral_containers.iter().flatten().enumerate() {
         let at = at.index(i);

@@ -91,7 +91,7 @@ fn check_aliases(at: &Path, aliases: Option<&[HostAlias]>, errors: &mut Errors) 
     }
 }
 
-/// An address that everybody reads alike: no leading zeros, no IPv4 in the clothes of IPv6.
+/// An IP address in unambiguous form: no leading zeros, no IPv4-mapped IPv6.
 fn check_address(at: &Path, address: &str, errors: &mut Errors) {
     let mapped = |ip: Ipv6Addr| ip.to_ipv4_mapped().is_some();
     match address.parse::<IpAddr>() {

@@ -61,7 +61,7 @@ fn is_native(name: &str) -> bool {
     !name.contains('/') || name.contains("kubernetes.io/")
 }
 
-/// Names with a domain are somebody's devices, as long as a quota can name them too.
+/// A name with a domain is an extended resource, if it is also valid with the `requests.` prefix of quotas.
 fn is_extended(name: &str) -> bool {
     let in_quota = || names::qualified_name(&format!("{REQUESTS}{name}")).is_empty();
     !is_native(name) && !name.starts_with(REQUESTS) && in_quota()

@@ -15,7 +15,7 @@ const LONGEST_SEARCH: usize = 253;
 /// As many search domains come from the cluster.
 const CLUSTER_SEARCHES: usize = 3;
 
-/// What somebody should know about a pod's resolver.
+/// A problem with a pod's resolver, to be recorded as an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Warning {
     /// The pod wants the cluster's servers, and none are known.

@@ -19,7 +19,7 @@ pub struct Lookup {
     pub config_maps: BTreeMap<FullName, ConfigMap>,
     /// By namespace and name.
     pub secrets: BTreeMap<FullName, Secret>,
-    /// All services; none when nobody has told of them yet.
+    /// All services; none before the first list of services was received.
     pub services: Option<Vec<Service>>,
     /// The text of files in volumes, by volume and path.
     pub files: BTreeMap<(String, String), String>,
@@ -70,7 +70,7 @@ impl Lookup {
         let plain = plain.map(|(key, value)| (key.clone(), value.clone().into_bytes()));
         let values =
             secret.data.iter().flatten().map(|(key, value)| (key.clone(), value.0.clone()));
-        // The API server turns the former into the latter; a file that nobody turned may still have it.
+        // The API server converts `stringData` into `data`; a Secret from a manifest may still have `stringData`.
         Some(values.chain(plain).collect())
     }
 }

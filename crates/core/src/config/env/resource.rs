@@ -21,7 +21,7 @@ pub(in crate::config) fn value(
     let container = container(source, wanted)?;
     let amount = match list {
         "requests" => request(&container, resource)?,
-        // Nobody may use huge pages without a limit.
+        // Huge pages cannot be used without a limit, so there is no fallback to the node.
         "limits" if hugepages => limit(&container, resource)?,
         "limits" => match limit(&container, resource)? {
             amount if amount.is_zero() => limit_around(source, resource)?,

@@ -9,7 +9,7 @@ use crate::pod::PodExt;
 /// The user that an image asks to be run as.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ImageUser {
-    /// By number. An image that asks for nobody is run as root.
+    /// By number. An image without a user runs as root.
     Id(i64),
     /// By name, which only the image can translate.
     Name(String),

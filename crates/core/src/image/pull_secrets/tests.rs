@@ -1,4 +1,4 @@
-//! Secrets as `kubectl create secret docker-registry` makes them, and some that help nobody.
+//! Secrets as `kubectl create secret docker-registry` makes them, and some that are unusable.
 
 use serde_json::{Value, json};
 

@@ -87,7 +87,7 @@ fn a_pod_that_comes_back_gets_in_line_behind_those_who_wait() {
 const PODS: [(&str, &str); 5] =
     [("1", "web"), ("2", "web"), ("3", "web"), ("4", "db"), ("5", "db")];
 
-/// The ledger, beside what anybody can work out about it.
+/// The admission of static pods beside a simple model of it.
 struct Model {
     ledger: Ledger,
     at_work: Vec<(&'static str, &'static str)>,

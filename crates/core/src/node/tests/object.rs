@@ -34,7 +34,7 @@ fn a_node_registers_with_its_labels_and_those_it_is_given() {
     let expected = BTreeMap::from([
         ("beta.kubernetes.io/arch", "amd64"),
         ("beta.kubernetes.io/os", "linux"),
-        // Nobody may lie about what images must be for.
+        // Operating system and architecture cannot be overridden.
         ("kubernetes.io/arch", "amd64"),
         ("kubernetes.io/hostname", "n1"),
         ("kubernetes.io/os", "linux"),

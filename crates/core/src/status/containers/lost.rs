@@ -7,9 +7,9 @@ use crate::pod::{ContainerKind, PodExt as _, WantedContainer};
 use crate::status::questions::{StatusExt, terminated};
 use crate::status::scene::{RESTARTING_ALL, Scene};
 
-/// The exit code of what was killed, for ends nobody saw.
+/// The exit code of a killed container, for ends that were not observed.
 const KILLED: i32 = 137;
-/// The reason of ends nobody saw.
+/// The reason of ends that were not observed.
 const STATUS_UNKNOWN: &str = "ContainerStatusUnknown";
 
 /// The status of a container that the runtime does not know.
@@ -28,7 +28,7 @@ pub(super) fn status(
     }
 }
 
-/// An end that nobody saw.
+/// An end that was not observed.
 pub(in crate::status) fn unknown_end(message: &str) -> ContainerStateTerminated {
     ContainerStateTerminated {
         exit_code: KILLED,
