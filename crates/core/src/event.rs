@@ -57,7 +57,7 @@ impl PodEvent {
     }
 }
 
-/// The runtime's word on the pod could not be read, so that nothing could be decided about it.
+/// The runtime's state of the pod could not be read, so that nothing could be decided about it.
 pub fn status_unknown(error: impl fmt::Display) -> PodEvent {
     PodEvent::warning("FailedSync", format!("error determining status: {error}"))
 }

@@ -2,7 +2,7 @@
 //! sandboxes belong to this agent.
 //!
 //! Plain data that the supervisor owns and answers questions from. Nothing here outlives the pods it is about: once
-//! all of them are finished and their workers gone, the ledger is empty.
+//! all of them are finished and their workers gone, there is no state left.
 
 mod admission;
 mod names;
@@ -46,18 +46,18 @@ impl From<Rejection> for Verdict {
     }
 }
 
-/// What the node has to say to a pod that wants in, given the pods that are there.
+/// Decides whether the node admits a pod beside those that are already admitted: `lifecycle.PodAdmitHandler` of the Go kubelet.
 pub trait Gate {
-    /// Lets the pod in or says why not.
+    /// Admits the pod or returns why not.
     fn check(&self, pod: &Pod, present: &[&Pod]) -> Result<(), Rejection>;
 }
 
-/// What is to be done with a pod that wants in.
+/// What is to be done with a new pod.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Arrival {
-    /// Begin its life.
+    /// Start its worker.
     Admitted(Arc<Pod>),
-    /// Begin its life as a rejected pod.
+    /// Start its worker as that of a rejected pod, which publishes the rejection.
     Rejected(Arc<Pod>, Rejection),
     /// Nothing yet: another pod has its name and is not finished. It is announced when its turn has come.
     Waits(Arc<Pod>),
@@ -71,14 +71,14 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Pods want in. The oldest is asked first, and each is measured against those let in before it.
+    /// Admits new pods, the oldest first; each is checked against those admitted before it.
     pub fn arrive(&mut self, mut pods: Vec<Arc<Pod>>, gate: &dyn Gate) -> Vec<Arrival> {
         pods.sort_by_cached_key(|pod| admission::seniority(pod));
         pods.into_iter().map(|pod| self.arrive_one(pod, gate)).collect()
     }
 
     fn arrive_one(&mut self, pod: Arc<Pod>, gate: &dyn Gate) -> Arrival {
-        // The predecessor still takes up its room: the pod is measured only when it is gone.
+        // The predecessor still uses its resources: the pod is checked only when the predecessor is gone.
         if pod.is_static() && !self.names.claim(&pod) {
             return Arrival::Waits(pod);
         }
@@ -100,13 +100,13 @@ impl Ledger {
         self.names.withdraw(uid)
     }
 
-    /// Nothing of the pod runs any more: its room is free.
+    /// Nothing of the pod runs any more: its resources are free.
     pub fn stopped(&mut self, uid: &PodUid) {
         self.admission.leave(uid);
     }
 
-    /// The pod's worker is through with it: its name is free too. Returns the one who waited for it longest. A pod
-    /// that has come back itself arrives anew, and gets in line behind those who wait.
+    /// The pod's worker has ended: its name is free too. Admits the pod that has waited longest for the name. A pod that has come
+    /// back is admitted anew, behind those that wait.
     pub fn finished(&mut self, uid: &PodUid, gate: &dyn Gate) -> Option<Arrival> {
         self.admission.leave(uid);
         let next = self.names.release(uid)?;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::time::Mono;
 
-/// An allowance that is used up and comes back with time.
+/// A token bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allowance {
     /// How long it takes for one to come back.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::time::Mono;
 
-/// A drawn number that spreads waits, so that pods which failed together do not all come back together.
+/// A random number that spreads waits, so that pods which failed together are not retried together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dice(u32);
 

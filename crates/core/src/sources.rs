@@ -50,7 +50,8 @@ impl fmt::Display for Source {
     }
 }
 
-/// What became of a pod. In the order in which the changes of one merge are told: what makes room comes first.
+/// What changed about a pod: `kubetypes.PodOperation` of the Go kubelet. In the order in which the changes of one merge are
+/// applied: what frees resources comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Change {
     /// No source holds it any more.

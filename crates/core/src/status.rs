@@ -42,9 +42,9 @@ use scene::Scene;
 pub struct Input<'a> {
     /// The pod as it is wanted, with the API server's copy of its status.
     pub pod: &'a Pod,
-    /// The runtime's word.
+    /// The runtime's state of the pod.
     pub view: &'a PodView,
-    /// What we said last; none after a start, when the API server's copy stands in.
+    /// The status published last; none after a start of the agent, when the API server's copy is used instead.
     pub previous: Option<&'a PodStatus>,
     /// Why containers have not been started, by their names: the last failed try, or the wait for the next.
     pub start_errors: &'a BTreeMap<String, StartError>,
@@ -52,7 +52,7 @@ pub struct Input<'a> {
     pub held_by: Option<&'a str>,
     /// What probes have found.
     pub probes: &'a ProbeResults,
-    /// The last words of containers that have ended, as `termination_message` read them.
+    /// The termination messages of containers that have ended, as `termination_message` read them.
     pub last_words: &'a BTreeMap<ContainerId, String>,
     /// What about the node goes into every status.
     pub node: &'a NodeFacts,

@@ -1,4 +1,4 @@
-//! The runtime's word on one pod, read in one go: its sandboxes and containers as they are.
+//! The runtime's state of one pod, read in one go: its sandboxes and containers as they are.
 //!
 //! All decisions about a pod are made from this view and the desired pod; no other part of the agent keeps its own record of
 //! what runs.

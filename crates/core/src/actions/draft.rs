@@ -1,4 +1,4 @@
-//! A plan in the making: what the parts of the decision share.
+//! Builds the actions of a pod: state and helpers that the parts of the decision share.
 
 use std::time::Duration;
 
@@ -19,13 +19,13 @@ use crate::probe::ProbeKind;
 use crate::restart::{AfterExit, after_exit, after_stop};
 use crate::view::{ContainerState, ContainerView};
 
-/// A plan in the making.
+/// The actions as far as they are decided.
 pub(super) struct Draft<'a> {
     pub(super) input: &'a Input<'a>,
     pub(super) plan: Plan,
 }
 
-/// What became of a container that was looked after.
+/// What was decided about a container.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tended {
     /// It runs and goes on.
@@ -191,7 +191,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// The plan, with what it leaves to tidy up and to say.
+    /// The actions, completed with removals and events.
     pub(super) fn finish(mut self) -> Plan {
         let replaced = leftovers::replaced(&self);
         self.plan.remove.extend(replaced);
@@ -214,7 +214,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Says who waits, once for each wait.
+    /// Adds the event of every back-off that has just begun.
     fn announce_waits(&mut self) {
         let (pod, backoff) = (self.input.pod, self.input.backoff);
         let Plan { wait, events, .. } = &mut self.plan;

@@ -54,7 +54,7 @@ pub(super) fn replaced(draft: &Draft<'_>) -> Vec<Removal> {
     in_the_way.collect()
 }
 
-/// Those that are dead when the plan's stops are done, but for the newest of each name.
+/// Containers that are dead once the kills are done, but for the newest of each name.
 pub(super) fn older_dead(draft: &Draft<'_>) -> Vec<Removal> {
     let removed = removed(draft);
     let stopped: BTreeSet<&ContainerId> = draft.plan.stop.iter().map(|stop| &stop.id).collect();

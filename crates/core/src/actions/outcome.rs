@@ -1,10 +1,10 @@
-//! What a sync comes to that did what it could.
+//! The outcome of a sync, from the actions and their results.
 
 use super::step::Plan;
 use crate::lifecycle::SyncOutcome;
 use crate::time::Mono;
 
-/// What came of starting the containers of a plan.
+/// The results of starting containers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StartResults {
     /// Why the first of those that failed did.
@@ -28,12 +28,12 @@ impl StartResults {
 }
 
 impl Plan {
-    /// Whether carrying the plan out changed the pod since it was last read.
+    /// Whether the actions changed the pod since it was last read.
     pub fn changed_since_read(&self, results: &StartResults) -> bool {
         !self.is_idle() && !results.read
     }
 
-    /// How the sync that carried the plan out ended. A pod of which nothing is ever to be started again has ended, also when its
+    /// How the sync that performed the actions ended. A pod of which nothing is ever to be started again has ended, also when its
     /// phase (`is_terminal`) cannot tell yet.
     pub fn conclude(&self, is_terminal: bool, results: StartResults) -> SyncOutcome {
         if is_terminal || self.over.is_some() {

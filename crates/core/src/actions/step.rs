@@ -1,4 +1,4 @@
-//! The plan and its steps, as plain data.
+//! The actions of a pod, as plain data.
 
 use std::time::Duration;
 
@@ -14,8 +14,8 @@ use crate::pod::{ContainerKind, PodExt};
 use crate::time::{Mono, Now};
 use crate::view::ContainerView;
 
-/// What to do to a pod now, to be carried out field by field in this order. What fails up to the new sandbox ends the
-/// plan; the next one is made from what the runtime says then.
+/// What to do to a pod now, to be carried out field by field in this order. A failure up to the new sandbox ends the
+/// sync; the next one decides anew from the runtime's state.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
     /// Said before anything is done.
@@ -33,7 +33,7 @@ pub struct Plan {
     pub start: Vec<Start>,
     /// Containers that are not started yet because they ended too often.
     pub wait: Vec<Wait>,
-    /// Crashes after which a container is started again by this plan; see [`Plan::record`].
+    /// Crashes after which a container is started again by these actions; see [`Plan::record`].
     pub crashes: Vec<Crash>,
     /// Set when nothing of this pod is ever to be started again: the pod has ended, or is to end.
     pub over: Option<Over>,
@@ -151,7 +151,7 @@ pub struct Wait {
     pub name: String,
     /// Its role.
     pub kind: ContainerKind,
-    /// When to plan again.
+    /// When to sync again.
     pub until: Mono,
     /// How long it waits in all.
     pub delay: Duration,
@@ -171,13 +171,13 @@ impl Plan {
             && !matches!(self.sandbox, SandboxStep::Create(_))
     }
 
-    /// When to plan again if nothing happens before: the end of the first wait.
+    /// When to sync again if nothing happens before: the end of the first back-off.
     pub fn next_look(&self) -> Option<Mono> {
         self.wait.iter().map(|wait| wait.until).min()
     }
 
-    /// Tells the back-off what this plan decided; to be called once, before it is carried out. Calling it again for a
-    /// plan made anew after a failure does no harm.
+    /// Records the restarts and waits in the back-off; to be called once, before the actions are performed. Calling it again for
+    /// actions that were decided anew after a failure does no harm.
     pub fn record(&self, backoff: &mut CrashBackoff, now: Now) {
         self.crashes.iter().for_each(|crash| backoff.advance(crash, now));
         self.wait.iter().for_each(|wait| backoff.hold(&wait.crash, now));

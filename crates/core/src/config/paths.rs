@@ -76,7 +76,7 @@ impl PodPaths {
         self.directory.join("plugins")
     }
 
-    /// The last words of one container's instances.
+    /// The termination messages of one container's instances.
     pub fn container(&self, name: &str) -> PathBuf {
         self.directory.join("containers").join(name)
     }

@@ -35,7 +35,7 @@ pub struct Scene<'a> {
     /// Pods that may still want their dead containers, those being torn down included. Under disk pressure
     /// the caller leaves out the ones that have ended.
     pub kept: &'a BTreeSet<PodUid>,
-    /// Whether every source has spoken; until then a pod not in `kept` may only be late.
+    /// Whether every source has sent its pods; until then a pod not in `kept` may only be late.
     pub sources_ready: bool,
     /// Wall time, because that is what the runtime stamps.
     pub now: Timestamp,

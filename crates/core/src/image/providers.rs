@@ -1,5 +1,4 @@
-//! Programs that know credentials of registries: which of them are asked for an image, with what words, and for how long an answer
-//! counts.
+//! Credential provider plugins: which of them are asked for an image, the protocol, and for how long a response is cached.
 
 mod cache;
 mod config;

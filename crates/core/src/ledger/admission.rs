@@ -18,8 +18,8 @@ pub(super) struct Admission {
 }
 
 impl Admission {
-    /// Lets the pod in if the gate does. A pod on its way out is not asked: it has to be brought down in any case.
-    /// Until then it takes up room, unless it has ended already.
+    /// Admits the pod if the handler does. A pod that is being deleted is not checked: it has to be terminated in any case.
+    /// Until then its resources are counted, unless it has ended already.
     pub(super) fn admit(&mut self, pod: &Arc<Pod>, gate: &dyn Gate) -> Result<(), Rejection> {
         if pod.has_terminal_phase() {
             return Ok(());

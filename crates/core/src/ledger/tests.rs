@@ -1,4 +1,4 @@
-//! What the ledger answers.
+//! Facts about admission, names and ownership.
 
 mod admission;
 mod names;

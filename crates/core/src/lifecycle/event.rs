@@ -1,4 +1,4 @@
-//! What can happen to a pod, as its worker hears of it.
+//! The events that a pod's worker handles.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::Pod;
 
 use crate::time::Mono;
 
-/// Something the pod's worker is told.
+/// An event for a pod's worker.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
     /// This is the pod as its source has it now. Its deletion, when asked for, is in there too.
@@ -16,7 +16,7 @@ pub enum Event {
     Removed,
     /// A component of this node asks for the pod to be killed.
     Kill(KillRequest),
-    /// Something may have changed: read the runtime's word again.
+    /// Something may have changed: read the runtime's state again.
     Hint(Hint),
     /// The timer is due.
     Wake,
@@ -63,7 +63,7 @@ pub struct KillRequest {
     pub verdict: Option<Verdict>,
 }
 
-/// Who on this node may want a pod gone.
+/// The component of this node that asks for a kill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Killer {
     /// The node runs out of something.
@@ -95,7 +95,7 @@ pub enum VerdictKind {
 }
 
 impl KillRequest {
-    /// Two requests as one: the shortest grace and the first verdict count.
+    /// Two requests as one: the shortest grace and the first failure count.
     #[must_use]
     pub fn and(self, later: Self) -> Self {
         Self {

@@ -135,7 +135,7 @@ impl Terminating {
         Self { leaving: self.leaving.removed(), ..self }.stay()
     }
 
-    /// The latest verdict counts, and is told at once if anything has been told yet.
+    /// The latest failure counts; it is published at once if a status of the termination was published before.
     fn asked(self, request: KillRequest, cx: &Context) -> Step {
         let told = request.verdict.is_some() && self.doing != Doing::AwaitSync;
         let overdue = cx.now + self.grace.shrunk(request.grace).patience();

@@ -24,7 +24,7 @@ impl Reports {
         self.next.is_none_or(|next| now >= next)
     }
 
-    /// It was told. After a change the next one is moved by up to half of the time, so that nodes which changed together do not
+    /// The status was reported. After a change the next one is moved by up to half of the time, so that nodes which changed together do not
     /// all report together for ever.
     pub fn told(&mut self, changed: bool, now: Mono, dice: Dice) {
         let is_first = self.next.is_none();

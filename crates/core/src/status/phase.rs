@@ -1,4 +1,4 @@
-//! Where a pod stands in its life, in one word.
+//! The phase of a pod. `compute` is `getPhase` of the Go kubelet.
 
 use std::fmt;
 
@@ -54,7 +54,7 @@ impl fmt::Display for Phase {
     }
 }
 
-/// Sets phase, reason and message. What ended stays ended; the node's verdict comes before the deadline, and
+/// Sets phase, reason and message. What ended stays ended; a failure set by the node comes before the deadline, and
 /// that before what the containers say.
 pub(super) fn settle(scene: &Scene<'_>, status: &mut PodStatus) {
     let ended = last_phase(scene);

@@ -1,4 +1,4 @@
-//! Facts about last words, and that no bytes make them too long.
+//! Facts about termination messages, and that no bytes make them too long.
 
 use jiff::Timestamp;
 use proptest::prelude::*;

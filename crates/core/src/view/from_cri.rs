@@ -51,7 +51,7 @@ pub fn by_pod(
     pods
 }
 
-/// The view of a pod, from the statuses of its sandboxes and, with the list's word on where they live, of its containers.
+/// The view of a pod, from the statuses of its sandboxes and of its containers, whose sandboxes come from the list.
 pub fn pod_view<'a>(
     uid: PodUid,
     full_name: FullName,

@@ -1,4 +1,4 @@
-//! What a program is asked, and what it answers.
+//! Request and response of a credential provider plugin.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::{Coverage, Provider, repository};
 use crate::duration;
 use crate::image::keyring::Keyring;
 
-/// What a program is asked.
+/// The request to a plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
     /// What it reads.
@@ -58,7 +58,7 @@ pub enum AnswerError {
     Duration,
 }
 
-/// What a program answered.
+/// The response of a plugin.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
     /// The credentials.

@@ -80,7 +80,7 @@ fn unknown(scene: &Scene<'_>, newest: &ContainerView, old: Option<&ContainerStat
     }
 }
 
-/// How the one of this name before ended: by the runtime's word, else by what was said of it.
+/// How the one of this name before ended: by the runtime's state, else by the published status.
 fn last_state(
     scene: &Scene<'_>,
     newest: &ContainerView,
