@@ -1,9 +1,9 @@
-//! Pods come back without an API server.
+//! Pod checkpoints: pods of the API server are started again while it is unreachable.
 //!
-//! What the API server says of this node's pods, what they refer to and what we told of them is kept on this machine. When an agent
-//! starts and no API server answers for a while, the pods are recalled from there. They do not count as the word of the API server:
-//! its source is not ready, so nothing is cleaned up on a partial view. When it answers, its word is compared with what runs, and
-//! only what differs changes.
+//! The node's pods as the API server sent them, the objects they refer to and the statuses we published are checkpointed on disk. When
+//! an agent starts and the API server does not answer for a while, the pods are restored from the checkpoints. They do not make the
+//! API source ready, so nothing is cleaned up on a partial view. When the API server answers, its pods are compared with what runs, and
+//! only differences are acted on.
 
 mod notebook;
 mod page;
@@ -29,19 +29,19 @@ use crate::seams::Seams;
 
 use notebook::Notebook;
 
-/// How long the API server has the first word after a start. Pods that it does not want any more must not start meanwhile.
+/// How long we wait for the API server after a start. Pods that it has deleted meanwhile must not be started.
 const FIRST_WORD: Duration = Duration::from_secs(10);
-/// How long an API server that is away may keep a recalled pod waiting for what it refers to.
+/// How long a restored pod waits for the API server to answer the lookup of its objects.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// What changes within this time is written down once.
+/// Changes within this time are written together.
 const GATHER: Duration = Duration::from_millis(500);
-/// When something could not be written down.
+/// The delay before a failed read or write is retried.
 const AGAIN: Duration = Duration::from_secs(5);
 
-/// Pods that are run on what is remembered of them, told at most once.
+/// Pods restored from checkpoints; at most one set.
 pub(crate) type Recalled = BoxStream<'static, Vec<Arc<Pod>>>;
 
-/// The same seams, whose cluster is remembered where there is a store for it; and the pods that are recalled if it is away.
+/// The same seams; where there is a checkpoint store, the cluster's answers are checkpointed, and pods can be restored from it.
 pub(crate) fn remembering(seams: Seams) -> (Seams, Option<Memory>) {
     let Some(checkpoints) = seams.checkpoints.clone() else { return (seams, None) };
     let notebook = Arc::new(Notebook::default());
@@ -49,7 +49,7 @@ pub(crate) fn remembering(seams: Seams) -> (Seams, Option<Memory>) {
     (Seams { cluster: Arc::new(cluster), ..seams }, Some(Memory { notebook, checkpoints }))
 }
 
-/// What is remembered, and where.
+/// The checkpoints in memory and the store that they are written to.
 #[derive(Clone)]
 pub(crate) struct Memory {
     notebook: Arc<Notebook>,
@@ -57,7 +57,7 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// Recalls the pods if the API server has not spoken after a while.
+    /// Restores the pods if the API server has not answered after `FIRST_WORD`.
     pub(crate) fn recalled(&self) -> Recalled {
         let memory = self.clone();
         let recall = async move {
@@ -69,7 +69,7 @@ impl Memory {
         once.chain(futures::stream::pending()).boxed()
     }
 
-    /// Reads what was kept, then keeps the checkpoints as the notebook is, for ever.
+    /// Loads the checkpoints, then writes every change to the store; never ends.
     pub(crate) async fn run(self) {
         if !self.notebook.is_open() {
             self.read().await;
@@ -117,7 +117,7 @@ impl Memory {
     }
 }
 
-/// A cluster whose words are remembered.
+/// A cluster whose answers are checkpointed.
 struct Remembered {
     inner: Arc<dyn Cluster>,
     notebook: Arc<Notebook>,
@@ -141,7 +141,7 @@ impl ClusterLayer for Remembered {
         Some(sets.inspect(move |pods| notebook.told(pods)).boxed())
     }
 
-    /// While the API server has not spoken yet, what was remembered is as good as any.
+    /// Until the API server has answered, checkpointed objects are used when the lookup fails or takes too long.
     async fn lookup(&self, pod: &Pod) -> Result<Lookup> {
         let uid = pod.uid();
         let found = match self.notebook.remembered(&uid) {

@@ -1,7 +1,6 @@
-//! What the agent knows, written down for people: the commands read it over the local socket, and `oarsman run` draws from it.
+//! The report store: the state of node and pods for people. Commands read it over the local socket, and `oarsman run` displays it.
 //!
-//! Nothing is decided by what stands here. Whoever does something writes it down in passing, and nobody waits: the lock is held for
-//! a few assignments, and never over an await.
+//! No decision depends on it. Writers never wait: the lock is held for a few assignments, and never over an await.
 
 mod events;
 mod pages;
@@ -29,42 +28,42 @@ pub(crate) mod tests;
 /// What a source of pods found when it last looked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
-    /// Manifests that nobody understands.
+    /// Manifests that cannot be parsed.
     pub broken: Vec<BrokenManifest>,
     /// Which pods come from which path or URL.
     pub places: Vec<(FullName, String)>,
 }
 
-/// The book. Clones of its `Arc` are handed to everybody who knows something.
+/// The report store. Every task that has something to report holds a clone of its `Arc`.
 #[derive(Debug)]
 pub struct Book {
     clock: Arc<dyn Clock>,
     pages: Guarded<Pages>,
-    /// How often something changed.
+    /// Counts changes.
     changes: latest::Sender<u64>,
 }
 
 impl Book {
-    /// An empty book, of a node of which that much is known at the beginning.
+    /// An empty store for a node of which this much is known at the start.
     pub fn new(clock: Arc<dyn Clock>, about: NodeReport) -> Arc<Self> {
         let about = NodeReport { since: clock.wall(), ..about };
         let pages = Guarded::new(Pages::new(about));
         Arc::new(Self { clock, pages, changes: latest::Sender::new(0) })
     }
 
-    /// All that is known now.
+    /// The current report.
     pub fn report(&self) -> NodeReport {
         let now = self.clock.wall();
         NodeReport { now, ..self.pages.lock().report() }
     }
 
-    /// Tells whenever [`Self::report`] would say something else. Whoever draws should do so at a pace of its own: changes come by the
-    /// dozen while a pod starts.
+    /// Signals that [`Self::report`] has changed. A reader that displays it should limit its rate: there are dozens of changes while a
+    /// pod starts.
     pub fn changes(&self) -> latest::Receiver<u64> {
         self.changes.subscribe()
     }
 
-    /// What the runtime calls itself.
+    /// Sets name and version of the runtime.
     pub fn met_runtime(&self, name: &str, version: &str) {
         self.write(|pages| {
             let runtime = &mut pages.about.runtime;
@@ -73,12 +72,12 @@ impl Book {
         });
     }
 
-    /// What a source found, all of it; `source` is what it goes by here.
+    /// Replaces the report of a source; `source` is its name in this store.
     pub fn found(&self, source: &str, found: Found) {
         self.write(|pages| pages.found(source, found));
     }
 
-    /// Whether the runtime answered. What it refuses is an answer.
+    /// Records whether the runtime answered. A refusal is an answer.
     pub fn heard_runtime<T>(&self, answer: &Result<T, CriError>) {
         match answer {
             Err(error) if error.is_unavailable() || error.is_timeout() => {
@@ -99,7 +98,7 @@ impl Book {
         });
     }
 
-    /// Something happened to a pod.
+    /// Records an event of a pod.
     pub(crate) fn happened(&self, pod: &Pod, event: &PodEvent) {
         let now = self.clock.wall();
         self.write(|pages| {
@@ -108,7 +107,7 @@ impl Book {
         });
     }
 
-    /// A pod is to be looked after: it waits for its turn, or somebody works on it.
+    /// Adds or updates a pod: it waits for its name to be free, or has a worker.
     pub(crate) fn wanted(&self, pod: &Arc<Pod>, waits: bool) {
         self.write(|pages| {
             let stage = if waits { StageReport::Waiting } else { StageReport::Syncing };
@@ -122,7 +121,7 @@ impl Book {
         });
     }
 
-    /// A pod that only the runtime knows is brought down.
+    /// Adds a pod that is known to the runtime only and is being terminated.
     pub(crate) fn orphan(&self, uid: &PodUid, name: &FullName) {
         self.write(|pages| {
             let pod = Arc::new(nobodys(uid, name));
@@ -137,22 +136,22 @@ impl Book {
         self.write(|pages| pages.pods.remove(uid).is_some());
     }
 
-    /// Where a pod stands in its life.
+    /// Sets the stage of a pod.
     pub(crate) fn stage(&self, uid: &PodUid, stage: StageReport) {
         self.turn(uid, |page| page.set_stage(stage));
     }
 
-    /// A pod is taken away, and does not just end.
+    /// Marks a pod as being removed, as opposed to one that ended by itself.
     pub(crate) fn leaving(&self, uid: &PodUid) {
         self.turn(uid, |page| !std::mem::replace(&mut page.leaving, true));
     }
 
-    /// How a pod is.
+    /// Sets the status of a pod.
     pub(crate) fn status(&self, uid: &PodUid, status: &PodStatus) {
         self.turn(uid, |page| page.set_status(status));
     }
 
-    /// When what did not succeed with a pod is tried again, and why it waits.
+    /// Sets when a failed step of a pod is retried, and why it waits.
     pub(crate) fn wait(&self, uid: &PodUid, next_try: Option<Mono>, because: &impl fmt::Display) {
         let (now, at) = (self.clock.now(), next_try);
         let waits_for = at.map(|_| because.to_string());
@@ -160,7 +159,7 @@ impl Book {
         self.turn(uid, |page| page.set_wait(at, waits_for));
     }
 
-    /// Something that takes its time is begun; it is over when what this returns is dropped.
+    /// Reports an activity of a pod until the returned guard is dropped.
     pub(crate) fn begin(
         self: &Arc<Self>,
         uid: &PodUid,
@@ -181,7 +180,7 @@ impl Book {
         self.write(|pages| pages.pods.get_mut(uid).is_some_and(write));
     }
 
-    /// Writes, and tells those who listen if that changed something.
+    /// Applies a change, and signals it if `write` says that something changed.
     fn write(&self, write: impl FnOnce(&mut Pages) -> bool) {
         let changed = write(&mut self.pages.lock());
         if changed {
@@ -190,7 +189,7 @@ impl Book {
     }
 }
 
-/// Something that takes its time, until this is dropped.
+/// Ends an activity when dropped.
 #[derive(Debug)]
 pub(crate) struct Busy {
     book: Arc<Book>,
@@ -204,7 +203,7 @@ impl Drop for Busy {
     }
 }
 
-/// A pod of which no source knows more than its name.
+/// A pod of which only name and UID are known.
 pub(crate) fn nobodys(uid: &PodUid, name: &FullName) -> Pod {
     let mut pod = Pod::default();
     pod.metadata.name = Some(name.name.clone());

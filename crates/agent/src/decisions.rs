@@ -10,14 +10,14 @@ use oarsman_core::status;
 use oarsman_core::status::merge::merge;
 use oarsman_core::view::PodView;
 
-/// The questions. Their answers are core's unless somebody overrides them.
+/// The decisions of `core`. A simulation overrides single ones.
 pub trait Decisions: Send + Sync + 'static {
-    /// How a pod's life begins.
+    /// The first step of a pod.
     fn begin(&self, begin: Begin) -> Step {
         lifecycle::begin(begin)
     }
 
-    /// How it goes on.
+    /// The step for an event.
     fn step(&self, state: State, event: Event, cx: &Context) -> Step {
         lifecycle::step(state, event, cx)
     }
@@ -27,12 +27,12 @@ pub trait Decisions: Send + Sync + 'static {
         actions::plan(input)
     }
 
-    /// How to bring all of it down.
+    /// How to stop all of it.
     fn teardown(&self, pod: Option<&Pod>, view: &PodView, grace: Option<i64>) -> Teardown {
         actions::teardown(pod, view, grace)
     }
 
-    /// What to say about it.
+    /// Its status.
     fn status(&self, input: &status::Input<'_>) -> PodStatus {
         status::generate(input)
     }
@@ -65,7 +65,7 @@ pub trait Decisions: Send + Sync + 'static {
         actions::adopted_container(view, sandbox, name, attempt)
     }
 
-    /// What is removed of a pod that nobody wants any more.
+    /// What is removed of a pod that no source has any more.
     fn leftovers(&self, view: &PodView) -> Leftovers {
         Leftovers {
             containers: view.containers.iter().map(|container| container.id.clone()).collect(),
@@ -74,7 +74,7 @@ pub trait Decisions: Send + Sync + 'static {
     }
 }
 
-/// What is left of a pod that nobody wants any more.
+/// What is left of a pod that no source has any more.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Leftovers {
     /// Containers, to be removed first.

@@ -64,10 +64,10 @@ use supervisor::{Ears, Supervisor};
 use tasks::{RESTART_AFTER, Tasks};
 use volume_manager::VolumeManager;
 
-/// Messages that may lie between two loops before the one who tells has to wait.
+/// The capacity of channels between loops.
 const ROOM_BETWEEN_LOOPS: usize = 256;
 
-/// Lets every pod in.
+/// Admits every pod.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OpenGate;
 
@@ -81,13 +81,13 @@ impl Gate for OpenGate {
 pub struct Inputs {
     /// The sources of pods besides the cluster.
     pub sources: Vec<PodSource>,
-    /// Who may come in.
+    /// Admission.
     pub gate: SharedGate,
-    /// Who decides: [`CoreDecisions`], unless it is to be tried what wrong ones do.
+    /// The decisions: [`CoreDecisions`], except in simulations of wrong ones.
     pub decisions: Arc<dyn Decisions>,
-    /// Where it is written down how long things take.
+    /// Metrics.
     pub measures: Arc<Measures>,
-    /// What the agent knows, for people to read.
+    /// The node report for people.
     pub book: Arc<Book>,
     /// The readers of its active pods.
     pub pods: ActivePodsReader,
@@ -95,11 +95,11 @@ pub struct Inputs {
     pub container_lifecycle: ContainerHooks,
     /// What makes the background tasks of pods, such as probes.
     pub background: Vec<Arc<dyn BackgroundTasks>>,
-    /// What is asked of it while it runs.
+    /// Commands to the running agent.
     pub commands: mpsc::Receiver<Command>,
 }
 
-/// What the agent is made of, each time it is built.
+/// What survives when the agent is built again after a panic of the supervisor.
 struct Parts {
     seams: Seams,
     config: Config,

@@ -1,5 +1,5 @@
-//! What a pod's worker has been told and has not read yet. It never grows: what is newer replaces or joins what it
-//! makes pointless, so that nobody who tells a worker something ever waits for it.
+//! Messages for a pod worker that it has not read yet. The number is bounded: a newer message replaces the older one or is merged
+//! into it, so that a sender never waits for a worker.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::Pod;
 use oarsman_core::lifecycle::{Event, Hint, KillRequest};
 use oarsman_sync::Guarded;
 
-/// One end for everybody who tells, and the other for the worker; clones share the box.
+/// The mailbox of one worker; clones share the messages.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Mailbox {
     letters: Arc<Guarded<Letters>>,
@@ -27,7 +27,7 @@ enum SourceWord {
 }
 
 impl Mailbox {
-    /// The source has the pod, like this. A pod that returns after its removal is not this worker's: see the supervisor.
+    /// The source has this version of the pod. A pod that returns after its removal gets a new worker: see the supervisor.
     pub(crate) fn wanted(&self, pod: Arc<Pod>) {
         self.post(|letters| {
             if !matches!(letters.source, Some(SourceWord::Removed)) {
@@ -41,7 +41,7 @@ impl Mailbox {
         self.post(|letters| letters.source = Some(SourceWord::Removed));
     }
 
-    /// Somebody wants the pod gone. The shortest grace and the first verdict count.
+    /// Requests a kill. Of several requests the shortest grace and the first verdict count.
     pub(crate) fn kill(&self, request: KillRequest) {
         self.post(|letters| {
             letters.kill = Some(match letters.kill.take() {
@@ -51,12 +51,12 @@ impl Mailbox {
         });
     }
 
-    /// Something may have changed.
+    /// The worker should read the pod's state again.
     pub(crate) fn hint(&self, hint: Hint) {
         self.post(|letters| letters.hint = letters.hint.max(Some(hint)));
     }
 
-    /// The next letter: what the source says first, hints last.
+    /// The next message: updates of the source first, hints last.
     pub(crate) async fn next(&self) -> Event {
         self.letters.take_when(Letters::take).await
     }

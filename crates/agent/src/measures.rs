@@ -1,22 +1,22 @@
-//! How long things take and how many there are, kept for whoever asks: a server of metrics, a bench.
+//! Metrics of the agent: durations and counts, read by the metrics endpoint and by benchmarks.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use oarsman_sync::Guarded;
 
-/// What is measured.
+/// The agent's metrics.
 #[derive(Debug, Default)]
 pub struct Measures {
-    /// From the first sight of a pod until all its containers have been started.
+    /// From when a pod was first seen until all its containers have been started.
     pub pod_start: Latency,
-    /// One piece of work that makes a pod as it should be.
+    /// One sync of a pod.
     pub sync: Latency,
-    /// Making a sandbox.
+    /// Creating a sandbox.
     pub sandbox: Latency,
     /// Pulling an image, without the wait for a slot.
     pub pull: Latency,
-    /// How many containers the pods have that came.
+    /// The number of containers of each admitted pod.
     pub containers_per_pod: Histogram<6>,
     /// How often each task has panicked.
     panics: Guarded<BTreeMap<&'static str, u64>>,
@@ -45,7 +45,7 @@ const SECONDS: [f64; 12] = [0.005, 0.02, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30
 pub struct Latency(Histogram<12>);
 
 impl Latency {
-    /// Takes one more duration into account.
+    /// Adds a duration.
     pub fn took(&self, duration: Duration) {
         self.0.add(&SECONDS, duration.as_secs_f64());
     }
@@ -57,7 +57,7 @@ impl Latency {
 }
 
 impl Histogram<6> {
-    /// Takes one more pod into account.
+    /// Adds the number of containers of a pod.
     pub fn count(&self, containers: usize) {
         self.add(&CONTAINERS, f64::from(u32::try_from(containers).unwrap_or(u32::MAX)));
     }

@@ -1,4 +1,4 @@
-//! What every worker on this node shares.
+//! The node context, which all pod workers share, and the agent's configuration.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -28,28 +28,28 @@ use crate::seams::Seams;
 use crate::status_manager::StatusManager;
 use crate::volume_manager::VolumeManager;
 
-/// How the agent behaves.
+/// The agent's configuration.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// What goes into every status.
     pub facts: NodeFacts,
     /// What goes into every pod.
     pub settings: Settings,
-    /// How long to wait after what.
+    /// The delays before a pod is synced again.
     pub requeue: Requeue,
-    /// No container waits longer for its restart.
+    /// The upper bound of the crash back-off.
     pub longest_crash_backoff: Duration,
     /// Where pods' log directories lie.
     pub pod_logs: PathBuf,
-    /// How often the runtime is asked for everything, to catch what its events did not tell.
+    /// How often the runtime is relisted, to notice changes without an event.
     pub audit: Duration,
     /// How many images are pulled at once.
     pub parallel_pulls: usize,
-    /// Programs that know credentials of registries.
+    /// Credential provider plugins.
     pub providers: Vec<Provider>,
     /// What in the runtime is ours.
     pub territory: Territory,
-    /// What the node is to its cluster; none when it belongs to none.
+    /// How the node registers and reports; none without a cluster.
     pub membership: Option<Membership>,
 }
 
@@ -85,7 +85,7 @@ pub(crate) struct Node {
     pub(crate) mirrors: MirrorManager,
     /// What workers report for the read model of active pods.
     pub(crate) pod_updates: PodUpdates,
-    /// Who the node is to the API server, once that is known.
+    /// Name and UID of the node's object, once they are known.
     pub(crate) identity: latest::Receiver<Option<NodeIdentity>>,
     pub(crate) recorder: EventRecorder,
     pub(crate) volume_manager: VolumeManager,
@@ -106,9 +106,9 @@ pub(crate) struct Node {
 /// What a worker tells the supervisor.
 #[derive(Debug)]
 pub(crate) enum Notice {
-    /// Nothing of the pod runs any more: its room is free.
+    /// Nothing of the pod runs any more: its resources are free.
     Stopped(PodUid),
-    /// All of the pod is given back; its name is free.
+    /// Everything of the pod is released; its name is free.
     Finished(PodUid),
     /// The worker has ended, and nothing is left of the pod.
     Forgotten(PodUid),

@@ -1,7 +1,7 @@
-//! The node's own part in a cluster: its object, its status and its lease.
+//! The node's object, its status and its lease.
 //!
-//! Five loops that wait for nothing of each other: one asks the runtime how it is, one lists images, one tells the API server how the
-//! node is, one renews the lease, one tells events. A call that hangs delays only itself, and no pod waits for any of them.
+//! Five loops that do not wait for each other: runtime health, image list, node status, lease renewal and events. A call that hangs
+//! delays only its own loop, and no pod waits for any of them.
 
 mod deadline;
 mod events;
@@ -28,25 +28,25 @@ use crate::tasks::Tasks;
 use events::Events;
 use reporter::Reporter;
 
-/// What the node is to the cluster it belongs to.
+/// How the node registers with the API server and reports its status.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Membership {
-    /// What it is told to be.
+    /// What the configuration says of the node.
     pub profile: Profile,
-    /// What it stands on.
+    /// What is known of the machine.
     pub machine: Machine,
-    /// Whether it makes its object itself; else somebody else does.
+    /// Whether the agent creates the node's object itself (`--register-node`).
     pub registers: bool,
-    /// How often it looks at itself.
+    /// How often the status is computed (`nodeStatusUpdateFrequency`).
     pub look: Duration,
-    /// How often it tells a status that did not change.
+    /// How often an unchanged status is sent (`nodeStatusReportFrequency`).
     pub report: Duration,
-    /// How long its lease lasts.
+    /// The duration of the lease (`nodeLeaseDurationSeconds`).
     pub lease: Duration,
 }
 
 impl Membership {
-    /// How long a call that proves that we live may take: later ones would come too late otherwise.
+    /// The deadline of heartbeat calls: a longer one would delay the next heartbeat.
     fn deadline(&self) -> Duration {
         self.look.min(self.lease)
     }
@@ -72,7 +72,7 @@ pub(crate) fn spawn(
 ) {
     let object = node.seams.cluster.node();
     let (Some(membership), Some(object)) = (node.config.membership.clone(), object) else {
-        // Whatever waits for the identity waits for ever, rather than to be told that there will never be one.
+        // Tasks that wait for the identity wait for ever; a closed channel would end them.
         tasks.spawn("node status", move || {
             let _identity = &identity;
             pending()

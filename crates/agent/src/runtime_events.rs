@@ -1,5 +1,5 @@
-//! Listens to the runtime for as long as the agent lives. An event is a hint that a pod should be read again, nothing more:
-//! it may be late, doubled or about a pod that is long gone.
+//! The evented PLEG: listens to the container events of the runtime. An event is only a hint that a pod should be read again:
+//! it may be late, repeated or about a pod that is gone. The relist is in `supervisor`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,19 +14,19 @@ use tokio::sync::mpsc;
 use crate::node::Node;
 
 const BACKOFF: Backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(5));
-/// How often everything is listed when the runtime has no events to offer.
+/// The relist period when the runtime does not support container events.
 const RELIST: Duration = Duration::from_secs(1);
 
-/// What the runtime told.
+/// What the supervisor is sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum News {
-    /// Something happened to this pod.
+    /// A container or the sandbox of this pod changed.
     Pod(PodUid),
-    /// Anything may have happened: nobody listened for a while.
+    /// Events may have been missed: relist.
     Anything,
 }
 
-/// Passes news on until nobody wants them.
+/// Passes events on until the receiver is gone.
 pub(crate) async fn listen(node: Arc<Node>, news: mpsc::Sender<News>) {
     let mut failures = Failures::new(BACKOFF);
     loop {
@@ -70,12 +70,12 @@ async fn relist(news: &mpsc::Sender<News>) {
     }
 }
 
-/// A supervisor that does not listen any more ends this task along with itself.
+/// A supervisor that is gone ends this task with itself.
 async fn tell(news: &mpsc::Sender<News>, what: News) {
     news.send(what).await.ok();
 }
 
-/// The pod an event is about; none for the last of a sandbox, which the audit takes care of.
+/// The pod of an event; none for the last event of a sandbox, which the relist covers.
 fn pod_of(event: &ContainerEventResponse) -> Option<PodUid> {
     let sandbox = event.pod_sandbox_status.as_ref().and_then(|status| status.metadata.as_ref());
     let of_sandbox = sandbox.map(|metadata| metadata.uid.as_str());

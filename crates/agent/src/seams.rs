@@ -22,7 +22,7 @@ pub(crate) use bounded::bounded;
 pub struct Seams {
     /// What runs containers.
     pub runtime: Arc<dyn Runtime>,
-    /// The API server, or nobody.
+    /// The API server; a stand-in without one.
     pub cluster: Arc<dyn Cluster>,
     /// The volumes of pods.
     pub volumes: Arc<dyn Volumes>,
@@ -34,7 +34,7 @@ pub struct Seams {
     pub records: Arc<dyn Records>,
     /// The node's own credentials for registries, and programs that know others.
     pub credential_plugins: Arc<dyn CredentialPlugins>,
-    /// Both clocks and the dice.
+    /// Wall clock, monotonic clock and random draws.
     pub clock: Arc<dyn Clock>,
     /// Servers that are asked over HTTP. A call keeps its own deadline.
     pub network: Arc<dyn Network>,

@@ -1,4 +1,4 @@
-//! What the sources hold, kept apart from the supervisor: one that is built again after a panic goes on with what they said last.
+//! The latest set of each source, kept apart from the supervisor: one that is built again after a panic continues with these sets.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use oarsman_sync::latest;
 use crate::sources::PodSource;
 use crate::tasks::Tasks;
 
-/// A source's whole set of pods; none before it has said anything.
+/// A source's full set of pods; none before its first one.
 type Set = Option<Vec<Arc<Pod>>>;
 
-/// Sources and what each holds.
+/// Sources and the latest set of each.
 pub(crate) struct SourceSets(Vec<(Source, Arc<latest::Sender<Set>>)>);
 
 impl SourceSets {
@@ -37,7 +37,7 @@ impl SourceSets {
         self.0.iter().map(|(source, _)| *source).collect()
     }
 
-    /// What each source holds, now and from now on.
+    /// The set of each source, now and whenever it changes.
     pub(crate) fn subscribe(&self) -> SelectAll<BoxStream<'static, (Source, Vec<Arc<Pod>>)>> {
         select_all(self.0.iter().map(|(source, latest)| {
             let source = *source;

@@ -1,8 +1,7 @@
 //! Where pods come from besides the cluster: files on this machine, and a URL.
 //!
-//! What is found is put on a shelf (`shelf`), which is pure: it keeps the last good pod of every manifest and says what
-//! there is to log. Around it stand thin loops that look and wait. A manifest that breaks costs nobody their pod: only one
-//! that is gone takes its pod with it.
+//! The state of a source is pure data: it keeps the last valid pod of every manifest and returns what is to be logged. Thin loops around
+//! it read and wait. A manifest that becomes invalid keeps its pod: only one that is gone removes it.
 
 mod adopt;
 pub mod bundle;
@@ -33,12 +32,12 @@ pub struct PodSource {
 }
 
 impl PodSource {
-    /// One that is opened by that.
+    /// A source that `open` opens.
     pub fn new(source: Source, open: impl Fn() -> PodSets + Send + Sync + 'static) -> Self {
         Self { source, open: Box::new(open) }
     }
 
-    /// The same source, its sets changed by that.
+    /// The same source, its sets mapped by `change`.
     #[must_use]
     pub fn map(self, change: impl Fn(Source, PodSets) -> PodSets + Send + Sync + 'static) -> Self {
         let Self { source, open } = self;

@@ -1,7 +1,7 @@
-//! Knows which pods are wanted and who looks after each; decides nothing about a single one.
+//! The sync loop of the agent: knows which pods are wanted and the worker of each; decides nothing about a single pod.
 //!
-//! It merges the sources, asks the ledger what concerns several pods, starts workers and passes messages on. It never waits
-//! for a worker: what it tells one goes into a mailbox that cannot fill up.
+//! It merges the sources, asks for the admission of pods, starts workers and passes messages on. It never waits for a worker:
+//! messages go into a mailbox that cannot fill up.
 
 mod census;
 
@@ -38,22 +38,22 @@ use census::Census;
 #[cfg(test)]
 mod tests;
 
-/// How long a pod waits for another worker when one has panicked.
+/// The delay before a new worker is started after one has panicked.
 const AFTER_A_MISTAKE: Duration = Duration::from_secs(3);
 
-/// Who may come in; taken along by the supervisor.
+/// The admission handler, shared with the supervisor.
 pub type SharedGate = Arc<dyn Gate + Send + Sync>;
 
-/// What somebody on this node may ask of the agent.
+/// Commands to the running agent.
 #[derive(Debug)]
 pub enum Command {
-    /// This pod has to go.
+    /// Kill this pod.
     Kill(PodUid, KillRequest),
-    /// Wants to be told once no pod is left, as somebody who is about to leave does.
+    /// Signal once no pod is left; used when the agent ends with its pods.
     TellWhenEmpty(oneshot::Sender<()>),
-    /// Wants to be told once the cluster has heard everything that is to be said of pods.
+    /// Signal once the API server has accepted all statuses.
     TellWhenToldAll(oneshot::Sender<()>),
-    /// Answer, as proof that the loop goes round.
+    /// Answer, as proof that the sync loop runs.
     Answer(oneshot::Sender<()>),
 }
 
@@ -67,12 +67,12 @@ pub(crate) struct Supervisor {
     pods: ActivePodsWriter,
     tasks: JoinSet<()>,
     names_of_tasks: BTreeMap<Id, WorkerTask>,
-    /// At most one, so that a runtime that hangs holds up nothing but this.
+    /// At most one relist, so that a runtime that hangs delays nothing else.
     counts: JoinSet<Option<Census>>,
-    /// Whether another count is wished for once this one is done.
+    /// Whether another relist is due once this one has ended.
     recount: bool,
     census: Census,
-    /// Who wants to be told once no pod is left.
+    /// Receivers that wait until no pod is left.
     leaving: Vec<oneshot::Sender<()>>,
 }
 
@@ -84,12 +84,12 @@ struct WorkerTask {
     rejected: Option<Verdict>,
 }
 
-/// What the supervisor listens to.
+/// The channels that the sync loop selects from.
 pub(crate) struct Ears {
     pub(crate) sources: SelectAll<BoxStream<'static, (Source, Vec<Arc<Pod>>)>>,
-    /// The cluster's pods, if it is away.
+    /// The cluster's pods from checkpoints, if it is unreachable.
     pub(crate) recalled: Recalled,
-    /// What pods refer to and has changed.
+    /// Changes of objects that pods refer to.
     pub(crate) objects: ObjectChanges,
     pub(crate) notices: mpsc::Receiver<Notice>,
     pub(crate) news: mpsc::Receiver<News>,
@@ -119,7 +119,7 @@ impl Supervisor {
         }
     }
 
-    /// Runs until it is dropped, and its workers with it.
+    /// Runs until it is dropped, and its workers with it. Each turn is `syncLoopIteration` of the Go kubelet.
     pub(crate) async fn run(mut self, mut ears: Ears) {
         let mut audit = tokio::time::interval(self.node.config.audit);
         audit.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -161,7 +161,7 @@ impl Supervisor {
         }
     }
 
-    /// The cluster is away; these pods it wanted when it was last heard.
+    /// The API server is unreachable: these are its pods from checkpoints.
     fn recalled(&mut self, pods: Vec<Arc<Pod>>) {
         let merged = self.merger.recall(Source::Api, pods, self.node.seams.clock.wall());
         self.merged(merged);
@@ -179,7 +179,7 @@ impl Supervisor {
         self.arrive(new.into_iter().map(|delta| delta.pod).collect());
     }
 
-    /// A mirror is the reflection of a pod that we run already.
+    /// Takes out mirror pods: they are copies of static pods that we run already.
     fn without_mirrors(&self, source: Source, pods: Vec<Arc<Pod>>) -> Vec<Arc<Pod>> {
         let (mirrors, pods): (Vec<_>, Vec<_>) = pods.into_iter().partition(|pod| pod.is_mirror());
         if source == Source::Api {
@@ -201,7 +201,7 @@ impl Supervisor {
                     }
                 }
             }
-            // Mostly our own status, back from the API server; of others only their verdict matters to the worker.
+            // Mostly our own status, back from the API server; only a terminal phase set by others matters to the worker.
             Change::Reconcile if !pod.has_terminal_phase() => self.compare(pod),
             Change::Add | Change::Update | Change::Delete | Change::Reconcile => {
                 self.ledger.updated(pod);
@@ -215,7 +215,7 @@ impl Supervisor {
         }
     }
 
-    /// Holds what the API server says of a pod against what we told it.
+    /// Compares the status that the API server has with the one we published.
     fn compare(&self, pod: &Pod) {
         if let Some(status) = pod.status.as_ref().filter(|_| !pod.is_static()) {
             self.node.statuses.reconcile(&pod.uid(), status);
@@ -337,7 +337,7 @@ impl Supervisor {
         }
     }
 
-    /// Has everything counted that the runtime and the disk hold.
+    /// Starts a relist of the runtime and the disk.
     fn count(&mut self) {
         self.recount = !self.counts.is_empty();
         if !self.recount {
@@ -345,9 +345,9 @@ impl Supervisor {
         }
     }
 
-    /// Pods that are not as they were last time get a hint; what is ours and nobody knows is brought down.
+    /// Handles a relist, as `HandlePodCleanups` does: workers of changed pods get a hint, and orphans of ours are terminated.
     fn counted(&mut self, census: Result<Option<Census>, JoinError>) {
-        // A count that was wished for while this one was under way may tell more than this one.
+        // A relist that became due while this one was under way may see more than this one.
         if self.recount {
             self.count();
         }
@@ -372,7 +372,7 @@ impl Supervisor {
     fn asked(&mut self, command: Command) {
         match command {
             Command::Kill(uid, request) => self.kill(&uid, request),
-            // Who does not listen any more has given up.
+            // A receiver that is gone has given up.
             Command::Answer(who) => drop(who.send(())),
             Command::TellWhenToldAll(who) => self.node.statuses.flush(who),
             Command::TellWhenEmpty(who) => {
@@ -384,7 +384,7 @@ impl Supervisor {
 
     fn tell_if_empty(&mut self) {
         if self.workers.is_empty() {
-            // Who does not listen any more has left already.
+            // A receiver that is gone does not need the signal.
             self.leaving.drain(..).filter_map(|who| who.send(()).err()).for_each(drop);
         }
     }
@@ -395,7 +395,7 @@ impl Supervisor {
         }
     }
 
-    /// Whomever it concerns looks again.
+    /// Workers of pods that refer to the object sync again.
     fn changed_elsewhere(&self, change: &Elsewhere) {
         let users = self
             .workers

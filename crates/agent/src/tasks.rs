@@ -39,7 +39,7 @@ impl Tasks {
     fn begin(&mut self, wait: Duration, name: &'static str, start: Start) {
         let task = start();
         let handle = self.running.spawn(async move {
-            // Even a sleep of nothing costs a tick of the timer.
+            // Even a sleep of zero costs a tick of the timer.
             if !wait.is_zero() {
                 sleep(wait).await;
             }

@@ -1,8 +1,8 @@
-//! How the API server is reached and who we are to it: kubeconfig, certificates, and their renewal.
+//! The connection to the API server: kubeconfig, client certificate, serving certificate, and their rotation.
 //!
-//! Everybody in the agent has one [`kube::Client`] for good. What it stands on, a `Switch`, is replaced
-//! as a whole whenever our credentials are other ones: new requests go over new connections at once, those
-//! that are on their way have a while to end, and the old connections are closed.
+//! All parts of the agent share one [`kube::Client`]. The service under it, a `Switch`, is replaced as a whole whenever the
+//! credentials change: new requests use new connections at once, requests in flight have some time to end, and then the old
+//! connections are closed.
 
 pub mod certificate;
 mod connector;
@@ -33,7 +33,7 @@ pub use serving::{Addresses, Origin, ServingCertificate, ServingKeeper, serving}
 /// What a call to this module gives.
 pub type Result<T> = std::result::Result<T, CredentialsError>;
 
-/// Why we are nobody to the API server.
+/// Why there are no usable credentials for the API server.
 #[derive(Debug, thiserror::Error)]
 pub enum CredentialsError {
     /// The kubeconfig, or a file that it names, cannot be used.
@@ -76,7 +76,7 @@ pub enum CredentialsError {
         /// What is wrong.
         why: String,
     },
-    /// Somebody said no.
+    /// The signing request was denied.
     #[error(
         "certificate signing request {name} was denied ({why}): whoever runs the cluster has to allow this node; see `kubectl describe csr {name}`, and start again to ask again"
     )]
@@ -86,7 +86,7 @@ pub enum CredentialsError {
         /// Why they said so.
         why: String,
     },
-    /// Nobody said anything.
+    /// The signing request was not answered in time.
     #[error(
         "certificate signing request {name} was not approved within {patience:?}: `kubectl certificate approve {name}`"
     )]
@@ -96,7 +96,7 @@ pub enum CredentialsError {
         /// How long we waited.
         patience: Duration,
     },
-    /// Somebody took the request away.
+    /// The signing request was deleted.
     #[error("certificate signing request {name} is gone; it is made again")]
     Gone {
         /// The request.
@@ -112,22 +112,22 @@ pub enum CredentialsError {
     },
 }
 
-/// How the agent is to become somebody to the API server.
+/// The configuration of the client credentials.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Where the server is and who we are; made if there is none yet and a bootstrap kubeconfig is given.
+    /// The kubeconfig; written if there is none yet and a bootstrap kubeconfig is given.
     pub kubeconfig: PathBuf,
-    /// Where the server is and who may ask for the first certificate.
+    /// The bootstrap kubeconfig, with which the first certificate is requested.
     pub bootstrap: Option<PathBuf>,
-    /// Where certificates of our own lie.
+    /// The directory of our own certificates.
     pub cert_dir: PathBuf,
     /// The node's name.
     pub node: String,
-    /// Whether our certificate is renewed by ourselves.
+    /// Whether the client certificate is rotated by the agent (`rotateCertificates`).
     pub rotate: bool,
 }
 
-/// How the agent is connected, and what keeps it so.
+/// The agent's connection, and the manager of its client certificate.
 #[derive(Debug)]
 pub struct Connection {
     manager: Manager,
@@ -143,20 +143,19 @@ pub async fn connect(plan: Plan, clock: Arc<dyn Clock>) -> Result<Connection> {
 }
 
 impl Connection {
-    /// The client that everybody uses, for good.
+    /// The client that all parts of the agent share.
     pub fn client(&self) -> kube::Client {
         self.manager.client()
     }
 
-    /// Asks for our first certificate if need be, renews it, and follows files that somebody else renews. To be polled for as
-    /// long as the client is used; it ends only with an error about which nothing can be done, such as a first request that was
-    /// denied.
+    /// Requests the first certificate if necessary, rotates it, and reloads files that others renew. To be polled for as long as the
+    /// client is used; it ends only with an error that cannot be retried, such as a first request that was denied.
     pub async fn keep(self) -> CredentialsError {
         self.manager.run().await
     }
 }
 
-/// A draw from 0 to 1.
+/// A random number from 0 to 1.
 fn chance() -> f64 {
     let mut bytes = [0; 4];
     match SystemRandom::new().fill(&mut bytes) {

@@ -48,8 +48,7 @@ pub trait Cluster: Send + Sync + 'static {
     #[seam(call = "the objects", object = ClusterError::pod(&pod.full_name()))]
     async fn lookup(&self, pod: &Pod) -> Result<Lookup>;
 
-    /// Nothing of that pod runs any more, so that nobody asks for what it refers to: what no other pod refers to needs to be watched
-    /// no longer.
+    /// Nothing of that pod runs any more: objects that no other pod refers to need not be watched any longer.
     fn forget(&self, pod: &PodUid);
 
     /// Tells of what pods refer to and has changed since it was looked up, so that they look again. It may tell of too much.
@@ -60,8 +59,7 @@ pub trait Cluster: Send + Sync + 'static {
     #[seam(call = "the status", object = ClusterError::pod(pod))]
     async fn publish(&self, pod: &FullName, uid: &PodUid, status: &PodStatus) -> Result<()>;
 
-    /// Puts the reflection of a static pod there. One of its name that is there already is left alone: the stream of pods tells
-    /// which one it is.
+    /// Creates the mirror pod of a static pod. An existing pod of its name is left alone: the stream of pods tells which one it is.
     #[seam(call = "the mirror", object = ClusterError::pod(&mirror.full_name()))]
     async fn reflect(&self, mirror: &Pod) -> Result<()>;
 
@@ -88,7 +86,7 @@ pub enum ClusterError {
         /// What it is and what it is called, such as `pod web_default`.
         object: String,
     },
-    /// It understood, and said no: the same will be refused again until somebody changes something.
+    /// It refused the request, and will refuse it again until something is changed in the cluster.
     #[error("the API server refused {call} of {object}: {why}")]
     Refused {
         /// What was asked for.

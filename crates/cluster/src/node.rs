@@ -1,7 +1,7 @@
 //! The node's own object in the cluster, and the lease beside it.
 //!
 //! These calls prove that the node lives, so they are apart from those about pods and none of them waits for another. They have no
-//! deadline of their own: whoever calls knows how long a heartbeat may take.
+//! deadline of their own: the caller knows how long a heartbeat may take.
 
 use futures::stream::BoxStream;
 use k8s_openapi::api::coordination::v1::Lease;
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::Result;
 
-/// The node's object, now and whenever somebody changes it; none while there is none.
+/// The node's object, now and whenever it changes; none while there is none.
 pub type NodeStates = BoxStream<'static, Option<Node>>;
 
 /// What became of a registration.
@@ -50,7 +50,7 @@ pub trait NodeObject: Send + Sync + 'static {
     #[seam(call = "the creation", object = "lease")]
     async fn create_lease(&self, lease: &Lease) -> Result<Lease>;
 
-    /// Puts this lease in the place of the one it was made from, and returns it as it is then. It fails when somebody else changed it.
+    /// Puts this lease in the place of the one it was made from, and returns it as it is then. It fails on a conflict.
     #[seam(call = "the renewal", object = "lease")]
     async fn replace_lease(&self, lease: &Lease) -> Result<Lease>;
 

@@ -1,4 +1,4 @@
-//! Asking the API server about those who ask us: who they are, and what they may.
+//! TokenReview and SubjectAccessReview: authenticates and authorizes clients of the kubelet server.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,29 +14,29 @@ use tokio::time::timeout;
 
 use crate::{ClusterError, Result};
 
-/// Whoever waits for us to find out who they are does not wait longer.
+/// The deadline of a review.
 const LONGEST_CALL: Duration = Duration::from_secs(10);
 
-/// Somebody who asks us for something.
+/// An authenticated user.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct User {
-    /// What they are called.
+    /// The user name.
     pub name: String,
-    /// What tells them from namesakes, if anything.
+    /// The UID, if there is one.
     pub uid: Option<String>,
-    /// Their groups.
+    /// The groups.
     pub groups: Vec<String>,
-    /// What else is known of them.
+    /// Extra attributes.
     pub extra: BTreeMap<String, Vec<String>>,
 }
 
-/// Who knows who people are and what they may.
+/// Authenticates tokens and authorizes requests.
 #[async_trait]
 pub trait Reviewer: Send + Sync + 'static {
-    /// Whose token it is; none when it is nobody's.
+    /// The user of a token; none when the token is not valid.
     async fn who(&self, token: &str) -> Result<Option<User>>;
 
-    /// Whether somebody may do this to this part of our node.
+    /// Whether a user is allowed this verb on this subresource of the node.
     async fn may(&self, user: &User, verb: &str, subresource: &str) -> Result<bool>;
 }
 
@@ -48,7 +48,7 @@ pub struct ApiReviewer {
 }
 
 impl ApiReviewer {
-    /// Asks about one node.
+    /// Reviews requests to this node.
     pub fn new(client: kube::Client, node: &str) -> Self {
         Self { client, node: node.to_owned() }
     }

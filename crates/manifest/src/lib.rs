@@ -49,7 +49,7 @@ pub enum ManifestError {
 /// Every document in a text that says something.
 ///
 /// # Errors
-/// When one of them is neither YAML nor JSON, or unfolds to more than anybody means.
+/// When one of them is neither YAML nor JSON, or expands to more than the limit.
 pub fn documents(bytes: &[u8]) -> Result<Vec<Value>, ManifestError> {
     Ok(noted_documents(bytes)?.into_iter().map(|document| document.value).collect())
 }

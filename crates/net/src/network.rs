@@ -48,7 +48,7 @@ pub enum Scheme {
 pub enum Trust {
     /// Those that the machine's own authorities vouch for.
     System,
-    /// Everybody's: nothing is checked.
+    /// Any certificate: nothing is checked.
     AnyCertificate,
 }
 
@@ -68,7 +68,7 @@ pub struct HttpResponse {
 /// Why no answer came. URLs are named without credentials and without their query, which may hold some.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NetworkError {
-    /// Nobody listens, the way there is cut, or the connection broke.
+    /// The connection was refused, the host is unreachable, or the connection broke.
     #[error("cannot reach {url}: {why}")]
     Unreachable {
         /// What was asked for.

@@ -34,7 +34,7 @@ impl Network for SystemNetwork {
 }
 
 async fn send_request(request: &HttpGet) -> Result<HttpResponse, NetworkError> {
-    // What cannot be asked is said before anybody is bothered.
+    // An invalid request fails before anything is connected.
     let http_request = build_request(request)?;
     let address = (request.host.as_str(), request.port);
     let socket = TcpStream::connect(address).await.map_err(|error| unreachable(request, &error))?;
@@ -92,7 +92,7 @@ fn headers(request: &HttpGet) -> Result<HeaderMap, NetworkError> {
     Ok(headers)
 }
 
-/// Host and port, without the port that everybody expects.
+/// Host and port, without the default port.
 fn host_header(request: &HttpGet) -> String {
     let authority = request.authority();
     let expected = match request.scheme {

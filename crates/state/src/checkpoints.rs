@@ -1,4 +1,4 @@
-//! The seam to what brings the cluster's pods back without an API server, and encrypted files behind it.
+//! The seam to checkpoints of the cluster's pods, and encrypted files behind it.
 //!
 //! The key lies in another file that only root can read.
 //! It keeps what a copy of the directory would give away, such as a backup or a disk that is sent in: secrets of pods. It is no

@@ -11,7 +11,7 @@ use oarsman_host::files::is_plain_name;
 
 use crate::error::{FileError, failed};
 
-/// Nobody but root and its group looks into what the agent keeps.
+/// Only root and its group may list the agent's directories.
 pub(crate) const OUR_DIRECTORY: u32 = 0o750;
 
 /// The paths of a pod. A UID may be given in a manifest: one that is no plain name could lead anywhere.

@@ -24,7 +24,7 @@ const OURS: u32 = 0o600;
 /// The statuses of pods that no API server remembers.
 #[seam]
 pub trait Records: Send + Sync + 'static {
-    /// Remembers a pod's status over a restart of the agent, and when `lasting` over one of the machine.
+    /// Records a pod's status; it survives a restart of the agent, and when `lasting` a crash of the machine.
     #[seam(call = "remember the status of", object = pod)]
     async fn remember(
         &self,
@@ -33,15 +33,15 @@ pub trait Records: Send + Sync + 'static {
         lasting: bool,
     ) -> Result<(), FileError>;
 
-    /// What was remembered last.
+    /// The status that was recorded last.
     #[seam(call = "recall the status of", object = pod)]
     async fn recall(&self, pod: &PodUid) -> Result<Option<PodStatus>, FileError>;
 
-    /// Forgets a pod; one of which nothing is remembered is forgotten already.
+    /// Removes the record of a pod, if there is one.
     #[seam(call = "remove the record of", object = pod)]
     async fn remove(&self, pod: &PodUid) -> Result<(), FileError>;
 
-    /// Every pod of which something is remembered.
+    /// Every pod that has a record.
     #[seam(call = "list the records of pods")]
     async fn pods(&self) -> Result<BTreeSet<PodUid>, FileError>;
 }

@@ -1,4 +1,4 @@
-//! A value of which only the latest counts, and those who wait for it to change.
+//! A watch channel: receivers wait for changes of a value, and are woken in a fixed order.
 //!
 //! tokio's `watch` wakes those who wait in a random order. Here they are woken in the order in which they began to wait, so
 //! that the same simulated life can be lived twice.
@@ -27,11 +27,11 @@ pub struct Receiver<T> {
     seen: u64,
 }
 
-/// Nobody will set the value any more.
+/// The sender is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Closed;
 
-/// A value and somebody who waits for it to change.
+/// A sender and a receiver of a value.
 pub fn channel<T>(value: T) -> (Sender<T>, Receiver<T>) {
     let sender = Sender::new(value);
     let receiver = sender.subscribe();
@@ -53,7 +53,7 @@ impl<T> Sender<T> {
         Self(Arc::new(Shared { value, closed, changed }))
     }
 
-    /// Somebody who waits for the next change.
+    /// A receiver that waits for the next change.
     pub fn subscribe(&self) -> Receiver<T> {
         Receiver { shared: Arc::clone(&self.0), seen: self.0.value().0 }
     }
@@ -113,7 +113,7 @@ impl<T: Clone> Receiver<T> {
     /// Waits until the value is another than when it was last looked at, and returns it.
     ///
     /// # Errors
-    /// When nobody will set it any more.
+    /// When the sender is gone.
     pub async fn changed(&mut self) -> Result<T, Closed> {
         loop {
             let changed = self.shared.changed.notified();
@@ -137,7 +137,7 @@ impl<T: Clone> Receiver<T> {
     /// Waits until the value is one that will do, and returns it.
     ///
     /// # Errors
-    /// When nobody will set it any more and it will not do.
+    /// When the sender is gone and the value does not match.
     pub async fn wait_for(&mut self, mut will_do: impl FnMut(&T) -> bool) -> Result<T, Closed> {
         loop {
             let now = self.get();

@@ -24,7 +24,7 @@ use oarsman_host::tree;
 const DATA: &str = "..data";
 /// The link that is about to be the one above.
 const NEXT: &str = "..data_tmp";
-/// Everybody may look into directories; modes of files are the volume's to say.
+/// Directories are readable by all; the volume sets the modes of files.
 const DIRECTORY: u32 = 0o755;
 /// What the pod's group may do with a file, and a directory.
 const GROUP_READS: u32 = 0o440;
@@ -108,7 +108,7 @@ fn write_file(
         }
     }
     place.push(name);
-    // Nobody may read it before it is known who may.
+    // The file must not be readable before owner and mode are set.
     let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&place);
     made?.write_all(&file.bytes)?;
     file.owner.map_or(Ok(()), |owner| lchown(&place, Some(owner), None))?;
@@ -157,7 +157,7 @@ fn link(directory: &Path, names: &BTreeSet<&str>) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes names that lead to files no longer there, and directories of files that nobody reads any more.
+/// Removes links to files that are gone, and data directories that are no longer in use.
 fn prune(directory: &Path, names: &BTreeSet<&str>, current: &str) -> io::Result<()> {
     for entry in fs::read_dir(directory)? {
         let entry = entry?;

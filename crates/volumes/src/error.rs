@@ -49,7 +49,7 @@ pub enum VolumeError {
         /// The path of the file.
         path: String,
     },
-    /// The volume is of a kind that nobody here can make.
+    /// The kind of volume is not supported.
     #[error(
         "volume {volume:?}: this agent has no {kind} volumes; use emptyDir, hostPath, configMap, secret, downwardAPI or projected"
     )]

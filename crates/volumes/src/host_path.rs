@@ -72,7 +72,7 @@ impl HostPathKind {
     }
 }
 
-/// A path of the machine is the administrator's: symlinks in it are followed, as for everybody on this machine.
+/// A path of the host belongs to the administrator: symlinks in it are followed.
 fn stat(volume: &str, path: &Path) -> Result<Option<Metadata>, VolumeError> {
     match fs::metadata(path) {
         Ok(there) => Ok(Some(there)),

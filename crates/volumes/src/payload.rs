@@ -36,7 +36,7 @@ impl VolumePlugin for PayloadPlugin {
     }
 }
 
-/// Paths were checked with the pod; keys of an object that somebody else made were not.
+/// Paths of the pod were validated with it; keys of ConfigMaps and Secrets were not.
 fn check_paths(volume: &str, files: &Payload) -> Result<(), VolumeError> {
     let is_good = |path: &str| {
         let good_part = |part: &str| !matches!(part, "" | "." | "..") && part.len() <= 255;

@@ -1,4 +1,4 @@
-//! What is known of this node's pods, and which pages of it the vault does not have yet.
+//! The checkpoints in memory, and which of them the store does not have yet.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,14 +14,14 @@ use crate::latest;
 
 use super::page::{Objects, Page};
 
-/// The page with the services; no UID looks like that.
+/// The name of the checkpoint of the services; it is no valid UID.
 const SERVICES: &str = "services";
 
-/// Pages by pod; clones of nothing: there is one.
+/// All checkpoints, shared between the cluster layer and the task that writes them.
 #[derive(Debug)]
 pub(super) struct Notebook {
     book: Guarded<Book>,
-    /// Whether the vault has been read.
+    /// Whether the store has been read.
     open: latest::Sender<bool>,
 }
 
@@ -29,17 +29,17 @@ pub(super) struct Notebook {
 struct Book {
     pages: BTreeMap<PodUid, Page>,
     services: Option<Vec<Service>>,
-    /// Whether the API server has spoken since the start.
+    /// Whether the API server has sent its pods since the start.
     told: bool,
-    /// Names of pages that the vault has otherwise.
+    /// Names of checkpoints that differ from the store.
     unwritten: BTreeSet<String>,
 }
 
-/// A page to be kept, or none to be discarded.
+/// A checkpoint to write, or to remove when there is no content.
 #[derive(Debug)]
 pub(super) struct Change {
     pub(super) name: String,
-    /// Its bytes, and whether a crash must not lose them.
+    /// Its bytes, and whether they must survive a crash of the machine.
     pub(super) page: Option<(Vec<u8>, bool)>,
 }
 
@@ -50,7 +50,7 @@ impl Default for Notebook {
 }
 
 impl Notebook {
-    /// Takes in what the vault holds.
+    /// Loads what the store holds.
     pub(super) fn open(&self, kept: BTreeMap<String, Vec<u8>>) {
         self.book.update(|book| {
             for (name, bytes) in kept {
@@ -65,23 +65,23 @@ impl Notebook {
         self.open.get()
     }
 
-    /// Waits until the vault has been read.
+    /// Waits until the store has been read.
     pub(super) async fn opened(&self) {
         // The sender lives as long as this does.
         self.open.subscribe().wait_for(|open| *open).await.ok();
     }
 
-    /// The API server says that these are all the pods.
+    /// Updates the checkpoints to the full set of pods that the API server sent.
     pub(super) fn told(&self, pods: &[Arc<Pod>]) {
         self.book.update(|book| book.told(pods));
     }
 
-    /// This was found for a pod.
+    /// Stores the objects that a pod refers to.
     pub(super) fn found(&self, uid: &PodUid, lookup: &Lookup) {
         self.book.update(|book| book.found(uid, lookup));
     }
 
-    /// This is told of a pod, whether the API server takes it or not.
+    /// Stores the status that is published for a pod, whether or not the API server accepts it.
     pub(super) fn said(&self, uid: &PodUid, status: &PodStatus) {
         self.book.update(|book| {
             let Some(page) = book.pages.get_mut(uid) else { return };
@@ -91,7 +91,7 @@ impl Notebook {
         });
     }
 
-    /// All pods, unless the API server has spoken.
+    /// All pods, unless the API server has sent its own.
     pub(super) fn recall(&self) -> Option<Vec<Arc<Pod>>> {
         let book = self.book.lock();
         let pods: Vec<Arc<Pod>> = book.pages.values().map(|page| Arc::clone(&page.pod)).collect();
@@ -106,20 +106,20 @@ impl Notebook {
         away.then_some(pods)
     }
 
-    /// What a pod referred to, for as long as the API server has not spoken.
+    /// The checkpointed objects of a pod, until the API server has sent its pods.
     pub(super) fn remembered(&self, uid: &PodUid) -> Option<Lookup> {
         let book = self.book.lock();
         let page = book.pages.get(uid).filter(|_| !book.told)?;
         Some(page.objects.as_ref()?.lookup(book.services.clone()))
     }
 
-    /// Waits until there is something to write.
+    /// Waits until a checkpoint differs from the store.
     pub(super) async fn changed(&self) {
         let has_unwritten = |book: &mut Book| (!book.unwritten.is_empty()).then_some(());
         self.book.take_when(has_unwritten).await;
     }
 
-    /// The next thing to write.
+    /// The next checkpoint to write.
     pub(super) fn take(&self) -> Option<Change> {
         let mut book = self.book.lock();
         let name = book.unwritten.pop_first()?;
@@ -127,14 +127,14 @@ impl Notebook {
         Some(Change { name, page })
     }
 
-    /// It was not written.
+    /// Marks a checkpoint as not written, so that it is tried again.
     pub(super) fn failed(&self, name: String) {
         self.book.update(|book| book.unwritten.extend([name]));
     }
 }
 
 impl Book {
-    /// A page of the vault. What is known better already stays; what nobody wants any more goes.
+    /// Loads one checkpoint. Newer data that is known already is kept; a checkpoint of a pod that is gone is removed.
     fn take_in(&mut self, name: String, bytes: &[u8]) {
         if name == SERVICES {
             self.services = self.services.take().or_else(|| serde_json::from_slice(bytes).ok());

@@ -1,4 +1,4 @@
-//! What is kept of one pod.
+//! The checkpoint of one pod.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// A pod and what it refers to.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Page {
-    /// Mostly the very same that others hold: a copy for every pod is much of an agent's memory.
+    /// Usually shared with the other users of the pod: a copy for every pod would cost much memory.
     #[serde(serialize_with = "lasting", deserialize_with = "kept")]
     pub(super) pod: Arc<Pod>,
     /// The version of the API server's copy that was taken in last.
@@ -24,10 +24,10 @@ pub(super) struct Page {
     pub(super) objects: Option<Objects>,
 }
 
-/// For whom it is, for how many seconds, and what it says.
+/// Audience, lifetime in seconds, and the token.
 type Token = (String, i64, String);
 
-/// What a pod refers to. Services are kept apart: they are the same for all.
+/// The objects that a pod refers to. Services have a checkpoint of their own: they are the same for all pods.
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Objects {
     config_maps: Vec<ConfigMap>,
@@ -36,7 +36,7 @@ pub(super) struct Objects {
     tokens: Vec<Token>,
 }
 
-/// Nothing of what is in them.
+/// Shows no content: Secrets must not reach a log.
 impl std::fmt::Debug for Objects {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} config maps, {} secrets", self.config_maps.len(), self.secrets.len())
@@ -44,8 +44,8 @@ impl std::fmt::Debug for Objects {
 }
 
 impl Page {
-    /// Takes in the API server's copy of the pod, with the end that we told, if the copy is older than that. Whether that is
-    /// anything new.
+    /// Stores the API server's copy of the pod. A terminal status that we published is kept if the copy is older than that. Tells
+    /// whether anything changed.
     pub(super) fn see(&mut self, pod: &Arc<Pod>) -> bool {
         let mut pod = Arc::clone(pod);
         if self.pod.has_terminal_phase() && !pod.has_terminal_phase() {
@@ -58,7 +58,7 @@ impl Page {
             || metadata(&before) != metadata(after)
     }
 
-    /// Takes in what is told of the pod. Whether that is anything new.
+    /// Stores a published status. Tells whether it changed.
     pub(super) fn say(&mut self, status: &PodStatus) -> bool {
         let new = self.pod.status.as_ref() != Some(status);
         if new {
@@ -68,7 +68,7 @@ impl Page {
     }
 }
 
-/// A pod as it is written down: without what only the API server needs, which changes all the time.
+/// Writes a pod without `managedFields` and `resourceVersion`, which change often and are not needed to run it.
 fn lasting<S: Serializer>(pod: &Arc<Pod>, serializer: S) -> Result<S::Ok, S::Error> {
     let Pod { spec, status, .. } = pod.as_ref();
     Pod { metadata: metadata(pod), spec: spec.clone(), status: status.clone() }
@@ -112,7 +112,7 @@ impl Objects {
     }
 }
 
-/// That the API server gave out none is nothing to remember.
+/// A refused token is not stored.
 fn kept_token((wish, token): (&TokenWish, &Result<String, String>)) -> Option<Token> {
     let token = token.clone().ok()?;
     Some((wish.audience.clone(), wish.seconds, token))

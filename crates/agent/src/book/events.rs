@@ -1,4 +1,4 @@
-//! What happened to pods, of late: as many events as fit, and one line for what repeats itself.
+//! Recent events of pods: a bounded number, and one entry with a count for an event that repeats.
 
 use std::collections::VecDeque;
 
@@ -8,12 +8,12 @@ use oarsman_core::event::{EventKind, PodEvent};
 use oarsman_core::pod::PodExt;
 use oarsman_core::report::EventReport;
 
-/// So many are kept; what happened longest ago is forgotten first.
+/// The number of events that are kept; the oldest is dropped first.
 const KEPT: usize = 1000;
-/// Nobody reads more of one message, in bytes.
+/// Longer messages are cut, in bytes.
 const LONGEST: usize = 4096;
 
-/// Events, by when they happened last.
+/// Events, ordered by when they happened last.
 #[derive(Debug, Default)]
 pub(super) struct Events(VecDeque<EventReport>);
 
@@ -48,7 +48,7 @@ impl Events {
     }
 }
 
-/// Whether they differ in nothing but how often and when.
+/// Whether they differ in count and time only.
 fn is_same(old: &EventReport, new: &EventReport) -> bool {
     old.uid == new.uid
         && old.reason == new.reason

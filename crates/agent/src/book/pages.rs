@@ -1,4 +1,4 @@
-//! What stands in the book, by pod and by source.
+//! The entries of the report store, by pod and by source.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use oarsman_core::report::{Doing, NodeReport, PodReport, StageReport};
 use super::Found;
 use super::events::Events;
 
-/// Everything in the book.
+/// All entries.
 #[derive(Debug)]
 pub(super) struct Pages {
-    /// What does not concern a single pod; its lists stay empty.
+    /// The part that concerns no single pod; its lists stay empty.
     pub(super) about: NodeReport,
     pub(super) pods: BTreeMap<PodUid, Page>,
     pub(super) events: Events,
@@ -67,7 +67,7 @@ impl Pages {
         }
     }
 
-    /// Where a pod comes from; one of an API server from nowhere on this machine.
+    /// The file or URL that a static pod comes from; none for a pod of the API server.
     fn place(&self, pod: &Pod) -> Option<String> {
         let name = pod.full_name();
         let mut places = self.sources.values().flat_map(|found| &found.places);
@@ -92,12 +92,12 @@ impl Page {
 
     /// Whether that is something new.
     pub(super) fn set_stage(&mut self, stage: StageReport) -> bool {
-        // Whoever is made to run again is not taken away any more.
+        // A pod that is started again is no longer being removed.
         self.leaving &= stage != StageReport::Syncing;
         if self.stage == stage {
             return false;
         }
-        // What an earlier stage waited for does not matter any more.
+        // The retry of an earlier stage does not apply any more.
         (self.stage, self.next_try, self.waits_for) = (stage, None, None);
         true
     }
@@ -129,7 +129,7 @@ impl Page {
         self.begun
     }
 
-    /// Whether it was under way.
+    /// Tells whether it was under way.
     pub(super) fn end(&mut self, number: u64) -> bool {
         self.doing.remove(&number).is_some()
     }

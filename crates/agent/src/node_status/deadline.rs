@@ -1,4 +1,4 @@
-//! The deadline of calls that prove that the node lives.
+//! The deadline of heartbeat calls.
 
 use k8s_openapi::api::core::v1::Node;
 use oarsman_cluster::{ClusterError, Result};
@@ -12,7 +12,7 @@ impl Office {
         self.in_time("the object", self.object.read()).await
     }
 
-    /// Waits for an answer, but not for longer than heartbeats may take.
+    /// Waits for an answer until the heartbeat deadline.
     pub(super) async fn in_time<T>(
         &self,
         call: &'static str,

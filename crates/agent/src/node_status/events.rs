@@ -1,4 +1,4 @@
-//! Tells what happened to the node. Nothing waits for it; what cannot be told for two minutes is dropped.
+//! Sends events of the node. Nothing waits for it; an event that cannot be sent for two minutes is dropped.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,12 +11,12 @@ use tokio::time::sleep;
 
 use super::Office;
 
-/// As many may wait to be told.
+/// How many events may wait to be sent.
 const WAITING: usize = 64;
 const TRIES: usize = 12;
 const PAUSE: Duration = Duration::from_secs(10);
 
-/// Where events of the node are left.
+/// Queues events of the node.
 #[derive(Debug)]
 pub(super) struct Events {
     node: String,
@@ -29,7 +29,7 @@ impl Events {
         (Self { node: node.to_owned(), queue }, waiting)
     }
 
-    /// Says what happened to the node.
+    /// Logs events and queues them.
     pub(super) fn tell(&self, events: impl IntoIterator<Item = NodeEvent>) {
         for event in events {
             let (node, reason, detail) = (&self.node, event.reason, &event.message);

@@ -1,4 +1,4 @@
-//! Asks the runtime how it is: now and then while it is well, often while it is not, and very often when the agent has just begun,
+//! Queries the status of the runtime: seldom while it is healthy, often while it is not, and very often just after the agent's start,
 //! so that the node is ready as soon as its runtime is.
 
 use std::sync::Arc;
@@ -10,14 +10,14 @@ use tokio::time::{sleep, timeout};
 
 use super::Office;
 
-/// A runtime is down when it has not said for thirty seconds that it is well, so this often will do.
+/// A runtime counts as down after thirty seconds without a healthy answer, so this is often enough.
 const WELL: Duration = Duration::from_secs(10);
 const UNWELL: Duration = Duration::from_secs(1);
 const AT_THE_BEGINNING: Duration = Duration::from_millis(100);
-/// How long it is the beginning, if the runtime is not well before.
+/// How long after the start the short period is used, unless the runtime is healthy before.
 const BEGINNING: Duration = Duration::from_secs(120);
 
-/// A runtime that does not answer for so long is asked again.
+/// The deadline of one query.
 const DEADLINE: Duration = Duration::from_secs(10);
 
 pub(super) async fn follow(office: Arc<Office>) {
@@ -48,8 +48,8 @@ fn pause(is_well: bool, was_well: bool, age: Duration) -> Duration {
     }
 }
 
-/// What is known now; none when the runtime does not answer, so that nothing is known but for how long that lasts. One that was away
-/// is asked who it is, too: another may have taken its place.
+/// The runtime's health; none when it does not answer. After a failure its version is queried, too: another runtime may have taken its
+/// place.
 async fn asked(office: &Office, who_it_is: bool) -> Option<Health> {
     let (runtime, book) = (&office.node.seams.runtime, &office.node.book);
     let answers = async {

@@ -1,4 +1,4 @@
-//! Lists the images on the node: after pulls, but not after each of many, and now and then because others pull and remove too.
+//! Lists the images on the node: after pulls, at a limited rate, and periodically because others pull and remove images too.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,11 +8,11 @@ use tokio::time::{sleep, timeout};
 
 use super::Office;
 
-/// How often at most.
+/// The shortest time between two lists.
 const SPACING: Duration = Duration::from_secs(30);
-/// How long a list counts though nothing was pulled.
+/// The longest time between two lists.
 const LASTS: Duration = Duration::from_secs(300);
-/// A runtime that takes longer is asked again.
+/// The deadline of one list.
 const DEADLINE: Duration = Duration::from_secs(60);
 
 pub(super) async fn follow(office: Arc<Office>) {

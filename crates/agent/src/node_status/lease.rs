@@ -1,4 +1,4 @@
-//! Keeps the node's lease, by which everybody sees that it lives.
+//! Renews the node's lease, by which the control plane sees that the node is alive.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use super::Office;
 use super::tries::Tries;
 
-/// Nodes that came together do not renew together.
+/// Spreads the renewals of nodes that started together.
 const SPREAD: f64 = 0.04;
 
 pub(super) async fn keep(office: Arc<Office>) {
     let office = &*office;
     let mut identity = office.node.identity.clone();
     let every = renewal(office.membership.lease);
-    // The one that the API server has, as far as we know.
+    // The lease as the API server last returned it.
     let mut lease = None;
     loop {
         let due = Instant::now() + stretched(every, SPREAD, office.node.seams.clock.dice());
@@ -45,7 +45,7 @@ pub(super) async fn keep(office: Arc<Office>) {
     }
 }
 
-/// Renews the lease that is there, or makes one; none while there is nobody whom a new one could belong to.
+/// Renews the lease, or creates it; none while there is no node object that a new lease could belong to.
 async fn renew(office: &Office, known: Option<Lease>) -> Result<Option<Lease>> {
     let there = match known {
         Some(lease) => Some(lease),

@@ -1,4 +1,4 @@
-//! Makes the node known to the API server, and tells it how the node is.
+//! Registers the node with the API server, and updates its status.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,10 +18,10 @@ use super::tries::Tries;
 use crate::latest;
 use crate::node::NodeIdentity;
 
-/// Looks are spread by so much, so that nodes do not all look at once.
+/// Spreads the updates of nodes that started together.
 const SPREAD: f64 = 0.04;
 
-/// How long the first report waits for the runtime's first word, which usually comes at once.
+/// How long the first report waits for the first status of the runtime and the first image list.
 const FIRST_WORD: Duration = Duration::from_millis(500);
 
 pub(super) struct Reporter {
@@ -29,7 +29,7 @@ pub(super) struct Reporter {
     health: latest::Receiver<Health>,
     states: NodeStates,
     reports: Reports,
-    /// Whether somebody wants pods kept from the node.
+    /// Whether the node was last seen cordoned.
     is_cordoned: bool,
 }
 
@@ -60,7 +60,7 @@ impl Reporter {
         }
     }
 
-    /// Makes the node's object, or finds the one that is there; however long that takes.
+    /// Creates the node's object, or reads the existing one; retries until that succeeds.
     async fn register(&mut self) -> Object {
         let mut tries = Tries::begin();
         loop {
@@ -100,12 +100,12 @@ impl Reporter {
         self.tell(&there, &right, true).await
     }
 
-    /// Tells how the node is, if that has to be told now; however often it takes.
+    /// Sends the status if it changed or is due; retries until that succeeds.
     async fn report(&mut self, there: &mut Object) {
         let mut tries = Tries::begin();
         while let Err(error) = self.try_to_report(there).await {
             if matches!(error, ClusterError::Gone { .. }) {
-                // Somebody took the node out of the cluster. It comes back when the agent is started anew, or when they make its object.
+                // The node was removed from the cluster. It is registered again when the agent restarts, or when its object is created.
                 tracing::error!(node = self.name(), %error, "node object not found, node status not reported");
                 return;
             }
@@ -140,8 +140,8 @@ impl Reporter {
         self.office.events.tell(events::between(before, right));
     }
 
-    /// Waits until the next look is due, or until the runtime says something new. What others did to the object is seen at the next
-    /// look, so that nobody can make us talk more than we would.
+    /// Waits until the next update is due, or until the runtime's health changes. Changes that others make to the object are handled
+    /// at the next update, so that they do not raise our request rate.
     async fn wait(&mut self, there: &mut Object) {
         let look =
             stretched(self.office.membership.look, SPREAD, self.office.node.seams.clock.dice());
@@ -162,7 +162,7 @@ impl Reporter {
         *there = state;
     }
 
-    /// This is the object now.
+    /// Takes over the identity and the cordon of the node's current object.
     fn met(&mut self, node: &Object) {
         let uid = node.metadata.uid.clone().unwrap_or_default();
         let identity = Some(NodeIdentity { name: self.name().to_owned(), uid });
@@ -180,7 +180,7 @@ impl Reporter {
         &self.office.membership.profile.name
     }
 
-    /// The node as it is now.
+    /// Calls `use_it` with the current state of the node.
     fn with_scene<T>(&self, use_it: impl FnOnce(&Scene<'_>) -> T) -> T {
         let images = self.office.images.get().unwrap_or_default();
         let scene = Scene {
@@ -197,7 +197,7 @@ impl Reporter {
     }
 }
 
-/// Whether a state that a watch told of was overtaken by the answer to a call of ours.
+/// Whether a state from the watch is older than the response to one of our own calls.
 fn is_older(state: &Object, than: &Object) -> bool {
     let version = |object: &Object| object.metadata.resource_version.as_ref()?.parse::<u64>().ok();
     let is_same = state.metadata.uid == than.metadata.uid;

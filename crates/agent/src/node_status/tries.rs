@@ -1,4 +1,4 @@
-//! How soon something is tried again that failed.
+//! The delay between tries of a failing call.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep_until};
 
 const BACKOFF: Backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(7));
 
-/// Tries of one thing, one after the other.
+/// Paces the tries of one call.
 #[derive(Debug)]
 pub(super) struct Tries {
     failures: Failures,
@@ -15,7 +15,7 @@ pub(super) struct Tries {
 }
 
 impl Tries {
-    /// The first begins now.
+    /// The first try starts now.
     pub(super) fn begin() -> Self {
         Self { failures: Failures::new(BACKOFF), began: Instant::now() }
     }
@@ -25,7 +25,7 @@ impl Tries {
         self.failures.count().saturating_add(1)
     }
 
-    /// Waits until the next may begin. It is the beginnings that are kept apart: a call that hung has taken its time already.
+    /// Waits until the next try may start. The delay counts from the start of the last one: a call that hung has waited already.
     pub(super) async fn next(&mut self) {
         sleep_until(self.began + self.failures.next_wait()).await;
         self.began = Instant::now();

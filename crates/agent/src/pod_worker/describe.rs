@@ -1,4 +1,4 @@
-//! Describes a pod's sandbox and containers to the runtime: what `core` makes of the pod, the node and the pod's files.
+//! Generates the CRI configuration of a pod's sandbox and containers from the pod, the node and the pod's files.
 
 use k8s_openapi::api::core::v1::{Container, Pod};
 use oarsman_core::config::{
@@ -13,7 +13,7 @@ use oarsman_state::FileError;
 use super::context::PodContext;
 use super::image::PresentImage;
 
-/// Why a container could not be described.
+/// Why the configuration of a container could not be generated.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum DescribeError {
     #[error(transparent)]

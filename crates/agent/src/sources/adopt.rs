@@ -1,4 +1,4 @@
-//! Letting pods go by the UIDs under which another kubelet runs them already, so that taking a node over restarts nothing.
+//! Gives static pods the UIDs under which another kubelet runs them already, so that taking a node over restarts nothing.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,11 +19,11 @@ use tokio::time::sleep;
 
 use crate::pod_reader;
 
-/// A runtime that does not answer is asked again after this long: until it does, nobody knows whom to adopt.
+/// The delay before the runtime is asked again: until it answers, it is not known which pods run already.
 const AGAIN: Duration = Duration::from_secs(1);
 
 /// The same sets, whose pods go by the UID they run under where the runtime holds just that pod of another kubelet's. It is
-/// looked for once, with the first set; whoever is edited later is a new pod.
+/// looked for once, with the first set; a pod that is edited later is a new pod.
 pub fn adopting(source: Source, sets: PodSets, runtime: Arc<dyn Runtime>) -> PodSets {
     let adopter = Adopter { source, sets, runtime, adoptions: None };
     unfold(adopter, |mut adopter| async { adopter.next().await.map(|pods| (pods, adopter)) })
@@ -53,7 +53,7 @@ impl Adopter {
 async fn learn(source: Source, pods: &[Arc<Pod>], runtime: &dyn Runtime) -> Adoptions {
     let names: BTreeSet<FullName> = pods.iter().map(|pod| pod.full_name()).collect();
     let mut adoptions = Adoptions::default();
-    // Nobody to adopt, nobody to ask about.
+    // Without pods there is nothing to look up.
     while !names.is_empty() {
         match held(runtime, &names).await {
             Ok(held) => {

@@ -1,8 +1,7 @@
-//! What a person hands over to be run: pods, and the ConfigMaps and Secrets beside them, from any number of places.
+//! The manifests of `oarsman run`: pods with their ConfigMaps and Secrets, from any number of files, directories and URLs.
 //!
-//! [`read_once`] reads every place and fails when anything is wrong with any of them, before anybody has done anything. Later
-//! nothing fails any more: what breaks while pods run keeps what it held, and a set that does not hold together as a whole
-//! leaves everything as it was.
+//! [`read_once`] reads every place and fails if there is a problem with any of them, before anything is started. Later nothing
+//! fails any more: a manifest that becomes invalid keeps its objects, and a set that is inconsistent as a whole changes nothing.
 
 mod everything;
 mod kinds;
@@ -33,24 +32,24 @@ use oarsman_sync::Guarded;
 use everything::{Everything, Thing};
 use union::{Contents, union};
 
-/// The place of what is wrong with all places together.
+/// The name under which problems of the set as a whole are reported.
 const TOGETHER: &str = "all manifests together";
 
-/// How often is looked for what nobody told of.
+/// How often places are read without a notification of a change.
 #[derive(Clone, Copy, Debug)]
 pub struct Periods {
-    /// At files and directories, besides whenever the system tells of a change.
+    /// Of files and directories, besides on every notification of a change.
     pub rescan: Duration,
-    /// At URLs.
+    /// Of URLs.
     pub fetch: Duration,
 }
 
-/// All that was read, and where there may be more later.
+/// The objects that were read, and the places that they are read from again.
 pub struct Bundle {
     pods: Vec<Pod>,
     warnings: Vec<Remark>,
     names: PlaceNames,
-    /// The places as they were read; taken by the first who follows them.
+    /// The places with their state after the first read; taken by the first call of `follow`.
     places: Guarded<Option<Vec<Place>>>,
     held: Arc<Guarded<Held>>,
     objects: Arc<watch::Sender<Lookup>>,
@@ -63,12 +62,12 @@ struct PlaceNames {
     network: Arc<dyn Network>,
 }
 
-/// What the places hold; it outlives a task that follows them and panics.
+/// The objects of all places; survives a panic of the task that follows them.
 struct Held {
     contents: Contents,
-    /// By place, what it held last.
+    /// By place, its last valid objects.
     sheets: Vec<Vec<Thing>>,
-    /// What was said last against all of it together.
+    /// The problems of the set as a whole that were logged last.
     said: Vec<Remark>,
 }
 
@@ -127,7 +126,7 @@ impl Bundle {
         &self.pods
     }
 
-    /// What a person should know although nothing is broken, such as fields that do not exist.
+    /// Warnings, such as unknown fields.
     pub fn warnings(&self) -> &[Remark] {
         &self.warnings
     }
@@ -159,7 +158,7 @@ impl Bundle {
 }
 
 impl PlaceNames {
-    /// The places anew. All of them were read once, so none is refused.
+    /// Opens the places again. All of them were read once, so none is refused.
     fn places(&self) -> Vec<Place> {
         let place = |text: &String| Place::named(text, &self.node, &self.network).ok();
         self.texts.iter().filter_map(place).collect()
@@ -198,12 +197,12 @@ impl Place {
     }
 }
 
-/// Where paths begin that are not absolute.
+/// The directory that relative paths are resolved against.
 fn base() -> PathBuf {
     std::path::absolute(".").unwrap_or_default()
 }
 
-/// A URL that cannot be read is shown without what may be a password.
+/// A URL that cannot be parsed is shown without what may be a password.
 fn without_login(url: &str) -> String {
     match (url.split_once("://"), url.rsplit_once('@')) {
         (Some((scheme, _)), Some((_, rest))) => format!("{scheme}://{rest}"),
@@ -221,7 +220,7 @@ fn sort(lines: Vec<Line>, wrong: &mut Vec<Remark>, warnings: &mut Vec<Remark>) {
     }
 }
 
-/// What is held, and what changes it.
+/// The current objects, and the streams that change them.
 struct Following {
     held: Arc<Guarded<Held>>,
     objects: Arc<watch::Sender<Lookup>>,
@@ -230,7 +229,7 @@ struct Following {
 }
 
 impl Following {
-    /// The pods, once they are others; ConfigMaps and Secrets are told to those who wait for them.
+    /// The pods, once they have changed; changed ConfigMaps and Secrets are sent to their receivers.
     async fn next(&mut self) -> Option<Vec<Pod>> {
         loop {
             let (number, things) = self.changes.next().await?;
@@ -252,7 +251,7 @@ impl Following {
 }
 
 impl Held {
-    /// Everything, if it holds together.
+    /// The merged objects, if they are consistent.
     fn together(&mut self, book: &Book) -> Option<Contents> {
         let read = union(self.sheets.iter().flatten());
         let remarks = read.as_ref().err().cloned().unwrap_or_default();

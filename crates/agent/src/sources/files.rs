@@ -1,4 +1,4 @@
-//! Manifests in a directory or a single file: looked at on every change that is heard of, and now and then in any case.
+//! The file source: manifests in a directory or a single file, scanned on every notification and periodically.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,12 +20,12 @@ use crate::book::Book;
 #[cfg(test)]
 mod tests;
 
-/// A look that takes longer is worth a line.
+/// A scan that takes longer is logged.
 const LONG: Duration = Duration::from_secs(10);
 
 /// The pods in the files at a path, for this node: a set at first, and whenever it has changed. The path is looked at when the
 /// system tells of a change and every `rescan`. A path that does not exist holds no pods; one that cannot be read tells
-/// nothing until it can. The book is told what is broken, and which pod comes from which file.
+/// nothing until it can. Broken manifests and the file of each pod are reported to the report store.
 pub fn files(path: &Path, node_name: &str, rescan: Duration, book: &Arc<Book>) -> PodSets {
     Files::at(path, OnePod { node: node_name.to_owned() }).sets(rescan, book).map(shared).boxed()
 }
@@ -33,14 +33,14 @@ pub fn files(path: &Path, node_name: &str, rescan: Duration, book: &Arc<Book>) -
 /// The manifests at one path.
 pub(super) struct Files<R: Reading> {
     path: PathBuf,
-    /// Away while a look is under way.
+    /// None while a scan is under way.
     shelf: Option<Shelf<R>>,
-    /// Made where the first look is, which is where the event loop runs.
+    /// Created with the first scan, where the event loop runs.
     watch: Option<Watch>,
 }
 
 impl<R: Reading> Files<R> {
-    /// Looked at by nobody yet.
+    /// Not scanned yet.
     pub(super) fn at(path: &Path, reading: R) -> Self {
         // Without slashes at its end, so that a manifest's path, and with it its pod's UID, does not depend on them.
         let path: PathBuf = path.components().collect();
@@ -48,7 +48,7 @@ impl<R: Reading> Files<R> {
         Self { path, shelf: Some(shelf), watch: None }
     }
 
-    /// All that is there, whenever it has changed since it was told last.
+    /// The full set of objects, whenever it has changed.
     pub(super) fn sets(
         self,
         rescan: Duration,
@@ -60,7 +60,7 @@ impl<R: Reading> Files<R> {
         .boxed()
     }
 
-    /// Has people told what is known of the files.
+    /// Reports broken manifests and the file of each pod.
     pub(super) fn tell(&self, book: &Book) {
         let found = self.shelf.iter().map(Shelf::found);
         found.for_each(|found| book.found(&self.path.to_string_lossy(), found));
@@ -68,7 +68,7 @@ impl<R: Reading> Files<R> {
 
     async fn next(&mut self, rescan: Duration, book: &Book) -> Option<Vec<R::Item>> {
         loop {
-            // The first look is at once.
+            // The first scan is immediate.
             if let Some(watch) = &mut self.watch {
                 tokio::select! {
                     biased;
@@ -85,7 +85,7 @@ impl<R: Reading> Files<R> {
         }
     }
 
-    /// Looks, on a thread that may block. One look is not begun before the one before has ended.
+    /// Scans the path on a thread that may block. A scan does not start before the last one has ended.
     pub(super) async fn look(&mut self) -> Option<News<R::Item>> {
         self.watch.get_or_insert_with(Watch::start).aim(&self.path);
         let (mut shelf, path) = (self.shelf.take()?, self.path.clone());

@@ -1,19 +1,19 @@
-//! What a source has to say, as data: where it was found, and one sentence.
+//! Messages of a source as data: the place and one sentence.
 
 use std::fmt;
 
 use oarsman_core::report::BrokenManifest;
 
-/// How much it matters.
+/// The log level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Weight {
-    /// Only to those who look for it.
+    /// For debugging.
     Detail,
-    /// Good to know.
+    /// A change of state.
     News,
-    /// Somebody should look.
+    /// A probable mistake that has no effect on pods.
     Warning,
-    /// Somebody has to do something.
+    /// A manifest or place that cannot be used until it is fixed.
     Error,
 }
 
@@ -26,7 +26,7 @@ pub(super) enum LineSubject {
     Source,
 }
 
-/// A line for the log.
+/// A message for the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Line {
     pub(super) weight: Weight,
@@ -34,9 +34,9 @@ pub(super) struct Line {
     /// The file or URL.
     pub(super) place: String,
     pub(super) said: String,
-    /// What becomes of what was there before, as it is added to the sentence while pods run.
+    /// What happens to the previous objects; added to the sentence while pods run.
     pub(super) fate: &'static str,
-    /// What people are told of it until it is mended.
+    /// The entry in the node report, until the manifest is fixed.
     pub(super) broken: Option<BrokenManifest>,
 }
 
@@ -52,7 +52,7 @@ impl Line {
         Self { subject: LineSubject::Manifest, ..Self::new(weight, place, said) }
     }
 
-    /// Something is wrong with a manifest; what it held before goes on, if there was something.
+    /// A manifest is invalid; its previous objects are kept, if there were any.
     pub(super) fn broken(remark: &Remark, kept: bool) -> Self {
         let fate = if kept { " (what it held before goes on)" } else { " (nothing comes of it)" };
         let line = Self::of_manifest(Weight::Error, &remark.place, &remark.why);
@@ -86,7 +86,7 @@ impl fmt::Display for Line {
     }
 }
 
-/// What is wrong, or odd, and where.
+/// A problem with a manifest, and where it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remark {
     /// The file or URL, as it was given, and which document of it.
@@ -100,7 +100,7 @@ impl Remark {
         Self { place: place.into(), why: why.into() }
     }
 
-    /// As people are told of it while pods run: with what becomes of what was there before.
+    /// The entry in the node report: `goes_on` tells whether the previous objects are kept.
     pub(super) fn broken(&self, goes_on: bool) -> BrokenManifest {
         BrokenManifest { place: self.place.clone(), why: self.why.clone(), goes_on }
     }

@@ -1,6 +1,6 @@
-//! What a URL answered, and what was good of it last.
+//! The state of a URL source: the last response and its last valid objects.
 //!
-//! As with files, nobody loses a pod because a server is away or one pod of a list is broken.
+//! As with files, pods are kept while the server is unreachable or one pod of a list is invalid.
 
 use oarsman_core::pod::PodExt;
 use oarsman_core::report::BrokenManifest;
@@ -15,32 +15,32 @@ use oarsman_net::{HttpGet, HttpResponse, NetworkError};
 #[cfg(test)]
 mod tests;
 
-/// After so many failures in a row the log has heard enough of them.
+/// Further failures in a row are logged at debug level only.
 const LOUD_FAILURES: u32 = 3;
 
 /// What is known of a URL.
 #[derive(Debug)]
 pub(super) struct Page<R: Reading> {
     reading: R,
-    /// As it may be shown. UIDs are made with it, so that a new password or token restarts nothing.
+    /// Without credentials. UIDs are derived from it, so that a new password or token restarts nothing.
     url: String,
     body: Option<Vec<u8>>,
     items: Vec<R::Item>,
     failures: u32,
-    /// What is wrong with the body.
+    /// The problems of the body.
     wrong: Vec<BrokenManifest>,
-    /// What went wrong when it was last asked for.
+    /// The failure of the last request.
     failure: Option<String>,
 }
 
 impl<R: Reading> Page<R> {
-    /// One that has not been asked for yet.
+    /// No request has been made yet.
     pub(super) fn new(url: String, reading: R) -> Self {
         let (body, items, wrong, failure) = (None, Vec::new(), Vec::new(), None);
         Self { reading, url, body, items, failures: 0, wrong, failure }
     }
 
-    /// Takes in what came of asking.
+    /// Applies the result of a request.
     pub(super) fn turn(
         &mut self,
         request: &HttpGet,
@@ -61,7 +61,7 @@ impl<R: Reading> Page<R> {
         }
     }
 
-    /// What there is to tell people of it: what is wrong, and that its pods come from there.
+    /// The report of this source: its problems, and the pods that come from it.
     pub(super) fn found(&self) -> Found {
         let failed = self.failure.iter();
         let failed = failed.map(|why| Remark::new(&self.url, why).broken(!self.items.is_empty()));
@@ -73,7 +73,7 @@ impl<R: Reading> Page<R> {
         }
     }
 
-    /// A page without a word says that there is nothing; it may as well be a server that is ill.
+    /// An empty body means that there are no pods; it is logged as an error, since it may be a fault of the server.
     fn emptied(&mut self) -> News<R::Item> {
         let line = self.failure("it answered with nothing, so there are no pods from there", "");
         let new = self.body.replace(Vec::new()).is_none_or(|before| !before.is_empty());
@@ -92,7 +92,7 @@ impl<R: Reading> Page<R> {
         let kept = !self.items.is_empty();
         let (items, lines) = match read {
             Ok(Sheet { items, lines }) => (Some(items), lines),
-            // Nothing on it is understood, and so nobody knows what there should be.
+            // The body as a whole cannot be parsed: the previous objects are kept.
             Err(wrong) => (None, wrong.iter().map(|remark| Line::broken(remark, kept)).collect()),
         };
         self.wrong = lines.iter().filter_map(|line| line.broken.clone()).collect();
@@ -118,7 +118,7 @@ impl<R: Reading> Page<R> {
     }
 }
 
-/// The body of an answer that is worth reading.
+/// The body of a successful and complete response.
 fn good_body(
     request: &HttpGet,
     answer: Result<HttpResponse, NetworkError>,

@@ -1,4 +1,4 @@
-//! From manifests to what a source hands on.
+//! Parses manifests into the objects of a source.
 
 mod one_pod;
 mod pod_or_list;
@@ -19,18 +19,18 @@ use super::line::{Line, Remark, Weight};
 pub(super) use one_pod::OnePod;
 pub(super) use pod_or_list::{PodOrList, typed};
 
-/// How a source reads its manifests.
+/// How a source parses its manifests.
 pub(super) trait Reading: Send + Sync + 'static {
-    /// What a manifest holds, perhaps several of it.
+    /// The object type; a manifest may hold several.
     type Item: Clone + PartialEq + Send + 'static;
 
-    /// Whether a person named the place just now, so that there has to be something.
+    /// Whether an empty or missing place is an error, as for one that was given on the command line.
     const MUST_BE_THERE: bool;
 
     /// Whether a file in a directory is a manifest.
     fn is_manifest(path: &Path) -> bool;
 
-    /// What a manifest holds now, when it held that before.
+    /// Parses a manifest; `held` are its previous objects.
     fn read(
         &self,
         bytes: &[u8],
@@ -45,18 +45,18 @@ pub(super) trait Reading: Send + Sync + 'static {
     fn pod(item: &Self::Item) -> Option<&Pod>;
 }
 
-/// What a manifest holds, and what there is to say about it.
+/// The objects of a manifest, and the messages about them.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Sheet<T> {
     pub(super) items: Vec<T>,
     pub(super) lines: Vec<Line>,
 }
 
-/// A pod and what its manifest says besides.
+/// A pod, and the unknown fields of its manifest.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Readable {
     pub(super) pod: Pod,
-    /// Fields that no pod has.
+    /// Fields that a pod does not have.
     pub(super) unknown_fields: Vec<String>,
 }
 
@@ -83,7 +83,7 @@ pub(super) fn pod(
     Ok(Readable { pod, unknown_fields })
 }
 
-/// Where a field is missing, one that nobody knows may be it.
+/// An unknown field may be a missing one at the wrong place.
 fn misplaced(unknown_fields: &[String]) -> String {
     match unknown_fields.join(", ") {
         none if none.is_empty() => none,
@@ -91,7 +91,7 @@ fn misplaced(unknown_fields: &[String]) -> String {
     }
 }
 
-/// Refuses what has something wrong with it, all of which is told.
+/// Fails with all validation errors, if there are any.
 pub(super) fn valid(what: &str, wrong: &[FieldError]) -> Result<(), String> {
     if wrong.is_empty() {
         return Ok(());
@@ -100,13 +100,13 @@ pub(super) fn valid(what: &str, wrong: &[FieldError]) -> Result<(), String> {
     Err(format!("the {what} is not valid: {}; correct these fields", wrong.join("; ")))
 }
 
-/// A manifest that makes the reader itself fail is one broken manifest, and the others do not suffer for it.
+/// A panic of the parser is an error of that manifest only.
 pub(super) fn unharmed<T>(read: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     let fallen = |_| Err("reading it failed in an unforeseen way; please report it".to_owned());
     catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(fallen)
 }
 
-/// What is said of something that was read.
+/// The messages about an object that was read.
 pub(super) fn understood(
     place: &str,
     what: &str,
@@ -117,7 +117,7 @@ pub(super) fn understood(
     std::iter::once(held).chain(slips(place, what, unknown_fields)).collect()
 }
 
-/// Fields that nobody knows are most likely slips of the pen.
+/// Unknown fields are most likely typing errors.
 fn slips(place: &str, what: &str, unknown_fields: &[String]) -> Option<Line> {
     let fields = unknown_fields.join(", ");
     let said = format!("no {what} has these fields, so they do nothing: {fields}; correct them");

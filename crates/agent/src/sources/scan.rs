@@ -1,4 +1,4 @@
-//! What lies at a path just now. This blocks: it is called where blocking is allowed.
+//! Reads the manifests at a path. This blocks: it is called where blocking is allowed.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -19,13 +19,13 @@ mod tests;
 pub(super) enum Scan {
     /// Nothing is there.
     Missing,
-    /// Something is there, and cannot be looked into.
+    /// The path exists and cannot be read.
     Unreadable(String),
     /// These files, by path.
     Files(BTreeMap<PathBuf, Finding>),
 }
 
-/// What one file holds.
+/// The content of one file.
 pub(super) type Finding = Result<Vec<u8>, Trouble>;
 
 /// Why a file's bytes cannot be had.
@@ -43,7 +43,7 @@ pub(super) enum Trouble {
     Other(&'static str),
 }
 
-/// Looks into a directory, at those of its entries that are manifests by their names, or at a single file.
+/// Reads a single file, or the entries of a directory that are manifests by their names.
 pub(super) fn scan(path: &Path, is_manifest: fn(&Path) -> bool) -> Scan {
     match fs::metadata(path) {
         Ok(found) if found.is_dir() => directory(path, is_manifest),

@@ -1,7 +1,7 @@
-//! The manifests of a file source: what each held last, and what was good of it.
+//! The state of a file source: the content of each manifest and its last valid objects.
 //!
-//! A manifest that turns out broken keeps what it held: an editor that writes slowly, a disk that hiccups or a slip of the
-//! pen must not stop what runs. What is wrong is said once, and again only when something else is wrong.
+//! A manifest that becomes invalid keeps its objects: an editor that writes slowly, a failing disk or a typing error must not stop
+//! running pods. A problem is logged once, and again only when it changes.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,32 +17,32 @@ use crate::book::Found;
 #[cfg(test)]
 mod tests;
 
-/// What is known of every file at a source's path.
+/// All files at a source's path.
 #[derive(Debug)]
 pub(super) struct Shelf<R: Reading> {
     reading: R,
     path: PathBuf,
     slots: BTreeMap<PathBuf, Slot<R::Item>>,
-    /// What was said of the path as a whole.
+    /// The problem of the path as a whole that was logged last.
     complaint: Option<String>,
-    /// Whether anybody has been told of a set yet.
+    /// Whether a set has been returned yet.
     told: bool,
 }
 
-/// What is known of one file.
+/// One file.
 #[derive(Debug)]
 struct Slot<T> {
     seen: Finding,
-    /// What it held when it was last good.
+    /// Its objects when it was last valid.
     items: Vec<T>,
-    /// What is wrong with it now.
+    /// Its problems now.
     wrong: Vec<Remark>,
 }
 
-/// What comes of a look.
+/// The result of a scan or a request.
 #[derive(Debug)]
 pub(super) struct News<T> {
-    /// All there is, when it is not what was told last.
+    /// The full set, if it has changed.
     pub(super) items: Option<Vec<T>>,
     pub(super) lines: Vec<Line>,
 }
@@ -59,11 +59,11 @@ impl<R: Reading> Shelf<R> {
         Self { reading, path, slots: BTreeMap::new(), complaint: None, told: false }
     }
 
-    /// Takes in what lies at the path now.
+    /// Applies a scan of the path.
     pub(super) fn look(&mut self, scan: Scan) -> News<R::Item> {
         let mut lines = self.speak_of_path(&scan);
         let changed = match scan {
-            // Nobody knows what is there now, so nothing is taken to have changed.
+            // What is there now is unknown, so the previous objects are kept.
             Scan::Unreadable(_) => return News { items: None, lines },
             Scan::Missing => self.sort_in(BTreeMap::new(), &mut lines),
             Scan::Files(files) => self.sort_in(files, &mut lines),
@@ -72,7 +72,7 @@ impl<R: Reading> Shelf<R> {
         News { items: (changed || first).then(|| self.items()), lines }
     }
 
-    /// What there is to tell people of the files: which are broken, and which pod comes from which.
+    /// The report of this source: its broken files, and the file of each pod.
     pub(super) fn found(&self) -> Found {
         let any = self.slots.values().any(|slot| !slot.items.is_empty());
         let complaint = self.complaint.iter();
@@ -92,7 +92,7 @@ impl<R: Reading> Shelf<R> {
         self.slots.values().flat_map(|slot| slot.items.iter().cloned()).collect()
     }
 
-    /// What is wrong with the path as a whole, unless it was said already.
+    /// Messages about the path as a whole, unless they were logged already.
     fn speak_of_path(&mut self, scan: &Scan) -> Vec<Line> {
         let complaint = complaint::<R>(scan);
         let said = complaint.as_ref().map(|line| line.said.clone());
@@ -107,7 +107,7 @@ impl<R: Reading> Shelf<R> {
         }
     }
 
-    /// Whether that changed the set.
+    /// Tells whether the set changed.
     fn sort_in(&mut self, files: BTreeMap<PathBuf, Finding>, lines: &mut Vec<Line>) -> bool {
         let mut changed = self.clear_out(&files, lines);
         for (path, found) in files {
@@ -126,7 +126,7 @@ impl<R: Reading> Shelf<R> {
         changed
     }
 
-    /// Forgets files that are gone, and what they held.
+    /// Removes files that are gone, and their objects.
     fn clear_out(&mut self, files: &BTreeMap<PathBuf, Finding>, lines: &mut Vec<Line>) -> bool {
         let gone = self.slots.extract_if(.., |path, _| !files.contains_key(path));
         let gone: Vec<_> = gone.flat_map(|(path, slot)| named::<R>(&path, &slot)).collect();
@@ -140,7 +140,7 @@ impl<R: Reading> Shelf<R> {
         !gone.is_empty()
     }
 
-    /// What becomes of a file that is not what it was.
+    /// Parses a file that has changed.
     fn renewed(
         &self,
         path: &Path,
@@ -177,7 +177,7 @@ fn named<R: Reading>(path: &Path, slot: &Slot<R::Item>) -> Vec<(String, String)>
     slot.items.iter().map(|item| (show(path), R::name(item))).collect()
 }
 
-/// What there is to say against a path as a whole.
+/// The problem of a path as a whole.
 fn complaint<R: Reading>(scan: &Scan) -> Option<Line> {
     let weight = if R::MUST_BE_THERE { Weight::Error } else { Weight::Warning };
     let missing = if R::MUST_BE_THERE {

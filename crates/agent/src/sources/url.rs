@@ -1,4 +1,4 @@
-//! Manifests at a URL that is asked again and again.
+//! The URL source: manifests at a URL that is fetched periodically.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +24,7 @@ mod tests;
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A URL that nobody can be asked at. It is not repeated: there may be a password in it.
+/// A URL that cannot be fetched. The error does not show it: there may be a password in it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
     /// It is none.
@@ -73,7 +73,7 @@ pub(super) struct Asking<R: Reading> {
 }
 
 impl<R: Reading> Asking<R> {
-    /// Asked for by nobody yet.
+    /// Not fetched yet.
     pub(super) fn at(
         url: &str,
         headers: Vec<(String, String)>,
@@ -88,7 +88,7 @@ impl<R: Reading> Asking<R> {
         Self { request, page, network, asked: false }
     }
 
-    /// All that is there, whenever it has changed since it was told last.
+    /// The full set of objects, whenever it has changed.
     pub(super) fn sets(
         self,
         period: Duration,
@@ -100,7 +100,7 @@ impl<R: Reading> Asking<R> {
         .boxed()
     }
 
-    /// Has people told what is known of the page.
+    /// Reports the problems of the URL and the pods that come from it.
     pub(super) fn tell(&self, book: &Book) {
         book.found(&self.request.url(), self.page.found());
     }
@@ -119,7 +119,7 @@ impl<R: Reading> Asking<R> {
         }
     }
 
-    /// Asks.
+    /// Fetches the URL once.
     pub(super) async fn look(&mut self) -> News<R::Item> {
         self.asked = true;
         let answer = self.network.get(&self.request).await;

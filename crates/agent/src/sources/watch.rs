@@ -1,4 +1,4 @@
-//! Waiting for something to change at a path.
+//! Notifications of changes at a path, by inotify.
 
 use std::future::pending;
 use std::io;
@@ -8,12 +8,12 @@ use std::time::Duration;
 use oarsman_host::inotify::AsyncInotify;
 use tokio::time::{Instant, sleep, sleep_until};
 
-/// Whoever writes one file often writes another right after: so long it must have been quiet.
+/// Several files are often written one after the other: a scan waits until there was no change for this long.
 const QUIET: Duration = Duration::from_millis(50);
-/// And after this long we look in any case.
+/// After this long a scan starts in any case.
 const LONGEST: Duration = Duration::from_millis(500);
 
-/// Hears of changes at a path; where that cannot be had, it hears of none, and only the rescan is left.
+/// Watches a path; where inotify is not available, there are no notifications, and only the periodic scan finds changes.
 #[derive(Debug)]
 pub(super) struct Watch(Option<AsyncInotify>);
 

@@ -1,4 +1,4 @@
-//! A count of everything: which pods the runtime and the disk hold, and in what state.
+//! The generic PLEG: a relist of the pods that the runtime and the disk have, and their states.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use oarsman_core::view::from_cri::{self, Listed};
 use crate::node::Node;
 use crate::seams::Seams;
 
-/// What there is, by pod.
+/// The result of a relist, by pod.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Census {
     pods: BTreeMap<PodUid, Count>,
 }
 
-/// What there is of one pod.
+/// What a relist found of one pod.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Count {
     name: FullName,
@@ -27,7 +27,7 @@ struct Count {
     ours: bool,
 }
 
-/// What of a pod there is on the machine.
+/// What the host has of a pod besides sandboxes and containers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Holding {
     /// Whether its cgroup is there.
@@ -47,11 +47,11 @@ async fn holdings(seams: &Seams) -> Result<BTreeMap<PodUid, Holding>, String> {
         .map(|(uid, found)| (uid, Holding { own: found.directory, cgroup: false }));
     let records = records.into_iter().map(|uid| (uid, Holding { own: true, cgroup: false }));
     let cgroups = cgroups.into_iter().map(|uid| (uid, Holding { own: true, cgroup: true }));
-    // The last word on a pod is the one that says most.
+    // Of several entries for a pod the last one counts: it says most.
     Ok(files.chain(records).chain(cgroups).collect())
 }
 
-/// Counts; none when the runtime or the disk does not answer.
+/// Lists runtime and disk; none when one of them does not answer.
 pub(super) async fn take(node: Arc<Node>) -> Option<Census> {
     let runtime = &node.seams.runtime;
     let lists = futures::try_join!(runtime.list_pod_sandboxes(None), runtime.list_containers(None));
@@ -111,7 +111,7 @@ impl Count {
     }
 }
 
-/// A pod of which only a directory is left has lost its name.
+/// Of a pod that has only a directory left the name is unknown: the UID stands in for it.
 fn nameless(uid: &PodUid) -> FullName {
     FullName { name: uid.to_string(), namespace: String::new() }
 }

@@ -153,7 +153,7 @@ async fn a_worker_that_panics_is_replaced_after_a_while_and_its_containers_go_on
     assert_eq!(stage.stage("uid-web"), None, "the new worker brings it down");
 }
 
-/// Has room for nobody.
+/// Admits no pod.
 struct Full;
 
 impl Gate for Full {

@@ -13,7 +13,7 @@ use crate::Result;
 #[cfg(test)]
 mod tests;
 
-/// Who reports, as everybody expects of a node.
+/// The reporting component, as for the Go kubelet.
 const COMPONENT: &str = "kubelet";
 
 impl ApiServer {

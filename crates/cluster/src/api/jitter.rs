@@ -1,23 +1,23 @@
-//! Waits that differ from node to node, so that an API server that comes back is not met by all of them at once.
+//! Back-off with jitter, so that an API server that comes back is not called by all nodes at once.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
 use oarsman_core::backoff::Backoff;
 
-/// How long to wait after failures: longer each time, to a bound.
+/// A back-off that doubles to a bound, with jitter.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waits(Backoff);
 
 impl Waits {
-    /// Nobody has an answer yet and somebody waits for one: soon again at first. What a new pod refers to is refused to its node until
-    /// the API server's own watch has told it of the binding, which takes some milliseconds.
+    /// For a first answer that a caller waits for: short at first. The node authorizer refuses the objects of a new pod until its own
+    /// watch has seen the binding, which takes some milliseconds.
     pub(super) const FOR_A_FIRST_ANSWER: Self =
         Self(Backoff::new(Duration::from_millis(10), Duration::from_secs(10)));
-    /// Kind to a server in trouble, and short enough that its return is noticed while people watch.
+    /// Spares a server that fails, and short enough that its return is noticed soon.
     pub(super) const USUAL: Self =
         Self(Backoff::new(Duration::from_millis(500), Duration::from_secs(10)));
-    /// Where an answer is known that will do, and where a node asks for many such things at a time.
+    /// For values that are cached, and for many requests at a time.
     pub(super) const PATIENT: Self =
         Self(Backoff::new(Duration::from_secs(1), Duration::from_secs(30)));
 
@@ -28,13 +28,13 @@ impl Waits {
     }
 }
 
-/// Somewhere between the two.
+/// A random duration between the two.
 pub(super) fn between(least: Duration, most: Duration) -> Duration {
     let span = u64::try_from(most.saturating_sub(least).as_millis()).unwrap_or(u64::MAX);
     least + Duration::from_millis(dice() % span.saturating_add(1))
 }
 
-/// A number that nobody can foresee.
+/// A random number.
 pub(super) fn dice() -> u64 {
     // Every hasher that the standard library makes is keyed anew; hashing nothing shows the key.
     RandomState::new().hash_one(())

@@ -1,4 +1,4 @@
-//! The way to the API server, heeding what it says when it is busy: kube forgets how long it asked to be left alone.
+//! A client that keeps the Retry-After header of a busy API server, which kube drops.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use kube::Client;
 use kube::client::Body;
 use tower::BoxError;
 
-/// Nobody is kept waiting for longer, whatever is asked for.
+/// Longer waits are cut to this.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// The API server has too much to do.
+/// The API server is busy and asks to be called again later.
 #[derive(Debug, thiserror::Error)]
 #[error("it asked to be left alone for {wait:?}")]
 pub(super) struct Busy {

@@ -35,7 +35,7 @@ use services::Services;
 use shelf::Shelf;
 use tokens::Tokens;
 
-/// No single call takes longer.
+/// The deadline of a single call.
 const CALL: Duration = Duration::from_secs(10);
 
 /// What pods of this node refer to.
@@ -49,7 +49,7 @@ pub(crate) struct Objects {
 }
 
 impl Objects {
-    /// Asks nothing yet.
+    /// Makes no request yet.
     pub(crate) fn new(client: Client, freshness: Freshness) -> Self {
         let news = News::default();
         Self {
@@ -87,7 +87,7 @@ impl Objects {
         })
     }
 
-    /// What a pod referred to is needed for it no longer.
+    /// The pod needs its objects no longer.
     pub(crate) fn forget(&self, pod: &PodUid) {
         self.config_maps.forget(pod);
         self.secrets.forget(pod);
@@ -95,7 +95,7 @@ impl Objects {
         self.tokens.forget(pod);
     }
 
-    /// What changes from now on.
+    /// Changes from now on.
     pub(crate) fn changes(&self) -> ObjectChanges {
         self.news.listen()
     }

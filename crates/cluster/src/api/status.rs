@@ -31,7 +31,7 @@ impl ApiServer {
         };
         match self.patch_status(name, uid, &known, status).await {
             Ok(()) => Ok(()),
-            // Somebody else has its name, or came between: what is there now tells which.
+            // Another pod has its name, or another write came between: the current object tells which.
             Err(error) if matches!(error::code(&error), Some(409 | 422)) => {
                 let gone = || ClusterError::Gone { object: ClusterError::pod(name) };
                 let known = self.read_status(name, uid).await?.ok_or_else(gone)?;

@@ -26,7 +26,7 @@ struct Entry {
 }
 
 impl Store {
-    /// Takes in what the watch told, and says whether anybody else needs to hear of it.
+    /// Applies an update of the watch, and tells whether it has to be passed on.
     pub(super) fn hear(&self, news: News<Pod>) -> bool {
         let mut entries = self.0.lock();
         match news {
@@ -60,7 +60,7 @@ impl Store {
         sure.then(|| entry.pod.status.clone().unwrap_or_default())
     }
 
-    /// Nothing was written after all.
+    /// The status was not written: what was known before is certain again.
     pub(super) fn not_written(&self, uid: &PodUid) {
         if let Some(entry) = self.0.lock().get_mut(uid) {
             entry.doubtful = false;
@@ -109,7 +109,7 @@ fn put(entries: &mut BTreeMap<PodUid, Entry>, old: Option<Entry>, pod: Pod) -> b
     news
 }
 
-/// Whether nobody but us has to hear of the difference. A write that changed nothing is answered with the version that somebody
+/// Whether only the status differs, which concerns only us. A write that changed nothing is answered with the version that another
 /// else made.
 fn differ_in_status_only(old: &Pod, new: &Pod) -> bool {
     let but_version = |pod: &Pod| ObjectMeta { resource_version: None, ..pod.metadata.clone() };
@@ -121,7 +121,7 @@ fn has_status(pod: &Pod, meant: &PodStatus) -> bool {
     matches!(patch(&has, meant), Ok(None))
 }
 
-/// Without the books about who wrote which field: they are larger than many a pod, and nobody here reads them.
+/// Removes `managedFields`: they are often larger than the rest of the pod and are not used here.
 fn slim(mut pod: Pod) -> Arc<Pod> {
     pod.metadata.managed_fields = None;
     Arc::new(pod)

@@ -134,7 +134,7 @@ impl Watching {
         self.0.unbounded_send(Err("connection reset".into())).expect("somebody reads");
     }
 
-    /// Whether nobody reads any more.
+    /// Whether the reader is gone.
     pub(super) fn is_left(&self) -> bool {
         self.0.is_closed()
     }

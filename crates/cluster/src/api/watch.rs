@@ -1,4 +1,4 @@
-//! Every object of a selection, and then whatever becomes of them, for ever.
+//! A watch: all objects of a selection, and then every change to them; it does not end.
 //!
 //! The list comes as a stream where the API server serves that, and in pages where it does not. A connection that died silently is
 //! noticed when a watch has said nothing for a little longer than it was asked to stay open. TCP's own probes would find a dead
@@ -35,14 +35,14 @@ const PAGE: u32 = 500;
 const TOGETHER: usize = 1024;
 const END_OF_LIST: &str = "k8s.io/initial-events-end";
 
-/// What was heard.
+/// An update of a watch.
 #[derive(Debug, PartialEq)]
 pub(super) enum News<K> {
-    /// These are all there are.
+    /// The full list.
     All(Vec<K>),
-    /// One is new, or other than it was.
+    /// An object is new or has changed.
     Changed(K),
-    /// One is there no more; as it was last.
+    /// An object was deleted; its last state.
     Gone(K),
 }
 
@@ -57,16 +57,16 @@ pub(super) struct Watch<K> {
     /// Whether there has ever been a list.
     answered: bool,
     failures: u32,
-    /// Nothing is asked before.
+    /// No request is made before.
     due: Option<Instant>,
 }
 
 enum State<K> {
-    /// Nothing is known.
+    /// There was no list yet.
     Fresh,
-    /// Everything is known up to a version.
+    /// Everything is known up to this version; no watch is open.
     Until(String),
-    /// More is being told.
+    /// A watch is open.
     Open(Telling<K>),
 }
 
@@ -100,7 +100,7 @@ where
         }
     }
 
-    /// What is new, in order: waits for the first, and takes along what has come by then.
+    /// The next updates, in order: waits for the first, and returns all that have arrived by then.
     pub(super) async fn next(&mut self) -> Vec<News<K>> {
         loop {
             match self.try_next().await {
@@ -114,7 +114,7 @@ where
         }
     }
 
-    /// What is new, or why nothing can be heard at the moment. Whoever asks again waits longer each time.
+    /// The next updates, or why there are none at the moment. After an error the next call waits, longer each time.
     pub(super) async fn try_next(&mut self) -> Result<Vec<News<K>>, ClusterError> {
         if let Some(due) = self.due {
             sleep_until(due).await;
@@ -165,7 +165,7 @@ where
         }
     }
 
-    /// What is there already, without waiting.
+    /// Appends the updates that have arrived already, without waiting.
     fn take_along(&mut self, news: &mut Vec<News<K>>) {
         while news.len() < TOGETHER
             && let State::Open(telling) = &mut self.state
@@ -181,7 +181,7 @@ where
         }
     }
 
-    /// Takes in what an open watch said; nothing when it ended.
+    /// Handles an event of an open watch; `None` when the watch ended.
     fn take(
         &mut self,
         heard: Option<kube::Result<WatchEvent<K>>>,

@@ -133,7 +133,7 @@ impl AsyncRead for Stream {
         if read.is_ready() {
             return read;
         }
-        // Whoever waits for an answer hears of it here.
+        // Pending reads fail here.
         ready!(this.cut.as_mut().poll(context));
         Poll::Ready(Err(io::Error::new(
             io::ErrorKind::ConnectionAborted,

@@ -17,7 +17,7 @@ pub(super) struct Key(KeyPair);
 /// A request to be signed.
 #[derive(Debug)]
 pub(super) struct Request {
-    /// The same for the same key and wish, so that whoever asks twice asks the same.
+    /// The same for the same key and subject, so that a repeated request has the same name.
     pub(super) name: String,
     pub(super) text: String,
 }
@@ -57,7 +57,7 @@ impl Key {
         format!("node-csr-{}", URL_SAFE_NO_PAD.encode(digest.finish()))
     }
 
-    /// A certificate that nobody vouches for, good for a year.
+    /// A self-signed certificate, valid for a year.
     pub(super) fn self_signed(&self, host: &str, now: Timestamp) -> Result<String, rcgen::Error> {
         let names = match host.parse() {
             Ok(ip) => Names { ips: [ip].into(), ..Names::default() },

@@ -90,7 +90,7 @@ impl Access {
         certificate::read(&text).ok()
     }
 
-    /// Why nobody is convinced by this identity; none if somebody may be.
+    /// Why this identity cannot be used; none if it may be valid.
     pub(super) fn is_useless(&self, now: Timestamp) -> Option<String> {
         let missing = self.files().into_iter().find(|file| !file.exists());
         if let Some(missing) = missing {
@@ -101,7 +101,7 @@ impl Access {
         over.then(|| format!("our client certificate has expired at {}", certificate.not_after))
     }
 
-    /// The same server, and somebody else: whose certificate and key are in this one file.
+    /// The same server, with the client certificate and key of this file.
     pub(super) fn with_identity(mut self, file: &Path) -> Self {
         let file = Some(file.display().to_string());
         self.config.auth_info =
@@ -160,7 +160,7 @@ impl Access {
     }
 }
 
-/// Whoever names no context means the only one there is.
+/// Without a current context the only one is used.
 fn choose_context(kubeconfig: &mut Kubeconfig) {
     let is_said = kubeconfig.current_context.as_ref().is_some_and(|name| !name.is_empty());
     if let ([only], false) = (kubeconfig.contexts.as_slice(), is_said) {

@@ -1,8 +1,7 @@
-//! Requests over as few connections as will carry them.
+//! Connection pools with a limited number of requests each.
 //!
-//! An HTTP/2 connection carries a hundred requests at once, and API servers allow no more. A watch is a request that stays, so
-//! with enough of them the rest would wait for ever. Each lane therefore is a pool of its own with a limit below that, and there
-//! are as many lanes as are needed.
+//! API servers allow a hundred concurrent requests on an HTTP/2 connection. A watch is a request that stays open, so with enough of
+//! them all other requests would wait for ever. Each pool therefore has a limit below that, and there are as many pools as are needed.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -22,9 +21,9 @@ use tower::{BoxError, Service};
 
 use super::connector::Connector;
 
-/// Fewer than the hundred that API servers allow, so that a few may be on their way out still.
+/// Fewer than the hundred that API servers allow, since a few may still be closing.
 const CAPACITY: usize = 80;
-/// A connection that nobody uses is closed.
+/// An unused connection is closed after this.
 const IDLE: Duration = Duration::from_secs(90);
 /// An HTTP/2 connection on which nothing comes is asked whether it is alive, as the Go kubelet does.
 const PING_AFTER: Duration = Duration::from_secs(30);
@@ -32,7 +31,7 @@ const PING_ANSWER: Duration = Duration::from_secs(15);
 /// The head of an answer, also to a watch, comes sooner.
 const LONGEST_ANSWER: Duration = Duration::from_secs(60);
 
-/// All lanes of one set of credentials.
+/// The pools of one set of credentials.
 #[derive(Clone)]
 pub(super) struct Lanes {
     connector: Connector,
@@ -45,7 +44,7 @@ struct Lane {
     used: Arc<AtomicUsize>,
 }
 
-/// One request's place on a lane, until its answer is read.
+/// The slot of a request in its pool, until the response is read.
 #[derive(Debug)]
 struct Place {
     used: Arc<AtomicUsize>,
@@ -62,7 +61,7 @@ impl Lanes {
         Self { connector, open: Arc::default() }
     }
 
-    /// The first lane with room, so that the last ones fall idle.
+    /// The first pool with a free slot, so that the last ones become idle.
     fn choose(&self) -> (Pool<Connector, Body>, Place) {
         let mut open = self.open.lock();
         let free = open.iter().position(|lane| lane.used.load(Ordering::Relaxed) < CAPACITY);
@@ -107,7 +106,7 @@ impl Service<Request<Body>> for Lanes {
     }
 }
 
-/// The body of an answer, which holds its place until it is read or dropped.
+/// The body of a response, which holds its slot until it is read or dropped.
 #[derive(Debug)]
 pub(super) struct Answer {
     body: Incoming,

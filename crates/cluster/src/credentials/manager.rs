@@ -1,4 +1,4 @@
-//! Our own client certificate: asked for the first time, renewed, and followed when somebody else renews it.
+//! The client certificate manager: requests the first certificate, rotates it, and reloads it when others renew it.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -17,14 +17,14 @@ use super::switch::{self, Switch};
 use super::watch::{self, Look};
 use super::{CredentialsError, Plan, Result, certificate, chance, signing};
 
-/// So long somebody may take to approve a request, as with the Go kubelet.
+/// How long the approval of a request may take, as for the Go kubelet.
 const PATIENCE: Duration = Duration::from_secs(60 * 60);
 /// After a try that failed.
 const BACKOFF: Backoff = Backoff::new(Duration::from_secs(2), Duration::from_secs(32));
-/// How often a person is told that nothing can be done without them.
+/// How often an expired or wrong certificate is logged.
 const REMIND: Duration = Duration::from_secs(5 * 60);
 
-/// Who looks after our certificate.
+/// The client certificate manager.
 pub(super) struct Manager {
     plan: Plan,
     wanted: Wanted,
@@ -39,7 +39,7 @@ pub(super) struct Manager {
     reminded: Option<Instant>,
 }
 
-/// What is used now.
+/// The identity in use.
 #[derive(Debug)]
 struct Held {
     access: Access,
@@ -75,7 +75,7 @@ impl fmt::Debug for Manager {
 }
 
 impl Manager {
-    /// Finds out who we are, and turns the switch to it if we are somebody already.
+    /// Finds the initial identity, and sets it on the client if there is one.
     pub(super) async fn begin(plan: Plan, clock: Arc<dyn Clock>) -> Result<Self> {
         let store = Store::new(&plan.cert_dir, Purpose::Client);
         let wanted = Wanted::client(&plan.node);
@@ -106,7 +106,7 @@ impl Manager {
         self.client.clone()
     }
 
-    /// Looks after it, until nothing can be done any more.
+    /// Reloads and rotates the certificate; ends only when the first request is denied.
     pub(super) async fn run(mut self) -> CredentialsError {
         loop {
             self.follow_files().await;
@@ -129,7 +129,7 @@ impl Manager {
         }
     }
 
-    /// Goes on with what our files hold, if somebody renewed them.
+    /// Reloads our files if they were changed by others.
     async fn follow_files(&mut self) {
         let Some(held) = &mut self.held else { return };
         let now = watch::look(&held.files);
@@ -175,7 +175,7 @@ impl Manager {
         Ok(())
     }
 
-    /// Whether a certificate is to be asked for. Without a way to ask, a person is told instead.
+    /// Whether a certificate is to be requested. Where that is not possible, a reminder is logged.
     fn is_due(&mut self) -> bool {
         let Some(held) = &self.held else { return true };
         let Some(own) = &held.own else { return false };
@@ -221,7 +221,7 @@ impl Manager {
         is_due
     }
 
-    /// By ourselves as long as we are somebody, and else as whoever may ask for the first certificate.
+    /// Our own client while its certificate is valid, else one with the bootstrap credentials.
     async fn client_for_requests(&self) -> Result<kube::Client> {
         let own = self.held.as_ref().and_then(|held| held.own.as_ref());
         let is_valid = own.is_some_and(|own| self.clock.wall() < own.certificate.not_after);
@@ -235,7 +235,7 @@ impl Manager {
         }
     }
 
-    /// What we are to the server with the certificate in our store. A kubeconfig that is ours to make is made.
+    /// The identity with the certificate in our store. The kubeconfig is written if there is a bootstrap kubeconfig.
     async fn adopt(&self) -> Result<Access> {
         let current = self.store.current();
         let found = Access::read(&self.plan.kubeconfig).await;
@@ -255,7 +255,7 @@ impl Manager {
     }
 }
 
-/// Who we are at the start: by the kubeconfig, or by a newer certificate of our own; nobody if there is a way to become somebody.
+/// The identity at the start: from the kubeconfig, or a newer certificate of our own; none if it has to be requested first.
 async fn first(plan: &Plan, store: &Store, now: Timestamp) -> Result<Option<Held>> {
     let found = Access::read(&plan.kubeconfig).await.map(|access| newer(plan, store, access));
     let Some(bootstrap) = &plan.bootstrap else { return Ok(Some(Held::new(found?))) };
@@ -277,11 +277,11 @@ async fn first(plan: &Plan, store: &Store, now: Timestamp) -> Result<Option<Held
         }
         (Err(_), None) => {}
     }
-    // What is wrong with it is better said now than when nobody looks.
+    // Errors in the bootstrap kubeconfig are reported at the start.
     Access::read(bootstrap).await.map(|_| None)
 }
 
-/// With a certificate that we renewed ourselves, where the kubeconfig still holds the one before.
+/// Uses a certificate that we rotated ourselves if it is newer than the one in the kubeconfig.
 fn newer(plan: &Plan, store: &Store, access: Access) -> Access {
     let current = store.current();
     let (Some(named), Some(ours)) = (access.certificate(), read(&current)) else { return access };

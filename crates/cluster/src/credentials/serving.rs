@@ -1,4 +1,4 @@
-//! The certificate by which those who ask us know who we are: made by ourselves, given as files, or signed by the cluster.
+//! The serving certificate manager: a self-signed certificate, given files, or one that the cluster signs.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -25,31 +25,31 @@ use super::store::{self, Store, cannot, cannot_sign};
 use super::watch::{self, Look};
 use super::{CredentialsError, Result, certificate, chance, signing};
 
-/// So long somebody may take to approve a request, as with the Go kubelet.
+/// How long the approval of a request may take, as for the Go kubelet.
 const PATIENCE: Duration = Duration::from_secs(15 * 60);
 /// After a try that failed.
 const BACKOFF: Backoff = Backoff::new(Duration::from_secs(2), Duration::from_secs(32));
 
-/// Tells the node's addresses as they are now.
+/// Returns the node's current addresses.
 pub type Addresses = Box<dyn Fn() -> Vec<NodeAddress> + Send + Sync>;
 
 /// Where the certificate comes from.
 pub enum Origin {
-    /// Files of somebody else, who may renew them.
+    /// Files that others provide and may renew.
     Files {
         /// The certificate.
         certificate: PathBuf,
         /// Its key.
         key: PathBuf,
     },
-    /// We make one that nobody vouches for.
+    /// A self-signed certificate.
     SelfSigned {
         /// Where it lies.
         cert_dir: PathBuf,
-        /// For whom.
+        /// The host name of the certificate.
         host: String,
     },
-    /// The cluster signs one, as soon as somebody approves.
+    /// One that the cluster signs after its approval.
     Cluster {
         /// Where it lies.
         cert_dir: PathBuf,
@@ -57,12 +57,12 @@ pub enum Origin {
         node: String,
         /// The node's addresses.
         addresses: Addresses,
-        /// Who asks.
+        /// The client for the request.
         client: kube::Client,
     },
 }
 
-/// The certificate that is shown now; none while the cluster has not signed one.
+/// The certificate in use; none until the cluster has signed one.
 #[derive(Clone, Default)]
 pub struct ServingCertificate {
     shown: Arc<Guarded<Option<Arc<CertifiedKey>>>>,
@@ -81,7 +81,7 @@ impl ResolvesServerCert for ServingCertificate {
 }
 
 impl ServingCertificate {
-    /// Shows what is in these files from now on.
+    /// Loads these files and uses them from now on.
     fn show(&self, [certificate, key]: &[PathBuf; 2]) -> Result<Certificate> {
         let (known, pair) = load(certificate, key)?;
         *self.shown.lock() = Some(Arc::new(pair));
@@ -104,7 +104,7 @@ fn load(file: &Path, key_file: &Path) -> Result<(Certificate, CertifiedKey)> {
     Ok((known, pair))
 }
 
-/// Who looks after the certificate.
+/// The serving certificate manager.
 pub struct ServingKeeper {
     shown: ServingCertificate,
     files: [PathBuf; 2],
@@ -129,7 +129,7 @@ impl fmt::Debug for ServingKeeper {
     }
 }
 
-/// Finds the certificate, or makes it; what is still to be asked for comes later.
+/// Loads or creates the certificate; one that the cluster signs is requested later.
 ///
 /// # Errors
 /// When files cannot be read, written or used.
@@ -163,7 +163,7 @@ pub fn serving(
     Ok((shown, keeper))
 }
 
-/// Made unless it is there; one that has expired is made anew.
+/// Creates the certificate, unless there is one that has not expired.
 fn self_signed(cert_dir: &Path, host: &str, now: Timestamp) -> Result<[PathBuf; 2]> {
     let files = [cert_dir.join("kubelet.crt"), cert_dir.join("kubelet.key")];
     if load(&files[0], &files[1]).is_ok_and(|(known, _)| now < known.not_after) {

@@ -1,4 +1,4 @@
-//! Having a certificate signed by the cluster: a request, somebody's approval, and the answer.
+//! Certificate signing requests: create, wait for approval, store the certificate.
 
 use std::time::Duration;
 
@@ -14,12 +14,12 @@ use super::key::Request;
 use super::store::{Store, cannot_sign};
 use super::{CredentialsError, Result, certificate};
 
-/// One question to the server.
+/// The deadline of one call.
 const LONGEST_CALL: Duration = Duration::from_secs(20);
-/// Machines approve at once, people do not.
+/// The poll interval grows: controllers approve at once, people do not.
 const LOOKS: Backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(5));
 
-/// Asks for a certificate and waits for it, and puts it where it counts.
+/// Requests a certificate, waits for it, and stores it as the current one.
 pub(super) async fn obtain(
     client: &kube::Client,
     store: &Store,
@@ -83,7 +83,7 @@ async fn sign(
     Err(trouble.unwrap_or_else(late))
 }
 
-/// Puts the request there, unless it is there from before.
+/// Creates the request, unless it exists already.
 async fn ask(
     api: &Api<CertificateSigningRequest>,
     object: &CertificateSigningRequest,

@@ -62,7 +62,7 @@ impl Store {
         Ok(key)
     }
 
-    /// Nobody waits any more.
+    /// Removes the key of a request that was answered.
     pub(super) fn forget_waiting_key(&self) -> Result<()> {
         let file = self.waiting_file();
         remove(&file).map_err(|error| cannot("remove", &file, &error))

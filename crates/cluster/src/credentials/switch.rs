@@ -1,4 +1,4 @@
-//! What the agent's client stands on, replaced as a whole while the client stays.
+//! The HTTP service under the agent's client; it can be replaced while the client stays the same.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,12 +19,12 @@ use super::kubeconfig::Access;
 use super::lanes::{Answer, Lanes};
 use super::{CredentialsError, Result};
 
-/// So long a request that is on its way may take to end, once its connection is that of an old identity.
+/// How long requests in flight may take to end after the identity was replaced.
 const LAST_WORDS: Duration = Duration::from_secs(30);
 
 type Way = BoxCloneService<Request<Body>, Response<Answer>, BoxError>;
 
-/// One way to the server, or none yet.
+/// The current service, or none yet.
 #[derive(Clone, Default)]
 pub(super) struct Switch {
     state: Arc<Guarded<State>>,
@@ -45,18 +45,18 @@ impl fmt::Debug for Switch {
 }
 
 impl Switch {
-    /// A client over this switch.
+    /// A client over this service.
     pub(super) fn client(&self) -> kube::Client {
         kube::Client::new(self.clone(), "default")
     }
 
-    /// Says why there is no way yet.
+    /// Removes the service; requests fail with `why`.
     pub(super) fn close(&self, why: &str) {
         let mut state = self.state.lock();
         (state.way, state.none) = (None, why.to_owned());
     }
 
-    /// New requests go this way from now on. It is for the caller to cut the old one.
+    /// Uses this identity for new requests. The returned token closes the connections of the old one.
     pub(super) fn turn_to(&self, access: &Access) -> Result<CancellationToken> {
         let cut = CancellationToken::new();
         let way = way(access, cut.clone())?;
@@ -66,7 +66,7 @@ impl Switch {
     }
 }
 
-/// Closes the connections of an old way after what is on its way over them has had time to end.
+/// Closes the connections of an old identity after requests in flight have had time to end.
 pub(super) async fn close_in_time(old: CancellationToken) {
     sleep(LAST_WORDS).await;
     old.cancel();

@@ -65,7 +65,7 @@ async fn serve() -> TestServer {
     TestServer { port, task }
 }
 
-/// A server that says one thing to everybody once they have said something, and closes.
+/// A server that sends the same response after the first bytes of each client, and closes.
 async fn serve_bytes(words: &'static [u8]) -> TestServer {
     let (listener, port) = listen().await;
     let task = tokio::spawn(async move {
@@ -79,7 +79,7 @@ async fn serve_bytes(words: &'static [u8]) -> TestServer {
     TestServer { port, task }
 }
 
-/// A server whose certificate nobody vouches for.
+/// A server with a self-signed certificate.
 async fn self_signed() -> TestServer {
     let names = vec!["localhost".to_owned(), "127.0.0.1".to_owned()];
     let CertifiedKey { cert, signing_key } = generate_simple_self_signed(names).unwrap();

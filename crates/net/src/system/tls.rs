@@ -110,7 +110,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for RecordingStream<S> {
     }
 }
 
-/// Believes everybody, and so does not look at signatures either: a pod's certificate may be of any kind.
+/// Accepts every certificate, and checks no signatures either: a pod's certificate may be of any kind.
 #[derive(Debug)]
 struct NoCertificateVerification(Arc<CryptoProvider>);
 

@@ -1,4 +1,4 @@
-//! AES-256-GCM over a page and its name, with a nonce of its own each time.
+//! AES-256-GCM over a checkpoint and its name, with a new nonce each time.
 
 use std::fmt;
 use std::fs;
@@ -14,13 +14,13 @@ use crate::files::replace;
 
 const KEY_BYTES: usize = 32;
 
-/// What closes pages and opens them.
+/// Encrypts and decrypts checkpoints.
 pub(super) struct Seal {
     key: LessSafeKey,
     dice: SystemRandom,
 }
 
-/// Why a page could not be closed or opened.
+/// Why a checkpoint could not be encrypted or decrypted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum SealError {
     #[error("the system gives no random numbers")]

@@ -43,7 +43,7 @@ impl Directories {
     }
 }
 
-/// Removes a pod's directory. What is mounted in it is somebody's data: it stays, and so does the way to it.
+/// Removes a pod's directory. Mounts in it may hold data of users: they stay, and so do the directories above them.
 pub(super) fn remove_directory(paths: &PodPaths) -> Result<(), FileError> {
     let directory = paths.directory();
     tree::remove_tree(directory).map_err(failed("remove the directory", directory))

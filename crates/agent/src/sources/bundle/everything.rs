@@ -20,7 +20,7 @@ use crate::sources::read::{self, Readable, Reading, Sheet, place, understood, un
 /// Names of files that are manifests where a whole directory is given, as for kubectl.
 const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
 
-/// Reads what a person hands over.
+/// Reads the manifests of `oarsman run`.
 #[derive(Clone, Debug)]
 pub(super) struct Everything {
     pub(super) node: String,
@@ -28,7 +28,7 @@ pub(super) struct Everything {
     pub(super) base: PathBuf,
 }
 
-/// Something that a manifest holds.
+/// An object and where it was read.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Thing {
     /// Which manifest, and which document of it.
@@ -36,7 +36,7 @@ pub(super) struct Thing {
     pub(super) object: Object,
 }
 
-/// What it is.
+/// An object of a manifest.
 #[derive(Clone, PartialEq)]
 pub(super) enum Object {
     Pod(Box<Pod>),
@@ -73,7 +73,7 @@ impl Object {
     }
 }
 
-/// Tells which it is, and nothing of what is in it.
+/// Shows kind and name, and no content: Secrets must not reach a log.
 impl fmt::Debug for Object {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.kind(), self.full_name())

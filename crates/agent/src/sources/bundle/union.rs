@@ -1,4 +1,4 @@
-//! Everything that was read, as a whole: no name twice, and nothing referred to that is not there.
+//! Merges the objects of all places and checks that no name is used twice and no reference is missing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -13,7 +13,7 @@ use oarsman_core::static_pod::{Given, check_references};
 use super::everything::{Object, Thing};
 use crate::sources::line::Remark;
 
-/// What there is to run, and what that needs.
+/// The pods, and the objects that they refer to.
 #[derive(Clone, PartialEq)]
 pub(super) struct Contents {
     pub(super) pods: Vec<Pod>,
@@ -27,7 +27,7 @@ impl fmt::Debug for Contents {
     }
 }
 
-/// Puts together what was read in all places.
+/// Merges the objects of all places.
 pub(super) fn union<'a>(
     things: impl IntoIterator<Item = &'a Thing>,
 ) -> Result<Contents, Vec<Remark>> {
@@ -59,7 +59,7 @@ fn objects(things: &[&Thing]) -> Lookup {
     lookup
 }
 
-/// Two things that claim one name, or two pods that claim one UID.
+/// Objects of one kind with the same name, and pods with the same UID.
 fn namesakes(things: &[&Thing]) -> Vec<Remark> {
     let (mut names, mut uids) = (BTreeMap::new(), BTreeMap::new());
     let mut wrong = Vec::new();
@@ -80,7 +80,7 @@ fn namesakes(things: &[&Thing]) -> Vec<Remark> {
     wrong
 }
 
-/// What a pod needs and does not get.
+/// References of a pod that are not satisfied.
 fn unmet(pod: &Pod, objects: &Lookup) -> Vec<String> {
     let needed = references(pod).into_iter().filter(|reference| !reference.optional);
     let namespace = pod.full_name().namespace;
@@ -123,7 +123,7 @@ fn no_key(reference: &Reference, keys: &[String]) -> Option<String> {
     ))
 }
 
-/// Things that only a cluster has, besides ConfigMaps and Secrets.
+/// A reference to an object that only a cluster has.
 fn of_a_cluster(pod: &Pod) -> Option<String> {
     let named = |kind: Kind| {
         let all = references(pod).into_iter().filter(move |reference| reference.kind == kind);

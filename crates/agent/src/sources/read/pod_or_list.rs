@@ -1,4 +1,4 @@
-//! A page of static pods: one pod, or a list of them, of which each may be good while another is not.
+//! A document with one static pod or a list of them, each valid or invalid on its own.
 
 use std::path::Path;
 
@@ -56,7 +56,7 @@ impl PodOrList {
         Ok(Sheet { items: vec![pod], lines })
     }
 
-    /// One pod of a list, or the one of its name that was there before.
+    /// Reads one pod of a list; if it is invalid, the previous pod of its name is kept.
     fn one_of_many(&self, item: Value, origin: &Origin, held: &[Pod], sheet: &mut Sheet<Pod>) {
         let name = self.name_of(&item);
         let before = held.iter().find(|pod| Some(pod.full_name()) == name);
@@ -83,7 +83,7 @@ impl PodOrList {
     }
 }
 
-/// What is on a page.
+/// The pods of a document.
 enum Pods {
     One(Value),
     List(Vec<Value>),
@@ -100,7 +100,7 @@ fn pods_on(mut document: Value) -> Pods {
     }
 }
 
-/// What stands in a list of its kind need not say what it is.
+/// Items of a typed list may omit apiVersion and kind.
 pub(in crate::sources) fn typed(mut item: Value, kind: &str) -> Value {
     if let Value::Object(fields) = &mut item {
         for (field, value) in [("apiVersion", "v1"), ("kind", kind)] {

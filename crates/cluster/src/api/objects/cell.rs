@@ -1,4 +1,4 @@
-//! What is known of one thing, and waiting for the first word on it.
+//! A cached value, and waiting for its first answer.
 
 use std::time::Duration;
 
@@ -7,22 +7,22 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::{ClusterError, Result};
 
-/// How long those who ask wait for the first answer; what is refused at first may be granted a moment later, when the API server
-/// has heard of the pod's binding, too.
+/// How long callers wait for the first answer; a request that is refused at first may succeed a moment later, when the node authorizer
+/// has seen the pod's binding.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// What is known.
+/// The state of a value.
 #[derive(Clone, Debug)]
 enum Sight<T> {
-    /// Nobody has answered yet.
+    /// There was no answer yet.
     Nothing,
-    /// All that came are failures.
+    /// There were only failures; the last one.
     Failed(ClusterError),
     /// The last answer.
     Known(T),
 }
 
-/// One thing and what is known of it; clones are the same one.
+/// A cached value; clones share it.
 #[derive(Clone, Debug)]
 pub(super) struct Cell<T> {
     sight: watch::Sender<Sight<T>>,
@@ -34,7 +34,7 @@ impl<T: Clone + PartialEq> Cell<T> {
         Self { sight: watch::Sender::new(Sight::Nothing), began: Instant::now() }
     }
 
-    /// Writes the last answer down. Tells whether somebody should hear of it, who had to do without or with another one.
+    /// Stores an answer. Tells whether it is a change for a pod that was given another answer or an error before.
     pub(super) fn learn(&self, new: T) -> bool {
         let (mut is_news, nobody_waits) = (false, self.sight.receiver_count() == 0);
         self.sight.send_if_modified(|sight| {
@@ -52,7 +52,7 @@ impl<T: Clone + PartialEq> Cell<T> {
         is_news
     }
 
-    /// Writes a failure down; what is known counts for more.
+    /// Stores a failure, unless a value is known.
     pub(super) fn fail(&self, error: ClusterError) {
         self.sight.send_if_modified(|sight| match sight {
             Sight::Known(_) => false,
@@ -63,12 +63,12 @@ impl<T: Clone + PartialEq> Cell<T> {
         });
     }
 
-    /// Forgets what is known, for it is good no longer.
+    /// Replaces a value that is no longer valid by an error.
     pub(super) fn lose(&self, error: ClusterError) {
         self.sight.send_replace(Sight::Failed(error));
     }
 
-    /// What is known, if anything is.
+    /// The value, if it is known.
     pub(super) fn known(&self) -> Option<T> {
         match &*self.sight.borrow() {
             Sight::Known(known) => Some(known.clone()),
@@ -76,18 +76,18 @@ impl<T: Clone + PartialEq> Cell<T> {
         }
     }
 
-    /// What is known; waits for it as long as is left of the patience. `late` is the error when nobody has even failed by then.
+    /// The value; waits for it for what is left of `PATIENCE`. `late` makes the error when there was no answer at all by then.
     pub(super) async fn answer(&self, late: impl FnOnce(Duration) -> ClusterError) -> Result<T> {
         let mut sight = self.sight.subscribe();
         let is_known = |sight: &Sight<T>| matches!(sight, Sight::Known(_));
-        // The sender is our own: all that can go wrong is the time.
+        // The sender is our own: only the timeout can fail.
         timeout_at(self.began + PATIENCE, sight.wait_for(is_known)).await.ok();
         match &*self.sight.borrow() {
             Sight::Known(known) => return Ok(known.clone()),
             Sight::Failed(error) => return Err(error.clone()),
             Sight::Nothing => {}
         }
-        // Whoever answers after this has somebody to tell.
+        // With the error stored, a later answer counts as a change.
         let error = late(PATIENCE);
         self.fail(error.clone());
         Err(error)

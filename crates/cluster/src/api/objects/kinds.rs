@@ -14,19 +14,19 @@ use oarsman_core::references::{Change, Kind, ObjectName};
 pub(super) trait Named:
     Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + PartialEq + Send + Sync + 'static
 {
-    /// As errors call it.
+    /// Its name in errors.
     const WORD: &'static str;
 
-    /// Where those of its namespace are.
+    /// The API of its namespace.
     fn api(client: Client, namespace: &str) -> Api<Self>;
 
-    /// What is told when it changes.
+    /// The change that is published when it changes.
     fn change(name: FullName) -> Change;
 
-    /// Whether it promises never to change.
+    /// Whether it is marked immutable.
     fn is_immutable(&self) -> bool;
 
-    /// The same without what nobody looks at, which may be much.
+    /// The same without metadata that is not used, which may be large.
     fn bare(mut self) -> Self {
         let (name, namespace, uid) = (self.name_any(), self.namespace(), self.uid());
         *self.meta_mut() = ObjectMeta { name: Some(name), namespace, uid, ..ObjectMeta::default() };
@@ -34,7 +34,7 @@ pub(super) trait Named:
     }
 }
 
-/// The name of something that belongs to the cluster as a whole.
+/// The name of a cluster-scoped object.
 pub(super) fn of_no_namespace(name: &str) -> FullName {
     FullName { name: name.to_owned(), namespace: String::new() }
 }
@@ -82,7 +82,7 @@ impl Named for RuntimeClass {
         Change::RuntimeClass(name.name)
     }
 
-    /// The API server lets nobody change its handler, but one may be made anew under its name.
+    /// Its handler is immutable, but it may be deleted and created again with another one.
     fn is_immutable(&self) -> bool {
         false
     }

@@ -1,5 +1,5 @@
-//! Telling of changes. Nobody is told twice of what they have not fetched yet, so that there is never more to keep than there are
-//! things that change.
+//! The feed of changes. A change that a subscriber has not fetched yet is stored once, so that memory is bounded by the number of
+//! objects.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
@@ -11,15 +11,15 @@ use oarsman_sync::Guarded;
 
 use crate::ObjectChanges;
 
-/// Who is told; clones tell the same ones.
+/// The subscribers; clones share them.
 #[derive(Clone, Default)]
 pub(super) struct News(Arc<Guarded<Vec<Weak<Untold>>>>);
 
-/// Changes that one listener has not fetched yet.
+/// Changes that one subscriber has not fetched yet.
 type Untold = Guarded<BTreeSet<Change>>;
 
 impl News {
-    /// Tells everybody who listens.
+    /// Sends a change to all subscribers.
     pub(super) fn tell(&self, change: &Change) {
         self.0.lock().retain(|listener| match listener.upgrade() {
             Some(untold) => {
@@ -30,7 +30,7 @@ impl News {
         });
     }
 
-    /// What is told from now on, without end.
+    /// Changes from now on; the stream does not end.
     pub(super) fn listen(&self) -> ObjectChanges {
         let untold = Arc::new(Untold::default());
         self.0.lock().push(Arc::downgrade(&untold));

@@ -1,5 +1,5 @@
-//! Services, of which containers are told by variables. All of them are watched, since the API server lets nobody choose by namespace
-//! and a pod of any namespace may come; of each only what variables tell is kept.
+//! Services, for the environment variables of containers. All namespaces are watched, since a node may not select by namespace and
+//! pods of any namespace may arrive; of each service only what the variables need is kept.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -18,12 +18,12 @@ use crate::{ClusterError, Result};
 /// A service without an address of its own has no variables.
 const WITH_ADDRESS: &str = "spec.clusterIP!=None";
 
-/// All services by name; one who reads them is not disturbed by a change.
+/// All services by name; a reader keeps its snapshot.
 type All = Arc<BTreeMap<FullName, Service>>;
 
 pub(super) struct Services {
     client: Client,
-    /// Begun with the first question.
+    /// Started with the first lookup.
     watch: OnceLock<(Cell<All>, AbortOnDropHandle<()>)>,
 }
 
@@ -32,7 +32,7 @@ impl Services {
         Self { client, watch: OnceLock::new() }
     }
 
-    /// The services of a pod's namespace, and the API server's own. Nobody may ever tell a static pod, so it does not wait.
+    /// The services of a pod's namespace, and `default/kubernetes`. There may be no API server for a static pod, so it does not wait.
     pub(super) async fn beside(&self, pod: &Pod) -> Result<Option<Vec<Service>>> {
         let all = self.all();
         let known = match pod.is_static() {
@@ -82,12 +82,12 @@ async fn watch(client: Client, cell: Cell<All>) {
                 News::Gone(service) => drop(all.remove(&named(&service).0)),
             }
         }
-        // A new service counts from the next start of a container: nobody needs to be told.
+        // A new service takes effect with the next start of a container: no change is published.
         cell.learn(Arc::new(all.clone()));
     }
 }
 
-/// What variables tell of a service.
+/// The parts of a service that the variables need.
 fn named(service: &Service) -> (FullName, Service) {
     let ObjectMeta { name, namespace, .. } = service.metadata.clone();
     let full = FullName {

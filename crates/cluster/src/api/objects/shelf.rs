@@ -1,4 +1,4 @@
-//! Objects of one kind, each kept for as long as a pod refers to it.
+//! The cache of objects of one kind, each kept up to date for as long as a pod refers to it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,9 +22,9 @@ use super::kinds::Named;
 use super::news::News;
 use crate::{ClusterError, Result};
 
-/// An object is kept so long after the last pod that referred to it: the next one may be about to come.
+/// How long an object stays cached after the last pod that referred to it: another pod may follow.
 const LINGER: Duration = Duration::from_secs(60);
-/// How often an object is read that is not watched.
+/// How often an object that is not watched is read.
 const PERIOD: Duration = Duration::from_secs(60);
 
 /// The pods that refer to an object.
@@ -100,7 +100,7 @@ impl<K: Named> Shelf<K> {
         let shelf = Arc::downgrade(self);
         let task = async move {
             loop {
-                // A shelf that is gone has taken its keepers with it.
+                // A cache that is gone has dropped its refreshers.
                 let Some(strong) = shelf.upgrade() else { return };
                 let (client, news, freshness) =
                     (strong.client.clone(), strong.news.clone(), strong.freshness);
@@ -118,7 +118,7 @@ impl<K: Named> Shelf<K> {
         Kept { seen, users, _keeper: AbortOnDropHandle::new(tokio::spawn(task)) }
     }
 
-    /// Takes an object off the shelf, unless somebody has asked for it after all.
+    /// Removes an object from the cache, unless a pod refers to it again.
     fn let_go(&self, name: &FullName) -> bool {
         let mut kept = self.kept.lock();
         let is_unused = kept.get(name).is_none_or(|entry| entry.users.borrow().is_empty());
@@ -128,7 +128,7 @@ impl<K: Named> Shelf<K> {
         is_unused
     }
 
-    /// Reads an object once. A failure changes nothing for whoever knows it already.
+    /// Reads an object once. A failure does not replace a known value.
     async fn read(&self, name: &FullName, seen: &Seen<K>) {
         if read(&self.client, name, seen).await {
             self.news.tell(&K::change(name.clone()));
@@ -156,11 +156,11 @@ struct Keeper<K> {
 }
 
 impl<K: Named> Keeper<K> {
-    /// Done when nobody has referred to the object for a while.
+    /// Ends when no pod has referred to the object for `LINGER`.
     async fn unused(&self) {
         let mut users = self.users.clone();
         loop {
-            // Whoever could tell has let go of it, too.
+            // The entry has been dropped.
             if users.wait_for(Users::is_empty).await.is_err() {
                 return;
             }
@@ -172,13 +172,13 @@ impl<K: Named> Keeper<K> {
         }
     }
 
-    /// Learns what there is to learn, without end.
+    /// Keeps the object up to date; does not end.
     async fn attend(&self, client: Client, news: &News, freshness: Freshness) {
         match freshness {
             Freshness::Watch => self.watch(client, news).await,
             Freshness::Cache | Freshness::Get => self.poll(client, news).await,
         }
-        // What does not change needs nobody to look at it.
+        // An immutable object needs no refresh.
         std::future::pending::<()>().await;
     }
 
@@ -231,7 +231,7 @@ impl<K: Named> Keeper<K> {
     }
 }
 
-/// Reads an object; tells whether it is not what it was.
+/// Reads an object; tells whether it changed.
 async fn read<K: Named>(client: &Client, name: &FullName, seen: &Seen<K>) -> bool {
     let api = K::api(client.clone(), &name.namespace);
     match timeout(CALL, api.get_opt(&name.name)).await {

@@ -1,4 +1,4 @@
-//! Lookups against an API server in memory, in time that is paused: a minute passes when everybody waits.
+//! Lookups against an API server in memory, in paused time: time advances when all tasks wait.
 
 mod objects;
 mod server;
@@ -58,7 +58,7 @@ async fn told(changes: &mut ObjectChanges) -> Vec<Change> {
     all
 }
 
-/// Lets everybody do what can be done without time passing that counts.
+/// Runs all tasks that are ready, without a relevant advance of time.
 async fn settle() {
     tokio::time::sleep(Duration::from_millis(1)).await;
 }

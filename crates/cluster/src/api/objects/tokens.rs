@@ -1,4 +1,4 @@
-//! Tokens of service accounts, each bound to one pod and replaced by a newer one before it grows too old.
+//! Tokens of service accounts, each bound to one pod and refreshed before it expires.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ pub(super) struct Tokens {
 
 struct Kept {
     token: Cell<Arc<str>>,
-    /// Asks for the next one in time; ends with it.
+    /// Requests the next token in time; aborted with this entry.
     _keeper: AbortOnDropHandle<()>,
 }
 
@@ -52,7 +52,7 @@ impl Tokens {
             let late = |limit| unavailable(pod, format!("no answer within {limit:?}"));
             match token.answer(late).await {
                 Ok(token) => Ok((wish, Ok(token.as_ref().to_owned()))),
-                // It is the pod's owner who can do something about that.
+                // An error of the pod: its owner can fix it.
                 Err(ClusterError::Refused { why, .. }) => Ok((wish, Err(why))),
                 Err(gone @ ClusterError::Gone { .. }) => Ok((wish, Err(gone.to_string()))),
                 Err(error) => Err(error),
@@ -92,7 +92,7 @@ impl Tokens {
     }
 }
 
-/// Has a fresh token of one kind for one pod at all times.
+/// Refreshes one token of one pod.
 struct Keeper {
     client: Client,
     news: News,

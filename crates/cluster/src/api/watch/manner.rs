@@ -1,13 +1,13 @@
-//! How watches differ.
+//! Profiles of watches.
 
 use std::time::Duration;
 
 use super::super::jitter::Waits;
 
-/// How a watch is kept up.
+/// How long a watch is held open, how it lists, and its back-off.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Manner {
-    /// How long the API server is asked to keep it open: somewhere between, so that not all come back in the same second.
+    /// The bounds of the requested timeout: a random one between them, so that not all watches are renewed in the same second.
     pub(super) open: (Duration, Duration),
     /// Whether a list comes as a stream.
     pub(super) streams: bool,
@@ -16,14 +16,14 @@ pub(crate) struct Manner {
 }
 
 impl Manner {
-    /// For what this node lives by. A dead connection is noticed well within the forty seconds after which others would take this node
-    /// for dead; asking again from where we were costs the API server less than the renewal of our lease.
+    /// For the node's pods and its own object. A dead connection is noticed well within the forty seconds after which the node would
+    /// count as dead; resuming a watch costs the API server less than a renewal of the lease.
     pub(crate) const ALERT: Self = Self {
         open: (Duration::from_secs(20), Duration::from_secs(25)),
         streams: true,
         waits: Waits::USUAL,
     };
-    /// For the many small things that pods refer to; of most there is just one object, which a list brings as fast as a stream.
+    /// For the many objects that pods refer to; most selections have just one object, which a list returns as fast as a stream.
     pub(crate) const CALM: Self = Self {
         open: (Duration::from_secs(200), Duration::from_secs(290)),
         streams: false,

@@ -1,4 +1,4 @@
-//! What goes wrong with watches.
+//! Errors of watches.
 
 use kube::core::Status;
 

@@ -34,7 +34,7 @@ const LONG: Duration = Duration::from_secs(20);
 struct Server {
     address: SocketAddr,
     authority: Authority,
-    /// Somebody waits for what never comes.
+    /// Notified when a request waits for a response that never comes.
     waits: Arc<Notify>,
 }
 

@@ -88,7 +88,7 @@ impl Server {
         }
     }
 
-    /// Tells everybody that what they knew is too old, and ends their watches.
+    /// Ends all watches with an error that their version is too old.
     pub(super) fn outdate(&self) {
         let status =
             json!({ "kind": "Status", "status": "Failure", "code": 410, "message": "too old" });
