@@ -45,7 +45,7 @@ impl EventRecorder {
     }
 }
 
-/// What the cluster is told, the log is told too; on a machine without a cluster it is all there is.
+/// Events are logged, too; on a machine without a cluster the log is all there is.
 fn log(pod: &Pod, event: &PodEvent) {
     let (pod, uid, object) = (pod.full_name(), pod.uid(), event.field_path.as_deref());
     let (reason, detail) = (&event.reason, &event.message);

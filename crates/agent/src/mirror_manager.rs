@@ -59,7 +59,7 @@ impl MirrorManager {
         self.pass_on(statuses);
     }
 
-    /// Every source has told its pods.
+    /// Every source has sent its pods.
     pub(crate) fn set_sources_ready(&self) {
         self.mirrors.update(MirrorPods::set_sources_ready);
     }

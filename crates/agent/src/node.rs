@@ -103,7 +103,7 @@ pub(crate) struct Node {
     pub(crate) notices: mpsc::Sender<Notice>,
 }
 
-/// What a worker tells the supervisor.
+/// What a worker sends to the supervisor.
 #[derive(Debug)]
 pub(crate) enum Notice {
     /// Nothing of the pod runs any more: its resources are free.

@@ -1,6 +1,6 @@
 //! The seams: everything the agent does to the world, and everything it learns of it, goes through them.
 //!
-//! A seam's trait lies in the crate of what really does it; here they are only named.
+//! A seam's trait is in the crate of its real implementation; here they are only collected.
 
 mod bounded;
 

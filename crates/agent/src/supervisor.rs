@@ -308,7 +308,7 @@ impl Supervisor {
                 self.node.mirrors.remove_pod(&uid);
                 self.pods.update(|pods| pods.remove(&uid));
                 self.node.book.forget(&uid);
-                // It may have come back while it was being brought down.
+                // A source may have added it again while it was terminating.
                 let back = self.merger.pod(&uid).cloned();
                 self.arrive(back.into_iter().collect());
                 self.tell_if_empty();

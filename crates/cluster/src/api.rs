@@ -50,7 +50,7 @@ pub struct ApiServer {
 }
 
 impl ApiServer {
-    /// The API server that the client speaks to, as the node of that name. It must be made where tokio runs.
+    /// The API server of that client, for the node of that name. Needs a tokio runtime.
     pub fn new(client: Client, node: &str, clock: Arc<dyn Clock>) -> Self {
         let client = line::heeding(client);
         Self {

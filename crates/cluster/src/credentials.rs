@@ -65,7 +65,7 @@ pub enum CredentialsError {
     /// A certificate cannot be used.
     #[error("the certificate in {} cannot be used: {why}", file.display())]
     Certificate {
-        /// Where it lies.
+        /// Its file.
         file: PathBuf,
         /// What is wrong with it.
         why: String,

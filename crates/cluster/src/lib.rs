@@ -51,7 +51,7 @@ pub trait Cluster: Send + Sync + 'static {
     /// Nothing of that pod runs any more: objects that no other pod refers to need not be watched any longer.
     fn forget(&self, pod: &PodUid);
 
-    /// Tells of what pods refer to and has changed since it was looked up, so that they look again. It may tell of too much.
+    /// Objects that pods refer to and that have changed since they were looked up, so that their pods sync again. There may be too many.
     /// The stream outlives every loss of the connection.
     fn object_changes(&self) -> ObjectChanges;
 

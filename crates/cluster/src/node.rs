@@ -20,7 +20,7 @@ pub type NodeStates = BoxStream<'static, Option<Node>>;
 pub enum Registration {
     /// The object was made, and is this now.
     Made(Box<Node>),
-    /// There may be one of that name already: it has to be read. A node that may not create itself is told the same.
+    /// There may be one of that name already: it has to be read. The same holds for a node that is not allowed to create itself.
     IsThere,
 }
 

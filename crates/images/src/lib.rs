@@ -1,4 +1,4 @@
-//! Images: credentials for their registries. Pulling, storing, unpacking and mounting will stand beside them.
+//! Images: credentials for their registries. Pulling, storing, unpacking and mounting will be added.
 
 mod credential_plugins;
 

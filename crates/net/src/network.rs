@@ -8,12 +8,12 @@ use oarsman_seam::{Call, CallFault, SeamError, seam};
 /// Asks servers over HTTP/1.1: one connection a call, no proxy, no redirect followed.
 #[seam]
 pub trait Network: Send + Sync + 'static {
-    /// Asks for a page and reads the answer, all of it within the request's timeout. An answer of any status is an answer.
+    /// Sends a GET request and reads the response within the request's timeout. A response of any status is a success.
     #[seam(object = request.url())]
     async fn get(&self, request: &HttpGet) -> Result<HttpResponse, NetworkError>;
 }
 
-/// What is asked of whom.
+/// A GET request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpGet {
     /// With TLS or without.
@@ -136,7 +136,7 @@ impl HttpGet {
         format!("{}://{}{path}", self.scheme, self.authority())
     }
 
-    /// Host and port as they stand in a URL.
+    /// Host and port as in a URL.
     pub fn authority(&self) -> String {
         let Self { host, port, .. } = self;
         if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }

@@ -1,6 +1,6 @@
 //! The seam to checkpoints of the cluster's pods, and encrypted files behind it.
 //!
-//! The key lies in another file that only root can read.
+//! The key is in another file that only root can read.
 //! It keeps what a copy of the directory would give away, such as a backup or a disk that is sent in: secrets of pods. It is no
 //! defence against root on this machine, who can read the key.
 

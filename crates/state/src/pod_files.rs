@@ -96,7 +96,7 @@ pub struct FoundFiles {
     pub directory: bool,
 }
 
-/// Where everything lies.
+/// The root directories.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The root directory of the agent.

@@ -120,7 +120,7 @@ impl Statuses {
         replace(&path, &text, OURS, lasting).map_err(failed("write", &path))
     }
 
-    /// What was recorded. A record that cannot be understood is set aside and told of: to stop for it would keep the pod from
+    /// What was recorded. A record that cannot be parsed is set aside and logged: an error would keep the pod from
     /// ever running again.
     fn read(&self, uid: &PodUid) -> Result<Option<PodStatus>, FileError> {
         let path = self.path(uid)?;

@@ -17,7 +17,7 @@ struct Shared<T> {
     changed: Notify,
 }
 
-/// Who sets the value. When it is dropped, those who wait are told.
+/// Sets the value. When it is dropped, waiting receivers get an error.
 #[derive(Debug)]
 pub struct Sender<T>(Arc<Shared<T>>);
 

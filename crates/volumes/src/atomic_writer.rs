@@ -30,7 +30,7 @@ const DIRECTORY: u32 = 0o755;
 const GROUP_READS: u32 = 0o440;
 const GROUP_ENTERS: u32 = 0o2550;
 
-/// Where files are written, for whom, and when.
+/// The directory, owner and time of a write.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AtomicWriter<'a> {
     pub(crate) directory: &'a Path,

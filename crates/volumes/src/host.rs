@@ -130,7 +130,7 @@ fn first_error(results: impl Iterator<Item = Result<(), VolumeError>>) -> Result
     results.fold(Ok(()), Result::and)
 }
 
-/// The names of what lies in a directory; none when there is no such directory.
+/// The names in a directory; none when there is no such directory.
 fn names_in(directory: &Path) -> Result<Vec<String>, VolumeError> {
     let entries = match fs::read_dir(directory) {
         // A stray file holds no volumes: it goes with the pod's directory.

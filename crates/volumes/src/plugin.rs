@@ -23,13 +23,13 @@ pub(crate) trait VolumePlugin: Send + Sync {
     fn set_up(&self, mount: &VolumeToSetUp<'_>) -> Result<(), VolumeError>;
 }
 
-/// A volume to be set up, and for whom.
+/// A volume to be set up, and its pod.
 pub(crate) struct VolumeToSetUp<'a> {
     pub(crate) pod: &'a Pod,
     pub(crate) volume: &'a Volume,
     /// The files that it should hold, if it is made of objects and fields and they are known.
     pub(crate) payload: Option<&'a Payload>,
-    /// Where it lies.
+    /// Its path.
     pub(crate) path: PathBuf,
     pub(crate) now: Timestamp,
 }
@@ -48,7 +48,7 @@ pub(crate) fn all() -> Vec<Box<dyn VolumePlugin>> {
     ]
 }
 
-/// Gives back what lies at a volume's path: what is mounted there is unmounted, what is on disk is removed.
+/// Tears down a volume: what is mounted at its path is unmounted, what is on disk is removed.
 pub(crate) fn tear_down(volume: &str, path: &Path, all: &[Mount]) -> Result<(), VolumeError> {
     // The last mounted may lie upon one mounted before.
     let beneath: Vec<_> = mounts::beneath(all, path).collect();

@@ -16,7 +16,7 @@ use oarsman_cluster::ObjectChanges;
 use oarsman_core::event_queue::CountedEvent;
 use oarsman_state::FileError;
 
-/// Pages in memory.
+/// Checkpoints in memory.
 #[derive(Default)]
 struct Drawer(Mutex<BTreeMap<String, Vec<u8>>>);
 
@@ -42,7 +42,7 @@ impl CheckpointStore for Drawer {
     }
 }
 
-/// An API server that says what it is told to, and knows one config map while it is there.
+/// An API server that sends the given sets, and has one ConfigMap while it is reachable.
 struct Server {
     sets: Mutex<Option<mpsc::UnboundedReceiver<Vec<Pod>>>>,
     is_away: bool,
@@ -103,7 +103,7 @@ impl Cluster for Server {
     }
 }
 
-/// One life of an agent's memory.
+/// The checkpoints of one run of an agent.
 struct Life {
     cluster: Arc<dyn Cluster>,
     sets: PodSets,
@@ -131,7 +131,7 @@ impl Life {
         self.sets.next().await.unwrap();
     }
 
-    /// Lets everything be written down, and ends.
+    /// Waits until everything is written, and ends.
     async fn end(self) {
         sleep(Duration::from_secs(5)).await;
         self.task.abort();
@@ -172,7 +172,7 @@ async fn without_a_server_pods_come_back_as_they_were_with_what_they_refer_to() 
     life.tell(vec![pod("one"), pod("two"), pod("gone"), mirror]).await;
     let found = life.cluster.lookup(&pod("one")).await.unwrap();
     life.cluster.publish(&name("two"), &PodUid::from("two"), &status("Succeeded")).await.unwrap();
-    // A copy from before our word does not undo it.
+    // A copy from before our status does not replace it.
     life.tell(vec![pod("one"), pod("two")]).await;
     life.end().await;
 

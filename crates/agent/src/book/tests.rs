@@ -1,4 +1,4 @@
-//! What is written into the book stands in the report, and those who listen hear of it.
+//! What is stored is in the report, and subscribers are notified.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use oarsman_cri::ErrorCode;
 
 use super::*;
 
-/// A book in which nothing stands yet.
+/// An empty store.
 pub(crate) fn empty_book() -> Arc<Book> {
     Book::new(Arc::new(SystemClock::start()), NodeReport::default())
 }

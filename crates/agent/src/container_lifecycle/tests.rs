@@ -10,7 +10,7 @@ use crate::testing::{TestNode, TestWorker, deleted, pod, seconds};
 
 type Log = Arc<Guarded<Vec<String>>>;
 
-/// Writes down what it is called for. Refuses in one of the hooks as often as it is told to.
+/// Records its calls. Refuses in one of the hooks a given number of times.
 struct Manager {
     name: &'static str,
     log: Log,

@@ -28,7 +28,7 @@ pub(super) enum HandlerError {
     /// The server did not answer.
     #[error(transparent)]
     Network(#[from] NetworkError),
-    /// A connection alone tells a container nothing.
+    /// A TCP connection is no valid lifecycle handler.
     #[error("tcpSocket hooks are not supported; use exec, httpGet or sleep")]
     TcpSocket,
     /// Nothing we know how to do.
@@ -104,7 +104,7 @@ impl HandlerRunner<'_> {
         }
     }
 
-    /// Asks a server without TLS that does not speak it, and says so in an event.
+    /// Repeats the request without TLS for a server that does not support it, and records an event.
     async fn without_tls(
         &self,
         request: HttpRequest,

@@ -69,7 +69,7 @@ impl Starter {
         with(&self.errors.lock())
     }
 
-    /// Since when the pod has been waiting for its first complete start; told once.
+    /// Since when the pod has been waiting for its first complete start; returned once.
     pub(super) fn take_first_seen(&self) -> Option<Mono> {
         self.first_seen.lock().take()
     }

@@ -187,7 +187,7 @@ fn is_terminal(status: &PodStatus) -> bool {
     Phase::of(status).is_some_and(Phase::is_terminal)
 }
 
-/// What to do now; the back-off hears of it.
+/// The actions for the pod now; the crash back-off is updated with them.
 fn make_plan(context: &PodContext, pod: &Pod, view: &PodView, published: &PodStatus) -> Plan {
     let now = context.node.seams.clock.now();
     let mut crashes = context.starter.crashes();

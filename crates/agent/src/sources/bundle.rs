@@ -136,8 +136,8 @@ impl Bundle {
         self.objects.subscribe()
     }
 
-    /// The pods that are held, and all there are whenever a place has changed. The book is told what is broken, and which
-    /// pod comes from which place. After a panic of the task that followed, another can follow in its place.
+    /// The current pods, and the full set whenever it changes. Broken manifests and the place of each pod are reported to the report
+    /// store. After a panic of the task that followed, this can be called again.
     pub fn follow(&self, periods: Periods, book: &Arc<Book>) -> PodSets {
         let read = self.places.lock().take();
         let places = read.unwrap_or_else(|| self.names.places());

@@ -23,8 +23,8 @@ mod tests;
 /// A scan that takes longer is logged.
 const LONG: Duration = Duration::from_secs(10);
 
-/// The pods in the files at a path, for this node: a set at first, and whenever it has changed. The path is looked at when the
-/// system tells of a change and every `rescan`. A path that does not exist holds no pods; one that cannot be read tells
+/// The pods in the files at a path, for this node: a set at first, and whenever it has changed. The path is scanned on
+/// every notification and every `rescan`. A path that does not exist has no pods; one that cannot be read sends
 /// nothing until it can. Broken manifests and the file of each pod are reported to the report store.
 pub fn files(path: &Path, node_name: &str, rescan: Duration, book: &Arc<Book>) -> PodSets {
     Files::at(path, OnePod { node: node_name.to_owned() }).sets(rescan, book).map(shared).boxed()

@@ -158,7 +158,7 @@ fn request(url: &str, mut headers: Vec<(String, String)>) -> Result<HttpGet, Url
     })
 }
 
-/// Name and password that stand in the URL.
+/// The Authorization header for name and password in the URL.
 fn login(uri: &Uri) -> Option<String> {
     let (login, _) = uri.authority()?.as_str().rsplit_once('@')?;
     let (name, password) = login.split_once(':').unwrap_or((login, ""));

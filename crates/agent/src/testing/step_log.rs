@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::decisions::Decisions;
 
-/// What workers heard and did, and when.
+/// Events and effects of workers, and when they were.
 pub(crate) struct StepLog {
     began: Instant,
     entries: Guarded<Vec<Entry>>,

@@ -75,7 +75,7 @@ fn of_pod(node: &str, counted: &CountedEvent) -> Event {
     object(node, &pod.namespace, about, (event.kind, reason), record.clone())
 }
 
-/// An event as the API has it, told by this node.
+/// An event as an API object, reported by this node.
 pub(super) fn object(
     node: &str,
     namespace: &str,

@@ -1,4 +1,4 @@
-//! Mirror pods: the API objects that stand for static pods.
+//! Mirror pods: the API objects of static pods.
 
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::PostParams;
@@ -8,7 +8,7 @@ use super::{ApiServer, FIELD_MANAGER, error};
 use crate::{ClusterError, Result};
 
 impl ApiServer {
-    /// Puts a mirror pod there. One that is there already is left alone, also when it is not ours: the stream of pods tells.
+    /// Creates a mirror pod. An existing pod of its name is left alone, even if it is not ours: the stream of pods shows it.
     pub(super) async fn create_mirror(&self, mirror: &Pod) -> Result<()> {
         let name = mirror.full_name();
         let how =

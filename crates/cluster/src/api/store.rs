@@ -1,4 +1,4 @@
-//! What the API server is known to hold of the pods bound to this node: what the watch told, and what it answered to our writes.
+//! The pods of this node as the API server has them: from the watch and from the responses to our writes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use oarsman_sync::Guarded;
 
 use super::watch::News;
 
-/// The pods of this node as they were last heard of.
+/// The last known state of this node's pods.
 #[derive(Debug, Default)]
 pub(super) struct Store(Guarded<BTreeMap<PodUid, Entry>>);
 
 #[derive(Debug)]
 struct Entry {
     pod: Arc<Pod>,
-    /// The version is the answer to a write of ours: when the watch tells of it, it is no news.
+    /// The version is from the response to our own write: its watch event is no change.
     ours: bool,
     /// A write of ours is under way or was never answered: it may hold something else by now.
     doubtful: bool,
@@ -80,7 +80,7 @@ impl Store {
     /// This is the pod after a write of ours that was to give it that status.
     pub(super) fn written(&self, pod: Pod, meant: &PodStatus) {
         let mut entries = self.0.lock();
-        // Of pods that the watch has not told of, or not any more, it has the first and last word.
+        // Pods that the watch does not have are added and removed by the watch only.
         let Some(entry) = entries.get_mut(&pod.uid()) else { return };
         entry.doubtful = false;
         if version(&pod) > version(&entry.pod) {
@@ -95,7 +95,7 @@ impl Store {
 fn put(entries: &mut BTreeMap<PodUid, Entry>, old: Option<Entry>, pod: Pod) -> bool {
     let uid = pod.uid();
     let (entry, news) = match old {
-        // What others did before our write is in its answer, and has not been told yet.
+        // The response also has changes that others made before our write and that were not passed on yet.
         Some(old) if version(&old.pod) > version(&pod) => (old, true),
         Some(old) if old.ours && version(&old.pod) == version(&pod) => {
             (Entry { ours: false, ..old }, false)

@@ -26,12 +26,12 @@ pub(super) use manner::Manner;
 
 /// A watch that says nothing for this much longer than it should be open is dead.
 const GRACE: Duration = Duration::from_secs(5);
-/// Within this time a list must come along, page by page or object by object, and a watch must begin.
+/// The deadline of a page, of the next object of a streamed list, and of the start of a watch.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// A watch that ends sooner than this without having said anything was not served.
 const SHORT: Duration = Duration::from_secs(1);
 const PAGE: u32 = 500;
-/// So many changes at most are told at once.
+/// The largest number of updates that are returned at once.
 const TOGETHER: usize = 1024;
 const END_OF_LIST: &str = "k8s.io/initial-events-end";
 
@@ -105,7 +105,7 @@ where
         loop {
             match self.try_next().await {
                 Ok(news) => return news,
-                // One that has been away for long need not be told of every few seconds.
+                // The failures of a long outage are logged less and less often.
                 Err(error) if self.failures.is_power_of_two() => {
                     tracing::warn!(object = self.object, attempt = self.failures, %error, "watch failed, will retry");
                 }
@@ -274,7 +274,7 @@ where
                     return Ok(all);
                 }
                 WatchEvent::Bookmark(_) => {}
-                // It does not stream lists: this is a change to something that was not told.
+                // It does not stream lists: this is a change to an object that was not listed.
                 WatchEvent::Deleted(_) => return Err(Trouble::Silent),
                 WatchEvent::Error(status) => return Err(Trouble::Ended(status)),
             }

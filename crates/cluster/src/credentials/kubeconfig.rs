@@ -1,4 +1,4 @@
-//! Reading a kubeconfig: where the server is, whom we trust, and who we are.
+//! Reads a kubeconfig: the server, its certificate authorities, and our identity.
 
 use std::fs;
 use std::path::{Path, PathBuf};

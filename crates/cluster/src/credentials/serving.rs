@@ -44,14 +44,14 @@ pub enum Origin {
     },
     /// A self-signed certificate.
     SelfSigned {
-        /// Where it lies.
+        /// The directory of certificate and key.
         cert_dir: PathBuf,
         /// The host name of the certificate.
         host: String,
     },
     /// One that the cluster signs after its approval.
     Cluster {
-        /// Where it lies.
+        /// The directory of certificate and key.
         cert_dir: PathBuf,
         /// The node's name.
         node: String,

@@ -78,7 +78,7 @@ fn way(access: &Access, cut: CancellationToken) -> Result<Way> {
         let why = format!("{why}; see the user and the cluster of its current context");
         CredentialsError::Unusable { file: access.file.clone(), why }
     };
-    // Made anew each time: sessions that are resumed would speak for the old identity.
+    // A new configuration each time: resumed TLS sessions would have the old identity.
     let mut tls = config.rustls_client_config().map_err(wrong)?;
     tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     let connector = Connector::new(Arc::new(tls), config.tls_server_name.clone(), cut);

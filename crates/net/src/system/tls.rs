@@ -1,4 +1,4 @@
-//! TLS around a connection, and telling a server that speaks none from one that is not believed.
+//! TLS connections; distinguishes a server without TLS from one with an invalid certificate.
 
 use std::io;
 use std::pin::Pin;
@@ -20,7 +20,7 @@ use tokio_rustls::rustls::{
 
 use crate::{HttpGet, NetworkError, Trust};
 
-/// Enough to see who speaks HTTP.
+/// Enough bytes to recognize HTTP.
 const HTTP: &[u8; 5] = b"HTTP/";
 
 /// Agrees with the server on TLS.
@@ -70,7 +70,7 @@ async fn authorities() -> Result<RootCertStore, String> {
     Ok(store)
 }
 
-/// A stream that keeps the first bytes it hears.
+/// A stream that records the first bytes it reads.
 #[derive(Debug)]
 pub(super) struct RecordingStream<S> {
     inner: S,

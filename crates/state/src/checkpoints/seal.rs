@@ -36,7 +36,7 @@ impl fmt::Debug for Seal {
 }
 
 impl Seal {
-    /// The one whose key lies in that file; a new one when there is none.
+    /// Reads the key from that file; creates one if there is none.
     pub(super) fn of_file(path: &Path) -> Result<Self, FileError> {
         let dice = SystemRandom::new();
         let bytes = match fs::read(path) {

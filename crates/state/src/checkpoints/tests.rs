@@ -39,7 +39,7 @@ async fn nobody_reads_a_page_without_the_key_nor_takes_one_for_another() {
     for path in [page_of(root.path(), "one"), root.path().join("oarsman-vault/key")] {
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600, "{path:?}");
     }
-    // A page under another name, a cut one and a changed one are left out; the rest is read.
+    // A checkpoint under another name, a cut one and a changed one are left out; the rest is read.
     fs::write(page_of(root.path(), "renamed"), &sealed).unwrap();
     fs::write(page_of(root.path(), "cut"), &sealed[..5]).unwrap();
     let mut changed = sealed.clone();

@@ -69,7 +69,7 @@ fn stranger(kind: &str) -> String {
     }
 }
 
-/// Every document, those in lists one by one, each with the place where it stands.
+/// Every document with its place; items of lists one by one.
 pub(super) fn unfold(place: &str, documents: Vec<Value>) -> Vec<(String, Value)> {
     let several = documents.len() > 1;
     let mut found = Vec::new();
@@ -90,7 +90,7 @@ fn items(place: &str, mut document: Value) -> Vec<(String, Value)> {
         return Vec::new();
     };
     let numbered = |(number, item): (usize, Value)| {
-        // What stands in a plain List says itself what it is.
+        // Items of a plain List have their own kind.
         let item = if item_kind.is_empty() { item } else { typed(item, &item_kind) };
         (format!("{place}, item {number}"), item)
     };

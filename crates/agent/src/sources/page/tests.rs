@@ -1,4 +1,4 @@
-//! What a page makes of what its URL answers, time by time.
+//! Responses of a URL one after the other, and what becomes of its pods.
 
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ fn single(name: &str) -> Result<HttpResponse, NetworkError> {
     answer(200, typed(pod(name, "a"), "Pod").to_string())
 }
 
-/// Names in the set that is told, if one is told, and what is said.
+/// The names in the set, if one is sent, and the messages.
 fn heard(
     page: &mut Page<PodOrList>,
     answer: Result<HttpResponse, NetworkError>,

@@ -1,4 +1,4 @@
-//! What lies at a path.
+//! Scans of files, directories and special files.
 
 use std::os::unix::fs::symlink;
 

@@ -1,4 +1,4 @@
-//! What a shelf makes of what lies at its path, look by look.
+//! Scans of a path one after the other, and what becomes of its pods.
 
 use k8s_openapi::api::core::v1::Pod;
 use oarsman_core::pod::PodExt;
@@ -33,7 +33,7 @@ fn named(name: &str) -> Finding {
     text(&WEB.replace("web}", &format!("{name}}}")))
 }
 
-/// The names in the set that is told, if one is told.
+/// The names in the set, if one is sent.
 fn names(news: &News<Pod>) -> Option<Vec<String>> {
     let name = |pod: &Pod| pod.metadata.name.clone().unwrap();
     news.items.as_ref().map(|pods| pods.iter().map(name).collect())

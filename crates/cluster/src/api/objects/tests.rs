@@ -48,7 +48,7 @@ async fn says(objects: &Objects, pod: &Pod) -> Option<String> {
     map.data.as_ref().and_then(|data| data.get("says")).cloned()
 }
 
-/// What has been told by now.
+/// The changes so far.
 async fn told(changes: &mut ObjectChanges) -> Vec<Change> {
     settle().await;
     let mut all = Vec::new();

@@ -1,4 +1,4 @@
-//! Facts about the stream of pods: when it tells, and what it outlives.
+//! The stream of pods: when it sends a set, and which failures it survives.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ async fn names(stream: &mut PodSets) -> Vec<String> {
     set.iter().filter_map(|pod| pod.metadata.name.clone()).collect()
 }
 
-/// Whether nothing is told for so long.
+/// Whether no set is sent for this long.
 async fn is_quiet(stream: &mut PodSets, time: Duration) -> bool {
     tokio::time::timeout(time, stream.next()).await.is_err()
 }
@@ -240,7 +240,7 @@ async fn a_server_that_fails_to_stream_a_list_is_asked_for_pages_and_for_a_strea
 async fn an_old_server_that_does_not_understand_the_question_is_asked_for_pages() {
     let (mut stream, mut calls) = stream();
     let other = async {
-        // It tells of changes only, and never says that a list is complete.
+        // It sends changes only, and never the end of a list.
         let silent = calls.next().await.stream();
         let call = calls.next().await;
         assert!(call.query.contains("limit=500"), "{}", call.query);

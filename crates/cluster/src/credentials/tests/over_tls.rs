@@ -1,4 +1,4 @@
-//! The client against a TLS server on loopback that tells each caller who they are.
+//! The client against a TLS server on loopback that answers with the name of the caller.
 
 use std::convert::Infallible;
 use std::fs;

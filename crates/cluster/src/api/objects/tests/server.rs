@@ -1,4 +1,4 @@
-//! An API server in memory: objects by collection, watches that are told, tokens that are counted.
+//! An API server in memory: objects by collection, watches, and numbered tokens.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -50,7 +50,7 @@ impl Server {
         Client::new(service, "default")
     }
 
-    /// Puts an object there and tells those who watch it.
+    /// Stores an object and sends it to its watches.
     pub(super) fn put(&self, path: &str, mut object: Value) {
         let mut state = self.state();
         state.version += 1;

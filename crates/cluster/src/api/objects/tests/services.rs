@@ -1,4 +1,4 @@
-//! Services that variables tell of.
+//! Services for environment variables.
 
 use oarsman_core::pod::SOURCE_ANNOTATION;
 
