@@ -3,9 +3,11 @@
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
-use oarsman_core::actions::{self, Plan, Teardown};
+use oarsman_core::actions::{self, PodActions, Teardown};
 use oarsman_core::ids::{ContainerId, SandboxId};
-use oarsman_core::lifecycle::{self, Begin, Context, Event, Standing, State, Step};
+use oarsman_core::lifecycle::{
+    self, Context, Event, State, TerminationStage, Transition, WorkerStart,
+};
 use oarsman_core::status;
 use oarsman_core::status::merge::merge;
 use oarsman_core::view::PodView;
@@ -13,18 +15,18 @@ use oarsman_core::view::PodView;
 /// The decisions of `core`. A simulation overrides single ones.
 pub trait Decisions: Send + Sync + 'static {
     /// The first step of a pod.
-    fn begin(&self, begin: Begin) -> Step {
+    fn begin(&self, begin: WorkerStart) -> Transition {
         lifecycle::begin(begin)
     }
 
     /// The step for an event.
-    fn step(&self, state: State, event: Event, cx: &Context) -> Step {
+    fn step(&self, state: State, event: Event, cx: &Context) -> Transition {
         lifecycle::step(state, event, cx)
     }
 
     /// What to do to its containers now.
-    fn plan(&self, input: &actions::Input<'_>) -> Plan {
-        actions::plan(input)
+    fn compute_pod_actions(&self, input: &actions::PodActionsInput<'_>) -> PodActions {
+        actions::compute_pod_actions(input)
     }
 
     /// How to stop all of it.
@@ -33,20 +35,20 @@ pub trait Decisions: Send + Sync + 'static {
     }
 
     /// Its status.
-    fn status(&self, input: &status::Input<'_>) -> PodStatus {
-        status::generate(input)
+    fn status(&self, input: &status::PodStatusInput<'_>) -> PodStatus {
+        status::generate_api_pod_status(input)
     }
 
     /// What of it may be told, given what was told before: an end only when the pod was seen to be at rest after a kill and
     /// has given back what it held. What a sync knows may be older than a start that took effect without an answer.
-    fn outward(
+    fn publishable_status(
         &self,
         before: &PodStatus,
         status: &PodStatus,
-        standing: Option<Standing>,
+        termination: Option<TerminationStage>,
         now: Timestamp,
     ) -> PodStatus {
-        merge(before, status, standing == Some(Standing::Released), now)
+        merge(before, status, termination == Some(TerminationStage::Released), now)
     }
 
     /// The sandbox that a failed call has made after all.

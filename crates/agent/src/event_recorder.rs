@@ -12,7 +12,7 @@ use oarsman_core::event_queue::{EventJob, EventKey, EventQueue, EventResult};
 use oarsman_core::pod::PodExt;
 use oarsman_sync::Guarded;
 
-use crate::book::Book;
+use crate::report_store::ReportStore;
 use crate::seams::Seams;
 use crate::work_queue;
 
@@ -22,21 +22,21 @@ const IN_FLIGHT: usize = 1;
 /// Where events are handed over; clones are the same.
 #[derive(Clone)]
 pub(crate) struct EventRecorder {
-    book: Arc<Book>,
+    report_store: Arc<ReportStore>,
     queue: Arc<Guarded<EventQueue>>,
     clock: Arc<dyn Clock>,
 }
 
 impl EventRecorder {
-    pub(crate) fn new(book: Arc<Book>, clock: Arc<dyn Clock>) -> Self {
-        Self { book, queue: Arc::default(), clock }
+    pub(crate) fn new(report_store: Arc<ReportStore>, clock: Arc<dyn Clock>) -> Self {
+        Self { report_store, queue: Arc::default(), clock }
     }
 
     /// These things happened to a pod.
     pub(crate) fn record(&self, pod: &Pod, events: impl IntoIterator<Item = PodEvent>) {
         for event in events {
             log(pod, &event);
-            self.book.happened(pod, &event);
+            self.report_store.record_event(pod, &event);
             let now = self.clock.now();
             if self.queue.update(|queue| queue.add(pod, event, now)) {
                 tracing::debug!(object = "event", "oldest event dropped, too many wait to be sent");
@@ -52,7 +52,7 @@ fn log(pod: &Pod, event: &PodEvent) {
     match event.kind {
         EventKind::Normal => tracing::info!(%pod, %uid, object, %reason, %detail, "pod event"),
         EventKind::Warning => {
-            tracing::warn!(%pod, %uid, object, %reason, %detail, "pod warning event")
+            tracing::warn!(%pod, %uid, object, %reason, %detail, "pod warning event");
         }
     }
 }

@@ -4,19 +4,19 @@
 //! which is how a simulated world kills an agent and how a program ends one. Pods go on.
 
 mod active_pods;
-mod autonomy;
-mod book;
 mod container_lifecycle;
 mod decisions;
 mod event_recorder;
+mod evented_pleg;
 mod mailbox;
-mod measures;
+mod metrics;
 mod mirror_manager;
 mod node;
 mod node_status;
+mod pod_checkpoints;
 mod pod_reader;
 mod pod_worker;
-mod runtime_events;
+mod report_store;
 pub mod seams;
 mod source_sets;
 pub mod sources;
@@ -33,45 +33,45 @@ use std::sync::Arc;
 use futures::StreamExt;
 use futures::stream::pending;
 use k8s_openapi::api::core::v1::Pod;
-use oarsman_core::ledger::{Gate, Rejection};
+use oarsman_core::admission::{AdmitHandler, Rejection};
 use oarsman_core::sources::Source;
-use oarsman_sync::{Guarded, latest};
+use oarsman_sync::{Guarded, ordered_watch};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 
 pub use active_pods::ActivePodsReader;
-pub use book::{Book, Found};
 pub use container_lifecycle::{ContainerHooks, ContainerLifecycle, ContainerRef, ContainerRefused};
 pub use decisions::{CoreDecisions, Decisions, Leftovers};
-pub use measures::{Histogram, Latency, Measures, Reading};
-pub use node::{Config, NodeIdentity};
-pub use node_status::Membership;
+pub use metrics::{AgentMetrics, Histogram, HistogramSnapshot, Latency};
+pub use node::{AgentConfig, NodeIdentity};
+pub use node_status::NodeStatusConfig;
 pub use oarsman_cluster::PodSets;
 pub use oarsman_manifest as manifest;
 pub use pod_worker::{BackgroundTasks, TaskKey};
-pub use supervisor::{Command, SharedGate};
+pub use report_store::{ReportStore, SourceReport};
+pub use supervisor::{AgentCommand, SharedAdmitHandler};
 
 use active_pods::{ActivePodsWriter, PodUpdates};
-use autonomy::{Memory, remembering};
 use event_recorder::EventRecorder;
 use mirror_manager::MirrorManager;
-use node::Node;
-use seams::{Seams, bounded};
+use node::AgentContext;
+use pod_checkpoints::{PodCheckpoints, with_checkpoints};
+use seams::{Seams, with_deadlines};
 use source_sets::SourceSets;
 use sources::PodSource;
 use status_manager::StatusManager;
-use supervisor::{Ears, Supervisor};
+use supervisor::{Supervisor, SyncLoopInputs};
 use tasks::{RESTART_AFTER, Tasks};
 use volume_manager::VolumeManager;
 
 /// The capacity of channels between loops.
-const ROOM_BETWEEN_LOOPS: usize = 256;
+const CHANNEL_CAPACITY: usize = 256;
 
 /// Admits every pod.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct OpenGate;
+pub struct AdmitAll;
 
-impl Gate for OpenGate {
+impl AdmitHandler for AdmitAll {
     fn check(&self, _: &Pod, _: &[&Pod]) -> Result<(), Rejection> {
         Ok(())
     }
@@ -82,13 +82,13 @@ pub struct Inputs {
     /// The sources of pods besides the cluster.
     pub sources: Vec<PodSource>,
     /// Admission.
-    pub gate: SharedGate,
+    pub admit_handler: SharedAdmitHandler,
     /// The decisions: [`CoreDecisions`], except in simulations of wrong ones.
     pub decisions: Arc<dyn Decisions>,
     /// Metrics.
-    pub measures: Arc<Measures>,
+    pub metrics: Arc<AgentMetrics>,
     /// The node report for people.
-    pub book: Arc<Book>,
+    pub report_store: Arc<ReportStore>,
     /// The readers of its active pods.
     pub pods: ActivePodsReader,
     /// Resource managers, in the order in which they are called around the life of a container.
@@ -96,78 +96,78 @@ pub struct Inputs {
     /// What makes the background tasks of pods, such as probes.
     pub background: Vec<Arc<dyn BackgroundTasks>>,
     /// Commands to the running agent.
-    pub commands: mpsc::Receiver<Command>,
+    pub commands: mpsc::Receiver<AgentCommand>,
 }
 
 /// What survives when the agent is built again after a panic of the supervisor.
-struct Parts {
+struct AgentParts {
     seams: Seams,
-    config: Config,
-    gate: SharedGate,
+    config: AgentConfig,
+    admit_handler: SharedAdmitHandler,
     decisions: Arc<dyn Decisions>,
-    measures: Arc<Measures>,
-    book: Arc<Book>,
+    metrics: Arc<AgentMetrics>,
+    report_store: Arc<ReportStore>,
     pods: ActivePodsReader,
     container_lifecycle: ContainerHooks,
     background: Vec<Arc<dyn BackgroundTasks>>,
-    commands: Arc<tokio::sync::Mutex<mpsc::Receiver<Command>>>,
-    memory: Option<Memory>,
+    commands: Arc<tokio::sync::Mutex<mpsc::Receiver<AgentCommand>>>,
+    checkpoints: Option<PodCheckpoints>,
     sources: SourceSets,
     recorder: EventRecorder,
 }
 
 /// Runs the agent until it is dropped. When the supervisor panics, everything but the sources and the event recorder is built again, as
 /// after a kill: what runs is found and goes on.
-pub async fn run(seams: Seams, config: Config, inputs: Inputs) {
-    let (seams, memory) = remembering(bounded(seams));
-    let measures = Arc::clone(&inputs.measures);
-    let mut lasting = Tasks::new(Arc::clone(&measures));
-    let sources = SourceSets::follow(all_sources(&seams, inputs.sources), &mut lasting);
-    let recorder = EventRecorder::new(Arc::clone(&inputs.book), Arc::clone(&seams.clock));
+pub async fn run(seams: Seams, config: AgentConfig, inputs: Inputs) {
+    let (seams, checkpoints) = with_checkpoints(with_deadlines(seams));
+    let metrics = Arc::clone(&inputs.metrics);
+    let mut lasting_tasks = Tasks::new(Arc::clone(&metrics));
+    let sources = SourceSets::follow(all_sources(&seams, inputs.sources), &mut lasting_tasks);
+    let recorder = EventRecorder::new(Arc::clone(&inputs.report_store), Arc::clone(&seams.clock));
     let (of, to) = (recorder.clone(), seams.clone());
-    lasting.spawn("event recorder", move || event_recorder::run(of.clone(), to.clone()));
-    if let Some(memory) = memory.clone() {
-        lasting.spawn("pod checkpoints", move || memory.clone().run());
+    lasting_tasks.spawn("event recorder", move || event_recorder::run(of.clone(), to.clone()));
+    if let Some(checkpoints) = checkpoints.clone() {
+        lasting_tasks.spawn("pod checkpoints", move || checkpoints.clone().run());
     }
-    let parts = Parts {
+    let parts = AgentParts {
         seams,
         config,
-        gate: inputs.gate,
+        admit_handler: inputs.admit_handler,
         decisions: inputs.decisions,
-        measures: inputs.measures,
-        book: inputs.book,
+        metrics: inputs.metrics,
+        report_store: inputs.report_store,
         pods: inputs.pods,
         container_lifecycle: inputs.container_lifecycle,
         background: inputs.background,
         commands: Arc::new(tokio::sync::Mutex::new(inputs.commands)),
-        memory,
+        checkpoints,
         sources,
         recorder,
     };
     let build_again = async {
         loop {
             run_until_supervisor_ends(&parts).await;
-            measures.task_panicked("supervisor");
+            metrics.task_panicked("supervisor");
             tokio::time::sleep(RESTART_AFTER).await;
         }
     };
     tokio::select! {
-        () = lasting.heal() => {}
+        () = lasting_tasks.restart_panicked() => {}
         () = build_again => {}
     }
 }
 
 /// Builds the agent and runs it; ends only when the supervisor has panicked.
-async fn run_until_supervisor_ends(parts: &Parts) {
-    let Parts { seams, config, .. } = parts;
-    let (notices, heard) = mpsc::channel(ROOM_BETWEEN_LOOPS);
-    let (tell_news, news) = mpsc::channel(ROOM_BETWEEN_LOOPS);
+async fn run_until_supervisor_ends(parts: &AgentParts) {
+    let AgentParts { seams, config, .. } = parts;
+    let (notices, worker_notices) = mpsc::channel(CHANNEL_CAPACITY);
+    let (send_pleg_events, pleg_events) = mpsc::channel(CHANNEL_CAPACITY);
     let statuses = StatusManager::new(Arc::clone(&seams.clock));
     let mirrors = MirrorManager::new(statuses.clone());
     let pod_updates = PodUpdates::default();
-    let (tell_identity, identity) = latest::channel(None);
-    let root = config.territory.root.clone().into();
-    let node = Arc::new(Node {
+    let (send_identity, identity) = ordered_watch::channel(None);
+    let root = config.ownership.root.clone().into();
+    let node = Arc::new(AgentContext {
         began: seams.clock.wall(),
         seams: seams.clone(),
         config: config.clone(),
@@ -181,38 +181,46 @@ async fn run_until_supervisor_ends(parts: &Parts) {
         container_lifecycle: parts.container_lifecycle.clone(),
         background: parts.background.clone(),
         credentials: Guarded::default(),
-        pulled: latest::Sender::new(0),
+        pulled: ordered_watch::Sender::new(0),
         volume_manager: VolumeManager::new(Arc::clone(&seams.volumes), root),
-        measures: Arc::clone(&parts.measures),
-        book: Arc::clone(&parts.book),
+        metrics: Arc::clone(&parts.metrics),
+        report_store: Arc::clone(&parts.report_store),
         notices,
     });
     let pods = ActivePodsWriter::new(parts.pods.clone(), pod_updates);
-    let gate = Arc::clone(&parts.gate);
-    let supervisor = Supervisor::new(Arc::clone(&node), &parts.sources.names(), gate, pods);
-    let recalled = parts.memory.as_ref().map_or_else(|| pending().boxed(), Memory::recalled);
-    let ears = Ears {
+    let admit_handler = Arc::clone(&parts.admit_handler);
+    let supervisor =
+        Supervisor::new(Arc::clone(&node), &parts.sources.names(), admit_handler, pods);
+    let restored_pods =
+        parts.checkpoints.as_ref().map_or_else(|| pending().boxed(), PodCheckpoints::restored_pods);
+    let inputs = SyncLoopInputs {
         sources: parts.sources.subscribe(),
-        recalled,
+        restored_pods,
         objects: seams.cluster.object_changes(),
-        notices: heard,
-        news,
+        notices: worker_notices,
+        pleg_events,
         commands: Arc::clone(&parts.commands).lock_owned().await,
     };
-    let mut tasks = Tasks::new(Arc::clone(&parts.measures));
-    spawn_loops(&mut tasks, &node, tell_news);
-    node_status::spawn(&mut tasks, &node, tell_identity);
+    let mut tasks = Tasks::new(Arc::clone(&parts.metrics));
+    spawn_loops(&mut tasks, &node, send_pleg_events);
+    node_status::spawn(&mut tasks, &node, send_identity);
     let mut supervising = JoinSet::new();
-    supervising.spawn(supervisor.run(ears));
+    supervising.spawn(supervisor.sync_loop(inputs));
     tokio::select! {
         _ = supervising.join_next() => {}
-        () = tasks.heal() => {}
+        () = tasks.restart_panicked() => {}
     }
 }
 
-fn spawn_loops(tasks: &mut Tasks, node: &Arc<Node>, news: mpsc::Sender<runtime_events::News>) {
+fn spawn_loops(
+    tasks: &mut Tasks,
+    node: &Arc<AgentContext>,
+    pleg_events: mpsc::Sender<evented_pleg::PlegEvent>,
+) {
     let (statuses, seams) = (node.statuses.clone(), node.seams.clone());
-    tasks.spawn("status manager", move || status_manager::run(statuses.clone(), seams.clone()));
+    tasks.spawn("status manager", move || {
+        status_manager::sync_batch(statuses.clone(), seams.clone())
+    });
     let (mirrors, seams, identity) =
         (node.mirrors.clone(), node.seams.clone(), node.identity.clone());
     tasks.spawn("mirror manager", move || {
@@ -220,7 +228,7 @@ fn spawn_loops(tasks: &mut Tasks, node: &Arc<Node>, news: mpsc::Sender<runtime_e
     });
     let listening = Arc::clone(node);
     tasks.spawn("runtime events", move || {
-        runtime_events::listen(Arc::clone(&listening), news.clone())
+        evented_pleg::listen(Arc::clone(&listening), pleg_events.clone())
     });
 }
 

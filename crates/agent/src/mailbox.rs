@@ -10,41 +10,41 @@ use oarsman_sync::Guarded;
 /// The mailbox of one worker; clones share the messages.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Mailbox {
-    letters: Arc<Guarded<Letters>>,
+    pending: Arc<Guarded<PendingMessages>>,
 }
 
 #[derive(Debug, Default)]
-struct Letters {
-    source: Option<SourceWord>,
+struct PendingMessages {
+    source: Option<SourceUpdate>,
     kill: Option<KillRequest>,
     hint: Option<Hint>,
 }
 
 #[derive(Debug)]
-enum SourceWord {
+enum SourceUpdate {
     Wanted(Arc<Pod>),
     Removed,
 }
 
 impl Mailbox {
     /// The source has this version of the pod. A pod that returns after its removal gets a new worker: see the supervisor.
-    pub(crate) fn wanted(&self, pod: Arc<Pod>) {
-        self.post(|letters| {
-            if !matches!(letters.source, Some(SourceWord::Removed)) {
-                letters.source = Some(SourceWord::Wanted(pod));
+    pub(crate) fn update_pod(&self, pod: Arc<Pod>) {
+        self.post(|pending| {
+            if !matches!(pending.source, Some(SourceUpdate::Removed)) {
+                pending.source = Some(SourceUpdate::Wanted(pod));
             }
         });
     }
 
     /// The source has no such pod.
-    pub(crate) fn removed(&self) {
-        self.post(|letters| letters.source = Some(SourceWord::Removed));
+    pub(crate) fn remove_pod(&self) {
+        self.post(|pending| pending.source = Some(SourceUpdate::Removed));
     }
 
     /// Requests a kill. Of several requests the shortest grace and the first verdict count.
     pub(crate) fn kill(&self, request: KillRequest) {
-        self.post(|letters| {
-            letters.kill = Some(match letters.kill.take() {
+        self.post(|pending| {
+            pending.kill = Some(match pending.kill.take() {
                 None => request,
                 Some(first) => first.and(request),
             });
@@ -53,34 +53,34 @@ impl Mailbox {
 
     /// The worker should read the pod's state again.
     pub(crate) fn hint(&self, hint: Hint) {
-        self.post(|letters| letters.hint = letters.hint.max(Some(hint)));
+        self.post(|pending| pending.hint = pending.hint.max(Some(hint)));
     }
 
     /// The next message: updates of the source first, hints last.
     pub(crate) async fn next(&self) -> Event {
-        self.letters.take_when(Letters::take).await
+        self.pending.take_when(PendingMessages::take).await
     }
 
-    fn post(&self, write: impl FnOnce(&mut Letters)) {
-        self.letters.update(write);
+    fn post(&self, write: impl FnOnce(&mut PendingMessages)) {
+        self.pending.update(write);
     }
 }
 
-impl Letters {
+impl PendingMessages {
     fn take(&mut self) -> Option<Event> {
-        let source = self.source.take().map(|word| match word {
-            SourceWord::Wanted(pod) => Event::Wanted(pod),
-            SourceWord::Removed => Event::Removed,
+        let source = self.source.take().map(|update| match update {
+            SourceUpdate::Wanted(pod) => Event::Wanted(pod),
+            SourceUpdate::Removed => Event::Removed,
         });
-        let kill = |letters: &mut Self| letters.kill.take().map(Event::Kill);
-        let hint = |letters: &mut Self| letters.hint.take().map(Event::Hint);
+        let kill = |pending: &mut Self| pending.kill.take().map(Event::Kill);
+        let hint = |pending: &mut Self| pending.hint.take().map(Event::Hint);
         source.or_else(|| kill(self)).or_else(|| hint(self))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use oarsman_core::lifecycle::Killer;
+    use oarsman_core::lifecycle::KillRequester;
 
     use super::*;
 
@@ -91,33 +91,33 @@ mod tests {
     }
 
     fn read(mailbox: &Mailbox) -> Vec<Event> {
-        std::iter::from_fn(|| mailbox.letters.lock().take()).collect()
+        std::iter::from_fn(|| mailbox.pending.lock().take()).collect()
     }
 
     #[test]
-    fn the_latest_word_of_the_source_counts() {
+    fn the_latest_update_of_the_source_counts() {
         let mailbox = Mailbox::default();
-        mailbox.wanted(pod("first"));
-        mailbox.wanted(pod("second"));
+        mailbox.update_pod(pod("first"));
+        mailbox.update_pod(pod("second"));
         assert_eq!(read(&mailbox), [Event::Wanted(pod("second"))]);
     }
 
     #[test]
     fn a_removal_is_final() {
         let mailbox = Mailbox::default();
-        mailbox.wanted(pod("first"));
-        mailbox.removed();
-        mailbox.wanted(pod("again"));
-        mailbox.wanted(pod("and again"));
+        mailbox.update_pod(pod("first"));
+        mailbox.remove_pod();
+        mailbox.update_pod(pod("again"));
+        mailbox.update_pod(pod("and again"));
         assert_eq!(read(&mailbox), [Event::Removed]);
     }
 
     #[test]
-    fn a_removal_makes_pointless_what_came_before() {
+    fn a_removal_replaces_earlier_updates() {
         let mailbox = Mailbox::default();
         for _ in 0..3 {
-            mailbox.wanted(pod("x"));
-            mailbox.removed();
+            mailbox.update_pod(pod("x"));
+            mailbox.remove_pod();
         }
         assert_eq!(read(&mailbox), [Event::Removed]);
     }
@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn kills_keep_the_shortest_grace() {
         let mailbox = Mailbox::default();
-        let kill = |grace| KillRequest { by: Killer::Eviction, grace, verdict: None };
+        let kill = |grace| KillRequest { by: KillRequester::Eviction, grace, failure: None };
         for grace in [None, Some(30), Some(5), Some(10)] {
             mailbox.kill(kill(grace));
         }
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn many_hints_are_one() {
+    fn hints_are_merged() {
         let mailbox = Mailbox::default();
         for hint in [Hint::Audit, Hint::Probe, Hint::Runtime] {
             mailbox.hint(hint);

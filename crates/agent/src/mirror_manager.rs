@@ -10,8 +10,8 @@ use oarsman_core::ids::{FullName, PodUid};
 use oarsman_core::mirror::{MirrorAction, MirrorPods, MirrorStatus};
 use oarsman_sync::Guarded;
 
-use crate::latest;
 use crate::node::NodeIdentity;
+use crate::ordered_watch;
 use crate::seams::Seams;
 use crate::status_manager::StatusManager;
 use crate::work_queue;
@@ -81,7 +81,7 @@ impl MirrorManager {
 pub(crate) async fn run(
     manager: MirrorManager,
     seams: Seams,
-    mut node: latest::Receiver<Option<NodeIdentity>>,
+    mut node: ordered_watch::Receiver<Option<NodeIdentity>>,
 ) {
     let Ok(Some(node)) = node.wait_for(Option::is_some).await else { return };
     manager.mirrors.update(|mirrors| mirrors.set_node(&node.uid));
@@ -93,7 +93,7 @@ pub(crate) async fn run(
 async fn perform(action: MirrorAction, seams: &Seams) -> (FullName, bool) {
     let name = action.name();
     let (call, result) = match &action {
-        MirrorAction::Create(mirror) => ("create", seams.cluster.reflect(mirror).await),
+        MirrorAction::Create(mirror) => ("create", seams.cluster.create_mirror_pod(mirror).await),
         MirrorAction::Delete(name, uid) => ("delete", seams.cluster.delete(name, uid).await),
     };
     let served = match result {

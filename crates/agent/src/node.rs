@@ -5,36 +5,36 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use oarsman_core::config::{Place, Settings};
+use oarsman_core::admission::Ownership;
+use oarsman_core::cri_spec::{NodeContext, NodeSettings};
 use oarsman_core::ids::PodUid;
-use oarsman_core::image::providers::{Provider, ProviderCache};
-use oarsman_core::ledger::Territory;
+use oarsman_core::image::providers::{CredentialProvider, ProviderCache};
 use oarsman_core::node::NodeFacts;
 use oarsman_core::requeue::Requeue;
 use oarsman_sync::Guarded;
 use tokio::sync::{Semaphore, mpsc};
 
 use crate::active_pods::PodUpdates;
-use crate::book::Book;
 use crate::container_lifecycle::ContainerHooks;
 use crate::decisions::Decisions;
 use crate::event_recorder::EventRecorder;
-use crate::latest;
-use crate::measures::Measures;
+use crate::metrics::AgentMetrics;
 use crate::mirror_manager::MirrorManager;
-use crate::node_status::Membership;
+use crate::node_status::NodeStatusConfig;
+use crate::ordered_watch;
 use crate::pod_worker::BackgroundTasks;
+use crate::report_store::ReportStore;
 use crate::seams::Seams;
 use crate::status_manager::StatusManager;
 use crate::volume_manager::VolumeManager;
 
 /// The agent's configuration.
 #[derive(Clone, Debug)]
-pub struct Config {
+pub struct AgentConfig {
     /// What goes into every status.
     pub facts: NodeFacts,
     /// What goes into every pod.
-    pub settings: Settings,
+    pub settings: NodeSettings,
     /// The delays before a pod is synced again.
     pub requeue: Requeue,
     /// The upper bound of the crash back-off.
@@ -42,22 +42,22 @@ pub struct Config {
     /// Where pods' log directories lie.
     pub pod_logs: PathBuf,
     /// How often the runtime is relisted, to notice changes without an event.
-    pub audit: Duration,
+    pub relist_period: Duration,
     /// How many images are pulled at once.
     pub parallel_pulls: usize,
     /// Credential provider plugins.
-    pub providers: Vec<Provider>,
+    pub providers: Vec<CredentialProvider>,
     /// What in the runtime is ours.
-    pub territory: Territory,
+    pub ownership: Ownership,
     /// How the node registers and reports; none without a cluster.
-    pub membership: Option<Membership>,
+    pub node_status_config: Option<NodeStatusConfig>,
 }
 
-impl Config {
+impl AgentConfig {
     /// The node as pods are described for it.
-    pub fn place(&self) -> Place<'_> {
-        Place {
-            root: &self.territory.root,
+    pub fn node_context(&self) -> NodeContext<'_> {
+        NodeContext {
+            root: &self.ownership.root,
             pod_logs: &self.pod_logs,
             facts: &self.facts,
             settings: &self.settings,
@@ -75,9 +75,9 @@ pub struct NodeIdentity {
 }
 
 /// What workers share.
-pub(crate) struct Node {
+pub(crate) struct AgentContext {
     pub(crate) seams: Seams,
-    pub(crate) config: Config,
+    pub(crate) config: AgentConfig,
     /// When this agent began, by the wall clock.
     pub(crate) began: Timestamp,
     pub(crate) decisions: Arc<dyn Decisions>,
@@ -86,7 +86,7 @@ pub(crate) struct Node {
     /// What workers report for the read model of active pods.
     pub(crate) pod_updates: PodUpdates,
     /// Name and UID of the node's object, once they are known.
-    pub(crate) identity: latest::Receiver<Option<NodeIdentity>>,
+    pub(crate) identity: ordered_watch::Receiver<Option<NodeIdentity>>,
     pub(crate) recorder: EventRecorder,
     pub(crate) volume_manager: VolumeManager,
     pub(crate) pulls: Semaphore,
@@ -97,15 +97,15 @@ pub(crate) struct Node {
     /// What credential provider plugins answered.
     pub(crate) credentials: Guarded<ProviderCache>,
     /// How many images were pulled.
-    pub(crate) pulled: latest::Sender<u64>,
-    pub(crate) measures: Arc<Measures>,
-    pub(crate) book: Arc<Book>,
-    pub(crate) notices: mpsc::Sender<Notice>,
+    pub(crate) pulled: ordered_watch::Sender<u64>,
+    pub(crate) metrics: Arc<AgentMetrics>,
+    pub(crate) report_store: Arc<ReportStore>,
+    pub(crate) notices: mpsc::Sender<WorkerNotice>,
 }
 
 /// What a worker sends to the supervisor.
 #[derive(Debug)]
-pub(crate) enum Notice {
+pub(crate) enum WorkerNotice {
     /// Nothing of the pod runs any more: its resources are free.
     Stopped(PodUid),
     /// Everything of the pod is released; its name is free.

@@ -9,7 +9,7 @@ mod health;
 mod images;
 mod lease;
 mod reporter;
-mod tries;
+mod retry;
 
 use std::future::pending;
 use std::sync::Arc;
@@ -17,24 +17,24 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ContainerImage;
 use oarsman_cluster::NodeObject;
-use oarsman_core::node::runtime::Health;
-use oarsman_core::node::{Machine, Profile};
+use oarsman_core::node::runtime::RuntimeHealth;
+use oarsman_core::node::{MachineInfo, NodeProfile};
 use tokio::sync::Mutex;
 
-use crate::latest;
-use crate::node::{Node, NodeIdentity};
+use crate::node::{AgentContext, NodeIdentity};
+use crate::ordered_watch;
 use crate::tasks::Tasks;
 
-use events::Events;
-use reporter::Reporter;
+use events::NodeEventSender;
+use reporter::NodeStatusReporter;
 
 /// How the node registers with the API server and reports its status.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Membership {
+pub struct NodeStatusConfig {
     /// What the configuration says of the node.
-    pub profile: Profile,
+    pub profile: NodeProfile,
     /// What is known of the machine.
-    pub machine: Machine,
+    pub machine: MachineInfo,
     /// Whether the agent creates the node's object itself (`--register-node`).
     pub registers: bool,
     /// How often the status is computed (`nodeStatusUpdateFrequency`).
@@ -45,7 +45,7 @@ pub struct Membership {
     pub lease: Duration,
 }
 
-impl Membership {
+impl NodeStatusConfig {
     /// The deadline of heartbeat calls: a longer one would delay the next heartbeat.
     fn deadline(&self) -> Duration {
         self.look.min(self.lease)
@@ -53,25 +53,26 @@ impl Membership {
 }
 
 /// What the loops share.
-struct Office {
-    node: Arc<Node>,
-    membership: Membership,
+struct NodeStatusContext {
+    node: Arc<AgentContext>,
+    node_status_config: NodeStatusConfig,
     object: Arc<dyn NodeObject>,
-    identity: latest::Sender<Option<NodeIdentity>>,
-    health: latest::Sender<Health>,
+    identity: ordered_watch::Sender<Option<NodeIdentity>>,
+    health: ordered_watch::Sender<RuntimeHealth>,
     /// None before they were listed.
-    images: latest::Sender<Option<Vec<ContainerImage>>>,
-    events: Events,
+    images: ordered_watch::Sender<Option<Vec<ContainerImage>>>,
+    events: NodeEventSender,
 }
 
 /// Starts the loops that look after the node's object; none for a node that belongs to no cluster.
 pub(crate) fn spawn(
     tasks: &mut Tasks,
-    node: &Arc<Node>,
-    identity: latest::Sender<Option<NodeIdentity>>,
+    node: &Arc<AgentContext>,
+    identity: ordered_watch::Sender<Option<NodeIdentity>>,
 ) {
     let object = node.seams.cluster.node();
-    let (Some(membership), Some(object)) = (node.config.membership.clone(), object) else {
+    let (Some(node_status_config), Some(object)) = (node.config.node_status_config.clone(), object)
+    else {
         // Tasks that wait for the identity wait for ever; a closed channel would end them.
         tasks.spawn("node status", move || {
             let _identity = &identity;
@@ -79,24 +80,24 @@ pub(crate) fn spawn(
         });
         return;
     };
-    let (events, waiting) = Events::new(&membership.profile.name);
+    let (events, waiting) = NodeEventSender::new(&node_status_config.profile.name);
     let (node, waiting) = (Arc::clone(node), Arc::new(Mutex::new(waiting)));
-    let office = Arc::new(Office {
+    let context = Arc::new(NodeStatusContext {
         node,
-        membership,
+        node_status_config,
         object,
         identity,
-        health: latest::Sender::new(Health::default()),
-        images: latest::Sender::new(None),
+        health: ordered_watch::Sender::new(RuntimeHealth::default()),
+        images: ordered_watch::Sender::new(None),
         events,
     });
-    let of = Arc::clone(&office);
-    tasks.spawn("runtime health", move || health::follow(Arc::clone(&of)));
-    let of = Arc::clone(&office);
-    tasks.spawn("image list", move || images::follow(Arc::clone(&of)));
-    let of = Arc::clone(&office);
-    tasks.spawn("node status", move || Reporter::new(Arc::clone(&of)).run());
-    let of = Arc::clone(&office);
-    tasks.spawn("node lease", move || lease::keep(Arc::clone(&of)));
-    tasks.spawn("node events", move || events::run(Arc::clone(&office), Arc::clone(&waiting)));
+    let of = Arc::clone(&context);
+    tasks.spawn("runtime health", move || health::run(Arc::clone(&of)));
+    let of = Arc::clone(&context);
+    tasks.spawn("image list", move || images::run(Arc::clone(&of)));
+    let of = Arc::clone(&context);
+    tasks.spawn("node status", move || NodeStatusReporter::new(Arc::clone(&of)).run());
+    let of = Arc::clone(&context);
+    tasks.spawn("node lease", move || lease::run(Arc::clone(&of)));
+    tasks.spawn("node events", move || events::run(Arc::clone(&context), Arc::clone(&waiting)));
 }

@@ -6,9 +6,9 @@
 
 mod background;
 mod cleanup;
+mod container_config;
 mod context;
 mod credentials;
-mod describe;
 mod garbage;
 mod grace_budget;
 mod handler;
@@ -27,12 +27,12 @@ mod work;
 use std::sync::Arc;
 
 use oarsman_core::ids::{FullName, PodUid};
-use oarsman_core::lifecycle::{Begin, Context, Effect, Event, Stage, State, Step};
+use oarsman_core::lifecycle::{Context, Effect, Event, Stage, State, Transition, WorkerStart};
 use oarsman_core::report::StageReport;
 use oarsman_core::time::Mono;
 
 use crate::mailbox::Mailbox;
-use crate::node::{Node, Notice};
+use crate::node::{AgentContext, WorkerNotice};
 
 pub use background::{BackgroundTasks, TaskKey};
 
@@ -45,10 +45,10 @@ mod tests;
 
 /// Runs the pod's life to its end.
 pub(crate) async fn run(
-    node: Arc<Node>,
+    node: Arc<AgentContext>,
     uid: PodUid,
     name: FullName,
-    begin: Begin,
+    begin: WorkerStart,
     mailbox: Mailbox,
 ) {
     let context = Arc::new(PodContext::new(node, uid, name));
@@ -81,7 +81,11 @@ struct PodWorker {
 impl PodWorker {
     fn step_context(&self) -> Context {
         let clock = &self.context.node.seams.clock;
-        Context { now: clock.mono(), dice: clock.dice(), requeue: self.context.node.config.requeue }
+        Context {
+            now: clock.mono(),
+            jitter: clock.jitter(),
+            requeue: self.context.node.config.requeue,
+        }
     }
 
     /// The next event: the result of work first, so that a finished kill is not shortened, then the mailbox, then background
@@ -91,7 +95,7 @@ impl PodWorker {
         loop {
             tokio::select! {
                 biased;
-                event = work::done(&mut self.work) => {
+                event = work::wait_until_done(&mut self.work) => {
                     self.work = None;
                     return event;
                 }
@@ -107,7 +111,7 @@ impl PodWorker {
     }
 
     /// Carries out the effects of a step; none when the pod's life is over.
-    async fn carry_out(&mut self, (state, effects): Step) -> Option<State> {
+    async fn carry_out(&mut self, (state, effects): Transition) -> Option<State> {
         self.report(&state);
         let mut is_over = false;
         for effect in effects {
@@ -127,9 +131,9 @@ impl PodWorker {
         };
         let PodContext { node, uid, .. } = &*self.context;
         node.pod_updates.set_stage(uid, state.stage());
-        node.book.stage(uid, stage);
-        if let Some(rest) = state.rest() {
-            node.book.wait(uid, rest.next_try(), rest.because());
+        node.report_store.set_stage(uid, stage);
+        if let Some(waiting) = state.waiting() {
+            node.report_store.set_wait(uid, waiting.next_try(), waiting.reason());
         }
     }
 
@@ -153,26 +157,28 @@ impl PodWorker {
                 self.background.stop();
                 context.forget_probes();
             }
-            Effect::Publish { pod, standing, verdict } => {
-                context.publish(&pod, Some(standing), verdict.as_ref());
+            Effect::Publish { pod, termination, failure } => {
+                context.publish(&pod, Some(termination), failure.as_ref());
             }
-            Effect::Stopped => self.notify(Notice::Stopped(context.uid.clone())).await,
+            Effect::Stopped => self.notify(WorkerNotice::Stopped(context.uid.clone())).await,
             Effect::StartRelease(part) => self.work = Some(Work::release(context, part)),
             Effect::StartRecord => self.work = Some(Work::record(context)),
             Effect::AllowDelete => {
                 context.node.statuses.allow_delete(&context.uid, &context.name);
             }
-            Effect::Finished => self.notify(Notice::Finished(context.uid.clone())).await,
-            Effect::StartKillLeftovers { pod } => self.work = Some(Work::leftovers(context, pod)),
+            Effect::Finished => self.notify(WorkerNotice::Finished(context.uid.clone())).await,
+            Effect::StartKillLeftovers { pod } => {
+                self.work = Some(Work::kill_leftovers(context, pod));
+            }
             Effect::StartCleanup => self.work = Some(Work::cleanup(context)),
-            Effect::Forget => self.notify(Notice::Forgotten(context.uid.clone())).await,
+            Effect::Forget => self.notify(WorkerNotice::Forgotten(context.uid.clone())).await,
             Effect::Record { pod, event } => context.node.recorder.record(&pod, [event]),
             Effect::WakeAt(at) => self.wake = Some(at),
         }
     }
 
     /// Tells the supervisor, which waits for no worker. One that is gone takes its workers along in a moment.
-    async fn notify(&mut self, notice: Notice) {
+    async fn notify(&mut self, notice: WorkerNotice) {
         self.context.node.notices.send(notice).await.ok();
     }
 }

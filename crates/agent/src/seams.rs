@@ -2,7 +2,7 @@
 //!
 //! A seam's trait is in the crate of its real implementation; here they are only collected.
 
-mod bounded;
+mod with_deadlines;
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use oarsman_cri::Runtime;
 use oarsman_host::pod_cgroups::Cgroups;
 use oarsman_images::CredentialPlugins;
 use oarsman_net::Network;
-use oarsman_state::{CheckpointStore, PodFiles, Records};
+use oarsman_state::{CheckpointStore, PodFiles, StatusRecords};
 use oarsman_volumes::Volumes;
 
-pub(crate) use bounded::bounded;
+pub(crate) use with_deadlines::with_deadlines;
 
 /// The world as the agent sees it.
 #[derive(Clone)]
@@ -31,7 +31,7 @@ pub struct Seams {
     /// Directories, files for containers, logs and termination messages.
     pub pod_files: Arc<dyn PodFiles>,
     /// Statuses that no API server remembers.
-    pub records: Arc<dyn Records>,
+    pub records: Arc<dyn StatusRecords>,
     /// The node's own credentials for registries, and programs that know others.
     pub credential_plugins: Arc<dyn CredentialPlugins>,
     /// Wall clock, monotonic clock and random draws.

@@ -7,27 +7,27 @@ use futures::stream::{BoxStream, SelectAll, select_all, unfold};
 use k8s_openapi::api::core::v1::Pod;
 use oarsman_cluster::PodSets;
 use oarsman_core::sources::Source;
-use oarsman_sync::latest;
+use oarsman_sync::ordered_watch;
 
 use crate::sources::PodSource;
 use crate::tasks::Tasks;
 
 /// A source's full set of pods; none before its first one.
-type Set = Option<Vec<Arc<Pod>>>;
+type LatestPods = Option<Vec<Arc<Pod>>>;
 
 /// Sources and the latest set of each.
-pub(crate) struct SourceSets(Vec<(Source, Arc<latest::Sender<Set>>)>);
+pub(crate) struct SourceSets(Vec<(Source, Arc<ordered_watch::Sender<LatestPods>>)>);
 
 impl SourceSets {
     /// Follows every source in a task of its own.
     pub(crate) fn follow(sources: Vec<PodSource>, tasks: &mut Tasks) -> Self {
         let mut followed = Vec::new();
         for PodSource { source, open } in sources {
-            let latest = Arc::new(latest::Sender::new(None));
-            let into = Arc::clone(&latest);
+            let ordered_watch = Arc::new(ordered_watch::Sender::new(None));
+            let into = Arc::clone(&ordered_watch);
             // A stream that panicked cannot be polled again: each start opens its own.
             tasks.spawn(task_name(source), move || follow(open(), Arc::clone(&into)));
-            followed.push((source, latest));
+            followed.push((source, ordered_watch));
         }
         Self(followed)
     }
@@ -39,15 +39,18 @@ impl SourceSets {
 
     /// The set of each source, now and whenever it changes.
     pub(crate) fn subscribe(&self) -> SelectAll<BoxStream<'static, (Source, Vec<Arc<Pod>>)>> {
-        select_all(self.0.iter().map(|(source, latest)| {
+        select_all(self.0.iter().map(|(source, ordered_watch)| {
             let source = *source;
-            let sets = unfold((latest.subscribe(), true), |(mut latest, is_first)| async move {
-                let set = match is_first {
-                    true => latest.wait_for(Option::is_some).await,
-                    false => latest.changed().await,
-                };
-                Some((set.ok()??, (latest, false)))
-            });
+            let sets = unfold(
+                (ordered_watch.subscribe(), true),
+                |(mut ordered_watch, is_first)| async move {
+                    let set = match is_first {
+                        true => ordered_watch.wait_for(Option::is_some).await,
+                        false => ordered_watch.changed().await,
+                    };
+                    Some((set.ok()??, (ordered_watch, false)))
+                },
+            );
             sets.map(move |pods| (source, pods)).boxed()
         }))
     }
@@ -61,7 +64,7 @@ fn task_name(source: Source) -> &'static str {
     }
 }
 
-async fn follow(mut sets: PodSets, into: Arc<latest::Sender<Set>>) {
+async fn follow(mut sets: PodSets, into: Arc<ordered_watch::Sender<LatestPods>>) {
     while let Some(pods) = sets.next().await {
         into.send_replace(Some(pods));
     }

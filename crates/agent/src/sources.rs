@@ -4,15 +4,15 @@
 //! it read and wait. A manifest that becomes invalid keeps its pod: only one that is gone removes it.
 
 mod adopt;
-pub mod bundle;
+mod file_manifests;
 mod files;
-mod line;
-mod page;
-mod read;
+mod manifest_reader;
+pub mod manifest_set;
+mod message;
+mod path_watch;
 mod scan;
-mod shelf;
 mod url;
-mod watch;
+mod url_manifests;
 
 use std::sync::Arc;
 
@@ -20,9 +20,9 @@ use k8s_openapi::api::core::v1::Pod;
 use oarsman_cluster::PodSets;
 use oarsman_core::sources::Source;
 
-pub use adopt::adopting;
-pub use files::files;
-pub use line::Remark;
+pub use adopt::with_adopted_uids;
+pub use files::pods_from_files;
+pub use message::ManifestProblem;
 pub use url::{ManifestUrl, UrlError};
 
 /// A source of pods, opened when the agent starts, and again after a panic of the task that follows it.
@@ -46,6 +46,6 @@ impl PodSource {
 }
 
 /// Pods of a set that others will hold on to.
-fn shared(pods: Vec<Pod>) -> Vec<Arc<Pod>> {
+fn into_shared(pods: Vec<Pod>) -> Vec<Arc<Pod>> {
     pods.into_iter().map(Arc::new).collect()
 }

@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::PodStatus;
 use oarsman_clock::Clock;
 use oarsman_cluster::ClusterError;
 use oarsman_core::ids::{FullName, PodUid};
-use oarsman_core::queue::Work;
+use oarsman_core::queue::JobQueue;
 use oarsman_core::status::queue::{JobKey, JobResult, StatusJob, StatusQueue};
 use oarsman_core::time::Mono;
 use oarsman_sync::Guarded;
@@ -23,12 +23,12 @@ const IN_FLIGHT: usize = 8;
 /// Where workers hand over statuses; clones are the same.
 #[derive(Clone)]
 pub(crate) struct StatusManager {
-    state: Arc<Guarded<State>>,
+    state: Arc<Guarded<StatusManagerState>>,
     clock: Arc<dyn Clock>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct StatusManagerState {
     queue: StatusQueue,
     /// Wait until the API server has accepted everything.
     waiting: Vec<oneshot::Sender<()>>,
@@ -74,7 +74,7 @@ impl StatusManager {
     }
 }
 
-impl State {
+impl StatusManagerState {
     fn signal_if_empty(&mut self) {
         if self.queue.is_empty() {
             // A receiver that is gone has given up.
@@ -83,7 +83,7 @@ impl State {
     }
 }
 
-impl Work for State {
+impl JobQueue for StatusManagerState {
     type Job = StatusJob;
     type Outcome = (JobKey, JobResult);
 
@@ -106,12 +106,12 @@ impl Work for State {
 }
 
 /// Sends statuses until it is dropped.
-pub(crate) async fn run(manager: StatusManager, seams: Seams) {
-    let perform = |job| perform(job, &seams);
+pub(crate) async fn sync_batch(manager: StatusManager, seams: Seams) {
+    let perform = |job| sync_pod_status(job, &seams);
     work_queue::run(&manager.state, seams.clock.as_ref(), IN_FLIGHT, perform).await;
 }
 
-async fn perform(job: StatusJob, seams: &Seams) -> (JobKey, JobResult) {
+async fn sync_pod_status(job: StatusJob, seams: &Seams) -> (JobKey, JobResult) {
     let (name, result) = match &job {
         StatusJob::Patch(key, name, status) => {
             (name, seams.cluster.publish(name, &key.uid, status).await)

@@ -9,23 +9,23 @@ use futures::future::BoxFuture;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::sleep;
 
-use crate::measures::Measures;
+use crate::metrics::AgentMetrics;
 
 /// How long a task that panicked waits before it is started again: it may well panic again.
 pub(crate) const RESTART_AFTER: Duration = Duration::from_secs(1);
 
-type Start = Box<dyn Fn() -> BoxFuture<'static, ()> + Send>;
+type StartTask = Box<dyn Fn() -> BoxFuture<'static, ()> + Send>;
 
 /// Loops that run until this is dropped.
 pub(crate) struct Tasks {
     running: JoinSet<()>,
-    loops: BTreeMap<Id, (&'static str, Start)>,
-    measures: Arc<Measures>,
+    loops: BTreeMap<Id, (&'static str, StartTask)>,
+    metrics: Arc<AgentMetrics>,
 }
 
 impl Tasks {
-    pub(crate) fn new(measures: Arc<Measures>) -> Self {
-        Self { running: JoinSet::new(), loops: BTreeMap::new(), measures }
+    pub(crate) fn new(metrics: Arc<AgentMetrics>) -> Self {
+        Self { running: JoinSet::new(), loops: BTreeMap::new(), metrics }
     }
 
     /// Starts a loop; `start` is called again after a panic, so what must survive one is shared and not moved.
@@ -33,10 +33,10 @@ impl Tasks {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        self.begin(Duration::ZERO, name, Box::new(move || start().boxed()));
+        self.spawn_after(Duration::ZERO, name, Box::new(move || start().boxed()));
     }
 
-    fn begin(&mut self, wait: Duration, name: &'static str, start: Start) {
+    fn spawn_after(&mut self, wait: Duration, name: &'static str, start: StartTask) {
         let task = start();
         let handle = self.running.spawn(async move {
             // Even a sleep of zero costs a tick of the timer.
@@ -49,21 +49,21 @@ impl Tasks {
     }
 
     /// Starts loops again that panicked, until it is dropped.
-    pub(crate) async fn heal(&mut self) {
+    pub(crate) async fn restart_panicked(&mut self) {
         while let Some(ended) = self.running.join_next_with_id().await {
-            self.ended(&ended);
+            self.on_ended(&ended);
         }
         std::future::pending::<()>().await;
     }
 
-    fn ended(&mut self, ended: &Result<(Id, ()), JoinError>) {
+    fn on_ended(&mut self, ended: &Result<(Id, ()), JoinError>) {
         let (id, has_panicked) = match ended {
             Ok((id, ())) => (*id, false),
             Err(error) => (error.id(), error.is_panic()),
         };
         let Some((task, start)) = self.loops.remove(&id).filter(|_| has_panicked) else { return };
-        self.measures.task_panicked(task);
-        self.begin(RESTART_AFTER, task, start);
+        self.metrics.task_panicked(task);
+        self.spawn_after(RESTART_AFTER, task, start);
     }
 }
 
@@ -76,10 +76,10 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_loop_that_panics_is_back_after_a_second_and_the_others_do_not_notice() {
-        let (measures, began) = (Arc::new(Measures::default()), Instant::now());
+    async fn a_task_that_panics_is_restarted_after_a_second_and_others_are_not_affected() {
+        let (metrics, began) = (Arc::new(AgentMetrics::default()), Instant::now());
         let (failing, steady) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
-        let mut tasks = Tasks::new(Arc::clone(&measures));
+        let mut tasks = Tasks::new(Arc::clone(&metrics));
         let starts = Arc::clone(&failing);
         tasks.spawn("failing", move || {
             let starts = Arc::clone(&starts);
@@ -99,10 +99,10 @@ mod tests {
             }
         });
         tasks.spawn("short", || async {});
-        tokio::time::timeout(Duration::from_secs(10), tasks.heal()).await.unwrap_err();
+        tokio::time::timeout(Duration::from_secs(10), tasks.restart_panicked()).await.unwrap_err();
         assert_eq!(began.elapsed().as_secs(), 10);
         assert_eq!(failing.load(Ordering::Relaxed), 3, "two panics, then it goes on");
         assert!(steady.load(Ordering::Relaxed) >= 19);
-        assert_eq!(measures.task_panics(), [("failing", 2)].into());
+        assert_eq!(metrics.task_panics(), [("failing", 2)].into());
     }
 }

@@ -9,16 +9,16 @@ use std::time::Duration;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use oarsman_core::config::Settings;
+use oarsman_core::admission::{Mode, Ownership};
+use oarsman_core::cri_spec::NodeSettings;
 use oarsman_core::ids::PodUid;
-use oarsman_core::ledger::{Mode, Territory};
-use oarsman_core::lifecycle::Begin;
+use oarsman_core::lifecycle::WorkerStart;
 use oarsman_core::node::NodeFacts;
 use oarsman_core::pod::{HASH_ANNOTATION, PodExt, SOURCE_ANNOTATION};
 use oarsman_core::report::{NodeReport, PodReport};
 use oarsman_core::requeue::Requeue;
-use oarsman_seam::Through;
-use oarsman_sync::{Guarded, latest};
+use oarsman_seam::WithMiddleware;
+use oarsman_sync::{Guarded, ordered_watch};
 use oarsman_world::World;
 use oarsman_world::faults::FaultPlan;
 use oarsman_world::runtime::ImageSource;
@@ -28,16 +28,16 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinHandle;
 
 use crate::active_pods::PodUpdates;
-use crate::book::Book;
 use crate::container_lifecycle::ContainerHooks;
 use crate::event_recorder::EventRecorder;
 use crate::mailbox::Mailbox;
 use crate::mirror_manager::MirrorManager;
-use crate::node::{Config, Node, Notice};
+use crate::node::{AgentConfig, AgentContext, WorkerNotice};
+use crate::report_store::ReportStore;
 use crate::seams::Seams;
 use crate::status_manager::{self, StatusManager};
 use crate::volume_manager::VolumeManager;
-use crate::{ROOM_BETWEEN_LOOPS, pod_worker};
+use crate::{CHANNEL_CAPACITY, pod_worker};
 
 pub(crate) use calls::Calls;
 pub(crate) use step_log::StepLog;
@@ -51,10 +51,10 @@ const ROOT: &str = "/var/lib/world";
 /// A node in a world in which nothing goes wrong by itself.
 pub(crate) struct TestNode {
     pub(crate) world: World,
-    pub(crate) node: Arc<Node>,
+    pub(crate) node: Arc<AgentContext>,
     pub(crate) calls: Calls,
     pub(crate) log: Arc<StepLog>,
-    pub(crate) notices: mpsc::Receiver<Notice>,
+    pub(crate) notices: mpsc::Receiver<WorkerNotice>,
 }
 
 /// A pod worker on such a node.
@@ -69,40 +69,44 @@ impl TestNode {
     }
 
     /// With another node than usual.
-    pub(crate) fn with(edit: impl FnOnce(&mut Node)) -> Self {
+    pub(crate) fn with(edit: impl FnOnce(&mut AgentContext)) -> Self {
         let world = World::new(1, FaultPlan::quiet());
         world.runtime.preload(ImageSource::script(PRESENT));
         world
             .runtime
             .publish(ImageSource::script(PULLABLE), oarsman_world::runtime::ImageAccess::PUBLIC);
-        Self::in_life(world, 1, edit)
+        Self::with_incarnation(world, 1, edit)
     }
 
     /// As that life of an agent in the world, which ends the one before.
-    pub(crate) fn in_life(world: World, life: u32, edit: impl FnOnce(&mut Node)) -> Self {
+    pub(crate) fn with_incarnation(
+        world: World,
+        life: u32,
+        edit: impl FnOnce(&mut AgentContext),
+    ) -> Self {
         let (calls, log) = (Calls::default(), Arc::new(StepLog::new()));
-        let (sender, notices) = mpsc::channel(ROOM_BETWEEN_LOOPS);
+        let (sender, notices) = mpsc::channel(CHANNEL_CAPACITY);
         let mut node = node(seams(&world, life, &calls), sender);
         node.decisions = Arc::clone(&log) as _;
         edit(&mut node);
-        tokio::spawn(status_manager::run(node.statuses.clone(), node.seams.clone()));
+        tokio::spawn(status_manager::sync_batch(node.statuses.clone(), node.seams.clone()));
         Self { world, node: Arc::new(node), calls, log, notices }
     }
 
     /// Starts a worker for a pod that a source holds.
     pub(crate) fn start(&self, pod: &Arc<Pod>) -> TestWorker {
-        self.start_as(pod, Begin::Wanted(Arc::clone(pod)))
+        self.start_as(pod, WorkerStart::Wanted(Arc::clone(pod)))
     }
 
-    pub(crate) fn start_as(&self, pod: &Arc<Pod>, begin: Begin) -> TestWorker {
-        self.node.book.wanted(pod, false);
+    pub(crate) fn start_as(&self, pod: &Arc<Pod>, begin: WorkerStart) -> TestWorker {
+        self.node.report_store.set_pod(pod, false);
         let (node, mailbox) = (Arc::clone(&self.node), Mailbox::default());
         let life = pod_worker::run(node, pod.uid(), pod.full_name(), begin, mailbox.clone());
         TestWorker { mailbox, task: tokio::spawn(life) }
     }
 
     pub(crate) fn report(&self, uid: &PodUid) -> PodReport {
-        let mut pods = self.node.book.report().pods.into_iter();
+        let mut pods = self.node.report_store.report().pods.into_iter();
         pods.find(|report| report.pod.uid() == *uid).unwrap_or_default()
     }
 
@@ -141,12 +145,12 @@ impl TestNode {
 fn seams(world: &World, life: u32, calls: &Calls) -> Seams {
     let world = world.seams(life);
     Seams {
-        runtime: Arc::new(Through::new(world.runtime, calls.clone())),
-        cluster: Arc::new(Through::new(world.cluster, calls.clone())),
-        volumes: Arc::new(Through::new(world.volumes, calls.clone())),
-        cgroups: Arc::new(Through::new(world.cgroups, calls.clone())),
-        pod_files: Arc::new(Through::new(world.pod_files, calls.clone())),
-        records: Arc::new(Through::new(world.records, calls.clone())),
+        runtime: Arc::new(WithMiddleware::new(world.runtime, calls.clone())),
+        cluster: Arc::new(WithMiddleware::new(world.cluster, calls.clone())),
+        volumes: Arc::new(WithMiddleware::new(world.volumes, calls.clone())),
+        cgroups: Arc::new(WithMiddleware::new(world.cgroups, calls.clone())),
+        pod_files: Arc::new(WithMiddleware::new(world.pod_files, calls.clone())),
+        records: Arc::new(WithMiddleware::new(world.records, calls.clone())),
         credential_plugins: world.credential_plugins,
         clock: world.clock,
         network: world.network,
@@ -154,43 +158,43 @@ fn seams(world: &World, life: u32, calls: &Calls) -> Seams {
     }
 }
 
-fn node(seams: Seams, notices: mpsc::Sender<Notice>) -> Node {
-    let book = Book::new(Arc::clone(&seams.clock), NodeReport::default());
+fn node(seams: Seams, notices: mpsc::Sender<WorkerNotice>) -> AgentContext {
+    let report_store = ReportStore::new(Arc::clone(&seams.clock), NodeReport::default());
     let statuses = StatusManager::new(Arc::clone(&seams.clock));
-    Node {
+    AgentContext {
         began: seams.clock.wall(),
         config: config(),
         decisions: Arc::new(crate::CoreDecisions),
         mirrors: MirrorManager::new(statuses.clone()),
         statuses,
         pod_updates: PodUpdates::default(),
-        identity: latest::channel(None).1,
-        recorder: EventRecorder::new(Arc::clone(&book), Arc::clone(&seams.clock)),
+        identity: ordered_watch::channel(None).1,
+        recorder: EventRecorder::new(Arc::clone(&report_store), Arc::clone(&seams.clock)),
         volume_manager: VolumeManager::new(Arc::clone(&seams.volumes), ROOT.into()),
         pulls: Semaphore::new(4),
         container_lifecycle: ContainerHooks::default(),
         background: Vec::new(),
         credentials: Guarded::default(),
-        pulled: latest::Sender::new(0),
-        measures: Arc::default(),
-        book,
+        pulled: ordered_watch::Sender::new(0),
+        metrics: Arc::default(),
+        report_store,
         notices,
         seams,
     }
 }
 
-fn config() -> Config {
-    Config {
+fn config() -> AgentConfig {
+    AgentConfig {
         facts: NodeFacts { host_ips: vec!["192.0.2.1".to_owned()], ..NodeFacts::default() },
-        settings: Settings::of_memory(1 << 30),
+        settings: NodeSettings::of_memory(1 << 30),
         requeue: Requeue::default(),
         longest_crash_backoff: Duration::from_secs(300),
         pod_logs: POD_LOGS.into(),
-        audit: Duration::from_secs(60),
+        relist_period: Duration::from_secs(60),
         parallel_pulls: 4,
         providers: Vec::new(),
-        territory: Territory { mode: Mode::Kubelet, root: ROOT.to_owned() },
-        membership: None,
+        ownership: Ownership { mode: Mode::Kubelet, root: ROOT.to_owned() },
+        node_status_config: None,
     }
 }
 

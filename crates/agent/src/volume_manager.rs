@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use futures::future::join_all;
 use k8s_openapi::api::core::v1::Pod;
-use oarsman_core::config::{Payloads, PodPaths};
+use oarsman_core::cri_spec::{Payloads, PodPaths};
 use oarsman_core::ids::PodUid;
 use oarsman_core::pod::PodExt;
 use oarsman_core::volume_manager::{

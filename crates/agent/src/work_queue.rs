@@ -5,7 +5,7 @@ use std::future::Future;
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use oarsman_clock::Clock;
-use oarsman_core::queue::Work;
+use oarsman_core::queue::JobQueue;
 use oarsman_sync::Guarded;
 
 /// Performs jobs of the queue until it is dropped, at most `limit` at a time.
@@ -15,11 +15,11 @@ pub(crate) async fn run<W, F>(
     limit: usize,
     perform: impl Fn(W::Job) -> F,
 ) where
-    W: Work,
+    W: JobQueue,
     F: Future<Output = W::Outcome>,
 {
     // Jobs of a runner that panicked are not in flight any more.
-    queue.update(Work::recover);
+    queue.update(JobQueue::recover);
     let mut in_flight = FuturesUnordered::new();
     loop {
         while in_flight.len() < limit
@@ -39,7 +39,7 @@ pub(crate) async fn run<W, F>(
 }
 
 /// Apart from the loop, so that the lock is not held over an await.
-fn next<W: Work>(queue: &Guarded<W>, clock: &dyn Clock) -> Option<W::Job> {
+fn next<W: JobQueue>(queue: &Guarded<W>, clock: &dyn Clock) -> Option<W::Job> {
     queue.lock().next(clock.mono())
 }
 
@@ -56,9 +56,9 @@ mod tests {
     use super::*;
     use oarsman_clock::SystemClock;
 
-    struct Numbers(WorkQueue<u32>);
+    struct NumberQueue(WorkQueue<u32>);
 
-    impl Work for Numbers {
+    impl JobQueue for NumberQueue {
         type Job = u32;
         type Outcome = (u32, Outcome);
 
@@ -79,11 +79,11 @@ mod tests {
         }
     }
 
-    fn numbers(count: u32) -> Guarded<Numbers> {
+    fn numbers(count: u32) -> Guarded<NumberQueue> {
         let mut queue =
             WorkQueue::new(Backoff::new(Duration::from_secs(1), Duration::from_secs(4)));
         (0..count).for_each(|number| queue.add(&number, AT_ONCE, Priority::Normal));
-        Guarded::new(Numbers(queue))
+        Guarded::new(NumberQueue(queue))
     }
 
     #[tokio::test(start_paused = true)]
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_fails_is_tried_again_after_its_back_off_and_what_is_added_is_noticed() {
+    async fn failed_jobs_are_retried_after_back_off_and_new_jobs_are_started() {
         let (queue, clock) = (numbers(1), SystemClock::start());
         let (began, tries) = (Instant::now(), RefCell::new(Vec::new()));
         let running = run(&queue, &clock, 2, async |number| {

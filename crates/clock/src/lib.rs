@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use futures::FutureExt;
 use futures::future::{BoxFuture, pending};
 use jiff::Timestamp;
-use oarsman_core::requeue::Dice;
+use oarsman_core::requeue::Jitter;
 use oarsman_core::time::{Mono, Now};
 use tokio::time::{Instant, sleep_until};
 
@@ -19,7 +19,7 @@ pub trait Clock: fmt::Debug + Send + Sync + 'static {
     /// Wall time. It may jump.
     fn wall(&self) -> Timestamp;
     /// A fresh draw.
-    fn dice(&self) -> Dice;
+    fn jitter(&self) -> Jitter;
     /// Where tokio's clock stood when this one was made.
     fn origin(&self) -> Instant;
 
@@ -67,14 +67,14 @@ impl Clock for SystemClock {
         Timestamp::now()
     }
 
-    fn dice(&self) -> Dice {
+    fn jitter(&self) -> Jitter {
         // Splitmix64: waits need to be spread, not secret.
         const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
         let mut bits = self.drawn.fetch_add(STEP, Ordering::Relaxed).wrapping_add(STEP);
         bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         let [a, b, c, d, ..] = bits.to_be_bytes();
-        Dice::from_bits(u32::from_be_bytes([a, b, c, d]))
+        Jitter::from_bits(u32::from_be_bytes([a, b, c, d]))
     }
 
     fn origin(&self) -> Instant {

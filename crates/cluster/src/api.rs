@@ -7,11 +7,11 @@
 mod error;
 mod events;
 mod jitter;
-mod line;
 mod mirror;
 mod node;
 mod objects;
 mod pods;
+mod retry_after;
 mod status;
 mod store;
 #[cfg(test)]
@@ -26,14 +26,14 @@ use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use kube::{Api, Client, Resource};
 use oarsman_clock::Clock;
-use oarsman_core::config::Lookup;
+use oarsman_core::cri_spec::Lookup;
 use oarsman_core::event_queue::CountedEvent;
 use oarsman_core::ids::{FullName, PodUid};
 
 use crate::{Cluster, NodeObject, ObjectChanges, PodSets, Result};
 use node::ServedNode;
-use objects::Objects;
-use store::Store;
+use objects::ObjectManager;
+use store::PodStore;
 
 pub use objects::Freshness;
 
@@ -45,16 +45,16 @@ pub struct ApiServer {
     client: Client,
     clock: Arc<dyn Clock>,
     node: String,
-    store: Arc<Store>,
-    objects: Objects,
+    store: Arc<PodStore>,
+    objects: ObjectManager,
 }
 
 impl ApiServer {
     /// The API server of that client, for the node of that name. Needs a tokio runtime.
     pub fn new(client: Client, node: &str, clock: Arc<dyn Clock>) -> Self {
-        let client = line::heeding(client);
+        let client = retry_after::with_retry_after(client);
         Self {
-            objects: Objects::new(client.clone(), Freshness::default()),
+            objects: ObjectManager::new(client.clone(), Freshness::default()),
             client,
             node: node.to_owned(),
             store: Arc::default(),
@@ -65,7 +65,7 @@ impl ApiServer {
     /// The same, which keeps ConfigMaps and Secrets up to date in that way.
     #[must_use]
     pub fn with_freshness(self, freshness: Freshness) -> Self {
-        Self { objects: Objects::new(self.client.clone(), freshness), ..self }
+        Self { objects: ObjectManager::new(self.client.clone(), freshness), ..self }
     }
 
     /// Objects of a kind in a namespace.
@@ -106,8 +106,8 @@ impl Cluster for ApiServer {
         self.write_status(pod, uid, status).await
     }
 
-    async fn reflect(&self, mirror: &Pod) -> Result<()> {
-        self.create_mirror(mirror).await
+    async fn create_mirror_pod(&self, mirror: &Pod) -> Result<()> {
+        self.create_mirror_pod_object(mirror).await
     }
 
     async fn delete(&self, pod: &FullName, uid: &PodUid) -> Result<()> {

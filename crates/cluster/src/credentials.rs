@@ -1,20 +1,20 @@
 //! The connection to the API server: kubeconfig, client certificate, serving certificate, and their rotation.
 //!
-//! All parts of the agent share one [`kube::Client`]. The service under it, a `Switch`, is replaced as a whole whenever the
+//! All parts of the agent share one [`kube::Client`]. The service under it, a `ClientService`, is replaced as a whole whenever the
 //! credentials change: new requests use new connections at once, requests in flight have some time to end, and then the old
 //! connections are closed.
 
 pub mod certificate;
+mod certificate_store;
+mod client_certificate_manager;
+mod client_service;
+mod connection_pools;
 mod connector;
+mod file_stamp;
 mod key;
 mod kubeconfig;
-mod lanes;
-mod manager;
-mod serving;
+mod serving_certificate_manager;
 mod signing;
-mod store;
-mod switch;
-mod watch;
 
 #[cfg(test)]
 mod tests;
@@ -27,8 +27,10 @@ use kube::config::KubeconfigError;
 use oarsman_clock::Clock;
 use ring::rand::{SecureRandom, SystemRandom};
 
-use manager::Manager;
-pub use serving::{Addresses, Origin, ServingCertificate, ServingKeeper, serving};
+use client_certificate_manager::ClientCertificateManager;
+pub use serving_certificate_manager::{
+    AddressSource, ServingCertificate, ServingCertificateManager, ServingCertificateSource, serving,
+};
 
 /// What a call to this module gives.
 pub type Result<T> = std::result::Result<T, CredentialsError>;
@@ -114,7 +116,7 @@ pub enum CredentialsError {
 
 /// The configuration of the client credentials.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct CredentialsConfig {
     /// The kubeconfig; written if there is none yet and a bootstrap kubeconfig is given.
     pub kubeconfig: PathBuf,
     /// The bootstrap kubeconfig, with which the first certificate is requested.
@@ -130,7 +132,7 @@ pub struct Plan {
 /// The agent's connection, and the manager of its client certificate.
 #[derive(Debug)]
 pub struct Connection {
-    manager: Manager,
+    manager: ClientCertificateManager,
 }
 
 /// Connects as planned. Nothing is asked of the server yet, so it need not be there; where the first certificate is still to be
@@ -138,8 +140,8 @@ pub struct Connection {
 ///
 /// # Errors
 /// When a kubeconfig, or a file that it names, cannot be used.
-pub async fn connect(plan: Plan, clock: Arc<dyn Clock>) -> Result<Connection> {
-    Ok(Connection { manager: Manager::begin(plan, clock).await? })
+pub async fn connect(config: CredentialsConfig, clock: Arc<dyn Clock>) -> Result<Connection> {
+    Ok(Connection { manager: ClientCertificateManager::begin(config, clock).await? })
 }
 
 impl Connection {
@@ -150,13 +152,13 @@ impl Connection {
 
     /// Requests the first certificate if necessary, rotates it, and reloads files that others renew. To be polled for as long as the
     /// client is used; it ends only with an error that cannot be retried, such as a first request that was denied.
-    pub async fn keep(self) -> CredentialsError {
+    pub async fn run(self) -> CredentialsError {
         self.manager.run().await
     }
 }
 
 /// A random number from 0 to 1.
-fn chance() -> f64 {
+fn random_fraction() -> f64 {
     let mut bytes = [0; 4];
     match SystemRandom::new().fill(&mut bytes) {
         Ok(()) => f64::from(u32::from_le_bytes(bytes)) / f64::from(u32::MAX),

@@ -14,11 +14,11 @@ use std::time::Duration;
 
 use futures::stream::BoxStream;
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
-use oarsman_core::config::Lookup;
+use oarsman_core::cri_spec::Lookup;
 use oarsman_core::event_queue::CountedEvent;
 use oarsman_core::ids::{FullName, PodUid};
 use oarsman_core::pod::PodExt;
-use oarsman_core::references::Change;
+use oarsman_core::references::ObjectChange;
 use oarsman_seam::{Call, CallFault, SeamError, seam};
 
 pub use api::{ApiServer, Freshness};
@@ -33,7 +33,7 @@ pub type Result<T> = std::result::Result<T, ClusterError>;
 pub type PodSets = BoxStream<'static, Vec<Arc<Pod>>>;
 
 /// What pods refer to and is not what it was, one by one.
-pub type ObjectChanges = BoxStream<'static, Change>;
+pub type ObjectChanges = BoxStream<'static, ObjectChange>;
 
 /// What the agent wants of an API server.
 #[seam]
@@ -61,7 +61,7 @@ pub trait Cluster: Send + Sync + 'static {
 
     /// Creates the mirror pod of a static pod. An existing pod of its name is left alone: the stream of pods tells which one it is.
     #[seam(call = "the mirror", object = ClusterError::pod(&mirror.full_name()))]
-    async fn reflect(&self, mirror: &Pod) -> Result<()>;
+    async fn create_mirror_pod(&self, mirror: &Pod) -> Result<()>;
 
     /// Deletes a pod's object at once, provided it still has this UID.
     #[seam(call = "the deletion", object = ClusterError::pod(pod))]

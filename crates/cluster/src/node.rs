@@ -19,9 +19,9 @@ pub type NodeStates = BoxStream<'static, Option<Node>>;
 #[derive(Clone, Debug, PartialEq)]
 pub enum Registration {
     /// The object was made, and is this now.
-    Made(Box<Node>),
+    Created(Box<Node>),
     /// There may be one of that name already: it has to be read. The same holds for a node that is not allowed to create itself.
-    IsThere,
+    AlreadyExists,
 }
 
 /// What the agent wants of an API server for its node.

@@ -34,10 +34,10 @@ pub struct User {
 #[async_trait]
 pub trait Reviewer: Send + Sync + 'static {
     /// The user of a token; none when the token is not valid.
-    async fn who(&self, token: &str) -> Result<Option<User>>;
+    async fn review_token(&self, token: &str) -> Result<Option<User>>;
 
     /// Whether a user is allowed this verb on this subresource of the node.
-    async fn may(&self, user: &User, verb: &str, subresource: &str) -> Result<bool>;
+    async fn review_access(&self, user: &User, verb: &str, subresource: &str) -> Result<bool>;
 }
 
 /// The API server as a reviewer.
@@ -53,7 +53,7 @@ impl ApiReviewer {
         Self { client, node: node.to_owned() }
     }
 
-    async fn ask<T>(&self, call: &'static str, object: &str, review: &T) -> Result<T>
+    async fn create_review<T>(&self, call: &'static str, object: &str, review: &T) -> Result<T>
     where
         T: kube::Resource<DynamicType = (), Scope = k8s_openapi::ClusterResourceScope>
             + Clone
@@ -74,15 +74,15 @@ impl ApiReviewer {
 
 #[async_trait]
 impl Reviewer for ApiReviewer {
-    async fn who(&self, token: &str) -> Result<Option<User>> {
+    async fn review_token(&self, token: &str) -> Result<Option<User>> {
         let spec = TokenReviewSpec { token: token.to_owned(), audiences: None };
         let review = TokenReview { spec, ..TokenReview::default() };
-        let answer = self.ask("review", "a token", &review).await?;
+        let answer = self.create_review("review", "a token", &review).await?;
         let status = answer.status.filter(|status| status.authenticated == Some(true));
         Ok(status.and_then(|status| status.user).map(user))
     }
 
-    async fn may(&self, user: &User, verb: &str, subresource: &str) -> Result<bool> {
+    async fn review_access(&self, user: &User, verb: &str, subresource: &str) -> Result<bool> {
         let attributes = ResourceAttributes {
             verb: Some(verb.to_owned()),
             version: Some("v1".to_owned()),
@@ -101,7 +101,7 @@ impl Reviewer for ApiReviewer {
         };
         let review = SubjectAccessReview { spec, ..SubjectAccessReview::default() };
         let object = format!("what {} may", user.name);
-        let answer = self.ask("review", &object, &review).await?;
+        let answer = self.create_review("review", &object, &review).await?;
         Ok(answer.status.is_some_and(|status| status.allowed))
     }
 }

@@ -4,10 +4,10 @@ use async_trait::async_trait;
 use futures::StreamExt;
 use futures::stream::{iter, pending, unfold};
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
-use oarsman_core::config::Lookup;
+use oarsman_core::cri_spec::Lookup;
 use oarsman_core::event_queue::CountedEvent;
 use oarsman_core::ids::{FullName, PodUid};
-use oarsman_core::references::Change;
+use oarsman_core::references::ObjectChange;
 use tokio::sync::watch;
 
 use crate::{Cluster, ObjectChanges, PodSets, Result};
@@ -47,7 +47,7 @@ impl Cluster for Standalone {
         let changes = unfold((given, known), |(mut given, known)| async move {
             given.changed().await.ok()?;
             let now = given.borrow_and_update().clone();
-            let changes = now.changed_since(&known).into_iter().map(Change::from);
+            let changes = now.changed_since(&known).into_iter().map(ObjectChange::from);
             Some((iter(changes.collect::<Vec<_>>()), (given, now)))
         });
         changes.flatten().chain(pending()).boxed()
@@ -57,7 +57,7 @@ impl Cluster for Standalone {
         Ok(())
     }
 
-    async fn reflect(&self, _: &Pod) -> Result<()> {
+    async fn create_mirror_pod(&self, _: &Pod) -> Result<()> {
         Ok(())
     }
 

@@ -1,19 +1,19 @@
 //! What to do to a pod now: a pure function of the desired pod and the runtime's state of it. In the Go kubelet this is
 //! `computePodActions`.
 //!
-//! [`plan`] answers with a [`Plan`], plain data that a shell carries out field by field. Only containers of the newest
+//! [`compute_pod_actions`] answers with a [`PodActions`], plain data that a shell carries out field by field. Only containers of the newest
 //! sandbox count as the pod's own; those of earlier sandboxes tell how a container ended and how often it was started.
 
 mod attempts;
+mod builder;
 mod counts;
-mod draft;
 mod init;
 mod leftovers;
 mod outcome;
+mod pod_actions;
 mod regular;
-mod reset;
+mod restart_all;
 mod sandbox;
-mod step;
 mod teardown;
 
 #[cfg(test)]
@@ -25,8 +25,11 @@ pub use attempts::{ReservedAttempts, adopted_container, adopted_sandbox};
 pub use counts::{RestartCount, count_from_logs};
 pub use leftovers::dead_containers;
 pub use outcome::StartResults;
-pub use sandbox::{NewSandbox, SandboxChange, sandbox_change};
-pub use step::{Over, Plan, Removal, RemoveReason, SandboxStep, Start, Stop, StopReason, Wait};
+pub use pod_actions::{
+    ContainerInBackOff, ContainerKillReason, ContainerToKill, ContainerToRemove, ContainerToStart,
+    PodActions, PodEndReason, RemoveReason, SandboxAction,
+};
+pub use sandbox::{NewSandbox, SandboxChange, pod_sandbox_changed};
 pub use teardown::{Teardown, teardown};
 
 use crate::backoff::CrashBackoff;
@@ -34,12 +37,12 @@ use crate::pod::PodExt;
 use crate::probe::ProbeResults;
 use crate::time::Now;
 use crate::view::PodView;
-use draft::Draft;
-use init::Progress;
+use builder::PodActionsBuilder;
+use init::InitProgress;
 
 /// What the decision is made from.
 #[derive(Clone, Copy, Debug)]
-pub struct Input<'a> {
+pub struct PodActionsInput<'a> {
     /// The pod as it is wanted.
     pub pod: &'a Pod,
     /// What the runtime holds of it.
@@ -55,27 +58,27 @@ pub struct Input<'a> {
 }
 
 /// What to do to the pod now.
-pub fn plan(input: &Input<'_>) -> Plan {
-    let mut draft = Draft::new(input);
+pub fn compute_pod_actions(input: &PodActionsInput<'_>) -> PodActions {
+    let mut builder = PodActionsBuilder::new(input);
     if input.pod.is_deleting() {
-        draft.end(Over::Deleting);
-    } else if reset::is_due(&draft) {
-        reset::reset(&mut draft);
-    } else if let Some(new) = sandbox_change(input.pod, input.view) {
-        sandbox::replace(&mut draft, new);
+        builder.end_pod(PodEndReason::Deleting);
+    } else if restart_all::is_due(&builder) {
+        restart_all::restart_all(&mut builder);
+    } else if let Some(new) = pod_sandbox_changed(input.pod, input.view) {
+        sandbox::replace(&mut builder, new);
     } else {
-        tend_containers(&mut draft);
+        compute_container_actions(&mut builder);
     }
-    draft.finish()
+    builder.build()
 }
 
 /// The sandbox is as it should be: containers are started, watched and restarted in it.
-fn tend_containers(draft: &mut Draft<'_>) {
-    leftovers::stop_strays(draft);
-    regular::start_ephemeral(draft);
-    match init::proceed(draft) {
-        Progress::Done => regular::tend_all(draft),
-        Progress::Pending => {}
-        Progress::Failed(name) => draft.end(Over::InitFailed(name)),
+fn compute_container_actions(builder: &mut PodActionsBuilder<'_>) {
+    leftovers::stop_strays(builder);
+    regular::start_ephemeral(builder);
+    match init::compute_init_container_actions(builder) {
+        InitProgress::Done => regular::compute_regular_container_actions(builder),
+        InitProgress::Pending => {}
+        InitProgress::Failed(name) => builder.end_pod(PodEndReason::InitFailed(name)),
     }
 }

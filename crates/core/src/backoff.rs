@@ -20,7 +20,7 @@ pub const EXPIRY: Duration = Duration::from_secs(600);
 
 /// Whether the next try may be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum BackoffDecision {
     /// Now.
     Ready,
     /// Not yet.
@@ -32,7 +32,7 @@ pub enum Verdict {
     },
 }
 
-impl Verdict {
+impl BackoffDecision {
     /// What is left of a wait of which `elapsed` has passed.
     fn after(delay: Duration, elapsed: Duration) -> Self {
         match delay.saturating_sub(elapsed) {

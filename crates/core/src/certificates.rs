@@ -26,7 +26,7 @@ const SPREAD: f64 = 0.2;
 
 /// The subject of a certificate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Subject {
+pub struct CertificateSubject {
     /// The user, where it is a client's.
     pub common_name: String,
     /// The user's groups.
@@ -35,7 +35,7 @@ pub struct Subject {
 
 /// The subject alternative names of a serving certificate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Names {
+pub struct SubjectAltNames {
     /// By name.
     pub dns: BTreeSet<String>,
     /// By address.
@@ -46,9 +46,9 @@ pub struct Names {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Certificate {
     /// Whom it is about.
-    pub subject: Subject,
+    pub subject: CertificateSubject,
     /// How they may be called.
-    pub names: Names,
+    pub names: SubjectAltNames,
     /// From when it counts.
     pub not_before: Timestamp,
     /// Until when it counts.
@@ -57,14 +57,14 @@ pub struct Certificate {
 
 /// What a certificate is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
+pub enum CertificatePurpose {
     /// Authenticates the node to the API server.
     Client,
     /// Authenticates the node's server to its clients.
     Serving,
 }
 
-impl Purpose {
+impl CertificatePurpose {
     /// Who signs it.
     pub fn signer(self) -> &'static str {
         match self {
@@ -102,24 +102,28 @@ impl Purpose {
 
 /// The certificate that is wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub struct CertificateTemplate {
     /// What for.
-    pub purpose: Purpose,
+    pub purpose: CertificatePurpose,
     /// For whom.
-    pub subject: Subject,
+    pub subject: CertificateSubject,
     /// For which names.
-    pub names: Names,
+    pub names: SubjectAltNames,
 }
 
-impl Wanted {
+impl CertificateTemplate {
     /// The client certificate with which a node authenticates to the API server.
     pub fn client(node: &str) -> Self {
-        Self { purpose: Purpose::Client, subject: of_node(node), names: Names::default() }
+        Self {
+            purpose: CertificatePurpose::Client,
+            subject: of_node(node),
+            names: SubjectAltNames::default(),
+        }
     }
 
     /// The serving certificate of a node; none while the node has no address, because signers refuse a request without one.
     pub fn serving(node: &str, addresses: &[NodeAddress]) -> Option<Self> {
-        let mut names = Names::default();
+        let mut names = SubjectAltNames::default();
         for NodeAddress { address, type_ } in addresses {
             match type_.as_str() {
                 "InternalIP" | "ExternalIP" => names.ips.extend(address.parse::<IpAddr>()),
@@ -133,7 +137,7 @@ impl Wanted {
                 _ => {}
             }
         }
-        let purpose = Purpose::Serving;
+        let purpose = CertificatePurpose::Serving;
         (!names.ips.is_empty()).then(|| Self { purpose, subject: of_node(node), names })
     }
 
@@ -153,8 +157,11 @@ impl Wanted {
 }
 
 /// A node as the API server knows it.
-fn of_node(node: &str) -> Subject {
-    Subject { common_name: format!("system:node:{node}"), organizations: vec![NODES.to_owned()] }
+fn of_node(node: &str) -> CertificateSubject {
+    CertificateSubject {
+        common_name: format!("system:node:{node}"),
+        organizations: vec![NODES.to_owned()],
+    }
 }
 
 impl Certificate {
@@ -167,21 +174,26 @@ impl Certificate {
     }
 
     /// Whether it can be used, and whether it has to be renewed.
-    pub fn standing(&self, wanted: &Wanted, deadline: Timestamp, now: Timestamp) -> Standing {
-        let is_other = self.subject != wanted.subject
-            || (wanted.purpose == Purpose::Serving && self.names != wanted.names);
+    pub fn state_at(
+        &self,
+        template: &CertificateTemplate,
+        deadline: Timestamp,
+        now: Timestamp,
+    ) -> CertificateState {
+        let is_other = self.subject != template.subject
+            || (template.purpose == CertificatePurpose::Serving && self.names != template.names);
         match () {
-            () if now >= self.not_after => Standing::Expired,
-            () if is_other => Standing::Other,
-            () if now >= deadline => Standing::Due,
-            () => Standing::Good,
+            () if now >= self.not_after => CertificateState::Expired,
+            () if is_other => CertificateState::Other,
+            () if now >= deadline => CertificateState::Due,
+            () => CertificateState::Good,
         }
     }
 }
 
 /// Whether a certificate can be used, and whether it has to be renewed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum CertificateState {
     /// It will do until its deadline.
     Good,
     /// It will do, but it is time for the next.
@@ -194,7 +206,7 @@ pub enum Standing {
 
 /// What came of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum CsrOutcome {
     /// Not approved or not signed yet.
     Waiting,
     /// Signed: the certificate's text.
@@ -206,23 +218,23 @@ pub enum Answer {
 }
 
 /// What came of a request.
-pub fn answer(request: &CertificateSigningRequest) -> Answer {
-    let Some(status) = &request.status else { return Answer::Waiting };
-    let said = |kind: &str| status.conditions.iter().flatten().find(|it| it.type_ == kind);
+pub fn csr_outcome(request: &CertificateSigningRequest) -> CsrOutcome {
+    let Some(status) = &request.status else { return CsrOutcome::Waiting };
+    let condition_of = |kind: &str| status.conditions.iter().flatten().find(|it| it.type_ == kind);
     let why = |condition: &CertificateSigningRequestCondition| {
         let parts = [condition.reason.as_deref(), condition.message.as_deref()];
         let parts: Vec<&str> = parts.into_iter().flatten().filter(|it| !it.is_empty()).collect();
         if parts.is_empty() { "no reason was given".to_owned() } else { parts.join(": ") }
     };
-    if let Some(denied) = said("Denied") {
-        return Answer::Denied(why(denied));
+    if let Some(denied) = condition_of("Denied") {
+        return CsrOutcome::Denied(why(denied));
     }
-    if let Some(failed) = said("Failed") {
-        return Answer::Failed(why(failed));
+    if let Some(failed) = condition_of("Failed") {
+        return CsrOutcome::Failed(why(failed));
     }
     let signed = status.certificate.as_ref().filter(|text| !text.0.is_empty());
-    match (said("Approved"), signed) {
-        (Some(_), Some(text)) => Answer::Signed(text.0.clone()),
-        _ => Answer::Waiting,
+    match (condition_of("Approved"), signed) {
+        (Some(_), Some(text)) => CsrOutcome::Signed(text.0.clone()),
+        _ => CsrOutcome::Waiting,
     }
 }

@@ -1,14 +1,14 @@
 //! Events of pods, as data: type, reason, message and the part of the pod they are about.
 
 mod correlator;
-mod latest_used;
+mod lru_map;
 
 use std::borrow::Cow;
 use std::fmt;
 
 use crate::pod::ContainerKind;
 
-pub use correlator::{Correlator, Record};
+pub use correlator::{Correlator, EventRecord};
 
 /// The type of an event: `Normal` or `Warning`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_have_the_words_that_tools_match_on() {
+    fn events_have_the_reasons_that_tools_match_on() {
         use EventKind::{Normal, Warning};
         let rows = [
             (status_unknown("down"), Warning, "FailedSync", "error determining status: down"),

@@ -13,11 +13,11 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Pod;
 
 use crate::backoff::Backoff;
-use crate::event::{Correlator, PodEvent, Record};
+use crate::event::{Correlator, EventRecord, PodEvent};
 use crate::ids::{FullName, PodUid};
 use crate::pod::PodExt;
-use crate::queue::{AT_ONCE, Outcome, Priority, Work, WorkQueue};
-use crate::rate::Allowance;
+use crate::queue::{AT_ONCE, JobQueue, Outcome, Priority, WorkQueue};
+use crate::rate::TokenBucket;
 use crate::time::{Mono, Now};
 
 /// So many events are sent at once, over all pods, and then one after each such time.
@@ -44,7 +44,7 @@ pub struct CountedEvent {
     /// What happened.
     pub event: PodEvent,
     /// The name of its object, and how often it happened.
-    pub record: Record,
+    pub record: EventRecord,
 }
 
 /// Which event a job is for: the pod, and its place among all events.
@@ -79,14 +79,14 @@ pub enum EventResult {
 pub struct EventQueue {
     correlator: Correlator,
     queue: WorkQueue<PodUid>,
-    waiting: BTreeMap<EventKey, Waiting>,
+    waiting: BTreeMap<EventKey, QueuedEvent>,
     /// Those that wait, oldest first.
     order: BTreeMap<u64, PodUid>,
     number: u64,
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct QueuedEvent {
     event: Arc<CountedEvent>,
     since: Mono,
 }
@@ -95,7 +95,7 @@ impl Default for EventQueue {
     fn default() -> Self {
         Self {
             correlator: Correlator::default(),
-            queue: WorkQueue::new(BACKOFF).limited(Allowance::new(BURST, ONE_EACH)),
+            queue: WorkQueue::new(BACKOFF).with_rate_limit(TokenBucket::new(BURST, ONE_EACH)),
             waiting: BTreeMap::new(),
             order: BTreeMap::new(),
             number: 0,
@@ -108,7 +108,7 @@ impl EventQueue {
     /// dropped because too many wait.
     pub fn add(&mut self, pod: &Pod, event: PodEvent, now: Now) -> bool {
         let (name, uid) = (pod.full_name(), pod.uid());
-        let Some(record) = self.correlator.tell((&name.name, &uid), &event, now) else {
+        let Some(record) = self.correlator.correlate((&name.name, &uid), &event, now) else {
             return false;
         };
         let resource_version = pod.metadata.resource_version.clone();
@@ -116,7 +116,7 @@ impl EventQueue {
         self.number += 1;
         self.order.insert(self.number, uid.clone());
         let key = EventKey { uid: uid.clone(), number: self.number };
-        self.waiting.insert(key, Waiting { event: Arc::new(event), since: now.mono });
+        self.waiting.insert(key, QueuedEvent { event: Arc::new(event), since: now.mono });
         self.queue.add(&uid, AT_ONCE, Priority::Normal);
         let is_full = self.waiting.len() > LIMIT;
         if is_full {
@@ -152,7 +152,7 @@ impl EventQueue {
     }
 }
 
-impl Work for EventQueue {
+impl JobQueue for EventQueue {
     type Job = EventJob;
     type Outcome = (EventKey, EventResult);
 

@@ -3,41 +3,41 @@
 //! What the node reports of itself is read, family by family, from what decides most to what decides least. The first that
 //! has something to say gives the explanation; what is wrong besides goes into the details.
 
-mod case;
 mod cause;
 mod config;
+mod container;
+mod container_failure;
+mod context;
 mod crashes;
 mod ending;
-mod essence;
 mod healthy;
 mod hooks;
 mod images;
 mod manifests;
 mod order;
-mod over;
+mod phrases;
 mod pulls;
-mod refusal;
+mod root_message;
 mod runtime;
 mod sandbox;
-mod seen;
 mod start;
 mod start_error;
+mod terminal;
 mod volumes;
-mod words;
 
 use serde::Serialize;
 
 use crate::report::{NodeReport, PodReport};
 
-use case::Case;
-pub use cause::Cause;
+pub use cause::ExplanationCause;
+use context::ExplainContext;
 
 /// Why a pod is as it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Explanation {
     /// The cause, for tools.
-    pub cause: Cause,
+    pub cause: ExplanationCause,
     /// What is going on.
     pub sentence: String,
     /// What to do about it.
@@ -47,7 +47,11 @@ pub struct Explanation {
 }
 
 impl Explanation {
-    fn new(cause: Cause, sentence: impl Into<String>, next_step: impl Into<String>) -> Self {
+    fn new(
+        cause: ExplanationCause,
+        sentence: impl Into<String>,
+        next_step: impl Into<String>,
+    ) -> Self {
         let (sentence, next_step) = (sentence.into(), next_step.into());
         Self { cause, sentence, next_step, details: Vec::new() }
     }
@@ -61,11 +65,11 @@ impl Explanation {
 }
 
 /// A family of causes: what it has to say about a pod, if anything.
-type Family = for<'a> fn(&Case<'a>) -> Option<Explanation>;
+type Explainer = for<'a> fn(&ExplainContext<'a>) -> Option<Explanation>;
 
 /// From what decides most to what decides least.
-const FAMILIES: &[Family] = &[
-    over::explain,
+const EXPLAINERS: &[Explainer] = &[
+    terminal::explain,
     runtime::explain,
     order::waits_for_namesake,
     ending::explain,
@@ -78,11 +82,12 @@ const FAMILIES: &[Family] = &[
 
 /// Why this pod is as it is.
 pub fn explain(node: &NodeReport, pod: &PodReport) -> Explanation {
-    let case = Case::new(node, pod);
-    let found = FAMILIES.iter().find_map(|family| family(&case));
-    let explanation = found.unwrap_or_else(|| healthy::on_its_way(&case));
-    let besides = manifests::besides(&case).filter(|_| explanation.cause != Cause::ManifestBroken);
-    explanation.with(besides)
+    let context = ExplainContext::new(node, pod);
+    let found = EXPLAINERS.iter().find_map(|explainer| explainer(&context));
+    let explanation = found.unwrap_or_else(|| healthy::on_its_way(&context));
+    let broken_manifest_detail = manifests::broken_manifest_detail(&context)
+        .filter(|_| explanation.cause != ExplanationCause::ManifestBroken);
+    explanation.with(broken_manifest_detail)
 }
 
 /// Why there is no pod of this name, which may be given as `namespace/name` too.

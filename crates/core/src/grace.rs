@@ -12,7 +12,7 @@ pub const CONTAINER_FLOOR: i64 = 2;
 
 /// Why a container is stopped, as far as its grace period is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cause {
+pub enum GraceCause {
     /// Its liveness probe failed, and the probe may set a grace period of its own.
     Liveness,
     /// Its startup probe failed, and the probe may set a grace period of its own.
@@ -23,9 +23,9 @@ pub enum Cause {
 
 /// The whole seconds a container still has, out of which its hook and its waiting for others are paid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Budget(i64);
+pub struct ContainerGracePeriod(i64);
 
-impl Budget {
+impl ContainerGracePeriod {
     /// Not even time for a hook.
     pub const NONE: Self = Self(0);
 
@@ -36,11 +36,11 @@ impl Budget {
 
     /// What a container of a pod we know gets: what deletion set, else what the failed probe says, else what the
     /// spec says.
-    pub fn of(pod: &Pod, spec: &Container, cause: Cause) -> Self {
+    pub fn of(pod: &Pod, spec: &Container, cause: GraceCause) -> Self {
         let probe = match cause {
-            Cause::Liveness => spec.liveness_probe.as_ref(),
-            Cause::Startup => spec.startup_probe.as_ref(),
-            Cause::Other => None,
+            GraceCause::Liveness => spec.liveness_probe.as_ref(),
+            GraceCause::Startup => spec.startup_probe.as_ref(),
+            GraceCause::Other => None,
         };
         let of_pod = || pod.spec().and_then(|spec| spec.termination_grace_period_seconds);
         let seconds = pod.metadata.deletion_grace_period_seconds;
@@ -105,16 +105,20 @@ mod tests {
     fn deletion_then_the_failed_probe_then_the_spec_then_two_seconds_is_the_base() {
         let plain = Container::default();
         let rows = [
-            (pod(Some(7), Some(30)), probed(50), Cause::Liveness, 7),
-            (pod(Some(0), Some(30)), plain.clone(), Cause::Other, 0),
-            (pod(None, Some(30)), probed(50), Cause::Liveness, 50),
-            (pod(None, Some(30)), probed(50), Cause::Startup, 51),
-            (pod(None, Some(30)), probed(50), Cause::Other, 30),
-            (pod(None, Some(30)), plain.clone(), Cause::Liveness, 30),
-            (pod(None, None), plain, Cause::Other, 2),
+            (pod(Some(7), Some(30)), probed(50), GraceCause::Liveness, 7),
+            (pod(Some(0), Some(30)), plain.clone(), GraceCause::Other, 0),
+            (pod(None, Some(30)), probed(50), GraceCause::Liveness, 50),
+            (pod(None, Some(30)), probed(50), GraceCause::Startup, 51),
+            (pod(None, Some(30)), probed(50), GraceCause::Other, 30),
+            (pod(None, Some(30)), plain.clone(), GraceCause::Liveness, 30),
+            (pod(None, None), plain, GraceCause::Other, 2),
         ];
         for (pod, spec, cause, expected) in rows {
-            assert_eq!(Budget::of(&pod, &spec, cause), Budget(expected), "{cause:?} {expected}");
+            assert_eq!(
+                ContainerGracePeriod::of(&pod, &spec, cause),
+                ContainerGracePeriod(expected),
+                "{cause:?} {expected}"
+            );
         }
     }
 
@@ -124,12 +128,12 @@ mod tests {
         for (deletion_grace, termination_grace, expected) in rows {
             let label =
                 ContainerLabel { deletion_grace, termination_grace, ..ContainerLabel::default() };
-            assert_eq!(Budget::of_orphan(&label), Budget(expected));
+            assert_eq!(ContainerGracePeriod::of_orphan(&label), ContainerGracePeriod(expected));
         }
     }
 
     #[test]
-    fn hook_and_waiting_are_paid_in_whole_seconds_and_two_are_always_left() {
+    fn hook_and_waiting_reduce_the_grace_period_by_whole_seconds_down_to_two() {
         let rows = [
             (30, 0, 30),
             (30, 999, 30),
@@ -141,18 +145,21 @@ mod tests {
             (1, 0, 2),
         ];
         for (grace, spent, expected) in rows {
-            let left = Budget(grace).minus(Duration::from_millis(spent));
+            let left = ContainerGracePeriod(grace).minus(Duration::from_millis(spent));
             assert_eq!(left.stop_timeout(), expected, "{grace} s less {spent} ms");
         }
     }
 
     #[test]
     fn without_grace_there_is_no_time_for_a_hook() {
-        assert!(!Budget::NONE.is_open());
-        assert!(!Budget(-1).is_open());
-        assert_eq!(Budget(-1).as_duration(), Duration::ZERO);
-        assert!(Budget(1).is_open());
-        assert_eq!(Budget(3).as_duration(), Duration::from_secs(3));
-        assert!(!Budget(2).minus(Duration::from_secs(2)).is_open(), "the hook used it up");
+        assert!(!ContainerGracePeriod::NONE.is_open());
+        assert!(!ContainerGracePeriod(-1).is_open());
+        assert_eq!(ContainerGracePeriod(-1).as_duration(), Duration::ZERO);
+        assert!(ContainerGracePeriod(1).is_open());
+        assert_eq!(ContainerGracePeriod(3).as_duration(), Duration::from_secs(3));
+        assert!(
+            !ContainerGracePeriod(2).minus(Duration::from_secs(2)).is_open(),
+            "the hook used it up"
+        );
     }
 }

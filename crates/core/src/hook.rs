@@ -53,17 +53,17 @@ impl HttpRequest {
 fn path_and_query(path: &str) -> String {
     let path = path.split('#').next().unwrap_or_default();
     let slash = if path.starts_with('/') { "" } else { "/" };
-    let mut told = slash.to_owned();
+    let mut encoded = slash.to_owned();
     for byte in path.bytes() {
         match byte {
             b' ' | b'"' | b'<' | b'>' | b'\\' | b'^' | b'`' | b'{' | b'|' | b'}' => {
-                told.push_str(&format!("%{byte:02X}"));
+                encoded.push_str(&format!("%{byte:02X}"));
             }
-            byte if byte.is_ascii_graphic() => told.push(char::from(byte)),
-            byte => told.push_str(&format!("%{byte:02X}")),
+            byte if byte.is_ascii_graphic() => encoded.push(char::from(byte)),
+            byte => encoded.push_str(&format!("%{byte:02X}")),
         }
     }
-    told
+    encoded
 }
 
 /// Who asks, and that any answer will do, unless the hook says otherwise. An empty `Accept` says that there is to be none.

@@ -17,32 +17,34 @@ mod finished;
 mod grace;
 mod leaving;
 mod loading;
-mod rest;
 mod syncing;
 mod terminated;
 mod terminating;
 #[cfg(test)]
 mod tests;
+mod waiting;
 
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Pod;
 
-use crate::requeue::{Dice, Requeue};
+use crate::requeue::{Jitter, Requeue};
 use crate::time::Mono;
 
-pub use effect::{Effect, KillReason, Part, Standing, SyncReason};
-pub use event::{Event, Hint, KillOutcome, KillRequest, Killer, SyncOutcome, Verdict, VerdictKind};
+pub use effect::{Effect, HeldResource, KillReason, SyncReason, TerminationStage};
+pub use event::{
+    Event, Hint, KillOutcome, KillRequest, KillRequester, PodFailure, PodFailureKind, SyncOutcome,
+};
 pub use finished::Finished;
 pub use grace::Grace;
 pub use loading::Loading;
-pub use rest::{Because, Rest};
 pub use syncing::Syncing;
 pub use terminated::Terminated;
 pub use terminating::Terminating;
+pub use waiting::{WaitReason, Waiting};
 
 use leaving::Leaving;
-use terminating::Order;
+use terminating::TerminationRequest;
 
 /// Where a pod stands in its life.
 #[derive(Clone, Debug, PartialEq)]
@@ -81,36 +83,38 @@ pub struct Context {
     /// The time on the clock that never jumps.
     pub now: Mono,
     /// A fresh draw, for waits that are spread.
-    pub dice: Dice,
+    pub jitter: Jitter,
     /// How long to wait after what.
     pub requeue: Requeue,
 }
 
 /// How a pod's worker comes to be.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Begin {
+pub enum WorkerStart {
     /// A source holds the pod and it was admitted.
     Wanted(Arc<Pod>),
     /// A source holds the pod, but it was not admitted. It may run all the same, from before the agent started.
-    Rejected(Arc<Pod>, Verdict),
+    Rejected(Arc<Pod>, PodFailure),
     /// Only the runtime knows of it. It is killed at once; there is no status and no API object to care for.
     Orphan,
 }
 
 /// A new state and what is to be done, in this order.
-pub type Step = (State, Vec<Effect>);
+pub type Transition = (State, Vec<Effect>);
 
 /// The first step of a pod's life.
-pub fn begin(begin: Begin) -> Step {
+pub fn begin(begin: WorkerStart) -> Transition {
     match begin {
-        Begin::Wanted(pod) => Loading::begin(pod, None),
-        Begin::Rejected(pod, verdict) => Loading::begin(pod, Some(verdict)),
-        Begin::Orphan => Terminating::begin(Leaving::Gone(None), Order::plain(KillReason::Orphan)),
+        WorkerStart::Wanted(pod) => Loading::begin(pod, None),
+        WorkerStart::Rejected(pod, failure) => Loading::begin(pod, Some(failure)),
+        WorkerStart::Orphan => {
+            Terminating::begin(Leaving::Gone(None), TerminationRequest::plain(KillReason::Orphan))
+        }
     }
 }
 
 /// One step of a pod's life. An event that means nothing in this state changes nothing.
-pub fn step(state: State, event: Event, cx: &Context) -> Step {
+pub fn step(state: State, event: Event, cx: &Context) -> Transition {
     match state {
         State::Loading(state) => state.step(event, cx),
         State::Syncing(state) => state.step(event, cx),
@@ -144,13 +148,13 @@ impl State {
     }
 
     /// What the pod waits for and until when; none while work is under way, or when there is none left.
-    pub fn rest(&self) -> Option<&Rest> {
+    pub fn waiting(&self) -> Option<&Waiting> {
         match self {
-            Self::Loading(state) => state.rest(),
-            Self::Syncing(state) => state.rest(),
-            Self::Terminating(state) => state.rest(),
-            Self::Terminated(state) => state.rest(),
-            Self::Finished(state) => state.rest(),
+            Self::Loading(state) => state.waiting(),
+            Self::Syncing(state) => state.waiting(),
+            Self::Terminating(state) => state.waiting(),
+            Self::Terminated(state) => state.waiting(),
+            Self::Finished(state) => state.waiting(),
         }
     }
 }

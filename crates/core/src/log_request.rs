@@ -10,7 +10,7 @@ mod tests;
 
 /// What of a log is asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LogOptions {
+pub struct ContainerLogOptions {
     /// Go on with what is written until the container ends.
     pub follow: bool,
     /// Of the container before the last restart.
@@ -29,21 +29,21 @@ pub struct LogOptions {
 
 /// Why there is no log to be had.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NoLog {
+pub enum LogError {
     /// The request contradicts itself: what is wrong with it.
-    Senseless(String),
+    Invalid(String),
     /// There is no such container.
     Unknown(String),
     /// There is none yet, or none any more.
     Absent(String),
 }
 
-impl LogOptions {
+impl ContainerLogOptions {
     /// Reads them from the names and values of a query; unknown names are ignored.
     ///
     /// # Errors
     /// When they make no sense.
-    pub fn read(query: &[(String, String)]) -> Result<Self, NoLog> {
+    pub fn read(query: &[(String, String)]) -> Result<Self, LogError> {
         let mut options = Self::default();
         let mut all = false;
         for (name, value) in query.iter().filter(|(_, value)| !value.is_empty()) {
@@ -72,7 +72,7 @@ impl LogOptions {
         }
         if options.since_seconds.is_some() && options.since_time.is_some() {
             let why = "at most one of sinceTime or sinceSeconds may be specified";
-            return Err(NoLog::Senseless(why.to_owned()));
+            return Err(LogError::Invalid(why.to_owned()));
         }
         Ok(options)
     }
@@ -84,7 +84,7 @@ impl LogOptions {
     }
 }
 
-fn flag(name: &str, value: &str) -> Result<bool, NoLog> {
+fn flag(name: &str, value: &str) -> Result<bool, LogError> {
     match value {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
         "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(false),
@@ -92,32 +92,32 @@ fn flag(name: &str, value: &str) -> Result<bool, NoLog> {
     }
 }
 
-fn number(name: &str, value: &str, least: i64) -> Result<i64, NoLog> {
+fn number(name: &str, value: &str, least: i64) -> Result<i64, LogError> {
     let number = value.parse().ok().filter(|number| *number >= least);
     number.ok_or_else(|| wrong(name, value, &format!("a number of at least {least}")))
 }
 
-fn wrong(name: &str, value: &str, fix: &str) -> NoLog {
-    NoLog::Senseless(format!("{name}={value:?} is none; write {fix}"))
+fn wrong(name: &str, value: &str, fix: &str) -> LogError {
+    LogError::Invalid(format!("{name}={value:?} is none; write {fix}"))
 }
 
 /// Which start of a container of a pod with that status left the log that is meant.
 ///
 /// # Errors
 /// When there is no such container, or no log of it.
-pub fn which_start(
+pub fn log_restart_count(
     pod: &Pod,
     status: Option<&PodStatus>,
     container: &str,
     previous: bool,
-) -> Result<u32, NoLog> {
+) -> Result<u32, LogError> {
     let name = pod.full_name().name;
     if pod.container(container).is_none() {
-        let said = format!("container {container:?} not found in pod {name:?}");
-        return Err(NoLog::Unknown(said));
+        let message = format!("container {container:?} not found in pod {name:?}");
+        return Err(LogError::Unknown(message));
     }
     let Some(status) = status_of(status, container) else {
-        return Err(NoLog::Absent(format!(
+        return Err(LogError::Absent(format!(
             "container {container:?} in pod {name:?} is not available"
         )));
     };
@@ -129,11 +129,11 @@ pub fn which_start(
         // While the next start is waited for, the last one counts as both.
         (_, true, true) => Ok(last),
         (true, false, true) => Ok(last.saturating_sub(1)),
-        (true, _, false) => Err(NoLog::Absent(format!(
+        (true, _, false) => Err(LogError::Absent(format!(
             "previous terminated container {container:?} in pod {name:?} not found"
         ))),
         (false, false, _) => Ok(last),
-        (false, true, false) => Err(NoLog::Absent(format!(
+        (false, true, false) => Err(LogError::Absent(format!(
             "container {container:?} in pod {name:?} is waiting to start{}",
             waiting(&state)
         ))),
@@ -150,7 +150,7 @@ fn waiting(state: &ContainerState) -> String {
 }
 
 /// Whether a container that was started so often writes no more to that log, by the status of its pod.
-pub fn is_over(status: Option<&PodStatus>, container: &str, start: u32) -> bool {
+pub fn is_log_complete(status: Option<&PodStatus>, container: &str, start: u32) -> bool {
     let Some(status) = status_of(status, container) else { return true };
     let runs = status.state.as_ref().is_some_and(|state| state.running.is_some());
     !runs || u32::try_from(status.restart_count).unwrap_or_default() != start

@@ -1,7 +1,7 @@
 //! The node's own object in the cluster: what it is registered as, how its status is made and when it is told.
 //!
 //! [`object::registered`] is the object of a node that is not registered yet. From then on [`status::next`] makes the object as it should
-//! be out of the one that the API server has, [`change::patch`] is the difference, and [`reports::Reports`] says whether it has to be
+//! be out of the one that the API server has, [`change::patch`] is the difference, and [`reports::ReportSchedule`] says whether it has to be
 //! told now. What is told is put into words for people by [`events::between`].
 
 pub mod amounts;
@@ -29,15 +29,15 @@ use k8s_openapi::api::core::v1::{ContainerImage, Taint};
 
 use crate::time::Now;
 
-use amounts::Reserved;
+use amounts::ReservedResources;
 use conditions::Pressures;
-use runtime::Health;
+use runtime::RuntimeHealth;
 
 pub use facts::NodeFacts;
 
 /// What a node is told to be.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Profile {
+pub struct NodeProfile {
     /// What it is called, which is also the name of its machine to others.
     pub name: String,
     /// Labels that it registers with besides those that every node has.
@@ -65,7 +65,7 @@ pub struct Profile {
     /// How many images its status names; none for all.
     pub max_images: Option<usize>,
     /// What is kept from pods.
-    pub reserved: Reserved,
+    pub reserved: ReservedResources,
     /// Whether local storage is counted as a resource.
     pub counts_storage: bool,
     /// What it can do that not every node of its version can.
@@ -74,7 +74,7 @@ pub struct Profile {
 
 /// What a machine is, for as long as it runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Machine {
+pub struct MachineInfo {
     /// Its cores.
     pub cpus: u32,
     /// Its memory in bytes.
@@ -101,13 +101,13 @@ pub struct Machine {
 
 /// How a node is at one moment.
 #[derive(Clone, Copy, Debug)]
-pub struct Scene<'a> {
+pub struct NodeStatusInput<'a> {
     /// What it is told to be.
-    pub profile: &'a Profile,
+    pub profile: &'a NodeProfile,
     /// What it stands on.
-    pub machine: &'a Machine,
+    pub machine: &'a MachineInfo,
     /// What its runtime has said.
-    pub runtime: &'a Health,
+    pub runtime: &'a RuntimeHealth,
     /// The images on it, as [`images::listed`] orders them.
     pub images: &'a [ContainerImage],
     /// What it is short of.

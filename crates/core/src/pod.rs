@@ -33,7 +33,7 @@ pub enum ContainerKind {
 
 /// One container of a pod's spec with its role.
 #[derive(Clone, Debug, PartialEq)]
-pub struct WantedContainer<'a> {
+pub struct PodContainer<'a> {
     /// Its role.
     pub kind: ContainerKind,
     /// Its spec; an ephemeral container's is put into the common form.
@@ -73,7 +73,7 @@ pub trait PodExt {
     /// Ephemeral containers in spec order.
     fn ephemeral(&self) -> &[EphemeralContainer];
     /// Every container: init and sidecars, regular, ephemeral, each in spec order.
-    fn all_containers(&self) -> Vec<WantedContainer<'_>>;
+    fn all_containers(&self) -> Vec<PodContainer<'_>>;
     /// The names of the volumes that its containers mount: no other is made.
     fn mounted_volumes(&self) -> BTreeSet<String> {
         let names = |container: &Container| {
@@ -85,7 +85,7 @@ pub trait PodExt {
         self.all_containers().iter().flat_map(|wanted| names(&wanted.spec)).collect()
     }
     /// The container of that name.
-    fn container(&self, name: &str) -> Option<WantedContainer<'_>> {
+    fn container(&self, name: &str) -> Option<PodContainer<'_>> {
         self.all_containers().into_iter().find(|c| c.spec.name == name)
     }
 }
@@ -152,12 +152,12 @@ impl PodExt for Pod {
         self.spec.as_ref().and_then(|s| s.ephemeral_containers.as_deref()).unwrap_or_default()
     }
 
-    fn all_containers(&self) -> Vec<WantedContainer<'_>> {
+    fn all_containers(&self) -> Vec<PodContainer<'_>> {
         let init = self.init().iter().map(|spec| wanted(init_kind(spec), spec));
         let regular = self.regular().iter().map(|spec| wanted(ContainerKind::Regular, spec));
-        let ephemeral = self.ephemeral().iter().map(|spec| WantedContainer {
+        let ephemeral = self.ephemeral().iter().map(|spec| PodContainer {
             kind: ContainerKind::Ephemeral,
-            spec: Cow::Owned(common_form(spec)),
+            spec: Cow::Owned(to_container(spec)),
             target: spec.target_container_name.as_deref(),
         });
         init.chain(regular).chain(ephemeral).collect()
@@ -172,8 +172,8 @@ pub fn init_kind(spec: &Container) -> ContainerKind {
     }
 }
 
-fn wanted(kind: ContainerKind, spec: &Container) -> WantedContainer<'_> {
-    WantedContainer { kind, spec: Cow::Borrowed(spec), target: None }
+fn wanted(kind: ContainerKind, spec: &Container) -> PodContainer<'_> {
+    PodContainer { kind, spec: Cow::Borrowed(spec), target: None }
 }
 
 fn annotations(pod: &Pod) -> Option<&BTreeMap<String, String>> {
@@ -181,7 +181,7 @@ fn annotations(pod: &Pod) -> Option<&BTreeMap<String, String>> {
 }
 
 /// An ephemeral container has every field of a container and its target besides.
-fn common_form(spec: &EphemeralContainer) -> Container {
+fn to_container(spec: &EphemeralContainer) -> Container {
     let spec = spec.clone();
     Container {
         name: spec.name,

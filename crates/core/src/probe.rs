@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_container_has_started_when_its_startup_probe_says_so_or_is_not_there() {
+    fn a_container_has_started_when_its_startup_probe_succeeded_or_it_has_none() {
         let rows = [
             (false, None, true),
             (true, None, false),
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_changed_result_is_news() {
+    fn only_a_changed_result_is_reported() {
         let mut results = ProbeResults::default();
         assert!(results.set("c".into(), ProbeKind::Readiness, ProbeResult::Failure));
         assert!(!results.set("c".into(), ProbeKind::Readiness, ProbeResult::Failure));

@@ -51,30 +51,30 @@ pub fn class(pod: &Pod) -> QosClass {
 /// The class by the spec alone. Resources of the pod as a whole replace those of its containers.
 fn computed(pod: &Pod) -> QosClass {
     match pod.spec().and_then(|spec| spec.resources.as_ref()) {
-        Some(resources) => Asked::of(resources).class(),
+        Some(resources) => QosRequests::of(resources).class(),
         None => of_containers(pod).class(),
     }
 }
 
-fn of_containers(pod: &Pod) -> Asked {
+fn of_containers(pod: &Pod) -> QosRequests {
     let unset = ResourceRequirements::default();
     let containers = pod.regular().iter().chain(pod.init());
     let resources = containers.map(|container| container.resources.as_ref().unwrap_or(&unset));
-    resources.map(Asked::of).reduce(|one, other| one.plus(&other)).unwrap_or_default()
+    resources.map(QosRequests::of).reduce(|one, other| one.plus(&other)).unwrap_or_default()
 }
 
-type Amounts = BTreeMap<&'static str, Quantity>;
+type QosAmounts = BTreeMap<&'static str, Quantity>;
 
 /// What some containers ask for, of the two resources that make a class.
 #[derive(Debug, Default)]
-struct Asked {
-    requests: Amounts,
-    limits: Amounts,
+struct QosRequests {
+    requests: QosAmounts,
+    limits: QosAmounts,
     /// Whether each of them has a limit on both.
     all_bounded: bool,
 }
 
-impl Asked {
+impl QosRequests {
     fn of(resources: &ResourceRequirements) -> Self {
         let requests = amounts(resources.requests.as_ref());
         let limits = amounts(resources.limits.as_ref());
@@ -104,15 +104,15 @@ impl Asked {
 const COUNTED: [&str; 2] = ["cpu", "memory"];
 
 /// The amounts that count. Nothing of a resource is as good as not naming it.
-fn amounts(of: Option<&BTreeMap<String, WireQuantity>>) -> Amounts {
+fn amounts(of: Option<&BTreeMap<String, WireQuantity>>) -> QosAmounts {
     let amount = |name: &str| of?.get(name).and_then(|wire| Quantity::try_from(wire).ok());
     let named = COUNTED.into_iter().filter_map(|name| Some((name, amount(name)?)));
     named.filter(|(_, amount)| *amount > Quantity::ZERO).collect()
 }
 
-fn sum(one: &Amounts, other: &Amounts) -> Amounts {
+fn sum(one: &QosAmounts, other: &QosAmounts) -> QosAmounts {
     let names: BTreeSet<_> = one.keys().chain(other.keys()).copied().collect();
-    let of = |amounts: &Amounts, name| amounts.get(name).cloned().unwrap_or_default();
+    let of = |amounts: &QosAmounts, name| amounts.get(name).cloned().unwrap_or_default();
     names.into_iter().map(|name| (name, of(one, name).plus(&of(other, name)))).collect()
 }
 

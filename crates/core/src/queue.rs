@@ -1,6 +1,6 @@
 //! A work queue by key: due times, priorities, back-off after failures, a rate limit, and one piece of work in flight per key.
 //!
-//! It is plain data. The runner that carries the work out (`oarsman-agent`, `work_queue`) asks a [`Work`] for its next job, performs
+//! It is plain data. The runner that carries the work out (`oarsman-agent`, `work_queue`) asks a [`JobQueue`] for its next job, performs
 //! it and reports the outcome; what a job is, its owner decides when the key's turn has come.
 
 #[cfg(test)]
@@ -10,14 +10,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::backoff::{Backoff, Failures};
-use crate::rate::Allowance;
+use crate::rate::TokenBucket;
 use crate::time::Mono;
 
 /// A due time in the past: as soon as the back-off of the key and the rate limit allow.
 pub const AT_ONCE: Mono = Mono(Duration::ZERO);
 
 /// Jobs that a runner performs, several at a time.
-pub trait Work {
+pub trait JobQueue {
     /// Something to do.
     type Job;
     /// What came of a job, and of which.
@@ -61,7 +61,7 @@ pub enum Outcome {
 #[derive(Clone, Debug)]
 pub struct WorkQueue<K> {
     backoff: Backoff,
-    allowance: Option<Allowance>,
+    bucket: Option<TokenBucket>,
     /// Nothing runs before.
     paused_until: Mono,
     items: BTreeMap<K, Item>,
@@ -74,7 +74,7 @@ pub struct WorkQueue<K> {
 /// What is known of one key.
 #[derive(Clone, Debug)]
 struct Item {
-    waiting: Option<Waiting>,
+    waiting: Option<QueuedKey>,
     flight: Flight,
     failures: Failures,
     /// The end of its back-off.
@@ -83,7 +83,7 @@ struct Item {
 
 /// Something is to be done for a key.
 #[derive(Clone, Copy, Debug)]
-struct Waiting {
+struct QueuedKey {
     due: Mono,
     priority: Priority,
     /// The first to be added is the first to run.
@@ -104,7 +104,7 @@ impl<K: Ord + Clone> WorkQueue<K> {
     pub fn new(backoff: Backoff) -> Self {
         Self {
             backoff,
-            allowance: None,
+            bucket: None,
             paused_until: Mono::default(),
             items: BTreeMap::new(),
             delayed: BTreeSet::new(),
@@ -115,8 +115,8 @@ impl<K: Ord + Clone> WorkQueue<K> {
 
     /// Limits how often work begins, over all keys.
     #[must_use]
-    pub fn limited(self, allowance: Allowance) -> Self {
-        Self { allowance: Some(allowance), ..self }
+    pub fn with_rate_limit(self, bucket: TokenBucket) -> Self {
+        Self { bucket: Some(bucket), ..self }
     }
 
     /// Adds a key that is to run at that time, or later if it backs off. If it waits already, the earlier time and the higher priority
@@ -125,7 +125,7 @@ impl<K: Ord + Clone> WorkQueue<K> {
         self.sequence += 1;
         let place = self.sequence;
         self.change(key, |item| {
-            let waiting = item.waiting.get_or_insert(Waiting { due, priority, place });
+            let waiting = item.waiting.get_or_insert(QueuedKey { due, priority, place });
             waiting.due = waiting.due.min(due);
             waiting.priority = waiting.priority.min(priority);
         });
@@ -162,7 +162,7 @@ impl<K: Ord + Clone> WorkQueue<K> {
 
     /// The next key whose time has come; it is in flight from now on.
     pub fn next(&mut self, now: Mono) -> Option<K> {
-        self.ripen(now);
+        self.promote_due(now);
         let (_, _, key) = self.ready.first()?.clone();
         if self.paused_until > now || !self.may_begin(now) {
             return None;
@@ -188,7 +188,7 @@ impl<K: Ord + Clone> WorkQueue<K> {
                 }
             };
             item.not_before = now + wait;
-            let again = Waiting { due: AT_ONCE, priority: Priority::Normal, place };
+            let again = QueuedKey { due: AT_ONCE, priority: Priority::Normal, place };
             item.waiting.get_or_insert(again);
         });
     }
@@ -214,7 +214,7 @@ impl<K: Ord + Clone> WorkQueue<K> {
     pub fn next_due(&self, now: Mono) -> Option<Mono> {
         let ready = self.ready.first().map(|_| now);
         let first = ready.or_else(|| self.delayed.first().map(|(due, ..)| *due))?;
-        let allowed = self.allowance.map_or(Duration::ZERO, |allowance| allowance.wait(now));
+        let allowed = self.bucket.map_or(Duration::ZERO, |bucket| bucket.wait(now));
         Some(first.max(self.paused_until).max(now + allowed))
     }
 
@@ -234,11 +234,11 @@ impl<K: Ord + Clone> WorkQueue<K> {
     }
 
     fn may_begin(&mut self, now: Mono) -> bool {
-        self.allowance.as_mut().is_none_or(|allowance| allowance.take(now).is_ok())
+        self.bucket.as_mut().is_none_or(|bucket| bucket.take(now).is_ok())
     }
 
     /// Keys whose time has come take turns by priority and place.
-    fn ripen(&mut self, now: Mono) {
+    fn promote_due(&mut self, now: Mono) {
         while self.delayed.first().is_some_and(|(due, ..)| *due <= now) {
             let Some((_, place, key)) = self.delayed.pop_first() else { return };
             let waiting = self.items.get(&key).and_then(|item| item.waiting);
@@ -275,9 +275,9 @@ impl<K: Ord + Clone> WorkQueue<K> {
 
 impl Item {
     /// How it stands among those that wait, if it does: not before the end of its back-off.
-    fn entry(&self) -> Option<Waiting> {
+    fn entry(&self) -> Option<QueuedKey> {
         let waiting = self.waiting.filter(|_| self.flight == Flight::None)?;
-        Some(Waiting { due: waiting.due.max(self.not_before), ..waiting })
+        Some(QueuedKey { due: waiting.due.max(self.not_before), ..waiting })
     }
 
     /// Whether the key waits or is in flight; a key that backs off waits.

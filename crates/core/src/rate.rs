@@ -6,7 +6,7 @@ use crate::time::Mono;
 
 /// A token bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Allowance {
+pub struct TokenBucket {
     /// How long it takes for one to come back.
     every: Duration,
     /// How many there are at most.
@@ -15,7 +15,7 @@ pub struct Allowance {
     full: Mono,
 }
 
-impl Allowance {
+impl TokenBucket {
     /// All of `most`, of which one comes back after each `every`.
     pub fn new(most: u32, every: Duration) -> Self {
         Self { every, most, full: Mono::default() }
@@ -50,21 +50,21 @@ mod tests {
     }
 
     #[test]
-    fn it_is_used_up_and_comes_back_with_time() {
-        let mut allowance = Allowance::new(3, Duration::from_millis(100));
+    fn a_bucket_is_emptied_and_refills_with_time() {
+        let mut bucket = TokenBucket::new(3, Duration::from_millis(100));
         for _ in 0..3 {
-            assert_eq!(allowance.take(at(1000)), Ok(()));
+            assert_eq!(bucket.take(at(1000)), Ok(()));
         }
-        assert_eq!(allowance.take(at(1000)), Err(Duration::from_millis(100)));
-        assert_eq!(allowance.take(at(1040)), Err(Duration::from_millis(60)));
-        assert_eq!(allowance.take(at(1100)), Ok(()));
-        assert_eq!(allowance.take(at(1100)), Err(Duration::from_millis(100)));
+        assert_eq!(bucket.take(at(1000)), Err(Duration::from_millis(100)));
+        assert_eq!(bucket.take(at(1040)), Err(Duration::from_millis(60)));
+        assert_eq!(bucket.take(at(1100)), Ok(()));
+        assert_eq!(bucket.take(at(1100)), Err(Duration::from_millis(100)));
     }
 
     #[test]
-    fn it_never_comes_back_to_more_than_there_was() {
-        let mut allowance = Allowance::new(2, Duration::from_millis(100));
-        let taken = (0..9).filter(|_| allowance.take(at(1_000_000)).is_ok()).count();
+    fn a_bucket_never_refills_beyond_its_burst() {
+        let mut bucket = TokenBucket::new(2, Duration::from_millis(100));
+        let taken = (0..9).filter(|_| bucket.take(at(1_000_000)).is_ok()).count();
         assert_eq!(taken, 2);
     }
 }

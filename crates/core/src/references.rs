@@ -12,21 +12,21 @@ use k8s_openapi::api::core::v1::{
 use crate::ids::FullName;
 use crate::pod::PodExt;
 
-pub use change::Change;
+pub use change::ObjectChange;
 
 #[cfg(test)]
 mod tests;
 
 /// What may be referred to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum ObjectKind {
     /// A ConfigMap.
     ConfigMap,
     /// A Secret.
     Secret,
 }
 
-impl Kind {
+impl ObjectKind {
     /// As the API spells it.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -40,7 +40,7 @@ impl Kind {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Reference {
     /// What it is.
-    pub kind: Kind,
+    pub kind: ObjectKind,
     /// What it is called.
     pub name: String,
     /// Which of its keys is meant, where it is one.
@@ -53,7 +53,7 @@ pub struct Reference {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ObjectName {
     /// Which of the two.
-    pub kind: Kind,
+    pub kind: ObjectKind,
     /// Its namespace and name.
     pub name: FullName,
 }
@@ -82,13 +82,13 @@ pub fn references(pod: &Pod) -> Vec<Reference> {
     found
 }
 
-fn whole(kind: Kind, name: &str, optional: Option<bool>) -> Reference {
+fn whole(kind: ObjectKind, name: &str, optional: Option<bool>) -> Reference {
     Reference { kind, name: name.to_owned(), key: None, optional: optional == Some(true) }
 }
 
 /// The whole of it, or those of its keys that are listed.
 fn listed(
-    kind: Kind,
+    kind: ObjectKind,
     name: &str,
     items: Option<&Vec<KeyToPath>>,
     optional: Option<bool>,
@@ -100,7 +100,7 @@ fn listed(
 }
 
 fn of_pod(spec: &PodSpec) -> Vec<Reference> {
-    let login = |secret: &LocalObjectReference| whole(Kind::Secret, &secret.name, None);
+    let login = |secret: &LocalObjectReference| whole(ObjectKind::Secret, &secret.name, None);
     let pulls = spec.image_pull_secrets.iter().flatten().map(login);
     pulls.chain(spec.volumes.iter().flatten().flat_map(of_volume)).collect()
 }
@@ -108,25 +108,25 @@ fn of_pod(spec: &PodSpec) -> Vec<Reference> {
 fn of_volume(volume: &Volume) -> Vec<Reference> {
     let mut found = Vec::new();
     if let Some(ConfigMapVolumeSource { name, items, optional, .. }) = &volume.config_map {
-        found.extend(listed(Kind::ConfigMap, name, items.as_ref(), *optional));
+        found.extend(listed(ObjectKind::ConfigMap, name, items.as_ref(), *optional));
     }
     if let Some(SecretVolumeSource { secret_name, items, optional, .. }) = &volume.secret {
         let name = secret_name.as_deref().unwrap_or_default();
-        found.extend(listed(Kind::Secret, name, items.as_ref(), *optional));
+        found.extend(listed(ObjectKind::Secret, name, items.as_ref(), *optional));
     }
     let projected = volume.projected.iter().flat_map(|p| p.sources.iter().flatten());
     found.extend(projected.flat_map(of_projection));
-    found.extend(logins(volume).into_iter().map(|name| whole(Kind::Secret, name, None)));
+    found.extend(logins(volume).into_iter().map(|name| whole(ObjectKind::Secret, name, None)));
     found
 }
 
 fn of_projection(source: &VolumeProjection) -> Vec<Reference> {
     let mut found = Vec::new();
     if let Some(ConfigMapProjection { name, items, optional }) = &source.config_map {
-        found.extend(listed(Kind::ConfigMap, name, items.as_ref(), *optional));
+        found.extend(listed(ObjectKind::ConfigMap, name, items.as_ref(), *optional));
     }
     if let Some(SecretProjection { name, items, optional }) = &source.secret {
-        found.extend(listed(Kind::Secret, name, items.as_ref(), *optional));
+        found.extend(listed(ObjectKind::Secret, name, items.as_ref(), *optional));
     }
     found
 }
@@ -155,11 +155,11 @@ fn of_container(container: &Container) -> Vec<Reference> {
 
 fn of_env_from(from: &EnvFromSource) -> Vec<Reference> {
     let map = from.config_map_ref.as_ref();
-    let map =
-        map.map(|ConfigMapEnvSource { name, optional }| whole(Kind::ConfigMap, name, *optional));
+    let map = map
+        .map(|ConfigMapEnvSource { name, optional }| whole(ObjectKind::ConfigMap, name, *optional));
     let secret = from.secret_ref.as_ref();
     let secret =
-        secret.map(|SecretEnvSource { name, optional }| whole(Kind::Secret, name, *optional));
+        secret.map(|SecretEnvSource { name, optional }| whole(ObjectKind::Secret, name, *optional));
     map.into_iter().chain(secret).collect()
 }
 
@@ -170,10 +170,11 @@ fn of_env(from: &EnvVarSource) -> Vec<Reference> {
     };
     let map = from.config_map_key_ref.as_ref();
     let map = map.map(|ConfigMapKeySelector { name, key, optional }| {
-        keyed(Kind::ConfigMap, name, key, *optional)
+        keyed(ObjectKind::ConfigMap, name, key, *optional)
     });
     let secret = from.secret_key_ref.as_ref();
-    let secret = secret
-        .map(|SecretKeySelector { name, key, optional }| keyed(Kind::Secret, name, key, *optional));
+    let secret = secret.map(|SecretKeySelector { name, key, optional }| {
+        keyed(ObjectKind::Secret, name, key, *optional)
+    });
     map.into_iter().chain(secret).collect()
 }

@@ -50,12 +50,12 @@ pub struct RuntimeReport {
     /// Where it is.
     pub endpoint: String,
     /// Since when it does not answer, and what it said instead; none while it answers.
-    pub trouble: Option<Trouble>,
+    pub trouble: Option<OngoingError>,
 }
 
 /// Something that has been wrong for a while.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Trouble {
+pub struct OngoingError {
     /// Since when.
     pub since: Timestamp,
     /// What is wrong.
@@ -90,7 +90,7 @@ pub struct PodReport {
     pub leaving: bool,
     /// What is being done to it right now, if anything takes its time.
     #[serde(default)]
-    pub doing: Option<Doing>,
+    pub doing: Option<PodActivity>,
     /// When it will be looked at again by itself: the end of a back-off, say.
     #[serde(default)]
     pub next_try: Option<Timestamp>,
@@ -119,7 +119,7 @@ pub enum StageReport {
 /// Something that takes its time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Doing {
+pub struct PodActivity {
     /// What it is.
     pub what: Activity,
     /// On which container; none when it is about the pod.
@@ -220,7 +220,7 @@ mod tests {
                 place: Some("/a.yaml".to_owned()),
                 stage: StageReport::Syncing,
                 leaving: false,
-                doing: Some(Doing {
+                doing: Some(PodActivity {
                     what: Activity::Pulling("busybox".to_owned()),
                     container: Some("main".to_owned()),
                     since: Timestamp::UNIX_EPOCH,

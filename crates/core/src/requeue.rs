@@ -1,6 +1,6 @@
 //! When a pod is looked at again after a piece of work on it has ended.
 //!
-//! Nothing here draws a random number: the caller passes the [`Dice`], so that a simulation can be repeated.
+//! Nothing here draws a random number: the caller passes the [`Jitter`], so that a simulation can be repeated.
 
 use std::time::Duration;
 
@@ -8,9 +8,9 @@ use crate::time::Mono;
 
 /// A random number that spreads waits, so that pods which failed together are not retried together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Dice(u32);
+pub struct Jitter(u32);
 
-impl Dice {
+impl Jitter {
     /// From 32 random bits.
     pub fn from_bits(bits: u32) -> Self {
         Self(bits)
@@ -23,23 +23,23 @@ impl Dice {
 }
 
 /// The wait made longer by up to half of itself.
-pub fn jittered(wait: Duration, dice: Dice) -> Duration {
-    stretched(wait, 0.5, dice)
+pub fn jittered(wait: Duration, jitter: Jitter) -> Duration {
+    jittered_by(wait, 0.5, jitter)
 }
 
 /// The wait made longer by up to this part of itself.
-pub fn stretched(wait: Duration, part: f64, dice: Dice) -> Duration {
-    wait.saturating_add(wait.mul_f64(dice.fraction() * part))
+pub fn jittered_by(wait: Duration, part: f64, jitter: Jitter) -> Duration {
+    wait.saturating_add(wait.mul_f64(jitter.fraction() * part))
 }
 
 /// The wait made shorter or longer by up to half of itself.
-pub fn shifted(wait: Duration, dice: Dice) -> Duration {
-    wait.mul_f64(0.5 + dice.fraction())
+pub fn jittered_around(wait: Duration, jitter: Jitter) -> Duration {
+    wait.mul_f64(0.5 + jitter.fraction())
 }
 
 /// How a piece of work on a pod ended, as far as the next look at the pod is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Work {
+pub enum WorkResult {
     /// It did all there was to do.
     Done,
     /// The runtime's network is not up; it often comes soon.
@@ -86,24 +86,25 @@ impl Default for Requeue {
 
 impl Requeue {
     /// When to look again.
-    pub fn next(&self, work: Work, now: Mono, dice: Dice) -> Mono {
+    pub fn next(&self, work: WorkResult, now: Mono, jitter: Jitter) -> Mono {
         let wait = match work {
-            Work::Done => self.quiet,
-            Work::NetworkNotReady => self.network,
-            Work::BackOff { until } => until.since(now).min(self.resync),
-            Work::Unread => self.spacing,
-            Work::Failed => self.failure,
+            WorkResult::Done => self.quiet,
+            WorkResult::NetworkNotReady => self.network,
+            WorkResult::BackOff { until } => until.since(now).min(self.resync),
+            WorkResult::Unread => self.spacing,
+            WorkResult::Failed => self.failure,
         };
-        now + jittered(wait, dice)
+        now + jittered(wait, jitter)
     }
 
     /// From when on a hint is acted upon at once.
-    pub fn calm(&self, work: Work, now: Mono) -> Mono {
+    pub fn hints_from(&self, work: WorkResult, now: Mono) -> Mono {
         match work {
-            Work::Done => now,
-            Work::NetworkNotReady | Work::BackOff { .. } | Work::Unread | Work::Failed => {
-                now + self.spacing
-            }
+            WorkResult::Done => now,
+            WorkResult::NetworkNotReady
+            | WorkResult::BackOff { .. }
+            | WorkResult::Unread
+            | WorkResult::Failed => now + self.spacing,
         }
     }
 }
@@ -115,26 +116,26 @@ mod tests {
 
     const NOW: Mono = Mono(Duration::from_secs(1000));
 
-    fn wait_ms(work: Work, bits: u32) -> u128 {
-        let next = Requeue::default().next(work, NOW, Dice::from_bits(bits));
+    fn wait_ms(work: WorkResult, bits: u32) -> u128 {
+        let next = Requeue::default().next(work, NOW, Jitter::from_bits(bits));
         next.since(NOW).as_millis()
     }
 
-    fn back_off(seconds: u64) -> Work {
-        Work::BackOff { until: Mono(Duration::from_secs(seconds)) }
+    fn back_off(seconds: u64) -> WorkResult {
+        WorkResult::BackOff { until: Mono(Duration::from_secs(seconds)) }
     }
 
     #[test]
     fn waits_are_those_of_a_kubelet_but_for_success_which_needs_none() {
         let half = 1 << 31;
         let table = [
-            ("success, lowest draw", Work::Done, 0, 3_600_000),
-            ("success, middle draw", Work::Done, half, 4_500_000),
-            ("network", Work::NetworkNotReady, 0, 1_000),
-            ("network, middle draw", Work::NetworkNotReady, half, 1_250),
-            ("an unreadable state", Work::Unread, 0, 1_000),
-            ("failure", Work::Failed, 0, 10_000),
-            ("failure, middle draw", Work::Failed, half, 12_500),
+            ("success, lowest draw", WorkResult::Done, 0, 3_600_000),
+            ("success, middle draw", WorkResult::Done, half, 4_500_000),
+            ("network", WorkResult::NetworkNotReady, 0, 1_000),
+            ("network, middle draw", WorkResult::NetworkNotReady, half, 1_250),
+            ("an unreadable state", WorkResult::Unread, 0, 1_000),
+            ("failure", WorkResult::Failed, 0, 10_000),
+            ("failure, middle draw", WorkResult::Failed, half, 12_500),
             ("back-off of 20 s", back_off(1020), 0, 20_000),
             ("back-off is spread too", back_off(1020), half, 25_000),
             ("back-off beyond the resync is cut", back_off(1300), 0, 60_000),
@@ -148,9 +149,11 @@ mod tests {
     #[test]
     fn only_success_leaves_hints_undelayed() {
         let requeue = Requeue::default();
-        assert_eq!(requeue.calm(Work::Done, NOW), NOW);
-        for work in [Work::NetworkNotReady, back_off(1020), Work::Unread, Work::Failed] {
-            assert_eq!(requeue.calm(work, NOW), NOW + Duration::from_secs(1), "{work:?}");
+        assert_eq!(requeue.hints_from(WorkResult::Done, NOW), NOW);
+        for work in
+            [WorkResult::NetworkNotReady, back_off(1020), WorkResult::Unread, WorkResult::Failed]
+        {
+            assert_eq!(requeue.hints_from(work, NOW), NOW + Duration::from_secs(1), "{work:?}");
         }
     }
 
@@ -158,7 +161,7 @@ mod tests {
         #[test]
         fn jitter_adds_less_than_half(ms in 0u64..10_000_000, bits: u32) {
             let wait = Duration::from_millis(ms);
-            let spread = jittered(wait, Dice::from_bits(bits));
+            let spread = jittered(wait, Jitter::from_bits(bits));
             prop_assert!(spread >= wait);
             prop_assert!(spread.saturating_sub(wait) <= wait / 2);
         }

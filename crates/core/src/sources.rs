@@ -3,8 +3,8 @@
 //! A source always sends its full set; what changed is found here. A pod's mirror in the API server is a pod of its
 //! own (it has another UID) and comes through as one: the supervisor starts no worker for it.
 
-mod merger;
 mod pod_change;
+mod pod_config;
 #[cfg(test)]
 mod tests;
 
@@ -15,7 +15,7 @@ use k8s_openapi::api::core::v1::Pod;
 
 use crate::event::PodEvent;
 
-pub use merger::Merger;
+pub use pod_config::PodConfig;
 
 /// A place that pods come from. Should two sources hold the same pod, the first in this order has the say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,7 +53,7 @@ impl fmt::Display for Source {
 /// What changed about a pod: `kubetypes.PodOperation` of the Go kubelet. In the order in which the changes of one merge are
 /// applied: what frees resources comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Change {
+pub enum PodOperation {
     /// No source holds it any more.
     Remove,
     /// It is new.
@@ -68,18 +68,18 @@ pub enum Change {
 
 /// One pod's change.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Delta {
+pub struct PodDelta {
     /// What became of it.
-    pub change: Change,
+    pub change: PodOperation,
     /// The pod as it is now; of a removed one, as it was last.
     pub pod: Arc<Pod>,
 }
 
 /// What came of one set.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Merged {
+pub struct MergeResult {
     /// The changes, in the order in which they are to be acted on.
-    pub deltas: Vec<Delta>,
+    pub deltas: Vec<PodDelta>,
     /// Pods that were left out, each with the event that says why.
     pub refused: Vec<(Arc<Pod>, PodEvent)>,
 }

@@ -18,18 +18,18 @@ use crate::pod::{HASH_ANNOTATION, PodExt};
 use crate::sources::Source;
 
 pub use adoption::{Adoptions, MADE_UID_ANNOTATION};
-pub use references::{ApiReference, Given, check_references};
+pub use references::{ApiReference, ProvidedObjects, check_references};
 
 /// Where a manifest was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub enum ManifestOrigin {
     /// In a file of this path.
     File(String),
     /// At this URL.
     Url(String),
 }
 
-impl Origin {
+impl ManifestOrigin {
     /// The source it belongs to.
     pub fn source(&self) -> Source {
         match self {
@@ -41,7 +41,7 @@ impl Origin {
 
 /// What a pod from a manifest is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Naming {
+pub enum StaticPodNaming {
     /// With the node's name behind its own, so that the same manifest on two nodes of a cluster makes two pods.
     OfNode,
     /// As it is written: without a cluster no other node can have a pod of that name.
@@ -66,16 +66,21 @@ pub enum PrepareError {
 
 /// Makes a decoded manifest a pod of this node: a UID unless it has one, a name, a namespace, and the marks of a
 /// static pod.
-pub fn prepare(pod: Pod, origin: &Origin, node: &str, naming: Naming) -> Result<Pod, PrepareError> {
-    let (Origin::File(place) | Origin::Url(place)) = origin;
+pub fn prepare(
+    pod: Pod,
+    origin: &ManifestOrigin,
+    node: &str,
+    naming: StaticPodNaming,
+) -> Result<Pod, PrepareError> {
+    let (ManifestOrigin::File(place) | ManifestOrigin::Url(place)) = origin;
     let nameless = || PrepareError::Nameless(place.clone());
     let name = pod.metadata.name.clone().filter(|n| !n.is_empty()).ok_or_else(nameless)?;
     let uid = uid_of(&pod, origin, node)
         .map_err(|source| PrepareError::Unwritable { origin: place.clone(), source })?;
     let mut pod = with_uid(pod, &uid);
     pod.metadata.name = Some(match naming {
-        Naming::OfNode => format!("{name}-{}", node.to_lowercase()),
-        Naming::AsWritten => name,
+        StaticPodNaming::OfNode => format!("{name}-{}", node.to_lowercase()),
+        StaticPodNaming::AsWritten => name,
     });
     pod.metadata.namespace = Some(pod.full_name().namespace);
     pod.spec.get_or_insert_default().node_name = Some(node.to_owned());
@@ -87,10 +92,10 @@ pub fn prepare(pod: Pod, origin: &Origin, node: &str, naming: Naming) -> Result<
 }
 
 /// The UID that the manifest gives, or else one made from all it says, the node and the place.
-fn uid_of(pod: &Pod, origin: &Origin, node: &str) -> Result<PodUid, serde_json::Error> {
+fn uid_of(pod: &Pod, origin: &ManifestOrigin, node: &str) -> Result<PodUid, serde_json::Error> {
     match pod.metadata.uid.as_deref() {
         Some(given) if !given.is_empty() => Ok(PodUid::from(given)),
-        Some(_) | None => uid::made(pod, origin, node),
+        Some(_) | None => uid::uid_from_content(pod, origin, node),
     }
 }
 
@@ -110,12 +115,12 @@ fn tolerate_taints(pod: &mut Pod) {
         ..Default::default()
     };
     let tolerations = pod.spec.get_or_insert_default().tolerations.get_or_insert_default();
-    tolerations.retain(|other| !says_the_same(other, &wanted));
+    tolerations.retain(|other| !is_same_toleration(other, &wanted));
     tolerations.push(wanted);
 }
 
 /// Whether two tolerations differ in nothing but for how long.
-fn says_the_same(one: &Toleration, other: &Toleration) -> bool {
+fn is_same_toleration(one: &Toleration, other: &Toleration) -> bool {
     let text = |field: &Option<String>| field.clone().unwrap_or_default();
     text(&one.key) == text(&other.key)
         && text(&one.operator) == text(&other.operator)

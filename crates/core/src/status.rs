@@ -1,6 +1,6 @@
 //! The status of a pod in the API, made from the runtime's state each time. In the Go kubelet this is `generateAPIPodStatus`.
 //!
-//! The way of a status: [`generate`] makes it, [`merge::merge`] puts it over the API server's copy, and
+//! The way of a status: [`generate_api_pod_status`] makes it, [`merge::merge`] puts it over the API server's copy, and
 //! [`merge::differs`] tells whether there is anything to send, and [`patch::patch`] what. A pod that was turned away has the short one of
 //! [`rejected`].
 
@@ -8,16 +8,16 @@ pub mod deadline;
 pub mod merge;
 pub mod patch;
 pub mod phase;
+pub mod probe_recovery;
 pub mod queue;
-pub mod recall;
 pub mod rejected;
 
 mod addresses;
 mod conditions;
+pub(crate) mod container_status_ext;
 mod containers;
-pub(crate) mod questions;
-pub(crate) mod scene;
-mod stamp;
+pub(crate) mod context;
+mod normalise;
 mod terminal;
 #[cfg(test)]
 mod tests;
@@ -28,18 +28,18 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 
 use crate::ids::ContainerId;
-use crate::lifecycle::{Standing, Verdict, VerdictKind};
+use crate::lifecycle::{PodFailure, PodFailureKind, TerminationStage};
 use crate::node::NodeFacts;
 use crate::probe::ProbeResults;
 use crate::qos;
 use crate::start_error::StartError;
 use crate::view::PodView;
 
-use scene::Scene;
+use context::StatusContext;
 
 /// What a status is made from.
 #[derive(Clone, Copy, Debug)]
-pub struct Input<'a> {
+pub struct PodStatusInput<'a> {
     /// The pod as it is wanted, with the API server's copy of its status.
     pub pod: &'a Pod,
     /// The runtime's state of the pod.
@@ -53,46 +53,47 @@ pub struct Input<'a> {
     /// What probes have found.
     pub probes: &'a ProbeResults,
     /// The termination messages of containers that have ended, as `termination_message` read them.
-    pub last_words: &'a BTreeMap<ContainerId, String>,
+    pub termination_messages: &'a BTreeMap<ContainerId, String>,
     /// What about the node goes into every status.
     pub node: &'a NodeFacts,
     /// How far the pod has come on its way out; none while it is kept running.
-    pub standing: Option<Standing>,
+    pub termination: Option<TerminationStage>,
     /// Why the node ended it.
-    pub verdict: Option<&'a Verdict>,
+    pub failure: Option<&'a PodFailure>,
     /// Wall time.
     pub now: Timestamp,
 }
 
 /// The pod's status.
-pub fn generate(input: &Input<'_>) -> PodStatus {
-    if let Some(verdict) = input.verdict.filter(|verdict| verdict.kind == VerdictKind::Rejected) {
-        return rejected::status(input.pod, verdict, input.previous, input.now);
+pub fn generate_api_pod_status(input: &PodStatusInput<'_>) -> PodStatus {
+    if let Some(failure) = input.failure.filter(|failure| failure.kind == PodFailureKind::Rejected)
+    {
+        return rejected::status(input.pod, failure, input.previous, input.now);
     }
-    let scene = Scene::new(input);
-    let mut status = skeleton(&scene);
-    if input.standing == Some(Standing::Released) {
+    let context = StatusContext::new(input);
+    let mut status = status_without_phase(&context);
+    if input.termination == Some(TerminationStage::Released) {
         terminal::end_containers(input.pod, &mut status);
     }
-    phase::settle(&scene, &mut status);
-    status.conditions = Some(conditions::all(&scene, &status));
-    stamp::normalise(input.pod, &mut status);
+    phase::set_phase(&context, &mut status);
+    status.conditions = Some(conditions::all(&context, &status));
+    normalise::normalise_status(input.pod, &mut status);
     status
 }
 
 /// Everything but the phase and what follows from it.
-fn skeleton(scene: &Scene<'_>) -> PodStatus {
-    let lists = containers::lists(scene);
+fn status_without_phase(context: &StatusContext<'_>) -> PodStatus {
+    let lists = containers::lists(context);
     let mut status = PodStatus {
-        observed_generation: scene.pod.metadata.generation,
-        qos_class: Some(qos::class(scene.pod).to_string()),
-        start_time: Some(scene.start_time()),
+        observed_generation: context.pod.metadata.generation,
+        qos_class: Some(qos::class(context.pod).to_string()),
+        start_time: Some(context.start_time()),
         container_statuses: some(lists.regular),
         init_container_statuses: some(lists.init),
         ephemeral_container_statuses: some(lists.ephemeral),
         ..PodStatus::default()
     };
-    addresses::fill(scene, &mut status);
+    addresses::fill(context, &mut status);
     status
 }
 

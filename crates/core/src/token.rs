@@ -21,14 +21,14 @@ const EARLIER: Duration = Duration::from_secs(10);
 
 /// A token that a pod wants.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct TokenWish {
+pub struct TokenRequestKey {
     /// Whom it is shown to; empty for the API server.
     pub audience: String,
     /// How many seconds it should be good for.
     pub seconds: i64,
 }
 
-impl From<&ServiceAccountTokenProjection> for TokenWish {
+impl From<&ServiceAccountTokenProjection> for TokenRequestKey {
     fn from(wanted: &ServiceAccountTokenProjection) -> Self {
         Self {
             audience: wanted.audience.clone().unwrap_or_default(),
@@ -38,17 +38,17 @@ impl From<&ServiceAccountTokenProjection> for TokenWish {
 }
 
 /// The account that a pod acts as.
-pub fn account(pod: &Pod) -> &str {
+pub fn service_account_name(pod: &Pod) -> &str {
     let named = pod.spec().and_then(|spec| spec.service_account_name.as_deref());
     named.filter(|name| !name.is_empty()).unwrap_or(DEFAULT_ACCOUNT)
 }
 
 /// The tokens that a pod has in its volumes, as far as a container mounts them.
-pub fn wishes(pod: &Pod) -> BTreeSet<TokenWish> {
+pub fn token_requests(pod: &Pod) -> BTreeSet<TokenRequestKey> {
     let mounted = pod.mounted_volumes();
     let volumes = pod.spec().and_then(|spec| spec.volumes.as_deref()).unwrap_or_default();
     let used = volumes.iter().filter(|volume| mounted.contains(&volume.name));
-    used.flat_map(of_volume).map(TokenWish::from).collect()
+    used.flat_map(of_volume).map(TokenRequestKey::from).collect()
 }
 
 fn of_volume(volume: &Volume) -> impl Iterator<Item = &ServiceAccountTokenProjection> {
@@ -58,8 +58,8 @@ fn of_volume(volume: &Volume) -> impl Iterator<Item = &ServiceAccountTokenProjec
 
 /// How long a token is used before a newer one is asked for: for four fifths of its life, for a day at most, and less a random
 /// part, so that tokens are not all replaced together.
-pub fn used_for(lifetime: Duration, dice: u64) -> Duration {
-    let earlier = Duration::from_millis(dice % (millis(EARLIER) + 1));
+pub fn refresh_after(lifetime: Duration, jitter: u64) -> Duration {
+    let earlier = Duration::from_millis(jitter % (millis(EARLIER) + 1));
     let most = (lifetime * 4 / 5).min(OLDEST);
     most.saturating_sub(earlier)
 }

@@ -164,7 +164,7 @@ impl PodView {
     }
 
     /// Whether nothing of this pod runs: no container that may, no sandbox that is ready.
-    pub fn is_quiet(&self) -> bool {
+    pub fn nothing_runs(&self) -> bool {
         self.possibly_running().next().is_none() && !self.sandboxes.iter().any(|s| s.ready)
     }
 

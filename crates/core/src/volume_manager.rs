@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Pod, Volume};
 
-use crate::config::{Payload, Payloads, volume_plugin};
+use crate::cri_spec::{Payload, Payloads, volume_plugin};
 use crate::pod::PodExt;
 
 /// The volumes that one pod should have, by name: those that a container mounts.

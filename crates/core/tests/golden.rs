@@ -18,13 +18,13 @@ use serde_json::{Value, json};
 /// Fewer would mean that the manifests were not found.
 const LEAST_MANIFESTS: usize = 60;
 
-struct Case {
+struct GoldenCase {
     name: String,
     manifest: Value,
     answer: Value,
 }
 
-fn cases() -> Vec<Case> {
+fn cases() -> Vec<GoldenCase> {
     let pods = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testing/pods");
     let mut manifests: Vec<PathBuf> =
         fs::read_dir(&pods).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -34,12 +34,12 @@ fn cases() -> Vec<Case> {
     manifests.iter().map(|manifest| read_case(&pods, manifest)).collect()
 }
 
-fn read_case(pods: &Path, manifest: &Path) -> Case {
+fn read_case(pods: &Path, manifest: &Path) -> GoldenCase {
     let name = manifest.file_stem().unwrap().to_str().unwrap().to_owned();
     let answer = pods.join("golden").join(format!("{name}.json"));
     let answer = fs::read_to_string(&answer)
         .unwrap_or_else(|error| panic!("{}: {error}; run cargo xtask golden", answer.display()));
-    Case {
+    GoldenCase {
         manifest: serde_saphyr::from_str(&fs::read_to_string(manifest).unwrap()).unwrap(),
         answer: serde_json::from_str(&answer).unwrap(),
         name,

@@ -29,7 +29,7 @@ fn our_wire_format_is_upstreams() {
 }
 
 #[test]
-fn a_renumbered_field_and_a_missing_call_are_told_by_name() {
+fn a_renumbered_field_and_a_missing_call_are_named() {
     let ours = facts_of(&our_descriptors());
     let mut theirs = ours.clone();
     assert!(theirs.remove("Container.id = 1: optional string"));

@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn each_effort_gets_the_time_it_needs() {
+    fn each_class_of_calls_has_its_deadline() {
         let deadlines = Deadlines::default();
         for (effort, limit) in [
             (DeadlineClass::Ordinary, Some(secs(120))),
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_configured_limit_is_the_base_of_all() {
+    fn all_deadlines_follow_from_the_configured_one() {
         let deadlines = Deadlines { request: secs(10) };
         assert_eq!(deadlines.limit(DeadlineClass::Ordinary), Some(secs(10)));
         assert_eq!(deadlines.limit(DeadlineClass::Sandbox), Some(secs(20)));

@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_with_threads_is_told_to_do_it_earlier() {
+    fn a_process_with_threads_cannot_enter_namespaces() {
         // A test runs beside the main thread of its binary, so there are two at least.
         let error = enter_new(&[NamespaceKind::Mount]).unwrap_err();
         assert!(error.to_string().contains("first thing in main"), "{error}");

@@ -14,7 +14,7 @@ use oarsman_core::ids::PodUid;
 use oarsman_core::pod::PodExt;
 use oarsman_core::qos::QosClass;
 use oarsman_core::resources::names::CgroupNames;
-use oarsman_core::resources::{CgroupValues, Claim, NodeResources, pod_cgroup, qos_cgroup};
+use oarsman_core::resources::{CgroupValues, NodeResources, QosCpuClaim, pod_cgroup, qos_cgroup};
 use oarsman_seam::{Call, CallFault, SeamError, seam};
 use oarsman_sync::Guarded;
 
@@ -137,14 +137,14 @@ struct PodCgroupManager {
     settings: CgroupSettings,
     /// The pods that have a cgroup: the weight of a QoS class is the sum over its pods. Locked while the few values are written, so that the
     /// last sum that is computed is the last that is written; never across an await.
-    members: Guarded<BTreeMap<PodUid, Claim>>,
+    members: Guarded<BTreeMap<PodUid, QosCpuClaim>>,
 }
 
 impl PodCgroupManager {
     /// Makes a pod's group and those above it.
     fn ensure(&self, pod: &Pod) -> Result<(), PodCgroupError> {
         let mut members = self.members.lock();
-        let claim = Claim::of(pod);
+        let claim = QosCpuClaim::of(pod);
         if members.get(&pod.uid()) != Some(&claim) {
             let root = self.tree.root();
             self.tree.create_root().map_err(failed("make the cgroup", root))?;
@@ -202,7 +202,10 @@ impl PodCgroupManager {
     }
 
     /// Sets the weights of the QoS classes' groups to those of their pods.
-    fn set_class_weights(&self, members: &BTreeMap<PodUid, Claim>) -> Result<(), PodCgroupError> {
+    fn set_class_weights(
+        &self,
+        members: &BTreeMap<PodUid, QosCpuClaim>,
+    ) -> Result<(), PodCgroupError> {
         for class in [QosClass::Burstable, QosClass::BestEffort] {
             let group = PathBuf::from(self.settings.names.class(class));
             self.set(&group, &qos_cgroup(class, members.values(), &self.settings.resources))?;

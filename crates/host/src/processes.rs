@@ -130,7 +130,7 @@ mod tests {
     const TAIL: &str = "0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 4711 1 2 3";
 
     #[test]
-    fn a_name_may_hold_anything() {
+    fn a_process_name_may_contain_spaces_and_parentheses() {
         for name in ["sh", "a b", "(sd-pam)", ") S 1 (", "x) R 7 7"] {
             let text = format!("12 ({name}) S 3 12 12 {TAIL}\n");
             let expected =
@@ -140,14 +140,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_stat_file_is_nothing() {
+    fn a_text_that_is_no_stat_file_gives_none() {
         for text in ["", "12", "12 (sh)", "12 (sh) S 3", "x (sh) S 3"] {
             assert_eq!(parse_stat(text.as_bytes()), None, "{text:?}");
         }
     }
 
     #[test]
-    fn a_family_is_found_whatever_the_order_of_pids() {
+    fn descendants_are_found_whatever_the_order_of_pids() {
         let process =
             |pid, parent| Process { pid, name: String::new(), state: 'S', parent, started: 0 };
         let all = [process(2, 9), process(5, 2), process(9, 1), process(7, 1), process(1, 0)];

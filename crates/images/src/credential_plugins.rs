@@ -7,7 +7,7 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
-use oarsman_core::image::providers::Provider;
+use oarsman_core::image::providers::CredentialProvider;
 use oarsman_host::blocking;
 use oarsman_seam::{Call, CallFault, SeamError, seam};
 
@@ -20,7 +20,11 @@ pub trait CredentialPlugins: Send + Sync + 'static {
 
     /// Executes a credential provider with this request on its standard input, and returns its standard output.
     #[seam(call = "ask for credentials", object = provider.name)]
-    async fn exec(&self, provider: &Provider, request: &str) -> Result<Vec<u8>, CredentialError>;
+    async fn exec(
+        &self,
+        provider: &CredentialProvider,
+        request: &str,
+    ) -> Result<Vec<u8>, CredentialError>;
 }
 
 /// Credentials could not be read or got from a provider.
@@ -57,7 +61,11 @@ impl CredentialPlugins for HostCredentialPlugins {
         blocking::run(move || node_credentials::read(&root), failed("work in", &place)).await
     }
 
-    async fn exec(&self, provider: &Provider, request: &str) -> Result<Vec<u8>, CredentialError> {
+    async fn exec(
+        &self,
+        provider: &CredentialProvider,
+        request: &str,
+    ) -> Result<Vec<u8>, CredentialError> {
         exec::exec(&self.programs, provider, request).await
     }
 }

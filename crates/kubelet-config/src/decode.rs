@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use oarsman_manifest::{ManifestError, Noted, noted_documents};
+use oarsman_manifest::{ManifestError, ParsedDocument, parsed_documents};
 use serde_json::Value;
 
 use crate::configuration::KubeletConfiguration;
@@ -92,7 +92,7 @@ pub(crate) struct ConfigDocument {
 pub(crate) fn document(text: &ConfigFile<'_>) -> Result<ConfigDocument, Vec<Problem>> {
     let of_file = |problem: Problem| problem.in_source(&text.path.display().to_string());
     let told = |problems: Vec<Problem>| problems.into_iter().map(of_file).collect::<Vec<_>>();
-    let Noted { value, repeated } =
+    let ParsedDocument { value, repeated } =
         single_document(text.bytes).map_err(|problem| told(vec![problem]))?;
     let mut value = strip_type_meta(value).map_err(told)?;
     let typed = deserialize(drop_zero_values(value.clone())).map_err(told)?;
@@ -107,9 +107,9 @@ pub(crate) fn document(text: &ConfigFile<'_>) -> Result<ConfigDocument, Vec<Prob
     Ok(ConfigDocument { value, strict_problems: told(strict_problems) })
 }
 
-fn single_document(bytes: &[u8]) -> Result<Noted, Problem> {
+fn single_document(bytes: &[u8]) -> Result<ParsedDocument, Problem> {
     let mut documents =
-        noted_documents(bytes).map_err(|error| Problem::of_all(error.to_string()))?;
+        parsed_documents(bytes).map_err(|error| Problem::of_all(error.to_string()))?;
     match (documents.len(), documents.pop()) {
         (1, Some(document)) => Ok(document),
         (0, _) | (_, None) => Err(Problem::of_all(format!(

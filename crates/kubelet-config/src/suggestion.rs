@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slip_of_the_pen_is_near_and_another_word_is_not() {
+    fn a_misspelt_name_is_near_and_another_word_is_not() {
         let known = ["max-pods", "pod-max-pids", "node-ip"];
         let rows = [
             ("max-pod", Some("max-pods")),

@@ -3,13 +3,13 @@
 //! They read YAML 1.1: `0400` is octal and `yes` a boolean. The rows of the tests are the answers of `sigs.k8s.io/yaml`. What
 //! a text may make us do is bounded, so that one with aliases of aliases is refused and not unfolded.
 
-mod noted;
+mod document;
 
 use serde_json::{Map, Number, Value};
 use serde_saphyr::options::DuplicateKeyPolicy;
 use serde_saphyr::{Options, alias_limits, budget, options};
 
-pub use noted::Noted;
+pub use document::ParsedDocument;
 
 #[cfg(test)]
 mod tests;
@@ -51,22 +51,23 @@ pub enum ManifestError {
 /// # Errors
 /// When one of them is neither YAML nor JSON, or expands to more than the limit.
 pub fn documents(bytes: &[u8]) -> Result<Vec<Value>, ManifestError> {
-    Ok(noted_documents(bytes)?.into_iter().map(|document| document.value).collect())
+    Ok(parsed_documents(bytes)?.into_iter().map(|document| document.value).collect())
 }
 
 /// The same, with the keys that are said twice.
 ///
 /// # Errors
 /// The same.
-pub fn noted_documents(bytes: &[u8]) -> Result<Vec<Noted>, ManifestError> {
+pub fn parsed_documents(bytes: &[u8]) -> Result<Vec<ParsedDocument>, ManifestError> {
     let text = text(bytes)?;
     if text.trim_start().starts_with('{') {
         return from_json(text).map(|document| vec![document]);
     }
-    let found = serde_saphyr::from_multiple_with_options::<Noted>(text, how());
+    let found = serde_saphyr::from_multiple_with_options::<ParsedDocument>(text, how());
     let documents = found.map_err(|error| syntax("YAML", &error))?;
-    let says_something = |document: &Noted| !document.value.is_null();
-    let settled = |noted: Noted| Noted { value: settled(noted.value), ..noted };
+    let says_something = |document: &ParsedDocument| !document.value.is_null();
+    let settled =
+        |document: ParsedDocument| ParsedDocument { value: settled(document.value), ..document };
     Ok(documents.into_iter().filter(says_something).map(settled).collect())
 }
 
@@ -92,7 +93,7 @@ fn text(bytes: &[u8]) -> Result<&str, ManifestError> {
     }
 }
 
-fn from_json(text: &str) -> Result<Noted, ManifestError> {
+fn from_json(text: &str) -> Result<ParsedDocument, ManifestError> {
     serde_json::from_str(text).map_err(|error| syntax("JSON", &error))
 }
 

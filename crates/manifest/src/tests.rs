@@ -78,7 +78,7 @@ fn marks_around_a_document_and_empty_ones_do_not_count() {
 }
 
 #[test]
-fn what_is_no_manifest_is_told_in_one_line_that_names_the_fix() {
+fn an_invalid_manifest_is_described_in_one_line_with_the_fix() {
     let rows: [(&[u8], &str); 8] = [
         (b"", "it is empty or has nothing but comments; write a Pod into it, or remove it"),
         (b"# a\n\n# b\n", "it is empty or has nothing but comments"),
@@ -113,7 +113,7 @@ fn billion_laughs() -> String {
 }
 
 #[test]
-fn a_bomb_is_refused_before_it_goes_off() {
+fn an_alias_bomb_is_refused() {
     let long = "x".repeat(1 << 20);
     let echoes = format!("a: &a {long}\nb: [{}]\n", vec!["*a"; 1_000].join(","));
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
@@ -127,7 +127,7 @@ fn a_bomb_is_refused_before_it_goes_off() {
 }
 
 #[test]
-fn aliases_and_comments_that_somebody_would_write_are_none() {
+fn usual_aliases_and_comments_are_accepted() {
     let comments = "# one of many\n".repeat(200);
     let uses = "- *a\n".repeat(300);
     let text = format!("{comments}a: &a {{b: 1}}\n{comments}c:\n{comments}{uses}");
@@ -135,11 +135,11 @@ fn aliases_and_comments_that_somebody_would_write_are_none() {
 }
 
 #[test]
-fn keys_that_are_said_twice_are_named_and_the_last_word_holds() {
+fn repeated_keys_are_named_and_the_last_value_counts() {
     let yaml = b"a: 1\nb:\n  - {c: 1, d: {e: 1, e: 2}}\na: 2\n".as_slice();
     let json = br#"{"a": 1, "b": [{"c": 1, "d": {"e": 1, "e": 2}}], "a": 2}"#.as_slice();
     for text in [yaml, json] {
-        let document = noted_documents(text).unwrap().remove(0);
+        let document = parsed_documents(text).unwrap().remove(0);
         assert_eq!(document.value, json!({"a": 2, "b": [{"c": 1, "d": {"e": 2}}]}));
         assert_eq!(document.repeated, ["b[0].d.e", "a"]);
     }

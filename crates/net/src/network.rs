@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_that_was_cut_is_no_whole_body() {
+    fn a_cut_body_is_not_complete() {
         let answer = |whole| HttpResponse {
             status: 200,
             headers: Vec::new(),

@@ -11,16 +11,16 @@ use anyhow::{Context, Result};
 use futures::StreamExt;
 use oarsman_agent::seams::Seams;
 use oarsman_agent::sources::PodSource;
-use oarsman_agent::sources::bundle::Bundle;
+use oarsman_agent::sources::manifest_set::ManifestSet;
 use oarsman_agent::{
-    ActivePodsReader, Book, Command, Config, ContainerHooks, CoreDecisions, Inputs, Membership,
-    OpenGate,
+    ActivePodsReader, AdmitAll, AgentCommand, AgentConfig, ContainerHooks, CoreDecisions, Inputs,
+    NodeStatusConfig, ReportStore,
 };
 use oarsman_clock::Clock;
 use oarsman_cluster::credentials::Connection;
-use oarsman_core::config::Settings as PodSettings;
-use oarsman_core::config::dns::NodeDns;
-use oarsman_core::ledger::{Mode, Territory};
+use oarsman_core::admission::{Mode, Ownership};
+use oarsman_core::cri_spec::NodeSettings as PodSettings;
+use oarsman_core::cri_spec::dns::NodeDns;
 use oarsman_core::node::NodeFacts;
 use oarsman_core::node::amounts::{allocatable, capacity};
 use oarsman_core::report::{NodeReport, RuntimeReport};
@@ -31,7 +31,7 @@ use oarsman_host::pod_cgroups::{self, HostCgroups};
 use oarsman_images::HostCredentialPlugins;
 use oarsman_net::SystemNetwork;
 use oarsman_state::{self as state, HostPodFiles, StatusFiles};
-use oarsman_sync::latest;
+use oarsman_sync::ordered_watch;
 use oarsman_volumes::HostVolumes;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -53,9 +53,9 @@ const COMMAND_CAPACITY: usize = 16;
 /// An agent that is ready to run, with the locks, sockets and helper process that must live as long as it does.
 pub(crate) struct Agent {
     seams: Seams,
-    config: Config,
+    config: AgentConfig,
     inputs: Inputs,
-    commands: mpsc::Sender<Command>,
+    commands: mpsc::Sender<AgentCommand>,
     connection_holder: Option<Arc<ConnectionHolderHandle>>,
     leave: CancellationToken,
     connection: Option<Connection>,
@@ -70,8 +70,8 @@ impl Agent {
     }
 
     /// The agent's report on pods and node, which the commands show.
-    pub(crate) fn book(&self) -> Arc<Book> {
-        Arc::clone(&self.inputs.book)
+    pub(crate) fn report_store(&self) -> Arc<ReportStore> {
+        Arc::clone(&self.inputs.report_store)
     }
 
     /// Its active pods.
@@ -80,7 +80,7 @@ impl Agent {
     }
 
     /// The queue of commands to the running agent.
-    pub(crate) fn commands(&self) -> mpsc::Sender<Command> {
+    pub(crate) fn commands(&self) -> mpsc::Sender<AgentCommand> {
         self.commands.clone()
     }
 
@@ -114,14 +114,14 @@ impl Agent {
     /// # Errors
     /// When the API server will never accept this node, such as after its first certificate request was denied.
     pub(crate) async fn run(self) -> Result<()> {
-        tracing::info!(path = self.config.territory.root, "agent started");
+        tracing::info!(path = self.config.ownership.root, "agent started");
         let systemd = SystemdNotifier::of_environment();
         systemd.ready();
         // All of the agent is one future, which is too large for a stack.
         let agent = Box::pin(oarsman_agent::run(self.seams, self.config, self.inputs));
         let connected = async {
             match self.connection {
-                Some(connection) => Err(connection.keep().await.into()),
+                Some(connection) => Err(connection.run().await.into()),
                 None => std::future::pending().await,
             }
         };
@@ -134,34 +134,34 @@ impl Agent {
 }
 
 /// Builds an agent; waits for the runtime if it does not answer yet.
-/// `bundle` holds the manifests that were named on the command line.
+/// `manifest_set` holds the manifests that were named on the command line.
 pub(crate) async fn assemble(
     settings: &AgentSettings,
-    bundle: Option<Bundle>,
+    manifest_set: Option<ManifestSet>,
     clock: &Arc<dyn Clock>,
 ) -> Result<Agent> {
     let locks = locks(settings)?;
-    let book = Book::new(Arc::clone(clock), initial_report(settings));
-    let (stopped, stopped_pods) = latest::channel(StoppedPods::new());
+    let report_store = ReportStore::new(Arc::clone(clock), initial_report(settings));
+    let (stopped, stopped_pods) = ordered_watch::channel(StoppedPods::new());
     let leave = CancellationToken::new();
-    let api = LocalApi { book: Arc::clone(&book), stopped, leave: leave.clone() };
+    let api = LocalApi { report_store: Arc::clone(&report_store), stopped, leave: leave.clone() };
     let socket = serve_local_api(settings, api);
     let connection_holder = connection_holder();
     let client = runtime::client(settings, connection_holder.clone())?;
-    let facts = runtime::wait_for_runtime(&client, settings, &book).await;
+    let facts = runtime::wait_for_runtime(&client, settings, &report_store).await;
     let pod_settings = pod_settings(settings, &facts)?;
     let cgroups = HostCgroups::open(pod_cgroups::CgroupSettings {
         names: pod_settings.cgroups.clone(),
         resources: pod_settings.resources.clone(),
         is_guest: settings.mode == Mode::Guest,
     })?;
-    let pod_files = HostPodFiles::open(state::Settings {
+    let pod_files = HostPodFiles::open(state::PodFileSettings {
         root: settings.root.clone(),
         pod_logs: settings.pod_logs.clone(),
         container_logs: settings.container_logs.clone(),
     })?;
     let records = StatusFiles::open(&settings.root)?;
-    let joined = cluster::join(settings, bundle.as_ref(), clock).await?;
+    let joined = cluster::join(settings, manifest_set.as_ref(), clock).await?;
     let seams = Seams {
         runtime: Arc::new(client),
         cluster: joined.cluster,
@@ -181,12 +181,12 @@ pub(crate) async fn assemble(
     let inputs = Inputs {
         sources: without_stopped_pods(
             &stopped_pods,
-            sources::all(settings, &seams, &book, bundle)?,
+            sources::all(settings, &seams, &report_store, manifest_set)?,
         ),
-        gate: Arc::new(OpenGate),
+        admit_handler: Arc::new(AdmitAll),
         decisions: Arc::new(CoreDecisions),
-        measures: Arc::default(),
-        book,
+        metrics: Arc::default(),
+        report_store,
         pods: ActivePodsReader::default(),
         container_lifecycle: ContainerHooks::default(),
         background: Vec::new(),
@@ -234,7 +234,7 @@ fn serve_local_api(settings: &AgentSettings, api: LocalApi) -> Option<LocalServe
 
 /// The sources, filtered by the pods that were stopped over the local socket.
 fn without_stopped_pods(
-    stopped_pods: &latest::Receiver<StoppedPods>,
+    stopped_pods: &ordered_watch::Receiver<StoppedPods>,
     sources: Vec<PodSource>,
 ) -> Vec<PodSource> {
     let filter = |source: PodSource| {
@@ -268,7 +268,7 @@ fn pod_settings(settings: &AgentSettings, facts: &RuntimeFacts) -> Result<PodSet
     let cgroups =
         CgroupManager::discover(&root).context("this machine's cgroups cannot be used")?;
     let resources = machine::resources(cgroups.version(), settings)?;
-    let Membership { profile, machine: facts_of_machine, .. } = &settings.node_status;
+    let NodeStatusConfig { profile, machine: facts_of_machine, .. } = &settings.node_status;
     let resolv_conf = settings.resolv_conf.as_deref().map(machine::read_or_empty).transpose()?;
     let pod_settings = PodSettings {
         cgroups: CgroupNames::new(facts.cgroup_driver, &settings.cgroup_root),
@@ -286,8 +286,8 @@ fn pod_settings(settings: &AgentSettings, facts: &RuntimeFacts) -> Result<PodSet
     Ok(PodSettings { resources, ..pod_settings })
 }
 
-fn config(settings: &AgentSettings, facts: RuntimeFacts, pod_settings: PodSettings) -> Config {
-    Config {
+fn config(settings: &AgentSettings, facts: RuntimeFacts, pod_settings: PodSettings) -> AgentConfig {
+    AgentConfig {
         facts: NodeFacts {
             runtime_name: facts.runtime_name,
             host_ips: settings.node_ips.clone(),
@@ -297,10 +297,10 @@ fn config(settings: &AgentSettings, facts: RuntimeFacts, pod_settings: PodSettin
         requeue: Requeue::default(),
         longest_crash_backoff: settings.longest_crash_backoff,
         pod_logs: settings.pod_logs.clone(),
-        audit: settings.relist_period,
+        relist_period: settings.relist_period,
         parallel_pulls: settings.parallel_pulls,
         providers: settings.providers.known.clone(),
-        territory: Territory { mode: settings.mode, root: settings.root.display().to_string() },
-        membership: settings.cluster.as_ref().map(|_| settings.node_status.clone()),
+        ownership: Ownership { mode: settings.mode, root: settings.root.display().to_string() },
+        node_status_config: settings.cluster.as_ref().map(|_| settings.node_status.clone()),
     }
 }

@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_connection_reaches_the_keeper_and_so_does_farewell() {
+    fn connections_and_the_release_message_reach_the_holder() {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let held = ConnectionHolderHandle { socket: Mutex::new(ours) };
         let (mut agent, mut runtime) = UnixStream::pair().unwrap();

@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn somebody_listens_by_either_spelling_or_not_at_all() {
+    fn a_listening_socket_is_found_by_path_and_by_url() {
         let directory = tempfile::tempdir().unwrap();
         let socket = directory.path().join("r.sock").display().to_string();
         assert_eq!(listens(&socket).unwrap_err().kind(), io::ErrorKind::NotFound);

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use oarsman_agent::Command;
+use oarsman_agent::AgentCommand;
 use oarsman_clock::Clock;
 use oarsman_kubelet_config::flags::{self, Flag, ParsedFlags, RequestedAction};
 use oarsman_kubelet_config::{LoadedConfig, Problems};
@@ -122,10 +122,10 @@ async fn run_until_signalled(
 }
 
 /// Sends pod statuses that are still queued, unless that takes too long.
-async fn flush_statuses(commands: &mpsc::Sender<Command>) {
+async fn flush_statuses(commands: &mpsc::Sender<AgentCommand>) {
     let heard = async {
         let (tell, told) = oneshot::channel();
-        commands.send(Command::TellWhenToldAll(tell)).await.ok()?;
+        commands.send(AgentCommand::NotifyWhenStatusesSent(tell)).await.ok()?;
         told.await.ok()
     };
     if timeout(FLUSH_TIMEOUT, heard).await.is_err() {

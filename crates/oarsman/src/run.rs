@@ -16,12 +16,12 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use oarsman_agent::Membership;
-use oarsman_agent::sources::bundle::{self, Bundle};
+use oarsman_agent::NodeStatusConfig;
+use oarsman_agent::sources::manifest_set::{self, ManifestSet};
 use oarsman_clock::Clock;
+use oarsman_core::admission::Mode;
 use oarsman_core::duration;
-use oarsman_core::ledger::Mode;
-use oarsman_core::node::Profile;
+use oarsman_core::node::NodeProfile;
 use oarsman_net::SystemNetwork;
 
 use crate::logging::{LogLineFormat, LogSettings, RotationLimits, Verbosity};
@@ -93,7 +93,7 @@ pub(crate) fn run(flags: &Flags, clock: &Arc<dyn Clock>) -> Result<ExitCode> {
     let root = machine::absolute(&flags.root_dir)?;
     threads::block_on(async {
         let node = machine::node_name(flags.hostname_override.as_deref())?;
-        let bundle = read(&flags.places, &node).await?;
+        let manifest_set = read(&flags.places, &node).await?;
         if flags.detach && !flags.in_background {
             return detach::detach(&root).await;
         }
@@ -103,7 +103,7 @@ pub(crate) fn run(flags: &Flags, clock: &Arc<dyn Clock>) -> Result<ExitCode> {
                 // A command in the background has no terminal; containers' output is in their logs.
                 let quiet = flags.quiet || flags.in_background;
                 let settings = flags.settings(root, node, endpoint);
-                Box::pin(foreground::run_in_foreground(&settings, bundle, quiet, clock)).await
+                Box::pin(foreground::run_in_foreground(&settings, manifest_set, quiet, clock)).await
             }
             RuntimeChoice::Workbench(workbench) => {
                 runtime_choice::become_workbench(&workbench, &root)
@@ -113,12 +113,15 @@ pub(crate) fn run(flags: &Flags, clock: &Arc<dyn Clock>) -> Result<ExitCode> {
 }
 
 /// Reads all manifests before anything is started, so that nothing is half done when one of them is wrong.
-async fn read(places: &[String], node: &str) -> Result<Bundle> {
+async fn read(places: &[String], node: &str) -> Result<ManifestSet> {
     let mut screen = Screen::of_stderr();
-    match bundle::read_once(places, node, Arc::new(SystemNetwork)).await {
-        Ok(bundle) => {
-            bundle.warnings().iter().try_for_each(|warning| screen.print(&warning.to_string()))?;
-            Ok(bundle)
+    match manifest_set::read_once(places, node, Arc::new(SystemNetwork)).await {
+        Ok(manifest_set) => {
+            manifest_set
+                .warnings()
+                .iter()
+                .try_for_each(|warning| screen.print(&warning.to_string()))?;
+            Ok(manifest_set)
         }
         Err(wrong) => {
             let wrong: Vec<String> = wrong.iter().map(ToString::to_string).collect();
@@ -171,15 +174,15 @@ impl Flags {
 }
 
 /// A guest registers no node, but pods may read the node's name, addresses and resources through the downward API.
-fn node_status_config(root: &Path, name: &str, addresses: Vec<IpAddr>) -> Membership {
+fn node_status_config(root: &Path, name: &str, addresses: Vec<IpAddr>) -> NodeStatusConfig {
     let (lasts, name) = (Duration::from_secs(40), name.to_owned());
-    Membership {
-        profile: Profile {
+    NodeStatusConfig {
+        profile: NodeProfile {
             name,
             addresses,
             max_pods: 110,
             counts_storage: true,
-            ..Profile::default()
+            ..NodeProfile::default()
         },
         machine: machine::facts::read(root),
         registers: false,

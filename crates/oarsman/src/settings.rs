@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use oarsman_agent::Membership;
+use oarsman_agent::NodeStatusConfig;
 use oarsman_cluster::Freshness;
-use oarsman_core::image::providers::Provider;
-use oarsman_core::ledger::Mode;
+use oarsman_core::admission::Mode;
+use oarsman_core::image::providers::CredentialProvider;
 
 /// Everything that decides how an agent behaves.
 #[derive(Debug, Clone)]
@@ -17,7 +17,7 @@ pub(crate) struct AgentSettings {
     pub(crate) node_name: String,
     pub(crate) node_ips: Vec<String>,
     /// What the Node object says, and the values that pods read of their node.
-    pub(crate) node_status: Membership,
+    pub(crate) node_status: NodeStatusConfig,
     pub(crate) runtime_endpoint: String,
     pub(crate) image_endpoint: Option<String>,
     /// The longest an ordinary call to the runtime may take.
@@ -47,7 +47,7 @@ pub(crate) struct AgentSettings {
 /// The credential provider plugins for image registries.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CredentialProviders {
-    pub(crate) known: Vec<Provider>,
+    pub(crate) known: Vec<CredentialProvider>,
     /// The directory of the plugins' programs.
     pub(crate) directory: PathBuf,
 }

@@ -9,7 +9,7 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::Path;
 use std::time::Duration;
 
-use oarsman_agent::Command;
+use oarsman_agent::AgentCommand;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
@@ -44,7 +44,7 @@ impl SystemdNotifier {
     }
 
     /// Sends watchdog notifications for as long as the agent answers.
-    pub(crate) async fn run_watchdog(&self, agent: &mpsc::Sender<Command>) {
+    pub(crate) async fn run_watchdog(&self, agent: &mpsc::Sender<AgentCommand>) {
         let Some(beat) = self.watchdog_interval else { return std::future::pending().await };
         let mut beats = interval(beat);
         beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -76,9 +76,9 @@ impl Drop for SystemdNotifier {
     }
 }
 
-async fn agent_answers(agent: &mpsc::Sender<Command>) -> bool {
+async fn agent_answers(agent: &mpsc::Sender<AgentCommand>) -> bool {
     let (tell, answer) = oneshot::channel();
-    agent.send(Command::Answer(tell)).await.is_ok() && answer.await.is_ok()
+    agent.send(AgentCommand::Ping(tell)).await.is_ok() && answer.await.is_ok()
 }
 
 /// A name that begins with `@` is not in the file system.
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn systemd_hears_that_we_are_ready_and_that_we_end() {
+    fn systemd_is_notified_of_ready_and_stopping() {
         let (_directory, listener, systemd) = listener();
         systemd.ready();
         drop(systemd);
@@ -134,12 +134,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_watchdog_is_fed_only_while_the_agent_answers() {
+    async fn the_watchdog_is_notified_only_while_the_agent_answers() {
         let (_directory, listener, systemd) = listener();
         let (agent, mut asked) = mpsc::channel(1);
         let answering = async {
             for _ in 0..2 {
-                let Some(Command::Answer(who)) = asked.recv().await else { return };
+                let Some(AgentCommand::Ping(who)) = asked.recv().await else { return };
                 who.send(()).unwrap();
             }
             // An unanswered command keeps the next one waiting.

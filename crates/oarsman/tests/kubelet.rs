@@ -56,7 +56,7 @@ fn the_help_is_the_kubelets_own() {
 }
 
 #[test]
-fn a_bad_configuration_ends_it_with_the_file_and_every_field() {
+fn the_error_of_a_bad_configuration_names_the_file_and_every_field() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("kubelet.yaml");
     let head = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
@@ -81,7 +81,7 @@ fn a_configuration_that_is_not_there_is_named_with_its_flag() {
 }
 
 #[test]
-fn bad_flags_end_it_all_of_them_named() {
+fn all_bad_flags_are_named_in_the_error() {
     let refused = kubelet(&["--max-pod=5", "--network-plugin=cni"]);
     assert_eq!(refused.status.code(), Some(1));
     let said = stderr(&refused);

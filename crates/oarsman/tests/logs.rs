@@ -37,7 +37,7 @@ fn line(text: &str) -> Value {
 }
 
 #[test]
-fn every_line_is_json_if_so_wished_to_the_very_end() {
+fn with_json_logging_every_line_is_json_to_the_end() {
     let directory = tempfile::tempdir().unwrap();
     let mut child = kubelet(directory.path(), &["--logging-format=json"]);
     let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
@@ -76,7 +76,7 @@ fn a_kubelet_that_cannot_start_says_why_as_json_too() {
 }
 
 #[test]
-fn a_log_file_rotates_and_nothing_is_said_elsewhere_but_why_it_ends() {
+fn a_log_file_is_rotated_and_stderr_has_only_the_final_error() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("root"), "").unwrap();
     let log = directory.path().join("logs/kubelet.log");

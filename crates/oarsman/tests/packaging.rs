@@ -33,22 +33,22 @@ fn words(unit: &str) -> Vec<String> {
 }
 
 /// Whether a command accepts these arguments.
-type Takes = fn(&[String]) -> bool;
+type AcceptsArguments = fn(&[String]) -> bool;
 
 /// Whether `oarsman run` accepts these arguments: all are parsed before `--help`, the last one, is obeyed.
-fn run_takes(words: &[String]) -> bool {
+fn run_accepts(words: &[String]) -> bool {
     let program = env!("CARGO_BIN_EXE_oarsman");
     Command::new(program).args(words).arg("--help").output().unwrap().status.success()
 }
 
-fn kubelet_takes(words: &[String]) -> bool {
+fn kubelet_accepts(words: &[String]) -> bool {
     flags::parse(&words[1..]).is_ok()
 }
 
 #[test]
 fn the_program_takes_the_flags_of_the_units() {
-    let units: [(&str, Takes); 2] =
-        [("oarsman.service", kubelet_takes), ("oarsman-run@.service", run_takes)];
+    let units: [(&str, AcceptsArguments); 2] =
+        [("oarsman.service", kubelet_accepts), ("oarsman-run@.service", run_accepts)];
     for (name, takes) in units {
         let mut words = words(&unit(name));
         assert!(takes(&words), "{words:?}");
@@ -58,7 +58,7 @@ fn the_program_takes_the_flags_of_the_units() {
 }
 
 #[test]
-fn to_restart_the_agent_leaves_everything_else_alone() {
+fn a_restart_of_the_unit_kills_only_the_agent() {
     for name in ["oarsman.service", "oarsman-run@.service"] {
         let unit = unit(name);
         assert_eq!(setting(&unit, "Type"), "notify");

@@ -44,15 +44,15 @@ pub(crate) fn expand(mut seam: ItemTrait) -> Result<TokenStream> {
             #(#delegations)*
         }
 
-        impl<M: ::oarsman_seam::Middleware> #layer for ::oarsman_seam::Through<dyn #name, M> {
+        impl<M: ::oarsman_seam::Middleware> #layer for ::oarsman_seam::WithMiddleware<dyn #name, M> {
             type Middleware = M;
 
             fn inner(&self) -> &::std::sync::Arc<dyn #name> {
-                ::oarsman_seam::Through::inner(self)
+                ::oarsman_seam::WithMiddleware::inner(self)
             }
 
             fn middleware(&self) -> &M {
-                ::oarsman_seam::Through::middleware(self)
+                ::oarsman_seam::WithMiddleware::middleware(self)
             }
         }
     })

@@ -75,9 +75,9 @@ pub trait Middleware: Send + Sync + 'static {
 
 /// Nothing is done around a call.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Plain;
+pub struct NoMiddleware;
 
-impl Middleware for Plain {
+impl Middleware for NoMiddleware {
     async fn around<T, E>(
         &self,
         _: Call,
@@ -92,12 +92,12 @@ impl Middleware for Plain {
 }
 
 /// A seam whose calls all go through a middleware.
-pub struct Through<S: ?Sized, M> {
+pub struct WithMiddleware<S: ?Sized, M> {
     inner: Arc<S>,
     middleware: M,
 }
 
-impl<S: ?Sized, M> Through<S, M> {
+impl<S: ?Sized, M> WithMiddleware<S, M> {
     /// Calls on this go through the middleware to the inner one.
     pub fn new(inner: Arc<S>, middleware: M) -> Self {
         Self { inner, middleware }
@@ -114,7 +114,7 @@ impl<S: ?Sized, M> Through<S, M> {
     }
 }
 
-impl<S: ?Sized, M> fmt::Debug for Through<S, M> {
+impl<S: ?Sized, M> fmt::Debug for WithMiddleware<S, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Through").finish_non_exhaustive()
     }

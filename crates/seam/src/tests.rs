@@ -15,7 +15,7 @@ impl SeamError for Failed {
 }
 
 #[seam]
-trait Shelf: Send + Sync + 'static {
+trait NoteStore: Send + Sync + 'static {
     /// Puts a thing there.
     #[seam(object = name)]
     async fn put_thing(&self, name: &str, bytes: Vec<u8>) -> Result<usize, Failed>;
@@ -32,10 +32,10 @@ trait Shelf: Send + Sync + 'static {
 
 /// The real one.
 #[derive(Default)]
-struct Board(Mutex<Vec<String>>);
+struct InMemoryNotes(Mutex<Vec<String>>);
 
 #[async_trait]
-impl Shelf for Board {
+impl NoteStore for InMemoryNotes {
     async fn put_thing(&self, name: &str, bytes: Vec<u8>) -> Result<usize, Failed> {
         self.0.lock().unwrap().push(name.to_owned());
         Ok(bytes.len())
@@ -48,9 +48,9 @@ impl Shelf for Board {
 
 /// Writes calls down, and fails those on that object.
 #[derive(Clone, Default)]
-struct Trace(Arc<Mutex<Vec<String>>>);
+struct CallTrace(Arc<Mutex<Vec<String>>>);
 
-impl Middleware for Trace {
+impl Middleware for CallTrace {
     async fn around<T, E>(
         &self,
         call: Call,
@@ -69,18 +69,18 @@ impl Middleware for Trace {
 }
 
 /// Overrides one method, forwards the rest.
-struct Counted(Arc<dyn Shelf>);
+struct Counted(Arc<dyn NoteStore>);
 
 #[async_trait]
-impl ShelfLayer for Counted {
-    type Middleware = Plain;
+impl NoteStoreLayer for Counted {
+    type Middleware = NoMiddleware;
 
-    fn inner(&self) -> &Arc<dyn Shelf> {
+    fn inner(&self) -> &Arc<dyn NoteStore> {
         &self.0
     }
 
-    fn middleware(&self) -> &Plain {
-        &Plain
+    fn middleware(&self) -> &NoMiddleware {
+        &NoMiddleware
     }
 
     async fn count(&self) -> Result<usize, Failed> {
@@ -90,8 +90,9 @@ impl ShelfLayer for Counted {
 
 #[tokio::test]
 async fn every_call_goes_through_the_middleware_with_its_name_and_object() {
-    let (board, trace) = (Arc::new(Board::default()), Trace::default());
-    let shelf: Arc<dyn Shelf> = Arc::new(Through::new(Arc::clone(&board) as _, trace.clone()));
+    let (board, trace) = (Arc::new(InMemoryNotes::default()), CallTrace::default());
+    let shelf: Arc<dyn NoteStore> =
+        Arc::new(WithMiddleware::new(Arc::clone(&board) as _, trace.clone()));
     assert_eq!(shelf.put_thing("good", vec![1, 2]).await, Ok(2));
     let failed = shelf.put_thing("bad", Vec::new()).await.unwrap_err();
     assert_eq!(failed, Failed("PutThing bad: the connection broke".to_owned()));
@@ -103,8 +104,8 @@ async fn every_call_goes_through_the_middleware_with_its_name_and_object() {
 
 #[tokio::test]
 async fn a_layer_forwards_what_it_does_not_write_itself() {
-    let board = Arc::new(Board::default());
-    let shelf: Arc<dyn Shelf> = Arc::new(Counted(Arc::clone(&board) as _));
+    let board = Arc::new(InMemoryNotes::default());
+    let shelf: Arc<dyn NoteStore> = Arc::new(Counted(Arc::clone(&board) as _));
     assert_eq!(shelf.put_thing("a", vec![1]).await, Ok(1));
     assert_eq!((shelf.count().await, shelf.label().as_str()), (Ok(7), "board"));
     assert_eq!(*board.0.lock().unwrap(), ["a"]);

@@ -75,7 +75,7 @@ impl Authenticator {
         if let Some(known) = self.users.get(&key, Instant::now()) {
             return known;
         }
-        match reviewer.who(token).await {
+        match reviewer.review_token(token).await {
             Ok(found) => {
                 self.users.insert(key, found.clone(), Instant::now(), time);
                 found

@@ -50,7 +50,7 @@ impl Authorizer {
             let question = (user.clone(), wanted.verb, *subresource);
             let may = match self.decisions.get(&question, Instant::now()) {
                 Some(known) => known,
-                None => match reviewer.may(user, wanted.verb, subresource).await {
+                None => match reviewer.review_access(user, wanted.verb, subresource).await {
                     Ok(may) => {
                         let time = if may { allowed } else { denied };
                         self.decisions.insert(question, may, Instant::now(), time);

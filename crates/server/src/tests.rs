@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use async_trait::async_trait;
 use k8s_openapi::api::core::v1::Pod;
 use oarsman_clock::SystemClock;
-use oarsman_cluster::credentials::{Origin, serving};
+use oarsman_cluster::credentials::{ServingCertificateSource, serving};
 use oarsman_cluster::review::User;
 use oarsman_core::active_pods::{ActivePod, ActivePods, PodStage};
 use oarsman_core::ids::FullName;
@@ -62,13 +62,13 @@ struct FakeReviewer {
 
 #[async_trait]
 impl Reviewer for FakeReviewer {
-    async fn who(&self, token: &str) -> oarsman_cluster::Result<Option<User>> {
+    async fn review_token(&self, token: &str) -> oarsman_cluster::Result<Option<User>> {
         self.asked.fetch_add(1, Ordering::SeqCst);
         let known = User { name: "ann".to_owned(), ..User::default() };
         Ok((token == "secret").then_some(known))
     }
 
-    async fn may(
+    async fn review_access(
         &self,
         user: &User,
         verb: &str,
@@ -164,8 +164,10 @@ async fn serve(
         debugging,
         configuration: json!({ "port": 10250 }),
     };
-    let origin =
-        Origin::SelfSigned { cert_dir: directory.path().join("pki"), host: "localhost".to_owned() };
+    let origin = ServingCertificateSource::SelfSigned {
+        cert_dir: directory.path().join("pki"),
+        host: "localhost".to_owned(),
+    };
     let (certificate, _) = serving(origin, clock()).unwrap();
     let fake_reviewer = Arc::new(FakeReviewer::default());
     let source = node(directory.path());
@@ -253,7 +255,7 @@ fn ended(logs: &Path) -> Arc<FakeHost> {
 }
 
 #[tokio::test]
-async fn health_is_told_to_everybody() {
+async fn health_needs_no_authentication() {
     let fixture = serve(ended, &TestAuthority::new(), true).await;
     for (path, want) in [("/healthz", 200), ("/healthz/ping", 200), ("/pods", 404)] {
         let mut stream = TcpStream::connect(fixture.health).await.unwrap();
@@ -267,7 +269,7 @@ async fn health_is_told_to_everybody() {
 }
 
 #[tokio::test]
-async fn certificates_tokens_and_nobodies_are_told_apart() {
+async fn certificates_tokens_and_anonymous_requests_are_distinguished() {
     let (authority, stranger) = (TestAuthority::new(), TestAuthority::new());
     let fixture = serve(ended, &authority, true).await;
     let api = || Some(authority.client("api"));
@@ -301,7 +303,7 @@ async fn certificates_tokens_and_nobodies_are_told_apart() {
 }
 
 #[tokio::test]
-async fn another_authority_counts_as_soon_as_it_is_written() {
+async fn a_replaced_authority_file_is_used_at_once() {
     let (first, second) = (TestAuthority::new(), TestAuthority::new());
     let fixture = serve(ended, &first, true).await;
     assert_eq!(fixture.ask(Some(second.client("api")), "/pods", None).await.0, 401);
@@ -379,7 +381,7 @@ async fn read_until(stream: &mut (impl AsyncReadExt + Unpin), answer: &mut Strin
 }
 
 #[tokio::test]
-async fn what_is_switched_off_is_said_to_be() {
+async fn disabled_endpoints_say_that_they_are_disabled() {
     let authority = TestAuthority::new();
     let fixture = serve(ended, &authority, false).await;
     for path in ["/configz", "/containerLogs/default/web/c", "/runningpods/"] {

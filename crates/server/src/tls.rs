@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn only_suites_that_are_wished_for_are_used() {
+    fn only_configured_cipher_suites_are_used() {
         assert_eq!(names(&[]).len(), 6);
         let one = "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256";
         assert_eq!(names(&[one, "TLS_RSA_WITH_AES_128_CBC_SHA"]), [one]);

@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_are_kept_for_their_time_and_never_too_many() {
+    fn entries_expire_and_their_number_is_limited() {
         let cache = TtlCache::new();
         let begin = Instant::now();
         cache.insert(1, "a", begin, Duration::from_secs(10));

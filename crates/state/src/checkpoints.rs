@@ -4,7 +4,7 @@
 //! It keeps what a copy of the directory would give away, such as a backup or a disk that is sent in: secrets of pods. It is no
 //! defence against root on this machine, who can read the key.
 
-mod seal;
+mod cipher;
 #[cfg(test)]
 mod tests;
 
@@ -21,7 +21,7 @@ use oarsman_seam::seam;
 use crate::error::{FileError, failed};
 use crate::files::{make_directory, names_in, replace, unless_gone};
 
-use seal::Seal;
+use cipher::CheckpointCipher;
 
 const SUFFIX: &str = ".sealed";
 const KEY: &str = "key";
@@ -46,25 +46,25 @@ pub trait CheckpointStore: Send + Sync + 'static {
 
 /// Checkpoints as encrypted files below the root directory.
 #[derive(Clone, Debug)]
-pub struct SealedFiles(Arc<Pages>);
+pub struct EncryptedCheckpoints(Arc<CheckpointDirectory>);
 
 #[derive(Debug)]
-struct Pages {
-    pages: PathBuf,
-    seal: Seal,
+struct CheckpointDirectory {
+    checkpoints: PathBuf,
+    cipher: CheckpointCipher,
 }
 
-impl SealedFiles {
+impl EncryptedCheckpoints {
     /// Opens the one below the agent's root directory, which gets a key if it has none.
     ///
     /// # Errors
     /// When a file or directory cannot be made or the key is not one.
     pub fn open(root: &Path) -> Result<Self, FileError> {
         let directory = root.join("oarsman-vault");
-        let pages = directory.join("pages");
-        make_directory(&pages, OUR_DIRECTORY)?;
-        let seal = Seal::of_file(&directory.join(KEY))?;
-        Ok(Self(Arc::new(Pages { pages, seal })))
+        let checkpoints = directory.join("pages");
+        make_directory(&checkpoints, OUR_DIRECTORY)?;
+        let cipher = CheckpointCipher::of_file(&directory.join(KEY))?;
+        Ok(Self(Arc::new(CheckpointDirectory { checkpoints, cipher })))
     }
 
     /// Removes all checkpoints below a root directory, and the key.
@@ -78,68 +78,68 @@ impl SealedFiles {
 
     async fn blocking<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Pages) -> Result<T, FileError> + Send + 'static,
+        work: impl FnOnce(&CheckpointDirectory) -> Result<T, FileError> + Send + 'static,
     ) -> Result<T, FileError> {
-        let pages = Arc::clone(&self.0);
-        blocking::run(move || work(&pages), failed("use", &self.0.pages)).await
+        let checkpoints = Arc::clone(&self.0);
+        blocking::run(move || work(&checkpoints), failed("use", &self.0.checkpoints)).await
     }
 }
 
 #[async_trait]
-impl CheckpointStore for SealedFiles {
+impl CheckpointStore for EncryptedCheckpoints {
     async fn write(&self, name: &str, content: Vec<u8>, lasting: bool) -> Result<(), FileError> {
         let name = name.to_owned();
-        self.blocking(move |pages| pages.write(&name, content, lasting)).await
+        self.blocking(move |checkpoints| checkpoints.write(&name, content, lasting)).await
     }
 
     async fn read_all(&self) -> Result<BTreeMap<String, Vec<u8>>, FileError> {
-        self.blocking(Pages::read_all).await
+        self.blocking(CheckpointDirectory::read_all).await
     }
 
     async fn remove(&self, name: &str) -> Result<(), FileError> {
         let name = name.to_owned();
-        self.blocking(move |pages| {
-            let path = pages.path(&name)?;
+        self.blocking(move |checkpoints| {
+            let path = checkpoints.path(&name)?;
             unless_gone(fs::remove_file(&path)).map_err(failed("remove", &path))
         })
         .await
     }
 }
 
-impl Pages {
+impl CheckpointDirectory {
     fn path(&self, name: &str) -> Result<PathBuf, FileError> {
-        let path = self.pages.join(format!("{name}{SUFFIX}"));
+        let path = self.checkpoints.join(format!("{name}{SUFFIX}"));
         match is_plain_name(name) {
             true => Ok(path),
             false => Err(failed("keep", &path)("its name is not a plain one")),
         }
     }
 
-    fn write(&self, name: &str, page: Vec<u8>, lasting: bool) -> Result<(), FileError> {
+    fn write(&self, name: &str, content: Vec<u8>, lasting: bool) -> Result<(), FileError> {
         let path = self.path(name)?;
-        let sealed = self.seal.close(name, page).map_err(failed("seal", &path))?;
+        let sealed = self.cipher.encrypt(name, content).map_err(failed("seal", &path))?;
         replace(&path, &sealed, OURS, lasting).map_err(failed("write", &path))
     }
 
     fn read_all(&self) -> Result<BTreeMap<String, Vec<u8>>, FileError> {
-        let names = names_in(&self.pages)?;
+        let names = names_in(&self.checkpoints)?;
         let names = names.iter().filter_map(|name| name.strip_suffix(SUFFIX));
-        let mut pages = BTreeMap::new();
+        let mut checkpoints = BTreeMap::new();
         for name in names {
             match self.open(name) {
-                Ok(page) => drop(pages.insert(name.to_owned(), page)),
+                Ok(content) => drop(checkpoints.insert(name.to_owned(), content)),
                 Err(error) => {
                     let path = error.path.display();
                     tracing::warn!(%path, %error, "checkpoint not read, skipped");
                 }
             }
         }
-        Ok(pages)
+        Ok(checkpoints)
     }
 
     fn open(&self, name: &str) -> Result<Vec<u8>, FileError> {
         let path = self.path(name)?;
         let sealed = fs::read(&path).map_err(failed("read", &path))?;
-        self.seal.open(name, &sealed).map_err(failed("unseal", &path))
+        self.cipher.decrypt(name, &sealed).map_err(failed("unseal", &path))
     }
 }

@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
-use oarsman_core::config::PodPaths;
+use oarsman_core::cri_spec::PodPaths;
 use oarsman_core::ids::PodUid;
 use oarsman_host::files::is_plain_name;
 

@@ -1,6 +1,6 @@
 //! Files and records of pods below the root directory.
 //!
-//! Three seams, each with the machine's own files behind it: [`PodFiles`] (directories, files for containers, logs), [`Records`]
+//! Three seams, each with the machine's own files behind it: [`PodFiles`] (directories, files for containers, logs), [`StatusRecords`]
 //! (statuses that no API server remembers) and [`CheckpointStore`] (what brings the cluster's pods back without an API server).
 
 mod checkpoints;
@@ -9,7 +9,9 @@ mod files;
 mod pod_files;
 mod records;
 
-pub use checkpoints::{CheckpointStore, CheckpointStoreLayer, SealedFiles};
+pub use checkpoints::{CheckpointStore, CheckpointStoreLayer, EncryptedCheckpoints};
 pub use error::FileError;
-pub use pod_files::{ContainerFiles, FoundFiles, HostPodFiles, PodFiles, PodFilesLayer, Settings};
-pub use records::{Records, RecordsLayer, StatusFiles};
+pub use pod_files::{
+    ContainerFiles, FoundFiles, HostPodFiles, PodFileSettings, PodFiles, PodFilesLayer,
+};
+pub use records::{StatusFiles, StatusRecords, StatusRecordsLayer};

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use k8s_openapi::api::core::v1::Pod;
-use oarsman_core::config::PodPaths;
+use oarsman_core::cri_spec::PodPaths;
 use oarsman_core::ids::{ContainerId, FullName, PodUid};
 use oarsman_core::pod::PodExt;
 use oarsman_core::view::ContainerView;
@@ -98,7 +98,7 @@ pub struct FoundFiles {
 
 /// The root directories.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct PodFileSettings {
     /// The root directory of the agent.
     pub root: PathBuf,
     /// The directory of pods' logs.
@@ -109,12 +109,12 @@ pub struct Settings {
 
 /// Files of this machine.
 #[derive(Clone, Debug)]
-pub struct HostPodFiles(Arc<Directories>);
+pub struct HostPodFiles(Arc<PodDirectories>);
 
 /// The directories that all pods share.
 #[derive(Debug)]
-struct Directories {
-    settings: Settings,
+struct PodDirectories {
+    settings: PodFileSettings,
 }
 
 impl HostPodFiles {
@@ -122,15 +122,15 @@ impl HostPodFiles {
     ///
     /// # Errors
     /// When one cannot be made.
-    pub fn open(settings: Settings) -> Result<Self, FileError> {
-        let directories = Directories { settings };
-        directories.lay_out()?;
+    pub fn open(settings: PodFileSettings) -> Result<Self, FileError> {
+        let directories = PodDirectories { settings };
+        directories.create_shared_directories()?;
         Ok(Self(Arc::new(directories)))
     }
 
     async fn blocking<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Directories) -> Result<T, FileError> + Send + 'static,
+        work: impl FnOnce(&PodDirectories) -> Result<T, FileError> + Send + 'static,
     ) -> Result<T, FileError> {
         let directories = Arc::clone(&self.0);
         let panicked = failed("work in", &self.0.settings.root);
@@ -138,7 +138,7 @@ impl HostPodFiles {
     }
 }
 
-impl Directories {
+impl PodDirectories {
     fn paths(&self, uid: &PodUid) -> Result<PodPaths, FileError> {
         paths(&self.settings.root, uid)
     }
@@ -217,7 +217,7 @@ impl PodFiles for HostPodFiles {
 
     async fn pods(&self) -> Result<BTreeMap<PodUid, FoundFiles>, FileError> {
         self.blocking(|all| {
-            all.sweep_links()?;
+            all.remove_dangling_links()?;
             let logs = all.with_logs()?.map(|uid| (uid, FoundFiles { directory: false }));
             let own = all.with_directories()?.map(|uid| (uid, FoundFiles { directory: true }));
             Ok(logs.chain(own).collect())

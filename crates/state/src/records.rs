@@ -23,10 +23,10 @@ const OURS: u32 = 0o600;
 
 /// The statuses of pods that no API server remembers.
 #[seam]
-pub trait Records: Send + Sync + 'static {
+pub trait StatusRecords: Send + Sync + 'static {
     /// Records a pod's status; it survives a restart of the agent, and when `lasting` a crash of the machine.
     #[seam(call = "remember the status of", object = pod)]
-    async fn remember(
+    async fn write_status(
         &self,
         pod: &PodUid,
         status: &PodStatus,
@@ -35,7 +35,7 @@ pub trait Records: Send + Sync + 'static {
 
     /// The status that was recorded last.
     #[seam(call = "recall the status of", object = pod)]
-    async fn recall(&self, pod: &PodUid) -> Result<Option<PodStatus>, FileError>;
+    async fn read_status(&self, pod: &PodUid) -> Result<Option<PodStatus>, FileError>;
 
     /// Removes the record of a pod, if there is one.
     #[seam(call = "remove the record of", object = pod)]
@@ -48,7 +48,7 @@ pub trait Records: Send + Sync + 'static {
 
 /// Records as files below the root directory.
 #[derive(Clone, Debug)]
-pub struct StatusFiles(Arc<Statuses>);
+pub struct StatusFiles(Arc<StatusDirectory>);
 
 impl StatusFiles {
     /// Those below this root directory.
@@ -56,14 +56,14 @@ impl StatusFiles {
     /// # Errors
     /// When the directory cannot be made.
     pub fn open(root: &Path) -> Result<Self, FileError> {
-        let statuses = Statuses { root: root.to_owned() };
+        let statuses = StatusDirectory { root: root.to_owned() };
         make_directory(&statuses.directory(), OUR_DIRECTORY)?;
         Ok(Self(Arc::new(statuses)))
     }
 
     async fn blocking<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Statuses) -> Result<T, FileError> + Send + 'static,
+        work: impl FnOnce(&StatusDirectory) -> Result<T, FileError> + Send + 'static,
     ) -> Result<T, FileError> {
         let statuses = Arc::clone(&self.0);
         blocking::run(move || work(&statuses), failed("work in", &self.0.directory())).await
@@ -71,8 +71,8 @@ impl StatusFiles {
 }
 
 #[async_trait]
-impl Records for StatusFiles {
-    async fn remember(
+impl StatusRecords for StatusFiles {
+    async fn write_status(
         &self,
         pod: &PodUid,
         status: &PodStatus,
@@ -82,7 +82,7 @@ impl Records for StatusFiles {
         self.blocking(move |statuses| statuses.write(&uid, &status, lasting)).await
     }
 
-    async fn recall(&self, pod: &PodUid) -> Result<Option<PodStatus>, FileError> {
+    async fn read_status(&self, pod: &PodUid) -> Result<Option<PodStatus>, FileError> {
         let uid = pod.clone();
         self.blocking(move |statuses| statuses.read(&uid)).await
     }
@@ -93,16 +93,16 @@ impl Records for StatusFiles {
     }
 
     async fn pods(&self) -> Result<BTreeSet<PodUid>, FileError> {
-        self.blocking(Statuses::pods).await
+        self.blocking(StatusDirectory::pods).await
     }
 }
 
 #[derive(Debug)]
-struct Statuses {
+struct StatusDirectory {
     root: PathBuf,
 }
 
-impl Statuses {
+impl StatusDirectory {
     /// Apart from the pods' directories, which a Go kubelet on the same root may clear away.
     fn directory(&self) -> PathBuf {
         self.root.join("oarsman-statuses")

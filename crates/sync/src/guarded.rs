@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn several_updates_are_one_signal_and_a_silent_change_is_none() {
+    async fn several_updates_are_one_signal_and_a_change_without_signal_is_none() {
         let guarded = Guarded::new(0);
         let waits = || timeout(Duration::from_secs(1), guarded.changed());
         guarded.update(|value| *value += 1);
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_put_there_before_or_during_the_wait_is_taken() {
+    async fn a_value_set_before_or_during_the_wait_is_taken() {
         let guarded = Guarded::new(vec![1]);
         assert_eq!(guarded.take_when(Vec::pop).await, 1);
         let (taken, ()) = tokio::join!(guarded.take_when(Vec::pop), async {

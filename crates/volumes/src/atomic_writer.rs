@@ -17,7 +17,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, lchown, s
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use oarsman_core::config::{Payload, PayloadFile};
+use oarsman_core::cri_spec::{Payload, PayloadFile};
 use oarsman_host::tree;
 
 /// The link to the files.

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 use oarsman_clock::Clock;
-use oarsman_core::config::PodPaths;
+use oarsman_core::cri_spec::PodPaths;
 use oarsman_core::ids::PodUid;
 use oarsman_core::pod::PodExt;
 use oarsman_core::volume_manager::{MountedVolume, VolumeToMount};

@@ -1,7 +1,7 @@
 //! Volumes made of objects and fields: a directory whose files are replaced all at once.
 
 use k8s_openapi::api::core::v1::EmptyDirVolumeSource;
-use oarsman_core::config::Payload;
+use oarsman_core::cri_spec::Payload;
 
 use crate::atomic_writer::{self, AtomicWriter};
 use crate::plugin::{VolumePlugin, VolumeToSetUp};

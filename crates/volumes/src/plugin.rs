@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Pod, Volume};
-use oarsman_core::config::Payload;
+use oarsman_core::cri_spec::Payload;
 use oarsman_host::mounts::{self, Mount};
 use oarsman_host::tree;
 use rustix::mount::{UnmountFlags, unmount};

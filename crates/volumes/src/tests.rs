@@ -8,12 +8,12 @@ use k8s_openapi::api::core::v1::{
     PodSecurityContext, PodSpec, SecretVolumeSource, VolumeMount,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
-use oarsman_core::config::{Payload, PayloadFile};
+use oarsman_core::cri_spec::{Payload, PayloadFile};
 use oarsman_core::ids::PodUid;
 
 use k8s_openapi::api::core::v1::Volume;
 use oarsman_clock::SystemClock;
-use oarsman_core::config::{Payloads, PodPaths};
+use oarsman_core::cri_spec::{Payloads, PodPaths};
 use oarsman_core::volume_manager::{ActualStateOfWorld, DesiredStateOfWorld, reconcile};
 use oarsman_host::mounts;
 
@@ -71,7 +71,7 @@ fn is_mounted(path: &Path) -> bool {
 }
 
 #[tokio::test]
-async fn an_empty_dir_is_there_for_everybody_and_keeps_its_content_until_the_pod_goes() {
+async fn an_empty_dir_is_writable_by_all_and_keeps_its_content_until_torn_down() {
     let root = tempfile::tempdir().unwrap();
     let paths = paths(root.path());
     let mut pod = pod(vec![empty_dir("cache", EmptyDirVolumeSource::default())]);
@@ -90,7 +90,7 @@ async fn an_empty_dir_is_there_for_everybody_and_keeps_its_content_until_the_pod
 }
 
 #[tokio::test]
-async fn one_in_memory_is_mounted_once_with_its_size_and_unmounted() {
+async fn an_empty_dir_in_memory_is_mounted_once_with_its_size_and_unmounted() {
     let root = tempfile::tempdir().unwrap();
     let paths = paths(root.path());
     let source = EmptyDirVolumeSource {
@@ -111,7 +111,7 @@ async fn one_in_memory_is_mounted_once_with_its_size_and_unmounted() {
 }
 
 #[tokio::test]
-async fn a_host_path_is_what_its_type_says_or_is_made() {
+async fn a_host_path_is_checked_against_its_type_or_created() {
     let root = tempfile::tempdir().unwrap();
     let (file, missing) = (root.path().join("file"), root.path().join("missing"));
     fs::write(&file, "").unwrap();
@@ -142,7 +142,7 @@ async fn a_host_path_is_what_its_type_says_or_is_made() {
 }
 
 #[tokio::test]
-async fn only_what_is_mounted_is_made_and_what_nobody_can_make_is_named() {
+async fn only_mounted_volumes_are_set_up_and_unsupported_ones_are_named() {
     let root = tempfile::tempdir().unwrap();
     let nfs = NFSVolumeSource::default();
     let nfs = Volume { name: "far".to_owned(), nfs: Some(nfs), ..Volume::default() };
@@ -163,7 +163,7 @@ fn secret(text: &str) -> (Pod, Payloads) {
 }
 
 #[tokio::test]
-async fn secrets_lie_in_memory_and_go_with_the_pod() {
+async fn secrets_are_in_memory_and_removed_with_the_pod() {
     let root = tempfile::tempdir().unwrap();
     let paths = paths(root.path());
     let (mut pod, files) = secret("hunter2");

@@ -18,7 +18,7 @@ use tokio::time::{Instant, sleep};
 use crate::Harness;
 
 /// How long a container may take to do what its script says.
-const PATIENCE: Duration = Duration::from_secs(20);
+const MAX_WAIT: Duration = Duration::from_secs(20);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The context of one case.
@@ -156,7 +156,7 @@ impl CaseContext {
 
     /// Waits until the container has ended.
     pub async fn until_exited(&self, id: &str) -> Result<ContainerStatus> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + MAX_WAIT;
         loop {
             let status = self.runtime().container_status(id).await?;
             if status.state() == ContainerState::ContainerExited {
@@ -186,7 +186,7 @@ impl CaseContext {
 
     /// Waits until a log file holds that text, and returns all of it.
     pub async fn until_log(&self, pod: &TestSandbox, file: &str, text: &str) -> Result<String> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + MAX_WAIT;
         loop {
             let log = self.log(pod, file).await?;
             if log.contains(text) {

@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_call_that_may_be_lacking_and_is_lacking_skips_a_case() {
+    fn only_a_missing_call_that_may_be_missing_skips_a_case() {
         let lacks = || Err(CriError::unimplemented("GetContainerEvents").into());
         let gone = || Err(CriError::not_found("GetContainerEvents", "x").into());
         let rows: [(Result<()>, &[&str], Option<bool>); 5] = [

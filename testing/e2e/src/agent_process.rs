@@ -72,7 +72,7 @@ impl AgentProcess {
     ///
     /// # Errors
     /// When it does not end in time: it is killed then. The error carries the end of its log.
-    pub async fn terminate(&self, patience: Duration) -> Result<ExitStatus> {
+    pub async fn terminate(&self, max_wait: Duration) -> Result<ExitStatus> {
         let mut child = self.lock().take().context("the agent was not started")?;
         kill_process(Pid::from_child(&child), Signal::TERM)?;
         let waiting = async {
@@ -83,12 +83,12 @@ impl AgentProcess {
                 tokio::time::sleep(POLL_INTERVAL).await;
             }
         };
-        if let Ok(status) = tokio::time::timeout(patience, waiting).await {
+        if let Ok(status) = tokio::time::timeout(max_wait, waiting).await {
             return status;
         }
         child.kill()?;
         child.wait()?;
-        bail!("the agent did not end within {patience:?}; its log:\n{}", self.log_tail())
+        bail!("the agent did not end within {max_wait:?}; its log:\n{}", self.log_tail())
     }
 
     /// Kills the agent if it runs, and starts it anew on the same directories.

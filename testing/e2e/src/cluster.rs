@@ -14,7 +14,7 @@ use crate::pod_observer::PodObserver;
 use crate::scenario::{ScenarioContext, under_test};
 
 /// How long pods may take to reach a state on a machine that is busy with tests.
-pub const PATIENCE: Duration = Duration::from_secs(90);
+pub const MAX_WAIT: Duration = Duration::from_secs(90);
 
 /// A control plane, and an agent that has joined it.
 pub struct TestCluster {
@@ -38,11 +38,11 @@ impl TestCluster {
     /// # Errors
     /// When the node does not become Ready.
     pub async fn start_with(cx: &ScenarioContext, which: &Implementation) -> Result<Self> {
-        cx.set_cleanup_timeout(PATIENCE * 2);
+        cx.set_cleanup_timeout(MAX_WAIT * 2);
         let plane = cx.cluster().await?;
         let agent = cx.join(which, &KubeletOptions::default())?;
         agent.start()?;
-        plane.until_node_is_ready(agent.name(), PATIENCE).await?;
+        plane.until_node_is_ready(agent.name(), MAX_WAIT).await?;
         Ok(Self { plane, agent })
     }
 
@@ -87,7 +87,7 @@ impl TestCluster {
         let ready = |pods: &Vec<(String, String, bool)>| {
             pods.iter().filter(|(.., is_ready)| *is_ready).count() == count
         };
-        let seen = eventually(PATIENCE, &format!("{count} pods are Ready"), all, ready).await?;
+        let seen = eventually(MAX_WAIT, &format!("{count} pods are Ready"), all, ready).await?;
         Ok(seen.into_iter().filter(|pod| pod.2).map(|(name, ..)| name).collect())
     }
 
@@ -108,7 +108,7 @@ impl TestCluster {
         self.run(&long_running_pod(name)).await?;
         let look = async || Ok(summary(&self.pod(name).await?));
         let what = format!("{name} is Ready");
-        eventually(PATIENCE, &what, look, |(.., is_ready)| *is_ready).await.map(drop)
+        eventually(MAX_WAIT, &what, look, |(.., is_ready)| *is_ready).await.map(drop)
     }
 
     /// Starts a watch of all pods.

@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_manifest_says_what_it_was_told() {
+    fn a_manifest_has_the_fields_that_were_set() {
         let main = script_container("main", &["exit:3"]).env("A", "b").mount("v", "/v");
         let init = script_container("first", &[]).with("restartPolicy", "Always".into());
         let manifest = pod("web").container(main).init(init).host_path("v", "/tmp/v");

@@ -20,7 +20,7 @@ use tokio::time::Instant;
 use crate::inspect::eventually;
 
 /// How long a watch may take to deliver its first list.
-const PATIENCE: Duration = Duration::from_secs(30);
+const MAX_WAIT: Duration = Duration::from_secs(30);
 /// How long it waits after an error.
 const RETRY_DELAY: Duration = Duration::from_millis(200);
 
@@ -104,7 +104,7 @@ impl PodObserver {
         let task = tokio::spawn(watch(client, Arc::clone(&observations)));
         let observer = Self { observations, task };
         let lists = async || Ok(lock(&observer.observations).lists);
-        eventually(PATIENCE, "the witness has seen all pods", lists, |lists| *lists > 0).await?;
+        eventually(MAX_WAIT, "the witness has seen all pods", lists, |lists| *lists > 0).await?;
         Ok(observer)
     }
 

@@ -9,14 +9,14 @@ use anyhow::{Context, Result, ensure};
 
 const NAME: &str = "oarsman";
 /// The environment variable with a program that is built already, to be tested instead.
-const GIVEN: &str = "OARSMAN_E2E_PROGRAM";
+const PROGRAM_VARIABLE: &str = "OARSMAN_E2E_PROGRAM";
 
 /// The path of the program: in the same build directory, and of the same profile, as the test that asks. Or the one that the environment names.
 ///
 /// # Errors
 /// When this is not a test that cargo has built.
 pub fn path() -> Result<PathBuf> {
-    if let Some(given) = env::var_os(GIVEN) {
+    if let Some(given) = env::var_os(PROGRAM_VARIABLE) {
         return Ok(given.into());
     }
     Ok(own_directory(profile_directory(&env::current_exe()?)?).join(NAME))
@@ -32,7 +32,7 @@ fn own_directory(profile: &Path) -> PathBuf {
 /// # Errors
 /// When it cannot be built; cargo has printed why on stderr.
 pub fn build() -> Result<()> {
-    if env::var_os(GIVEN).is_some() {
+    if env::var_os(PROGRAM_VARIABLE).is_some() {
         return Ok(());
     }
     let test = env::current_exe()?;

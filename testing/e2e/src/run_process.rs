@@ -56,9 +56,9 @@ impl RunProcess {
     ///
     /// # Errors
     /// With all that it printed when the time is over.
-    pub async fn wait_for_output(&self, what: &str, patience: Duration) -> Result<String> {
+    pub async fn wait_for_output(&self, what: &str, max_wait: Duration) -> Result<String> {
         let goal = format!("the program says {what:?}");
-        eventually(patience, &goal, async || self.output(), |said| said.contains(what)).await
+        eventually(max_wait, &goal, async || self.output(), |said| said.contains(what)).await
     }
 
     /// Sends SIGINT, as Ctrl-C does.
@@ -73,12 +73,12 @@ impl RunProcess {
     ///
     /// # Errors
     /// With all that it printed when the time is over.
-    pub async fn wait_exit(&mut self, patience: Duration) -> Result<i32> {
+    pub async fn wait_exit(&mut self, max_wait: Duration) -> Result<i32> {
         use std::os::unix::process::ExitStatusExt;
         let said = self.said.clone();
         let child = &mut self.child;
         let ended = async || child.try_wait()?.context("it still runs");
-        let status = eventually(patience, "the program ends", ended, |_| true).await;
+        let status = eventually(max_wait, "the program ends", ended, |_| true).await;
         let status = status.with_context(|| fs::read_to_string(&said).unwrap_or_default())?;
         Ok(status.code().or(status.signal().map(|signal| 128 + signal)).unwrap_or(-1))
     }

@@ -89,7 +89,7 @@ fn main_after(
 ) -> ExitCode {
     namespace::run_after(ready, || match run_all(flavours, scenarios) {
         Ok(conclusion) => conclusion.exit_code(),
-        Err(error) => complain(&error),
+        Err(error) => print_error(&error),
     })
 }
 
@@ -129,7 +129,7 @@ fn trial(
 }
 
 #[expect(clippy::print_stderr, reason = "this is a test binary's own main")]
-fn complain(error: &anyhow::Error) -> ExitCode {
+fn print_error(error: &anyhow::Error) -> ExitCode {
     eprintln!("{error:#}");
     ExitCode::FAILURE
 }

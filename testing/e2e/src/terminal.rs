@@ -78,22 +78,22 @@ impl Terminal {
     ///
     /// # Errors
     /// With all its text when the time is over.
-    pub async fn see(&self, window: &str, what: &str, patience: Duration) -> Result<String> {
-        self.see_that(window, what, patience, |screen| screen.contains(what)).await
+    pub async fn see(&self, window: &str, what: &str, max_wait: Duration) -> Result<String> {
+        self.see_that(window, what, max_wait, |screen| screen.contains(what)).await
     }
 
     /// Waits until the command that was typed last has ended, and returns its exit code.
     ///
     /// # Errors
     /// With all text of the window when the time is over.
-    pub async fn exit_code(&self, window: &str, patience: Duration) -> Result<u8> {
+    pub async fn exit_code(&self, window: &str, max_wait: Duration) -> Result<u8> {
         self.type_line(window, "echo ended with $?.")?;
         let code = |screen: &str| {
             let told = screen.rsplit_once("\nended with ")?.1;
             told.split('.').next()?.parse::<u8>().ok()
         };
         let told = |screen: &str| code(screen).is_some();
-        let screen = self.see_that(window, "the command's exit code", patience, told).await?;
+        let screen = self.see_that(window, "the command's exit code", max_wait, told).await?;
         run(&mut self.tmux(&["send-keys", "-t", window, "-l", "clear"]))?;
         self.press(window, "Enter")?;
         run(&mut self.tmux(&["clear-history", "-t", window]))?;
@@ -104,11 +104,11 @@ impl Terminal {
         &self,
         window: &str,
         what: &str,
-        patience: Duration,
+        max_wait: Duration,
         is_so: impl Fn(&str) -> bool,
     ) -> Result<String> {
         let what = format!("window {window} shows {what:?}");
-        eventually(patience, &what, async || self.screen(window), |screen| is_so(screen)).await
+        eventually(max_wait, &what, async || self.screen(window), |screen| is_so(screen)).await
     }
 
     fn tmux(&self, arguments: &[&str]) -> Command {
@@ -141,19 +141,19 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_is_typed_is_done_and_its_end_is_told() {
+    async fn typed_commands_run_and_give_their_exit_codes() {
         let directory = tempfile::tempdir().unwrap();
         let variables = [("GREETING", "ahoy".to_owned())];
         let socket = directory.path().join("tmux");
         let terminal = Terminal::open(&socket, directory.path(), &variables).await.unwrap();
-        let patience = Duration::from_secs(10);
+        let max_wait = Duration::from_secs(10);
         terminal.type_line("0", "echo $GREETING-$((6 * 7)); (exit 3)").unwrap();
-        terminal.see("0", "ahoy-42", patience).await.unwrap();
-        assert_eq!(terminal.exit_code("0", patience).await.unwrap(), 3);
+        terminal.see("0", "ahoy-42", max_wait).await.unwrap();
+        assert_eq!(terminal.exit_code("0", max_wait).await.unwrap(), 3);
         terminal.window("other", directory.path()).await.unwrap();
         terminal.type_line("other", "echo begun; sleep 60").unwrap();
-        terminal.see("other", "\nbegun", patience).await.unwrap();
+        terminal.see("other", "\nbegun", max_wait).await.unwrap();
         terminal.press("other", "C-c").unwrap();
-        assert_eq!(terminal.exit_code("other", patience).await.unwrap(), 130);
+        assert_eq!(terminal.exit_code("other", max_wait).await.unwrap(), 130);
     }
 }

@@ -23,18 +23,18 @@ use oarsman_host::{cgroups, mounts};
 use oarsman_rig::{ContainerdFlavour, images};
 use tokio::time::{Instant, timeout};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const MAX_WAIT: Duration = Duration::from_secs(20);
 
 fn main() -> ExitCode {
     let scenarios = scenarios![
-        the_eyes_see_a_pods_life,
+        the_inspector_sees_a_pods_lifecycle,
         one_pods_calls_are_held_and_others_go_on,
         calls_are_failed_and_delayed_by_rule,
         every_call_is_written_down,
-        the_end_of_a_caller_ends_its_wait,
+        dropping_a_held_call_ends_its_wait,
         events_pass_without_delay,
         an_agent_is_started_measured_and_ended,
-        an_agent_that_does_not_end_is_killed_and_told,
+        an_agent_that_does_not_end_is_killed_and_reported,
         the_program_is_built_before_the_tests,
     ];
     scenario::main(&[ContainerdFlavour::Built, ContainerdFlavour::Debian], &scenarios)
@@ -105,13 +105,13 @@ impl CriPod {
         let group = PathBuf::from(self.config.linux.unwrap_or_default().cgroup_parent);
         for hierarchy in cgroups::hierarchies(&mounts::current()?) {
             let removed = async || Ok(hierarchy.remove(&group).is_ok());
-            eventually(PATIENCE, "the pod's group goes", removed, |gone| *gone).await?;
+            eventually(MAX_WAIT, "the pod's group goes", removed, |gone| *gone).await?;
         }
         Ok(())
     }
 }
 
-async fn the_eyes_see_a_pods_life(cx: &ScenarioContext) -> Result<()> {
+async fn the_inspector_sees_a_pods_lifecycle(cx: &ScenarioContext) -> Result<()> {
     let look = cx.inspector();
     assert!(look.pod("seen").await?.is_gone());
     let pod = CriPod::run(cx, cx.rig().client()?, "seen").await?;
@@ -120,7 +120,7 @@ async fn the_eyes_see_a_pods_life(cx: &ScenarioContext) -> Result<()> {
     let ended = |seen: &oarsman_e2e::inspect::ObservedPod| {
         seen.container("main").is_ok_and(|main| main.has_exited())
     };
-    let seen = eventually(PATIENCE, "it ends", see, ended).await?;
+    let seen = eventually(MAX_WAIT, "it ends", see, ended).await?;
     let main = seen.container("main")?;
     assert_eq!((main.exit_code, main.restarts, main.attempt), (3, Some(0), 0));
     // A container that ends at once may have ended, by its time stamps, before it had started: the two are taken by different processes.
@@ -135,7 +135,7 @@ async fn the_eyes_see_a_pods_life(cx: &ScenarioContext) -> Result<()> {
         let texts = seen.container("main").and_then(|main| main.log_texts());
         texts.is_ok_and(|texts| texts == ["ready"])
     };
-    let seen = eventually(PATIENCE, "it is ready", see, ready).await?;
+    let seen = eventually(MAX_WAIT, "it is ready", see, ready).await?;
     assert_eq!(seen.all("main").iter().map(|main| main.attempt).collect::<Vec<_>>(), [0, 1]);
     assert!(seen.runs("main") && seen.sandbox()?.is_ready && seen.uid() == "uid-seen");
     assert_eq!(look.processes(&id).await?.len(), 2);
@@ -155,7 +155,7 @@ async fn one_pods_calls_are_held_and_others_go_on(cx: &ScenarioContext) -> Resul
         proxy.add_rule(CallFilter::all().named("RunPodSandbox").about("held"), RuleAction::Hold);
     let held = CriPod::run(cx, proxy.client()?, "held");
     let others = async {
-        rule.wait_until_held(1, PATIENCE).await?;
+        rule.wait_until_held(1, MAX_WAIT).await?;
         let free = CriPod::run(cx, proxy.client()?, "free").await?;
         free.start(0, &["forever"]).await?;
         assert!(cx.inspector().pod("free").await?.runs("main"));
@@ -173,7 +173,7 @@ async fn one_pods_calls_are_held_and_others_go_on(cx: &ScenarioContext) -> Resul
         let client = proxy.client()?;
         let stop = client.stop_container(&id, Duration::from_secs(5));
         let release = async {
-            rule.wait_until_held(1, PATIENCE).await?;
+            rule.wait_until_held(1, MAX_WAIT).await?;
             assert_eq!(rule.waiting(), 1, "{name}");
             rule.release();
             anyhow::Ok(())
@@ -208,7 +208,7 @@ async fn calls_are_failed_and_delayed_by_rule(cx: &ScenarioContext) -> Result<()
     let rule = proxy.add_rule(CallFilter::all().named("Version"), RuleAction::HoldAnswer);
     let client = proxy.client()?;
     let answered = tokio::spawn(async move { client.version().await });
-    rule.wait_until_held(1, PATIENCE).await?;
+    rule.wait_until_held(1, MAX_WAIT).await?;
     assert!(!answered.is_finished());
     rule.release();
     answered.await??;
@@ -254,14 +254,14 @@ async fn every_call_is_written_down(cx: &ScenarioContext) -> Result<()> {
     pod.remove().await
 }
 
-async fn the_end_of_a_caller_ends_its_wait(cx: &ScenarioContext) -> Result<()> {
+async fn dropping_a_held_call_ends_its_wait(cx: &ScenarioContext) -> Result<()> {
     let proxy = cx.proxy().await?;
     let rule = proxy.add_rule(CallFilter::all().about("lost"), RuleAction::Hold);
     let client = proxy.client()?;
     let given_up = timeout(Duration::from_millis(300), CriPod::run(cx, client, "lost")).await;
     assert!(given_up.is_err());
     let waiting = async || Ok(rule.waiting());
-    eventually(PATIENCE, "nobody waits any more", waiting, |waiting| *waiting == 0).await?;
+    eventually(MAX_WAIT, "nobody waits any more", waiting, |waiting| *waiting == 0).await?;
     rule.release();
     let pods = async || cx.inspector().pods().await;
     always(Duration::from_millis(300), "it is never made", pods, Vec::is_empty).await
@@ -280,7 +280,7 @@ async fn events_pass_without_delay(cx: &ScenarioContext) -> Result<()> {
     let pod = CriPod::run(cx, proxy.client()?, "eventful").await?;
     let id = pod.start(0, &["forever"]).await?;
     let next_about = async |events: &mut oarsman_cri::EventStream| loop {
-        match timeout(PATIENCE, events.next()).await? {
+        match timeout(MAX_WAIT, events.next()).await? {
             Some(event) if event.as_ref().is_ok_and(|event| event.container_id != id) => {}
             Some(event) => return Ok(event?.container_event_type()),
             None => bail!("the events ended"),
@@ -316,7 +316,7 @@ async fn an_agent_is_started_measured_and_ended(cx: &ScenarioContext) -> Result<
     let setup = cx.setup()?.program(&stand_in(cx, script)?);
     let node = cx.start(setup.flag("v", "4").env("WHO", "me"))?;
     let said = async || Ok(node.log_tail());
-    let log = eventually(PATIENCE, "it is ready", said, |log| log.ends_with("ready")).await?;
+    let log = eventually(MAX_WAIT, "it is ready", said, |log| log.ends_with("ready")).await?;
     assert!(log.starts_with("kubelet --root-dir=/var/tmp/oarsman-rig."), "{log}");
     assert!(log.contains("--hostname-override=node --v=4 me\n"), "{log}");
     assert!(node.cpu_time()? > Duration::ZERO && node.pss()? > 4096);
@@ -335,17 +335,17 @@ async fn an_agent_is_started_measured_and_ended(cx: &ScenarioContext) -> Result<
     node.restart()?;
     assert_ne!(node.pid()?, first);
     let twice = |log: &String| log.matches("ready").count() == 2;
-    eventually(PATIENCE, "it is ready again", said, twice).await?;
-    assert_eq!(node.terminate(PATIENCE).await?.code(), Some(0));
+    eventually(MAX_WAIT, "it is ready again", said, twice).await?;
+    assert_eq!(node.terminate(MAX_WAIT).await?.code(), Some(0));
     // The harness is to end an agent that runs.
     node.start()
 }
 
-async fn an_agent_that_does_not_end_is_killed_and_told(cx: &ScenarioContext) -> Result<()> {
+async fn an_agent_that_does_not_end_is_killed_and_reported(cx: &ScenarioContext) -> Result<()> {
     let script = "trap '' TERM; echo ready; while :; do sleep 0.05; done\n";
     let node = cx.start(cx.setup()?.program(&stand_in(cx, script)?))?;
     let said = async || Ok(node.log_tail());
-    eventually(PATIENCE, "it is ready", said, |log| log == "ready").await?;
+    eventually(MAX_WAIT, "it is ready", said, |log| log == "ready").await?;
     let error = node.terminate(Duration::from_millis(300)).await.err().context("it stays")?;
     assert_eq!(error.to_string(), "the agent did not end within 300ms; its log:\nready");
     assert!(!node.is_alive());

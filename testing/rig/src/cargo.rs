@@ -4,7 +4,8 @@ use std::env;
 use std::process::Command;
 
 /// The prefixes of environment variables that cargo sets for a program of its own package.
-const OF_A_PACKAGE: [&str; 4] = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_"];
+const PACKAGE_VARIABLE_PREFIXES: [&str; 4] =
+    ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_"];
 
 /// cargo, as called at a shell prompt.
 ///
@@ -19,7 +20,9 @@ pub fn cargo() -> Command {
 /// Removes the variables of the package whose program this is.
 pub fn without_package(command: &mut Command) -> &mut Command {
     for (name, _) in env::vars_os() {
-        if OF_A_PACKAGE.iter().any(|prefix| name.as_encoded_bytes().starts_with(prefix.as_bytes()))
+        if PACKAGE_VARIABLE_PREFIXES
+            .iter()
+            .any(|prefix| name.as_encoded_bytes().starts_with(prefix.as_bytes()))
         {
             command.env_remove(name);
         }
@@ -32,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cargo_hears_nothing_of_the_package_that_calls_it() {
+    fn cargo_gets_no_variables_of_the_package_that_calls_it() {
         let command = cargo();
         let removed: Vec<_> =
             command.get_envs().filter(|(_, value)| value.is_none()).map(|(name, _)| name).collect();

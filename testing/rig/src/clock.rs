@@ -15,10 +15,10 @@ pub(crate) fn now() -> Instant {
 
 /// Polls until it is `done` or the time is over, and returns which.
 #[expect(clippy::disallowed_methods, reason = "used where no runtime turns, as in a drop")]
-pub(crate) fn wait_until(patience: Duration, mut done: impl FnMut() -> bool) -> bool {
+pub(crate) fn wait_until(max_wait: Duration, mut done: impl FnMut() -> bool) -> bool {
     let start = now();
     while !done() {
-        if start.elapsed() > patience {
+        if start.elapsed() > max_wait {
             return false;
         }
         std::thread::sleep(POLL_INTERVAL);
@@ -28,7 +28,7 @@ pub(crate) fn wait_until(patience: Duration, mut done: impl FnMut() -> bool) -> 
 
 /// Polls until it is done, fails, or the time is over, and returns which.
 pub(crate) async fn wait_until_async<F>(
-    patience: Duration,
+    max_wait: Duration,
     mut done: impl FnMut() -> F,
 ) -> Result<bool>
 where
@@ -36,7 +36,7 @@ where
 {
     let start = now();
     while !done().await? {
-        if start.elapsed() > patience {
+        if start.elapsed() > max_wait {
             return Ok(false);
         }
         tokio::time::sleep(POLL_INTERVAL).await;

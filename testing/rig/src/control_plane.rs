@@ -40,9 +40,9 @@ const ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
 /// The group of cluster administrators.
 const MASTERS: &str = "system:masters";
 /// How many lines of each log an error carries.
-const FEW: usize = 12;
+const TAIL_LINES: usize = 12;
 /// How long each program may take to come up on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(120);
+const MAX_WAIT: Duration = Duration::from_secs(120);
 
 /// A running control plane. All that it started ends with it. Fields are dropped in the order they stand in.
 pub struct ControlPlane {
@@ -73,7 +73,7 @@ impl ControlPlane {
         plane.controller_manager.start()?;
         plane.scheduler.start()?;
         plane.kubectl.apply(&bootstrap_objects::objects()).await?;
-        let account = clock::wait_until_async(PATIENCE, || plane.has_default_account()).await?;
+        let account = clock::wait_until_async(MAX_WAIT, || plane.has_default_account()).await?;
         ensure!(account, "nobody makes service accounts:\n{}", plane.log_tails());
         Ok(plane)
     }
@@ -227,7 +227,7 @@ impl ControlPlane {
     /// When it does not come up; the error carries the end of its log.
     pub async fn start_api_server(&self) -> Result<()> {
         self.api_server.start()?;
-        let ready = clock::wait_until_async(PATIENCE, || self.is_ready()).await?;
+        let ready = clock::wait_until_async(MAX_WAIT, || self.is_ready()).await?;
         ensure!(ready, "the API server does not become ready; it says:\n{}", self.log_tails());
         // These end when they lose it for long; an administrator would have them started again.
         for process in [&self.controller_manager, &self.scheduler] {
@@ -244,7 +244,7 @@ impl ControlPlane {
         }
         // Polled: an API server that is not up yet refuses connections.
         tokio::time::sleep(Duration::from_millis(100)).await;
-        let asked = self.kubectl.run_for(PATIENCE, &["get", "--raw=/readyz"], None).await;
+        let asked = self.kubectl.run_for(MAX_WAIT, &["get", "--raw=/readyz"], None).await;
         Ok(asked.is_ok_and(|answer| answer == "ok"))
     }
 
@@ -258,18 +258,18 @@ impl ControlPlane {
     ///
     /// # Errors
     /// When it does not become so in time; with its object.
-    pub async fn until_node_is_ready(&self, name: &str, patience: Duration) -> Result<()> {
+    pub async fn until_node_is_ready(&self, name: &str, max_wait: Duration) -> Result<()> {
         let condition = r#"{.status.conditions[?(@.type=="Ready")].status}"#;
         let output = format!("--output=jsonpath={condition}");
         let look = || async {
             let asked = self.kubectl.run(&["get", "node", name, &output]).await;
             Ok(asked.is_ok_and(|status| status == "True"))
         };
-        if clock::wait_until_async(patience, look).await? {
+        if clock::wait_until_async(max_wait, look).await? {
             return Ok(());
         }
         let known = self.kubectl.run(&["describe", "node", name]).await;
-        bail!("the node {name} is not Ready after {patience:?}: {known:?}")
+        bail!("the node {name} is not Ready after {max_wait:?}: {known:?}")
     }
 
     /// The pids of all its processes.
@@ -280,7 +280,7 @@ impl ControlPlane {
     /// The ends of all logs.
     pub fn log_tails(&self) -> String {
         let each = self.processes().map(|process| {
-            format!("{} ends:\n{}\n", process.log().display(), process.log_end(FEW))
+            format!("{} ends:\n{}\n", process.log().display(), process.log_end(TAIL_LINES))
         });
         each.concat()
     }

@@ -23,7 +23,7 @@ pub const SCRIPT_AS_USER: &str = "rig.local/script:user";
 pub const BUSYBOX: &str = "rig.local/busybox:1";
 
 /// The same under its name on Docker Hub, for the examples' manifests.
-pub const BUSYBOX_OF_THE_WORLD: &str = "docker.io/library/busybox:1.36";
+pub const DOCKER_HUB_BUSYBOX: &str = "docker.io/library/busybox:1.36";
 
 /// The images that every rig has.
 ///
@@ -41,7 +41,7 @@ pub fn standard(parts: &Parts) -> Result<Vec<OciImage>> {
         script_image(parts, SCRIPT, ImageConfig::default())?,
         script_image(parts, SCRIPT_AS_USER, user)?,
         busybox(parts, BUSYBOX)?,
-        busybox(parts, BUSYBOX_OF_THE_WORLD)?,
+        busybox(parts, DOCKER_HUB_BUSYBOX)?,
     ])
 }
 

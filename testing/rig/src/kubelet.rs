@@ -116,8 +116,8 @@ impl Kubelet {
     ///
     /// # Errors
     /// When it does not end in time: it is killed then. The error carries the end of its log.
-    pub async fn terminate(&self, patience: Duration) -> Result<ExitStatus> {
-        self.process.terminate(patience).await
+    pub async fn terminate(&self, max_wait: Duration) -> Result<ExitStatus> {
+        self.process.terminate(max_wait).await
     }
 
     /// Whether the agent's process runs.

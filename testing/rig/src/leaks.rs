@@ -93,8 +93,8 @@ impl Snapshot {
     ///
     /// # Errors
     /// With the list of what is still there when the time is over.
-    pub async fn compare_until_clean(&self, patience: Duration) -> Result<()> {
-        self.compare_until_clean_but(patience, |_| false).await
+    pub async fn compare_until_clean(&self, max_wait: Duration) -> Result<()> {
+        self.compare_until_clean_but(max_wait, |_| false).await
     }
 
     /// The same, except for resources that may stay.
@@ -103,13 +103,13 @@ impl Snapshot {
     /// With the list of what else is still there when the time is over.
     pub async fn compare_until_clean_but(
         &self,
-        patience: Duration,
+        max_wait: Duration,
         may_stay: impl Fn(&HostResource) -> bool,
     ) -> Result<()> {
         let leaks = async || -> Result<Vec<HostResource>> {
             Ok(self.leaks().await?.into_iter().filter(|thing| !may_stay(thing)).collect())
         };
-        if clock::wait_until_async(patience, || async { Ok(leaks().await?.is_empty()) }).await? {
+        if clock::wait_until_async(max_wait, || async { Ok(leaks().await?.is_empty()) }).await? {
             return Ok(());
         }
         let leaks: Vec<String> = leaks().await?.iter().map(ToString::to_string).collect();

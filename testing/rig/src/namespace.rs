@@ -67,7 +67,7 @@ fn copy_of_this_program(stage: &str) -> Command {
 }
 
 /// Forwards a signal to a child, which may have ended already.
-fn pass_on(signal: i32, child: u32) {
+fn forward_signal(signal: i32, child: u32) {
     if let Some(signal) = Signal::from_named_raw(signal) {
         signals::send(child, signal);
     }

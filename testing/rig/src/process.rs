@@ -53,13 +53,13 @@ impl ManagedProcess {
     }
 
     /// Sends SIGTERM, and waits until the process has ended; one that does not is killed, and that is an error.
-    pub(crate) async fn terminate(&self, patience: Duration) -> Result<ExitStatus> {
+    pub(crate) async fn terminate(&self, max_wait: Duration) -> Result<ExitStatus> {
         let child = self.lock().take();
         let mut child = child.with_context(|| format!("{} was not started", self.name))?;
         kill_process(Pid::from_child(&child), Signal::TERM)?;
         let start = clock::now();
         let mut status = child.try_wait()?;
-        while status.is_none() && start.elapsed() < patience {
+        while status.is_none() && start.elapsed() < max_wait {
             tokio::time::sleep(POLL_INTERVAL).await;
             status = child.try_wait()?;
         }
@@ -68,7 +68,7 @@ impl ManagedProcess {
         }
         child.kill()?;
         child.wait()?;
-        bail!("{} did not end within {patience:?}; its log:\n{}", self.name, self.log_tail())
+        bail!("{} did not end within {max_wait:?}; its log:\n{}", self.name, self.log_tail())
     }
 
     /// Whether the process runs.

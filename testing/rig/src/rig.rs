@@ -28,7 +28,7 @@ pub use flavour::ContainerdFlavour;
 pub(crate) use layout::RigLayout;
 
 /// How long containerd may take to do what it was asked.
-const PATIENCE: Duration = Duration::from_secs(60);
+const MAX_WAIT: Duration = Duration::from_secs(60);
 /// The error of containerd's calls while it starts.
 const NOT_YET: &str = "server is not initialized yet";
 /// How many lines of containerd's log an error carries.
@@ -158,7 +158,7 @@ impl Rig {
         self.ctr(&["images", "import", &archive.to_string_lossy()]).await?;
         fs::remove_file(archive)?;
         let names: Vec<&str> = images.iter().map(|image| image.name.as_str()).collect();
-        let known = clock::wait_until_async(PATIENCE, || self.are_known_to_cri(&names)).await?;
+        let known = clock::wait_until_async(MAX_WAIT, || self.are_known_to_cri(&names)).await?;
         ensure!(
             known,
             "containerd imported {names:?}, but its CRI service does not know all of them"
@@ -214,7 +214,7 @@ impl Rig {
     /// When it does not come up; the error carries the end of its log.
     pub async fn restart(&self) -> Result<()> {
         self.containerd.start(&self.layout, &self.parts)?;
-        let ready = clock::wait_until_async(PATIENCE, || self.serves_cri()).await;
+        let ready = clock::wait_until_async(MAX_WAIT, || self.serves_cri()).await;
         match ready {
             Ok(true) => Ok(()),
             Ok(false) => bail!("containerd does not serve CRI; its log:\n{}", self.log_tail()),
@@ -230,7 +230,7 @@ impl Rig {
     pub async fn reboot(&self) -> Result<()> {
         self.kill()?;
         let layout = self.layout.clone();
-        tokio::task::spawn_blocking(move || reboot::lose_power(&layout)).await??;
+        tokio::task::spawn_blocking(move || reboot::remove_volatile_state(&layout)).await??;
         self.restart().await
     }
 
@@ -285,7 +285,7 @@ pub(crate) async fn ctr(
     let mut command = Command::new(parts.containerd.join("ctr"));
     command.arg("--address").arg(layout.socket()).args(["--namespace", namespace]).args(arguments);
     command.kill_on_drop(true);
-    let output = tokio::time::timeout(PATIENCE, command.output())
+    let output = tokio::time::timeout(MAX_WAIT, command.output())
         .await
         .with_context(|| format!("ctr {arguments:?} takes too long"))??;
     if !output.status.success() {

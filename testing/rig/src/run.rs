@@ -24,7 +24,7 @@ const GROUP_PREFIX: &str = "oarsman-rig-";
 /// Other users may pass through, else processes in user namespaces cannot reach their files.
 const MODE: u32 = 0o711;
 /// How long a cgroup may be busy.
-const PATIENCE: Duration = Duration::from_secs(5);
+const MAX_WAIT: Duration = Duration::from_secs(5);
 
 /// A run, as its tests use it.
 #[derive(Debug, Clone)]
@@ -122,7 +122,7 @@ fn groups_with_prefix(prefix: &str) -> Result<Vec<(cgroups::Hierarchy, PathBuf)>
 
 /// Removes a group and those below it, which are busy for a moment after their last process has died.
 pub(crate) fn remove_group(hierarchy: &cgroups::Hierarchy, group: &Path) -> Result<()> {
-    wait_until(PATIENCE, || hierarchy.remove(group).is_ok());
+    wait_until(MAX_WAIT, || hierarchy.remove(group).is_ok());
     Ok(hierarchy.remove(group)?)
 }
 

@@ -34,7 +34,7 @@ const CASES: &[Case] = &[
     ("a_containerd_that_cannot_start_shows_its_log", broken_configuration),
     ("debians_containerd_runs_pods_as_well", debian),
     ("a_stopped_rig_leaves_nothing", stop),
-    ("a_rig_ends_with_the_test_that_panics", panic_ends_it),
+    ("a_rig_ends_with_the_test_that_panics", panic_stops_rig),
 ];
 
 fn main() -> ExitCode {
@@ -249,7 +249,7 @@ fn debian(_: &Rig) -> Result<()> {
         assert_eq!(exit_code(&rig, &pod).await?, 6);
         assert_eq!(output(&pod)?, ["hello"]);
         pod.remove().await?;
-        before.compare_until_clean(support::PATIENCE).await?;
+        before.compare_until_clean(support::MAX_WAIT).await?;
         rig.stop().await
     })
 }
@@ -266,7 +266,7 @@ fn stop(_: &Rig) -> Result<()> {
     })
 }
 
-fn panic_ends_it(_: &Rig) -> Result<()> {
+fn panic_stops_rig(_: &Rig) -> Result<()> {
     let rig = block_on(Rig::start(RigOptions::default()))?;
     let traces = RigTraces::of(&rig);
     let test = std::thread::spawn(move || {

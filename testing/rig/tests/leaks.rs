@@ -11,7 +11,7 @@ use anyhow::{Context, Result, ensure};
 use oarsman_host::{cgroups, mounts, namespaces};
 use oarsman_rig::leaks::{HostResource, Snapshot};
 use oarsman_rig::{Rig, RigOptions, images, namespace};
-use support::{Case, PATIENCE, TestPod, block_on, until};
+use support::{Case, MAX_WAIT, TestPod, block_on, until};
 
 const CASES: &[Case] = &[
     ("nothing_left_is_clean", nothing),
@@ -51,7 +51,7 @@ fn catches<T>(
         let named = until_named(&snapshot, names).await;
         take_away(left)?;
         named?;
-        snapshot.compare_until_clean(PATIENCE).await
+        snapshot.compare_until_clean(MAX_WAIT).await
     })
 }
 
@@ -75,7 +75,7 @@ fn sh(command: &str) -> Result<()> {
 }
 
 fn nothing(rig: &Rig) -> Result<()> {
-    block_on(async { Snapshot::take(rig).await?.compare_until_clean(PATIENCE).await })
+    block_on(async { Snapshot::take(rig).await?.compare_until_clean(MAX_WAIT).await })
 }
 
 fn pod(rig: &Rig) -> Result<()> {
@@ -100,7 +100,7 @@ fn pod(rig: &Rig) -> Result<()> {
         ];
         until_named(&snapshot, &names).await?;
         pod.remove().await?;
-        snapshot.compare_until_clean(PATIENCE).await
+        snapshot.compare_until_clean(MAX_WAIT).await
     })
 }
 
@@ -121,7 +121,7 @@ fn cgroup(rig: &Rig) -> Result<()> {
         let named =
             |leak: &&HostResource| leak.to_string().starts_with(&format!("cgroup {group} ("));
         assert_eq!(leaks.iter().filter(named).count(), hierarchies.len(), "{leaks:?}");
-        snapshot.compare_until_clean(PATIENCE).await
+        snapshot.compare_until_clean(MAX_WAIT).await
     })
 }
 
@@ -168,7 +168,7 @@ fn process(rig: &Rig) -> Result<()> {
         let named = until_named(&snapshot, &[&name]).await;
         kill(child)?;
         named?;
-        snapshot.compare_until_clean(PATIENCE).await
+        snapshot.compare_until_clean(MAX_WAIT).await
     })
 }
 
@@ -221,7 +221,7 @@ fn may_stay(rig: &Rig) -> Result<()> {
         let snapshot = Snapshot::take(rig).await?;
         fs::write("/run/meant", "")?;
         let meant = |thing: &HostResource| thing.to_string() == "file /run/meant";
-        let clean = snapshot.compare_until_clean_but(PATIENCE, meant).await;
+        let clean = snapshot.compare_until_clean_but(MAX_WAIT, meant).await;
         fs::write("/run/left", "")?;
         let left = snapshot.compare_until_clean_but(Duration::from_millis(1), meant).await;
         fs::remove_file("/run/meant")?;
@@ -257,7 +257,7 @@ fn snapshot(rig: &Rig) -> Result<()> {
         rig.ctr(&["snapshots", "prepare", "left"]).await?;
         until_named(&snapshot, &["snapshot left"]).await?;
         rig.ctr(&["snapshots", "remove", "left"]).await?;
-        snapshot.compare_until_clean(PATIENCE).await
+        snapshot.compare_until_clean(MAX_WAIT).await
     })
 }
 
@@ -282,6 +282,6 @@ fn another_rig(rig: &Rig) -> Result<()> {
         let group = format!("cgroup {}", other.cgroup_parent());
         until_named(&snapshot, &["process ", &group]).await?;
         other.stop().await?;
-        snapshot.compare_until_clean(PATIENCE).await
+        snapshot.compare_until_clean(MAX_WAIT).await
     })
 }

@@ -19,7 +19,7 @@ use oarsman_host::{cgroups, mounts};
 use oarsman_rig::{Rig, RigOptions};
 
 /// How long anything may take.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const MAX_WAIT: Duration = Duration::from_secs(30);
 /// How often a condition is polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
@@ -34,12 +34,12 @@ pub(crate) fn run(cases: &[Case]) -> ExitCode {
     }
     let rig = match block_on(Rig::start(RigOptions::default())) {
         Ok(rig) => Arc::new(rig),
-        Err(error) => return complain(&error),
+        Err(error) => return print_error(&error),
     };
     let conclusion = libtest_mimic::run(&arguments, trials(cases, Some(&rig)));
     match block_on(rig.stop()) {
         Ok(()) => conclusion.exit_code(),
-        Err(error) => complain(&error),
+        Err(error) => print_error(&error),
     }
 }
 
@@ -55,7 +55,7 @@ fn trials(cases: &[Case], rig: Option<&Arc<Rig>>) -> Vec<Trial> {
 }
 
 #[expect(clippy::print_stderr, reason = "this is a test's own main")]
-fn complain(error: &anyhow::Error) -> ExitCode {
+fn print_error(error: &anyhow::Error) -> ExitCode {
     eprintln!("{error:#}");
     ExitCode::FAILURE
 }
@@ -75,7 +75,7 @@ pub(crate) async fn until(what: &str, mut done: impl AsyncFnMut() -> Result<bool
         }
         Ok(())
     };
-    tokio::time::timeout(PATIENCE, waiting).await.with_context(|| format!("not in time: {what}"))?
+    tokio::time::timeout(MAX_WAIT, waiting).await.with_context(|| format!("not in time: {what}"))?
 }
 
 /// A pod of one container.

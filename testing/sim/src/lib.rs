@@ -21,7 +21,7 @@ use tokio::sync::watch;
 use tokio_stream::wrappers::WatchStream;
 
 pub use plan::{ExternalAction, SimulationPlan};
-pub use simulation::{FinalState, SimulationResult, config, membership, run, seams};
+pub use simulation::{FinalState, SimulationResult, config, node_status_config, run, seams};
 
 /// The source of a node's manifests.
 pub fn file_source(files: &watch::Sender<Vec<Pod>>) -> PodSource {

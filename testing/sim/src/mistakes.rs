@@ -7,10 +7,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use oarsman_agent::{CoreDecisions, Decisions, Leftovers};
-use oarsman_core::actions::{self, Plan, RestartCount, SandboxStep, Start, Teardown};
+use oarsman_core::actions::{
+    self, ContainerToStart, PodActions, RestartCount, SandboxAction, Teardown,
+};
 use oarsman_core::ids::{ContainerId, PodUid, SandboxId};
 use oarsman_core::lifecycle::{
-    self, Begin, Context, Effect, Event, KillReason, Standing, State, Step,
+    self, Context, Effect, Event, KillReason, State, TerminationStage, Transition, WorkerStart,
 };
 use oarsman_core::pod::{ContainerKind, PodExt};
 use oarsman_core::view::{ContainerState, PodView};
@@ -117,7 +119,7 @@ impl MistakenDecisions {
 }
 
 impl Decisions for MistakenDecisions {
-    fn step(&self, state: State, event: Event, cx: &Context) -> Step {
+    fn step(&self, state: State, event: Event, cx: &Context) -> Transition {
         let is_killed = matches!(event, Event::KillDone(_));
         assert!(!(self.is(Mistake::PanicsDuringAKill) && is_killed), "{ON_PURPOSE}");
         let (state, mut effects) = lifecycle::step(state, event, cx);
@@ -125,8 +127,8 @@ impl Decisions for MistakenDecisions {
         (state, effects)
     }
 
-    fn plan(&self, input: &actions::Input<'_>) -> Plan {
-        let mut plan = actions::plan(input);
+    fn compute_pod_actions(&self, input: &actions::PodActionsInput<'_>) -> PodActions {
+        let mut plan = actions::compute_pod_actions(input);
         match self.mistake {
             Mistake::RestartsWhatSucceeded => {
                 start_again(input, &mut plan, |state| {
@@ -156,21 +158,21 @@ impl Decisions for MistakenDecisions {
         teardown
     }
 
-    fn begin(&self, begin: Begin) -> Step {
-        if let Begin::Wanted(pod) = &begin {
+    fn begin(&self, begin: WorkerStart) -> Transition {
+        if let WorkerStart::Wanted(pod) = &begin {
             *self.begun().entry(pod.uid()).or_default() += 1;
         }
         lifecycle::begin(begin)
     }
 
-    fn outward(
+    fn publishable_status(
         &self,
         before: &PodStatus,
         status: &PodStatus,
-        standing: Option<Standing>,
+        termination: Option<TerminationStage>,
         now: Timestamp,
     ) -> PodStatus {
-        let right = CoreDecisions.outward(before, status, standing, now);
+        let right = CoreDecisions.publishable_status(before, status, termination, now);
         let ended = matches!(before.phase.as_deref(), Some("Succeeded" | "Failed"));
         match self.mistake {
             Mistake::TakesBackAPhase if ended => {
@@ -204,21 +206,25 @@ impl Decisions for MistakenDecisions {
 }
 
 /// Starts once more every regular container whose newest instance is in such a state.
-fn start_again(input: &actions::Input<'_>, plan: &mut Plan, is: impl Fn(&ContainerState) -> bool) {
+fn start_again(
+    input: &actions::PodActionsInput<'_>,
+    plan: &mut PodActions,
+    is: impl Fn(&ContainerState) -> bool,
+) {
     let Some(sandbox) = input.view.newest_sandbox().filter(|sandbox| sandbox.ready) else { return };
     for spec in input.pod.regular() {
         let planned = plan.start.iter().any(|start| start.name == spec.name);
         let newest = input.view.newest(&spec.name);
         if !planned && newest.is_some_and(|container| is(&container.state)) {
-            plan.sandbox = SandboxStep::Keep(sandbox.id.clone());
+            plan.sandbox = SandboxAction::Keep(sandbox.id.clone());
             plan.start.push(start(input, ContainerKind::Regular, spec.name.clone()));
-            plan.over = None;
+            plan.end_reason = None;
         }
     }
 }
 
 /// Starts regular containers together with the first init container.
-fn start_regulars_early(input: &actions::Input<'_>, plan: &mut Plan) {
+fn start_regulars_early(input: &actions::PodActionsInput<'_>, plan: &mut PodActions) {
     let initialising = plan.start.iter().any(|start| start.kind == ContainerKind::Init);
     if !initialising {
         return;
@@ -231,8 +237,12 @@ fn start_regulars_early(input: &actions::Input<'_>, plan: &mut Plan) {
     }
 }
 
-fn start(input: &actions::Input<'_>, kind: ContainerKind, name: String) -> Start {
+fn start(
+    input: &actions::PodActionsInput<'_>,
+    kind: ContainerKind,
+    name: String,
+) -> ContainerToStart {
     let newest = input.view.newest(&name).map(|container| container.label.restart_count);
     let count = newest.map_or(0, |count| count.saturating_add(1));
-    Start { restart_count: RestartCount::Known(count), kind, name }
+    ContainerToStart { restart_count: RestartCount::Known(count), kind, name }
 }

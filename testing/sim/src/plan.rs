@@ -11,7 +11,7 @@ use oarsman_world::rng::{Probability, Rng};
 use crate::random_pods::{self, PRESENT_TOO, pick};
 
 /// How long external actions happen.
-pub(crate) const EVENTFUL: Duration = Duration::from_secs(600);
+pub(crate) const ACTION_PERIOD: Duration = Duration::from_secs(600);
 /// How long nothing happens then, in which everything must converge. A call that hangs delays a pod by four minutes, and the longest back-off is
 /// five.
 pub(crate) const QUIET: Duration = Duration::from_secs(1500);
@@ -120,7 +120,7 @@ impl SimulationPlan {
         if rng.happens(Probability::percent(20)) {
             let seconds = i64::try_from(rng.below(7200)).unwrap_or_default() - 3600;
             actions.push((
-                rng.up_to(EVENTFUL),
+                rng.up_to(ACTION_PERIOD),
                 ExternalAction::ClockJump(SignedDuration::from_secs(seconds)),
             ));
         }
@@ -131,7 +131,7 @@ impl SimulationPlan {
 
     /// When everything must have converged.
     pub fn end(&self) -> Duration {
-        EVENTFUL + QUIET
+        ACTION_PERIOD + QUIET
     }
 
     /// Whether calls may be slow but do not fail: invariants that are exact to the second are checked only then.
@@ -144,7 +144,7 @@ fn faults(rng: &mut Rng) -> FaultPlan {
     let latency = Duration::from_millis(20);
     let calm = FaultPlan { latency, ..FaultPlan::quiet() };
     let silent = FaultPlan {
-        until: Some(EVENTFUL),
+        until: Some(ACTION_PERIOD),
         silent: Probability::percent(6),
         hang: Probability::percent(2),
         ..calm
@@ -152,7 +152,7 @@ fn faults(rng: &mut Rng) -> FaultPlan {
     match rng.below(4) {
         0 => calm,
         1 => silent,
-        _ => FaultPlan::rough(EVENTFUL),
+        _ => FaultPlan::rough(ACTION_PERIOD),
     }
 }
 
@@ -161,9 +161,9 @@ fn api_pod(rng: &mut Rng, number: u64, actions: &mut Vec<(Duration, ExternalActi
     let name = format!("p{number}");
     let pod = random_pods::pod(rng, &name, &format!("uid-{name}"));
     let containers = pod.spec.as_ref().map_or(0, |spec| spec.containers.len());
-    let made = rng.up_to(EVENTFUL / 3);
+    let made = rng.up_to(ACTION_PERIOD / 3);
     actions.push((made, ExternalAction::Create(pod)));
-    let later = |rng: &mut Rng| made + rng.up_to(EVENTFUL - made);
+    let later = |rng: &mut Rng| made + rng.up_to(ACTION_PERIOD - made);
     if rng.happens(Probability::percent(25)) {
         let container = usize::try_from(rng.below(containers as u64)).unwrap_or_default();
         actions.push((later(rng), ExternalAction::Edit { pod: name.clone(), container }));
@@ -181,14 +181,14 @@ fn api_pod(rng: &mut Rng, number: u64, actions: &mut Vec<(Duration, ExternalActi
 /// A static pod, and the actions on it.
 fn static_pod(rng: &mut Rng, number: u64, actions: &mut Vec<(Duration, ExternalAction)>) {
     let name = format!("f{number}");
-    let made = rng.up_to(EVENTFUL / 4);
+    let made = rng.up_to(ACTION_PERIOD / 4);
     actions.push((
         made,
         ExternalAction::WriteManifest(random_pods::pod(rng, &name, &format!("uid-{name}-0"))),
     ));
     let (mut at, edits) = (made, rng.below(3));
     for edit in 1..=edits {
-        at += rng.up_to(EVENTFUL / 4);
+        at += rng.up_to(ACTION_PERIOD / 4);
         actions.push((
             at,
             ExternalAction::WriteManifest(random_pods::pod(
@@ -201,12 +201,12 @@ fn static_pod(rng: &mut Rng, number: u64, actions: &mut Vec<(Duration, ExternalA
     add_disturbances(rng, &name, made, actions);
     if rng.happens(Probability::percent(30)) {
         actions.push((
-            made + rng.up_to(EVENTFUL / 2),
+            made + rng.up_to(ACTION_PERIOD / 2),
             ExternalAction::DeleteMirror { pod: name.clone() },
         ));
     }
     if rng.happens(Probability::percent(40)) {
-        at += rng.up_to(EVENTFUL / 4);
+        at += rng.up_to(ACTION_PERIOD / 4);
         actions.push((at, ExternalAction::RemoveManifest { pod: name }));
     }
 }
@@ -220,12 +220,12 @@ fn add_disturbances(
     let pod = name.to_owned();
     if rng.happens(Probability::percent(8)) {
         actions.push((
-            made + rng.up_to(EVENTFUL / 2),
+            made + rng.up_to(ACTION_PERIOD / 2),
             ExternalAction::RemoveCgroup { pod: pod.clone() },
         ));
     }
     if rng.happens(Probability::percent(8)) {
-        actions.push((made + rng.up_to(EVENTFUL / 2), ExternalAction::BreakSandbox { pod }));
+        actions.push((made + rng.up_to(ACTION_PERIOD / 2), ExternalAction::BreakSandbox { pod }));
     }
 }
 

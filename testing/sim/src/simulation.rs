@@ -7,16 +7,16 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Pod;
 use oarsman_agent::seams::Seams;
 use oarsman_agent::{
-    ActivePodsReader, Book, Command, Config, ContainerHooks, Decisions, Inputs, Membership,
-    OpenGate,
+    ActivePodsReader, AdmitAll, AgentCommand, AgentConfig, ContainerHooks, Decisions, Inputs,
+    NodeStatusConfig, ReportStore,
 };
-use oarsman_core::config::Settings;
+use oarsman_core::admission::{Mode, Ownership};
+use oarsman_core::cri_spec::NodeSettings;
 use oarsman_core::ids::{FullName, PodUid};
 use oarsman_core::labels::POD_UID_LABEL;
-use oarsman_core::ledger::{Mode, Territory};
-use oarsman_core::lifecycle::{KillRequest, Killer, Verdict};
+use oarsman_core::lifecycle::{KillRequest, KillRequester, PodFailure};
 use oarsman_core::node::NodeFacts;
-use oarsman_core::node::{Machine, Profile};
+use oarsman_core::node::{MachineInfo, NodeProfile};
 use oarsman_core::pod::{HASH_ANNOTATION, PodExt};
 use oarsman_core::report::NodeReport;
 use oarsman_core::requeue::Requeue;
@@ -33,7 +33,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::plan::{EDITED, EVENTFUL, ExternalAction, SimulationPlan};
+use crate::plan::{ACTION_PERIOD, EDITED, ExternalAction, SimulationPlan};
 use crate::random_pods::{PRESENT, PRESENT_TOO, PULLABLE};
 use crate::scenario::PRIVATE;
 
@@ -107,7 +107,7 @@ struct Simulation {
 /// A running agent.
 struct RunningAgent {
     task: JoinHandle<()>,
-    commands: mpsc::Sender<Command>,
+    commands: mpsc::Sender<AgentCommand>,
 }
 
 impl Simulation {
@@ -143,7 +143,7 @@ impl Simulation {
                 action => self.apply(action).await,
             }
         }
-        self.run_until(began + EVENTFUL).await;
+        self.run_until(began + ACTION_PERIOD).await;
         // From here on there are no kills and no faults. An agent that is not to be killed goes on: a restarted one would find out anew what the
         // old one forgot.
         self.kills.clear();
@@ -202,10 +202,10 @@ impl Simulation {
         let (commands, receiver) = mpsc::channel(8);
         let inputs = Inputs {
             sources: vec![crate::file_source(&self.files)],
-            gate: Arc::new(OpenGate),
+            admit_handler: Arc::new(AdmitAll),
             decisions: Arc::clone(&self.decisions),
-            measures: Arc::default(),
-            book: Book::new(Arc::clone(&seams.clock), NodeReport::default()),
+            metrics: Arc::default(),
+            report_store: ReportStore::new(Arc::clone(&seams.clock), NodeReport::default()),
             pods: ActivePodsReader::default(),
             container_lifecycle: ContainerHooks::default(),
             background: Vec::new(),
@@ -283,11 +283,11 @@ impl Simulation {
     }
 
     async fn evict(&self, uid: &PodUid, grace: i64) {
-        let verdict = Some(Verdict::disrupted("Evicted", "the node was low on patience"));
-        let request = KillRequest { by: Killer::Eviction, grace: Some(grace), verdict };
+        let failure = Some(PodFailure::disrupted("Evicted", "the node was low on patience"));
+        let request = KillRequest { by: KillRequester::Eviction, grace: Some(grace), failure };
         if let Some(agent) = &self.agent {
             // An agent that is being killed does not get the command.
-            agent.commands.send(Command::Kill(uid.clone(), request)).await.ok();
+            agent.commands.send(AgentCommand::Kill(uid.clone(), request)).await.ok();
         }
     }
 
@@ -346,8 +346,8 @@ pub fn seams(world: &World, incarnation: u32) -> Seams {
 }
 
 /// The configuration of the agent in simulations: a member of its cluster.
-pub fn config() -> Config {
-    Config {
+pub fn config() -> AgentConfig {
+    AgentConfig {
         facts: NodeFacts {
             runtime_name: "world".to_owned(),
             host_ips: vec!["192.0.2.1".to_owned()],
@@ -357,30 +357,30 @@ pub fn config() -> Config {
         requeue: Requeue::default(),
         longest_crash_backoff: Duration::from_secs(300),
         pod_logs: PathBuf::from(POD_LOGS),
-        audit: Duration::from_secs(60),
+        relist_period: Duration::from_secs(60),
         parallel_pulls: 4,
         providers: Vec::new(),
-        territory: Territory { mode: Mode::Kubelet, root: "/var/lib/world".to_owned() },
-        membership: Some(membership("boot")),
+        ownership: Ownership { mode: Mode::Kubelet, root: "/var/lib/world".to_owned() },
+        node_status_config: Some(node_status_config("boot")),
     }
 }
 
 /// The registration and status of a node with a gibibyte of memory.
-pub fn membership(boot: &str) -> Membership {
-    Membership {
-        profile: Profile {
+pub fn node_status_config(boot: &str) -> NodeStatusConfig {
+    NodeStatusConfig {
+        profile: NodeProfile {
             name: "n1".to_owned(),
             max_pods: 110,
             counts_storage: true,
-            ..Profile::default()
+            ..NodeProfile::default()
         },
-        machine: Machine {
+        machine: MachineInfo {
             cpus: 2,
             memory: 1 << 30,
             disk: Some(1 << 40),
             boot_id: boot.to_owned(),
             architecture: "amd64".to_owned(),
-            ..Machine::default()
+            ..MachineInfo::default()
         },
         registers: true,
         look: Duration::from_secs(10),
@@ -390,8 +390,8 @@ pub fn membership(boot: &str) -> Membership {
 }
 
 /// A node with a gibibyte of memory in a cluster that has DNS.
-fn settings() -> Settings {
-    let mut settings = Settings::of_memory(1 << 30);
+fn settings() -> NodeSettings {
+    let mut settings = NodeSettings::of_memory(1 << 30);
     settings.dns.servers = vec!["192.0.2.53".to_owned()];
     settings.dns.domain = "cluster.local".to_owned();
     settings

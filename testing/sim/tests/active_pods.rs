@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
-use oarsman_agent::{ActivePodsReader, Book, ContainerHooks, CoreDecisions, Inputs, OpenGate};
+use oarsman_agent::{
+    ActivePodsReader, AdmitAll, ContainerHooks, CoreDecisions, Inputs, ReportStore,
+};
 use oarsman_core::active_pods::{ActivePod, PodStage};
 use oarsman_core::ids::{ContainerId, FullName};
 use oarsman_core::lifecycle::Stage;
@@ -41,10 +43,10 @@ fn start_agent(world: &World, incarnation: u32, node: &NodeFixture) -> JoinHandl
     let (_, commands) = mpsc::channel(1);
     let inputs = Inputs {
         sources: vec![oarsman_sim::file_source(&node.files)],
-        gate: Arc::new(OpenGate),
+        admit_handler: Arc::new(AdmitAll),
         decisions: Arc::new(CoreDecisions),
-        measures: Arc::default(),
-        book: Book::new(Arc::clone(&seams.clock), NodeReport::default()),
+        metrics: Arc::default(),
+        report_store: ReportStore::new(Arc::clone(&seams.clock), NodeReport::default()),
         pods: node.pods.clone(),
         container_lifecycle: ContainerHooks::default(),
         background: Vec::new(),

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use futures::{StreamExt, stream};
 use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
-use oarsman_agent::sources::adopting;
+use oarsman_agent::sources::with_adopted_uids;
 use oarsman_core::ids::PodUid;
 use oarsman_core::labels::POD_UID_LABEL;
 use oarsman_core::pod::{HASH_ANNOTATION, PodExt, SOURCE_ANNOTATION};
 use oarsman_core::sources::Source;
-use oarsman_core::static_pod::{MADE_UID_ANNOTATION, Naming, Origin, prepare};
+use oarsman_core::static_pod::{MADE_UID_ANNOTATION, ManifestOrigin, StaticPodNaming, prepare};
 use oarsman_cri::Runtime;
 use oarsman_cri_types::v1::{PodSandboxConfig, PodSandboxMetadata, RunPodSandboxRequest};
 use oarsman_world::faults::FaultPlan;
@@ -32,7 +32,13 @@ fn pod(image: &str) -> Pod {
         ..Pod::default()
     };
     pod.metadata.name = Some("web".to_owned());
-    prepare(pod, &Origin::File("/pods/web.yaml".to_owned()), "node", Naming::OfNode).unwrap()
+    prepare(
+        pod,
+        &ManifestOrigin::File("/pods/web.yaml".to_owned()),
+        "node",
+        StaticPodNaming::OfNode,
+    )
+    .unwrap()
 }
 
 /// A sandbox with the labels of another kubelet.
@@ -64,7 +70,7 @@ fn uids(faults: FaultPlan, theirs: Option<&str>, sets: [Pod; 2]) -> Vec<PodUid> 
             run_theirs(&world, source).await;
         }
         let sets = stream::iter(sets).map(|pod| vec![Arc::new(pod)]).boxed();
-        let adopted = adopting(Source::File, sets, world.seams(1).runtime);
+        let adopted = with_adopted_uids(Source::File, sets, world.seams(1).runtime);
         let pods: Vec<Vec<Arc<Pod>>> = adopted.collect().await;
         pods.into_iter().flatten().map(|pod| marked(&pod)).collect()
     };

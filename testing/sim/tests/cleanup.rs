@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Pod;
 use oarsman_agent::{
-    ActivePodsReader, Book, Command, Config, ContainerHooks, CoreDecisions, Inputs, OpenGate,
+    ActivePodsReader, AdmitAll, AgentCommand, AgentConfig, ContainerHooks, CoreDecisions, Inputs,
+    ReportStore,
 };
-use oarsman_core::explain::{Cause, explain};
-use oarsman_core::lifecycle::{KillRequest, Killer};
+use oarsman_core::explain::{ExplanationCause, explain};
+use oarsman_core::lifecycle::{KillRequest, KillRequester};
 use oarsman_core::pod::{HASH_ANNOTATION, PodExt, SOURCE_ANNOTATION};
 use oarsman_core::report::{NodeReport, PodReport, StageReport};
-use oarsman_seam::{Call, Middleware, SeamError, Through};
+use oarsman_seam::{Call, Middleware, SeamError, WithMiddleware};
 use oarsman_sim::scenario::{container, pod};
 use oarsman_world::faults::FaultPlan;
 use oarsman_world::runtime::ImageSource;
@@ -57,8 +58,8 @@ struct CleanupFixture {
     world: World,
     files: watch::Sender<Vec<Pod>>,
     hangs: watch::Sender<bool>,
-    book: Arc<Book>,
-    commands: mpsc::Sender<Command>,
+    report_store: Arc<ReportStore>,
+    commands: mpsc::Sender<AgentCommand>,
 }
 
 impl CleanupFixture {
@@ -67,27 +68,27 @@ impl CleanupFixture {
         let (files, hangs) = (watch::Sender::new(Vec::new()), watch::Sender::new(false));
         let mut seams = oarsman_sim::seams(&world, 1);
         seams.pod_files =
-            Arc::new(Through::new(seams.pod_files, HangingRemovals(hangs.subscribe())));
-        let book = Book::new(Arc::clone(&seams.clock), NodeReport::default());
+            Arc::new(WithMiddleware::new(seams.pod_files, HangingRemovals(hangs.subscribe())));
+        let report_store = ReportStore::new(Arc::clone(&seams.clock), NodeReport::default());
         let (commands, receiver) = mpsc::channel(8);
         let inputs = Inputs {
             sources: vec![oarsman_sim::file_source(&files)],
-            gate: Arc::new(OpenGate),
+            admit_handler: Arc::new(AdmitAll),
             decisions: Arc::new(CoreDecisions),
-            measures: Arc::default(),
-            book: Arc::clone(&book),
+            metrics: Arc::default(),
+            report_store: Arc::clone(&report_store),
             pods: ActivePodsReader::default(),
             container_lifecycle: ContainerHooks::default(),
             background: Vec::new(),
             commands: receiver,
         };
-        let config = Config { membership: None, ..oarsman_sim::config() };
+        let config = AgentConfig { node_status_config: None, ..oarsman_sim::config() };
         tokio::spawn(oarsman_agent::run(seams, config, inputs));
-        Self { world, files, hangs, book, commands }
+        Self { world, files, hangs, report_store, commands }
     }
 
     fn report(&self, name: &str) -> Option<PodReport> {
-        let pods = self.book.report().pods;
+        let pods = self.report_store.report().pods;
         pods.into_iter().find(|report| report.pod.full_name().name == name)
     }
 
@@ -117,8 +118,8 @@ fn a_pod_whose_clean_up_hangs_for_an_hour_still_takes_events_deletions_and_quest
         seconds(60).await;
         // The report has the operation under way, and its duration.
         let report = fixture.report("web").unwrap();
-        let explanation = explain(&fixture.book.report(), &report);
-        assert_eq!(explanation.cause, Cause::GivingBack, "{explanation:?}");
+        let explanation = explain(&fixture.report_store.report(), &report);
+        assert_eq!(explanation.cause, ExplanationCause::GivingBack, "{explanation:?}");
         // Between two attempts, the report has the reason and the end of the wait.
         let mut waits = None;
         while waits.is_none() && fixture.world.clock.elapsed() - began < HOUR {
@@ -128,8 +129,8 @@ fn a_pod_whose_clean_up_hangs_for_an_hour_still_takes_events_deletions_and_quest
         let waits = waits.unwrap();
         assert!(waits.contains("no answer within"), "{waits}");
         // Another pod is not held up, a kill has no effect, and a pod that comes back waits for the end of the old one.
-        let kill = KillRequest { by: Killer::Eviction, grace: Some(1), verdict: None };
-        fixture.commands.send(Command::Kill("uid-web".into(), kill)).await.unwrap();
+        let kill = KillRequest { by: KillRequester::Eviction, grace: Some(1), failure: None };
+        fixture.commands.send(AgentCommand::Kill("uid-web".into(), kill)).await.unwrap();
         fixture.files.send_replace(vec![named("web"), named("other")]);
         seconds(10).await;
         assert!(fixture.is_running("other"));

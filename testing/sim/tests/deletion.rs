@@ -82,7 +82,7 @@ fn is_terminal(phase: &str) -> bool {
 }
 
 #[test]
-fn everything_goes_in_the_order_real_kubelets_show_it() {
+fn resources_are_removed_in_the_order_of_real_kubelets() {
     let result = run_pod_to_deletion();
     let terminal = |change: &ClusterChange| matches!(change, ClusterChange::Published { phase } if is_terminal(phase));
     let order = [
@@ -147,7 +147,7 @@ fn everything_goes_in_the_order_real_kubelets_show_it() {
 }
 
 #[test]
-fn until_all_is_given_back_the_api_says_running_and_not_ready() {
+fn until_all_resources_are_released_the_pod_is_running_and_not_ready() {
     let result = run_pod_to_deletion();
     let exit =
         when(&result, "exit", container(|c| matches!(c, ContainerTransition::Exited { .. })));
@@ -169,7 +169,7 @@ fn containers_ready(status: &PodStatus) -> (&str, Option<&str>) {
 }
 
 #[test]
-fn what_is_told_of_a_pod_that_is_gone_does_no_harm() {
+fn late_events_of_a_removed_pod_have_no_effect() {
     let result = run_pod_to_deletion();
     let gone = when(&result, "removal", sandbox(SandboxTransition::Removed));
     // The runtime's last events about it come after that; the agent does not act on them.

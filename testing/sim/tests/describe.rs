@@ -28,7 +28,7 @@ fn not_as_root() -> Container {
     Container { security_context: Some(context), ..container("a", FOREVER) }
 }
 
-fn with_a_volume_of_nobody() -> Container {
+fn with_an_undeclared_volume() -> Container {
     let mount = VolumeMount { name: "none".to_owned(), ..VolumeMount::default() };
     Container { volume_mounts: Some(vec![mount]), ..container("a", FOREVER) }
 }
@@ -48,14 +48,14 @@ fn once(pod: Pod) -> Pod {
 }
 
 #[test]
-fn a_container_that_cannot_be_described_says_why_and_keeps_nobody_else() {
+fn a_container_without_valid_config_has_a_reason_and_blocks_no_other() {
     let rows = [
         (without_its_config_map(), "configmap \"none\" not found"),
         (
             not_as_root(),
             "container has runAsNonRoot and image will run as root (pod: \"p_default(uid-p)\", container: a)",
         ),
-        (with_a_volume_of_nobody(), "cannot find volume \"none\" to mount into container \"a\""),
+        (with_an_undeclared_volume(), "cannot find volume \"none\" to mount into container \"a\""),
     ];
     for (broken, message) in rows {
         let result = run_pod(pod(vec![], vec![broken, container("b", FOREVER)], 30), &[]).unwrap();
@@ -73,7 +73,7 @@ fn a_container_that_cannot_be_described_says_why_and_keeps_nobody_else() {
 }
 
 #[test]
-fn a_sandbox_that_cannot_be_described_is_never_asked_for() {
+fn a_sandbox_without_valid_config_is_never_created() {
     let mut pod = pod(vec![], vec![container("a", FOREVER)], 30);
     pod.spec.get_or_insert_default().host_users = Some(false);
     let result = run_pod(pod, &[]).unwrap();

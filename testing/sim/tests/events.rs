@@ -6,7 +6,7 @@ use oarsman_sim::scenario::{CREATED_AT, container, events_with_reason, pod, run_
 use oarsman_sim::{ExternalAction, invariants};
 
 #[test]
-fn a_deadline_that_strikes_is_told_once() {
+fn an_exceeded_deadline_gives_one_event() {
     let mut pod = pod(vec![], vec![container("a", &["forever"])], 5);
     pod.spec.get_or_insert_default().active_deadline_seconds = Some(10);
     let result = run_pod(pod, &[]).unwrap();

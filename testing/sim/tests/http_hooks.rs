@@ -91,7 +91,7 @@ fn the_hooks_own_headers_are_sent() {
 }
 
 #[test]
-fn whatever_is_answered_is_an_answer() {
+fn any_http_status_counts_as_success() {
     for status in [200, 302, 404, 500] {
         let page = FakeResponse::new(status, "a word").after(Duration::from_secs(4));
         let server = FakeServer::new(ServerProtocol::Http).with("/bye?now", page);
@@ -103,7 +103,7 @@ fn whatever_is_answered_is_an_answer() {
 }
 
 #[test]
-fn nobodys_certificate_is_looked_at() {
+fn server_certificates_are_not_verified() {
     for protocol in [ServerProtocol::Https, ServerProtocol::SelfSigned] {
         let result = stopped(container("a", FOREVER), web("HTTPS"), FakeServer::new(protocol));
         assert_eq!(asked(&result).scheme, Scheme::Https);
@@ -113,7 +113,7 @@ fn nobodys_certificate_is_looked_at() {
 }
 
 #[test]
-fn a_server_without_tls_is_asked_without_and_somebody_is_told() {
+fn a_server_without_tls_is_asked_over_http_with_an_event() {
     let header = HTTPHeader { name: "Authorization".into(), value: "Basic c2VjcmV0".into() };
     let action = HTTPGetAction { http_headers: Some(vec![header]), ..web("HTTPS") };
     let result = stopped(container("a", FOREVER), action, FakeServer::new(ServerProtocol::Http));

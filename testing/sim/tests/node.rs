@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Node;
 use oarsman_agent::{
-    ActivePodsReader, Book, Config, ContainerHooks, CoreDecisions, Inputs, OpenGate,
+    ActivePodsReader, AdmitAll, AgentConfig, ContainerHooks, CoreDecisions, Inputs, ReportStore,
 };
 use oarsman_core::report::NodeReport;
 use oarsman_world::faults::FaultPlan;
@@ -31,17 +31,19 @@ fn start_agent(world: &World, incarnation: u32, boot: &str) -> JoinHandle<()> {
     let (_, commands) = mpsc::channel(1);
     let inputs = Inputs {
         sources: Vec::new(),
-        gate: Arc::new(OpenGate),
+        admit_handler: Arc::new(AdmitAll),
         decisions: Arc::new(CoreDecisions),
-        measures: Arc::default(),
-        book: Book::new(Arc::clone(&seams.clock), NodeReport::default()),
+        metrics: Arc::default(),
+        report_store: ReportStore::new(Arc::clone(&seams.clock), NodeReport::default()),
         pods: ActivePodsReader::default(),
         container_lifecycle: ContainerHooks::default(),
         background: Vec::new(),
         commands,
     };
-    let config =
-        Config { membership: Some(oarsman_sim::membership(boot)), ..oarsman_sim::config() };
+    let config = AgentConfig {
+        node_status_config: Some(oarsman_sim::node_status_config(boot)),
+        ..oarsman_sim::config()
+    };
     tokio::spawn(oarsman_agent::run(seams, config, inputs))
 }
 
@@ -101,7 +103,7 @@ fn a_node_is_ready_at_once_and_then_quiet_but_for_its_lease() {
 }
 
 #[test]
-fn an_outage_ends_with_the_lease_renewed_and_nothing_said_twice() {
+fn after_an_outage_the_lease_is_renewed_and_nothing_sent_twice() {
     for away in [5, 30, 120, 600] {
         meanwhile(2, FaultPlan::quiet(), async |world| {
             sleep(seconds(60)).await;
@@ -152,7 +154,7 @@ fn a_runtime_that_is_down_for_long_makes_the_node_not_ready_until_it_is_back() {
 }
 
 #[test]
-fn what_others_do_to_the_object_is_heard_and_what_is_ours_is_put_right() {
+fn changes_of_the_node_by_others_are_seen_and_our_fields_restored() {
     meanwhile(5, FaultPlan::quiet(), async |world| {
         sleep(seconds(60)).await;
         world.cluster.update_node(|node| {
@@ -174,7 +176,7 @@ fn what_others_do_to_the_object_is_heard_and_what_is_ours_is_put_right() {
 }
 
 #[test]
-fn a_node_that_was_taken_out_stays_out_until_its_agent_begins_anew() {
+fn a_deleted_node_stays_deleted_until_its_agent_restarts() {
     meanwhile(6, FaultPlan::quiet(), async |world| {
         sleep(seconds(60)).await;
         world.cluster.delete_node();
@@ -188,7 +190,7 @@ fn a_node_that_was_taken_out_stays_out_until_its_agent_begins_anew() {
 }
 
 #[test]
-fn an_agent_that_begins_anew_finds_its_node_and_tells_of_a_reboot() {
+fn a_restarted_agent_finds_its_node_and_reports_a_reboot() {
     let lived = simulate(7, FaultPlan::quiet(), |world| async move {
         let first = start_agent(&world, 1, "one");
         sleep(seconds(60)).await;

@@ -27,7 +27,7 @@ fn settings(code: &str) -> ExternalAction {
 }
 
 /// A pod whose container exits with the code in its ConfigMap.
-fn told_by_its_config_map() -> Pod {
+fn pod_that_exits_by_its_config_map() -> Pod {
     let (name, key) = ("settings".to_owned(), "code".to_owned());
     let key = ConfigMapKeySelector { name, key, optional: None };
     let source = EnvVarSource { config_map_key_ref: Some(key), ..EnvVarSource::default() };
@@ -39,7 +39,7 @@ fn told_by_its_config_map() -> Pod {
 #[test]
 fn a_pod_waits_for_its_config_map_and_starts_when_it_comes() {
     let comes = CREATED_AT + 100;
-    let result = run_pod(told_by_its_config_map(), &[(comes, settings("3"))]).unwrap();
+    let result = run_pod(pod_that_exits_by_its_config_map(), &[(comes, settings("3"))]).unwrap();
     let message = "configmap \"settings\" not found".to_owned();
     let (_, reason, why) = waiting_states(&result, "a")
         .into_iter()
@@ -60,17 +60,17 @@ fn a_pod_waits_for_its_config_map_and_starts_when_it_comes() {
 #[test]
 fn an_edit_restarts_nothing_and_counts_from_the_next_start() {
     let actions = [(0, settings("3")), (CREATED_AT + 5, settings("4"))];
-    let result = run_pod(told_by_its_config_map(), &actions).unwrap();
+    let result = run_pod(pod_that_exits_by_its_config_map(), &actions).unwrap();
     let log = ScenarioLog::of(&result);
     assert_eq!(log.when("a#0 exited with 3"), Some(CREATED_AT + 10));
     assert_eq!(log.when("a#1 exited with 4"), Some(CREATED_AT + 20));
 }
 
 #[test]
-fn while_the_api_server_is_away_what_was_known_counts() {
+fn while_the_api_server_is_away_cached_objects_are_used() {
     let away = ExternalAction::ApiServerOutage(Duration::from_secs(300));
     let actions = [(0, settings("3")), (CREATED_AT + 5, away)];
-    let result = run_pod(told_by_its_config_map(), &actions).unwrap();
+    let result = run_pod(pod_that_exits_by_its_config_map(), &actions).unwrap();
     let log = ScenarioLog::of(&result);
     assert_eq!(log.when("a#1 exited with 3"), Some(CREATED_AT + 20));
     assert_eq!(invariants::check(&result), []);
@@ -93,7 +93,7 @@ fn mounting(volume: Volume) -> Pod {
 }
 
 #[test]
-fn a_volume_that_cannot_be_made_is_told_of_and_holds_the_whole_pod() {
+fn a_volume_that_cannot_be_made_gives_an_event_and_holds_the_whole_pod() {
     let comes = CREATED_AT + 100;
     let result = run_pod(mounting_its_config_map(), &[(comes, settings("3"))]).unwrap();
     let message = "MountVolume.SetUp failed for volume \"v\" : configmap \"settings\" not found";
@@ -174,7 +174,7 @@ fn an_image_is_pulled_with_the_secret_that_the_pod_names() {
 }
 
 #[test]
-fn a_secret_that_is_missing_is_told_of_and_used_when_it_comes() {
+fn a_missing_secret_gives_an_event_and_is_used_when_it_exists() {
     let comes = CREATED_AT + 100;
     let result = run_pod(with_a_private_image(), &[(comes, login())]).unwrap();
     let missing = events_with_reason(&result, "FailedToRetrieveImagePullSecret");

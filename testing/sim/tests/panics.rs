@@ -9,10 +9,11 @@ use futures::StreamExt;
 use k8s_openapi::api::core::v1::Pod;
 use oarsman_agent::sources::{ManifestUrl, PodSource};
 use oarsman_agent::{
-    ActivePodsReader, Book, ContainerHooks, Decisions, Inputs, Measures, SharedGate,
+    ActivePodsReader, AgentMetrics, ContainerHooks, Decisions, Inputs, ReportStore,
+    SharedAdmitHandler,
 };
-use oarsman_core::ledger::{Gate, Rejection};
-use oarsman_core::lifecycle::{self, Context, Event, State, Step};
+use oarsman_core::admission::{AdmitHandler, Rejection};
+use oarsman_core::lifecycle::{self, Context, Event, State, Transition};
 use oarsman_core::pod::{HASH_ANNOTATION, PodExt, SOURCE_ANNOTATION};
 use oarsman_core::report::NodeReport;
 use oarsman_core::sources::Source;
@@ -43,9 +44,9 @@ impl PanicTrap {
     }
 }
 
-struct PanickingGate(Arc<PanicTrap>);
+struct PanickingAdmitHandler(Arc<PanicTrap>);
 
-impl Gate for PanickingGate {
+impl AdmitHandler for PanickingAdmitHandler {
     fn check(&self, _: &Pod, _: &[&Pod]) -> Result<(), Rejection> {
         self.0.pass();
         Ok(())
@@ -55,7 +56,7 @@ impl Gate for PanickingGate {
 struct PanickingDecisions(Arc<PanicTrap>);
 
 impl Decisions for PanickingDecisions {
-    fn step(&self, state: State, event: Event, cx: &Context) -> Step {
+    fn step(&self, state: State, event: Event, cx: &Context) -> Transition {
         self.0.pass();
         lifecycle::step(state, event, cx)
     }
@@ -77,8 +78,8 @@ fn named(name: &str, is_static: bool) -> Pod {
 struct PanicFixture {
     world: World,
     files: watch::Sender<Vec<Pod>>,
-    measures: Arc<Measures>,
-    gate: Arc<PanicTrap>,
+    metrics: Arc<AgentMetrics>,
+    admit_handler: Arc<PanicTrap>,
     decisions: Arc<PanicTrap>,
     source: Arc<PanicTrap>,
 }
@@ -86,9 +87,9 @@ struct PanicFixture {
 impl PanicFixture {
     fn new(world: World) -> Self {
         world.runtime.preload(ImageSource::script("world/script:1"));
-        let (gate, decisions, source) =
+        let (admit_handler, decisions, source) =
             (Arc::<PanicTrap>::default(), Arc::default(), Arc::<PanicTrap>::default());
-        let (files, measures) = (watch::Sender::new(Vec::new()), Arc::<Measures>::default());
+        let (files, metrics) = (watch::Sender::new(Vec::new()), Arc::<AgentMetrics>::default());
         let seams = oarsman_sim::seams(&world, 1);
         let (_, commands) = mpsc::channel(1);
         world.network.serve(
@@ -96,11 +97,11 @@ impl PanicFixture {
             80,
             FakeServer::new(ServerProtocol::Http).with("/", FakeResponse::new(200, MANIFEST)),
         );
-        let book = Book::new(Arc::clone(&seams.clock), NodeReport::default());
+        let report_store = ReportStore::new(Arc::clone(&seams.clock), NodeReport::default());
         let (network, name) = (Arc::clone(&seams.network), "node".to_owned());
         let url = ManifestUrl::new("http://web/", Vec::new(), name, network);
         let Ok(url) = url else { panic!("the URL is not taken") };
-        let of_url = Arc::clone(&book);
+        let of_url = Arc::clone(&report_store);
         let of_url = PodSource::new(Source::Http, move || url.follow(URL_PERIOD, &of_url));
         let trap = Arc::clone(&source);
         let of_files = oarsman_sim::file_source(&files).map(move |_, sets| {
@@ -109,17 +110,18 @@ impl PanicFixture {
         });
         let inputs = Inputs {
             sources: vec![of_files, of_url],
-            gate: Arc::new(PanickingGate(Arc::clone(&gate))) as SharedGate,
+            admit_handler: Arc::new(PanickingAdmitHandler(Arc::clone(&admit_handler)))
+                as SharedAdmitHandler,
             decisions: Arc::new(PanickingDecisions(Arc::clone(&decisions))),
-            measures: Arc::clone(&measures),
-            book,
+            metrics: Arc::clone(&metrics),
+            report_store,
             pods: ActivePodsReader::default(),
             container_lifecycle: ContainerHooks::default(),
             background: Vec::new(),
             commands,
         };
         tokio::spawn(oarsman_agent::run(seams, oarsman_sim::config(), inputs));
-        Self { world, files, measures, gate, decisions, source }
+        Self { world, files, metrics, admit_handler, decisions, source }
     }
 
     /// Creates a pod of the API server and a static one, so that all tasks make calls.
@@ -135,7 +137,7 @@ impl PanicFixture {
     }
 
     fn panics(&self, task: &str) -> u64 {
-        self.measures.task_panics().get(task).copied().unwrap_or_default()
+        self.metrics.task_panics().get(task).copied().unwrap_or_default()
     }
 
     /// Starts of containers that are not the first of their name.
@@ -231,7 +233,7 @@ fn after_a_panic_of_the_supervisor_everything_is_built_again_and_no_container_re
         let fixture = PanicFixture::new(world);
         fixture.provoke(1);
         sleep(Duration::from_secs(10)).await;
-        fixture.gate.0.store(true, Ordering::Relaxed);
+        fixture.admit_handler.0.store(true, Ordering::Relaxed);
         fixture.world.cluster.create(named("trigger", false));
         fixture.await_panic("supervisor", BACK_WITHIN).await;
         sleep(BACK_WITHIN).await;

@@ -42,7 +42,7 @@ fn the_next_container_starts_when_the_hook_has_returned() {
 }
 
 #[test]
-fn so_does_what_comes_after_a_sidecar() {
+fn the_container_after_a_sidecar_starts_when_its_hook_has_returned() {
     let first = sidecar(with_post_start(container("s", FOREVER), sleep(7)));
     let init = vec![first, container("i", &["exit:0"])];
     let result = run_pod(pod(init, vec![container("a", FOREVER)], 30), &[]).unwrap();
@@ -52,7 +52,7 @@ fn so_does_what_comes_after_a_sidecar() {
 }
 
 #[test]
-fn a_rest_of_no_seconds_is_over_at_once() {
+fn a_sleep_of_zero_seconds_ends_at_once() {
     let first = with_post_start(with_pre_stop(container("a", FOREVER), sleep(0)), sleep(0));
     let result =
         run_pod(pod(vec![], vec![first, container("b", FOREVER)], 30), &[(60, delete(None))])
@@ -96,7 +96,7 @@ fn a_sidecar_whose_hook_fails_holds_up_what_comes_after_it_and_nothing_before() 
 }
 
 #[test]
-fn a_sandbox_that_waits_for_its_containers_is_said_to_be_ready() {
+fn a_sandbox_is_reported_as_ready_before_its_containers_have_started() {
     let first = with_post_start(container("a", FOREVER), sleep(7));
     let result = run_pod(pod(vec![], vec![first], 30), &[]).unwrap();
     let ready = condition(&result, "PodReadyToStartContainers");

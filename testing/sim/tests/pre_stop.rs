@@ -8,7 +8,7 @@ use oarsman_sim::scenario::{
 use oarsman_sim::{ExternalAction, invariants};
 
 const FOREVER: &[&str] = &["forever"];
-const STUBBORN: &[&str] = &["on-term:ignore", "forever"];
+const IGNORES_SIGTERM: &[&str] = &["on-term:ignore", "forever"];
 
 /// The image of the first container is changed.
 fn edit() -> ExternalAction {
@@ -27,7 +27,7 @@ fn what_the_hook_took_is_taken_from_the_grace_in_whole_seconds_and_two_are_left(
         (sleep(0), 1, 60, "StopContainer a#0 2s"),
     ];
     for (hook, grace, at, stop) in rows {
-        let hooked = with_pre_stop(container("a", STUBBORN), hook.clone());
+        let hooked = with_pre_stop(container("a", IGNORES_SIGTERM), hook.clone());
         let result = run_pod(pod(vec![], vec![hooked], grace), &[(60, delete(None))]).unwrap();
         let log = ScenarioLog::of(&result);
         assert_eq!(log.when("StopContainer"), Some(at), "{hook:?} of {grace} s");
@@ -37,7 +37,7 @@ fn what_the_hook_took_is_taken_from_the_grace_in_whole_seconds_and_two_are_left(
 }
 
 #[test]
-fn a_hook_that_fails_is_told_and_the_stop_goes_on() {
+fn a_failed_hook_gives_an_event_and_the_stop_goes_on() {
     let rows = [
         (exec(&["sleep:3s", "err:secret", "exit:1"]), 63, "StopContainer a#0 27s"),
         // It ends with the grace period.
@@ -58,7 +58,7 @@ fn a_hook_that_fails_is_told_and_the_stop_goes_on() {
 }
 
 #[test]
-fn a_rest_that_is_cut_short_has_not_failed() {
+fn a_sleep_that_is_cut_short_has_not_failed() {
     let hooked = with_pre_stop(container("a", FOREVER), sleep(20));
     let result = run_pod(pod(vec![], vec![hooked], 30), &[(60, delete(Some(5)))]).unwrap();
     assert_eq!(ScenarioLog::of(&result).when("StopContainer a#0 2s"), Some(65));
@@ -78,7 +78,7 @@ fn without_grace_there_is_no_hook() {
 }
 
 #[test]
-fn a_container_that_ended_by_itself_has_no_hook_and_nobody_stops_it() {
+fn a_container_that_ended_by_itself_gets_no_hook_and_no_stop() {
     let ends = with_pre_stop(container("a", &["sleep:5s", "exit:0"]), exec(&["sleep:1s"]));
     let lasts = with_pre_stop(container("b", FOREVER), exec(&["sleep:1s"]));
     let mut pod = pod(vec![], vec![ends, lasts], 30);
@@ -95,7 +95,7 @@ fn a_container_that_ended_by_itself_has_no_hook_and_nobody_stops_it() {
 }
 
 #[test]
-fn every_stop_is_told_with_its_reason_before_the_hook_runs() {
+fn every_stop_gives_an_event_with_its_reason_before_the_hook_runs() {
     let hooked = with_pre_stop(container("a", FOREVER), sleep(4));
     let regular = vec![hooked, container("b", FOREVER)];
     let actions = [(60, edit()), (120, delete(None))];
@@ -117,9 +117,9 @@ fn every_stop_is_told_with_its_reason_before_the_hook_runs() {
 }
 
 #[test]
-fn a_shorter_grace_counts_from_the_moment_it_is_heard_of_while_a_hook_runs() {
+fn a_shortened_grace_period_counts_from_its_arrival_while_a_hook_runs() {
     // Five of thirty seconds are over when the grace period is shortened to three more.
-    let hooked = with_pre_stop(container("a", STUBBORN), exec(&["sleep:20s"]));
+    let hooked = with_pre_stop(container("a", IGNORES_SIGTERM), exec(&["sleep:20s"]));
     let actions = [(60, delete(None)), (65, delete(Some(3)))];
     let result = run_pod(pod(vec![], vec![hooked], 30), &actions).unwrap();
     let log = ScenarioLog::of(&result);
@@ -135,7 +135,7 @@ fn a_shorter_grace_counts_from_the_moment_it_is_heard_of_while_a_hook_runs() {
 #[test]
 fn a_shorter_grace_does_not_make_a_hook_longer_nor_a_stop_later() {
     // The hook ends before the shorter grace period does: the container gets the rest of it.
-    let hooked = with_pre_stop(container("a", STUBBORN), exec(&["sleep:8s"]));
+    let hooked = with_pre_stop(container("a", IGNORES_SIGTERM), exec(&["sleep:8s"]));
     let actions = [(60, delete(None)), (65, delete(Some(10))), (70, delete(Some(4)))];
     let result = run_pod(pod(vec![], vec![hooked], 30), &actions).unwrap();
     let log = ScenarioLog::of(&result);
@@ -179,8 +179,9 @@ fn sidecars_end_in_reverse_order_after_all_others_and_their_hooks_run_at_once() 
 
 #[test]
 fn sidecars_wait_no_longer_than_the_grace_and_have_two_seconds_all_the_same() {
-    let init = vec![sidecar(container("s", STUBBORN)), sidecar(container("t", STUBBORN))];
-    let regular = vec![container("a", STUBBORN)];
+    let init =
+        vec![sidecar(container("s", IGNORES_SIGTERM)), sidecar(container("t", IGNORES_SIGTERM))];
+    let regular = vec![container("a", IGNORES_SIGTERM)];
     let result = run_pod(pod(init, regular, 10), &[(60, delete(None))]).unwrap();
     let log = ScenarioLog::of(&result);
     // The regular container is killed in the second in which the wait ends.
@@ -199,14 +200,15 @@ fn a_sidecars_hook_and_its_waiting_share_one_grace_period() {
     // The hook takes seven of ten seconds, the wait the rest.
     let init = vec![sidecar(with_pre_stop(container("s", FOREVER), exec(&["sleep:7s"])))];
     let result =
-        run_pod(pod(init, vec![container("a", STUBBORN)], 10), &[(60, delete(None))]).unwrap();
+        run_pod(pod(init, vec![container("a", IGNORES_SIGTERM)], 10), &[(60, delete(None))])
+            .unwrap();
     let log = ScenarioLog::of(&result);
     assert_eq!(log.when("ExecSync s#0"), Some(60));
     assert_eq!(log.when("StopContainer s#0 2s"), Some(70));
 }
 
 #[test]
-fn an_orphan_has_its_hook_and_its_end_is_told() {
+fn the_hook_of_an_orphan_runs_and_its_stop_gives_an_event() {
     let hooked = with_pre_stop(container("a", FOREVER), exec(&["sleep:300ms"]));
     let gone = ExternalAction::WhileAgentDown(Box::new(delete(Some(0))));
     let result = run_pod(pod(vec![], vec![hooked], 30), &[(60, gone)]).unwrap();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
-use oarsman_agent::Book;
+use oarsman_agent::ReportStore;
 use oarsman_agent::sources::ManifestUrl;
 use oarsman_clock::SystemClock;
 use oarsman_core::report::NodeReport;
@@ -41,9 +41,9 @@ fn sets(
     let simulation = async |world: World| {
         serve(&world, FakeResponse::new(503, "not yet"));
         let network = world.network_for(1);
-        let book = Book::new(Arc::new(SystemClock::start()), NodeReport::default());
+        let report_store = ReportStore::new(Arc::new(SystemClock::start()), NodeReport::default());
         let url = ManifestUrl::new("http://web/pods?a=b", Vec::new(), "n".to_owned(), network);
-        let sets = url.unwrap().follow(PERIOD, &book);
+        let sets = url.unwrap().follow(PERIOD, &report_store);
         let turn = async {
             for (second, response) in responses {
                 tokio::time::sleep_until(begin(&world) + Duration::from_secs(second)).await;
@@ -75,7 +75,7 @@ fn named(sets: &[(u64, &str)]) -> Vec<(u64, String)> {
 }
 
 #[test]
-fn it_is_asked_every_twenty_seconds_and_tells_only_what_changed() {
+fn the_url_is_fetched_every_twenty_seconds_and_only_changes_are_sent() {
     let responses = vec![(30, pod("a")), (70, FakeResponse::new(500, "ill")), (90, pod("b"))];
     let (told, asked) = sets(FaultPlan::quiet(), responses, 2);
     assert_eq!(told, named(&[(40, "a-n"), (100, "b-n")]));
@@ -91,7 +91,7 @@ fn a_server_that_hangs_is_waited_for_ten_seconds() {
 }
 
 #[test]
-fn in_a_rough_world_the_pods_come_and_stay() {
+fn pods_of_a_url_come_and_stay_in_spite_of_faults() {
     let rough = FaultPlan::rough(Duration::from_secs(100_000));
     let responses = vec![(30, pod("a")), (50_000, pod("b"))];
     let (told, asked) = sets(rough, responses.clone(), 2);

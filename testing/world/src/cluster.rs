@@ -21,8 +21,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use oarsman_core::event_queue::CountedEvent;
 use oarsman_core::ids::{FullName, PodUid};
-use oarsman_core::references::Change;
-use oarsman_sync::latest;
+use oarsman_core::references::ObjectChange;
+use oarsman_sync::ordered_watch;
 use tokio::runtime::Handle;
 
 pub use change::ClusterChange;
@@ -44,11 +44,11 @@ struct ClusterInner {
     /// Never held across an await.
     state: Mutex<FakeClusterState>,
     /// The newest resource version.
-    newest: latest::Sender<u64>,
+    newest: ordered_watch::Sender<u64>,
     /// All changes of objects that pods refer to, in order.
-    changed: latest::Sender<Vec<Change>>,
+    changed: ordered_watch::Sender<Vec<ObjectChange>>,
     /// Counts outages.
-    outages: latest::Sender<u64>,
+    outages: ordered_watch::Sender<u64>,
     /// The world's own, which outlives agents.
     executor: Handle,
 }
@@ -59,9 +59,9 @@ impl FakeCluster {
         let state = Mutex::new(FakeClusterState::new(clock, trace, rng));
         Self(Arc::new(ClusterInner {
             state,
-            newest: latest::Sender::new(0),
-            changed: latest::Sender::new(Vec::new()),
-            outages: latest::Sender::new(0),
+            newest: ordered_watch::Sender::new(0),
+            changed: ordered_watch::Sender::new(Vec::new()),
+            outages: ordered_watch::Sender::new(0),
             executor: Handle::current(),
         }))
     }

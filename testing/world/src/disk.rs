@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::PodStatus;
 use oarsman_core::ids::PodUid;
-use oarsman_sync::latest as watch;
+use oarsman_sync::ordered_watch as watch;
 
 pub use change::{DiskChange, DiskViolation};
 

@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_waits_for_a_file_goes_on_when_it_appears() {
+    async fn a_wait_for_a_file_ends_when_it_appears() {
         let files = FakeFiles::default();
         let waiting = tokio::spawn({
             let files = files.clone();
@@ -176,7 +176,7 @@ mod tests {
         tokio::task::yield_now().await;
         assert!(!waiting.is_finished());
         files.write(at("/go"), b"").unwrap();
-        let patience = std::time::Duration::from_secs(1);
-        tokio::time::timeout(patience, waiting).await.unwrap().unwrap();
+        let max_wait = std::time::Duration::from_secs(1);
+        tokio::time::timeout(max_wait, waiting).await.unwrap().unwrap();
     }
 }

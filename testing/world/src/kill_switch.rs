@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use oarsman_sync::latest as watch;
+use oarsman_sync::ordered_watch as watch;
 
 use crate::lock;
 use crate::rng::{Probability, Rng};
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_life_that_is_not_armed_goes_on() {
+    async fn an_incarnation_that_is_not_armed_goes_on() {
         let switch = switch(1);
         switch.begin(1);
         assert!((0..1_000).all(|_| switch.count(1) == CallPermit::Proceed));
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn both_moments_come_by_the_seed() {
+    async fn both_kill_moments_occur_depending_on_the_seed() {
         let moment = |seed| {
             let switch = switch(seed);
             switch.begin(1);
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_end_is_heard_and_the_next_life_begins_anew() {
+    async fn the_kill_is_signalled_and_the_next_incarnation_starts_anew() {
         let switch = switch(1);
         switch.begin(1);
         let heard = tokio::spawn({

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use oarsman_seam::{self as seam, CallFault, Middleware, SeamError};
-use oarsman_sync::latest as watch;
+use oarsman_sync::ordered_watch as watch;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use oarsman_net::{HttpGet, HttpResponse, NetworkError, Scheme, Trust};
-use oarsman_sync::latest as watch;
+use oarsman_sync::ordered_watch as watch;
 use tokio::time::sleep;
 
 pub use client::connect;

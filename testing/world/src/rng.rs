@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seed_always_rolls_the_same_and_another_seed_something_else() {
+    fn a_seed_always_gives_the_same_numbers_and_another_seed_others() {
         let rolls = |seed| {
             let mut rng = Rng::new(seed);
             [rng.next_u64(), rng.next_u64(), rng.next_u64()]
@@ -103,14 +103,14 @@ mod tests {
     }
 
     #[test]
-    fn forks_differ_by_purpose_and_leave_the_dice_alone() {
+    fn forks_differ_by_purpose_and_do_not_change_the_original() {
         let rng = Rng::new(7);
         assert_eq!(rng.fork("a").next_u64(), rng.fork("a").next_u64());
         assert_ne!(rng.fork("a").next_u64(), rng.fork("b").next_u64());
     }
 
     #[test]
-    fn chances_come_true_about_as_often_as_they_say() {
+    fn probabilities_are_met_on_average() {
         let mut rng = Rng::new(3);
         let mut count = |chance| (0..10_000).filter(|_| rng.happens(chance)).count();
         assert_eq!(count(Probability::NEVER), 0);

@@ -24,7 +24,7 @@ mod stop;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use oarsman_cri::{CriError, ErrorCode, Result};
-use oarsman_sync::latest as watch;
+use oarsman_sync::ordered_watch as watch;
 use tokio::runtime::Handle;
 
 pub use client::connect;

@@ -11,8 +11,8 @@ use oarsman_cri::Runtime;
 use oarsman_host::pod_cgroups::Cgroups;
 use oarsman_images::CredentialPlugins;
 use oarsman_net::Network;
-use oarsman_seam::Through;
-use oarsman_state::{CheckpointStore, PodFiles, Records};
+use oarsman_seam::WithMiddleware;
+use oarsman_state::{CheckpointStore, PodFiles, StatusRecords};
 use oarsman_volumes::Volumes;
 use tokio::time::Instant;
 
@@ -47,9 +47,9 @@ impl Clock for AgentClock {
         self.world.wall()
     }
 
-    fn dice(&self) -> requeue::Dice {
+    fn jitter(&self) -> requeue::Jitter {
         let [a, b, c, d, ..] = lock(&self.rng).next_u64().to_be_bytes();
-        requeue::Dice::from_bits(u32::from_be_bytes([a, b, c, d]))
+        requeue::Jitter::from_bits(u32::from_be_bytes([a, b, c, d]))
     }
 
     fn origin(&self) -> Instant {
@@ -72,7 +72,7 @@ pub struct WorldSeams {
     /// Directories and logs, on the disk.
     pub pod_files: Arc<dyn PodFiles>,
     /// Recorded statuses, on the disk.
-    pub records: Arc<dyn Records>,
+    pub records: Arc<dyn StatusRecords>,
     /// Credentials of the node.
     pub credential_plugins: Arc<dyn CredentialPlugins>,
     /// Both clocks and random numbers.
@@ -90,17 +90,17 @@ impl World {
         WorldSeams {
             runtime: self.runtime_for(incarnation),
             cluster: self.cluster_for(incarnation),
-            volumes: Arc::new(Through::new(disk.clone() as Arc<dyn Volumes>, link())),
-            cgroups: Arc::new(Through::new(disk.clone() as Arc<dyn Cgroups>, link())),
-            pod_files: Arc::new(Through::new(disk.clone() as Arc<dyn PodFiles>, link())),
-            records: Arc::new(Through::new(disk.clone() as Arc<dyn Records>, link())),
-            credential_plugins: Arc::new(Through::new(
+            volumes: Arc::new(WithMiddleware::new(disk.clone() as Arc<dyn Volumes>, link())),
+            cgroups: Arc::new(WithMiddleware::new(disk.clone() as Arc<dyn Cgroups>, link())),
+            pod_files: Arc::new(WithMiddleware::new(disk.clone() as Arc<dyn PodFiles>, link())),
+            records: Arc::new(WithMiddleware::new(disk.clone() as Arc<dyn StatusRecords>, link())),
+            credential_plugins: Arc::new(WithMiddleware::new(
                 disk.clone() as Arc<dyn CredentialPlugins>,
                 link(),
             )),
             clock: self.clock_for(incarnation),
             network: self.network_for(incarnation),
-            checkpoints: Arc::new(Through::new(disk as Arc<dyn CheckpointStore>, link())),
+            checkpoints: Arc::new(WithMiddleware::new(disk as Arc<dyn CheckpointStore>, link())),
         }
     }
 
@@ -142,7 +142,8 @@ mod tests {
     use crate::faults::FaultPlan;
 
     #[tokio::test(start_paused = true)]
-    async fn an_agents_wall_clock_jumps_with_the_worlds_and_its_other_one_counts_from_its_birth() {
+    async fn an_agents_wall_clock_jumps_with_the_worlds_and_its_monotonic_one_counts_from_its_start()
+     {
         let world = World::new(1, FaultPlan::quiet());
         sleep(Duration::from_secs(60)).await;
         let clock = world.seams(1).clock;
@@ -153,10 +154,10 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn dice_are_the_same_for_one_seed_and_life_and_for_no_other() {
+    async fn random_numbers_are_the_same_only_for_one_seed_and_incarnation() {
         let rolls = |seed, incarnation| {
             let clock = World::new(seed, FaultPlan::quiet()).seams(incarnation).clock;
-            [clock.dice(), clock.dice()]
+            [clock.jitter(), clock.jitter()]
         };
         let first = rolls(1, 1);
         assert_eq!(rolls(1, 1), first);
@@ -167,15 +168,15 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_seams_are_of_one_life_and_the_next_ends_them_all() {
+    async fn the_seams_belong_to_one_incarnation_and_end_with_the_next() {
         let world = World::new(1, FaultPlan::quiet());
         let first = world.seams(1);
         first.runtime.version().await.unwrap();
         first.records.pods().await.unwrap();
         assert_eq!(world.kill_switch.calls(), 2);
         let second = world.seams(2);
-        let patience = Duration::from_secs(3_600);
-        assert!(tokio::time::timeout(patience, first.records.pods()).await.is_err());
+        let max_wait = Duration::from_secs(3_600);
+        assert!(tokio::time::timeout(max_wait, first.records.pods()).await.is_err());
         second.records.pods().await.unwrap();
     }
 }

@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_record_reads_as_a_sentence() {
+    async fn a_record_is_printed_as_one_line() {
         let trace = Trace::new(WorldClock::start());
         tokio::time::sleep(Duration::from_millis(1_250)).await;
         trace.append(TraceEntry::Called {

@@ -109,7 +109,7 @@ impl BenchApi {
     }
 
     /// Waits until the node is Ready, and returns when that was seen.
-    pub(super) async fn until_ready(&self, node: &str, patience: Duration) -> Result<Instant> {
+    pub(super) async fn until_ready(&self, node: &str, max_wait: Duration) -> Result<Instant> {
         let request = Request::new("/api/v1/nodes").get(node, &GetParams::default())?;
         let began = Instant::now();
         loop {
@@ -118,7 +118,7 @@ impl BenchApi {
             {
                 return Ok(Instant::now());
             }
-            ensure!(began.elapsed() < patience, "the node is not Ready after {patience:?}");
+            ensure!(began.elapsed() < max_wait, "the node is not Ready after {max_wait:?}");
             sleep(POLL_INTERVAL).await;
         }
     }

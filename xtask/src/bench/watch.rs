@@ -88,17 +88,17 @@ impl PodTimesWatch {
         &self,
         what: &str,
         names: &[String],
-        patience: Duration,
+        max_wait: Duration,
         done: impl Fn(&PodTimes) -> Option<Instant>,
     ) -> Result<Vec<Instant>> {
         let of = |times: &PodTimesByName, name: &String| times.get(name).and_then(&done);
         let mut seen = self.seen.clone();
         let all = seen.wait_for(|times| names.iter().all(|name| of(times, name).is_some()));
-        let Ok(waited) = timeout(patience, all).await else {
+        let Ok(waited) = timeout(max_wait, all).await else {
             let times = self.times();
             let late: Vec<&String> =
                 names.iter().filter(|name| of(&times, name).is_none()).take(3).collect();
-            bail!("not {what} after {patience:?}: {late:?} and perhaps more");
+            bail!("not {what} after {max_wait:?}: {late:?} and perhaps more");
         };
         let times = waited.context("the watch has ended")?;
         Ok(names.iter().filter_map(|name| of(&times, name)).collect())

@@ -15,7 +15,7 @@ use super::subject::{Bench, NODE};
 use super::watch::{PodTimes, PodTimesWatch};
 
 /// How long a pod, or the last of many, may take.
-const PATIENCE: Duration = Duration::from_secs(300);
+const MAX_WAIT: Duration = Duration::from_secs(300);
 /// How many requests a client has under way at a time.
 const AT_A_TIME: usize = 10;
 /// In milliseconds: pods come at any phase of an agent's periodic work.
@@ -177,7 +177,7 @@ impl Bench<'_> {
         names: &[String],
     ) -> Result<Restart> {
         let (turns, restarts) = changes(pod_times, names);
-        agent.terminate(PATIENCE).await?;
+        agent.terminate(MAX_WAIT).await?;
         let began = Instant::now();
         agent.start()?;
         let new = self.names(1);
@@ -225,12 +225,12 @@ pub(super) async fn all_at_once<F: Future<Output = Result<()>>>(
 }
 
 pub(super) async fn until_running(pod_times: &PodTimesWatch, names: &[String]) -> Result<Instant> {
-    let seen = pod_times.until("Running", names, PATIENCE, |pod_time| pod_time.running).await?;
+    let seen = pod_times.until("Running", names, MAX_WAIT, |pod_time| pod_time.running).await?;
     seen.into_iter().max().context("no pod to wait for")
 }
 
 pub(super) async fn until_gone(pod_times: &PodTimesWatch, names: &[String]) -> Result<Instant> {
-    let seen = pod_times.until("gone", names, PATIENCE, |pod_time| pod_time.gone).await?;
+    let seen = pod_times.until("gone", names, MAX_WAIT, |pod_time| pod_time.gone).await?;
     seen.into_iter().max().context("no pod to wait for")
 }
 

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_known_cause_is_told_by_a_name_or_a_message_of_its_own_kubelet() {
+    fn a_known_cause_is_recognised_by_a_name_or_a_message_of_its_own_kubelet() {
         let test = |name: &str, message: &str| TestResult {
             area: "[sig-node] Pods".to_owned(),
             name: name.to_owned(),

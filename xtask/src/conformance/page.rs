@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_stand_side_by_side_and_failures_with_the_rate_of_the_go_kubelet() {
+    fn the_page_has_all_runs_and_failures_with_the_rate_of_the_go_kubelet() {
         let records = [
             record(KubeletKind::Go, 1, &[("a", TestOutcome::Passed), ("b", TestOutcome::Failed)]),
             record(KubeletKind::Go, 2, &[("a", TestOutcome::Passed), ("b", TestOutcome::Passed)]),

@@ -31,7 +31,7 @@ const LABELS: &str = "NodeConformance && !Serial && !Disruptive && !Slow && !Fla
 /// How long ginkgo may take to end after its deadline.
 const GRACE: Duration = Duration::from_secs(300);
 /// The deadline of a query to the test program.
-const ASKING: Duration = Duration::from_secs(60);
+const QUERY_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The selection of tests, and how they are run.
 pub(super) struct TestSelection<'a> {
@@ -91,7 +91,8 @@ fn arguments(kubeconfig: &Path, kept: &Path, chosen: &TestSelection<'_>) -> Resu
 /// Fails when the tests need another version of one of our images.
 pub(super) async fn check_images(names: &[&str]) -> Result<()> {
     let mut command = Command::new(E2E.path()?);
-    let asked = timeout(ASKING, command.arg("--list-images").kill_on_drop(true).output()).await;
+    let asked =
+        timeout(QUERY_TIMEOUT, command.arg("--list-images").kill_on_drop(true).output()).await;
     let listed = asked.context("e2e.test does not list its images")??;
     let listed = String::from_utf8(listed.stdout)?;
     let missing: Vec<&&str> =

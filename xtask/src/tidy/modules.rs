@@ -27,7 +27,7 @@ const LAYERS: &[&[&str]] = &[
         "gc",
         "grace",
         "handler",
-        "ledger",
+        "admission",
         "mirror",
         "node",
         "restart",
@@ -35,7 +35,7 @@ const LAYERS: &[&[&str]] = &[
         "termination_message",
     ],
     // Actions on a pod's containers, and their configuration.
-    &["actions", "config", "hook"],
+    &["actions", "cri_spec", "hook"],
     // Results of actions.
     &["image", "status", "volume_manager"],
     // Explanations for users.

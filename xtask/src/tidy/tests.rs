@@ -6,7 +6,7 @@ use std::path::Path;
 use super::{clocks, layers, modules, purity, rules, run, seams, sources};
 
 #[test]
-fn arrows_go_down_only() {
+fn dependencies_go_to_lower_layers_only() {
     for (from, to, fine) in [
         ("oarsman-core", "oarsman-cri-types", true),
         ("oarsman-agent", "oarsman-core", true),
@@ -62,19 +62,23 @@ fn a_module_of_core_uses_lower_modules_only_however_that_is_spelled() {
     for (file, text, fine) in [
         ("lib.rs", "pub mod status; mod fixture;", true),
         ("view.rs", "use crate::ids::PodUid; use crate::view::Exit;", true),
-        ("status/phase.rs", "use super::scene::Scene; use crate::{ids, view::PodView};", true),
-        ("view.rs", "#[cfg(test)] mod tests { use crate::status::generate; }", true),
-        ("view.rs", "#[cfg(test)] use crate::status::generate;", true),
-        ("view.rs", "use std::status::generate;", true),
-        ("view.rs", "use crate::status::generate;", false),
-        ("view/from_cri.rs", "use crate::{ids::PodUid, config::{Place, labels}};", false),
+        (
+            "status/phase.rs",
+            "use super::context::StatusContext; use crate::{ids, view::PodView};",
+            true,
+        ),
+        ("view.rs", "#[cfg(test)] mod tests { use crate::status::generate_api_pod_status; }", true),
+        ("view.rs", "#[cfg(test)] use crate::status::generate_api_pod_status;", true),
+        ("view.rs", "use std::status::generate_api_pod_status;", true),
+        ("view.rs", "use crate::status::generate_api_pod_status;", false),
+        ("view/from_cri.rs", "use crate::{ids::PodUid, cri_spec::{NodeContext, labels}};", false),
         ("view/from_cri.rs", "use super::super::status;", false),
-        ("view.rs", "mod inner { use super::super::status::generate; }", false),
-        ("view.rs", "fn f() { crate::status::generate(); }", false),
-        ("view.rs", "fn f() -> crate::status::Input {}", false),
+        ("view.rs", "mod inner { use super::super::status::generate_api_pod_status; }", false),
+        ("view.rs", "fn f() { crate::status::generate_api_pod_status(); }", false),
+        ("view.rs", "fn f() -> crate::status::PodStatusInput {}", false),
         ("view.rs", "fn f(x: u8) -> bool { matches!(x, crate::status::ONE) }", false),
-        ("view.rs", "use crate::lifecycle::Verdict;", false), // the same layer
-        ("novel.rs", "use std::fmt;", false),                 // in no layer
+        ("view.rs", "use crate::lifecycle::PodFailure;", false), // the same layer
+        ("novel.rs", "use std::fmt;", false),                    // in no layer
     ] {
         let complaints = modules::complaints(file, Path::new(file), text).unwrap();
         assert_eq!(complaints.is_empty(), fine, "{file}: {text}: {complaints:?}");
@@ -86,7 +90,7 @@ fn a_broken_order_of_modules_in_core_fails_the_whole_of_tidy() {
     let copy = tempfile::tempdir().unwrap();
     copy_manifests(copy.path());
     let file = copy.path().join("crates/core/src/view.rs");
-    std::fs::write(&file, "//! Views.\nuse crate::status::generate;\n").unwrap();
+    std::fs::write(&file, "//! Views.\nuse crate::status::generate_api_pod_status;\n").unwrap();
     let error = run(copy.path()).expect_err("view uses status").to_string();
     assert!(error.contains("view.rs:2: `view` may not use `status`"), "{error}");
 }
@@ -172,7 +176,7 @@ fn a_page_a_message_or_a_type_name_that_is_wrong_fails_the_whole_of_tidy() {
 }
 
 #[test]
-fn a_file_has_a_doc_line_a_bearable_length_and_no_unsafe() {
+fn a_file_has_a_module_doc_a_limited_length_and_no_unsafe() {
     let path = Path::new("crates/agent/src/x.rs");
     assert!(sources::complaints(path, "//! Fine.\n").is_empty());
     assert_eq!(sources::complaints(path, "fn f() {}\n").len(), 1);

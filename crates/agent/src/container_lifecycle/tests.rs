@@ -11,13 +11,13 @@ use crate::testing::{TestNode, TestWorker, deleted, pod, seconds};
 type Log = Arc<Guarded<Vec<String>>>;
 
 /// Records its calls. Refuses in one of the hooks a given number of times.
-struct Manager {
+struct RecordingManager {
     name: &'static str,
     log: Log,
     refuses: Guarded<(&'static str, u32)>,
 }
 
-impl Manager {
+impl RecordingManager {
     fn called(&self, hook: &'static str) -> Result<(), ContainerRefused> {
         self.log.lock().push(format!("{} {hook}", self.name));
         let (refuses, left) = &mut *self.refuses.lock();
@@ -30,7 +30,7 @@ impl Manager {
 }
 
 #[async_trait]
-impl ContainerLifecycle for Manager {
+impl ContainerLifecycle for RecordingManager {
     async fn pre_create(
         &self,
         container: &ContainerRef<'_>,
@@ -62,7 +62,8 @@ fn managers(names: &[&'static str], refuses: (&'static str, u32)) -> (Log, Conta
     let log = Log::default();
     let manager = |(index, name): (usize, &&'static str)| {
         let refuses = if index + 1 == names.len() { refuses } else { ("", 0) };
-        let manager = Manager { name, log: Arc::clone(&log), refuses: Guarded::new(refuses) };
+        let manager =
+            RecordingManager { name, log: Arc::clone(&log), refuses: Guarded::new(refuses) };
         Arc::new(manager) as Arc<dyn ContainerLifecycle>
     };
     let hooks = ContainerHooks::new(names.iter().enumerate().map(manager).collect());
@@ -76,7 +77,7 @@ fn start(hooks: ContainerHooks, pod: &Arc<Pod>) -> (TestNode, TestWorker) {
 }
 
 /// What was logged since the last call.
-fn news(log: &Log) -> Vec<String> {
+fn new_entries(log: &Log) -> Vec<String> {
     std::mem::take(&mut *log.lock())
 }
 
@@ -87,25 +88,25 @@ async fn every_manager_is_called_once_before_and_after_start_and_stop_in_the_giv
     let (test, worker) = start(hooks, &pod);
     seconds(5).await;
     assert_eq!(
-        news(&log),
+        new_entries(&log),
         ["cpu pre_create", "memory pre_create", "cpu pre_start", "memory pre_start"]
     );
     let containers = oarsman_cri::Runtime::list_containers(&test.world.runtime, None).await;
     let annotation = containers.unwrap()[0].annotations.get("manager").cloned();
     assert_eq!(annotation.as_deref(), Some("memory"), "what a hook changes is created");
-    worker.mailbox.wanted(deleted(&pod, 5));
+    worker.mailbox.update_pod(deleted(&pod, 5));
     seconds(10).await;
-    worker.mailbox.removed();
+    worker.mailbox.remove_pod();
     seconds(10).await;
     assert!(worker.task.is_finished());
     assert_eq!(
-        news(&log),
+        new_entries(&log),
         ["cpu pre_stop", "memory pre_stop", "cpu post_stop", "memory post_stop"]
     );
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refusal_is_why_the_container_waits_until_it_is_tried_again() {
+async fn a_refusal_is_the_waiting_reason_until_the_next_try() {
     for (hook, reason) in
         [("pre_create", "CreateContainerConfigError"), ("pre_start", "RunContainerError")]
     {
@@ -120,13 +121,13 @@ async fn a_refusal_is_why_the_container_waits_until_it_is_tried_again() {
         assert_eq!(test.starts(&"uid-web".into()).len(), 0, "{hook}");
         seconds(20).await;
         assert_eq!(test.starts(&"uid-web".into()).len(), 1, "{hook}");
-        let tries = news(&log).into_iter().filter(|call| call.ends_with(hook)).count();
+        let tries = new_entries(&log).into_iter().filter(|call| call.ends_with(hook)).count();
         assert_eq!(tries, 4, "{hook}: both managers, twice");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_container_that_ended_by_itself_is_told_of_once_however_often_it_is_read() {
+async fn post_stop_is_called_once_for_a_container_that_ended_by_itself() {
     let (log, hooks) = managers(&["cpu"], ("", 0));
     let mut once = pod("web", &["sleep:5s", "exit:0"]);
     once.spec.get_or_insert_default().restart_policy = Some("Never".to_owned());
@@ -136,11 +137,11 @@ async fn a_container_that_ended_by_itself_is_told_of_once_however_often_it_is_re
         worker.mailbox.hint(oarsman_core::lifecycle::Hint::Runtime);
         seconds(5).await;
     }
-    assert_eq!(news(&log), ["cpu pre_create", "cpu pre_start", "cpu post_stop"]);
+    assert_eq!(new_entries(&log), ["cpu pre_create", "cpu pre_start", "cpu post_stop"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_that_was_restarted_tells_of_containers_that_ended_before() {
+async fn a_restarted_agent_calls_post_stop_for_containers_that_ended_before() {
     // The script, and what the next agent calls: nothing for a container that runs on.
     for (script, calls) in
         [(&["sleep:8s", "exit:0"][..], &["cpu post_stop"][..]), (&["forever"], &[])]
@@ -153,9 +154,10 @@ async fn an_agent_that_was_restarted_tells_of_containers_that_ended_before() {
         worker.task.abort();
         seconds(5).await;
         let (log, hooks) = managers(&["cpu"], ("", 0));
-        let next = TestNode::in_life(test.world, 2, |node| node.container_lifecycle = hooks);
+        let next =
+            TestNode::with_incarnation(test.world, 2, |node| node.container_lifecycle = hooks);
         let _worker = next.start(&once);
         seconds(5).await;
-        assert_eq!(news(&log), calls, "{script:?}");
+        assert_eq!(new_entries(&log), calls, "{script:?}");
     }
 }

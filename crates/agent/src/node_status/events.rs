@@ -9,7 +9,7 @@ use oarsman_core::node::events::NodeEvent;
 use tokio::sync::{Mutex, mpsc};
 use tokio::time::sleep;
 
-use super::Office;
+use super::NodeStatusContext;
 
 /// How many events may wait to be sent.
 const WAITING: usize = 64;
@@ -18,19 +18,19 @@ const PAUSE: Duration = Duration::from_secs(10);
 
 /// Queues events of the node.
 #[derive(Debug)]
-pub(super) struct Events {
+pub(super) struct NodeEventSender {
     node: String,
     queue: mpsc::Sender<NodeEvent>,
 }
 
-impl Events {
+impl NodeEventSender {
     pub(super) fn new(node: &str) -> (Self, mpsc::Receiver<NodeEvent>) {
         let (queue, waiting) = mpsc::channel(WAITING);
         (Self { node: node.to_owned(), queue }, waiting)
     }
 
     /// Logs events and queues them.
-    pub(super) fn tell(&self, events: impl IntoIterator<Item = NodeEvent>) {
+    pub(super) fn send(&self, events: impl IntoIterator<Item = NodeEvent>) {
         for event in events {
             let (node, reason, detail) = (&self.node, event.reason, &event.message);
             match event.kind {
@@ -44,11 +44,14 @@ impl Events {
     }
 }
 
-pub(super) async fn run(office: Arc<Office>, waiting: Arc<Mutex<mpsc::Receiver<NodeEvent>>>) {
+pub(super) async fn run(
+    context: Arc<NodeStatusContext>,
+    waiting: Arc<Mutex<mpsc::Receiver<NodeEvent>>>,
+) {
     let mut waiting = waiting.lock().await;
     while let Some(event) = waiting.recv().await {
         for _ in 0..TRIES {
-            match office.in_time("an event", office.object.record(&event)).await {
+            match context.with_deadline("an event", context.object.record(&event)).await {
                 Err(ClusterError::Unavailable { .. } | ClusterError::Busy { .. }) => {
                     sleep(PAUSE).await;
                 }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use oarsman_core::node::images::listed;
+use oarsman_core::node::images::node_images;
 use tokio::time::{sleep, timeout};
 
-use super::Office;
+use super::NodeStatusContext;
 
 /// The shortest time between two lists.
 const SPACING: Duration = Duration::from_secs(30);
@@ -15,15 +15,18 @@ const LASTS: Duration = Duration::from_secs(300);
 /// The deadline of one list.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-pub(super) async fn follow(office: Arc<Office>) {
-    let office = &*office;
-    let mut pulled = office.node.pulled.subscribe();
+pub(super) async fn run(context: Arc<NodeStatusContext>) {
+    let context = &*context;
+    let mut pulled = context.node.pulled.subscribe();
     loop {
         pulled.mark_seen();
-        if let Ok(answer) = timeout(DEADLINE, office.node.seams.runtime.list_images(None)).await {
-            office.node.book.heard_runtime(&answer);
+        if let Ok(answer) = timeout(DEADLINE, context.node.seams.runtime.list_images(None)).await {
+            context.node.report_store.record_runtime_response(&answer);
             match answer {
-                Ok(images) => tell(office, listed(images, office.membership.profile.max_images)),
+                Ok(images) => set_images(
+                    context,
+                    node_images(images, context.node_status_config.profile.max_images),
+                ),
                 Err(error) => tracing::debug!(call = "ListImages", %error, "images not listed"),
             }
         }
@@ -33,8 +36,11 @@ pub(super) async fn follow(office: Arc<Office>) {
     }
 }
 
-fn tell(office: &Office, images: Vec<k8s_openapi::api::core::v1::ContainerImage>) {
-    office.images.send_if_modified(|known| {
+fn set_images(
+    context: &NodeStatusContext,
+    images: Vec<k8s_openapi::api::core::v1::ContainerImage>,
+) {
+    context.images.send_if_modified(|known| {
         let is_news = known.as_ref() != Some(&images);
         *known = Some(images);
         is_news

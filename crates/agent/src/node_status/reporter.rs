@@ -6,90 +6,92 @@ use std::time::Duration;
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::Node as Object;
 use oarsman_cluster::{ClusterError, NodeStates, Registration, Result};
-use oarsman_core::node::reports::Reports;
-use oarsman_core::node::runtime::Health;
-use oarsman_core::node::{Scene, change, events, object, status};
-use oarsman_core::requeue::stretched;
+use oarsman_core::node::reports::ReportSchedule;
+use oarsman_core::node::runtime::RuntimeHealth;
+use oarsman_core::node::{NodeStatusInput, change, events, object, status};
+use oarsman_core::requeue::jittered_by;
 use oarsman_core::resources::CgroupVersion;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::Office;
-use super::tries::Tries;
-use crate::latest;
+use super::NodeStatusContext;
+use super::retry::RetryTimer;
 use crate::node::NodeIdentity;
+use crate::ordered_watch;
 
 /// Spreads the updates of nodes that started together.
 const SPREAD: f64 = 0.04;
 
 /// How long the first report waits for the first status of the runtime and the first image list.
-const FIRST_WORD: Duration = Duration::from_millis(500);
+const FIRST_STATUS_WAIT: Duration = Duration::from_millis(500);
 
-pub(super) struct Reporter {
-    office: Arc<Office>,
-    health: latest::Receiver<Health>,
+pub(super) struct NodeStatusReporter {
+    context: Arc<NodeStatusContext>,
+    health: ordered_watch::Receiver<RuntimeHealth>,
     states: NodeStates,
-    reports: Reports,
+    reports: ReportSchedule,
     /// Whether the node was last seen cordoned.
     is_cordoned: bool,
 }
 
-impl Reporter {
-    pub(super) fn new(office: Arc<Office>) -> Self {
+impl NodeStatusReporter {
+    pub(super) fn new(context: Arc<NodeStatusContext>) -> Self {
         Self {
-            health: office.health.subscribe(),
-            states: office.object.states(),
-            reports: Reports::every(office.membership.report),
+            health: context.health.subscribe(),
+            states: context.object.states(),
+            reports: ReportSchedule::every(context.node_status_config.report),
             is_cordoned: false,
-            office,
+            context,
         }
     }
 
     /// Runs for ever.
     pub(super) async fn run(mut self) {
-        self.office.events.tell([events::starting()]);
-        let resources = &self.office.node.config.settings.resources;
+        self.context.events.send([events::starting()]);
+        let resources = &self.context.node.config.settings.resources;
         let is_old = resources.cgroups == CgroupVersion::V1;
-        self.office.events.tell(is_old.then(events::old_cgroups));
-        let mut images = self.office.images.subscribe();
+        self.context.events.send(is_old.then(events::old_cgroups));
+        let mut images = self.context.images.subscribe();
         let first_words = async { (self.health.changed().await, images.changed().await) };
-        timeout(FIRST_WORD, first_words).await.ok();
-        let mut there = self.register().await;
+        timeout(FIRST_STATUS_WAIT, first_words).await.ok();
+        let mut there = self.register_with_api_server().await;
         loop {
-            self.report(&mut there).await;
-            self.wait(&mut there).await;
+            self.update_node_status(&mut there).await;
+            self.wait_for_next_update(&mut there).await;
         }
     }
 
     /// Creates the node's object, or reads the existing one; retries until that succeeds.
-    async fn register(&mut self) -> Object {
-        let mut tries = Tries::begin();
+    async fn register_with_api_server(&mut self) -> Object {
+        let mut retry = RetryTimer::start();
         loop {
-            match self.try_to_register().await {
+            match self.try_register_with_api_server().await {
                 Ok(node) => {
-                    self.met(&node);
+                    self.observe_node(&node);
                     return node;
                 }
                 Err(error) => {
-                    let (node, attempt) = (self.name(), tries.attempt());
+                    let (node, attempt) = (self.name(), retry.attempt());
                     tracing::warn!(node, attempt, %error, "node not registered, will retry");
                 }
             }
-            tries.next().await;
+            retry.wait().await;
         }
     }
 
-    async fn try_to_register(&mut self) -> Result<Object> {
-        if self.office.membership.registers {
+    async fn try_register_with_api_server(&mut self) -> Result<Object> {
+        if self.context.node_status_config.registers {
             let new = self.with_scene(object::registered);
-            let created = self.office.object.create(&new);
-            if let Registration::Made(node) = self.office.in_time("creation", created).await? {
+            let created = self.context.object.create(&new);
+            if let Registration::Created(node) =
+                self.context.with_deadline("creation", created).await?
+            {
                 tracing::info!(node = self.name(), "node registered");
-                self.told(None, &new, true);
+                self.on_patched(None, &new, true);
                 return Ok(*node);
             }
         }
-        let there = self.office.read().await?;
-        if !self.office.membership.registers {
+        let there = self.context.read().await?;
+        if !self.context.node_status_config.registers {
             return Ok(there);
         }
         tracing::info!(node = self.name(), "node was registered before, its object is updated");
@@ -97,101 +99,110 @@ impl Reporter {
         if !change::differs(&there, &right) {
             return Ok(there);
         }
-        self.tell(&there, &right, true).await
+        self.patch_node_status(&there, &right, true).await
     }
 
     /// Sends the status if it changed or is due; retries until that succeeds.
-    async fn report(&mut self, there: &mut Object) {
-        let mut tries = Tries::begin();
-        while let Err(error) = self.try_to_report(there).await {
+    async fn update_node_status(&mut self, there: &mut Object) {
+        let mut retry = RetryTimer::start();
+        while let Err(error) = self.try_update_node_status(there).await {
             if matches!(error, ClusterError::Gone { .. }) {
                 // The node was removed from the cluster. It is registered again when the agent restarts, or when its object is created.
                 tracing::error!(node = self.name(), %error, "node object not found, node status not reported");
                 return;
             }
-            let (node, attempt) = (self.name(), tries.attempt());
+            let (node, attempt) = (self.name(), retry.attempt());
             tracing::warn!(node, attempt, %error, "node status patch failed, will retry");
-            tries.next().await;
-            if let Ok(read) = self.office.read().await {
+            retry.wait().await;
+            if let Ok(read) = self.context.read().await {
                 *there = read;
             }
         }
     }
 
-    async fn try_to_report(&mut self, there: &mut Object) -> Result<()> {
+    async fn try_update_node_status(&mut self, there: &mut Object) -> Result<()> {
         let right = self.with_scene(|scene| status::next(scene, there));
         let changed = change::differs(there, &right);
-        if changed || self.reports.are_due(self.office.node.seams.clock.mono()) {
-            *there = self.tell(there, &right, changed).await?;
+        if changed || self.reports.are_due(self.context.node.seams.clock.mono()) {
+            *there = self.patch_node_status(there, &right, changed).await?;
         }
         Ok(())
     }
 
-    async fn tell(&mut self, before: &Object, right: &Object, changed: bool) -> Result<Object> {
+    async fn patch_node_status(
+        &mut self,
+        before: &Object,
+        right: &Object,
+        changed: bool,
+    ) -> Result<Object> {
         let patch = change::patch(before, right);
-        let patched = self.office.in_time("the status", self.office.object.patch(&patch)).await?;
-        self.told(Some(before), right, changed);
+        let patched =
+            self.context.with_deadline("the status", self.context.object.patch(&patch)).await?;
+        self.on_patched(Some(before), right, changed);
         Ok(patched)
     }
 
-    fn told(&mut self, before: Option<&Object>, right: &Object, changed: bool) {
-        let clock = &self.office.node.seams.clock;
-        self.reports.told(changed, clock.mono(), clock.dice());
-        self.office.events.tell(events::between(before, right));
+    fn on_patched(&mut self, before: Option<&Object>, right: &Object, changed: bool) {
+        let clock = &self.context.node.seams.clock;
+        self.reports.reported(changed, clock.mono(), clock.jitter());
+        self.context.events.send(events::between(before, right));
     }
 
     /// Waits until the next update is due, or until the runtime's health changes. Changes that others make to the object are handled
     /// at the next update, so that they do not raise our request rate.
-    async fn wait(&mut self, there: &mut Object) {
-        let look =
-            stretched(self.office.membership.look, SPREAD, self.office.node.seams.clock.dice());
+    async fn wait_for_next_update(&mut self, there: &mut Object) {
+        let look = jittered_by(
+            self.context.node_status_config.look,
+            SPREAD,
+            self.context.node.seams.clock.jitter(),
+        );
         let due = Instant::now() + look;
         loop {
             tokio::select! {
                 biased;
                 Ok(_) = self.health.changed() => return,
-                Some(state) = self.states.next() => self.heard(state, there),
+                Some(state) = self.states.next() => self.on_node_changed(state, there),
                 () = sleep_until(due) => return,
             }
         }
     }
 
-    fn heard(&mut self, state: Option<Object>, there: &mut Object) {
+    fn on_node_changed(&mut self, state: Option<Object>, there: &mut Object) {
         let Some(state) = state.filter(|state| !is_older(state, there)) else { return };
-        self.met(&state);
+        self.observe_node(&state);
         *there = state;
     }
 
     /// Takes over the identity and the cordon of the node's current object.
-    fn met(&mut self, node: &Object) {
+    fn observe_node(&mut self, node: &Object) {
         let uid = node.metadata.uid.clone().unwrap_or_default();
         let identity = Some(NodeIdentity { name: self.name().to_owned(), uid });
-        self.office.identity.send_if_modified(|known| {
+        self.context.identity.send_if_modified(|known| {
             let is_new = *known != identity;
             known.clone_from(&identity);
             is_new
         });
         let is_cordoned = node.spec.as_ref().and_then(|spec| spec.unschedulable).unwrap_or(false);
         let was_cordoned = std::mem::replace(&mut self.is_cordoned, is_cordoned);
-        self.office.events.tell(events::cordoned(self.name(), was_cordoned, is_cordoned));
+        self.context.events.send(events::cordoned(self.name(), was_cordoned, is_cordoned));
     }
 
     fn name(&self) -> &str {
-        &self.office.membership.profile.name
+        &self.context.node_status_config.profile.name
     }
 
     /// Calls `use_it` with the current state of the node.
-    fn with_scene<T>(&self, use_it: impl FnOnce(&Scene<'_>) -> T) -> T {
-        let images = self.office.images.get().unwrap_or_default();
-        let scene = Scene {
-            profile: &self.office.membership.profile,
-            machine: &self.office.membership.machine,
-            runtime: &self.office.health.get(),
+    fn with_scene<T>(&self, use_it: impl FnOnce(&NodeStatusInput<'_>) -> T) -> T {
+        let images = self.context.images.get().unwrap_or_default();
+        let scene = NodeStatusInput {
+            profile: &self.context.node_status_config.profile,
+            machine: &self.context.node_status_config.machine,
+            runtime: &self.context.health.get(),
             images: &images,
             pressures: Default::default(),
             storage_trouble: None,
             is_shutting_down: false,
-            now: self.office.node.seams.clock.now(),
+            now: self.context.node.seams.clock.now(),
         };
         use_it(&scene)
     }
@@ -209,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_state_counts_unless_a_newer_one_of_the_same_object_is_known() {
+    fn a_state_older_than_the_known_one_of_the_same_object_is_ignored() {
         let object = |uid: &str, version: &str| {
             let mut object = Object::default();
             object.metadata.uid = Some(uid.to_owned());

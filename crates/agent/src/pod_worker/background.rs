@@ -13,7 +13,7 @@ use oarsman_core::lifecycle::Hint;
 use oarsman_core::view::PodView;
 
 use super::context::PodContext;
-use crate::measures::Measures;
+use crate::metrics::AgentMetrics;
 use crate::tasks::RESTART_AFTER;
 
 #[cfg(test)]
@@ -66,12 +66,12 @@ impl Background {
         for (index, maker) in node.background.iter().enumerate() {
             let wanted = || maker.wanted(pod, &view, self.is_terminating);
             let Ok(wanted) = catch_unwind(AssertUnwindSafe(wanted)) else {
-                node.measures.task_panicked(NAME);
+                node.metrics.task_panicked(NAME);
                 continue;
             };
             self.tasks.retain(|(of, key), _| *of != index || wanted.contains(key));
             for key in wanted {
-                let start = || Some(restarted(maker, pod, key.clone(), &node.measures));
+                let start = || Some(restarted(maker, pod, key.clone(), &node.metrics));
                 self.tasks.entry((index, key.clone())).or_insert_with(start);
             }
         }
@@ -111,19 +111,19 @@ fn restarted(
     maker: &Arc<dyn BackgroundTasks>,
     pod: &Arc<Pod>,
     key: TaskKey,
-    measures: &Arc<Measures>,
+    metrics: &Arc<AgentMetrics>,
 ) -> BoxStream<'static, Hint> {
-    let (maker, pod, measures) = (Arc::clone(maker), Arc::clone(pod), Arc::clone(measures));
+    let (maker, pod, metrics) = (Arc::clone(maker), Arc::clone(pod), Arc::clone(metrics));
     let start = Arc::new(move || maker.start(&pod, &key));
     let next = move |task: Option<BoxStream<'static, Hint>>| {
-        let (start, measures) = (Arc::clone(&start), Arc::clone(&measures));
+        let (start, metrics) = (Arc::clone(&start), Arc::clone(&metrics));
         async move {
             let mut task = task;
             loop {
                 let next = async { task.get_or_insert_with(|| start()).next().await };
                 match AssertUnwindSafe(next).catch_unwind().await {
                     Ok(hint) => return hint.map(|hint| (hint, task)),
-                    Err(_) => measures.task_panicked(NAME),
+                    Err(_) => metrics.task_panicked(NAME),
                 }
                 task = None;
                 tokio::time::sleep(RESTART_AFTER).await;

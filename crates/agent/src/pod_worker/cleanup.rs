@@ -6,7 +6,7 @@ use super::context::PodContext;
 use super::sync::SyncError;
 
 pub(super) async fn cleanup(context: &PodContext) -> Result<(), String> {
-    let _removing = context.busy(Activity::GivingBack);
+    let _removing = context.begin_activity(Activity::GivingBack);
     let removed = remove_everything(context).await;
     removed.map_err(|error| {
         tracing::warn!(pod = %context.name, uid = %context.uid, %error, "pod cleanup failed, will retry");

@@ -15,19 +15,19 @@ use oarsman_sync::Guarded;
 use super::image::ImagePuller;
 use super::objects::ReferencedObjects;
 use super::publisher::Publisher;
-use super::reader::Reader;
+use super::reader::PodStateReader;
 use super::starter::Starter;
-use crate::book::Busy;
-use crate::node::Node;
+use crate::node::AgentContext;
+use crate::report_store::ActivityGuard;
 
 /// One pod, as its worker and the work under way share it. Each part keeps what it alone changes; all of it can be found out again,
 /// and a restarted agent begins with none of it.
 pub(crate) struct PodContext {
-    pub(super) node: Arc<Node>,
+    pub(super) node: Arc<AgentContext>,
     pub(super) uid: PodUid,
     pub(super) name: FullName,
     /// The runtime's state of the pod.
-    pub(super) reader: Reader,
+    pub(super) reader: PodStateReader,
     /// The objects that the pod refers to.
     pub(super) objects: ReferencedObjects,
     /// Images for its containers.
@@ -41,9 +41,9 @@ pub(crate) struct PodContext {
 }
 
 impl PodContext {
-    pub(super) fn new(node: Arc<Node>, uid: PodUid, name: FullName) -> Self {
+    pub(super) fn new(node: Arc<AgentContext>, uid: PodUid, name: FullName) -> Self {
         Self {
-            reader: Reader::new(&uid, &name),
+            reader: PodStateReader::new(&uid, &name),
             objects: ReferencedObjects::default(),
             puller: ImagePuller::default(),
             starter: Starter::new(node.config.longest_crash_backoff, node.seams.clock.mono()),
@@ -66,14 +66,18 @@ impl PodContext {
 
     /// Reports something that takes its time, until what this returns is dropped.
     #[must_use]
-    pub(super) fn busy(&self, what: Activity) -> Busy {
-        self.node.book.begin(&self.uid, what, None)
+    pub(super) fn begin_activity(&self, what: Activity) -> ActivityGuard {
+        self.node.report_store.begin_activity(&self.uid, what, None)
     }
 
     /// The same for one of its containers.
     #[must_use]
-    pub(super) fn busy_with(&self, container: &str, what: Activity) -> Busy {
-        self.node.book.begin(&self.uid, what, Some(container))
+    pub(super) fn begin_container_activity(
+        &self,
+        container: &str,
+        what: Activity,
+    ) -> ActivityGuard {
+        self.node.report_store.begin_activity(&self.uid, what, Some(container))
     }
 
     /// Reports that the pod is taken away, unless it ends by itself or is built up again.
@@ -83,7 +87,7 @@ impl PodContext {
             KillReason::Deleted
             | KillReason::Removed
             | KillReason::Orphan
-            | KillReason::Asked(_) => self.node.book.leaving(&self.uid),
+            | KillReason::Asked(_) => self.node.report_store.set_leaving(&self.uid),
         }
     }
 

@@ -2,7 +2,9 @@
 
 use k8s_openapi::api::core::v1::Pod;
 use oarsman_core::image::keyring::Keyring;
-use oarsman_core::image::providers::{Answer, Provider, Question};
+use oarsman_core::image::providers::{
+    CredentialProvider, CredentialProviderRequest, CredentialProviderResponse,
+};
 use oarsman_core::image::pull_secrets::pull_secrets;
 use oarsman_cri_types::v1::AuthConfig;
 
@@ -14,7 +16,7 @@ impl PodContext {
         let (of_pod, _) = pull_secrets(pod, &self.objects.known());
         let mut found = of_pod.for_image(image);
         found.extend(self.node_keyring().await.for_image(image));
-        for provider in self.node.config.providers.iter().filter(|one| one.knows(image)) {
+        for provider in self.node.config.providers.iter().filter(|one| one.matches_image(image)) {
             found.extend(self.provider_keyring(provider, image).await.for_image(image));
         }
         let mut different: Vec<AuthConfig> = Vec::new();
@@ -48,15 +50,15 @@ impl PodContext {
     }
 
     /// What a plugin answers, or has answered of late. One that fails has no credentials, and public images need none.
-    async fn provider_keyring(&self, provider: &Provider, image: &str) -> Keyring {
+    async fn provider_keyring(&self, provider: &CredentialProvider, image: &str) -> Keyring {
         let cache = &self.node.credentials;
         if let Some(known) = cache.lock().find(provider, image, self.now()) {
             return known.clone();
         }
-        let question = Question::new(provider, image);
+        let question = CredentialProviderRequest::new(provider, image);
         let (pod, uid, name) = (&self.name, &self.uid, provider.name.as_str());
         let answer = match self.node.seams.credential_plugins.exec(provider, &question.text).await {
-            Ok(bytes) => Answer::parse(provider, &bytes),
+            Ok(bytes) => CredentialProviderResponse::parse(provider, &bytes),
             Err(error) => {
                 tracing::warn!(%pod, %uid, provider = name, image, %error, "credential provider failed, its credentials are not used");
                 return Keyring::default();

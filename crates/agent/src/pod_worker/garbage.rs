@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use oarsman_core::gc::containers::{self, Limits, Scene};
+use oarsman_core::gc::containers::{self, ContainerGcInput, ContainerGcPolicy};
 use oarsman_core::ids::ContainerId;
 use oarsman_core::view::PodView;
 use oarsman_cri::CriError;
@@ -20,7 +20,9 @@ impl PodContext {
     async fn try_to_remove_garbage(&self) -> Result<(), CriError> {
         let runtime = &self.node.seams.runtime;
         let dead = self.reader.with(|view, _| {
-            self.choose(view, |scene| containers::containers(scene, &Limits::default()))
+            self.choose(view, |scene| {
+                containers::containers_to_remove(scene, &ContainerGcPolicy::default())
+            })
         });
         for container in &dead {
             if container.stop_first {
@@ -33,7 +35,8 @@ impl PodContext {
         if !dead.is_empty() {
             self.read().await?;
         }
-        let sandboxes = self.reader.with(|view, _| self.choose(view, containers::sandboxes));
+        let sandboxes =
+            self.reader.with(|view, _| self.choose(view, containers::sandboxes_to_remove));
         for sandbox in sandboxes {
             runtime.remove_pod_sandbox(sandbox.as_str()).await?;
         }
@@ -52,8 +55,8 @@ impl PodContext {
         }
     }
 
-    fn choose<T>(&self, view: &PodView, choose: impl FnOnce(&Scene<'_>) -> T) -> T {
-        choose(&Scene {
+    fn choose<T>(&self, view: &PodView, choose: impl FnOnce(&ContainerGcInput<'_>) -> T) -> T {
+        choose(&ContainerGcInput {
             views: std::slice::from_ref(view),
             kept: &BTreeSet::from([self.uid.clone()]),
             sources_ready: true,

@@ -1,26 +1,26 @@
 //! The time that a container has left to stop by itself.
 
-use oarsman_core::grace::Budget;
+use oarsman_core::grace::ContainerGracePeriod;
 use oarsman_core::lifecycle::Grace;
 use oarsman_core::time::Mono;
-use oarsman_sync::latest;
+use oarsman_sync::ordered_watch;
 
 use super::context::PodContext;
 
 /// Tells that the pod has less time than was said before.
 #[derive(Clone, Debug)]
-pub(super) struct GraceShortened(latest::Receiver<Grace>);
+pub(super) struct GraceShortened(ordered_watch::Receiver<Grace>);
 
 impl GraceShortened {
-    pub(super) fn new(grace: latest::Receiver<Grace>) -> Self {
+    pub(super) fn new(grace: ordered_watch::Receiver<Grace>) -> Self {
         Self(grace)
     }
 
     /// Waits until there is less time than was said.
-    async fn wait(&mut self) -> Budget {
+    async fn wait(&mut self) -> ContainerGracePeriod {
         match self.0.changed().await {
-            Ok(grace) => Budget::from_seconds(grace.seconds()),
-            Err(latest::Closed) => std::future::pending().await,
+            Ok(grace) => ContainerGracePeriod::from_seconds(grace.seconds()),
+            Err(ordered_watch::Closed) => std::future::pending().await,
         }
     }
 }
@@ -28,7 +28,7 @@ impl GraceShortened {
 /// What is left of a container's grace period.
 pub(super) struct GraceBudget<'a> {
     context: &'a PodContext,
-    budget: Budget,
+    budget: ContainerGracePeriod,
     since: Mono,
     shortened: Option<GraceShortened>,
 }
@@ -37,13 +37,13 @@ impl<'a> GraceBudget<'a> {
     /// All of it, from now on.
     pub(super) fn new(
         context: &'a PodContext,
-        budget: Budget,
+        budget: ContainerGracePeriod,
         shortened: Option<GraceShortened>,
     ) -> Self {
         Self { context, budget, since: context.now(), shortened }
     }
 
-    pub(super) fn left(&self) -> Budget {
+    pub(super) fn remaining(&self) -> ContainerGracePeriod {
         self.budget.minus(self.context.now().since(self.since))
     }
 
@@ -52,11 +52,11 @@ impl<'a> GraceBudget<'a> {
         let mut wait = std::pin::pin!(wait);
         loop {
             let spent = self.context.now().since(self.since);
-            let left = self.budget.as_duration().saturating_sub(spent);
+            let remaining = self.budget.as_duration().saturating_sub(spent);
             tokio::select! {
                 biased;
                 done = &mut wait => return Some(done),
-                () = tokio::time::sleep(left) => return None,
+                () = tokio::time::sleep(remaining) => return None,
                 () = self.shorten() => {}
             }
         }
@@ -66,7 +66,7 @@ impl<'a> GraceBudget<'a> {
     pub(super) async fn shorten(&mut self) {
         let Some(shortened) = &mut self.shortened else { return std::future::pending().await };
         let asked = shortened.wait().await;
-        self.budget = self.left().min(asked);
+        self.budget = self.remaining().min(asked);
         self.since = self.context.now();
     }
 }

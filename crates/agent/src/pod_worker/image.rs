@@ -1,10 +1,10 @@
 //! The image puller: has a container's image on the node before the container is created.
 
 use k8s_openapi::api::core::v1::{Container, Pod};
-use oarsman_core::config::ImageUser;
+use oarsman_core::cri_spec::ImageUser;
 use oarsman_core::event::PodEvent;
 use oarsman_core::image::outcome::{self, ImageFailure};
-use oarsman_core::image::policy::{Decision, PullPolicy};
+use oarsman_core::image::policy::{PullDecision, PullPolicy};
 use oarsman_core::image::pulls::FailedPulls;
 use oarsman_core::image_reference::with_default_tag;
 use oarsman_core::pod::ContainerKind;
@@ -17,7 +17,7 @@ use oarsman_sync::Guarded;
 use super::context::PodContext;
 use super::starter::NotStarted;
 use super::work::Cancel;
-use crate::book::Busy;
+use crate::report_store::ActivityGuard;
 
 /// Which images of the pod could not be pulled, and until when they are not tried again.
 #[derive(Debug, Default)]
@@ -49,7 +49,7 @@ pub(super) struct ImageRequest<'a> {
 
 impl ImageRequest<'_> {
     /// Makes sure that the image is there.
-    pub(super) async fn ensure_exists(&self) -> Result<PresentImage, NotStarted> {
+    pub(super) async fn ensure_image_exists(&self) -> Result<PresentImage, NotStarted> {
         self.context.record_missing_pull_secrets(self.pod);
         let name = self.spec.image.as_deref().unwrap_or_default();
         let image = match with_default_tag(name) {
@@ -62,12 +62,12 @@ impl ImageRequest<'_> {
             Err(error) => return Err(self.fail(&image, &ImageFailure::Inspect(error.to_string()))),
         };
         match (PullPolicy::of(self.spec).decide(present.is_some()), present) {
-            (Decision::UsePresent, Some(present)) => {
+            (PullDecision::UsePresent, Some(present)) => {
                 self.record([outcome::present(&image)]);
                 Ok(present)
             }
-            (Decision::Refuse, _) => Err(self.fail(&image, &ImageFailure::NeverPull)),
-            (Decision::Pull | Decision::UsePresent, _) => self.pull(&image).await,
+            (PullDecision::Refuse, _) => Err(self.fail(&image, &ImageFailure::NeverPull)),
+            (PullDecision::Pull | PullDecision::UsePresent, _) => self.pull(&image).await,
         }
     }
 
@@ -96,12 +96,12 @@ impl ImageRequest<'_> {
         image: &str,
     ) -> Result<Result<PresentImage, ImageFailure>, NotStarted> {
         let (context, asked) = (self.context, self.context.now());
-        let waiting = self.busy(Activity::WaitingToPull(image.to_owned()));
+        let waiting = self.begin_activity(Activity::WaitingToPull(image.to_owned()));
         // The semaphore is never closed.
         let slot = self.cancel.race(context.node.pulls.acquire()).await?;
         drop(waiting);
         let begun = context.now();
-        let pulling = self.busy(Activity::Pulling(image.to_owned()));
+        let pulling = self.begin_activity(Activity::Pulling(image.to_owned()));
         self.record([outcome::pulling(image)]);
         let pulled = self.cancel.race(self.try_credentials(image)).await?;
         drop((slot, pulling));
@@ -113,7 +113,7 @@ impl ImageRequest<'_> {
         let seen = context.node.seams.runtime.image_status(image_spec(image)).await;
         let bytes = seen.as_ref().ok().and_then(|seen| seen.as_ref()).map(|seen| seen.size);
         let now = context.now();
-        context.node.measures.pull.took(now.since(begun));
+        context.node.metrics.pull.observe(now.since(begun));
         let bytes = bytes.unwrap_or_default();
         self.record([outcome::pulled(image, now.since(begun), now.since(asked), bytes)]);
         // Without its user it would run as root, which the image may not be meant for.
@@ -143,8 +143,8 @@ impl ImageRequest<'_> {
         self.context.node.seams.runtime.pull_image(request).await
     }
 
-    fn busy(&self, what: Activity) -> Busy {
-        self.context.busy_with(&self.spec.name, what)
+    fn begin_activity(&self, what: Activity) -> ActivityGuard {
+        self.context.begin_container_activity(&self.spec.name, what)
     }
 
     fn fail(&self, image: &str, failure: &ImageFailure) -> NotStarted {

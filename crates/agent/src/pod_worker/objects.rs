@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Pod;
 use oarsman_cluster::ClusterError;
-use oarsman_core::config::{self, Lookup, Payloads, VolumeFault};
+use oarsman_core::cri_spec::{self, Lookup, Payloads, VolumeFault};
 use oarsman_sync::Guarded;
 
 use super::context::PodContext;
@@ -12,10 +12,10 @@ use super::sync::SyncError;
 
 /// The objects as they were when they could last be read.
 #[derive(Debug, Default)]
-pub(super) struct ReferencedObjects(Guarded<State>);
+pub(super) struct ReferencedObjects(Guarded<ObjectsState>);
 
 #[derive(Debug, Default)]
-struct State {
+struct ObjectsState {
     found: Option<Arc<Lookup>>,
     /// Whether the pod's volumes have been made of them.
     volumes_made: bool,
@@ -56,7 +56,7 @@ impl PodContext {
     /// runs, its files stay as they are.
     pub(super) async fn payloads(&self, pod: &Pod) -> Result<Payloads, SyncError> {
         let lookup = self.look_up(pod).await?;
-        let (payloads, faults) = config::payloads(pod, &lookup, &self.node.config.place());
+        let (payloads, faults) = cri_spec::payloads(pod, &lookup, &self.node.config.node_context());
         self.node.recorder.record(pod, faults.iter().map(VolumeFault::event));
         match faults.into_iter().next() {
             Some(fault) if !self.objects.0.lock().volumes_made => {

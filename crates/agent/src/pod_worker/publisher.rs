@@ -1,13 +1,13 @@
 //! Makes the pod's status, hands it to the status manager, and records that of static pods, which no API server remembers.
 
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
-use oarsman_core::lifecycle::{Standing, Verdict};
+use oarsman_core::lifecycle::{PodFailure, TerminationStage};
 use oarsman_core::pod::PodExt;
-use oarsman_core::status::Input;
+use oarsman_core::status::PodStatusInput;
 use oarsman_core::status::deadline::{self, Deadline};
 use oarsman_core::status::merge::{differs, published_before};
 use oarsman_core::status::phase::Phase;
-use oarsman_core::status::recall;
+use oarsman_core::status::probe_recovery;
 use oarsman_core::time::Mono;
 use oarsman_state::FileError;
 use oarsman_sync::Guarded;
@@ -16,10 +16,10 @@ use super::context::PodContext;
 
 /// What was made, published and recorded last.
 #[derive(Debug, Default)]
-pub(super) struct Publisher(Guarded<State>);
+pub(super) struct Publisher(Guarded<PublisherState>);
 
 #[derive(Debug, Default)]
-struct State {
+struct PublisherState {
     /// The status last made.
     status: Option<PodStatus>,
     /// What of it was published last.
@@ -42,15 +42,15 @@ impl PodContext {
     pub(super) fn publish(
         &self,
         pod: &Pod,
-        standing: Option<Standing>,
-        verdict: Option<&Verdict>,
+        termination: Option<TerminationStage>,
+        failure: Option<&PodFailure>,
     ) -> PodStatus {
-        let (status, outward, is_new) = self.make_status(pod, standing, verdict);
+        let (status, publishable, is_new) = self.make_and_store_status(pod, termination, failure);
         if pod.is_static() {
             // An agent that has just started knows from its record what was published, and the mirror pod may not show it.
-            self.node.mirrors.set_status(&self.uid, &self.name, &outward);
+            self.node.mirrors.set_status(&self.uid, &self.name, &publishable);
         } else if is_new {
-            self.node.statuses.publish(&self.uid, &self.name, outward);
+            self.node.statuses.publish(&self.uid, &self.name, publishable);
         }
         status
     }
@@ -73,7 +73,7 @@ impl PodContext {
     pub(super) async fn record(&self) -> Result<(), FileError> {
         let Some(status) = self.publisher.0.lock().unrecorded.take() else { return Ok(()) };
         let lasting = Phase::of(&status).is_some_and(Phase::is_terminal);
-        let recorded = self.node.seams.records.remember(&self.uid, &status, lasting).await;
+        let recorded = self.node.seams.records.write_status(&self.uid, &status, lasting).await;
         if recorded.is_err() {
             self.publisher.0.lock().unrecorded.get_or_insert(status);
         }
@@ -82,11 +82,11 @@ impl PodContext {
 
     /// Reads what an earlier agent published of the pod: from our own record of a pod that no API server remembers, else from the API
     /// server's copy. What was ready stays so until a probe says otherwise.
-    pub(super) async fn recall(&self, pod: Option<&Pod>) -> Result<(), FileError> {
-        let recorded = self.node.seams.records.recall(&self.uid).await?;
+    pub(super) async fn restore_status(&self, pod: Option<&Pod>) -> Result<(), FileError> {
+        let recorded = self.node.seams.records.read_status(&self.uid).await?;
         let published = recorded.as_ref().or_else(|| pod.and_then(|pod| pod.status.as_ref()));
         if let Some(status) = published {
-            recall::recall(status, self.node.began, &mut self.probes.lock());
+            probe_recovery::restore_probe_results(status, self.node.began, &mut self.probes.lock());
         }
         let mut state = self.publisher.0.lock();
         (state.published, state.status) = (recorded.clone(), recorded);
@@ -103,62 +103,63 @@ impl PodContext {
     }
 
     /// The status as it is, what of it may be published now, and whether that is something new.
-    fn make_status(
+    fn make_and_store_status(
         &self,
         pod: &Pod,
-        standing: Option<Standing>,
-        verdict: Option<&Verdict>,
+        termination: Option<TerminationStage>,
+        failure: Option<&PodFailure>,
     ) -> (PodStatus, PodStatus, bool) {
         let mut state = self.publisher.0.lock();
         let now = self.node.seams.clock.wall();
-        let (status, shown) = self.generate(&state, pod, standing, verdict);
+        let (status, shown) = self.generate_api_pod_status(&state, pod, termination, failure);
         let previous = state.status.as_ref().or(pod.status.as_ref());
-        self.node.recorder.record(pod, deadline::news(previous, &status));
+        self.node.recorder.record(pod, deadline::deadline_event(previous, &status));
         let before = published_before(state.published.as_ref(), pod.status.as_ref());
-        let outward = self.node.decisions.outward(&before, &shown, standing, now);
-        self.node.pod_updates.set_status(&self.uid, outward.clone());
-        self.node.book.status(&self.uid, &outward);
-        let is_new = state.published.as_ref().is_none_or(|published| differs(published, &outward));
+        let publishable = self.node.decisions.publishable_status(&before, &shown, termination, now);
+        self.node.pod_updates.set_status(&self.uid, publishable.clone());
+        self.node.report_store.set_status(&self.uid, &publishable);
+        let is_new =
+            state.published.as_ref().is_none_or(|published| differs(published, &publishable));
         state.status = Some(status.clone());
         if is_new {
-            state.published = Some(outward.clone());
-            state.unrecorded = pod.is_static().then(|| outward.clone());
+            state.published = Some(publishable.clone());
+            state.unrecorded = pod.is_static().then(|| publishable.clone());
         }
-        (status, outward, is_new)
+        (status, publishable, is_new)
     }
 
     /// The status, and as it is shown: a pod that has stopped but still holds something is shown as one that is stopping.
-    fn generate(
+    fn generate_api_pod_status(
         &self,
-        state: &State,
+        state: &PublisherState,
         pod: &Pod,
-        standing: Option<Standing>,
-        verdict: Option<&Verdict>,
+        termination: Option<TerminationStage>,
+        failure: Option<&PodFailure>,
     ) -> (PodStatus, PodStatus) {
-        let shown = match standing {
-            Some(Standing::Stopped) => Some(Standing::Terminating),
+        let shown = match termination {
+            Some(TerminationStage::Stopped) => Some(TerminationStage::Terminating),
             other => other,
         };
         let now = self.node.seams.clock.wall();
         let probes = self.probes.lock();
         self.starter.with_errors(|start_errors| {
-            self.reader.with(|view, last_words| {
-                let input = |standing| Input {
+            self.reader.with(|view, termination_messages| {
+                let input = |termination| PodStatusInput {
                     pod,
                     view,
                     previous: state.status.as_ref(),
                     start_errors,
                     held_by: state.sync_error.as_deref(),
                     probes: &probes,
-                    last_words,
+                    termination_messages,
                     node: &self.node.config.facts,
-                    standing,
-                    verdict,
+                    termination,
+                    failure,
                     now,
                 };
                 let decisions = &self.node.decisions;
-                let status = decisions.status(&input(standing));
-                let shown = match shown == standing {
+                let status = decisions.status(&input(termination));
+                let shown = match shown == termination {
                     true => status.clone(),
                     false => decisions.status(&input(shown)),
                 };

@@ -17,10 +17,10 @@ use crate::pod_reader;
 
 /// What was read last.
 #[derive(Debug)]
-pub(super) struct Reader(Guarded<State>);
+pub(super) struct PodStateReader(Guarded<ReaderState>);
 
 #[derive(Debug)]
-struct State {
+struct ReaderState {
     view: PodView,
     /// When the first read was, until a sync has used it.
     first_read: Option<Mono>,
@@ -30,10 +30,10 @@ struct State {
     post_stopped: BTreeSet<ContainerId>,
 }
 
-impl Reader {
+impl PodStateReader {
     pub(super) fn new(uid: &PodUid, name: &FullName) -> Self {
         let view = PodView::empty(uid.clone(), name.clone());
-        Self(Guarded::new(State {
+        Self(Guarded::new(ReaderState {
             view,
             first_read: None,
             termination_messages: BTreeMap::new(),
@@ -72,20 +72,20 @@ impl PodContext {
     /// Reads the runtime's state for the first time, and the record of an earlier agent. Tells whether nothing of the pod runs.
     pub(super) async fn first_read(&self, pod: Option<&Pod>) -> Result<bool, String> {
         let view = self.read().await.map_err(|error| error.to_string())?;
-        self.recall(pod).await.map_err(|error| error.to_string())?;
+        self.restore_status(pod).await.map_err(|error| error.to_string())?;
         self.reader.0.lock().first_read = Some(self.now());
-        Ok(view.is_quiet())
+        Ok(view.nothing_runs())
     }
 
     /// Reads the runtime's state of the pod.
     pub(super) async fn read(&self) -> Result<PodView, CriError> {
-        let reading = self.busy(Activity::Looking);
+        let reading = self.begin_activity(Activity::Looking);
         let runtime = self.node.seams.runtime.as_ref();
         let answer = pod_reader::read(runtime, &self.uid, &self.name).await;
-        self.node.book.heard_runtime(&answer);
+        self.node.report_store.record_runtime_response(&answer);
         drop(reading);
         // Another agent may run a pod of the same UID in sandboxes of its own.
-        let view = self.node.config.territory.own_part(answer?);
+        let view = self.node.config.ownership.own_part(answer?);
         self.reader.0.update(|state| state.view = view.clone());
         self.read_termination_messages(&view).await;
         self.post_stop_ended(&view).await;

@@ -1,18 +1,18 @@
 //! Releases what a pod held besides its containers.
 
-use oarsman_core::lifecycle::Part;
+use oarsman_core::lifecycle::HeldResource;
 use oarsman_core::report::Activity;
 
 use super::context::PodContext;
 
-pub(super) async fn release(context: &PodContext, part: Part) -> Result<(), String> {
-    let _releasing = context.busy(Activity::GivingBack);
+pub(super) async fn release(context: &PodContext, part: HeldResource) -> Result<(), String> {
+    let _releasing = context.begin_activity(Activity::GivingBack);
     match part {
-        Part::Volumes => {
+        HeldResource::Volumes => {
             let unmounted = context.node.volume_manager.wait_for_unmount(&context.uid).await;
             unmounted.map_err(|error| error.to_string())
         }
-        Part::Cgroup => {
+        HeldResource::Cgroup => {
             let removed = context.node.seams.cgroups.remove(&context.uid).await;
             removed.map_err(|error| error.to_string())?;
             // The last work on the pod while its source holds it: what is kept now is kept for long.

@@ -10,12 +10,12 @@ use oarsman_core::report::Activity;
 use oarsman_cri::CriError;
 use oarsman_cri_types::v1::RunPodSandboxRequest;
 
+use super::container_config;
 use super::context::PodContext;
-use super::describe;
 use super::sync::SyncError;
 
 /// Creates the pod's sandbox, or finds the one that an earlier call created though it seemed to fail.
-pub(super) async fn create(
+pub(super) async fn create_pod_sandbox(
     context: &PodContext,
     pod: &Pod,
     attempt: u32,
@@ -23,12 +23,12 @@ pub(super) async fn create(
     let attempt = context.starter.reserved().free_sandbox(attempt);
     let request = request(context, pod, attempt)?;
     let began = context.now();
-    let creating = context.busy(Activity::MakingSandbox);
+    let creating = context.begin_activity(Activity::MakingSandbox);
     let answer = context.node.seams.runtime.run_pod_sandbox(request).await;
     drop(creating);
     let error = match answer {
         Ok(id) => {
-            context.node.measures.sandbox.took(context.now().since(began));
+            context.node.metrics.sandbox.observe(context.now().since(began));
             return Ok(SandboxId::from(id));
         }
         Err(error) => error,
@@ -41,7 +41,7 @@ pub(super) async fn create(
         context.starter.reserved().reserve_sandbox(attempt);
     }
     context.node.recorder.record(pod, [not_created(&error)]);
-    Err(blame_network(context, pod, error).await)
+    Err(classify_sandbox_error(context, pod, error).await)
 }
 
 fn request(
@@ -49,7 +49,7 @@ fn request(
     pod: &Pod,
     attempt: u32,
 ) -> Result<RunPodSandboxRequest, SyncError> {
-    let sandbox = match describe::sandbox(context, pod, attempt) {
+    let sandbox = match container_config::generate_pod_sandbox_config(context, pod, attempt) {
         Ok(sandbox) => sandbox,
         Err(error) => {
             context.node.recorder.record(pod, [not_created(&error)]);
@@ -66,7 +66,7 @@ fn not_created(error: &impl fmt::Display) -> PodEvent {
 }
 
 /// Whether a sandbox could not be created for want of a network, which is worth trying sooner.
-async fn blame_network(context: &PodContext, pod: &Pod, error: CriError) -> SyncError {
+async fn classify_sandbox_error(context: &PodContext, pod: &Pod, error: CriError) -> SyncError {
     let status = context.node.seams.runtime.status().await;
     let conditions = status.ok().and_then(|answer| answer.status).unwrap_or_default().conditions;
     let is_down = conditions.iter().any(|c| c.r#type == "NetworkReady" && !c.status);

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Container, Pod};
 use oarsman_core::actions::{
-    ReservedAttempts, RestartCount, Start, StartResults, Stop, count_from_logs,
+    ContainerToKill, ContainerToStart, ReservedAttempts, RestartCount, StartResults,
+    count_from_logs,
 };
 use oarsman_core::backoff::CrashBackoff;
 use oarsman_core::event::PodEvent;
@@ -23,7 +24,7 @@ use super::handler::HandlerRunner;
 use super::image::{ImageRequest, PresentImage};
 use super::sync::SyncError;
 use super::work::{Cancel, Cancelled};
-use super::{describe, stopper};
+use super::{container_config, stopper};
 use crate::container_lifecycle::ContainerRef;
 
 /// What is known about the starts of the pod's containers.
@@ -97,7 +98,7 @@ pub(super) async fn start_containers(
     context: &PodContext,
     pod: &Pod,
     sandbox: &SandboxId,
-    starts: &[Start],
+    starts: &[ContainerToStart],
     cancel: &Cancel,
 ) -> Result<StartResults, SyncError> {
     let mut results = StartResults::default();
@@ -135,7 +136,7 @@ struct ContainerStart<'a> {
     context: &'a PodContext,
     pod: &'a Pod,
     sandbox: &'a SandboxId,
-    start: &'a Start,
+    start: &'a ContainerToStart,
     spec: &'a Container,
     cancel: &'a Cancel,
 }
@@ -144,9 +145,9 @@ impl ContainerStart<'_> {
     async fn run(&self) -> Result<(), NotStarted> {
         let Self { context, pod, start, spec, cancel, .. } = *self;
         let image = ImageRequest { context, pod, kind: start.kind, spec, cancel };
-        let image = image.ensure_exists().await?;
+        let image = image.ensure_image_exists().await?;
         cancel.check()?;
-        let starting = context.busy_with(&start.name, Activity::Starting);
+        let starting = context.begin_container_activity(&start.name, Activity::Starting);
         let attempt = self.attempt().await?;
         let id = self.create(&image, attempt).await?;
         self.record(PodEvent::normal("Created", "Container created"));
@@ -166,7 +167,10 @@ impl ContainerStart<'_> {
 
     async fn create(&self, image: &PresentImage, attempt: u32) -> Result<ContainerId, NotStarted> {
         let Self { context, pod, sandbox, start, spec, .. } = *self;
-        let request = describe::container(context, pod, sandbox, spec, image, attempt).await;
+        let request = container_config::generate_container_config(
+            context, pod, sandbox, spec, image, attempt,
+        )
+        .await;
         let mut request = match request {
             Ok(request) => request,
             Err(error) => return Err(self.fail(StartReason::CreateContainerConfigError, &error)),
@@ -199,7 +203,7 @@ impl ContainerStart<'_> {
         let hook = spec.lifecycle.as_ref().and_then(|lifecycle| lifecycle.post_start.as_ref());
         let Some(hook) = hook else { return Ok(()) };
         let runner = HandlerRunner { context, pod: Some(pod), id, name: &start.name };
-        let running = context.busy_with(&start.name, Activity::PostStart);
+        let running = context.begin_container_activity(&start.name, Activity::PostStart);
         let Err(error) = cancel.race(runner.run(hook)).await? else { return Ok(()) };
         drop(running);
         let container = start.name.as_str();
@@ -220,8 +224,8 @@ impl ContainerStart<'_> {
         if has_ended {
             return;
         }
-        let stops = [Stop::after_failed_start(pod, start.kind, spec, id.clone())];
-        if let Err(error) = stopper::stop_containers(context, Some(pod), &stops, None).await {
+        let stops = [ContainerToKill::after_failed_post_start(pod, start.kind, spec, id.clone())];
+        if let Err(error) = stopper::kill_containers(context, Some(pod), &stops, None).await {
             let container = start.name.as_str();
             tracing::warn!(pod = %context.name, uid = %context.uid, container, %error, "container not stopped after failed postStart hook");
         }

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use k8s_openapi::api::core::v1::{LifecycleHandler, Pod};
-use oarsman_core::actions::Stop;
+use oarsman_core::actions::ContainerToKill;
 use oarsman_core::event::PodEvent;
 use oarsman_core::ids::{ContainerId, SandboxId};
 use oarsman_core::report::Activity;
 use oarsman_cri::CriError;
-use oarsman_sync::latest;
+use oarsman_sync::ordered_watch;
 
 use super::context::PodContext;
 use super::grace_budget::{GraceBudget, GraceShortened};
@@ -19,17 +19,17 @@ use super::handler::{HandlerError, HandlerRunner};
 use crate::container_lifecycle::ContainerRef;
 
 /// Stops containers side by side, each in its turn. A failure holds up no other container.
-pub(super) async fn stop_containers(
+pub(super) async fn kill_containers(
     context: &PodContext,
     pod: Option<&Pod>,
-    stops: &[Stop],
+    stops: &[ContainerToKill],
     shortened: Option<GraceShortened>,
 ) -> Result<(), CriError> {
-    context.record_events(pod, stops.iter().map(Stop::event));
-    let ended = latest::Sender::new(BTreeSet::new());
+    context.record_events(pod, stops.iter().map(ContainerToKill::event));
+    let ended = ordered_watch::Sender::new(BTreeSet::new());
     let each = stops.iter().map(|stop| {
         let budget = GraceBudget::new(context, stop.grace, shortened.clone());
-        stop_container(context, pod, stop, budget, &ended)
+        kill_container(context, pod, stop, budget, &ended)
     });
     join_all(each).await.into_iter().collect()
 }
@@ -44,20 +44,20 @@ pub(super) async fn stop_sandboxes(
     join_all(each).await.into_iter().collect()
 }
 
-async fn stop_container(
+async fn kill_container(
     context: &PodContext,
     pod: Option<&Pod>,
-    stop: &Stop,
+    stop: &ContainerToKill,
     mut budget: GraceBudget<'_>,
-    ended: &latest::Sender<BTreeSet<ContainerId>>,
+    ended: &ordered_watch::Sender<BTreeSet<ContainerId>>,
 ) -> Result<(), CriError> {
     let container = ContainerRef { pod: &context.uid, name: &stop.name, id: Some(&stop.id) };
     if let Some(hook) = &stop.pre_stop {
-        let _running = context.busy_with(&stop.name, Activity::PreStop);
+        let _running = context.begin_container_activity(&stop.name, Activity::PreStop);
         run_pre_stop(context, pod, stop, hook, &mut budget).await;
     }
-    let stopping = Activity::Stopping(budget.left().stop_timeout());
-    let _stopping = context.busy_with(&stop.name, stopping);
+    let stopping = Activity::Stopping(budget.remaining().stop_timeout());
+    let _stopping = context.begin_container_activity(&stop.name, stopping);
     let mut others = ended.subscribe();
     let is_its_turn = |ended: &BTreeSet<_>| stop.after.iter().all(|id| ended.contains(id));
     // Those that come before have ended, or there is no time left to wait for them.
@@ -82,7 +82,7 @@ async fn call_runtime(
 ) -> Result<(), CriError> {
     let runtime = &context.node.seams.runtime;
     loop {
-        let grace = Duration::from_secs(budget.left().stop_timeout().unsigned_abs());
+        let grace = Duration::from_secs(budget.remaining().stop_timeout().unsigned_abs());
         tokio::select! {
             biased;
             stopped = runtime.stop_container(id.as_str(), grace) => return stopped,
@@ -95,7 +95,7 @@ async fn call_runtime(
 async fn run_pre_stop(
     context: &PodContext,
     pod: Option<&Pod>,
-    stop: &Stop,
+    stop: &ContainerToKill,
     hook: &LifecycleHandler,
     budget: &mut GraceBudget<'_>,
 ) {

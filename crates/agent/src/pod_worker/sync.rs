@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use oarsman_cluster::ClusterError;
-use oarsman_core::actions::{self, Plan, SandboxStep, StartResults};
-use oarsman_core::config::{ConfigError, Payloads, VolumeFault};
+use oarsman_core::actions::{self, PodActions, SandboxAction, StartResults};
+use oarsman_core::cri_spec::{ConfigError, Payloads, VolumeFault};
 use oarsman_core::event;
 use oarsman_core::ids::SandboxId;
 use oarsman_core::lifecycle::SyncOutcome;
@@ -56,12 +56,12 @@ impl From<Cancelled> for SyncError {
 }
 
 /// One sync: how it ended, and when the pod changes by itself.
-pub(super) async fn sync(
+pub(super) async fn sync_pod(
     context: &PodContext,
     pod: &Pod,
     cancel: &Cancel,
 ) -> (SyncOutcome, Option<Mono>) {
-    let outcome = match attempt(context, pod, cancel).await {
+    let outcome = match try_sync_pod(context, pod, cancel).await {
         Ok(outcome) => outcome,
         Err(SyncError::Cancelled) => SyncOutcome::Cancelled,
         Err(error) => {
@@ -77,7 +77,7 @@ pub(super) async fn sync(
     (outcome, context.active_deadline(pod))
 }
 
-async fn attempt(
+async fn try_sync_pod(
     context: &PodContext,
     pod: &Pod,
     cancel: &Cancel,
@@ -102,13 +102,13 @@ async fn attempt(
     // A call that was given up long ago may have started a container meanwhile: a stale read is repeated.
     let is_fresh = context.now().since(read_at) < STALE;
     let view = if is_fresh { view } else { cancel.race(context.read()).await?? };
-    let plan = make_plan(context, pod, &view, &status);
-    let results = carry_out(context, pod, &plan, cancel).await;
+    let plan = compute_pod_actions(context, pod, &view, &status);
+    let results = execute_actions(context, pod, &plan, cancel).await;
     if results.as_ref().map_or(true, |results| plan.changed_since_read(results)) {
         context.read().await?;
     }
     let status = context.publish_and_record(pod).await;
-    let outcome = plan.conclude(is_terminal(&status), results?);
+    let outcome = plan.sync_outcome(is_terminal(&status), results?);
     if outcome == SyncOutcome::Ok && !plan.start.is_empty() {
         measure_first_start(context);
     }
@@ -119,7 +119,7 @@ async fn attempt(
 /// Makes what the pod holds besides its containers: its directories, then its cgroup and its volumes side by side.
 async fn prepare(context: &PodContext, pod: &Pod, cancel: &Cancel) -> Result<(), SyncError> {
     let payloads = cancel.race(context.payloads(pod)).await??;
-    let preparing = context.busy(Activity::Preparing);
+    let preparing = context.begin_activity(Activity::Preparing);
     make_pod_resources(context, pod, payloads).await?;
     drop(preparing);
     context.objects.set_volumes_made();
@@ -140,16 +140,16 @@ async fn make_pod_resources(
     Ok(volumes?)
 }
 
-async fn carry_out(
+async fn execute_actions(
     context: &PodContext,
     pod: &Pod,
-    plan: &Plan,
+    plan: &PodActions,
     cancel: &Cancel,
 ) -> Result<StartResults, SyncError> {
     context.node.recorder.record(pod, plan.events.iter().cloned());
     cancel.check()?;
     // A stop that is dropped leaves no name behind, and a kill asks again with the time there is then.
-    cancel.race(stopper::stop_containers(context, Some(pod), &plan.stop, None)).await??;
+    cancel.race(stopper::kill_containers(context, Some(pod), &plan.stop, None)).await??;
     cancel.check()?;
     stopper::stop_sandboxes(context, &plan.stop_sandboxes).await?;
     for removal in &plan.remove {
@@ -160,9 +160,9 @@ async fn carry_out(
         }
     }
     let sandbox = match &plan.sandbox {
-        SandboxStep::None => return Ok(StartResults::default()),
-        SandboxStep::Keep(id) => id.clone(),
-        SandboxStep::Create(new) => {
+        SandboxAction::None => return Ok(StartResults::default()),
+        SandboxAction::Keep(id) => id.clone(),
+        SandboxAction::Create(new) => {
             cancel.check()?;
             create_sandbox(context, pod, new.attempt).await?
         }
@@ -175,7 +175,7 @@ async fn create_sandbox(
     pod: &Pod,
     attempt: u32,
 ) -> Result<SandboxId, SyncError> {
-    let id = sandbox::create(context, pod, attempt).await?;
+    let id = sandbox::create_pod_sandbox(context, pod, attempt).await?;
     context.read().await.inspect_err(|error| {
         context.node.recorder.record(pod, [event::sandbox_status_unknown(error)]);
     })?;
@@ -188,10 +188,15 @@ fn is_terminal(status: &PodStatus) -> bool {
 }
 
 /// The actions for the pod now; the crash back-off is updated with them.
-fn make_plan(context: &PodContext, pod: &Pod, view: &PodView, published: &PodStatus) -> Plan {
+fn compute_pod_actions(
+    context: &PodContext,
+    pod: &Pod,
+    view: &PodView,
+    published: &PodStatus,
+) -> PodActions {
     let now = context.node.seams.clock.now();
     let mut crashes = context.starter.crashes();
-    let plan = context.node.decisions.plan(&actions::Input {
+    let plan = context.node.decisions.compute_pod_actions(&actions::PodActionsInput {
         pod,
         view,
         probes: &context.probes.lock(),
@@ -211,6 +216,6 @@ fn make_plan(context: &PodContext, pod: &Pod, view: &PodView, published: &PodSta
 /// All of the pod has been started: how long that took counts the first time.
 fn measure_first_start(context: &PodContext) {
     if let Some(since) = context.starter.take_first_seen() {
-        context.node.measures.pod_start.took(context.now().since(since));
+        context.node.metrics.pod_start.observe(context.now().since(since));
     }
 }

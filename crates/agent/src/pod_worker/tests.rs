@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Pod;
-use oarsman_core::lifecycle::Verdict;
+use oarsman_core::lifecycle::PodFailure;
 use oarsman_cri::Runtime;
 use oarsman_cri_types::v1::ContainerState;
 use oarsman_world::trace::ContainerTransition;
@@ -29,9 +29,9 @@ async fn running(script: &[&str]) -> (TestNode, Arc<Pod>, TestWorker) {
 /// The notices so far, by their names.
 fn notices(test: &mut TestNode) -> Vec<&'static str> {
     let next = || match test.notices.try_recv().ok()? {
-        Notice::Stopped(_) => Some("Stopped"),
-        Notice::Finished(_) => Some("Finished"),
-        Notice::Forgotten(_) => Some("Forgotten"),
+        WorkerNotice::Stopped(_) => Some("Stopped"),
+        WorkerNotice::Finished(_) => Some("Finished"),
+        WorkerNotice::Forgotten(_) => Some("Forgotten"),
     };
     std::iter::from_fn(next).collect()
 }
@@ -44,12 +44,12 @@ async fn nothing_is_changed_before_the_first_read_has_succeeded() {
         test.calls.fail(call, 1);
         let worker = test.start(&web(&["forever"]));
         seconds(5).await;
-        assert_eq!(test.log.words(), ["Begin Wanted", "StartRead"], "{call}");
+        assert_eq!(test.log.entries_text(), ["Begin Wanted", "StartRead"], "{call}");
         test.calls.release(call);
         seconds(5).await;
         let first =
             ["Begin", "StartRead", "ReadDone", "Wake", "StartRead", "ReadDone", "StartSync"];
-        let words = test.log.words();
+        let words = test.log.entries_text();
         assert!(
             first.iter().zip(&words).all(|(want, is)| is.starts_with(want)),
             "{call}: {words:?}"
@@ -70,16 +70,16 @@ async fn an_update_during_a_sync_is_read_at_once_and_synced_afterwards() {
     for label in ["a", "b"] {
         let mut edited = Pod::clone(&pod);
         edited.metadata.labels = Some([("label".to_owned(), label.to_owned())].into());
-        worker.mailbox.wanted(Arc::new(edited));
+        worker.mailbox.update_pod(Arc::new(edited));
         seconds(1).await;
     }
     let until_now =
         ["Begin Wanted", "StartRead", "ReadDone", "StartSync First", "Wanted", "Wanted"];
-    assert_eq!(test.log.words(), until_now);
+    assert_eq!(test.log.entries_text(), until_now);
     test.calls.release("StartContainer");
     seconds(5).await;
     let afterwards = ["SyncDone", "StartSync Updated", "SyncDone"];
-    assert_eq!(test.log.words()[until_now.len()..], afterwards);
+    assert_eq!(test.log.entries_text()[until_now.len()..], afterwards);
     assert_eq!(test.starts(&UID.into()).len(), 1);
 }
 
@@ -93,7 +93,7 @@ async fn a_deletion_cancels_a_slow_start_but_not_the_call_that_is_under_way() {
         test.calls.hold(held);
         let worker = test.start(&pod);
         seconds(5).await;
-        worker.mailbox.wanted(deleted(&pod, 10));
+        worker.mailbox.update_pod(deleted(&pod, 10));
         seconds(5).await;
         let is_killed = || !test.log.times(UID, "StartKill").is_empty();
         assert_eq!(test.log.times(UID, "CancelSync"), [Duration::from_secs(5)], "{held}");
@@ -117,9 +117,9 @@ async fn a_second_deletion_shortens_the_grace_of_the_kill_under_way_and_never_le
     // The grace of the second deletion, and the second in which the container is killed.
     for (second, killed) in [(2, 12), (60, 35)] {
         let (test, pod, worker) = running(&["on-term:ignore", "forever"]).await;
-        worker.mailbox.wanted(deleted(&pod, 30));
+        worker.mailbox.update_pod(deleted(&pod, 30));
         seconds(5).await;
-        worker.mailbox.wanted(deleted(&pod, second));
+        worker.mailbox.update_pod(deleted(&pod, second));
         seconds(40).await;
         let exits = test.changes(&UID.into()).into_iter();
         let exits =
@@ -135,7 +135,7 @@ async fn a_kill_that_failed_is_tried_again_after_a_while_and_the_report_says_why
     for call in ["StopContainer", "StopPodSandbox", "ListPodSandbox"] {
         let (test, pod, worker) = running(&["forever"]).await;
         test.calls.fail(call, 1);
-        worker.mailbox.wanted(deleted(&pod, 1));
+        worker.mailbox.update_pod(deleted(&pod, 1));
         seconds(5).await;
         let report = test.report(&UID.into());
         assert_eq!(report.stage, StageReport::Terminating, "{call}");
@@ -158,7 +158,7 @@ async fn a_clean_up_that_failed_is_tried_again_until_nothing_is_left() {
     {
         let (test, _, worker) = running(&["forever"]).await;
         test.calls.fail(call, 2);
-        worker.mailbox.removed();
+        worker.mailbox.remove_pod();
         seconds(5).await;
         let report = test.report(&UID.into());
         assert_eq!(report.stage, StageReport::Finished, "{call}");
@@ -198,8 +198,8 @@ async fn a_static_pod_is_finished_only_once_its_end_is_recorded() {
 #[tokio::test(start_paused = true)]
 async fn a_worker_ends_once_its_pod_is_forgotten_wherever_the_pod_was_when_it_was_removed() {
     let pod = web(&["forever"]);
-    let wanted = || Begin::Wanted(Arc::clone(&pod));
-    let rejected = Begin::Rejected(Arc::clone(&pod), Verdict::rejected("Full", "no room"));
+    let wanted = || WorkerStart::Wanted(Arc::clone(&pod));
+    let rejected = WorkerStart::Rejected(Arc::clone(&pod), PodFailure::rejected("Full", "no room"));
     // What is held until the pod is removed, and how the worker begins.
     let rows = [
         ("", wanted()),
@@ -207,7 +207,7 @@ async fn a_worker_ends_once_its_pod_is_forgotten_wherever_the_pod_was_when_it_wa
         ("RunPodSandbox", wanted()),
         ("StartContainer", wanted()),
         ("", rejected),
-        ("", Begin::Orphan),
+        ("", WorkerStart::Orphan),
     ];
     for (held, begin) in rows {
         let mut test = TestNode::new();
@@ -215,7 +215,7 @@ async fn a_worker_ends_once_its_pod_is_forgotten_wherever_the_pod_was_when_it_wa
         let row = format!("{held} {begin:?}");
         let worker = test.start_as(&pod, begin);
         seconds(5).await;
-        worker.mailbox.removed();
+        worker.mailbox.remove_pod();
         test.calls.release(held);
         seconds(60).await;
         assert!(worker.task.is_finished(), "{row}");

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use k8s_openapi::api::core::v1::Pod;
-use oarsman_core::lifecycle::{Event, Grace, KillOutcome, KillReason, Part, SyncOutcome};
-use oarsman_sync::latest;
+use oarsman_core::lifecycle::{Event, Grace, HeldResource, KillOutcome, KillReason, SyncOutcome};
+use oarsman_sync::ordered_watch;
 
 use super::context::PodContext;
 use super::{cleanup, kill, release, sync};
@@ -15,13 +15,13 @@ use super::{cleanup, kill, release, sync};
 /// Work under way. It ends in the `…Done` event of the effect that started it, also when it panics.
 pub(super) struct Work {
     future: BoxFuture<'static, Event>,
-    cancel: latest::Sender<bool>,
-    grace: latest::Sender<Grace>,
+    cancel: ordered_watch::Sender<bool>,
+    grace: ordered_watch::Sender<Grace>,
 }
 
 /// Tells work that its result is no longer wanted. Waits race against it; calls that change the runtime do not.
 #[derive(Clone, Debug)]
-pub(super) struct Cancel(latest::Receiver<bool>);
+pub(super) struct Cancel(ordered_watch::Receiver<bool>);
 
 /// The result of a wait that was cancelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ impl Work {
         Self::start(
             Grace::SHORTEST,
             |_, _| async move { context.first_read(pod.as_deref()).await },
-            |read| Event::ReadDone(read.unwrap_or_else(|| Err(panicked()))),
+            |read| Event::ReadDone(read.unwrap_or_else(|| Err(panic_message()))),
         )
     }
 
@@ -59,12 +59,12 @@ impl Work {
             Grace::SHORTEST,
             |cancel, _| async move {
                 let began = context.now();
-                let synced = sync::sync(&context, &pod, &cancel).await;
-                context.node.measures.sync.took(context.now().since(began));
+                let synced = sync::sync_pod(&context, &pod, &cancel).await;
+                context.node.metrics.sync.observe(context.now().since(began));
                 synced
             },
             |synced| {
-                let failed = || (SyncOutcome::Failed(panicked()), None);
+                let failed = || (SyncOutcome::Failed(panic_message()), None);
                 let (outcome, look_again) = synced.unwrap_or_else(failed);
                 Event::SyncDone { outcome, look_again }
             },
@@ -79,22 +79,23 @@ impl Work {
     ) -> Self {
         let kill = |_, grace| async move {
             context.record_unless_recorded().await;
-            kill::kill(&context, pod.as_deref(), why, grace).await
+            kill::kill_pod(&context, pod.as_deref(), why, grace).await
         };
         Self::start(grace, kill, kill_done)
     }
 
     /// For a pod that has ended: a start that was given up may have taken effect after all.
-    pub(super) fn leftovers(context: Arc<PodContext>, pod: Option<Arc<Pod>>) -> Self {
-        let kill = |_, grace| async move { kill::leftovers(&context, pod.as_deref(), grace).await };
+    pub(super) fn kill_leftovers(context: Arc<PodContext>, pod: Option<Arc<Pod>>) -> Self {
+        let kill =
+            |_, grace| async move { kill::kill_leftovers(&context, pod.as_deref(), grace).await };
         Self::start(Grace::SHORTEST, kill, kill_done)
     }
 
-    pub(super) fn release(context: Arc<PodContext>, part: Part) -> Self {
+    pub(super) fn release(context: Arc<PodContext>, part: HeldResource) -> Self {
         Self::start(
             Grace::SHORTEST,
             |_, _| async move { release::release(&context, part).await },
-            |released| Event::ReleaseDone(released.unwrap_or_else(|| Err(panicked()))),
+            |released| Event::ReleaseDone(released.unwrap_or_else(|| Err(panic_message()))),
         )
     }
 
@@ -102,7 +103,7 @@ impl Work {
         Self::start(
             Grace::SHORTEST,
             |_, _| async move { context.record().await.map_err(|error| error.to_string()) },
-            |recorded| Event::RecordDone(recorded.unwrap_or_else(|| Err(panicked()))),
+            |recorded| Event::RecordDone(recorded.unwrap_or_else(|| Err(panic_message()))),
         )
     }
 
@@ -110,18 +111,18 @@ impl Work {
         Self::start(
             Grace::SHORTEST,
             |_, _| async move { cleanup::cleanup(&context).await },
-            |cleaned| Event::CleanupDone(cleaned.unwrap_or_else(|| Err(panicked()))),
+            |cleaned| Event::CleanupDone(cleaned.unwrap_or_else(|| Err(panic_message()))),
         )
     }
 
     /// Starts work; `done` makes its event, of nothing when it panicked.
     fn start<F: Future + Send + 'static>(
         grace: Grace,
-        work: impl FnOnce(Cancel, latest::Receiver<Grace>) -> F,
+        work: impl FnOnce(Cancel, ordered_watch::Receiver<Grace>) -> F,
         done: impl FnOnce(Option<F::Output>) -> Event + Send + 'static,
     ) -> Self {
-        let (cancel, cancelled) = latest::channel(false);
-        let (grace, shortened) = latest::channel(grace);
+        let (cancel, cancelled) = ordered_watch::channel(false);
+        let (grace, shortened) = ordered_watch::channel(grace);
         let work = AssertUnwindSafe(work(Cancel(cancelled), shortened)).catch_unwind();
         Self { future: work.map(|ended| done(ended.ok())).boxed(), cancel, grace }
     }
@@ -136,11 +137,11 @@ impl Work {
 }
 
 fn kill_done(killed: Option<KillOutcome>) -> Event {
-    Event::KillDone(killed.unwrap_or_else(|| KillOutcome::Failed(panicked())))
+    Event::KillDone(killed.unwrap_or_else(|| KillOutcome::Failed(panic_message())))
 }
 
 /// Waits for the work's end; for ever when there is none.
-pub(super) async fn done(work: &mut Option<Work>) -> Event {
+pub(super) async fn wait_until_done(work: &mut Option<Work>) -> Event {
     match work {
         Some(work) => (&mut work.future).await,
         None => std::future::pending().await,
@@ -148,6 +149,6 @@ pub(super) async fn done(work: &mut Option<Work>) -> Event {
 }
 
 /// A bug in our code is one pod's failure, and it is tried again.
-fn panicked() -> String {
+fn panic_message() -> String {
     "the agent made a mistake (a panic, see its log); it will try again".to_owned()
 }

@@ -20,11 +20,11 @@ use tokio::time::sleep;
 use crate::pod_reader;
 
 /// The delay before the runtime is asked again: until it answers, it is not known which pods run already.
-const AGAIN: Duration = Duration::from_secs(1);
+const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// The same sets, whose pods go by the UID they run under where the runtime holds just that pod of another kubelet's. It is
 /// looked for once, with the first set; a pod that is edited later is a new pod.
-pub fn adopting(source: Source, sets: PodSets, runtime: Arc<dyn Runtime>) -> PodSets {
+pub fn with_adopted_uids(source: Source, sets: PodSets, runtime: Arc<dyn Runtime>) -> PodSets {
     let adopter = Adopter { source, sets, runtime, adoptions: None };
     unfold(adopter, |mut adopter| async { adopter.next().await.map(|pods| (pods, adopter)) })
         .boxed()
@@ -42,7 +42,7 @@ impl Adopter {
         let pods = self.sets.next().await?;
         let mut adoptions = match self.adoptions.take() {
             Some(adoptions) => adoptions,
-            None => learn(self.source, &pods, &*self.runtime).await,
+            None => find_adoptions(self.source, &pods, &*self.runtime).await,
         };
         let pods = adoptions.apply(self.source, pods);
         self.adoptions = Some(adoptions);
@@ -50,19 +50,19 @@ impl Adopter {
     }
 }
 
-async fn learn(source: Source, pods: &[Arc<Pod>], runtime: &dyn Runtime) -> Adoptions {
+async fn find_adoptions(source: Source, pods: &[Arc<Pod>], runtime: &dyn Runtime) -> Adoptions {
     let names: BTreeSet<FullName> = pods.iter().map(|pod| pod.full_name()).collect();
     let mut adoptions = Adoptions::default();
     // Without pods there is nothing to look up.
     while !names.is_empty() {
-        match held(runtime, &names).await {
-            Ok(held) => {
-                adoptions.learn(source, pods, &held);
+        match running_pods(runtime, &names).await {
+            Ok(running_pods) => {
+                adoptions.learn(source, pods, &running_pods);
                 break;
             }
             Err(error) => {
                 tracing::warn!(%source, %error, "static pods not compared with the runtime, will retry");
-                sleep(AGAIN).await;
+                sleep(RETRY_DELAY).await;
             }
         }
     }
@@ -70,7 +70,10 @@ async fn learn(source: Source, pods: &[Arc<Pod>], runtime: &dyn Runtime) -> Adop
 }
 
 /// What the runtime holds of pods with these names.
-async fn held(runtime: &dyn Runtime, names: &BTreeSet<FullName>) -> Result<Vec<PodView>, CriError> {
+async fn running_pods(
+    runtime: &dyn Runtime,
+    names: &BTreeSet<FullName>,
+) -> Result<Vec<PodView>, CriError> {
     let sandboxes = runtime.list_pod_sandboxes(None).await?;
     let pods = from_cri::by_pod(sandboxes, Vec::new());
     let pods: Vec<_> = pods.into_iter().filter(|(_, pod)| names.contains(&pod.full_name)).collect();

@@ -22,21 +22,21 @@ pub(super) enum Scan {
     /// The path exists and cannot be read.
     Unreadable(String),
     /// These files, by path.
-    Files(BTreeMap<PathBuf, Finding>),
+    Files(BTreeMap<PathBuf, FileRead>),
 }
 
 /// The content of one file.
-pub(super) type Finding = Result<Vec<u8>, Trouble>;
+pub(super) type FileRead = Result<Vec<u8>, ManifestFileError>;
 
 /// Why a file's bytes cannot be had.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Trouble {
+pub(super) enum ManifestFileError {
     #[error("it cannot be read: {0}; make it a file that the agent may read")]
     Unreadable(String),
     #[error("it is a symbolic link to nothing; mend the link, or remove it")]
     Dangling,
     #[error("it is a symbolic link that leads back to itself; mend the link, or remove it")]
-    Circle,
+    LinkLoop,
     #[error("it has more than {MANIFEST_LIMIT} bytes, and no manifest needs so many")]
     TooLong,
     #[error("it is {0}, and only files are read here; move it elsewhere")]
@@ -54,7 +54,7 @@ pub(super) fn scan(path: &Path, is_manifest: fn(&Path) -> bool) -> Scan {
 }
 
 fn file(path: &Path) -> Scan {
-    match finding(path) {
+    match read_entry(path) {
         Some(found) => Scan::Files(BTreeMap::from([(path.to_owned(), found)])),
         None => Scan::Missing,
     }
@@ -70,13 +70,13 @@ fn directory(path: &Path, is_manifest: fn(&Path) -> bool) -> Scan {
 
 /// All entries but those whose names begin with a dot. A list that breaks off is no list: what is missing from it would
 /// count as removed.
-fn entries(path: &Path, is_manifest: fn(&Path) -> bool) -> io::Result<BTreeMap<PathBuf, Finding>> {
+fn entries(path: &Path, is_manifest: fn(&Path) -> bool) -> io::Result<BTreeMap<PathBuf, FileRead>> {
     let mut files = BTreeMap::new();
     for entry in fs::read_dir(path)? {
         let entry = entry?;
         let path = entry.path();
         if !is_hidden(&entry.file_name()) && is_manifest(&path) {
-            files.extend(finding(&path).map(|found| (path, found)));
+            files.extend(read_entry(&path).map(|found| (path, found)));
         }
     }
     Ok(files)
@@ -87,15 +87,17 @@ fn is_hidden(name: &OsStr) -> bool {
 }
 
 /// None when it is gone.
-fn finding(path: &Path) -> Option<Finding> {
+fn read_entry(path: &Path) -> Option<FileRead> {
     let limit = u64::try_from(MANIFEST_LIMIT).unwrap_or(u64::MAX);
     match read_regular(path, limit) {
         Ok(FileContents::Bytes(bytes)) => Some(Ok(bytes)),
-        Ok(FileContents::TooLong) => Some(Err(Trouble::TooLong)),
-        Ok(FileContents::Other(what)) => Some(Err(Trouble::Other(what))),
-        Err(error) if is_missing(&error) => is_link(path).then_some(Err(Trouble::Dangling)),
-        Err(error) if is_circle(&error) => Some(Err(Trouble::Circle)),
-        Err(error) => Some(Err(Trouble::Unreadable(error.to_string()))),
+        Ok(FileContents::TooLong) => Some(Err(ManifestFileError::TooLong)),
+        Ok(FileContents::Other(what)) => Some(Err(ManifestFileError::Other(what))),
+        Err(error) if is_missing(&error) => {
+            is_link(path).then_some(Err(ManifestFileError::Dangling))
+        }
+        Err(error) if is_link_loop(&error) => Some(Err(ManifestFileError::LinkLoop)),
+        Err(error) => Some(Err(ManifestFileError::Unreadable(error.to_string()))),
     }
 }
 
@@ -105,7 +107,7 @@ fn is_missing(error: &io::Error) -> bool {
 }
 
 /// The standard library has no stable name for it.
-fn is_circle(error: &io::Error) -> bool {
+fn is_link_loop(error: &io::Error) -> bool {
     error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error())
 }
 

@@ -11,12 +11,12 @@ use hyper::Uri;
 use oarsman_cluster::PodSets;
 use tokio::time::sleep;
 
-use super::page::Page;
-use super::read::{PodOrList, Reading};
-use super::shared;
-use super::shelf::News;
-use crate::book::Book;
+use super::file_manifests::ManifestUpdate;
+use super::into_shared;
+use super::manifest_reader::{ManifestReader, PodOrListReader};
+use super::url_manifests::UrlManifests;
 use crate::manifest::MANIFEST_LIMIT;
+use crate::report_store::ReportStore;
 use oarsman_net::{HttpGet, Network, Scheme, Trust};
 
 #[cfg(test)]
@@ -57,62 +57,62 @@ impl ManifestUrl {
     }
 
     /// The pods there, asked for at once and then every `period`.
-    pub fn follow(&self, period: Duration, book: &Arc<Book>) -> PodSets {
-        let reading = PodOrList { node: self.node.clone() };
-        let asking = Asking::with(self.request.clone(), reading, Arc::clone(&self.network));
-        asking.sets(period, book).map(shared).boxed()
+    pub fn follow(&self, period: Duration, report_store: &Arc<ReportStore>) -> PodSets {
+        let reader = PodOrListReader { node: self.node.clone() };
+        let source = UrlSource::with(self.request.clone(), reader, Arc::clone(&self.network));
+        source.sets(period, report_store).map(into_shared).boxed()
     }
 }
 
 /// The manifests at one URL.
-pub(super) struct Asking<R: Reading> {
+pub(super) struct UrlSource<R: ManifestReader> {
     request: HttpGet,
-    page: Page<R>,
+    manifests: UrlManifests<R>,
     network: Arc<dyn Network>,
-    asked: bool,
+    was_fetched: bool,
 }
 
-impl<R: Reading> Asking<R> {
+impl<R: ManifestReader> UrlSource<R> {
     /// Not fetched yet.
     pub(super) fn at(
         url: &str,
         headers: Vec<(String, String)>,
-        reading: R,
+        reader: R,
         network: Arc<dyn Network>,
     ) -> Result<Self, UrlError> {
-        Ok(Self::with(request(url, headers)?, reading, network))
+        Ok(Self::with(request(url, headers)?, reader, network))
     }
 
-    fn with(request: HttpGet, reading: R, network: Arc<dyn Network>) -> Self {
-        let page = Page::new(request.url(), reading);
-        Self { request, page, network, asked: false }
+    fn with(request: HttpGet, reader: R, network: Arc<dyn Network>) -> Self {
+        let manifests = UrlManifests::new(request.url(), reader);
+        Self { request, manifests, network, was_fetched: false }
     }
 
     /// The full set of objects, whenever it has changed.
     pub(super) fn sets(
         self,
         period: Duration,
-        book: &Arc<Book>,
+        report_store: &Arc<ReportStore>,
     ) -> BoxStream<'static, Vec<R::Item>> {
-        unfold((self, Arc::clone(book)), move |(mut asking, book)| async move {
-            Some((asking.next(period, &book).await, (asking, book)))
+        unfold((self, Arc::clone(report_store)), move |(mut source, report_store)| async move {
+            Some((source.next(period, &report_store).await, (source, report_store)))
         })
         .boxed()
     }
 
     /// Reports the problems of the URL and the pods that come from it.
-    pub(super) fn tell(&self, book: &Book) {
-        book.found(&self.request.url(), self.page.found());
+    pub(super) fn report(&self, report_store: &ReportStore) {
+        report_store.set_source_report(&self.request.url(), self.manifests.source_report());
     }
 
-    async fn next(&mut self, period: Duration, book: &Book) -> Vec<R::Item> {
+    async fn next(&mut self, period: Duration, report_store: &ReportStore) -> Vec<R::Item> {
         loop {
-            if self.asked {
+            if self.was_fetched {
                 sleep(period).await;
             }
-            let News { items, lines } = self.look().await;
-            lines.iter().for_each(|line| line.log());
-            self.tell(book);
+            let ManifestUpdate { items, messages } = self.fetch().await;
+            messages.iter().for_each(|message| message.log());
+            self.report(report_store);
             if let Some(items) = items {
                 return items;
             }
@@ -120,10 +120,10 @@ impl<R: Reading> Asking<R> {
     }
 
     /// Fetches the URL once.
-    pub(super) async fn look(&mut self) -> News<R::Item> {
-        self.asked = true;
+    pub(super) async fn fetch(&mut self) -> ManifestUpdate<R::Item> {
+        self.was_fetched = true;
         let answer = self.network.get(&self.request).await;
-        self.page.turn(&self.request, answer)
+        self.manifests.update(&self.request, answer)
     }
 }
 

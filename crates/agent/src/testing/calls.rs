@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use oarsman_seam::{Call, CallFault, Middleware, SeamError};
-use oarsman_sync::latest;
+use oarsman_sync::ordered_watch;
 
 /// What happens to calls; clones are the same.
 #[derive(Clone)]
-pub(crate) struct Calls(Arc<latest::Sender<Rules>>);
+pub(crate) struct Calls(Arc<ordered_watch::Sender<CallRules>>);
 
 #[derive(Clone, Default)]
-struct Rules {
+struct CallRules {
     held: BTreeSet<&'static str>,
     /// How often each fails from now on.
     failing: BTreeMap<&'static str, u32>,
@@ -19,7 +19,7 @@ struct Rules {
 
 impl Default for Calls {
     fn default() -> Self {
-        Self(Arc::new(latest::Sender::new(Rules::default())))
+        Self(Arc::new(ordered_watch::Sender::new(CallRules::default())))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use oarsman_core::ids::PodUid;
-use oarsman_core::lifecycle::{self, Begin, Context, Effect, Event, State, Step};
+use oarsman_core::lifecycle::{self, Context, Effect, Event, State, Transition, WorkerStart};
 use oarsman_core::pod::PodExt;
 use oarsman_sync::Guarded;
 use tokio::time::Instant;
@@ -13,11 +13,11 @@ use crate::decisions::Decisions;
 /// Events and effects of workers, and when they were.
 pub(crate) struct StepLog {
     began: Instant,
-    entries: Guarded<Vec<Entry>>,
+    entries: Guarded<Vec<LoggedStep>>,
     trap: Guarded<Option<&'static str>>,
 }
 
-struct Entry {
+struct LoggedStep {
     at: Duration,
     uid: PodUid,
     word: String,
@@ -35,7 +35,7 @@ impl StepLog {
     }
 
     /// Events and effects in their order.
-    pub(crate) fn words(&self) -> Vec<String> {
+    pub(crate) fn entries_text(&self) -> Vec<String> {
         self.entries.lock().iter().map(|entry| entry.word.clone()).collect()
     }
 
@@ -48,7 +48,7 @@ impl StepLog {
 
     fn push(&self, uid: &PodUid, word: String) {
         let (at, uid) = (self.began.elapsed(), uid.clone());
-        self.entries.lock().push(Entry { at, uid, word });
+        self.entries.lock().push(LoggedStep { at, uid, word });
     }
 
     fn push_effects(&self, uid: &PodUid, effects: &[Effect]) {
@@ -63,10 +63,10 @@ impl StepLog {
 }
 
 impl Decisions for StepLog {
-    fn begin(&self, begin: Begin) -> Step {
+    fn begin(&self, begin: WorkerStart) -> Transition {
         let uid = match &begin {
-            Begin::Wanted(pod) | Begin::Rejected(pod, _) => pod.uid(),
-            Begin::Orphan => PodUid::default(),
+            WorkerStart::Wanted(pod) | WorkerStart::Rejected(pod, _) => pod.uid(),
+            WorkerStart::Orphan => PodUid::default(),
         };
         self.push(&uid, format!("Begin {}", first_word(&format!("{begin:?}"))));
         let step = lifecycle::begin(begin);
@@ -74,7 +74,7 @@ impl Decisions for StepLog {
         step
     }
 
-    fn step(&self, state: State, event: Event, cx: &Context) -> Step {
+    fn step(&self, state: State, event: Event, cx: &Context) -> Transition {
         let uid = state.pod().map(|pod| pod.uid()).unwrap_or_default();
         let word = first_word(&format!("{event:?}"));
         assert!(self.trap.lock().take_if(|trap| *trap == word).is_none(), "a panic on purpose");

@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::{
     ConfigMapVolumeSource, Container, EmptyDirVolumeSource, HostPathVolumeSource, PodSpec, Volume,
     VolumeMount,
 };
-use oarsman_core::config::{Payload, PayloadFile};
+use oarsman_core::cri_spec::{Payload, PayloadFile};
 use oarsman_core::volume_manager::{MountedVolume, VolumeToMount};
 use tokio::time::timeout;
 
@@ -16,14 +16,14 @@ use super::*;
 
 /// Volumes in memory. One called `stuck` is never set up.
 #[derive(Default)]
-struct Fake {
+struct FakeVolumes {
     /// Every set-up that was done, by the names of its volumes.
     set_ups: Mutex<Vec<Vec<String>>>,
     mounted: Mutex<BTreeMap<String, String>>,
 }
 
 #[oarsman_seam::async_trait]
-impl Volumes for Fake {
+impl Volumes for FakeVolumes {
     async fn set_up(&self, _: &Arc<Pod>, volumes: Vec<VolumeToMount>) -> Result<(), VolumeError> {
         if volumes.iter().any(|volume| volume.name == "stuck") {
             pending::<()>().await;
@@ -45,7 +45,7 @@ impl Volumes for Fake {
     }
 }
 
-impl Fake {
+impl FakeVolumes {
     fn set_ups(&self) -> Vec<Vec<String>> {
         std::mem::take(&mut self.set_ups.lock().unwrap())
     }
@@ -76,8 +76,8 @@ fn files(text: &str) -> Payloads {
     Payloads::from([("map".to_owned(), Payload::from([("key".to_owned(), file)]))])
 }
 
-fn manager() -> (VolumeManager, Arc<Fake>) {
-    let fake = Arc::new(Fake::default());
+fn manager() -> (VolumeManager, Arc<FakeVolumes>) {
+    let fake = Arc::new(FakeVolumes::default());
     (VolumeManager::new(Arc::clone(&fake) as Arc<dyn Volumes>, "/root".into()), fake)
 }
 
@@ -101,7 +101,7 @@ async fn volumes_are_set_up_once_and_refreshed_when_their_files_change() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_volume_that_hangs_holds_up_none_of_the_others() {
+async fn a_hanging_volume_does_not_delay_the_others() {
     let ((manager, fake), pod) = (manager(), pod(&[host_path("stuck"), host_path("host")]));
     let mounting = manager.wait_for_attach_and_mount(&pod, files("old"));
     assert!(timeout(Duration::from_secs(60), mounting).await.is_err(), "it waits for all");

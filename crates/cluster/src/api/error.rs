@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use kube::core::Status;
 
-use super::line::Busy;
+use super::retry_after::RetryAfter;
 use crate::ClusterError;
 
 /// How long is waited when the API server is busy and does not say how long it will be.
@@ -25,7 +25,7 @@ pub(super) fn failed(call: &'static str, object: &str, error: &kube::Error) -> C
         kube::Error::Api(status) if is_refusal(status) => {
             ClusterError::Refused { call, object, why: status.message.clone() }
         }
-        error => ClusterError::Unavailable { call, object, why: in_full(error) },
+        error => ClusterError::Unavailable { call, object, why: with_causes(error) },
     }
 }
 
@@ -44,7 +44,7 @@ pub(super) fn code(error: &kube::Error) -> Option<u16> {
 }
 
 /// An error with its causes: kube's own words often only say that there was one.
-pub(super) fn in_full(error: &kube::Error) -> String {
+pub(super) fn with_causes(error: &kube::Error) -> String {
     if let kube::Error::Api(status) = error {
         return format!("{} ({})", status.message, status.code);
     }
@@ -63,7 +63,7 @@ pub(super) fn in_full(error: &kube::Error) -> String {
 
 fn busy(error: &kube::Error) -> Option<Duration> {
     match error {
-        kube::Error::Service(error) => error.downcast_ref::<Busy>().map(|busy| busy.wait),
+        kube::Error::Service(error) => error.downcast_ref::<RetryAfter>().map(|busy| busy.wait),
         kube::Error::Api(status) if status.code == 429 => {
             let said = status.details.as_ref().map(|details| details.retry_after_seconds);
             let said = said.filter(|seconds| *seconds > 0);
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn each_answer_has_its_meaning() {
+    fn responses_are_classified() {
         let rows = [
             (400, "refused", true),
             (401, "refused", true),
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_names_the_call_the_thing_and_the_cause() {
+    fn an_error_names_call_object_and_cause() {
         let broken = kube::Error::Service("the line broke".into());
         let said = failed("the status", "pod web_default", &broken).to_string();
         assert!(said.contains("the status of pod web_default"), "{said}");
@@ -128,8 +128,8 @@ mod tests {
     }
 
     #[test]
-    fn who_is_busy_is_left_alone_for_as_long_as_it_says() {
-        let asked = kube::Error::Service(Box::new(Busy { wait: Duration::from_secs(7) }));
+    fn a_busy_server_is_retried_after_the_time_it_asked_for() {
+        let asked = kube::Error::Service(Box::new(RetryAfter { wait: Duration::from_secs(7) }));
         for (error, want) in [(asked, 7), (answer(429), 1)] {
             let error = failed("the status", "pod web_default", &error);
             let ClusterError::Busy { wait, .. } = error else { panic!("{error}") };

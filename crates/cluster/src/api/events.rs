@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use kube::api::{Patch, PatchParams, PostParams};
-use oarsman_core::event::{EventKind, Record};
+use oarsman_core::event::{EventKind, EventRecord};
 use oarsman_core::event_queue::CountedEvent;
 use serde_json::json;
 
@@ -81,7 +81,7 @@ pub(super) fn object(
     namespace: &str,
     about: ObjectReference,
     (kind, reason): (EventKind, String),
-    record: Record,
+    record: EventRecord,
 ) -> Event {
     let kind = match kind {
         EventKind::Normal => "Normal",

@@ -7,18 +7,18 @@ use oarsman_core::backoff::Backoff;
 
 /// A back-off that doubles to a bound, with jitter.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Waits(Backoff);
+pub(super) struct JitteredBackoff(Backoff);
 
-impl Waits {
+impl JitteredBackoff {
     /// For a first answer that a caller waits for: short at first. The node authorizer refuses the objects of a new pod until its own
     /// watch has seen the binding, which takes some milliseconds.
-    pub(super) const FOR_A_FIRST_ANSWER: Self =
+    pub(super) const FIRST_ANSWER: Self =
         Self(Backoff::new(Duration::from_millis(10), Duration::from_secs(10)));
     /// Spares a server that fails, and short enough that its return is noticed soon.
-    pub(super) const USUAL: Self =
+    pub(super) const DEFAULT: Self =
         Self(Backoff::new(Duration::from_millis(500), Duration::from_secs(10)));
     /// For values that are cached, and for many requests at a time.
-    pub(super) const PATIENT: Self =
+    pub(super) const SLOW: Self =
         Self(Backoff::new(Duration::from_secs(1), Duration::from_secs(30)));
 
     /// How long to wait after so many failures in a row.
@@ -31,11 +31,11 @@ impl Waits {
 /// A random duration between the two.
 pub(super) fn between(least: Duration, most: Duration) -> Duration {
     let span = u64::try_from(most.saturating_sub(least).as_millis()).unwrap_or(u64::MAX);
-    least + Duration::from_millis(dice() % span.saturating_add(1))
+    least + Duration::from_millis(random() % span.saturating_add(1))
 }
 
 /// A random number.
-pub(super) fn dice() -> u64 {
+pub(super) fn random() -> u64 {
     // Every hasher that the standard library makes is keyed anew; hashing nothing shows the key.
     RandomState::new().hash_one(())
 }
@@ -45,22 +45,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_grow_to_a_bound_and_vary() {
+    fn backoff_grows_to_a_bound_and_is_jittered() {
         let table = [
-            (Waits::FOR_A_FIRST_ANSWER, 1, 10),
-            (Waits::FOR_A_FIRST_ANSWER, 4, 80),
-            (Waits::FOR_A_FIRST_ANSWER, 20, 10_000),
-            (Waits::USUAL, 1, 500),
-            (Waits::USUAL, 3, 2_000),
-            (Waits::USUAL, u32::MAX, 10_000),
-            (Waits::PATIENT, 2, 2_000),
-            (Waits::PATIENT, 99, 30_000),
+            (JitteredBackoff::FIRST_ANSWER, 1, 10),
+            (JitteredBackoff::FIRST_ANSWER, 4, 80),
+            (JitteredBackoff::FIRST_ANSWER, 20, 10_000),
+            (JitteredBackoff::DEFAULT, 1, 500),
+            (JitteredBackoff::DEFAULT, 3, 2_000),
+            (JitteredBackoff::DEFAULT, u32::MAX, 10_000),
+            (JitteredBackoff::SLOW, 2, 2_000),
+            (JitteredBackoff::SLOW, 99, 30_000),
         ];
-        for (waits, failures, whole) in table {
+        for (backoff, failures, whole) in table {
             let whole = Duration::from_millis(whole);
-            let waits: Vec<_> = (0..50).map(|_| waits.after(failures)).collect();
-            assert!(waits.iter().all(|wait| (whole / 2..=whole).contains(wait)), "{waits:?}");
-            assert!(waits.iter().any(|wait| *wait != waits[0]), "{waits:?}");
+            let backoff: Vec<_> = (0..50).map(|_| backoff.after(failures)).collect();
+            assert!(backoff.iter().all(|wait| (whole / 2..=whole).contains(wait)), "{backoff:?}");
+            assert!(backoff.iter().any(|wait| *wait != backoff[0]), "{backoff:?}");
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::{ClusterError, Result};
 
 impl ApiServer {
     /// Creates a mirror pod. An existing pod of its name is left alone, even if it is not ours: the stream of pods shows it.
-    pub(super) async fn create_mirror(&self, mirror: &Pod) -> Result<()> {
+    pub(super) async fn create_mirror_pod_object(&self, mirror: &Pod) -> Result<()> {
         let name = mirror.full_name();
         let how =
             PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };

@@ -11,12 +11,12 @@ use k8s_openapi::api::core::v1::{Event, Node, ObjectReference};
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use oarsman_clock::Clock;
-use oarsman_core::event::Record;
+use oarsman_core::event::EventRecord;
 use oarsman_core::node::events::NodeEvent;
 use oarsman_core::node::lease::NAMESPACE;
 use serde_json::Value;
 
-use super::watch::{Manner, News, Watch};
+use super::watch::{Watch, WatchProfile, WatchUpdate};
 use super::{FIELD_MANAGER, error, events};
 use crate::{ClusterError, NodeObject, NodeStates, Registration, Result};
 
@@ -54,9 +54,9 @@ impl ServedNode {
 impl NodeObject for ServedNode {
     async fn create(&self, node: &Node) -> Result<Registration> {
         match self.nodes.create(&posted(), node).await {
-            Ok(node) => Ok(Registration::Made(Box::new(node))),
+            Ok(node) => Ok(Registration::Created(Box::new(node))),
             Err(error) if matches!(error::code(&error), Some(403 | 409)) => {
-                Ok(Registration::IsThere)
+                Ok(Registration::AlreadyExists)
             }
             Err(error) => Err(self.failed("creation", &error)),
         }
@@ -75,7 +75,7 @@ impl NodeObject for ServedNode {
     fn states(&self) -> NodeStates {
         let fields = format!("metadata.name={}", self.name);
         let object = format!("node {}", self.name);
-        let watch = Watch::new(self.nodes.clone(), fields, object, Manner::ALERT);
+        let watch = Watch::new(self.nodes.clone(), fields, object, WatchProfile::SHORT_LIVED);
         unfold(watch, |mut watch| async { Some((newest(watch.next().await), watch)) }).boxed()
     }
 
@@ -94,7 +94,7 @@ impl NodeObject for ServedNode {
     }
 
     async fn record(&self, event: &NodeEvent) -> Result<()> {
-        let event = told(&self.name, event, self.clock.wall());
+        let event = node_event(&self.name, event, self.clock.wall());
         let created = self.events.create(&posted(), &event).await;
         created.map(drop).map_err(|error| self.failed("an event", &error))
     }
@@ -109,18 +109,18 @@ fn patched() -> PatchParams {
 }
 
 /// What the last of these says; there is one node of a name.
-fn newest(mut news: Vec<News<Node>>) -> Option<Node> {
-    match news.pop()? {
-        News::All(mut nodes) => nodes.pop(),
-        News::Changed(node) => Some(node),
-        News::Gone(_) => None,
+fn newest(mut updates: Vec<WatchUpdate<Node>>) -> Option<Node> {
+    match updates.pop()? {
+        WatchUpdate::Listed(mut nodes) => nodes.pop(),
+        WatchUpdate::Changed(node) => Some(node),
+        WatchUpdate::Deleted(_) => None,
     }
 }
 
 /// An event of the node, which has happened once.
-fn told(node: &str, event: &NodeEvent, now: Timestamp) -> Event {
+fn node_event(node: &str, event: &NodeEvent, now: Timestamp) -> Event {
     let time = Timestamp::from_second(now.as_second()).unwrap_or(now);
-    let record = Record {
+    let record = EventRecord {
         name: format!("{node}.{:x}", now.as_nanosecond()),
         message: event.message.clone(),
         count: 1,
@@ -149,14 +149,14 @@ mod tests {
             reason: "Rebooted",
             message: "it was".to_owned(),
         };
-        let told = told("n1", &event, Timestamp::UNIX_EPOCH);
-        let object = &told.involved_object;
+        let node_event = node_event("n1", &event, Timestamp::UNIX_EPOCH);
+        let object = &node_event.involved_object;
         let named = (object.api_version.as_deref(), object.kind.as_deref(), object.name.as_deref());
         assert_eq!(named, (Some("v1"), Some("Node"), Some("n1")));
         assert_eq!((object.uid.as_ref(), object.namespace.as_ref()), (None, None));
-        assert_eq!(told.metadata.namespace.as_deref(), Some("default"));
+        assert_eq!(node_event.metadata.namespace.as_deref(), Some("default"));
         assert_eq!(
-            (told.type_.as_deref(), told.reason.as_deref()),
+            (node_event.type_.as_deref(), node_event.reason.as_deref()),
             (Some("Warning"), Some("Rebooted"))
         );
     }

@@ -1,16 +1,16 @@
 //! What pods refer to: ConfigMaps, Secrets, runtime classes, services and tokens, kept up to date so that most questions are
 //! answered from memory.
 //!
-//! An object is asked for when the first pod refers to it and kept until no pod does that still runs: [`Objects::forget`] tells of
+//! An object is asked for when the first pod refers to it and kept until no pod does that still runs: [`ObjectManager::forget`] tells of
 //! a pod's end. Going by age instead would lose sight of pods that are at rest, since nothing polls here, and their files would grow
 //! stale. While the API server is away, what was known counts.
 
-mod cell;
+mod cached_value;
+mod change_feed;
 mod freshness;
 mod kinds;
-mod news;
+mod object_cache;
 mod services;
-mod shelf;
 #[cfg(test)]
 mod tests;
 mod tokens;
@@ -22,44 +22,44 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
 use k8s_openapi::api::node::v1::RuntimeClass;
 use kube::Client;
-use oarsman_core::config::Lookup;
+use oarsman_core::cri_spec::Lookup;
 use oarsman_core::ids::{FullName, PodUid};
 use oarsman_core::pod::PodExt;
-use oarsman_core::references::{Kind, references, runtime_class};
+use oarsman_core::references::{ObjectKind, references, runtime_class};
 
 pub use freshness::Freshness;
 
 use crate::{ObjectChanges, Result};
-use news::News;
-use services::Services;
-use shelf::Shelf;
-use tokens::Tokens;
+use change_feed::ChangeFeed;
+use object_cache::ObjectCache;
+use services::ServiceCache;
+use tokens::TokenManager;
 
 /// The deadline of a single call.
 const CALL: Duration = Duration::from_secs(10);
 
 /// What pods of this node refer to.
-pub(crate) struct Objects {
-    config_maps: Arc<Shelf<ConfigMap>>,
-    secrets: Arc<Shelf<Secret>>,
-    classes: Arc<Shelf<RuntimeClass>>,
-    services: Services,
-    tokens: Tokens,
-    news: News,
+pub(crate) struct ObjectManager {
+    config_maps: Arc<ObjectCache<ConfigMap>>,
+    secrets: Arc<ObjectCache<Secret>>,
+    classes: Arc<ObjectCache<RuntimeClass>>,
+    services: ServiceCache,
+    tokens: TokenManager,
+    changes: ChangeFeed,
 }
 
-impl Objects {
+impl ObjectManager {
     /// Makes no request yet.
     pub(crate) fn new(client: Client, freshness: Freshness) -> Self {
-        let news = News::default();
+        let changes = ChangeFeed::default();
         Self {
-            config_maps: Shelf::new(client.clone(), freshness, news.clone()),
-            secrets: Shelf::new(client.clone(), freshness, news.clone()),
+            config_maps: ObjectCache::new(client.clone(), freshness, changes.clone()),
+            secrets: ObjectCache::new(client.clone(), freshness, changes.clone()),
             // Only these two may be had in other ways.
-            classes: Shelf::new(client.clone(), Freshness::Watch, news.clone()),
-            services: Services::new(client.clone()),
-            tokens: Tokens::new(client, news.clone()),
-            news,
+            classes: ObjectCache::new(client.clone(), Freshness::Watch, changes.clone()),
+            services: ServiceCache::new(client.clone()),
+            tokens: TokenManager::new(client, changes.clone()),
+            changes,
         }
     }
 
@@ -67,13 +67,13 @@ impl Objects {
     /// object is one.
     pub(crate) async fn lookup(&self, pod: &Pod) -> Result<Lookup> {
         let uid = pod.uid();
-        let class = runtime_class(pod).map(kinds::of_no_namespace).into_iter().collect();
+        let class = runtime_class(pod).map(kinds::cluster_scoped_name).into_iter().collect();
         let (config_maps, secrets, classes, tokens, services) = futures::join!(
-            self.config_maps.find(named(pod, Kind::ConfigMap), &uid),
-            self.secrets.find(named(pod, Kind::Secret), &uid),
-            self.classes.find(class, &uid),
-            self.tokens.find(pod),
-            self.services.beside(pod),
+            self.config_maps.get_objects(named(pod, ObjectKind::ConfigMap), &uid),
+            self.secrets.get_objects(named(pod, ObjectKind::Secret), &uid),
+            self.classes.get_objects(class, &uid),
+            self.tokens.get_service_account_tokens(pod),
+            self.services.for_pod(pod),
         );
         let handler =
             |(name, class): (FullName, Arc<RuntimeClass>)| (name.name, class.handler.clone());
@@ -97,12 +97,12 @@ impl Objects {
 
     /// Changes from now on.
     pub(crate) fn changes(&self) -> ObjectChanges {
-        self.news.listen()
+        self.changes.subscribe()
     }
 }
 
 /// The objects of one kind that a pod refers to.
-fn named(pod: &Pod, kind: Kind) -> BTreeSet<FullName> {
+fn named(pod: &Pod, kind: ObjectKind) -> BTreeSet<FullName> {
     let namespace = pod.full_name().namespace;
     let of_kind = references(pod).into_iter().filter(|reference| reference.kind == kind);
     of_kind.map(|found| FullName { name: found.name, namespace: namespace.clone() }).collect()

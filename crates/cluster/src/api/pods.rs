@@ -9,8 +9,8 @@ use kube::Api;
 use kube::api::{DeleteParams, Preconditions};
 use oarsman_core::ids::{FullName, PodUid};
 
-use super::store::Store;
-use super::watch::{Manner, Watch};
+use super::store::PodStore;
+use super::watch::{Watch, WatchProfile};
 use super::{ApiServer, error};
 use crate::{ClusterError, PodSets, Result};
 
@@ -19,14 +19,15 @@ mod tests;
 
 /// The pods bound to a node, whose newest copies go through the store. Nothing comes before the first whole list; many changes that
 /// come together are told together.
-pub(super) fn sets(pods: Api<Pod>, node: &str, store: Arc<Store>) -> PodSets {
+pub(super) fn sets(pods: Api<Pod>, node: &str, store: Arc<PodStore>) -> PodSets {
     let fields = format!("spec.nodeName={node}");
-    let watch = Watch::new(pods, fields, "the pods of this node".to_owned(), Manner::ALERT);
+    let watch =
+        Watch::new(pods, fields, "the pods of this node".to_owned(), WatchProfile::SHORT_LIVED);
     unfold((watch, store), |(mut watch, store)| async {
         loop {
             let mut told = false;
-            for news in watch.next().await {
-                told |= store.hear(news);
+            for updates in watch.next().await {
+                told |= store.apply_update(updates);
             }
             if told {
                 return Some((store.pods(), (watch, store)));

@@ -56,7 +56,7 @@ impl ApiServer {
             return Err(ClusterError::Gone { object });
         }
         let status = pod.status.clone().unwrap_or_default();
-        self.store.asked(pod);
+        self.store.set_read_pod(pod);
         Ok(Some(status))
     }
 
@@ -71,7 +71,7 @@ impl ApiServer {
         // others wrote between the two stays.
         let wanted = merge(known, status, true, self.clock.wall());
         let Some(change) = patch(known, &wanted).map_err(kube::Error::SerdeError)? else {
-            self.store.not_written(uid);
+            self.store.keep_status(uid);
             return Ok(());
         };
         let pods: Api<Pod> = self.of(&name.namespace);
@@ -82,12 +82,12 @@ impl ApiServer {
         let answer = pods.patch_status(&name.name, &how, &body).await;
         match answer {
             Ok(pod) => {
-                self.store.written(pod, &wanted);
+                self.store.set_written_pod(pod, &wanted);
                 Ok(())
             }
             Err(error) => {
                 if error::is_answer(&error) {
-                    self.store.not_written(uid);
+                    self.store.keep_status(uid);
                 }
                 Err(error)
             }

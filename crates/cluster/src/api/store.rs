@@ -10,14 +10,14 @@ use oarsman_core::pod::PodExt;
 use oarsman_core::status::patch::patch;
 use oarsman_sync::Guarded;
 
-use super::watch::News;
+use super::watch::WatchUpdate;
 
 /// The last known state of this node's pods.
 #[derive(Debug, Default)]
-pub(super) struct Store(Guarded<BTreeMap<PodUid, Entry>>);
+pub(super) struct PodStore(Guarded<BTreeMap<PodUid, StoredPod>>);
 
 #[derive(Debug)]
-struct Entry {
+struct StoredPod {
     pod: Arc<Pod>,
     /// The version is from the response to our own write: its watch event is no change.
     ours: bool,
@@ -25,12 +25,12 @@ struct Entry {
     doubtful: bool,
 }
 
-impl Store {
+impl PodStore {
     /// Applies an update of the watch, and tells whether it has to be passed on.
-    pub(super) fn hear(&self, news: News<Pod>) -> bool {
+    pub(super) fn apply_update(&self, updates: WatchUpdate<Pod>) -> bool {
         let mut entries = self.0.lock();
-        match news {
-            News::All(pods) => {
+        match updates {
+            WatchUpdate::Listed(pods) => {
                 let mut before = std::mem::take(&mut *entries);
                 for pod in pods {
                     let old = before.remove(&pod.uid());
@@ -38,11 +38,11 @@ impl Store {
                 }
                 true
             }
-            News::Changed(pod) => {
+            WatchUpdate::Changed(pod) => {
                 let old = entries.remove(&pod.uid());
                 put(&mut entries, old, pod)
             }
-            News::Gone(pod) => entries.remove(&pod.uid()).is_some(),
+            WatchUpdate::Deleted(pod) => entries.remove(&pod.uid()).is_some(),
         }
     }
 
@@ -61,30 +61,30 @@ impl Store {
     }
 
     /// The status was not written: what was known before is certain again.
-    pub(super) fn not_written(&self, uid: &PodUid) {
+    pub(super) fn keep_status(&self, uid: &PodUid) {
         if let Some(entry) = self.0.lock().get_mut(uid) {
             entry.doubtful = false;
         }
     }
 
     /// This is the pod as it was asked for, because its status was in doubt and is about to be changed.
-    pub(super) fn asked(&self, pod: Pod) {
+    pub(super) fn set_read_pod(&self, pod: Pod) {
         if let Some(entry) = self.0.lock().get_mut(&pod.uid()) {
             entry.doubtful = true;
             if version(&pod) > version(&entry.pod) {
-                (entry.pod, entry.ours) = (slim(pod), false);
+                (entry.pod, entry.ours) = (without_managed_fields(pod), false);
             }
         }
     }
 
     /// This is the pod after a write of ours that was to give it that status.
-    pub(super) fn written(&self, pod: Pod, meant: &PodStatus) {
+    pub(super) fn set_written_pod(&self, pod: Pod, meant: &PodStatus) {
         let mut entries = self.0.lock();
         // Pods that the watch does not have are added and removed by the watch only.
         let Some(entry) = entries.get_mut(&pod.uid()) else { return };
         entry.doubtful = false;
         if version(&pod) > version(&entry.pod) {
-            let pod = slim(pod);
+            let pod = without_managed_fields(pod);
             let ours = differ_in_status_only(&entry.pod, &pod) && has_status(&pod, meant);
             (entry.pod, entry.ours) = (pod, ours);
         }
@@ -92,21 +92,21 @@ impl Store {
 }
 
 /// Puts a pod in the place of what was known of it, unless that is newer. Whether it is news to others.
-fn put(entries: &mut BTreeMap<PodUid, Entry>, old: Option<Entry>, pod: Pod) -> bool {
+fn put(entries: &mut BTreeMap<PodUid, StoredPod>, old: Option<StoredPod>, pod: Pod) -> bool {
     let uid = pod.uid();
-    let (entry, news) = match old {
+    let (entry, updates) = match old {
         // The response also has changes that others made before our write and that were not passed on yet.
         Some(old) if version(&old.pod) > version(&pod) => (old, true),
         Some(old) if old.ours && version(&old.pod) == version(&pod) => {
-            (Entry { ours: false, ..old }, false)
+            (StoredPod { ours: false, ..old }, false)
         }
         old => {
             let doubtful = old.is_some_and(|old| old.doubtful);
-            (Entry { pod: slim(pod), ours: false, doubtful }, true)
+            (StoredPod { pod: without_managed_fields(pod), ours: false, doubtful }, true)
         }
     };
     entries.insert(uid, entry);
-    news
+    updates
 }
 
 /// Whether only the status differs, which concerns only us. A write that changed nothing is answered with the version that another
@@ -122,7 +122,7 @@ fn has_status(pod: &Pod, meant: &PodStatus) -> bool {
 }
 
 /// Removes `managedFields`: they are often larger than the rest of the pod and are not used here.
-fn slim(mut pod: Pod) -> Arc<Pod> {
+fn without_managed_fields(mut pod: Pod) -> Arc<Pod> {
     pod.metadata.managed_fields = None;
     Arc::new(pod)
 }
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
     use crate::api::testing::pod;
 
-    fn phases(store: &Store) -> Vec<String> {
+    fn phases(store: &PodStore) -> Vec<String> {
         store.pods().iter().filter_map(|pod| pod.status.clone()?.phase).collect()
     }
 
@@ -148,88 +148,103 @@ mod tests {
     }
 
     #[test]
-    fn what_the_watch_tells_is_kept_and_told() {
-        let store = Store::default();
-        assert!(store.hear(News::All(vec![pod("1", 5, "Pending"), pod("2", 6, "Running")])));
+    fn watch_updates_are_stored_and_reported() {
+        let store = PodStore::default();
+        assert!(store.apply_update(WatchUpdate::Listed(vec![
+            pod("1", 5, "Pending"),
+            pod("2", 6, "Running")
+        ])));
         assert_eq!(phases(&store), ["Pending", "Running"]);
         let before = store.pods();
-        assert!(store.hear(News::Changed(pod("1", 7, "Running"))));
+        assert!(store.apply_update(WatchUpdate::Changed(pod("1", 7, "Running"))));
         assert_eq!(phases(&store), ["Running", "Running"]);
         assert!(Arc::ptr_eq(&before[1], &store.pods()[1]), "who has not changed is not copied");
-        assert!(store.hear(News::Gone(pod("2", 8, "Running"))));
-        assert!(!store.hear(News::Gone(pod("2", 8, "Running"))), "it was gone");
-        assert!(store.hear(News::All(Vec::new())));
+        assert!(store.apply_update(WatchUpdate::Deleted(pod("2", 8, "Running"))));
+        assert!(!store.apply_update(WatchUpdate::Deleted(pod("2", 8, "Running"))), "it was gone");
+        assert!(store.apply_update(WatchUpdate::Listed(Vec::new())));
         assert_eq!(phases(&store), [""; 0]);
     }
 
-    fn write(store: &Store, pod: Pod) {
+    fn write(store: &PodStore, pod: Pod) {
         let meant = pod.status.clone().unwrap();
-        store.written(pod, &meant);
+        store.set_written_pod(pod, &meant);
     }
 
     #[test]
-    fn the_echo_of_our_own_write_is_no_news() {
-        let store = Store::default();
-        store.hear(News::All(vec![pod("1", 5, "Pending")]));
+    fn the_watch_event_of_our_own_write_is_no_change() {
+        let store = PodStore::default();
+        store.apply_update(WatchUpdate::Listed(vec![pod("1", 5, "Pending")]));
         write(&store, pod("1", 7, "Running"));
-        assert!(store.hear(News::Changed(pod("1", 6, "Pending"))), "others wrote before us");
+        assert!(
+            store.apply_update(WatchUpdate::Changed(pod("1", 6, "Pending"))),
+            "others wrote before us"
+        );
         assert_eq!(phases(&store), ["Running"], "which takes nothing back");
-        assert!(!store.hear(News::Changed(pod("1", 7, "Running"))));
-        assert!(store.hear(News::Changed(pod("1", 8, "Running"))), "others wrote after us");
-        assert!(store.hear(News::Changed(pod("1", 8, "Running"))), "and told twice");
+        assert!(!store.apply_update(WatchUpdate::Changed(pod("1", 7, "Running"))));
+        assert!(
+            store.apply_update(WatchUpdate::Changed(pod("1", 8, "Running"))),
+            "others wrote after us"
+        );
+        assert!(store.apply_update(WatchUpdate::Changed(pod("1", 8, "Running"))), "and told twice");
     }
 
     #[test]
-    fn what_others_did_is_told_although_our_answer_had_it_first() {
+    fn changes_by_others_are_reported_although_our_response_had_them_first() {
         let gated = |version| {
             let mut pod = pod("1", version, "Running");
             pod.metadata.labels = Some(BTreeMap::from([("a".to_owned(), "b".to_owned())]));
             pod
         };
-        let store = Store::default();
-        store.hear(News::All(vec![pod("1", 5, "Running")]));
+        let store = PodStore::default();
+        store.apply_update(WatchUpdate::Listed(vec![pod("1", 5, "Running")]));
         write(&store, gated(6));
-        assert!(store.hear(News::Changed(gated(6))), "our write changed nothing, theirs a label");
-        store.asked(pod("1", 7, "Running"));
-        assert!(store.hear(News::Changed(pod("1", 7, "Running"))), "we only asked");
-        store.written(pod("1", 8, "Failed"), &PodStatus::default());
-        assert!(store.hear(News::Changed(pod("1", 8, "Failed"))), "it is not what we wrote");
+        assert!(
+            store.apply_update(WatchUpdate::Changed(gated(6))),
+            "our write changed nothing, theirs a label"
+        );
+        store.set_read_pod(pod("1", 7, "Running"));
+        assert!(store.apply_update(WatchUpdate::Changed(pod("1", 7, "Running"))), "we only asked");
+        store.set_written_pod(pod("1", 8, "Failed"), &PodStatus::default());
+        assert!(
+            store.apply_update(WatchUpdate::Changed(pod("1", 8, "Failed"))),
+            "it is not what we wrote"
+        );
     }
 
     #[test]
-    fn an_answer_that_comes_after_the_watch_told_more_changes_nothing() {
-        let store = Store::default();
-        store.hear(News::All(vec![pod("1", 5, "Pending")]));
-        store.hear(News::Changed(pod("1", 8, "Failed")));
+    fn a_response_older_than_the_watch_is_ignored() {
+        let store = PodStore::default();
+        store.apply_update(WatchUpdate::Listed(vec![pod("1", 5, "Pending")]));
+        store.apply_update(WatchUpdate::Changed(pod("1", 8, "Failed")));
         write(&store, pod("1", 7, "Running"));
         assert_eq!(phases(&store), ["Failed"]);
-        store.hear(News::Gone(pod("1", 9, "Failed")));
+        store.apply_update(WatchUpdate::Deleted(pod("1", 9, "Failed")));
         write(&store, pod("1", 10, "Running"));
         assert_eq!(phases(&store), [""; 0], "nobody comes back that way");
     }
 
     #[test]
-    fn a_status_is_known_for_sure_unless_a_write_went_unanswered() {
-        let store = Store::default();
+    fn a_status_is_certain_unless_a_write_got_no_response() {
+        let store = PodStore::default();
         let phase = |status: Option<PodStatus>| status.and_then(|status| status.phase);
         assert_eq!(store.status_to_change(&uid()), None, "nobody told of it");
-        store.hear(News::All(vec![pod("1", 5, "Pending")]));
+        store.apply_update(WatchUpdate::Listed(vec![pod("1", 5, "Pending")]));
         assert_eq!(phase(store.status_to_change(&uid())).as_deref(), Some("Pending"));
         assert_eq!(store.status_to_change(&uid()), None, "no answer came");
-        store.hear(News::Changed(pod("1", 6, "Pending")));
+        store.apply_update(WatchUpdate::Changed(pod("1", 6, "Pending")));
         assert_eq!(store.status_to_change(&uid()), None, "it may still come to pass");
         write(&store, pod("1", 7, "Running"));
         assert_eq!(phase(store.status_to_change(&uid())).as_deref(), Some("Running"));
-        store.not_written(&uid());
+        store.keep_status(&uid());
         assert_eq!(phase(store.status_to_change(&uid())).as_deref(), Some("Running"));
     }
 
     #[test]
-    fn what_nobody_reads_is_not_kept() {
-        let store = Store::default();
+    fn managed_fields_are_not_kept() {
+        let store = PodStore::default();
         let mut fat = pod("1", 5, "Pending");
         fat.metadata.managed_fields = Some(vec![ManagedFieldsEntry::default()]);
-        store.hear(News::All(vec![fat]));
+        store.apply_update(WatchUpdate::Listed(vec![fat]));
         assert_eq!(store.pods()[0].metadata.managed_fields, None);
     }
 }

@@ -16,55 +16,55 @@ use kube::client::Body;
 use serde_json::{Value, json};
 use tower::BoxError;
 
-type Answer = UnsyncBoxBody<Bytes, BoxError>;
+type TestResponseBody = UnsyncBoxBody<Bytes, BoxError>;
 
 /// A request that waits for its answer.
-pub(super) struct Call {
+pub(super) struct TestRequest {
     pub(super) method: Method,
     pub(super) path: String,
     pub(super) query: String,
     pub(super) body: Value,
-    answer: oneshot::Sender<Response<Answer>>,
+    answer: oneshot::Sender<Response<TestResponseBody>>,
 }
 
 /// Requests as they come.
-pub(super) struct Calls(UnboundedReceiver<Call>);
+pub(super) struct TestRequests(UnboundedReceiver<TestRequest>);
 
 /// The other end of a watch.
 pub(super) struct Watching(UnboundedSender<Result<Frame<Bytes>, BoxError>>);
 
 /// A client whose requests come to the test.
-pub(super) fn client() -> (Client, Calls) {
-    let (sender, calls) = unbounded();
+pub(super) fn client() -> (Client, TestRequests) {
+    let (sender, requests) = unbounded();
     let service = tower::service_fn(move |request: Request<Body>| {
         let sender = sender.clone();
         async move { ask(sender, request).await }
     });
-    (Client::new(service, "default"), Calls(calls))
+    (Client::new(service, "default"), TestRequests(requests))
 }
 
 async fn ask(
-    mut calls: UnboundedSender<Call>,
+    mut requests: UnboundedSender<TestRequest>,
     request: Request<Body>,
-) -> Result<Response<Answer>, BoxError> {
+) -> Result<Response<TestResponseBody>, BoxError> {
     let (head, body) = request.into_parts();
     let body = body.collect().await?.to_bytes();
     let (answer, answered) = oneshot::channel();
-    let call = Call {
+    let call = TestRequest {
         method: head.method,
         path: head.uri.path().to_owned(),
         query: head.uri.query().unwrap_or_default().to_owned(),
         body: serde_json::from_slice(&body).unwrap_or_default(),
         answer,
     };
-    calls.send(call).await?;
+    requests.send(call).await?;
     // A test that drops a call breaks its connection.
     Ok(answered.await?)
 }
 
-impl Calls {
+impl TestRequests {
     /// The next request. Time stands still in these tests unless all wait, so that a minute is soon over.
-    pub(super) async fn next(&mut self) -> Call {
+    pub(super) async fn next(&mut self) -> TestRequest {
         let call = tokio::time::timeout(Duration::from_secs(60), self.0.next()).await;
         call.expect("a call within a minute").expect("the client is there")
     }
@@ -75,7 +75,7 @@ impl Calls {
     }
 }
 
-impl Call {
+impl TestRequest {
     pub(super) fn answer(self, status: u16, body: &Value) {
         self.answer_with(Response::builder().status(status), body);
     }
@@ -103,12 +103,14 @@ impl Call {
         Watching(sender)
     }
 
-    fn send(self, response: Response<Answer>) {
+    fn send(self, response: Response<TestResponseBody>) {
         self.answer.send(response).expect("somebody waits for the answer");
     }
 }
 
-fn streamed(lines: impl Stream<Item = Result<Frame<Bytes>, BoxError>> + Send + 'static) -> Answer {
+fn streamed(
+    lines: impl Stream<Item = Result<Frame<Bytes>, BoxError>> + Send + 'static,
+) -> TestResponseBody {
     StreamBody::new(lines).boxed_unsync()
 }
 

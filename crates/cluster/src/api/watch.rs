@@ -4,8 +4,8 @@
 //! noticed when a watch has said nothing for a little longer than it was asked to stay open. TCP's own probes would find a dead
 //! connection too, but not a proxy that swallows what should come through.
 
-mod manner;
-mod trouble;
+mod profile;
+mod watch_error;
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -18,11 +18,11 @@ use kube::{Api, Resource, ResourceExt};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::error;
-use super::jitter::{self, Waits};
+use super::jitter::{self, JitteredBackoff};
 use crate::ClusterError;
-use trouble::Trouble;
+use watch_error::WatchError;
 
-pub(super) use manner::Manner;
+pub(super) use profile::WatchProfile;
 
 /// A watch that says nothing for this much longer than it should be open is dead.
 const GRACE: Duration = Duration::from_secs(5);
@@ -32,18 +32,18 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const SHORT: Duration = Duration::from_secs(1);
 const PAGE: u32 = 500;
 /// The largest number of updates that are returned at once.
-const TOGETHER: usize = 1024;
+const MAX_BATCH: usize = 1024;
 const END_OF_LIST: &str = "k8s.io/initial-events-end";
 
 /// An update of a watch.
 #[derive(Debug, PartialEq)]
-pub(super) enum News<K> {
+pub(super) enum WatchUpdate<K> {
     /// The full list.
-    All(Vec<K>),
+    Listed(Vec<K>),
     /// An object is new or has changed.
     Changed(K),
     /// An object was deleted; its last state.
-    Gone(K),
+    Deleted(K),
 }
 
 /// A watch over objects that match a field selector.
@@ -52,8 +52,8 @@ pub(super) struct Watch<K> {
     fields: String,
     /// What they are, for errors.
     object: String,
-    manner: Manner,
-    state: State<K>,
+    profile: WatchProfile,
+    state: WatchState<K>,
     /// Whether there has ever been a list.
     answered: bool,
     failures: u32,
@@ -61,18 +61,18 @@ pub(super) struct Watch<K> {
     due: Option<Instant>,
 }
 
-enum State<K> {
+enum WatchState<K> {
     /// There was no list yet.
-    Fresh,
+    Unlisted,
     /// Everything is known up to this version; no watch is open.
-    Until(String),
+    ListedAt(String),
     /// A watch is open.
-    Open(Telling<K>),
+    Open(OpenWatch<K>),
 }
 
 /// An open watch.
-struct Telling<K> {
-    events: Events<K>,
+struct OpenWatch<K> {
+    events: WatchEventStream<K>,
     version: String,
     since: Instant,
     /// It should have ended by itself after so long.
@@ -80,20 +80,20 @@ struct Telling<K> {
     silent: bool,
 }
 
-type Events<K> = BoxStream<'static, kube::Result<WatchEvent<K>>>;
+type WatchEventStream<K> = BoxStream<'static, kube::Result<WatchEvent<K>>>;
 
 impl<K> Watch<K>
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + 'static,
 {
     /// A watch over what these fields select; `object` is what errors call it.
-    pub(super) fn new(api: Api<K>, fields: String, object: String, manner: Manner) -> Self {
+    pub(super) fn new(api: Api<K>, fields: String, object: String, profile: WatchProfile) -> Self {
         Self {
             api,
             fields,
             object,
-            manner,
-            state: State::Fresh,
+            profile,
+            state: WatchState::Unlisted,
             answered: false,
             failures: 0,
             due: None,
@@ -101,10 +101,10 @@ where
     }
 
     /// The next updates, in order: waits for the first, and returns all that have arrived by then.
-    pub(super) async fn next(&mut self) -> Vec<News<K>> {
+    pub(super) async fn next(&mut self) -> Vec<WatchUpdate<K>> {
         loop {
             match self.try_next().await {
-                Ok(news) => return news,
+                Ok(updates) => return updates,
                 // The failures of a long outage are logged less and less often.
                 Err(error) if self.failures.is_power_of_two() => {
                     tracing::warn!(object = self.object, attempt = self.failures, %error, "watch failed, will retry");
@@ -115,44 +115,44 @@ where
     }
 
     /// The next updates, or why there are none at the moment. After an error the next call waits, longer each time.
-    pub(super) async fn try_next(&mut self) -> Result<Vec<News<K>>, ClusterError> {
+    pub(super) async fn try_next(&mut self) -> Result<Vec<WatchUpdate<K>>, ClusterError> {
         if let Some(due) = self.due {
             sleep_until(due).await;
             self.due = None;
         }
         loop {
-            let call = if matches!(self.state, State::Fresh) { "list" } else { "watch" };
+            let call = if matches!(self.state, WatchState::Unlisted) { "list" } else { "watch" };
             match self.step().await {
                 Ok(None) => {}
                 Ok(Some(first)) => {
-                    let mut news = vec![first];
-                    self.take_along(&mut news);
-                    return Ok(news);
+                    let mut updates = vec![first];
+                    self.drain_ready(&mut updates);
+                    return Ok(updates);
                 }
-                Err(trouble) => {
-                    let error = trouble.told(call, &self.object);
-                    self.put_off();
+                Err(failure) => {
+                    let error = failure.into_cluster_error(call, &self.object);
+                    self.schedule_retry();
                     return Err(error);
                 }
             }
         }
     }
 
-    async fn step(&mut self) -> Result<Option<News<K>>, Trouble> {
+    async fn step(&mut self) -> Result<Option<WatchUpdate<K>>, WatchError> {
         match &mut self.state {
-            State::Fresh => {
+            WatchState::Unlisted => {
                 let all = self.list().await?;
                 self.answered = true;
-                Ok(Some(News::All(all)))
+                Ok(Some(WatchUpdate::Listed(all)))
             }
-            State::Until(version) => {
+            WatchState::ListedAt(version) => {
                 let version = version.clone();
                 self.resume(version).await?;
                 Ok(None)
             }
-            State::Open(telling) => {
-                let limit = telling.lasts + GRACE;
-                let heard = timeout(limit, telling.events.next()).await;
+            WatchState::Open(watch) => {
+                let limit = watch.lasts + GRACE;
+                let heard = timeout(limit, watch.events.next()).await;
                 if heard.is_err() {
                     tracing::info!(
                         object = self.object,
@@ -160,167 +160,176 @@ where
                         "watch did not end in time, will be renewed"
                     );
                 }
-                self.take(heard.ok().flatten())
+                self.handle_event(heard.ok().flatten())
             }
         }
     }
 
     /// Appends the updates that have arrived already, without waiting.
-    fn take_along(&mut self, news: &mut Vec<News<K>>) {
-        while news.len() < TOGETHER
-            && let State::Open(telling) = &mut self.state
-            && let Some(heard) = telling.events.next().now_or_never()
+    fn drain_ready(&mut self, updates: &mut Vec<WatchUpdate<K>>) {
+        while updates.len() < MAX_BATCH
+            && let WatchState::Open(watch) = &mut self.state
+            && let Some(heard) = watch.events.next().now_or_never()
         {
-            match self.take(heard) {
-                Ok(more) => news.extend(more),
+            match self.handle_event(heard) {
+                Ok(more) => updates.extend(more),
                 // It will show again when the watch is resumed.
-                Err(trouble) => {
-                    tracing::debug!(object = self.object, error = %trouble, "watch ended, will be renewed")
+                Err(failure) => {
+                    tracing::debug!(object = self.object, error = %failure, "watch ended, will be renewed");
                 }
             }
         }
     }
 
     /// Handles an event of an open watch; `None` when the watch ended.
-    fn take(
+    fn handle_event(
         &mut self,
         heard: Option<kube::Result<WatchEvent<K>>>,
-    ) -> Result<Option<News<K>>, Trouble> {
-        let State::Open(telling) = &mut self.state else { return Ok(None) };
+    ) -> Result<Option<WatchUpdate<K>>, WatchError> {
+        let WatchState::Open(watch) = &mut self.state else { return Ok(None) };
         let Some(heard) = heard else {
-            let short = telling.silent && telling.since.elapsed() < SHORT;
-            self.state = State::Until(std::mem::take(&mut telling.version));
-            return if short { Err(Trouble::Short) } else { Ok(None) };
+            let short = watch.silent && watch.since.elapsed() < SHORT;
+            self.state = WatchState::ListedAt(std::mem::take(&mut watch.version));
+            return if short { Err(WatchError::Short) } else { Ok(None) };
         };
-        telling.silent = false;
+        watch.silent = false;
         match heard {
             Ok(WatchEvent::Added(object) | WatchEvent::Modified(object)) => {
-                telling.came_to(&object);
+                watch.set_version(&object);
                 self.failures = 0;
-                Ok(Some(News::Changed(object)))
+                Ok(Some(WatchUpdate::Changed(object)))
             }
             Ok(WatchEvent::Deleted(object)) => {
-                telling.came_to(&object);
+                watch.set_version(&object);
                 self.failures = 0;
-                Ok(Some(News::Gone(object)))
+                Ok(Some(WatchUpdate::Deleted(object)))
             }
             Ok(WatchEvent::Bookmark(mark)) => {
-                telling.version = mark.metadata.resource_version;
+                watch.version = mark.metadata.resource_version;
                 self.failures = 0;
                 Ok(None)
             }
             Ok(WatchEvent::Error(status)) => {
-                let version = std::mem::take(&mut telling.version);
-                self.state = if status.code == 410 { State::Fresh } else { State::Until(version) };
-                Err(Trouble::Ended(status))
+                let version = std::mem::take(&mut watch.version);
+                self.state = if status.code == 410 {
+                    WatchState::Unlisted
+                } else {
+                    WatchState::ListedAt(version)
+                };
+                Err(WatchError::Ended(status))
             }
             Err(error) => {
-                self.state = State::Until(std::mem::take(&mut telling.version));
+                self.state = WatchState::ListedAt(std::mem::take(&mut watch.version));
                 Err(error.into())
             }
         }
     }
 
     /// Opens a watch from a version on.
-    async fn resume(&mut self, version: String) -> Result<(), Trouble> {
+    async fn resume(&mut self, version: String) -> Result<(), WatchError> {
         match self.open(&version, false).await {
             Ok((events, lasts)) => {
-                self.state = State::Open(Telling::new(events, version, lasts));
+                self.state = WatchState::Open(OpenWatch::new(events, version, lasts));
                 Ok(())
             }
             // What happened since then is not remembered any more.
-            Err(Trouble::Failed(error)) if error::code(&error) == Some(410) => {
-                self.state = State::Fresh;
+            Err(WatchError::Failed(error)) if error::code(&error) == Some(410) => {
+                self.state = WatchState::Unlisted;
                 Err(error.into())
             }
-            Err(trouble) => Err(trouble),
+            Err(failure) => Err(failure),
         }
     }
 
-    async fn list(&mut self) -> Result<Vec<K>, Trouble> {
-        if !self.manner.streams {
+    async fn list(&mut self) -> Result<Vec<K>, WatchError> {
+        if !self.profile.streams {
             return self.list_by_page().await;
         }
         match self.list_by_stream().await {
-            Err(trouble) if trouble.is_no_streams() || trouble.is_server_error() => {
+            Err(failure) if failure.is_streaming_unsupported() || failure.is_server_error() => {
                 // A server in trouble may stream the next one.
-                self.manner.streams = !trouble.is_no_streams();
-                tracing::info!(object = self.object, error = %trouble, "streaming list failed, listing in pages");
+                self.profile.streams = !failure.is_streaming_unsupported();
+                tracing::info!(object = self.object, error = %failure, "streaming list failed, listing in pages");
                 self.list_by_page().await
             }
-            Err(Trouble::Silent) => {
+            Err(WatchError::Silent) => {
                 // An old one does not understand the question, and tells only of what changes. Should it merely have been away,
                 // pages serve as well.
-                self.manner.streams = false;
-                Err(Trouble::Silent)
+                self.profile.streams = false;
+                Err(WatchError::Silent)
             }
             listed => listed,
         }
     }
 
     /// The whole list as the beginning of a watch. It is as new as the moment it was asked for.
-    async fn list_by_stream(&mut self) -> Result<Vec<K>, Trouble> {
+    async fn list_by_stream(&mut self) -> Result<Vec<K>, WatchError> {
         let (mut events, lasts) = self.open("", true).await?;
         let mut all = Vec::new();
         loop {
-            let heard = timeout(PATIENCE, events.next()).await.map_err(|_| Trouble::Silent)?;
-            match heard.ok_or(Trouble::Short)?? {
+            let heard = timeout(PATIENCE, events.next()).await.map_err(|_| WatchError::Silent)?;
+            match heard.ok_or(WatchError::Short)?? {
                 WatchEvent::Added(object) | WatchEvent::Modified(object) => all.push(object),
                 WatchEvent::Bookmark(mark)
                     if mark.metadata.annotations.contains_key(END_OF_LIST) =>
                 {
                     let version = mark.metadata.resource_version;
-                    self.state = State::Open(Telling::new(events, version, lasts));
+                    self.state = WatchState::Open(OpenWatch::new(events, version, lasts));
                     return Ok(all);
                 }
                 WatchEvent::Bookmark(_) => {}
                 // It does not stream lists: this is a change to an object that was not listed.
-                WatchEvent::Deleted(_) => return Err(Trouble::Silent),
-                WatchEvent::Error(status) => return Err(Trouble::Ended(status)),
+                WatchEvent::Deleted(_) => return Err(WatchError::Silent),
+                WatchEvent::Error(status) => return Err(WatchError::Ended(status)),
             }
         }
     }
 
-    async fn list_by_page(&mut self) -> Result<Vec<K>, Trouble> {
+    async fn list_by_page(&mut self) -> Result<Vec<K>, WatchError> {
         let mut all = Vec::new();
         let mut ask = ListParams::default().fields(&self.fields).limit(PAGE);
         loop {
             let page =
-                timeout(PATIENCE, self.api.list(&ask)).await.map_err(|_| Trouble::Silent)??;
+                timeout(PATIENCE, self.api.list(&ask)).await.map_err(|_| WatchError::Silent)??;
             all.extend(page.items);
             ask.continue_token = page.metadata.continue_.filter(|token| !token.is_empty());
             if ask.continue_token.is_none() {
                 let version = page.metadata.resource_version.filter(|version| !version.is_empty());
-                self.state = State::Until(version.ok_or(Trouble::NoVersion)?);
+                self.state = WatchState::ListedAt(version.ok_or(WatchError::NoVersion)?);
                 return Ok(all);
             }
         }
     }
 
-    async fn open(&mut self, version: &str, whole: bool) -> Result<(Events<K>, Duration), Trouble> {
-        let lasts = jitter::between(self.manner.open.0, self.manner.open.1);
+    async fn open(
+        &mut self,
+        version: &str,
+        whole: bool,
+    ) -> Result<(WatchEventStream<K>, Duration), WatchError> {
+        let lasts = jitter::between(self.profile.open.0, self.profile.open.1);
         let seconds = u32::try_from(lasts.as_secs()).unwrap_or(u32::MAX);
         let ask = WatchParams {
             send_initial_events: whole,
             ..WatchParams::default().fields(&self.fields).timeout(seconds)
         };
         let opened = timeout(PATIENCE, self.api.watch(&ask, version)).await;
-        Ok((opened.map_err(|_| Trouble::Silent)??.boxed(), lasts))
+        Ok((opened.map_err(|_| WatchError::Silent)??.boxed(), lasts))
     }
 
-    fn put_off(&mut self) {
+    fn schedule_retry(&mut self) {
         self.failures = self.failures.saturating_add(1);
-        let waits = if self.answered { self.manner.waits } else { Waits::FOR_A_FIRST_ANSWER };
-        self.due = Some(Instant::now() + waits.after(self.failures));
+        let backoff =
+            if self.answered { self.profile.backoff } else { JitteredBackoff::FIRST_ANSWER };
+        self.due = Some(Instant::now() + backoff.after(self.failures));
     }
 }
 
-impl<K: Resource> Telling<K> {
-    fn new(events: Events<K>, version: String, lasts: Duration) -> Self {
+impl<K: Resource> OpenWatch<K> {
+    fn new(events: WatchEventStream<K>, version: String, lasts: Duration) -> Self {
         Self { events, version, since: Instant::now(), lasts, silent: true }
     }
 
-    fn came_to(&mut self, object: &K) {
+    fn set_version(&mut self, object: &K) {
         if let Some(version) = object.resource_version() {
             self.version = version;
         }

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use jiff::Timestamp;
-use oarsman_core::certificates::{Certificate, Names, Subject};
+use oarsman_core::certificates::{Certificate, CertificateSubject, SubjectAltNames};
 use x509_parser::certificate::X509Certificate;
 use x509_parser::extensions::GeneralName;
 use x509_parser::parse_x509_certificate;
@@ -40,16 +40,16 @@ pub fn read_der(bytes: &[u8]) -> Result<Certificate, String> {
     })
 }
 
-fn subject(name: &X509Name<'_>) -> Subject {
+fn subject(name: &X509Name<'_>) -> CertificateSubject {
     let text = |it: &AttributeTypeAndValue<'_>| it.as_str().ok().map(str::to_owned);
-    Subject {
+    CertificateSubject {
         common_name: name.iter_common_name().find_map(text).unwrap_or_default(),
         organizations: name.iter_organization().filter_map(text).collect(),
     }
 }
 
-fn names(certificate: &X509Certificate<'_>) -> Names {
-    let mut names = Names::default();
+fn names(certificate: &X509Certificate<'_>) -> SubjectAltNames {
+    let mut names = SubjectAltNames::default();
     let Ok(Some(found)) = certificate.subject_alternative_name() else { return names };
     for name in &found.value.general_names {
         match name {

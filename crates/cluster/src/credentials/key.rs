@@ -3,7 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::{Timestamp, ToSpan, tz::TimeZone};
-use oarsman_core::certificates::{Names, Subject, Wanted};
+use oarsman_core::certificates::{CertificateSubject, CertificateTemplate, SubjectAltNames};
 use rcgen::{
     CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, KeyPair, PublicKeyData,
     date_time_ymd,
@@ -16,7 +16,7 @@ pub(super) struct Key(KeyPair);
 
 /// A request to be signed.
 #[derive(Debug)]
-pub(super) struct Request {
+pub(super) struct SigningRequest {
     /// The same for the same key and subject, so that a repeated request has the same name.
     pub(super) name: String,
     pub(super) text: String,
@@ -36,35 +36,41 @@ impl Key {
     }
 
     /// Asks for a certificate.
-    pub(super) fn request(&self, wanted: &Wanted) -> Result<Request, rcgen::Error> {
-        let params = params(&wanted.subject, &wanted.names)?;
+    pub(super) fn request(
+        &self,
+        template: &CertificateTemplate,
+    ) -> Result<SigningRequest, rcgen::Error> {
+        let params = params(&template.subject, &template.names)?;
         let text = params.serialize_request(&self.0)?.pem()?;
-        Ok(Request { name: self.name(wanted), text })
+        Ok(SigningRequest { name: self.name(template), text })
     }
 
-    fn name(&self, wanted: &Wanted) -> String {
+    fn name(&self, template: &CertificateTemplate) -> String {
         let mut digest = Context::new(&SHA512_256);
         let mut part = |bytes: &[u8]| {
             digest.update(URL_SAFE_NO_PAD.encode(bytes).as_bytes());
             digest.update(b"|");
         };
         part(&self.0.subject_public_key_info());
-        part(wanted.subject.common_name.as_bytes());
-        wanted.subject.organizations.iter().for_each(|group| part(group.as_bytes()));
-        wanted.names.dns.iter().for_each(|name| part(name.as_bytes()));
-        wanted.names.ips.iter().for_each(|ip| part(ip.to_string().as_bytes()));
-        wanted.purpose.usages().iter().for_each(|usage| part(usage.as_bytes()));
+        part(template.subject.common_name.as_bytes());
+        template.subject.organizations.iter().for_each(|group| part(group.as_bytes()));
+        template.names.dns.iter().for_each(|name| part(name.as_bytes()));
+        template.names.ips.iter().for_each(|ip| part(ip.to_string().as_bytes()));
+        template.purpose.usages().iter().for_each(|usage| part(usage.as_bytes()));
         format!("node-csr-{}", URL_SAFE_NO_PAD.encode(digest.finish()))
     }
 
     /// A self-signed certificate, valid for a year.
     pub(super) fn self_signed(&self, host: &str, now: Timestamp) -> Result<String, rcgen::Error> {
         let names = match host.parse() {
-            Ok(ip) => Names { ips: [ip].into(), ..Names::default() },
-            Err(_) => Names { dns: [host.to_owned()].into(), ..Names::default() },
+            Ok(ip) => SubjectAltNames { ips: [ip].into(), ..SubjectAltNames::default() },
+            Err(_) => {
+                SubjectAltNames { dns: [host.to_owned()].into(), ..SubjectAltNames::default() }
+            }
         };
         let common_name = format!("{host}@{}", now.as_second());
-        let mut params = params(&Subject { common_name, organizations: Vec::new() }, &names)?;
+        let mut params =
+            params(&CertificateSubject { common_name, organizations: Vec::new() }, &names)?;
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         // From yesterday, for those whose clocks are behind.
         let (first, last) = (day(now, -1), day(now, 365));
@@ -74,7 +80,10 @@ impl Key {
     }
 }
 
-fn params(subject: &Subject, names: &Names) -> Result<CertificateParams, rcgen::Error> {
+fn params(
+    subject: &CertificateSubject,
+    names: &SubjectAltNames,
+) -> Result<CertificateParams, rcgen::Error> {
     let ips = names.ips.iter().map(ToString::to_string);
     let all: Vec<String> = names.dns.iter().cloned().chain(ips).collect();
     let mut params = CertificateParams::new(all)?;

@@ -14,7 +14,7 @@ use kube::config::{
 };
 use oarsman_core::certificates::Certificate;
 
-use super::{CredentialsError, Result, certificate, store};
+use super::{CredentialsError, Result, certificate, certificate_store};
 
 /// How we introduce ourselves: as the kubelet that we behave like, and as what we are.
 #[cfg(not(target_arch = "aarch64"))]
@@ -31,14 +31,14 @@ const CONTEXT: &str = "default-context";
 
 /// What a kubeconfig gives.
 #[derive(Clone, Debug)]
-pub(super) struct Access {
+pub(super) struct ApiAccess {
     /// The kubeconfig.
     pub(super) file: PathBuf,
     /// How kube understands it.
     pub(super) config: Config,
 }
 
-impl Access {
+impl ApiAccess {
     /// Reads a kubeconfig; paths in it are relative to it. Files that it names are read as well, so that one that is missing is
     /// told of at once.
     ///
@@ -91,7 +91,7 @@ impl Access {
     }
 
     /// Why this identity cannot be used; none if it may be valid.
-    pub(super) fn is_useless(&self, now: Timestamp) -> Option<String> {
+    pub(super) fn unusable_reason(&self, now: Timestamp) -> Option<String> {
         let missing = self.files().into_iter().find(|file| !file.exists());
         if let Some(missing) = missing {
             return Some(format!("{} is not there", missing.display()));
@@ -156,7 +156,7 @@ impl Access {
             file: target.to_owned(),
             why: error.to_string(),
         })?;
-        store::write(target, text.as_bytes())
+        certificate_store::write(target, text.as_bytes())
     }
 }
 

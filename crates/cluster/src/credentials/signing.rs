@@ -7,32 +7,32 @@ use kube::Api;
 use kube::api::PostParams;
 use oarsman_clock::Clock;
 use oarsman_core::backoff::{Backoff, Failures};
-use oarsman_core::certificates::{Answer, Wanted, answer};
+use oarsman_core::certificates::{CertificateTemplate, CsrOutcome, csr_outcome};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::key::Request;
-use super::store::{Store, cannot_sign};
+use super::certificate_store::{CertificateStore, key_error};
+use super::key::SigningRequest;
 use super::{CredentialsError, Result, certificate};
 
 /// The deadline of one call.
 const LONGEST_CALL: Duration = Duration::from_secs(20);
 /// The poll interval grows: controllers approve at once, people do not.
-const LOOKS: Backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(5));
+const POLL_BACKOFF: Backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(5));
 
 /// Requests a certificate, waits for it, and stores it as the current one.
-pub(super) async fn obtain(
+pub(super) async fn request_certificate(
     client: &kube::Client,
-    store: &Store,
-    wanted: &Wanted,
+    store: &CertificateStore,
+    template: &CertificateTemplate,
     patience: Duration,
     clock: &dyn Clock,
 ) -> Result<()> {
-    let key = store.waiting_key()?;
-    let request = key.request(wanted).map_err(|error| cannot_sign(&error))?;
-    let signed = sign(client, wanted, &request, patience).await;
+    let key = store.pending_key()?;
+    let request = key.request(template).map_err(|error| key_error(&error))?;
+    let signed = wait_for_signature(client, template, &request, patience).await;
     if matches!(signed, Err(CredentialsError::Denied { .. })) {
         // The same request would be denied for ever.
-        store.forget_waiting_key()?;
+        store.remove_pending_key()?;
     }
     let signed = signed?;
     let now = clock.wall();
@@ -40,7 +40,7 @@ pub(super) async fn obtain(
     if !is_over {
         store.write(&signed, &key, now)?;
     }
-    store.forget_waiting_key()?;
+    store.remove_pending_key()?;
     match is_over {
         false => Ok(()),
         true => Err(CredentialsError::Server {
@@ -50,44 +50,44 @@ pub(super) async fn obtain(
     }
 }
 
-async fn sign(
+async fn wait_for_signature(
     client: &kube::Client,
-    wanted: &Wanted,
-    request: &Request,
+    template: &CertificateTemplate,
+    request: &SigningRequest,
     patience: Duration,
 ) -> Result<Vec<u8>> {
     let api: Api<CertificateSigningRequest> = Api::all(client.clone());
-    let object = wanted.request(&request.name, request.text.clone().into_bytes());
-    ask(&api, &object, request).await?;
+    let object = template.request(&request.name, request.text.clone().into_bytes());
+    create_signing_request(&api, &object, request).await?;
     let begin = Instant::now();
     tracing::info!(
         object = request.name,
         detail = format!("kubectl certificate approve {}", request.name),
         "certificate signing request waits for approval"
     );
-    let mut looks = Failures::new(LOOKS);
+    let mut polls = Failures::new(POLL_BACKOFF);
     let mut trouble = None;
     while begin.elapsed() < patience {
-        match look(&api, request).await {
-            Ok(Answer::Signed(text)) => return Ok(text),
-            Ok(Answer::Denied(why) | Answer::Failed(why)) => {
+        match get_answer(&api, request).await {
+            Ok(CsrOutcome::Signed(text)) => return Ok(text),
+            Ok(CsrOutcome::Denied(why) | CsrOutcome::Failed(why)) => {
                 return Err(CredentialsError::Denied { name: request.name.clone(), why });
             }
-            Ok(Answer::Waiting) => trouble = None,
+            Ok(CsrOutcome::Waiting) => trouble = None,
             Err(error @ CredentialsError::Gone { .. }) => return Err(error),
             Err(error) => trouble = Some(error),
         }
-        sleep(looks.next_wait()).await;
+        sleep(polls.next_wait()).await;
     }
     let late = || CredentialsError::Unanswered { name: request.name.clone(), patience };
     Err(trouble.unwrap_or_else(late))
 }
 
 /// Creates the request, unless it exists already.
-async fn ask(
+async fn create_signing_request(
     api: &Api<CertificateSigningRequest>,
     object: &CertificateSigningRequest,
-    request: &Request,
+    request: &SigningRequest,
 ) -> Result<()> {
     let params = PostParams::default();
     match timeout(LONGEST_CALL, api.create(&params, object)).await {
@@ -98,9 +98,12 @@ async fn ask(
     }
 }
 
-async fn look(api: &Api<CertificateSigningRequest>, request: &Request) -> Result<Answer> {
+async fn get_answer(
+    api: &Api<CertificateSigningRequest>,
+    request: &SigningRequest,
+) -> Result<CsrOutcome> {
     match timeout(LONGEST_CALL, api.get(&request.name)).await {
-        Ok(Ok(found)) => Ok(answer(&found)),
+        Ok(Ok(found)) => Ok(csr_outcome(&found)),
         Ok(Err(kube::Error::Api(status))) if status.code == 404 => {
             Err(CredentialsError::Gone { name: request.name.clone() })
         }
@@ -109,7 +112,7 @@ async fn look(api: &Api<CertificateSigningRequest>, request: &Request) -> Result
     }
 }
 
-fn server(request: &Request, why: &str) -> CredentialsError {
+fn server(request: &SigningRequest, why: &str) -> CredentialsError {
     let what = format!("certificate signing request {}", request.name);
     CredentialsError::Server { what, why: why.to_owned() }
 }

@@ -8,14 +8,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use jiff::Timestamp;
-use oarsman_core::certificates::{Names, Purpose, Wanted};
+use oarsman_core::certificates::{CertificatePurpose, CertificateTemplate, SubjectAltNames};
 use x509_parser::certification_request::X509CertificationRequest;
 use x509_parser::prelude::{FromDer, GeneralName, ParsedExtension};
 
+use super::certificate_store::CertificateStore;
+use super::client_service::ClientService;
 use super::key::Key;
-use super::kubeconfig::Access;
-use super::store::Store;
-use super::switch::Switch;
+use super::kubeconfig::ApiAccess;
 use super::*;
 use authority::Authority;
 
@@ -31,7 +31,7 @@ fn kubeconfig(directory: &Path, cluster: &str, user: &str) -> PathBuf {
 }
 
 #[tokio::test]
-async fn paths_are_relative_to_the_kubeconfig_and_its_only_context_is_meant() {
+async fn paths_are_relative_to_the_kubeconfig_and_its_only_context_is_used() {
     let authority = Authority::new();
     let place = tempfile::tempdir().unwrap();
     let (certificate, key) = authority.client("a", 100);
@@ -40,19 +40,19 @@ async fn paths_are_relative_to_the_kubeconfig_and_its_only_context_is_meant() {
     fs::write(place.path().join("own.key"), key).unwrap();
     let user = "client-certificate: own.crt, client-key: own.key";
     let file = kubeconfig(place.path(), "certificate-authority: ca.crt", user);
-    let access = Access::read(&file).await.unwrap();
+    let access = ApiAccess::read(&file).await.unwrap();
     let want = ["own.crt", "own.key"].map(|name| place.path().join(name));
     assert_eq!(access.files(), want);
     assert_eq!(access.config.root_cert_file, Some(place.path().join("ca.crt")));
-    assert_eq!(access.certificate().unwrap().subject, Wanted::client("a").subject);
-    Switch::default().turn_to(&access).unwrap();
+    assert_eq!(access.certificate().unwrap().subject, CertificateTemplate::client("a").subject);
+    ClientService::default().set_identity(&access).unwrap();
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_a_kubeconfig_is_said_with_its_name() {
+async fn an_error_in_a_kubeconfig_names_the_file() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path();
-    let missing = Access::read(&path.join("none")).await.unwrap_err().to_string();
+    let missing = ApiAccess::read(&path.join("none")).await.unwrap_err().to_string();
     assert!(missing.contains(&path.join("none").display().to_string()), "{missing}");
     let rows = [
         ("certificate-authority: ca.crt", "", "ca.crt"),
@@ -64,13 +64,13 @@ async fn what_is_wrong_with_a_kubeconfig_is_said_with_its_name() {
     ];
     for (cluster, user, want) in rows {
         let file = kubeconfig(path, cluster, user);
-        let said = Access::read(&file).await.unwrap_err().to_string();
+        let said = ApiAccess::read(&file).await.unwrap_err().to_string();
         assert!(said.contains(want) && said.contains(&file.display().to_string()), "{said}");
     }
     let file =
         kubeconfig(path, "insecure-skip-tls-verify: true", "client-certificate: x, client-key: y");
-    let access = Access::read(&file).await.unwrap();
-    let said = Switch::default().turn_to(&access).unwrap_err().to_string();
+    let access = ApiAccess::read(&file).await.unwrap();
+    let said = ClientService::default().set_identity(&access).unwrap_err().to_string();
     assert!(said.contains("kubeconfig") && said.contains('x'), "{said}");
 }
 
@@ -82,9 +82,9 @@ async fn the_kubeconfig_of_a_node_leads_to_the_server_of_the_first_one() {
     let bootstrap = kubeconfig(place.path(), "certificate-authority: ca.crt", "token: abc");
     let target = place.path().join("below/node.conf");
     let identity = place.path().join("pki/kubelet-client-current.pem");
-    Access::write_kubeconfig(&bootstrap, &target, &identity).unwrap();
+    ApiAccess::write_kubeconfig(&bootstrap, &target, &identity).unwrap();
     assert_eq!(fs::metadata(&target).unwrap().permissions().mode() & 0o777, 0o600);
-    let access = Access::read(&target).await.unwrap();
+    let access = ApiAccess::read(&target).await.unwrap();
     assert_eq!(access.files(), [identity.clone(), identity]);
     assert_eq!(access.config.cluster_url.to_string(), "https://127.0.0.1:1/");
     assert!(access.config.auth_info.token.is_none());
@@ -95,19 +95,24 @@ async fn the_kubeconfig_of_a_node_leads_to_the_server_of_the_first_one() {
 }
 
 #[test]
-fn a_request_says_who_asks_and_is_called_the_same_each_time() {
+fn a_signing_request_has_the_nodes_subject_and_a_stable_name() {
     let key = Key::generate().unwrap();
-    let names = Names { dns: ["a".to_owned()].into(), ips: ["10.0.0.1".parse().unwrap()].into() };
-    let wanted = Wanted { purpose: Purpose::Serving, names, ..Wanted::client("a") };
-    let request = key.request(&wanted).unwrap();
-    let again = Key::read(&key.text()).unwrap().request(&wanted).unwrap();
+    let names =
+        SubjectAltNames { dns: ["a".to_owned()].into(), ips: ["10.0.0.1".parse().unwrap()].into() };
+    let template = CertificateTemplate {
+        purpose: CertificatePurpose::Serving,
+        names,
+        ..CertificateTemplate::client("a")
+    };
+    let request = key.request(&template).unwrap();
+    let again = Key::read(&key.text()).unwrap().request(&template).unwrap();
     assert_eq!(request.name, again.name);
     assert!(
         request.name.starts_with("node-csr-") && request.name.len() == 9 + 43,
         "{}",
         request.name
     );
-    let other = key.request(&Wanted::client("b")).unwrap();
+    let other = key.request(&CertificateTemplate::client("b")).unwrap();
     assert_ne!(request.name, other.name);
     let block =
         x509_parser::pem::Pem::iter_from_buffer(request.text.as_bytes()).next().unwrap().unwrap();
@@ -127,14 +132,17 @@ fn a_request_says_who_asks_and_is_called_the_same_each_time() {
 fn the_newest_certificate_counts_and_only_we_may_read_it() {
     let authority = Authority::new();
     let place = tempfile::tempdir().unwrap();
-    let store = Store::new(&place.path().join("pki"), Purpose::Client);
+    let store = CertificateStore::new(&place.path().join("pki"), CertificatePurpose::Client);
     for (node, second) in [("a", 1_000_000_000), ("b", 1_000_000_001)] {
         let (certificate, key) = authority.client(node, 100);
         let key = Key::read(&key).unwrap();
         let at = Timestamp::from_second(second).unwrap();
         let current = store.write(certificate.as_bytes(), &key, at).unwrap();
         let text = fs::read(&current).unwrap();
-        assert_eq!(certificate::read(&text).unwrap().subject, Wanted::client(node).subject);
+        assert_eq!(
+            certificate::read(&text).unwrap().subject,
+            CertificateTemplate::client(node).subject
+        );
         assert_eq!(fs::metadata(&current).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::read_link(&current).unwrap().parent(), current.parent());
     }
@@ -145,14 +153,14 @@ fn the_newest_certificate_counts_and_only_we_may_read_it() {
 #[test]
 fn the_key_of_a_request_is_kept_until_it_is_answered() {
     let place = tempfile::tempdir().unwrap();
-    let store = Store::new(place.path(), Purpose::Client);
-    let first = store.waiting_key().unwrap().text();
-    assert_eq!(store.waiting_key().unwrap().text(), first);
+    let store = CertificateStore::new(place.path(), CertificatePurpose::Client);
+    let first = store.pending_key().unwrap().text();
+    assert_eq!(store.pending_key().unwrap().text(), first);
     let file = place.path().join("kubelet-client.key.tmp");
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     fs::write(&file, "half a key").unwrap();
-    assert_ne!(store.waiting_key().unwrap().text(), first);
-    store.forget_waiting_key().unwrap();
-    store.forget_waiting_key().unwrap();
+    assert_ne!(store.pending_key().unwrap().text(), first);
+    store.remove_pending_key().unwrap();
+    store.remove_pending_key().unwrap();
     assert!(!file.exists());
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use oarsman_core::references::{Change, Kind, ObjectName};
+use oarsman_core::references::{ObjectChange, ObjectKind, ObjectName};
 
 use super::*;
 
@@ -17,7 +17,7 @@ fn config_map(value: &str) -> ConfigMap {
 }
 
 #[tokio::test]
-async fn what_was_given_is_found_and_its_changes_are_told_one_by_one() {
+async fn given_objects_are_found_and_their_changes_reported_one_by_one() {
     let mut objects = Lookup::default();
     objects.config_maps.insert(name("stays"), config_map("a"));
     objects.config_maps.insert(name("changes"), config_map("a"));
@@ -30,11 +30,15 @@ async fn what_was_given_is_found_and_its_changes_are_told_one_by_one() {
     objects.config_maps.insert(name("comes"), config_map("a"));
     objects.secrets.clear();
     given.send_replace(objects.clone());
-    let want = [(Kind::ConfigMap, "changes"), (Kind::ConfigMap, "comes"), (Kind::Secret, "goes")];
+    let want = [
+        (ObjectKind::ConfigMap, "changes"),
+        (ObjectKind::ConfigMap, "comes"),
+        (ObjectKind::Secret, "goes"),
+    ];
     for (kind, called) in want {
         assert_eq!(
             changes.next().await,
-            Some(Change::from(ObjectName { kind, name: name(called) }))
+            Some(ObjectChange::from(ObjectName { kind, name: name(called) }))
         );
     }
     assert_eq!(cluster.lookup(&Pod::default()).await.unwrap(), objects);

@@ -33,7 +33,7 @@ fn requests_are_judged_by_method_and_path() {
 }
 
 #[test]
-fn whoever_may_not_is_told_what_would_have_to_be_allowed() {
+fn a_forbidden_request_names_user_verb_and_subresources() {
     let said = attributes("GET", "/pods").forbidden(ANONYMOUS);
     let want =
         "Forbidden (user=system:anonymous, verb=get, resource=nodes, subresource(s)=[pods proxy])";

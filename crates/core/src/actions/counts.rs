@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::core::v1::{Container, ContainerStatus, PodStatus};
 
-use super::Input;
+use super::PodActionsInput;
 
 /// How often a container of this name was started before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,11 +16,11 @@ pub enum RestartCount {
 
 /// The restart count of the next container: one above the last, which the runtime knows, or the published status when
 /// the runtime has lost it.
-pub(super) fn restart_count(input: &Input<'_>, spec: &Container) -> RestartCount {
+pub(super) fn restart_count(input: &PodActionsInput<'_>, spec: &Container) -> RestartCount {
     let of_name = input.view.containers.iter().filter(|c| c.name == spec.name);
     let held = of_name.map(|c| c.label.restart_count.saturating_add(1)).max();
-    let told = input.published.and_then(|status| published(status, &spec.name));
-    held.max(told).map_or(RestartCount::FromLogs, RestartCount::Known)
+    let from_status = input.published.and_then(|status| published(status, &spec.name));
+    held.max(from_status).map_or(RestartCount::FromLogs, RestartCount::Known)
 }
 
 /// The restart count of the next container by the names of its log files, which are `<restart count>.log` and what

@@ -1,6 +1,6 @@
 //! The outcome of a sync, from the actions and their results.
 
-use super::step::Plan;
+use super::pod_actions::PodActions;
 use crate::lifecycle::SyncOutcome;
 use crate::time::Mono;
 
@@ -27,7 +27,7 @@ impl StartResults {
     }
 }
 
-impl Plan {
+impl PodActions {
     /// Whether the actions changed the pod since it was last read.
     pub fn changed_since_read(&self, results: &StartResults) -> bool {
         !self.is_idle() && !results.read
@@ -35,14 +35,14 @@ impl Plan {
 
     /// How the sync that performed the actions ended. A pod of which nothing is ever to be started again has ended, also when its
     /// phase (`is_terminal`) cannot tell yet.
-    pub fn conclude(&self, is_terminal: bool, results: StartResults) -> SyncOutcome {
-        if is_terminal || self.over.is_some() {
+    pub fn sync_outcome(&self, is_terminal: bool, results: StartResults) -> SyncOutcome {
+        if is_terminal || self.end_reason.is_some() {
             return SyncOutcome::Terminal;
         }
         if let Some(error) = results.failed {
             return SyncOutcome::Failed(error);
         }
-        match [self.next_look(), results.until].into_iter().flatten().min() {
+        match [self.next_sync_at(), results.until].into_iter().flatten().min() {
             Some(until) => SyncOutcome::BackOff { until },
             None => SyncOutcome::Ok,
         }

@@ -4,10 +4,10 @@ use std::fmt;
 
 use k8s_openapi::api::core::v1::{Container, Pod};
 
-use super::draft::Draft;
+use super::builder::PodActionsBuilder;
 use super::leftovers;
+use super::pod_actions::{ContainerToKill, PodEndReason, SandboxAction};
 use super::regular;
-use super::step::{Over, SandboxStep, Stop};
 use super::teardown::teardown;
 use crate::event::PodEvent;
 use crate::pod::{ContainerKind, PodExt, init_kind};
@@ -51,7 +51,7 @@ impl fmt::Display for SandboxChange {
 }
 
 /// The sandbox that has to be made before containers can be started; none when the one there is will do.
-pub fn sandbox_change(pod: &Pod, view: &PodView) -> Option<NewSandbox> {
+pub fn pod_sandbox_changed(pod: &Pod, view: &PodView) -> Option<NewSandbox> {
     let Some(newest) = view.newest_sandbox() else {
         return Some(NewSandbox { attempt: 0, why: SandboxChange::Missing });
     };
@@ -70,25 +70,29 @@ pub fn sandbox_change(pod: &Pod, view: &PodView) -> Option<NewSandbox> {
 }
 
 /// Everything of the old sandbox is stopped, and the pod begins anew in the new one, if there is anything left to begin.
-pub(super) fn replace(draft: &mut Draft<'_>, new: NewSandbox) {
-    let again = regular::to_run_again(draft);
-    if let Some(over) = reason_to_end(draft, &again, new) {
-        return draft.end(over);
+pub(super) fn replace(builder: &mut PodActionsBuilder<'_>, new: NewSandbox) {
+    let again = regular::containers_to_restart(builder);
+    if let Some(end_reason) = reason_to_end(builder, &again, new) {
+        return builder.end_pod(end_reason);
     }
-    prepare(draft, new, &again);
-    draft.plan.remove = leftovers::purged_init(draft);
-    match draft.pod().init().first() {
+    replace_sandbox(builder, new, &again);
+    builder.actions.remove = leftovers::init_containers_to_purge(builder);
+    match builder.pod().init().first() {
         Some(first) => {
-            draft.launch(init_kind(first), first, None);
+            builder.start_or_back_off(init_kind(first), first, None);
         }
-        None => again.iter().for_each(|spec| regular::start_again(draft, spec)),
+        None => again.iter().for_each(|spec| regular::start_in_new_sandbox(builder, spec)),
     }
 }
 
 /// Everything there is is stopped, and the new sandbox made.
-pub(super) fn prepare(draft: &mut Draft<'_>, new: NewSandbox, again: &[&Container]) {
-    let teardown = teardown(Some(draft.pod()), draft.input.view, None);
-    let restarts = |stop: &Stop| match stop.kind {
+pub(super) fn replace_sandbox(
+    builder: &mut PodActionsBuilder<'_>,
+    new: NewSandbox,
+    again: &[&Container],
+) {
+    let teardown = teardown(Some(builder.pod()), builder.input.view, None);
+    let restarts = |stop: &ContainerToKill| match stop.kind {
         Some(ContainerKind::Init | ContainerKind::Sidecar) => true,
         Some(ContainerKind::Regular) => again.iter().any(|spec| spec.name == stop.name),
         Some(ContainerKind::Ephemeral) | None => false,
@@ -98,38 +102,42 @@ pub(super) fn prepare(draft: &mut Draft<'_>, new: NewSandbox, again: &[&Containe
         let restarts = restarts(&stop);
         stop.restarting(restarts)
     });
-    draft.plan.stop = stops.collect();
-    draft.plan.stop_sandboxes = teardown.sandboxes;
-    draft.plan.sandbox = SandboxStep::Create(new);
+    builder.actions.stop = stops.collect();
+    builder.actions.stop_sandboxes = teardown.sandboxes;
+    builder.actions.sandbox = SandboxAction::Create(new);
     if new.why != SandboxChange::Missing {
         let message = format!("Pod sandbox changed ({}), it is stopped and made anew", new.why);
-        draft.plan.events.push(PodEvent::normal("SandboxChanged", message));
+        builder.actions.events.push(PodEvent::normal("SandboxChanged", message));
     }
 }
 
 /// Why the pod does not begin anew.
-fn reason_to_end(draft: &Draft<'_>, again: &[&Container], new: NewSandbox) -> Option<Over> {
-    if let Some(name) = failed_init(draft) {
-        return Some(Over::InitFailed(name));
+fn reason_to_end(
+    builder: &PodActionsBuilder<'_>,
+    again: &[&Container],
+    new: NewSandbox,
+) -> Option<PodEndReason> {
+    if let Some(name) = failed_init(builder) {
+        return Some(PodEndReason::InitFailed(name));
     }
     if again.is_empty() {
-        return Some(Over::NothingToRun);
+        return Some(PodEndReason::NothingToRun);
     }
-    let begun = new.attempt != 0 && !draft.input.view.containers.is_empty();
+    let begun = new.attempt != 0 && !builder.input.view.containers.is_empty();
     // A container with a policy of its own that is not Never has to be brought back.
     let own_will =
         again.iter().any(|spec| spec.restart_policy.as_deref().is_some_and(|own| own != "Never"));
-    let once = draft.pod().restart_policy() == "Never" && !own_will;
-    (begun && once).then_some(Over::SandboxLost)
+    let once = builder.pod().restart_policy() == "Never" && !own_will;
+    (begun && once).then_some(PodEndReason::SandboxLost)
 }
 
 /// An init container that failed in the last sandbox and is not to be tried again.
-fn failed_init(draft: &Draft<'_>) -> Option<String> {
+fn failed_init(builder: &PodActionsBuilder<'_>) -> Option<String> {
     let failed = |spec: &&Container| {
-        let exit = draft.latest(&spec.name).and_then(|container| container.state.exit());
+        let exit = builder.newest(&spec.name).and_then(|container| container.state.exit());
         let Some(exit) = exit else { return false };
         let kind = init_kind(spec);
-        has_failed(kind, exit) && after_exit(draft.pod(), kind, spec, exit) == AfterExit::Leave
+        has_failed(kind, exit) && after_exit(builder.pod(), kind, spec, exit) == AfterExit::Leave
     };
-    draft.pod().init().iter().find(failed).map(|spec| spec.name.clone())
+    builder.pod().init().iter().find(failed).map(|spec| spec.name.clone())
 }

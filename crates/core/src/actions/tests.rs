@@ -7,7 +7,7 @@ mod init;
 mod leftovers;
 mod outcome;
 mod properties;
-mod reset;
+mod restart_all;
 mod sandbox;
 mod teardown;
 mod waits;
@@ -19,7 +19,7 @@ use crate::fixture::{now, view};
 use crate::probe::{ProbeKind, ProbeResult};
 
 /// What a decision is made from, with nothing special about it.
-struct Scene {
+struct ActionsFixture {
     pod: Pod,
     view: PodView,
     probes: ProbeResults,
@@ -28,7 +28,7 @@ struct Scene {
     now: Now,
 }
 
-impl std::fmt::Debug for Scene {
+impl std::fmt::Debug for ActionsFixture {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} pod: ", self.pod.restart_policy())?;
         for wanted in self.pod.all_containers() {
@@ -48,7 +48,7 @@ impl std::fmt::Debug for Scene {
     }
 }
 
-impl Scene {
+impl ActionsFixture {
     fn of(pod: Pod, view: PodView) -> Self {
         let (probes, backoff) = (ProbeResults::default(), CrashBackoff::default());
         Self { pod, view, probes, backoff, published: None, now: now(1000) }
@@ -59,8 +59,8 @@ impl Scene {
         self
     }
 
-    fn plan(&self) -> Plan {
-        plan(&Input {
+    fn actions(&self) -> PodActions {
+        compute_pod_actions(&PodActionsInput {
             pod: &self.pod,
             view: &self.view,
             probes: &self.probes,
@@ -71,37 +71,37 @@ impl Scene {
     }
 
     /// The plan in short words.
-    fn told(&self) -> String {
-        tell(&self.plan())
+    fn describe_actions(&self) -> String {
+        describe(&self.actions())
     }
 }
 
-/// A plan in short words: `stop app-0 (Liveness, again); remove app-0; create 1; start app#1; wait app 10s; over Deleting`.
-fn tell(plan: &Plan) -> String {
-    let stops = plan.stop.iter().map(|stop| {
+/// A plan in short words: `stop app-0 (Liveness, again); remove app-0; create 1; start app#1; wait app 10s; end_reason Deleting`.
+fn describe(actions: &PodActions) -> String {
+    let stops = actions.stop.iter().map(|stop| {
         let again = if stop.restarts { ", again" } else { "" };
         format!("stop {} ({:?}{again})", stop.id, stop.why)
     });
-    let sandboxes = plan.stop_sandboxes.iter().map(|id| format!("stop {id}"));
-    let removals = plan.remove.iter().map(|removal| format!("remove {}", removal.id));
-    let create = match &plan.sandbox {
-        SandboxStep::Create(new) => Some(format!("create {}", new.attempt)),
-        SandboxStep::Keep(_) | SandboxStep::None => None,
+    let sandboxes = actions.stop_sandboxes.iter().map(|id| format!("stop {id}"));
+    let removals = actions.remove.iter().map(|removal| format!("remove {}", removal.id));
+    let create = match &actions.sandbox {
+        SandboxAction::Create(new) => Some(format!("create {}", new.attempt)),
+        SandboxAction::Keep(_) | SandboxAction::None => None,
     };
-    let starts = plan.start.iter().map(|start| match start.restart_count {
+    let starts = actions.start.iter().map(|start| match start.restart_count {
         RestartCount::Known(count) => format!("start {}#{count}", start.name),
         RestartCount::FromLogs => format!("start {}", start.name),
     });
-    let waits = plan.wait.iter().map(|wait| format!("wait {} {:?}", wait.name, wait.delay));
-    let over = plan.over.iter().map(|over| format!("over {over:?}"));
+    let waits = actions.wait.iter().map(|wait| format!("wait {} {:?}", wait.name, wait.delay));
+    let end_reason = actions.end_reason.iter().map(|end_reason| format!("over {end_reason:?}"));
     let steps = stops.chain(sandboxes).chain(removals).chain(create);
-    steps.chain(starts).chain(waits).chain(over).collect::<Vec<_>>().join("; ")
+    steps.chain(starts).chain(waits).chain(end_reason).collect::<Vec<_>>().join("; ")
 }
 
 /// Each row: what it shows, pod, view, and the plan in short words.
 fn check(rows: impl IntoIterator<Item = (&'static str, Pod, PodView, &'static str)>) {
     for (what, pod, view, expected) in rows {
-        assert_eq!(Scene::of(pod, view).told(), expected, "{what}");
+        assert_eq!(ActionsFixture::of(pod, view).describe_actions(), expected, "{what}");
     }
 }
 

@@ -8,7 +8,7 @@ use crate::ids::ContainerId;
 use crate::lifecycle::Stage;
 use crate::pod::{PodExt, SOURCE_ANNOTATION};
 use crate::qos::{self, QosClass};
-use crate::resources::amounts::Amounts;
+use crate::resources::amounts::ResourceList;
 use crate::resources::pod_requests;
 use crate::sources::Source;
 
@@ -39,7 +39,7 @@ impl ActivePod {
     }
 
     /// What it requests, its overhead included.
-    pub fn requests(&self) -> Amounts {
+    pub fn requests(&self) -> ResourceList {
         pod_requests(&self.pod)
     }
 

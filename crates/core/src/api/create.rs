@@ -133,9 +133,9 @@ fn set_app_armor_profiles(spec: &mut PodSpec, annotations: &Labels) {
     for container in spec.containers.iter_mut().chain(init) {
         let annotation =
             annotations.get(&format!("{APP_ARMOR_ANNOTATION_PREFIX}{}", container.name));
-        let said = annotation.and_then(|annotation| app_armor_profile(annotation));
-        if said.is_some() && said != of_pod {
-            set_app_armor_profile(container, said);
+        let profile_annotation = annotation.and_then(|annotation| app_armor_profile(annotation));
+        if profile_annotation.is_some() && profile_annotation != of_pod {
+            set_app_armor_profile(container, profile_annotation);
         }
     }
 }

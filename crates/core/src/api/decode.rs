@@ -102,15 +102,15 @@ fn encode<T: Serialize>(object: &T) -> Result<Value, DecodeError> {
     serde_json::to_value(object).map_err(|error| wrong_type(String::new(), error.to_string()))
 }
 
-fn wrong_type(field: String, said: String) -> DecodeError {
-    let detail = in_words(&said).unwrap_or(said);
+fn wrong_type(field: String, error_text: String) -> DecodeError {
+    let detail = describe_type_error(&error_text).unwrap_or(error_text);
     let kind = ErrorKind::TypeInvalid;
     DecodeError::Fields(vec![FieldError { field, kind, value: None, detail }])
 }
 
 /// What people write, for what the decoder says of its own types.
-fn in_words(said: &str) -> Option<String> {
-    let (found, expected) = said.strip_prefix("invalid type: ")?.split_once(", expected ")?;
+fn describe_type_error(error_text: &str) -> Option<String> {
+    let (found, expected) = error_text.strip_prefix("invalid type: ")?.split_once(", expected ")?;
     let found = match found.split_once(' ') {
         Some(("string", text)) => format!("the text {text}"),
         Some(("integer", number)) => format!("the number {}", number.replace('`', "")),
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_type_is_told_with_the_path_to_its_field() {
+    fn a_wrong_type_is_reported_with_the_path_to_its_field() {
         let ports = json!([{ "containerPort": "eighty" }]);
         let decoded = decode_pod(pod(&json!({ "containers": [{ "name": "a", "ports": ports }] })));
         let error = decoded.unwrap_err().to_string();
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn an_amount_that_is_none_is_told_with_its_key() {
+    fn an_invalid_quantity_is_reported_with_its_key() {
         let resources = json!({ "limits": { "cpu": "lots" } });
         let containers = json!([{ "name": "a", "resources": resources }]);
         let error = decode_pod(pod(&json!({ "containers": containers }))).unwrap_err().to_string();

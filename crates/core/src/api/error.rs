@@ -178,20 +178,20 @@ mod tests {
     use super::{Errors, Path};
 
     #[test]
-    fn an_error_reads_like_kubernetes_says_it() {
+    fn an_error_has_the_text_of_kubernetes() {
         let at = Path::root("spec").child("containers").index(0).child("name");
         let mut errors = Errors::default();
         errors.required(&at, "");
         errors.invalid(&at, "A_b", "use lower case");
         errors.not_supported(&at, "x", &["a", "b"]);
         errors.too_many(&at, 21, 20);
-        let said: Vec<String> = errors.into_list().iter().map(ToString::to_string).collect();
+        let texts: Vec<String> = errors.into_list().iter().map(ToString::to_string).collect();
         let expected = [
             "spec.containers[0].name: Required value",
             "spec.containers[0].name: Invalid value: \"A_b\": use lower case",
             "spec.containers[0].name: Unsupported value: \"x\": supported values: a, b",
             "spec.containers[0].name: Too many: 21: there may be 20 of them",
         ];
-        assert_eq!(said, expected);
+        assert_eq!(texts, expected);
     }
 }

@@ -36,7 +36,7 @@ use k8s_openapi::api::core::v1::{Pod, PodSpec};
 
 use super::error::{Errors, FieldError};
 use super::path::Path;
-use context::{Place, Surroundings};
+use context::{ContainerPosition, PodValidationContext};
 
 pub use config_objects::{validate_config_map, validate_secret};
 pub(super) use profiles::MAX_PROFILE_LENGTH;
@@ -61,20 +61,20 @@ pub fn validate_pod(pod: &Pod) -> Vec<FieldError> {
 }
 
 fn check_spec(at: &Path, pod: &Pod, spec: &PodSpec, errors: &mut Errors) {
-    let places = context::places(at, pod);
+    let container_positions = context::container_positions(at, pod);
     let volumes = volumes::check(&at.child("volumes"), pod, spec, errors);
-    let around = Surroundings { spec, volumes, claims: claims::names(spec) };
+    let around = PodValidationContext { spec, volumes, claims: claims::names(spec) };
     claims::check(&at.child("resourceClaims"), pod, spec, errors);
-    containers::check(at, &places, &around, errors);
-    env::check_file_volumes(&places, &around, errors);
+    containers::check(at, &container_positions, &around, errors);
+    env::check_file_volumes(&container_positions, &around, errors);
     resources::check_pod(&at.child("resources"), spec, errors);
     check_policies(at, spec, errors);
     check_names(at, spec, errors);
     network::check(at, spec, errors);
-    check_security(at, spec, &places, errors);
+    check_security(at, spec, &container_positions, errors);
     check_scheduling(at, spec, errors);
     check_new(at, spec, errors);
-    annotations::check_against_fields(at, pod, &places, errors);
+    annotations::check_against_fields(at, pod, &container_positions, errors);
 }
 
 fn check_policies(at: &Path, spec: &PodSpec, errors: &mut Errors) {
@@ -128,16 +128,21 @@ fn check_names(at: &Path, spec: &PodSpec, errors: &mut Errors) {
     }
 }
 
-fn check_security(at: &Path, spec: &PodSpec, places: &[Place<'_>], errors: &mut Errors) {
+fn check_security(
+    at: &Path,
+    spec: &PodSpec,
+    container_positions: &[ContainerPosition<'_>],
+    errors: &mut Errors,
+) {
     if let Some(context) = &spec.security_context {
         security::check_pod(&at.child("securityContext"), context, spec, errors);
     }
-    security::check_host_users(at, spec, places, errors);
-    windows::check_host_process(at, spec, places, errors);
+    security::check_host_users(at, spec, container_positions, errors);
+    windows::check_host_process(at, spec, container_positions, errors);
     match spec.os.as_ref().map(|os| os.name.as_str()) {
         None => {}
-        Some("linux") => windows::check_linux_pod(at, spec, places, errors),
-        Some("windows") => windows::check_windows_pod(at, spec, places, errors),
+        Some("linux") => windows::check_linux_pod(at, spec, container_positions, errors),
+        Some("windows") => windows::check_windows_pod(at, spec, container_positions, errors),
         Some("") => errors.required(&at.child("os").child("name"), ""),
         Some(other) => errors.not_supported(&at.child("os"), other, &SYSTEMS),
     }

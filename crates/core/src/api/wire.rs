@@ -208,7 +208,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_zero_goes_unless_it_says_something() {
+    fn a_zero_is_dropped_unless_it_has_a_meaning() {
         let mut pod = json!({
             "metadata": { "labels": { "empty": "" }, "annotations": {}, "namespace": "" },
             "spec": {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Container, Pod};
 
-use super::{Backoff, EXPIRY, Failures, MAX, Verdict};
+use super::{Backoff, BackoffDecision, EXPIRY, Failures, MAX};
 use crate::hash::fnv64a;
 use crate::ids::ContainerId;
 use crate::pod::PodExt;
@@ -77,12 +77,12 @@ impl CrashBackoff {
     }
 
     /// Whether the container may be started again after this crash.
-    pub fn check(&self, crash: &Crash, now: Now) -> Verdict {
+    pub fn check(&self, crash: &Crash, now: Now) -> BackoffDecision {
         match self.entries.get(&crash.key) {
             Some(entry) if !entry.lets_through(crash, now) => {
-                Verdict::after(entry.restarts.wait(), entry.elapsed(crash, now))
+                BackoffDecision::after(entry.restarts.wait(), entry.elapsed(crash, now))
             }
-            _ => Verdict::Ready,
+            _ => BackoffDecision::Ready,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Backoff, EXPIRY, Failures, MAX, Verdict};
+use super::{Backoff, BackoffDecision, EXPIRY, Failures, MAX};
 use crate::time::Mono;
 
 /// The back-off of every key that has failed of late. For an image the key is pod and image.
@@ -27,9 +27,9 @@ impl Default for RetryBackoff {
 
 impl RetryBackoff {
     /// Whether it may be tried again.
-    pub fn check(&self, key: &str, now: Mono) -> Verdict {
-        self.failures.get(key).map_or(Verdict::Ready, |failure| {
-            Verdict::after(failure.in_a_row.wait(), now.since(failure.at))
+    pub fn check(&self, key: &str, now: Mono) -> BackoffDecision {
+        self.failures.get(key).map_or(BackoffDecision::Ready, |failure| {
+            BackoffDecision::after(failure.in_a_row.wait(), now.since(failure.at))
         })
     }
 

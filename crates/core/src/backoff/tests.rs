@@ -19,8 +19,8 @@ fn crash(n: u32, finished: i64) -> Crash {
     Crash { key: "key".to_owned(), container: format!("app-{n}").into(), at: at(finished) }
 }
 
-fn wait(remaining: u64, delay: u64) -> Verdict {
-    Verdict::Wait { remaining: seconds(remaining), delay: seconds(delay) }
+fn wait(remaining: u64, delay: u64) -> BackoffDecision {
+    BackoffDecision::Wait { remaining: seconds(remaining), delay: seconds(delay) }
 }
 
 /// The delays a container meets that ends as soon as it is started.
@@ -31,14 +31,14 @@ fn delays(max: u64, crashes: u32) -> Vec<u64> {
         .map(|n| {
             let crash = crash(n, clock.into());
             let delay = match table.check(&crash, now(clock)) {
-                Verdict::Ready => 0,
-                Verdict::Wait { remaining, delay } => {
+                BackoffDecision::Ready => 0,
+                BackoffDecision::Wait { remaining, delay } => {
                     assert_eq!(remaining, delay, "it has only just ended");
                     delay.as_secs()
                 }
             };
             clock += u32::try_from(delay).unwrap();
-            assert_eq!(table.check(&crash, now(clock)), Verdict::Ready);
+            assert_eq!(table.check(&crash, now(clock)), BackoffDecision::Ready);
             table.advance(&crash, now(clock));
             delay
         })
@@ -69,7 +69,7 @@ fn a_lower_maximum_caps_the_waits_and_below_ten_seconds_it_is_the_first_too() {
 fn the_wait_is_measured_from_when_the_container_ended() {
     let mut table = CrashBackoff::default();
     table.advance(&crash(0, 0), now(0));
-    let rows = [(100, wait(10, 10)), (103, wait(7, 10)), (110, Verdict::Ready)];
+    let rows = [(100, wait(10, 10)), (103, wait(7, 10)), (110, BackoffDecision::Ready)];
     for (clock, expected) in rows {
         assert_eq!(table.check(&crash(1, 100), now(clock)), expected, "at {clock}");
     }
@@ -82,8 +82,8 @@ fn ten_good_minutes_make_the_next_crash_the_first_also_with_a_lower_maximum() {
         table.advance(&crash(0, 0), now(0));
         table.advance(&crash(1, 10), now(20));
         let late = crash(2, 20 + 601);
-        assert_ne!(table.check(&crash(2, 20 + 600), now(620)), Verdict::Ready, "max {max}");
-        assert_eq!(table.check(&late, now(621)), Verdict::Ready, "max {max}");
+        assert_ne!(table.check(&crash(2, 20 + 600), now(620)), BackoffDecision::Ready, "max {max}");
+        assert_eq!(table.check(&late, now(621)), BackoffDecision::Ready, "max {max}");
         table.advance(&late, now(621));
         let first = max.min(10);
         assert_eq!(table.check(&crash(3, 622), now(622)), wait(first, first), "max {max}");
@@ -94,14 +94,14 @@ fn ten_good_minutes_make_the_next_crash_the_first_also_with_a_lower_maximum() {
 fn a_start_that_is_tried_again_does_not_wait_and_does_not_count_twice() {
     let mut table = CrashBackoff::default();
     for clock in [0, 1, 30] {
-        assert_eq!(table.check(&crash(0, 0), now(clock)), Verdict::Ready);
+        assert_eq!(table.check(&crash(0, 0), now(clock)), BackoffDecision::Ready);
         table.advance(&crash(0, 0), now(clock));
     }
     assert_eq!(table.check(&crash(1, 31), now(31)), wait(10, 10));
 }
 
 #[test]
-fn a_wait_is_news_only_once() {
+fn a_wait_is_an_event_only_once() {
     let mut table = CrashBackoff::default();
     table.advance(&crash(0, 0), now(0));
     assert!(!table.is_held(&crash(1, 1)));
@@ -115,7 +115,7 @@ fn other_containers_do_not_wait() {
     let mut table = CrashBackoff::default();
     table.advance(&crash(0, 0), now(0));
     let other = Crash { key: "other".to_owned(), ..crash(1, 0) };
-    assert_eq!(table.check(&other, now(0)), Verdict::Ready);
+    assert_eq!(table.check(&other, now(0)), BackoffDecision::Ready);
     table.hold(&other, now(0));
     assert_eq!(table.len(), 1, "a container that never waited is not remembered");
 }
@@ -141,7 +141,7 @@ fn a_container_that_ended_before_it_was_started_waits_by_our_own_clock() {
     assert_eq!(table.check(&broken, now(101)), wait(10, 10));
     table.hold(&broken, now(101));
     assert_eq!(table.check(&broken, now(105)), wait(6, 10));
-    assert_eq!(table.check(&broken, now(111)), Verdict::Ready);
+    assert_eq!(table.check(&broken, now(111)), BackoffDecision::Ready);
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn ten_good_minutes_count_also_if_the_wall_clock_went_back_meanwhile() {
     table.advance(&crash(0, 5000), jumped(0, 5000));
     let late = crash(1, 700);
     assert_eq!(table.check(&late, now(600)), wait(10, 10));
-    assert_eq!(table.check(&late, now(601)), Verdict::Ready);
+    assert_eq!(table.check(&late, now(601)), BackoffDecision::Ready);
 }
 
 #[test]
@@ -192,13 +192,13 @@ fn every_container_of_every_pod_waits_for_itself() {
 fn a_failed_pull_waits_10_20_40_80_160_300_seconds_and_starts_over_after_ten_minutes() {
     let mut table = RetryBackoff::default();
     let mut clock = Mono::default();
-    assert_eq!(table.check("uid_image", clock), Verdict::Ready);
+    assert_eq!(table.check("uid_image", clock), BackoffDecision::Ready);
     for delay in [10, 20, 40, 80, 160, 300, 300] {
         table.failed("uid_image", clock);
         assert_eq!(table.check("uid_image", clock), wait(delay, delay));
         assert_eq!(table.check("uid_image", clock + seconds(3)), wait(delay - 3, delay));
         clock = clock + seconds(delay);
-        assert_eq!(table.check("uid_image", clock), Verdict::Ready);
+        assert_eq!(table.check("uid_image", clock), BackoffDecision::Ready);
     }
     let long_after = clock + seconds(301);
     table.failed("uid_image", long_after);
@@ -217,7 +217,7 @@ fn jumped(clock: u32, jump: i64) -> Now {
 
 proptest! {
     #[test]
-    fn no_jump_of_the_wall_clock_makes_anybody_wait_longer_than_the_maximum(
+    fn no_jump_of_the_wall_clock_makes_a_wait_longer_than_the_maximum(
         max in 0u64..400,
         steps in prop::collection::vec((0u32..400, -100_000i64..100_000, -100_000i64..100_000), 1..20),
     ) {
@@ -228,12 +228,12 @@ proptest! {
             clock += ran;
             let crash = Crash { at: jumped(clock, jump_before).wall, ..crash(n, 0) };
             let mut seen = jumped(clock, jump_after);
-            if let Verdict::Wait { remaining, delay } = table.check(&crash, seen) {
+            if let BackoffDecision::Wait { remaining, delay } = table.check(&crash, seen) {
                 prop_assert!(remaining <= delay && delay <= allowed, "{remaining:?} of {delay:?}");
                 table.hold(&crash, seen);
                 clock += u32::try_from(delay.as_secs()).unwrap();
                 seen = jumped(clock, -jump_before);
-                prop_assert_eq!(table.check(&crash, seen), Verdict::Ready);
+                prop_assert_eq!(table.check(&crash, seen), BackoffDecision::Ready);
             }
             table.advance(&crash, seen);
         }

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::latest_used::LatestUsed;
+use super::lru_map::LruMap;
 use super::{EventKind, PodEvent};
 use crate::ids::PodUid;
-use crate::rate::Allowance;
+use crate::rate::TokenBucket;
 use crate::time::{Mono, Now};
 
 #[cfg(test)]
@@ -30,31 +30,31 @@ const LONGEST_NAME: usize = 253;
 /// What has been told, as far as it matters for what comes next.
 #[derive(Clone, Debug)]
 pub struct Correlator {
-    alike: LatestUsed<Alike, Similar>,
-    told: LatestUsed<Same, Record>,
-    allowances: LatestUsed<PodUid, Allowance>,
+    alike: LruMap<AggregateKey, AggregateRecord>,
+    records: LruMap<CorrelatorKey, EventRecord>,
+    buckets: LruMap<PodUid, TokenBucket>,
     /// The number in the last name.
     number: u64,
 }
 
 /// Events that differ in nothing but what they say.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Alike {
+struct AggregateKey {
     pod: PodUid,
     kind: EventKind,
     reason: String,
 }
 
 #[derive(Clone, Debug)]
-struct Similar {
+struct AggregateRecord {
     messages: BTreeSet<String>,
     last: Mono,
 }
 
 /// Events that differ in nothing but when.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Same {
-    alike: Alike,
+struct CorrelatorKey {
+    alike: AggregateKey,
     field_path: Option<String>,
     /// None for all that were put together.
     message: Option<String>,
@@ -62,7 +62,7 @@ struct Same {
 
 /// An event as the API server has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Record {
+pub struct EventRecord {
     /// What its object is called.
     pub name: String,
     /// What it says.
@@ -83,40 +83,54 @@ impl Default for Correlator {
 
 impl Correlator {
     fn new(most: usize) -> Self {
-        let (alike, told) = (LatestUsed::new(most), LatestUsed::new(most));
-        Self { alike, told, allowances: LatestUsed::new(most), number: 0 }
+        let (alike, records) = (LruMap::new(most), LruMap::new(most));
+        Self { alike, records, buckets: LruMap::new(most), number: 0 }
     }
 
     /// What to tell of something that happened to a pod of that name and UID: a new event when its count is one, and otherwise the
     /// change to one that was told. None when the pod has said too much.
-    pub fn tell(&mut self, pod: (&str, &PodUid), event: &PodEvent, now: Now) -> Option<Record> {
+    pub fn correlate(
+        &mut self,
+        pod: (&str, &PodUid),
+        event: &PodEvent,
+        now: Now,
+    ) -> Option<EventRecord> {
         let (name, uid) = pod;
-        let alike = Alike { pod: uid.clone(), kind: event.kind, reason: event.reason.to_string() };
-        let many = self.are_many(&alike, &event.message, now.mono);
+        let alike =
+            AggregateKey { pod: uid.clone(), kind: event.kind, reason: event.reason.to_string() };
+        let many = self.is_aggregated(&alike, &event.message, now.mono);
         let message = if many {
             format!("(combined from similar events): {}", event.message)
         } else {
             event.message.clone()
         };
         let own = (!many).then(|| event.message.clone());
-        let same =
-            Same { alike, field_path: event.field_path.clone().filter(|_| !many), message: own };
+        let same = CorrelatorKey {
+            alike,
+            field_path: event.field_path.clone().filter(|_| !many),
+            message: own,
+        };
         // A name is consumed even if the event already has one; gaps do not matter.
         let name = self.name(name, now.wall);
-        let new =
-            || Record { name, message: String::new(), count: 0, first: now.wall, last: now.wall };
-        let record = self.told.entry(same, new);
+        let new = || EventRecord {
+            name,
+            message: String::new(),
+            count: 0,
+            first: now.wall,
+            last: now.wall,
+        };
+        let record = self.records.entry(same, new);
         record.count = record.count.saturating_add(1);
         (record.message, record.last) = (message, now.wall);
-        let told = record.clone();
-        let all = || Allowance::new(AT_ONCE, ONE_EACH);
-        let allowed = self.allowances.entry(uid.clone(), all).take(now.mono);
-        allowed.ok().map(|()| told)
+        let records = record.clone();
+        let all = || TokenBucket::new(AT_ONCE, ONE_EACH);
+        let allowed = self.buckets.entry(uid.clone(), all).take(now.mono);
+        allowed.ok().map(|()| records)
     }
 
     /// Whether so many events alike have come that they are told as one.
-    fn are_many(&mut self, alike: &Alike, message: &str, now: Mono) -> bool {
-        let new = || Similar { messages: BTreeSet::new(), last: now };
+    fn is_aggregated(&mut self, alike: &AggregateKey, message: &str, now: Mono) -> bool {
+        let new = || AggregateRecord { messages: BTreeSet::new(), last: now };
         let similar = self.alike.entry(alike.clone(), new);
         if now.since(similar.last) > TOGETHER {
             similar.messages.clear();

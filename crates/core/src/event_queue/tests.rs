@@ -137,7 +137,7 @@ fn an_event_is_dropped_when_it_is_refused_or_has_failed_for_an_hour() {
 }
 
 #[test]
-fn the_same_again_is_counted_under_one_name_and_a_pod_with_too_many_events_is_not_heard() {
+fn repeated_events_are_counted_under_one_name_and_too_many_are_dropped() {
     let mut queue = queue(&[("1", "again"); 40]);
     let mut records = Vec::new();
     while let Some(job) = queue.next(at(0)) {
@@ -166,7 +166,7 @@ fn the_oldest_events_are_dropped_when_too_many_wait_also_one_in_flight() {
 }
 
 #[test]
-fn a_pod_whose_events_were_all_dropped_has_no_turn() {
+fn a_pod_whose_events_were_all_dropped_is_not_in_the_queue() {
     let mut queue = queue(&[("0", "dropped")]);
     for number in 1..=LIMIT {
         queue.add(&pod(&number.to_string()), happened("x"), now(0));

@@ -6,11 +6,11 @@ macro_rules! causes {
     ($($(#[doc = $doc:literal])+ $name:ident => $slug:literal,)*) => {
         /// Why a pod is as it is: one of a closed list, each with a word that does not change.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-        pub enum Cause {
+        pub enum ExplanationCause {
             $($(#[doc = $doc])+ $name,)*
         }
 
-        impl Cause {
+        impl ExplanationCause {
             /// All of them, in the order in which documentation tells of them.
             pub const ALL: &[Self] = &[$(Self::$name),*];
 
@@ -188,7 +188,7 @@ causes! {
     NoSuchPod => "no-such-pod",
 }
 
-impl Serialize for Cause {
+impl Serialize for ExplanationCause {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.slug())
     }

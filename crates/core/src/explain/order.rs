@@ -1,8 +1,8 @@
 //! What waits for something else to come or to go first.
 
-use super::case::Case;
-use super::seen::Seen;
-use super::{Cause, Explanation, ending, words};
+use super::container::ContainerSnapshot;
+use super::context::ExplainContext;
+use super::{Explanation, ExplanationCause, ending, phrases};
 use crate::pod::{ContainerKind, PodExt};
 use crate::report::{Activity, PodReport, StageReport};
 
@@ -10,54 +10,55 @@ use crate::report::{Activity, PodReport, StageReport};
 const LONG: u64 = 5;
 
 /// A pod that waits for one of its name, asked for by either of the two: both are called the same.
-pub(super) fn waits_for_namesake(case: &Case<'_>) -> Option<Explanation> {
-    let (name, uid) = (case.pod.full_name(), case.pod.uid());
+pub(super) fn waits_for_namesake(context: &ExplainContext<'_>) -> Option<Explanation> {
+    let (name, uid) = (context.pod.full_name(), context.pod.uid());
     let is_other = |it: &&PodReport| it.pod.full_name() == name && it.pod.uid() != uid;
-    let other = case.node.pods.iter().find(is_other);
-    let before = match (case.report.stage, other) {
+    let other = context.node.pods.iter().find(is_other);
+    let before = match (context.report.stage, other) {
         (StageReport::Waiting, other) => other,
-        (_, Some(other)) if other.stage == StageReport::Waiting => Some(case.report),
+        (_, Some(other)) if other.stage == StageReport::Waiting => Some(context.report),
         _ => return None,
     };
-    let ending = before.and_then(|before| ending::explain(&Case::new(case.node, before)));
+    let ending =
+        before.and_then(|before| ending::explain(&ExplainContext::new(context.node, before)));
     let what = ending.map(|ending| format!(" {}", ending.sentence)).unwrap_or_default();
     let sentence = format!(
         "The pod as {} has it now waits for the one of its name before it to be gone.{what}",
-        case.place()
+        context.manifest_path()
     );
     let next = "Wait: two pods of one name never run at once.".to_owned();
-    Some(Explanation::new(Cause::WaitsForNamesake, sentence, next))
+    Some(Explanation::new(ExplanationCause::WaitsForNamesake, sentence, next))
 }
 
 /// Init containers that still run, and sidecars that have not come up.
-pub(super) fn explain(case: &Case<'_>) -> Option<Explanation> {
-    edited(case).or_else(|| init_runs(case)).or_else(|| sidecar(case))
+pub(super) fn explain(context: &ExplainContext<'_>) -> Option<Explanation> {
+    edited(context).or_else(|| init_runs(context)).or_else(|| sidecar(context))
 }
 
 /// A container that is stopped in a pod that goes on.
-fn edited(case: &Case<'_>) -> Option<Explanation> {
-    let doing = case.report.doing.as_ref()?;
+fn edited(context: &ExplainContext<'_>) -> Option<Explanation> {
+    let doing = context.report.doing.as_ref()?;
     let container = doing.container.as_deref()?;
     let Activity::Stopping(grace) = doing.what else { return None };
-    let why = case.event("Killing", Some(container)).map(|event| event.message.clone());
+    let why = context.event("Killing", Some(container)).map(|event| event.message.clone());
     let sentence = format!(
         "Container {container} is being stopped ({}) and has {} for it, since {} ago; then it is started as {} says now.",
         why.unwrap_or_else(|| "its definition changed".to_owned()),
-        words::lasting(std::time::Duration::from_secs(grace.max(0).unsigned_abs())),
-        case.lasting(doing.since),
-        case.place()
+        phrases::human_duration(std::time::Duration::from_secs(grace.max(0).unsigned_abs())),
+        context.human_duration(doing.since),
+        context.manifest_path()
     );
     let next = format!(
         "Wait; if it takes too long, have its program end on SIGTERM: {}.",
-        case.logs(container)
+        context.logs(container)
     );
-    Some(Explanation::new(Cause::Edited, sentence, next))
+    Some(Explanation::new(ExplanationCause::Edited, sentence, next))
 }
 
-fn init_runs(case: &Case<'_>) -> Option<Explanation> {
-    let seen = case.containers.iter().find(|seen| seen.is_init() && seen.running().is_some())?;
-    let since = seen.running()?.started_at.as_ref().map(|at| case.lasting(at.0));
-    let waiting: Vec<String> = case
+fn init_runs(context: &ExplainContext<'_>) -> Option<Explanation> {
+    let seen = context.containers.iter().find(|seen| seen.is_init() && seen.running().is_some())?;
+    let since = seen.running()?.started_at.as_ref().map(|at| context.human_duration(at.0));
+    let waiting: Vec<String> = context
         .containers
         .iter()
         .filter(|other| other.waiting().is_some() && other.name() != seen.name())
@@ -65,45 +66,48 @@ fn init_runs(case: &Case<'_>) -> Option<Explanation> {
         .collect();
     let sentence = format!(
         "{} still runs, for {} now; {} after it.",
-        seen.whose(),
+        seen.capitalized_label(),
         since.unwrap_or_else(|| "a while".to_owned()),
         match waiting.as_slice() {
             [] => "nothing comes".to_owned(),
             [one] => format!("container {one} comes"),
-            all => format!("containers {} come", words::list(all)),
+            all => format!("containers {} come", phrases::list(all)),
         }
     );
-    let next = format!("See what it waits for: {}.", case.logs(seen.name()));
-    Some(Explanation::new(Cause::InitRuns, sentence, next))
+    let next = format!("See what it waits for: {}.", context.logs(seen.name()));
+    Some(Explanation::new(ExplanationCause::InitRuns, sentence, next))
 }
 
-fn sidecar(case: &Case<'_>) -> Option<Explanation> {
-    let is_slow = |seen: &&Seen<'_>| {
+fn sidecar(context: &ExplainContext<'_>) -> Option<Explanation> {
+    let is_slow = |seen: &&ContainerSnapshot<'_>| {
         seen.kind == ContainerKind::Sidecar && seen.running().is_some() && !seen.has_started()
     };
-    let waits = case.containers.iter().any(|seen| seen.reason() == "PodInitializing");
-    let seen = case.containers.iter().find(is_slow).filter(|_| waits)?;
-    let since = seen.running()?.started_at.as_ref().map(|at| case.lasting(at.0));
+    let waits = context.containers.iter().any(|seen| seen.reason() == "PodInitializing");
+    let seen = context.containers.iter().find(is_slow).filter(|_| waits)?;
+    let since = seen.running()?.started_at.as_ref().map(|at| context.human_duration(at.0));
     let sentence = format!(
         "{} runs, for {} now, but its startupProbe has not succeeded, and what comes after it waits: this version of the agent runs no probes.",
-        seen.whose(),
+        seen.capitalized_label(),
         since.unwrap_or_else(|| "a while".to_owned())
     );
-    let next = format!("Take {} out of {}.", seen.field("startupProbe"), case.place());
-    Some(Explanation::new(Cause::SidecarNotStarted, sentence, next))
+    let next = format!("Take {} out of {}.", seen.field("startupProbe"), context.manifest_path());
+    Some(Explanation::new(ExplanationCause::SidecarNotStarted, sentence, next))
 }
 
 /// A container whose start takes long.
-pub(super) fn takes_long(case: &Case<'_>, seen: &Seen<'_>) -> Option<Explanation> {
-    let doing = case.doing(seen.name()).filter(|doing| doing.what == Activity::Starting)?;
-    if doing.container.is_none() || case.age(doing.since).as_secs() < LONG {
+pub(super) fn takes_long(
+    context: &ExplainContext<'_>,
+    seen: &ContainerSnapshot<'_>,
+) -> Option<Explanation> {
+    let doing = context.doing(seen.name()).filter(|doing| doing.what == Activity::Starting)?;
+    if doing.container.is_none() || context.age(doing.since).as_secs() < LONG {
         return None;
     }
     let sentence = format!(
         "The runtime is starting {}, for {} now: that should take a second.",
-        seen.who(),
-        case.lasting(doing.since)
+        seen.label(),
+        context.human_duration(doing.since)
     );
     let next = "See what the runtime waits for: its log tells.".to_owned();
-    Some(Explanation::new(Cause::StartTakesLong, sentence, next))
+    Some(Explanation::new(ExplanationCause::StartTakesLong, sentence, next))
 }

@@ -1,14 +1,14 @@
 //! Pulls that failed, by what the runtime says about them.
 
 use super::Explanation;
-use super::case::Case;
-use super::cause::Cause;
-use super::refusal::Refusal;
-use super::seen::Seen;
+use super::cause::ExplanationCause;
+use super::container::ContainerSnapshot;
+use super::container_failure::ContainerFailure;
+use super::context::ExplainContext;
 
 /// Why the image of a container could not be pulled.
-pub(super) fn explain(case: &Case<'_>, seen: &Seen<'_>) -> Explanation {
-    let it = Refusal::new(case, seen, seen.message(), case.again());
+pub(super) fn explain(context: &ExplainContext<'_>, seen: &ContainerSnapshot<'_>) -> Explanation {
+    let it = ContainerFailure::new(context, seen, seen.message(), context.next_try());
     if it.says(&["no match for platform", "no matching manifest"]) {
         platform(&it)
     } else if it.says(&["401 ", "403 ", "authorization", "unauthorized", "denied"]) {
@@ -34,73 +34,78 @@ pub(super) fn registry(image: &str) -> &str {
     }
 }
 
-fn not_found(it: &Refusal<'_>) -> Explanation {
-    let (image, who) = (it.seen.image(), it.who());
-    let sentence = format!("The registry {} has no image {image}, which {who} wants", host(it));
-    let (field, place) = (it.seen.field("image"), it.case.place());
+fn not_found(it: &ContainerFailure<'_>) -> Explanation {
+    let (image, label) = (it.seen.image(), it.label());
+    let sentence = format!("The registry {} has no image {image}, which {label} wants", host(it));
+    let (field, place) = (it.seen.field("image"), it.context.manifest_path());
     let next = format!("Correct name and tag in {field} of {place}, or push the image.");
-    it.explain(Cause::ImageNotFound, &sentence, next)
+    it.explain(ExplanationCause::ImageNotFound, &sentence, next)
 }
 
-fn refuses(it: &Refusal<'_>) -> Explanation {
-    let (registry, image, who, why) = (host(it), it.seen.image(), it.who(), &it.why);
+fn refuses(it: &ContainerFailure<'_>) -> Explanation {
+    let (registry, image, label, why) = (host(it), it.seen.image(), it.label(), &it.why);
     let sentence = format!(
-        "The registry {registry} does not give this node the image {image} of {who}: {why}"
+        "The registry {registry} does not give this node the image {image} of {label}: {why}"
     );
-    let (root, field, place) = (&it.case.node.root, it.seen.field("image"), it.case.place());
+    let (root, field, place) =
+        (&it.context.node.root, it.seen.field("image"), it.context.manifest_path());
     let next = format!(
         "Put credentials for {registry} into {root}/config.json (as `docker login` writes it), or correct {field} in {place}: registries hide what is not there, too."
     );
-    it.explain(Cause::RegistryRefuses, &sentence, next)
+    it.explain(ExplanationCause::RegistryRefuses, &sentence, next)
 }
 
-fn unknown(it: &Refusal<'_>) -> Explanation {
-    let (registry, who) = (host(it), it.who());
+fn unknown(it: &ContainerFailure<'_>) -> Explanation {
+    let (registry, label) = (host(it), it.label());
     let why = it.why.rsplit(": ").next().unwrap_or_default();
     let sentence = format!(
-        "The registry {registry} of the image of {who} is not found under that name: {why}"
+        "The registry {registry} of the image of {label} is not found under that name: {why}"
     );
-    let (field, place) = (it.seen.field("image"), it.case.place());
+    let (field, place) = (it.seen.field("image"), it.context.manifest_path());
     let next = format!(
         "Correct {field} in {place}, or this machine's resolver: `getent hosts {registry}`."
     );
-    it.explain(Cause::RegistryUnknown, &sentence, next)
+    it.explain(ExplanationCause::RegistryUnknown, &sentence, next)
 }
 
-fn unreachable(it: &Refusal<'_>) -> Explanation {
-    let (registry, who, why) = (host(it), it.who(), &it.why);
+fn unreachable(it: &ContainerFailure<'_>) -> Explanation {
+    let (registry, label, why) = (host(it), it.label(), &it.why);
     let sentence =
-        format!("The registry {registry} of the image of {who} cannot be reached: {why}");
+        format!("The registry {registry} of the image of {label} cannot be reached: {why}");
     let next = format!(
         "Try it from this machine: `curl -v https://{registry}/v2/`; look at network, proxy and firewall."
     );
-    it.explain(Cause::RegistryUnreachable, &sentence, next)
+    it.explain(ExplanationCause::RegistryUnreachable, &sentence, next)
 }
 
-fn fails(it: &Refusal<'_>) -> Explanation {
-    let (registry, who, why) = (host(it), it.who(), &it.why);
+fn fails(it: &ContainerFailure<'_>) -> Explanation {
+    let (registry, label, why) = (host(it), it.label(), &it.why);
     let sentence =
-        format!("The registry {registry} of the image of {who} answers with an error: {why}");
+        format!("The registry {registry} of the image of {label} answers with an error: {why}");
     let next = format!(
         "Wait until it is well again, or ask whoever runs it: `curl -v https://{registry}/v2/`."
     );
-    it.explain(Cause::RegistryFails, &sentence, next)
+    it.explain(ExplanationCause::RegistryFails, &sentence, next)
 }
 
-fn platform(it: &Refusal<'_>) -> Explanation {
-    let (image, who) = (it.seen.image(), it.who());
-    let sentence = format!("The image {image} of {who} is not made for this machine's processor");
-    let (field, place) = (it.seen.field("image"), it.case.place());
+fn platform(it: &ContainerFailure<'_>) -> Explanation {
+    let (image, label) = (it.seen.image(), it.label());
+    let sentence = format!("The image {image} of {label} is not made for this machine's processor");
+    let (field, place) = (it.seen.field("image"), it.context.manifest_path());
     let next = format!("Build it for this platform, or choose another: {field} in {place}.");
-    it.explain(Cause::ImagePlatform, &sentence, next)
+    it.explain(ExplanationCause::ImagePlatform, &sentence, next)
 }
 
-fn otherwise(it: &Refusal<'_>) -> Explanation {
-    let (image, who, why) = (it.seen.image(), it.who(), &it.why);
-    let sentence = format!("The image {image} of {who} cannot be pulled: {why}");
-    it.explain(Cause::ImagePullFails, &sentence, format!("Try it by hand: `crictl pull {image}`."))
+fn otherwise(it: &ContainerFailure<'_>) -> Explanation {
+    let (image, label, why) = (it.seen.image(), it.label(), &it.why);
+    let sentence = format!("The image {image} of {label} cannot be pulled: {why}");
+    it.explain(
+        ExplanationCause::ImagePullFails,
+        &sentence,
+        format!("Try it by hand: `crictl pull {image}`."),
+    )
 }
 
-fn host<'a>(it: &'a Refusal<'_>) -> &'a str {
+fn host<'a>(it: &'a ContainerFailure<'_>) -> &'a str {
     registry(it.seen.image())
 }

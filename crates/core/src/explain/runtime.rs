@@ -1,24 +1,24 @@
 //! The runtime itself.
 
-use super::case::Case;
-use super::essence::essence;
-use super::{Cause, Explanation};
+use super::context::ExplainContext;
+use super::root_message::root_message;
+use super::{Explanation, ExplanationCause};
 
-pub(super) fn explain(case: &Case<'_>) -> Option<Explanation> {
-    let runtime = &case.node.runtime;
+pub(super) fn explain(context: &ExplainContext<'_>) -> Option<Explanation> {
+    let runtime = &context.node.runtime;
     let trouble = runtime.trouble.as_ref()?;
     let name = if runtime.name.is_empty() { "the runtime" } else { &runtime.name };
     // The cause at the root comes last.
-    let why = essence(&trouble.why);
+    let why = root_message(&trouble.why);
     let why = why.rsplit(": ").next().unwrap_or_default();
     let sentence = format!(
         "Nobody can tell how the pod is: {name} at {} has not answered for {} ({why}).",
         runtime.endpoint,
-        case.lasting(trouble.since)
+        context.human_duration(trouble.since)
     );
     let next = format!(
         "Start it, or see why it does not answer: {}. Containers that run go on meanwhile.",
-        case.runtime_log()
+        context.runtime_log()
     );
-    Some(Explanation::new(Cause::RuntimeDown, sentence, next))
+    Some(Explanation::new(ExplanationCause::RuntimeDown, sentence, next))
 }

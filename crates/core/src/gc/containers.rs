@@ -12,7 +12,7 @@ use crate::view::{ContainerState, ContainerView, PodView};
 
 /// How many dead containers are kept, for their logs and their exit codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct ContainerGcPolicy {
     /// Of one container of one pod; none for no limit.
     pub per_container: Option<usize>,
     /// On the whole node; none for no limit.
@@ -21,7 +21,7 @@ pub struct Limits {
     pub min_age: Duration,
 }
 
-impl Default for Limits {
+impl Default for ContainerGcPolicy {
     fn default() -> Self {
         Self { per_container: Some(1), total: None, min_age: Duration::ZERO }
     }
@@ -29,7 +29,7 @@ impl Default for Limits {
 
 /// What the choice is made from.
 #[derive(Clone, Copy, Debug)]
-pub struct Scene<'a> {
+pub struct ContainerGcInput<'a> {
     /// Everything the runtime holds that is ours.
     pub views: &'a [PodView],
     /// Pods that may still want their dead containers, those being torn down included. Under disk pressure
@@ -53,39 +53,42 @@ pub struct DeadContainer {
 }
 
 /// Containers to remove: those that never ran and never will, then the dead beyond the limits, oldest first.
-pub fn containers(scene: &Scene<'_>, limits: &Limits) -> Vec<DeadContainer> {
+pub fn containers_to_remove(
+    input: &ContainerGcInput<'_>,
+    policy: &ContainerGcPolicy,
+) -> Vec<DeadContainer> {
     let (mut kept, mut garbage) = (Vec::new(), Vec::new());
-    for view in scene.views {
-        let gone = scene.is_gone(&view.uid);
+    for view in input.views {
+        let gone = input.is_gone(&view.uid);
         let old_enough =
-            |c: &&ContainerView| wall_between(c.created_at, scene.now) >= limits.min_age;
+            |c: &&ContainerView| wall_between(c.created_at, input.now) >= policy.min_age;
         let candidates: Vec<_> = view.containers.iter().filter(old_enough).collect();
         let stray = candidates.iter().filter(|c| is_stray(view, c, gone));
         garbage.extend(stray.map(|c| to_remove((&view.uid, c))));
         for mut dead in dead_by_name(view, &candidates) {
-            let keep = if gone { 0 } else { limits.per_container.unwrap_or(usize::MAX) };
+            let keep = if gone { 0 } else { policy.per_container.unwrap_or(usize::MAX) };
             garbage.extend(oldest_beyond(&mut dead, keep));
             kept.push(dead);
         }
     }
-    garbage.extend(limits.total.map(|total| beyond_total(kept, total)).unwrap_or_default());
+    garbage.extend(policy.total.map(|total| beyond_total(kept, total)).unwrap_or_default());
     garbage
 }
 
 /// Sandboxes to remove, of every pod the oldest first: not ready, without containers, and not the newest of
 /// a pod that is still there.
-pub fn sandboxes(scene: &Scene<'_>) -> Vec<SandboxId> {
+pub fn sandboxes_to_remove(input: &ContainerGcInput<'_>) -> Vec<SandboxId> {
     let of_pod = |view: &PodView| -> Vec<SandboxId> {
-        let newest = usize::from(!scene.is_gone(&view.uid));
+        let newest = usize::from(!input.is_gone(&view.uid));
         let empty =
             |id: &SandboxId| !view.containers.iter().any(|container| container.sandbox == *id);
         let old = view.sandboxes.iter().skip(newest).rev();
         old.filter(|sandbox| !sandbox.ready && empty(&sandbox.id)).map(|s| s.id.clone()).collect()
     };
-    scene.views.iter().flat_map(of_pod).collect()
+    input.views.iter().flat_map(of_pod).collect()
 }
 
-impl Scene<'_> {
+impl ContainerGcInput<'_> {
     fn is_gone(&self, pod: &PodUid) -> bool {
         self.sources_ready && !self.kept.contains(pod)
     }

@@ -10,7 +10,7 @@ use crate::time::Mono;
 
 /// When images are deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Policy {
+pub struct ImageGcPolicy {
     /// From this much of the disk in use, in percent, space is made.
     pub high_percent: u64,
     /// It is made until this much is in use.
@@ -21,7 +21,7 @@ pub struct Policy {
     pub max_age: Option<Duration>,
 }
 
-impl Default for Policy {
+impl Default for ImageGcPolicy {
     fn default() -> Self {
         let min_age = Duration::from_secs(120);
         Self { high_percent: 85, low_percent: 80, min_age, max_age: None }
@@ -30,7 +30,7 @@ impl Default for Policy {
 
 /// An image as the runtime lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Image {
+pub struct GcImage {
     /// The runtime's id.
     pub id: String,
     /// How many bytes it takes.
@@ -41,7 +41,7 @@ pub struct Image {
 
 /// The disk the images are on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Disk {
+pub struct ImageFsStats {
     /// All its bytes.
     pub capacity: u64,
     /// Its free bytes.
@@ -57,12 +57,12 @@ pub struct InvalidCapacity;
 
 /// What the agent remembers of images.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Memory {
-    images: BTreeMap<String, Remembered>,
+pub struct ImageRecords {
+    images: BTreeMap<String, ImageRecord>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Remembered {
+struct ImageRecord {
     bytes: u64,
     pinned: bool,
     in_use: bool,
@@ -72,7 +72,7 @@ struct Remembered {
 
 /// Images to delete, in this order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Garbage {
+pub struct ImagesToDelete {
     /// Their ids.
     pub images: Vec<String>,
     /// How many bytes were to be freed.
@@ -81,14 +81,14 @@ pub struct Garbage {
     pub freed: u64,
 }
 
-impl Memory {
+impl ImageRecords {
     /// Takes in what the runtime lists now and which of it containers use.
-    pub fn look(&mut self, images: &[Image], in_use: &BTreeSet<String>, now: Mono) {
+    pub fn detect_images(&mut self, images: &[GcImage], in_use: &BTreeSet<String>, now: Mono) {
         let mut before = std::mem::take(&mut self.images);
         for image in images {
             let old = before.remove(&image.id);
             let used = in_use.contains(&image.id);
-            let known = Remembered {
+            let known = ImageRecord {
                 bytes: image.bytes,
                 pinned: image.pinned,
                 in_use: used,
@@ -102,13 +102,14 @@ impl Memory {
     /// What to delete: the unused that grew too old, then as many as bring the disk below the low mark.
     pub fn garbage(
         &self,
-        policy: &Policy,
-        disk: Disk,
+        policy: &ImageGcPolicy,
+        disk: ImageFsStats,
         now: Mono,
-    ) -> Result<Garbage, InvalidCapacity> {
-        let mut garbage = Garbage { wanted: to_free(policy, disk)?, ..Garbage::default() };
+    ) -> Result<ImagesToDelete, InvalidCapacity> {
+        let mut garbage =
+            ImagesToDelete { wanted: to_free(policy, disk)?, ..ImagesToDelete::default() };
         let too_old =
-            |image: &Remembered| policy.max_age.is_some_and(|limit| image.unused_for(now) > limit);
+            |image: &ImageRecord| policy.max_age.is_some_and(|limit| image.unused_for(now) > limit);
         let deletable = self.deletable(policy, now).into_iter();
         let (old, rest): (Vec<_>, Vec<_>) = deletable.partition(|(_, image)| too_old(image));
         old.into_iter().for_each(|image| garbage.add(image));
@@ -121,13 +122,13 @@ impl Memory {
     }
 
     /// Everything unused, for when the disk is about to evict pods.
-    pub fn unused(&self, policy: &Policy, now: Mono) -> Vec<String> {
+    pub fn unused(&self, policy: &ImageGcPolicy, now: Mono) -> Vec<String> {
         self.deletable(policy, now).into_iter().map(|(id, _)| id.clone()).collect()
     }
 
     /// Least recently used first, never used before that, the longest seen first among equals.
-    fn deletable(&self, policy: &Policy, now: Mono) -> Vec<(&String, &Remembered)> {
-        let may_go = |image: &Remembered| {
+    fn deletable(&self, policy: &ImageGcPolicy, now: Mono) -> Vec<(&String, &ImageRecord)> {
+        let may_go = |image: &ImageRecord| {
             !image.in_use && !image.pinned && now.since(image.first_seen) >= policy.min_age
         };
         let mut images: Vec<_> = self.images.iter().filter(|(_, image)| may_go(image)).collect();
@@ -136,21 +137,21 @@ impl Memory {
     }
 }
 
-impl Remembered {
+impl ImageRecord {
     fn unused_for(&self, now: Mono) -> Duration {
         now.since(self.last_used.unwrap_or(self.first_seen))
     }
 }
 
-impl Garbage {
-    fn add(&mut self, (id, image): (&String, &Remembered)) {
+impl ImagesToDelete {
+    fn add(&mut self, (id, image): (&String, &ImageRecord)) {
         self.images.push(id.clone());
         self.freed = self.freed.saturating_add(image.bytes);
     }
 }
 
 /// How many bytes must go so that the low mark is reached; none while the high mark is not.
-fn to_free(policy: &Policy, disk: Disk) -> Result<u64, InvalidCapacity> {
+fn to_free(policy: &ImageGcPolicy, disk: ImageFsStats) -> Result<u64, InvalidCapacity> {
     let (capacity, available) = (u128::from(disk.capacity), u128::from(disk.available));
     let used_percent =
         100 - (available.min(capacity) * 100).checked_div(capacity).ok_or(InvalidCapacity)?;

@@ -15,7 +15,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_log_directory_tells_its_pod() {
+    fn a_log_directory_has_the_pod_uid_in_its_name() {
         let rows = [
             ("default_web_u1", Some("u1")),
             ("lost+found", None),

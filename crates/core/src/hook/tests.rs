@@ -33,7 +33,7 @@ fn paths_fit_into_a_request_line() {
 }
 
 #[test]
-fn headers_are_the_hooks_own_and_say_who_asks() {
+fn headers_are_those_of_the_hook_and_the_user_agent() {
     let agent = ("User-Agent", USER_AGENT);
     let any = ("Accept", "*/*");
     type Headers<'a> = &'a [(&'a str, &'a str)];

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn every_failure_is_told_twice_once_in_words_and_once_as_its_reason() {
+    fn every_image_failure_has_an_event_with_the_error_and_one_with_the_reason() {
         let rows = [
             (
                 ImageFailure::Inspect("e".into()),
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn good_news_says_how_long_it_took() {
+    fn the_event_of_a_pull_has_its_duration() {
         let event =
             pulled("x", Duration::from_millis(308), Duration::from_micros(1_500_900), 64_753_325);
         let sentence = "Successfully pulled image \"x\" in 308ms (1.5s including waiting). Image size: 64753325 bytes.";

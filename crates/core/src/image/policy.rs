@@ -15,7 +15,7 @@ pub enum PullPolicy {
 
 /// What to do about an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Decision {
+pub enum PullDecision {
     /// Take the one the node has.
     UsePresent,
     /// Ask the registry.
@@ -35,11 +35,11 @@ impl PullPolicy {
     }
 
     /// What this policy says, given whether the node has the image.
-    pub fn decide(self, present: bool) -> Decision {
+    pub fn decide(self, present: bool) -> PullDecision {
         match (self, present) {
-            (Self::Always, _) | (Self::IfNotPresent, false) => Decision::Pull,
-            (Self::IfNotPresent | Self::Never, true) => Decision::UsePresent,
-            (Self::Never, false) => Decision::Refuse,
+            (Self::Always, _) | (Self::IfNotPresent, false) => PullDecision::Pull,
+            (Self::IfNotPresent | Self::Never, true) => PullDecision::UsePresent,
+            (Self::Never, false) => PullDecision::Refuse,
         }
     }
 }
@@ -51,13 +51,13 @@ mod tests {
     #[test]
     fn policy_and_presence_decide() {
         let rows = [
-            (Some("Always"), true, Decision::Pull),
-            (Some("Always"), false, Decision::Pull),
-            (Some("IfNotPresent"), true, Decision::UsePresent),
-            (Some("IfNotPresent"), false, Decision::Pull),
-            (Some("Never"), true, Decision::UsePresent),
-            (Some("Never"), false, Decision::Refuse),
-            (None, true, Decision::UsePresent),
+            (Some("Always"), true, PullDecision::Pull),
+            (Some("Always"), false, PullDecision::Pull),
+            (Some("IfNotPresent"), true, PullDecision::UsePresent),
+            (Some("IfNotPresent"), false, PullDecision::Pull),
+            (Some("Never"), true, PullDecision::UsePresent),
+            (Some("Never"), false, PullDecision::Refuse),
+            (None, true, PullDecision::UsePresent),
         ];
         for (policy, present, expected) in rows {
             let image_pull_policy = policy.map(ToOwned::to_owned);

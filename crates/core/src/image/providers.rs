@@ -2,7 +2,7 @@
 
 mod cache;
 mod config;
-mod exchange;
+mod protocol;
 #[cfg(test)]
 mod tests;
 
@@ -10,14 +10,14 @@ use std::time::Duration;
 
 pub use cache::{Coverage, ProviderCache};
 pub use config::{ProviderConfigError, providers};
-pub use exchange::{Answer, AnswerError, Question};
+pub use protocol::{CredentialProviderRequest, CredentialProviderResponse, ProviderResponseError};
 
 use super::keyring::matches;
 use crate::image_reference::registry_and_path;
 
 /// A program that knows credentials.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Provider {
+pub struct CredentialProvider {
     /// The name of its file.
     pub name: String,
     /// Patterns of the images that it is asked for.
@@ -32,9 +32,9 @@ pub struct Provider {
     pub env: Vec<(String, String)>,
 }
 
-impl Provider {
+impl CredentialProvider {
     /// Whether it is asked for an image.
-    pub fn knows(&self, image: &str) -> bool {
+    pub fn matches_image(&self, image: &str) -> bool {
         let repository = repository(image);
         self.match_images.iter().any(|pattern| covers(pattern, &repository))
     }

@@ -6,11 +6,11 @@ mod tests;
 use k8s_openapi::api::core::v1::Pod;
 
 use super::keyring::{Keyring, KeyringError};
-use crate::config::Lookup;
+use crate::cri_spec::Lookup;
 use crate::event::PodEvent;
 use crate::ids::FullName;
 use crate::pod::PodExt;
-use crate::references::Kind;
+use crate::references::ObjectKind;
 
 /// The types of Secrets that hold credentials, and the key under which each has them.
 const TYPES: [(&str, &str); 2] = [
@@ -20,7 +20,7 @@ const TYPES: [(&str, &str); 2] = [
 
 /// Why a Secret that a pod names for its pulls opens nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-enum Useless {
+enum PullSecretError {
     #[error("it does not exist")]
     Missing,
     #[error("its type is {0:?}: make it kubernetes.io/dockerconfigjson or kubernetes.io/dockercfg")]
@@ -41,7 +41,7 @@ pub fn pull_secrets(pod: &Pod, lookup: &Lookup) -> (Keyring, Vec<PodEvent>) {
     {
         match open(lookup, &namespace, name) {
             Ok(keyring) => found.push(keyring),
-            Err(Useless::Missing) => missing.push(name),
+            Err(PullSecretError::Missing) => missing.push(name),
             Err(why) => {
                 events.push(warning(format!("Unable to use image pull secret {name}: {why}")));
             }
@@ -61,13 +61,15 @@ fn warning(message: String) -> PodEvent {
     PodEvent::warning("FailedToRetrieveImagePullSecret", message)
 }
 
-fn open(lookup: &Lookup, namespace: &str, name: &str) -> Result<Keyring, Useless> {
+fn open(lookup: &Lookup, namespace: &str, name: &str) -> Result<Keyring, PullSecretError> {
     let full = FullName { name: name.to_owned(), namespace: namespace.to_owned() };
-    let secret = lookup.secrets.get(&full).ok_or(Useless::Missing)?;
+    let secret = lookup.secrets.get(&full).ok_or(PullSecretError::Missing)?;
     let kind = secret.type_.as_deref().unwrap_or_default();
     let known = TYPES.into_iter().find(|(known, _)| *known == kind);
-    let (_, key) = known.ok_or_else(|| Useless::Type(kind.to_owned()))?;
-    let bytes = lookup.value(Kind::Secret, namespace, name, key).ok_or(Useless::NoKey(key))?;
+    let (_, key) = known.ok_or_else(|| PullSecretError::Type(kind.to_owned()))?;
+    let bytes = lookup
+        .value(ObjectKind::Secret, namespace, name, key)
+        .ok_or(PullSecretError::NoKey(key))?;
     let text = String::from_utf8(bytes);
     let text = text.map_err(|error| KeyringError::Malformed(error.utf8_error().to_string()))?;
     Ok(Keyring::parse(&text)?)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::outcome::ImageFailure;
-use crate::backoff::{EXPIRY, RetryBackoff, Verdict};
+use crate::backoff::{BackoffDecision, EXPIRY, RetryBackoff};
 use crate::ids::PodUid;
 use crate::start_error::StartError;
 use crate::time::Mono;
@@ -26,8 +26,8 @@ impl FailedPulls {
     ) -> Result<(), (ImageFailure, Duration)> {
         let key = key(pod, image);
         match self.backoff.check(&key, now) {
-            Verdict::Ready => Ok(()),
-            Verdict::Wait { remaining, .. } => {
+            BackoffDecision::Ready => Ok(()),
+            BackoffDecision::Wait { remaining, .. } => {
                 let last = self.errors.get(&key).map(|(error, _)| error.clone());
                 Err((ImageFailure::BackOff { last }, remaining))
             }
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_pull_holds_back_the_same_image_of_the_same_pod_and_says_why() {
+    fn a_failed_pull_backs_off_the_same_image_of_the_same_pod_with_its_error() {
         let mut pulls = FailedPulls::default();
         let error = ImageFailure::Pull("not found".to_owned()).start_error("x");
         pulls.failed(&"u1".into(), "x", error.clone(), at(0));

@@ -23,7 +23,7 @@ fn read_back(annotations: Texts) -> ContainerLabel {
 }
 
 #[test]
-fn a_sandbox_carries_the_pods_labels_and_annotations_and_who_it_is() {
+fn sandbox_labels_and_annotations_are_those_of_the_pod_and_its_identity() {
     let pod = pod().edit(|pod| {
         pod.metadata.labels = Some(texts(&[("app", "web"), (POD_NAME_LABEL, "a lie")]));
         pod.metadata.annotations = Some(texts(&[("kubernetes.io/config.source", "file")]));
@@ -40,7 +40,7 @@ fn a_sandbox_carries_the_pods_labels_and_annotations_and_who_it_is() {
 }
 
 #[test]
-fn a_container_carries_who_it_is_and_none_of_the_pods_labels() {
+fn container_labels_are_its_identity_and_none_of_the_pods_labels() {
     let pod = pod().edit(|pod| pod.metadata.labels = Some(texts(&[("app", "web")])));
     let pod = pod.regular("app").build();
     let expected = [

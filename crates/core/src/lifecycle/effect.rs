@@ -9,7 +9,7 @@ use crate::event::PodEvent;
 use crate::pod::PodExt;
 use crate::time::Mono;
 
-use super::event::{Hint, Killer, Verdict};
+use super::event::{Hint, KillRequester, PodFailure};
 use super::grace::Grace;
 
 /// Something for the shell to do. Names that begin with `Start` are pieces of work that take time or can fail.
@@ -52,14 +52,14 @@ pub enum Effect {
         /// The pod.
         pod: Arc<Pod>,
         /// How far it has come.
-        standing: Standing,
+        termination: TerminationStage,
         /// What the node has to say about its end.
-        verdict: Option<Verdict>,
+        failure: Option<PodFailure>,
     },
     /// Nothing of the pod runs any more: what admission counts for it is free.
     Stopped,
     /// Release what the pod held. Answered by [`super::Event::ReleaseDone`].
-    StartRelease(Part),
+    StartRelease(HeldResource),
     /// Write the status that was published last to disk, so that it survives the machine. Answered by
     /// [`super::Event::RecordDone`].
     StartRecord,
@@ -91,7 +91,7 @@ pub enum Effect {
 
 /// How far a pod has come on its way out, which decides what its status may say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Standing {
+pub enum TerminationStage {
     /// It is being stopped: its phase must not be terminal yet, for something may still run.
     Terminating,
     /// Nothing runs: its phase is terminal now.
@@ -102,7 +102,7 @@ pub enum Standing {
 
 /// What a pod holds besides its containers, in the order in which it is given back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Part {
+pub enum HeldResource {
     /// Its volumes, and the secrets and config maps watched for it.
     Volumes,
     /// Its cgroup and whatever else of the node's was its own.
@@ -140,7 +140,7 @@ pub enum KillReason {
     /// Its cgroup vanished; it will be built up again.
     CgroupGone,
     /// A component of this node asked for it.
-    Asked(Killer),
+    Asked(KillRequester),
 }
 
 impl KillReason {

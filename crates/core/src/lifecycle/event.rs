@@ -56,16 +56,16 @@ pub enum Hint {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KillRequest {
     /// Who asks.
-    pub by: Killer,
+    pub by: KillRequester,
     /// Seconds the pod has to stop by itself; none leaves it to the pod.
     pub grace: Option<i64>,
     /// What its status shall say about it.
-    pub verdict: Option<Verdict>,
+    pub failure: Option<PodFailure>,
 }
 
 /// The component of this node that asks for a kill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Killer {
+pub enum KillRequester {
     /// The node runs out of something.
     Eviction,
     /// A critical pod needs the room.
@@ -76,9 +76,9 @@ pub enum Killer {
 
 /// Why the node ended a pod: its status becomes Failed with this.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verdict {
+pub struct PodFailure {
     /// Whether the pod was turned away or cut short.
-    pub kind: VerdictKind,
+    pub kind: PodFailureKind,
     /// The one word that tools match on, such as `Evicted`.
     pub reason: String,
     /// The sentence that a person reads.
@@ -87,7 +87,7 @@ pub struct Verdict {
 
 /// What sort of end a pod was put to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum VerdictKind {
+pub enum PodFailureKind {
     /// It was never admitted: its status has no containers.
     Rejected,
     /// It ran and was cut short: its status has the condition `DisruptionTarget`.
@@ -101,22 +101,22 @@ impl KillRequest {
         Self {
             by: self.by,
             grace: [self.grace, later.grace].into_iter().flatten().min(),
-            verdict: self.verdict.or(later.verdict),
+            failure: self.failure.or(later.failure),
         }
     }
 }
 
-impl Verdict {
+impl PodFailure {
     /// For a pod that was not admitted.
     pub fn rejected(reason: &str, message: &str) -> Self {
         let message = format!("Pod was rejected: {message}");
-        Self { kind: VerdictKind::Rejected, reason: reason.to_owned(), message }
+        Self { kind: PodFailureKind::Rejected, reason: reason.to_owned(), message }
     }
 
     /// For a pod that the node cuts short: `Evicted`, `Preempting`, `Terminated`.
     pub fn disrupted(reason: &str, message: impl Into<String>) -> Self {
         let message = message.into();
-        Self { kind: VerdictKind::Disrupted, reason: reason.to_owned(), message }
+        Self { kind: PodFailureKind::Disrupted, reason: reason.to_owned(), message }
     }
 }
 
@@ -153,7 +153,7 @@ pub enum KillOutcome {
     Failed(String),
 }
 
-impl fmt::Display for Killer {
+impl fmt::Display for KillRequester {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Eviction => "the node runs out of something",

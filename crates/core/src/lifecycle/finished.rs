@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Pod;
 
-use crate::requeue::Work;
+use crate::requeue::WorkResult;
 
 use super::effect::Effect;
 use super::event::{Event, KillOutcome};
 use super::leaving::Leaving;
-use super::rest::{Because, Rest};
-use super::{Context, State, Step};
+use super::waiting::{WaitReason, Waiting};
+use super::{Context, State, Transition};
 
 /// A pod that has ended. It stays on record while a source holds it, so that a completed pod is not started again. A start that was
 /// given up may still take effect, so whatever is found running of it is killed.
@@ -18,11 +18,11 @@ use super::{Context, State, Step};
 pub struct Finished {
     leaving: Leaving,
     delete_allowed: bool,
-    doing: Doing,
+    progress: FinishedProgress,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Doing {
+enum FinishedProgress {
     /// Nothing.
     Idle,
     /// What runs of the pod after all is being killed. A hint that came meanwhile is answered by another look.
@@ -30,15 +30,15 @@ enum Doing {
     /// Containers, sandboxes and files are being removed.
     Cleanup,
     /// The kill or the clean-up failed; the timer for the next try is set.
-    Rest(Rest),
+    Waiting(Waiting),
     /// Nothing is left: the worker ends.
     Over,
 }
 
 impl Finished {
     /// Everything the pod held is released.
-    pub(super) fn enter(leaving: Leaving) -> Step {
-        let state = Self { leaving, delete_allowed: false, doing: Doing::Idle };
+    pub(super) fn enter(leaving: Leaving) -> Transition {
+        let state = Self { leaving, delete_allowed: false, progress: FinishedProgress::Idle };
         let (state, delete) = state.allow_delete();
         let (state, next) = state.clean_up_if_gone();
         (state, delete.into_iter().chain([Effect::Finished]).chain(next).collect())
@@ -48,17 +48,20 @@ impl Finished {
         self.leaving.pod()
     }
 
-    pub(super) fn rest(&self) -> Option<&Rest> {
-        match &self.doing {
-            Doing::Rest(rest) => Some(rest),
-            Doing::Idle | Doing::KillLeftovers { .. } | Doing::Cleanup | Doing::Over => None,
+    pub(super) fn waiting(&self) -> Option<&Waiting> {
+        match &self.progress {
+            FinishedProgress::Waiting(waiting) => Some(waiting),
+            FinishedProgress::Idle
+            | FinishedProgress::KillLeftovers { .. }
+            | FinishedProgress::Cleanup
+            | FinishedProgress::Over => None,
         }
     }
 
-    pub(super) fn step(self, event: Event, cx: &Context) -> Step {
+    pub(super) fn step(self, event: Event, cx: &Context) -> Transition {
         match event {
-            Event::Wanted(pod) => self.told(|leaving| leaving.wanted(pod)),
-            Event::Removed => self.told(Leaving::removed),
+            Event::Wanted(pod) => self.source_changed(|leaving| leaving.wanted(pod)),
+            Event::Removed => self.source_changed(Leaving::removed),
             Event::Hint(_) => self.hinted(cx),
             Event::Wake => self.woken(cx),
             Event::KillDone(outcome) => self.leftovers_killed(outcome, cx),
@@ -67,84 +70,99 @@ impl Finished {
             | Event::ReadDone(_)
             | Event::SyncDone { .. }
             | Event::ReleaseDone(_)
-            | Event::RecordDone(_) => self.stay(),
+            | Event::RecordDone(_) => self.keep_state(),
         }
     }
 
     /// The source says something new: the deletion of a completed pod, or that it has dropped the pod.
-    fn told(self, change: impl FnOnce(Leaving) -> Leaving) -> Step {
+    fn source_changed(self, change: impl FnOnce(Leaving) -> Leaving) -> Transition {
         let was_held = self.leaving.is_held();
         let (state, delete) = Self { leaving: change(self.leaving), ..self }.allow_delete();
-        let is_free = matches!(state.doing, Doing::Idle | Doing::Rest(_));
+        let is_free =
+            matches!(state.progress, FinishedProgress::Idle | FinishedProgress::Waiting(_));
         let (state, next) =
-            if was_held && is_free { state.clean_up_if_gone() } else { state.stay() };
+            if was_held && is_free { state.clean_up_if_gone() } else { state.keep_state() };
         (state, delete.into_iter().chain(next).collect())
     }
 
-    fn hinted(self, cx: &Context) -> Step {
-        match self.doing {
-            Doing::Idle => self.kill_leftovers(),
-            Doing::KillLeftovers { .. } => {
-                Self { doing: Doing::KillLeftovers { again: true }, ..self }.stay()
+    fn hinted(self, cx: &Context) -> Transition {
+        match self.progress {
+            FinishedProgress::Idle => self.kill_leftovers(),
+            FinishedProgress::KillLeftovers { .. } => {
+                Self { progress: FinishedProgress::KillLeftovers { again: true }, ..self }
+                    .keep_state()
             }
-            Doing::Rest(ref rest) if rest.is_calm(cx.now) => self.try_again(),
-            Doing::Rest(rest) => Self { doing: Doing::Rest(rest.hurried()), ..self }.stay(),
-            Doing::Cleanup | Doing::Over => self.stay(),
+            FinishedProgress::Waiting(ref waiting) if waiting.accepts_hints(cx.now) => {
+                self.try_again()
+            }
+            FinishedProgress::Waiting(waiting) => {
+                Self { progress: FinishedProgress::Waiting(waiting.shortened()), ..self }
+                    .keep_state()
+            }
+            FinishedProgress::Cleanup | FinishedProgress::Over => self.keep_state(),
         }
     }
 
-    fn woken(self, cx: &Context) -> Step {
-        match self.rest() {
-            Some(rest) if rest.is_over(cx.now) => self.try_again(),
-            Some(_) | None => self.stay(),
+    fn woken(self, cx: &Context) -> Transition {
+        match self.waiting() {
+            Some(waiting) if waiting.is_over(cx.now) => self.try_again(),
+            Some(_) | None => self.keep_state(),
         }
     }
 
-    fn leftovers_killed(self, outcome: KillOutcome, cx: &Context) -> Step {
-        let Doing::KillLeftovers { again } = self.doing else { return self.stay() };
+    fn leftovers_killed(self, outcome: KillOutcome, cx: &Context) -> Transition {
+        let FinishedProgress::KillLeftovers { again } = self.progress else {
+            return self.keep_state();
+        };
         if !self.leaving.is_held() {
             return self.clean_up();
         }
-        let because = match outcome {
+        let reason = match outcome {
             KillOutcome::Ok if again => return self.kill_leftovers(),
-            KillOutcome::Ok => return Self { doing: Doing::Idle, ..self }.stay(),
-            KillOutcome::StillRunning => Because::StillRunning,
-            KillOutcome::Failed(error) => Because::Failed(error),
+            KillOutcome::Ok => {
+                return Self { progress: FinishedProgress::Idle, ..self }.keep_state();
+            }
+            KillOutcome::StillRunning => WaitReason::StillRunning,
+            KillOutcome::Failed(error) => WaitReason::Failed(error),
         };
-        self.fail(because, cx)
+        self.fail(reason, cx)
     }
 
-    fn cleaned_up(self, outcome: Result<(), String>, cx: &Context) -> Step {
-        match (&self.doing, outcome) {
-            (Doing::Cleanup, Ok(())) => {
-                (State::Finished(Self { doing: Doing::Over, ..self }), vec![Effect::Forget])
-            }
-            (Doing::Cleanup, Err(error)) => self.fail(Because::Failed(error), cx),
-            _ => self.stay(),
+    fn cleaned_up(self, outcome: Result<(), String>, cx: &Context) -> Transition {
+        match (&self.progress, outcome) {
+            (FinishedProgress::Cleanup, Ok(())) => (
+                State::Finished(Self { progress: FinishedProgress::Over, ..self }),
+                vec![Effect::Forget],
+            ),
+            (FinishedProgress::Cleanup, Err(error)) => self.fail(WaitReason::Failed(error), cx),
+            _ => self.keep_state(),
         }
     }
 
-    fn fail(self, because: Because, cx: &Context) -> Step {
-        let rest = Rest::after(Work::Failed, because, cx);
-        Self { doing: Doing::Rest(rest), ..self }.stay()
+    fn fail(self, reason: WaitReason, cx: &Context) -> Transition {
+        let waiting = Waiting::after(WorkResult::Failed, reason, cx);
+        Self { progress: FinishedProgress::Waiting(waiting), ..self }.keep_state()
     }
 
-    fn try_again(self) -> Step {
+    fn try_again(self) -> Transition {
         if self.leaving.is_held() { self.kill_leftovers() } else { self.clean_up() }
     }
 
-    fn kill_leftovers(self) -> Step {
+    fn kill_leftovers(self) -> Transition {
         let pod = self.pod().cloned();
-        let state = Self { doing: Doing::KillLeftovers { again: false }, ..self };
+        let state = Self { progress: FinishedProgress::KillLeftovers { again: false }, ..self };
         (State::Finished(state), vec![Effect::StartKillLeftovers { pod }])
     }
 
-    fn clean_up_if_gone(self) -> Step {
-        if self.leaving.is_held() { self.stay() } else { self.clean_up() }
+    fn clean_up_if_gone(self) -> Transition {
+        if self.leaving.is_held() { self.keep_state() } else { self.clean_up() }
     }
 
-    fn clean_up(self) -> Step {
-        (State::Finished(Self { doing: Doing::Cleanup, ..self }), vec![Effect::StartCleanup])
+    fn clean_up(self) -> Transition {
+        (
+            State::Finished(Self { progress: FinishedProgress::Cleanup, ..self }),
+            vec![Effect::StartCleanup],
+        )
     }
 
     fn allow_delete(self) -> (Self, Option<Effect>) {
@@ -154,8 +172,8 @@ impl Finished {
     }
 
     /// Nothing to do but to wait: for the work under way, for the timer, or for the source.
-    fn stay(self) -> Step {
-        let wake = self.rest().map(Rest::wake);
+    fn keep_state(self) -> Transition {
+        let wake = self.waiting().map(Waiting::wake);
         (State::Finished(self), wake.into_iter().collect())
     }
 }

@@ -21,7 +21,7 @@ impl Grace {
 
     /// What a pod gets that begins to terminate: the shorter of what the API server set on deletion and what the
     /// one who asked allows; without either, what its spec says. An orphan gets the shortest.
-    pub(super) fn first(pod: Option<&Pod>, asked: Option<i64>) -> Self {
+    pub(super) fn initial(pod: Option<&Pod>, asked: Option<i64>) -> Self {
         let Some(pod) = pod else {
             return Self::SHORTEST;
         };
@@ -31,7 +31,7 @@ impl Grace {
 
     /// The shorter of this and what is asked for now: grace never grows.
     #[must_use]
-    pub(super) fn shrunk(self, asked: Option<i64>) -> Self {
+    pub(super) fn shortened_to(self, asked: Option<i64>) -> Self {
         asked.map_or(self, |seconds| self.min(Self::from_seconds(seconds)))
     }
 
@@ -46,7 +46,7 @@ impl Grace {
     }
 
     /// How long the one who asked for a kill waits before calling it overdue.
-    pub(super) fn patience(self) -> Duration {
+    pub(super) fn overdue_after(self) -> Duration {
         let grace = self.as_duration();
         (grace + grace / 2).max(Duration::from_secs(10))
     }

@@ -6,8 +6,8 @@ use k8s_openapi::api::core::v1::Pod;
 
 use crate::pod::PodExt;
 
-use super::effect::{Effect, Standing};
-use super::event::Verdict;
+use super::effect::{Effect, TerminationStage};
+use super::event::PodFailure;
 
 /// A pod on its way out.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,8 +67,12 @@ impl Leaving {
     }
 
     /// The status to publish; an orphan has none.
-    pub(super) fn publish(&self, standing: Standing, verdict: Option<&Verdict>) -> Option<Effect> {
+    pub(super) fn publish(
+        &self,
+        termination: TerminationStage,
+        failure: Option<&PodFailure>,
+    ) -> Option<Effect> {
         let pod = self.pod()?.clone();
-        Some(Effect::Publish { pod, standing, verdict: verdict.cloned() })
+        Some(Effect::Publish { pod, termination, failure: failure.cloned() })
     }
 }

@@ -4,52 +4,52 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Pod;
 
-use crate::requeue::Work;
+use crate::requeue::WorkResult;
 
-use super::effect::{Effect, Part, Standing};
-use super::event::{Event, Verdict};
+use super::effect::{Effect, HeldResource, TerminationStage};
+use super::event::{Event, PodFailure};
 use super::finished::Finished;
 use super::leaving::Leaving;
-use super::rest::{Because, Rest};
-use super::{Context, State, Step};
+use super::waiting::{WaitReason, Waiting};
+use super::{Context, State, Transition};
 
 /// A pod of which nothing runs any more, and the task it is at.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Terminated {
     leaving: Leaving,
-    verdict: Option<Verdict>,
+    failure: Option<PodFailure>,
     task: Task,
-    doing: Doing,
+    progress: TerminatedProgress,
 }
 
 /// What is to be done, one after the other.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Task {
     /// Releasing a part.
-    Release(Part),
+    Release(HeldResource),
     /// Writing the pod's end to disk.
     Record,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Doing {
+enum TerminatedProgress {
     /// The task is under way.
     Task,
     /// It failed; the timer for the next try is set.
-    Rest(Rest),
+    Waiting(Waiting),
 }
 
 impl Terminated {
     /// A pod of which nothing runs.
-    pub(super) fn begin(leaving: Leaving, verdict: Option<Verdict>) -> Step {
-        let status = leaving.publish(Standing::Stopped, verdict.as_ref());
-        let (state, start) = start(leaving, verdict, Task::Release(Part::Volumes));
+    pub(super) fn begin(leaving: Leaving, failure: Option<PodFailure>) -> Transition {
+        let status = leaving.publish(TerminationStage::Stopped, failure.as_ref());
+        let (state, start) = start(leaving, failure, Task::Release(HeldResource::Volumes));
         (state, [Effect::Stopped].into_iter().chain(status).chain(start).collect())
     }
 
     /// A pod that has just been stopped.
-    pub(super) fn enter(leaving: Leaving, verdict: Option<Verdict>) -> Step {
-        let (state, mut effects) = Self::begin(leaving, verdict);
+    pub(super) fn enter(leaving: Leaving, failure: Option<PodFailure>) -> Transition {
+        let (state, mut effects) = Self::begin(leaving, failure);
         effects.insert(0, Effect::StopProbes);
         (state, effects)
     }
@@ -58,17 +58,17 @@ impl Terminated {
         self.leaving.pod()
     }
 
-    pub(super) fn rest(&self) -> Option<&Rest> {
-        match &self.doing {
-            Doing::Rest(rest) => Some(rest),
-            Doing::Task => None,
+    pub(super) fn waiting(&self) -> Option<&Waiting> {
+        match &self.progress {
+            TerminatedProgress::Waiting(waiting) => Some(waiting),
+            TerminatedProgress::Task => None,
         }
     }
 
-    pub(super) fn step(self, event: Event, cx: &Context) -> Step {
+    pub(super) fn step(self, event: Event, cx: &Context) -> Transition {
         match event {
-            Event::Wanted(pod) => Self { leaving: self.leaving.wanted(pod), ..self }.stay(),
-            Event::Removed => Self { leaving: self.leaving.removed(), ..self }.stay(),
+            Event::Wanted(pod) => Self { leaving: self.leaving.wanted(pod), ..self }.keep_state(),
+            Event::Removed => Self { leaving: self.leaving.removed(), ..self }.keep_state(),
             Event::Wake => self.woken(cx),
             Event::ReleaseDone(outcome) => self.released(outcome, cx),
             Event::RecordDone(outcome) => self.recorded(outcome, cx),
@@ -77,63 +77,67 @@ impl Terminated {
             | Event::ReadDone(_)
             | Event::SyncDone { .. }
             | Event::KillDone(_)
-            | Event::CleanupDone(_) => self.stay(),
+            | Event::CleanupDone(_) => self.keep_state(),
         }
     }
 
-    fn woken(self, cx: &Context) -> Step {
-        match self.rest() {
-            Some(rest) if rest.is_over(cx.now) => start(self.leaving, self.verdict, self.task),
-            Some(_) | None => self.stay(),
-        }
-    }
-
-    fn released(self, outcome: Result<(), String>, cx: &Context) -> Step {
-        match (&self.doing, self.task, outcome) {
-            (Doing::Task, Task::Release(Part::Volumes), Ok(())) => {
-                start(self.leaving, self.verdict, Task::Release(Part::Cgroup))
+    fn woken(self, cx: &Context) -> Transition {
+        match self.waiting() {
+            Some(waiting) if waiting.is_over(cx.now) => {
+                start(self.leaving, self.failure, self.task)
             }
-            (Doing::Task, Task::Release(Part::Cgroup), Ok(())) => self.publish_the_end(),
-            (Doing::Task, Task::Release(_), Err(error)) => self.failed(error, cx),
-            _ => self.stay(),
+            Some(_) | None => self.keep_state(),
+        }
+    }
+
+    fn released(self, outcome: Result<(), String>, cx: &Context) -> Transition {
+        match (&self.progress, self.task, outcome) {
+            (TerminatedProgress::Task, Task::Release(HeldResource::Volumes), Ok(())) => {
+                start(self.leaving, self.failure, Task::Release(HeldResource::Cgroup))
+            }
+            (TerminatedProgress::Task, Task::Release(HeldResource::Cgroup), Ok(())) => {
+                self.publish_final_status()
+            }
+            (TerminatedProgress::Task, Task::Release(_), Err(error)) => self.failed(error, cx),
+            _ => self.keep_state(),
         }
     }
 
     /// The last status. A pod that no API server remembers is finished only when it is on disk.
-    fn publish_the_end(self) -> Step {
-        let status = self.leaving.publish(Standing::Released, self.verdict.as_ref());
+    fn publish_final_status(self) -> Transition {
+        let status = self.leaving.publish(TerminationStage::Released, self.failure.as_ref());
         let (state, next) = match self.leaving.needs_record() {
-            true => start(self.leaving, self.verdict, Task::Record),
+            true => start(self.leaving, self.failure, Task::Record),
             false => Finished::enter(self.leaving),
         };
         (state, status.into_iter().chain(next).collect())
     }
 
-    fn recorded(self, outcome: Result<(), String>, cx: &Context) -> Step {
-        match (&self.doing, self.task, outcome) {
-            (Doing::Task, Task::Record, Ok(())) => Finished::enter(self.leaving),
-            (Doing::Task, Task::Record, Err(error)) => self.failed(error, cx),
-            _ => self.stay(),
+    fn recorded(self, outcome: Result<(), String>, cx: &Context) -> Transition {
+        match (&self.progress, self.task, outcome) {
+            (TerminatedProgress::Task, Task::Record, Ok(())) => Finished::enter(self.leaving),
+            (TerminatedProgress::Task, Task::Record, Err(error)) => self.failed(error, cx),
+            _ => self.keep_state(),
         }
     }
 
-    fn failed(self, error: String, cx: &Context) -> Step {
-        let rest = Rest::after(Work::Failed, Because::Failed(error), cx);
-        Self { doing: Doing::Rest(rest), ..self }.stay()
+    fn failed(self, error: String, cx: &Context) -> Transition {
+        let waiting = Waiting::after(WorkResult::Failed, WaitReason::Failed(error), cx);
+        Self { progress: TerminatedProgress::Waiting(waiting), ..self }.keep_state()
     }
 
     /// Nothing to do but to wait: for the work under way or for the timer, which may as well be set twice.
-    fn stay(self) -> Step {
-        let wake = self.rest().map(Rest::wake);
+    fn keep_state(self) -> Transition {
+        let wake = self.waiting().map(Waiting::wake);
         (State::Terminated(self), wake.into_iter().collect())
     }
 }
 
-fn start(leaving: Leaving, verdict: Option<Verdict>, task: Task) -> Step {
+fn start(leaving: Leaving, failure: Option<PodFailure>, task: Task) -> Transition {
     let effect = match task {
         Task::Release(part) => Effect::StartRelease(part),
         Task::Record => Effect::StartRecord,
     };
-    let state = Terminated { leaving, verdict, task, doing: Doing::Task };
+    let state = Terminated { leaving, failure, task, progress: TerminatedProgress::Task };
     (State::Terminated(state), vec![effect])
 }

@@ -2,7 +2,7 @@
 
 mod beginning;
 mod cleanup;
-mod death;
+mod deletion_order;
 mod ending;
 mod grace;
 mod loading;
@@ -18,7 +18,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 
 use super::*;
 use crate::pod::SOURCE_ANNOTATION;
-use crate::requeue::{Dice, Requeue};
+use crate::requeue::{Jitter, Requeue};
 use crate::time::Mono;
 
 /// A pod from the API server with 30 s of grace.
@@ -62,23 +62,23 @@ fn wanted(pod: Pod) -> Event {
 
 /// How a life begins, and whether the first read finds nothing running.
 #[derive(Clone, Debug)]
-struct Beginning {
-    how: Begin,
+struct TestStart {
+    how: WorkerStart,
     quiet: bool,
 }
 
 /// An admitted pod of which something may run.
-fn admitted(pod: Pod) -> Beginning {
-    Beginning { how: Begin::Wanted(Arc::new(pod)), quiet: false }
+fn admitted(pod: Pod) -> TestStart {
+    TestStart { how: WorkerStart::Wanted(Arc::new(pod)), quiet: false }
 }
 
 /// An admitted pod of which nothing runs.
-fn quiet(pod: Pod) -> Beginning {
-    Beginning { quiet: true, ..admitted(pod) }
+fn quiet(pod: Pod) -> TestStart {
+    TestStart { quiet: true, ..admitted(pod) }
 }
 
-fn orphan() -> Beginning {
-    Beginning { how: Begin::Orphan, quiet: false }
+fn orphan() -> TestStart {
+    TestStart { how: WorkerStart::Orphan, quiet: false }
 }
 
 fn synced(outcome: SyncOutcome) -> Event {
@@ -106,9 +106,9 @@ fn annotated(pod: Pod, key: &str, value: &str) -> Pod {
 
 fn evict(grace: Option<i64>) -> Event {
     Event::Kill(KillRequest {
-        by: Killer::Eviction,
+        by: KillRequester::Eviction,
         grace,
-        verdict: Some(Verdict::disrupted("Evicted", "out of memory")),
+        failure: Some(PodFailure::disrupted("Evicted", "out of memory")),
     })
 }
 
@@ -117,14 +117,14 @@ fn second(seconds: u64) -> Mono {
 }
 
 /// A life under test: its state, and a clock that the test turns by hand. Draws are always zero.
-struct Life {
+struct PodUnderTest {
     state: State,
     now: Mono,
 }
 
-impl Life {
+impl PodUnderTest {
     /// A life whose first read, if it needs one, went well; and what was done then.
-    fn begin(Beginning { how, quiet }: Beginning) -> (Self, Vec<String>) {
+    fn begin(TestStart { how, quiet }: TestStart) -> (Self, Vec<String>) {
         let (state, effects) = begin(how);
         let mut life = Self { state, now: second(0) };
         let effects: Vec<String> = effects.iter().map(brief).collect();
@@ -169,7 +169,7 @@ impl Life {
 }
 
 fn context(now: Mono) -> Context {
-    Context { now, dice: Dice::from_bits(0), requeue: Requeue::default() }
+    Context { now, jitter: Jitter::from_bits(0), requeue: Requeue::default() }
 }
 
 /// An effect in a few words.
@@ -182,9 +182,9 @@ fn brief(effect: &Effect) -> String {
         Effect::ShortenKill { grace } => format!("shorten to {}", grace.seconds()),
         Effect::StopLivenessProbes => "stop liveness".to_owned(),
         Effect::StopProbes => "stop probes".to_owned(),
-        Effect::Publish { standing, verdict, .. } => match verdict {
-            Some(verdict) => format!("publish {standing:?} {}", verdict.reason),
-            None => format!("publish {standing:?}"),
+        Effect::Publish { termination, failure, .. } => match failure {
+            Some(failure) => format!("publish {termination:?} {}", failure.reason),
+            None => format!("publish {termination:?}"),
         },
         Effect::Stopped => "stopped".to_owned(),
         Effect::StartRelease(part) => format!("release {part:?}"),

@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn read(query: &[(&str, &str)]) -> Result<LogOptions, NoLog> {
+fn read(query: &[(&str, &str)]) -> Result<ContainerLogOptions, LogError> {
     let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-    LogOptions::read(&query.iter().map(owned).collect::<Vec<_>>())
+    ContainerLogOptions::read(&query.iter().map(owned).collect::<Vec<_>>())
 }
 
 #[test]
@@ -20,13 +20,13 @@ fn queries_are_read_as_the_api_server_writes_them() {
         ("sinceTime", "2026-01-01T00:00:00Z"),
         ("insecureSkipTLSVerifyBackend", "true"),
     ]);
-    let want = LogOptions {
+    let want = ContainerLogOptions {
         follow: true,
         timestamps: true,
         tail: Some(10),
         limit: Some(5),
         since_time: Some("2026-01-01T00:00:00Z".parse().unwrap()),
-        ..LogOptions::default()
+        ..ContainerLogOptions::default()
     };
     assert_eq!(all, Ok(want));
     assert_eq!(read(&[("tail", "all"), ("tailLines", "3")]).unwrap().tail, None);
@@ -47,7 +47,7 @@ fn senseless_queries_are_refused() {
         vec![("follow", "perhaps")],
         vec![("sinceSeconds", "1"), ("sinceTime", "2026-01-01T00:00:00Z")],
     ] {
-        assert!(matches!(read(&query), Err(NoLog::Senseless(_))), "{query:?}");
+        assert!(matches!(read(&query), Err(LogError::Invalid(_))), "{query:?}");
     }
 }
 
@@ -70,7 +70,7 @@ fn the_log_that_is_meant_depends_on_the_state() {
     let crashed = json!({ "waiting": { "reason": "CrashLoopBackOff" } });
     let creating = json!({ "waiting": { "reason": "ContainerCreating" } });
     let none = json!({});
-    let absent = |text: &str| Err(NoLog::Absent(text.to_owned()));
+    let absent = |text: &str| Err(LogError::Absent(text.to_owned()));
     let rows = [
         (0, &running, &none, false, Ok(0)),
         (2, &running, &ended, false, Ok(2)),
@@ -103,16 +103,16 @@ fn the_log_that_is_meant_depends_on_the_state() {
     ];
     for (restarts, state, last, previous, want) in rows {
         let pod = pod(restarts, state, last);
-        let found = which_start(&pod, pod.status.as_ref(), "c", previous);
+        let found = log_restart_count(&pod, pod.status.as_ref(), "c", previous);
         assert_eq!(found, want, "{restarts} {state} {last} {previous}");
     }
     let pod = pod(0, &running, &none);
     assert_eq!(
-        which_start(&pod, pod.status.as_ref(), "x", false),
-        Err(NoLog::Unknown("container \"x\" not found in pod \"web\"".to_owned()))
+        log_restart_count(&pod, pod.status.as_ref(), "x", false),
+        Err(LogError::Unknown("container \"x\" not found in pod \"web\"".to_owned()))
     );
     assert_eq!(
-        which_start(&pod, pod.status.as_ref(), "new", false),
+        log_restart_count(&pod, pod.status.as_ref(), "new", false),
         absent("container \"new\" in pod \"web\" is not available")
     );
 }
@@ -128,6 +128,6 @@ fn a_log_is_over_when_its_container_runs_no_more() {
         (Pod::default(), 0, true),
     ];
     for (pod, start, want) in rows {
-        assert_eq!(is_over(pod.status.as_ref(), "c", start), want, "{pod:?} {start}");
+        assert_eq!(is_log_complete(pod.status.as_ref(), "c", start), want, "{pod:?} {start}");
     }
 }

@@ -9,14 +9,14 @@ use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use crate::backoff::Backoff;
 use crate::ids::{FullName, PodUid};
 use crate::pod::PodExt;
-use crate::queue::{AT_ONCE, Outcome, Priority, Work, WorkQueue};
+use crate::queue::{AT_ONCE, JobQueue, Outcome, Priority, WorkQueue};
 use crate::time::Mono;
 
-use super::times::Times;
-use super::{is_faithful, reflection};
+use super::times::TransitionTimes;
+use super::{is_mirror_pod_of, mirror_pod};
 
 /// How long the list of pods may take to show what was done. Then it is done again: the answer may have been wrong.
-const TO_BE_SEEN: Duration = Duration::from_secs(10);
+const OBSERVE_TIMEOUT: Duration = Duration::from_secs(10);
 /// After a request that failed.
 const BACKOFF: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(10));
 
@@ -42,7 +42,7 @@ struct Entry {
     /// What the API server shows.
     mirror: Option<Pod>,
     /// Since when the mirror has been as it is, by what it said when its pod was first told of.
-    times: Option<Times>,
+    times: Option<TransitionTimes>,
 }
 
 /// A request to the API server.
@@ -156,8 +156,8 @@ impl MirrorPods {
         let mut statuses = Vec::new();
         for name in &names {
             let Some(entry) = self.entries.get_mut(name) else { continue };
-            let (is_other, told) = entry.observe(name, seen.remove(name));
-            statuses.extend(told);
+            let (is_other, changes) = entry.observe(name, seen.remove(name));
+            statuses.extend(changes);
             if is_other {
                 self.queue.reset(name);
             }
@@ -189,12 +189,12 @@ impl MirrorPods {
         let entry = self.entries.get(name).filter(|it| it.needs_action(self.sources_ready))?;
         Some(match (&entry.pod, &entry.mirror) {
             (_, Some(mirror)) => MirrorAction::Delete(name.clone(), mirror.uid()),
-            (pod, None) => MirrorAction::Create(Box::new(reflection(pod.as_ref()?, node_uid))),
+            (pod, None) => MirrorAction::Create(Box::new(mirror_pod(pod.as_ref()?, node_uid))),
         })
     }
 }
 
-impl Work for MirrorPods {
+impl JobQueue for MirrorPods {
     type Job = MirrorAction;
     /// The name, and whether the request was served.
     type Outcome = (FullName, bool);
@@ -212,7 +212,7 @@ impl Work for MirrorPods {
     }
 
     fn done(&mut self, (name, served): (FullName, bool), now: Mono) {
-        let outcome = if served { Outcome::Again(TO_BE_SEEN) } else { Outcome::Failed };
+        let outcome = if served { Outcome::Again(OBSERVE_TIMEOUT) } else { Outcome::Failed };
         self.queue.done(&name, outcome, now);
     }
 
@@ -230,7 +230,7 @@ impl Entry {
     fn needs_action(&self, sources_ready: bool) -> bool {
         match (&self.pod, &self.mirror) {
             (Some(_), None) => true,
-            (Some(pod), Some(mirror)) => !is_faithful(mirror, pod),
+            (Some(pod), Some(mirror)) => !is_mirror_pod_of(mirror, pod),
             (None, Some(_)) => self.holder.is_none() && sources_ready,
             (None, None) => false,
         }
@@ -255,20 +255,21 @@ impl Entry {
 
     /// What the API server shows of a mirror that has its pod's status.
     fn shown(&self) -> Option<MirrorStatus> {
-        let mirror = self.faithful()?;
+        let mirror = self.current_mirror()?;
         let status = mirror.status.clone()?;
         Some(MirrorStatus::Shown(mirror.uid(), Box::new(status)))
     }
 
     fn publish(&mut self, name: &FullName) -> Option<MirrorStatus> {
-        let (mirror, status) = (self.faithful()?, self.status.clone()?);
-        let (uid, first) = (mirror.uid(), Times::compare(mirror.status.as_ref(), &status));
+        let (mirror, status) = (self.current_mirror()?, self.status.clone()?);
+        let (uid, first) =
+            (mirror.uid(), TransitionTimes::compare(mirror.status.as_ref(), &status));
         let status = self.times.get_or_insert(first).restore(status);
         Some(MirrorStatus::Publish(name.clone(), uid, Box::new(status)))
     }
 
-    fn faithful(&self) -> Option<&Pod> {
+    fn current_mirror(&self) -> Option<&Pod> {
         let (pod, mirror) = (self.pod.as_ref()?, self.mirror.as_ref()?);
-        is_faithful(mirror, pod).then_some(mirror)
+        is_mirror_pod_of(mirror, pod).then_some(mirror)
     }
 }

@@ -9,7 +9,7 @@ use k8s_openapi::jiff::Timestamp;
 
 use super::*;
 use crate::ids::{FullName, PodUid};
-use crate::queue::Work;
+use crate::queue::JobQueue;
 use crate::time::Mono;
 
 const NODE: &str = "node-uid";
@@ -48,7 +48,7 @@ fn living(uid: &str) -> Arc<Pod> {
 
 /// What the API server made of a reflection.
 fn stored(pod: &Pod, uid: &str) -> Pod {
-    let mut mirror = reflection(pod, NODE);
+    let mut mirror = mirror_pod(pod, NODE);
     mirror.metadata.uid = Some(uid.to_owned());
     mirror
 }
@@ -68,7 +68,7 @@ fn told(mirror: &str, phase: &str) -> MirrorStatus {
 
 #[test]
 fn a_reflection_is_owned_by_the_node_and_carries_the_hash() {
-    let mirror = reflection(&living("one"), NODE);
+    let mirror = mirror_pod(&living("one"), NODE);
     assert_eq!(mirror.annotation(MIRROR_ANNOTATION), Some("one"));
     assert_eq!(mirror.annotation(HASH_ANNOTATION), Some("one"), "all annotations are shown");
     assert_eq!(mirror.metadata.uid, None, "it is a pod of its own");
@@ -87,7 +87,7 @@ fn a_pod_gets_its_mirror_once_and_the_mirror_its_status() {
         "there is nobody to tell"
     );
     let errand = mirrors.next(at(0)).unwrap();
-    assert_eq!(errand, MirrorAction::Create(Box::new(reflection(&pod, NODE))));
+    assert_eq!(errand, MirrorAction::Create(Box::new(mirror_pod(&pod, NODE))));
     assert_eq!(mirrors.next(at(0)), None, "it is under way");
     mirrors.done((name(), true), at(0));
     assert_eq!(mirrors.next(at(0)), None, "it will be seen soon");
@@ -118,7 +118,7 @@ fn what_is_not_seen_in_time_or_failed_is_done_again() {
 }
 
 #[test]
-fn a_mirror_that_is_deleted_by_somebody_goes_at_once_and_comes_back() {
+fn a_mirror_pod_that_is_being_deleted_is_deleted_at_once_and_recreated() {
     let (mut mirrors, pod) = (mirrors(), living("one"));
     mirrors.add_static_pod(&pod);
     mirrors.set_status(&pod.uid(), &name(), &status("Running"));
@@ -154,11 +154,11 @@ fn the_mirror_of_an_edited_pod_is_replaced_once_its_successor_lives() {
     mirrors.remove_pod(&old.uid());
     mirrors.done((name(), true), at(0));
     mirrors.observe(Vec::new());
-    assert_eq!(mirrors.next(at(0)), Some(MirrorAction::Create(Box::new(reflection(&new, NODE)))));
+    assert_eq!(mirrors.next(at(0)), Some(MirrorAction::Create(Box::new(mirror_pod(&new, NODE)))));
 }
 
 #[test]
-fn a_mirror_without_a_pod_goes_once_every_source_has_spoken_and_nothing_lingers() {
+fn a_mirror_pod_without_a_static_pod_is_deleted_once_all_sources_are_ready() {
     let pod = living("one");
     let mut mirrors = mirrors();
     mirrors.observe(vec![stored(&pod, "m1")]);
@@ -175,7 +175,7 @@ fn a_mirror_without_a_pod_goes_once_every_source_has_spoken_and_nothing_lingers(
 }
 
 #[test]
-fn what_the_server_has_is_held_against_what_it_was_told() {
+fn the_status_of_a_mirror_pod_is_compared_with_the_published_one() {
     let (mut mirrors, pod) = (mirrors(), living("one"));
     mirrors.add_static_pod(&pod);
     mirrors.observe(vec![stored(&pod, "m1")]);
@@ -200,7 +200,7 @@ fn running(start: i64, conditions: &[(&str, &str, i64)]) -> PodStatus {
 }
 
 #[test]
-fn a_pod_taken_over_has_been_as_its_mirror_says_for_as_long_as_that_says() {
+fn an_adopted_pod_keeps_the_transition_times_of_its_mirror_pod() {
     let (mut mirrors, pod) = (mirrors(), living("one"));
     let before = running(5, &[("Ready", "True", 7), ("Initialized", "False", 6)]);
     let mirror = Pod { status: Some(before), ..stored(&pod, "m1") };

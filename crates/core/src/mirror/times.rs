@@ -8,30 +8,31 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 /// Which of our times stand for which of the mirror's.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Times {
+pub(super) struct TransitionTimes {
     /// When its pod was first taken note of.
     start: Option<Time>,
-    conditions: Vec<Since>,
+    conditions: Vec<TransitionTime>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-struct Since {
+struct TransitionTime {
     condition: (String, String),
     ours: Option<Time>,
     theirs: Time,
 }
 
-impl Times {
+impl TransitionTimes {
     /// What a mirror says of the conditions that this status has, too.
     pub(super) fn compare(mirror: Option<&PodStatus>, status: &PodStatus) -> Self {
         let theirs = |ours: &&PodCondition| {
-            let mut told = mirror?.conditions.iter().flatten();
-            let same =
-                |told: &&PodCondition| (&told.type_, &told.status) == (&ours.type_, &ours.status);
-            told.find(same)?.last_transition_time.clone()
+            let mut mirrored = mirror?.conditions.iter().flatten();
+            let same = |mirrored: &&PodCondition| {
+                (&mirrored.type_, &mirrored.status) == (&ours.type_, &ours.status)
+            };
+            mirrored.find(same)?.last_transition_time.clone()
         };
         let known = status.conditions.iter().flatten().filter_map(|ours| {
-            Some(Since {
+            Some(TransitionTime {
                 condition: (ours.type_.clone(), ours.status.clone()),
                 ours: ours.last_transition_time.clone(),
                 theirs: theirs(&ours)?,
@@ -44,7 +45,7 @@ impl Times {
     /// The status with the mirror's times, wherever nothing has changed since.
     pub(super) fn restore(&self, mut status: PodStatus) -> PodStatus {
         for condition in status.conditions.iter_mut().flatten() {
-            let same = |since: &&Since| {
+            let same = |since: &&TransitionTime| {
                 (&since.condition.0, &since.condition.1) == (&condition.type_, &condition.status)
                     && since.ours == condition.last_transition_time
             };

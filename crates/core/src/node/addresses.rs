@@ -2,13 +2,13 @@
 
 use k8s_openapi::api::core::v1::NodeAddress;
 
-use super::Profile;
+use super::NodeProfile;
 
 /// What a cloud is told of the addresses that were given.
 pub(super) const PROVIDED: &str = "alpha.kubernetes.io/provided-node-ip";
 
 /// The addresses of a node that had those.
-pub(super) fn next(profile: &Profile, before: &[NodeAddress]) -> Vec<NodeAddress> {
+pub(super) fn next(profile: &NodeProfile, before: &[NodeAddress]) -> Vec<NodeAddress> {
     // What the cloud says goes before what we know.
     if profile.has_cloud && !before.is_empty() {
         return before.to_vec();
@@ -21,7 +21,7 @@ pub(super) fn next(profile: &Profile, before: &[NodeAddress]) -> Vec<NodeAddress
 }
 
 /// The addresses for the cloud to find the node by; none when there is no cloud or nothing was given.
-pub(super) fn provided(profile: &Profile) -> Option<String> {
+pub(super) fn provided(profile: &NodeProfile) -> Option<String> {
     let given: Vec<String> = profile.given_addresses.iter().map(ToString::to_string).collect();
     Some(given.join(",")).filter(|given| profile.has_cloud && !given.is_empty())
 }

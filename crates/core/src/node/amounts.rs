@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::{Machine, Profile};
+use super::{MachineInfo, NodeProfile};
 use crate::quantity::{Format, Quantity};
 use crate::resources::hugepages;
 
 /// Amounts by the name of the resource.
-pub type Amounts = BTreeMap<String, Quantity>;
+pub type NodeResourceList = BTreeMap<String, Quantity>;
 
 const CPU: &str = "cpu";
 const MEMORY: &str = "memory";
@@ -16,29 +16,29 @@ const STORAGE: &str = "ephemeral-storage";
 
 /// What is kept from pods.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Reserved {
+pub struct ReservedResources {
     /// For the system.
-    pub system: Amounts,
+    pub system: NodeResourceList,
     /// For the agent and the runtime.
-    pub kube: Amounts,
+    pub kube: NodeResourceList,
     /// How many CPUs are reserved for the system alone (`reservedSystemCPUs`); they replace the CPU reserved above.
     pub cpus: Option<u32>,
     /// How much memory must stay free, or pods are evicted.
-    pub free_memory: Option<Level>,
+    pub free_memory: Option<EvictionThreshold>,
     /// How much disk must stay free, or pods are evicted.
-    pub free_disk: Option<Level>,
+    pub free_disk: Option<EvictionThreshold>,
 }
 
 /// An amount, or a part of all there is.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Level {
+pub enum EvictionThreshold {
     /// So much.
     Amount(Quantity),
     /// So many hundredths of the whole.
     Percent(f32),
 }
 
-impl Level {
+impl EvictionThreshold {
     fn of(&self, whole: &Quantity) -> Quantity {
         match self {
             Self::Amount(amount) => amount.clone(),
@@ -57,12 +57,12 @@ fn part(whole: i64, part: f32) -> i64 {
 }
 
 /// All that the node has, of what every node has.
-pub fn capacity(profile: &Profile, machine: &Machine) -> Amounts {
+pub fn capacity(profile: &NodeProfile, machine: &MachineInfo) -> NodeResourceList {
     let bytes = |bytes: u64| {
         Quantity::from_units(i64::try_from(bytes).unwrap_or(i64::MAX), Format::BinarySi)
     };
     let count = |count: u32| Quantity::from_units(count.into(), Format::DecimalSi);
-    let mut amounts = Amounts::from([
+    let mut amounts = NodeResourceList::from([
         (CPU.to_owned(), count(machine.cpus)),
         (MEMORY.to_owned(), bytes(machine.memory)),
         (PODS.to_owned(), count(pods(profile, machine))),
@@ -76,18 +76,18 @@ pub fn capacity(profile: &Profile, machine: &Machine) -> Amounts {
     amounts
 }
 
-fn pods(profile: &Profile, machine: &Machine) -> u32 {
+fn pods(profile: &NodeProfile, machine: &MachineInfo) -> u32 {
     let by_cores = profile.pods_per_core.map(|each| each.saturating_mul(machine.cpus));
     by_cores.map_or(profile.max_pods, |pods| pods.min(profile.max_pods))
 }
 
 /// The allocatable part of the capacity, including resources that other components have added.
-pub fn allocatable(reserved: &Reserved, capacity: &Amounts) -> Amounts {
+pub fn allocatable(reserved: &ReservedResources, capacity: &NodeResourceList) -> NodeResourceList {
     let kept = |name: &str, whole: &Quantity| reserved.of(name, whole);
     let left = capacity
         .iter()
         .map(|(name, whole)| (name.clone(), whole.minus(&kept(name, whole)).or_nothing()));
-    let mut left: Amounts = left.collect();
+    let mut left: NodeResourceList = left.collect();
     let pages = capacity.iter().filter(|(name, _)| hugepages::is_resource(name));
     let pages = pages.fold(Quantity::ZERO, |sum, (_, pages)| sum.plus(pages));
     if let Some(memory) = left.get_mut(MEMORY).filter(|_| !pages.is_zero()) {
@@ -102,13 +102,14 @@ pub fn missing(counts_storage: bool, has: impl Fn(&str) -> bool) -> Vec<&'static
     [CPU, MEMORY, PODS].into_iter().chain(storage).filter(|name| !has(name)).collect()
 }
 
-impl Reserved {
+impl ReservedResources {
     /// How much of a resource is kept from pods.
     fn of(&self, name: &str, whole: &Quantity) -> Quantity {
-        let told = |amounts: &Amounts| amounts.get(name).cloned().unwrap_or(Quantity::ZERO);
+        let amount_of =
+            |amounts: &NodeResourceList| amounts.get(name).cloned().unwrap_or(Quantity::ZERO);
         let reserved = match self.cpus.filter(|_| name == CPU) {
             Some(cpus) => Quantity::from_units(cpus.into(), Format::DecimalSi),
-            None => told(&self.system).plus(&told(&self.kube)),
+            None => amount_of(&self.system).plus(&amount_of(&self.kube)),
         };
         let free = match name {
             MEMORY => self.free_memory.as_ref(),

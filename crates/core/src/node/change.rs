@@ -7,11 +7,11 @@ use super::conditions;
 
 /// Whether there is something to tell besides that the node still lives.
 pub fn differs(before: &Node, after: &Node) -> bool {
-    essence(before) != essence(after)
+    comparable(before) != comparable(after)
 }
 
 /// The object without what changes by itself, lists of conditions in one order.
-fn essence(node: &Node) -> Node {
+fn comparable(node: &Node) -> Node {
     let mut node = node.clone();
     node.metadata.managed_fields = None;
     let status = node.status.get_or_insert_default();

@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::core::v1::{NodeCondition, NodeStatus};
 
-use super::{Scene, amounts, seconds};
+use super::{NodeStatusInput, amounts, seconds};
 
 /// The one that says whether the node takes pods.
 pub const READY: &str = "Ready";
@@ -73,21 +73,21 @@ pub(super) fn event(type_: &str, status: &str) -> Option<&'static str> {
 }
 
 /// Sets our conditions, and leaves those of others as they are. The amounts of the status must be right already.
-pub(super) fn set(scene: &Scene<'_>, status: &mut NodeStatus) {
-    let Pressures { memory, disk, pids } = scene.pressures;
-    let ready = ready(scene, status);
+pub(super) fn set(input: &NodeStatusInput<'_>, status: &mut NodeStatus) {
+    let Pressures { memory, disk, pids } = input.pressures;
+    let ready = ready(input, status);
     let conditions = status.conditions.get_or_insert_default();
     for (pressure, is_there) in PRESSURES.iter().zip([memory, disk, pids]) {
         let (reason, message) =
             (pressure.reasons[usize::from(is_there)], pressure.messages[usize::from(is_there)]);
-        put(conditions, scene, condition(pressure.condition, is_there, reason, message));
+        put(conditions, input, condition(pressure.condition, is_there, reason, message));
     }
-    put(conditions, scene, ready);
+    put(conditions, input, ready);
 }
 
 /// A condition keeps its time of transition for as long as it keeps its status.
-fn put(conditions: &mut Vec<NodeCondition>, scene: &Scene<'_>, new: NodeCondition) {
-    let now = seconds(scene.now.wall);
+fn put(conditions: &mut Vec<NodeCondition>, input: &NodeStatusInput<'_>, new: NodeCondition) {
+    let now = seconds(input.now.wall);
     let place = conditions.iter().position(|condition| condition.type_ == new.type_);
     let since = place.map(|place| &conditions[place]).filter(|old| old.status == new.status);
     let since = since.and_then(|old| old.last_transition_time.clone());
@@ -112,35 +112,35 @@ fn condition(type_: &str, is_true: bool, reason: &str, message: &str) -> NodeCon
     }
 }
 
-fn ready(scene: &Scene<'_>, status: &NodeStatus) -> NodeCondition {
-    match together(troubles(scene, status)) {
+fn ready(input: &NodeStatusInput<'_>, status: &NodeStatus) -> NodeCondition {
+    match join_errors(errors(input, status)) {
         None => condition(READY, true, "KubeletReady", "kubelet is posting ready status"),
         Some(why) => condition(READY, false, "KubeletNotReady", &why),
     }
 }
 
 /// Why the node is not ready: runtime, network, storage, shutdown, missing amounts.
-fn troubles(scene: &Scene<'_>, status: &NodeStatus) -> Vec<String> {
-    let mut troubles = scene.runtime.troubles(scene.now.mono);
-    troubles.extend(scene.runtime.network_trouble.clone());
-    troubles.extend(scene.storage_trouble.map(str::to_owned));
-    troubles.extend(scene.is_shutting_down.then(|| "node is shutting down".to_owned()));
+fn errors(input: &NodeStatusInput<'_>, status: &NodeStatus) -> Vec<String> {
+    let mut errors = input.runtime.errors(input.now.mono);
+    errors.extend(input.runtime.network_trouble.clone());
+    errors.extend(input.storage_trouble.map(str::to_owned));
+    errors.extend(input.is_shutting_down.then(|| "node is shutting down".to_owned()));
     let capacity = status.capacity.as_ref();
     let has = |name: &str| capacity.is_some_and(|capacity| capacity.contains_key(name));
-    let missing = amounts::missing(scene.profile.counts_storage, has);
+    let missing = amounts::missing(input.profile.counts_storage, has);
     if !missing.is_empty() {
-        troubles.push(format!("missing node capacity for resources: {}", missing.join(", ")));
+        errors.push(format!("missing node capacity for resources: {}", missing.join(", ")));
     }
-    troubles
+    errors
 }
 
 /// Several errors as one, each once.
-fn together(mut troubles: Vec<String>) -> Option<String> {
+fn join_errors(mut errors: Vec<String>) -> Option<String> {
     let mut seen = std::collections::BTreeSet::new();
-    troubles.retain(|trouble| seen.insert(trouble.clone()));
-    match troubles.len() {
+    errors.retain(|trouble| seen.insert(trouble.clone()));
+    match errors.len() {
         0 => None,
-        1 => troubles.pop(),
-        _ => Some(format!("[{}]", troubles.join(", "))),
+        1 => errors.pop(),
+        _ => Some(format!("[{}]", errors.join(", "))),
     }
 }

@@ -31,12 +31,12 @@ pub fn old_cgroups() -> NodeEvent {
 /// What happened between two states of the object; before there was any, nothing was said of it.
 pub fn between(before: Option<&Node>, after: &Node) -> Vec<NodeEvent> {
     let name = after.metadata.name.as_deref().unwrap_or_default();
-    let turned = turned(before, after).map(|reason| NodeEvent {
+    let changed_conditions = changed_conditions(before, after).map(|reason| NodeEvent {
         kind: EventKind::Normal,
         reason,
         message: format!("Node {name} status is now: {reason}"),
     });
-    rebooted(name, before, after).into_iter().chain(turned).collect()
+    rebooted(name, before, after).into_iter().chain(changed_conditions).collect()
 }
 
 /// The event for a node that was cordoned or uncordoned.
@@ -46,7 +46,7 @@ pub fn cordoned(name: &str, was: bool, is: bool) -> Option<NodeEvent> {
     (was != is).then_some(NodeEvent { kind: EventKind::Normal, reason, message })
 }
 
-fn turned(before: Option<&Node>, after: &Node) -> impl Iterator<Item = &'static str> {
+fn changed_conditions(before: Option<&Node>, after: &Node) -> impl Iterator<Item = &'static str> {
     conditions::types().filter_map(move |type_| {
         let now = condition(after, type_)?;
         let was = before.and_then(|before| condition(before, type_));

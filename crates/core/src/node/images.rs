@@ -7,14 +7,14 @@ use oarsman_cri_types::v1::Image;
 const NAMES: usize = 5;
 
 /// The largest images first, at most so many.
-pub fn listed(mut images: Vec<Image>, most: Option<usize>) -> Vec<ContainerImage> {
+pub fn node_images(mut images: Vec<Image>, most: Option<usize>) -> Vec<ContainerImage> {
     // By name where sizes are equal, so that a list that did not change looks like one.
     images.sort_by(|one, other| other.size.cmp(&one.size).then_with(|| one.id.cmp(&other.id)));
     images.truncate(most.unwrap_or(usize::MAX));
-    images.into_iter().map(told).collect()
+    images.into_iter().map(container_image).collect()
 }
 
-fn told(image: Image) -> ContainerImage {
+fn container_image(image: Image) -> ContainerImage {
     let names: Vec<String> =
         image.repo_digests.into_iter().chain(image.repo_tags).take(NAMES).collect();
     ContainerImage {

@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::{Node, NodeSpec, Taint};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::info::OS;
-use super::{Machine, Profile, Scene, status};
+use super::{MachineInfo, NodeProfile, NodeStatusInput, status};
 
 const HOSTNAME: &str = "kubernetes.io/hostname";
 const OS_LABEL: &str = "kubernetes.io/os";
@@ -36,15 +36,15 @@ const CONTROLLER_ATTACHES: &str = "volumes.kubernetes.io/controller-managed-atta
 const NO_CLOUD_YET: &str = "node.cloudprovider.kubernetes.io/uninitialized";
 
 /// The object that a node registers.
-pub fn registered(scene: &Scene<'_>) -> Node {
-    let Profile { name, provider_id, controller_attaches, .. } = scene.profile;
+pub fn registered(input: &NodeStatusInput<'_>) -> Node {
+    let NodeProfile { name, provider_id, controller_attaches, .. } = input.profile;
     let annotations =
         controller_attaches.then(|| (CONTROLLER_ATTACHES.to_owned(), "true".to_owned()));
-    let taints = taints(scene.profile);
+    let taints = taints(input.profile);
     let bare = Node {
         metadata: ObjectMeta {
             name: Some(name.clone()),
-            labels: Some(labels(scene.profile, scene.machine)),
+            labels: Some(labels(input.profile, input.machine)),
             annotations: annotations.map(|annotation| BTreeMap::from([annotation])),
             ..ObjectMeta::default()
         },
@@ -55,13 +55,13 @@ pub fn registered(scene: &Scene<'_>) -> Node {
         }),
         status: None,
     };
-    status::next(scene, &bare)
+    status::next(input, &bare)
 }
 
 /// The same object with what must be right from the first day on: labels that describe it and who attaches its volumes.
-pub fn reconciled(scene: &Scene<'_>, existing: &Node) -> Node {
+pub fn reconciled(input: &NodeStatusInput<'_>, existing: &Node) -> Node {
     let mut node = existing.clone();
-    let ours = labels(scene.profile, scene.machine);
+    let ours = labels(input.profile, input.machine);
     let ours = ours.into_iter().filter(|(key, _)| DEFAULT_LABELS.contains(&key.as_str()));
     let labels = node.metadata.labels.get_or_insert_default();
     for (key, value) in ours {
@@ -71,9 +71,9 @@ pub fn reconciled(scene: &Scene<'_>, existing: &Node) -> Node {
             labels.insert(key, value);
         }
     }
-    let attaches = scene.profile.controller_attaches.then_some("true");
+    let attaches = input.profile.controller_attaches.then_some("true");
     annotate(&mut node.metadata, CONTROLLER_ATTACHES, attaches);
-    status::next(scene, &node)
+    status::next(input, &node)
 }
 
 /// Sets an annotation, or takes it away.
@@ -88,13 +88,13 @@ pub(super) fn annotate(metadata: &mut ObjectMeta, key: &str, value: Option<&str>
 }
 
 /// The labels for operating system and architecture. They are always corrected, because schedulers choose nodes by them.
-pub(super) fn label_system(metadata: &mut ObjectMeta, machine: &Machine) {
+pub(super) fn label_system(metadata: &mut ObjectMeta, machine: &MachineInfo) {
     let labels = metadata.labels.get_or_insert_default();
     labels.insert(OS_LABEL.to_owned(), OS.to_owned());
     labels.insert(ARCH_LABEL.to_owned(), machine.architecture.clone());
 }
 
-fn labels(profile: &Profile, machine: &Machine) -> BTreeMap<String, String> {
+fn labels(profile: &NodeProfile, machine: &MachineInfo) -> BTreeMap<String, String> {
     let rows = [
         (HOSTNAME, profile.name.as_str()),
         (OS_LABEL, OS),
@@ -108,7 +108,7 @@ fn labels(profile: &Profile, machine: &Machine) -> BTreeMap<String, String> {
     labels
 }
 
-fn taints(profile: &Profile) -> Vec<Taint> {
+fn taints(profile: &NodeProfile) -> Vec<Taint> {
     let until_the_cloud_spoke = profile.has_cloud.then(|| Taint {
         key: NO_CLOUD_YET.to_owned(),
         value: Some("true".to_owned()),

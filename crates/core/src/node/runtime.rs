@@ -13,7 +13,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What the runtime has said of itself.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Health {
+pub struct RuntimeHealth {
     /// What it calls itself.
     pub name: String,
     /// Its version.
@@ -30,7 +30,7 @@ pub struct Health {
     pub features: Option<RuntimeFeatures>,
 }
 
-impl Default for Health {
+impl Default for RuntimeHealth {
     fn default() -> Self {
         Self {
             name: String::new(),
@@ -44,20 +44,20 @@ impl Default for Health {
     }
 }
 
-impl Health {
+impl RuntimeHealth {
     /// Takes name and version from the runtime's response.
-    pub fn met(&mut self, version: &VersionResponse) {
+    pub fn set_version(&mut self, version: &VersionResponse) {
         self.name.clone_from(&version.runtime_name);
         self.version.clone_from(&version.runtime_version);
     }
 
     /// Takes conditions, handlers and features from the runtime's response.
-    pub fn heard(&mut self, status: &StatusResponse, now: Mono) {
+    pub fn set_status(&mut self, status: &StatusResponse, now: Mono) {
         let conditions = status.status.as_ref().map_or(&[][..], |status| &status.conditions);
         let not_ready = |what: &str, name: &str| {
             let found = conditions.iter().find(|condition| condition.r#type == name);
             let is_ready = found.is_some_and(|condition| condition.status);
-            (!is_ready).then(|| format!("{what} not ready: {}", spelled(found)))
+            (!is_ready).then(|| format!("{what} not ready: {}", format_condition(found)))
         };
         self.network_trouble = not_ready("container runtime network", "NetworkReady");
         self.trouble = not_ready("container runtime", "RuntimeReady");
@@ -71,7 +71,7 @@ impl Health {
     }
 
     /// What is wrong with the runtime, the worst first.
-    pub fn troubles(&self, now: Mono) -> Vec<String> {
+    pub fn errors(&self, now: Mono) -> Vec<String> {
         let silence = match self.last_good {
             None => Some("container runtime status check may not have completed yet"),
             Some(good) if now.since(good) >= PATIENCE => Some("container runtime is down"),
@@ -81,18 +81,18 @@ impl Health {
     }
 
     /// Whether pods can be run.
-    pub fn is_well(&self, now: Mono) -> bool {
-        self.network_trouble.is_none() && self.troubles(now).is_empty()
+    pub fn is_ready(&self, now: Mono) -> bool {
+        self.network_trouble.is_none() && self.errors(now).is_empty()
     }
 
     /// Whether it says the same, but for when.
-    pub fn says_the_same_as(&self, other: &Self) -> bool {
+    pub fn equals_except_time(&self, other: &Self) -> bool {
         let at = |health: &Self| Self { last_good: health.last_good.and(None), ..health.clone() };
         self.last_good.is_some() == other.last_good.is_some() && at(self) == at(other)
     }
 }
 
-fn spelled(condition: Option<&RuntimeCondition>) -> String {
+fn format_condition(condition: Option<&RuntimeCondition>) -> String {
     let Some(RuntimeCondition { r#type, status, reason, message }) = condition else {
         return "<nil>".to_owned();
     };

@@ -9,26 +9,26 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as WireQuantity;
 use oarsman_cri_types::v1::RuntimeHandler;
 
-use super::amounts::{Amounts, allocatable, capacity};
-use super::{Scene, addresses, conditions, info, object};
+use super::amounts::{NodeResourceList, allocatable, capacity};
+use super::{NodeStatusInput, addresses, conditions, info, object};
 use crate::quantity::Quantity;
 use crate::resources::hugepages;
 
 /// The object as it should be now. What is not the node's own to say stays as it is.
-pub fn next(scene: &Scene<'_>, before: &Node) -> Node {
+pub fn next(input: &NodeStatusInput<'_>, before: &Node) -> Node {
     let mut node = before.clone();
-    object::label_system(&mut node.metadata, scene.machine);
-    let provided = addresses::provided(scene.profile);
+    object::label_system(&mut node.metadata, input.machine);
+    let provided = addresses::provided(input.profile);
     object::annotate(&mut node.metadata, addresses::PROVIDED, provided.as_deref());
-    node.status = Some(status(scene, before.status.clone().unwrap_or_default()));
+    node.status = Some(status(input, before.status.clone().unwrap_or_default()));
     node
 }
 
-fn status(scene: &Scene<'_>, before: NodeStatus) -> NodeStatus {
-    let addresses = addresses::next(scene.profile, before.addresses.as_deref().unwrap_or_default());
-    let capacity = all_capacity(scene, before.capacity.as_ref());
-    let allocatable = allocatable(&scene.profile.reserved, &capacity);
-    let port = scene.profile.port;
+fn status(input: &NodeStatusInput<'_>, before: NodeStatus) -> NodeStatus {
+    let addresses = addresses::next(input.profile, before.addresses.as_deref().unwrap_or_default());
+    let capacity = all_capacity(input, before.capacity.as_ref());
+    let allocatable = allocatable(&input.profile.reserved, &capacity);
+    let port = input.profile.port;
     let mut status = NodeStatus {
         addresses: some(addresses),
         capacity: Some(wire(&capacity)),
@@ -36,33 +36,36 @@ fn status(scene: &Scene<'_>, before: NodeStatus) -> NodeStatus {
         daemon_endpoints: Some(NodeDaemonEndpoints {
             kubelet_endpoint: Some(DaemonEndpoint { port }).filter(|_| port > 0),
         }),
-        node_info: Some(info::info(scene)),
-        images: some(scene.images.to_vec()),
-        runtime_handlers: some(scene.runtime.handlers.iter().map(handler).collect()),
-        features: scene.runtime.features.as_ref().map(|features| NodeFeatures {
+        node_info: Some(info::info(input)),
+        images: some(input.images.to_vec()),
+        runtime_handlers: some(input.runtime.handlers.iter().map(handler).collect()),
+        features: input.runtime.features.as_ref().map(|features| NodeFeatures {
             supplemental_groups_policy: Some(features.supplemental_groups_policy),
         }),
-        declared_features: some(scene.profile.declared_features.clone()),
+        declared_features: some(input.profile.declared_features.clone()),
         volumes_in_use: None,
         ..before
     };
-    conditions::set(scene, &mut status);
+    conditions::set(input, &mut status);
     status
 }
 
 /// What the node has, and what others said it has: devices and the like. Sizes of huge pages that are gone are dropped.
-fn all_capacity(scene: &Scene<'_>, before: Option<&BTreeMap<String, WireQuantity>>) -> Amounts {
+fn all_capacity(
+    input: &NodeStatusInput<'_>,
+    before: Option<&BTreeMap<String, WireQuantity>>,
+) -> NodeResourceList {
     let others = before.into_iter().flatten();
     let others = others.filter(|(name, _)| !hugepages::is_resource(name));
     let others = others.filter_map(|(name, amount)| {
         Quantity::try_from(amount).ok().map(|amount| (name.clone(), amount))
     });
-    let mut amounts: Amounts = others.collect();
-    amounts.extend(capacity(scene.profile, scene.machine));
+    let mut amounts: NodeResourceList = others.collect();
+    amounts.extend(capacity(input.profile, input.machine));
     amounts
 }
 
-fn wire(amounts: &Amounts) -> BTreeMap<String, WireQuantity> {
+fn wire(amounts: &NodeResourceList) -> BTreeMap<String, WireQuantity> {
     amounts.iter().map(|(name, amount)| (name.clone(), amount.to_wire())).collect()
 }
 

@@ -5,9 +5,9 @@ mod change;
 mod conditions;
 mod events;
 mod object;
+mod reports;
 mod runtime;
 mod status;
-mod told;
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -15,29 +15,32 @@ use std::time::Duration;
 use jiff::Timestamp;
 use oarsman_cri_types::v1::{RuntimeCondition, RuntimeHandler, RuntimeStatus, StatusResponse};
 
-use super::{Health, Machine, Pressures, Profile, Scene};
+use super::{MachineInfo, NodeProfile, NodeStatusInput, Pressures, RuntimeHealth};
 use crate::time::{Mono, Now};
 
 /// A node that can be changed before it is looked at.
 #[derive(Clone)]
-pub(super) struct Stage {
-    pub(super) profile: Profile,
-    pub(super) machine: Machine,
-    pub(super) runtime: Health,
+pub(super) struct NodeFixture {
+    pub(super) profile: NodeProfile,
+    pub(super) machine: MachineInfo,
+    pub(super) runtime: RuntimeHealth,
     pub(super) pressures: Pressures,
     /// Seconds since the agent began, which was at the beginning of 2027.
     pub(super) at: u64,
 }
 
-impl Stage {
+impl NodeFixture {
     /// A node with nothing wrong.
     pub(super) fn new() -> Self {
-        let mut runtime = Health {
+        let mut runtime = RuntimeHealth {
             name: "containerd".to_owned(),
             version: "v2.1.4".to_owned(),
-            ..Health::default()
+            ..RuntimeHealth::default()
         };
-        runtime.heard(&status(&[("RuntimeReady", true), ("NetworkReady", true)]), Mono::default());
+        runtime.set_status(
+            &status(&[("RuntimeReady", true), ("NetworkReady", true)]),
+            Mono::default(),
+        );
         Self {
             profile: profile(),
             machine: machine(),
@@ -47,8 +50,8 @@ impl Stage {
         }
     }
 
-    pub(super) fn look<T>(&self, look: impl FnOnce(&Scene<'_>) -> T) -> T {
-        look(&Scene {
+    pub(super) fn look<T>(&self, look: impl FnOnce(&NodeStatusInput<'_>) -> T) -> T {
+        look(&NodeStatusInput {
             profile: &self.profile,
             machine: &self.machine,
             runtime: &self.runtime,
@@ -86,8 +89,8 @@ pub(super) fn ip(text: &str) -> IpAddr {
     text.parse().unwrap()
 }
 
-fn profile() -> Profile {
-    Profile {
+fn profile() -> NodeProfile {
+    NodeProfile {
         name: "n1".to_owned(),
         controller_attaches: true,
         addresses: vec![ip("192.0.2.1")],
@@ -96,12 +99,12 @@ fn profile() -> Profile {
         max_pods: 110,
         max_images: Some(50),
         counts_storage: true,
-        ..Profile::default()
+        ..NodeProfile::default()
     }
 }
 
-fn machine() -> Machine {
-    Machine {
+fn machine() -> MachineInfo {
+    MachineInfo {
         cpus: 2,
         memory: 4 << 30,
         disk: Some(100 << 30),
@@ -111,6 +114,6 @@ fn machine() -> Machine {
         kernel: "6.12".to_owned(),
         os_image: "Debian".to_owned(),
         architecture: "amd64".to_owned(),
-        ..Machine::default()
+        ..MachineInfo::default()
     }
 }

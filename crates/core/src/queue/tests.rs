@@ -142,7 +142,7 @@ fn the_outcome_for_a_removed_key_is_ignored_and_its_successor_waits_for_it() {
 
 #[test]
 fn a_pause_and_the_rate_limit_concern_all_keys() {
-    let mut queue = queue().limited(Allowance::new(2, millis(20)));
+    let mut queue = queue().with_rate_limit(TokenBucket::new(2, millis(20)));
     for key in ["a", "b", "c"] {
         queue.add(&key, AT_ONCE, Priority::Normal);
     }
@@ -156,7 +156,7 @@ fn a_pause_and_the_rate_limit_concern_all_keys() {
 }
 
 #[derive(Clone, Debug)]
-enum Step {
+enum QueueStep {
     Add(u8, u64, bool),
     Remove(u8),
     Reset(u8),
@@ -165,14 +165,14 @@ enum Step {
     Wait(u64),
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = QueueStep> {
     prop_oneof![
-        3 => (0u8..4, 0u64..300, any::<bool>()).prop_map(|(key, wait, urgent)| Step::Add(key, wait, urgent)),
-        1 => (0u8..4).prop_map(Step::Remove),
-        1 => (0u8..4).prop_map(Step::Reset),
-        4 => Just(Step::Next),
-        3 => (0u8..4, 0u8..3).prop_map(|(key, outcome)| Step::Done(key, outcome)),
-        2 => (0u64..400).prop_map(Step::Wait),
+        3 => (0u8..4, 0u64..300, any::<bool>()).prop_map(|(key, wait, urgent)| QueueStep::Add(key, wait, urgent)),
+        1 => (0u8..4).prop_map(QueueStep::Remove),
+        1 => (0u8..4).prop_map(QueueStep::Reset),
+        4 => Just(QueueStep::Next),
+        3 => (0u8..4, 0u8..3).prop_map(|(key, outcome)| QueueStep::Done(key, outcome)),
+        2 => (0u64..400).prop_map(QueueStep::Wait),
     ]
 }
 
@@ -187,19 +187,19 @@ proptest! {
         let mut due = BTreeMap::<u8, Mono>::new();
         for step in steps {
             match step {
-                Step::Add(key, wait, urgent) => {
+                QueueStep::Add(key, wait, urgent) => {
                     let priority = if urgent { Priority::Urgent } else { Priority::Normal };
                     queue.add(&key, now + millis(wait), priority);
                     let first = due.entry(key).or_insert(now + millis(wait));
                     *first = (*first).min(now + millis(wait));
                 }
-                Step::Remove(key) => {
+                QueueStep::Remove(key) => {
                     queue.remove(&key);
                     due.remove(&key);
                     in_flight.entry(key).and_modify(|removed| *removed = true);
                 }
-                Step::Reset(key) => queue.reset(&key),
-                Step::Next => {
+                QueueStep::Reset(key) => queue.reset(&key),
+                QueueStep::Next => {
                     let expected = queue.next_due(now).is_some_and(|time| time <= now);
                     let next = queue.next(now);
                     prop_assert_eq!(next.is_some(), expected);
@@ -209,7 +209,7 @@ proptest! {
                         prop_assert!(earliest.is_some_and(|time| time <= now), "{earliest:?}");
                     }
                 }
-                Step::Done(key, outcome) => {
+                QueueStep::Done(key, outcome) => {
                     if let Some(removed) = in_flight.remove(&key) {
                         let outcome = match outcome {
                             0 => Outcome::Done,
@@ -222,7 +222,7 @@ proptest! {
                         }
                     }
                 }
-                Step::Wait(wait) => now = now + millis(wait),
+                QueueStep::Wait(wait) => now = now + millis(wait),
             }
         }
         for key in in_flight.into_keys() {

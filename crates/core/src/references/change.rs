@@ -8,7 +8,7 @@ use crate::pod::PodExt;
 
 /// What is not as it was.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Change {
+pub enum ObjectChange {
     /// A ConfigMap or Secret.
     Object(ObjectName),
     /// A runtime class, by its name.
@@ -17,7 +17,7 @@ pub enum Change {
     Token(PodUid),
 }
 
-impl Change {
+impl ObjectChange {
     /// Whether a pod should look again.
     pub fn concerns(&self, pod: &Pod) -> bool {
         match self {
@@ -28,7 +28,7 @@ impl Change {
     }
 }
 
-impl From<ObjectName> for Change {
+impl From<ObjectName> for ObjectChange {
     fn from(object: ObjectName) -> Self {
         Self::Object(object)
     }
@@ -40,10 +40,10 @@ mod tests {
 
     use super::*;
     use crate::ids::FullName;
-    use crate::references::Kind;
+    use crate::references::ObjectKind;
 
     #[test]
-    fn a_change_concerns_those_who_use_what_changed() {
+    fn a_change_concerns_the_pods_that_use_the_object() {
         let volume = json!({ "name": "v", "configMap": { "name": "m" } });
         let spec = json!({ "containers": [], "volumes": [volume], "runtimeClassName": "kata" });
         let metadata = json!({ "name": "web", "namespace": "ns", "uid": "u" });
@@ -51,15 +51,15 @@ mod tests {
             serde_json::from_value(json!({ "metadata": metadata, "spec": spec })).unwrap();
         let object = |kind, name: &str| {
             let name = FullName { name: name.to_owned(), namespace: "ns".to_owned() };
-            Change::from(ObjectName { kind, name })
+            ObjectChange::from(ObjectName { kind, name })
         };
         let rows = [
-            (object(Kind::ConfigMap, "m"), true),
-            (object(Kind::Secret, "m"), false),
-            (Change::RuntimeClass("kata".to_owned()), true),
-            (Change::RuntimeClass("gvisor".to_owned()), false),
-            (Change::Token("u".into()), true),
-            (Change::Token("other".into()), false),
+            (object(ObjectKind::ConfigMap, "m"), true),
+            (object(ObjectKind::Secret, "m"), false),
+            (ObjectChange::RuntimeClass("kata".to_owned()), true),
+            (ObjectChange::RuntimeClass("gvisor".to_owned()), false),
+            (ObjectChange::Token("u".into()), true),
+            (ObjectChange::Token("other".into()), false),
         ];
         for (change, concerns) in rows {
             assert_eq!(change.concerns(&pod), concerns, "{change:?}");

@@ -65,16 +65,16 @@ fn every_place_is_looked_into_and_what_is_optional_is_known() {
 }
 
 #[test]
-fn a_pod_uses_what_it_refers_to_in_its_own_namespace() {
+fn a_pod_references_objects_of_its_own_namespace() {
     let mut pod = pod(json!({ "containers": [], "volumes": [
         { "name": "v", "configMap": { "name": "m", "optional": true } },
     ]}));
     pod.metadata.namespace = Some("here".to_owned());
     let rows = [
-        (Kind::ConfigMap, "m", "here", true),
-        (Kind::Secret, "m", "here", false),
-        (Kind::ConfigMap, "v", "here", false),
-        (Kind::ConfigMap, "m", "there", false),
+        (ObjectKind::ConfigMap, "m", "here", true),
+        (ObjectKind::Secret, "m", "here", false),
+        (ObjectKind::ConfigMap, "v", "here", false),
+        (ObjectKind::ConfigMap, "m", "there", false),
     ];
     for (kind, name, namespace, used) in rows {
         let name = FullName { name: name.to_owned(), namespace: namespace.to_owned() };

@@ -9,37 +9,37 @@ use crate::pod::{ContainerKind, init_kind};
 use crate::quantity::Quantity;
 
 /// Amounts by the name of their resource.
-pub type Amounts = BTreeMap<String, Quantity>;
+pub type ResourceList = BTreeMap<String, Quantity>;
 
 /// The most the containers request at any one time.
-pub fn container_requests(spec: &PodSpec) -> Amounts {
+pub fn container_requests(spec: &PodSpec) -> ResourceList {
     at_the_most(spec, |container| {
         read(container.resources.as_ref().and_then(|resources| resources.requests.as_ref()))
     })
 }
 
 /// The most the containers may use at any one time, as far as they are limited.
-pub fn container_limits(spec: &PodSpec) -> Amounts {
+pub fn container_limits(spec: &PodSpec) -> ResourceList {
     at_the_most(spec, |container| {
         read(container.resources.as_ref().and_then(|resources| resources.limits.as_ref()))
     })
 }
 
 /// Amounts of an API object; one that cannot be read counts as not there.
-pub fn read(wire: Option<&BTreeMap<String, WireQuantity>>) -> Amounts {
+pub fn read(wire: Option<&BTreeMap<String, WireQuantity>>) -> ResourceList {
     let parsed = |(name, amount)| Some((String::clone(name), Quantity::try_from(amount).ok()?));
     wire.into_iter().flatten().filter_map(parsed).collect()
 }
 
 /// Regular containers and sidecars run beside each other; an init container runs alone but for
 /// the sidecars before it.
-fn at_the_most(spec: &PodSpec, of: impl Fn(&Container) -> Amounts) -> Amounts {
-    let mut running = Amounts::new();
+fn at_the_most(spec: &PodSpec, of: impl Fn(&Container) -> ResourceList) -> ResourceList {
+    let mut running = ResourceList::new();
     for container in &spec.containers {
         add(&mut running, &of(container));
     }
-    let mut sidecars = Amounts::new();
-    let mut starting = Amounts::new();
+    let mut sidecars = ResourceList::new();
+    let mut starting = ResourceList::new();
     for container in spec.init_containers.iter().flatten() {
         let mut own = of(container);
         if init_kind(container) == ContainerKind::Sidecar {
@@ -55,14 +55,14 @@ fn at_the_most(spec: &PodSpec, of: impl Fn(&Container) -> Amounts) -> Amounts {
     running
 }
 
-fn add(total: &mut Amounts, more: &Amounts) {
+fn add(total: &mut ResourceList, more: &ResourceList) {
     for (name, amount) in more {
         let sum = total.get(name).map_or_else(|| amount.clone(), |so_far| so_far.plus(amount));
         total.insert(name.clone(), sum);
     }
 }
 
-fn raise(total: &mut Amounts, at_least: &Amounts) {
+fn raise(total: &mut ResourceList, at_least: &ResourceList) {
     for (name, amount) in at_least {
         if total.get(name).is_none_or(|so_far| amount > so_far) {
             total.insert(name.clone(), amount.clone());

@@ -8,15 +8,15 @@ use oarsman_cri_types::v1::{HugepageLimit, LinuxContainerResources};
 use crate::pod::PodExt;
 use crate::qos::{self, QosClass};
 use crate::quantity::Quantity;
-use crate::resources::amounts::{Amounts, read};
+use crate::resources::amounts::{ResourceList, read};
 
 use super::totals::{amount, own_limits};
 use super::{CgroupVersion, NodeResources, Swap, cpu, hugepages, oom_score_adj};
 
 /// The resources of one of the pod's containers.
 pub fn container(pod: &Pod, spec: &Container, node: &NodeResources) -> LinuxContainerResources {
-    let asked = Asked::of(pod, spec);
-    let mut resources = processor_and_memory(
+    let asked = ContainerAmounts::of(pod, spec);
+    let mut resources = cpu_and_memory(
         asked.requests.get("cpu"),
         &amount(&asked.limits, "cpu"),
         &amount(&asked.limits, "memory"),
@@ -31,12 +31,12 @@ pub fn container(pod: &Pod, spec: &Container, node: &NodeResources) -> LinuxCont
 }
 
 /// What a container asks for. Limits it has not set are those of the pod.
-struct Asked {
-    requests: Amounts,
-    limits: Amounts,
+struct ContainerAmounts {
+    requests: ResourceList,
+    limits: ResourceList,
 }
 
-impl Asked {
+impl ContainerAmounts {
     fn of(pod: &Pod, spec: &Container) -> Self {
         let unset = ResourceRequirements::default();
         let resources = spec.resources.as_ref().unwrap_or(&unset);
@@ -53,7 +53,7 @@ fn is_hugepages(name: &str) -> bool {
 }
 
 /// The part that containers, sandboxes and overhead have in common.
-pub(super) fn processor_and_memory(
+pub(super) fn cpu_and_memory(
     cpu_request: Option<&Quantity>,
     cpu_limit: &Quantity,
     memory_limit: &Quantity,

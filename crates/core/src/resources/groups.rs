@@ -90,12 +90,12 @@ fn everything_limits(pod: &Pod, name: &str) -> bool {
 
 /// What a pod adds to the weight of its class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Claim {
+pub struct QosCpuClaim {
     class: QosClass,
     cpu_millis: i64,
 }
 
-impl Claim {
+impl QosCpuClaim {
     /// That of this pod.
     pub fn of(pod: &Pod) -> Self {
         let cpu_millis = amount(&pod_requests(pod), "cpu").millis();
@@ -105,7 +105,10 @@ impl Claim {
 
 /// The weight of the group of a class, given the claims of all pods of this node that are to run. Guaranteed pods
 /// stand beside these groups and not in one.
-pub fn qos_cgroup_shares<'a>(class: QosClass, claims: impl IntoIterator<Item = &'a Claim>) -> u64 {
+pub fn qos_cgroup_shares<'a>(
+    class: QosClass,
+    claims: impl IntoIterator<Item = &'a QosCpuClaim>,
+) -> u64 {
     if class != QosClass::Burstable {
         return cpu::MIN_SHARES;
     }
@@ -117,7 +120,7 @@ pub fn qos_cgroup_shares<'a>(class: QosClass, claims: impl IntoIterator<Item = &
 /// The values of the group of a class: its weight, and as many huge pages as its pods are given.
 pub fn qos_cgroup<'a>(
     class: QosClass,
-    claims: impl IntoIterator<Item = &'a Claim>,
+    claims: impl IntoIterator<Item = &'a QosCpuClaim>,
     node: &NodeResources,
 ) -> CgroupValues {
     let unlimited = |size: &u64| (hugepages::size_text(*size), UNLIMITED_HUGEPAGES);

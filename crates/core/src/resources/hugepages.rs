@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::quantity::{Format, Quantity};
-use crate::resources::amounts::Amounts;
+use crate::resources::amounts::ResourceList;
 
 /// What a resource of huge pages is called, before the size of the page.
 const PREFIX: &str = "hugepages-";
@@ -45,7 +45,7 @@ pub fn size_text(bytes: u64) -> String {
 }
 
 /// The bytes of each size of page among some amounts.
-pub(super) fn by_size(amounts: &Amounts) -> BTreeMap<u64, u64> {
+pub(super) fn by_size(amounts: &ResourceList) -> BTreeMap<u64, u64> {
     let bytes = |amount: &Quantity| u64::try_from(amount.units()).unwrap_or_default();
     amounts
         .iter()

@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::Pod;
 use oarsman_cri_types::v1::LinuxContainerResources;
 
 use super::NodeResources;
-use super::container::processor_and_memory;
+use super::container::cpu_and_memory;
 use super::totals::{amount, limits_without_overhead, overhead, requests_without_overhead};
 
 /// The two messages in a sandbox's Linux config.
@@ -22,7 +22,7 @@ pub fn sandbox(pod: &Pod, node: &NodeResources) -> SandboxResources {
     let limits = limits_without_overhead(pod);
     let (cpu, memory) = (amount(&limits, "cpu"), amount(&limits, "memory"));
     SandboxResources {
-        resources: processor_and_memory(requests.get("cpu"), &cpu, &memory, node),
+        resources: cpu_and_memory(requests.get("cpu"), &cpu, &memory, node),
         overhead: of_overhead(pod, node),
     }
 }
@@ -34,5 +34,5 @@ fn of_overhead(pod: &Pod, node: &NodeResources) -> LinuxContainerResources {
         return LinuxContainerResources::default();
     }
     let cpu = amount(&overhead, "cpu");
-    processor_and_memory(Some(&cpu), &cpu, &amount(&overhead, "memory"), node)
+    cpu_and_memory(Some(&cpu), &cpu, &amount(&overhead, "memory"), node)
 }

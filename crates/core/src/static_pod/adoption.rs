@@ -43,7 +43,7 @@ impl Adoptions {
     /// Gives adopted pods of a source's set the UIDs they run under, and forgets those that are not in there.
     pub fn apply(&mut self, source: Source, pods: Vec<Arc<Pod>>) -> Vec<Arc<Pod>> {
         let Some(running) = self.running.get_mut(&source) else { return pods };
-        running.retain(|made, _| pods.iter().any(|pod| pod.uid() == *made));
+        running.retain(|uid_from_content, _| pods.iter().any(|pod| pod.uid() == *uid_from_content));
         let rename = |pod: Arc<Pod>| match running.get(&pod.uid()) {
             Some(uid) => Arc::new(adopted(pod.as_ref().clone(), uid)),
             None => pod,
@@ -53,10 +53,10 @@ impl Adoptions {
 }
 
 fn adopted(pod: Pod, running: &PodUid) -> Pod {
-    let made = pod.uid().to_string();
+    let uid_from_content = pod.uid().to_string();
     let mut pod = with_uid(pod, running);
     let annotations = pod.metadata.annotations.get_or_insert_default();
-    annotations.insert(MADE_UID_ANNOTATION.to_owned(), made);
+    annotations.insert(MADE_UID_ANNOTATION.to_owned(), uid_from_content);
     pod
 }
 
@@ -66,7 +66,7 @@ fn is_this_pod(source: Source, pod: &Pod, view: &PodView) -> bool {
     let same_place = view.full_name == pod.full_name()
         && annotation(sandbox, SOURCE_ANNOTATION) == Some(source.as_str());
     match annotation(sandbox, MADE_UID_ANNOTATION) {
-        Some(made) => same_place && made == pod.uid().as_str(),
+        Some(uid_from_content) => same_place && uid_from_content == pod.uid().as_str(),
         None => same_place && is_foreign(sandbox) && is_alike(pod, view, sandbox),
     }
 }

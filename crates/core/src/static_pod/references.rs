@@ -6,11 +6,11 @@ use k8s_openapi::api::core::v1::{Pod, PodSpec, Volume, VolumeProjection};
 use thiserror::Error;
 
 use crate::pod::PodExt;
-use crate::references::{Kind, Reference, references};
+use crate::references::{ObjectKind, Reference, references};
 
 /// What was given beside the pod, so that it may be named although there is no API server to ask.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Given {
+pub struct ProvidedObjects {
     /// Names of Secrets in the pod's namespace.
     pub secrets: BTreeSet<String>,
     /// Names of ConfigMaps in the pod's namespace.
@@ -28,14 +28,14 @@ pub struct ApiReference {
 }
 
 /// Refuses a static pod that names something which is neither given nor on this machine.
-pub fn check_references(pod: &Pod, given: &Given) -> Result<(), ApiReference> {
+pub fn check_references(pod: &Pod, given: &ProvidedObjects) -> Result<(), ApiReference> {
     let Some(spec) = pod.spec() else { return Ok(()) };
     if spec.service_account_name.as_deref().is_some_and(|name| !name.is_empty()) {
         return Err(nameless("serviceaccounts"));
     }
     let named = references(pod);
-    all_given("secrets", Kind::Secret, &named, &given.secrets)?;
-    all_given("configmaps", Kind::ConfigMap, &named, &given.config_maps)?;
+    all_given("secrets", ObjectKind::Secret, &named, &given.secrets)?;
+    all_given("configmaps", ObjectKind::ConfigMap, &named, &given.config_maps)?;
     match first_other(spec) {
         Some(resource) => Err(nameless(resource)),
         None => Ok(()),
@@ -48,7 +48,7 @@ fn nameless(resource: &'static str) -> ApiReference {
 
 fn all_given(
     resource: &'static str,
-    kind: Kind,
+    kind: ObjectKind,
     named: &[Reference],
     given: &BTreeSet<String>,
 ) -> Result<(), ApiReference> {

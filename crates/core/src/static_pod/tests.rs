@@ -19,12 +19,12 @@ fn manifest() -> Pod {
     }
 }
 
-fn file(path: &str) -> Origin {
-    Origin::File(path.to_owned())
+fn file(path: &str) -> ManifestOrigin {
+    ManifestOrigin::File(path.to_owned())
 }
 
 fn prepared(pod: Pod) -> Pod {
-    prepare(pod, &file("/etc/pods/web.yaml"), "Node-1", Naming::OfNode).unwrap()
+    prepare(pod, &file("/etc/pods/web.yaml"), "Node-1", StaticPodNaming::OfNode).unwrap()
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn a_manifest_becomes_a_pod_of_this_node() {
 }
 
 #[test]
-fn what_the_manifest_says_is_kept() {
+fn the_uid_of_a_manifest_is_kept() {
     let mut given = manifest();
     given.metadata.uid = Some("given".to_owned());
     given.metadata.namespace = Some("kube-system".to_owned());
@@ -53,7 +53,8 @@ fn a_manifest_without_a_name_is_refused() {
     for name in [None, Some(String::new())] {
         let mut pod = manifest();
         pod.metadata.name = name;
-        let error = prepare(pod, &file("/etc/pods/web.yaml"), "node", Naming::OfNode).unwrap_err();
+        let error =
+            prepare(pod, &file("/etc/pods/web.yaml"), "node", StaticPodNaming::OfNode).unwrap_err();
         let want = "the pod in /etc/pods/web.yaml has no name: set metadata.name";
         assert_eq!(error.to_string(), want);
     }
@@ -62,7 +63,7 @@ fn a_manifest_without_a_name_is_refused() {
 #[test]
 fn only_pods_from_files_stay_when_the_node_has_problems() {
     let tolerations = |origin| {
-        let pod = prepare(manifest(), &origin, "node", Naming::OfNode).unwrap();
+        let pod = prepare(manifest(), &origin, "node", StaticPodNaming::OfNode).unwrap();
         pod.spec.unwrap().tolerations.unwrap_or_default()
     };
     let all = Toleration {
@@ -71,7 +72,7 @@ fn only_pods_from_files_stay_when_the_node_has_problems() {
         ..Default::default()
     };
     assert_eq!(tolerations(file("/web.yaml")), [all]);
-    assert_eq!(tolerations(Origin::Url("http://host/".to_owned())), []);
+    assert_eq!(tolerations(ManifestOrigin::Url("http://host/".to_owned())), []);
 }
 
 #[test]
@@ -92,7 +93,8 @@ fn a_toleration_of_the_same_taints_is_replaced_and_others_are_kept() {
 
 #[test]
 fn a_made_uid_follows_content_node_and_place() {
-    let uid = |pod, origin, node| prepare(pod, &origin, node, Naming::OfNode).unwrap().uid();
+    let uid =
+        |pod, origin, node| prepare(pod, &origin, node, StaticPodNaming::OfNode).unwrap().uid();
     let base = uid(manifest(), file("/a"), "n");
     assert_eq!(base, uid(manifest(), file("/a"), "n"), "the same again");
     let mut edited = manifest();
@@ -101,7 +103,7 @@ fn a_made_uid_follows_content_node_and_place() {
         ("content", uid(edited, file("/a"), "n")),
         ("node", uid(manifest(), file("/a"), "m")),
         ("path", uid(manifest(), file("/b"), "n")),
-        ("url", uid(manifest(), Origin::Url("/a".to_owned()), "n")),
+        ("url", uid(manifest(), ManifestOrigin::Url("/a".to_owned()), "n")),
     ];
     for (name, other) in others {
         assert_ne!(base, other, "{name}");
@@ -110,8 +112,9 @@ fn a_made_uid_follows_content_node_and_place() {
 
 #[test]
 fn this_uid_has_been_given_out_and_must_not_change() {
-    let uid =
-        prepare(manifest(), &file("/etc/pods/web.yaml"), "node-1", Naming::OfNode).unwrap().uid();
+    let uid = prepare(manifest(), &file("/etc/pods/web.yaml"), "node-1", StaticPodNaming::OfNode)
+        .unwrap()
+        .uid();
     assert_eq!(uid.as_str(), "eeb49077fbf7c8a308291495acaa1bef");
 }
 
@@ -120,7 +123,7 @@ proptest! {
     fn a_made_uid_is_32_lower_case_hex_digits(name in "[a-z]{1,20}", node in "[a-z0-9]{1,9}") {
         let mut pod = manifest();
         pod.metadata.name = Some(name);
-        let uid = prepare(pod, &file("/a"), &node, Naming::OfNode).unwrap().uid();
+        let uid = prepare(pod, &file("/a"), &node, StaticPodNaming::OfNode).unwrap().uid();
         prop_assert_eq!(uid.as_str().len(), 32);
         prop_assert!(uid.as_str().chars().all(|c| matches!(c, '0'..='9' | 'a'..='f')));
     }

@@ -7,14 +7,18 @@ use k8s_openapi::api::core::v1::Pod;
 
 use crate::ids::PodUid;
 
-use super::Origin;
+use super::ManifestOrigin;
 
 /// 32 lower-case hex digits, the same for the same content, node and place, and other ones for others.
-pub(super) fn made(pod: &Pod, origin: &Origin, node: &str) -> Result<PodUid, serde_json::Error> {
+pub(super) fn uid_from_content(
+    pod: &Pod,
+    origin: &ManifestOrigin,
+    node: &str,
+) -> Result<PodUid, serde_json::Error> {
     let content = serde_json::to_string(pod)?;
     let place = match origin {
-        Origin::File(path) => format!("file:{path}"),
-        Origin::Url(url) => format!("url:{url}"),
+        ManifestOrigin::File(path) => format!("file:{path}"),
+        ManifestOrigin::Url(url) => format!("url:{url}"),
     };
     let text = format!("{content}host:{node}{place}");
     Ok(PodUid::from(format!("{:032x}", fnv128a(text.as_bytes()))))

@@ -4,10 +4,10 @@ mod ready;
 
 use k8s_openapi::api::core::v1::{ContainerStatus, PodCondition, PodStatus};
 
+use super::context::StatusContext;
 use super::phase::Phase;
-use super::scene::Scene;
-use crate::actions::sandbox_change;
-use crate::lifecycle::VerdictKind;
+use crate::actions::pod_sandbox_changed;
+use crate::lifecycle::PodFailureKind;
 use ready::{containers_ready, initialised, pod_ready};
 
 /// All containers are being removed, to begin anew.
@@ -38,42 +38,42 @@ pub(super) fn is_ours(condition: &PodCondition) -> bool {
 
 /// An answer to one question.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Answer {
+struct ConditionValue {
     yes: bool,
     reason: Option<&'static str>,
     message: Option<String>,
 }
 
-impl Answer {
-    const YES: Self = Self { yes: true, reason: None, message: None };
-    const NO: Self = Self { yes: false, reason: None, message: None };
+impl ConditionValue {
+    const TRUE: Self = Self { yes: true, reason: None, message: None };
+    const FALSE: Self = Self { yes: false, reason: None, message: None };
 
-    fn because(self, reason: &'static str) -> Self {
+    fn with_reason(self, reason: &'static str) -> Self {
         Self { reason: Some(reason), ..self }
     }
 
-    fn saying(self, message: impl Into<String>) -> Self {
+    fn with_message(self, message: impl Into<String>) -> Self {
         Self { message: Some(message.into()), ..self }
     }
 }
 
 /// All conditions: those of others first, then ours in their usual order.
-pub(super) fn all(scene: &Scene<'_>, status: &PodStatus) -> Vec<PodCondition> {
+pub(super) fn all(context: &StatusContext<'_>, status: &PodStatus) -> Vec<PodCondition> {
     let phase = Phase::of(status).unwrap_or(Phase::Pending);
     let containers = all_containers(status);
-    let mut conditions = foreign(scene);
-    put_disruption(scene, &mut conditions);
-    let containers_ready = containers_ready(scene.pod, &containers, phase);
+    let mut conditions = conditions_of_others(context);
+    put_disruption(context, &mut conditions);
+    let containers_ready = containers_ready(context.pod, &containers, phase);
     let answers = [
-        ("PodReadyToStartContainers", Some(ready_to_start(scene))),
-        ("Initialized", Some(initialised(scene.pod, &containers, phase))),
-        (READY, Some(pod_ready(scene.pod, &containers_ready, &conditions))),
+        ("PodReadyToStartContainers", Some(ready_to_start(context))),
+        ("Initialized", Some(initialised(context.pod, &containers, phase))),
+        (READY, Some(pod_ready(context.pod, &containers_ready, &conditions))),
         (CONTAINERS_READY, Some(containers_ready)),
-        ("PodScheduled", Some(Answer::YES)),
-        (ALL_CONTAINERS_RESTARTING, restarting(scene, phase)),
+        ("PodScheduled", Some(ConditionValue::TRUE)),
+        (ALL_CONTAINERS_RESTARTING, restarting(context, phase)),
     ];
     let ours =
-        answers.into_iter().filter_map(|(kind, answer)| Some(condition(scene, kind, answer?)));
+        answers.into_iter().filter_map(|(kind, answer)| Some(condition(context, kind, answer?)));
     conditions.extend(ours);
     conditions
 }
@@ -83,56 +83,63 @@ fn all_containers(status: &PodStatus) -> Vec<&ContainerStatus> {
     lists.into_iter().flatten().flatten().collect()
 }
 
-fn foreign(scene: &Scene<'_>) -> Vec<PodCondition> {
-    let api = scene.pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
+fn conditions_of_others(context: &StatusContext<'_>) -> Vec<PodCondition> {
+    let api = context.pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
     api.filter(|condition| !is_ours(condition)).cloned().collect()
 }
 
 /// What we said once about the pod's end we go on saying: it comes from an event, not from a state.
-fn put_disruption(scene: &Scene<'_>, conditions: &mut Vec<PodCondition>) {
-    let verdict = scene.input.verdict.filter(|verdict| verdict.kind == VerdictKind::Disrupted);
-    let said = scene.previous.conditions.iter().flatten().find(|c| c.type_ == DISRUPTION_TARGET);
-    let new = verdict.map(|verdict| {
-        let answer = Answer::YES.because("TerminationByKubelet").saying(&verdict.message);
-        condition(scene, DISRUPTION_TARGET, answer)
+fn put_disruption(context: &StatusContext<'_>, conditions: &mut Vec<PodCondition>) {
+    let failure = context.input.failure.filter(|failure| failure.kind == PodFailureKind::Disrupted);
+    let published =
+        context.previous.conditions.iter().flatten().find(|c| c.type_ == DISRUPTION_TARGET);
+    let new = failure.map(|failure| {
+        let answer =
+            ConditionValue::TRUE.with_reason("TerminationByKubelet").with_message(&failure.message);
+        condition(context, DISRUPTION_TARGET, answer)
     });
-    if let Some(condition) = said.cloned().or(new) {
+    if let Some(condition) = published.cloned().or(new) {
         conditions.retain(|other| other.type_ != DISRUPTION_TARGET);
         conditions.push(condition);
     }
 }
 
 /// There is a sandbox, and it has its network.
-fn ready_to_start(scene: &Scene<'_>) -> Answer {
-    Answer { yes: sandbox_change(scene.pod, scene.view).is_none(), ..Answer::NO }
+fn ready_to_start(context: &StatusContext<'_>) -> ConditionValue {
+    ConditionValue {
+        yes: pod_sandbox_changed(context.pod, context.view).is_none(),
+        ..ConditionValue::FALSE
+    }
 }
 
 /// Said only of pods that have a rule to that effect.
-fn restarting(scene: &Scene<'_>, phase: Phase) -> Option<Answer> {
+fn restarting(context: &StatusContext<'_>, phase: Phase) -> Option<ConditionValue> {
     let answer = match phase {
-        Phase::Succeeded => Answer::NO.because(ready::POD_COMPLETED),
-        Phase::Failed => Answer::NO.because(ready::POD_FAILED),
-        Phase::Pending | Phase::Running if scene.is_restarting_all() => Answer::YES
-            .because("RestartAllContainersStarted")
-            .saying("a container exited, and its rule restarts all"),
-        Phase::Pending | Phase::Running => Answer::NO,
+        Phase::Succeeded => ConditionValue::FALSE.with_reason(ready::POD_COMPLETED),
+        Phase::Failed => ConditionValue::FALSE.with_reason(ready::POD_FAILED),
+        Phase::Pending | Phase::Running if context.is_restarting_all() => ConditionValue::TRUE
+            .with_reason("RestartAllContainersStarted")
+            .with_message("a container exited, and its rule restarts all"),
+        Phase::Pending | Phase::Running => ConditionValue::FALSE,
     };
-    scene.may_restart_all().then_some(answer)
+    context.may_restart_all().then_some(answer)
 }
 
 /// The condition, with the time of its last change: now, unless it was the same before.
-fn condition(scene: &Scene<'_>, kind: &str, answer: Answer) -> PodCondition {
+fn condition(context: &StatusContext<'_>, kind: &str, answer: ConditionValue) -> PodCondition {
     let status = if answer.yes { "True" } else { "False" };
-    let said = scene.previous.conditions.iter().flatten().find(|said| said.type_ == kind);
-    let since =
-        said.filter(|said| said.status == status).and_then(|s| s.last_transition_time.clone());
+    let published =
+        context.previous.conditions.iter().flatten().find(|published| published.type_ == kind);
+    let since = published
+        .filter(|published| published.status == status)
+        .and_then(|s| s.last_transition_time.clone());
     PodCondition {
         type_: kind.to_owned(),
         status: status.to_owned(),
         reason: answer.reason.map(ToOwned::to_owned),
         message: answer.message,
-        last_transition_time: Some(since.unwrap_or_else(|| scene.now())),
-        observed_generation: scene.pod.metadata.generation,
+        last_transition_time: Some(since.unwrap_or_else(|| context.now())),
+        observed_generation: context.pod.metadata.generation,
         ..PodCondition::default()
     }
 }

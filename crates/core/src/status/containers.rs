@@ -1,8 +1,8 @@
 //! The statuses of a pod's containers.
 
+mod from_runtime;
 mod lost;
 mod readiness;
-mod seen;
 
 pub(super) use lost::unknown_end;
 
@@ -10,10 +10,10 @@ use k8s_openapi::api::core::v1::{
     ContainerState, ContainerStateWaiting, ContainerStatus, VolumeMountStatus,
 };
 
-use super::questions::StatusExt;
-use super::scene::Scene;
+use super::container_status_ext::ContainerStatusExt;
+use super::context::StatusContext;
 use super::some;
-use crate::pod::{ContainerKind, PodExt, WantedContainer};
+use crate::pod::{ContainerKind, PodContainer, PodExt};
 
 /// The three lists of a status.
 #[derive(Debug, Default)]
@@ -27,50 +27,57 @@ pub(super) struct Lists {
 }
 
 /// One status for each container of the spec.
-pub(super) fn lists(scene: &Scene<'_>) -> Lists {
+pub(super) fn lists(context: &StatusContext<'_>) -> Lists {
     let mut lists = Lists::default();
-    for wanted in scene.pod.all_containers() {
+    for wanted in context.pod.all_containers() {
         let list = match wanted.kind {
             ContainerKind::Init | ContainerKind::Sidecar => &mut lists.init,
             ContainerKind::Regular => &mut lists.regular,
             ContainerKind::Ephemeral => &mut lists.ephemeral,
         };
-        list.push(status(scene, &wanted));
+        list.push(status(context, &wanted));
     }
     lists.regular.sort_by(|a, b| a.name.cmp(&b.name));
     lists.ephemeral.sort_by(|a, b| a.name.cmp(&b.name));
     lists
 }
 
-fn status(scene: &Scene<'_>, wanted: &WantedContainer<'_>) -> ContainerStatus {
-    let old = previous(scene, wanted);
-    let newest = scene.newest(&wanted.spec.name);
+fn status(context: &StatusContext<'_>, wanted: &PodContainer<'_>) -> ContainerStatus {
+    let old = previous(context, wanted);
+    let newest = context.newest(&wanted.spec.name);
     let mut status = match newest {
-        Some(container) => seen::status(scene, wanted, container, old),
-        None => lost::status(scene, wanted, old),
+        Some(container) => from_runtime::status(context, wanted, container, old),
+        None => lost::status(context, wanted, old),
     };
-    show_start_error(scene, wanted, &mut status);
-    if let Some(old) = old.filter(|old| is_final(scene, wanted, old, &status)) {
+    show_start_error(context, wanted, &mut status);
+    if let Some(old) = old.filter(|old| is_final(context, wanted, old, &status)) {
         status = old.clone();
     }
-    status.volume_mounts = volume_mounts(scene, wanted);
-    readiness::fill(scene, wanted, newest, &mut status);
+    status.volume_mounts = volume_mounts(context, wanted);
+    readiness::fill(context, wanted, newest, &mut status);
     status
 }
 
-fn previous<'s>(scene: &'s Scene<'_>, wanted: &WantedContainer<'_>) -> Option<&'s ContainerStatus> {
+fn previous<'s>(
+    context: &'s StatusContext<'_>,
+    wanted: &PodContainer<'_>,
+) -> Option<&'s ContainerStatus> {
     let list = match wanted.kind {
-        ContainerKind::Init | ContainerKind::Sidecar => &scene.previous.init_container_statuses,
-        ContainerKind::Regular => &scene.previous.container_statuses,
-        ContainerKind::Ephemeral => &scene.previous.ephemeral_container_statuses,
+        ContainerKind::Init | ContainerKind::Sidecar => &context.previous.init_container_statuses,
+        ContainerKind::Regular => &context.previous.container_statuses,
+        ContainerKind::Ephemeral => &context.previous.ephemeral_container_statuses,
     };
     list.iter().flatten().find(|status| status.name == wanted.spec.name)
 }
 
 /// A container that is to be started and could not be is waiting, and this is why.
-fn show_start_error(scene: &Scene<'_>, wanted: &WantedContainer<'_>, status: &mut ContainerStatus) {
-    let Some(error) = scene.input.start_errors.get(&wanted.spec.name) else { return };
-    if !awaits_start(scene, wanted, status) {
+fn show_start_error(
+    context: &StatusContext<'_>,
+    wanted: &PodContainer<'_>,
+    status: &mut ContainerStatus,
+) {
+    let Some(error) = context.input.start_errors.get(&wanted.spec.name) else { return };
+    if !awaits_start(context, wanted, status) {
         return;
     }
     if status.ended().is_some() {
@@ -79,29 +86,34 @@ fn show_start_error(scene: &Scene<'_>, wanted: &WantedContainer<'_>, status: &mu
     status.state = Some(waiting(&error.reason.to_string(), Some(&error.message)));
 }
 
-fn awaits_start(scene: &Scene<'_>, wanted: &WantedContainer<'_>, status: &ContainerStatus) -> bool {
-    let follows = |end| scene.is_followed(wanted.kind, &wanted.spec, end);
-    !scene.is_ending() && !status.is_running() && status.ended().is_none_or(follows)
+fn awaits_start(
+    context: &StatusContext<'_>,
+    wanted: &PodContainer<'_>,
+    status: &ContainerStatus,
+) -> bool {
+    let follows = |end| context.will_restart(wanted.kind, &wanted.spec, end);
+    !context.is_ending() && !status.is_running() && status.ended().is_none_or(follows)
 }
 
 /// What has ended for good stays so, whatever else may seem to be the case. Only an init container may run
 /// again, in a new sandbox.
 fn is_final(
-    scene: &Scene<'_>,
-    wanted: &WantedContainer<'_>,
+    context: &StatusContext<'_>,
+    wanted: &PodContainer<'_>,
     old: &ContainerStatus,
     new: &ContainerStatus,
 ) -> bool {
     let Some(end) = old.ended().filter(|_| new.ended().is_none()) else { return false };
     let another = new.container_id.is_some() && new.container_id != old.container_id;
     let rerun = wanted.kind == ContainerKind::Init && another;
-    !rerun && !scene.may_restart_all() && !scene.is_followed(wanted.kind, &wanted.spec, end)
+    !rerun && !context.may_restart_all() && !context.will_restart(wanted.kind, &wanted.spec, end)
 }
 
 /// What a container waits for that nothing more is known of.
-fn not_started(scene: &Scene<'_>) -> ContainerState {
-    let reason = if scene.pod.init().is_empty() { "ContainerCreating" } else { "PodInitializing" };
-    waiting(reason, scene.input.held_by)
+fn not_started(context: &StatusContext<'_>) -> ContainerState {
+    let reason =
+        if context.pod.init().is_empty() { "ContainerCreating" } else { "PodInitializing" };
+    waiting(reason, context.input.held_by)
 }
 
 fn waiting(reason: &str, message: Option<&str>) -> ContainerState {
@@ -112,10 +124,10 @@ fn waiting(reason: &str, message: Option<&str>) -> ContainerState {
 
 /// What the container mounts, and whether what is read-only is so all the way down.
 fn volume_mounts(
-    scene: &Scene<'_>,
-    wanted: &WantedContainer<'_>,
+    context: &StatusContext<'_>,
+    wanted: &PodContainer<'_>,
 ) -> Option<Vec<VolumeMountStatus>> {
-    let supported = scene.input.node.recursive_read_only;
+    let supported = context.input.node.recursive_read_only;
     let mounts = wanted.spec.volume_mounts.iter().flatten().map(|mount| {
         let recursive = match mount.recursive_read_only.as_deref() {
             Some("Enabled") => true,

@@ -37,9 +37,9 @@ pub fn check(pod: &Pod, status: &PodStatus, now: Timestamp) -> Deadline {
 }
 
 /// What is said when the deadline strikes: once, with the first status that has it.
-pub fn news(said: Option<&PodStatus>, status: &PodStatus) -> Option<PodEvent> {
-    let has_struck = |status: &PodStatus| status.reason.as_deref() == Some(REASON);
-    let is_new = has_struck(status) && !said.is_some_and(has_struck);
+pub fn deadline_event(published: Option<&PodStatus>, status: &PodStatus) -> Option<PodEvent> {
+    let is_exceeded = |status: &PodStatus| status.reason.as_deref() == Some(REASON);
+    let is_new = is_exceeded(status) && !published.is_some_and(is_exceeded);
     is_new.then(|| PodEvent::normal(REASON, MESSAGE))
 }
 
@@ -83,8 +83,8 @@ mod tests {
             (Some(&calm), &struck, event),
             (Some(&struck), &struck, None),
         ];
-        for (said, status, expected) in rows {
-            assert_eq!(news(said, status), expected);
+        for (published, status, expected) in rows {
+            assert_eq!(deadline_event(published, status), expected);
         }
     }
 }

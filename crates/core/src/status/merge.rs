@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{PodCondition, PodStatus};
 
 use super::conditions::{CONTAINERS_READY, DISRUPTION_TARGET, READY, is_ours};
+use super::normalise;
 use super::phase::Phase;
-use super::stamp;
 
 /// What to write: `ours` over the API server's copy.
 ///
@@ -49,7 +49,7 @@ pub fn published_before(published: Option<&PodStatus>, api: Option<&PodStatus>) 
 pub fn differs(old: &PodStatus, new: &PodStatus) -> bool {
     let normal = |status: &PodStatus| {
         let mut status = status.clone();
-        stamp::truncate_times(&mut status);
+        normalise::truncate_times(&mut status);
         status
     };
     normal(old) != normal(new)
@@ -57,11 +57,11 @@ pub fn differs(old: &PodStatus, new: &PodStatus) -> bool {
 
 /// Whether the API server's copy still has what we told: the phase, the containers, and the answers that only we give. Others may
 /// have changed those all the same, such as the node lifecycle controller when the node is unreachable.
-pub fn says_the_same(told: &PodStatus, has: &PodStatus) -> bool {
-    told.phase == has.phase
-        && told.container_statuses == has.container_statuses
-        && told.init_container_statuses == has.init_container_statuses
-        && answers(told) == answers(has)
+pub fn is_reconciled(sent: &PodStatus, shown: &PodStatus) -> bool {
+    sent.phase == shown.phase
+        && sent.container_statuses == shown.container_statuses
+        && sent.init_container_statuses == shown.init_container_statuses
+        && answers(sent) == answers(shown)
 }
 
 /// What our conditions answer.
@@ -97,7 +97,7 @@ fn conditions(api: &PodStatus, ours: &PodStatus, ends: bool, now: Timestamp) -> 
             |old: &PodCondition| old.type_ == disruption.type_ && old.status == disruption.status;
         let since =
             merged.iter().find(|old| same(old)).and_then(|old| old.last_transition_time.clone());
-        let last_transition_time = since.or_else(|| Some(stamp::seconds(now)));
+        let last_transition_time = since.or_else(|| Some(normalise::seconds(now)));
         merged.retain(|old| old.type_ != DISRUPTION_TARGET);
         merged.push(PodCondition { last_transition_time, ..disruption.clone() });
     }
@@ -118,7 +118,7 @@ fn deny_readiness(status: &mut PodStatus, now: Timestamp) {
         condition.status = "False".to_owned();
         condition.reason = Some(reason.to_owned());
         condition.message = None;
-        condition.last_transition_time = Some(stamp::seconds(now));
+        condition.last_transition_time = Some(normalise::seconds(now));
     }
 }
 

@@ -6,7 +6,7 @@
 use k8s_openapi::api::core::v1::PodStatus;
 use serde_json::{Map, Value, json};
 
-use super::stamp;
+use super::normalise;
 
 #[cfg(test)]
 mod tests;
@@ -46,7 +46,7 @@ pub fn patch(known: &PodStatus, wanted: &PodStatus) -> serde_json::Result<Option
 /// A status as the API server keeps it: whole seconds, and nothing empty.
 fn fields(status: &PodStatus) -> serde_json::Result<Fields> {
     let mut status = status.clone();
-    stamp::truncate_times(&mut status);
+    normalise::truncate_times(&mut status);
     let Value::Object(mut fields) = serde_json::to_value(&status)? else {
         return Ok(Fields::new());
     };
@@ -89,11 +89,11 @@ fn conditions(known: &[Value], wanted: &[Value]) -> Vec<Value> {
 
 /// A condition over the one that is there: what it had and has no more is said to be nothing.
 fn over(old: Option<&Value>, new: &Value) -> Value {
-    let mut said = new.clone();
-    if let (Some(old), Some(said)) = (old.and_then(Value::as_object), said.as_object_mut()) {
+    let mut patched = new.clone();
+    if let (Some(old), Some(patched)) = (old.and_then(Value::as_object), patched.as_object_mut()) {
         for key in old.keys() {
-            said.entry(key.clone()).or_insert(Value::Null);
+            patched.entry(key.clone()).or_insert(Value::Null);
         }
     }
-    said
+    patched
 }

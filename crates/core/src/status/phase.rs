@@ -1,13 +1,13 @@
-//! The phase of a pod. `compute` is `getPhase` of the Go kubelet.
+//! The phase of a pod. `get_phase` is `getPhase` of the Go kubelet.
 
 use std::fmt;
 
 use k8s_openapi::api::core::v1::{Container, ContainerStatus, PodStatus};
 
+use super::container_status_ext::ContainerStatusExt;
+use super::context::{StatusContext, exit_of};
 use super::deadline;
-use super::questions::StatusExt;
-use super::scene::{Scene, exit_of};
-use crate::lifecycle::Standing;
+use crate::lifecycle::TerminationStage;
 use crate::pod::{ContainerKind, PodExt, init_kind};
 use crate::restart::has_failed;
 
@@ -38,8 +38,8 @@ impl Phase {
     /// The phase in a status, if there is one.
     pub fn of(status: &PodStatus) -> Option<Self> {
         let all = [Self::Pending, Self::Running, Self::Succeeded, Self::Failed];
-        let said = status.phase.as_deref()?;
-        all.into_iter().find(|phase| phase.as_str() == said)
+        let published = status.phase.as_deref()?;
+        all.into_iter().find(|phase| phase.as_str() == published)
     }
 
     /// Whether it is the last one.
@@ -56,38 +56,45 @@ impl fmt::Display for Phase {
 
 /// Sets phase, reason and message. What ended stays ended; a failure set by the node comes before the deadline, and
 /// that before what the containers say.
-pub(super) fn settle(scene: &Scene<'_>, status: &mut PodStatus) {
-    let ended = last_phase(scene);
-    let computed = compute(scene, status);
-    if let Some(verdict) = scene.input.verdict.filter(|_| ended.is_none()) {
-        set(status, Phase::Failed, Some(&verdict.reason), Some(&verdict.message));
-    } else if ended.is_none() && !computed.is_terminal() && is_overdue(scene, status) {
+pub(super) fn set_phase(context: &StatusContext<'_>, status: &mut PodStatus) {
+    let ended = last_phase(context);
+    let computed = get_phase(context, status);
+    if let Some(failure) = context.input.failure.filter(|_| ended.is_none()) {
+        set(status, Phase::Failed, Some(&failure.reason), Some(&failure.message));
+    } else if ended.is_none() && !computed.is_terminal() && is_overdue(context, status) {
         set(status, Phase::Failed, Some(deadline::REASON), Some(deadline::MESSAGE));
     } else {
-        keep_words(scene, status, ended.unwrap_or(computed));
+        keep_reason_and_message(context, status, ended.unwrap_or(computed));
     }
 }
 
 /// The terminal phase that was said, if one was; the API server's copy is what others have seen.
-fn last_phase(scene: &Scene<'_>) -> Option<Phase> {
-    let said = [scene.pod.status.as_ref(), Some(&*scene.previous)];
-    said.into_iter().flatten().filter_map(Phase::of).find(|phase| phase.is_terminal())
+fn last_phase(context: &StatusContext<'_>) -> Option<Phase> {
+    let published = [context.pod.status.as_ref(), Some(&*context.previous)];
+    published.into_iter().flatten().filter_map(Phase::of).find(|phase| phase.is_terminal())
 }
 
 /// A pod on its way out is not active any more.
-fn is_overdue(scene: &Scene<'_>, status: &PodStatus) -> bool {
-    let active = scene.input.standing.is_none();
-    active && deadline::check(scene.pod, status, scene.input.now) == deadline::Deadline::Exceeded
+fn is_overdue(context: &StatusContext<'_>, status: &PodStatus) -> bool {
+    let active = context.input.termination.is_none();
+    active
+        && deadline::check(context.pod, status, context.input.now) == deadline::Deadline::Exceeded
 }
 
 /// Reason and message belong to the phase they were said with.
-fn keep_words(scene: &Scene<'_>, status: &mut PodStatus, phase: Phase) {
-    let said = [Some(&*scene.previous), scene.pod.status.as_ref()];
-    let same = || said.into_iter().flatten().filter(|said| Phase::of(said) == Some(phase));
-    let word = |of: fn(&PodStatus) -> &Option<String>| {
-        same().find_map(|said| of(said).as_deref().filter(|word| !word.is_empty()))
+fn keep_reason_and_message(context: &StatusContext<'_>, status: &mut PodStatus, phase: Phase) {
+    let published = [Some(&*context.previous), context.pod.status.as_ref()];
+    let same =
+        || published.into_iter().flatten().filter(|published| Phase::of(published) == Some(phase));
+    let text_of = |of: fn(&PodStatus) -> &Option<String>| {
+        same().find_map(|published| of(published).as_deref().filter(|text_of| !text_of.is_empty()))
     };
-    set(status, phase, word(|said| &said.reason), word(|said| &said.message));
+    set(
+        status,
+        phase,
+        text_of(|published| &published.reason),
+        text_of(|published| &published.message),
+    );
 }
 
 fn set(status: &mut PodStatus, phase: Phase, reason: Option<&str>, message: Option<&str>) {
@@ -97,24 +104,25 @@ fn set(status: &mut PodStatus, phase: Phase, reason: Option<&str>, message: Opti
 }
 
 /// The phase by the containers alone. A pod of which nothing runs, and nothing will, has ended.
-fn compute(scene: &Scene<'_>, status: &PodStatus) -> Phase {
-    let over = scene.input.standing >= Some(Standing::Stopped) && !scene.pod.is_static();
-    match by_containers(scene, &Count::of(scene, status), over) {
+fn get_phase(context: &StatusContext<'_>, status: &PodStatus) -> Phase {
+    let over =
+        context.input.termination >= Some(TerminationStage::Stopped) && !context.pod.is_static();
+    match phase_by_containers(context, &ContainerCounts::of(context, status), over) {
         Phase::Pending | Phase::Running if over => Phase::Failed,
         phase => phase,
     }
 }
 
-fn by_containers(scene: &Scene<'_>, count: &Count, over: bool) -> Phase {
-    let initialising = count.init_pending && !scene.is_initialised();
-    let goes_on = count.running > 0 || (count.to_restart > 0 && !over);
-    if count.init_failed {
+fn phase_by_containers(context: &StatusContext<'_>, counts: &ContainerCounts, over: bool) -> Phase {
+    let initialising = counts.init_pending && !context.is_initialised();
+    let goes_on = counts.running > 0 || (counts.to_restart > 0 && !over);
+    if counts.init_failed {
         Phase::Failed
-    } else if initialising || count.waiting > 0 {
+    } else if initialising || counts.waiting > 0 {
         Phase::Pending
     } else if goes_on {
         Phase::Running
-    } else if count.succeeded == count.stopped {
+    } else if counts.succeeded == counts.stopped {
         Phase::Succeeded
     } else {
         Phase::Failed
@@ -123,7 +131,7 @@ fn by_containers(scene: &Scene<'_>, count: &Count, over: bool) -> Phase {
 
 /// How a pod's containers stand.
 #[derive(Debug, Default)]
-struct Count {
+struct ContainerCounts {
     /// An init container has failed for good.
     init_failed: bool,
     /// An init container has not done its work, or a sidecar has not come up.
@@ -137,25 +145,30 @@ struct Count {
     succeeded: usize,
 }
 
-impl Count {
-    fn of(scene: &Scene<'_>, status: &PodStatus) -> Self {
-        let mut count = Self::default();
-        for (spec, status) in pairs(scene.pod.init(), status.init_container_statuses.as_deref()) {
+impl ContainerCounts {
+    fn of(context: &StatusContext<'_>, status: &PodStatus) -> Self {
+        let mut counts = Self::default();
+        for (spec, status) in pairs(context.pod.init(), status.init_container_statuses.as_deref()) {
             match init_kind(spec) {
-                ContainerKind::Sidecar => count.add_sidecar(status),
-                _ => count.add_init(scene, spec, status),
+                ContainerKind::Sidecar => counts.add_sidecar(status),
+                _ => counts.add_init(context, spec, status),
             }
         }
-        for (spec, status) in pairs(scene.pod.regular(), status.container_statuses.as_deref()) {
-            count.add_regular(scene, spec, status);
+        for (spec, status) in pairs(context.pod.regular(), status.container_statuses.as_deref()) {
+            counts.add_regular(context, spec, status);
         }
-        count
+        counts
     }
 
-    fn add_init(&mut self, scene: &Scene<'_>, spec: &Container, status: &ContainerStatus) {
+    fn add_init(
+        &mut self,
+        context: &StatusContext<'_>,
+        spec: &Container,
+        status: &ContainerStatus,
+    ) {
         match status.ended().or_else(|| status.ended_before().filter(|_| status.is_waiting())) {
             Some(end) if has_failed(ContainerKind::Init, &exit_of(end)) => {
-                let again = scene.is_followed(ContainerKind::Init, spec, end);
+                let again = context.will_restart(ContainerKind::Init, spec, end);
                 self.init_failed |= !again;
             }
             Some(_) => {}
@@ -174,8 +187,13 @@ impl Count {
         }
     }
 
-    fn add_regular(&mut self, scene: &Scene<'_>, spec: &Container, status: &ContainerStatus) {
-        let followed = |end| scene.is_followed(ContainerKind::Regular, spec, end);
+    fn add_regular(
+        &mut self,
+        context: &StatusContext<'_>,
+        spec: &Container,
+        status: &ContainerStatus,
+    ) {
+        let followed = |end| context.will_restart(ContainerKind::Regular, spec, end);
         if status.is_running() {
             self.running += 1;
         } else if let Some(end) = status.ended() {

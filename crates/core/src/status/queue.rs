@@ -12,14 +12,14 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::PodStatus;
 
-use super::merge::says_the_same;
+use super::merge::is_reconciled;
 use crate::backoff::Backoff;
 use crate::ids::{FullName, PodUid};
-use crate::queue::{Outcome, Work, WorkQueue};
-use crate::rate::Allowance;
+use crate::queue::{JobQueue, Outcome, WorkQueue};
+use crate::rate::TokenBucket;
 use crate::time::Mono;
 
-use entry::{Entry, Weight};
+use entry::{Entry, UrgentState};
 
 /// So many statuses are sent at once, and then one after each such time: what a node asks of an API server at most, unless it is
 /// configured otherwise.
@@ -81,7 +81,7 @@ impl Default for StatusQueue {
     fn default() -> Self {
         Self {
             pods: BTreeMap::new(),
-            queue: WorkQueue::new(BACKOFF).limited(Allowance::new(BURST, ONE_EACH)),
+            queue: WorkQueue::new(BACKOFF).with_rate_limit(TokenBucket::new(BURST, ONE_EACH)),
             generation: 0,
             is_flushing: false,
         }
@@ -103,14 +103,14 @@ impl StatusQueue {
     /// given up may have taken effect after a later one.
     pub fn reconcile(&mut self, uid: &PodUid, shown: &PodStatus, now: Mono) {
         let Some(entry) = self.pods.get_mut(uid) else { return };
-        let is_same = entry.status.as_ref().is_none_or(|sent| says_the_same(sent, shown));
+        let is_same = entry.status.as_ref().is_none_or(|sent| is_reconciled(sent, shown));
         // An end that another client wrote is not undone; the pod's worker gets to know of it.
-        let is_accepted = is_same || Weight::of(shown).ended;
+        let is_accepted = is_same || UrgentState::of(shown).ended;
         match entry.in_flight {
             Some(_) => {}
             None => {
                 entry.is_sent &= is_accepted;
-                entry.shown = Weight::of(shown);
+                entry.shown = UrgentState::of(shown);
             }
         }
         self.schedule(uid, now);
@@ -161,7 +161,7 @@ impl StatusQueue {
     }
 }
 
-impl Work for StatusQueue {
+impl JobQueue for StatusQueue {
     type Job = StatusJob;
     type Outcome = (JobKey, JobResult);
 

@@ -2,8 +2,8 @@
 
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod, PodStatus};
 
+use super::container_status_ext::{ContainerStatusExt, terminated};
 use super::containers::unknown_end;
-use super::questions::{StatusExt, terminated};
 use crate::pod::PodExt;
 
 /// Nothing is waited for any more: containers that can have run and have no end get one.

@@ -10,11 +10,11 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{ContainerState, ContainerStatus, Pod, PodCondition, PodStatus};
 
-use super::questions::StatusExt;
-use super::{Input, generate};
+use super::container_status_ext::ContainerStatusExt;
+use super::{PodStatusInput, generate_api_pod_status};
 use crate::fixture::{ViewBuilder, at, pod, view};
 use crate::ids::ContainerId;
-use crate::lifecycle::{Standing, Verdict};
+use crate::lifecycle::{PodFailure, TerminationStage};
 use crate::node::NodeFacts;
 use crate::probe::{ProbeKind, ProbeResult, ProbeResults};
 use crate::start_error::{StartError, StartReason};
@@ -22,55 +22,55 @@ use crate::view::{ContainerView, PodView};
 
 /// Everything a status is made from, owned.
 #[derive(Clone)]
-struct Moment {
+struct StatusFixture {
     pod: Pod,
     view: PodView,
     previous: Option<PodStatus>,
     start_errors: BTreeMap<String, StartError>,
     held_by: Option<&'static str>,
     probes: ProbeResults,
-    last_words: BTreeMap<ContainerId, String>,
+    termination_messages: BTreeMap<ContainerId, String>,
     node: NodeFacts,
-    standing: Option<Standing>,
-    verdict: Option<Verdict>,
+    termination: Option<TerminationStage>,
+    failure: Option<PodFailure>,
     second: i64,
 }
 
 /// A pod and what the runtime holds of it, 50 seconds into the test, on the node 192.168.0.1.
-fn moment(pod: Pod, build: impl FnOnce(ViewBuilder) -> ViewBuilder) -> Moment {
+fn status_fixture(pod: Pod, build: impl FnOnce(ViewBuilder) -> ViewBuilder) -> StatusFixture {
     let node = NodeFacts {
         runtime_name: "containerd".to_owned(),
         host_ips: vec!["192.168.0.1".to_owned()],
         recursive_read_only: true,
     };
-    Moment {
+    StatusFixture {
         view: build(view(&pod)).build(),
         pod,
         previous: None,
         start_errors: BTreeMap::new(),
         held_by: None,
         probes: ProbeResults::default(),
-        last_words: BTreeMap::new(),
+        termination_messages: BTreeMap::new(),
         node,
-        standing: None,
-        verdict: None,
+        termination: None,
+        failure: None,
         second: 50,
     }
 }
 
-impl Moment {
+impl StatusFixture {
     fn status(&self) -> PodStatus {
-        generate(&Input {
+        generate_api_pod_status(&PodStatusInput {
             pod: &self.pod,
             view: &self.view,
             previous: self.previous.as_ref(),
             start_errors: &self.start_errors,
             held_by: self.held_by,
             probes: &self.probes,
-            last_words: &self.last_words,
+            termination_messages: &self.termination_messages,
             node: &self.node,
-            standing: self.standing,
-            verdict: self.verdict.as_ref(),
+            termination: self.termination,
+            failure: self.failure.as_ref(),
             now: at(self.second),
         })
     }
@@ -85,8 +85,8 @@ impl Moment {
         Self { previous: Some(previous), ..self }
     }
 
-    fn standing(self, standing: Standing) -> Self {
-        Self { standing: Some(standing), ..self }
+    fn termination(self, termination: TerminationStage) -> Self {
+        Self { termination: Some(termination), ..self }
     }
 
     fn failing(mut self, name: &str, reason: StartReason) -> Self {
@@ -102,7 +102,7 @@ impl Moment {
 }
 
 /// How a container stands, in a few words: `running`, `waiting REASON`, `ended CODE REASON`.
-fn words(state: Option<&ContainerState>) -> String {
+fn describe_state(state: Option<&ContainerState>) -> String {
     let Some(state) = state else { return "nothing".to_owned() };
     match (&state.running, &state.waiting, &state.terminated) {
         (Some(_), ..) => "running".to_owned(),
@@ -115,9 +115,10 @@ fn words(state: Option<&ContainerState>) -> String {
 }
 
 /// State, last state and restart count of the container of that name.
-fn stand(status: &PodStatus, name: &str) -> (String, String, i32) {
+fn container_state(status: &PodStatus, name: &str) -> (String, String, i32) {
     let container = container(status, name);
-    let (now, before) = (words(container.state.as_ref()), words(container.last_state.as_ref()));
+    let (now, before) =
+        (describe_state(container.state.as_ref()), describe_state(container.last_state.as_ref()));
     (now, before, container.restart_count)
 }
 
@@ -139,7 +140,7 @@ fn condition<'a>(status: &'a PodStatus, kind: &str) -> Option<&'a PodCondition> 
 }
 
 /// `STATUS REASON MESSAGE`, as much of it as there is.
-fn said(status: &PodStatus, kind: &str) -> String {
+fn describe_condition(status: &PodStatus, kind: &str) -> String {
     let Some(condition) = condition(status, kind) else { return "nothing".to_owned() };
     let parts = [Some(&condition.status), condition.reason.as_ref(), condition.message.as_ref()];
     parts.into_iter().flatten().cloned().collect::<Vec<_>>().join(" ")

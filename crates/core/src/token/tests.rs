@@ -31,18 +31,20 @@ fn a_pod_wants_the_tokens_of_volumes_that_are_mounted() {
             { "name": "disk", "emptyDir": {} },
         ],
     });
-    let wish = |audience: &str, seconds| TokenWish { audience: audience.to_owned(), seconds };
-    let want = BTreeSet::from([wish("", 3600), wish("", 3607), wish("vault", 600)]);
-    assert_eq!(wishes(&pod(&spec)), want);
-    assert_eq!(wishes(&Pod::default()), BTreeSet::new());
+    let request_key =
+        |audience: &str, seconds| TokenRequestKey { audience: audience.to_owned(), seconds };
+    let want =
+        BTreeSet::from([request_key("", 3600), request_key("", 3607), request_key("vault", 600)]);
+    assert_eq!(token_requests(&pod(&spec)), want);
+    assert_eq!(token_requests(&Pod::default()), BTreeSet::new());
 }
 
 #[test]
 fn a_pod_acts_as_the_account_it_names() {
     let named = |name: Value| pod(&json!({ "containers": [], "serviceAccountName": name }));
-    assert_eq!(account(&named(json!("robot"))), "robot");
-    assert_eq!(account(&named(json!(""))), "default");
-    assert_eq!(account(&named(Value::Null)), "default");
+    assert_eq!(service_account_name(&named(json!("robot"))), "robot");
+    assert_eq!(service_account_name(&named(json!(""))), "default");
+    assert_eq!(service_account_name(&named(Value::Null)), "default");
 }
 
 #[test]
@@ -58,7 +60,7 @@ fn a_token_is_used_for_most_of_its_life_and_never_for_more_than_a_day() {
         (7 * 86_400, 10_000, seconds(86_390)),
         (5, 10_000, seconds(0)),
     ];
-    for (lifetime, dice, want) in rows {
-        assert_eq!(used_for(seconds(lifetime), dice), want, "{lifetime} {dice}");
+    for (lifetime, jitter, want) in rows {
+        assert_eq!(refresh_after(seconds(lifetime), jitter), want, "{lifetime} {jitter}");
     }
 }

@@ -16,7 +16,7 @@ use crate::labels::{
 
 /// What the runtime lists of one pod; the statuses of these are what a view is made from.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Listed {
+pub struct ListedPod {
     /// The pod's name and namespace.
     pub full_name: FullName,
     /// Its sandboxes.
@@ -30,22 +30,22 @@ pub struct Listed {
 pub fn by_pod(
     sandboxes: Vec<v1::PodSandbox>,
     containers: Vec<v1::Container>,
-) -> BTreeMap<PodUid, Listed> {
-    let mut pods: BTreeMap<PodUid, Listed> = BTreeMap::new();
+) -> BTreeMap<PodUid, ListedPod> {
+    let mut pods: BTreeMap<PodUid, ListedPod> = BTreeMap::new();
     let mut owners: BTreeMap<String, PodUid> = BTreeMap::new();
     for sandbox in sandboxes {
         let metadata = sandbox.metadata.clone().unwrap_or_default();
         let uid = PodUid::from(metadata.uid);
         owners.insert(sandbox.id.clone(), uid.clone());
         let full_name = FullName { name: metadata.name, namespace: metadata.namespace };
-        pods.entry(uid).or_insert_with(|| Listed::named(full_name)).sandboxes.push(sandbox);
+        pods.entry(uid).or_insert_with(|| ListedPod::named(full_name)).sandboxes.push(sandbox);
     }
     for container in containers {
         let labelled = container.labels.get(POD_UID_LABEL).map(|uid| PodUid::from(uid.as_str()));
         let Some(uid) = owners.get(&container.pod_sandbox_id).cloned().or(labelled) else {
             continue;
         };
-        let named = || Listed::named(name_by_labels(&container.labels));
+        let named = || ListedPod::named(name_by_labels(&container.labels));
         pods.entry(uid).or_insert_with(named).containers.push(container);
     }
     pods
@@ -97,7 +97,7 @@ pub fn container_view(listed: &v1::Container, status: &v1::ContainerStatus) -> C
     }
 }
 
-impl Listed {
+impl ListedPod {
     /// Whether anything of it is labelled as that pod's, by which a reader finds it.
     pub fn is_labelled(&self, uid: &PodUid) -> bool {
         let sandboxes = self.sandboxes.iter().map(|sandbox| &sandbox.labels);

@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::{Container, PodSpec, VolumeMount};
 
 use super::*;
-use crate::config::PayloadFile;
+use crate::cri_spec::PayloadFile;
 
 const CONFIG_MAP: &str = "kubernetes.io/configmap";
 const EMPTY_DIR: &str = "kubernetes.io/empty-dir";

@@ -17,7 +17,7 @@ const NOON: &str = "2026-11-16T12:00:00Z";
 /// A question and its answer.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(crate) struct Case {
+pub(crate) struct ExplanationCase {
     pub(crate) cause: String,
     /// A pod that is not there is asked for.
     #[serde(default)]
@@ -97,12 +97,12 @@ struct End {
 }
 
 /// All cases, family by family.
-pub(crate) fn all() -> Vec<Case> {
+pub(crate) fn all() -> Vec<ExplanationCase> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/explanations/cases");
     let mut files: Vec<_> =
         fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
-    let read = |path: &std::path::PathBuf| -> Vec<Case> {
+    let read = |path: &std::path::PathBuf| -> Vec<ExplanationCase> {
         let text = fs::read_to_string(path).unwrap();
         serde_saphyr::from_str(&text).unwrap_or_else(|why| panic!("{}: {why}", path.display()))
     };
@@ -113,7 +113,7 @@ fn ago(seconds: i64) -> Timestamp {
     NOON.parse::<Timestamp>().unwrap() - SignedDuration::from_secs(seconds)
 }
 
-impl Case {
+impl ExplanationCase {
     pub(crate) fn explain(&self) -> Explanation {
         let node = self.node();
         match &self.missing {

@@ -9,13 +9,13 @@ mod properties;
 
 use std::collections::BTreeSet;
 
-use oarsman_core::explain::Cause;
+use oarsman_core::explain::ExplanationCause;
 
-use cases::Case;
+use cases::ExplanationCase;
 
 #[test]
 fn every_case_is_explained_with_its_cause_its_sentence_and_its_next_step() {
-    let wrong = |case: &Case| {
+    let wrong = |case: &ExplanationCase| {
         let got = case.explain();
         let expected = (case.cause.as_str(), case.sentence.as_str(), case.next.as_str());
         let is = (got.cause.slug(), got.sentence.as_str(), got.next_step.as_str());
@@ -31,9 +31,10 @@ fn every_case_is_explained_with_its_cause_its_sentence_and_its_next_step() {
 #[test]
 fn every_cause_has_a_case() {
     let told: BTreeSet<String> = cases::all().into_iter().map(|case| case.cause).collect();
-    let causes: BTreeSet<String> = Cause::ALL.iter().map(|cause| cause.slug().to_owned()).collect();
+    let causes: BTreeSet<String> =
+        ExplanationCause::ALL.iter().map(|cause| cause.slug().to_owned()).collect();
     assert_eq!(causes, told);
-    assert_eq!(causes.len(), Cause::ALL.len(), "two causes share a word");
+    assert_eq!(causes.len(), ExplanationCause::ALL.len(), "two causes share a word");
 }
 
 #[test]

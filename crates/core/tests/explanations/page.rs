@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::{env, fs};
 
-use oarsman_core::explain::Cause;
+use oarsman_core::explain::ExplanationCause;
 
 use crate::cases;
 
@@ -24,7 +24,7 @@ This page is generated from the cases in `crates/core/tests/explanations/cases`,
 fn rendered() -> String {
     let cases = cases::all();
     let mut page = HEAD.to_owned();
-    for cause in Cause::ALL {
+    for cause in ExplanationCause::ALL {
         let case = cases.iter().find(|case| case.cause == cause.slug()).unwrap();
         let (slug, meaning) = (cause.slug(), cause.meaning());
         write!(

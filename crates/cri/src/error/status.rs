@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_names_the_call_the_subject_and_the_code() {
+    fn the_message_names_the_call_the_subject_and_the_code() {
         let error = CriError::not_found("ContainerStatus", "c1");
         let said = "ContainerStatus c1: c1 does not exist (not found)";
         assert_eq!(error.to_string(), said);

@@ -24,7 +24,7 @@ fn failing_runtime(code: ErrorCode) -> (SocketFixture, RemoteRuntime) {
 }
 
 #[tokio::test]
-async fn the_code_and_the_words_of_a_failure_arrive() {
+async fn the_code_and_the_message_of_a_failure_arrive() {
     for code in [ErrorCode::Unknown, ErrorCode::AlreadyExists, ErrorCode::Unimplemented] {
         let (_place, client) = failing_runtime(code);
         let error = client.start_container("c1").await.unwrap_err();

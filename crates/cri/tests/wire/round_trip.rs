@@ -12,7 +12,7 @@ use crate::recording_runtime::{RecorderMode, RecordingRuntime};
 const CALLS: usize = 36;
 
 #[tokio::test]
-async fn a_runtime_behind_the_wire_is_like_one_at_hand() {
+async fn a_runtime_over_the_wire_behaves_like_a_local_one() {
     let at_hand = RecordingRuntime::new(RecorderMode::Answer);
     let outcomes_at_hand = calls::call_everything(&at_hand).await;
 
@@ -28,7 +28,7 @@ async fn a_runtime_behind_the_wire_is_like_one_at_hand() {
 }
 
 #[tokio::test]
-async fn details_for_people_come_through_the_verbose_calls() {
+async fn details_come_through_the_verbose_calls() {
     let at_hand = RecordingRuntime::new(RecorderMode::Answer);
     let fixture = SocketFixture::new();
     let _served = fixture.serve(Arc::new(RecordingRuntime::new(RecorderMode::Answer)));

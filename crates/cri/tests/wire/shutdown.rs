@@ -10,7 +10,7 @@ use crate::harness::{SocketFixture, with_timeout};
 use crate::recording_runtime::{RecorderMode, RecordingRuntime};
 
 #[tokio::test]
-async fn nobody_there_is_unavailable_and_says_why() {
+async fn a_missing_server_is_unavailable_and_the_error_says_why() {
     let fixture = SocketFixture::new();
     let error = fixture.client().version().await.unwrap_err();
     assert!(error.is_unavailable(), "{error}");
@@ -58,7 +58,7 @@ async fn a_call_under_way_is_unavailable_when_its_server_is_dropped() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn calls_under_way_have_a_while_to_finish_when_the_server_stops() {
+async fn calls_under_way_may_finish_when_the_server_stops() {
     let fixture = SocketFixture::new();
     let runtime = Arc::new(RecordingRuntime::new(RecorderMode::Hang));
     let served = fixture.serve(runtime.clone());

@@ -40,7 +40,7 @@ fn regular_files_are_read_and_nothing_else_is() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told_as_the_system_says_it() {
+fn a_read_error_is_that_of_the_system() {
     let directory = tempdir().unwrap();
     let at = |name: &str| directory.path().join(name);
     symlink("loop", at("loop")).unwrap();

@@ -18,7 +18,7 @@ fn watching(only: Option<&str>) -> (TempDir, Inotify) {
 type Change = fn(&Path);
 
 #[test]
-fn every_kind_of_change_is_heard_once() {
+fn every_kind_of_change_is_reported_once() {
     let rows: [(&str, Change); 7] = [
         ("written", |at| fs::write(at.join("new"), "a").unwrap()),
         ("written again", |at| fs::write(at.join("old"), "b").unwrap()),
@@ -48,7 +48,7 @@ fn reading_is_no_change() {
 }
 
 #[test]
-fn only_one_name_counts_when_one_was_given() {
+fn only_changes_of_the_given_name_are_reported() {
     let (directory, mut watcher) = watching(Some("mine"));
     fs::write(directory.path().join("other"), "").unwrap();
     assert!(!watcher.drain().unwrap());
@@ -99,7 +99,7 @@ fn what_is_no_directory_cannot_be_watched() {
 }
 
 #[tokio::test]
-async fn a_listener_waits_for_what_counts_and_hears_of_what_came_before() {
+async fn a_watcher_waits_for_relevant_changes_and_reports_earlier_ones() {
     let directory = tempdir().unwrap();
     let mut listener = AsyncInotify::new().unwrap();
     listener.watch(directory.path(), Some(OsStr::new("mine"))).unwrap();
@@ -116,7 +116,7 @@ async fn a_listener_waits_for_what_counts_and_hears_of_what_came_before() {
 }
 
 #[test]
-fn writes_are_heard_of_where_that_is_wanted_and_nowhere_else() {
+fn writes_are_reported_only_on_request() {
     for wanted in [false, true] {
         let directory = tempdir().unwrap();
         let mut file = fs::File::create(directory.path().join("log")).unwrap();

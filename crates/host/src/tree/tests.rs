@@ -73,7 +73,7 @@ impl Drop for TreeFixture {
 }
 
 #[test]
-fn a_tree_goes_with_all_that_is_in_it_and_nothing_beside_it() {
+fn a_tree_is_removed_with_its_content_and_nothing_beside_it() {
     let fixture = TreeFixture::new(&["tree/a/b/file", "tree/a/other", "tree/c/file", "beside"]);
     fs::create_dir_all(fixture.path("tree/empty/empty")).unwrap();
     fixture.remove().unwrap();
@@ -101,7 +101,7 @@ fn links_are_removed_and_not_followed() {
 }
 
 #[test]
-fn a_link_in_the_tree_s_place_goes_alone() {
+fn a_link_at_the_path_of_the_tree_is_removed_alone() {
     let fixture = TreeFixture::new(&["outside/file"]);
     symlink("outside", fixture.path("tree")).unwrap();
     fixture.remove().unwrap();
@@ -110,7 +110,7 @@ fn a_link_in_the_tree_s_place_goes_alone() {
 }
 
 #[test]
-fn a_path_that_ends_above_is_refused() {
+fn a_path_without_a_file_name_is_refused() {
     let fixture = TreeFixture::new(&["tree/file"]);
     for path in [Path::new("/"), &fixture.path("tree/.."), Path::new("")] {
         let error = remove_tree(path).unwrap_err();
@@ -159,7 +159,7 @@ fn a_tree_that_is_a_mount_point_itself_is_kept() {
 }
 
 #[test]
-fn once_the_mount_is_gone_the_tree_goes() {
+fn a_tree_is_removed_once_the_mount_is_gone() {
     let mut fixture = TreeFixture::new(&["tree/point/hidden", "outside/file"]);
     fixture.bind("outside", "tree/point");
     fixture.assert_refused("tree/point");
@@ -170,7 +170,7 @@ fn once_the_mount_is_gone_the_tree_goes() {
 }
 
 #[test]
-fn a_tree_deeper_than_any_path_goes_too() {
+fn a_tree_deeper_than_any_path_is_removed() {
     // In memory: on a disk, so many directories take their time.
     let mut fixture = TreeFixture::new(&["memory/hidden"]);
     fixture.tmpfs("memory");

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use oarsman_core::image::providers::Provider;
+use oarsman_core::image::providers::CredentialProvider;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
@@ -24,7 +24,7 @@ const STDERR_LIMIT: u64 = 4 << 10;
 /// Starts a program, writes the request to it and reads its answer. One that is not waited for any more is killed.
 pub(super) async fn exec(
     directory: &Path,
-    provider: &Provider,
+    provider: &CredentialProvider,
     request: &str,
 ) -> Result<Vec<u8>, CredentialError> {
     let path = directory.join(&provider.name);

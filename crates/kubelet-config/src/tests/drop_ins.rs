@@ -12,7 +12,7 @@ fn with_drop_in(file: &serde_json::Value, drop_in: &serde_json::Value) -> Loaded
 }
 
 #[test]
-fn the_later_word_wins_and_flags_have_the_last() {
+fn later_layers_win_and_flags_come_last() {
     let file =
         file_of(&json!({"maxPods": 1, "port": 1, "healthzPort": 1, "clusterDomain": "file"}));
     let first = file_of(&json!({"maxPods": 2, "port": 2, "healthzPort": 2}));
@@ -87,7 +87,7 @@ fn without_a_file_there_are_no_thresholds() {
 }
 
 #[test]
-fn a_drop_in_says_what_it_is_too_and_is_named() {
+fn a_drop_in_needs_api_version_and_kind_and_is_named_in_errors() {
     let problems = load_files(&file_of(&json!({})), &[("/d/1.conf", "maxPods: 5\n")]).unwrap_err();
     let said = problems.to_string();
     assert!(said.starts_with("/d/1.conf: apiVersion: is missing"), "{said}");

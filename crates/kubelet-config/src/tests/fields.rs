@@ -86,7 +86,7 @@ fn leaves(path: &str, value: &Value, found: &mut Vec<String>) {
 }
 
 #[test]
-fn nothing_means_the_default_where_go_cannot_tell() {
+fn a_zero_value_means_the_default_where_go_cannot_tell_it_from_an_absent_one() {
     let text = file_of(&json!({
         "maxPods": 0, "port": 0, "syncFrequency": "0s", "cgroupDriver": "", "containerLogMaxSize": "",
         "eventBurst": 0, "address": "", "podLogsDir": "", "logging": {"format": ""},
@@ -97,7 +97,7 @@ fn nothing_means_the_default_where_go_cannot_tell() {
 }
 
 #[test]
-fn nothing_is_something_where_go_can_tell() {
+fn a_zero_value_is_kept_where_go_can_tell_it_from_an_absent_one() {
     let text = file_of(&json!({
         "resolvConf": "", "healthzPort": 0, "registryPullQPS": 0, "oomScoreAdj": 0, "enforceNodeAllocatable": [],
         "evictionHard": {},

@@ -37,7 +37,7 @@ fn unknown_and_repeated_fields_are_warnings_that_name_them() {
 }
 
 #[test]
-fn a_strict_reader_hears_of_oddities_and_rules_at_once() {
+fn strict_checking_reports_unknown_fields_and_broken_rules_at_once() {
     let text =
         yaml("maxPod: 5\nport: 0\nhealthzPort: -1\nevictionHard: {memory.available: 1Gib}\n");
     let check =
@@ -71,7 +71,7 @@ fn everything_of_the_wrong_type_is_said_at_once() {
 }
 
 #[test]
-fn a_file_says_what_it_is() {
+fn a_file_needs_api_version_and_kind() {
     let rows = [
         ("", "is empty; begin it with the lines `apiVersion: kubelet.config.k8s.io/v1beta1`"),
         ("# nothing\n", "is empty"),
@@ -117,7 +117,7 @@ fn relative_paths_are_meant_from_the_files_directory() {
 }
 
 #[test]
-fn a_configuration_that_kubeadm_wrote_is_taken_without_a_word() {
+fn a_configuration_of_kubeadm_gives_no_warning() {
     let text = yaml(
         "authentication:\n  anonymous:\n    enabled: false\n  webhook:\n    cacheTTL: 0s\n    enabled: true\n  x509:\n    \
          clientCAFile: /etc/kubernetes/pki/ca.crt\nauthorization:\n  mode: Webhook\n  webhook:\n    cacheAuthorizedTTL: 0s\n    \

@@ -100,7 +100,7 @@ fn is_kept(name: &str) -> bool {
 }
 
 #[test]
-fn flags_that_nobody_looks_at_are_taken_and_checked() {
+fn flags_without_effect_are_accepted_and_checked() {
     let idle = |flag: &&Flag| flag.field.is_empty() && !is_kept(flag.name);
     let idle: Vec<&Flag> = flags::all().filter(idle).collect();
     assert!(idle.len() > 20);
@@ -123,7 +123,7 @@ fn flags_that_nobody_looks_at_are_taken_and_checked() {
 }
 
 #[test]
-fn running_once_is_only_taken_when_it_says_no() {
+fn the_runonce_flag_is_only_accepted_as_false() {
     assert!(!load(&["--runonce=false"]).unwrap().configuration.run_once);
     let said = load(&["--runonce"]).unwrap_err().to_string();
     assert!(said.starts_with("--runonce: runOnce: true is no longer possible"), "{said}");
@@ -148,7 +148,7 @@ fn every_field_of_a_flag_is_one_and_no_name_is_there_twice() {
 }
 
 #[test]
-fn one_dash_is_for_v_and_h() {
+fn only_v_and_h_are_short_flags() {
     for words in [vec!["-v=4"], vec!["-v", "4"], vec!["-v4"], vec!["--v=4"], vec!["--v", "4"]] {
         assert_eq!(load(&words).unwrap().configuration.logging.verbosity, 4, "{words:?}");
     }
@@ -188,7 +188,7 @@ fn lists_and_maps_grow_with_every_repetition() {
 }
 
 #[test]
-fn what_is_no_flag_is_refused_all_of_it_at_once() {
+fn unknown_flags_and_arguments_are_all_refused_at_once() {
     let words = [
         "--max-pod=5",
         "--network-plugin=cni",
@@ -225,7 +225,7 @@ fn what_is_no_flag_is_refused_all_of_it_at_once() {
 }
 
 #[test]
-fn help_and_version_are_heard_before_anything_else() {
+fn help_and_version_win_over_all_other_arguments() {
     assert_eq!(parse(&["--version"]).unwrap().action, RequestedAction::Version);
     assert_eq!(parse(&["--version=raw"]).unwrap().action, RequestedAction::Version);
     assert_eq!(parse(&["--version=false"]).unwrap().action, RequestedAction::Run);

@@ -14,7 +14,7 @@ fn images_are_pulled_side_by_side_when_several_may_be() {
 }
 
 #[test]
-fn the_node_reports_as_often_as_it_looks_if_it_is_told_how_often_that_is() {
+fn the_report_frequency_follows_a_configured_update_frequency() {
     let reports = |fields: Value| {
         let loaded = load_file(&file_of(&fields)).unwrap().configuration;
         loaded.node_status_report_frequency.to_string()
@@ -44,7 +44,7 @@ fn features_of_a_stage_are_switched_together() {
 }
 
 #[test]
-fn what_contradicts_is_refused_with_the_way_out() {
+fn contradicting_fields_are_refused_with_the_fix() {
     let rows = [
         (
             json!({"maxParallelImagePulls": 3, "serializeImagePulls": true}),

@@ -155,7 +155,7 @@ fn header(name: &str, value: &str) -> (String, String) {
 }
 
 #[test]
-fn the_port_that_everybody_expects_is_not_said() {
+fn the_default_port_is_omitted_from_the_host_header() {
     let rows = [
         (Scheme::Http, 80, "127.0.0.1"),
         (Scheme::Http, 443, "127.0.0.1:443"),
@@ -185,14 +185,14 @@ async fn no_more_of_a_body_is_read_than_is_wanted() {
 }
 
 #[tokio::test]
-async fn who_wants_no_body_does_not_wait_for_one_that_never_comes() {
+async fn a_body_limit_of_zero_does_not_wait_for_the_body() {
     let server = serve_bytes(b"HTTP/1.1 500 Oh\r\nContent-Length: 100\r\n\r\nhalf").await;
     let asked = HttpGet { body_limit: 0, ..request(Scheme::Http, server.port, "/") };
     assert_eq!(fetch(&asked).await, "500  false");
 }
 
 #[tokio::test]
-async fn a_certificate_that_nobody_vouches_for_is_believed_only_where_anybody_is() {
+async fn a_self_signed_certificate_is_accepted_only_without_verification() {
     let server = self_signed().await;
     let unchecked = request(Scheme::Https, server.port, "/");
     assert_eq!(fetch(&unchecked).await, "200 secret true");
@@ -202,7 +202,7 @@ async fn a_certificate_that_nobody_vouches_for_is_believed_only_where_anybody_is
 }
 
 #[tokio::test]
-async fn a_server_without_tls_is_told_apart_from_one_that_talks_nonsense() {
+async fn a_server_without_tls_is_distinguished_from_an_invalid_response() {
     let (plain, nonsense) = (serve().await, serve_bytes(b"SSH-2.0-OpenSSH_9.2\r\n").await);
     let said = fetch(&request(Scheme::Https, plain.port, "/five")).await;
     let want = "https://127.0.0.1/five answered in plain HTTP: ask for http instead of https";
@@ -214,7 +214,7 @@ async fn a_server_without_tls_is_told_apart_from_one_that_talks_nonsense() {
 }
 
 #[tokio::test]
-async fn nobody_there_and_a_connection_that_breaks_cannot_be_reached() {
+async fn a_refused_and_a_broken_connection_are_unreachable() {
     let (listener, free) = listen().await;
     drop(listener);
     let said = fetch(&request(Scheme::Http, free, "/a?token=secret")).await;
@@ -228,7 +228,7 @@ async fn nobody_there_and_a_connection_that_breaks_cannot_be_reached() {
 }
 
 #[tokio::test]
-async fn a_server_that_never_answers_is_waited_for_no_longer_than_asked() {
+async fn a_request_without_a_response_times_out() {
     let (listener, port) = listen().await;
     for scheme in [Scheme::Http, Scheme::Https] {
         let timeout = Duration::from_millis(50);
@@ -239,7 +239,7 @@ async fn a_server_that_never_answers_is_waited_for_no_longer_than_asked() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_asked_is_refused_without_its_secrets() {
+async fn an_invalid_request_is_refused_without_showing_its_secrets() {
     let rows = [
         HttpGet { headers: vec![header("a b", "secret")], ..request(Scheme::Http, 1, "/") },
         HttpGet { headers: vec![header("auth", "secret\n")], ..request(Scheme::Http, 1, "/") },

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use oarsman_agent::sources::bundle::Bundle;
+use oarsman_agent::sources::manifest_set::ManifestSet;
 use oarsman_clock::Clock;
-use oarsman_cluster::credentials::{self, Connection, Plan};
+use oarsman_cluster::credentials::{self, Connection, CredentialsConfig};
 use oarsman_cluster::{ApiServer, Cluster, Standalone};
-use oarsman_state::{CheckpointStore, SealedFiles};
+use oarsman_state::{CheckpointStore, EncryptedCheckpoints};
 
 use crate::settings::{AgentSettings, ClusterSettings};
 
@@ -21,11 +21,12 @@ pub(super) struct ClusterSeams {
 /// Prepares the connection that the settings describe. Sends nothing to the API server, which need not be reachable.
 pub(super) async fn join(
     settings: &AgentSettings,
-    bundle: Option<&Bundle>,
+    manifest_set: Option<&ManifestSet>,
     clock: &Arc<dyn Clock>,
 ) -> Result<ClusterSeams> {
     let Some(joining) = &settings.cluster else {
-        let alone = bundle.map(Bundle::objects).map(Standalone::with).unwrap_or_default();
+        let alone =
+            manifest_set.map(ManifestSet::objects).map(Standalone::with).unwrap_or_default();
         return Ok(ClusterSeams { cluster: Arc::new(alone), connection: None, checkpoints: None });
     };
     let connection = credentials::connect(plan(joining, settings), Arc::clone(clock)).await?;
@@ -38,8 +39,8 @@ pub(super) async fn join(
     })
 }
 
-fn plan(joining: &ClusterSettings, settings: &AgentSettings) -> Plan {
-    Plan {
+fn plan(joining: &ClusterSettings, settings: &AgentSettings) -> CredentialsConfig {
+    CredentialsConfig {
         kubeconfig: joining.kubeconfig.clone(),
         bootstrap: joining.bootstrap.clone(),
         cert_dir: joining.cert_dir.clone(),
@@ -54,10 +55,10 @@ fn checkpoints(
     settings: &AgentSettings,
 ) -> Result<Option<Arc<dyn CheckpointStore>>> {
     if !joining.remembers_pods {
-        SealedFiles::destroy(&settings.root).context("--remember-pods=false")?;
+        EncryptedCheckpoints::destroy(&settings.root).context("--remember-pods=false")?;
         return Ok(None);
     }
-    let files = SealedFiles::open(&settings.root);
+    let files = EncryptedCheckpoints::open(&settings.root);
     let files = files.context("pods cannot be remembered; do without by --remember-pods=false")?;
     Ok(Some(Arc::new(files)))
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use oarsman_agent::Book;
+use oarsman_agent::ReportStore;
 use oarsman_core::resources::names::CgroupDriver;
 use oarsman_cri::{ConnectionHolder, CriError, Deadlines, RemoteRuntime, Runtime};
 use oarsman_cri_types::v1;
@@ -48,14 +48,14 @@ pub(super) fn client(
 pub(super) async fn wait_for_runtime(
     client: &RemoteRuntime,
     settings: &AgentSettings,
-    book: &Book,
+    report_store: &ReportStore,
 ) -> RuntimeFacts {
     for look in 0_usize.. {
         let answer = query_runtime(client, settings).await;
-        book.heard_runtime(&answer);
+        report_store.record_runtime_response(&answer);
         match answer {
             Ok(facts) => {
-                book.met_runtime(&facts.runtime_name, &facts.runtime_version);
+                report_store.set_runtime_version(&facts.runtime_name, &facts.runtime_version);
                 return facts;
             }
             Err(error) if look.is_multiple_of(LOG_EVERY) => {

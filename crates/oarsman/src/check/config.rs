@@ -90,14 +90,14 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_is_wrong_is_told_at_once() {
+    fn all_problems_are_reported_at_once() {
         let (findings, configuration) = evaluated("port: 70000\ncontainerLogMaxFiles: 1\n");
         assert_eq!(findings.len(), 2, "{findings:?}");
         assert!(configuration.is_none());
     }
 
     #[test]
-    fn the_machine_is_held_against_what_the_file_says() {
+    fn the_requirements_follow_from_the_configuration_file() {
         let (findings, configuration) = evaluated(
             "failSwapOn: false\nfailCgroupV1: false\nreadOnlyPort: 10255\nhealthzPort: 0\nresolvConf: \"\"\ncgroupDriver: systemd\n",
         );

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use oarsman_agent::sources::Remark;
-use oarsman_agent::sources::bundle::read_once;
+use oarsman_agent::sources::ManifestProblem;
+use oarsman_agent::sources::manifest_set::read_once;
 use oarsman_net::SystemNetwork;
 
 use super::finding::Finding;
@@ -16,18 +16,22 @@ pub(super) async fn read(places: &[String], node: &str) -> Vec<Finding> {
         return Vec::new();
     }
     match read_once(places, node, Arc::new(SystemNetwork)).await {
-        Err(wrong) => wrong.iter().map(|remark| to_finding(remark, Finding::problem)).collect(),
-        Ok(bundle) => {
-            let odd = bundle.warnings().iter().map(|remark| to_finding(remark, Finding::warning));
+        Err(wrong) => wrong.iter().map(|problem| to_finding(problem, Finding::problem)).collect(),
+        Ok(manifest_set) => {
+            let odd =
+                manifest_set.warnings().iter().map(|problem| to_finding(problem, Finding::warning));
             let names: Vec<&str> =
-                bundle.pods().iter().filter_map(|pod| pod.metadata.name.as_deref()).collect();
+                manifest_set.pods().iter().filter_map(|pod| pod.metadata.name.as_deref()).collect();
             let fine = Finding::ok(CHECK, format!("would run {}", names.join(", ")));
             odd.chain([fine]).collect()
         }
     }
 }
 
-fn to_finding(remark: &Remark, as_finding: fn(&'static str, String, String) -> Finding) -> Finding {
-    let Remark { place, why } = remark;
+fn to_finding(
+    problem: &ManifestProblem,
+    as_finding: fn(&'static str, String, String) -> Finding,
+) -> Finding {
+    let ManifestProblem { place, why } = problem;
     as_finding(CHECK, format!("{place}: {why}"), format!("edit {place}"))
 }

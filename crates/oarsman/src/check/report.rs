@@ -123,7 +123,7 @@ problem  permissions  not root
     }
 
     #[test]
-    fn programs_get_the_same_in_json() {
+    fn json_output_has_the_same_findings() {
         let mut out = Vec::new();
         json(&mut out, &findings()).unwrap();
         let document: serde_json::Value = serde_json::from_slice(&out).unwrap();

@@ -90,7 +90,7 @@ fn write_header(
 
 /// The operation under way on the pod, or when the next one is due.
 fn now(node: &NodeReport, pod: &PodReport) -> String {
-    let since = |doing: &oarsman_core::report::Doing| age::between(doing.since, node.now);
+    let since = |doing: &oarsman_core::report::PodActivity| age::between(doing.since, node.now);
     let busy = pod.doing.as_ref().map(|doing| {
         let of = doing.container.as_deref().map(|name| format!(" ({name})")).unwrap_or_default();
         format!("{}{of}, for {}", activity(&doing.what), since(doing))

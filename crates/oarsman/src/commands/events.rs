@@ -73,12 +73,12 @@ fn of_pod<'a>(
 }
 
 /// One line each; the pod's name is left out where the command names the pod.
-pub(super) fn rows(events: &[&EventReport], now: Timestamp, of_whom: bool) -> String {
+pub(super) fn rows(events: &[&EventReport], now: Timestamp, shows_pod: bool) -> String {
     let row = |event: &&EventReport| -> Vec<TableCell> {
         let warning = Style::new().fg_color(Some(AnsiColor::Yellow.into()));
         let kind =
             if event.is_warning { TableCell::styled("Warning", warning) } else { "Normal".into() };
-        let object = if of_whom {
+        let object = if shows_pod {
             pod_of_event(event)
         } else {
             container(event).unwrap_or("pod").to_owned()
@@ -92,7 +92,7 @@ pub(super) fn rows(events: &[&EventReport], now: Timestamp, of_whom: bool) -> St
             message.into(),
         ]
     };
-    let heading = ["LAST", "TYPE", "REASON", if of_whom { "OBJECT" } else { "ABOUT" }, "MESSAGE"];
+    let heading = ["LAST", "TYPE", "REASON", if shows_pod { "OBJECT" } else { "ABOUT" }, "MESSAGE"];
     table(&heading, events.iter().map(row).collect())
 }
 

@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_sentence_comes_first_then_the_next_step_then_the_details_further_in() {
+    fn the_text_has_the_sentence_the_next_step_and_indented_details() {
         let explanation = Explanation {
             sentence: "It is so.".to_owned(),
             next_step: "do that".to_owned(),

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use futures::future::try_join_all;
 use k8s_openapi::api::core::v1::ContainerStatus;
-use oarsman_core::config::log_directory;
+use oarsman_core::cri_spec::log_directory;
 use oarsman_core::duration;
 use oarsman_core::pod::PodExt;
 use oarsman_core::report::{NodeReport, PodReport, StageReport};

@@ -41,7 +41,7 @@ fn page() -> String {
 }
 
 #[test]
-fn the_page_of_commands_says_what_the_commands_say() {
+fn the_page_of_commands_has_the_help_of_every_command() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/commands.md");
     if std::env::var_os("OARSMAN_RENEW").is_some() {
         fs::write(&path, page()).unwrap();

@@ -82,8 +82,8 @@ fn render(node: &NodeReport, flags: &Flags) -> Result<String> {
     };
     let pods: Vec<&PodReport> = node.pods.iter().filter(wanted).collect();
     match flags.output {
-        None => Ok(for_people(node, &pods, false)),
-        Some(PodListFormat::Wide) => Ok(for_people(node, &pods, true)),
+        None => Ok(as_table(node, &pods, false)),
+        Some(PodListFormat::Wide) => Ok(as_table(node, &pods, true)),
         Some(PodListFormat::Json) => list(&pods, OutputFormat::Json),
         Some(PodListFormat::Yaml) => list(&pods, OutputFormat::Yaml),
     }
@@ -95,7 +95,7 @@ fn list(pods: &[&PodReport], format: OutputFormat) -> Result<String> {
     formatted(&List::<Pod> { items, ..List::default() }, format)
 }
 
-fn for_people(node: &NodeReport, pods: &[&PodReport], wide: bool) -> String {
+fn as_table(node: &NodeReport, pods: &[&PodReport], wide: bool) -> String {
     let troubles = node_problems(node);
     if pods.is_empty() {
         return format!("No pods are here.\n{troubles}");

@@ -102,8 +102,8 @@ struct StopWait {
 }
 
 impl StopWait {
-    fn new(patience: Duration) -> Self {
-        Self { end: Instant::now() + patience, say: Instant::now() + LOG_INTERVAL }
+    fn new(max_wait: Duration) -> Self {
+        Self { end: Instant::now() + max_wait, say: Instant::now() + LOG_INTERVAL }
     }
 
     async fn pause(&mut self, for_what: impl FnOnce() -> String) -> Result<()> {

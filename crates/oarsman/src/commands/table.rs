@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_are_as_wide_as_their_widest_and_colours_take_no_room() {
+    fn columns_are_as_wide_as_their_widest_cell_without_colour_codes() {
         let red = Style::new().fg_color(Some(AnsiColor::Red.into()));
         let rows = vec![
             vec!["é".into(), TableCell::styled("Bad", red), "x".into()],

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
 use oarsman_cluster::Freshness;
-use oarsman_core::ledger::Mode;
+use oarsman_core::admission::Mode;
 use oarsman_kubelet_config::enums::{
     CgroupDriverSetting, LogFormat, ResourceChangeDetectionStrategy, SwapBehaviorSetting,
 };

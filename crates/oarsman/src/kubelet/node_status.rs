@@ -4,9 +4,9 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use oarsman_agent::Membership;
-use oarsman_core::node::Profile;
-use oarsman_core::node::amounts::{Level, Reserved};
+use oarsman_agent::NodeStatusConfig;
+use oarsman_core::node::NodeProfile;
+use oarsman_core::node::amounts::{EvictionThreshold, ReservedResources};
 use oarsman_kubelet_config::enums::TaintEffect;
 use oarsman_kubelet_config::flags::ProgramFlags;
 use oarsman_kubelet_config::sections::Taint;
@@ -26,8 +26,8 @@ pub(super) fn node_status_config(
     flags: &ProgramFlags,
     name: &str,
     addresses: &[IpAddr],
-) -> Membership {
-    Membership {
+) -> NodeStatusConfig {
+    NodeStatusConfig {
         machine: facts::read(Path::new(&flags.root_dir)),
         profile: profile(kubelet, flags, name, addresses),
         registers: kubelet.register_node,
@@ -42,10 +42,10 @@ fn profile(
     flags: &ProgramFlags,
     name: &str,
     addresses: &[IpAddr],
-) -> Profile {
+) -> NodeProfile {
     let given = flags.node_ips().into_iter().filter(|ip| !ip.is_unspecified());
     let declared = DECLARED.iter().filter(|name| is_enabled(&kubelet.feature_gates, name));
-    Profile {
+    NodeProfile {
         name: name.to_owned(),
         labels: flags.node_labels.clone(),
         taints: kubelet.register_with_taints.iter().map(taint).collect(),
@@ -79,9 +79,9 @@ fn taint(taint: &Taint) -> k8s_openapi::api::core::v1::Taint {
     }
 }
 
-fn reserved(kubelet: &KubeletConfiguration) -> Reserved {
+fn reserved(kubelet: &KubeletConfiguration) -> ReservedResources {
     let level = |signal: &str| kubelet.eviction_hard.get(signal).and_then(level);
-    Reserved {
+    ReservedResources {
         system: kubelet.system_reserved.clone(),
         kube: kubelet.kube_reserved.clone(),
         cpus: cpus::count(&kubelet.reserved_system_cpus),
@@ -90,12 +90,12 @@ fn reserved(kubelet: &KubeletConfiguration) -> Reserved {
     }
 }
 
-fn level(threshold: &ThresholdValue) -> Option<Level> {
+fn level(threshold: &ThresholdValue) -> Option<EvictionThreshold> {
     match threshold {
-        ThresholdValue::Amount(amount) => Some(Level::Amount(amount.clone())),
+        ThresholdValue::Amount(amount) => Some(EvictionThreshold::Amount(amount.clone())),
         ThresholdValue::Percent(percent) if OFF.contains(percent) => None,
         #[expect(clippy::cast_possible_truncation, reason = "the precision of the Go kubelet")]
-        ThresholdValue::Percent(percent) => Some(Level::Percent(*percent as f32)),
+        ThresholdValue::Percent(percent) => Some(EvictionThreshold::Percent(*percent as f32)),
     }
 }
 
@@ -105,7 +105,7 @@ mod tests {
 
     use super::*;
 
-    fn settled(words: &[&str]) -> Membership {
+    fn settings_for(words: &[&str]) -> NodeStatusConfig {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
         let given = flags::parse(&words).unwrap();
         let loaded = oarsman_kubelet_config::load(None, &[], &given.layers).unwrap();
@@ -114,10 +114,10 @@ mod tests {
 
     #[test]
     fn by_default_a_node_registers_and_reports_as_the_go_kubelet_does() {
-        let Membership { profile, registers, look, report, lease, .. } = settled(&[]);
+        let NodeStatusConfig { profile, registers, look, report, lease, .. } = settings_for(&[]);
         let seconds = [look, report, lease].map(|time| time.as_secs());
         assert_eq!((registers, seconds), (true, [10, 300, 40]));
-        let expected = Profile {
+        let expected = NodeProfile {
             name: "n1".to_owned(),
             controller_attaches: true,
             port: 10250,
@@ -126,14 +126,14 @@ mod tests {
             max_images: Some(50),
             counts_storage: true,
             declared_features: vec!["RestartAllContainersOnContainerExits".to_owned()],
-            ..Profile::default()
+            ..NodeProfile::default()
         };
         assert_eq!(profile, expected);
     }
 
     #[test]
-    fn what_is_said_is_heeded() {
-        let Membership { profile, registers, look, report, lease, .. } = settled(&[
+    fn configured_values_are_used() {
+        let NodeStatusConfig { profile, registers, look, report, lease, .. } = settings_for(&[
             "--register-node=false",
             "--node-status-update-frequency=4s",
             "--node-labels=a=b,node.kubernetes.io/pool=c",
@@ -169,7 +169,7 @@ mod tests {
         assert_eq!((profile.pods_per_core, profile.max_pods), (Some(4), 7));
         assert_eq!((profile.max_images, profile.port), (None, 0));
         assert!(profile.declared_features.is_empty());
-        let Reserved { system, kube, cpus, free_memory, free_disk } = profile.reserved;
+        let ReservedResources { system, kube, cpus, free_memory, free_disk } = profile.reserved;
         assert_eq!(
             (system["memory"].to_string(), kube["cpu"].to_string()),
             ("1Gi".to_owned(), "100m".to_owned())
@@ -178,13 +178,13 @@ mod tests {
         let amount = oarsman_core::quantity::Quantity::parse("200Mi").unwrap();
         assert_eq!(
             (free_memory, free_disk),
-            (Some(Level::Amount(amount)), Some(Level::Percent(12.0)))
+            (Some(EvictionThreshold::Amount(amount)), Some(EvictionThreshold::Percent(12.0)))
         );
     }
 
     #[test]
-    fn percentages_of_nothing_and_everything_switch_a_signal_off() {
-        let rows = [(0.0, None), (100.0, None), (10.0, Some(Level::Percent(10.0)))];
+    fn thresholds_of_0_and_100_percent_switch_a_signal_off() {
+        let rows = [(0.0, None), (100.0, None), (10.0, Some(EvictionThreshold::Percent(10.0)))];
         for (percent, expected) in rows {
             assert_eq!(level(&ThresholdValue::Percent(percent)), expected, "{percent}");
         }

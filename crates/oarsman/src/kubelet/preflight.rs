@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn machines_are_refused_by_name_of_the_field_and_with_the_way_out() {
+    fn a_refused_machine_is_named_with_the_field_and_the_fix() {
         let v1 =
             || MachineState { cgroups: CgroupVersion::V1, swaps: vec!["/dev/sda2".to_owned()] };
         let both = reasons(&KubeletConfiguration::default(), &v1());

@@ -10,10 +10,12 @@ use anyhow::Result;
 use k8s_openapi::api::core::v1::{NodeAddress, Pod};
 use oarsman_agent::ActivePodsReader;
 use oarsman_clock::Clock;
-use oarsman_cluster::credentials::{Addresses, Origin, ServingCertificate, ServingKeeper, serving};
+use oarsman_cluster::credentials::{
+    AddressSource, ServingCertificate, ServingCertificateManager, ServingCertificateSource, serving,
+};
 use oarsman_cluster::review::{ApiReviewer, Reviewer};
 use oarsman_core::active_pods::ActivePod;
-use oarsman_core::config::log_directory;
+use oarsman_core::cri_spec::log_directory;
 use oarsman_core::ids::FullName;
 use oarsman_core::pod::PodExt;
 use oarsman_kubelet_config::KubeletConfiguration;
@@ -30,7 +32,7 @@ use tokio_util::sync::CancellationToken;
 mod tests;
 
 /// After a failure, such as an address that is still held by a kubelet that is just ending.
-const TRY_AGAIN: Duration = Duration::from_secs(2);
+const RETRY_DELAY: Duration = Duration::from_secs(2);
 
 /// The servers to open, and where their certificate comes from.
 #[derive(Clone, Debug)]
@@ -64,21 +66,22 @@ impl ServingPlan {
         }
     }
 
-    fn origin(&self, client: Option<&kube::Client>) -> Origin {
+    fn origin(&self, client: Option<&kube::Client>) -> ServingCertificateSource {
         let (cert_dir, node) = (self.cert_dir.clone(), self.node.clone());
         match (&self.files, client) {
-            (Some((certificate, key)), _) => {
-                Origin::Files { certificate: certificate.clone(), key: key.clone() }
-            }
+            (Some((certificate, key)), _) => ServingCertificateSource::Files {
+                certificate: certificate.clone(),
+                key: key.clone(),
+            },
             (None, Some(client)) if self.signed_by_cluster => {
                 let (client, addresses) = (client.clone(), self.addresses());
-                Origin::Cluster { cert_dir, node, addresses, client }
+                ServingCertificateSource::Cluster { cert_dir, node, addresses, client }
             }
-            (None, _) => Origin::SelfSigned { cert_dir, host: node },
+            (None, _) => ServingCertificateSource::SelfSigned { cert_dir, host: node },
         }
     }
 
-    fn addresses(&self) -> Addresses {
+    fn addresses(&self) -> AddressSource {
         let address = |kind: &str, address: &String| NodeAddress {
             type_: kind.to_owned(),
             address: address.clone(),
@@ -143,7 +146,7 @@ pub(super) async fn serve(
     let mut told = String::new();
     loop {
         match open(&plan, &source, reviewer.as_ref(), client.as_ref(), clock).await {
-            Ok((servers, keeper)) => return tokio::join!(servers.run(end), keeper.keep()).1,
+            Ok((servers, keeper)) => return tokio::join!(servers.run(end), keeper.run()).1,
             Err(error) => {
                 let error = format!("{error:#}");
                 if told != error {
@@ -156,7 +159,7 @@ pub(super) async fn serve(
                 told = error;
             }
         }
-        sleep(TRY_AGAIN).await;
+        sleep(RETRY_DELAY).await;
     }
 }
 
@@ -166,7 +169,7 @@ async fn open(
     reviewer: Option<&Arc<dyn Reviewer>>,
     client: Option<&kube::Client>,
     clock: &Arc<dyn Clock>,
-) -> Result<(oarsman_server::Servers, ServingKeeper)> {
+) -> Result<(oarsman_server::Servers, ServingCertificateManager)> {
     let (certificate, keeper): (ServingCertificate, _) =
         serving(plan.origin(client), Arc::clone(clock))?;
     let (settings, source) = (plan.settings.clone(), Arc::clone(source));

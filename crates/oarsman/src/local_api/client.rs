@@ -17,7 +17,7 @@ use super::socket_path::SocketPath;
 use super::{ErrorBody, REPORT, STOP, StopRequest};
 
 /// An agent that runs answers at once.
-const PATIENCE: Duration = Duration::from_secs(10);
+const MAX_WAIT: Duration = Duration::from_secs(10);
 /// The longest answer that is read, in bytes: more than the report of any node.
 const LONGEST_ANSWER: usize = 256 * 1024 * 1024;
 
@@ -63,8 +63,8 @@ impl LocalClient {
     }
 
     async fn request(&self, method: Method, what: &str, body: Bytes) -> Result<Bytes, ClientError> {
-        let talk = timeout(PATIENCE, self.send(method, what, body)).await;
-        let late = |_| Err(self.other(&format!("no answer within {PATIENCE:?}")));
+        let talk = timeout(MAX_WAIT, self.send(method, what, body)).await;
+        let late = |_| Err(self.other(&format!("no answer within {MAX_WAIT:?}")));
         let (status, answer) = talk.unwrap_or_else(late)?;
         match status {
             StatusCode::OK | StatusCode::ACCEPTED => Ok(answer),

@@ -14,9 +14,9 @@ use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{Extensions, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use oarsman_agent::Book;
+use oarsman_agent::ReportStore;
 use oarsman_server::accept::{self, ConnectionLimits, HttpConnection};
-use oarsman_sync::latest;
+use oarsman_sync::ordered_watch;
 use serde::Serialize;
 use tokio::net::{UnixListener, UnixStream};
 use tokio_util::sync::CancellationToken;
@@ -42,9 +42,9 @@ const LIMITS: ConnectionLimits = ConnectionLimits {
 #[derive(Debug)]
 pub(crate) struct LocalApi {
     /// The agent's report.
-    pub(crate) book: Arc<Book>,
+    pub(crate) report_store: Arc<ReportStore>,
     /// The pods that were asked to stop.
-    pub(crate) stopped: latest::Sender<StoppedPods>,
+    pub(crate) stopped: ordered_watch::Sender<StoppedPods>,
     /// Cancelled when the agent is asked to stop all pods and to end.
     pub(crate) leave: CancellationToken,
 }
@@ -113,7 +113,7 @@ fn router(api: Arc<LocalApi>) -> Router {
 }
 
 async fn report(State(api): State<Arc<LocalApi>>) -> Response {
-    json(StatusCode::OK, &api.book.report())
+    json(StatusCode::OK, &api.report_store.report())
 }
 
 async fn stop(State(api): State<Arc<LocalApi>>, body: Bytes) -> Response {
@@ -123,7 +123,7 @@ async fn stop(State(api): State<Arc<LocalApi>>, body: Bytes) -> Response {
             return error_response(StatusCode::BAD_REQUEST, &format!("not a request: {error}"));
         }
     };
-    match check_request(&api.book.report(), &request) {
+    match check_request(&api.report_store.report(), &request) {
         Ok(None) => api.leave.cancel(),
         Ok(Some(names)) => api.stopped.send_modify(|stopped| stopped.extend(names)),
         Err(StopRefusal::InvalidRequest(why)) => {

@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::Pod;
 use oarsman_agent::PodSets;
 use oarsman_core::ids::FullName;
 use oarsman_core::pod::PodExt;
-use oarsman_sync::latest;
+use oarsman_sync::ordered_watch;
 
 /// The pods that were asked to stop.
 pub(crate) type StoppedPods = BTreeSet<FullName>;
@@ -17,7 +17,7 @@ pub(crate) type StoppedPods = BTreeSet<FullName>;
 /// The same sets without the stopped pods, sent again whenever a pod is stopped.
 pub(crate) fn without_stopped_pods(
     sets: PodSets,
-    stopped: latest::Receiver<StoppedPods>,
+    stopped: ordered_watch::Receiver<StoppedPods>,
 ) -> PodSets {
     let filter = StoppedPodsFilter { sets, stopped, last: None };
     unfold(filter, |mut filter| async { filter.next().await.map(|pods| (pods, filter)) }).boxed()
@@ -25,7 +25,7 @@ pub(crate) fn without_stopped_pods(
 
 struct StoppedPodsFilter {
     sets: PodSets,
-    stopped: latest::Receiver<StoppedPods>,
+    stopped: ordered_watch::Receiver<StoppedPods>,
     /// The last set of the source.
     last: Option<Vec<Arc<Pod>>>,
 }
@@ -66,9 +66,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_was_asked_to_stop_stays_away_from_this_set_and_all_that_follow() {
+    async fn a_stopped_pod_is_left_out_of_this_set_and_all_later_ones() {
         let (source, mut sets) = mpsc::channel(4);
-        let stopped = latest::Sender::new(StoppedPods::new());
+        let stopped = ordered_watch::Sender::new(StoppedPods::new());
         let sets = futures::stream::poll_fn(move |context| sets.poll_recv(context)).boxed();
         let mut filtered = without_stopped_pods(sets, stopped.subscribe());
         source.send(vec![pod("a"), pod("b")]).await.unwrap();

@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_file_makes_room_and_the_oldest_goes() {
+    fn a_full_file_is_rotated_and_the_oldest_removed() {
         let (_directory, log) = log(RotationLimits { size: 4, files: 3 });
         for line in ["a\n", "b\n", "c\n", "d\n", "e\n", "f\n", "g\n"] {
             log.write_line(line.as_bytes()).unwrap();
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn one_file_is_all_there_is_if_so_wished_and_a_long_line_fits() {
+    fn with_a_limit_of_one_file_it_is_replaced_and_a_long_line_fits() {
         let (_directory, log) = log(RotationLimits { size: 4, files: 1 });
         log.write_line(b"a\n").unwrap();
         log.write_line(b"a long line\n").unwrap();
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_others_moved_away_or_cut_short_is_no_trouble() {
+    fn a_file_that_was_moved_or_truncated_by_other_programs_is_handled() {
         let (_directory, log) = log(RotationLimits::default());
         log.write_line(b"before\n").unwrap();
         fs::rename(&log.path, log.older(1)).unwrap();
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn others_may_not_read_it() {
+    fn other_users_may_not_read_the_log() {
         let (_directory, log) = log(RotationLimits::default());
         assert_eq!(fs::metadata(&log.path).unwrap().mode() & 0o007, 0);
     }

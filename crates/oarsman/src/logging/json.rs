@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn every_line_is_an_object_with_the_names_collectors_know() {
+    fn every_line_is_an_object_with_the_field_names_of_the_go_kubelet() {
         let paper = SharedBuffer::default();
         let writer = paper.clone();
         let lines = JsonLayer::new(move || writer.clone(), Arc::new(SystemClock::start()));

@@ -4,7 +4,7 @@ use tracing::{Level, Metadata};
 use tracing_subscriber::filter::{FilterFn, filter_fn};
 
 /// From this verbosity on, lines of our libraries are written, too.
-const LIBRARIES_TOO: u32 = 9;
+const LIBRARY_VERBOSITY: u32 = 9;
 
 /// The verbosity, with the numbers of the Go kubelet. Up to 3 for the operation of a node, 4 and more for debugging, 8 and more for everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,7 +30,7 @@ impl Verbosity {
         let said = self.modules.iter().find(|(pattern, _)| matches(pattern, line.target()));
         match said {
             Some((_, verbosity)) => level(*verbosity),
-            None if ours || self.verbosity >= LIBRARIES_TOO => level(self.verbosity),
+            None if ours || self.verbosity >= LIBRARY_VERBOSITY => level(self.verbosity),
             None => Level::WARN,
         }
     }

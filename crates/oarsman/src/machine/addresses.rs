@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_counts_and_then_a_name_that_is_an_address() {
+    fn given_addresses_win_over_a_name_that_is_an_address() {
         let both = [ip("192.0.2.1"), ip("2001:db8::1")];
         assert_eq!(of_node(&both, "n"), both);
         assert_eq!(of_node(&both[1..], "n"), both[1..]);
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn zeros_prefer_a_family() {
+    fn the_first_address_of_the_preferred_family_is_chosen() {
         let all = [ip("2001:db8::1"), ip("192.0.2.1")];
         assert_eq!(preferred(all, false), Some(all[1]));
         assert_eq!(preferred(all, true), Some(all[0]));
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_at_which_nobody_reaches_a_node_are_complained_about() {
+    fn unreachable_addresses_of_a_node_have_a_reason() {
         let rows = [
             ("127.0.0.1", "loopback"),
             ("::1", "loopback"),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use oarsman_core::node::{Machine, go_architecture};
+use oarsman_core::node::{MachineInfo, go_architecture};
 use oarsman_core::resources::hugepages::size_of_directory;
 
 use super::{cpus, meminfo};
@@ -24,8 +24,8 @@ const BOOT_ID: [&str; 1] = ["/proc/sys/kernel/random/boot_id"];
 const OS_RELEASE: [&str; 2] = ["/etc/os-release", "/usr/lib/os-release"];
 
 /// All facts; what cannot be read stays empty. Pods' directories lie below `root`.
-pub(crate) fn read(root: &Path) -> Machine {
-    Machine {
+pub(crate) fn read(root: &Path) -> MachineInfo {
+    MachineInfo {
         cpus: cores(),
         memory: meminfo("MemTotal:").unwrap_or_default(),
         swap: meminfo("SwapTotal:").unwrap_or_default(),
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_system_is_called_by_its_pretty_name() {
+    fn the_os_image_is_the_pretty_name_of_os_release() {
         let rows = [
             (
                 "NAME=x\nPRETTY_NAME=\"Debian GNU/Linux 13 (trixie)\"\nID=d",

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use oarsman_core::config::log_directory;
+use oarsman_core::cri_spec::log_directory;
 use oarsman_core::pod::PodExt;
 use oarsman_core::report::{NodeReport, PodReport};
 use oarsman_server::logs::{LogFollower, LogPrinter, PrintOptions};

@@ -18,7 +18,7 @@ const LOG: &str = "detached.log";
 /// How often the started agent is asked for its report.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// A runtime may have to be set up first, which takes minutes.
-const PATIENCE: Duration = Duration::from_secs(30 * 60);
+const MAX_WAIT: Duration = Duration::from_secs(30 * 60);
 /// How many lines of that file an error carries.
 const LOG_TAIL: usize = 20;
 
@@ -57,8 +57,8 @@ async fn wait_until_started(root: &Path) -> Result<u32> {
             }
         }
     };
-    let waited = tokio::time::timeout(PATIENCE, answer).await;
-    waited.with_context(|| format!("no answer within {PATIENCE:?}: see {}", log.display()))?
+    let waited = tokio::time::timeout(MAX_WAIT, answer).await;
+    waited.with_context(|| format!("no answer within {MAX_WAIT:?}: see {}", log.display()))?
 }
 
 fn start(root: &Path, log: &Path) -> Result<Child> {
@@ -90,7 +90,7 @@ mod tests {
     use crate::lock::FileLock;
 
     #[tokio::test]
-    async fn nobody_is_taken_for_the_agent_that_was_to_be_started() {
+    async fn an_agent_that_runs_already_is_not_taken_for_the_started_one() {
         let root = tempfile::tempdir().unwrap();
         let _there_already = FileLock::of_root(root.path()).unwrap();
         let refused = detach(root.path()).await.unwrap_err().to_string();

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use oarsman_agent::sources::bundle::Bundle;
-use oarsman_agent::{Book, Command};
+use oarsman_agent::sources::manifest_set::ManifestSet;
+use oarsman_agent::{AgentCommand, ReportStore};
 use oarsman_clock::Clock;
 use oarsman_core::report::NodeReport;
-use oarsman_sync::latest;
+use oarsman_sync::ordered_watch;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -24,7 +24,7 @@ use crate::settings::AgentSettings;
 use crate::signals::ShutdownSignals;
 
 /// How long a runtime that listens may take to answer its first call.
-const PATIENCE: Duration = Duration::from_secs(30);
+const MAX_WAIT: Duration = Duration::from_secs(30);
 /// Faster updates could not be read.
 const REDRAW_INTERVAL: Duration = Duration::from_millis(100);
 /// The display of elapsed seconds is redrawn each second.
@@ -33,13 +33,13 @@ const SECOND: Duration = Duration::from_secs(1);
 /// Runs the pods of a bundle until they have ended, or the command is interrupted.
 pub(super) async fn run_in_foreground(
     settings: &AgentSettings,
-    bundle: Bundle,
+    manifest_set: ManifestSet,
     quiet: bool,
     clock: &Arc<dyn Clock>,
 ) -> Result<ExitCode> {
     let mut ending = ShutdownSignals::listen().context("cannot listen to signals")?;
     let agent = tokio::select! {
-        agent = assemble(settings, bundle, clock) => agent?,
+        agent = assemble(settings, manifest_set, clock) => agent?,
         () = ending.received() => return Ok(ExitCode::SUCCESS),
     };
     let leaving = agent.stop_requested();
@@ -56,10 +56,11 @@ pub(super) async fn run_in_foreground(
 
 async fn assemble(
     settings: &AgentSettings,
-    bundle: Bundle,
+    manifest_set: ManifestSet,
     clock: &Arc<dyn Clock>,
 ) -> Result<Agent> {
-    let assembled = timeout(PATIENCE, assembly::assemble(settings, Some(bundle), clock)).await;
+    let assembled =
+        timeout(MAX_WAIT, assembly::assemble(settings, Some(manifest_set), clock)).await;
     assembled.with_context(|| {
         let endpoint = &settings.runtime_endpoint;
         format!(
@@ -70,9 +71,9 @@ async fn assemble(
 
 /// What the foreground loop reads and writes.
 struct Foreground {
-    book: Arc<Book>,
-    changes: latest::Receiver<u64>,
-    commands: mpsc::Sender<Command>,
+    report_store: Arc<ReportStore>,
+    changes: ordered_watch::Receiver<u64>,
+    commands: mpsc::Sender<AgentCommand>,
     screen: Screen<io::Stdout>,
     /// The output of containers; none with `--quiet`.
     output: Option<ContainerOutput>,
@@ -81,14 +82,14 @@ struct Foreground {
 
 impl Foreground {
     fn of(agent: &Agent, ending: ShutdownSignals, quiet: bool) -> Self {
-        let book = agent.book();
-        let (changes, screen) = (book.changes(), Screen::of_stdout());
+        let report_store = agent.report_store();
+        let (changes, screen) = (report_store.changes(), Screen::of_stdout());
         let output = (!quiet).then(ContainerOutput::default);
-        Self { changes, commands: agent.commands(), screen, output, ending, book }
+        Self { changes, commands: agent.commands(), screen, output, ending, report_store }
     }
 
     fn print_header(&mut self, settings: &AgentSettings) -> io::Result<()> {
-        let runtime = self.book.report().runtime;
+        let runtime = self.report_store.report().runtime;
         let (name, version) = (runtime.name, runtime.version);
         self.screen.print(&format!("on {name} {version} at {}", settings.runtime_endpoint))
     }
@@ -121,7 +122,7 @@ impl Foreground {
     }
 
     fn show(&mut self) -> io::Result<NodeReport> {
-        let report = self.book.report();
+        let report = self.report_store.report();
         if let Some(output) = &mut self.output {
             output.read(&report)?.iter().try_for_each(|line| self.screen.print(line))?;
         }
@@ -132,7 +133,10 @@ impl Foreground {
     async fn wait_until_gone(&mut self) -> Result<()> {
         self.screen.print("taking the pods down; interrupt again to leave them")?;
         let (tell, empty) = oneshot::channel();
-        self.commands.send(Command::TellWhenEmpty(tell)).await.context("the agent has ended")?;
+        self.commands
+            .send(AgentCommand::NotifyWhenEmpty(tell))
+            .await
+            .context("the agent has ended")?;
         let mut empty = pin!(empty);
         let begun = Instant::now();
         loop {
@@ -153,7 +157,7 @@ impl Foreground {
 }
 
 /// Waits until the report has changed, or the pause is over.
-async fn wait_for_change(changes: &mut latest::Receiver<u64>, pause: Option<Duration>) {
+async fn wait_for_change(changes: &mut ordered_watch::Receiver<u64>, pause: Option<Duration>) {
     sleep(REDRAW_INTERVAL).await;
     let pause = async {
         match pause {

@@ -1,7 +1,7 @@
 //! One line of text for each pod: the operation under way, that it runs, or why it does not.
 
 use jiff::Timestamp;
-use oarsman_core::explain::{Cause, explain};
+use oarsman_core::explain::{ExplanationCause, explain};
 use oarsman_core::pod::PodExt;
 use oarsman_core::report::{Activity, NodeReport, PodReport, StageReport};
 use oarsman_core::status::phase::Phase;
@@ -88,9 +88,13 @@ fn describe_state(node: &NodeReport, pod: &PodReport) -> (String, String, PodCon
     let explanation = explain(node, pod);
     let phase = pod.pod.status.as_ref().and_then(Phase::of);
     let (said, condition) = match (explanation.cause, phase) {
-        (Cause::Starting, Some(Phase::Running)) => ("running".to_owned(), PodCondition::Healthy),
-        (Cause::Starting, _) => ("starting".to_owned(), PodCondition::InProgress),
-        (Cause::Running | Cause::Restarted, _) => (running(pod), PodCondition::Healthy),
+        (ExplanationCause::Starting, Some(Phase::Running)) => {
+            ("running".to_owned(), PodCondition::Healthy)
+        }
+        (ExplanationCause::Starting, _) => ("starting".to_owned(), PodCondition::InProgress),
+        (ExplanationCause::Running | ExplanationCause::Restarted, _) => {
+            (running(pod), PodCondition::Healthy)
+        }
         (_, Some(Phase::Succeeded)) => ("done".to_owned(), PodCondition::Healthy),
         (cause, _) => {
             let key = format!("{} {}", cause.slug(), restarts(pod));

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_terminal_only_changes_are_told() {
+    fn without_a_terminal_only_changes_are_printed() {
         let mut screen = Screen::new(Vec::new(), None, false);
         let starting = [
             line("a", "starting", PodCondition::InProgress),

@@ -38,7 +38,7 @@ fn refused(directory: &Path, places: &[&str]) -> String {
 }
 
 #[test]
-fn a_bad_manifest_is_refused_in_words_that_help() {
+fn the_error_of_a_bad_manifest_says_how_to_fix_it() {
     let directory = tempdir().unwrap();
     assert!(ROWS.len() > 50, "there are enough of them");
     for (name, text, says) in ROWS {
@@ -50,7 +50,7 @@ fn a_bad_manifest_is_refused_in_words_that_help() {
 }
 
 #[test]
-fn what_is_not_even_text_is_refused_too() {
+fn a_file_that_is_not_text_is_refused() {
     let directory = tempdir().unwrap();
     let rows: [(&str, &[u8], usize); 2] =
         [("program", b"\x7fELF\x02\x01\x01\x00", 8), ("latin1", b"# gr\xfc\xdfe\n", 5)];
@@ -64,7 +64,7 @@ fn what_is_not_even_text_is_refused_too() {
 }
 
 #[test]
-fn a_place_that_holds_nothing_is_named() {
+fn a_path_or_url_without_manifests_is_named() {
     let directory = tempdir().unwrap();
     let at = directory.path();
     fs::create_dir(at.join("empty")).unwrap();
@@ -104,7 +104,7 @@ fn a_place_that_holds_nothing_is_named() {
 }
 
 #[test]
-fn everything_that_is_wrong_is_told_at_once() {
+fn all_problems_are_reported_at_once() {
     let directory = tempdir().unwrap();
     let broken = "apiVersion: v1\nkind: Service\n---\napiVersion: v1\nkind: Pod\n";
     fs::write(directory.path().join("a.yaml"), broken).unwrap();
@@ -116,7 +116,7 @@ fn everything_that_is_wrong_is_told_at_once() {
 }
 
 #[test]
-fn a_slip_of_the_pen_is_a_warning() {
+fn a_misspelt_field_is_a_warning() {
     let directory = tempdir().unwrap();
     let slip = format!("{GOOD}  volumes: [{{name: data, memory: {{}}}}]\n");
     fs::write(directory.path().join("a.yaml"), slip).unwrap();

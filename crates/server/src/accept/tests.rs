@@ -56,7 +56,7 @@ async fn rest(mut stream: UnixStream) -> String {
 }
 
 #[tokio::test]
-async fn a_request_knows_its_client() {
+async fn a_request_has_the_extensions_of_its_connection() {
     let router = Router::new().route("/", get(async |Extension(who): Extension<&'static str>| who));
     let served = serving(router, 8);
     let mut stream = UnixStream::connect(&served.socket).await.unwrap();

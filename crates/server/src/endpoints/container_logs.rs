@@ -11,7 +11,9 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures::stream::unfold;
 use oarsman_core::ids::FullName;
-use oarsman_core::log_request::{LogOptions, NoLog, is_over, which_start};
+use oarsman_core::log_request::{
+    ContainerLogOptions, LogError, is_log_complete, log_restart_count,
+};
 use oarsman_host::inotify::AsyncInotify;
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
@@ -35,16 +37,17 @@ pub(super) async fn serve(
     PathOf((namespace, name, container)): PathOf<(String, String, String)>,
     RawQuery(query): RawQuery,
 ) -> Response {
-    let options = match LogOptions::read(&query::read(query.as_deref().unwrap_or_default())) {
-        Ok(options) => options,
-        Err(why) => return refuse(&why),
-    };
+    let options =
+        match ContainerLogOptions::read(&query::read(query.as_deref().unwrap_or_default())) {
+            Ok(options) => options,
+            Err(why) => return refuse(&why),
+        };
     let full_name = FullName { name, namespace };
     let name = &full_name.name;
     let Some(pod) = endpoint_state.host.pod(&full_name) else {
-        return refuse(&NoLog::Unknown(format!("pod {name:?} does not exist")));
+        return refuse(&LogError::Unknown(format!("pod {name:?} does not exist")));
     };
-    let start = match which_start(&pod.pod, pod.status(), &container, options.previous) {
+    let start = match log_restart_count(&pod.pod, pod.status(), &container, options.previous) {
         Ok(start) => start,
         Err(why) => return refuse(&why),
     };
@@ -55,7 +58,7 @@ pub(super) async fn serve(
             let why = format!(
                 "the log of container {container:?} in pod {name:?} cannot be read: {error}"
             );
-            return refuse(&NoLog::Absent(why));
+            return refuse(&LogError::Absent(why));
         }
     };
     let (sender, receiver) = mpsc::channel(CHANNEL_CAPACITY);
@@ -78,11 +81,11 @@ pub(super) async fn serve(
     ([(header::CONTENT_TYPE, "text/plain")], Body::from_stream(Box::pin(stream))).into_response()
 }
 
-fn refuse(why: &NoLog) -> Response {
+fn refuse(why: &LogError) -> Response {
     let (status, said) = match why {
-        NoLog::Senseless(said) => (StatusCode::UNPROCESSABLE_ENTITY, said),
-        NoLog::Unknown(said) => (StatusCode::NOT_FOUND, said),
-        NoLog::Absent(said) => (StatusCode::BAD_REQUEST, said),
+        LogError::Invalid(said) => (StatusCode::UNPROCESSABLE_ENTITY, said),
+        LogError::Unknown(said) => (StatusCode::NOT_FOUND, said),
+        LogError::Absent(said) => (StatusCode::BAD_REQUEST, said),
     };
     (status, said.clone()).into_response()
 }
@@ -99,7 +102,7 @@ struct FollowedContainer {
 impl FollowedContainer {
     fn has_ended(&self) -> bool {
         let pod = self.host.pod(&self.pod);
-        pod.is_none_or(|pod| is_over(pod.status(), &self.container, self.start))
+        pod.is_none_or(|pod| is_log_complete(pod.status(), &self.container, self.start))
     }
 }
 
@@ -112,11 +115,11 @@ struct LogResponse {
 
 impl LogResponse {
     /// Sends what the log has by now.
-    fn send(&mut self, is_over: bool) -> io::Result<()> {
+    fn send(&mut self, is_log_complete: bool) -> io::Result<()> {
         let Self { follower, printer, writer } = self;
         // Both streams go into one response.
         let mut each = |line: &[u8]| printer.print_joined(line, writer);
-        follower.read_start(is_over, &mut each)?;
+        follower.read_start(is_log_complete, &mut each)?;
         self.writer.flush()
     }
 }

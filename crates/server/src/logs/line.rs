@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_come_whole_wherever_reading_broke_off() {
+    fn lines_are_joined_wherever_a_read_ended() {
         let text = b"one\n\ntwo\nthree";
         for cut in 0..=text.len() {
             let (mut lines, mut seen) = (LineSplitter::default(), Vec::new());

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_before_is_left_out() {
+    fn lines_before_the_given_time_are_left_out() {
         let since = Some("2026-01-01T00:00:04Z".parse().unwrap());
         let (out, err) = printed(PrintOptions { since, ..PrintOptions::default() });
         assert_eq!((out.as_str(), err.as_str()), ("ng line\nnot a line\n", "worse\n"));

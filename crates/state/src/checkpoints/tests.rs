@@ -11,28 +11,28 @@ fn page_of(root: &Path, name: &str) -> PathBuf {
 }
 
 #[tokio::test]
-async fn what_is_kept_is_there_after_a_restart_and_gone_when_discarded() {
+async fn checkpoints_survive_a_restart_until_removed() {
     let root = tempfile::tempdir().unwrap();
-    let store = SealedFiles::open(root.path()).unwrap();
+    let store = EncryptedCheckpoints::open(root.path()).unwrap();
     store.write("one", b"first".to_vec(), false).await.unwrap();
     store.write("one", b"second".to_vec(), true).await.unwrap();
     store.write("two", b"other".to_vec(), false).await.unwrap();
-    let again = SealedFiles::open(root.path()).unwrap();
+    let again = EncryptedCheckpoints::open(root.path()).unwrap();
     let kept = again.read_all().await.unwrap();
     assert_eq!(kept["one"], b"second");
     assert_eq!(kept["two"], b"other");
     again.remove("one").await.unwrap();
     again.remove("one").await.unwrap();
     assert_eq!(again.read_all().await.unwrap().len(), 1);
-    SealedFiles::destroy(root.path()).unwrap();
-    SealedFiles::destroy(root.path()).unwrap();
-    assert!(SealedFiles::open(root.path()).unwrap().read_all().await.unwrap().is_empty());
+    EncryptedCheckpoints::destroy(root.path()).unwrap();
+    EncryptedCheckpoints::destroy(root.path()).unwrap();
+    assert!(EncryptedCheckpoints::open(root.path()).unwrap().read_all().await.unwrap().is_empty());
 }
 
 #[tokio::test]
-async fn nobody_reads_a_page_without_the_key_nor_takes_one_for_another() {
+async fn a_checkpoint_cannot_be_read_without_the_key_or_under_another_name() {
     let root = tempfile::tempdir().unwrap();
-    let store = SealedFiles::open(root.path()).unwrap();
+    let store = EncryptedCheckpoints::open(root.path()).unwrap();
     store.write("one", b"the password".to_vec(), false).await.unwrap();
     let sealed = fs::read(page_of(root.path(), "one")).unwrap();
     assert!(!sealed.windows(8).any(|bytes| bytes == b"password"));
@@ -50,11 +50,11 @@ async fn nobody_reads_a_page_without_the_key_nor_takes_one_for_another() {
 }
 
 #[tokio::test]
-async fn a_bad_name_or_key_is_named_with_the_way_out() {
+async fn an_invalid_name_or_key_is_an_error_that_names_the_fix() {
     let root = tempfile::tempdir().unwrap();
-    let store = SealedFiles::open(root.path()).unwrap();
+    let store = EncryptedCheckpoints::open(root.path()).unwrap();
     assert!(store.write("../one", Vec::new(), false).await.is_err());
     fs::write(root.path().join("oarsman-vault/key"), "short").unwrap();
-    let error = SealedFiles::open(root.path()).unwrap_err().to_string();
+    let error = EncryptedCheckpoints::open(root.path()).unwrap_err().to_string();
     assert!(error.contains("oarsman-vault/key") && error.contains("remove it"), "{error}");
 }

@@ -5,11 +5,11 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use k8s_openapi::api::core::v1::Pod;
-use oarsman_core::config::PodPaths;
+use oarsman_core::cri_spec::PodPaths;
 use oarsman_core::ids::PodUid;
 use oarsman_host::tree;
 
-use super::Directories;
+use super::PodDirectories;
 use crate::error::{FileError, failed};
 use crate::files::{OUR_DIRECTORY, make_directory, names_in, unless_gone};
 
@@ -18,9 +18,9 @@ const EVERYBODY_WRITES: u32 = 0o666;
 /// A container of any user reads its hosts file.
 const EVERYBODY_READS: u32 = 0o644;
 
-impl Directories {
+impl PodDirectories {
     /// Makes what all pods share.
-    pub(super) fn lay_out(&self) -> Result<(), FileError> {
+    pub(super) fn create_shared_directories(&self) -> Result<(), FileError> {
         make_directory(&self.settings.root, OUR_DIRECTORY)?;
         make_directory(&self.pods_directory(), OUR_DIRECTORY)?;
         make_directory(&self.settings.pod_logs, 0o755)?;

@@ -5,18 +5,18 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use k8s_openapi::api::core::v1::Pod;
-use oarsman_core::config::{log_directory, log_link, log_path};
+use oarsman_core::cri_spec::{log_directory, log_link, log_path};
 use oarsman_core::gc::logs::pod_of;
 use oarsman_core::ids::{ContainerId, FullName, PodUid};
 use oarsman_core::pod::PodExt;
 use oarsman_core::view::ContainerView;
 use oarsman_host::tree;
 
-use super::Directories;
+use super::PodDirectories;
 use crate::error::{FileError, failed};
 use crate::files::{make_directory, names_in, unless_gone};
 
-impl Directories {
+impl PodDirectories {
     /// Makes a pod's log directory, or within it a container's. Log collectors of any user go through them.
     pub(super) fn make_log_directory(
         &self,
@@ -88,7 +88,7 @@ impl Directories {
     pub(super) fn remove_log_directory(&self, uid: &PodUid) -> Result<(), FileError> {
         let Some(directory) = self.log_directory_of(uid)? else { return Ok(()) };
         tree::remove_tree(&directory).map_err(failed("remove the logs in", &directory))?;
-        self.sweep_links()
+        self.remove_dangling_links()
     }
 
     /// Pods that have logs.
@@ -98,7 +98,7 @@ impl Directories {
     }
 
     /// Removes links into log directories that are gone. Where only the file is missing, it is being rotated.
-    pub(super) fn sweep_links(&self) -> Result<(), FileError> {
+    pub(super) fn remove_dangling_links(&self) -> Result<(), FileError> {
         let Some(links) = &self.settings.container_logs else { return Ok(()) };
         for name in names_in(links)? {
             let link = links.join(&name);

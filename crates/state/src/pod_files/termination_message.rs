@@ -6,14 +6,14 @@ use oarsman_core::ids::PodUid;
 use oarsman_core::termination_message::{self, FILE_LIMIT};
 use oarsman_core::view::ContainerView;
 
-use super::Directories;
+use super::PodDirectories;
 use crate::error::{FileError, failed};
 use crate::files::{tail, unless_gone};
 
 /// Log lines carry stamps and may be long; of this much the last ones are taken.
 const LOG_BYTES: u64 = 256 * 1024;
 
-impl Directories {
+impl PodDirectories {
     pub(super) fn read_termination_message(
         &self,
         uid: &PodUid,

@@ -10,15 +10,15 @@ use tempfile::TempDir;
 
 use super::*;
 
-struct Site {
+struct PodFilesFixture {
     files: HostPodFiles,
     home: TempDir,
 }
 
-impl Site {
+impl PodFilesFixture {
     fn new() -> Self {
         let home = tempfile::tempdir().unwrap();
-        let settings = Settings {
+        let settings = PodFileSettings {
             root: home.path().join("root"),
             pod_logs: home.path().join("logs"),
             container_logs: Some(home.path().join("links")),
@@ -74,8 +74,8 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[tokio::test]
-async fn what_is_made_for_a_pod_is_there_until_it_is_removed() {
-    let site = Site::new();
+async fn pod_directories_exist_until_they_are_removed() {
+    let site = PodFilesFixture::new();
     let (files, a) = (&site.files, pod("a"));
     for _ in 0..2 {
         files.make_directories(&a).await.unwrap();
@@ -95,7 +95,7 @@ async fn what_is_made_for_a_pod_is_there_until_it_is_removed() {
 
 #[tokio::test]
 async fn a_uid_that_leads_elsewhere_is_refused() {
-    let site = Site::new();
+    let site = PodFilesFixture::new();
     for bad in ["..", "../../etc", "a/b", ""] {
         let refused = site.files.make_directories(&pod(bad)).await.unwrap_err();
         assert!(refused.to_string().contains("metadata.uid"), "{bad:?}: {refused}");
@@ -106,7 +106,7 @@ async fn a_uid_that_leads_elsewhere_is_refused() {
 
 #[tokio::test]
 async fn a_container_gets_a_file_for_its_termination_message_and_the_hosts_file() {
-    let site = Site::new();
+    let site = PodFilesFixture::new();
     let (files, a) = (&site.files, pod("a"));
     files.make_directories(&a).await.unwrap();
     let first = files.make_container_files(&a, "main", 0, Some("one\n".to_owned())).await.unwrap();
@@ -126,7 +126,7 @@ async fn a_container_gets_a_file_for_its_termination_message_and_the_hosts_file(
 
 #[tokio::test]
 async fn a_termination_message_is_the_containers_own_or_the_end_of_its_log() {
-    let site = Site::new();
+    let site = PodFilesFixture::new();
     let (files, a) = (&site.files, pod("a"));
     files.make_directories(&a).await.unwrap();
     let file = files.make_container_files(&a, "main", 3, None).await.unwrap().termination_message;
@@ -148,8 +148,8 @@ async fn a_termination_message_is_the_containers_own_or_the_end_of_its_log() {
 }
 
 #[tokio::test]
-async fn the_log_of_a_removed_container_goes_with_what_was_rotated_and_its_link() {
-    let site = Site::new();
+async fn the_log_of_a_removed_container_is_removed_with_rotated_files_and_link() {
+    let site = PodFilesFixture::new();
     let (files, a) = (&site.files, pod("a"));
     files.make_container_files(&a, "main", 1, None).await.unwrap();
     for name in ["1.log", "1.log.20260101-000000", "1.log.20260101-000001.gz", "10.log", "2.log"] {
@@ -165,8 +165,8 @@ async fn the_log_of_a_removed_container_goes_with_what_was_rotated_and_its_link(
 }
 
 #[tokio::test]
-async fn logs_go_with_their_pod_and_links_that_were_left_are_swept() {
-    let site = Site::new();
+async fn logs_are_removed_with_their_pod_and_dangling_links_too() {
+    let site = PodFilesFixture::new();
     let files = &site.files;
     for name in ["a", "b"] {
         let pod = pod(name);

@@ -5,21 +5,21 @@ use std::os::unix::fs::PermissionsExt;
 use super::*;
 
 #[tokio::test]
-async fn a_record_outlives_the_agent_and_a_broken_one_is_set_aside() {
+async fn a_record_survives_a_restart_and_a_broken_one_is_set_aside() {
     let root = tempfile::tempdir().unwrap();
     let (records, a) = (StatusFiles::open(root.path()).unwrap(), PodUid::from("a"));
-    assert_eq!(records.recall(&a).await.unwrap(), None);
+    assert_eq!(records.read_status(&a).await.unwrap(), None);
     for (phase, lasting) in [("Running", false), ("Succeeded", true)] {
         let status = PodStatus { phase: Some(phase.to_owned()), ..PodStatus::default() };
-        records.remember(&a, &status, lasting).await.unwrap();
+        records.write_status(&a, &status, lasting).await.unwrap();
         let again = StatusFiles::open(root.path()).unwrap();
-        assert_eq!(again.recall(&a).await.unwrap(), Some(status));
+        assert_eq!(again.read_status(&a).await.unwrap(), Some(status));
     }
     assert_eq!(records.pods().await.unwrap(), BTreeSet::from([a.clone()]));
     let record = root.path().join("oarsman-statuses/a.json");
     assert_eq!(fs::metadata(&record).unwrap().permissions().mode() & 0o7777, 0o600);
     fs::write(&record, "{\"phase\":").unwrap();
-    assert_eq!(records.recall(&a).await.unwrap(), None);
+    assert_eq!(records.read_status(&a).await.unwrap(), None);
     assert!(record.with_extension("broken").exists() && !record.exists());
     for _ in 0..2 {
         records.remove(&a).await.unwrap();

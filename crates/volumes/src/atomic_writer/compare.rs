@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 
-use oarsman_core::config::Payload;
+use oarsman_core::cri_spec::Payload;
 use rustix::fs::{Mode, OFlags, open};
 
 /// Anything unexpected is a no: then the files are written anew.

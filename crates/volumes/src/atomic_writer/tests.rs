@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::MetadataExt;
 
-use oarsman_core::config::PayloadFile;
+use oarsman_core::cri_spec::PayloadFile;
 use tempfile::{TempDir, tempdir};
 
 use super::*;
@@ -60,7 +60,7 @@ fn the_layout_is_that_of_the_go_kubelet() {
 }
 
 #[test]
-fn the_same_again_is_not_written_again() {
+fn unchanged_files_are_not_written_again() {
     let site = WriterFixture::new();
     site.write(&[("a", "1"), ("b/c", "2")]);
     let inode = || fs::metadata(site.0.path().join("a")).unwrap().ino();
@@ -90,7 +90,7 @@ fn new_files_replace_the_old_ones_and_nothing_of_those_stays() {
 }
 
 #[test]
-fn what_is_outside_is_reached_by_no_link_that_is_found_inside() {
+fn links_inside_a_volume_do_not_reach_files_outside() {
     let (site, outside) = (WriterFixture::new(), tempdir().unwrap());
     let victim = outside.path().join("a");
     fs::write(&victim, "precious").unwrap();

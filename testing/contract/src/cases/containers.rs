@@ -23,7 +23,7 @@ pub(super) fn all() -> Vec<ContractCase> {
         removing_a_created_container_is_fine,
         removing_a_container_may_be_repeated,
         one_container_ends_and_the_other_runs_on,
-        a_container_has_measures,
+        a_container_has_stats,
     ]
 }
 
@@ -188,7 +188,7 @@ async fn one_container_ends_and_the_other_runs_on(cx: &CaseContext) -> Result<()
     Ok(())
 }
 
-async fn a_container_has_measures(cx: &CaseContext) -> Result<()> {
+async fn a_container_has_stats(cx: &CaseContext) -> Result<()> {
     let (_, id) = cx.run(&["alloc:4Mi", "forever"]).await?;
     let stats = cx.runtime().container_stats(&id).await?;
     assert_eq!(stats.attributes.unwrap_or_default().id, id);

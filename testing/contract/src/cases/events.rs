@@ -13,10 +13,10 @@ use crate::{CaseContext, ContractCase};
 
 pub(super) fn all() -> Vec<ContractCase> {
     cases![
-        a_containers_life_is_told_in_order,
-        an_exit_by_itself_is_told_with_the_pods_state,
-        a_sandboxes_start_and_end_are_told,
-        two_listeners_both_hear,
+        events_of_a_container_come_in_order,
+        the_event_of_an_exit_has_the_pods_state,
+        start_and_end_of_a_sandbox_give_events,
+        two_subscribers_both_get_events,
     ]
 }
 
@@ -44,7 +44,7 @@ async fn expect(events: &mut EventStream, id: &str, wanted: &[ContainerEventType
     Ok(())
 }
 
-async fn a_containers_life_is_told_in_order(cx: &CaseContext) -> Result<()> {
+async fn events_of_a_container_come_in_order(cx: &CaseContext) -> Result<()> {
     let mut events = cx.runtime().container_events().await?;
     let (_, id) = cx.run(&["forever"]).await?;
     cx.runtime().stop_container(&id, Duration::ZERO).await?;
@@ -58,7 +58,7 @@ async fn a_containers_life_is_told_in_order(cx: &CaseContext) -> Result<()> {
     expect(&mut events, &id, &life).await
 }
 
-async fn an_exit_by_itself_is_told_with_the_pods_state(cx: &CaseContext) -> Result<()> {
+async fn the_event_of_an_exit_has_the_pods_state(cx: &CaseContext) -> Result<()> {
     let mut events = cx.runtime().container_events().await?;
     let (pod, id) = cx.run(&["sleep:200ms", "exit:9"]).await?;
     let stopped = loop {
@@ -75,7 +75,7 @@ async fn an_exit_by_itself_is_told_with_the_pods_state(cx: &CaseContext) -> Resu
     Ok(())
 }
 
-async fn a_sandboxes_start_and_end_are_told(cx: &CaseContext) -> Result<()> {
+async fn start_and_end_of_a_sandbox_give_events(cx: &CaseContext) -> Result<()> {
     let mut events = cx.runtime().container_events().await?;
     let pod = cx.pod().await?;
     cx.runtime().stop_pod_sandbox(&pod.id).await?;
@@ -89,7 +89,7 @@ async fn a_sandboxes_start_and_end_are_told(cx: &CaseContext) -> Result<()> {
     expect(&mut events, &pod.id, &life).await
 }
 
-async fn two_listeners_both_hear(cx: &CaseContext) -> Result<()> {
+async fn two_subscribers_both_get_events(cx: &CaseContext) -> Result<()> {
     let mut first = cx.runtime().container_events().await?;
     let mut second = cx.runtime().container_events().await?;
     let pod = cx.pod().await?;

@@ -15,7 +15,7 @@ pub(super) fn all() -> Vec<ContractCase> {
         a_command_that_takes_too_long_times_out_and_is_killed,
         a_command_that_does_not_exist_fails,
         a_command_in_a_container_that_ended_fails,
-        a_conversation_is_offered_under_an_address,
+        exec_attach_and_port_forward_give_a_url,
     ]
 }
 
@@ -60,7 +60,7 @@ async fn a_command_in_a_container_that_ended_fails(cx: &CaseContext) -> Result<(
     Ok(())
 }
 
-async fn a_conversation_is_offered_under_an_address(cx: &CaseContext) -> Result<()> {
+async fn exec_attach_and_port_forward_give_a_url(cx: &CaseContext) -> Result<()> {
     let (pod, id) = cx.run(&["forever"]).await?;
     let runtime = cx.runtime();
     let exec = ExecRequest {

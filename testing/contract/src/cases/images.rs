@@ -10,13 +10,13 @@ use crate::{CaseContext, ContractCase};
 pub(super) fn all() -> Vec<ContractCase> {
     cases![
         an_image_that_is_there_is_described,
-        an_image_says_who_it_runs_as,
-        an_image_that_is_not_there_is_nothing,
+        an_image_has_the_user_it_runs_as,
+        an_image_that_is_not_on_the_node_has_no_status,
         images_are_listed_and_a_filter_hides_none_that_it_names,
         an_image_is_pulled_again_and_removed,
         an_image_in_no_registry_cannot_be_pulled,
         a_private_image_wants_its_credentials,
-        image_space_is_told,
+        the_space_of_images_is_reported,
     ]
 }
 
@@ -39,7 +39,7 @@ async fn an_image_that_is_there_is_described(cx: &CaseContext) -> Result<()> {
     Ok(())
 }
 
-async fn an_image_says_who_it_runs_as(cx: &CaseContext) -> Result<()> {
+async fn an_image_has_the_user_it_runs_as(cx: &CaseContext) -> Result<()> {
     let images = cx.harness().images();
     let user = cx.runtime().image_status(image(&images.script_as_user)).await?;
     assert_eq!(user.and_then(|image| image.uid).map(|uid| uid.value), Some(1000));
@@ -48,7 +48,7 @@ async fn an_image_says_who_it_runs_as(cx: &CaseContext) -> Result<()> {
     Ok(())
 }
 
-async fn an_image_that_is_not_there_is_nothing(cx: &CaseContext) -> Result<()> {
+async fn an_image_that_is_not_on_the_node_has_no_status(cx: &CaseContext) -> Result<()> {
     let missing = image(&cx.harness().images().missing);
     assert_eq!(cx.runtime().image_status(missing).await?, None);
     Ok(())
@@ -96,7 +96,7 @@ async fn a_private_image_wants_its_credentials(cx: &CaseContext) -> Result<()> {
     Ok(())
 }
 
-async fn image_space_is_told(cx: &CaseContext) -> Result<()> {
+async fn the_space_of_images_is_reported(cx: &CaseContext) -> Result<()> {
     let info = cx.runtime().image_fs_info().await?;
     let space = info.image_filesystems.first().context("a file system")?;
     assert!(!space.fs_id.clone().unwrap_or_default().mountpoint.is_empty(), "{space:?}");

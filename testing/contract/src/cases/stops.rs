@@ -11,19 +11,21 @@ use crate::{CaseContext, ContractCase};
 
 pub(super) fn all() -> Vec<ContractCase> {
     cases![
-        a_container_that_listens_stops_with_its_own_exit_code,
-        a_container_that_is_asked_may_take_its_time_within_grace,
-        a_container_that_does_not_listen_is_killed_when_grace_is_over,
+        a_container_that_handles_sigterm_stops_with_its_own_exit_code,
+        a_container_may_take_its_whole_grace_period_to_stop,
+        a_container_that_ignores_sigterm_is_killed_after_the_grace_period,
         no_grace_kills_at_once,
-        stopping_what_has_ended_is_fine_and_changes_nothing,
-        stopping_a_container_that_never_started_is_fine,
+        stopping_an_ended_container_succeeds_and_changes_nothing,
+        stopping_a_container_that_never_started_succeeds,
         a_second_stop_with_less_grace_ends_it_earlier,
     ]
 }
 
 const LONG: Duration = Duration::from_secs(30);
 
-async fn a_container_that_listens_stops_with_its_own_exit_code(cx: &CaseContext) -> Result<()> {
+async fn a_container_that_handles_sigterm_stops_with_its_own_exit_code(
+    cx: &CaseContext,
+) -> Result<()> {
     let (_, id) = cx.run_until_ready(&["on-term:exit:5", "forever"]).await?;
     let begun = Instant::now();
     cx.runtime().stop_container(&id, LONG).await?;
@@ -32,7 +34,7 @@ async fn a_container_that_listens_stops_with_its_own_exit_code(cx: &CaseContext)
     Ok(())
 }
 
-async fn a_container_that_is_asked_may_take_its_time_within_grace(cx: &CaseContext) -> Result<()> {
+async fn a_container_may_take_its_whole_grace_period_to_stop(cx: &CaseContext) -> Result<()> {
     let (_, id) = cx.run_until_ready(&["on-term:sleep:1s,exit:6", "forever"]).await?;
     let begun = Instant::now();
     cx.runtime().stop_container(&id, LONG).await?;
@@ -41,7 +43,7 @@ async fn a_container_that_is_asked_may_take_its_time_within_grace(cx: &CaseConte
     Ok(())
 }
 
-async fn a_container_that_does_not_listen_is_killed_when_grace_is_over(
+async fn a_container_that_ignores_sigterm_is_killed_after_the_grace_period(
     cx: &CaseContext,
 ) -> Result<()> {
     let (_, id) = cx.run_until_ready(&["on-term:ignore", "forever"]).await?;
@@ -59,7 +61,7 @@ async fn no_grace_kills_at_once(cx: &CaseContext) -> Result<()> {
     Ok(())
 }
 
-async fn stopping_what_has_ended_is_fine_and_changes_nothing(cx: &CaseContext) -> Result<()> {
+async fn stopping_an_ended_container_succeeds_and_changes_nothing(cx: &CaseContext) -> Result<()> {
     let (_, id) = cx.run(&["exit:3"]).await?;
     let before = cx.until_exited(&id).await?;
     for _ in 0..2 {
@@ -70,7 +72,7 @@ async fn stopping_what_has_ended_is_fine_and_changes_nothing(cx: &CaseContext) -
     Ok(())
 }
 
-async fn stopping_a_container_that_never_started_is_fine(cx: &CaseContext) -> Result<()> {
+async fn stopping_a_container_that_never_started_succeeds(cx: &CaseContext) -> Result<()> {
     let pod = cx.pod().await?;
     let id = cx.create(&pod, cx.script("main", &["forever"])).await?;
     cx.runtime().stop_container(&id, LONG).await?;

@@ -13,12 +13,12 @@ const POLL_INTERVAL: Duration = Duration::from_millis(30);
 /// # Errors
 /// When the time is over: with what was waited for, and what was seen, or failed, last.
 pub async fn eventually<T: Debug>(
-    patience: Duration,
+    max_wait: Duration,
     what: &str,
     mut look: impl AsyncFnMut() -> Result<T>,
     mut is_met: impl FnMut(&T) -> bool,
 ) -> Result<T> {
-    let deadline = Instant::now() + patience;
+    let deadline = Instant::now() + max_wait;
     loop {
         let last = match look().await {
             Ok(seen) if is_met(&seen) => return Ok(seen),
@@ -26,7 +26,7 @@ pub async fn eventually<T: Debug>(
             Err(error) => format!("{error:#}"),
         };
         if Instant::now() > deadline {
-            bail!("not after {patience:?}: {what}; last seen: {last}");
+            bail!("not after {max_wait:?}: {what}; last seen: {last}");
         }
         sleep(POLL_INTERVAL).await;
     }
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn what_comes_in_time_is_returned_and_a_failing_look_is_forgiven() {
+    async fn what_is_seen_in_time_is_returned_and_a_failed_look_is_retried() {
         let looks = Cell::new(0);
         let look = async || {
             looks.set(looks.get() + 1);
@@ -74,11 +74,11 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_wait_that_ends_says_what_it_was_for_and_what_was_seen() {
-        let patience = Duration::from_secs(1);
-        let error = eventually(patience, "rain", async || Ok("sun"), |_| false).await.unwrap_err();
+        let max_wait = Duration::from_secs(1);
+        let error = eventually(max_wait, "rain", async || Ok("sun"), |_| false).await.unwrap_err();
         assert_eq!(error.to_string(), "not after 1s: rain; last seen: \"sun\"");
         let look = async || Err::<(), _>(anyhow!("fog"));
-        let error = eventually(patience, "rain", look, |()| true).await.unwrap_err();
+        let error = eventually(max_wait, "rain", look, |()| true).await.unwrap_err();
         assert_eq!(error.to_string(), "not after 1s: rain; last seen: fog");
     }
 

@@ -98,31 +98,31 @@ impl ProxyRule {
     /// Waits until it was applied to so many calls in all.
     ///
     /// # Errors
-    /// When that takes longer than `patience`.
-    pub async fn wait_until_applied(&self, count: usize, patience: Duration) -> Result<()> {
-        self.until(&self.state.met, count, patience).await
+    /// When that takes longer than `max_wait`.
+    pub async fn wait_until_applied(&self, count: usize, max_wait: Duration) -> Result<()> {
+        self.until(&self.state.met, count, max_wait).await
     }
 
     /// Waits until so many calls wait for its release.
     ///
     /// # Errors
-    /// When that takes longer than `patience`.
-    pub async fn wait_until_held(&self, count: usize, patience: Duration) -> Result<()> {
-        self.until(&self.state.waiting, count, patience).await
+    /// When that takes longer than `max_wait`.
+    pub async fn wait_until_held(&self, count: usize, max_wait: Duration) -> Result<()> {
+        self.until(&self.state.waiting, count, max_wait).await
     }
 
     async fn until(
         &self,
         number: &watch::Sender<usize>,
         count: usize,
-        patience: Duration,
+        max_wait: Duration,
     ) -> Result<()> {
         let mut changes = number.subscribe();
-        timeout(patience, changes.wait_for(|found| *found >= count)).await.with_context(
+        timeout(max_wait, changes.wait_for(|found| *found >= count)).await.with_context(
             || {
                 let (found, filter) = (*number.borrow(), &self.state.filter);
                 format!(
-                    "after {patience:?} there are {found} calls where {count} should be: {filter:?}"
+                    "after {max_wait:?} there are {found} calls where {count} should be: {filter:?}"
                 )
             },
         )??;

@@ -49,7 +49,7 @@ impl ClusterResources {
     }
 
     /// Deletes all objects that create pods, and all pods.
-    pub(super) async fn delete_all(&self, patience: Duration) -> Result<()> {
+    pub(super) async fn delete_all(&self, max_wait: Duration) -> Result<()> {
         let Some(plane) = lock(&self.plane).clone() else { return Ok(()) };
         for kubelet in self.kubelets() {
             kubelet.manifests().clear()?;
@@ -59,7 +59,7 @@ impl ClusterResources {
         plane.admin().run(&[&delete[..], &all[..]].concat()).await?;
         let list = ["get", "pods", "--all-namespaces", "--output=name"];
         let left = async || plane.admin().run(&list).await;
-        eventually(patience, "the API server has no pods", left, String::is_empty).await?;
+        eventually(max_wait, "the API server has no pods", left, String::is_empty).await?;
         Ok(())
     }
 
@@ -92,13 +92,13 @@ impl ClusterResources {
                 lock(&self.plane).iter().any(|it| it.node_link() == name)
             }
             HostResource::Mount { point, .. } => point.starts_with("/proc/sys"),
-            HostResource::File { path } => self.is_an_agents(path),
+            HostResource::File { path } => self.is_agent_file(path),
             _ => false,
         }
     }
 
     /// Whether a file is an agent's own, and not a pod's.
-    fn is_an_agents(&self, path: &Path) -> bool {
+    fn is_agent_file(&self, path: &Path) -> bool {
         let kubelets = self.kubelets();
         let mut roots = kubelets.iter().map(|kubelet| kubelet.root());
         let is_own =

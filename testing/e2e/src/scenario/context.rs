@@ -17,7 +17,7 @@ use crate::inspect::{RuntimeInspector, eventually};
 use crate::proxy::CriProxy;
 
 /// How long agents may take to remove all pods at the end, unless a scenario says otherwise.
-const PATIENCE: Duration = Duration::from_secs(60);
+const MAX_WAIT: Duration = Duration::from_secs(60);
 /// How long an agent may take to end.
 const ENDING: Duration = Duration::from_secs(15);
 /// How many of the last calls a failure report has.
@@ -32,13 +32,13 @@ pub struct ScenarioContext {
     nodes: Mutex<Vec<Arc<AgentProcess>>>,
     proxies: Mutex<Vec<Arc<CriProxy>>>,
     cluster_resources: ClusterResources,
-    patience: Mutex<Duration>,
+    max_wait: Mutex<Duration>,
 }
 
 impl ScenarioContext {
     pub(super) fn new(rig: &Arc<Rig>) -> Result<Self> {
         let (nodes, proxies) = (Mutex::default(), Mutex::default());
-        let (inspector, patience) = (RuntimeInspector::new(rig)?, Mutex::new(PATIENCE));
+        let (inspector, max_wait) = (RuntimeInspector::new(rig)?, Mutex::new(MAX_WAIT));
         let rig = Arc::clone(rig);
         let cx = Self {
             rig,
@@ -46,7 +46,7 @@ impl ScenarioContext {
             nodes,
             proxies,
             cluster_resources: ClusterResources::default(),
-            patience,
+            max_wait,
         };
         fs::create_dir(cx.scratch())?;
         Ok(cx)
@@ -141,21 +141,21 @@ impl ScenarioContext {
     }
 
     /// Sets how long removing all pods may take when the scenario is over.
-    pub fn set_cleanup_timeout(&self, patience: Duration) {
-        *lock(&self.patience) = patience;
+    pub fn set_cleanup_timeout(&self, max_wait: Duration) {
+        *lock(&self.max_wait) = max_wait;
     }
 
     /// Has the agents remove all pods, ends them, and checks that nothing is left.
     pub(super) async fn clean_up(&self, before: &Snapshot) -> Result<()> {
         let nodes = lock(&self.nodes).clone();
-        let patience = *lock(&self.patience);
+        let max_wait = *lock(&self.max_wait);
         for node in &nodes {
             node.manifests().clear()?;
         }
-        self.cluster_resources.delete_all(patience).await?;
+        self.cluster_resources.delete_all(max_wait).await?;
         let pods = async || self.inspector.pods().await;
-        eventually(patience, "all pods are taken down", pods, Vec::is_empty).await?;
-        before.compare_until_clean_but(patience, |thing| self.may_stay(thing)).await?;
+        eventually(max_wait, "all pods are taken down", pods, Vec::is_empty).await?;
+        before.compare_until_clean_but(max_wait, |thing| self.may_stay(thing)).await?;
         for node in nodes.iter().filter(|node| node.is_alive()) {
             let status = node.terminate(ENDING).await?;
             ensure!(status.success(), "the agent ended with {status}");
@@ -175,7 +175,7 @@ impl ScenarioContext {
             return true;
         }
         match thing {
-            HostResource::Process { pid, .. } => self.is_of_an_agent(*pid),
+            HostResource::Process { pid, .. } => self.is_agent_process(*pid),
             HostResource::Cgroup { group, .. } => {
                 let below = group.strip_prefix(self.rig.cgroup_parent());
                 below.is_ok_and(|below| KEPT_GROUPS.iter().any(|kept| below == Path::new(kept)))
@@ -187,7 +187,7 @@ impl ScenarioContext {
     }
 
     /// Whether a process is an agent that runs, or was started by one.
-    fn is_of_an_agent(&self, pid: u32) -> bool {
+    fn is_agent_process(&self, pid: u32) -> bool {
         let mut agents: Vec<u32> =
             lock(&self.nodes).iter().filter_map(|node| node.pid().ok()).collect();
         agents.extend(self.cluster_resources.pids());

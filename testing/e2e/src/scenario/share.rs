@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn every_scenario_is_played_once_by_processes_that_share() {
+    fn every_scenario_is_run_once_by_processes_that_share() {
         let directory = tempfile::tempdir().unwrap();
         let share = ScenarioShare::Taken(directory.path().to_owned());
         assert!(share.take("x").unwrap());
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_to_be_alone_is_played_by_none_that_share_and_by_the_one_that_asks_for_it() {
+    fn scenarios_to_be_run_alone_are_run_only_by_the_process_that_asks_for_them() {
         let shared = ScenarioShare::Taken("/nowhere".into());
         let (beside, alone) = (scenario(), scenario().alone());
         let rows = [

@@ -9,7 +9,7 @@ use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::ChildStdout;
 use tokio::time::timeout;
 
-use super::PATIENCE;
+use super::MAX_WAIT;
 use super::shows::until_shown;
 
 async fn logs(agent: &AgentProcess, arguments: &[&str]) -> Result<(String, String)> {
@@ -49,7 +49,7 @@ pub(super) async fn logs_are_shown_in_parts(cx: &ScenarioContext) -> Result<()> 
 }
 
 async fn next(lines: &mut Lines<BufReader<ChildStdout>>) -> Result<Option<String>> {
-    Ok(timeout(PATIENCE, lines.next_line()).await??)
+    Ok(timeout(MAX_WAIT, lines.next_line()).await??)
 }
 
 pub(super) async fn logs_are_followed_over_a_restart_to_the_end(
@@ -73,9 +73,9 @@ pub(super) async fn logs_are_followed_over_a_restart_to_the_end(
     }
     agent.manifests().remove("web")?;
     ensure!(next(&mut lines).await?.is_none(), "what goes on after the pod is gone?");
-    let ended = timeout(PATIENCE, wait_for_output(follows)).await??;
+    let ended = timeout(MAX_WAIT, wait_for_output(follows)).await??;
     ensure!(ended.code == Some(0) && ended.err.is_empty(), "{ended:#?}");
     let gone = async || agent.command(&["ps"]).await?.success();
-    eventually(PATIENCE, "no pod is left", gone, |text| text.contains("No pods")).await?;
+    eventually(MAX_WAIT, "no pod is left", gone, |text| text.contains("No pods")).await?;
     Ok(())
 }

@@ -11,26 +11,29 @@ use std::time::Duration;
 use oarsman_e2e::{scenario, scenarios};
 
 use logs::{logs_are_followed_over_a_restart_to_the_end, logs_are_shown_in_parts};
-use shows::{pods_in_all_states_are_shown_as_kubectl_does, who_is_meant_is_found_or_asked};
-use socket::{root_asks_over_the_socket_and_nobody_else, two_agents_answer_for_themselves};
+use shows::{
+    pods_are_found_by_name_and_similar_names_suggested,
+    pods_in_all_states_are_shown_as_kubectl_does,
+};
+use socket::{only_root_can_use_the_socket, two_agents_answer_at_their_own_sockets};
 use stops::{
     a_guest_stops_a_pod_for_good, a_guest_stops_all_and_ends, a_kubelet_names_the_manifest_instead,
 };
 
 /// A wait that is this long has failed.
-const PATIENCE: Duration = Duration::from_secs(60);
+const MAX_WAIT: Duration = Duration::from_secs(60);
 
 fn main() -> ExitCode {
     let scenarios = scenarios![
         pods_in_all_states_are_shown_as_kubectl_does,
-        who_is_meant_is_found_or_asked,
+        pods_are_found_by_name_and_similar_names_suggested,
         logs_are_shown_in_parts,
         logs_are_followed_over_a_restart_to_the_end,
         a_guest_stops_a_pod_for_good,
         a_guest_stops_all_and_ends,
         a_kubelet_names_the_manifest_instead,
-        root_asks_over_the_socket_and_nobody_else,
-        two_agents_answer_for_themselves,
+        only_root_can_use_the_socket,
+        two_agents_answer_at_their_own_sockets,
     ];
     scenario::main(&scenario::flavours(), &scenarios)
 }

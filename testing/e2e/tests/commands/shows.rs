@@ -7,7 +7,7 @@ use oarsman_e2e::manifest::{pod, script_container};
 use oarsman_e2e::scenario::ScenarioContext;
 use serde_json::json;
 
-use super::PATIENCE;
+use super::MAX_WAIT;
 
 /// Waits until `ps` prints a line with each of these sets of words.
 pub(super) async fn until_shown(agent: &AgentProcess, lines: &[&[&str]]) -> Result<String> {
@@ -17,7 +17,7 @@ pub(super) async fn until_shown(agent: &AgentProcess, lines: &[&[&str]]) -> Resu
             .any(|line| words.iter().all(|word| line.split_whitespace().any(|it| it == *word)))
     };
     let wanted = |text: &String| lines.iter().all(|words| has(text, words));
-    eventually(PATIENCE, &format!("ps shows {lines:?}"), ps, wanted).await
+    eventually(MAX_WAIT, &format!("ps shows {lines:?}"), ps, wanted).await
 }
 
 fn several_states(agent: &AgentProcess) -> Result<()> {
@@ -56,11 +56,11 @@ pub(super) async fn pods_in_all_states_are_shown_as_kubectl_does(
     let wide = agent.command(&["ps", "-o", "wide"]).await?.success()?;
     let web = wide.lines().find(|line| line.starts_with("web-node")).context("no line on web")?;
     ensure!(web.contains("web.yaml") && web.contains("script"), "{web}");
-    as_programs_read_it(&agent).await?;
-    in_detail(&agent).await
+    check_json_output(&agent).await?;
+    check_details(&agent).await
 }
 
-async fn as_programs_read_it(agent: &AgentProcess) -> Result<()> {
+async fn check_json_output(agent: &AgentProcess) -> Result<()> {
     let list = agent.command(&["ps", "-o", "json"]).await?.json()?;
     ensure!(list["kind"] == "PodList" && list["apiVersion"] == "v1", "{list:#}");
     let items = list["items"].as_array().context("no items")?;
@@ -76,7 +76,7 @@ async fn as_programs_read_it(agent: &AgentProcess) -> Result<()> {
     Ok(())
 }
 
-async fn in_detail(agent: &AgentProcess) -> Result<()> {
+async fn check_details(agent: &AgentProcess) -> Result<()> {
     let web = agent.command(&["describe", "web"]).await?.success()?;
     for part in ["Name:", "web-node", "web.yaml", "State:", "Running", "Ready", "Started"] {
         ensure!(web.contains(part), "{part} is missing: {web}");
@@ -92,7 +92,9 @@ async fn in_detail(agent: &AgentProcess) -> Result<()> {
     Ok(())
 }
 
-pub(super) async fn who_is_meant_is_found_or_asked(cx: &ScenarioContext) -> Result<()> {
+pub(super) async fn pods_are_found_by_name_and_similar_names_suggested(
+    cx: &ScenarioContext,
+) -> Result<()> {
     let agent = cx.agent()?;
     for name in ["web", "web-two"] {
         agent.apply(name, &pod(name).container(script_container("main", &["forever"])))?;

@@ -12,7 +12,7 @@ use tokio::process::Command;
 
 use super::shows::until_shown;
 
-pub(super) async fn root_asks_over_the_socket_and_nobody_else(cx: &ScenarioContext) -> Result<()> {
+pub(super) async fn only_root_can_use_the_socket(cx: &ScenarioContext) -> Result<()> {
     let agent = cx.agent()?;
     agent.apply("web", &pod("web").container(script_container("main", &["forever"])))?;
     until_shown(&agent, &[&["web-node", "Running"]]).await?;
@@ -32,7 +32,7 @@ pub(super) async fn root_asks_over_the_socket_and_nobody_else(cx: &ScenarioConte
     Ok(())
 }
 
-pub(super) async fn two_agents_answer_for_themselves(cx: &ScenarioContext) -> Result<()> {
+pub(super) async fn two_agents_answer_at_their_own_sockets(cx: &ScenarioContext) -> Result<()> {
     let kubelet = cx.agent()?;
     kubelet.apply("ours", &pod("ours").container(script_container("main", &["forever"])))?;
     let guest = cx.prepare(AgentSetup::on(cx.rig(), "guest")?.as_guest())?;

@@ -10,7 +10,7 @@ use oarsman_e2e::proxy::{CallFilter, RuleAction};
 use oarsman_e2e::scenario::ScenarioContext;
 use tokio::time::{Instant, sleep};
 
-use super::kills::PATIENCE;
+use super::kills::MAX_WAIT;
 
 const STOPPED: Duration = Duration::from_secs(60);
 
@@ -22,10 +22,10 @@ fn lasting(name: &str) -> PodManifest {
 
 async fn until_runs(cx: &ScenarioContext, name: &str) -> Result<ObservedPod> {
     let look = async || cx.inspector().pod(name).await;
-    eventually(PATIENCE, &format!("{name} runs"), look, |pod| pod.runs("main")).await
+    eventually(MAX_WAIT, &format!("{name} runs"), look, |pod| pod.runs("main")).await
 }
 
-pub(super) async fn while_containerd_is_stopped_only_those_who_want_something_wait(
+pub(super) async fn while_containerd_is_stopped_only_pods_that_need_it_wait(
     cx: &ScenarioContext,
 ) -> Result<()> {
     let agent = cx.start(cx.setup()?.flag("sync-frequency", "5s"))?;
@@ -49,7 +49,7 @@ pub(super) async fn while_containerd_is_stopped_only_those_who_want_something_wa
     );
     until_runs(cx, "comes").await?;
     let look = async || cx.inspector().pod("leaves").await;
-    eventually(PATIENCE, "the one that was removed is gone", look, ObservedPod::is_gone).await?;
+    eventually(MAX_WAIT, "the one that was removed is gone", look, ObservedPod::is_gone).await?;
     for (name, before) in names.iter().zip(&before).take(4) {
         let after = cx.inspector().pod(name).await?;
         ensure!(after.containers.len() == 1, "{after:#?}");
@@ -68,25 +68,25 @@ async fn round_trip(cx: &ScenarioContext, agent: &AgentProcess) -> Result<Durati
     let look = async || cx.inspector().pods().await;
     let running =
         |pods: &Vec<ObservedPod>| pods.iter().filter(|pod| pod.runs("main")).count() == 10;
-    eventually(PATIENCE, "ten pods run", look, running).await?;
+    eventually(MAX_WAIT, "ten pods run", look, running).await?;
     for name in &names {
         agent.manifests().remove(name)?;
     }
     let gone = |pods: &Vec<ObservedPod>| !pods.iter().any(|pod| pod.runs("main"));
-    eventually(PATIENCE, "they are gone", look, gone).await?;
+    eventually(MAX_WAIT, "they are gone", look, gone).await?;
     let took = began.elapsed();
     let all_gone = |pods: &Vec<ObservedPod>| pods.is_empty();
-    eventually(PATIENCE, "nothing is left of them", look, all_gone).await?;
+    eventually(MAX_WAIT, "nothing is left of them", look, all_gone).await?;
     Ok(took)
 }
 
-pub(super) async fn one_hung_sandbox_holds_up_nobody_else(cx: &ScenarioContext) -> Result<()> {
+pub(super) async fn one_hung_sandbox_holds_up_no_other_pod(cx: &ScenarioContext) -> Result<()> {
     let (agent, proxy) = cx.agent_behind_proxy().await?;
     let alone = round_trip(cx, &agent).await?;
     let held = proxy
         .add_rule(CallFilter::all().named("RunPodSandbox").about("hung-node"), RuleAction::Hold);
     agent.apply("hung", &lasting("hung"))?;
-    held.wait_until_held(1, PATIENCE).await?;
+    held.wait_until_held(1, MAX_WAIT).await?;
     let beside = round_trip(cx, &agent).await?;
     ensure!(beside < alone * 3 / 2 + Duration::from_secs(2), "{alone:?} alone, {beside:?} beside");
     ensure!(held.waiting() == 1, "the sandbox does not hang any more");

@@ -9,16 +9,18 @@ use oarsman_e2e::manifest::{pod, script_container};
 use oarsman_e2e::scenario::ScenarioContext;
 use tokio::time::sleep;
 
-use super::kills::PATIENCE;
+use super::kills::MAX_WAIT;
 
 const IDLE: Duration = Duration::from_secs(60);
 /// How long events of the last start may still come in, until a relist has seen their effects.
-const AFTERMATH: Duration = Duration::from_secs(25);
+const SETTLE_TIME: Duration = Duration::from_secs(25);
 /// The calls of a relist.
-const AUDIT: [&str; 2] = ["ListContainers", "ListPodSandbox"];
+const RELIST_CALLS: [&str; 2] = ["ListContainers", "ListPodSandbox"];
 
-pub(super) async fn fifty_idle_pods_cost_nothing_but_the_audit(cx: &ScenarioContext) -> Result<()> {
-    cx.set_cleanup_timeout(PATIENCE * 2);
+pub(super) async fn fifty_idle_pods_cost_nothing_but_the_relist(
+    cx: &ScenarioContext,
+) -> Result<()> {
+    cx.set_cleanup_timeout(MAX_WAIT * 2);
     let proxy = cx.proxy().await?;
     let agent = cx.start(cx.setup()?.through(&proxy).flag("sync-frequency", "20s"))?;
     for number in 0..50 {
@@ -28,8 +30,8 @@ pub(super) async fn fifty_idle_pods_cost_nothing_but_the_audit(cx: &ScenarioCont
     }
     let look = async || cx.inspector().pods().await;
     let run = |pods: &Vec<ObservedPod>| pods.iter().filter(|pod| pod.runs("main")).count() == 50;
-    eventually(PATIENCE * 2, "all fifty run", look, run).await?;
-    sleep(AFTERMATH).await;
+    eventually(MAX_WAIT * 2, "all fifty run", look, run).await?;
+    sleep(SETTLE_TIME).await;
     let (asked, used) = (proxy.count(), agent.cpu_time()?);
     sleep(IDLE).await;
     let used = agent.cpu_time()?.saturating_sub(used);
@@ -37,7 +39,7 @@ pub(super) async fn fifty_idle_pods_cost_nothing_but_the_audit(cx: &ScenarioCont
     for call in proxy.calls_since(asked) {
         *calls.entry(call.name.to_owned()).or_default() += 1;
     }
-    ensure!(calls.keys().all(|name| AUDIT.contains(&name.as_str())), "{calls:?}");
+    ensure!(calls.keys().all(|name| RELIST_CALLS.contains(&name.as_str())), "{calls:?}");
     // Three relists in a minute, and one more on its edge.
     ensure!(calls.values().all(|count| (2..=4).contains(count)), "{calls:?}");
     ensure!(used < IDLE / 200, "{used:?} of CPU in {IDLE:?}");

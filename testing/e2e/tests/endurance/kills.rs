@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep};
 
 use super::container_observer::ContainerObserver;
 
-pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const MAX_WAIT: Duration = Duration::from_secs(60);
 
 /// A pseudo-random sequence that is the same every time.
 struct TestRng(u64);
@@ -125,7 +125,7 @@ pub(super) async fn the_agent_killed_fifty_times_doubles_nothing_and_restarts_no
         let pods = cx.inspector().pods().await?;
         Ok(pods.iter().filter(|pod| pod.runs("once")).count() == 4 && pods.len() == 7)
     };
-    eventually(PATIENCE, "all is as it should be", settled, |settled| *settled).await?;
+    eventually(MAX_WAIT, "all is as it should be", settled, |settled| *settled).await?;
     let kept = observer.ran("keep");
     ensure!(kept.len() == 3 && kept.iter().all(|ids| ids.len() == 1), "restarted: {kept:?}");
     let once = observer.ran("once");
@@ -142,7 +142,7 @@ async fn until_all_run(
     let look = async || cx.inspector().pods().await;
     let run =
         |pods: &Vec<ObservedPod>| pods.iter().filter(|pod| pod.runs(container)).count() == count;
-    eventually(PATIENCE * 2, &format!("{count} pods run"), look, run).await
+    eventually(MAX_WAIT * 2, &format!("{count} pods run"), look, run).await
 }
 
 pub(super) async fn containerd_killed_ten_times_under_twenty_pods_restarts_nothing(

@@ -12,7 +12,7 @@ use oarsman_e2e::inspect::{ObservedPod, always, eventually};
 use oarsman_e2e::manifest::{pod, script_container};
 use oarsman_e2e::scenario::ScenarioContext;
 
-use super::kills::PATIENCE;
+use super::kills::MAX_WAIT;
 
 /// Makes a sandbox as crictl does: without a kubelet's labels.
 async fn foreign_sandbox(cx: &ScenarioContext) -> Result<String> {
@@ -42,7 +42,7 @@ fn names(pods: &[ObservedPod]) -> Vec<String> {
     names
 }
 
-pub(super) async fn two_agents_and_a_stranger_leave_each_other_alone(
+pub(super) async fn two_agents_and_a_foreign_sandbox_do_not_affect_each_other(
     cx: &ScenarioContext,
 ) -> Result<()> {
     let kubelet = cx.start(cx.setup()?.flag("sync-frequency", "500ms"))?;
@@ -59,7 +59,7 @@ pub(super) async fn two_agents_and_a_stranger_leave_each_other_alone(
     guest.start()?;
     let look = async || Ok(names(&cx.inspector().pods().await?));
     let all = ["ours-node", "stranger", "theirs"];
-    eventually(PATIENCE, "all three run", look, |names| names == &all).await?;
+    eventually(MAX_WAIT, "all three run", look, |names| names == &all).await?;
     // Both agents start anew without any state, and relist twice a second.
     for agent in [&kubelet, &guest] {
         agent.kill()?;
@@ -68,10 +68,10 @@ pub(super) async fn two_agents_and_a_stranger_leave_each_other_alone(
     always(Duration::from_secs(4), "nobody is touched", look, |names| names == &all).await?;
     kubelet.manifests().remove("ours")?;
     let left = &all[1..];
-    eventually(PATIENCE, "only its own pod goes", look, |names| names == left).await?;
+    eventually(MAX_WAIT, "only its own pod goes", look, |names| names == left).await?;
     guest.manifests().remove("theirs")?;
     let left = &all[1..2];
-    eventually(PATIENCE, "and the guest's", look, |names| names == left).await?;
+    eventually(MAX_WAIT, "and the guest's", look, |names| names == left).await?;
     always(Duration::from_secs(2), "the stranger stays", look, |names| names == left).await?;
     let client = cx.rig().client()?;
     client.stop_pod_sandbox(&foreign_sandbox).await?;
@@ -83,12 +83,12 @@ pub(super) async fn a_runtime_has_one_kubelet(cx: &ScenarioContext) -> Result<()
     let first = cx.agent()?;
     first.apply("web", &pod("web").container(script_container("main", &["forever"])))?;
     let look = async || cx.inspector().pod("web").await;
-    eventually(PATIENCE, "the pod runs", look, |pod| pod.runs("main")).await?;
+    eventually(MAX_WAIT, "the pod runs", look, |pod| pod.runs("main")).await?;
     let second =
         oarsman_e2e::agent_process::AgentProcess::new(AgentSetup::on(cx.rig(), "second")?)?;
     second.start()?;
     let ended = async || Ok(!second.is_alive());
-    eventually(PATIENCE, "the second kubelet ends", ended, |ended| *ended).await?;
+    eventually(MAX_WAIT, "the second kubelet ends", ended, |ended| *ended).await?;
     let log = std::fs::read_to_string(second.log()).context("the second kubelet's log")?;
     ensure!(log.contains("is held by another agent") && log.contains("stop the other"), "{log}");
     ensure!(cx.inspector().pod("web").await?.runs("main"));

@@ -4,7 +4,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use oarsman_core::explain::Cause;
+use oarsman_core::explain::ExplanationCause;
 use oarsman_e2e::agent_process::{AgentProcess, NAME};
 use oarsman_e2e::inspect::eventually;
 use oarsman_e2e::program;
@@ -13,7 +13,7 @@ use serde::Deserialize;
 use tokio::process::Command;
 
 /// The third crash of a container on a busy machine is seen in this time.
-const PATIENCE: Duration = Duration::from_secs(90);
+const MAX_WAIT: Duration = Duration::from_secs(90);
 
 /// The output of the command, or the expected one.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -28,12 +28,12 @@ pub(super) struct ExplainAnswer {
 /// and `{busybox}` are images; times are `N seconds`, counts are `N times`, and `…` is text that differs between machines.
 #[derive(Clone, Debug)]
 pub(super) struct ExpectedExplanation {
-    pub(super) cause: Cause,
+    pub(super) cause: ExplanationCause,
     pub(super) sentence: String,
     pub(super) next: String,
 }
 
-pub(super) fn expected(cause: Cause, sentence: &str, next: &str) -> ExpectedExplanation {
+pub(super) fn expected(cause: ExplanationCause, sentence: &str, next: &str) -> ExpectedExplanation {
     ExpectedExplanation { cause, sentence: sentence.to_owned(), next: next.to_owned() }
 }
 
@@ -67,7 +67,7 @@ pub(super) async fn until_all(
         Ok(differ)
     };
     let what = format!("all {count} pods are explained");
-    eventually(PATIENCE, &what, look, Vec::is_empty).await.map(drop)
+    eventually(MAX_WAIT, &what, look, Vec::is_empty).await.map(drop)
 }
 
 impl ExplainAnswer {

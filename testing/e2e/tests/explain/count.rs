@@ -3,25 +3,28 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Result, ensure};
-use oarsman_core::explain::Cause;
+use oarsman_core::explain::ExplanationCause;
 use oarsman_e2e::scenario::ScenarioContext;
 
 use super::{hangs, manifests, network, pulls, rows, runtime, stops};
 
 /// Causes that cannot be provoked here, each with the reason.
-const EXCUSED: &[(Cause, &str)] = &[
-    (Cause::ImageUnsigned, "only CRI-O demands signatures, and only its answers have that reason"),
+const EXCUSED: &[(ExplanationCause, &str)] = &[
     (
-        Cause::ObjectMissing,
+        ExplanationCause::ImageUnsigned,
+        "only CRI-O demands signatures, and only its answers have that reason",
+    ),
+    (
+        ExplanationCause::ObjectMissing,
         "a manifest that lacks what it refers to is refused before a pod comes of it; with an API server it can",
     ),
-    (Cause::KeyMissing, "the same"),
+    (ExplanationCause::KeyMissing, "the same"),
     (
-        Cause::Rejected,
+        ExplanationCause::Rejected,
         "nothing turns pods away yet: without an API server there are no quotas to break",
     ),
     (
-        Cause::Starting,
+        ExplanationCause::Starting,
         "it is what is said for a moment while nothing is known, and lasts no longer than that",
     ),
 ];
@@ -38,9 +41,9 @@ pub(super) async fn every_cause_is_provoked_or_excused(_: &ScenarioContext) -> R
         stops::CAUSES,
     ];
     let special = special.into_iter().flatten().copied();
-    let provoked: BTreeSet<Cause> = rows::causes().into_iter().chain(special).collect();
-    let excused: BTreeSet<Cause> = EXCUSED.iter().map(|(cause, _)| *cause).collect();
-    let known: BTreeSet<Cause> = Cause::ALL.iter().copied().collect();
+    let provoked: BTreeSet<ExplanationCause> = rows::causes().into_iter().chain(special).collect();
+    let excused: BTreeSet<ExplanationCause> = EXCUSED.iter().map(|(cause, _)| *cause).collect();
+    let known: BTreeSet<ExplanationCause> = ExplanationCause::ALL.iter().copied().collect();
     let missing: Vec<_> = known.difference(&provoked).filter(|it| !excused.contains(it)).collect();
     ensure!(missing.is_empty(), "nothing makes these happen: {missing:?}");
     let both: Vec<_> = provoked.intersection(&excused).collect();

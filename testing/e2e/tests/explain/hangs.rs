@@ -1,7 +1,7 @@
 //! Causes of a runtime that refuses calls or does not answer them, by a proxy before containerd.
 
 use anyhow::Result;
-use oarsman_core::explain::Cause;
+use oarsman_core::explain::ExplanationCause;
 use oarsman_cri::ErrorCode;
 use oarsman_e2e::agent_process::AgentProcess;
 use oarsman_e2e::manifest::{image, pod, script_container};
@@ -11,16 +11,16 @@ use oarsman_rig::images::SCRIPT_AS_USER;
 
 use super::ask::{expected, until};
 
-pub(super) const CAUSES: &[Cause] = &[
-    Cause::SandboxFails,
-    Cause::SandboxTakesLong,
-    Cause::CannotCreate,
-    Cause::CannotStart,
-    Cause::StartTakesLong,
-    Cause::ImageUnreadable,
-    Cause::ImagePullFails,
-    Cause::StopOverdue,
-    Cause::GivingBack,
+pub(super) const CAUSES: &[ExplanationCause] = &[
+    ExplanationCause::SandboxFails,
+    ExplanationCause::SandboxTakesLong,
+    ExplanationCause::CannotCreate,
+    ExplanationCause::CannotStart,
+    ExplanationCause::StartTakesLong,
+    ExplanationCause::ImageUnreadable,
+    ExplanationCause::ImagePullFails,
+    ExplanationCause::StopOverdue,
+    ExplanationCause::GivingBack,
 ];
 
 const SAID: &str = "the test wants this call to fail";
@@ -55,7 +55,7 @@ pub(super) async fn a_runtime_that_refuses_or_hangs_is_quoted(cx: &ScenarioConte
         agent.apply(name, &manifest)?;
     }
     let healthy = expected(
-        Cause::Running,
+        ExplanationCause::Running,
         "The pod runs and is ready, for N seconds now.",
         "Nothing to do. `oarsman logs -c main {pod}` shows what it says.",
     );
@@ -94,31 +94,31 @@ async fn starts(agent: &AgentProcess) -> Result<()> {
     let rows = [
         (
             "no-box",
-            Cause::SandboxFails,
+            ExplanationCause::SandboxFails,
             format!("Nothing of the pod can be started: {SAID} (internal){AGAIN}."),
             "Follow what is said there; all of it is in `oarsman describe {pod}`.",
         ),
         (
             "slow-box",
-            Cause::SandboxTakesLong,
+            ExplanationCause::SandboxTakesLong,
             "The pod's sandbox and network are being made, for N seconds now: that should take a second.".to_owned(),
             "See what the runtime or its CNI plugin waits for: `journalctl -u containerd`.",
         ),
         (
             "no-make",
-            Cause::CannotCreate,
+            ExplanationCause::CannotCreate,
             format!("The runtime cannot make container main: {SAID} (internal){AGAIN}."),
             follow,
         ),
         (
             "no-start",
-            Cause::CannotStart,
+            ExplanationCause::CannotStart,
             format!("The runtime cannot start container main: {SAID} (internal){AGAIN}."),
             follow,
         ),
         (
             "slow-start",
-            Cause::StartTakesLong,
+            ExplanationCause::StartTakesLong,
             "The runtime is starting container main, for N seconds now: that should take a second.".to_owned(),
             "See what the runtime waits for: its log tells.",
         ),
@@ -134,22 +134,22 @@ async fn images(agent: &AgentProcess) -> Result<()> {
         "The runtime cannot say whether it has the image {SCRIPT_AS_USER} of container main: {SAID} (internal){AGAIN}."
     );
     let next = "See whether the runtime is well: `journalctl -u containerd`.";
-    until(agent, "unread", &expected(Cause::ImageUnreadable, &sentence, next)).await?;
+    until(agent, "unread", &expected(ExplanationCause::ImageUnreadable, &sentence, next)).await?;
     let sentence =
         format!("The image {UNPULLED} of container main cannot be pulled: {SAID}{AGAIN}.");
     let next = format!("Try it by hand: `crictl pull {UNPULLED}`.");
-    until(agent, "unpulled", &expected(Cause::ImagePullFails, &sentence, &next)).await
+    until(agent, "unpulled", &expected(ExplanationCause::ImagePullFails, &sentence, &next)).await
 }
 
 async fn ends(agent: &AgentProcess) -> Result<()> {
     let stuck = expected(
-        Cause::StopOverdue,
+        ExplanationCause::StopOverdue,
         "The pod should be gone: container main had N seconds to end and is still there after N seconds; the runtime does not get it killed.",
         "Look for a process that the kernel does not let die (state D: `ps -eo pid,stat,wchan,cmd | grep ' D'`), such as one on a dead NFS mount, and at what the runtime says: `journalctl -u containerd`.",
     );
     until(agent, "stuck", &stuck).await?;
     let left = expected(
-        Cause::GivingBack,
+        ExplanationCause::GivingBack,
         "Nothing of the pod runs any more; its volumes, directories and cgroup are given back, for N seconds now.",
         "Wait; if it takes long, something still uses them: `lsof +D {root}`.",
     );

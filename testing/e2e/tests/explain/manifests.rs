@@ -1,7 +1,7 @@
 //! Causes of manifests that cannot be parsed, and of pods that do not exist.
 
 use anyhow::Result;
-use oarsman_core::explain::Cause;
+use oarsman_core::explain::ExplanationCause;
 use oarsman_e2e::inspect::{ObservedPod, eventually};
 use oarsman_e2e::manifest::{pod, script_container};
 use oarsman_e2e::scenario::ScenarioContext;
@@ -9,23 +9,25 @@ use serde_json::json;
 
 use super::ask::{expected, until};
 
-pub(super) const CAUSES: &[Cause] =
-    &[Cause::ManifestBroken, Cause::NoPodOfManifest, Cause::NoSuchPod, Cause::Gone];
+pub(super) const CAUSES: &[ExplanationCause] = &[
+    ExplanationCause::ManifestBroken,
+    ExplanationCause::NoPodOfManifest,
+    ExplanationCause::NoSuchPod,
+    ExplanationCause::Gone,
+];
 
-pub(super) async fn manifests_that_nobody_understands_are_named(
-    cx: &ScenarioContext,
-) -> Result<()> {
+pub(super) async fn manifests_that_cannot_be_parsed_are_named(cx: &ScenarioContext) -> Result<()> {
     let agent = cx.agent()?;
     let forever = || script_container("main", &["forever"]);
     let nobody = expected(
-        Cause::NoSuchPod,
+        ExplanationCause::NoSuchPod,
         "No pod is called web here: there is no pod at all.",
         "Check the name (`oarsman ps`), or whether its manifest lies where this agent looks.",
     );
     until(&agent, "web", &nobody).await?;
     agent.apply("web", &pod("web").container(forever()))?;
     let runs = expected(
-        Cause::Running,
+        ExplanationCause::Running,
         "The pod runs and is ready, for N seconds now.",
         "Nothing to do. `oarsman logs -c main {pod}` shows what it says.",
     );
@@ -34,7 +36,7 @@ pub(super) async fn manifests_that_nobody_understands_are_named(
     let invalid = "the pod is not valid: spec.containers: Required value: a pod has at least one container; correct these fields";
     agent.manifests().write("web", cut_off)?;
     let broken = expected(
-        Cause::ManifestBroken,
+        ExplanationCause::ManifestBroken,
         &format!(
             "The pod runs as its manifest was before; what {{place}} holds now is not understood: {invalid}."
         ),
@@ -44,7 +46,7 @@ pub(super) async fn manifests_that_nobody_understands_are_named(
     agent.manifests().write("shop", cut_off)?;
     let none = |why: &str| {
         expected(
-            Cause::NoPodOfManifest,
+            ExplanationCause::NoPodOfManifest,
             &format!("No pod comes of {{place}}: {why}."),
             "Correct {place}; it is read again when it changes.",
         )
@@ -59,7 +61,7 @@ pub(super) async fn manifests_that_nobody_understands_are_named(
     eventually(std::time::Duration::from_secs(60), "it is gone", look, ObservedPod::is_gone)
         .await?;
     let gone = expected(
-        Cause::Gone,
+        ExplanationCause::Gone,
         "Pod web-node was here and is gone; the last thing that happened to it, N seconds ago: Stopping container main.",
         "If it should be here, put its manifest back; `oarsman events` shows what happened.",
     );

@@ -3,13 +3,14 @@
 use std::fs;
 
 use anyhow::Result;
-use oarsman_core::explain::Cause;
+use oarsman_core::explain::ExplanationCause;
 use oarsman_e2e::manifest::{pod, script_container};
 use oarsman_e2e::scenario::ScenarioContext;
 
 use super::ask::{expected, until};
 
-pub(super) const CAUSES: &[Cause] = &[Cause::NetworkFails, Cause::NetworkNotReady];
+pub(super) const CAUSES: &[ExplanationCause] =
+    &[ExplanationCause::NetworkFails, ExplanationCause::NetworkNotReady];
 
 pub(super) async fn a_network_that_is_broken_or_missing_is_named(
     cx: &ScenarioContext,
@@ -25,7 +26,7 @@ pub(super) async fn a_network_that_is_broken_or_missing_is_named(
     apply("wired")?;
     let plugins = cx.rig().parts().cni.display().to_string();
     let fails = expected(
-        Cause::NetworkFails,
+        ExplanationCause::NetworkFails,
         &format!(
             "The network of the pod cannot be made: plugin type=\"abridge\" failed (add): failed to find plugin \"abridge\" in path [{plugins}]; the next try is in N seconds."
         ),
@@ -35,14 +36,14 @@ pub(super) async fn a_network_that_is_broken_or_missing_is_named(
     fs::remove_file(&file)?;
     apply("cut-off")?;
     let missing = expected(
-        Cause::NetworkNotReady,
+        ExplanationCause::NetworkNotReady,
         "The runtime has no network for pods: cni plugin not initialized; the next try is in N seconds.",
         "Install a CNI configuration (usually in /etc/cni/net.d), or run the pod on the node's own network (spec.hostNetwork).",
     );
     until(&agent, "cut-off", &missing).await?;
     fs::write(&file, good)?;
     let runs = expected(
-        Cause::Running,
+        ExplanationCause::Running,
         "The pod runs and is ready, for N seconds now.",
         "Nothing to do. `oarsman logs -c main {pod}` shows what it says.",
     );

@@ -10,7 +10,7 @@ mod sandbox;
 use std::time::Duration;
 
 use anyhow::Result;
-use oarsman_core::explain::Cause;
+use oarsman_core::explain::ExplanationCause;
 use oarsman_e2e::manifest::{ContainerManifest, PodManifest, image, pod, script_container};
 use oarsman_e2e::scenario::ScenarioContext;
 use oarsman_rig::images::{
@@ -39,7 +39,7 @@ pub(super) struct RowContext {
 fn row(
     name: &'static str,
     manifest: PodManifest,
-    cause: Cause,
+    cause: ExplanationCause,
     sentence: &str,
     next: &str,
 ) -> CauseRow {
@@ -67,7 +67,7 @@ fn all(world: &RowContext) -> Vec<CauseRow> {
 }
 
 /// The causes that the rows provoke.
-pub(super) fn causes() -> Vec<Cause> {
+pub(super) fn causes() -> Vec<ExplanationCause> {
     let nowhere = RowContext { registry: String::new(), scratch: String::new() };
     all(&nowhere).iter().map(|row| row.expected.cause).collect()
 }

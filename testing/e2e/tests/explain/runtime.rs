@@ -1,19 +1,19 @@
 //! The cause of a runtime that does not run.
 
 use anyhow::Result;
-use oarsman_core::explain::Cause;
+use oarsman_core::explain::ExplanationCause;
 use oarsman_e2e::manifest::{pod, script_container};
 use oarsman_e2e::scenario::ScenarioContext;
 
 use super::ask::{expected, until};
 
-pub(super) const CAUSES: &[Cause] = &[Cause::RuntimeDown];
+pub(super) const CAUSES: &[ExplanationCause] = &[ExplanationCause::RuntimeDown];
 
 pub(super) async fn a_runtime_that_is_down_is_named(cx: &ScenarioContext) -> Result<()> {
     let agent = cx.agent()?;
     agent.apply("web", &pod("web").container(script_container("main", &["forever"])))?;
     let runs = expected(
-        Cause::Running,
+        ExplanationCause::Running,
         "The pod runs and is ready, for N seconds now.",
         "Nothing to do. `oarsman logs -c main {pod}` shows what it says.",
     );
@@ -21,7 +21,7 @@ pub(super) async fn a_runtime_that_is_down_is_named(cx: &ScenarioContext) -> Res
     cx.rig().kill()?;
     let socket = cx.rig().socket().display().to_string();
     let down = expected(
-        Cause::RuntimeDown,
+        ExplanationCause::RuntimeDown,
         &format!(
             "Nobody can tell how the pod is: containerd at unix://{socket} has not answered for N seconds (Connection refused (os error 111))."
         ),

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use oarsman_e2e::cluster::{PATIENCE, TestCluster, long_running_pod};
+use oarsman_e2e::cluster::{MAX_WAIT, TestCluster, long_running_pod};
 use oarsman_e2e::inspect::eventually;
 use oarsman_e2e::manifest::{pod, script_container};
 use oarsman_e2e::scenario::{ScenarioContext, under_test};
@@ -25,7 +25,7 @@ fn settings(fields: Value) -> Map<String, Value> {
 pub(super) async fn a_node_joins_by_a_token_and_its_logs_are_read(
     cx: &ScenarioContext,
 ) -> Result<()> {
-    cx.set_cleanup_timeout(PATIENCE * 3);
+    cx.set_cleanup_timeout(MAX_WAIT * 3);
     let plane = cx.cluster().await?;
     let kubeconfig = cx.scratch().join("joined.kubeconfig");
     let bootstrap = plane.bootstrap_kubeconfig()?;
@@ -37,7 +37,7 @@ pub(super) async fn a_node_joins_by_a_token_and_its_logs_are_read(
     };
     let agent = cx.join(&under_test()?, &options)?;
     agent.start()?;
-    plane.until_node_is_ready(agent.name(), PATIENCE).await?;
+    plane.until_node_is_ready(agent.name(), MAX_WAIT).await?;
     let text = fs::read_to_string(&kubeconfig)?;
     let current = agent.root().join("pki/kubelet-client-current.pem");
     ensure!(text.contains(&current.display().to_string()), "{text}");
@@ -50,7 +50,7 @@ pub(super) async fn a_node_joins_by_a_token_and_its_logs_are_read(
     cluster.run(&talker.container(script_container("main", &script))).await?;
     let logs =
         async || Ok(cluster.kubectl(&["logs", "talker", "--tail=2"]).await.unwrap_or_default());
-    eventually(PATIENCE, "its log is read", logs, |text| text == "hello\nworld\n").await?;
+    eventually(MAX_WAIT, "its log is read", logs, |text| text == "hello\nworld\n").await?;
     let last = cluster.kubectl(&["logs", "talker", "--tail=1"]).await?;
     ensure!(last == "world\n", "{last}");
     let none = cluster.kubectl(&["logs", "talker", "--previous"]).await;
@@ -69,19 +69,19 @@ async fn approve_serving(plane: &ControlPlane, file: &Path) -> Result<()> {
         let name = |it: &Value| it["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         Ok(all.iter().filter(serving).map(name).collect::<Vec<_>>())
     };
-    let names = eventually(PATIENCE, "a request is there", waiting, |it| !it.is_empty()).await?;
+    let names = eventually(MAX_WAIT, "a request is there", waiting, |it| !it.is_empty()).await?;
     for name in &names {
         plane.admin().run(&["certificate", "approve", name]).await?;
     }
     let is_there = async || Ok(file.exists());
-    eventually(PATIENCE, "the server's certificate is there", is_there, |it| *it).await?;
+    eventually(MAX_WAIT, "the server's certificate is there", is_there, |it| *it).await?;
     Ok(())
 }
 
-pub(super) async fn a_certificate_is_renewed_before_it_ends_and_nobody_notices(
+pub(super) async fn a_certificate_is_renewed_before_it_expires_without_a_disturbance(
     cx: &ScenarioContext,
 ) -> Result<()> {
-    cx.set_cleanup_timeout(PATIENCE * 3);
+    cx.set_cleanup_timeout(MAX_WAIT * 3);
     let plane = cx.cluster().await?;
     let kubeconfig = plane.kubeconfig_of_node_lasting("node", SHORT)?;
     let options = KubeletOptions {
@@ -92,7 +92,7 @@ pub(super) async fn a_certificate_is_renewed_before_it_ends_and_nobody_notices(
     let begin = tokio::time::Instant::now();
     let agent = cx.join(&under_test()?, &options)?;
     agent.start()?;
-    plane.until_node_is_ready(agent.name(), PATIENCE).await?;
+    plane.until_node_is_ready(agent.name(), MAX_WAIT).await?;
     let cluster = TestCluster { plane, agent };
     let observer = cluster.observe_pods().await?;
     cluster.run(&long_running_pod("steady")).await?;

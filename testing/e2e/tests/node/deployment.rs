@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result, ensure};
-use oarsman_e2e::cluster::{PATIENCE, TestCluster, deployment, summary};
+use oarsman_e2e::cluster::{MAX_WAIT, TestCluster, deployment, summary};
 use oarsman_e2e::inspect::eventually;
 use oarsman_e2e::scenario::ScenarioContext;
 use oarsman_rig::images;
@@ -29,9 +29,9 @@ pub(super) async fn a_deployment_is_scaled_updated_and_deleted_and_its_events_re
         Ok(cluster.pods().await?.iter().map(|pod| summary(pod).0).collect::<BTreeSet<_>>())
     };
     let new = |pods: &BTreeSet<String>| pods.len() == 20 && pods.is_disjoint(&before);
-    eventually(PATIENCE, "all twenty are new ones", list, new).await?;
+    eventually(MAX_WAIT, "all twenty are new ones", list, new).await?;
     cluster.kubectl(&["delete", "deployment/web"]).await?;
-    eventually(PATIENCE, "no pod is left", list, BTreeSet::is_empty).await?;
+    eventually(MAX_WAIT, "no pod is left", list, BTreeSet::is_empty).await?;
     let pods = observer.names();
     ensure!(pods.len() == 40, "twenty were replaced by twenty: {pods:?}");
     for pod in &pods {
@@ -42,14 +42,14 @@ pub(super) async fn a_deployment_is_scaled_updated_and_deleted_and_its_events_re
     let right = |told: &BTreeMap<String, EventCounts>| {
         told.len() == 40 && told.iter().all(|(pod, told)| *told == expected(pod))
     };
-    eventually(PATIENCE, "events read right", look, right).await?;
+    eventually(MAX_WAIT, "events read right", look, right).await?;
     Ok(())
 }
 
 async fn roll_out(cluster: &TestCluster) -> Result<()> {
-    let timeout = format!("--timeout={}s", PATIENCE.as_secs());
+    let timeout = format!("--timeout={}s", MAX_WAIT.as_secs());
     let arguments = ["rollout", "status", "deployment/web", &timeout];
-    cluster.plane.admin().run_for(PATIENCE * 2, &arguments, None).await.map(drop)
+    cluster.plane.admin().run_for(MAX_WAIT * 2, &arguments, None).await.map(drop)
 }
 
 /// The events of all pods, by name of the pod.

@@ -14,26 +14,26 @@ use std::process::ExitCode;
 use oarsman_e2e::{scenario, scenarios};
 
 use credentials::{
-    a_certificate_is_renewed_before_it_ends_and_nobody_notices,
+    a_certificate_is_renewed_before_it_expires_without_a_disturbance,
     a_node_joins_by_a_token_and_its_logs_are_read,
 };
 use deployment::a_deployment_is_scaled_updated_and_deleted_and_its_events_read_right;
 use kills::the_agent_killed_ten_times_under_twenty_ready_pods_is_not_noticed;
-use objects::what_a_pod_refers_to_is_there_and_follows_changes;
-use outage::what_happened_while_the_api_server_was_away_is_told_afterwards;
+use objects::config_maps_and_secrets_of_a_pod_are_mounted_and_updated;
+use outage::statuses_of_an_outage_of_the_api_server_are_sent_afterwards;
 use reboot::pods_come_back_after_a_reboot_without_an_api_server;
 use swap::our_agent_takes_over_from_the_go_kubelet_and_gives_back;
 
 fn main() -> ExitCode {
     let scenarios = scenarios![
         a_deployment_is_scaled_updated_and_deleted_and_its_events_read_right,
-        what_a_pod_refers_to_is_there_and_follows_changes,
+        config_maps_and_secrets_of_a_pod_are_mounted_and_updated,
         our_agent_takes_over_from_the_go_kubelet_and_gives_back,
         the_agent_killed_ten_times_under_twenty_ready_pods_is_not_noticed,
-        what_happened_while_the_api_server_was_away_is_told_afterwards,
+        statuses_of_an_outage_of_the_api_server_are_sent_afterwards,
         pods_come_back_after_a_reboot_without_an_api_server,
         a_node_joins_by_a_token_and_its_logs_are_read,
-        a_certificate_is_renewed_before_it_ends_and_nobody_notices,
+        a_certificate_is_renewed_before_it_expires_without_a_disturbance,
     ];
     scenario::main_with_cluster(&scenario::flavours(), &scenarios)
 }

@@ -1,7 +1,7 @@
 //! ConfigMaps and Secrets of pods: read when they start, and updated while they run.
 
 use anyhow::Result;
-use oarsman_e2e::cluster::{PATIENCE, TestCluster};
+use oarsman_e2e::cluster::{MAX_WAIT, TestCluster};
 use oarsman_e2e::inspect::eventually;
 use oarsman_e2e::manifest::{image, pod};
 use oarsman_e2e::scenario::ScenarioContext;
@@ -21,7 +21,7 @@ while true; do
   sleep 0.1
 done"#;
 
-pub(super) async fn what_a_pod_refers_to_is_there_and_follows_changes(
+pub(super) async fn config_maps_and_secrets_of_a_pod_are_mounted_and_updated(
     cx: &ScenarioContext,
 ) -> Result<()> {
     let cluster = TestCluster::start(cx).await?;
@@ -58,7 +58,7 @@ async fn wait_for_log(cx: &ScenarioContext, expected: &[&str]) -> Result<()> {
         }
     };
     let what = format!("it says {:?}", expected.last());
-    eventually(PATIENCE, &what, texts, |texts| texts == expected).await.map(drop)
+    eventually(MAX_WAIT, &what, texts, |texts| texts == expected).await.map(drop)
 }
 
 fn config_map(word: &str) -> Value {

@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use oarsman_e2e::cluster::{PATIENCE, TestCluster, summary};
+use oarsman_e2e::cluster::{MAX_WAIT, TestCluster, summary};
 use oarsman_e2e::inspect::eventually;
 use oarsman_e2e::manifest::{PodManifest, image, pod};
 use oarsman_e2e::scenario::ScenarioContext;
@@ -33,7 +33,7 @@ const FOREVER: &str = "exec sleep 100000";
 const CRASH_ONCE: &str =
     "[ -e /scratch/crashed ] || { waits go; touch /scratch/crashed; exit 1; }; exec sleep 100000";
 
-pub(super) async fn what_happened_while_the_api_server_was_away_is_told_afterwards(
+pub(super) async fn statuses_of_an_outage_of_the_api_server_are_sent_afterwards(
     cx: &ScenarioContext,
 ) -> Result<()> {
     let cluster = TestCluster::start(cx).await?;
@@ -63,7 +63,7 @@ pub(super) async fn what_happened_while_the_api_server_was_away_is_told_afterwar
     cluster.plane.start_api_server().await?;
 
     let told = async || Ok(cluster.pods().await?.iter().map(row).collect::<Vec<PodState>>());
-    eventually(PATIENCE, "every status is right", told, |told| told == expected().as_slice())
+    eventually(MAX_WAIT, "every status is right", told, |told| told == expected().as_slice())
         .await?;
     let after = cluster.pod("stay-node").await?;
     ensure!(before["metadata"]["uid"] == after["metadata"]["uid"], "{before:#}\n{after:#}");

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 use oarsman_e2e::cluster::{
-    PATIENCE, RunningContainers, TestCluster, is_ready, long_running_pod, running,
+    MAX_WAIT, RunningContainers, TestCluster, is_ready, long_running_pod, running,
 };
 use oarsman_e2e::inspect::eventually;
 use oarsman_e2e::manifest::script_container;
@@ -41,16 +41,16 @@ pub(super) async fn pods_come_back_after_a_reboot_without_an_api_server(
     let all = |running: &RunningContainers| {
         running.len() == 5 && running.iter().all(|(pod, ids)| ids.len() == before[pod].len())
     };
-    let back = eventually(PATIENCE, "all pods are back", look, all).await?;
+    let back = eventually(MAX_WAIT, "all pods are back", look, all).await?;
     let texts = async || cx.inspector().pod("reading").await?.container("reader")?.log_texts();
-    eventually(PATIENCE, "they have what they read", texts, |texts| texts.len() == 2).await?;
+    eventually(MAX_WAIT, "they have what they read", texts, |texts| texts.len() == 2).await?;
 
     cluster.plane.start_api_server().await?;
     let right = |pods: &Vec<Value>| {
         pods.len() == 5 && pods.iter().all(|pod| shows_restarted_once(pod, &back))
     };
     let list = async || cluster.pods().await;
-    eventually(PATIENCE, "the API server knows what runs", list, right).await?;
+    eventually(MAX_WAIT, "the API server knows what runs", list, right).await?;
     cluster.wait_until_agent_works("late").await?;
     let after = running(cx).await?;
     ensure!(back.iter().all(|(pod, ids)| after.get(pod) == Some(ids)), "{back:?}\n{after:?}");

@@ -7,11 +7,13 @@ use oarsman_e2e::inspect::eventually;
 use oarsman_e2e::manifest::{pod, script_container};
 use oarsman_e2e::scenario::ScenarioContext;
 
-use super::starts::PATIENCE;
+use super::starts::MAX_WAIT;
 
 const HEAD: &str = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
 
-pub(super) async fn an_agent_is_as_its_file_and_drop_ins_say(cx: &ScenarioContext) -> Result<()> {
+pub(super) async fn an_agent_is_configured_by_its_file_and_drop_ins(
+    cx: &ScenarioContext,
+) -> Result<()> {
     let scratch = cx.scratch();
     let (file, drop_ins) = (scratch.join("kubelet.yaml"), scratch.join("kubelet.d"));
     fs::create_dir_all(&drop_ins)?;
@@ -21,7 +23,7 @@ pub(super) async fn an_agent_is_as_its_file_and_drop_ins_say(cx: &ScenarioContex
     let agent = cx.start(setup.flag("config-dir", &drop_ins.display().to_string()))?;
     agent.apply("web", &pod("web").container(script_container("main", &["forever"])))?;
     let look = async || cx.inspector().pod("web").await;
-    let seen = eventually(PATIENCE, "the pod runs", look, |pod| pod.runs("main")).await?;
+    let seen = eventually(MAX_WAIT, "the pod runs", look, |pod| pod.runs("main")).await?;
     let groups = cx.inspector().groups(seen.uid())?;
     let own = groups.iter().min_by_key(|group| group.as_os_str().len());
     let limit = cx.inspector().group_value(own.context("the pod has no cgroup")?, "pids.max")?;

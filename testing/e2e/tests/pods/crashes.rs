@@ -8,7 +8,7 @@ use oarsman_e2e::manifest::{pod, script_container};
 use oarsman_e2e::scenario::ScenarioContext;
 use serde_json::json;
 
-use super::starts::PATIENCE;
+use super::starts::MAX_WAIT;
 
 const NANOSECONDS: f64 = 1e9;
 
@@ -21,7 +21,7 @@ async fn run_times(cx: &ScenarioContext, restarts: u32) -> Result<(i64, i64)> {
         Ok(ours.map(|it| (it.started, it.finished)))
     };
     let what = format!("the container of restart {restarts} has ended");
-    let seen = eventually(PATIENCE * 2, &what, ended, |it| it.is_some_and(|it| it.1 > 0)).await?;
+    let seen = eventually(MAX_WAIT * 2, &what, ended, |it| it.is_some_and(|it| it.1 > 0)).await?;
     seen.context("it was seen")
 }
 
@@ -54,7 +54,7 @@ pub(super) async fn on_failure_restarts_failures_only(cx: &ScenarioContext) -> R
         .container(script_container("bad", &["exit:3"]));
     agent.apply("web", &manifest)?;
     let look = async || cx.inspector().pod("web").await;
-    let seen = eventually(PATIENCE, "what failed was restarted", look, |pod| {
+    let seen = eventually(MAX_WAIT, "what failed was restarted", look, |pod| {
         pod.container("bad").is_ok_and(|bad| bad.restarts == Some(1) && bad.has_exited())
     })
     .await?;
@@ -74,12 +74,12 @@ pub(super) async fn what_never_restarts_runs_once(cx: &ScenarioContext) -> Resul
         pod.container("main").is_ok_and(|main| main.has_exited())
             && pod.sandbox().is_ok_and(|sandbox| !sandbox.is_ready)
     };
-    let seen = eventually(PATIENCE, "it has ended and its sandbox with it", look, ended).await?;
+    let seen = eventually(MAX_WAIT, "it has ended and its sandbox with it", look, ended).await?;
     let once = |pod: &ObservedPod| pod.containers.len() == 1 && pod.sandboxes.len() == 1;
     always(Duration::from_secs(3), "it stays so", look, |pod| once(pod) && ended(pod)).await?;
     ensure!(seen.container("main")?.log_texts()? == ["once"], "its log is kept");
     let group = async || cx.inspector().groups(seen.uid());
-    eventually(PATIENCE, "its cgroup is given back", group, |groups| groups.is_empty()).await?;
+    eventually(MAX_WAIT, "its cgroup is given back", group, |groups| groups.is_empty()).await?;
     agent.restart()?;
     always(Duration::from_secs(3), "a new agent knows that it has ended", look, once).await
 }
@@ -98,7 +98,7 @@ pub(super) async fn exit_code_rules_come_before_the_policy(cx: &ScenarioContext)
         .container(container("differs", &["exit:1"], 42));
     agent.apply("web", &manifest)?;
     let look = async || cx.inspector().pod("web").await;
-    let seen = eventually(PATIENCE, "the rule restarts it", look, |pod| {
+    let seen = eventually(MAX_WAIT, "the rule restarts it", look, |pod| {
         pod.container("matches").is_ok_and(|it| it.restarts == Some(1) && it.has_exited())
     })
     .await?;

@@ -13,7 +13,7 @@ use oarsman_rig::images::{self, OciImage};
 use oarsman_rig::{Registry, RegistryCredentials, RepositoryBehaviour};
 use serde_json::json;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const MAX_WAIT: Duration = Duration::from_secs(60);
 const WORDS: &str = "credentialprovider.kubelet.k8s.io/v1";
 
 /// A registry on loopback that gives the script image, under the name `private`, to the user `rower` only.
@@ -29,7 +29,7 @@ fn registry(cx: &ScenarioContext) -> Result<Registry> {
     Ok(registry)
 }
 
-pub(super) async fn a_private_image_is_pulled_with_what_a_program_knows(
+pub(super) async fn a_private_image_is_pulled_with_a_credential_provider(
     cx: &ScenarioContext,
 ) -> Result<()> {
     let registry = registry(cx)?;
@@ -65,7 +65,7 @@ pub(super) async fn a_private_image_is_pulled_with_what_a_program_knows(
     for name in ["first", "second"] {
         agent.apply(name, &pod(name).container(main()))?;
         let look = async || cx.inspector().pod(name).await;
-        eventually(PATIENCE, "it is pulled and runs", look, |pod| pod.runs("main")).await?;
+        eventually(MAX_WAIT, "it is pulled and runs", look, |pod| pod.runs("main")).await?;
     }
     let asked = fs::read_to_string(place.join("asked"))?;
     let questions: Vec<&str> = asked.lines().filter(|line| !line.is_empty()).collect();
@@ -93,9 +93,9 @@ pub(super) async fn a_private_image_is_pulled_with_a_secret_beside_its_pod(
     let web = pod("web").container(main).add("imagePullSecrets", json!({ "name": "login" }));
     fs::write(place.join("web.json"), web.text())?;
     let mut person = RunProcess::start(cx, &[&place], &[])?;
-    person.wait_for_output("rowing", PATIENCE).await?;
+    person.wait_for_output("rowing", MAX_WAIT).await?;
     person.interrupt()?;
-    ensure!(person.wait_exit(PATIENCE).await? == 0, "{}", person.output()?);
+    ensure!(person.wait_exit(MAX_WAIT).await? == 0, "{}", person.output()?);
     ensure!(!person.output()?.contains("s3cret"), "the password is shown");
     Ok(())
 }

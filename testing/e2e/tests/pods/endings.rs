@@ -11,15 +11,15 @@ use oarsman_rig::images;
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::starts::PATIENCE;
+use super::starts::MAX_WAIT;
 
 /// Runs the pod, removes its manifest, and returns how long it then took until its sandbox was stopped.
 async fn time_to_end(cx: &ScenarioContext, agent: &AgentProcess, name: &str) -> Result<Duration> {
     let look = async || cx.inspector().pod(name).await;
-    eventually(PATIENCE, "the pod runs", look, |pod| pod.runs("main")).await?;
+    eventually(MAX_WAIT, "the pod runs", look, |pod| pod.runs("main")).await?;
     agent.manifests().remove(name)?;
     let began = Instant::now();
-    eventually(PATIENCE * 2, "it has ended", look, |pod| {
+    eventually(MAX_WAIT * 2, "it has ended", look, |pod| {
         pod.sandboxes.iter().all(|sandbox| !sandbox.is_ready)
     })
     .await?;
@@ -100,7 +100,7 @@ pub(super) async fn a_sidecar_outlives_the_others_and_goes_last(
         .container(main.mount("scratch", "/scratch"));
     agent.apply("web", &manifest)?;
     let look = async || cx.inspector().pod("web").await;
-    let seen = eventually(PATIENCE, "the pod runs", look, |pod| pod.runs("main")).await?;
+    let seen = eventually(MAX_WAIT, "the pod runs", look, |pod| pod.runs("main")).await?;
     let order = [seen.container("outer")?, seen.container("inner")?, seen.container("main")?];
     ensure!(order.is_sorted_by_key(|container| container.started), "{seen:#?}");
     let took = time_to_end(cx, &agent, "web").await?;

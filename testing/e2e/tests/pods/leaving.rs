@@ -9,12 +9,12 @@ use oarsman_e2e::manifest::{pod, script_container};
 use oarsman_e2e::scenario::ScenarioContext;
 use serde_json::Value;
 
-use super::starts::PATIENCE;
+use super::starts::MAX_WAIT;
 
 /// How long an agent may take to end.
 const AT_ONCE: Duration = Duration::from_secs(2);
 
-pub(super) async fn an_agent_told_to_end_amid_a_crash_goes_at_once_and_its_pods_stay(
+pub(super) async fn an_agent_that_gets_sigterm_during_a_crash_ends_at_once_and_its_pods_stay(
     cx: &ScenarioContext,
 ) -> Result<()> {
     let agent = cx.agent()?;
@@ -28,7 +28,7 @@ pub(super) async fn an_agent_told_to_end_amid_a_crash_goes_at_once_and_its_pods_
         pod.runs("main")
             && pod.container("crasher").is_ok_and(|it| it.restarts == Some(1) && it.has_exited())
     };
-    let seen = eventually(PATIENCE, "it has crashed twice", look, crashed).await?;
+    let seen = eventually(MAX_WAIT, "it has crashed twice", look, crashed).await?;
     let status = agent.terminate(AT_ONCE).await?;
     ensure!(status.code() == Some(0), "it ended with {status}; its log:\n{}", agent.log_tail());
     // At the last moment the agent may have removed the container that crashed first.

@@ -15,40 +15,39 @@ use std::process::ExitCode;
 use oarsman_e2e::scenario::Scenario;
 use oarsman_e2e::{scenario, scenarios};
 
-use configured::an_agent_is_as_its_file_and_drop_ins_say;
+use configured::an_agent_is_configured_by_its_file_and_drop_ins;
 use crashes::{
     a_crash_loop_waits_nothing_then_ten_then_twenty_seconds,
     exit_code_rules_come_before_the_policy, on_failure_restarts_failures_only,
     what_never_restarts_runs_once,
 };
 use credentials::{
+    a_private_image_is_pulled_with_a_credential_provider,
     a_private_image_is_pulled_with_a_secret_beside_its_pod,
-    a_private_image_is_pulled_with_what_a_program_knows,
 };
 use endings::{
     a_container_that_ignores_its_end_is_killed_when_its_grace_is_over,
     a_hook_and_its_container_share_one_grace, a_removed_manifest_ends_its_pod_within_grace,
     a_sidecar_outlives_the_others_and_goes_last,
 };
-use leaving::an_agent_told_to_end_amid_a_crash_goes_at_once_and_its_pods_stay;
+use leaving::an_agent_that_gets_sigterm_during_a_crash_ends_at_once_and_its_pods_stay;
 use order::{init_containers_run_one_after_the_other, two_pods_of_one_name_run_in_turn};
 use starts::{
-    a_pod_starts_with_all_that_it_was_promised, an_edited_image_restarts_that_container_only,
+    a_pod_starts_with_all_fields_of_its_spec, an_edited_image_restarts_that_container_only,
     an_edited_manifest_without_a_uid_replaces_the_pod, fifty_pods_start_at_once,
 };
-use systemd::systemd_hears_how_the_agent_is;
+use systemd::systemd_is_notified_of_the_agents_state;
 use trouble::{
     a_broken_manifest_keeps_its_pod_and_hides_no_other,
-    a_container_removed_behind_our_back_comes_back,
-    a_pod_cgroup_removed_behind_our_back_comes_back,
+    a_container_removed_by_another_program_comes_back, a_failed_pull_has_a_reason_and_is_retried,
+    a_pod_cgroup_removed_by_another_program_comes_back,
     a_private_image_is_pulled_with_the_nodes_credentials,
-    an_image_that_cannot_be_had_says_why_and_comes,
 };
 
 fn main() -> ExitCode {
     let mut scenarios = scenarios![
-        a_pod_starts_with_all_that_it_was_promised,
-        an_agent_is_as_its_file_and_drop_ins_say,
+        a_pod_starts_with_all_fields_of_its_spec,
+        an_agent_is_configured_by_its_file_and_drop_ins,
         an_edited_image_restarts_that_container_only,
         an_edited_manifest_without_a_uid_replaces_the_pod,
         fifty_pods_start_at_once,
@@ -61,15 +60,15 @@ fn main() -> ExitCode {
         a_container_that_ignores_its_end_is_killed_when_its_grace_is_over,
         a_hook_and_its_container_share_one_grace,
         a_sidecar_outlives_the_others_and_goes_last,
-        an_agent_told_to_end_amid_a_crash_goes_at_once_and_its_pods_stay,
-        a_container_removed_behind_our_back_comes_back,
-        a_pod_cgroup_removed_behind_our_back_comes_back,
+        an_agent_that_gets_sigterm_during_a_crash_ends_at_once_and_its_pods_stay,
+        a_container_removed_by_another_program_comes_back,
+        a_pod_cgroup_removed_by_another_program_comes_back,
         a_broken_manifest_keeps_its_pod_and_hides_no_other,
-        an_image_that_cannot_be_had_says_why_and_comes,
+        a_failed_pull_has_a_reason_and_is_retried,
         a_private_image_is_pulled_with_the_nodes_credentials,
-        a_private_image_is_pulled_with_what_a_program_knows,
+        a_private_image_is_pulled_with_a_credential_provider,
         a_private_image_is_pulled_with_a_secret_beside_its_pod,
-        systemd_hears_how_the_agent_is,
+        systemd_is_notified_of_the_agents_state,
     ];
     let alone = scenarios![a_crash_loop_waits_nothing_then_ten_then_twenty_seconds];
     scenarios.extend(alone.into_iter().map(Scenario::alone));

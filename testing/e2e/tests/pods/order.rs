@@ -5,7 +5,7 @@ use oarsman_e2e::inspect::eventually;
 use oarsman_e2e::manifest::{pod, script_container};
 use oarsman_e2e::scenario::ScenarioContext;
 
-use super::starts::PATIENCE;
+use super::starts::MAX_WAIT;
 
 pub(super) async fn init_containers_run_one_after_the_other(cx: &ScenarioContext) -> Result<()> {
     let agent = cx.agent()?;
@@ -15,7 +15,7 @@ pub(super) async fn init_containers_run_one_after_the_other(cx: &ScenarioContext
         .container(script_container("main", &["forever"]));
     agent.apply("web", &manifest)?;
     let look = async || cx.inspector().pod("web").await;
-    let seen = eventually(PATIENCE, "the pod runs", look, |pod| pod.runs("main")).await?;
+    let seen = eventually(MAX_WAIT, "the pod runs", look, |pod| pod.runs("main")).await?;
     let (first, second, main) =
         (seen.container("first")?, seen.container("second")?, seen.container("main")?);
     ensure!(first.finished <= second.created, "{seen:#?}");
@@ -34,11 +34,11 @@ pub(super) async fn two_pods_of_one_name_run_in_turn(cx: &ScenarioContext) -> Re
     };
     agent.apply("web", &manifest("first-uid"))?;
     let look = async || cx.inspector().pod("web").await;
-    eventually(PATIENCE, "the first runs", look, |pod| pod.runs("main")).await?;
+    eventually(MAX_WAIT, "the first runs", look, |pod| pod.runs("main")).await?;
     agent.apply("web", &manifest("second-uid"))?;
     let uid = "second-uid";
     let second =
-        eventually(PATIENCE, "the second runs", look, |pod| pod.uid() == uid && pod.runs("main"));
+        eventually(MAX_WAIT, "the second runs", look, |pod| pod.uid() == uid && pod.runs("main"));
     // From now on until the second runs, never two at once.
     let alone = async {
         loop {

@@ -11,9 +11,9 @@ use oarsman_rig::images;
 use serde_json::json;
 
 /// How long a pod may take to run on a machine that is busy with tests.
-pub(super) const PATIENCE: Duration = Duration::from_secs(30);
+pub(super) const MAX_WAIT: Duration = Duration::from_secs(30);
 
-pub(super) async fn a_pod_starts_with_all_that_it_was_promised(cx: &ScenarioContext) -> Result<()> {
+pub(super) async fn a_pod_starts_with_all_fields_of_its_spec(cx: &ScenarioContext) -> Result<()> {
     let agent = cx.agent()?;
     let main =
         script_container("main", &["env:COLOUR", "cat:/etc/hosts", "write:/cache/f=x", "forever"])
@@ -26,7 +26,7 @@ pub(super) async fn a_pod_starts_with_all_that_it_was_promised(cx: &ScenarioCont
         .with_metadata("labels", json!({ "app": "web" }));
     agent.apply("web", &manifest)?;
     let look = async || cx.inspector().pod("web").await;
-    let seen = eventually(PATIENCE, "the pod runs", look, |pod| pod.runs("main")).await?;
+    let seen = eventually(MAX_WAIT, "the pod runs", look, |pod| pod.runs("main")).await?;
     let sandbox = seen.sandbox()?;
     ensure!(sandbox.is_ready && sandbox.attempt == 0, "{sandbox:?}");
     ensure!(sandbox.labels.get("app").map(String::as_str) == Some("web"), "{sandbox:?}");
@@ -37,7 +37,7 @@ pub(super) async fn a_pod_starts_with_all_that_it_was_promised(cx: &ScenarioCont
     let container = seen.container("main")?;
     ensure!(container.restarts == Some(0), "{container:?}");
     let texts = async || cx.inspector().pod("web").await?.container("main")?.log_texts();
-    let texts = eventually(PATIENCE, "it has written", texts, |texts| texts.len() > 6).await?;
+    let texts = eventually(MAX_WAIT, "it has written", texts, |texts| texts.len() > 6).await?;
     ensure!(texts.first().is_some_and(|line| line == "blue"), "{texts:?}");
     ensure!(texts.get(1).is_some_and(|line| line.contains("Kubernetes-managed")), "{texts:?}");
     let groups = cx.inspector().groups(seen.uid())?;
@@ -50,7 +50,7 @@ pub(super) async fn a_pod_starts_with_all_that_it_was_promised(cx: &ScenarioCont
     let cache = agent.root().join("pods").join(seen.uid());
     let cache = cache.join("volumes/kubernetes.io~empty-dir/cache/f");
     let written = async || Ok(fs::read_to_string(&cache)?);
-    eventually(PATIENCE, "its volume is on the node", written, |text| text == "x").await?;
+    eventually(MAX_WAIT, "its volume is on the node", written, |text| text == "x").await?;
     Ok(())
 }
 
@@ -67,9 +67,9 @@ pub(super) async fn an_edited_image_restarts_that_container_only(
     agent.apply("web", &manifest(images::SCRIPT))?;
     let look = async || cx.inspector().pod("web").await;
     let runs = |pod: &oarsman_e2e::inspect::ObservedPod| pod.runs("main") && pod.runs("other");
-    let before = eventually(PATIENCE, "both run", look, runs).await?;
+    let before = eventually(MAX_WAIT, "both run", look, runs).await?;
     agent.apply("web", &manifest(images::SCRIPT_AS_USER))?;
-    let after = eventually(PATIENCE, "the edited one runs anew", look, |pod| {
+    let after = eventually(MAX_WAIT, "the edited one runs anew", look, |pod| {
         pod.container("main").is_ok_and(|main| main.restarts == Some(1) && main.is_running())
     })
     .await?;
@@ -90,10 +90,10 @@ pub(super) async fn an_edited_manifest_without_a_uid_replaces_the_pod(
     let texts = async || cx.inspector().pod("web").await?.container("main")?.log_texts();
     // A process that has not printed anything yet may not have a handler of SIGTERM either, and then runs on for its whole grace period.
     let said = async || Ok(texts().await.unwrap_or_default());
-    eventually(PATIENCE, "the pod runs", said, |texts| texts == &["one"]).await?;
+    eventually(MAX_WAIT, "the pod runs", said, |texts| texts == &["one"]).await?;
     let before = look().await?;
     agent.apply("web", &manifest("two"))?;
-    let after = eventually(PATIENCE, "another pod runs", look, |pod| {
+    let after = eventually(MAX_WAIT, "another pod runs", look, |pod| {
         pod.runs("main") && pod.uid() != before.uid()
     })
     .await?;
@@ -101,8 +101,8 @@ pub(super) async fn an_edited_manifest_without_a_uid_replaces_the_pod(
         let pods = cx.inspector().pods().await?;
         Ok(pods.iter().any(|pod| pod.uid() == before.uid()))
     };
-    eventually(PATIENCE, "nothing is left of the first", ended, |left| !left).await?;
-    eventually(PATIENCE, "it is the new one", texts, |texts| texts == &["two"]).await?;
+    eventually(MAX_WAIT, "nothing is left of the first", ended, |left| !left).await?;
+    eventually(MAX_WAIT, "it is the new one", texts, |texts| texts == &["two"]).await?;
     ensure!(after.container("main")?.restarts == Some(0), "{after:#?}");
     Ok(())
 }
@@ -118,7 +118,7 @@ pub(super) async fn fifty_pods_start_at_once(cx: &ScenarioContext) -> Result<()>
     let running = |pods: &Vec<oarsman_e2e::inspect::ObservedPod>| {
         pods.len() == 50 && pods.iter().all(|pod| pod.runs("main"))
     };
-    let pods = eventually(PATIENCE * 4, "all fifty run", look, running).await?;
+    let pods = eventually(MAX_WAIT * 4, "all fifty run", look, running).await?;
     for pod in &pods {
         ensure!(pod.sandboxes.len() == 1 && pod.containers.len() == 1, "{pod:#?}");
         ensure!(pod.container("main")?.restarts == Some(0), "{pod:#?}");

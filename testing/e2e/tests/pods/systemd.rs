@@ -8,7 +8,7 @@ use oarsman_e2e::inspect::{always, eventually};
 use oarsman_e2e::proxy::{CallFilter, RuleAction};
 use oarsman_e2e::scenario::ScenarioContext;
 
-use super::starts::PATIENCE;
+use super::starts::MAX_WAIT;
 
 /// The socket of systemd's notifications, as under `Type=notify`.
 struct NotifySocket {
@@ -27,7 +27,7 @@ impl NotifySocket {
     }
 }
 
-pub(super) async fn systemd_hears_how_the_agent_is(cx: &ScenarioContext) -> Result<()> {
+pub(super) async fn systemd_is_notified_of_the_agents_state(cx: &ScenarioContext) -> Result<()> {
     let path = cx.scratch().join("notify");
     let socket = UnixDatagram::bind(&path)?;
     socket.set_nonblocking(true)?;
@@ -38,7 +38,7 @@ pub(super) async fn systemd_hears_how_the_agent_is(cx: &ScenarioContext) -> Resu
     let setup = setup.env("NOTIFY_SOCKET", &path.display().to_string());
     let agent = cx.start(setup.env("WATCHDOG_USEC", "400000"))?;
 
-    held.wait_until_held(1, PATIENCE).await?;
+    held.wait_until_held(1, MAX_WAIT).await?;
     always(
         Duration::from_millis(500),
         "nothing is told before the runtime has answered",
@@ -50,10 +50,10 @@ pub(super) async fn systemd_hears_how_the_agent_is(cx: &ScenarioContext) -> Resu
     drop(held);
     let well = |words: &Vec<String>| words.iter().filter(|word| *word == "WATCHDOG=1").count() >= 2;
     let words =
-        eventually(PATIENCE, "it is ready and well", async || Ok(heard.so_far()), well).await?;
+        eventually(MAX_WAIT, "it is ready and well", async || Ok(heard.so_far()), well).await?;
     ensure!(words.first().is_some_and(|word| word == "READY=1"), "{words:?}");
 
-    let status = agent.terminate(PATIENCE).await?;
+    let status = agent.terminate(MAX_WAIT).await?;
     ensure!(status.success(), "{status}");
     let words = heard.so_far();
     ensure!(words.last().is_some_and(|word| word == "STOPPING=1"), "{words:?}");

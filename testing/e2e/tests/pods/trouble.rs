@@ -13,20 +13,20 @@ use oarsman_rig::images::{self, OciImage};
 use oarsman_rig::{Registry, RegistryCredentials, RepositoryBehaviour};
 use serde_json::json;
 
-use super::starts::PATIENCE;
+use super::starts::MAX_WAIT;
 
-pub(super) async fn a_container_removed_behind_our_back_comes_back(
+pub(super) async fn a_container_removed_by_another_program_comes_back(
     cx: &ScenarioContext,
 ) -> Result<()> {
     let agent = cx.agent()?;
     agent.apply("web", &pod("web").container(script_container("main", &["forever"])))?;
     let look = async || cx.inspector().pod("web").await;
-    let seen = eventually(PATIENCE, "the pod runs", look, |pod| pod.runs("main")).await?;
+    let seen = eventually(MAX_WAIT, "the pod runs", look, |pod| pod.runs("main")).await?;
     let first = seen.container("main")?.id.clone();
     let client = cx.rig().client()?;
     client.stop_container(&first, Duration::ZERO).await?;
     client.remove_container(&first).await?;
-    let seen = eventually(PATIENCE, "it runs again", look, |pod| {
+    let seen = eventually(MAX_WAIT, "it runs again", look, |pod| {
         pod.container("main").is_ok_and(|main| main.is_running() && main.id != first)
     })
     .await?;
@@ -47,20 +47,20 @@ fn take_group_away(group: &Path) -> Result<()> {
     Ok(())
 }
 
-pub(super) async fn a_pod_cgroup_removed_behind_our_back_comes_back(
+pub(super) async fn a_pod_cgroup_removed_by_another_program_comes_back(
     cx: &ScenarioContext,
 ) -> Result<()> {
     let agent = cx.start(cx.setup()?.flag("sync-frequency", "2s"))?;
     agent.apply("web", &pod("web").container(script_container("main", &["forever"])))?;
     let look = async || cx.inspector().pod("web").await;
-    let seen = eventually(PATIENCE, "the pod runs", look, |pod| pod.runs("main")).await?;
+    let seen = eventually(MAX_WAIT, "the pod runs", look, |pod| pod.runs("main")).await?;
     let first = seen.container("main")?.id.clone();
     let groups = cx.inspector().groups(seen.uid())?;
     let Some(own) = groups.iter().min_by_key(|group| group.as_os_str().len()) else {
         anyhow::bail!("the pod has no cgroup");
     };
     take_group_away(own)?;
-    eventually(PATIENCE, "it runs again, in a group again", look, |pod| {
+    eventually(MAX_WAIT, "it runs again, in a group again", look, |pod| {
         pod.container("main").is_ok_and(|main| main.is_running() && main.id != first)
     })
     .await?;
@@ -75,25 +75,25 @@ pub(super) async fn a_broken_manifest_keeps_its_pod_and_hides_no_other(
     let agent = cx.agent()?;
     agent.apply("web", &pod("web").container(script_container("main", &["forever"])))?;
     let look = async || cx.inspector().pod("web").await;
-    let seen = eventually(PATIENCE, "the pod runs", look, |pod| pod.runs("main")).await?;
+    let seen = eventually(MAX_WAIT, "the pod runs", look, |pod| pod.runs("main")).await?;
     let first = seen.container("main")?.id.clone();
     agent.manifests().write("web", "apiVersion: v1\nkind: Pod\nmetadata:\n  name: we")?;
     agent.manifests().write("noise", "\u{0}\u{1}\u{2}")?;
     let named = async || Ok(std::fs::read_to_string(agent.log())?);
-    eventually(PATIENCE, "the log names the files", named, |log| {
+    eventually(MAX_WAIT, "the log names the files", named, |log| {
         log.contains("web") && log.contains("noise")
     })
     .await?;
     agent.apply("other", &pod("other").container(script_container("main", &["forever"])))?;
     let other = async || cx.inspector().pod("other").await;
-    eventually(PATIENCE, "the other runs", other, |pod| pod.runs("main")).await?;
+    eventually(MAX_WAIT, "the other runs", other, |pod| pod.runs("main")).await?;
     always(Duration::from_secs(2), "the first runs on", look, |pod| {
         pod.container("main").is_ok_and(|main| main.is_running() && main.id == first)
     })
     .await?;
     // A broken manifest is removed as any other file.
     agent.manifests().remove("web")?;
-    eventually(PATIENCE, "the first is gone", look, |pod| pod.is_gone()).await?;
+    eventually(MAX_WAIT, "the first is gone", look, |pod| pod.is_gone()).await?;
     Ok(())
 }
 
@@ -124,16 +124,14 @@ pub(super) async fn a_private_image_is_pulled_with_the_nodes_credentials(
         script_container("main", &["forever"]).with("image", registry.name("private:1").into());
     agent.apply("web", &pod("web").container(main))?;
     let look = async || cx.inspector().pod("web").await;
-    eventually(PATIENCE * 2, "it is pulled and runs", look, |pod| pod.runs("main")).await?;
+    eventually(MAX_WAIT * 2, "it is pulled and runs", look, |pod| pod.runs("main")).await?;
     ensure!(registry.requests("private").denied > 0, "nobody ever asked without the right key");
     let log = std::fs::read_to_string(agent.log())?;
     ensure!(!log.contains("s3cret"), "the password is in the log");
     Ok(())
 }
 
-pub(super) async fn an_image_that_cannot_be_had_says_why_and_comes(
-    cx: &ScenarioContext,
-) -> Result<()> {
+pub(super) async fn a_failed_pull_has_a_reason_and_is_retried(cx: &ScenarioContext) -> Result<()> {
     let agent = cx.agent()?;
     let registry = registry(cx, "late")?;
     registry
@@ -142,12 +140,12 @@ pub(super) async fn an_image_that_cannot_be_had_says_why_and_comes(
     let main = script_container("main", &["forever"]).with("image", name.into());
     agent.apply("web", &pod("web").container(main))?;
     let said = async || Ok(std::fs::read_to_string(agent.log())?);
-    eventually(PATIENCE, "the log says why", said, |log| {
+    eventually(MAX_WAIT, "the log says why", said, |log| {
         log.contains("Failed to pull image") && log.contains("ErrImagePull")
     })
     .await?;
     registry.set("late", RepositoryBehaviour::default());
     let look = async || cx.inspector().pod("web").await;
-    eventually(PATIENCE * 2, "it is pulled and runs", look, |pod| pod.runs("main")).await?;
+    eventually(MAX_WAIT * 2, "it is pulled and runs", look, |pod| pod.runs("main")).await?;
     Ok(())
 }

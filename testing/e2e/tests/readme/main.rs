@@ -17,7 +17,7 @@ use machine::ReadmeMachine;
 
 /// The first command builds the program, and perhaps a containerd.
 const BUILDING: Duration = Duration::from_secs(45 * 60);
-const PATIENCE: Duration = Duration::from_secs(120);
+const MAX_WAIT: Duration = Duration::from_secs(120);
 
 /// The terminals of the person who reads.
 const FIRST: &str = "0";
@@ -148,7 +148,7 @@ fn every_command_of_the_readme_is_typed_here() {
 }
 
 #[tokio::test]
-async fn the_readme_works_as_it_is_written() {
+async fn the_commands_of_the_readme_work() {
     let place = ReadmeMachine::find().unwrap();
     let read = read(&place).await;
     if read.is_err() {
@@ -183,7 +183,7 @@ async fn follow(terminal: &Terminal, step: &ReadmeStep) -> Result<()> {
     };
     terminal.type_line(step.window, &typed)?;
     let first = step.command.starts_with("cargo");
-    let patience = if first { BUILDING } else { PATIENCE };
+    let max_wait = if first { BUILDING } else { MAX_WAIT };
     let seen = async || {
         let screen = terminal.screen(step.window)?;
         let missing = step.sees.iter().find(|sight| !screen.contains(**sight));
@@ -194,7 +194,7 @@ async fn follow(terminal: &Terminal, step: &ReadmeStep) -> Result<()> {
         }
         Ok((missing, screen))
     };
-    eventually(patience, "all of it is seen", seen, |(missing, _)| missing.is_none()).await?;
+    eventually(max_wait, "all of it is seen", seen, |(missing, _)| missing.is_none()).await?;
     match step.then {
         AfterStep::Ends(code) => ended(terminal, step.window, code).await,
         AfterStep::Interrupts(code) => interrupt(terminal, step.window, code).await,
@@ -208,7 +208,7 @@ async fn interrupt(terminal: &Terminal, window: &str, code: u8) -> Result<()> {
 }
 
 async fn ended(terminal: &Terminal, window: &str, want: u8) -> Result<()> {
-    let code = terminal.exit_code(window, PATIENCE).await?;
+    let code = terminal.exit_code(window, MAX_WAIT).await?;
     ensure!(code == want, "it ended with {code} and not with {want}");
     Ok(())
 }

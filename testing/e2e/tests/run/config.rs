@@ -9,7 +9,7 @@ use oarsman_e2e::run_process::RunProcess;
 use oarsman_e2e::scenario::ScenarioContext;
 use serde_json::{Value, json};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const MAX_WAIT: Duration = Duration::from_secs(60);
 
 fn settings(data: &Value) -> Value {
     json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "settings" }, "data": data })
@@ -74,15 +74,15 @@ pub(super) async fn an_edited_config_map_shows_in_the_container_that_runs(
     fs::write(place.join("reader.json"), reader())?;
     let mut process = RunProcess::start(cx, &[&place], &[])?;
     for what in ["teal", "opensesame", "tealapp=\"reader\"", "tier=\"one\"opensesame"] {
-        process.wait_for_output(what, PATIENCE).await?;
+        process.wait_for_output(what, MAX_WAIT).await?;
     }
     let before = cx.inspector().pod("reader").await?;
     write(&json!({ "COLOUR": "teal", "next": "seen while it ran\n" }))?;
-    process.wait_for_output("seen while it ran", PATIENCE).await?;
+    process.wait_for_output("seen while it ran", MAX_WAIT).await?;
     let after = cx.inspector().pod("reader").await?;
     let (before, after) = (before.container("main")?, after.container("main")?);
     ensure!(before.id == after.id && after.restarts == Some(0), "{before:?} {after:?}");
     process.interrupt()?;
-    ensure!(process.wait_exit(PATIENCE).await? == 0, "{}", process.output()?);
+    ensure!(process.wait_exit(MAX_WAIT).await? == 0, "{}", process.output()?);
     Ok(())
 }

@@ -10,7 +10,7 @@ use oarsman_e2e::inspect::eventually;
 use oarsman_e2e::run_process::{RunProcess, example};
 use oarsman_e2e::scenario::ScenarioContext;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const MAX_WAIT: Duration = Duration::from_secs(60);
 
 /// The examples that the scenarios here run.
 const RUN: [&str; 9] = [
@@ -38,10 +38,10 @@ pub(super) async fn every_example_has_a_scenario(_: &ScenarioContext) -> Result<
 async fn run_example(cx: &ScenarioContext, name: &str, all: &[&str]) -> Result<RunProcess> {
     let mut process = RunProcess::start(cx, &[&example(name)], &[])?;
     for what in all {
-        process.wait_for_output(what, PATIENCE).await?;
+        process.wait_for_output(what, MAX_WAIT).await?;
     }
     process.interrupt()?;
-    let code = process.wait_exit(PATIENCE).await?;
+    let code = process.wait_exit(MAX_WAIT).await?;
     ensure!(code == 0, "it ended with {code}: {}", process.output()?);
     Ok(process)
 }
@@ -54,7 +54,7 @@ pub(super) async fn the_hello_example_says_hello_until_interrupted(
 
 pub(super) async fn the_init_example_makes_its_page_first(cx: &ScenarioContext) -> Result<()> {
     let mut process = RunProcess::start(cx, &[&example("init.yaml")], &[])?;
-    process.wait_for_output("page: running at ", PATIENCE).await?;
+    process.wait_for_output("page: running at ", MAX_WAIT).await?;
     let seen = cx.inspector().pod("page").await?;
     let request = ExecSyncRequest {
         container_id: seen.container("server")?.id.clone(),
@@ -65,13 +65,13 @@ pub(super) async fn the_init_example_makes_its_page_first(cx: &ScenarioContext) 
     let page = String::from_utf8_lossy(&page.stdout).into_owned();
     ensure!(page.contains("made before the server started"), "{page}");
     process.interrupt()?;
-    ensure!(process.wait_exit(PATIENCE).await? == 0, "{}", process.output()?);
+    ensure!(process.wait_exit(MAX_WAIT).await? == 0, "{}", process.output()?);
     Ok(())
 }
 
 pub(super) async fn the_sidecar_example_ends_with_its_job(cx: &ScenarioContext) -> Result<()> {
     let mut process = RunProcess::start(cx, &[&example("sidecar.yaml")], &[])?;
-    ensure!(process.wait_exit(PATIENCE).await? == 0, "{}", process.output()?);
+    ensure!(process.wait_exit(MAX_WAIT).await? == 0, "{}", process.output()?);
     let said = process.output()?;
     for what in ["step 1", "step 2", "step 3", "job-with-sidecar: done"] {
         ensure!(said.contains(what), "{what}: {said}");
@@ -100,7 +100,7 @@ pub(super) async fn the_config_example_gives_variables_and_files(
 
 pub(super) async fn the_job_example_ends_with_its_exit_code(cx: &ScenarioContext) -> Result<()> {
     let mut process = RunProcess::start(cx, &[&example("job.yaml")], &[])?;
-    let code = process.wait_exit(PATIENCE).await?;
+    let code = process.wait_exit(MAX_WAIT).await?;
     ensure!(code == 7, "{code}: {}", process.output()?);
     let said = process.output()?;
     ensure!(said.contains("one is missing") && said.contains("exit code 7"), "{said}");
@@ -113,9 +113,9 @@ pub(super) async fn the_static_pods_example_runs_a_directory(cx: &ScenarioContex
     let look = async |name: &str| cx.inspector().pod(name).await;
     for (name, container) in [("clock", "main"), ("web", "server")] {
         let seen = async || look(name).await;
-        eventually(PATIENCE, "it runs", seen, |pod| pod.runs(container)).await?;
+        eventually(MAX_WAIT, "it runs", seen, |pod| pod.runs(container)).await?;
     }
     // The scenario must not remove the example's files: an agent with another directory removes their pods.
-    node.terminate(PATIENCE).await?;
+    node.terminate(MAX_WAIT).await?;
     cx.start(cx.setup()?).map(drop)
 }

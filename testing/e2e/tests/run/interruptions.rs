@@ -11,7 +11,7 @@ use oarsman_e2e::run_process::{RunProcess, example};
 use oarsman_e2e::scenario::ScenarioContext;
 use oarsman_rig::leaks::Snapshot;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const MAX_WAIT: Duration = Duration::from_secs(60);
 /// By then all pods run, on any machine that is not overloaded.
 const LATEST: u64 = 2_500;
 const TIMES: u64 = 10;
@@ -38,7 +38,7 @@ pub(super) async fn ten_interruptions_at_random_leave_nothing(cx: &ScenarioConte
         let mut process = RunProcess::start(cx, &places, &[])?;
         tokio::time::sleep(moment).await;
         process.interrupt()?;
-        let code = process.wait_exit(PATIENCE).await?;
+        let code = process.wait_exit(MAX_WAIT).await?;
         let said = process.output()?;
         // Before its handlers are installed it has started nothing, and the signal just ends it.
         ensure!(code == 0 || (code == 130 && said.is_empty()), "{moment:?}: {code}: {said}");
@@ -60,9 +60,9 @@ pub(super) async fn a_second_interruption_leaves_pods_and_says_so(
     let written = cx.scratch().join("stubborn.yaml");
     std::fs::write(&written, stubborn.text())?;
     let mut process = RunProcess::start(cx, &[&written], &[])?;
-    process.wait_for_output("stubborn: running", PATIENCE).await?;
+    process.wait_for_output("stubborn: running", MAX_WAIT).await?;
     process.interrupt()?;
-    process.wait_for_output("stubborn: stopping", PATIENCE).await?;
+    process.wait_for_output("stubborn: stopping", MAX_WAIT).await?;
     let mut again = tokio::time::interval(Duration::from_millis(500));
     let code = loop {
         again.tick().await;
@@ -75,8 +75,8 @@ pub(super) async fn a_second_interruption_leaves_pods_and_says_so(
     ensure!(code == 1 && said.contains("1 pods are left as they are"), "{code}: {said}");
     // The next run finds what was left, and removes it.
     let mut process = RunProcess::start(cx, &[&written], &[])?;
-    process.wait_for_output("stubborn: running", PATIENCE).await?;
+    process.wait_for_output("stubborn: running", MAX_WAIT).await?;
     process.interrupt()?;
-    ensure!(process.wait_exit(PATIENCE).await? == 0, "{}", process.output()?);
+    ensure!(process.wait_exit(MAX_WAIT).await? == 0, "{}", process.output()?);
     Ok(())
 }

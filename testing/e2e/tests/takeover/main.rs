@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use oarsman_e2e::cluster::{
-    PATIENCE, RunningContainers, TestCluster, deployment, ensure_same, long_running_pod, running,
+    MAX_WAIT, RunningContainers, TestCluster, deployment, ensure_same, long_running_pod, running,
     summary,
 };
 use oarsman_e2e::inspect::eventually;
@@ -88,7 +88,7 @@ async fn start_pods(cluster: &TestCluster) -> Result<()> {
     // It is Ready for a moment, and must not be counted among those that stay Ready.
     cluster.run(&finished()).await?;
     let phase = async || Ok(summary(&cluster.pod("finished").await?).1);
-    eventually(PATIENCE, "one has ended", phase, |phase| phase == "Succeeded").await.map(drop)
+    eventually(MAX_WAIT, "one has ended", phase, |phase| phase == "Succeeded").await.map(drop)
 }
 
 fn with_volumes() -> PodManifest {

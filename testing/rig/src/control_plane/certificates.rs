@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pairs_lie_where_programs_are_told_to_look() {
+    fn certificates_and_keys_are_written_to_their_files() {
         let directory = tempfile::tempdir().unwrap();
         let authority = CertificateAuthority::create(directory.path()).unwrap();
         let pair = authority.server(Ipv4Addr::new(10, 78, 1, 1)).unwrap();

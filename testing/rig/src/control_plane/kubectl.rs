@@ -13,7 +13,7 @@ use tokio::process::Command;
 use crate::parts::kubernetes::KUBECTL;
 
 /// The deadline of a command, unless its caller gives another.
-const PATIENCE: Duration = Duration::from_secs(60);
+const MAX_WAIT: Duration = Duration::from_secs(60);
 
 /// kubectl with one kubeconfig.
 #[derive(Debug, Clone)]
@@ -32,7 +32,7 @@ impl Kubectl {
     /// # Errors
     /// With its stderr, or when it takes more than a minute.
     pub async fn run(&self, arguments: &[&str]) -> Result<String> {
-        self.run_for(PATIENCE, arguments, None).await
+        self.run_for(MAX_WAIT, arguments, None).await
     }
 
     /// The same with `--output=json`.
@@ -50,7 +50,7 @@ impl Kubectl {
     /// As `run`.
     pub async fn apply(&self, object: &Value) -> Result<String> {
         let text = object.to_string();
-        self.run_for(PATIENCE, &["apply", "--filename=-"], Some(&text)).await
+        self.run_for(MAX_WAIT, &["apply", "--filename=-"], Some(&text)).await
     }
 
     /// Runs it with this input and deadline.
@@ -59,14 +59,14 @@ impl Kubectl {
     /// With its stderr, or when it takes longer.
     pub async fn run_for(
         &self,
-        patience: Duration,
+        max_wait: Duration,
         arguments: &[&str],
         input: Option<&str>,
     ) -> Result<String> {
         let words = arguments.join(" ");
-        tokio::time::timeout(patience, self.output(arguments, input))
+        tokio::time::timeout(max_wait, self.output(arguments, input))
             .await
-            .with_context(|| format!("kubectl {words} takes longer than {patience:?}"))?
+            .with_context(|| format!("kubectl {words} takes longer than {max_wait:?}"))?
             .with_context(|| format!("kubectl {words}"))
     }
 

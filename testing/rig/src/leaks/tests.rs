@@ -16,7 +16,7 @@ fn leaks(before: &[HostResource], after: &[HostResource]) -> Vec<HostResource> {
 }
 
 #[test]
-fn a_new_control_group_counts_unless_it_is_somebody_elses() {
+fn a_new_cgroup_is_a_leak_unless_it_belongs_to_another_run() {
     let before = [cgroup("/process_api"), cgroup("/oarsman-rig-abc-1")];
     let rows = [
         ("/kubepods", true),
@@ -56,7 +56,7 @@ fn what_is_gone_is_no_leak() {
 }
 
 #[test]
-fn things_are_told_with_their_kind() {
+fn resources_are_printed_with_their_kind() {
     let rows = [
         (cgroup("/a/b"), "cgroup /a/b (memory)"),
         (file("/a b"), "file /a b"),

@@ -16,7 +16,7 @@ use rustix::process::{WaitOptions, wait};
 use signal_hook::consts::SIGCHLD;
 use signal_hook::iterator::Signals;
 
-use super::{ENDING, SHARED, TESTS, copy_of_this_program, exit_code, pass_on};
+use super::{ENDING, SHARED, TESTS, copy_of_this_program, exit_code, forward_signal};
 
 /// Directories that programs write to by default.
 const COVERED: [&str; 3] = ["/run", "/var/lib", "/var/log"];
@@ -32,7 +32,7 @@ pub(super) fn run() -> Result<u8> {
             return Ok(code);
         }
         for signal in signals.wait().filter(|signal| *signal != SIGCHLD) {
-            pass_on(signal, tests);
+            forward_signal(signal, tests);
         }
     }
 }

@@ -10,7 +10,7 @@ use signal_hook::consts::SIGCHLD;
 use signal_hook::iterator::Signals;
 
 use super::outside::OutsideSnapshot;
-use super::{ENDING, INIT, copy_of_this_program, exit_code, pass_on};
+use super::{ENDING, INIT, copy_of_this_program, exit_code, forward_signal};
 use crate::parts::{prepare, print_progress};
 use crate::run::{self, OwnedRun, RigRun};
 
@@ -50,7 +50,7 @@ fn wait_for(init: &mut Child, signals: &mut Signals) -> Result<u8> {
             return Ok(code_of(status));
         }
         for signal in signals.wait().filter(|signal| *signal != SIGCHLD) {
-            pass_on(signal, init.id());
+            forward_signal(signal, init.id());
         }
     }
 }

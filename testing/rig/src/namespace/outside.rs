@@ -11,7 +11,7 @@ use crate::clock::wait_until;
 use crate::leaks::{HostResource, leaked, scan_cgroups, scan_mounts};
 
 /// How long a new resource may exist.
-const PATIENCE: Duration = Duration::from_secs(2);
+const MAX_WAIT: Duration = Duration::from_secs(2);
 
 /// The mounts and cgroups at one moment.
 pub(super) struct OutsideSnapshot(BTreeSet<HostResource>);
@@ -27,7 +27,7 @@ impl OutsideSnapshot {
     /// it. Polls for a while: other programs on this machine may have short-lived resources, too.
     pub(super) fn left_behind(&self, own: &str, pid_namespace: &str) -> Result<Vec<HostResource>> {
         let mut left = Ok(Vec::new());
-        wait_until(PATIENCE, || {
+        wait_until(MAX_WAIT, || {
             left = self.compare(own, pid_namespace);
             left.as_ref().is_ok_and(Vec::is_empty)
         });

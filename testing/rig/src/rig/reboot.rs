@@ -17,7 +17,7 @@ const NEW_UUID: &str = "/proc/sys/kernel/random/uuid";
 const RUN: &str = "/run";
 
 /// Removes all that does not survive a power failure; containerd is dead already.
-pub(super) fn lose_power(layout: &RigLayout) -> Result<()> {
+pub(super) fn remove_volatile_state(layout: &RigLayout) -> Result<()> {
     end_processes(layout)?;
     detach_mounts(layout)?;
     remove_bridge(layout)?;

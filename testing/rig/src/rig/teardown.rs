@@ -18,7 +18,7 @@ use crate::signals::send;
 /// How long containerd may take to end by itself.
 const GRACE: Duration = Duration::from_secs(10);
 /// How long killed processes may take to be gone.
-const PATIENCE: Duration = Duration::from_secs(10);
+const MAX_WAIT: Duration = Duration::from_secs(10);
 
 /// Goes on after an error, so that one failure does not keep the rest; the errors are joined in the end.
 pub(super) fn tear_down(layout: &RigLayout, containerd: Option<Child>) -> Result<()> {
@@ -49,7 +49,7 @@ fn end_containerd(mut containerd: Child) -> Result<()> {
 
 /// Shims outlive their containerd, and containers their shims: so all of them are searched and killed until none is found.
 pub(super) fn end_processes(layout: &RigLayout) -> Result<()> {
-    let gone = wait_until(PATIENCE, || {
+    let gone = wait_until(MAX_WAIT, || {
         let found = processes_of(layout).unwrap_or_default();
         found.iter().for_each(|pid| send(*pid, Signal::KILL));
         found.is_empty()

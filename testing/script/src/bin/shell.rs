@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_shell_variables_are_told_from_others() {
+    fn names_of_shell_variables_are_recognised() {
         for (name, want) in [
             ("HOME", true),
             ("_x1", true),

@@ -56,7 +56,7 @@ fn steps_keep_their_order_and_no_step_is_a_script_too() {
 }
 
 #[test]
-fn what_is_not_a_step_is_quoted_with_what_would_be() {
+fn the_error_of_a_bad_step_quotes_it_with_what_is_needed() {
     let rows = [
         ("", r#""" is not a step"#),
         ("dance", r#""dance" is not a step"#),

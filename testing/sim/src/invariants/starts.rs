@@ -13,11 +13,11 @@ use crate::{ExternalAction, SimulationResult};
 /// How late a start may be that was under way when its pod ceased to be wanted: twice a call's deadline, and late effects after it.
 const LATE: Duration = Duration::from_secs(300);
 /// The same in a simulation without failing calls, though the agent may be killed.
-const LATE_IN_CALM: Duration = Duration::from_secs(10);
+const LATE_WITHOUT_FAULTS: Duration = Duration::from_secs(10);
 /// The shortest wait between two restarts.
 const SHORTEST_WAIT: Duration = Duration::from_millis(9_900);
 /// After this long without a crash the back-off is reset.
-const FORGIVEN: Duration = Duration::from_secs(600);
+const BACKOFF_RESET: Duration = Duration::from_secs(600);
 
 /// The deadline of a call; a little less, since it began before its effect.
 const CALL_DEADLINE: Duration = Duration::from_secs(119);
@@ -45,7 +45,7 @@ pub(super) fn only_what_is_wanted_starts(
     result: &SimulationResult,
     timeline: &Timeline,
 ) -> Vec<InvariantViolation> {
-    let late = if result.plan.is_fault_free() { LATE_IN_CALM } else { LATE };
+    let late = if result.plan.is_fault_free() { LATE_WITHOUT_FAULTS } else { LATE };
     let started = timeline.containers.iter().filter_map(|c| Some((c, c.started?)));
     let unwanted = started.filter(|(container, at)| match wanted(result, &container.pod) {
         Some((from, to)) => *at < from || to.is_some_and(|to| *at > to + late),
@@ -172,7 +172,7 @@ pub(super) fn crashes_are_followed_by_a_wait(
             let is_quick = at.saturating_sub(ended) < SHORTEST_WAIT && pair[0].ended_by_itself();
             // A restarted agent does not know of earlier crashes.
             let remembered = quick.is_some_and(|before| {
-                at.saturating_sub(before) < FORGIVEN && !timeline.agent_died_within(before, at)
+                at.saturating_sub(before) < BACKOFF_RESET && !timeline.agent_died_within(before, at)
             });
             if is_quick && remembered {
                 let what = format!("{uid}/{name}#{} starts at once", pair[1].attempt);

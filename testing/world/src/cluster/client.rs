@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use oarsman_cluster::{
     Cluster, ClusterError, ClusterLayer, NodeObject, ObjectChanges, PodSets, Result,
 };
-use oarsman_core::config::Lookup;
+use oarsman_core::cri_spec::Lookup;
 use oarsman_core::event_queue::CountedEvent;
 use oarsman_core::ids::{FullName, PodUid};
 use oarsman_core::pod::PodExt;
@@ -24,12 +24,12 @@ use crate::link::{AbandonPolicy, Link, LinkCall, LinkMiddleware};
 
 const LOOKUP: &str = "the objects";
 /// How long a call may take.
-pub(super) const PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const MAX_WAIT: Duration = Duration::from_secs(10);
 
 /// The API server over a link.
 pub fn connect(cluster: FakeCluster, link: Link, faults: Faults) -> Arc<dyn Cluster> {
     let inner = Arc::new(ClusterBackend(cluster.clone()));
-    let middleware = LinkMiddleware::new(link.clone(), PATIENCE, policy);
+    let middleware = LinkMiddleware::new(link.clone(), MAX_WAIT, policy);
     Arc::new(LinkedCluster { inner, middleware, connection: ClusterLink { cluster, link, faults } })
 }
 
@@ -73,7 +73,7 @@ impl ClusterLayer for LinkedCluster {
 
     /// Services are not read here, so that only objects that a pod refers to have to be asked for.
     async fn lookup(&self, pod: &Pod) -> Result<Lookup> {
-        let is_alone = references(pod).is_empty() && token::wishes(pod).is_empty();
+        let is_alone = references(pod).is_empty() && token::token_requests(pod).is_empty();
         if is_alone && runtime_class(pod).is_none() {
             return Ok(Lookup::default());
         }
@@ -116,7 +116,7 @@ impl Cluster for ClusterBackend {
         published.map_err(|failure| failure.of("the status", pod))
     }
 
-    async fn reflect(&self, mirror: &Pod) -> Result<()> {
+    async fn create_mirror_pod(&self, mirror: &Pod) -> Result<()> {
         // A mirror pod that exists already stays.
         self.0.create(mirror.clone());
         Ok(())
@@ -136,7 +136,7 @@ impl ClusterLink {
     /// Every pod, and the resource version of the list.
     pub(super) async fn list(&self) -> Result<(u64, Vec<Pod>)> {
         const CALL: &str = "ListPods";
-        let call = LinkCall::new(CALL, "", AbandonPolicy::Read).within(PATIENCE);
+        let call = LinkCall::new(CALL, "", AbandonPolicy::Read).within(MAX_WAIT);
         let cluster = self.cluster.clone();
         let list = async move { cluster.snapshot().map_err(|failure| failure.about(CALL, "pods")) };
         self.link.call(call, list).await

@@ -4,10 +4,10 @@ use futures::{StreamExt, stream};
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use oarsman_cluster::ObjectChanges;
-use oarsman_core::config::Lookup;
+use oarsman_core::cri_spec::Lookup;
 use oarsman_core::ids::FullName;
-use oarsman_core::references::Change;
-use oarsman_sync::latest;
+use oarsman_core::references::ObjectChange;
+use oarsman_sync::ordered_watch;
 use tokio::time::sleep;
 
 use super::client::ClusterLink;
@@ -40,11 +40,11 @@ impl FakeCluster {
     /// Creates or replaces a RuntimeClass with this handler.
     pub fn put_runtime_class(&self, name: &str, handler: &str) {
         self.state().config.runtime_classes.insert(name.to_owned(), handler.to_owned());
-        self.notify_watchers(Change::RuntimeClass(name.to_owned()));
+        self.notify_watchers(ObjectChange::RuntimeClass(name.to_owned()));
     }
 
     /// Notifies watchers.
-    pub(super) fn notify_watchers(&self, change: Change) {
+    pub(super) fn notify_watchers(&self, change: ObjectChange) {
         self.0.changed.send_modify(|told| told.push(change));
     }
 
@@ -54,7 +54,7 @@ impl FakeCluster {
         change(&mut state.config);
         let changed = state.config.changed_since(&before);
         drop(state);
-        self.0.changed.send_modify(|told| told.extend(changed.into_iter().map(Change::from)));
+        self.0.changed.send_modify(|told| told.extend(changed.into_iter().map(ObjectChange::from)));
     }
 }
 
@@ -69,13 +69,13 @@ pub(super) fn changes(connection: ClusterLink) -> ObjectChanges {
 
 struct ConfigWatch {
     connection: ClusterLink,
-    changed: latest::Receiver<Vec<Change>>,
+    changed: ordered_watch::Receiver<Vec<ObjectChange>>,
     /// How many changes have been delivered.
     heard: usize,
 }
 
 impl ConfigWatch {
-    async fn next(&mut self) -> Option<Change> {
+    async fn next(&mut self) -> Option<ObjectChange> {
         let heard = self.heard;
         // The sender lives as long as the connection.
         let told = self.changed.wait_for(|told| told.len() > heard).await.ok()?;

@@ -76,7 +76,7 @@ impl FakeCluster {
         self.check_available()?;
         self.change(|state| {
             if state.node.node.is_some() {
-                return Ok(Registration::IsThere);
+                return Ok(Registration::AlreadyExists);
             }
             let metadata = ObjectMeta {
                 uid: Some(state.new_uid()),
@@ -85,7 +85,7 @@ impl FakeCluster {
             };
             let made = state.store_node(Node { metadata, ..node });
             state.reported(&made);
-            Ok(Registration::Made(Box::new(made)))
+            Ok(Registration::Created(Box::new(made)))
         })
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use oarsman_sync::latest as watch;
+use oarsman_sync::ordered_watch as watch;
 
 use super::FakeCluster;
 use crate::link::RemoteService;

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Container, Pod, PodSpec, PodStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use oarsman_cluster::{ClusterError, PodSets};
-use oarsman_core::event::{PodEvent, Record};
+use oarsman_core::event::{EventRecord, PodEvent};
 use oarsman_core::event_queue::CountedEvent;
 use oarsman_core::ids::FullName;
 use oarsman_core::pod::PodExt;
@@ -149,7 +149,7 @@ async fn a_pod_that_has_ended_is_deleted_at_once_and_what_is_gone_not_at_all() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_namesake_is_never_touched() {
+async fn a_pod_of_the_same_name_and_another_uid_is_never_touched() {
     let (world, old) = world_with_a(None);
     let agent = world.cluster_for(1);
     world.cluster.delete(&name("a"), Some(0));
@@ -184,7 +184,7 @@ async fn the_history_says_what_was_published_and_how_things_stood_at_a_deletion(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_begins_with_all_there_is_and_tells_every_change_and_no_repetition() {
+async fn a_watch_begins_with_all_pods_and_sends_every_change_once() {
     let (world, created) = world_with_a(None);
     let agent = world.cluster_for(1);
     let mut sets = agent.pods().unwrap();
@@ -225,7 +225,7 @@ async fn a_watch_outlives_an_outage_and_calls_fail_meanwhile() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn in_a_rough_world_calls_fail_or_do_more_than_they_say_and_the_watch_catches_up() {
+async fn with_faults_calls_fail_or_take_effect_all_the_same_and_the_watch_catches_up() {
     let world = World::new(1, FaultPlan::rough(Duration::MAX));
     let created = world.cluster.create(pod("a", None)).unwrap();
     let agent = world.cluster_for(1);
@@ -242,7 +242,7 @@ async fn in_a_rough_world_calls_fail_or_do_more_than_they_say_and_the_watch_catc
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_watch_of_a_rough_world_stalls_at_times_and_then_tells_the_newest() {
+async fn a_watch_with_faults_stalls_at_times_and_then_sends_the_newest_set() {
     let world = World::new(1, FaultPlan::rough(Duration::MAX));
     let mut sets = world.cluster_for(1).pods().unwrap();
     let mut longest = Duration::ZERO;
@@ -257,7 +257,8 @@ async fn the_watch_of_a_rough_world_stalls_at_times_and_then_tells_the_newest() 
 
 fn counted(pod: &Pod, event: PodEvent, count: i32) -> CountedEvent {
     let (name, time) = (event.reason.to_string(), Timestamp::UNIX_EPOCH);
-    let record = Record { name, message: event.message.clone(), count, first: time, last: time };
+    let record =
+        EventRecord { name, message: event.message.clone(), count, first: time, last: time };
     let (pod, uid) = (pod.full_name(), pod.uid());
     CountedEvent { pod, uid, resource_version: None, event, record }
 }
@@ -280,7 +281,7 @@ async fn of_events_the_latest_are_kept_and_one_that_is_sent_again_is_there_once(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_life_that_is_over_neither_hears_nor_changes_anything() {
+async fn a_dead_incarnation_neither_receives_nor_changes_anything() {
     let (world, created) = world_with_a(None);
     let agent = world.cluster_for(1);
     let mut sets = agent.pods().unwrap();

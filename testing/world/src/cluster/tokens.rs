@@ -6,8 +6,8 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Pod;
 use oarsman_core::ids::PodUid;
 use oarsman_core::pod::PodExt;
-use oarsman_core::references::Change;
-use oarsman_core::token::{TokenWish, used_for, wishes};
+use oarsman_core::references::ObjectChange;
+use oarsman_core::token::{TokenRequestKey, refresh_after, token_requests};
 
 use super::FakeCluster;
 
@@ -15,34 +15,34 @@ use super::FakeCluster;
 #[derive(Default)]
 pub(super) struct IssuedTokens {
     given: u64,
-    of_pods: BTreeMap<(PodUid, TokenWish), (String, Duration)>,
+    of_pods: BTreeMap<(PodUid, TokenRequestKey), (String, Duration)>,
 }
 
 impl FakeCluster {
     /// The tokens of a pod. Watchers are notified when one should be replaced.
-    pub(super) fn tokens(&self, pod: &Pod) -> BTreeMap<TokenWish, Result<String, String>> {
-        let token = |wish: TokenWish| {
-            let token = self.token(&pod.uid(), &wish);
-            (wish, Ok(token))
+    pub(super) fn tokens(&self, pod: &Pod) -> BTreeMap<TokenRequestKey, Result<String, String>> {
+        let token = |request_key: TokenRequestKey| {
+            let token = self.token(&pod.uid(), &request_key);
+            (request_key, Ok(token))
         };
-        wishes(pod).into_iter().map(token).collect()
+        token_requests(pod).into_iter().map(token).collect()
     }
 
-    fn token(&self, uid: &PodUid, wish: &TokenWish) -> String {
+    fn token(&self, uid: &PodUid, request_key: &TokenRequestKey) -> String {
         let mut state = self.state();
-        let (now, key) = (state.clock.elapsed(), (uid.clone(), wish.clone()));
+        let (now, key) = (state.clock.elapsed(), (uid.clone(), request_key.clone()));
         if let Some((token, until)) = state.tokens.of_pods.get(&key)
             && now < *until
         {
             return token.clone();
         }
-        let lifetime = Duration::from_secs(wish.seconds.unsigned_abs());
-        let used = used_for(lifetime, 0);
+        let lifetime = Duration::from_secs(request_key.seconds.unsigned_abs());
+        let used = refresh_after(lifetime, 0);
         state.tokens.given += 1;
         let token = format!("token {}", state.tokens.given);
         state.tokens.of_pods.insert(key, (token.clone(), now + used));
         drop(state);
-        let (cluster, change) = (self.clone(), Change::Token(uid.clone()));
+        let (cluster, change) = (self.clone(), ObjectChange::Token(uid.clone()));
         self.0.executor.spawn(async move {
             tokio::time::sleep(used).await;
             cluster.notify_watchers(change);

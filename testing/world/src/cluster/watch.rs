@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures::{StreamExt, stream};
 use k8s_openapi::api::core::v1::Pod;
 use oarsman_cluster::PodSets;
-use oarsman_sync::latest;
+use oarsman_sync::ordered_watch;
 use tokio::time::sleep;
 
 use super::client::ClusterLink;
@@ -26,8 +26,8 @@ pub(super) fn pod_sets(connection: ClusterLink) -> PodSets {
 
 struct PodWatch {
     connection: ClusterLink,
-    newest: latest::Receiver<u64>,
-    outages: latest::Receiver<u64>,
+    newest: ordered_watch::Receiver<u64>,
+    outages: ordered_watch::Receiver<u64>,
     /// The version of the last set.
     seen: Option<u64>,
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
-use oarsman_core::image::providers::Provider;
+use oarsman_core::image::providers::CredentialProvider;
 use oarsman_images::{CredentialError, CredentialPlugins};
 
 use super::FakeDisk;
@@ -18,7 +18,11 @@ impl CredentialPlugins for FakeDisk {
         Ok(file.and_then(|bytes| String::from_utf8(bytes).ok()))
     }
 
-    async fn exec(&self, provider: &Provider, _: &str) -> Result<Vec<u8>, CredentialError> {
+    async fn exec(
+        &self,
+        provider: &CredentialProvider,
+        _: &str,
+    ) -> Result<Vec<u8>, CredentialError> {
         let (path, why) = (PathBuf::from(&provider.name), "there is no such program".to_owned());
         Err(CredentialError { doing: "start", path, why })
     }

@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::Pod;
 use oarsman_core::ids::{ContainerId, FullName, PodUid};
 use oarsman_core::pod::PodExt;
 use oarsman_core::view::ContainerView;
-use oarsman_core::{config, termination_message};
+use oarsman_core::{cri_spec, termination_message};
 use oarsman_state::{ContainerFiles, FileError, FoundFiles, PodFiles};
 
 use super::{DiskChange, DiskViolation, FakeDisk, IN_USE, PodOnDisk};
@@ -54,7 +54,7 @@ impl PodFiles for FakeDisk {
     }
 
     async fn log_names(&self, pod: &Pod, container: &str) -> Result<Vec<String>, FileError> {
-        let directory = config::log_directory(&self.0.pod_logs, pod).join(container);
+        let directory = cri_spec::log_directory(&self.0.pod_logs, pod).join(container);
         let files = self.0.files.below(&directory);
         Ok(files.iter().filter_map(|path| name_in(&directory, path)).collect())
     }
@@ -71,7 +71,7 @@ impl PodFiles for FakeDisk {
         container: &ContainerView,
     ) -> Result<(), FileError> {
         let directory = format!("{}_{}_{pod}", name.namespace, name.name);
-        let log = config::log_path(&container.name, container.label.restart_count);
+        let log = cri_spec::log_path(&container.name, container.label.restart_count);
         self.0.files.remove(&self.0.pod_logs.join(directory).join(log));
         Ok(())
     }

@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use async_trait::async_trait;
 use k8s_openapi::api::core::v1::PodStatus;
 use oarsman_core::ids::PodUid;
-use oarsman_state::{FileError, Records};
+use oarsman_state::{FileError, StatusRecords};
 
 use super::{FakeDisk, PodOnDisk};
 
 #[async_trait]
-impl Records for FakeDisk {
-    async fn remember(
+impl StatusRecords for FakeDisk {
+    async fn write_status(
         &self,
         pod: &PodUid,
         status: &PodStatus,
@@ -26,7 +26,7 @@ impl Records for FakeDisk {
         Ok(())
     }
 
-    async fn recall(&self, pod: &PodUid) -> Result<Option<PodStatus>, FileError> {
+    async fn read_status(&self, pod: &PodUid) -> Result<Option<PodStatus>, FileError> {
         Ok(self.recorded(pod))
     }
 

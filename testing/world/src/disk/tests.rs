@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::core::v1::{Pod, PodSpec, PodStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use oarsman_core::config::{Payload, PayloadFile};
+use oarsman_core::cri_spec::{Payload, PayloadFile};
 use oarsman_core::ids::{ContainerId, SandboxId};
 use oarsman_core::view::{ContainerLabel, ContainerState, ContainerView};
 use oarsman_core::volume_manager::VolumeToMount;
@@ -72,7 +72,7 @@ async fn tear_down(seams: &WorldSeams) -> Result<(), VolumeError> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_made_is_there_until_it_is_taken_away_each_once() {
+async fn resources_exist_from_creation_to_removal_and_each_is_traced_once() {
     let world = fixtures::world(1, FaultPlan::quiet());
     let seams = world.seams(1);
     for _ in 0..2 {
@@ -137,23 +137,23 @@ async fn a_crash_of_the_machine_leaves_the_last_lasting_status_and_one_of_the_ag
         let world = fixtures::world(1, FaultPlan::quiet());
         let records = world.seams(1).records;
         for (phase, lasting) in &writes {
-            records.remember(&a(), &status(phase), *lasting).await.unwrap();
+            records.write_status(&a(), &status(phase), *lasting).await.unwrap();
         }
         world.kill_switch.end();
         let records = world.seams(2).records;
         let last = writes.last().map(|(phase, _)| status(phase));
-        assert_eq!(records.recall(&a()).await.unwrap(), last, "{writes:?}");
+        assert_eq!(records.read_status(&a()).await.unwrap(), last, "{writes:?}");
         world.disk.lose_unsynced();
-        assert_eq!(records.recall(&a()).await.unwrap(), left.map(status), "{writes:?}");
+        assert_eq!(records.read_status(&a()).await.unwrap(), left.map(status), "{writes:?}");
         assert_eq!(records.pods().await.unwrap().len(), usize::from(left.is_some()));
         records.remove(&a()).await.unwrap();
         world.disk.lose_unsynced();
-        assert_eq!(records.recall(&a()).await.unwrap(), None);
+        assert_eq!(records.read_status(&a()).await.unwrap(), None);
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_taken_from_a_process_that_runs_and_the_attempt_is_seen() {
+async fn removal_under_a_running_process_is_refused_and_traced() {
     let world = fixtures::world(1, FaultPlan::quiet());
     let seams = world.seams(1);
     prepare(&seams, &["data"]).await;
@@ -256,7 +256,7 @@ async fn an_agent_that_ends_half_way_leaves_half_and_nothing_comes_later() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_rough_disk_fails_at_times_and_works_when_asked_again() {
+async fn a_disk_with_faults_fails_at_times_and_works_when_retried() {
     let world = fixtures::world(1, FaultPlan::rough(Duration::MAX));
     let cgroups = world.seams(1).cgroups;
     let mut failures = 0;

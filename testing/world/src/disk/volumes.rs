@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use k8s_openapi::api::core::v1::Pod;
-use oarsman_core::config::Payload;
+use oarsman_core::cri_spec::Payload;
 use oarsman_core::ids::PodUid;
 use oarsman_core::pod::PodExt;
 use oarsman_core::volume_manager::{MountedVolume, VolumeToMount};

@@ -46,7 +46,7 @@ async fn only_calls_that_make_something_leave_a_name_behind() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_kind_of_fault_comes_in_a_rough_world_and_none_after_its_end() {
+async fn every_kind_of_fault_occurs_in_the_rough_plan_and_none_after_its_end() {
     let faults = faults(FaultPlan::rough(SECOND), 1);
     let mishaps = |faults: &Faults| -> std::collections::BTreeSet<_> {
         (0..2_000).filter_map(|_| faults.next_call(true).fault_kind.map(FaultKind::name)).collect()
@@ -75,7 +75,7 @@ async fn slow_calls_are_slower_than_latency_and_within_bounds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_seed_decides() {
+async fn faults_depend_on_the_seed() {
     let draw = |seed| {
         let faults = faults(FaultPlan::rough(SECOND), seed);
         (0..50).map(|_| faults.next_call(true)).collect::<Vec<_>>()

@@ -13,7 +13,7 @@ use crate::faults::{Fault, FaultKind};
 use crate::kill_switch::KillSwitch;
 
 /// After this long without an answer the connection of a call without a deadline breaks.
-const CONNECTION_PATIENCE: Duration = Duration::from_secs(10 * 60);
+const CONNECTION_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
 /// A call at its service.
 pub(super) struct RemoteCall {
@@ -117,7 +117,7 @@ impl RemoteCall {
         tokio::select! {
             biased;
             () = answer.closed() => None,
-            () = sleep(CONNECTION_PATIENCE), if endless => Some(Err(self.broken(CallFault::Unknown))),
+            () = sleep(CONNECTION_TIMEOUT), if endless => Some(Err(self.broken(CallFault::Unknown))),
         }
     }
 

@@ -73,7 +73,7 @@ async fn a_hanging_call_without_a_deadline_breaks_in_the_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_botched_call_leaves_its_name_reserved_for_a_while() {
+async fn a_failed_creation_may_leave_its_name_reserved_for_a_while() {
     let reserved = NameReservation { longest: 60 * SECOND, until_restart: Probability::NEVER };
     let plan = FaultPlan { stale_name: Probability::ALWAYS, reserved, ..QUIET };
     let mut codes = BTreeSet::new();
@@ -181,7 +181,7 @@ async fn a_change_takes_effect_though_its_caller_is_gone_and_a_pull_does_not() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_abandoned_stop_has_asked_but_does_not_kill() {
+async fn an_abandoned_stop_has_sent_the_signal_but_does_not_kill() {
     let world = world(1, QUIET);
     let runtime = world.runtime_for(1);
     let script = ["on-term:out:asked", "forever"];

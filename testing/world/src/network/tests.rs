@@ -104,7 +104,7 @@ async fn every_call_is_in_the_trace_and_only_what_arrived_was_asked() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn in_a_rough_world_calls_fail_in_their_ways_and_alike_for_one_seed() {
+async fn with_faults_calls_fail_equally_for_one_seed() {
     let lived = async |seed| {
         let world = World::new(seed, FaultPlan::rough(SECOND * 100_000));
         world.network.serve(

@@ -97,7 +97,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     #[test]
-    fn a_first_listener_hears_what_nobody_has_heard_and_a_second_does_not() {
+    fn a_first_subscriber_gets_unreceived_events_and_a_second_does_not() {
         let mut events = EventHub::default();
         events.send(event("old"), Duration::ZERO);
         events.send(event("a"), 2 * SECOND);

@@ -17,9 +17,9 @@ struct ReservedNameHolder {
 
 enum NameHold {
     /// Until the object of that id is removed.
-    Thing,
+    Object,
     /// Until then, or until the runtime restarts; no object of that id was made.
-    Nothing(Option<Duration>),
+    NoObject(Option<Duration>),
 }
 
 impl NameReservations {
@@ -38,7 +38,7 @@ impl NameReservations {
         }
         self.0.insert(
             name.to_owned(),
-            ReservedNameHolder { id: id.to_owned(), hold: NameHold::Thing },
+            ReservedNameHolder { id: id.to_owned(), hold: NameHold::Object },
         );
         Ok(())
     }
@@ -52,7 +52,7 @@ impl NameReservations {
         until: Option<Duration>,
     ) {
         if self.holder(&name, now).is_none() {
-            self.0.insert(name, ReservedNameHolder { id, hold: NameHold::Nothing(until) });
+            self.0.insert(name, ReservedNameHolder { id, hold: NameHold::NoObject(until) });
         }
     }
 
@@ -62,13 +62,13 @@ impl NameReservations {
 
     /// A restarted runtime knows only the names of existing objects.
     pub(super) fn release_unused(&mut self) {
-        self.0.retain(|_, holder| matches!(holder.hold, NameHold::Thing));
+        self.0.retain(|_, holder| matches!(holder.hold, NameHold::Object));
     }
 
     fn holder(&self, name: &str, now: Duration) -> Option<&ReservedNameHolder> {
         self.0.get(name).filter(|holder| match holder.hold {
-            NameHold::Thing | NameHold::Nothing(None) => true,
-            NameHold::Nothing(Some(end)) => now < end,
+            NameHold::Object | NameHold::NoObject(None) => true,
+            NameHold::NoObject(Some(end)) => now < end,
         })
     }
 }

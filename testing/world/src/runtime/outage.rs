@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use oarsman_cri_types::v1::{CreateContainerRequest, RunPodSandboxRequest};
-use oarsman_sync::latest as watch;
+use oarsman_sync::ordered_watch as watch;
 
 use super::containers::{ContainerRunState, FakeContainer};
 use super::state::FakeRuntimeState;

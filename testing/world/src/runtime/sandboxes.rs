@@ -55,7 +55,7 @@ impl FakeRuntimeState {
         let sandbox =
             FakeSandbox { id: id.clone(), metadata, config, handler, phase, created_at, ip };
         self.sandboxes.insert(id.clone(), sandbox);
-        self.saw_sandbox(&id, SandboxTransition::Started);
+        self.trace_sandbox_change(&id, SandboxTransition::Started);
         self.send_event_for(ContainerEventType::ContainerCreatedEvent, &id, &id);
         self.send_event_for(ContainerEventType::ContainerStartedEvent, &id, &id);
         Ok(id)
@@ -69,9 +69,9 @@ impl FakeRuntimeState {
         let Some(sandbox) = self.sandboxes.get_mut(id) else { return };
         match std::mem::replace(&mut sandbox.phase, SandboxPhase::Stopped) {
             SandboxPhase::Stopped => {}
-            SandboxPhase::Broken => self.saw_sandbox(id, SandboxTransition::Stopped),
+            SandboxPhase::Broken => self.trace_sandbox_change(id, SandboxTransition::Stopped),
             SandboxPhase::Ready => {
-                self.saw_sandbox(id, SandboxTransition::Stopped);
+                self.trace_sandbox_change(id, SandboxTransition::Stopped);
                 self.send_event_for(ContainerEventType::ContainerStoppedEvent, id, id);
             }
         }
@@ -86,7 +86,7 @@ impl FakeRuntimeState {
         if !self.sandboxes.contains_key(id) {
             return;
         }
-        self.saw_sandbox(id, SandboxTransition::Removed);
+        self.trace_sandbox_change(id, SandboxTransition::Removed);
         if let Some(sandbox) = self.sandboxes.remove(id) {
             self.names.release(&names::of_sandbox(&sandbox.metadata));
         }
@@ -99,7 +99,7 @@ impl FakeRuntimeState {
             self.sandboxes.get_mut(id).filter(|sandbox| sandbox.phase == SandboxPhase::Ready);
         if let Some(sandbox) = ready {
             sandbox.phase = SandboxPhase::Broken;
-            self.saw_sandbox(id, SandboxTransition::Died);
+            self.trace_sandbox_change(id, SandboxTransition::Died);
             self.send_event_for(ContainerEventType::ContainerStoppedEvent, id, id);
         }
     }
@@ -118,7 +118,7 @@ impl FakeRuntimeState {
         Ok(sandbox)
     }
 
-    fn saw_sandbox(&self, id: &str, change: SandboxTransition) {
+    fn trace_sandbox_change(&self, id: &str, change: SandboxTransition) {
         if let Some(sandbox) = self.sandboxes.get(id) {
             self.trace.append(TraceEntry::Sandbox { target: sandbox.name(), change });
         }

@@ -134,7 +134,7 @@ async fn a_command_ends_with_its_container() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_trace_tells_a_containers_life() {
+async fn the_trace_has_a_containers_lifecycle() {
     let world = quiet();
     let (_, id) = run(&world.runtime, "pod", &["on-term:ignore", "forever"]).await.unwrap();
     world.runtime.stop_container(&id, 2 * SECOND).await.unwrap();

@@ -48,7 +48,7 @@ async fn the_last_call_has_its_effect_or_not_and_is_not_answered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_life_that_is_over_hangs_and_the_next_one_finds_what_is_left() {
+async fn a_dead_incarnation_hangs_and_the_next_one_finds_what_is_left() {
     let world = world(1, FaultPlan::quiet());
     let first = world.runtime_for(1);
     let (_, id) = run(first.as_ref(), "pod", &["forever"]).await.unwrap();
@@ -60,7 +60,7 @@ async fn a_life_that_is_over_hangs_and_the_next_one_finds_what_is_left() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_of_a_dead_agent_may_take_effect_in_the_next_life() {
+async fn a_call_of_a_dead_agent_may_take_effect_in_the_next_incarnation() {
     let world = world(4, FaultPlan { latency: SECOND, ..FaultPlan::quiet() });
     let runtime = world.runtime_for(1);
     let agent = tokio::spawn(async move { make_sandboxes(runtime).await });
@@ -73,7 +73,7 @@ async fn a_call_of_a_dead_agent_may_take_effect_in_the_next_life() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_restart_of_the_runtime_does_not_save_a_life_from_its_last_call() {
+async fn a_restart_of_the_runtime_does_not_prevent_the_kill_at_the_last_call() {
     for seed in 0..10 {
         let world = world(seed, FaultPlan { latency: SECOND, ..FaultPlan::quiet() });
         let runtime = world.runtime_for(1);
@@ -126,7 +126,7 @@ fn rough_run(seed: u64) -> (u64, usize) {
 }
 
 #[test]
-fn a_seed_is_lived_again_event_for_event_and_another_seed_is_another_life() {
+fn a_seed_repeats_its_trace_and_another_seed_gives_another() {
     let mut hashes = BTreeSet::new();
     for seed in 0..20 {
         let (hash, length) = rough_run(seed);

@@ -14,7 +14,7 @@ const UID: &str = "uid-web";
 
 /// Makes a liveness and a readiness task for every container that runs. Tasks hint once, after a second.
 #[derive(Default)]
-struct Probes {
+struct FakeProbes {
     /// How many tasks of each kind were started.
     starts: Guarded<BTreeMap<&'static str, u32>>,
     /// The tasks that there are.
@@ -23,7 +23,7 @@ struct Probes {
     panics_in: Guarded<Option<&'static str>>,
 }
 
-impl Probes {
+impl FakeProbes {
     fn pass(&self, place: &str) {
         let fires = self.panics_in.lock().take_if(|armed| *armed == place).is_some();
         assert!(!fires, "a panic on purpose");
@@ -39,9 +39,9 @@ impl Probes {
 }
 
 /// Handed to the node; the test keeps the other clone.
-struct Shared(Arc<Probes>);
+struct SharedProbes(Arc<FakeProbes>);
 
-impl BackgroundTasks for Shared {
+impl BackgroundTasks for SharedProbes {
     fn wanted(&self, _: &Pod, view: &PodView, is_terminating: bool) -> BTreeSet<TaskKey> {
         self.0.pass("wanted");
         let is_running = |state: &ContainerState| matches!(state, ContainerState::Running { .. });
@@ -57,7 +57,7 @@ impl BackgroundTasks for Shared {
         self.0.pass("start");
         *self.0.starts.lock().entry(key.kind).or_default() += 1;
         self.0.live.lock().insert(key.clone());
-        let alive = Alive { live: Arc::clone(&self.0.live), key: key.clone() };
+        let alive = TaskGuard { live: Arc::clone(&self.0.live), key: key.clone() };
         let probes = Arc::clone(&self.0);
         let hint = async move {
             sleep(Duration::from_secs(1)).await;
@@ -73,27 +73,28 @@ impl BackgroundTasks for Shared {
 }
 
 /// Takes the task off the list when it is dropped.
-struct Alive {
+struct TaskGuard {
     live: Arc<Guarded<BTreeSet<TaskKey>>>,
     key: TaskKey,
 }
 
-impl Drop for Alive {
+impl Drop for TaskGuard {
     fn drop(&mut self) {
         self.live.lock().remove(&self.key);
     }
 }
 
-fn start(script: &[&str], probes: &Arc<Probes>) -> (TestNode, Arc<Pod>, TestWorker) {
-    let test = TestNode::with(|node| node.background = vec![Arc::new(Shared(Arc::clone(probes)))]);
+fn start(script: &[&str], probes: &Arc<FakeProbes>) -> (TestNode, Arc<Pod>, TestWorker) {
+    let test =
+        TestNode::with(|node| node.background = vec![Arc::new(SharedProbes(Arc::clone(probes)))]);
     let pod = Arc::new(pod("web", script));
     let worker = test.start(&pod);
     (test, pod, worker)
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_task_lives_as_long_as_its_container_and_its_hint_makes_the_worker_look_again() {
-    let probes = Arc::<Probes>::default();
+async fn a_background_task_lives_as_long_as_its_container_and_its_hint_causes_a_sync() {
+    let probes = Arc::<FakeProbes>::default();
     let (test, _, worker) = start(&["sleep:60s", "exit:1"], &probes);
     seconds(30).await;
     assert_eq!(probes.live(), ["liveness", "readiness"]);
@@ -107,34 +108,34 @@ async fn a_task_lives_as_long_as_its_container_and_its_hint_makes_the_worker_loo
     seconds(30).await;
     worker.mailbox.hint(Hint::Runtime);
     seconds(5).await;
-    assert_eq!(test.starts(&UID.into()).len(), 2, "{:?}", test.log.words());
+    assert_eq!(test.starts(&UID.into()).len(), 2, "{:?}", test.log.entries_text());
     assert_eq!((probes.starts("liveness"), probes.starts("readiness")), (2, 2));
     assert_eq!(probes.live(), ["liveness", "readiness"], "those of the dead container have ended");
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_liveness_of_a_pod_that_is_terminating_and_nothing_of_one_that_has_ended() {
-    let probes = Arc::<Probes>::default();
+async fn a_terminating_pod_has_no_liveness_tasks_and_an_ended_one_has_none() {
+    let probes = Arc::<FakeProbes>::default();
     let (test, pod, worker) = start(&["on-term:sleep:9s,exit:0", "forever"], &probes);
     seconds(5).await;
     assert_eq!(probes.live(), ["liveness", "readiness"]);
-    worker.mailbox.wanted(deleted(&pod, 30));
+    worker.mailbox.update_pod(deleted(&pod, 30));
     seconds(5).await;
     assert_eq!(probes.live(), ["readiness"]);
     seconds(10).await;
     assert_eq!(probes.live(), [""; 0]);
     assert_eq!((probes.starts("liveness"), probes.starts("readiness")), (1, 1));
-    assert_eq!(test.node.measures.task_panics(), BTreeMap::new());
+    assert_eq!(test.node.metrics.task_panics(), BTreeMap::new());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_panic_of_a_task_ends_neither_the_worker_nor_the_task_for_good() {
     for place in ["wanted", "start", "poll"] {
-        let probes = Arc::<Probes>::default();
+        let probes = Arc::<FakeProbes>::default();
         *probes.panics_in.lock() = Some(place);
         let (test, _, worker) = start(&["forever"], &probes);
         seconds(10).await;
-        assert_eq!(test.node.measures.task_panics(), [(NAME, 1)].into(), "{place}");
+        assert_eq!(test.node.metrics.task_panics(), [(NAME, 1)].into(), "{place}");
         assert!(!worker.task.is_finished(), "{place}");
         assert_eq!(test.log.times(UID, "Begin Wanted").len(), 1, "{place}");
         assert_eq!(probes.live(), ["liveness", "readiness"], "{place}");

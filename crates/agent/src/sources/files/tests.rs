@@ -7,7 +7,7 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 use tempfile::{TempDir, tempdir};
 
 use super::*;
-use crate::book::tests::empty_book;
+use crate::report_store::tests::empty_report_store;
 
 const HOUR: Duration = Duration::from_secs(3600);
 /// A failure, not a wait: what is waited for comes in milliseconds.
@@ -19,15 +19,15 @@ fn manifest(name: &str) -> String {
     )
 }
 
-struct Source {
+struct FileSourceFixture {
     directory: TempDir,
     sets: PodSets,
 }
 
-impl Source {
+impl FileSourceFixture {
     fn at(directory: TempDir, path: &str, rescan: Duration) -> Self {
-        let book = empty_book();
-        let sets = files(&directory.path().join(path), "n", rescan, &book);
+        let report_store = empty_report_store();
+        let sets = pods_from_files(&directory.path().join(path), "n", rescan, &report_store);
         Self { directory, sets }
     }
 
@@ -47,8 +47,8 @@ impl Source {
 }
 
 #[tokio::test]
-async fn changes_in_a_directory_are_heard_of() {
-    let mut source = Source::at(tempdir().unwrap(), "", HOUR);
+async fn changes_in_a_directory_are_noticed() {
+    let mut source = FileSourceFixture::at(tempdir().unwrap(), "", HOUR);
     assert_eq!(source.next().await, [""; 0]);
     source.write("b.yaml", manifest("b"));
     assert_eq!(source.next().await, ["b-n"]);
@@ -71,7 +71,7 @@ async fn changes_in_a_directory_are_heard_of() {
 
 #[tokio::test]
 async fn a_single_file_comes_goes_and_comes_back() {
-    let mut source = Source::at(tempdir().unwrap(), "web.yaml", HOUR);
+    let mut source = FileSourceFixture::at(tempdir().unwrap(), "web.yaml", HOUR);
     assert_eq!(source.next().await, [""; 0], "ready although nothing is there");
     source.write("other.yaml", manifest("other"));
     source.write("web.yaml", manifest("web"));
@@ -84,8 +84,8 @@ async fn a_single_file_comes_goes_and_comes_back() {
 }
 
 #[tokio::test]
-async fn a_directory_that_is_made_later_is_noticed_and_so_is_another_in_its_place() {
-    let mut source = Source::at(tempdir().unwrap(), "pods/", HOUR);
+async fn a_directory_that_is_created_or_replaced_later_is_noticed() {
+    let mut source = FileSourceFixture::at(tempdir().unwrap(), "pods/", HOUR);
     assert_eq!(source.next().await, [""; 0]);
     fs::create_dir(source.path("new")).unwrap();
     source.write("new/a", manifest("a"));
@@ -100,20 +100,20 @@ async fn a_directory_that_is_made_later_is_noticed_and_so_is_another_in_its_plac
 }
 
 #[tokio::test]
-async fn what_is_not_heard_of_is_found_by_the_rescan() {
+async fn a_change_without_notification_is_found_by_the_rescan() {
     let elsewhere = tempdir().unwrap();
     let target = elsewhere.path().join("target");
     fs::write(&target, manifest("a")).unwrap();
     let directory = tempdir().unwrap();
     symlink(&target, directory.path().join("link")).unwrap();
-    let mut source = Source::at(directory, "", Duration::from_millis(20));
+    let mut source = FileSourceFixture::at(directory, "", Duration::from_millis(20));
     assert_eq!(source.next().await, ["a-n"], "links are followed");
     fs::write(&target, manifest("b")).unwrap();
     assert_eq!(source.next().await, ["b-n"]);
 }
 
 #[tokio::test]
-async fn nothing_that_lies_beside_a_manifest_hides_it_or_holds_us_up() {
+async fn other_entries_in_the_directory_do_not_hide_or_delay_a_manifest() {
     let directory = tempdir().unwrap();
     let at = |name: &str| directory.path().join(name);
     fs::write(at("a.yaml"), manifest("a")).unwrap();
@@ -130,18 +130,19 @@ async fn nothing_that_lies_beside_a_manifest_hides_it_or_holds_us_up() {
     fs::create_dir(at("below")).unwrap();
     fs::write(at("below/b.yaml"), manifest("b")).unwrap();
     fs::write(at("z.yaml"), manifest("z")).unwrap();
-    let mut source = Source::at(directory, "", HOUR);
+    let mut source = FileSourceFixture::at(directory, "", HOUR);
     assert_eq!(source.next().await, ["a-n", "z-n"]);
 }
 
 fn bomb() -> String {
-    let line = |i: usize| format!("a{i}: &a{i} [{}]\n", vec![format!("*a{}", i - 1); 10].join(","));
-    "a0: &a0 lol\n".to_owned() + &(1..=9).map(line).collect::<String>()
+    let message =
+        |i: usize| format!("a{i}: &a{i} [{}]\n", vec![format!("*a{}", i - 1); 10].join(","));
+    "a0: &a0 lol\n".to_owned() + &(1..=9).map(message).collect::<String>()
 }
 
 #[tokio::test]
 async fn a_file_that_is_written_slowly_keeps_its_pod_until_it_is_whole() {
-    let mut source = Source::at(tempdir().unwrap(), "", HOUR);
+    let mut source = FileSourceFixture::at(tempdir().unwrap(), "", HOUR);
     source.write("a", manifest("a"));
     source.write("z", manifest("z"));
     assert_eq!(source.next().await, ["a-n", "z-n"]);
@@ -161,7 +162,8 @@ async fn a_manifests_uid_does_not_depend_on_slashes_at_the_end_of_the_path() {
     fs::create_dir(directory.path().join("pods")).unwrap();
     fs::write(directory.path().join("pods/a"), manifest("a")).unwrap();
     let uid = async |path: &str| {
-        let mut sets = files(&directory.path().join(path), "n", HOUR, &empty_book());
+        let mut sets =
+            pods_from_files(&directory.path().join(path), "n", HOUR, &empty_report_store());
         timeout(PATIENCE, sets.next()).await.unwrap().unwrap()[0].metadata.uid.clone()
     };
     assert_eq!(uid("pods").await, uid("pods//").await);

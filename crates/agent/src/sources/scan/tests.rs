@@ -7,7 +7,7 @@ use tempfile::tempdir;
 use super::*;
 
 #[test]
-fn what_lies_at_a_path_is_told_apart() {
+fn files_directories_and_special_files_are_distinguished() {
     let place = tempdir().unwrap();
     let at = |name: &str| place.path().join(name);
     fs::create_dir(at("empty")).unwrap();
@@ -18,10 +18,10 @@ fn what_lies_at_a_path_is_told_apart() {
     symlink("full", at("linked")).unwrap();
     symlink("nowhere", at("dangling")).unwrap();
     symlink("circle", at("circle")).unwrap();
-    let found = |files: &[(&str, Finding)]| {
+    let found = |files: &[(&str, FileRead)]| {
         Scan::Files(files.iter().map(|(name, found)| (at(name), found.clone())).collect())
     };
-    let (text, below) = (Ok(b"a".to_vec()), Err(Trouble::Other("a directory")));
+    let (text, below) = (Ok(b"a".to_vec()), Err(ManifestFileError::Other("a directory")));
     let rows = [
         ("none", Scan::Missing),
         ("none/below", Scan::Missing),
@@ -30,8 +30,8 @@ fn what_lies_at_a_path_is_told_apart() {
         ("full", found(&[("full/a", text.clone()), ("full/below", below.clone())])),
         ("linked", found(&[("linked/a", text.clone()), ("linked/below", below)])),
         ("full/a", found(&[("full/a", text)])),
-        ("dangling", found(&[("dangling", Err(Trouble::Dangling))])),
-        ("circle", found(&[("circle", Err(Trouble::Circle))])),
+        ("dangling", found(&[("dangling", Err(ManifestFileError::Dangling))])),
+        ("circle", found(&[("circle", Err(ManifestFileError::LinkLoop))])),
     ];
     for (path, want) in rows {
         assert_eq!(scan(&at(path), |_| true), want, "{path}");
@@ -39,7 +39,7 @@ fn what_lies_at_a_path_is_told_apart() {
 }
 
 #[test]
-fn only_what_is_called_a_manifest_is_read_in_a_directory() {
+fn only_manifest_names_are_read_in_a_directory() {
     let place = tempdir().unwrap();
     fs::write(place.path().join("a.yaml"), "a").unwrap();
     fs::write(place.path().join("README"), "b").unwrap();

@@ -9,7 +9,7 @@ use tokio::net::TcpListener;
 use tokio::time::timeout;
 
 use super::*;
-use crate::book::tests::empty_book;
+use crate::report_store::tests::empty_report_store;
 use oarsman_net::SystemNetwork;
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -22,13 +22,13 @@ fn pod(name: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_server_is_asked_again_and_again_and_its_failures_cost_no_pod() {
+async fn a_url_is_polled_and_failures_keep_its_pods() {
     let saying = Arc::new(Mutex::new((StatusCode::OK, pod("a"))));
     let (page, heard) = (Arc::clone(&saying), Arc::new(Mutex::new(Vec::new())));
     let ears = Arc::clone(&heard);
     let answer = async move |headers: HeaderMap| {
-        let said = |name: &str| headers.get(name).map(|v| v.to_str().unwrap().to_owned());
-        ears.lock().unwrap().push((said("authorization"), said("x-role")));
+        let summary = |name: &str| headers.get(name).map(|v| v.to_str().unwrap().to_owned());
+        ears.lock().unwrap().push((summary("authorization"), summary("x-role")));
         page.lock().unwrap().clone()
     };
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -38,7 +38,7 @@ async fn a_server_is_asked_again_and_again_and_its_failures_cost_no_pod() {
     let headers = vec![("X-Role".to_owned(), "node".to_owned())];
     let place = format!("http://me:p%40ss@127.0.0.1:{port}/pods");
     let url = ManifestUrl::new(&place, headers, "n".to_owned(), Arc::new(SystemNetwork)).unwrap();
-    let mut sets = url.follow(OFTEN, &empty_book());
+    let mut sets = url.follow(OFTEN, &empty_report_store());
     let mut next = async || {
         let set = timeout(PATIENCE, sets.next()).await.expect("no set came").unwrap();
         set.iter().map(|pod| pod.metadata.name.clone().unwrap()).collect::<Vec<_>>()
@@ -63,7 +63,7 @@ async fn a_server_is_asked_again_and_again_and_its_failures_cost_no_pod() {
 }
 
 #[test]
-fn a_url_says_whom_to_ask_for_what() {
+fn a_url_becomes_a_request() {
     let rows = [
         ("http://web/pods", ("http://web:80/pods", "/pods")),
         ("https://web", ("https://web:443/", "/")),
@@ -98,9 +98,9 @@ fn header(value: &str) -> (String, String) {
 }
 
 #[test]
-fn what_cannot_be_asked_is_refused_without_its_password() {
+fn an_unusable_url_is_refused_without_showing_its_password() {
     for given in ["", "web", "/pods", "ftp://me:secret@web/", "http://me:secret@/", "http://a b/"] {
-        let said = request(given, Vec::new()).unwrap_err().to_string();
-        assert!(!said.contains("secret"), "{given}: {said}");
+        let summary = request(given, Vec::new()).unwrap_err().to_string();
+        assert!(!summary.contains("secret"), "{given}: {summary}");
     }
 }

@@ -10,17 +10,17 @@ use oarsman_core::pod::PodExt;
 use serde_json::Value;
 
 use super::*;
-use crate::api::testing::{self, Calls, pod};
+use crate::api::testing::{self, TestRequests, pod};
 use crate::{Cluster, ClusterError};
 
-fn server() -> (ApiServer, Calls) {
-    let (client, calls) = testing::client();
-    (ApiServer::new(client, "n1", Arc::new(SystemClock::start())), calls)
+fn server() -> (ApiServer, TestRequests) {
+    let (client, requests) = testing::client();
+    (ApiServer::new(client, "n1", Arc::new(SystemClock::start())), requests)
 }
 
 fn counted(message: &str, count: i32) -> CountedEvent {
     let pod = pod("1", 5, "Running");
-    let record = Record {
+    let record = EventRecord {
         name: "web-1.17".to_owned(),
         message: message.to_owned(),
         count,
@@ -35,18 +35,19 @@ fn counted(message: &str, count: i32) -> CountedEvent {
     CountedEvent { pod: pod.full_name(), uid: pod.uid(), resource_version, event, record }
 }
 
-async fn take(calls: &mut Calls) -> (Method, String, Value) {
-    let call = calls.next().await;
+async fn take(requests: &mut TestRequests) -> (Method, String, Value) {
+    let call = requests.next().await;
     let heard = (call.method.clone(), call.path.clone(), call.body.clone());
     call.answer(200, &heard.2);
     heard
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_says_who_what_and_where() {
-    let (server, mut calls) = server();
+async fn an_event_names_source_object_and_reason() {
+    let (server, mut requests) = server();
     let event = counted("so it is", 1);
-    let (recorded, (method, path, body)) = futures::join!(server.record(&event), take(&mut calls));
+    let (recorded, (method, path, body)) =
+        futures::join!(server.record(&event), take(&mut requests));
     assert_eq!(recorded, Ok(()));
     assert_eq!((method, &*path), (Method::POST, "/api/v1/namespaces/default/events"));
     let about = json!({
@@ -63,15 +64,15 @@ async fn an_event_says_who_what_and_where() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_same_again_is_patched_and_created_anew_when_the_api_server_has_it_no_more() {
-    let (server, mut calls) = server();
+async fn a_repeated_event_is_patched_and_created_again_when_it_is_gone() {
+    let (server, mut requests) = server();
     let again = counted("again", 2);
-    let (_, (method, path, body)) = futures::join!(server.record(&again), take(&mut calls));
+    let (_, (method, path, body)) = futures::join!(server.record(&again), take(&mut requests));
     assert_eq!((method, &*path), (Method::PATCH, "/api/v1/namespaces/default/events/web-1.17"));
     assert_eq!((&body["count"], &body["message"]), (&json!(2), &json!("again")));
     let other = async {
-        calls.next().await.fail(404, "NotFound");
-        take(&mut calls).await
+        requests.next().await.fail(404, "NotFound");
+        take(&mut requests).await
     };
     let (recorded, (method, _, body)) = futures::join!(server.record(&again), other);
     assert_eq!((recorded, method, &body["count"]), (Ok(()), Method::POST, &json!(2)));
@@ -88,7 +89,7 @@ fn kind(recorded: &Result<()>) -> &'static str {
 }
 
 #[tokio::test(start_paused = true)]
-async fn answers_mean_what_they_say_and_an_event_that_is_there_already_is_recorded() {
+async fn responses_become_the_right_errors_and_an_existing_event_counts_as_recorded() {
     let rows = [
         (1, 409, "AlreadyExists", "recorded"),
         (1, 404, "NotFound", "gone"),
@@ -99,9 +100,9 @@ async fn answers_mean_what_they_say_and_an_event_that_is_there_already_is_record
         (2, 403, "Forbidden", "refused"),
     ];
     for (count, code, reason, want) in rows {
-        let (server, mut calls) = server();
+        let (server, mut requests) = server();
         let event = counted("once", count);
-        let other = async { calls.next().await.fail(code, reason) };
+        let other = async { requests.next().await.fail(code, reason) };
         let recorded = futures::join!(server.record(&event), other).0;
         assert_eq!(kind(&recorded), want, "{count} {code}");
     }

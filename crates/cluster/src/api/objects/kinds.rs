@@ -8,26 +8,26 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::serde::de::DeserializeOwned;
 use kube::{Api, Client, Resource, ResourceExt};
 use oarsman_core::ids::FullName;
-use oarsman_core::references::{Change, Kind, ObjectName};
+use oarsman_core::references::{ObjectChange, ObjectKind, ObjectName};
 
 /// An object that pods refer to by its name.
-pub(super) trait Named:
+pub(super) trait ApiObject:
     Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + PartialEq + Send + Sync + 'static
 {
     /// Its name in errors.
-    const WORD: &'static str;
+    const RESOURCE_NAME: &'static str;
 
     /// The API of its namespace.
     fn api(client: Client, namespace: &str) -> Api<Self>;
 
     /// The change that is published when it changes.
-    fn change(name: FullName) -> Change;
+    fn change(name: FullName) -> ObjectChange;
 
     /// Whether it is marked immutable.
     fn is_immutable(&self) -> bool;
 
     /// The same without metadata that is not used, which may be large.
-    fn bare(mut self) -> Self {
+    fn without_extra_metadata(mut self) -> Self {
         let (name, namespace, uid) = (self.name_any(), self.namespace(), self.uid());
         *self.meta_mut() = ObjectMeta { name: Some(name), namespace, uid, ..ObjectMeta::default() };
         self
@@ -35,19 +35,19 @@ pub(super) trait Named:
 }
 
 /// The name of a cluster-scoped object.
-pub(super) fn of_no_namespace(name: &str) -> FullName {
+pub(super) fn cluster_scoped_name(name: &str) -> FullName {
     FullName { name: name.to_owned(), namespace: String::new() }
 }
 
-impl Named for ConfigMap {
-    const WORD: &'static str = "configmap";
+impl ApiObject for ConfigMap {
+    const RESOURCE_NAME: &'static str = "configmap";
 
     fn api(client: Client, namespace: &str) -> Api<Self> {
         Api::namespaced(client, namespace)
     }
 
-    fn change(name: FullName) -> Change {
-        ObjectName { kind: Kind::ConfigMap, name }.into()
+    fn change(name: FullName) -> ObjectChange {
+        ObjectName { kind: ObjectKind::ConfigMap, name }.into()
     }
 
     fn is_immutable(&self) -> bool {
@@ -55,15 +55,15 @@ impl Named for ConfigMap {
     }
 }
 
-impl Named for Secret {
-    const WORD: &'static str = "secret";
+impl ApiObject for Secret {
+    const RESOURCE_NAME: &'static str = "secret";
 
     fn api(client: Client, namespace: &str) -> Api<Self> {
         Api::namespaced(client, namespace)
     }
 
-    fn change(name: FullName) -> Change {
-        ObjectName { kind: Kind::Secret, name }.into()
+    fn change(name: FullName) -> ObjectChange {
+        ObjectName { kind: ObjectKind::Secret, name }.into()
     }
 
     fn is_immutable(&self) -> bool {
@@ -71,15 +71,15 @@ impl Named for Secret {
     }
 }
 
-impl Named for RuntimeClass {
-    const WORD: &'static str = "runtimeclass";
+impl ApiObject for RuntimeClass {
+    const RESOURCE_NAME: &'static str = "runtimeclass";
 
     fn api(client: Client, _: &str) -> Api<Self> {
         Api::all(client)
     }
 
-    fn change(name: FullName) -> Change {
-        Change::RuntimeClass(name.name)
+    fn change(name: FullName) -> ObjectChange {
+        ObjectChange::RuntimeClass(name.name)
     }
 
     /// Its handler is immutable, but it may be deleted and created again with another one.

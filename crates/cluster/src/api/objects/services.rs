@@ -11,40 +11,40 @@ use oarsman_core::ids::FullName;
 use oarsman_core::pod::PodExt;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::super::watch::{Manner, News, Watch};
-use super::cell::Cell;
+use super::super::watch::{Watch, WatchProfile, WatchUpdate};
+use super::cached_value::CachedValue;
 use crate::{ClusterError, Result};
 
 /// A service without an address of its own has no variables.
 const WITH_ADDRESS: &str = "spec.clusterIP!=None";
 
 /// All services by name; a reader keeps its snapshot.
-type All = Arc<BTreeMap<FullName, Service>>;
+type ServicesByName = Arc<BTreeMap<FullName, Service>>;
 
-pub(super) struct Services {
+pub(super) struct ServiceCache {
     client: Client,
     /// Started with the first lookup.
-    watch: OnceLock<(Cell<All>, AbortOnDropHandle<()>)>,
+    watch: OnceLock<(CachedValue<ServicesByName>, AbortOnDropHandle<()>)>,
 }
 
-impl Services {
+impl ServiceCache {
     pub(super) fn new(client: Client) -> Self {
         Self { client, watch: OnceLock::new() }
     }
 
     /// The services of a pod's namespace, and `default/kubernetes`. There may be no API server for a static pod, so it does not wait.
-    pub(super) async fn beside(&self, pod: &Pod) -> Result<Option<Vec<Service>>> {
+    pub(super) async fn for_pod(&self, pod: &Pod) -> Result<Option<Vec<Service>>> {
         let all = self.all();
         let known = match pod.is_static() {
-            true => all.known(),
-            false => Some(all.answer(unread).await?),
+            true => all.get(),
+            false => Some(all.wait(list_timeout).await?),
         };
         let namespace = pod.full_name().namespace;
         let is_told = |name: &FullName| {
             name.namespace == namespace
                 || (name.namespace == "default" && name.name == "kubernetes")
         };
-        let told = |all: All| {
+        let told = |all: ServicesByName| {
             all.iter()
                 .filter(|(name, _)| is_told(name))
                 .map(|(_, service)| service.clone())
@@ -53,37 +53,38 @@ impl Services {
         Ok(known.map(told))
     }
 
-    fn all(&self) -> &Cell<All> {
-        let (cell, _) = self.watch.get_or_init(|| {
-            let cell = Cell::new();
-            let task = tokio::spawn(watch(self.client.clone(), cell.clone()));
-            (cell, AbortOnDropHandle::new(task))
+    fn all(&self) -> &CachedValue<ServicesByName> {
+        let (cached_value, _) = self.watch.get_or_init(|| {
+            let cached_value = CachedValue::new();
+            let task = tokio::spawn(watch(self.client.clone(), cached_value.clone()));
+            (cached_value, AbortOnDropHandle::new(task))
         });
-        cell
+        cached_value
     }
 }
 
-async fn watch(client: Client, cell: Cell<All>) {
+async fn watch(client: Client, cached_value: CachedValue<ServicesByName>) {
     let (fields, object) = (WITH_ADDRESS.to_owned(), "services".to_owned());
-    let mut watch = Watch::<Service>::new(Api::all(client), fields, object, Manner::CALM);
+    let mut watch =
+        Watch::<Service>::new(Api::all(client), fields, object, WatchProfile::LONG_LIVED);
     let mut all = BTreeMap::new();
     loop {
         let heard = match watch.try_next().await {
             Ok(heard) => heard,
             Err(error) => {
-                cell.fail(error);
+                cached_value.set_failed(error);
                 continue;
             }
         };
-        for news in heard {
-            match news {
-                News::All(services) => all = services.iter().map(named).collect(),
-                News::Changed(service) => all.extend([named(&service)]),
-                News::Gone(service) => drop(all.remove(&named(&service).0)),
+        for updates in heard {
+            match updates {
+                WatchUpdate::Listed(services) => all = services.iter().map(named).collect(),
+                WatchUpdate::Changed(service) => all.extend([named(&service)]),
+                WatchUpdate::Deleted(service) => drop(all.remove(&named(&service).0)),
             }
         }
         // A new service takes effect with the next start of a container: no change is published.
-        cell.learn(Arc::new(all.clone()));
+        cached_value.set(Arc::new(all.clone()));
     }
 }
 
@@ -103,7 +104,7 @@ fn named(service: &Service) -> (FullName, Service) {
     (full, Service { metadata, spec, status: None })
 }
 
-fn unread(limit: std::time::Duration) -> ClusterError {
+fn list_timeout(limit: std::time::Duration) -> ClusterError {
     let why = format!("no answer within {limit:?}");
     ClusterError::Unavailable { call: "list", object: "services".to_owned(), why }
 }

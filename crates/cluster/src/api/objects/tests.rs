@@ -9,16 +9,16 @@ use std::time::Duration;
 
 use futures::{FutureExt, StreamExt};
 use k8s_openapi::api::core::v1::Pod;
-use oarsman_core::references::Change;
+use oarsman_core::references::ObjectChange;
 use serde_json::{Value, json};
 
-use super::{Freshness, Objects};
+use super::{Freshness, ObjectManager};
 use crate::ObjectChanges;
-use server::Server;
+use server::FakeApiServer;
 
 /// Objects of a server, as they are kept by watches.
-fn objects(server: &Server) -> Objects {
-    Objects::new(server.client(), Freshness::Watch)
+fn objects(server: &FakeApiServer) -> ObjectManager {
+    ObjectManager::new(server.client(), Freshness::Watch)
 }
 
 /// A pod of namespace `ns` with these volumes, all mounted.
@@ -42,15 +42,15 @@ fn map(says: &str) -> Value {
 }
 
 /// What a pod finds in its ConfigMap.
-async fn says(objects: &Objects, pod: &Pod) -> Option<String> {
+async fn says(objects: &ObjectManager, pod: &Pod) -> Option<String> {
     let found = objects.lookup(pod).await.unwrap();
     let map = found.config_maps.values().next()?;
     map.data.as_ref().and_then(|data| data.get("says")).cloned()
 }
 
 /// The changes so far.
-async fn told(changes: &mut ObjectChanges) -> Vec<Change> {
-    settle().await;
+async fn told(changes: &mut ObjectChanges) -> Vec<ObjectChange> {
+    run_ready_tasks().await;
     let mut all = Vec::new();
     while let Some(change) = changes.next().now_or_never() {
         all.extend(change);
@@ -59,7 +59,7 @@ async fn told(changes: &mut ObjectChanges) -> Vec<Change> {
 }
 
 /// Runs all tasks that are ready, without a relevant advance of time.
-async fn settle() {
+async fn run_ready_tasks() {
     tokio::time::sleep(Duration::from_millis(1)).await;
 }
 

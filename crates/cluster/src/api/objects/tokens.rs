@@ -11,50 +11,50 @@ use kube::api::PostParams;
 use kube::{Api, Client};
 use oarsman_core::ids::{FullName, PodUid};
 use oarsman_core::pod::PodExt;
-use oarsman_core::references::Change;
-use oarsman_core::token::{self, TokenWish};
+use oarsman_core::references::ObjectChange;
+use oarsman_core::token::{self, TokenRequestKey};
 use oarsman_sync::Guarded;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::super::error::failed;
-use super::super::jitter::{Waits, dice};
+use super::super::jitter::{JitteredBackoff, random};
 use super::CALL;
-use super::cell::Cell;
-use super::news::News;
+use super::cached_value::CachedValue;
+use super::change_feed::ChangeFeed;
 use crate::{ClusterError, Result};
 
 /// Tokens by the pod that they are bound to.
-pub(super) struct Tokens {
+pub(super) struct TokenManager {
     client: Client,
-    news: News,
+    changes: ChangeFeed,
     /// Never held over an await.
-    kept: Guarded<BTreeMap<(PodUid, TokenWish), Kept>>,
+    cached: Guarded<BTreeMap<(PodUid, TokenRequestKey), CachedToken>>,
 }
 
-struct Kept {
-    token: Cell<Arc<str>>,
+struct CachedToken {
+    token: CachedValue<Arc<str>>,
     /// Requests the next token in time; aborted with this entry.
-    _keeper: AbortOnDropHandle<()>,
+    _refresher: AbortOnDropHandle<()>,
 }
 
-impl Tokens {
-    pub(super) fn new(client: Client, news: News) -> Self {
-        Self { client, news, kept: Guarded::default() }
+impl TokenManager {
+    pub(super) fn new(client: Client, changes: ChangeFeed) -> Self {
+        Self { client, changes, cached: Guarded::default() }
     }
 
     /// The tokens that a pod has in its volumes, or why it gets none.
-    pub(super) async fn find(
+    pub(super) async fn get_service_account_tokens(
         &self,
         pod: &Pod,
-    ) -> Result<BTreeMap<TokenWish, std::result::Result<String, String>>> {
-        let answers = self.claim(pod).into_iter().map(|(wish, token)| async move {
+    ) -> Result<BTreeMap<TokenRequestKey, std::result::Result<String, String>>> {
+        let answers = self.claim(pod).into_iter().map(|(request_key, token)| async move {
             let late = |limit| unavailable(pod, format!("no answer within {limit:?}"));
-            match token.answer(late).await {
-                Ok(token) => Ok((wish, Ok(token.as_ref().to_owned()))),
+            match token.wait(late).await {
+                Ok(token) => Ok((request_key, Ok(token.as_ref().to_owned()))),
                 // An error of the pod: its owner can fix it.
-                Err(ClusterError::Refused { why, .. }) => Ok((wish, Err(why))),
-                Err(gone @ ClusterError::Gone { .. }) => Ok((wish, Err(gone.to_string()))),
+                Err(ClusterError::Refused { why, .. }) => Ok((request_key, Err(why))),
+                Err(gone @ ClusterError::Gone { .. }) => Ok((request_key, Err(gone.to_string()))),
                 Err(error) => Err(error),
             }
         });
@@ -62,81 +62,81 @@ impl Tokens {
     }
 
     pub(super) fn forget(&self, pod: &PodUid) {
-        self.kept.lock().retain(|(uid, _), _| uid != pod);
+        self.cached.lock().retain(|(uid, _), _| uid != pod);
     }
 
-    fn claim(&self, pod: &Pod) -> Vec<(TokenWish, Cell<Arc<str>>)> {
-        let (uid, wishes) = (pod.uid(), token::wishes(pod));
-        let mut kept = self.kept.lock();
-        kept.retain(|(of, wish), _| *of != uid || wishes.contains(wish));
-        let claim = |wish: TokenWish| {
-            let entry = kept.entry((uid.clone(), wish.clone()));
-            let entry = entry.or_insert_with(|| self.keep(pod, wish.clone()));
-            (wish, entry.token.clone())
+    fn claim(&self, pod: &Pod) -> Vec<(TokenRequestKey, CachedValue<Arc<str>>)> {
+        let (uid, token_requests) = (pod.uid(), token::token_requests(pod));
+        let mut cached = self.cached.lock();
+        cached.retain(|(of, request_key), _| *of != uid || token_requests.contains(request_key));
+        let claim = |request_key: TokenRequestKey| {
+            let entry = cached.entry((uid.clone(), request_key.clone()));
+            let entry = entry.or_insert_with(|| self.start_refresh(pod, request_key.clone()));
+            (request_key, entry.token.clone())
         };
-        wishes.into_iter().map(claim).collect()
+        token_requests.into_iter().map(claim).collect()
     }
 
-    fn keep(&self, pod: &Pod, wish: TokenWish) -> Kept {
-        let token = Cell::new();
-        let keeper = Keeper {
+    fn start_refresh(&self, pod: &Pod, request_key: TokenRequestKey) -> CachedToken {
+        let token = CachedValue::new();
+        let refresher = TokenRefresher {
             client: self.client.clone(),
-            news: self.news.clone(),
+            changes: self.changes.clone(),
             pod: pod.full_name(),
             uid: pod.uid(),
-            account: token::account(pod).to_owned(),
-            wish,
+            account: token::service_account_name(pod).to_owned(),
+            request_key,
             token: token.clone(),
         };
-        Kept { token, _keeper: AbortOnDropHandle::new(tokio::spawn(keeper.run())) }
+        CachedToken { token, _refresher: AbortOnDropHandle::new(tokio::spawn(refresher.run())) }
     }
 }
 
 /// Refreshes one token of one pod.
-struct Keeper {
+struct TokenRefresher {
     client: Client,
-    news: News,
+    changes: ChangeFeed,
     pod: FullName,
     uid: PodUid,
     account: String,
-    wish: TokenWish,
-    token: Cell<Arc<str>>,
+    request_key: TokenRequestKey,
+    token: CachedValue<Arc<str>>,
 }
 
-impl Keeper {
+impl TokenRefresher {
     async fn run(self) {
-        let (mut waits, mut failures) = (Waits::FOR_A_FIRST_ANSWER, 0);
+        let (mut backoff, mut failures) = (JitteredBackoff::FIRST_ANSWER, 0);
         // Age is counted from the answer by a clock that only goes forward: the API server's may differ from ours.
         let mut expires = None;
         loop {
             let asked = Instant::now();
-            match self.request().await {
+            match self.request_token().await {
                 Ok((token, lifetime)) => {
-                    (waits, failures) = (Waits::PATIENT, 0);
+                    (backoff, failures) = (JitteredBackoff::SLOW, 0);
                     expires = Some(asked + lifetime);
-                    if self.token.learn(token) {
-                        self.news.tell(&Change::Token(self.uid.clone()));
+                    if self.token.set(token) {
+                        self.changes.publish(&ObjectChange::Token(self.uid.clone()));
                     }
-                    sleep(token::used_for(lifetime, dice())).await;
+                    sleep(token::refresh_after(lifetime, random())).await;
                 }
                 Err(error) => {
                     tracing::debug!(pod = %self.pod, uid = %self.uid, %error, "service account token not renewed, will retry");
                     match expires.is_some_and(|expires| expires <= asked) {
-                        true => self.token.lose(error),
-                        false => self.token.fail(error),
+                        true => self.token.expire(error),
+                        false => self.token.set_failed(error),
                     }
                     failures += 1;
-                    sleep(waits.after(failures)).await;
+                    sleep(backoff.after(failures)).await;
                 }
             }
         }
     }
 
     /// A new token, and how long it is good for.
-    async fn request(&self) -> Result<(Arc<str>, Duration)> {
+    async fn request_token(&self) -> Result<(Arc<str>, Duration)> {
         let accounts: Api<ServiceAccount> =
             Api::namespaced(self.client.clone(), &self.pod.namespace);
-        let (asked, params) = (self.body(), PostParams::default());
+        let (asked, params) = (self.token_request(), PostParams::default());
         let answer = accounts.create_token_request(&self.account, &params, &asked);
         let object = format!("serviceaccount {}/{}", self.pod.namespace, self.account);
         let given = match timeout(CALL, answer).await {
@@ -149,7 +149,7 @@ impl Keeper {
         };
         // It may be good for longer or shorter than was asked for.
         let said = given.spec.and_then(|spec| spec.expiration_seconds);
-        let seconds = said.unwrap_or(self.wish.seconds);
+        let seconds = said.unwrap_or(self.request_key.seconds);
         let lifetime = Duration::from_secs(u64::try_from(seconds).unwrap_or_default());
         let token = given.status.and_then(|status| status.token);
         match token.filter(|token| !token.is_empty()) {
@@ -161,8 +161,8 @@ impl Keeper {
         }
     }
 
-    fn body(&self) -> TokenRequest {
-        let audience = Some(&self.wish.audience).filter(|audience| !audience.is_empty());
+    fn token_request(&self) -> TokenRequest {
+        let audience = Some(&self.request_key.audience).filter(|audience| !audience.is_empty());
         let bound = BoundObjectReference {
             api_version: Some("v1".to_owned()),
             kind: Some("Pod".to_owned()),
@@ -172,13 +172,17 @@ impl Keeper {
         let spec = TokenRequestSpec {
             audiences: audience.map(|audience| vec![audience.clone()]),
             bound_object_ref: Some(bound),
-            expiration_seconds: Some(self.wish.seconds),
+            expiration_seconds: Some(self.request_key.seconds),
         };
         TokenRequest { spec: Some(spec), ..TokenRequest::default() }
     }
 }
 
 fn unavailable(pod: &Pod, why: String) -> ClusterError {
-    let object = format!("serviceaccount {}/{}", pod.full_name().namespace, token::account(pod));
+    let object = format!(
+        "serviceaccount {}/{}",
+        pod.full_name().namespace,
+        token::service_account_name(pod)
+    );
     ClusterError::Unavailable { call: "token", object, why }
 }

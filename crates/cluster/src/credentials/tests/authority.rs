@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use oarsman_core::certificates::Wanted;
+use oarsman_core::certificates::CertificateTemplate;
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType,
     ExtendedKeyUsagePurpose, IsCa, KeyPair, date_time_ymd,
@@ -30,7 +30,7 @@ impl Authority {
     /// A node's certificate that lasts so many seconds, and its key.
     pub(super) fn client(&self, node: &str, seconds: u64) -> (String, String) {
         let mut params = CertificateParams::default();
-        let subject = Wanted::client(node).subject;
+        let subject = CertificateTemplate::client(node).subject;
         params.distinguished_name = DistinguishedName::new();
         params.distinguished_name.push(DnType::OrganizationName, subject.organizations[0].as_str());
         params.distinguished_name.push(DnType::CommonName, subject.common_name.as_str());

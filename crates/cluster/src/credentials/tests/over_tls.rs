@@ -22,24 +22,24 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::{RootCertStore, ServerConfig};
 
-use super::super::kubeconfig::Access;
-use super::super::switch::Switch;
-use super::super::{certificate, watch};
+use super::super::client_service::ClientService;
+use super::super::kubeconfig::ApiAccess;
+use super::super::{certificate, file_stamp};
 use super::authority::Authority;
 
 /// As many as an API server lets one connection carry.
 const STREAMS: u32 = 100;
 const LONG: Duration = Duration::from_secs(20);
 
-struct Server {
+struct TlsServer {
     address: SocketAddr,
     authority: Authority,
     /// Notified when a request waits for a response that never comes.
-    waits: Arc<Notify>,
+    backoff: Arc<Notify>,
 }
 
 /// Answers `/who` with the caller's name, `/together` when so many ask at once, and `/never` never.
-async fn server(alpn: &'static [u8], together: usize) -> Server {
+async fn server(alpn: &'static [u8], together: usize) -> TlsServer {
     let authority = Authority::new();
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_slice(authority.text().as_bytes()).unwrap()).unwrap();
@@ -56,36 +56,36 @@ async fn server(alpn: &'static [u8], together: usize) -> Server {
     let address = listener.local_addr().unwrap();
     let (acceptor, barrier) =
         (TlsAcceptor::from(Arc::new(config)), Arc::new(Barrier::new(together)));
-    let waits = Arc::new(Notify::new());
-    let waiting = Arc::clone(&waits);
+    let backoff = Arc::new(Notify::new());
+    let waiting = Arc::clone(&backoff);
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
-            let (barrier, waits) = (Arc::clone(&barrier), Arc::clone(&waiting));
-            tokio::spawn(talk(acceptor.clone(), stream, barrier, waits, alpn));
+            let (barrier, backoff) = (Arc::clone(&barrier), Arc::clone(&waiting));
+            tokio::spawn(talk(acceptor.clone(), stream, barrier, backoff, alpn));
         }
     });
-    Server { address, authority, waits }
+    TlsServer { address, authority, backoff }
 }
 
 async fn talk(
     acceptor: TlsAcceptor,
     tcp: TcpStream,
     barrier: Arc<Barrier>,
-    waits: Arc<Notify>,
+    backoff: Arc<Notify>,
     alpn: &[u8],
 ) {
     let Ok(stream) = acceptor.accept(tcp).await else { return };
     let peer = stream.get_ref().1.peer_certificates().unwrap()[0].to_vec();
     let name = certificate::read_der(&peer).unwrap().subject.common_name;
     let service = service_fn(move |request: Request<Incoming>| {
-        let (name, barrier, waits) = (name.clone(), Arc::clone(&barrier), Arc::clone(&waits));
+        let (name, barrier, backoff) = (name.clone(), Arc::clone(&barrier), Arc::clone(&backoff));
         async move {
             match request.uri().path() {
                 "/together" => {
                     barrier.wait().await;
                 }
                 "/never" => {
-                    waits.notify_one();
+                    backoff.notify_one();
                     std::future::pending::<()>().await;
                 }
                 _ => {}
@@ -103,13 +103,13 @@ async fn talk(
     }
 }
 
-impl Server {
+impl TlsServer {
     fn identity(&self, place: &Path, node: &str) {
         let (certificate, key) = self.authority.client(node, 3600);
         fs::write(place.join("own.pem"), certificate + &key).unwrap();
     }
 
-    async fn access(&self, place: &Path, node: &str) -> Access {
+    async fn access(&self, place: &Path, node: &str) -> ApiAccess {
         self.identity(place, node);
         fs::write(place.join("ca.crt"), self.authority.text()).unwrap();
         let file = place.join("kubeconfig");
@@ -120,7 +120,7 @@ impl Server {
             self.address
         );
         fs::write(&file, text).unwrap();
-        Access::read(&file).await.unwrap()
+        ApiAccess::read(&file).await.unwrap()
     }
 }
 
@@ -130,16 +130,16 @@ async fn get(client: &kube::Client, path: &str) -> Result<String, kube::Error> {
 }
 
 #[tokio::test]
-async fn who_we_are_changes_under_a_client_that_stays() {
+async fn a_client_keeps_working_when_the_identity_changes() {
     for alpn in [&b"h2"[..], b"http/1.1"] {
         let server = server(alpn, 1).await;
         let place = tempfile::tempdir().unwrap();
         let access = server.access(place.path(), "a").await;
-        let switch = Switch::default();
-        let client = switch.client();
-        switch.close("not yet");
+        let client_service = ClientService::default();
+        let client = client_service.client();
+        client_service.set_unavailable("not yet");
         assert!(get(&client, "/who").await.unwrap_err().to_string().contains("not yet"));
-        switch.turn_to(&access).unwrap();
+        client_service.set_identity(&access).unwrap();
         let said = get(&client, "/who").await.unwrap();
         let want =
             format!("system:node:a kubelet/v1.36.3 (linux/{}) kubernetes/oarsman-", architecture());
@@ -149,12 +149,12 @@ async fn who_we_are_changes_under_a_client_that_stays() {
             let client = client.clone();
             async move { get(&client, "/never").await }
         });
-        timeout(LONG, server.waits.notified()).await.unwrap();
+        timeout(LONG, server.backoff.notified()).await.unwrap();
         let files = access.files();
-        let seen = watch::look(&files);
+        let seen = file_stamp::file_stamps(&files);
         server.identity(place.path(), "b");
-        assert_ne!(watch::look(&files), seen);
-        let old = switch.turn_to(&access).unwrap();
+        assert_ne!(file_stamp::file_stamps(&files), seen);
+        let old = client_service.set_identity(&access).unwrap();
         assert!(get(&client, "/who").await.unwrap().starts_with("system:node:b "));
         assert!(!waiting.is_finished());
         old.cancel();
@@ -164,13 +164,13 @@ async fn who_we_are_changes_under_a_client_that_stays() {
 }
 
 #[tokio::test]
-async fn more_requests_stay_open_than_one_connection_carries() {
+async fn more_requests_stay_open_than_one_connection_allows() {
     let count = 3 * usize::try_from(STREAMS).unwrap();
     let server = server(b"h2", count).await;
     let place = tempfile::tempdir().unwrap();
-    let switch = Switch::default();
-    switch.turn_to(&server.access(place.path(), "a").await).unwrap();
-    let client = switch.client();
+    let client_service = ClientService::default();
+    client_service.set_identity(&server.access(place.path(), "a").await).unwrap();
+    let client = client_service.client();
     let answers = join_all((0..count).map(|_| get(&client, "/together"))).await;
     assert!(answers.iter().all(Result::is_ok), "{:?}", answers.iter().find(|it| it.is_err()));
 }

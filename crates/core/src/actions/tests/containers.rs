@@ -42,7 +42,7 @@ fn a_container_that_is_not_restarted_rests_and_the_last_one_ends_the_pod() {
     let never = app().regular("log").policy("Never").build();
     let on_failure = app().regular("log").policy("OnFailure").build();
     let start = |pod| view(pod).sandbox();
-    let over = "stop sandbox-0; over NothingToRun";
+    let end_reason = "stop sandbox-0; over NothingToRun";
     check([
         ("one runs on", never.clone(), start(&never).exited("app", 1).running("log").build(), ""),
         ("one was never made", never.clone(), start(&never).exited("app", 1).build(), "start log"),
@@ -50,13 +50,13 @@ fn a_container_that_is_not_restarted_rests_and_the_last_one_ends_the_pod() {
             "all have ended",
             never.clone(),
             start(&never).exited("app", 1).exited("log", 0).build(),
-            over,
+            end_reason,
         ),
         (
             "all have ended well",
             on_failure.clone(),
             start(&on_failure).exited("app", 0).exited("log", 0).build(),
-            over,
+            end_reason,
         ),
         (
             "one ended badly",
@@ -100,8 +100,8 @@ fn a_running_container_is_stopped_for_these_reasons() {
         let pod = pod().policy(of_pod).regular("log");
         let pod = pod.regular_with("app", |c| c.restart_policy = of_container.clone()).build();
         let view = view(&pod).sandbox().running("log").running("app").build();
-        let scene = Scene::of(pod, view).probed("app-0", probe, ProbeResult::Failure);
-        assert_eq!(scene.told(), expected, "{of_pod} {of_container:?} {probe:?}");
+        let fixture = ActionsFixture::of(pod, view).probed("app-0", probe, ProbeResult::Failure);
+        assert_eq!(fixture.describe_actions(), expected, "{of_pod} {of_container:?} {probe:?}");
     }
 }
 
@@ -110,38 +110,47 @@ fn an_edited_image_restarts_only_that_container_whatever_the_policy() {
     let before = app().regular("log").build();
     let view = view(&before).sandbox().running("app").running("log").build();
     let edited = pod().policy("Never").regular_with("app", |c| c.image = Some("app:2".into()));
-    let scene = Scene::of(edited.regular("log").build(), view);
-    assert_eq!(scene.told(), "stop app-0 (DefinitionChanged, again); start app#1");
+    let fixture = ActionsFixture::of(edited.regular("log").build(), view);
+    assert_eq!(fixture.describe_actions(), "stop app-0 (DefinitionChanged, again); start app#1");
 }
 
 #[test]
 fn the_last_container_stopped_for_good_takes_the_pod_with_it() {
     let pod = app().policy("Never").sidecar("s").build();
     let view = view(&pod).sandbox().running("s").running("app").build();
-    let scene = Scene::of(pod, view).probed("app-0", ProbeKind::Liveness, ProbeResult::Failure);
+    let fixture =
+        ActionsFixture::of(pod, view).probed("app-0", ProbeKind::Liveness, ProbeResult::Failure);
     let expected = "stop app-0 (Pod); stop s-0 (Pod); stop sandbox-0; over NothingToRun";
-    assert_eq!(scene.told(), expected);
+    assert_eq!(fixture.describe_actions(), expected);
 }
 
 #[test]
-fn stops_say_why_and_whether_the_container_comes_back() {
+fn kill_events_have_the_reason_and_whether_the_container_restarts() {
     let stop = |why, restarts| {
         let pod = app().build();
         let view = view(&pod).sandbox().running("app").build();
-        let stop = Stop::of(Some(&pod), &view.containers[0], why).restarting(restarts);
+        let stop = ContainerToKill::of(Some(&pod), &view.containers[0], why).restarting(restarts);
         stop.event()
     };
     let rows = [
-        (StopReason::Pod, false, "Stopping container app"),
+        (ContainerKillReason::Pod, false, "Stopping container app"),
         (
-            StopReason::DefinitionChanged,
+            ContainerKillReason::DefinitionChanged,
             true,
             "Container app definition changed, will be restarted",
         ),
-        (StopReason::Liveness, true, "Container app failed liveness probe, will be restarted"),
-        (StopReason::Liveness, false, "Container app failed liveness probe"),
-        (StopReason::Startup, true, "Container app failed startup probe, will be restarted"),
-        (StopReason::PostStart, false, "FailedPostStartHook"),
+        (
+            ContainerKillReason::Liveness,
+            true,
+            "Container app failed liveness probe, will be restarted",
+        ),
+        (ContainerKillReason::Liveness, false, "Container app failed liveness probe"),
+        (
+            ContainerKillReason::Startup,
+            true,
+            "Container app failed startup probe, will be restarted",
+        ),
+        (ContainerKillReason::PostStart, false, "FailedPostStartHook"),
     ];
     for (why, restarts, message) in rows {
         let event = stop(why, restarts);
@@ -158,8 +167,12 @@ fn a_probe_that_failed_sets_its_own_grace_period() {
     });
     let pod = pod.build();
     let view = view(&pod).sandbox().running("app").build();
-    let scene = Scene::of(pod, view).probed("app-0", ProbeKind::Liveness, ProbeResult::Failure);
-    assert_eq!(scene.plan().stop[0].grace, crate::grace::Budget::from_seconds(5));
+    let fixture =
+        ActionsFixture::of(pod, view).probed("app-0", ProbeKind::Liveness, ProbeResult::Failure);
+    assert_eq!(
+        fixture.actions().stop[0].grace,
+        crate::grace::ContainerGracePeriod::from_seconds(5)
+    );
 }
 
 #[test]
@@ -173,7 +186,7 @@ fn a_deleting_pod_starts_nothing_and_is_stopped() {
         row("running", start().running("app"), "stop app-0 (Pod); stop sandbox-0; over Deleting"),
         row("only the sandbox is left", start().exited("app", 1), "stop sandbox-0; over Deleting"),
     ]);
-    let plan = Scene::of(pod.clone(), start().running("app").build()).plan();
-    assert_eq!(plan.stop[0].grace, crate::grace::Budget::from_seconds(7));
-    assert_eq!(plan.sandbox, SandboxStep::None);
+    let actions = ActionsFixture::of(pod.clone(), start().running("app").build()).actions();
+    assert_eq!(actions.stop[0].grace, crate::grace::ContainerGracePeriod::from_seconds(7));
+    assert_eq!(actions.sandbox, SandboxAction::None);
 }

@@ -45,9 +45,13 @@ fn the_count_of_a_lost_container_comes_from_the_published_status() {
         };
         let container_statuses = Some(vec![status]);
         let pod = pod().regular("app").build();
-        let mut scene = Scene::of(pod.clone(), view(&pod).sandbox().build());
-        scene.published = Some(PodStatus { container_statuses, ..Default::default() });
-        assert_eq!(scene.told(), expected, "{state:?} {last_state:?} {restart_count}");
+        let mut fixture = ActionsFixture::of(pod.clone(), view(&pod).sandbox().build());
+        fixture.published = Some(PodStatus { container_statuses, ..Default::default() });
+        assert_eq!(
+            fixture.describe_actions(),
+            expected,
+            "{state:?} {last_state:?} {restart_count}"
+        );
     }
 }
 
@@ -55,8 +59,8 @@ fn the_count_of_a_lost_container_comes_from_the_published_status() {
 fn the_count_is_one_above_the_highest_that_runtime_or_status_know() {
     let pod = pod().regular("app").build();
     let view = view(&pod).sandbox().exited("app", 1).edit_container(|c| c.label.restart_count = 7);
-    let mut scene = Scene::of(pod, view.build());
-    assert_eq!(scene.told(), "start app#8");
+    let mut fixture = ActionsFixture::of(pod, view.build());
+    assert_eq!(fixture.describe_actions(), "start app#8");
     let status = |restart_count| ContainerStatus {
         name: "app".to_owned(),
         state: Some(running()),
@@ -65,13 +69,13 @@ fn the_count_is_one_above_the_highest_that_runtime_or_status_know() {
     };
     for (published, expected) in [(3, "start app#8"), (7, "start app#8"), (9, "start app#10")] {
         let container_statuses = Some(vec![status(published)]);
-        scene.published = Some(PodStatus { container_statuses, ..Default::default() });
-        assert_eq!(scene.told(), expected, "published {published}");
+        fixture.published = Some(PodStatus { container_statuses, ..Default::default() });
+        assert_eq!(fixture.describe_actions(), expected, "published {published}");
     }
 }
 
 #[test]
-fn without_runtime_and_status_the_log_files_tell() {
+fn without_runtime_and_status_the_restart_count_comes_from_log_files() {
     let rows: [(&[&str], u32); 6] = [
         (&[], 0),
         (&["0.log"], 1),

@@ -52,14 +52,14 @@ fn an_init_container_that_fails_is_tried_again_by_policy_or_ends_the_pod() {
     };
     let failed = |pod| view(pod).sandbox().exited("a", 1).build();
     let killed = |pod| view(pod).sandbox().exited("a", 0).edit_container(oom).build();
-    let over = "stop sandbox-0; over InitFailed(\"a\")";
+    let end_reason = "stop sandbox-0; over InitFailed(\"a\")";
     check([
-        ("Never", never.clone(), failed(&never), over),
-        ("own Never", own_never.clone(), failed(&own_never), over),
+        ("Never", never.clone(), failed(&never), end_reason),
+        ("own Never", own_never.clone(), failed(&own_never), end_reason),
         ("own OnFailure", own_failure.clone(), failed(&own_failure), "start a#1"),
         ("OnFailure", on_failure.clone(), failed(&on_failure), "start a#1"),
         ("out of memory is a failure", on_failure.clone(), killed(&on_failure), "start a#1"),
-        ("out of memory is a failure with Never too", never.clone(), killed(&never), over),
+        ("out of memory is a failure with Never too", never.clone(), killed(&never), end_reason),
         (
             "with Never one that nobody knows of counts as failed",
             never.clone(),
@@ -103,11 +103,15 @@ fn the_next_container_starts_when_the_sidecar_before_it_has_started() {
             "start s#1",
         ),
     ]);
-    let scene =
-        |result| Scene::of(slow.clone(), running(&slow)).probed("s-0", ProbeKind::Startup, result);
-    assert_eq!(scene(ProbeResult::Unknown).told(), "");
-    assert_eq!(scene(ProbeResult::Success).told(), "start app");
-    assert_eq!(scene(ProbeResult::Failure).told(), "stop s-0 (Startup, again); start s#1");
+    let fixture = |result| {
+        ActionsFixture::of(slow.clone(), running(&slow)).probed("s-0", ProbeKind::Startup, result)
+    };
+    assert_eq!(fixture(ProbeResult::Unknown).describe_actions(), "");
+    assert_eq!(fixture(ProbeResult::Success).describe_actions(), "start app");
+    assert_eq!(
+        fixture(ProbeResult::Failure).describe_actions(),
+        "stop s-0 (Startup, again); start s#1"
+    );
 }
 
 #[test]
@@ -160,20 +164,20 @@ fn a_sidecar_is_restarted_for_its_probes_and_its_definition() {
         let view = view(&pod).sandbox().running("s");
         view.edit_container(|c| c.label.hash = hash.or(c.label.hash)).running("app").build()
     };
-    let scene = Scene::of(pod.clone(), view(None));
-    let failed = |kind| scene_with(&scene, kind).told();
+    let fixture = ActionsFixture::of(pod.clone(), view(None));
+    let failed = |kind| scene_with(&fixture, kind).describe_actions();
     assert_eq!(failed(ProbeKind::Liveness), "stop s-0 (Liveness, again); start s#1");
     assert_eq!(failed(ProbeKind::Startup), "stop s-0 (Startup, again); start s#1");
     assert_eq!(failed(ProbeKind::Readiness), "");
-    let changed = Scene::of(pod.clone(), view(Some(1)));
-    assert_eq!(changed.told(), "stop s-0 (DefinitionChanged, again); start s#1");
-    let said = changed.plan().stop[0].event();
+    let changed = ActionsFixture::of(pod.clone(), view(Some(1)));
+    assert_eq!(changed.describe_actions(), "stop s-0 (DefinitionChanged, again); start s#1");
+    let said = changed.actions().stop[0].event();
     assert_eq!(said.message, "Init container s definition changed, will be restarted");
     assert_eq!(said.field_path.as_deref(), Some("spec.initContainers{s}"));
 }
 
-fn scene_with(scene: &Scene, kind: ProbeKind) -> Scene {
-    let fresh = Scene::of(scene.pod.clone(), scene.view.clone());
+fn scene_with(fixture: &ActionsFixture, kind: ProbeKind) -> ActionsFixture {
+    let fresh = ActionsFixture::of(fixture.pod.clone(), fixture.view.clone());
     fresh.probed("s-0", kind, ProbeResult::Failure)
 }
 

@@ -67,8 +67,12 @@ fn only_the_newest_dead_container_of_a_name_is_kept() {
 fn one_that_is_stopped_now_counts_as_the_newest_dead() {
     let pod = pod().regular("app").build();
     let view = view(&pod).sandbox().exited("app", 1).running("app").build();
-    let scene = Scene::of(pod, view).probed("app-1", ProbeKind::Liveness, ProbeResult::Failure);
-    assert_eq!(scene.told(), "stop app-1 (Liveness, again); remove app-0; start app#2");
+    let fixture =
+        ActionsFixture::of(pod, view).probed("app-1", ProbeKind::Liveness, ProbeResult::Failure);
+    assert_eq!(
+        fixture.describe_actions(),
+        "stop app-1 (Liveness, again); remove app-0; start app#2"
+    );
 }
 
 #[test]

@@ -13,9 +13,9 @@ fn second(seconds: u64) -> Mono {
     Mono(Duration::from_secs(seconds))
 }
 
-fn waiting(until: u64) -> Plan {
+fn waiting(until: u64) -> PodActions {
     let crash = Crash { key: "k".to_owned(), container: "app-0".into(), at: at(1) };
-    let wait = Wait {
+    let wait = ContainerInBackOff {
         name: "app".to_owned(),
         kind: ContainerKind::Regular,
         until: second(until),
@@ -23,7 +23,7 @@ fn waiting(until: u64) -> Plan {
         message: String::new(),
         crash,
     };
-    Plan { wait: vec![wait], ..Plan::default() }
+    PodActions { wait: vec![wait], ..PodActions::default() }
 }
 
 fn results(failed: Option<&str>, until: Option<u64>) -> StartResults {
@@ -35,13 +35,20 @@ fn results(failed: Option<&str>, until: Option<u64>) -> StartResults {
 
 #[test]
 fn a_sync_ends_with_the_most_important_of_its_outcomes() {
-    let over = || Plan { over: Some(Over::NothingToRun), ..Plan::default() };
+    let end_reason =
+        || PodActions { end_reason: Some(PodEndReason::NothingToRun), ..PodActions::default() };
     let failed = |why: &str| SyncOutcome::Failed(why.to_owned());
     let back_off = |until| SyncOutcome::BackOff { until: second(until) };
     let table = [
-        ("nothing held back", Plan::default(), false, results(None, None), SyncOutcome::Ok),
+        ("nothing held back", PodActions::default(), false, results(None, None), SyncOutcome::Ok),
         ("a crash is waited for", waiting(20), false, results(None, None), back_off(20)),
-        ("an image is waited for", Plan::default(), false, results(None, Some(30)), back_off(30)),
+        (
+            "an image is waited for",
+            PodActions::default(),
+            false,
+            results(None, Some(30)),
+            back_off(30),
+        ),
         ("the first wait counts", waiting(20), false, results(None, Some(30)), back_off(20)),
         ("the other way round", waiting(40), false, results(None, Some(30)), back_off(30)),
         (
@@ -52,10 +59,16 @@ fn a_sync_ends_with_the_most_important_of_its_outcomes() {
             failed("no"),
         ),
         ("a terminal phase", waiting(20), true, results(Some("no"), None), SyncOutcome::Terminal),
-        ("a plan that ends the pod", over(), false, results(None, None), SyncOutcome::Terminal),
+        (
+            "a plan that ends the pod",
+            end_reason(),
+            false,
+            results(None, None),
+            SyncOutcome::Terminal,
+        ),
     ];
-    for (name, plan, is_terminal, results, want) in table {
-        assert_eq!(plan.conclude(is_terminal, results), want, "{name}");
+    for (name, actions, is_terminal, results, want) in table {
+        assert_eq!(actions.sync_outcome(is_terminal, results), want, "{name}");
     }
 }
 
@@ -71,21 +84,21 @@ fn the_first_failure_and_the_earliest_wait_of_several_containers_count() {
 
 #[test]
 fn a_pod_is_read_again_only_after_something_was_done_to_it() {
-    let start = Start {
+    let start = ContainerToStart {
         name: "app".to_owned(),
         kind: ContainerKind::Regular,
         restart_count: RestartCount::Known(0),
     };
-    let busy = Plan { start: vec![start], ..Plan::default() };
+    let busy = PodActions { start: vec![start], ..PodActions::default() };
     let read = StartResults { read: true, ..StartResults::default() };
     let table = [
-        ("nothing to do", Plan::default(), StartResults::default(), false),
+        ("nothing to do", PodActions::default(), StartResults::default(), false),
         ("something waits", waiting(20), StartResults::default(), false),
         ("a start that was not read after", busy.clone(), StartResults::default(), true),
         ("a start that was read after", busy, read, false),
     ];
-    for (name, plan, results, want) in table {
-        assert_eq!(plan.changed_since_read(&results), want, "{name}");
+    for (name, actions, results, want) in table {
+        assert_eq!(actions.changed_since_read(&results), want, "{name}");
     }
 }
 

@@ -36,7 +36,7 @@ fn a_new_sandbox_is_needed_for_these_reasons_and_no_other() {
         ),
     ];
     for (pod, view, expected) in rows {
-        let change = sandbox_change(pod, &view.build()).map(|new| (new.why, new.attempt));
+        let change = pod_sandbox_changed(pod, &view.build()).map(|new| (new.why, new.attempt));
         assert_eq!(change, expected);
     }
 }
@@ -155,11 +155,11 @@ fn an_init_container_that_failed_for_good_stays_failed_when_its_sandbox_is_gone(
 }
 
 #[test]
-fn it_says_why_a_sandbox_is_replaced_and_nothing_when_it_is_the_first() {
+fn an_event_has_the_reason_for_a_replaced_sandbox_and_none_is_sent_for_the_first() {
     let pod = app().build();
-    let first = Scene::of(pod.clone(), view(&pod).build()).plan();
+    let first = ActionsFixture::of(pod.clone(), view(&pod).build()).actions();
     assert_eq!(first.events, []);
-    let replaced = Scene::of(pod.clone(), view(&pod).dead_sandbox().build()).plan();
+    let replaced = ActionsFixture::of(pod.clone(), view(&pod).dead_sandbox().build()).actions();
     let message = "Pod sandbox changed (it is not ready), it is stopped and made anew";
     assert_eq!(replaced.events, [PodEvent::normal("SandboxChanged", message)]);
 }
@@ -168,27 +168,27 @@ fn it_says_why_a_sandbox_is_replaced_and_nothing_when_it_is_the_first() {
 fn in_a_new_sandbox_a_container_in_back_off_still_waits() {
     let pod = app().build();
     let view = view(&pod).dead_sandbox().exited("app", 1).exited_at("app", 1, 995).build();
-    let mut scene = Scene::of(pod, view);
-    scene.backoff = waits::after_restarts(&scene.pod, 1);
-    assert_eq!(scene.told(), "stop sandbox-0; remove app-0; create 1; wait app 10s");
+    let mut fixture = ActionsFixture::of(pod, view);
+    fixture.backoff = waits::after_restarts(&fixture.pod, 1);
+    assert_eq!(fixture.describe_actions(), "stop sandbox-0; remove app-0; create 1; wait app 10s");
 }
 
 #[test]
 fn to_be_stopped_with_its_sandbox_is_not_to_crash() {
     let pod = app().build();
     let view = view(&pod).sandbox().edit_sandbox(|s| s.ips.clear()).exited_at("app", 1, 995);
-    let mut scene = Scene::of(pod, view.running("app").build());
-    scene.backoff = waits::after_restarts(&scene.pod, 1);
-    let plan = scene.plan();
+    let mut fixture = ActionsFixture::of(pod, view.running("app").build());
+    fixture.backoff = waits::after_restarts(&fixture.pod, 1);
+    let actions = fixture.actions();
     let expected = "stop app-1 (Pod, again); stop sandbox-0; remove app-0; create 1; start app#2";
-    assert_eq!(tell(&plan), expected);
-    assert_eq!(plan.crashes, []);
+    assert_eq!(describe(&actions), expected);
+    assert_eq!(actions.crashes, []);
 }
 
 #[test]
 fn a_sandbox_that_will_do_is_kept_and_named() {
     let pod = app().build();
-    let plan = Scene::of(pod.clone(), view(&pod).sandbox().build()).plan();
-    assert_eq!(plan.sandbox, SandboxStep::Keep("sandbox-0".into()));
-    assert_eq!(plan.start.first().map(|start| start.kind), Some(ContainerKind::Regular));
+    let actions = ActionsFixture::of(pod.clone(), view(&pod).sandbox().build()).actions();
+    assert_eq!(actions.sandbox, SandboxAction::Keep("sandbox-0".into()));
+    assert_eq!(actions.start.first().map(|start| start.kind), Some(ContainerKind::Regular));
 }

@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::{Container, Lifecycle, LifecycleHandler, SleepAc
 
 use super::*;
 use crate::fixture::pod;
-use crate::grace::Budget;
+use crate::grace::ContainerGracePeriod;
 use crate::ids::ContainerId;
 
 fn sleep(seconds: i64) -> LifecycleHandler {
@@ -42,7 +42,7 @@ fn sidecars_end_after_the_regular_containers_in_reverse_order() {
 }
 
 #[test]
-fn nobody_waits_for_what_does_not_run_nor_for_ephemeral_containers() {
+fn stops_wait_neither_for_stopped_nor_for_ephemeral_containers() {
     let pod = pod().sidecar("s").sidecar("t").regular("app").ephemeral("debug").build();
     let view = view(&pod).sandbox().running("s").exited("t", 1).exited("app", 0).running("debug");
     let teardown = teardown(Some(&pod), &view.build(), None);
@@ -50,7 +50,7 @@ fn nobody_waits_for_what_does_not_run_nor_for_ephemeral_containers() {
 }
 
 #[test]
-fn every_sandbox_is_stopped_and_what_nobody_knows_of_too() {
+fn every_sandbox_is_stopped_and_containers_outside_the_spec_too() {
     let pod = pod().regular("app").build();
     let view = view(&pod).dead_sandbox().exited("app", 1).sandbox().unknown("app").created("app");
     let teardown = teardown(Some(&pod), &view.build(), None);
@@ -72,13 +72,13 @@ fn grace_and_hook_come_from_the_spec_and_an_override_goes_before() {
         let view = view(&pod).sandbox().running("app").build();
         let teardown = teardown(Some(&pod), &view, asked);
         let stop = &teardown.stop[0];
-        assert_eq!(stop.grace, Budget::from_seconds(seconds), "override {asked:?}");
+        assert_eq!(stop.grace, ContainerGracePeriod::from_seconds(seconds), "override {asked:?}");
         assert_eq!(stop.pre_stop, hook, "override {asked:?}");
     }
 }
 
 #[test]
-fn an_orphan_tells_grace_and_hook_itself() {
+fn grace_and_hook_of_an_orphan_come_from_its_annotations() {
     let known = pod().regular("app").build();
     let view = view(&known).sandbox().running("app").edit_container(|c| {
         c.label.termination_grace = Some(9);
@@ -86,7 +86,7 @@ fn an_orphan_tells_grace_and_hook_itself() {
     });
     let teardown = teardown(None, &view.build(), None);
     let stop = &teardown.stop[0];
-    assert_eq!((stop.kind, stop.grace), (None, Budget::from_seconds(9)));
+    assert_eq!((stop.kind, stop.grace), (None, ContainerGracePeriod::from_seconds(9)));
     assert_eq!(stop.pre_stop, Some(sleep(1)));
     assert_eq!(stop.event().field_path, None);
     assert_eq!(teardown.sandboxes, ["sandbox-0".into()]);

@@ -19,89 +19,89 @@ pub(super) fn after_restarts(pod: &Pod, restarts: u32) -> CrashBackoff {
     backoff
 }
 
-fn crashed(restarts: u32) -> Scene {
+fn crashed(restarts: u32) -> ActionsFixture {
     let pod = pod().regular("app").build();
     let view = view(&pod).sandbox().exited_at("app", 1, 995).build();
-    let mut scene = Scene::of(pod, view);
-    scene.backoff = after_restarts(&scene.pod, restarts);
-    scene
+    let mut fixture = ActionsFixture::of(pod, view);
+    fixture.backoff = after_restarts(&fixture.pod, restarts);
+    fixture
 }
 
 #[test]
-fn a_container_in_back_off_waits_and_says_so_once() {
-    let mut scene = crashed(5);
-    let plan = scene.plan();
-    assert_eq!(tell(&plan), "wait app 160s");
-    assert_eq!(plan.next_look(), Some(Mono(Duration::from_secs(995 + 160))));
+fn a_container_in_back_off_waits_with_one_event() {
+    let mut fixture = crashed(5);
+    let actions = fixture.actions();
+    assert_eq!(describe(&actions), "wait app 160s");
+    assert_eq!(actions.next_sync_at(), Some(Mono(Duration::from_secs(995 + 160))));
     let message = "back-off 2m40s restarting failed container=app pod=web_default(uid-web)";
-    assert_eq!(plan.wait[0].message, message);
-    let event = &plan.events[0];
+    assert_eq!(actions.wait[0].message, message);
+    let event = &actions.events[0];
     let said = "Back-off restarting failed container app in pod web_default(uid-web)";
     assert_eq!((&*event.reason, event.message.as_str()), ("BackOff", said));
     assert_eq!(event.kind, crate::event::EventKind::Warning);
     assert_eq!(event.field_path.as_deref(), Some("spec.containers{app}"));
-    plan.record(&mut scene.backoff, scene.now);
-    scene.now = now(1001);
-    assert_eq!(scene.plan().events, [], "nobody has to be told again");
-    scene.now = now(995 + 160);
-    assert_eq!(scene.told(), "start app#1");
+    actions.record(&mut fixture.backoff, fixture.now);
+    fixture.now = now(1001);
+    assert_eq!(fixture.actions().events, [], "nobody has to be told again");
+    fixture.now = now(995 + 160);
+    assert_eq!(fixture.describe_actions(), "start app#1");
 }
 
 #[test]
 fn the_first_restart_is_immediate_and_the_next_is_not() {
-    let mut scene = crashed(0);
-    let plan = scene.plan();
-    assert_eq!(tell(&plan), "start app#1");
-    plan.record(&mut scene.backoff, scene.now);
-    assert_eq!(scene.told(), "start app#1", "the same start, tried again");
-    let view = view(&scene.pod).sandbox().exited("app", 1).exited_at("app", 1, 1000);
-    scene.view = view.build();
-    assert_eq!(scene.told(), "remove app-0; wait app 10s");
+    let mut fixture = crashed(0);
+    let actions = fixture.actions();
+    assert_eq!(describe(&actions), "start app#1");
+    actions.record(&mut fixture.backoff, fixture.now);
+    assert_eq!(fixture.describe_actions(), "start app#1", "the same start, tried again");
+    let view = view(&fixture.pod).sandbox().exited("app", 1).exited_at("app", 1, 1000);
+    fixture.view = view.build();
+    assert_eq!(fixture.describe_actions(), "remove app-0; wait app 10s");
 }
 
 #[test]
 fn a_container_whose_probe_failed_is_stopped_at_once_and_restarted_when_it_may() {
     let pod = pod().regular("app").build();
     let running = view(&pod).sandbox().running("app").build();
-    let mut scene =
-        Scene::of(pod, running).probed("app-0", ProbeKind::Liveness, ProbeResult::Failure);
-    let plan = scene.plan();
-    assert_eq!(tell(&plan), "stop app-0 (Liveness, again); start app#1");
-    assert_eq!(plan.crashes.len(), 1, "to fail a probe is to crash");
-    scene.backoff = after_restarts(&scene.pod, 1);
-    assert_eq!(scene.told(), "stop app-0 (Liveness, again)");
-    assert_eq!(scene.plan().over, None, "it comes back");
+    let mut fixture =
+        ActionsFixture::of(pod, running).probed("app-0", ProbeKind::Liveness, ProbeResult::Failure);
+    let actions = fixture.actions();
+    assert_eq!(describe(&actions), "stop app-0 (Liveness, again); start app#1");
+    assert_eq!(actions.crashes.len(), 1, "to fail a probe is to crash");
+    fixture.backoff = after_restarts(&fixture.pod, 1);
+    assert_eq!(fixture.describe_actions(), "stop app-0 (Liveness, again)");
+    assert_eq!(fixture.actions().end_reason, None, "it comes back");
 }
 
 #[test]
 fn an_edit_is_not_a_crash() {
     let pod = pod().regular("app").build();
     let view = view(&pod).sandbox().running("app").edit_container(|c| c.label.hash = Some(1));
-    let mut scene = Scene::of(pod, view.build());
-    scene.backoff = after_restarts(&scene.pod, 3);
-    let plan = scene.plan();
-    assert_eq!(tell(&plan), "stop app-0 (DefinitionChanged, again); start app#1");
-    assert_eq!(plan.crashes, []);
+    let mut fixture = ActionsFixture::of(pod, view.build());
+    fixture.backoff = after_restarts(&fixture.pod, 3);
+    let actions = fixture.actions();
+    assert_eq!(describe(&actions), "stop app-0 (DefinitionChanged, again); start app#1");
+    assert_eq!(actions.crashes, []);
 }
 
 #[test]
 fn an_init_container_in_back_off_holds_up_the_pod_and_a_sidecar_does_not() {
     let with_init = pod().init("app").regular("web").build();
     let view_of = |pod: &Pod| view(pod).sandbox().exited_at("app", 1, 995);
-    let mut scene = Scene::of(with_init.clone(), view_of(&with_init).build());
-    scene.backoff = after_restarts(&scene.pod, 1);
-    assert_eq!(scene.told(), "wait app 10s");
+    let mut fixture = ActionsFixture::of(with_init.clone(), view_of(&with_init).build());
+    fixture.backoff = after_restarts(&fixture.pod, 1);
+    assert_eq!(fixture.describe_actions(), "wait app 10s");
     let with_sidecar = pod().sidecar("app").regular("web").build();
-    let mut scene =
-        Scene::of(with_sidecar.clone(), view_of(&with_sidecar).exited("web", 1).build());
-    scene.backoff = after_restarts(&scene.pod, 1);
-    assert_eq!(scene.told(), "start web#1; wait app 10s");
+    let mut fixture =
+        ActionsFixture::of(with_sidecar.clone(), view_of(&with_sidecar).exited("web", 1).build());
+    fixture.backoff = after_restarts(&fixture.pod, 1);
+    assert_eq!(fixture.describe_actions(), "start web#1; wait app 10s");
 }
 
 #[test]
 fn a_container_left_half_made_waits_like_the_one_before_it() {
-    let mut scene = crashed(1);
-    let view = view(&scene.pod).sandbox().exited_at("app", 1, 995).created("app");
-    scene.view = view.build();
-    assert_eq!(scene.told(), "wait app 10s");
+    let mut fixture = crashed(1);
+    let view = view(&fixture.pod).sandbox().exited_at("app", 1, 995).created("app");
+    fixture.view = view.build();
+    assert_eq!(fixture.describe_actions(), "wait app 10s");
 }

@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity as WireQuantity;
 
 use crate::api::validate::{is_huge_page, is_overcommittable, is_pod_level_resource};
 use crate::quantity::Quantity;
-use crate::resources::amounts::{Amounts, container_limits, container_requests};
+use crate::resources::amounts::{ResourceList, container_limits, container_requests};
 
 type WireAmounts = BTreeMap<String, WireQuantity>;
 
@@ -33,7 +33,7 @@ fn request_what_is_limited(resources: &mut ResourceRequirements) {
 }
 
 /// Huge pages cannot be overcommitted, so the pod is limited to what its containers are.
-fn limit_huge_pages(pod: &mut ResourceRequirements, containers: &Amounts) {
+fn limit_huge_pages(pod: &mut ResourceRequirements, containers: &ResourceList) {
     if pod.limits.is_none() && pod.requests.is_none() {
         return;
     }
@@ -48,7 +48,7 @@ fn limit_huge_pages(pod: &mut ResourceRequirements, containers: &Amounts) {
 }
 
 /// A limited pod requests what its containers do, or else its limit.
-fn request_for_pod(pod: &mut ResourceRequirements, containers: &Amounts) {
+fn request_for_pod(pod: &mut ResourceRequirements, containers: &ResourceList) {
     let Some(limits) = &pod.limits else { return };
     let mut requests = pod.requests.take().unwrap_or_default();
     for (name, amount) in containers {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{AppArmorProfile, Pod, SeccompProfile, Toleration};
 
-use super::context::Place;
+use super::context::ContainerPosition;
 use super::{paths, tolerations};
 use crate::api::create::APP_ARMOR_ANNOTATION_PREFIX;
 use crate::api::error::Errors;
@@ -83,67 +83,83 @@ fn check_app_armor(at: &Path, pod: &Pod, annotations: &Annotations, errors: &mut
 pub(super) fn check_against_fields(
     at: &Path,
     pod: &Pod,
-    places: &[Place<'_>],
+    container_positions: &[ContainerPosition<'_>],
     errors: &mut Errors,
 ) {
     let context = pod.spec().and_then(|spec| spec.security_context.as_ref());
     let context_at = at.child("securityContext");
-    if let (Some(said), Some(profile)) =
+    if let (Some(annotated), Some(profile)) =
         (pod.annotation(SECCOMP_POD), context.and_then(|c| c.seccomp_profile.as_ref()))
     {
-        compare_seccomp(&context_at, said, profile, errors);
+        compare_seccomp(&context_at, annotated, profile, errors);
     }
     let pod_app_armor = context.and_then(|c| c.app_armor_profile.as_ref());
-    for place in places {
+    for place in container_positions {
         compare_container(pod, place, pod_app_armor, errors);
     }
 }
 
 fn compare_container(
     pod: &Pod,
-    place: &Place<'_>,
+    place: &ContainerPosition<'_>,
     pod_app_armor: Option<&AppArmorProfile>,
     errors: &mut Errors,
 ) {
     let (at, container) = (place.at.child("securityContext"), &place.container);
     let context = container.security_context.as_ref();
     let seccomp = pod.annotation(&format!("{SECCOMP_CONTAINER_PREFIX}{}", container.name));
-    if let (Some(said), Some(profile)) = (seccomp, context.and_then(|c| c.seccomp_profile.as_ref()))
+    if let (Some(annotated), Some(profile)) =
+        (seccomp, context.and_then(|c| c.seccomp_profile.as_ref()))
     {
-        compare_seccomp(&at, said, profile, errors);
+        compare_seccomp(&at, annotated, profile, errors);
     }
     let is_windows = pod.spec().and_then(|s| s.os.as_ref()).is_some_and(|os| os.name == "windows");
     let app_armor = pod.annotation(&format!("{APP_ARMOR_ANNOTATION_PREFIX}{}", container.name));
     let own = context.and_then(|c| c.app_armor_profile.as_ref());
-    if let (Some(said), Some(profile), false) = (app_armor, own.or(pod_app_armor), is_windows) {
-        compare_app_armor(&at, said, profile, errors);
+    if let (Some(annotated), Some(profile), false) = (app_armor, own.or(pod_app_armor), is_windows)
+    {
+        compare_app_armor(&at, annotated, profile, errors);
     }
 }
 
-fn compare_seccomp(at: &Path, said: &str, profile: &SeccompProfile, errors: &mut Errors) {
+fn compare_seccomp(at: &Path, annotated: &str, profile: &SeccompProfile, errors: &mut Errors) {
     let at = at.child("seccompProfile");
     let defaults = ["runtime/default", "docker/default"];
-    compare(&at, said, &profile.type_, profile.localhost_profile.as_deref(), &defaults, errors);
+    compare(
+        &at,
+        annotated,
+        &profile.type_,
+        profile.localhost_profile.as_deref(),
+        &defaults,
+        errors,
+    );
 }
 
-fn compare_app_armor(at: &Path, said: &str, profile: &AppArmorProfile, errors: &mut Errors) {
+fn compare_app_armor(at: &Path, annotated: &str, profile: &AppArmorProfile, errors: &mut Errors) {
     let at = at.child("appArmorProfile");
     let defaults = ["runtime/default"];
-    compare(&at, said, &profile.type_, profile.localhost_profile.as_deref(), &defaults, errors);
+    compare(
+        &at,
+        annotated,
+        &profile.type_,
+        profile.localhost_profile.as_deref(),
+        &defaults,
+        errors,
+    );
 }
 
 fn compare(
     at: &Path,
-    said: &str,
+    annotated: &str,
     kind: &str,
     file: Option<&str>,
     defaults: &[&str],
     errors: &mut Errors,
 ) {
-    let local = said.strip_prefix("localhost/");
+    let local = annotated.strip_prefix("localhost/");
     let same_kind = match kind {
-        "Unconfined" => said == "unconfined",
-        "RuntimeDefault" => defaults.contains(&said),
+        "Unconfined" => annotated == "unconfined",
+        "RuntimeDefault" => defaults.contains(&annotated),
         "Localhost" => local.is_some(),
         _ => true,
     };

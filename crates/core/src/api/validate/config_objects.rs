@@ -62,7 +62,7 @@ mod tests {
         ObjectMeta { name: Some(name.to_owned()), namespace, ..ObjectMeta::default() }
     }
 
-    fn said(errors: &[FieldError]) -> Vec<String> {
+    fn error_texts(errors: &[FieldError]) -> Vec<String> {
         errors.iter().map(ToString::to_string).collect()
     }
 
@@ -73,18 +73,21 @@ mod tests {
             data: Some(BTreeMap::from([("a".to_owned(), "x".repeat(1 << 20))])),
             ..ConfigMap::default()
         };
-        assert_eq!(said(&validate_config_map(&good)), [""; 0]);
+        assert_eq!(error_texts(&validate_config_map(&good)), [""; 0]);
         let bytes = BTreeMap::from([("a".to_owned(), ByteString(vec![0]))]);
         let both = ConfigMap { binary_data: Some(bytes), ..good };
         let want = [
             "binaryData[a]: Invalid value: \"a\": is in data, too: keep one of the two",
             "data: Too long: may not be longer than 1048576 bytes",
         ];
-        assert_eq!(said(&validate_config_map(&both)), want);
+        assert_eq!(error_texts(&validate_config_map(&both)), want);
         let data = BTreeMap::from([("a b".to_owned(), ByteString(b"hunter2".to_vec()))]);
         let secret = Secret { metadata: named("A"), data: Some(data), ..Secret::default() };
-        let said = said(&validate_secret(&secret));
-        assert_eq!(said.len(), 2, "{said:?}");
-        assert!(said[0].starts_with("metadata.name: ") && said[1].starts_with("data[a b]: "));
+        let error_texts = error_texts(&validate_secret(&secret));
+        assert_eq!(error_texts.len(), 2, "{error_texts:?}");
+        assert!(
+            error_texts[0].starts_with("metadata.name: ")
+                && error_texts[1].starts_with("data[a b]: ")
+        );
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use k8s_openapi::api::core::v1::{Container, EphemeralContainer, PodSpec};
 
-use super::context::{Place, Surroundings};
+use super::context::{ContainerPosition, PodValidationContext};
 use super::{env, lifecycle, mounts, names, ports, probes, resources, restart, security};
 use crate::api::error::Errors;
 use crate::api::path::Path;
@@ -15,24 +15,29 @@ const MESSAGE_POLICIES: [&str; 2] = ["File", "FallbackToLogsOnError"];
 
 pub(super) fn check(
     at: &Path,
-    places: &[Place<'_>],
-    around: &Surroundings<'_>,
+    container_positions: &[ContainerPosition<'_>],
+    around: &PodValidationContext<'_>,
     errors: &mut Errors,
 ) {
     if around.spec.containers.is_empty() {
         errors.required(&at.child("containers"), "a pod has at least one container");
     }
-    for place in places {
+    for place in container_positions {
         check_common(&place.at, &place.container, around, errors);
         check_kind(place, around, errors);
     }
-    check_unique_names(places, errors);
+    check_unique_names(container_positions, errors);
     ports::check_host_ports(at, around.spec, errors);
     check_ephemeral(&at.child("ephemeralContainers"), around.spec, errors);
 }
 
 /// What every container is held to.
-fn check_common(at: &Path, container: &Container, around: &Surroundings<'_>, errors: &mut Errors) {
+fn check_common(
+    at: &Path,
+    container: &Container,
+    around: &PodValidationContext<'_>,
+    errors: &mut Errors,
+) {
     let text = |field: &Option<String>| field.clone().unwrap_or_default();
     if container.name.is_empty() {
         errors.required(&at.child("name"), "");
@@ -71,7 +76,11 @@ pub(super) fn check_pull_policy(at: &Path, policy: &str, errors: &mut Errors) {
 }
 
 /// What only some kinds of containers may have.
-fn check_kind(place: &Place<'_>, around: &Surroundings<'_>, errors: &mut Errors) {
+fn check_kind(
+    place: &ContainerPosition<'_>,
+    around: &PodValidationContext<'_>,
+    errors: &mut Errors,
+) {
     let (at, container) = (&place.at, place.container.as_ref());
     match place.kind {
         ContainerKind::Regular | ContainerKind::Sidecar => {
@@ -101,17 +110,17 @@ fn forbid_probes_and_hooks(at: &Path, container: &Container, errors: &mut Errors
 }
 
 /// No two containers of a pod have one name; the later one is to blame.
-fn check_unique_names(places: &[Place<'_>], errors: &mut Errors) {
+fn check_unique_names(container_positions: &[ContainerPosition<'_>], errors: &mut Errors) {
     // The API server counts regular containers first, and init containers without a name never.
-    let order = |place: &&Place<'_>| match place.kind {
+    let order = |place: &&ContainerPosition<'_>| match place.kind {
         ContainerKind::Regular => 0,
         ContainerKind::Init | ContainerKind::Sidecar => 1,
         ContainerKind::Ephemeral => 2,
     };
-    let mut places: Vec<&Place<'_>> = places.iter().collect();
-    places.sort_by_key(order);
+    let mut container_positions: Vec<&ContainerPosition<'_>> = container_positions.iter().collect();
+    container_positions.sort_by_key(order);
     let mut seen = BTreeSet::new();
-    for place in places {
+    for place in container_positions {
         let name = place.container.name.as_str();
         if seen.contains(name) {
             errors.duplicate(&place.at.child("name"), name);

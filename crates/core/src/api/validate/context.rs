@@ -9,21 +9,21 @@ use crate::api::path::Path;
 use crate::pod::{ContainerKind, PodExt};
 
 /// A container and where it stands.
-pub(super) struct Place<'a> {
+pub(super) struct ContainerPosition<'a> {
     pub(super) at: Path,
     pub(super) kind: ContainerKind,
     pub(super) container: Cow<'a, Container>,
 }
 
 /// The pod around a container.
-pub(super) struct Surroundings<'a> {
+pub(super) struct PodValidationContext<'a> {
     pub(super) spec: &'a PodSpec,
     /// Volumes that are good, by name; a mount of a bad one has nothing to mount.
     pub(super) volumes: BTreeMap<&'a str, &'a Volume>,
     pub(super) claims: BTreeSet<&'a str>,
 }
 
-impl Surroundings<'_> {
+impl PodValidationContext<'_> {
     /// Whether the pod's users are those of the host.
     pub(super) fn host_users(&self) -> bool {
         self.spec.host_users != Some(false)
@@ -39,7 +39,7 @@ impl Surroundings<'_> {
 }
 
 /// Every container with its place: init, regular, ephemeral.
-pub(super) fn places<'a>(at: &Path, pod: &'a Pod) -> Vec<Place<'a>> {
+pub(super) fn container_positions<'a>(at: &Path, pod: &'a Pod) -> Vec<ContainerPosition<'a>> {
     let mut counts = BTreeMap::new();
     let mut place = |kind, container| {
         let list = match kind {
@@ -49,7 +49,7 @@ pub(super) fn places<'a>(at: &Path, pod: &'a Pod) -> Vec<Place<'a>> {
         };
         let count = counts.entry(list).or_insert(0_usize);
         *count += 1;
-        Place { at: at.child(list).index(*count - 1), kind, container }
+        ContainerPosition { at: at.child(list).index(*count - 1), kind, container }
     };
     pod.all_containers().into_iter().map(|wanted| place(wanted.kind, wanted.spec)).collect()
 }

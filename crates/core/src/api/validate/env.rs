@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::{
     ConfigMapKeySelector, EnvFromSource, EnvVar, EnvVarSource, FileKeySelector, SecretKeySelector,
 };
 
-use super::context::{Place, Surroundings};
+use super::context::{ContainerPosition, PodValidationContext};
 use super::{names, paths, references};
 use crate::api::error::Errors;
 use crate::api::path::Path;
@@ -113,11 +113,11 @@ fn check_name(at: &Path, name: &str, errors: &mut Errors) {
 
 /// A file with variables lies in an empty directory of the pod.
 pub(super) fn check_file_volumes(
-    places: &[Place<'_>],
-    around: &Surroundings<'_>,
+    container_positions: &[ContainerPosition<'_>],
+    around: &PodValidationContext<'_>,
     errors: &mut Errors,
 ) {
-    for place in places {
+    for place in container_positions {
         for (i, variable) in place.container.env.iter().flatten().enumerate() {
             let source = variable.value_from.as_ref();
             let Some(file) = source.and_then(|source| source.file_key_ref.as_ref()) else {

@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::core::v1::{Lifecycle, LifecycleHandler};
 
-use super::context::Surroundings;
+use super::context::PodValidationContext;
 use super::probes::Handler;
 use crate::api::error::Errors;
 use crate::api::path::Path;
@@ -51,7 +51,7 @@ const WINDOWS_SIGNALS: [&str; 2] = ["SIGKILL", "SIGTERM"];
 pub(super) fn check(
     at: &Path,
     lifecycle: Option<&Lifecycle>,
-    around: &Surroundings<'_>,
+    around: &PodValidationContext<'_>,
     errors: &mut Errors,
 ) {
     let Some(lifecycle) = lifecycle else { return };

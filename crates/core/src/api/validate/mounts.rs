@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use k8s_openapi::api::core::v1::{Container, VolumeDevice, VolumeMount};
 
-use super::context::Surroundings;
+use super::context::PodValidationContext;
 use super::paths;
 use crate::api::error::Errors;
 use crate::api::path::Path;
@@ -16,14 +16,19 @@ const RECURSIVE_READ_ONLY: [&str; 3] = ["Disabled", "Enabled", "IfPossible"];
 pub(super) fn check(
     at: &Path,
     container: &Container,
-    around: &Surroundings<'_>,
+    around: &PodValidationContext<'_>,
     errors: &mut Errors,
 ) {
     check_mounts(&at.child("volumeMounts"), container, around, errors);
     check_devices(&at.child("volumeDevices"), container, around, errors);
 }
 
-fn check_mounts(at: &Path, container: &Container, around: &Surroundings<'_>, errors: &mut Errors) {
+fn check_mounts(
+    at: &Path,
+    container: &Container,
+    around: &PodValidationContext<'_>,
+    errors: &mut Errors,
+) {
     let mut taken = BTreeSet::new();
     for (i, mount) in container.volume_mounts.iter().flatten().enumerate() {
         let item = at.index(i);
@@ -44,7 +49,7 @@ fn check_mount_name(
     at: &Path,
     mount: &VolumeMount,
     container: &Container,
-    around: &Surroundings<'_>,
+    around: &PodValidationContext<'_>,
     errors: &mut Errors,
 ) {
     let name = mount.name.as_str();
@@ -104,7 +109,12 @@ fn check_recursive_read_only(at: &Path, mount: &VolumeMount, errors: &mut Errors
     }
 }
 
-fn check_devices(at: &Path, container: &Container, around: &Surroundings<'_>, errors: &mut Errors) {
+fn check_devices(
+    at: &Path,
+    container: &Container,
+    around: &PodValidationContext<'_>,
+    errors: &mut Errors,
+) {
     let (mut names, mut taken) = (BTreeSet::new(), BTreeSet::new());
     for (i, device) in container.volume_devices.iter().flatten().enumerate() {
         let at = at.index(i);
@@ -128,7 +138,7 @@ fn check_device_name(
     at: &Path,
     device: &VolumeDevice,
     container: &Container,
-    around: &Surroundings<'_>,
+    around: &PodValidationContext<'_>,
     errors: &mut Errors,
 ) {
     let name = device.name.as_str();

@@ -9,10 +9,10 @@ const SUBDOMAIN_FORM: &str =
     "use lower-case letters, digits and '-', in parts with dots between, as in example.com";
 
 /// What is wrong with a value; nothing when it is right.
-pub(super) type Complaints = Vec<String>;
+pub(super) type NameErrors = Vec<String>;
 
 /// A DNS label: `my-name`.
-pub(super) fn dns_label(value: &str) -> Complaints {
+pub(super) fn dns_label(value: &str) -> NameErrors {
     let mut complaints = too_long(value, LABEL_MAX);
     if !is_dns_label(value) {
         let dots = value.split('.').all(is_dns_label);
@@ -22,7 +22,7 @@ pub(super) fn dns_label(value: &str) -> Complaints {
 }
 
 /// DNS labels joined by dots: `example.com`.
-pub(super) fn dns_subdomain(value: &str) -> Complaints {
+pub(super) fn dns_subdomain(value: &str) -> NameErrors {
     let mut complaints = too_long(value, SUBDOMAIN_MAX);
     if !value.split('.').all(is_dns_label) {
         complaints.push(SUBDOMAIN_FORM.to_owned());
@@ -31,7 +31,7 @@ pub(super) fn dns_subdomain(value: &str) -> Complaints {
 }
 
 /// The same, where labels may have underscores.
-pub(super) fn dns_subdomain_with_underscores(value: &str) -> Complaints {
+pub(super) fn dns_subdomain_with_underscores(value: &str) -> NameErrors {
     let mut complaints = too_long(value, SUBDOMAIN_MAX);
     let is_label = |label: &str| {
         let label = label.strip_prefix('_').unwrap_or(label);
@@ -46,7 +46,7 @@ pub(super) fn dns_subdomain_with_underscores(value: &str) -> Complaints {
 }
 
 /// A label's key, which may have a domain before it: `example.com/name`.
-pub(super) fn qualified_name(value: &str) -> Complaints {
+pub(super) fn qualified_name(value: &str) -> NameErrors {
     let parts: Vec<&str> = value.split('/').collect();
     let (prefix, name) = match parts[..] {
         [name] => (None, name),
@@ -54,7 +54,7 @@ pub(super) fn qualified_name(value: &str) -> Complaints {
         _ => return vec!["may have one '/', as in example.com/name".to_owned()],
     };
     let mut complaints = match prefix {
-        None => Complaints::new(),
+        None => NameErrors::new(),
         Some("") => vec!["has nothing before the '/'".to_owned()],
         Some(prefix) => dns_subdomain(prefix),
     };
@@ -70,7 +70,7 @@ pub(super) fn qualified_name(value: &str) -> Complaints {
 }
 
 /// A label's value.
-pub(super) fn label_value(value: &str) -> Complaints {
+pub(super) fn label_value(value: &str) -> NameErrors {
     let mut complaints = too_long(value, LABEL_MAX);
     if !value.is_empty() && !is_label_text(value) {
         complaints.push(LABEL_RULE.to_owned());
@@ -82,7 +82,7 @@ const LABEL_RULE: &str =
     "use letters, digits, '-', '_' and '.', with a letter or digit at both ends, as in My.name-1";
 
 /// The name of a port: `http`.
-pub(super) fn port_name(value: &str) -> Complaints {
+pub(super) fn port_name(value: &str) -> NameErrors {
     let mut complaints = too_long(value, PORT_NAME_MAX);
     if value.is_empty() || !value.chars().all(|c| is_lower_alphanumeric(c) || c == '-') {
         complaints.push("use lower-case letters, digits and '-'".to_owned());
@@ -100,38 +100,38 @@ pub(super) fn port_name(value: &str) -> Complaints {
 }
 
 /// The number of a port.
-pub(super) fn port_number(port: i32) -> Complaints {
+pub(super) fn port_number(port: i32) -> NameErrors {
     in_range(port.into(), 1, 65535)
 }
 
 /// The number of a user or a group.
-pub(super) fn identity(id: i64) -> Complaints {
+pub(super) fn identity(id: i64) -> NameErrors {
     in_range(id, 0, i32::MAX.into())
 }
 
 /// A number between two others, or one of them.
-pub(super) fn in_range(value: i64, lowest: i64, highest: i64) -> Complaints {
+pub(super) fn in_range(value: i64, lowest: i64, highest: i64) -> NameErrors {
     if (lowest..=highest).contains(&value) {
-        Complaints::new()
+        NameErrors::new()
     } else {
         vec![format!("must be from {lowest} to {highest}")]
     }
 }
 
 /// The name of an HTTP header.
-pub(super) fn header_name(value: &str) -> Complaints {
+pub(super) fn header_name(value: &str) -> NameErrors {
     let valid = !value.is_empty() && value.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
     unless(valid, "use letters, digits and '-', as in X-Header")
 }
 
 /// The name of an environment variable; any printable ASCII will do but the equals sign.
-pub(super) fn variable_name(value: &str) -> Complaints {
+pub(super) fn variable_name(value: &str) -> NameErrors {
     let valid = value.chars().all(|c| (c.is_ascii_graphic() || c == ' ') && c != '=');
     unless(valid, "use printable ASCII characters other than '='")
 }
 
 /// A key of a config map or a secret.
-pub(super) fn config_key(value: &str) -> Complaints {
+pub(super) fn config_key(value: &str) -> NameErrors {
     let mut complaints = too_long(value, SUBDOMAIN_MAX);
     if value.is_empty()
         || !value.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
@@ -144,12 +144,12 @@ pub(super) fn config_key(value: &str) -> Complaints {
     complaints
 }
 
-fn too_long(value: &str, most: usize) -> Complaints {
+fn too_long(value: &str, most: usize) -> NameErrors {
     unless(value.len() <= most, &format!("must not be longer than {most} characters"))
 }
 
-fn unless(valid: bool, complaint: &str) -> Complaints {
-    if valid { Complaints::new() } else { vec![complaint.to_owned()] }
+fn unless(valid: bool, complaint: &str) -> NameErrors {
+    if valid { NameErrors::new() } else { vec![complaint.to_owned()] }
 }
 
 fn is_dns_label(value: &str) -> bool {
@@ -175,7 +175,7 @@ pub(super) fn is_lower_alphanumeric(c: char) -> bool {
 mod tests {
     use super::*;
 
-    fn check(form: fn(&str) -> Complaints, rows: &[(&str, usize)]) {
+    fn check(form: fn(&str) -> NameErrors, rows: &[(&str, usize)]) {
         for (value, complaints) in rows {
             let found = form(value);
             assert_eq!(found.len(), *complaints, "{value:?}: {found:?}");

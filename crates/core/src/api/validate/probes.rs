@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::{
     Container, ExecAction, GRPCAction, HTTPGetAction, Probe, SleepAction, TCPSocketAction,
 };
 
-use super::context::Surroundings;
+use super::context::PodValidationContext;
 use super::{names, ports};
 use crate::api::error::Errors;
 use crate::api::path::Path;
@@ -14,7 +14,7 @@ const SCHEMES: [&str; 2] = ["HTTP", "HTTPS"];
 pub(super) fn check(
     at: &Path,
     container: &Container,
-    around: &Surroundings<'_>,
+    around: &PodValidationContext<'_>,
     errors: &mut Errors,
 ) {
     if let Some(probe) = &container.liveness_probe {
@@ -43,7 +43,7 @@ fn check_one_success(at: &Path, probe: &Probe, errors: &mut Errors) {
     }
 }
 
-fn check_probe(at: &Path, probe: &Probe, around: &Surroundings<'_>, errors: &mut Errors) {
+fn check_probe(at: &Path, probe: &Probe, around: &PodValidationContext<'_>, errors: &mut Errors) {
     let handler = Handler {
         exec: probe.exec.as_ref(),
         http_get: probe.http_get.as_ref(),
@@ -85,7 +85,7 @@ pub(super) struct Handler<'a> {
 
 impl Handler<'_> {
     /// Checks the first handler there is; any other is one too many.
-    pub(super) fn check(&self, at: &Path, around: &Surroundings<'_>, errors: &mut Errors) {
+    pub(super) fn check(&self, at: &Path, around: &PodValidationContext<'_>, errors: &mut Errors) {
         let all = [
             ("exec", self.exec.is_some()),
             ("httpGet", self.http_get.is_some()),
@@ -103,7 +103,13 @@ impl Handler<'_> {
         }
     }
 
-    fn check_action(&self, name: &str, at: &Path, around: &Surroundings<'_>, errors: &mut Errors) {
+    fn check_action(
+        &self,
+        name: &str,
+        at: &Path,
+        around: &PodValidationContext<'_>,
+        errors: &mut Errors,
+    ) {
         match (name, self.exec, self.http_get, self.tcp_socket) {
             ("exec", Some(exec), ..) => {
                 if exec.command.as_ref().is_none_or(Vec::is_empty) {
@@ -118,7 +124,7 @@ impl Handler<'_> {
         }
     }
 
-    fn check_rare_action(&self, at: &Path, around: &Surroundings<'_>, errors: &mut Errors) {
+    fn check_rare_action(&self, at: &Path, around: &PodValidationContext<'_>, errors: &mut Errors) {
         if let Some(grpc) = self.grpc {
             ports::check_number(&at.child("port"), grpc.port, errors);
         }

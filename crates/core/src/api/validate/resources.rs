@@ -13,7 +13,7 @@ use super::resource_names::{
 use crate::api::error::Errors;
 use crate::api::path::Path;
 use crate::quantity::Quantity;
-use crate::resources::amounts::{self, Amounts};
+use crate::resources::amounts::{self, ResourceList};
 
 type WireAmounts = BTreeMap<String, WireQuantity>;
 
@@ -129,8 +129,8 @@ fn check_within(at: &Path, name: &str, request: &Quantity, limit: &Quantity, err
 
 fn check_huge_pages_have_company(
     at: &Path,
-    limits: &Amounts,
-    requests: &Amounts,
+    limits: &ResourceList,
+    requests: &ResourceList,
     errors: &mut Errors,
 ) {
     let any = |is: fn(&str) -> bool| limits.keys().chain(requests.keys()).any(|name| is(name));
@@ -164,7 +164,12 @@ fn check_containers_fit(
     }
 }
 
-fn check_covers(at: &Path, of_pod: &Amounts, of_containers: &Amounts, errors: &mut Errors) {
+fn check_covers(
+    at: &Path,
+    of_pod: &ResourceList,
+    of_containers: &ResourceList,
+    errors: &mut Errors,
+) {
     for (name, needed) in of_containers {
         if let Some(given) = of_pod.get(name).filter(|given| needed > *given) {
             let detail = format!("must be enough for the containers, which take {needed}");

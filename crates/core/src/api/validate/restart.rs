@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use k8s_openapi::api::core::v1::{Container, ContainerRestartRule};
 
-use super::context::Surroundings;
+use super::context::PodValidationContext;
 use crate::api::error::Errors;
 use crate::api::path::Path;
 
@@ -71,7 +71,7 @@ fn check_rule(at: &Path, rule: &ContainerRestartRule, errors: &mut Errors) {
 pub(super) fn check_resize_policies(
     at: &Path,
     container: &Container,
-    around: &Surroundings<'_>,
+    around: &PodValidationContext<'_>,
     errors: &mut Errors,
 ) {
     let mut seen = BTreeSet::new();

@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::core::v1::{PodSecurityContext, PodSpec, SecurityContext};
 
-use super::context::{Place, Surroundings};
+use super::context::{ContainerPosition, PodValidationContext};
 use super::{names, profiles, sysctls, windows};
 use crate::api::error::Errors;
 use crate::api::path::Path;
@@ -51,7 +51,7 @@ fn check_choices(at: &Path, context: &PodSecurityContext, errors: &mut Errors) {
 pub(super) fn check_container(
     at: &Path,
     context: &SecurityContext,
-    around: &Surroundings<'_>,
+    around: &PodValidationContext<'_>,
     errors: &mut Errors,
 ) {
     check_identity(&at.child("runAsUser"), context.run_as_user, errors);
@@ -96,7 +96,7 @@ fn check_escalation(at: &Path, context: &SecurityContext, errors: &mut Errors) {
 pub(super) fn check_host_users(
     at: &Path,
     spec: &PodSpec,
-    places: &[Place<'_>],
+    container_positions: &[ContainerPosition<'_>],
     errors: &mut Errors,
 ) {
     if spec.host_users != Some(false) {
@@ -111,7 +111,8 @@ pub(super) fn check_host_users(
     for (field, _) in shared.iter().filter(|(_, shared)| *shared == Some(true)) {
         errors.forbidden(&at.child(field), "does not go with hostUsers: false");
     }
-    for place in places.iter().filter(|place| place.container.volume_devices.is_some()) {
+    for place in container_positions.iter().filter(|place| place.container.volume_devices.is_some())
+    {
         let detail = "a device keeps its owner, so it does not go with hostUsers: false";
         errors.forbidden(&place.at.child("volumeDevices"), detail);
     }

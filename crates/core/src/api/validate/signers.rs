@@ -1,6 +1,6 @@
 //! Names of those who sign certificates, and of the bundles of trust they publish.
 
-use super::names::{self, Complaints};
+use super::names::{self, NameErrors};
 use crate::api::error::Errors;
 use crate::api::path::Path;
 
@@ -36,13 +36,13 @@ pub(super) fn check(at: &Path, signer: &str, errors: &mut Errors) {
 }
 
 /// Complains about the first part that is wrong; the others are wrong in the same way, mostly.
-fn check_labels(at: &Path, text: &str, form: fn(&str) -> Complaints, errors: &mut Errors) {
+fn check_labels(at: &Path, text: &str, form: fn(&str) -> NameErrors, errors: &mut Errors) {
     let complaints = text.split('.').map(form).find(|complaints| !complaints.is_empty());
     errors.invalid_for(at, text, complaints.unwrap_or_default());
 }
 
 /// The name of a bundle of trust; one of a signer has the signer's name before it.
-pub(super) fn bundle_name(name: &str) -> Complaints {
+pub(super) fn bundle_name(name: &str) -> NameErrors {
     let Some((signer, _)) = name.rsplit_once(':') else { return names::dns_subdomain(name) };
     if signer.is_empty() {
         return vec!["has a ':' but no signer before it".to_owned()];

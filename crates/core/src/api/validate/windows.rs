@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::{PodSpec, WindowsSecurityContextOptions};
 use serde_json::Value;
 
-use super::context::Place;
+use super::context::ContainerPosition;
 use super::names;
 use crate::api::error::Errors;
 use crate::api::path::Path;
@@ -96,13 +96,13 @@ fn is_dns(domain: &str) -> bool {
 pub(super) fn check_host_process(
     at: &Path,
     spec: &PodSpec,
-    places: &[Place<'_>],
+    container_positions: &[ContainerPosition<'_>],
     errors: &mut Errors,
 ) {
     let context = spec.security_context.as_ref();
     let of_pod = host_process(context.and_then(|context| context.windows_options.as_ref()));
     let mut count = 0;
-    for place in places {
+    for place in container_positions {
         let context = place.container.security_context.as_ref();
         let own = host_process(context.and_then(|context| context.windows_options.as_ref()));
         if let (Some(own), Some(of_pod)) = (own, of_pod)
@@ -113,7 +113,7 @@ pub(super) fn check_host_process(
         }
         count += usize::from(own.or(of_pod) == Some(true));
     }
-    if count > 0 && count != places.len() {
+    if count > 0 && count != container_positions.len() {
         errors.invalid(at, "", "either all containers are host processes or none is");
     }
     if count > 0 && spec.host_network != Some(true) {
@@ -129,14 +129,14 @@ fn host_process(options: Option<&WindowsSecurityContextOptions>) -> Option<bool>
 pub(super) fn check_linux_pod(
     at: &Path,
     spec: &PodSpec,
-    places: &[Place<'_>],
+    container_positions: &[ContainerPosition<'_>],
     errors: &mut Errors,
 ) {
     let detail = "a pod for Linux has none";
     if spec.security_context.iter().any(|context| context.windows_options.is_some()) {
         errors.forbidden(&at.child("securityContext").child("windowsOptions"), detail);
     }
-    for place in places {
+    for place in container_positions {
         let context = place.container.security_context.as_ref();
         if context.is_some_and(|context| context.windows_options.is_some()) {
             errors.forbidden(&place.at.child("securityContext").child("windowsOptions"), detail);
@@ -175,7 +175,7 @@ const LINUX_OF_CONTAINER: [&str; 10] = [
 pub(super) fn check_windows_pod(
     at: &Path,
     spec: &PodSpec,
-    places: &[Place<'_>],
+    container_positions: &[ContainerPosition<'_>],
     errors: &mut Errors,
 ) {
     let of_spec = [
@@ -189,7 +189,7 @@ pub(super) fn check_windows_pod(
     }
     let context = serde_json::to_value(&spec.security_context).unwrap_or_default();
     forbid_fields(&at.child("securityContext"), &context, &LINUX_OF_POD, errors);
-    for place in places {
+    for place in container_positions {
         let context = serde_json::to_value(&place.container.security_context).unwrap_or_default();
         let at = place.at.child("securityContext");
         forbid_fields(&at, &context, &LINUX_OF_CONTAINER, errors);

@@ -16,48 +16,62 @@ fn uids(uids: &[&str]) -> BTreeSet<PodUid> {
 }
 
 /// What goes at second 100, as `pod/container`, when all sources have spoken.
-fn removed(views: &[PodView], kept: &[&str], limits: Limits) -> Vec<String> {
+fn removed(views: &[PodView], kept: &[&str], policy: ContainerGcPolicy) -> Vec<String> {
     let kept = uids(kept);
-    let scene = Scene { views, kept: &kept, sources_ready: true, now: at(100) };
-    containers(&scene, &limits).iter().map(|dead| format!("{}/{}", dead.pod, dead.id)).collect()
+    let input = ContainerGcInput { views, kept: &kept, sources_ready: true, now: at(100) };
+    containers_to_remove(&input, &policy)
+        .iter()
+        .map(|dead| format!("{}/{}", dead.pod, dead.id))
+        .collect()
 }
 
 #[test]
 fn one_dead_container_of_each_name_is_kept() {
     let view =
         of("p").exited("a", 1).exited("a", 1).exited("b", 0).exited("a", 1).running("a").build();
-    assert_eq!(removed(&[view], &["p"], Limits::default()), ["p/a-0", "p/a-1"]);
+    assert_eq!(removed(&[view], &["p"], ContainerGcPolicy::default()), ["p/a-0", "p/a-1"]);
 }
 
 #[test]
-fn everything_dead_of_a_deleted_pod_goes_once_all_sources_have_spoken() {
+fn all_dead_containers_of_a_deleted_pod_are_removed_once_all_sources_are_ready() {
     let views = [of("p").exited("a", 0).exited("a", 0).running("a").created("b").build()];
-    assert_eq!(removed(&views, &[], Limits::default()), ["p/b-0", "p/a-0", "p/a-1"]);
+    assert_eq!(removed(&views, &[], ContainerGcPolicy::default()), ["p/b-0", "p/a-0", "p/a-1"]);
     let kept = BTreeSet::new();
-    let early = Scene { views: &views, kept: &kept, sources_ready: false, now: at(100) };
-    let ids: Vec<_> =
-        containers(&early, &Limits::default()).into_iter().map(|dead| dead.id).collect();
+    let early = ContainerGcInput { views: &views, kept: &kept, sources_ready: false, now: at(100) };
+    let ids: Vec<_> = containers_to_remove(&early, &ContainerGcPolicy::default())
+        .into_iter()
+        .map(|dead| dead.id)
+        .collect();
     assert_eq!(ids, [ContainerId::from("a-0")], "until then it counts as a pod that is there");
 }
 
 #[test]
-fn what_neither_runs_nor_ended_is_the_workers_business_until_it_is_passed_over() {
+fn created_and_unknown_containers_are_removed_once_a_newer_one_exists() {
     let start = || of("p").exited("a", 0);
     let rows = [("created", start().created("a")), ("unknown", start().unknown("a"))];
     for (word, newest) in rows {
         let passed_over = newest.clone().running("a");
         let none: [&str; 0] = [];
-        assert_eq!(removed(&[newest.build()], &["p"], Limits::default()), none, "{word}");
-        assert_eq!(removed(&[passed_over.build()], &["p"], Limits::default()), ["p/a-1"], "{word}");
+        assert_eq!(
+            removed(&[newest.build()], &["p"], ContainerGcPolicy::default()),
+            none,
+            "{word}"
+        );
+        assert_eq!(
+            removed(&[passed_over.build()], &["p"], ContainerGcPolicy::default()),
+            ["p/a-1"],
+            "{word}"
+        );
     }
 }
 
 #[test]
-fn the_young_stay_whatever_the_limits() {
+fn young_containers_stay_whatever_the_limits() {
     let view = of("p").exited("a", 0).exited("a", 0).build();
     let age_of_the_older = Duration::from_secs(99);
-    let limits = Limits { per_container: Some(0), min_age: age_of_the_older, total: Some(0) };
-    assert_eq!(removed(&[view], &[], limits), ["p/a-0"]);
+    let policy =
+        ContainerGcPolicy { per_container: Some(0), min_age: age_of_the_older, total: Some(0) };
+    assert_eq!(removed(&[view], &[], policy), ["p/a-0"]);
 }
 
 #[test]
@@ -73,16 +87,20 @@ fn a_limit_for_the_node_takes_an_equal_share_first_and_the_oldest_then() {
         (0, &["p/a-0", "p/a-1", "q/a-0", "p/a-2"]),
     ];
     for (total, expected) in rows {
-        let limits = Limits { per_container: None, total: Some(total), ..Limits::default() };
-        assert_eq!(removed(&views, &["p", "q"], limits), expected, "total {total}");
+        let policy = ContainerGcPolicy {
+            per_container: None,
+            total: Some(total),
+            ..ContainerGcPolicy::default()
+        };
+        assert_eq!(removed(&views, &["p", "q"], policy), expected, "total {total}");
     }
 }
 
 #[test]
 fn what_may_run_is_stopped_before_it_is_removed() {
     let (kept, views) = (BTreeSet::new(), [of("p").exited("a", 0).unknown("a").build()]);
-    let scene = Scene { views: &views, kept: &kept, sources_ready: true, now: at(9) };
-    let dead = containers(&scene, &Limits::default());
+    let input = ContainerGcInput { views: &views, kept: &kept, sources_ready: true, now: at(9) };
+    let dead = containers_to_remove(&input, &ContainerGcPolicy::default());
     let stop: Vec<_> = dead.iter().map(|dead| (dead.id.as_str(), dead.stop_first)).collect();
     assert_eq!(stop, [("a-1", true), ("a-0", false)]);
 }
@@ -98,8 +116,9 @@ fn a_sandbox_goes_when_it_is_empty_and_not_ready_and_the_newest_only_with_its_po
         [(&["p"], true, &[oldest]), (&[], false, &[oldest]), (&[], true, &[oldest, newest])];
     for (kept, sources_ready, expected) in rows {
         let kept = uids(kept);
-        let scene = Scene { views: &views, kept: &kept, sources_ready, now: at(9) };
-        let ids: Vec<_> = sandboxes(&scene).into_iter().map(|id| id.to_string()).collect();
+        let input = ContainerGcInput { views: &views, kept: &kept, sources_ready, now: at(9) };
+        let ids: Vec<_> =
+            sandboxes_to_remove(&input).into_iter().map(|id| id.to_string()).collect();
         assert_eq!(ids, expected, "kept {kept:?}, sources ready {sources_ready}");
     }
 }
@@ -129,9 +148,9 @@ proptest! {
         per_container in 1..3_usize,
     ) {
         let kept: BTreeSet<PodUid> = kept.iter().map(|n| PodUid::from(format!("p{n}"))).collect();
-        let scene = Scene { views: &views, kept: &kept, sources_ready: true, now: at(100) };
-        let limits = Limits { per_container: Some(per_container), ..Limits::default() };
-        for dead in containers(&scene, &limits) {
+        let input = ContainerGcInput { views: &views, kept: &kept, sources_ready: true, now: at(100) };
+        let policy = ContainerGcPolicy { per_container: Some(per_container), ..ContainerGcPolicy::default() };
+        for dead in containers_to_remove(&input, &policy) {
             let view = views.iter().find(|view| view.uid == dead.pod).unwrap();
             let container = view.containers.iter().find(|c| c.id == dead.id).unwrap();
             let running = matches!(container.state, ContainerState::Running { .. });
@@ -145,9 +164,9 @@ proptest! {
     #[test]
     fn a_limit_for_the_node_is_kept(views in any_views(), total in 0..6_usize) {
         let kept: BTreeSet<PodUid> = views.iter().map(|view| view.uid.clone()).collect();
-        let scene = Scene { views: &views, kept: &kept, sources_ready: true, now: at(100) };
-        let limits = Limits { total: Some(total), per_container: None, ..Limits::default() };
-        let garbage = containers(&scene, &limits);
+        let input = ContainerGcInput { views: &views, kept: &kept, sources_ready: true, now: at(100) };
+        let policy = ContainerGcPolicy { total: Some(total), per_container: None, ..ContainerGcPolicy::default() };
+        let garbage = containers_to_remove(&input, &policy);
         let ended = |view: &PodView| view.containers.iter().filter(|c| c.state.exit().is_some()).count();
         let all: usize = views.iter().map(ended).sum();
         let gone = garbage.iter().filter(|dead| is_ended(&views, dead)).count();

@@ -8,8 +8,8 @@ fn at(seconds: u64) -> Mono {
     Mono(Duration::from_secs(seconds))
 }
 
-fn image(id: &str, bytes: u64) -> Image {
-    Image { id: id.to_owned(), bytes, pinned: false }
+fn image(id: &str, bytes: u64) -> GcImage {
+    GcImage { id: id.to_owned(), bytes, pinned: false }
 }
 
 fn set(ids: &[&str]) -> BTreeSet<String> {
@@ -17,18 +17,18 @@ fn set(ids: &[&str]) -> BTreeSet<String> {
 }
 
 /// 100 bytes, so that bytes are percents.
-fn disk(available: u64) -> Disk {
-    Disk { capacity: 100, available }
+fn disk(available: u64) -> ImageFsStats {
+    ImageFsStats { capacity: 100, available }
 }
 
 /// Five images of 4 bytes: `never` and `later` never used, `early` used at 10 s, `late` at 20 s, `now` in use.
-fn memory() -> Memory {
-    let mut memory = Memory::default();
+fn memory() -> ImageRecords {
+    let mut memory = ImageRecords::default();
     let first = [image("never", 4), image("late", 4), image("early", 4), image("now", 4)];
-    memory.look(&first, &set(&["early"]), at(10));
+    memory.detect_images(&first, &set(&["early"]), at(10));
     let all = [&first[..], &[image("later", 4)]].concat();
-    memory.look(&all, &set(&["late"]), at(20));
-    memory.look(&all, &set(&["now"]), at(300));
+    memory.detect_images(&all, &set(&["late"]), at(20));
+    memory.detect_images(&all, &set(&["now"]), at(300));
     memory
 }
 
@@ -41,38 +41,40 @@ fn space_is_made_from_the_high_mark_down_to_the_low_one() {
         (11, &["never", "later", "early"]),
     ];
     for (available, expected) in rows {
-        let garbage = memory().garbage(&Policy::default(), disk(available), at(300)).unwrap();
+        let garbage =
+            memory().garbage(&ImageGcPolicy::default(), disk(available), at(300)).unwrap();
         assert_eq!(garbage.images, expected, "{available} bytes free");
     }
 }
 
 #[test]
 fn the_caller_learns_when_there_is_not_enough_to_delete() {
-    let garbage = memory().garbage(&Policy::default(), disk(0), at(300)).unwrap();
+    let garbage = memory().garbage(&ImageGcPolicy::default(), disk(0), at(300)).unwrap();
     assert_eq!((garbage.wanted, garbage.freed), (20, 16));
     assert_eq!(garbage.images, ["never", "later", "early", "late"]);
 }
 
 #[test]
 fn a_disk_of_unknown_size_is_an_error_and_not_a_reason_to_delete() {
-    let unknown = Disk { capacity: 0, available: 0 };
-    assert_eq!(memory().garbage(&Policy::default(), unknown, at(300)), Err(InvalidCapacity));
+    let unknown = ImageFsStats { capacity: 0, available: 0 };
+    assert_eq!(memory().garbage(&ImageGcPolicy::default(), unknown, at(300)), Err(InvalidCapacity));
 }
 
 #[test]
 fn young_pinned_and_used_images_stay() {
-    let mut memory = Memory::default();
-    let pinned = Image { pinned: true, ..image("pinned", 50) };
-    memory.look(&[pinned.clone(), image("used", 40)], &set(&["used"]), at(0));
-    memory.look(&[pinned, image("used", 40), image("young", 9)], &set(&["used"]), at(200));
-    let policy = Policy::default();
+    let mut memory = ImageRecords::default();
+    let pinned = GcImage { pinned: true, ..image("pinned", 50) };
+    memory.detect_images(&[pinned.clone(), image("used", 40)], &set(&["used"]), at(0));
+    memory.detect_images(&[pinned, image("used", 40), image("young", 9)], &set(&["used"]), at(200));
+    let policy = ImageGcPolicy::default();
     assert!(memory.unused(&policy, at(319)).is_empty());
     assert_eq!(memory.unused(&policy, at(320)), ["young"]);
 }
 
 #[test]
 fn the_old_go_even_when_there_is_space_but_only_after_the_agent_has_run_that_long() {
-    let policy = Policy { max_age: Some(Duration::from_secs(290)), ..Policy::default() };
+    let policy =
+        ImageGcPolicy { max_age: Some(Duration::from_secs(290)), ..ImageGcPolicy::default() };
     let rows: [(u64, &[&str]); 4] = [
         (300, &[]),
         (305, &["never", "early"]),
@@ -87,11 +89,11 @@ fn the_old_go_even_when_there_is_space_but_only_after_the_agent_has_run_that_lon
 
 #[test]
 fn an_image_that_came_back_is_new_again() {
-    let mut memory = Memory::default();
-    memory.look(&[image("a", 1)], &set(&[]), at(0));
-    memory.look(&[], &set(&[]), at(200));
-    memory.look(&[image("a", 1)], &set(&[]), at(300));
-    assert!(memory.unused(&Policy::default(), at(310)).is_empty());
+    let mut memory = ImageRecords::default();
+    memory.detect_images(&[image("a", 1)], &set(&[]), at(0));
+    memory.detect_images(&[], &set(&[]), at(200));
+    memory.detect_images(&[image("a", 1)], &set(&[]), at(300));
+    assert!(memory.unused(&ImageGcPolicy::default(), at(310)).is_empty());
 }
 
 proptest! {
@@ -101,13 +103,13 @@ proptest! {
         available in 0..101_u64,
     ) {
         let images: Vec<_> = sizes.iter().enumerate()
-            .map(|(n, (bytes, pinned, _))| Image { id: n.to_string(), bytes: *bytes, pinned: *pinned })
+            .map(|(n, (bytes, pinned, _))| GcImage { id: n.to_string(), bytes: *bytes, pinned: *pinned })
             .collect();
         let used: BTreeSet<_> =
             images.iter().zip(&sizes).filter(|(_, size)| size.2).map(|(i, _)| i.id.clone()).collect();
-        let mut memory = Memory::default();
-        memory.look(&images, &used, at(0));
-        let garbage = memory.garbage(&Policy::default(), disk(available), at(1000)).unwrap();
+        let mut memory = ImageRecords::default();
+        memory.detect_images(&images, &used, at(0));
+        let garbage = memory.garbage(&ImageGcPolicy::default(), disk(available), at(1000)).unwrap();
         for id in &garbage.images {
             let image = images.iter().find(|image| image.id == *id).unwrap();
             prop_assert!(!image.pinned && !used.contains(id));

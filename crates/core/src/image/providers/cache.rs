@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::{Answer, Provider, repository};
+use super::{CredentialProvider, CredentialProviderResponse, repository};
 use crate::image::keyring::Keyring;
 use crate::time::Mono;
 
@@ -27,7 +27,7 @@ pub struct ProviderCache {
 
 impl ProviderCache {
     /// What a program has answered that counts for an image.
-    pub fn find(&self, provider: &Provider, image: &str, now: Mono) -> Option<&Keyring> {
+    pub fn find(&self, provider: &CredentialProvider, image: &str, now: Mono) -> Option<&Keyring> {
         let coverages = [Coverage::Image, Coverage::Registry, Coverage::Global];
         let answers = coverages.into_iter().filter_map(|coverage| {
             self.answers.get(&key(provider, coverage, image)).filter(|(_, until)| now < *until)
@@ -36,7 +36,13 @@ impl ProviderCache {
     }
 
     /// Keeps an answer for as long as it counts, and forgets those that do no longer.
-    pub fn keep(&mut self, provider: &Provider, image: &str, answer: &Answer, now: Mono) {
+    pub fn keep(
+        &mut self,
+        provider: &CredentialProvider,
+        image: &str,
+        answer: &CredentialProviderResponse,
+        now: Mono,
+    ) {
         self.answers.retain(|_, (_, until)| now < *until);
         if !answer.counts.is_zero() {
             let kept = (answer.keyring.clone(), now + answer.counts);
@@ -45,7 +51,11 @@ impl ProviderCache {
     }
 }
 
-fn key(provider: &Provider, coverage: Coverage, image: &str) -> (String, Coverage, String) {
+fn key(
+    provider: &CredentialProvider,
+    coverage: Coverage,
+    image: &str,
+) -> (String, Coverage, String) {
     let repository = repository(image);
     let subject = match coverage {
         Coverage::Image => repository,

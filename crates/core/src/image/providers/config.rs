@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::Provider;
+use super::CredentialProvider;
 use crate::duration;
 
 const KIND: &str = "CredentialProviderConfig";
 const GROUP: &str = "kubelet.config.k8s.io/";
 /// The words that programs and we understand.
-const WORDS: [&str; 3] = [
+const API_VERSIONS: [&str; 3] = [
     "credentialprovider.kubelet.k8s.io/v1",
     "credentialprovider.kubelet.k8s.io/v1beta1",
     "credentialprovider.kubelet.k8s.io/v1alpha1",
@@ -25,7 +25,7 @@ pub enum ProviderConfigError {
     Malformed(String),
     /// One program cannot be used as it stands there.
     #[error("provider {name:?}: {why}")]
-    Provider {
+    CredentialProvider {
         /// Its name.
         name: String,
         /// What is wrong.
@@ -71,7 +71,7 @@ struct Variable {
 /// With the first thing that is wrong: a program that is left out silently would be looked for in vain.
 pub fn providers<'a>(
     files: impl IntoIterator<Item = &'a Value>,
-) -> Result<Vec<Provider>, ProviderConfigError> {
+) -> Result<Vec<CredentialProvider>, ProviderConfigError> {
     let (mut all, mut names) = (Vec::new(), BTreeSet::new());
     for file in files {
         for entry in read(file)?.providers {
@@ -89,8 +89,8 @@ fn read(file: &Value) -> Result<File, ProviderConfigError> {
     let file: File = serde_path_to_error::deserialize(file)
         .map_err(|error| ProviderConfigError::Malformed(error.to_string()))?;
     if file.kind != KIND || !file.api_version.starts_with(GROUP) {
-        let said = format!("it says kind {:?} of {:?}", file.kind, file.api_version);
-        return Err(ProviderConfigError::Malformed(said));
+        let stated = format!("it says kind {:?} of {:?}", file.kind, file.api_version);
+        return Err(ProviderConfigError::Malformed(stated));
     }
     match file.providers.is_empty() {
         true => Err(ProviderConfigError::Malformed("it names no provider".to_owned())),
@@ -99,10 +99,10 @@ fn read(file: &Value) -> Result<File, ProviderConfigError> {
 }
 
 fn wrong(name: &str, why: impl Into<String>) -> ProviderConfigError {
-    ProviderConfigError::Provider { name: name.to_owned(), why: why.into() }
+    ProviderConfigError::CredentialProvider { name: name.to_owned(), why: why.into() }
 }
 
-fn provider(entry: Entry) -> Result<Provider, ProviderConfigError> {
+fn provider(entry: Entry) -> Result<CredentialProvider, ProviderConfigError> {
     let name = entry.name.clone();
     if matches!(name.as_str(), "" | "." | "..") || name.contains(['/', ' ', '\0']) {
         return Err(wrong(&name, "name must be the plain name of a file"));
@@ -110,8 +110,9 @@ fn provider(entry: Entry) -> Result<Provider, ProviderConfigError> {
     if entry.match_images.iter().all(String::is_empty) {
         return Err(wrong(&name, "matchImages must name at least one image"));
     }
-    if !WORDS.contains(&entry.api_version.as_str()) {
-        let why = format!("apiVersion {:?} is none of {}", entry.api_version, WORDS.join(", "));
+    if !API_VERSIONS.contains(&entry.api_version.as_str()) {
+        let why =
+            format!("apiVersion {:?} is none of {}", entry.api_version, API_VERSIONS.join(", "));
         return Err(wrong(&name, why));
     }
     if entry.token_attributes.is_some() {
@@ -120,12 +121,12 @@ fn provider(entry: Entry) -> Result<Provider, ProviderConfigError> {
             "tokenAttributes: this agent hands no tokens to providers; take them out",
         ));
     }
-    let said =
+    let stated =
         entry.default_cache_duration.ok_or_else(|| wrong(&name, "set defaultCacheDuration"))?;
-    let default_cache = duration::parse(&said)
+    let default_cache = duration::parse(&stated)
         .map_err(|error| wrong(&name, format!("defaultCacheDuration: {error}")))?;
     let env = entry.env.into_iter().map(|variable| (variable.name, variable.value)).collect();
-    Ok(Provider {
+    Ok(CredentialProvider {
         name,
         match_images: entry.match_images,
         default_cache,

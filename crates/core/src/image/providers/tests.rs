@@ -5,17 +5,17 @@ use serde_json::{Value, json};
 use super::*;
 use crate::time::Mono;
 
-const WORDS: &str = "credentialprovider.kubelet.k8s.io/v1";
+const API_VERSIONS: &str = "credentialprovider.kubelet.k8s.io/v1";
 
 fn entry(name: &str, images: &[&str]) -> Value {
-    json!({ "name": name, "matchImages": images, "defaultCacheDuration": "10m", "apiVersion": WORDS })
+    json!({ "name": name, "matchImages": images, "defaultCacheDuration": "10m", "apiVersion": API_VERSIONS })
 }
 
 fn file(entries: &[Value]) -> Value {
     json!({ "apiVersion": "kubelet.config.k8s.io/v1", "kind": "CredentialProviderConfig", "providers": entries })
 }
 
-fn provider(images: &[&str]) -> Provider {
+fn provider(images: &[&str]) -> CredentialProvider {
     providers([&file(&[entry("p", images)])]).unwrap().remove(0)
 }
 
@@ -38,13 +38,17 @@ fn an_image_is_matched_part_by_part_of_its_host() {
         ("docker.io/library", "busybox:1", true),
         ("127.0.0.1:5000", "127.0.0.1:5000/private:1", true),
     ];
-    for (pattern, image, knows) in rows {
-        assert_eq!(provider(&["other.io", pattern]).knows(image), knows, "{pattern} for {image}");
+    for (pattern, image, matches_image) in rows {
+        assert_eq!(
+            provider(&["other.io", pattern]).matches_image(image),
+            matches_image,
+            "{pattern} for {image}"
+        );
     }
 }
 
 #[test]
-fn a_file_names_programs_and_what_is_wrong_with_it_is_told() {
+fn a_config_file_names_providers_and_its_errors_are_reported() {
     let mut whole = entry("b", &["reg.io"]);
     whole["args"] = json!(["--fast"]);
     whole["env"] = json!([{ "name": "REGION", "value": "eu" }]);
@@ -80,20 +84,21 @@ fn a_file_names_programs_and_what_is_wrong_with_it_is_told() {
 #[test]
 fn a_program_is_asked_by_the_repository_and_its_answer_is_read() {
     let provider = provider(&["reg.io"]);
-    let asked: Value = serde_json::from_str(&Question::new(&provider, "busybox:1").text).unwrap();
+    let asked: Value =
+        serde_json::from_str(&CredentialProviderRequest::new(&provider, "busybox:1").text).unwrap();
     let image = "docker.io/library/busybox";
     assert_eq!(
         asked,
-        json!({ "kind": "CredentialProviderRequest", "apiVersion": WORDS, "image": image })
+        json!({ "kind": "CredentialProviderRequest", "apiVersion": API_VERSIONS, "image": image })
     );
 
     let answer = |extra: Value| {
         let mut answer = json!({
-            "kind": "CredentialProviderResponse", "apiVersion": WORDS, "cacheKeyType": "Registry",
+            "kind": "CredentialProviderResponse", "apiVersion": API_VERSIONS, "cacheKeyType": "Registry",
             "auth": { "reg.io": { "username": "u", "password": "s3cret" } },
         });
         answer.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
-        Answer::parse(&provider, answer.to_string().as_bytes())
+        CredentialProviderResponse::parse(&provider, answer.to_string().as_bytes())
     };
     let read = answer(json!({})).unwrap();
     assert_eq!(read.keyring.for_image("reg.io/a")[0].password, "s3cret");
@@ -107,11 +112,11 @@ fn a_program_is_asked_by_the_repository_and_its_answer_is_read() {
         let error = answer(wrong).unwrap_err().to_string();
         assert!(!error.contains("s3cret"), "{error}");
     }
-    assert!(Answer::parse(&provider, b"s3cret").is_err());
+    assert!(CredentialProviderResponse::parse(&provider, b"s3cret").is_err());
 }
 
 #[test]
-fn an_answer_counts_for_what_it_covers_and_as_long_as_it_says() {
+fn a_response_is_cached_for_its_coverage_and_its_duration() {
     let at = |seconds| Mono(Duration::from_secs(seconds));
     let provider = provider(&["reg.io"]);
     let keyring: crate::image::keyring::Keyring =
@@ -125,13 +130,17 @@ fn an_answer_counts_for_what_it_covers_and_as_long_as_it_says() {
     ];
     for (coverage, image, counts) in rows {
         let mut cache = ProviderCache::default();
-        let answer = Answer { keyring: keyring.clone(), coverage, counts: Duration::from_secs(60) };
+        let answer = CredentialProviderResponse {
+            keyring: keyring.clone(),
+            coverage,
+            counts: Duration::from_secs(60),
+        };
         cache.keep(&provider, "reg.io/a:1", &answer, at(10));
         assert_eq!(cache.find(&provider, image, at(69)).is_some(), counts, "{coverage:?} {image}");
         assert!(cache.find(&provider, image, at(70)).is_none());
-        let other = Provider { name: "other".to_owned(), ..provider.clone() };
+        let other = CredentialProvider { name: "other".to_owned(), ..provider.clone() };
         assert!(cache.find(&other, image, at(11)).is_none());
-        let never = Answer { counts: Duration::ZERO, ..answer };
+        let never = CredentialProviderResponse { counts: Duration::ZERO, ..answer };
         cache.keep(&other, image, &never, at(11));
         assert!(cache.find(&other, image, at(11)).is_none());
     }

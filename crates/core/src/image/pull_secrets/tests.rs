@@ -53,7 +53,7 @@ fn all_secrets_together_open_what_each_of_them_opens() {
 }
 
 #[test]
-fn a_secret_that_does_not_help_is_told_of_and_keeps_nobody_from_the_others() {
+fn an_unusable_pull_secret_is_an_event_and_the_others_are_still_used() {
     let secrets = [
         secret("good", JSON, ".dockerconfigjson", &config("reg.io", "good")),
         secret("opaque", "Opaque", ".dockerconfigjson", &config("reg.io", "opaque")),

@@ -2,9 +2,9 @@
 
 use super::*;
 
-fn rejected(quiet: bool) -> Beginning {
-    let verdict = Verdict::rejected("OutOfcpu", "Node didn't have enough resource: cpu");
-    Beginning { how: Begin::Rejected(Arc::new(web()), verdict), quiet }
+fn rejected(quiet: bool) -> TestStart {
+    let failure = PodFailure::rejected("OutOfcpu", "Node didn't have enough resource: cpu");
+    TestStart { how: WorkerStart::Rejected(Arc::new(web()), failure), quiet }
 }
 
 #[test]
@@ -12,7 +12,7 @@ fn a_worker_begins_where_the_pod_stands() {
     let kill_deleted: &[&str] = &["publish Terminating", "stop liveness", "kill in 5 Deleted"];
     let kill_ended: &[&str] = &["publish Terminating", "stop liveness", "kill in 30 Terminal"];
     let release: &[&str] = &["stopped", "publish Stopped", "release Volumes"];
-    let table: [(&str, Beginning, &[&str]); 12] = [
+    let table: [(&str, TestStart, &[&str]); 12] = [
         ("a new pod", admitted(web()), &["sync First"]),
         ("a new pod of which nothing runs", quiet(web()), &["sync First"]),
         ("a deleted pod", admitted(deleted(5)), kill_deleted),
@@ -39,14 +39,14 @@ fn a_worker_begins_where_the_pod_stands() {
         ("an orphan", orphan(), &["kill in 1 Orphan"]),
     ];
     for (name, how, want) in table {
-        assert_eq!(Life::begin(how).1, want, "{name}");
+        assert_eq!(PodUnderTest::begin(how).1, want, "{name}");
     }
 }
 
 #[test]
 fn an_orphan_has_no_status_and_no_api_object() {
-    let (mut life, _) = Life::begin(orphan());
-    life.follows([
+    let (mut pod_under_test, _) = PodUnderTest::begin(orphan());
+    pod_under_test.follows([
         (
             "a failed kill is tried again",
             Event::KillDone(KillOutcome::StillRunning),
@@ -58,7 +58,7 @@ fn an_orphan_has_no_status_and_no_api_object() {
             &["wake at 1"],
         ),
     ]);
-    life.at(1).follows([
+    pod_under_test.at(1).follows([
         ("again", Event::Wake, &["kill in 1 Orphan"]),
         ("nothing runs", killed(), &["stop probes", "stopped", "release Volumes"]),
         ("volumes gone", released(), &["release Cgroup"]),
@@ -69,8 +69,8 @@ fn an_orphan_has_no_status_and_no_api_object() {
 
 #[test]
 fn an_orphan_that_a_source_claims_meanwhile_is_ended_first() {
-    let (mut life, _) = Life::begin(orphan());
-    life.follows([
+    let (mut pod_under_test, _) = PodUnderTest::begin(orphan());
+    pod_under_test.follows([
         ("claimed", wanted(web()), &[]),
         ("nothing runs", killed(), &["stop probes", "stopped", "release Volumes"]),
         ("volumes gone", released(), &["release Cgroup"]),
@@ -80,8 +80,8 @@ fn an_orphan_that_a_source_claims_meanwhile_is_ended_first() {
 }
 
 #[test]
-fn a_rejection_says_so_in_its_message() {
-    let verdict = Verdict::rejected("NodePorts", "port 80 is taken");
-    assert_eq!(verdict.message, "Pod was rejected: port 80 is taken");
-    assert_eq!(verdict.kind, VerdictKind::Rejected);
+fn a_rejection_has_its_reason_in_the_message() {
+    let failure = PodFailure::rejected("NodePorts", "port 80 is taken");
+    assert_eq!(failure.message, "Pod was rejected: port 80 is taken");
+    assert_eq!(failure.kind, PodFailureKind::Rejected);
 }

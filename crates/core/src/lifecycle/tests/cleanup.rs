@@ -7,18 +7,18 @@ fn failed() -> Event {
 }
 
 /// A completed pod whose source still holds it.
-fn finished() -> Life {
-    let (mut life, _) = Life::begin(quiet(in_phase(web(), "Succeeded")));
-    life.tell(released());
-    life.tell(released());
-    assert_eq!(life.state.stage(), Stage::Finished);
-    life
+fn finished() -> PodUnderTest {
+    let (mut pod_under_test, _) = PodUnderTest::begin(quiet(in_phase(web(), "Succeeded")));
+    pod_under_test.tell(released());
+    pod_under_test.tell(released());
+    assert_eq!(pod_under_test.state.stage(), Stage::Finished);
+    pod_under_test
 }
 
 #[test]
-fn a_clean_up_that_fails_is_tried_again_and_says_why_it_waits() {
-    let mut life = finished();
-    life.follows([
+fn a_clean_up_that_fails_is_tried_again_and_its_wait_has_the_reason() {
+    let mut pod_under_test = finished();
+    pod_under_test.follows([
         ("dropped", Event::Removed, &["clean up"]),
         ("events come while it is under way", Event::Hint(Hint::Runtime), &[]),
         ("it is dropped only once", Event::Removed, &[]),
@@ -30,10 +30,10 @@ fn a_clean_up_that_fails_is_tried_again_and_says_why_it_waits() {
             &["wake at 1"],
         ),
     ]);
-    let rest = life.state.rest().unwrap();
-    assert_eq!(rest.because().to_string(), "the last try failed: the runtime does not answer");
-    assert_eq!(rest.next_try(), Some(second(1)));
-    life.at(1).follows([
+    let waiting = pod_under_test.state.waiting().unwrap();
+    assert_eq!(waiting.reason().to_string(), "the last try failed: the runtime does not answer");
+    assert_eq!(waiting.next_try(), Some(second(1)));
+    pod_under_test.at(1).follows([
         ("again", Event::Wake, &["clean up"]),
         ("it succeeds", Event::CleanupDone(Ok(())), &["forget"]),
         ("nothing comes after the end", Event::Hint(Hint::Runtime), &[]),
@@ -42,14 +42,14 @@ fn a_clean_up_that_fails_is_tried_again_and_says_why_it_waits() {
 
 #[test]
 fn what_runs_of_a_finished_pod_is_killed_until_nothing_does() {
-    let mut life = finished();
-    life.follows([
+    let mut pod_under_test = finished();
+    pod_under_test.follows([
         ("a start took effect late", Event::Hint(Hint::Runtime), &["leftovers"]),
         ("another one meanwhile", Event::Hint(Hint::Runtime), &[]),
         ("the first is killed, and looked for the other", killed(), &["leftovers"]),
         ("it does not stop", Event::KillDone(KillOutcome::StillRunning), &["wake at 10"]),
     ]);
-    life.at(10).follows([
+    pod_under_test.at(10).follows([
         ("again", Event::Wake, &["leftovers"]),
         (
             "the runtime fails",
@@ -57,7 +57,7 @@ fn what_runs_of_a_finished_pod_is_killed_until_nothing_does() {
             &["wake at 20"],
         ),
     ]);
-    life.at(20).follows([
+    pod_under_test.at(20).follows([
         ("once more", Event::Wake, &["leftovers"]),
         ("nothing runs", killed(), &[]),
         ("nobody is asked without a hint", Event::Wake, &[]),
@@ -69,8 +69,8 @@ fn the_clean_up_waits_for_a_kill_of_leftovers_and_follows_it_however_that_ended(
     for outcome in
         [KillOutcome::Ok, KillOutcome::StillRunning, KillOutcome::Failed("no".to_owned())]
     {
-        let mut life = finished();
-        life.follows([
+        let mut pod_under_test = finished();
+        pod_under_test.follows([
             ("a start took effect late", Event::Hint(Hint::Runtime), &["leftovers"]),
             ("dropped meanwhile", Event::Removed, &[]),
             ("killed or not", Event::KillDone(outcome), &["clean up"]),
@@ -80,8 +80,8 @@ fn the_clean_up_waits_for_a_kill_of_leftovers_and_follows_it_however_that_ended(
 
 #[test]
 fn a_pod_that_is_dropped_while_a_failed_kill_of_leftovers_waits_is_cleaned_up_at_once() {
-    let mut life = finished();
-    life.follows([
+    let mut pod_under_test = finished();
+    pod_under_test.follows([
         ("a start took effect late", Event::Hint(Hint::Runtime), &["leftovers"]),
         ("it does not stop", Event::KillDone(KillOutcome::StillRunning), &["wake at 10"]),
         ("dropped", Event::Removed, &["clean up"]),

@@ -17,20 +17,20 @@ fn the_first_grace_is_the_shorter_of_what_was_set_or_else_the_spec() {
         ("nothing said anywhere", Pod::default(), None, 1),
     ];
     for (name, pod, asked, want) in table {
-        assert_eq!(Grace::first(Some(&pod), asked).seconds(), want, "{name}");
+        assert_eq!(Grace::initial(Some(&pod), asked).seconds(), want, "{name}");
     }
 }
 
 #[test]
 fn an_orphan_gets_one_second() {
-    assert_eq!(Grace::first(None, Some(30)), Grace::SHORTEST);
+    assert_eq!(Grace::initial(None, Some(30)), Grace::SHORTEST);
     assert_eq!(Grace::SHORTEST.as_duration(), Duration::from_secs(1));
 }
 
 #[test]
-fn who_asked_for_a_kill_waits_half_as_long_again_and_at_least_ten_seconds() {
-    for (grace, patience) in [(1, 10), (6, 10), (8, 12), (30, 45)] {
-        let want = Duration::from_secs(patience);
-        assert_eq!(Grace::from_seconds(grace).patience(), want, "{grace} s");
+fn a_kill_is_overdue_after_one_and_a_half_grace_periods_and_at_least_ten_seconds() {
+    for (grace, overdue_after) in [(1, 10), (6, 10), (8, 12), (30, 45)] {
+        let want = Duration::from_secs(overdue_after);
+        assert_eq!(Grace::from_seconds(grace).overdue_after(), want, "{grace} s");
     }
 }

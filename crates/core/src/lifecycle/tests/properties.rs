@@ -6,15 +6,15 @@ use super::*;
 
 /// One thing that happens in a life: to the pod, or to the work under way.
 #[derive(Clone, Debug)]
-enum Happening {
+enum Occurrence {
     Told(Event),
-    Answered(Answer),
+    Answered(WorkAnswer),
     Passed(u64),
 }
 
 /// How the work under way ends, whichever it is.
 #[derive(Clone, Copy, Debug)]
-enum Answer {
+enum WorkAnswer {
     Well,
     Badly,
     Oddly,
@@ -32,30 +32,30 @@ enum Job {
 }
 
 impl Job {
-    fn answer(self, answer: Answer, now: Mono) -> Event {
+    fn answer(self, answer: WorkAnswer, now: Mono) -> Event {
         let error = || "no luck".to_owned();
         let plain = |answer| match answer {
-            Answer::Well => Ok(()),
-            Answer::Badly | Answer::Oddly => Err(error()),
+            WorkAnswer::Well => Ok(()),
+            WorkAnswer::Badly | WorkAnswer::Oddly => Err(error()),
         };
         match (self, answer) {
             (Self::Read, answer) => {
                 Event::ReadDone(plain(answer).map(|()| now.0.as_secs().is_multiple_of(2)))
             }
-            (Self::Sync, Answer::Well) => synced(SyncOutcome::Ok),
-            (Self::Sync, Answer::Badly) => synced(SyncOutcome::Failed(error())),
-            (Self::Sync, Answer::Oddly) => match now.0.as_secs() % 5 {
+            (Self::Sync, WorkAnswer::Well) => synced(SyncOutcome::Ok),
+            (Self::Sync, WorkAnswer::Badly) => synced(SyncOutcome::Failed(error())),
+            (Self::Sync, WorkAnswer::Oddly) => match now.0.as_secs() % 5 {
                 0 => synced(SyncOutcome::CgroupGone),
                 1 => synced(SyncOutcome::NetworkNotReady),
                 2 => synced(SyncOutcome::Terminal),
                 3 => synced(SyncOutcome::Cancelled),
                 _ => synced(SyncOutcome::BackOff { until: now }),
             },
-            (Self::Kill | Self::Leftovers, Answer::Well) => killed(),
-            (Self::Kill | Self::Leftovers, Answer::Badly) => {
+            (Self::Kill | Self::Leftovers, WorkAnswer::Well) => killed(),
+            (Self::Kill | Self::Leftovers, WorkAnswer::Badly) => {
                 Event::KillDone(KillOutcome::Failed(error()))
             }
-            (Self::Kill | Self::Leftovers, Answer::Oddly) => {
+            (Self::Kill | Self::Leftovers, WorkAnswer::Oddly) => {
                 Event::KillDone(KillOutcome::StillRunning)
             }
             (Self::Release, answer) => Event::ReleaseDone(plain(answer)),
@@ -79,8 +79,8 @@ struct Shell {
 }
 
 impl Shell {
-    fn begin(how: Begin) -> Self {
-        let held = how != Begin::Orphan;
+    fn begin(how: WorkerStart) -> Self {
+        let held = how != WorkerStart::Orphan;
         let (state, effects) = begin(how);
         let (now, graces) = (second(0), Vec::new());
         let (dropped, forgotten) = (!held, false);
@@ -90,15 +90,15 @@ impl Shell {
         shell
     }
 
-    fn happen(&mut self, happening: Happening) {
+    fn happen(&mut self, happening: Occurrence) {
         match happening {
-            Happening::Told(event) => self.tell(event),
-            Happening::Answered(answer) => self.finish_job(answer),
-            Happening::Passed(seconds) => self.pass(Duration::from_secs(seconds)),
+            Occurrence::Told(event) => self.tell(event),
+            Occurrence::Answered(answer) => self.finish_job(answer),
+            Occurrence::Passed(seconds) => self.pass(Duration::from_secs(seconds)),
         }
     }
 
-    fn finish_job(&mut self, answer: Answer) {
+    fn finish_job(&mut self, answer: WorkAnswer) {
         if let Some(job) = self.job.take() {
             self.tell(job.answer(answer, self.now));
         }
@@ -165,7 +165,7 @@ impl Shell {
             Effect::StartCleanup => assert!(self.dropped, "a clean-up of a pod that is held"),
             Effect::Forget => assert_eq!(self.job, None, "forgotten while work is under way"),
             Effect::CancelSync => assert_eq!(self.job, Some(Job::Sync), "no sync to cancel"),
-            Effect::Publish { standing, .. } if *standing > Standing::Terminating => {
+            Effect::Publish { termination, .. } if *termination > TerminationStage::Terminating => {
                 assert_ne!(self.job, Some(Job::Kill), "a terminal status while something runs");
             }
             _ => {}
@@ -179,7 +179,7 @@ impl Shell {
         let waits = self.job.is_some() || self.timer.is_some_and(|at| at >= self.now);
         let kept = self.state.stage() == Stage::Finished && !self.dropped;
         assert!(waits || kept || self.forgotten, "nothing will ever wake {:?}", self.state);
-        let rests = self.state.rest().map(Rest::until);
+        let rests = self.state.waiting().map(Waiting::until);
         assert!(rests.is_none() || self.timer <= rests, "overslept in {:?}", self.state);
     }
 }
@@ -192,7 +192,7 @@ fn pods() -> impl Strategy<Value = Pod> {
     ]
 }
 
-fn happenings() -> impl Strategy<Value = Happening> {
+fn happenings() -> impl Strategy<Value = Occurrence> {
     let told = prop_oneof![
         4 => pods().prop_map(wanted),
         1 => Just(Event::Removed),
@@ -200,25 +200,26 @@ fn happenings() -> impl Strategy<Value = Happening> {
         4 => Just(Event::Hint(Hint::Runtime)),
         1 => Just(Event::Wake),
     ];
-    let answered = prop_oneof![Just(Answer::Well), Just(Answer::Badly), Just(Answer::Oddly)];
+    let answered =
+        prop_oneof![Just(WorkAnswer::Well), Just(WorkAnswer::Badly), Just(WorkAnswer::Oddly)];
     prop_oneof![
-        3 => told.prop_map(Happening::Told),
-        3 => answered.prop_map(Happening::Answered),
-        2 => (0u64..70).prop_map(Happening::Passed),
+        3 => told.prop_map(Occurrence::Told),
+        3 => answered.prop_map(Occurrence::Answered),
+        2 => (0u64..70).prop_map(Occurrence::Passed),
     ]
 }
 
-fn beginnings() -> impl Strategy<Value = Begin> {
-    let verdict = || Verdict::rejected("OutOfcpu", "too big");
+fn beginnings() -> impl Strategy<Value = WorkerStart> {
+    let failure = || PodFailure::rejected("OutOfcpu", "too big");
     prop_oneof![
-        4 => pods().prop_map(|pod| Begin::Wanted(Arc::new(pod))),
-        2 => pods().prop_map(|pod| Begin::Wanted(Arc::new(from_file(pod)))),
-        1 => pods().prop_map(move |pod| Begin::Rejected(Arc::new(pod), verdict())),
-        1 => Just(Begin::Orphan),
+        4 => pods().prop_map(|pod| WorkerStart::Wanted(Arc::new(pod))),
+        2 => pods().prop_map(|pod| WorkerStart::Wanted(Arc::new(from_file(pod)))),
+        1 => pods().prop_map(move |pod| WorkerStart::Rejected(Arc::new(pod), failure())),
+        1 => Just(WorkerStart::Orphan),
     ]
 }
 
-fn live(how: Begin, happenings: Vec<Happening>) -> Shell {
+fn live(how: WorkerStart, happenings: Vec<Occurrence>) -> Shell {
     let mut shell = Shell::begin(how);
     for happening in happenings {
         shell.happen(happening);
@@ -228,7 +229,8 @@ fn live(how: Begin, happenings: Vec<Happening>) -> Shell {
 
 /// Any event at all, also answers to work that was never started.
 fn any_event() -> impl Strategy<Value = Event> {
-    let answer = prop_oneof![Just(Answer::Well), Just(Answer::Badly), Just(Answer::Oddly)];
+    let answer =
+        prop_oneof![Just(WorkAnswer::Well), Just(WorkAnswer::Badly), Just(WorkAnswer::Oddly)];
     let job = prop::sample::select(vec![
         Job::Read,
         Job::Sync,
@@ -274,7 +276,7 @@ proptest! {
         shell.tell(if removed { Event::Removed } else { evict(None) });
         for _ in 0..12 {
             match shell.job {
-                Some(_) => shell.finish_job(Answer::Well),
+                Some(_) => shell.finish_job(WorkAnswer::Well),
                 None => shell.pass(Duration::from_secs(16)),
             }
         }
@@ -287,8 +289,8 @@ proptest! {
         pod in pods(),
         events in proptest::collection::vec(any_event(), 0..30),
     ) {
-        let (life, _) = Life::begin(quiet(in_phase(pod, "Failed")));
-        let mut state = life.state;
+        let (pod_under_test, _) = PodUnderTest::begin(quiet(in_phase(pod, "Failed")));
+        let mut state = pod_under_test.state;
         for event in events {
             let (next, effects) = step(state, event, &context(second(99)));
             prop_assert!(next.stage() >= Stage::Terminated);

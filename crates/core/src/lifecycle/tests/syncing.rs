@@ -17,13 +17,13 @@ fn a_sync_that_ends_leaves_the_right_wait() {
         (SyncOutcome::Terminal, KILL),
     ];
     for (outcome, want) in table {
-        let (mut life, _) = Life::begin(admitted(web()));
-        assert_eq!(life.tell(synced(outcome.clone())), want, "{outcome:?}");
+        let (mut pod_under_test, _) = PodUnderTest::begin(admitted(web()));
+        assert_eq!(pod_under_test.tell(synced(outcome.clone())), want, "{outcome:?}");
     }
 }
 
 #[test]
-fn every_wait_says_why() {
+fn every_wait_has_a_reason() {
     let table = [
         (SyncOutcome::Ok, "all is well"),
         (SyncOutcome::NetworkNotReady, "the runtime's network is not ready"),
@@ -32,10 +32,10 @@ fn every_wait_says_why() {
         (SyncOutcome::Cancelled, "the last try was interrupted"),
     ];
     for (outcome, want) in table {
-        let (mut life, _) = Life::begin(admitted(web()));
-        assert!(life.state.rest().is_none(), "at work");
-        life.tell(synced(outcome));
-        let why = life.state.rest().map(|rest| rest.because().to_string());
+        let (mut pod_under_test, _) = PodUnderTest::begin(admitted(web()));
+        assert!(pod_under_test.state.waiting().is_none(), "at work");
+        pod_under_test.tell(synced(outcome));
+        let why = pod_under_test.state.waiting().map(|waiting| waiting.reason().to_string());
         assert_eq!(why.as_deref(), Some(want));
     }
 }
@@ -49,18 +49,18 @@ fn a_pod_at_rest_is_looked_at_when_its_time_comes_or_something_happens() {
         ("a probe", Event::Hint(Hint::Probe), &["sync Hinted(Probe)"]),
     ];
     for (name, event, want) in table {
-        assert_eq!(Life::running(web()).at(3600).tell(event), want, "{name}");
+        assert_eq!(PodUnderTest::running(web()).at(3600).tell(event), want, "{name}");
     }
 }
 
 #[test]
 fn what_comes_during_a_sync_is_answered_by_one_more() {
-    let (mut life, _) = Life::begin(admitted(web()));
-    life.at(3).tell(Event::Hint(Hint::Runtime));
-    life.at(4).tell(wanted(labelled(web(), "2")));
-    life.at(5).tell(wanted(labelled(web(), "3")));
-    life.at(6).tell(Event::Hint(Hint::Audit));
-    let (state, effects) = step(life.state, synced(SyncOutcome::Ok), &context(second(7)));
+    let (mut pod_under_test, _) = PodUnderTest::begin(admitted(web()));
+    pod_under_test.at(3).tell(Event::Hint(Hint::Runtime));
+    pod_under_test.at(4).tell(wanted(labelled(web(), "2")));
+    pod_under_test.at(5).tell(wanted(labelled(web(), "3")));
+    pod_under_test.at(6).tell(Event::Hint(Hint::Audit));
+    let (state, effects) = step(pod_under_test.state, synced(SyncOutcome::Ok), &context(second(7)));
     let newest = Arc::new(labelled(web(), "3"));
     let one = Effect::StartSync { pod: newest, why: SyncReason::Updated };
     assert_eq!(effects, [one], "the latest pod, the most urgent reason");
@@ -71,8 +71,8 @@ fn what_comes_during_a_sync_is_answered_by_one_more() {
 #[test]
 fn after_a_failure_hints_are_gathered_but_updates_are_not_held_up() {
     let failed = || synced(SyncOutcome::Failed("no".to_owned()));
-    let (mut life, _) = Life::begin(admitted(web()));
-    life.follows([
+    let (mut pod_under_test, _) = PodUnderTest::begin(admitted(web()));
+    pod_under_test.follows([
         ("a hint during the sync", Event::Hint(Hint::Runtime), &[]),
         ("does not start the next at once", failed(), &["wake at 1"]),
         ("nor does another", Event::Hint(Hint::Runtime), &["wake at 1"]),
@@ -81,23 +81,23 @@ fn after_a_failure_hints_are_gathered_but_updates_are_not_held_up() {
         ("does too", failed(), &["sync Updated"]),
         ("without either", failed(), &["wake at 10"]),
     ]);
-    let hinted = life.at(2).tell(Event::Hint(Hint::Runtime));
+    let hinted = pod_under_test.at(2).tell(Event::Hint(Hint::Runtime));
     assert_eq!(hinted, ["sync Hinted(Runtime)"], "calm again");
 }
 
 #[test]
 fn a_timer_set_for_an_earlier_wait_does_nothing() {
-    let mut life = Life::running(web());
-    assert_eq!(life.at(3599).tell(Event::Wake), ["wake at 3600"], "not yet");
-    life.at(3600).tell(Event::Wake);
-    assert_eq!(life.at(3601).tell(Event::Wake), [""; 0], "a sync is under way");
+    let mut pod_under_test = PodUnderTest::running(web());
+    assert_eq!(pod_under_test.at(3599).tell(Event::Wake), ["wake at 3600"], "not yet");
+    pod_under_test.at(3600).tell(Event::Wake);
+    assert_eq!(pod_under_test.at(3601).tell(Event::Wake), [""; 0], "a sync is under way");
 }
 
 #[test]
 fn the_active_deadline_is_not_missed() {
     let ended_with_deadline = |outcome, deadline| {
-        let (mut life, _) = Life::begin(admitted(web()));
-        life.tell(Event::SyncDone { outcome, look_again: Some(second(deadline)) })
+        let (mut pod_under_test, _) = PodUnderTest::begin(admitted(web()));
+        pod_under_test.tell(Event::SyncDone { outcome, look_again: Some(second(deadline)) })
     };
     assert_eq!(ended_with_deadline(SyncOutcome::Ok, 15), ["wake at 15"]);
     assert_eq!(ended_with_deadline(SyncOutcome::Ok, 7200), ["wake at 3600"]);
@@ -126,20 +126,20 @@ fn a_kill_request_cancels_the_sync_and_waits_for_its_end() {
         ("eviction", evict(Some(7)), evicted),
     ];
     for (name, event, want) in table {
-        let (mut life, _) = Life::begin(admitted(web()));
-        assert_eq!(life.tell(event.clone())[0], "cancel sync", "{name}, during a sync");
-        let woken = life.tell(Event::Wake);
+        let (mut pod_under_test, _) = PodUnderTest::begin(admitted(web()));
+        assert_eq!(pod_under_test.tell(event.clone())[0], "cancel sync", "{name}, during a sync");
+        let woken = pod_under_test.tell(Event::Wake);
         assert!(woken.iter().all(|effect| effect == "wake at 10"), "{name}: waits");
         let outcome = SyncOutcome::Failed("whatever".to_owned());
-        assert_eq!(life.tell(synced(outcome)), want, "{name}, after the sync");
-        assert_eq!(Life::running(web()).tell(event), want, "{name}, at rest");
+        assert_eq!(pod_under_test.tell(synced(outcome)), want, "{name}, after the sync");
+        assert_eq!(PodUnderTest::running(web()).tell(event), want, "{name}, at rest");
     }
 }
 
 #[test]
 fn a_vanished_cgroup_means_kill_and_build_up_again() {
-    let (mut life, _) = Life::begin(admitted(web()));
-    life.follows([
+    let (mut pod_under_test, _) = PodUnderTest::begin(admitted(web()));
+    pod_under_test.follows([
         ("found gone", synced(SyncOutcome::CgroupGone), &["kill in 30 CgroupGone"]),
         ("hints wait", Event::Hint(Hint::Runtime), &[]),
         ("killed", killed(), &["sync Reset"]),
@@ -150,12 +150,12 @@ fn a_vanished_cgroup_means_kill_and_build_up_again() {
 #[test]
 fn a_failed_reset_is_tried_again_by_way_of_a_sync() {
     for outcome in [KillOutcome::StillRunning, KillOutcome::Failed("no".to_owned())] {
-        let (mut life, _) = Life::begin(admitted(web()));
-        life.follows([
+        let (mut pod_under_test, _) = PodUnderTest::begin(admitted(web()));
+        pod_under_test.follows([
             ("gone", synced(SyncOutcome::CgroupGone), &["kill in 30 CgroupGone"]),
             ("failed", Event::KillDone(outcome), &["wake at 10"]),
         ]);
-        assert_eq!(life.at(10).tell(Event::Wake), ["sync Due"]);
+        assert_eq!(pod_under_test.at(10).tell(Event::Wake), ["sync Due"]);
     }
 }
 
@@ -168,10 +168,10 @@ fn a_reset_under_way_becomes_the_kill_of_a_pod_that_must_go() {
         ("grace does not grow", wanted(deleted(90)), &announced),
     ];
     for (name, event, want) in table {
-        let (mut life, _) = Life::begin(admitted(web()));
-        life.tell(synced(SyncOutcome::CgroupGone));
-        assert_eq!(life.tell(event), want, "{name}");
-        let after = life.tell(killed());
+        let (mut pod_under_test, _) = PodUnderTest::begin(admitted(web()));
+        pod_under_test.tell(synced(SyncOutcome::CgroupGone));
+        assert_eq!(pod_under_test.tell(event), want, "{name}");
+        let after = pod_under_test.tell(killed());
         assert_eq!(
             after,
             ["stop probes", "stopped", "publish Stopped", "release Volumes"],

@@ -4,8 +4,8 @@ use super::*;
 
 #[test]
 fn a_shorter_grace_takes_effect_at_once_and_a_longer_one_never() {
-    let mut life = Life::terminating(deleted(20));
-    life.follows([
+    let mut pod_under_test = PodUnderTest::terminating(deleted(20));
+    pod_under_test.follows([
         ("same", wanted(deleted(20)), &[]),
         ("longer", wanted(deleted(40)), &[]),
         ("shorter", wanted(deleted(10)), &["shorten to 10"]),
@@ -27,8 +27,8 @@ fn a_shorter_grace_takes_effect_at_once_and_a_longer_one_never() {
 
 #[test]
 fn a_shorter_grace_that_comes_before_the_sync_has_ended_is_kept_for_the_kill() {
-    let (mut life, _) = Life::begin(admitted(web()));
-    life.follows([
+    let (mut pod_under_test, _) = PodUnderTest::begin(admitted(web()));
+    pod_under_test.follows([
         ("deleted", wanted(deleted(20)), &["cancel sync"]),
         ("hurry", wanted(deleted(4)), &[]),
         ("a verdict", evict(Some(6)), &["wake at 10"]),
@@ -48,21 +48,21 @@ fn a_kill_that_does_not_succeed_is_tried_again() {
         (KillOutcome::Failed("hung".to_owned()), "the last try failed: hung"),
     ];
     for (outcome, why) in table {
-        let mut life = Life::terminating(deleted(20));
-        assert_eq!(life.tell(Event::KillDone(outcome)), ["wake at 10"], "{why}");
-        let because = life.state.rest().map(|rest| rest.because().to_string());
-        assert_eq!(because.as_deref(), Some(why));
-        assert_eq!(life.tell(killed()), ["wake at 10"], "{why}: nobody asked");
-        assert_eq!(life.at(9).tell(Event::Wake), ["wake at 10"], "{why}: too early");
-        assert_eq!(life.at(10).tell(Event::Wake), again, "{why}");
+        let mut pod_under_test = PodUnderTest::terminating(deleted(20));
+        assert_eq!(pod_under_test.tell(Event::KillDone(outcome)), ["wake at 10"], "{why}");
+        let reason = pod_under_test.state.waiting().map(|waiting| waiting.reason().to_string());
+        assert_eq!(reason.as_deref(), Some(why));
+        assert_eq!(pod_under_test.tell(killed()), ["wake at 10"], "{why}: nobody asked");
+        assert_eq!(pod_under_test.at(9).tell(Event::Wake), ["wake at 10"], "{why}: too early");
+        assert_eq!(pod_under_test.at(10).tell(Event::Wake), again, "{why}");
     }
 }
 
 #[test]
 fn between_two_kills_a_shorter_grace_or_a_hint_brings_the_next() {
     let failed = || Event::KillDone(KillOutcome::StillRunning);
-    let mut life = Life::terminating(deleted(20));
-    life.follows([
+    let mut pod_under_test = PodUnderTest::terminating(deleted(20));
+    pod_under_test.follows([
         ("failed", failed(), &["wake at 10"]),
         (
             "hurry",
@@ -72,26 +72,27 @@ fn between_two_kills_a_shorter_grace_or_a_hint_brings_the_next() {
         ("failed", failed(), &["wake at 10"]),
         ("hints are gathered", Event::Hint(Hint::Runtime), &["wake at 1"]),
     ]);
-    let hinted = life.at(1).tell(Event::Hint(Hint::Runtime));
+    let hinted = pod_under_test.at(1).tell(Event::Hint(Hint::Runtime));
     assert_eq!(hinted.last().map(String::as_str), Some("kill in 2 Deleted"), "calm again");
 }
 
 #[test]
 fn while_containers_go_down_the_status_follows() {
-    let mut life = Life::terminating(deleted(20));
-    assert_eq!(life.tell(Event::Hint(Hint::Runtime)), ["publish Terminating"]);
+    let mut pod_under_test = PodUnderTest::terminating(deleted(20));
+    assert_eq!(pod_under_test.tell(Event::Hint(Hint::Runtime)), ["publish Terminating"]);
 }
 
 #[test]
-fn the_latest_verdict_counts_and_stays() {
+fn the_latest_failure_counts_and_stays() {
     let shutdown = Event::Kill(KillRequest {
-        by: Killer::Shutdown,
+        by: KillRequester::Shutdown,
         grace: None,
-        verdict: Some(Verdict::disrupted("Terminated", "node shuts down")),
+        failure: Some(PodFailure::disrupted("Terminated", "node shuts down")),
     });
-    let plain = Event::Kill(KillRequest { by: Killer::Preemption, grace: None, verdict: None });
-    let mut life = Life::running(web());
-    life.follows([
+    let plain =
+        Event::Kill(KillRequest { by: KillRequester::Preemption, grace: None, failure: None });
+    let mut pod_under_test = PodUnderTest::running(web());
+    pod_under_test.follows([
         (
             "evicted",
             evict(None),
@@ -116,64 +117,70 @@ fn the_latest_verdict_counts_and_stays() {
 
 #[test]
 fn a_pod_that_terminates_never_syncs_again() {
-    let mut life = Life::terminating(deleted(20));
-    life.follows([
+    let mut pod_under_test = PodUnderTest::terminating(deleted(20));
+    pod_under_test.follows([
         ("undeleted", wanted(web()), &[]),
         ("a stray answer", synced(SyncOutcome::Ok), &[]),
         ("a stray release", released(), &[]),
         ("a stray timer", Event::Wake, &[]),
     ]);
-    assert_eq!(life.state.stage(), Stage::Terminating);
+    assert_eq!(pod_under_test.state.stage(), Stage::Terminating);
 }
 
-fn asked(by: Killer, grace: Option<i64>) -> Event {
-    Event::Kill(KillRequest { by, grace, verdict: None })
+fn asked(by: KillRequester, grace: Option<i64>) -> Event {
+    Event::Kill(KillRequest { by, grace, failure: None })
 }
 
 #[test]
-fn whoever_asked_for_a_kill_is_told_once_that_it_takes_too_long() {
+fn an_overdue_kill_is_one_event() {
     let late = "event ExceededGracePeriod";
     let table = [
-        ("eviction", asked(Killer::Eviction, Some(1)), Some(10)),
-        ("preemption", asked(Killer::Preemption, Some(20)), Some(30)),
-        ("shutdown", asked(Killer::Shutdown, None), Some(45)),
+        ("eviction", asked(KillRequester::Eviction, Some(1)), Some(10)),
+        ("preemption", asked(KillRequester::Preemption, Some(20)), Some(30)),
+        ("shutdown", asked(KillRequester::Shutdown, None), Some(45)),
         ("deletion", wanted(deleted(1)), None),
         ("removal", Event::Removed, None),
         ("an end of its own", wanted(in_phase(web(), "Failed")), None),
     ];
     for (name, event, due) in table {
-        let mut life = Life::running(web());
-        life.tell(event);
+        let mut pod_under_test = PodUnderTest::running(web());
+        pod_under_test.tell(event);
         for now in 1..100 {
-            let said = life.at(now).tell(Event::Wake).iter().any(|effect| effect == late);
+            let said = pod_under_test.at(now).tell(Event::Wake).iter().any(|effect| effect == late);
             assert_eq!(said, due == Some(now), "{name} at {now}");
         }
     }
 }
 
 #[test]
-fn a_kill_that_ends_in_time_is_no_news_and_one_that_fails_is_late_all_the_same() {
-    let mut life = Life::running(web());
-    life.tell(asked(Killer::Eviction, Some(20)));
-    assert_eq!(life.at(29).tell(killed())[0], "stop probes");
-    assert_eq!(life.at(30).tell(Event::Wake), [""; 0], "it was in time");
+fn a_kill_that_ends_in_time_is_no_event_and_one_that_fails_is_overdue_all_the_same() {
+    let mut pod_under_test = PodUnderTest::running(web());
+    pod_under_test.tell(asked(KillRequester::Eviction, Some(20)));
+    assert_eq!(pod_under_test.at(29).tell(killed())[0], "stop probes");
+    assert_eq!(pod_under_test.at(30).tell(Event::Wake), [""; 0], "it was in time");
 
-    let mut life = Life::running(web());
-    life.tell(asked(Killer::Eviction, Some(20)));
+    let mut pod_under_test = PodUnderTest::running(web());
+    pod_under_test.tell(asked(KillRequester::Eviction, Some(20)));
     let failed = || Event::KillDone(KillOutcome::StillRunning);
-    assert_eq!(life.at(25).tell(failed()), ["wake at 30"], "before the next try");
-    assert_eq!(life.at(30).tell(Event::Wake), ["event ExceededGracePeriod", "wake at 35"]);
+    assert_eq!(pod_under_test.at(25).tell(failed()), ["wake at 30"], "before the next try");
+    assert_eq!(
+        pod_under_test.at(30).tell(Event::Wake),
+        ["event ExceededGracePeriod", "wake at 35"]
+    );
     let again = ["publish Terminating", "stop liveness", "kill in 20 Asked(Eviction)"];
-    assert_eq!(life.at(35).tell(Event::Wake), again);
+    assert_eq!(pod_under_test.at(35).tell(Event::Wake), again);
 }
 
 #[test]
 fn a_kill_may_be_late_while_the_sync_before_it_has_not_ended_yet() {
-    let (mut life, _) = Life::begin(admitted(web()));
-    assert_eq!(life.tell(asked(Killer::Eviction, Some(1))), ["cancel sync", "wake at 10"]);
-    assert_eq!(life.at(10).tell(Event::Wake), ["event ExceededGracePeriod"]);
+    let (mut pod_under_test, _) = PodUnderTest::begin(admitted(web()));
+    assert_eq!(
+        pod_under_test.tell(asked(KillRequester::Eviction, Some(1))),
+        ["cancel sync", "wake at 10"]
+    );
+    assert_eq!(pod_under_test.at(10).tell(Event::Wake), ["event ExceededGracePeriod"]);
     let kill = ["publish Terminating", "stop liveness", "kill in 1 Asked(Eviction)"];
-    assert_eq!(life.at(11).tell(synced(SyncOutcome::Cancelled)), kill);
-    let more = life.at(12).tell(asked(Killer::Shutdown, None));
+    assert_eq!(pod_under_test.at(11).tell(synced(SyncOutcome::Cancelled)), kill);
+    let more = pod_under_test.at(12).tell(asked(KillRequester::Shutdown, None));
     assert_eq!(more, ["wake at 22"], "the next one to ask has patience of its own");
 }

@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use super::Stage;
-use crate::node::amounts::{Amounts, Level, Reserved, allocatable, capacity};
+use super::NodeFixture;
+use crate::node::amounts::{
+    EvictionThreshold, NodeResourceList, ReservedResources, allocatable, capacity,
+};
 use crate::quantity::Quantity;
 
-fn spelled(amounts: &Amounts) -> BTreeMap<&str, String> {
+fn format_condition(amounts: &NodeResourceList) -> BTreeMap<&str, String> {
     amounts.iter().map(|(name, amount)| (name.as_str(), amount.to_string())).collect()
 }
 
-fn amounts(rows: &[(&str, &str)]) -> Amounts {
+fn amounts(rows: &[(&str, &str)]) -> NodeResourceList {
     let parse =
         |(name, amount): &(&str, &str)| ((*name).to_owned(), Quantity::parse(amount).unwrap());
     rows.iter().map(parse).collect()
@@ -22,9 +24,9 @@ fn rows<'a>(rows: &[(&'a str, &str)]) -> BTreeMap<&'a str, String> {
 
 #[test]
 fn capacity_is_written_as_the_go_kubelet_writes_it() {
-    let mut stage = Stage::new();
-    stage.machine.memory = 8_148_912 * 1024;
-    stage.machine.hugepages = BTreeMap::from([(2 << 20, 3), (1 << 30, 0)]);
+    let mut fixture = NodeFixture::new();
+    fixture.machine.memory = 8_148_912 * 1024;
+    fixture.machine.hugepages = BTreeMap::from([(2 << 20, 3), (1 << 30, 0)]);
     let expected = rows(&[
         ("cpu", "2"),
         ("ephemeral-storage", "100Gi"),
@@ -33,7 +35,7 @@ fn capacity_is_written_as_the_go_kubelet_writes_it() {
         ("memory", "8148912Ki"),
         ("pods", "110"),
     ]);
-    assert_eq!(spelled(&capacity(&stage.profile, &stage.machine)), expected);
+    assert_eq!(format_condition(&capacity(&fixture.profile, &fixture.machine)), expected);
 }
 
 #[test]
@@ -41,37 +43,37 @@ fn pods_are_those_of_all_cores_but_no_more_than_the_most() {
     for (per_core, most, expected) in
         [(None, 110, "110"), (Some(10), 110, "20"), (Some(60), 110, "110"), (Some(10), 5, "5")]
     {
-        let mut stage = Stage::new();
-        (stage.profile.pods_per_core, stage.profile.max_pods) = (per_core, most);
-        let pods = capacity(&stage.profile, &stage.machine)["pods"].to_string();
+        let mut fixture = NodeFixture::new();
+        (fixture.profile.pods_per_core, fixture.profile.max_pods) = (per_core, most);
+        let pods = capacity(&fixture.profile, &fixture.machine)["pods"].to_string();
         assert_eq!(pods, expected, "{per_core:?} {most}");
     }
 }
 
 #[test]
 fn storage_counts_only_where_it_is_counted_and_known() {
-    let has = |change: fn(&mut Stage)| {
-        let mut stage = Stage::new();
-        change(&mut stage);
-        capacity(&stage.profile, &stage.machine).contains_key("ephemeral-storage")
+    let has = |change: fn(&mut NodeFixture)| {
+        let mut fixture = NodeFixture::new();
+        change(&mut fixture);
+        capacity(&fixture.profile, &fixture.machine).contains_key("ephemeral-storage")
     };
     assert!(has(|_| {}));
-    assert!(!has(|stage| stage.profile.counts_storage = false));
-    assert!(!has(|stage| stage.machine.disk = None));
+    assert!(!has(|fixture| fixture.profile.counts_storage = false));
+    assert!(!has(|fixture| fixture.machine.disk = None));
 }
 
 #[test]
 fn pods_get_what_is_not_kept_from_them() {
-    let percent = |percent| Some(Level::Percent(percent));
-    let amount = |text| Some(Level::Amount(Quantity::parse(text).unwrap()));
+    let percent = |percent| Some(EvictionThreshold::Percent(percent));
+    let amount = |text| Some(EvictionThreshold::Amount(Quantity::parse(text).unwrap()));
     let whole = [("cpu", "2"), ("memory", "4Gi"), ("ephemeral-storage", "100Gi"), ("pods", "110")];
-    let kept = |system: &[(&str, &str)], kube: &[(&str, &str)]| Reserved {
+    let kept = |system: &[(&str, &str)], kube: &[(&str, &str)]| ReservedResources {
         system: amounts(system),
         kube: amounts(kube),
-        ..Reserved::default()
+        ..ReservedResources::default()
     };
     let table = [
-        ("nothing", Reserved::default(), rows(&whole)),
+        ("nothing", ReservedResources::default(), rows(&whole)),
         (
             "both reserves",
             kept(&[("cpu", "100m"), ("memory", "1Gi")], &[("cpu", "250m"), ("memory", "512Mi")]),
@@ -84,10 +86,10 @@ fn pods_get_what_is_not_kept_from_them() {
         ),
         (
             "what must stay free",
-            Reserved {
+            ReservedResources {
                 free_memory: amount("100Mi"),
                 free_disk: percent(10.0),
-                ..Reserved::default()
+                ..ReservedResources::default()
             },
             // A tenth in single precision is a little more than a tenth.
             rows(&[
@@ -99,7 +101,7 @@ fn pods_get_what_is_not_kept_from_them() {
         ),
         (
             "whole CPUs in the place of amounts",
-            Reserved { cpus: Some(1), ..kept(&[("cpu", "100m")], &[("cpu", "100m")]) },
+            ReservedResources { cpus: Some(1), ..kept(&[("cpu", "100m")], &[("cpu", "100m")]) },
             rows(&[
                 ("cpu", "1"),
                 ("memory", "4Gi"),
@@ -114,14 +116,14 @@ fn pods_get_what_is_not_kept_from_them() {
         ),
     ];
     for (name, reserved, expected) in table {
-        assert_eq!(spelled(&allocatable(&reserved, &amounts(&whole))), expected, "{name}");
+        assert_eq!(format_condition(&allocatable(&reserved, &amounts(&whole))), expected, "{name}");
     }
 }
 
 #[test]
 fn huge_pages_are_no_memory_for_others() {
     let whole = amounts(&[("memory", "4Gi"), ("hugepages-2Mi", "1Gi"), ("hugepages-1Gi", "2Gi")]);
-    let left = allocatable(&Reserved::default(), &whole);
+    let left = allocatable(&ReservedResources::default(), &whole);
     let expected = rows(&[("memory", "1Gi"), ("hugepages-2Mi", "1Gi"), ("hugepages-1Gi", "2Gi")]);
-    assert_eq!(spelled(&left), expected);
+    assert_eq!(format_condition(&left), expected);
 }

@@ -2,9 +2,9 @@
 
 use k8s_openapi::api::core::v1::{Node, NodeCondition};
 
-use super::{Stage, moment, status as runtime_status};
+use super::{NodeFixture, moment, status as runtime_status};
 use crate::node::conditions::Pressures;
-use crate::node::{Scene, object, status};
+use crate::node::{NodeStatusInput, object, status};
 
 fn conditions(node: &Node) -> Vec<NodeCondition> {
     node.status.clone().unwrap_or_default().conditions.unwrap_or_default()
@@ -17,7 +17,7 @@ fn ready(node: &Node) -> (String, String, String) {
 
 #[test]
 fn a_healthy_node_is_ready_and_short_of_nothing() {
-    let node = Stage::new().look(object::registered);
+    let node = NodeFixture::new().look(object::registered);
     let told: Vec<_> = conditions(&node)
         .into_iter()
         .map(|c| (c.type_, c.status, c.reason.unwrap_or_default(), c.message.unwrap_or_default()))
@@ -45,10 +45,10 @@ fn a_healthy_node_is_ready_and_short_of_nothing() {
 }
 
 #[test]
-fn what_it_is_short_of_is_said() {
-    let mut stage = Stage::new();
-    stage.pressures = Pressures { memory: true, disk: true, pids: true };
-    let node = stage.look(object::registered);
+fn pressures_are_conditions() {
+    let mut fixture = NodeFixture::new();
+    fixture.pressures = Pressures { memory: true, disk: true, pids: true };
+    let node = fixture.look(object::registered);
     let told: Vec<_> = conditions(&node)
         .into_iter()
         .take(3)
@@ -65,18 +65,18 @@ fn what_it_is_short_of_is_said() {
 }
 
 #[test]
-fn every_reason_not_to_be_ready_is_told_in_order() {
-    let mut stage = Stage::new();
-    stage.machine.disk = None;
-    stage.runtime.heard(&runtime_status(&[("NetworkReady", false)]), moment(0).mono);
-    stage.at = 40;
-    let node = stage.look(|scene| {
-        let scene = Scene {
+fn all_reasons_not_to_be_ready_are_listed_in_order() {
+    let mut fixture = NodeFixture::new();
+    fixture.machine.disk = None;
+    fixture.runtime.set_status(&runtime_status(&[("NetworkReady", false)]), moment(0).mono);
+    fixture.at = 40;
+    let node = fixture.look(|input| {
+        let input = NodeStatusInput {
             storage_trouble: Some("CSINode is not yet initialized"),
             is_shutting_down: true,
-            ..*scene
+            ..*input
         };
-        object::registered(&scene)
+        object::registered(&input)
     });
     let message = "[container runtime is down, container runtime not ready: <nil>, \
          container runtime network not ready: NetworkReady=false reason:Why message:because, \
@@ -88,23 +88,23 @@ fn every_reason_not_to_be_ready_is_told_in_order() {
 
 #[test]
 fn one_reason_stands_alone() {
-    let mut stage = Stage::new();
-    stage.at = 30;
-    let (_, _, message) = ready(&stage.look(object::registered));
+    let mut fixture = NodeFixture::new();
+    fixture.at = 30;
+    let (_, _, message) = ready(&fixture.look(object::registered));
     assert_eq!(message, "container runtime is down");
 }
 
 #[test]
 fn only_a_change_of_status_is_a_transition() {
-    let mut stage = Stage::new();
-    let mut node = stage.look(object::registered);
+    let mut fixture = NodeFixture::new();
+    let mut node = fixture.look(object::registered);
     let mut times = Vec::new();
     for at in [10, 20, 30, 40] {
-        stage.at = at;
+        fixture.at = at;
         if at == 40 {
-            stage.runtime.last_good = Some(moment(40).mono);
+            fixture.runtime.last_good = Some(moment(40).mono);
         }
-        node = stage.look(|scene| status::next(scene, &node));
+        node = fixture.look(|input| status::next(input, &node));
         let ready = conditions(&node).pop().unwrap();
         let second = |time: Option<k8s_openapi::apimachinery::pkg::apis::meta::v1::Time>| {
             time.unwrap().0.duration_since(moment(0).wall).as_secs()
@@ -131,7 +131,7 @@ fn conditions_of_others_stay_where_they_are() {
         ..NodeCondition::default()
     };
     node.status.get_or_insert_default().conditions = Some(vec![foreign.clone()]);
-    let node = Stage::new().look(|scene| status::next(scene, &node));
+    let node = NodeFixture::new().look(|input| status::next(input, &node));
     assert_eq!(conditions(&node).len(), 5);
     assert_eq!(conditions(&node)[0], foreign);
 }

@@ -5,16 +5,16 @@ use crate::node::conditions::Pressures;
 use crate::node::events::{NodeEvent, between, cordoned, old_cgroups, starting};
 use crate::node::{object, status};
 
-use super::Stage;
+use super::NodeFixture;
 
 fn reasons(events: &[NodeEvent]) -> Vec<&str> {
     events.iter().map(|event| event.reason).collect()
 }
 
 #[test]
-fn the_first_report_says_everything_and_the_next_nothing() {
-    let stage = Stage::new();
-    let node = stage.look(object::registered);
+fn the_first_report_has_events_for_all_conditions_and_the_next_none() {
+    let fixture = NodeFixture::new();
+    let node = fixture.look(object::registered);
     let first = between(None, &node);
     let expected =
         ["NodeHasSufficientMemory", "NodeHasNoDiskPressure", "NodeHasSufficientPID", "NodeReady"];
@@ -24,23 +24,23 @@ fn the_first_report_says_everything_and_the_next_nothing() {
 }
 
 #[test]
-fn what_flips_is_told() {
-    let mut stage = Stage::new();
-    let node = stage.look(object::registered);
-    stage.at = 60;
-    stage.pressures = Pressures { disk: true, ..Pressures::default() };
-    let later = stage.look(|scene| status::next(scene, &node));
+fn a_condition_that_changes_is_an_event() {
+    let mut fixture = NodeFixture::new();
+    let node = fixture.look(object::registered);
+    fixture.at = 60;
+    fixture.pressures = Pressures { disk: true, ..Pressures::default() };
+    let later = fixture.look(|input| status::next(input, &node));
     assert_eq!(reasons(&between(Some(&node), &later)), ["NodeHasDiskPressure", "NodeNotReady"]);
     let back = between(Some(&later), &node);
     assert_eq!(reasons(&back), ["NodeHasNoDiskPressure", "NodeReady"]);
 }
 
 #[test]
-fn another_boot_is_told_once_and_not_of_a_node_that_never_booted() {
-    let mut stage = Stage::new();
-    let node = stage.look(object::registered);
-    stage.machine.boot_id = "c".to_owned();
-    let later = stage.look(|scene| status::next(scene, &node));
+fn a_reboot_is_one_event_and_none_without_an_earlier_boot_id() {
+    let mut fixture = NodeFixture::new();
+    let node = fixture.look(object::registered);
+    fixture.machine.boot_id = "c".to_owned();
+    let later = fixture.look(|input| status::next(input, &node));
     let events = between(Some(&node), &later);
     assert_eq!(events[0].message, "Node n1 has been rebooted, boot id: c");
     assert_eq!((reasons(&events), events[0].kind), (vec!["Rebooted"], EventKind::Warning));
@@ -51,7 +51,7 @@ fn another_boot_is_told_once_and_not_of_a_node_that_never_booted() {
 }
 
 #[test]
-fn cordons_and_the_beginning_have_words_of_their_own() {
+fn cordon_and_start_have_events_of_their_own() {
     let rows = [
         (false, false, None),
         (false, true, Some("Node n1 status is now: NodeNotSchedulable")),

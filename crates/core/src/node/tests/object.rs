@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{Node, Taint};
 
-use super::{Stage, ip};
+use super::{NodeFixture, ip};
 use crate::node::{change, object, status};
 
 fn labels(node: &Node) -> BTreeMap<&str, &str> {
@@ -25,12 +25,12 @@ const ATTACHES: (&str, &str) = ("volumes.kubernetes.io/controller-managed-attach
 
 #[test]
 fn a_node_registers_with_its_labels_and_those_it_is_given() {
-    let mut stage = Stage::new();
+    let mut fixture = NodeFixture::new();
     let given = [("node.kubernetes.io/pool", "a"), ("kubernetes.io/arch", "sparc")];
-    stage.profile.labels =
+    fixture.profile.labels =
         given.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-    stage.profile.provider_id = Some("cloud://1".to_owned());
-    let node = stage.look(object::registered);
+    fixture.profile.provider_id = Some("cloud://1".to_owned());
+    let node = fixture.look(object::registered);
     let expected = BTreeMap::from([
         ("beta.kubernetes.io/arch", "amd64"),
         ("beta.kubernetes.io/os", "linux"),
@@ -59,9 +59,9 @@ fn taints_are_those_it_is_given_and_that_of_a_cloud_to_come() {
         (vec![], true, Some(vec![cloud])),
     ];
     for (taints, has_cloud, expected) in table {
-        let mut stage = Stage::new();
-        (stage.profile.taints, stage.profile.has_cloud) = (taints, has_cloud);
-        assert_eq!(stage.look(object::registered).spec.unwrap().taints, expected);
+        let mut fixture = NodeFixture::new();
+        (fixture.profile.taints, fixture.profile.has_cloud) = (taints, has_cloud);
+        assert_eq!(fixture.look(object::registered).spec.unwrap().taints, expected);
     }
 }
 
@@ -73,28 +73,28 @@ fn addresses_are_the_nodes_own_unless_a_cloud_knows_better() {
             |a: k8s_openapi::api::core::v1::NodeAddress| format!("{} {}", a.type_, a.address);
         addresses.unwrap_or_default().into_iter().map(spell).collect()
     };
-    let mut stage = Stage::new();
-    stage.profile.addresses = vec![ip("192.0.2.1"), ip("2001:db8::1")];
+    let mut fixture = NodeFixture::new();
+    fixture.profile.addresses = vec![ip("192.0.2.1"), ip("2001:db8::1")];
     let own = ["InternalIP 192.0.2.1", "InternalIP 2001:db8::1", "Hostname n1"];
-    assert_eq!(listed(&stage.look(object::registered)), own);
+    assert_eq!(listed(&fixture.look(object::registered)), own);
 
-    stage.profile.has_cloud = true;
-    let unknown = stage.look(object::registered);
+    fixture.profile.has_cloud = true;
+    let unknown = fixture.look(object::registered);
     assert_eq!(listed(&unknown), ["Hostname n1"], "nobody knows which one the cloud will choose");
     assert_eq!(annotations(&unknown), [ATTACHES]);
 
-    stage.profile.given_addresses = stage.profile.addresses.clone();
-    let mut node = stage.look(object::registered);
+    fixture.profile.given_addresses = fixture.profile.addresses.clone();
+    let mut node = fixture.look(object::registered);
     assert_eq!(listed(&node), own);
     let provided = ("alpha.kubernetes.io/provided-node-ip", "192.0.2.1,2001:db8::1");
     assert_eq!(annotations(&node), [provided, ATTACHES]);
 
     node.status.as_mut().unwrap().addresses.as_mut().unwrap()[0].address = "203.0.113.1".to_owned();
-    let after = stage.look(|scene| status::next(scene, &node));
+    let after = fixture.look(|input| status::next(input, &node));
     assert_eq!(listed(&after)[0], "InternalIP 203.0.113.1", "the cloud's word stays");
 
-    stage.profile.has_cloud = false;
-    let after = stage.look(|scene| status::next(scene, &after));
+    fixture.profile.has_cloud = false;
+    let after = fixture.look(|input| status::next(input, &after));
     assert_eq!(
         (listed(&after), annotations(&after)),
         (own.map(str::to_owned).to_vec(), vec![ATTACHES])
@@ -103,28 +103,28 @@ fn addresses_are_the_nodes_own_unless_a_cloud_knows_better() {
 
 #[test]
 fn an_object_that_is_there_keeps_its_taints_and_labels_and_gets_the_default_ones() {
-    let mut stage = Stage::new();
-    stage.profile.labels = BTreeMap::from([
+    let mut fixture = NodeFixture::new();
+    fixture.profile.labels = BTreeMap::from([
         ("pool".to_owned(), "b".to_owned()),
         ("topology.kubernetes.io/zone".to_owned(), "z1".to_owned()),
     ]);
-    stage.profile.taints = vec![taint("new", "NoSchedule")];
+    fixture.profile.taints = vec![taint("new", "NoSchedule")];
     let mut there = Node::default();
     there.metadata.labels = Some(BTreeMap::from([
         ("kubernetes.io/hostname".to_owned(), "old".to_owned()),
         ("pool".to_owned(), "a".to_owned()),
     ]));
     there.spec.get_or_insert_default().taints = Some(vec![taint("old", "NoSchedule")]);
-    let right = stage.look(|scene| object::reconciled(scene, &there));
+    let right = fixture.look(|input| object::reconciled(input, &there));
     let labels = labels(&right);
     assert_eq!((labels["kubernetes.io/hostname"], labels["pool"]), ("n1", "a"));
     assert_eq!(labels["topology.kubernetes.io/zone"], "z1");
     assert_eq!(right.spec, there.spec);
     assert!(change::differs(&there, &right));
 
-    stage.profile.controller_attaches = false;
-    let after = stage.look(|scene| object::reconciled(scene, &right));
+    fixture.profile.controller_attaches = false;
+    let after = fixture.look(|input| object::reconciled(input, &right));
     assert_eq!(annotations(&after), []);
-    let again = stage.look(|scene| object::reconciled(scene, &after));
+    let again = fixture.look(|input| object::reconciled(input, &after));
     assert!(!change::differs(&after, &again));
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::status;
-use crate::node::runtime::Health;
+use crate::node::runtime::RuntimeHealth;
 use crate::time::Mono;
 
 fn at(seconds: u64) -> Mono {
@@ -11,19 +11,16 @@ fn at(seconds: u64) -> Mono {
 }
 
 #[test]
-fn a_runtime_is_well_when_it_said_so_within_thirty_seconds() {
+fn a_runtime_is_ready_if_its_last_good_status_is_less_than_thirty_seconds_old() {
     let well = status(&[("RuntimeReady", true), ("NetworkReady", true)]);
-    let mut health = Health::default();
-    assert_eq!(
-        health.troubles(at(0)),
-        ["container runtime status check may not have completed yet"]
-    );
+    let mut health = RuntimeHealth::default();
+    assert_eq!(health.errors(at(0)), ["container runtime status check may not have completed yet"]);
     assert_eq!(health.network_trouble.as_deref(), Some("network state unknown"));
-    health.heard(&well, at(0));
-    assert!(health.is_well(at(29)));
-    assert_eq!(health.troubles(at(30)), ["container runtime is down"]);
-    health.heard(&well, at(31));
-    assert!(health.is_well(at(60)));
+    health.set_status(&well, at(0));
+    assert!(health.is_ready(at(29)));
+    assert_eq!(health.errors(at(30)), ["container runtime is down"]);
+    health.set_status(&well, at(31));
+    assert!(health.is_ready(at(60)));
 }
 
 #[test]
@@ -48,24 +45,24 @@ fn what_the_runtime_is_not_ready_for_is_named() {
         ),
     ];
     for (conditions, runtime, network) in table {
-        let mut health = Health::default();
-        health.heard(&status(conditions), at(0));
+        let mut health = RuntimeHealth::default();
+        health.set_status(&status(conditions), at(0));
         assert_eq!((&health.trouble, &health.network_trouble), (&runtime, &network));
         assert_eq!(health.last_good.is_some(), runtime.is_none(), "{conditions:?}");
     }
 }
 
 #[test]
-fn handlers_come_by_name_and_the_same_word_again_is_no_news() {
-    let mut health = Health::default();
+fn runtime_handlers_are_sorted_and_the_same_status_is_no_change() {
+    let mut health = RuntimeHealth::default();
     let before = health.clone();
-    health.heard(&status(&[("RuntimeReady", true), ("NetworkReady", true)]), at(1));
+    health.set_status(&status(&[("RuntimeReady", true), ("NetworkReady", true)]), at(1));
     let names: Vec<&str> = health.handlers.iter().map(|handler| handler.name.as_str()).collect();
     assert_eq!(names, ["", "runc"]);
-    assert!(!health.says_the_same_as(&before));
+    assert!(!health.equals_except_time(&before));
     let mut later = health.clone();
-    later.heard(&status(&[("RuntimeReady", true), ("NetworkReady", true)]), at(11));
-    assert!(later.says_the_same_as(&health));
-    later.heard(&status(&[("RuntimeReady", true), ("NetworkReady", false)]), at(21));
-    assert!(!later.says_the_same_as(&health));
+    later.set_status(&status(&[("RuntimeReady", true), ("NetworkReady", true)]), at(11));
+    assert!(later.equals_except_time(&health));
+    later.set_status(&status(&[("RuntimeReady", true), ("NetworkReady", false)]), at(21));
+    assert!(!later.equals_except_time(&health));
 }

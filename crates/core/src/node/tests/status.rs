@@ -5,19 +5,19 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use oarsman_cri_types::v1::{Image, RuntimeFeatures};
 use serde_json::json;
 
-use super::Stage;
-use crate::node::{Scene, go_architecture, images, object, status};
+use super::NodeFixture;
+use crate::node::{NodeStatusInput, go_architecture, images, object, status};
 
 #[test]
 fn the_rest_of_a_status_reads_as_the_go_kubelets() {
-    let mut stage = Stage::new();
-    stage.machine.swap = 1 << 30;
-    stage.profile.declared_features = vec!["RestartAllContainersOnContainerExits".to_owned()];
-    stage.runtime.features =
+    let mut fixture = NodeFixture::new();
+    fixture.machine.swap = 1 << 30;
+    fixture.profile.declared_features = vec!["RestartAllContainersOnContainerExits".to_owned()];
+    fixture.runtime.features =
         Some(RuntimeFeatures { supplemental_groups_policy: true, ..RuntimeFeatures::default() });
     let image = ContainerImage { names: Some(vec!["a:1".to_owned()]), size_bytes: Some(7) };
-    let node = stage.look(|scene| {
-        object::registered(&Scene { images: std::slice::from_ref(&image), ..*scene })
+    let node = fixture.look(|input| {
+        object::registered(&NodeStatusInput { images: std::slice::from_ref(&image), ..*input })
     });
     let mut status = json!(node.status);
     for part in ["addresses", "allocatable", "capacity", "conditions"] {
@@ -61,20 +61,20 @@ fn versions_of_runtimes_are_written_as_kubernetes_writes_them() {
         ("devel", "Unknown"),
     ];
     for (told, expected) in rows {
-        let mut stage = Stage::new();
-        stage.runtime.version = told.to_owned();
-        let info = stage.look(object::registered).status.unwrap().node_info.unwrap();
+        let mut fixture = NodeFixture::new();
+        fixture.runtime.version = told.to_owned();
+        let info = fixture.look(object::registered).status.unwrap().node_info.unwrap();
         assert_eq!(info.container_runtime_version, format!("containerd://{expected}"));
     }
 }
 
 #[test]
-fn what_others_say_the_node_has_stays_and_pages_that_are_gone_go() {
+fn capacity_set_by_others_stays_and_missing_huge_page_sizes_are_dropped() {
     let mut node = Node::default();
     let amounts = [("example.com/gpu", "4"), ("hugepages-1Gi", "1Gi"), ("cpu", "64")];
     let amounts = amounts.map(|(name, amount)| (name.to_owned(), Quantity(amount.to_owned())));
     node.status.get_or_insert_default().capacity = Some(amounts.into_iter().collect());
-    let status = Stage::new().look(|scene| status::next(scene, &node)).status.unwrap();
+    let status = NodeFixture::new().look(|input| status::next(input, &node)).status.unwrap();
     for amounts in [status.capacity.unwrap(), status.allocatable.unwrap()] {
         let told = |name: &str| amounts.get(name).map(|amount| amount.0.as_str());
         assert_eq!(
@@ -96,8 +96,8 @@ fn the_largest_images_come_first_with_five_names_digests_before_tags() {
     let all = vec![image("b", 5, 1, 1), image("a", 5, 0, 0), image("c", 9, 3, 4)];
     let told = |most| -> Vec<(Option<i64>, String)> {
         let names = |image: &ContainerImage| image.names.clone().unwrap_or_default().join(" ");
-        let listed = images::listed(all.clone(), most);
-        listed.iter().map(|image| (image.size_bytes, names(image))).collect()
+        let node_images = images::node_images(all.clone(), most);
+        node_images.iter().map(|image| (image.size_bytes, names(image))).collect()
     };
     let expected = [
         (Some(9), "c@0 c@1 c@2 c:0 c:1".to_owned()),

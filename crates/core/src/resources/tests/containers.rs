@@ -99,7 +99,7 @@ fn every_size_of_huge_pages_gets_a_limit() {
 }
 
 #[test]
-fn memory_shortage_kills_a_container_as_a_whole_on_v2_unless_told_otherwise() {
+fn an_oom_kill_ends_the_whole_container_on_v2_by_default() {
     use CgroupVersion::{V1, V2};
     let group = unified(&[("memory.oom.group", "1")]);
     let rows = [
@@ -119,17 +119,22 @@ fn memory_shortage_kills_a_container_as_a_whole_on_v2_unless_told_otherwise() {
 fn on_v2_only_burstable_containers_with_room_above_their_request_swap() {
     let memory = |request: &str, limit: &str| json!({"requests": {"memory": request}, "limits": {"memory": limit}});
     let request = json!({"requests": {"memory": "1Gi"}});
-    let limited = Swap::Limited { capacity: 4 * GIB };
+    let with_rate_limit = Swap::Limited { capacity: 4 * GIB };
     let half = (GIB / 2).to_string();
     let rows = [
-        ("room above", limited, containers(&[memory("1Gi", "2Gi")]), Some(half.as_str())),
-        ("no limit", limited, alone(&request), Some(&half)),
-        ("no room", limited, containers(&[memory("1Gi", "1Gi")]), Some("0")),
-        ("no request", limited, containers(&[json!({"requests": {"cpu": "1"}})]), Some("0")),
-        ("best effort", limited, alone(&json!({})), Some("0")),
+        ("room above", with_rate_limit, containers(&[memory("1Gi", "2Gi")]), Some(half.as_str())),
+        ("no limit", with_rate_limit, alone(&request), Some(&half)),
+        ("no room", with_rate_limit, containers(&[memory("1Gi", "1Gi")]), Some("0")),
+        (
+            "no request",
+            with_rate_limit,
+            containers(&[json!({"requests": {"cpu": "1"}})]),
+            Some("0"),
+        ),
+        ("best effort", with_rate_limit, alone(&json!({})), Some("0")),
         (
             "critical",
-            limited,
+            with_rate_limit,
             with(alone(&request), &json!({"priority": 2_000_000_000})),
             Some("0"),
         ),

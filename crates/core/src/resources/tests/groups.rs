@@ -100,7 +100,7 @@ fn without_quotas_a_limited_group_is_set_free() {
 }
 
 #[test]
-fn processes_are_bounded_where_the_node_says_so() {
+fn pod_pids_are_limited_where_the_node_sets_a_limit() {
     for (pod_pids_limit, expected) in [(None, None), (Some(0), None), (Some(100), Some(100))] {
         let node = NodeResources { pod_pids_limit, ..node() };
         assert_eq!(pod_cgroup(&pod(&containers(&[json!({})])), &node).pids_max, expected);
@@ -132,7 +132,7 @@ fn the_group_of_burstable_pods_weighs_what_they_request() {
         ("very many", vec![asking("1000")], MAX_SHARES),
     ];
     for (fact, pods, expected) in rows {
-        let claims: Vec<Claim> = pods.iter().map(Claim::of).collect();
+        let claims: Vec<QosCpuClaim> = pods.iter().map(QosCpuClaim::of).collect();
         assert_eq!(qos_cgroup_shares(QosClass::Burstable, &claims), expected, "{fact}");
         assert_eq!(qos_cgroup_shares(QosClass::BestEffort, &claims), 2, "{fact}");
     }

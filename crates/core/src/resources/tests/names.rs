@@ -81,7 +81,7 @@ fn the_class_and_uid_of_a_pod_name_its_group() {
 }
 
 #[test]
-fn a_group_tells_whose_it_is() {
+fn the_name_of_a_cgroup_has_the_pod_uid() {
     use CgroupDriver::{Cgroupfs, Systemd};
     let rows = [
         (Cgroupfs, "pod8a1f-22", Some("8a1f-22")),

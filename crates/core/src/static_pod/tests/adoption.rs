@@ -44,15 +44,15 @@ fn a_pod_that_another_kubelet_started_keeps_its_uid() {
     let mut adoptions = Adoptions::default();
     let held = [run_by_another(&pod, |view| view)];
     adoptions.learn(Source::File, std::slice::from_ref(&pod), &held);
-    let made = pod.uid();
+    let uid_from_content = pod.uid();
     let adopted = adoptions.apply(Source::File, vec![pod]).remove(0);
     assert_eq!(adopted.uid().as_str(), THEIRS);
     assert_eq!(adopted.annotation(HASH_ANNOTATION), Some(THEIRS));
-    assert_eq!(adopted.annotation(MADE_UID_ANNOTATION), Some(made.as_str()));
+    assert_eq!(adopted.annotation(MADE_UID_ANNOTATION), Some(uid_from_content.as_str()));
 }
 
 #[test]
-fn nothing_but_this_very_pod_is_adopted() {
+fn only_an_identical_pod_is_adopted() {
     let pod = Arc::new(prepared(manifest()));
     let ours = pod.uid();
     let table: Vec<(&str, PodView)> = vec![
@@ -120,9 +120,9 @@ fn what_is_left_of_an_earlier_sandbox_does_not_matter() {
 #[test]
 fn a_pod_adopted_once_is_known_again_in_a_sandbox_of_our_own() {
     let pod = Arc::new(prepared(manifest()));
-    let rebuilt = |made: &str| {
+    let rebuilt = |uid_from_content: &str| {
         run_by_another(&pod, |v| {
-            annotate(annotate(v, ROOT_ANNOTATION, "/"), MADE_UID_ANNOTATION, made)
+            annotate(annotate(v, ROOT_ANNOTATION, "/"), MADE_UID_ANNOTATION, uid_from_content)
         })
     };
     assert_eq!(uid_at_start(&pod, rebuilt(pod.uid().as_str())).as_str(), THEIRS);

@@ -38,7 +38,7 @@ fn env_config_map() -> Value {
     json!({"env": [{"name": "A", "valueFrom": {"configMapKeyRef": {"name": "m", "key": "k"}}}]})
 }
 
-fn refused(pod: &Pod, given: &Given) -> Option<String> {
+fn refused(pod: &Pod, given: &ProvidedObjects) -> Option<String> {
     check_references(pod, given).err().map(|error| error.to_string())
 }
 
@@ -82,13 +82,13 @@ fn config_maps() -> Vec<(&'static str, Pod)> {
 #[test]
 fn a_secret_or_config_map_may_be_named_only_if_it_is_given() {
     let names = |name: &str| BTreeSet::from([name.to_owned()]);
-    let given = Given { secrets: names("s"), config_maps: names("m") };
-    let swapped = Given { secrets: names("m"), config_maps: names("s") };
+    let given = ProvidedObjects { secrets: names("s"), config_maps: names("m") };
+    let swapped = ProvidedObjects { secrets: names("m"), config_maps: names("s") };
     let secrets = secrets().into_iter().map(|(way, pod)| (way, pod, "secrets"));
     let maps = config_maps().into_iter().map(|(way, pod)| (way, pod, "configmaps"));
     for (way, pod, resource) in secrets.chain(maps) {
         let want = Some(format!("static pods may not reference {resource}"));
-        assert_eq!(refused(&pod, &Given::default()), want, "{resource} by {way}");
+        assert_eq!(refused(&pod, &ProvidedObjects::default()), want, "{resource} by {way}");
         assert_eq!(refused(&pod, &swapped), want, "{resource} by {way}, another is given");
         assert_eq!(refused(&pod, &given), None, "{resource} by {way}, given");
     }
@@ -97,12 +97,12 @@ fn a_secret_or_config_map_may_be_named_only_if_it_is_given() {
 #[test]
 fn the_refusal_knows_which_one_is_missing() {
     let (_, pod) = secrets().remove(1);
-    let refusal = check_references(&pod, &Given::default()).unwrap_err();
+    let refusal = check_references(&pod, &ProvidedObjects::default()).unwrap_err();
     assert_eq!(refusal.name.as_deref(), Some("s"));
 }
 
 #[test]
-fn what_nobody_can_give_beside_a_pod_is_refused_always() {
+fn objects_that_cannot_be_provided_beside_a_pod_are_always_refused() {
     let claim = json!({"containers": [], "resourceClaims": [{"name": "gpu"}]});
     let ephemeral = json!({"ephemeral": {}});
     let token = json!({"serviceAccountToken": {"path": "t"}});
@@ -125,7 +125,7 @@ fn what_nobody_can_give_beside_a_pod_is_refused_always() {
     ];
     for (pod, resource) in table {
         let want = Some(format!("static pods may not reference {resource}"));
-        assert_eq!(refused(&pod, &Given::default()), want);
+        assert_eq!(refused(&pod, &ProvidedObjects::default()), want);
     }
 }
 
@@ -143,6 +143,6 @@ fn what_is_on_the_machine_may_be_named() {
         Pod::default(),
     ];
     for pod in table {
-        assert_eq!(refused(&pod, &Given::default()), None, "{pod:?}");
+        assert_eq!(refused(&pod, &ProvidedObjects::default()), None, "{pod:?}");
     }
 }

@@ -2,10 +2,10 @@
 
 use k8s_openapi::api::core::v1::{Container, ContainerStatus, Pod, PodCondition};
 
-use super::Answer;
+use super::ConditionValue;
 use crate::pod::{ContainerKind, PodExt, init_kind};
+use crate::status::container_status_ext::ContainerStatusExt;
 use crate::status::phase::Phase;
-use crate::status::questions::StatusExt;
 
 pub(super) const POD_COMPLETED: &str = "PodCompleted";
 pub(super) const POD_FAILED: &str = "PodFailed";
@@ -49,20 +49,24 @@ impl<'a> Missing<'a> {
 
 /// Whether init containers are done and sidecars up. Once a regular container has started they were, even if a
 /// sidecar restarts now.
-pub(super) fn initialised(pod: &Pod, statuses: &[&ContainerStatus], phase: Phase) -> Answer {
+pub(super) fn initialised(
+    pod: &Pod,
+    statuses: &[&ContainerStatus],
+    phase: Phase,
+) -> ConditionValue {
     if statuses.is_empty() && !pod.init().is_empty() {
-        return Answer::NO.because(UNKNOWN_STATUSES);
+        return ConditionValue::FALSE.with_reason(UNKNOWN_STATUSES);
     }
     let missing = Missing::of(pod.init().iter(), statuses, |spec, status| match init_kind(spec) {
         ContainerKind::Sidecar => status.has_started(),
         _ => status.ready,
     });
     if phase == Phase::Succeeded && missing.unknown.is_empty() {
-        return Answer::YES.because(POD_COMPLETED);
+        return ConditionValue::TRUE.with_reason(POD_COMPLETED);
     }
     let sentence = missing.sentence("incomplete").filter(|_| !any_started(pod, statuses));
-    sentence.map_or(Answer::YES, |sentence| {
-        Answer::NO.because("ContainersNotInitialized").saying(sentence)
+    sentence.map_or(ConditionValue::TRUE, |sentence| {
+        ConditionValue::FALSE.with_reason("ContainersNotInitialized").with_message(sentence)
     })
 }
 
@@ -73,38 +77,49 @@ fn any_started(pod: &Pod, statuses: &[&ContainerStatus]) -> bool {
 }
 
 /// Whether all regular containers and sidecars can take traffic. Nothing of a pod that has ended can.
-pub(super) fn containers_ready(pod: &Pod, statuses: &[&ContainerStatus], phase: Phase) -> Answer {
+pub(super) fn containers_ready(
+    pod: &Pod,
+    statuses: &[&ContainerStatus],
+    phase: Phase,
+) -> ConditionValue {
     if statuses.is_empty() {
-        return Answer::NO.because(UNKNOWN_STATUSES);
+        return ConditionValue::FALSE.with_reason(UNKNOWN_STATUSES);
     }
     let sidecars = pod.init().iter().filter(|spec| init_kind(spec) == ContainerKind::Sidecar);
     let missing = Missing::of(sidecars.chain(pod.regular()), statuses, |_, status| status.ready);
     match phase {
-        Phase::Failed => return Answer::NO.because(POD_FAILED),
-        Phase::Succeeded if missing.unknown.is_empty() => return Answer::NO.because(POD_COMPLETED),
+        Phase::Failed => return ConditionValue::FALSE.with_reason(POD_FAILED),
+        Phase::Succeeded if missing.unknown.is_empty() => {
+            return ConditionValue::FALSE.with_reason(POD_COMPLETED);
+        }
         Phase::Succeeded | Phase::Pending | Phase::Running => {}
     }
     let sentence = missing.sentence("unready");
-    sentence
-        .map_or(Answer::YES, |sentence| Answer::NO.because("ContainersNotReady").saying(sentence))
+    sentence.map_or(ConditionValue::TRUE, |sentence| {
+        ConditionValue::FALSE.with_reason("ContainersNotReady").with_message(sentence)
+    })
 }
 
 /// Whether the pod can take traffic: its containers can, and every gate that others keep for it is open.
-pub(super) fn pod_ready(pod: &Pod, containers: &Answer, conditions: &[PodCondition]) -> Answer {
+pub(super) fn pod_ready(
+    pod: &Pod,
+    containers: &ConditionValue,
+    conditions: &[PodCondition],
+) -> ConditionValue {
     if !containers.yes {
         return containers.clone();
     }
     let gates = pod.spec().and_then(|spec| spec.readiness_gates.as_deref()).unwrap_or_default();
-    let shut: Vec<_> =
-        gates.iter().filter_map(|gate| shut(&gate.condition_type, conditions)).collect();
-    if shut.is_empty() {
-        return Answer::YES;
+    let closed_gate: Vec<_> =
+        gates.iter().filter_map(|gate| closed_gate(&gate.condition_type, conditions)).collect();
+    if closed_gate.is_empty() {
+        return ConditionValue::TRUE;
     }
-    Answer::NO.because("ReadinessGatesNotReady").saying(shut.join(", "))
+    ConditionValue::FALSE.with_reason("ReadinessGatesNotReady").with_message(closed_gate.join(", "))
 }
 
 /// What keeps a gate shut; none when it is open.
-fn shut(gate: &str, conditions: &[PodCondition]) -> Option<String> {
+fn closed_gate(gate: &str, conditions: &[PodCondition]) -> Option<String> {
     let condition = conditions.iter().find(|condition| condition.type_ == gate);
     match condition.map(|condition| condition.status.as_str()) {
         Some("True") => None,
@@ -127,14 +142,14 @@ mod tests {
     }
 
     /// `REASON MESSAGE`, as much of it as there is.
-    fn no(answer: &Answer) -> String {
+    fn no(answer: &ConditionValue) -> String {
         assert!(!answer.yes);
         let parts = [answer.reason, answer.message.as_deref()];
         parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
     }
 
     #[test]
-    fn containers_without_a_status_are_named_before_those_whose_status_will_not_do() {
+    fn containers_without_a_status_are_listed_before_unready_ones() {
         let pod = pod().init("i").init("j").regular("a").regular("b").regular("c").build();
         let known = [status("i", false), status("a", false), status("b", true)];
         let all: Vec<_> = known.iter().collect();
@@ -162,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_that_ended_well_is_not_said_to_have_completed_while_a_container_is_unknown() {
+    fn a_succeeded_pod_is_not_completed_while_a_container_is_unknown() {
         let pod = pod().regular("a").regular("b").build();
         let (a, b) = (status("a", false), status("b", false));
         let answer = containers_ready(&pod, &[&a, &b], Phase::Succeeded);

@@ -3,9 +3,9 @@
 use k8s_openapi::api::core::v1::{ContainerStateTerminated, ContainerStatus};
 
 use super::{not_started, waiting};
-use crate::pod::{ContainerKind, PodExt as _, WantedContainer};
-use crate::status::questions::{StatusExt, terminated};
-use crate::status::scene::{RESTARTING_ALL, Scene};
+use crate::pod::{ContainerKind, PodContainer, PodExt as _};
+use crate::status::container_status_ext::{ContainerStatusExt, terminated};
+use crate::status::context::{RESTARTING_ALL, StatusContext};
 
 /// The exit code of a killed container, for ends that were not observed.
 const KILLED: i32 = 137;
@@ -14,17 +14,17 @@ const STATUS_UNKNOWN: &str = "ContainerStatusUnknown";
 
 /// The status of a container that the runtime does not know.
 pub(super) fn status(
-    scene: &Scene<'_>,
-    wanted: &WantedContainer<'_>,
+    context: &StatusContext<'_>,
+    wanted: &PodContainer<'_>,
     old: Option<&ContainerStatus>,
 ) -> ContainerStatus {
-    let was_done = wanted.kind == ContainerKind::Init && scene.is_past(&wanted.spec.name);
+    let was_done = wanted.kind == ContainerKind::Init && context.is_past(&wanted.spec.name);
     match old {
-        Some(old) if !old.is_waiting() && scene.was_restarting_all() => restarting(wanted, old),
+        Some(old) if !old.is_waiting() && context.was_restarting_all() => restarting(wanted, old),
         Some(old) if old.ended().is_some() => old.clone(),
-        Some(old) if old.is_running() => vanished(scene, wanted, old),
+        Some(old) if old.is_running() => vanished(context, wanted, old),
         _ if was_done => done_before(wanted, old),
-        _ => ContainerStatus { state: Some(not_started(scene)), ..blank(wanted, old) },
+        _ => ContainerStatus { state: Some(not_started(context)), ..blank(wanted, old) },
     }
 }
 
@@ -38,7 +38,7 @@ pub(in crate::status) fn unknown_end(message: &str) -> ContainerStateTerminated 
     }
 }
 
-fn blank(wanted: &WantedContainer<'_>, old: Option<&ContainerStatus>) -> ContainerStatus {
+fn blank(wanted: &PodContainer<'_>, old: Option<&ContainerStatus>) -> ContainerStatus {
     let last_state = old.and_then(|old| old.last_state.clone()).unwrap_or_default();
     ContainerStatus {
         name: wanted.spec.name.clone(),
@@ -52,14 +52,14 @@ fn blank(wanted: &WantedContainer<'_>, old: Option<&ContainerStatus>) -> Contain
 /// It ran when we looked last and is gone. Without an end the pod would seem not to have started yet; and what
 /// follows it will be one more.
 fn vanished(
-    scene: &Scene<'_>,
-    wanted: &WantedContainer<'_>,
+    context: &StatusContext<'_>,
+    wanted: &PodContainer<'_>,
     old: &ContainerStatus,
 ) -> ContainerStatus {
     let end = unknown_end("the container used to run, and the runtime no longer knows it");
-    let again = i32::from(!scene.pod.is_deleting());
+    let again = i32::from(!context.pod.is_deleting());
     ContainerStatus {
-        state: Some(not_started(scene)),
+        state: Some(not_started(context)),
         last_state: Some(terminated(end)),
         restart_count: old.restart_count.saturating_add(again),
         ..blank(wanted, Some(old))
@@ -67,7 +67,7 @@ fn vanished(
 }
 
 /// It was removed so that it starts again together with all others.
-fn restarting(wanted: &WantedContainer<'_>, old: &ContainerStatus) -> ContainerStatus {
+fn restarting(wanted: &PodContainer<'_>, old: &ContainerStatus) -> ContainerStatus {
     let message = "the container was removed because all containers of the pod start again";
     let end = ContainerStateTerminated {
         reason: Some(RESTARTING_ALL.to_owned()),
@@ -81,7 +81,7 @@ fn restarting(wanted: &WantedContainer<'_>, old: &ContainerStatus) -> ContainerS
 }
 
 /// What comes after an init container is made only once that has succeeded.
-fn done_before(wanted: &WantedContainer<'_>, old: Option<&ContainerStatus>) -> ContainerStatus {
+fn done_before(wanted: &PodContainer<'_>, old: Option<&ContainerStatus>) -> ContainerStatus {
     let message = "the runtime no longer knows this init container, but the pod is past it";
     let end = ContainerStateTerminated {
         exit_code: 0,

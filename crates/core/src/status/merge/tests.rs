@@ -43,7 +43,7 @@ fn conditions_of_others_are_the_api_servers_and_the_rest_are_ours() {
 }
 
 #[test]
-fn these_conditions_are_ours_alone_and_the_disruption_is_everybodys() {
+fn the_agent_owns_these_conditions_and_shares_disruption_target() {
     let rows = [
         ("PodScheduled", false),
         ("Ready", false),
@@ -108,7 +108,7 @@ fn an_end_that_others_have_seen_is_not_taken_back() {
 }
 
 #[test]
-fn a_disruption_is_said_together_with_the_end_and_not_before() {
+fn disruption_target_is_written_together_with_the_terminal_phase() {
     let ours = |phase| status(phase, &[condition("DisruptionTarget", "True", 2)]);
     let running = status("Running", &[]);
     assert_eq!(merge(&running, &ours("Failed"), false, at(9)).conditions, None);
@@ -156,7 +156,7 @@ fn only_fractions_of_a_second_make_no_difference() {
 }
 
 #[test]
-fn the_api_server_says_the_same_unless_it_lost_something_of_ours() {
+fn a_status_is_reconciled_unless_the_api_server_lost_a_field_of_ours() {
     let ready = |answer| status("Running", &[condition("Ready", answer, 1)]);
     let gate = |answer| {
         status(
@@ -165,11 +165,11 @@ fn the_api_server_says_the_same_unless_it_lost_something_of_ours() {
         )
     };
     let later = status("Running", &[condition("Ready", "True", 5)]);
-    assert!(says_the_same(&ready("True"), &later), "it may be of another time");
-    assert!(says_the_same(&ready("True"), &gate("False")), "others may say more");
-    assert!(!says_the_same(&ready("True"), &ready("False")), "somebody took us for dead");
-    assert!(!says_the_same(&ready("True"), &status("Running", &[])));
-    assert!(!says_the_same(&status("Running", &[]), &status("Pending", &[])));
+    assert!(is_reconciled(&ready("True"), &later), "it may be of another time");
+    assert!(is_reconciled(&ready("True"), &gate("False")), "others may say more");
+    assert!(!is_reconciled(&ready("True"), &ready("False")), "somebody took us for dead");
+    assert!(!is_reconciled(&ready("True"), &status("Running", &[])));
+    assert!(!is_reconciled(&status("Running", &[]), &status("Pending", &[])));
 }
 
 #[test]

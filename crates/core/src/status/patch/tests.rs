@@ -82,7 +82,7 @@ fn containers_are_sent_as_a_whole_and_those_that_go_are_gone() {
 }
 
 #[test]
-fn addresses_replace_those_that_were_there_and_are_said_with_the_first_of_them() {
+fn addresses_replace_the_list_together_with_its_first_entry() {
     let replace = json!({ "$patch": "replace" });
     let rows = [
         (&["10.0.0.1"][..], &["10.0.0.1"][..], Value::Null),

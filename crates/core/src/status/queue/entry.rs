@@ -25,7 +25,7 @@ pub(super) struct Entry {
     pub(super) is_sent: bool,
     pub(super) delete: bool,
     /// What the API server shows of what others wait for.
-    pub(super) shown: Weight,
+    pub(super) shown: UrgentState,
     pub(super) in_flight: Option<InFlight>,
     /// Since when it has been waiting for its turn.
     since: Option<Mono>,
@@ -34,13 +34,13 @@ pub(super) struct Entry {
 /// What is being sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum InFlight {
-    Patch(Weight),
+    Patch(UrgentState),
     Delete,
 }
 
 /// What others wait for: traffic follows the one, and controllers the other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Weight {
+pub(super) struct UrgentState {
     ready: bool,
     pub(super) ended: bool,
 }
@@ -53,7 +53,7 @@ impl Entry {
             status: None,
             is_sent: true,
             delete: false,
-            shown: Weight::default(),
+            shown: UrgentState::default(),
             in_flight: None,
             since: None,
         }
@@ -76,22 +76,23 @@ impl Entry {
 
     /// Whether others wait for it: the pod begins or ceases to be ready, has ended, or is to be deleted.
     fn is_urgent(&self) -> bool {
-        self.is_sent || self.weight() != self.shown
+        self.is_sent || self.urgent_state() != self.shown
     }
 
-    fn weight(&self) -> Weight {
-        self.status.as_ref().map_or(self.shown, Weight::of)
+    fn urgent_state(&self) -> UrgentState {
+        self.status.as_ref().map_or(self.shown, UrgentState::of)
     }
 
     pub(super) fn begin(&mut self) {
         let is_patch = self.status.is_some() && !self.is_sent;
-        let in_flight = if is_patch { InFlight::Patch(self.weight()) } else { InFlight::Delete };
+        let in_flight =
+            if is_patch { InFlight::Patch(self.urgent_state()) } else { InFlight::Delete };
         (self.in_flight, self.since) = (Some(in_flight), None);
     }
 
     pub(super) fn accepted(&mut self) {
-        if let Some(InFlight::Patch(weight)) = self.in_flight.take() {
-            self.shown = weight;
+        if let Some(InFlight::Patch(urgent_state)) = self.in_flight.take() {
+            self.shown = urgent_state;
         }
     }
 
@@ -102,7 +103,7 @@ impl Entry {
     }
 }
 
-impl Weight {
+impl UrgentState {
     pub(super) fn of(status: &PodStatus) -> Self {
         let conditions = status.conditions.iter().flatten();
         let ready = conditions.filter(|c| c.type_ == "Ready").any(|c| c.status == "True");

@@ -32,7 +32,7 @@ fn phase(job: Option<StatusJob>) -> Option<String> {
 }
 
 #[test]
-fn only_the_latest_status_is_told_and_only_once() {
+fn only_the_latest_status_is_sent_and_only_once() {
     let (mut queue, uid) = (StatusQueue::default(), PodUid::from("1"));
     queue.publish(&uid, &name(), status("Pending"), at(0));
     queue.publish(&uid, &name(), status("Running"), at(0));
@@ -44,7 +44,7 @@ fn only_the_latest_status_is_told_and_only_once() {
 }
 
 #[test]
-fn everything_has_been_taken_once_the_cluster_says_so() {
+fn the_queue_is_empty_once_everything_was_accepted() {
     let (mut queue, uid) = (StatusQueue::default(), PodUid::from("a"));
     assert!(queue.is_empty());
     queue.publish(&uid, &name(), status("Running"), at(0));
@@ -114,7 +114,7 @@ fn a_pod_is_deleted_after_its_last_status_was_taken() {
 }
 
 #[test]
-fn a_cluster_that_has_something_else_is_told_again() {
+fn a_status_that_differs_on_the_api_server_is_sent_again() {
     let (mut queue, uid) = (StatusQueue::default(), PodUid::from("1"));
     queue.publish(&uid, &name(), status("Failed"), at(0));
     assert!(queue.next(at(0)).is_some());
@@ -221,7 +221,7 @@ fn waiting(reason: &str, restarts: i32) -> PodStatus {
 }
 
 #[test]
-fn what_is_said_of_a_pod_that_has_only_begun_waits_for_more() {
+fn the_status_of_a_pod_that_has_only_begun_is_delayed() {
     let (mut queue, uid) = (StatusQueue::default(), PodUid::from("1"));
     queue.publish(&uid, &name(), waiting("ContainerCreating", 0), at(1_000));
     assert_eq!(phase(queue.next(at(1_000))), None);
@@ -305,7 +305,7 @@ fn no_more_is_sent_than_a_node_may() {
 }
 
 #[test]
-fn after_an_hour_of_silence_each_pods_latest_status_is_told_once() {
+fn after_an_hour_of_failures_only_the_latest_status_of_each_pod_is_sent() {
     let mut queue = StatusQueue::default();
     let pods = ["1", "2", "3"].map(PodUid::from);
     for second in 0..3_600 {

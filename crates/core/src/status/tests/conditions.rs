@@ -12,7 +12,7 @@ fn kinds(status: &PodStatus) -> Vec<&str> {
     status.conditions.iter().flatten().map(|condition| condition.type_.as_str()).collect()
 }
 
-fn foreign(kind: &str, status: &str) -> PodCondition {
+fn conditions_of_others(kind: &str, status: &str) -> PodCondition {
     PodCondition { type_: kind.to_owned(), status: status.to_owned(), ..PodCondition::default() }
 }
 
@@ -39,13 +39,13 @@ fn restarts_all() -> Pod {
 #[test]
 fn conditions_come_in_their_usual_order_with_those_of_others_first() {
     let api = vec![
-        foreign("Ready", "True"),
-        foreign("example.com/gate", "True"),
-        foreign("PodResizePending", "True"),
+        conditions_of_others("Ready", "True"),
+        conditions_of_others("example.com/gate", "True"),
+        conditions_of_others("PodResizePending", "True"),
     ];
     let pod = with_api_conditions(pod().regular("app"), api);
-    let mut disrupted = moment(pod, |view| view.sandbox().running("app"));
-    disrupted.verdict = Some(Verdict::disrupted("Evicted", "why"));
+    let mut disrupted = status_fixture(pod, |view| view.sandbox().running("app"));
+    disrupted.failure = Some(PodFailure::disrupted("Evicted", "why"));
     let expected = [
         "example.com/gate",
         "DisruptionTarget",
@@ -56,7 +56,7 @@ fn conditions_come_in_their_usual_order_with_those_of_others_first() {
         "PodScheduled",
     ];
     assert_eq!(kinds(&disrupted.status()), expected);
-    let status = moment(restarts_all(), |view| view).status();
+    let status = status_fixture(restarts_all(), |view| view).status();
     assert_eq!(kinds(&status).last(), Some(&"AllContainersRestarting"));
 }
 
@@ -70,8 +70,8 @@ fn a_pod_is_ready_to_start_containers_when_its_sandbox_will_do() {
         (view(&pod).sandbox().edit_sandbox(|sandbox| sandbox.ips.clear()), "False"),
     ];
     for (held, expected) in rows {
-        let status = moment(pod.clone(), |_| held).status();
-        assert_eq!(said(&status, "PodReadyToStartContainers"), expected);
+        let status = status_fixture(pod.clone(), |_| held).status();
+        assert_eq!(describe_condition(&status, "PodReadyToStartContainers"), expected);
     }
 }
 
@@ -99,13 +99,13 @@ fn initialised_when_init_containers_are_done_and_sidecars_up() {
     ];
     for (case, held, expected) in rows {
         assert_eq!(
-            said(&moment(pod.clone(), |_| held).status(), "Initialized"),
+            describe_condition(&status_fixture(pod.clone(), |_| held).status(), "Initialized"),
             expected,
             "{case}"
         );
     }
     assert_eq!(
-        said(&moment(one("Always"), |view| view).status(), "Initialized"),
+        describe_condition(&status_fixture(one("Always"), |view| view).status(), "Initialized"),
         "True",
         "nothing to do"
     );
@@ -134,9 +134,9 @@ fn ready_when_every_regular_container_and_sidecar_is() {
         ),
     ];
     for (case, held, expected) in rows {
-        let status = moment(pod.clone(), |_| held).status();
-        assert_eq!(said(&status, "ContainersReady"), expected, "{case}");
-        assert_eq!(said(&status, "Ready"), expected, "{case}");
+        let status = status_fixture(pod.clone(), |_| held).status();
+        assert_eq!(describe_condition(&status, "ContainersReady"), expected, "{case}");
+        assert_eq!(describe_condition(&status, "Ready"), expected, "{case}");
     }
 }
 
@@ -154,52 +154,58 @@ fn gates_of_others_keep_a_pod_from_being_ready_but_not_its_containers() {
             format!("False ReadinessGatesNotReady {missing}, {}", missing.replace("/lb", "/dns")),
         ),
         (
-            vec![foreign("example.com/dns", "False")],
+            vec![conditions_of_others("example.com/dns", "False")],
             format!("False ReadinessGatesNotReady {missing}, {shut}"),
         ),
         (
-            vec![foreign("example.com/lb", "True"), foreign("example.com/dns", "False")],
+            vec![
+                conditions_of_others("example.com/lb", "True"),
+                conditions_of_others("example.com/dns", "False"),
+            ],
             format!("False ReadinessGatesNotReady {shut}"),
         ),
         (
-            vec![foreign("example.com/lb", "True"), foreign("example.com/dns", "True")],
+            vec![
+                conditions_of_others("example.com/lb", "True"),
+                conditions_of_others("example.com/dns", "True"),
+            ],
             "True".to_owned(),
         ),
     ];
     for (conditions, expected) in rows {
         let pod = with_api_conditions(gated(), conditions);
-        let status = moment(pod, |view| view.sandbox().running("app")).status();
-        assert_eq!(said(&status, "Ready"), expected);
-        assert_eq!(said(&status, "ContainersReady"), "True");
+        let status = status_fixture(pod, |view| view.sandbox().running("app")).status();
+        assert_eq!(describe_condition(&status, "Ready"), expected);
+        assert_eq!(describe_condition(&status, "ContainersReady"), "True");
     }
 }
 
 #[test]
 fn a_pod_that_is_here_has_been_scheduled_whatever_else_is_so() {
     let rows = [
-        moment(one("Always"), |view| view),
-        moment(one("Always"), |view| view.sandbox().running("app")),
-        moment(one("Never"), |view| view.sandbox().exited("app", 1)),
-        moment(one("Never"), |view| view.sandbox()).standing(Standing::Released),
+        status_fixture(one("Always"), |view| view),
+        status_fixture(one("Always"), |view| view.sandbox().running("app")),
+        status_fixture(one("Never"), |view| view.sandbox().exited("app", 1)),
+        status_fixture(one("Never"), |view| view.sandbox()).termination(TerminationStage::Released),
     ];
-    for moment in rows {
-        assert_eq!(said(&moment.status(), "PodScheduled"), "True");
+    for status_fixture in rows {
+        assert_eq!(describe_condition(&status_fixture.status(), "PodScheduled"), "True");
     }
 }
 
 #[test]
 fn of_a_pod_without_containers_nothing_is_known() {
-    let status = moment(pod().build(), |view| view.sandbox()).status();
-    assert_eq!(said(&status, "ContainersReady"), "False UnknownContainerStatuses");
-    assert_eq!(said(&status, "Ready"), "False UnknownContainerStatuses");
+    let status = status_fixture(pod().build(), |view| view.sandbox()).status();
+    assert_eq!(describe_condition(&status, "ContainersReady"), "False UnknownContainerStatuses");
+    assert_eq!(describe_condition(&status, "Ready"), "False UnknownContainerStatuses");
 }
 
 #[test]
 fn a_condition_keeps_its_time_until_its_answer_changes() {
-    let since = |moment: &Moment, kind: &str| {
-        condition(&moment.status(), kind).unwrap().last_transition_time.clone().unwrap()
+    let since = |status_fixture: &StatusFixture, kind: &str| {
+        condition(&status_fixture.status(), kind).unwrap().last_transition_time.clone().unwrap()
     };
-    let first = moment(one("Always"), |view| view.sandbox());
+    let first = status_fixture(one("Always"), |view| view.sandbox());
     let second = first.then(|view| view.sandbox().running("app"));
     let third = second.then(|view| view.sandbox().running("app"));
     assert_eq!(since(&first, "Ready"), Time(at(50)));
@@ -209,9 +215,9 @@ fn a_condition_keeps_its_time_until_its_answer_changes() {
 }
 
 #[test]
-fn everything_says_which_generation_of_the_pod_it_is_about() {
+fn status_and_conditions_have_the_observed_generation() {
     let pod = pod().regular("app").edit(|pod| pod.metadata.generation = Some(7)).build();
-    let status = moment(pod, |view| view).status();
+    let status = status_fixture(pod, |view| view).status();
     assert_eq!(status.observed_generation, Some(7));
     assert!(
         status
@@ -223,23 +229,27 @@ fn everything_says_which_generation_of_the_pod_it_is_about() {
 }
 
 #[test]
-fn a_disruption_is_said_once_and_stays() {
-    let mut evicted = moment(one("Always"), |view| view.sandbox().running("app"));
-    evicted.verdict = Some(Verdict::disrupted("Evicted", "low on memory"));
-    let later = Moment { verdict: None, ..evicted.then(|view| view.sandbox().exited("app", 137)) };
+fn disruption_target_is_set_once_and_stays() {
+    let mut evicted = status_fixture(one("Always"), |view| view.sandbox().running("app"));
+    evicted.failure = Some(PodFailure::disrupted("Evicted", "low on memory"));
+    let later =
+        StatusFixture { failure: None, ..evicted.then(|view| view.sandbox().exited("app", 137)) };
     for status in [evicted.status(), later.status()] {
-        assert_eq!(said(&status, "DisruptionTarget"), "True TerminationByKubelet low on memory");
+        assert_eq!(
+            describe_condition(&status, "DisruptionTarget"),
+            "True TerminationByKubelet low on memory"
+        );
     }
 }
 
 #[test]
-fn restarting_all_containers_is_said_while_it_lasts_and_its_victims_are_not_lost() {
-    let ran = moment(restarts_all(), |view| view.sandbox().running("app").running("b"));
-    assert_eq!(said(&ran.status(), "AllContainersRestarting"), "False");
+fn restarting_all_containers_is_a_condition_and_removed_containers_are_not_lost() {
+    let ran = status_fixture(restarts_all(), |view| view.sandbox().running("app").running("b"));
+    assert_eq!(describe_condition(&ran.status(), "AllContainersRestarting"), "False");
 
     let exited = ran.then(|view| view.sandbox().exited("app", 42).running("b"));
     assert!(
-        said(&exited.status(), "AllContainersRestarting")
+        describe_condition(&exited.status(), "AllContainersRestarting")
             .starts_with("True RestartAllContainersStarted")
     );
 
@@ -249,19 +259,19 @@ fn restarting_all_containers_is_said_while_it_lasts_and_its_victims_are_not_lost
         "ended 137 RestartingAllContainers".to_owned(),
         0,
     );
-    assert_eq!(stand(&removed.status(), "b"), expected);
+    assert_eq!(container_state(&removed.status(), "b"), expected);
     assert_eq!(removed.status().phase.as_deref(), Some("Running"));
 
     let all_gone = removed.then(|view| view.sandbox());
     assert_eq!(all_gone.status().phase.as_deref(), Some("Running"), "whatever the policy");
-    assert_eq!(stand(&all_gone.status(), "app").0, "waiting RestartingAllContainers");
+    assert_eq!(container_state(&all_gone.status(), "app").0, "waiting RestartingAllContainers");
     assert_eq!(
-        said(&all_gone.status(), "AllContainersRestarting"),
+        describe_condition(&all_gone.status(), "AllContainersRestarting"),
         "False",
         "all are gone: it is done"
     );
 
     let anew = all_gone.then(|view| view.sandbox().running("app").running("b"));
-    assert_eq!(stand(&anew.status(), "b").0, "running");
-    assert_eq!(said(&anew.status(), "Ready"), "True");
+    assert_eq!(container_state(&anew.status(), "b").0, "running");
+    assert_eq!(describe_condition(&anew.status(), "Ready"), "True");
 }

@@ -9,14 +9,15 @@ use crate::status::merge::merge;
 fn the_last_status_waits_for_nothing() {
     let unknown = "ended 137 ContainerStatusUnknown".to_owned();
     let pod = pod().regular("a").regular("b").build();
-    let status =
-        moment(pod, |view| view.sandbox().exited("a", 0)).standing(Standing::Released).status();
-    assert_eq!(stand(&status, "a").0, "ended 0 Completed");
-    assert_eq!(stand(&status, "b").0, unknown);
+    let status = status_fixture(pod, |view| view.sandbox().exited("a", 0))
+        .termination(TerminationStage::Released)
+        .status();
+    assert_eq!(container_state(&status, "a").0, "ended 0 Completed");
+    assert_eq!(container_state(&status, "b").0, unknown);
     let message = "The container could not be located when the pod was terminated";
     assert_eq!(container(&status, "b").ended().unwrap().message.as_deref(), Some(message));
     assert_eq!(status.phase.as_deref(), Some("Failed"));
-    assert_eq!(said(&status, "Ready"), "False PodFailed");
+    assert_eq!(describe_condition(&status, "Ready"), "False PodFailed");
 }
 
 #[test]
@@ -49,21 +50,29 @@ fn containers_that_were_never_tried_get_no_end() {
         ),
     ];
     for (case, held, expected) in rows {
-        let status = moment(pod.clone(), |_| held).standing(Standing::Released).status();
-        assert_eq!(["i", "j", "app"].map(|name| stand(&status, name).0), expected, "{case}");
+        let status =
+            status_fixture(pod.clone(), |_| held).termination(TerminationStage::Released).status();
+        assert_eq!(
+            ["i", "j", "app"].map(|name| container_state(&status, name).0),
+            expected,
+            "{case}"
+        );
     }
 }
 
 #[test]
-fn a_deleted_pod_dies_in_the_order_others_rely_on() {
+fn a_deleted_pod_ends_in_the_order_others_rely_on() {
     let pod = pod().regular("app").deleting(30).build();
-    let ready = moment(pod, |view| view.sandbox().running("app"));
-    let stopping = ready.then(|view| view.sandbox().running("app")).standing(Standing::Terminating);
+    let ready = status_fixture(pod, |view| view.sandbox().running("app"));
+    let stopping =
+        ready.then(|view| view.sandbox().running("app")).termination(TerminationStage::Terminating);
     let down = stopping.then(|view| view.dead_sandbox().exited("app", 143));
-    let stopped =
-        down.then(|view| view.dead_sandbox().exited("app", 143)).standing(Standing::Stopped);
-    let released =
-        stopped.then(|view| view.dead_sandbox().exited("app", 143)).standing(Standing::Released);
+    let stopped = down
+        .then(|view| view.dead_sandbox().exited("app", 143))
+        .termination(TerminationStage::Stopped);
+    let released = stopped
+        .then(|view| view.dead_sandbox().exited("app", 143))
+        .termination(TerminationStage::Released);
     let unready = "False ContainersNotReady containers with unready status: [app]";
     let rows = [
         ("still up", stopping, "Running", "True"),
@@ -72,17 +81,23 @@ fn a_deleted_pod_dies_in_the_order_others_rely_on() {
         ("all given back", released, "Failed", "False PodFailed"),
     ];
     let mut seen = ready.status();
-    for (case, moment, phase, readiness) in rows {
-        seen = merge(&seen, &moment.status(), moment.standing == Some(Standing::Released), at(90));
+    for (case, status_fixture, phase, readiness) in rows {
+        seen = merge(
+            &seen,
+            &status_fixture.status(),
+            status_fixture.termination == Some(TerminationStage::Released),
+            at(90),
+        );
         assert_eq!(seen.phase.as_deref(), Some(phase), "{case}");
-        assert_eq!(said(&seen, "Ready"), readiness, "{case}");
+        assert_eq!(describe_condition(&seen, "Ready"), readiness, "{case}");
     }
 }
 
 #[test]
 fn a_rejected_pod_has_a_reason_and_no_containers() {
-    let mut rejected = moment(one("Always"), |view| view.sandbox().running("app"));
-    rejected.verdict = Some(Verdict::rejected("OutOfcpu", "Node didn't have enough resource: cpu"));
+    let mut rejected = status_fixture(one("Always"), |view| view.sandbox().running("app"));
+    rejected.failure =
+        Some(PodFailure::rejected("OutOfcpu", "Node didn't have enough resource: cpu"));
     let status = rejected.status();
     let expected = PodStatus {
         phase: Some("Failed".to_owned()),
@@ -93,21 +108,21 @@ fn a_rejected_pod_has_a_reason_and_no_containers() {
         ..PodStatus::default()
     };
     assert_eq!(status, expected);
-    let later = Moment { second: 90, ..rejected.after(status.clone()) };
+    let later = StatusFixture { second: 90, ..rejected.after(status.clone()) };
     assert_eq!(later.status(), status, "and keeps its start time");
 }
 
 #[test]
 fn a_pod_that_had_ended_is_not_rejected_any_more() {
-    let succeeded = moment(one("Never"), |view| view.sandbox().exited("app", 0));
+    let succeeded = status_fixture(one("Never"), |view| view.sandbox().exited("app", 0));
     let mut late = succeeded.then(|view| view.sandbox().exited("app", 0));
-    late.verdict = Some(Verdict::rejected("OutOfcpu", "too late"));
+    late.failure = Some(PodFailure::rejected("OutOfcpu", "too late"));
     assert_eq!(late.status(), succeeded.status());
 }
 
 #[test]
 fn the_start_time_is_set_once_and_times_are_whole_seconds() {
-    let first = moment(one("Always"), |view| view.sandbox());
+    let first = status_fixture(one("Always"), |view| view.sandbox());
     assert_eq!(first.status().start_time, Some(Time(at(50))));
     assert_eq!(first.then(|view| view.sandbox()).status().start_time, Some(Time(at(50))));
     let mut finer = first;
@@ -119,15 +134,15 @@ fn the_start_time_is_set_once_and_times_are_whole_seconds() {
 }
 
 #[test]
-fn the_quality_of_service_is_always_said() {
+fn the_qos_class_is_always_set() {
     let pod = one("Always");
     let rows = [
-        ("nothing made", moment(pod.clone(), |view| view)),
-        ("runs", moment(pod.clone(), |view| view.sandbox().running("app"))),
-        ("over", moment(pod, |view| view).standing(Standing::Released)),
+        ("nothing made", status_fixture(pod.clone(), |view| view)),
+        ("runs", status_fixture(pod.clone(), |view| view.sandbox().running("app"))),
+        ("over", status_fixture(pod, |view| view).termination(TerminationStage::Released)),
     ];
-    for (case, moment) in rows {
-        assert_eq!(moment.status().qos_class.as_deref(), Some("BestEffort"), "{case}");
+    for (case, status_fixture) in rows {
+        assert_eq!(status_fixture.status().qos_class.as_deref(), Some("BestEffort"), "{case}");
     }
 }
 
@@ -141,8 +156,9 @@ fn addresses_are_those_of_the_newest_sandbox_one_of_each_family_the_nodes_first(
         (&[], &["nonsense", "10.0.0.1"], &["10.0.0.1"]),
     ];
     for (host, sandbox, expected) in rows {
-        let mut addressed =
-            moment(one("Always"), |view| view.sandbox().edit_sandbox(|s| s.ips = ips(sandbox)));
+        let mut addressed = status_fixture(one("Always"), |view| {
+            view.sandbox().edit_sandbox(|s| s.ips = ips(sandbox))
+        });
         addressed.node.host_ips = ips(host);
         let status = addressed.status();
         let got: Vec<_> = status.pod_ips.iter().flatten().map(|ip| ip.ip.as_str()).collect();
@@ -155,7 +171,7 @@ fn addresses_are_those_of_the_newest_sandbox_one_of_each_family_the_nodes_first(
 #[test]
 fn a_pod_on_the_nodes_network_has_the_nodes_addresses() {
     let pod = pod().regular("app").host_network().build();
-    let mut host = moment(pod, |view| view.sandbox());
+    let mut host = status_fixture(pod, |view| view.sandbox());
     host.node.host_ips = vec!["192.168.0.1".to_owned(), "fd00::1".to_owned()];
     let status = host.status();
     let pod_ips: Vec<_> = status.pod_ips.iter().flatten().map(|ip| ip.ip.as_str()).collect();
@@ -166,7 +182,7 @@ fn a_pod_on_the_nodes_network_has_the_nodes_addresses() {
 
 #[test]
 fn addresses_are_kept_while_no_sandbox_is_ready() {
-    let ran = moment(one("Always"), |view| view.sandbox());
+    let ran = status_fixture(one("Always"), |view| view.sandbox());
     let rows = [
         ("gone", ran.then(|view| view), Some("10.0.0.0")),
         (
@@ -176,7 +192,7 @@ fn addresses_are_kept_while_no_sandbox_is_ready() {
         ),
         ("another, without", ran.then(|view| view.sandbox().edit_sandbox(|s| s.ips.clear())), None),
     ];
-    for (case, moment, expected) in rows {
-        assert_eq!(moment.status().pod_ip.as_deref(), expected, "{case}");
+    for (case, status_fixture, expected) in rows {
+        assert_eq!(status_fixture.status().pod_ip.as_deref(), expected, "{case}");
     }
 }

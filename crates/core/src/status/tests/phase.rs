@@ -4,8 +4,8 @@ use k8s_openapi::api::core::v1::{ContainerRestartRule, ContainerRestartRuleOnExi
 
 use super::*;
 
-fn phase(moment: &Moment) -> String {
-    moment.status().phase.unwrap()
+fn phase(status_fixture: &StatusFixture) -> String {
+    status_fixture.status().phase.unwrap()
 }
 
 fn two(policy: &str) -> Pod {
@@ -34,46 +34,46 @@ fn regular_containers_make_the_phase() {
         ("one badly, Never", &never, held(&never).exited("a", 0).exited("b", 1), "Failed"),
     ];
     for (case, pod, held, expected) in rows {
-        assert_eq!(phase(&moment(pod.clone(), |_| held)), expected, "{case}");
+        assert_eq!(phase(&status_fixture(pod.clone(), |_| held)), expected, "{case}");
     }
 }
 
 #[test]
-fn a_container_of_which_the_runtime_cannot_tell_has_ended_if_it_ran_and_waits_if_it_did_not() {
+fn a_container_in_unknown_state_has_ended_if_it_ran_and_waits_if_it_did_not() {
     let both = |view: ViewBuilder| view.sandbox().running("a").running("b");
     let rows = [
         (
             "never seen to run",
-            moment(two("Always"), |v| v.sandbox().running("a").unknown("b")),
+            status_fixture(two("Always"), |v| v.sandbox().running("a").unknown("b")),
             "Pending",
         ),
         (
             "ran, the other runs",
-            moment(two("Never"), both).then(|v| v.sandbox().running("a").unknown("b")),
+            status_fixture(two("Never"), both).then(|v| v.sandbox().running("a").unknown("b")),
             "Running",
         ),
         (
             "ran, comes again",
-            moment(two("Always"), both).then(|v| v.sandbox().exited("a", 0).unknown("b")),
+            status_fixture(two("Always"), both).then(|v| v.sandbox().exited("a", 0).unknown("b")),
             "Running",
         ),
         (
             "ran, and the other ended well",
-            moment(two("Never"), both).then(|v| v.sandbox().exited("a", 0).unknown("b")),
+            status_fixture(two("Never"), both).then(|v| v.sandbox().exited("a", 0).unknown("b")),
             "Failed",
         ),
     ];
-    for (case, moment, expected) in rows {
-        assert_eq!(phase(&moment), expected, "{case}");
+    for (case, status_fixture, expected) in rows {
+        assert_eq!(phase(&status_fixture), expected, "{case}");
     }
 }
 
 #[test]
 fn a_container_waiting_for_its_restart_does_not_make_the_pod_pending() {
-    let crashed = moment(one("Always"), |view| view.sandbox().exited("app", 1));
+    let crashed = status_fixture(one("Always"), |view| view.sandbox().exited("app", 1));
     assert_eq!(phase(&crashed.failing("app", StartReason::CrashLoopBackOff)), "Running");
-    let vanished =
-        moment(one("Always"), |view| view.sandbox().running("app")).then(|view| view.sandbox());
+    let vanished = status_fixture(one("Always"), |view| view.sandbox().running("app"))
+        .then(|view| view.sandbox());
     assert_eq!(phase(&vanished), "Running");
 }
 
@@ -100,7 +100,7 @@ fn the_containers_own_policy_and_rules_count_before_the_pods() {
             spec.restart_policy_rules = action.map(|action| vec![rule(action)]);
         };
         let pod = pod().policy(policy).regular_with("app", edit).build();
-        let ended = moment(pod, |view| view.sandbox().exited("app", code));
+        let ended = status_fixture(pod, |view| view.sandbox().exited("app", code));
         assert_eq!(phase(&ended), expected, "{policy} {own:?} {action:?} {code}");
     }
 }
@@ -119,7 +119,7 @@ fn init_containers_hold_the_pod_pending_and_fail_it_when_they_fail_for_good() {
         ("lost, and all runs", &never, held(&never).running("app"), "Running"),
     ];
     for (case, pod, held, expected) in rows {
-        assert_eq!(phase(&moment(pod.clone(), |_| held)), expected, "{case}");
+        assert_eq!(phase(&status_fixture(pod.clone(), |_| held)), expected, "{case}");
     }
 }
 
@@ -144,14 +144,14 @@ fn a_sidecar_holds_the_pod_pending_until_it_is_up_and_does_not_keep_it_from_endi
         ("ended well, and all ended badly", held().exited("s", 0).exited("app", 1), "Failed"),
     ];
     for (case, held, expected) in rows {
-        assert_eq!(phase(&moment(pod.clone(), |_| held)), expected, "{case}");
+        assert_eq!(phase(&status_fixture(pod.clone(), |_| held)), expected, "{case}");
     }
 }
 
 #[test]
 fn a_pod_with_init_containers_begins_anew_in_a_new_sandbox() {
     let pod = pod().init("i").regular("app").build();
-    let ran = moment(pod, |view| view.sandbox().exited("i", 0).running("app"));
+    let ran = status_fixture(pod, |view| view.sandbox().exited("i", 0).running("app"));
     let anew = ran.then(|view| {
         let view = view.dead_sandbox().exited("app", 137);
         view.sandbox().running("i").edit_container(another)
@@ -170,14 +170,14 @@ fn a_pod_that_nothing_runs_of_has_ended_whatever_its_policy() {
         (held(), "Failed"),
     ];
     for (held, expected) in rows {
-        let ended = moment(pod.clone(), |_| held);
-        let not_yet = ended.clone().standing(Standing::Terminating);
+        let ended = status_fixture(pod.clone(), |_| held);
+        let not_yet = ended.clone().termination(TerminationStage::Terminating);
         assert!(
             ["Running", "Pending"].contains(&phase(&not_yet).as_str()),
             "while it is being stopped"
         );
-        assert_eq!(phase(&ended.clone().standing(Standing::Stopped)), expected);
-        assert_eq!(phase(&ended.standing(Standing::Released)), expected);
+        assert_eq!(phase(&ended.clone().termination(TerminationStage::Stopped)), expected);
+        assert_eq!(phase(&ended.termination(TerminationStage::Released)), expected);
     }
 }
 
@@ -185,13 +185,13 @@ fn a_pod_that_nothing_runs_of_has_ended_whatever_its_policy() {
 fn a_static_pod_does_not_end() {
     let source = BTreeMap::from([(crate::pod::SOURCE_ANNOTATION.to_owned(), "file".to_owned())]);
     let pod = pod().regular("app").edit(|pod| pod.metadata.annotations = Some(source)).build();
-    let stopped = moment(pod, |view| view.sandbox().exited("app", 0));
-    assert_eq!(phase(&stopped.standing(Standing::Released)), "Running");
+    let stopped = status_fixture(pod, |view| view.sandbox().exited("app", 0));
+    assert_eq!(phase(&stopped.termination(TerminationStage::Released)), "Running");
 }
 
 #[test]
 fn what_has_ended_stays_ended() {
-    let runs = moment(one("Always"), |view| view.sandbox().running("app"));
+    let runs = status_fixture(one("Always"), |view| view.sandbox().running("app"));
     for last in ["Succeeded", "Failed"] {
         let mut ended = PodStatus { phase: Some(last.to_owned()), ..PodStatus::default() };
         ended.reason = Some("Evicted".to_owned());
@@ -203,22 +203,23 @@ fn what_has_ended_stays_ended() {
         let mut by_api = runs.clone();
         by_api.pod.status = Some(ended);
         assert_eq!(phase(&by_api), last);
-        by_api.verdict = Some(Verdict::disrupted("Evicted", "too much"));
+        by_api.failure = Some(PodFailure::disrupted("Evicted", "too much"));
         assert_eq!(phase(&by_api), last, "a verdict comes too late");
     }
 }
 
 #[test]
-fn a_verdict_fails_the_pod_and_its_words_stay() {
+fn a_failure_sets_phase_reason_and_message_for_good() {
     let rows = [
         ("Evicted", "The node was low on resource: memory."),
         ("Preempting", "Preempted in order to admit critical pod"),
         ("Terminated", "Pod was terminated in response to imminent node shutdown."),
     ];
     for (reason, message) in rows {
-        let mut cut = moment(one("Always"), |view| view.sandbox().running("app"));
-        cut.verdict = Some(Verdict::disrupted(reason, message));
-        let later = Moment { verdict: None, ..cut.then(|view| view.sandbox().exited("app", 137)) };
+        let mut cut = status_fixture(one("Always"), |view| view.sandbox().running("app"));
+        cut.failure = Some(PodFailure::disrupted(reason, message));
+        let later =
+            StatusFixture { failure: None, ..cut.then(|view| view.sandbox().exited("app", 137)) };
         for status in [cut.status(), later.status()] {
             assert_eq!(status.phase.as_deref(), Some("Failed"));
             assert_eq!(status.reason.as_deref(), Some(reason));
@@ -228,15 +229,17 @@ fn a_verdict_fails_the_pod_and_its_words_stay() {
 }
 
 #[test]
-fn words_go_with_the_phase_they_were_said_with() {
-    let words = PodStatus {
+fn reason_and_message_belong_to_their_phase() {
+    let describe_state = PodStatus {
         phase: Some("Pending".to_owned()),
         reason: Some("Because".to_owned()),
         ..PodStatus::default()
     };
-    let pending = moment(one("Always"), |view| view).after(words.clone()).status();
+    let pending = status_fixture(one("Always"), |view| view).after(describe_state.clone()).status();
     assert_eq!(pending.reason.as_deref(), Some("Because"));
-    let running = moment(one("Always"), |view| view.sandbox().running("app")).after(words).status();
+    let running = status_fixture(one("Always"), |view| view.sandbox().running("app"))
+        .after(describe_state)
+        .status();
     assert_eq!(running.reason, None);
 }
 
@@ -250,8 +253,8 @@ fn a_pod_active_for_longer_than_its_deadline_fails() {
             .build()
     };
     let begun = |pod: Pod, held: fn(ViewBuilder) -> ViewBuilder| {
-        let first = moment(pod, held);
-        Moment { second: 60, ..first.then(held) }
+        let first = status_fixture(pod, held);
+        StatusFixture { second: 60, ..first.then(held) }
     };
     let runs = begun(pod("Always"), |view| view.sandbox().running("app"));
     let status = runs.status();
@@ -259,14 +262,14 @@ fn a_pod_active_for_longer_than_its_deadline_fails() {
     assert_eq!(status.reason.as_deref(), Some("DeadlineExceeded"));
     let sentence = "Pod was active on the node longer than the specified deadline";
     assert_eq!(status.message.as_deref(), Some(sentence));
-    assert_eq!(phase(&Moment { second: 59, ..runs.clone() }), "Running");
+    assert_eq!(phase(&StatusFixture { second: 59, ..runs.clone() }), "Running");
     assert_eq!(
-        phase(&runs.standing(Standing::Terminating)),
+        phase(&runs.termination(TerminationStage::Terminating)),
         "Running",
         "it is on its way out already"
     );
-    let mut ended = moment(pod("Never"), |view| view.sandbox().exited("app", 0));
+    let mut ended = status_fixture(pod("Never"), |view| view.sandbox().exited("app", 0));
     ended.previous =
         Some(PodStatus { start_time: ended.status().start_time, ..PodStatus::default() });
-    assert_eq!(phase(&Moment { second: 99, ..ended }), "Succeeded", "it had ended in time");
+    assert_eq!(phase(&StatusFixture { second: 99, ..ended }), "Succeeded", "it had ended in time");
 }

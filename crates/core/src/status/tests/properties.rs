@@ -9,13 +9,13 @@ use crate::termination_message::POD_LIMIT;
 
 /// One look at a pod: what each of its containers shows, whether there is a new sandbox, and how it stands.
 #[derive(Clone, Debug)]
-struct Look {
+struct Observation {
     containers: Vec<(usize, u8, i32)>,
     new_sandbox: bool,
-    standing: Option<Standing>,
-    verdict: bool,
+    termination: Option<TerminationStage>,
+    failure: bool,
     start_errors: bool,
-    last_words: usize,
+    termination_messages: usize,
 }
 
 const NAMES: [&str; 4] = ["init", "side", "app", "web"];
@@ -30,28 +30,30 @@ fn any_pod() -> impl Strategy<Value = Pod> {
     })
 }
 
-fn any_look() -> impl Strategy<Value = Look> {
-    let standing = prop_oneof![
+fn any_look() -> impl Strategy<Value = Observation> {
+    let termination = prop_oneof![
         6 => Just(None),
-        1 => Just(Some(Standing::Terminating)),
-        1 => Just(Some(Standing::Stopped)),
-        1 => Just(Some(Standing::Released)),
+        1 => Just(Some(TerminationStage::Terminating)),
+        1 => Just(Some(TerminationStage::Stopped)),
+        1 => Just(Some(TerminationStage::Released)),
     ];
     let containers = prop::collection::vec((0..NAMES.len(), 0..5_u8, 0..2_i32), 0..6);
     let rare = || prop::bool::weighted(0.1);
-    (containers, rare(), standing, rare(), any::<bool>(), 0..20_000_usize).prop_map(
-        |(containers, new_sandbox, standing, verdict, start_errors, last_words)| Look {
-            containers,
-            new_sandbox,
-            standing,
-            verdict,
-            start_errors,
-            last_words,
+    (containers, rare(), termination, rare(), any::<bool>(), 0..20_000_usize).prop_map(
+        |(containers, new_sandbox, termination, failure, start_errors, termination_messages)| {
+            Observation {
+                containers,
+                new_sandbox,
+                termination,
+                failure,
+                start_errors,
+                termination_messages,
+            }
         },
     )
 }
 
-fn held(pod: &Pod, look: &Look) -> PodView {
+fn held(pod: &Pod, look: &Observation) -> PodView {
     let start = view(pod).sandbox();
     let start = if look.new_sandbox { start.dead_sandbox() } else { start };
     let add = |view: ViewBuilder, (name, state, code): &(usize, u8, i32)| match state {
@@ -64,17 +66,18 @@ fn held(pod: &Pod, look: &Look) -> PodView {
 }
 
 /// The statuses of a whole life, each made with the one before in mind.
-fn life(pod: &Pod, looks: &[Look]) -> Vec<PodStatus> {
+fn life(pod: &Pod, looks: &[Observation]) -> Vec<PodStatus> {
     let mut statuses: Vec<PodStatus> = Vec::new();
     for look in looks {
-        let mut now = moment(pod.clone(), |view| view);
+        let mut now = status_fixture(pod.clone(), |view| view);
         now.view = held(pod, look);
         now.previous = statuses.last().cloned();
-        now.standing = look.standing;
+        now.termination = look.termination;
         now.second = 50 + i64::try_from(statuses.len()).unwrap();
-        now.verdict = look.verdict.then(|| Verdict::disrupted("Evicted", "why"));
+        now.failure = look.failure.then(|| PodFailure::disrupted("Evicted", "why"));
         for container in &now.view.containers {
-            now.last_words.insert(container.id.clone(), "x".repeat(look.last_words));
+            now.termination_messages
+                .insert(container.id.clone(), "x".repeat(look.termination_messages));
         }
         if look.start_errors {
             now = NAMES
@@ -106,7 +109,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
-    fn whatever_the_runtime_says_a_life_goes_only_forward(
+    fn phases_only_go_forward_whatever_the_runtime_reports(
         pod in any_pod(),
         looks in prop::collection::vec(any_look(), 1..6),
     ) {
@@ -131,7 +134,7 @@ proptest! {
             let ready = is_true(&status, "Ready");
             prop_assert!(!ready || is_true(&status, "ContainersReady"));
             prop_assert!(!ready || status.phase.as_deref() == Some("Running"));
-            prop_assert!(!ready || status.container_statuses.iter().flatten().all(StatusExt::is_running));
+            prop_assert!(!ready || status.container_statuses.iter().flatten().all(ContainerStatusExt::is_running));
         }
     }
 

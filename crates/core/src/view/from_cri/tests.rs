@@ -57,7 +57,7 @@ fn sandbox_status(mode: Option<v1::NamespaceMode>, ips: &[&str]) -> v1::PodSandb
 }
 
 #[test]
-fn last_words_are_in_the_file_that_is_mounted_at_their_path() {
+fn the_termination_message_file_is_the_one_mounted_at_its_path() {
     let mount = |container_path: &str, host_path: &str| v1::Mount {
         container_path: container_path.to_owned(),
         host_path: host_path.to_owned(),
@@ -83,7 +83,7 @@ fn last_words_are_in_the_file_that_is_mounted_at_their_path() {
 }
 
 #[test]
-fn a_sandbox_tells_its_network_and_its_addresses() {
+fn a_sandbox_view_has_network_and_addresses() {
     use v1::NamespaceMode::{Node, Pod};
     let rows: [(_, &[&str], _, &[&str]); 6] = [
         (Some(Pod), &["10.0.0.1"], false, &["10.0.0.1"]),
@@ -107,7 +107,7 @@ fn to_owned(texts: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn a_container_tells_what_it_does() {
+fn a_container_view_has_the_state() {
     use v1::ContainerState::{
         ContainerCreated, ContainerExited, ContainerRunning, ContainerUnknown,
     };
@@ -143,7 +143,7 @@ fn a_container_tells_what_it_does() {
 }
 
 #[test]
-fn a_container_tells_whom_it_runs_as_if_the_runtime_does() {
+fn a_container_view_has_the_user_if_the_runtime_reports_it() {
     let user = |linux| Some(v1::ContainerUser { linux });
     let linux = |uid, gid, groups: &[i64]| {
         Some(v1::LinuxContainerUser { uid, gid, supplemental_groups: groups.to_vec() })

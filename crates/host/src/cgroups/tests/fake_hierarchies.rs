@@ -380,7 +380,7 @@ fn on_v2_a_group_is_killed_as_a_whole_where_the_kernel_can() {
 }
 
 #[test]
-fn the_group_we_live_in_is_not_destroyed() {
+fn the_group_of_this_process_is_not_destroyed() {
     let own = format!("{}\n", std::process::id());
     let machine = v2_machine()
         .with(&[("kubepods/pod1/cgroup.procs", &own), ("kubepods/pod1/cgroup.kill", "")]);

@@ -143,7 +143,7 @@ fn a_group_that_one_hierarchy_lacks_does_not_exist_and_is_made_whole() {
 }
 
 #[test]
-fn a_group_is_destroyed_with_all_who_live_in_it_and_nobody_else() {
+fn a_group_is_destroyed_with_its_processes_and_no_others() {
     let ours = TestCgroups::new("destroy");
     let (pod, other) = (ours.create("pod1"), ours.create("pod2"));
     let container = ours.create("pod1/container/deeper");
@@ -181,7 +181,7 @@ fn a_group_that_forks_without_end_is_destroyed() {
 }
 
 #[test]
-fn what_is_frozen_is_destroyed_too() {
+fn a_frozen_group_is_destroyed() {
     let ours = TestCgroups::new("frozen");
     let pod = ours.create("pod1");
     let container = ours.create("pod1/container");
@@ -196,7 +196,7 @@ fn what_is_frozen_is_destroyed_too() {
 }
 
 #[test]
-fn pods_are_found_where_they_are() {
+fn pods_are_found_by_their_groups() {
     use oarsman_core::resources::names::{CgroupDriver, CgroupNames};
     let ours = TestCgroups::new("pods");
     ours.create("kubepods/burstable/pod8a1f-22/container");

@@ -3,8 +3,8 @@
 use super::*;
 
 /// The machine's shell as a program that knows credentials.
-fn shell(script: &str) -> Provider {
-    Provider {
+fn shell(script: &str) -> CredentialProvider {
+    CredentialProvider {
         name: "sh".to_owned(),
         match_images: vec!["reg.io".to_owned()],
         default_cache: Duration::ZERO,
@@ -20,14 +20,14 @@ async fn answer(script: &str) -> Result<String, String> {
 }
 
 #[tokio::test]
-async fn a_program_reads_the_question_and_has_its_arguments_and_variables() {
+async fn a_plugin_gets_the_request_its_arguments_and_variables() {
     let said = answer(r#"echo "$1, $REGION, $(cat)""#).await.unwrap();
     assert_eq!(said, "one two, eu, the question\n");
     assert_eq!(answer("echo unasked").await.unwrap(), "unasked\n");
 }
 
 #[tokio::test]
-async fn a_program_that_fails_or_says_too_much_is_an_error_that_tells_why() {
+async fn a_plugin_that_fails_or_writes_too_much_is_an_error_with_its_reason() {
     let failed = answer("echo no such role >&2; exit 3").await.unwrap_err();
     assert_eq!(failed, "exit status: 3: no such role");
     let endless = answer("yes").await.unwrap_err();

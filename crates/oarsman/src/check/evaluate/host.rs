@@ -6,11 +6,11 @@ use oarsman_core::api::validate::node_name_complaints;
 use crate::check::finding::Finding;
 
 /// The first of January 2024: a clock that shows an earlier time was never set.
-const SET_AFTER: i64 = 1_704_067_200;
+const EARLIEST_TIME: i64 = 1_704_067_200;
 
 pub(super) fn clock(now: Timestamp) -> Finding {
     const CHECK: &str = "clock";
-    if now.as_second() >= SET_AFTER {
+    if now.as_second() >= EARLIEST_TIME {
         return Finding::ok(CHECK, format!("{now:.0}"));
     }
     Finding::problem(

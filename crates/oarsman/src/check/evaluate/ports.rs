@@ -27,7 +27,7 @@ fn port_finding(
     requirements: &Requirements,
 ) -> Option<Finding> {
     let (holder, fix) = match &port.holder {
-        PortHolder::Nobody => return None,
+        PortHolder::Free => return None,
         PortHolder::Process(_, pid)
             if root.holder.as_deref() == Some(&format!("process {pid}")) =>
         {

@@ -7,7 +7,7 @@ const CHECK: &str = "resolv.conf";
 /// Resolvers ignore further name servers.
 const MOST_SERVERS: usize = 3;
 /// The resolv.conf in which systemd-resolved lists its upstream servers.
-const BEHIND_THE_STUB: &str = "/run/systemd/resolve/resolv.conf";
+const UPSTREAM_RESOLV_CONF: &str = "/run/systemd/resolve/resolv.conf";
 
 pub(super) fn evaluate(resolver: Option<&ResolverFacts>) -> Vec<Finding> {
     let Some(resolver) = resolver else {
@@ -43,7 +43,7 @@ fn finding(resolver: &ResolverFacts) -> Finding {
                 servers.join(", ")
             ),
             format!(
-                "write resolvConf: {BEHIND_THE_STUB} into the kubelet's configuration (with systemd-resolved), or give pods \
+                "write resolvConf: {UPSTREAM_RESOLV_CONF} into the kubelet's configuration (with systemd-resolved), or give pods \
                  their own with dnsPolicy: None and dnsConfig"
             ),
         );

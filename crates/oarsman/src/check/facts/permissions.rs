@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_lacking_is_named() {
+    fn missing_capabilities_are_named() {
         let rows: [(&str, &[&str]); 4] = [
             ("CapEff:\t000001ffffffffff\n", &[]),
             ("CapInh:\t0000000000000000\nCapEff:\t000001fffeffffff\n", &["CAP_SYS_RESOURCE"]),

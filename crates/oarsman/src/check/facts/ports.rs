@@ -22,7 +22,7 @@ pub(crate) struct PortFacts {
 /// The process that listens on a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum PortHolder {
-    Nobody,
+    Free,
     /// A process, by its name and number.
     Process(String, u32),
     /// A process that we cannot see, such as in another pid namespace.
@@ -33,7 +33,7 @@ pub(crate) enum PortHolder {
 pub(super) fn read(wanted: &[(&'static str, u16)]) -> Vec<PortFacts> {
     let sockets = ["/proc/net/tcp", "/proc/net/tcp6"].map(read_text).concat();
     let port = |(field, number): &(&'static str, u16)| {
-        let holder = listener(&sockets, *number).map_or(PortHolder::Nobody, holder);
+        let holder = listener(&sockets, *number).map_or(PortHolder::Free, holder);
         PortFacts { field, number: *number, holder }
     };
     wanted.iter().map(port).collect()
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_of_our_own_is_seen_to_be_ours() {
+    fn the_process_that_holds_a_port_is_found() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let number = listener.local_addr().unwrap().port();
         let found = read(&[("port", number)]).remove(0);

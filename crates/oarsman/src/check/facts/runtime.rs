@@ -11,7 +11,7 @@ use crate::check::requirements::Requirements;
 use crate::find_runtime;
 
 /// A runtime that works answers in far less.
-const PATIENCE: Duration = Duration::from_secs(5);
+const MAX_WAIT: Duration = Duration::from_secs(5);
 
 /// The result of the search for a runtime.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,7 +72,7 @@ impl RuntimeSearch {
                 }
             },
         };
-        match RemoteRuntime::new(&endpoint, None, Deadlines { request: PATIENCE }) {
+        match RemoteRuntime::new(&endpoint, None, Deadlines { request: MAX_WAIT }) {
             Err(error) => Self::Unreachable { endpoint, why: error.to_string() },
             Ok(client) => match answer(&client, &endpoint).await {
                 Ok(answer) => Self::Answers(answer),

@@ -1,6 +1,6 @@
 //! Describes one pod that has every field, and one that has none.
 
-use oarsman_core::report::Doing;
+use oarsman_core::report::PodActivity;
 use serde_json::json;
 
 use super::*;
@@ -120,19 +120,19 @@ Events:
 ";
 
 #[test]
-fn everything_about_a_pod_stands_below_each_other() {
+fn describe_prints_all_fields_of_a_pod() {
     let node = node();
     let text = anstream::adapter::strip_str(&render(&node, &node.pods[0])).to_string();
     assert_eq!(text, WANT);
 }
 
 #[test]
-fn what_is_being_done_comes_before_when_it_is_tried_again() {
+fn the_operation_under_way_is_shown_instead_of_the_next_retry() {
     let mut node = node();
     let since = "2026-01-01T00:09:55Z".parse().unwrap();
     let container = Some("main".to_owned());
     node.pods[0].doing =
-        Some(Doing { what: Activity::Pulling("web:1".to_owned()), container, since });
+        Some(PodActivity { what: Activity::Pulling("web:1".to_owned()), container, since });
     assert_eq!(now(&node, &node.pods[0]), "pulling web:1 (main), for 5s");
     node.pods[0].doing = None;
     node.pods[0].stage = StageReport::Waiting;
@@ -141,7 +141,7 @@ fn what_is_being_done_comes_before_when_it_is_tried_again() {
 }
 
 #[test]
-fn a_pod_of_which_nothing_is_known_can_be_described() {
+fn a_pod_without_status_can_be_described() {
     let text = render(&NodeReport::default(), &PodReport::default());
     assert!(text.ends_with("Containers:\nEvents:  <none>\n"), "{text}");
 }

@@ -23,7 +23,7 @@ fn node(events: Vec<EventReport>) -> NodeReport {
 }
 
 #[test]
-fn events_stand_in_a_table_with_how_often_they_happened() {
+fn the_table_of_events_has_their_counts() {
     let node = node(vec![event("web-node", 3, Some("main")), event("db", 1, None)]);
     let events: Vec<&EventReport> = node.events.iter().collect();
     let text = anstream::adapter::strip_str(&rows(&events, node.now, true)).to_string();

@@ -42,7 +42,7 @@ fn a_pod_is_found_by_name_namespace_short_name_and_how_it_begins() {
 }
 
 #[test]
-fn whoever_could_be_several_or_nobody_is_told_the_others() {
+fn an_ambiguous_or_unknown_name_lists_other_names() {
     let node = node(&PODS);
     let rows = [
         ("db", "db could be several pods; name one of db, other/db"),
@@ -63,7 +63,7 @@ fn whoever_could_be_several_or_nobody_is_told_the_others() {
 }
 
 #[test]
-fn of_two_of_one_name_the_first_is_meant() {
+fn of_two_pods_of_one_name_the_first_is_found() {
     let node = node(&[("default", "web"), ("default", "web")]);
     assert!(std::ptr::eq(find(&node, "web").unwrap(), &node.pods[0]));
 }

@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn the_named_the_annotated_the_first_or_all() {
+    fn the_named_container_the_annotated_one_the_first_or_all_are_chosen() {
         assert_eq!(chosen(&pod(None, &["a", "b"]), None, false), ["a"]);
         assert_eq!(chosen(&pod(Some("b"), &["a", "b"]), None, false), ["b"]);
         assert_eq!(chosen(&pod(Some("b"), &["a", "b"]), Some("init"), false), ["init"]);
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_does_not_say_is_told_which_and_whoever_says_wrong_is_told_what_there_is() {
+    fn a_default_choice_has_a_remark_and_an_unknown_name_lists_the_containers() {
         let remark = containers(&pod(None, &["a"]), None, false).unwrap().remark.unwrap();
         assert_eq!(remark, "This is container \"a\" out of: init, a");
         let refused = containers(&pod(None, &["a"]), Some("x"), false).unwrap_err();

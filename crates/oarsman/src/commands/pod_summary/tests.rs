@@ -54,7 +54,7 @@ fn ended(code: i32, reason: &str) -> Value {
 }
 
 #[test]
-fn the_word_is_what_kubectl_says() {
+fn the_status_word_is_that_of_kubectl() {
     let later = [waits("PodInitializing"), waits("PodInitializing")];
     let rows = [
         (status(&[running(), waits("PodInitializing")], &later), "Init:0/2", "0/3"),
@@ -85,14 +85,14 @@ fn the_word_is_what_kubectl_says() {
 }
 
 #[test]
-fn a_pod_that_is_taken_away_is_terminating_unless_it_is_over() {
+fn a_pod_being_removed_is_terminating_unless_it_has_ended() {
     let word = |phase: &str| summary(&report(&json!({ "phase": phase }), true)).status;
     assert_eq!(word("Running"), "Terminating");
     assert_eq!(word("Succeeded"), "Succeeded");
 }
 
 #[test]
-fn restarts_of_init_containers_count_until_they_are_through() {
+fn restarts_of_init_containers_count_until_they_have_completed() {
     let restarts = |status: Value| summary(&report(&status, false)).restarts;
     assert_eq!(restarts(status(&[running()], &[json!({})])), 1, "the init container's");
     let through = status(&[done(), running()], &[running()]);

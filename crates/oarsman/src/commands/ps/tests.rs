@@ -1,6 +1,6 @@
 //! The table, the wide table and the JSON list of pods.
 
-use oarsman_core::report::{BrokenManifest, RuntimeReport, Trouble};
+use oarsman_core::report::{BrokenManifest, OngoingError, RuntimeReport};
 use serde_json::{Value, json};
 
 use super::*;
@@ -33,11 +33,11 @@ fn pod(namespace: &str, name: &str) -> Value {
 
 fn plain(node: &NodeReport, wide: bool) -> String {
     let pods: Vec<&PodReport> = node.pods.iter().collect();
-    anstream::adapter::strip_str(&for_people(node, &pods, wide)).to_string()
+    anstream::adapter::strip_str(&as_table(node, &pods, wide)).to_string()
 }
 
 #[test]
-fn pods_stand_in_a_table_as_kubectl_has_it() {
+fn the_table_of_pods_has_the_columns_of_kubectl() {
     let want = "\
 NAME       READY   STATUS    RESTARTS     AGE
 web-node   1/1     Running   2 (5m ago)   10m
@@ -46,14 +46,14 @@ web-node   1/1     Running   2 (5m ago)   10m
 }
 
 #[test]
-fn namespaces_are_told_where_there_is_another_than_the_default() {
+fn the_namespace_column_is_shown_with_pods_outside_of_default() {
     let text = plain(&node(&[pod("default", "a"), pod("other", "b")]), false);
     assert!(text.starts_with("NAMESPACE   NAME   READY"), "{text}");
     assert!(text.contains("\nother       b      1/1"), "{text}");
 }
 
 #[test]
-fn wide_tells_more() {
+fn the_wide_table_has_more_columns() {
     let text = plain(&node(&[pod("default", "web-node")]), true);
     let rest = text.lines().nth(1).unwrap().split("10m").nth(1).unwrap().to_owned();
     let words: Vec<&str> = rest.split_whitespace().collect();
@@ -61,14 +61,14 @@ fn wide_tells_more() {
 }
 
 #[test]
-fn what_is_broken_is_told_below_also_where_no_pods_are() {
+fn problems_of_the_node_are_printed_below_the_table_even_without_pods() {
     let broken = |place: &str, goes_on| BrokenManifest {
         place: place.to_owned(),
         why: "it is none".to_owned(),
         goes_on,
     };
     let trouble =
-        Trouble { since: "2026-01-01T00:59:00Z".parse().unwrap(), why: "gone".to_owned() };
+        OngoingError { since: "2026-01-01T00:59:00Z".parse().unwrap(), why: "gone".to_owned() };
     let runtime = RuntimeReport {
         endpoint: "unix:///r".to_owned(),
         trouble: Some(trouble),

@@ -1,7 +1,7 @@
 //! The timeout of `oarsman stop`, and the messages it prints.
 
 use k8s_openapi::api::core::v1::{Pod, PodSpec};
-use oarsman_core::report::Doing;
+use oarsman_core::report::PodActivity;
 
 use super::*;
 
@@ -15,7 +15,7 @@ fn pod(name: &str, grace: Option<i64>) -> PodReport {
 }
 
 #[test]
-fn patience_follows_from_the_longest_grace() {
+fn the_timeout_follows_from_the_longest_grace_period() {
     let pods = [pod("a", Some(5)), pod("b", Some(300)), pod("c", None)];
     assert_eq!(stop_timeout(&pods.iter().collect::<Vec<_>>()), Duration::from_secs(360));
     assert_eq!(stop_timeout(&[&pods[2]]), Duration::from_secs(90));
@@ -23,18 +23,18 @@ fn patience_follows_from_the_longest_grace() {
 }
 
 #[test]
-fn what_is_waited_for_is_told() {
+fn the_message_names_the_pods_that_are_waited_for() {
     let since = "2026-01-01T00:00:00Z".parse().unwrap();
     let node = NodeReport { now: "2026-01-01T00:00:07Z".parse().unwrap(), ..NodeReport::default() };
     let container = Some("main".to_owned());
-    let stopping = Doing { what: Activity::Stopping(30), container, since };
+    let stopping = PodActivity { what: Activity::Stopping(30), container, since };
     let pods = [PodReport { doing: Some(stopping), ..pod("a", None) }, pod("b", None)];
     let said = remaining_pods(&node, &pods.iter().collect::<Vec<_>>());
     assert_eq!(said, "a (main was asked to end 7s ago and has 30s for it), b");
 }
 
 #[test]
-fn farewell_names_those_who_went() {
+fn the_last_message_names_the_stopped_pods() {
     let names = BTreeSet::from(["a".to_owned(), "b".to_owned()]);
     assert_eq!(stopped_message(&names, false), "Stopped a, b.");
     assert_eq!(stopped_message(&names, true), "Stopped a, b; the agent has ended.");

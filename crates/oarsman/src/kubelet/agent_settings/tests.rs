@@ -6,7 +6,7 @@ use oarsman_kubelet_config::flags;
 
 use super::*;
 
-fn settled(words: &[&str]) -> AgentSettings {
+fn settings_for(words: &[&str]) -> AgentSettings {
     let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
     let given = flags::parse(&words).unwrap();
     let loaded = oarsman_kubelet_config::load(None, &[], &given.layers).unwrap();
@@ -15,7 +15,7 @@ fn settled(words: &[&str]) -> AgentSettings {
 
 #[test]
 fn defaults_are_those_of_the_go_kubelet_but_for_parallel_pulls() {
-    let settings = settled(&["--hostname-override", " Node-1 "]);
+    let settings = settings_for(&["--hostname-override", " Node-1 "]);
     assert_eq!(settings.root, PathBuf::from("/var/lib/kubelet"));
     assert_eq!(settings.node_name, "node-1");
     assert_eq!(settings.sources.rescan, Duration::from_secs(20));
@@ -30,8 +30,8 @@ fn defaults_are_those_of_the_go_kubelet_but_for_parallel_pulls() {
 }
 
 #[test]
-fn what_is_said_is_heeded() {
-    let settings = settled(&[
+fn configured_values_are_used() {
+    let settings = settings_for(&[
         "--cpu-cfs-quota=false",
         "--cpu-cfs-quota-period=5ms",
         "--seccomp-default",
@@ -66,6 +66,6 @@ fn images_are_pulled_as_the_user_said_or_five_at_a_time() {
         (&["--max-parallel-image-pulls=3"], 3),
     ];
     for (words, expected) in rows {
-        assert_eq!(settled(words).parallel_pulls, expected, "{words:?}");
+        assert_eq!(settings_for(words).parallel_pulls, expected, "{words:?}");
     }
 }

@@ -35,11 +35,11 @@ fn certificates_come_from_files_from_the_cluster_or_from_ourselves() {
     let files = ["--tls-cert-file=/c", "--tls-private-key-file=/k"];
     let origin = planned(&files).origin(None);
     assert!(
-        matches!(origin, Origin::Files { certificate, key } if certificate == Path::new("/c") && key == Path::new("/k"))
+        matches!(origin, ServingCertificateSource::Files { certificate, key } if certificate == Path::new("/c") && key == Path::new("/k"))
     );
     let origin = planned(&["--cert-dir=/pki"]).origin(None);
     assert!(
-        matches!(origin, Origin::SelfSigned { cert_dir, host } if cert_dir == Path::new("/pki") && host == "a")
+        matches!(origin, ServingCertificateSource::SelfSigned { cert_dir, host } if cert_dir == Path::new("/pki") && host == "a")
     );
     assert!(!planned(&files).signed_by_cluster);
 }

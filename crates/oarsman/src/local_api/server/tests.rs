@@ -12,7 +12,7 @@ use crate::local_api::{ClientError, LocalClient, PodName};
 
 struct LocalServerFixture {
     directory: TempDir,
-    stopped: latest::Receiver<StoppedPods>,
+    stopped: ordered_watch::Receiver<StoppedPods>,
     leave: CancellationToken,
     served: LocalServer,
 }
@@ -23,10 +23,10 @@ fn fixture(is_guest: bool) -> LocalServerFixture {
 
 fn at(directory: TempDir, below: &str, is_guest: bool) -> LocalServerFixture {
     let about = NodeReport { node: "n".to_owned(), is_guest, ..NodeReport::default() };
-    let book = Book::new(Arc::new(SystemClock::start()), about);
-    let (stopped, absentees) = latest::channel(StoppedPods::new());
+    let report_store = ReportStore::new(Arc::new(SystemClock::start()), about);
+    let (stopped, absentees) = ordered_watch::channel(StoppedPods::new());
     let leave = CancellationToken::new();
-    let api = LocalApi { book, stopped, leave: leave.clone() };
+    let api = LocalApi { report_store, stopped, leave: leave.clone() };
     let root = directory.path().join(below);
     fs::create_dir_all(&root).unwrap();
     let served = serve(&root, api).unwrap();
@@ -67,7 +67,7 @@ async fn a_root_directory_with_a_long_path_has_a_socket_too() {
 }
 
 #[tokio::test]
-async fn being_asked_to_stop_all_tells_the_agent_and_a_pod_that_is_not_there_is_refused() {
+async fn a_request_to_stop_all_pods_reaches_the_agent_and_an_unknown_pod_is_refused() {
     let fixture = fixture(true);
     let client = LocalClient::new(fixture.directory.path());
     let nobody = PodName { namespace: "default".to_owned(), name: "web".to_owned() };
@@ -91,7 +91,7 @@ async fn answer_to(fixture: &LocalServerFixture, bytes: &[u8]) -> String {
 }
 
 #[tokio::test]
-async fn nonsense_is_refused_and_harms_nobody() {
+async fn malformed_requests_are_refused_and_later_ones_answered() {
     let fixture = fixture(true);
     let head = |what: &str, length: usize| {
         format!(
@@ -116,7 +116,7 @@ async fn nonsense_is_refused_and_harms_nobody() {
 }
 
 #[tokio::test]
-async fn those_who_say_nothing_keep_nobody_from_talking() {
+async fn silent_connections_do_not_block_others() {
     let fixture = fixture(true);
     let socket = fixture.directory.path().join("oarsman.sock");
     let mut silent = Vec::new();

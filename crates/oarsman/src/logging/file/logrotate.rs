@@ -26,7 +26,7 @@ fn rotate(recipe: &str, logs: &Path) {
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
 }
 
-fn two_lines_with_a_rotation_between(recipe: &str) -> (String, String) {
+fn write_lines_around_a_rotation(recipe: &str) -> (String, String) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("logs/kubelet.log");
     let clock = Arc::new(SystemClock::start());
@@ -42,13 +42,13 @@ fn two_lines_with_a_rotation_between(recipe: &str) -> (String, String) {
 
 #[test]
 fn a_file_that_logrotate_moves_away_is_begun_anew() {
-    let files = two_lines_with_a_rotation_between("oarsman");
+    let files = write_lines_around_a_rotation("oarsman");
     assert_eq!(files, ("after\n".to_owned(), "before\n".to_owned()));
 }
 
 #[test]
-fn a_file_that_logrotate_cuts_is_written_on_from_its_beginning() {
+fn a_file_that_logrotate_truncates_is_written_from_its_beginning() {
     // The old lines are in a compressed copy.
-    let (current, _) = two_lines_with_a_rotation_between("oarsman-copytruncate");
+    let (current, _) = write_lines_around_a_rotation("oarsman-copytruncate");
     assert_eq!(current, "after\n");
 }

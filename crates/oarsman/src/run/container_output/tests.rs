@@ -38,7 +38,7 @@ fn write(directory: &Path, attempt: u32, text: &str) {
 }
 
 #[test]
-fn every_whole_line_is_told_once_with_whose_it_is() {
+fn every_whole_line_is_printed_once_with_its_pod() {
     let logs = tempfile::tempdir().unwrap();
     let node = node(logs.path(), &["main"]);
     let directory = logs.path().join("default_web_u/main");
@@ -55,7 +55,7 @@ fn every_whole_line_is_told_once_with_whose_it_is() {
 }
 
 #[test]
-fn of_several_containers_each_is_named_and_a_pod_that_is_gone_has_its_last_words() {
+fn several_containers_are_named_and_the_last_lines_of_a_removed_pod_printed() {
     let logs = tempfile::tempdir().unwrap();
     let node = node(logs.path(), &["a", "b"]);
     let directory = logs.path().join("default_web_u");
@@ -70,7 +70,7 @@ fn of_several_containers_each_is_named_and_a_pod_that_is_gone_has_its_last_words
 }
 
 #[test]
-fn a_line_may_have_colours_and_nothing_else_that_steers_a_terminal() {
+fn control_sequences_other_than_colours_are_removed() {
     let rows = [
         ("plain\ttext", "plain\ttext"),
         ("\x1b[1;31mred\x1b[0m", "\x1b[1;31mred\x1b[0m"),

@@ -2,7 +2,7 @@
 
 use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::Pod;
-use oarsman_core::report::Doing;
+use oarsman_core::report::PodActivity;
 use serde_json::{Value, json};
 
 use super::*;
@@ -18,7 +18,7 @@ fn pod(stage: StageReport, what: Option<Activity>, status: &Value) -> PodReport 
     let pod = json!({ "metadata": metadata, "spec": spec, "status": status });
     let pod: Pod = serde_json::from_value(pod).unwrap();
     let since = node().now - SignedDuration::from_secs(3);
-    let doing = what.map(|what| Doing { what, container: None, since });
+    let doing = what.map(|what| PodActivity { what, container: None, since });
     PodReport { pod, place: None, stage, leaving: false, doing, next_try: None, waits_for: None }
 }
 
@@ -34,7 +34,7 @@ fn running(restarts: i32) -> Value {
 }
 
 #[test]
-fn a_line_says_what_is_done_or_how_it_is() {
+fn a_line_has_the_operation_under_way_or_the_state() {
     use StageReport::{Finished, Syncing, Terminating, Waiting};
     let pulling = || Some(Activity::Pulling("busybox".to_owned()));
     let none = json!({ "phase": "Pending" });
@@ -72,7 +72,7 @@ fn a_line_says_what_is_done_or_how_it_is() {
 }
 
 #[test]
-fn a_wait_that_shrinks_is_told_once_and_a_restart_again() {
+fn a_remaining_wait_is_printed_once_and_a_restart_again() {
     let crashed = |restarts| {
         let state =
             json!({ "waiting": { "reason": "CrashLoopBackOff", "message": "back-off 10s" } });

@@ -1,6 +1,6 @@
 //! Causes of containers and volumes that cannot be made as specified.
 
-use oarsman_core::explain::Cause;
+use oarsman_core::explain::ExplanationCause;
 use oarsman_e2e::manifest::PodManifest;
 use serde_json::{Value, json};
 
@@ -27,56 +27,56 @@ pub(super) fn rows(_: &RowContext) -> Vec<CauseRow> {
         row(
             "root",
             secured("root", json!({ "runAsNonRoot": true })),
-            Cause::WouldBeRoot,
+            ExplanationCause::WouldBeRoot,
             "Container main has runAsNonRoot, and its image {script} runs as root.",
             "Set spec.containers[0].securityContext.runAsUser in {place}, or use an image that gives its user by number.",
         ),
         row(
             "unconfined",
             secured("unconfined", json!({ "seccompProfile": { "type": "Localhost", "localhostProfile": "strict.json" } })),
-            Cause::SeccompMissing,
+            ExplanationCause::SeccompMissing,
             &format!("The seccomp profile {{root}}/seccomp/strict.json of container main cannot be read{again}."),
             "Put the profile there, or correct spec.containers[0].securityContext.seccompProfile in {place}.",
         ),
         row(
             "unarmoured",
             secured("unarmoured", json!({ "appArmorProfile": { "type": "Localhost", "localhostProfile": "strict" } })),
-            Cause::AppArmor,
+            ExplanationCause::AppArmor,
             &format!("The AppArmor profile of container main cannot be had: apparmor is not supported{again}."),
             "Load it on this machine (`aa-status` shows what there is), or take spec.containers[0].securityContext.appArmorProfile out of {place}.",
         ),
         row(
             "part",
             of("part", forever().with("volumeMounts", sub_path)).add("volumes", json!({ "name": "v", "emptyDir": {} })),
-            Cause::SubPath,
+            ExplanationCause::SubPath,
             "Container main mounts a part of a volume (subPath), which this agent cannot do.",
             "Mount the whole volume: take subPath out of spec.containers[0].volumeMounts in {place}.",
         ),
         row(
             "no-directory",
             volume("no-directory", json!({ "hostPath": { "path": "/no/such", "type": "Directory" } })),
-            Cause::HostPath,
+            ExplanationCause::HostPath,
             &format!("Volume v cannot be mounted: /no/such does not exist, and should be a directory{again}."),
             host,
         ),
         row(
             "a-file",
             volume("a-file", json!({ "hostPath": { "path": "/etc/passwd", "type": "Directory" } })),
-            Cause::HostPath,
+            ExplanationCause::HostPath,
             &format!("Volume v cannot be mounted: /etc/passwd is not a directory{again}."),
             host,
         ),
         row(
             "unmade",
             volume("unmade", json!({ "hostPath": { "path": "/no/such/file", "type": "FileOrCreate" } })),
-            Cause::VolumeFails,
+            ExplanationCause::VolumeFails,
             &format!("Volume v cannot be made: cannot make /no/such/file: No such file or directory (os error 2){again}."),
             "Mend it on this machine, or correct volume v in {place}.",
         ),
         row(
             "network-disk",
             volume("network-disk", json!({ "nfs": { "server": "nowhere", "path": "/x" } })),
-            Cause::VolumeKind,
+            ExplanationCause::VolumeKind,
             "Volume v is of the kind nfs, which this agent does not have.",
             "Use emptyDir, hostPath, configMap, secret, downwardAPI or projected for volume v in {place}.",
         ),
@@ -84,7 +84,7 @@ pub(super) fn rows(_: &RowContext) -> Vec<CauseRow> {
             "no-env-file",
             of("no-env-file", forever().with("env", json!([{ "name": "A", "valueFrom": { "fileKeyRef": { "volumeName": "v", "path": "env", "key": "A" } } }])))
                 .add("volumes", json!({ "name": "v", "emptyDir": {} })),
-            Cause::ConfigRefused,
+            ExplanationCause::ConfigRefused,
             "Container main cannot be described to the runtime: variable A: no file \"env\" in volume \"v\" (valueFrom.fileKeyRef).",
             "Correct it in {place}.",
         ),

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use anyhow::Result;
-use oarsman_core::explain::Cause;
+use oarsman_core::explain::ExplanationCause;
 use oarsman_e2e::manifest::{ContainerManifest, image, script_container};
 use oarsman_rig::images::BUSYBOX;
 use serde_json::json;
@@ -37,43 +37,43 @@ pub(super) fn rows(world: &RowContext) -> Vec<CauseRow> {
         ends(
             "exit-1",
             script_container("main", &["exit:1"]),
-            Cause::Crashes,
+            ExplanationCause::Crashes,
             "exit code 1 (an error of the program itself)",
         ),
         ends(
             "exit-2",
             script_container("main", &["nonsense"]),
-            Cause::Crashes,
+            ExplanationCause::Crashes,
             "exit code 2 (often wrong arguments or a shell's syntax error)",
         ),
         ends(
             "exit-139",
             script_container("main", &["exit:139"]),
-            Cause::CrashesBySignal,
+            ExplanationCause::CrashesBySignal,
             "exit code 139 (SIGSEGV: the program touched memory that is not its own)",
         ),
         ends(
             "exit-143",
             script_container("main", &["exit:143"]),
-            Cause::CrashesBySignal,
+            ExplanationCause::CrashesBySignal,
             "exit code 143 (SIGTERM: it was asked to end)",
         ),
         shells(
             "exit-127",
             "no-such-command",
-            Cause::CommandNotFound,
+            ExplanationCause::CommandNotFound,
             "exit code 127 (a command that was not found)",
         ),
         shells(
             "exit-126",
             "/etc/passwd",
-            Cause::CommandNotExecutable,
+            ExplanationCause::CommandNotExecutable,
             "exit code 126 (a command that may not be executed)",
         ),
         row(
             "exit-137",
             of("exit-137", script_container("main", &["exit:137"])),
-            Cause::Killed,
+            ExplanationCause::Killed,
             &format!(
                 "Container main was killed (SIGKILL, exit code 137), and not for its own memory limit: by somebody on this machine, or by the kernel because the whole machine ran out of memory, {far}{again}."
             ),
@@ -86,7 +86,7 @@ pub(super) fn rows(world: &RowContext) -> Vec<CauseRow> {
                 script_container("main", &["alloc:200Mi", "forever"])
                     .with("resources", json!({ "limits": { "memory": "64Mi" } })),
             ),
-            Cause::OutOfMemory,
+            ExplanationCause::OutOfMemory,
             &format!(
                 "Container main (image {{script}}) used more memory than its limit of 64Mi and was killed (OOMKilled, exit code 137), {far}{again}."
             ),
@@ -95,7 +95,7 @@ pub(super) fn rows(world: &RowContext) -> Vec<CauseRow> {
         row(
             "short-lived",
             of("short-lived", script_container("main", &["exit:0"])),
-            Cause::EndsByItself,
+            ExplanationCause::EndsByItself,
             &format!(
                 "Container main ends by itself with exit code 0 (success), and its restart policy Always starts it again, {far}{again}."
             ),
@@ -104,14 +104,14 @@ pub(super) fn rows(world: &RowContext) -> Vec<CauseRow> {
         row(
             "no-program",
             of("no-program", runs("serve")),
-            Cause::CommandNotFound,
+            ExplanationCause::CommandNotFound,
             &format!("The program serve of container main is not in its image {{busybox}}{again}."),
             command,
         ),
         row(
             "no-file",
             of("no-file", runs("/no/such")),
-            Cause::CommandNotFound,
+            ExplanationCause::CommandNotFound,
             &format!(
                 "The program /no/such of container main is not in its image {{busybox}}{again}."
             ),
@@ -120,7 +120,7 @@ pub(super) fn rows(world: &RowContext) -> Vec<CauseRow> {
         row(
             "no-permission",
             of("no-permission", runs("/etc/passwd")),
-            Cause::CommandNotExecutable,
+            ExplanationCause::CommandNotExecutable,
             &format!(
                 "The file /etc/passwd of container main (image {{busybox}}) may not be executed{again}."
             ),
@@ -135,7 +135,7 @@ pub(super) fn rows(world: &RowContext) -> Vec<CauseRow> {
                     .with("terminationMessagePolicy", "FallbackToLogsOnError".into()),
             )
             .host_path("s", &world.scratch),
-            Cause::CommandForeign,
+            ExplanationCause::CommandForeign,
             &format!(
                 "The file /s/noise of container main is no program for this machine: its processor is another, or it is a script without a #! line{again}."
             ),
@@ -144,7 +144,7 @@ pub(super) fn rows(world: &RowContext) -> Vec<CauseRow> {
         row(
             "nowhere",
             of("nowhere", forever().with("workingDir", "/etc/passwd".into())),
-            Cause::WorkingDirectory,
+            ExplanationCause::WorkingDirectory,
             &format!(
                 "The working directory /etc/passwd of container main cannot be used: mkdir /etc/passwd: not a directory{again}."
             ),
@@ -153,7 +153,7 @@ pub(super) fn rows(world: &RowContext) -> Vec<CauseRow> {
         row(
             "misfit",
             of("misfit", forever().mount("v", "/tmp")).host_path("v", "/etc/passwd"),
-            Cause::MountKind,
+            ExplanationCause::MountKind,
             &format!(
                 "A file is mounted onto a directory of container main, or the other way round: \"/etc/passwd\" at \"/tmp\"{again}."
             ),
@@ -162,7 +162,7 @@ pub(super) fn rows(world: &RowContext) -> Vec<CauseRow> {
         hook(
             "hook-fails",
             &json!({ "exec": { "command": ["sh", "-c", "echo no luck; exit 4"] } }),
-            Cause::PostStartFailed,
+            ExplanationCause::PostStartFailed,
             &format!(
                 "Container main was started and stopped again because its postStart hook failed{again}."
             ),
@@ -171,7 +171,7 @@ pub(super) fn rows(world: &RowContext) -> Vec<CauseRow> {
         hook(
             "hook-runs",
             &json!({ "exec": { "command": ["sleep", "1000"] } }),
-            Cause::PostStartRuns,
+            ExplanationCause::PostStartRuns,
             "Container main runs, and its postStart hook does too, for N seconds now: nothing after it is started before the hook has ended.",
             "Wait, or see what the hook waits for: spec.containers[0].lifecycle.postStart in {place}.",
         ),
@@ -182,7 +182,7 @@ pub(super) fn rows(world: &RowContext) -> Vec<CauseRow> {
 fn hook(
     name: &'static str,
     hook: &serde_json::Value,
-    cause: Cause,
+    cause: ExplanationCause,
     sentence: &str,
     next: &str,
 ) -> CauseRow {

@@ -1,6 +1,6 @@
 //! Causes of images that cannot be pulled or used.
 
-use oarsman_core::explain::Cause;
+use oarsman_core::explain::ExplanationCause;
 use oarsman_e2e::manifest::image;
 
 use super::{CauseRow, RowContext, of, row};
@@ -23,14 +23,14 @@ pub(super) fn rows(world: &RowContext) -> Vec<CauseRow> {
         row(
             "no-name",
             of("no-name", image("main", "Bad:::Name")),
-            Cause::ImageNameInvalid,
+            ExplanationCause::ImageNameInvalid,
             "The image name \"Bad:::Name\" of container main cannot be one: repository name must be lowercase.",
             correct,
         ),
         pulled(
             "not-there",
             "nobody:1",
-            Cause::ImageNotFound,
+            ExplanationCause::ImageNotFound,
             &format!(
                 "The registry {registry} has no image {registry}/nobody:1, which {main} wants{again}."
             ),
@@ -39,7 +39,7 @@ pub(super) fn rows(world: &RowContext) -> Vec<CauseRow> {
         pulled(
             "private",
             "private:1",
-            Cause::RegistryRefuses,
+            ExplanationCause::RegistryRefuses,
             &format!(
                 "The registry {registry} does not give this node the image {registry}/private:1 of {main}: authorization failed: no basic auth credentials{again}."
             ),
@@ -48,7 +48,7 @@ pub(super) fn rows(world: &RowContext) -> Vec<CauseRow> {
         pulled(
             "forbidden",
             "forbidden:1",
-            Cause::RegistryRefuses,
+            ExplanationCause::RegistryRefuses,
             &format!(
                 "The registry {registry} does not give this node the image {registry}/forbidden:1 of {main}: 403 Forbidden{again}."
             ),
@@ -57,7 +57,7 @@ pub(super) fn rows(world: &RowContext) -> Vec<CauseRow> {
         pulled(
             "broken",
             "broken:1",
-            Cause::RegistryFails,
+            ExplanationCause::RegistryFails,
             &format!(
                 "The registry {registry} of the image of {main} answers with an error: 503 Service Unavailable{again}."
             ),
@@ -68,7 +68,7 @@ pub(super) fn rows(world: &RowContext) -> Vec<CauseRow> {
         pulled(
             "foreign",
             "foreign:1",
-            Cause::ImagePlatform,
+            ExplanationCause::ImagePlatform,
             &format!(
                 "The image {registry}/foreign:1 of {main} is not made for this machine's processor{again}."
             ),
@@ -77,7 +77,7 @@ pub(super) fn rows(world: &RowContext) -> Vec<CauseRow> {
         pulled(
             "empty",
             "empty:1",
-            Cause::NoCommand,
+            ExplanationCause::NoCommand,
             &format!(
                 "The image {registry}/empty:1 of {main} names no program to run, and neither does the pod{again}."
             ),
@@ -86,7 +86,7 @@ pub(super) fn rows(world: &RowContext) -> Vec<CauseRow> {
         pulled(
             "slow",
             "slow:1",
-            Cause::Pulling,
+            ExplanationCause::Pulling,
             &format!("The image {registry}/slow:1 of {main} is being pulled, for N seconds now."),
             &format!(
                 "Wait: a big image takes its time. If it takes too long, see how fast this machine reaches {registry}."
@@ -95,7 +95,7 @@ pub(super) fn rows(world: &RowContext) -> Vec<CauseRow> {
         row(
             "far-away",
             of("far-away", image("main", "127.0.0.1:1/x:1")),
-            Cause::RegistryUnreachable,
+            ExplanationCause::RegistryUnreachable,
             &format!(
                 "The registry 127.0.0.1:1 of the image of {main} cannot be reached: dial tcp 127.0.0.1:1: connect: connection refused{again}."
             ),
@@ -104,7 +104,7 @@ pub(super) fn rows(world: &RowContext) -> Vec<CauseRow> {
         row(
             "unheard-of",
             of("unheard-of", image("main", "localhost.invalid/x:1")),
-            Cause::RegistryUnknown,
+            ExplanationCause::RegistryUnknown,
             &format!(
                 "The registry localhost.invalid of the image of {main} is not found under that name: …{again}."
             ),
@@ -116,14 +116,14 @@ pub(super) fn rows(world: &RowContext) -> Vec<CauseRow> {
                 "never-pulled",
                 image("main", "rig.local/not-here:1").with("imagePullPolicy", "Never".into()),
             ),
-            Cause::ImageNeverPulled,
+            ExplanationCause::ImageNeverPulled,
             "The image rig.local/not-here:1 of container main is not on this machine, and imagePullPolicy Never forbids pulling it.",
             "Put the image here (`ctr -n k8s.io images import FILE`), or set spec.containers[0].imagePullPolicy to IfNotPresent in {place}.",
         ),
         row(
             "stranger",
             of("stranger", image("main", STRANGER)),
-            Cause::UserUnknown,
+            ExplanationCause::UserUnknown,
             &format!(
                 "The image {STRANGER} of container main names a user that its /etc/passwd does not know{again}."
             ),

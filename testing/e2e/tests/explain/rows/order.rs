@@ -1,6 +1,6 @@
 //! Causes of regular containers that wait for init containers.
 
-use oarsman_core::explain::Cause;
+use oarsman_core::explain::ExplanationCause;
 use oarsman_e2e::manifest::{pod, script_container};
 use serde_json::json;
 
@@ -14,21 +14,21 @@ pub(super) fn rows(_: &RowContext) -> Vec<CauseRow> {
         row(
             "init-fails",
             pod("init-fails").init(script_container("first", &["exit:3"])).container(forever()),
-            Cause::InitFails,
+            ExplanationCause::InitFails,
             "Init container first (image {script}) ended with exit code 3, N times so far, so that no other container is started; the next try is in N seconds.",
             "Read why: `oarsman logs -c first --previous {pod}`.",
         ),
         row(
             "init-runs",
             pod("init-runs").init(script_container("first", &["forever"])).container(forever()),
-            Cause::InitRuns,
+            ExplanationCause::InitRuns,
             "Init container first still runs, for N seconds now; container main comes after it.",
             "See what it waits for: `oarsman logs -c first {pod}`.",
         ),
         row(
             "side-waits",
             pod("side-waits").init(sidecar).container(forever()),
-            Cause::SidecarNotStarted,
+            ExplanationCause::SidecarNotStarted,
             "Sidecar side runs, for N seconds now, but its startupProbe has not succeeded, and what comes after it waits: this version of the agent runs no probes.",
             "Take spec.initContainers[0].startupProbe out of {place}.",
         ),

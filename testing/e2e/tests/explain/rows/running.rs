@@ -1,6 +1,6 @@
 //! Causes of pods that run, and are not ready or otherwise wrong.
 
-use oarsman_core::explain::Cause;
+use oarsman_core::explain::ExplanationCause;
 use oarsman_e2e::manifest::{pod, script_container};
 use serde_json::json;
 
@@ -11,7 +11,7 @@ pub(super) fn rows(world: &RowContext) -> Vec<CauseRow> {
         row(
             "healthy",
             of("healthy", forever()),
-            Cause::Running,
+            ExplanationCause::Running,
             "The pod runs and is ready, for N seconds now.",
             "Nothing to do. `oarsman logs -c main {pod}` shows what it says.",
         ),
@@ -23,7 +23,7 @@ pub(super) fn rows(world: &RowContext) -> Vec<CauseRow> {
                     .mount("s", "/s"),
             )
             .host_path("s", &world.scratch),
-            Cause::Restarted,
+            ExplanationCause::Restarted,
             "The pod runs and is ready, but container main had to be started again (N times so far): the one before ended with exit code 5; it runs again, for N seconds now.",
             "Read why it ended: `oarsman logs -c main --previous {pod}`.",
         ),
@@ -31,21 +31,21 @@ pub(super) fn rows(world: &RowContext) -> Vec<CauseRow> {
             "gated",
             of("gated", forever())
                 .with("readinessGates", json!([{ "conditionType": "example.com/balanced" }])),
-            Cause::ReadinessGate,
+            ExplanationCause::ReadinessGate,
             "All containers run, but the pod is not ready: nobody has set the condition example.com/balanced to True, which its readiness gates wait for.",
             "Have whoever keeps that condition set it, or take it out of spec.readinessGates in {place}: without an API server nobody can set it.",
         ),
         row(
             "unready",
             of("unready", forever().with("readinessProbe", json!({ "tcpSocket": { "port": 80 } }))),
-            Cause::NotReady,
+            ExplanationCause::NotReady,
             "Container main runs, for N seconds now, but its readinessProbe has not succeeded, so that the pod is not ready: this version of the agent runs no probes.",
             "Take spec.containers[0].readinessProbe out of {place}; whether it works tells `oarsman logs -c main {pod}`.",
         ),
         row(
             "unstarted",
             of("unstarted", forever().with("startupProbe", json!({ "tcpSocket": { "port": 80 } }))),
-            Cause::NotStarted,
+            ExplanationCause::NotStarted,
             "Container main runs, for N seconds now, but its startupProbe has not succeeded, so that the pod is not ready: this version of the agent runs no probes.",
             "Take spec.containers[0].startupProbe out of {place}; whether it works tells `oarsman logs -c main {pod}`.",
         ),
@@ -55,7 +55,7 @@ pub(super) fn rows(world: &RowContext) -> Vec<CauseRow> {
                 "port-a",
                 forever().with("ports", json!([{ "containerPort": 80, "hostPort": 8080 }])),
             ),
-            Cause::HostPortTaken,
+            ExplanationCause::HostPortTaken,
             "The pod runs, but pod port-b-node wants port 8080 (TCP) of this machine too, so that only one of them is reached there.",
             "Give one of the two another hostPort; this one's is in {place}.",
         ),
@@ -65,14 +65,14 @@ pub(super) fn rows(world: &RowContext) -> Vec<CauseRow> {
                 "port-b",
                 forever().with("ports", json!([{ "containerPort": 80, "hostPort": 8080 }])),
             ),
-            Cause::HostPortTaken,
+            ExplanationCause::HostPortTaken,
             "The pod runs, but pod port-a-node wants port 8080 (TCP) of this machine too, so that only one of them is reached there.",
             "Give one of the two another hostPort; this one's is in {place}.",
         ),
         row(
             "done",
             of("done", script_container("main", &["exit:0"])).with("restartPolicy", "Never"),
-            Cause::Succeeded,
+            ExplanationCause::Succeeded,
             "The pod did what it was for and ended N seconds ago, as it should.",
             "Nothing to do. To run it again, change {place}: any change makes it a new pod.",
         ),
@@ -86,7 +86,7 @@ pub(super) fn rows(world: &RowContext) -> Vec<CauseRow> {
                 ),
             )
             .with("restartPolicy", "Never"),
-            Cause::Failed,
+            ExplanationCause::Failed,
             "The pod failed N seconds ago: container main ended with exit code 7 and said: the disk is full.",
             "Read why: `oarsman logs -c main {pod}`. To run it again, change {place}: any change makes it a new pod.",
         ),
@@ -96,14 +96,14 @@ pub(super) fn rows(world: &RowContext) -> Vec<CauseRow> {
                 .with("restartPolicy", "Never")
                 .init(script_container("first", &["exit:3"]))
                 .container(forever()),
-            Cause::InitFailed,
+            ExplanationCause::InitFailed,
             "The pod failed N seconds ago: init container first ended with exit code 3, so that no other container was started.",
             "Read why: `oarsman logs -c first {pod}`. To run it again, change {place}: any change makes it a new pod.",
         ),
         row(
             "overdue",
             of("overdue", forever()).with("activeDeadlineSeconds", 2),
-            Cause::DeadlineExceeded,
+            ExplanationCause::DeadlineExceeded,
             "The pod was stopped because it was active for longer than its spec.activeDeadlineSeconds (2) allows.",
             "Raise spec.activeDeadlineSeconds in {place}. To run it again, change {place}: any change makes it a new pod.",
         ),

@@ -1,6 +1,6 @@
 //! Causes of pods whose sandbox cannot be made.
 
-use oarsman_core::explain::Cause;
+use oarsman_core::explain::ExplanationCause;
 use serde_json::json;
 
 use super::{CauseRow, RowContext, forever, of, row};
@@ -14,7 +14,7 @@ pub(super) fn rows(_: &RowContext) -> Vec<CauseRow> {
         row(
             "class",
             of("class", forever()).with("runtimeClassName", "gvisor"),
-            Cause::RuntimeClass,
+            ExplanationCause::RuntimeClass,
             &format!(
                 "The pod asks for the runtime class gvisor, which this node does not know{again}."
             ),
@@ -23,7 +23,7 @@ pub(super) fn rows(_: &RowContext) -> Vec<CauseRow> {
         row(
             "users",
             of("users", forever()).with("hostUsers", false),
-            Cause::UserNamespace,
+            ExplanationCause::UserNamespace,
             &format!(
                 "The pod asks for a user namespace (spec.hostUsers is false), and this node gives none{again}."
             ),
@@ -35,7 +35,7 @@ pub(super) fn rows(_: &RowContext) -> Vec<CauseRow> {
                 .with("setHostnameAsFQDN", true)
                 .with("hostname", long.as_str())
                 .with("subdomain", "s"),
-            Cause::HostName,
+            ExplanationCause::HostName,
             &format!(
                 "The host name {long}.s.default.svc. is 75 characters long and the kernel takes 64{again}."
             ),
@@ -44,7 +44,7 @@ pub(super) fn rows(_: &RowContext) -> Vec<CauseRow> {
         row(
             "setting",
             of("setting", forever()).with("securityContext", sysctls),
-            Cause::Sysctl,
+            ExplanationCause::Sysctl,
             &format!(
                 "A kernel setting that the pod asks for cannot be made: kernel.shm_rmid_forced = \"banana\": invalid argument{again}."
             ),
@@ -53,7 +53,7 @@ pub(super) fn rows(_: &RowContext) -> Vec<CauseRow> {
         row(
             "tiny",
             of("tiny", forever().with("resources", tiny)),
-            Cause::MemoryLimitTooLow,
+            ExplanationCause::MemoryLimitTooLow,
             &format!(
                 "The memory limits of the pod are too low for anything to start in it: container main may use 100Ki{again}."
             ),
@@ -62,7 +62,7 @@ pub(super) fn rows(_: &RowContext) -> Vec<CauseRow> {
         row(
             "odd-uid",
             of("odd-uid", forever()).with_metadata("uid", "a/b"),
-            Cause::Unreadable,
+            ExplanationCause::Unreadable,
             "The agent cannot look at the pod: cannot use the uid of a/b: its uid is not a plain name: set metadata.uid to letters, digits and dashes.",
             "Correct {place}, or see whether the runtime is well.",
         ),

@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_snapshots_of_containers_are_told() {
+    fn only_snapshots_of_containers_are_reported() {
         let table = "KEY PARENT KIND\n1f7b sha256:0e Active \nsha256:0e  Committed \nview sha256:0e View\n\n";
         let keys = ["1f7b", "view"].map(|key| HostResource::Snapshot { key: key.to_owned() });
         assert_eq!(in_use(table), BTreeSet::from(keys));

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn objects_are_named_and_the_fixtures_of_host_ports_are_not_told() {
+    fn objects_are_named_without_the_permanent_ones_of_host_ports() {
         let rows = [
             (json!({"metainfo": {"version": "1.0.6"}}), None),
             (json!({"table": {"family": "ip", "name": "x", "handle": 1}}), Some("table ip x")),

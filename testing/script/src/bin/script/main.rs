@@ -15,19 +15,19 @@ fn main() -> ExitCode {
     let script = parse(arguments.map(|argument| argument.to_string_lossy().into_owned()));
     let steps = match script {
         Ok(steps) => steps,
-        Err(error) => return complain(&error.to_string(), EXIT_BAD_SCRIPT),
+        Err(error) => return print_error(&error.to_string(), EXIT_BAD_SCRIPT),
     };
     let on_term = TermHandler::default();
     if let Err(error) = signals::watch(&on_term) {
-        return complain(&format!("cannot watch signals: {error}"), EXIT_FAILED_STEP);
+        return print_error(&format!("cannot watch signals: {error}"), EXIT_FAILED_STEP);
     }
     match run_steps::run_all(&steps, &on_term) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => complain(&error.to_string(), EXIT_FAILED_STEP),
+        Err(error) => print_error(&error.to_string(), EXIT_FAILED_STEP),
     }
 }
 
-fn complain(why: &str, code: u8) -> ExitCode {
+fn print_error(why: &str, code: u8) -> ExitCode {
     // Nothing can be done if stderr is closed; there is still the exit code.
     writeln!(io::stderr(), "script: {why}").ok();
     ExitCode::from(code)

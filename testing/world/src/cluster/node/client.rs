@@ -8,12 +8,12 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Node;
 use oarsman_cluster::{NodeObject, NodeObjectLayer, NodeStates, Registration, Result};
 use oarsman_core::node::events::NodeEvent;
-use oarsman_sync::latest;
+use oarsman_sync::ordered_watch;
 use serde_json::Value;
 use tokio::time::sleep;
 
 use super::super::FakeCluster;
-use super::super::client::{ClusterLink, PATIENCE, policy};
+use super::super::client::{ClusterLink, MAX_WAIT, policy};
 use super::super::watch::PAUSE;
 use crate::faults::EventFate;
 use crate::link::LinkMiddleware;
@@ -32,7 +32,7 @@ pub(in crate::cluster) struct LinkedNode {
 impl LinkedNode {
     pub(in crate::cluster) fn over(connection: ClusterLink) -> Arc<dyn NodeObject> {
         let inner = Arc::new(NodeBackend(connection.cluster.clone()));
-        let middleware = LinkMiddleware::new(connection.link.clone(), PATIENCE, policy);
+        let middleware = LinkMiddleware::new(connection.link.clone(), MAX_WAIT, policy);
         Arc::new(Self { inner, middleware, connection })
     }
 }
@@ -97,7 +97,7 @@ impl NodeObject for NodeBackend {
 
 struct NodeWatch {
     connection: ClusterLink,
-    newest: latest::Receiver<u64>,
+    newest: ordered_watch::Receiver<u64>,
     /// Whether a state was delivered, and the last one.
     has_told: bool,
     told: Option<Node>,

@@ -61,13 +61,13 @@ async fn a_node_is_made_once_and_then_is_there() {
     let (world, object) = world();
     assert!(matches!(object.read().await, Err(ClusterError::Gone { .. })));
     let made = object.create(&named("n")).await.unwrap();
-    assert!(matches!(made, Registration::Made(node) if node.metadata.uid.is_some()));
-    assert_eq!(object.create(&named("n")).await, Ok(Registration::IsThere));
+    assert!(matches!(made, Registration::Created(node) if node.metadata.uid.is_some()));
+    assert_eq!(object.create(&named("n")).await, Ok(Registration::AlreadyExists));
     assert_eq!(object.read().await.ok(), world.cluster.node());
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lease_that_somebody_else_changed_is_not_overwritten() {
+async fn a_lease_that_was_changed_meanwhile_is_not_overwritten() {
     let (_, object) = world();
     assert_eq!(object.lease().await, Ok(None));
     let made = object.create_lease(&Default::default()).await.unwrap();

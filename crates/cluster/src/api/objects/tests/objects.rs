@@ -1,7 +1,7 @@
 //! ConfigMaps, Secrets and runtime classes: found, changed, lost sight of and given up.
 
 use oarsman_core::ids::{FullName, PodUid};
-use oarsman_core::references::{Kind, ObjectName};
+use oarsman_core::references::{ObjectKind, ObjectName};
 
 use super::*;
 use crate::ClusterError;
@@ -9,40 +9,40 @@ use crate::ClusterError;
 const MAPS: &str = "/api/v1/namespaces/ns/configmaps";
 
 /// A server that has the ConfigMap `m`.
-fn with_a_map(says: &str) -> Server {
-    let server = Server::default();
+fn with_a_map(says: &str) -> FakeApiServer {
+    let server = FakeApiServer::default();
     server.put(MAPS, map(says));
     server
 }
 
 /// That `m` is not what it was.
-fn change() -> Change {
+fn change() -> ObjectChange {
     let name = FullName { name: "m".to_owned(), namespace: "ns".to_owned() };
-    ObjectName { kind: Kind::ConfigMap, name }.into()
+    ObjectName { kind: ObjectKind::ConfigMap, name }.into()
 }
 
 /// What was asked about ConfigMaps.
-fn about_maps(server: &Server) -> Vec<String> {
+fn about_maps(server: &FakeApiServer) -> Vec<String> {
     server.log().into_iter().filter(|asked| asked.contains("configmaps")).collect()
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_first_question_lists_and_watches_and_the_next_are_answered_from_memory() {
+async fn the_first_lookup_lists_and_watches_and_the_next_use_the_cache() {
     let server = with_a_map("hello");
     let objects = objects(&server);
     let mut changes = objects.changes();
     for uid in ["a", "b", "a"] {
         assert_eq!(says(&objects, &with_map(uid)).await.as_deref(), Some("hello"));
     }
-    settle().await;
+    run_ready_tasks().await;
     let once = ["list namespaces/ns/configmaps m", "watch namespaces/ns/configmaps m"];
     assert_eq!(about_maps(&server), once);
     assert_eq!(told(&mut changes).await, [], "who waited for the answer needs not be told");
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_not_there_is_an_answer_and_its_coming_is_told() {
-    let server = Server::default();
+async fn a_missing_object_is_an_answer_and_its_creation_is_reported() {
+    let server = FakeApiServer::default();
     let objects = objects(&server);
     let mut changes = objects.changes();
     assert_eq!(says(&objects, &with_map("a")).await, None);
@@ -60,7 +60,7 @@ async fn what_is_not_there_is_an_answer_and_its_coming_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn while_the_server_is_away_what_was_known_counts_and_what_was_missed_is_told() {
+async fn while_the_server_is_away_cached_objects_are_used_and_missed_changes_are_reported_later() {
     let server = with_a_map("old");
     let objects = objects(&server);
     let mut changes = objects.changes();
@@ -74,7 +74,7 @@ async fn while_the_server_is_away_what_was_known_counts_and_what_was_missed_is_t
     seconds(60).await;
     server.log();
     server.outdate();
-    settle().await;
+    run_ready_tasks().await;
     server.put(MAPS, map("new"));
     seconds(60).await;
     assert_eq!(told(&mut changes).await, [change()]);
@@ -84,7 +84,7 @@ async fn while_the_server_is_away_what_was_known_counts_and_what_was_missed_is_t
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refusal_that_passes_is_waited_for() {
+async fn a_temporary_refusal_is_retried() {
     let server = with_a_map("hello");
     server.fail_with(403);
     let objects = objects(&server);
@@ -98,7 +98,7 @@ async fn a_refusal_that_passes_is_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refusal_that_stays_is_told_after_a_while_and_then_at_once() {
+async fn a_lasting_refusal_is_reported_after_a_while_and_then_at_once() {
     let server = with_a_map("hello");
     server.fail_with(403);
     let objects = objects(&server);
@@ -117,8 +117,8 @@ async fn a_refusal_that_stays_is_told_after_a_while_and_then_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_never_changes_is_not_watched() {
-    let server = Server::default();
+async fn immutable_objects_are_not_watched() {
+    let server = FakeApiServer::default();
     let mut fixed = map("fixed");
     fixed["immutable"] = json!(true);
     server.put(MAPS, fixed);
@@ -130,7 +130,7 @@ async fn what_never_changes_is_not_watched() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_is_kept_for_pods_at_rest_and_given_up_after_the_last_one() {
+async fn an_object_is_cached_until_no_pod_refers_to_it() {
     let server = with_a_map("hello");
     let objects = objects(&server);
     says(&objects, &with_map("a")).await;
@@ -156,7 +156,7 @@ async fn an_object_is_kept_for_pods_at_rest_and_given_up_after_the_last_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_refers_to_something_else_now_holds_on_to_nothing() {
+async fn a_pod_that_changes_its_references_releases_the_old_ones() {
     let server = with_a_map("hello");
     let objects = objects(&server);
     says(&objects, &with_map("a")).await;
@@ -166,12 +166,12 @@ async fn a_pod_that_refers_to_something_else_now_holds_on_to_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_way_of_keeping_fresh_asks_as_often_as_it_says() {
+async fn each_change_detection_strategy_requests_at_its_own_rate() {
     for (freshness, at_once, after_a_minute) in
         [(Freshness::Cache, "old", "new"), (Freshness::Get, "new", "new")]
     {
         let server = with_a_map("old");
-        let objects = Objects::new(server.client(), freshness);
+        let objects = ObjectManager::new(server.client(), freshness);
         let mut changes = objects.changes();
         assert_eq!(says(&objects, &with_map("a")).await.as_deref(), Some("old"));
         server.put(MAPS, map("new"));
@@ -185,7 +185,7 @@ async fn each_way_of_keeping_fresh_asks_as_often_as_it_says() {
 
 #[tokio::test(start_paused = true)]
 async fn secrets_and_runtime_classes_are_found_too() {
-    let server = Server::default();
+    let server = FakeApiServer::default();
     let secret = json!({ "metadata": { "name": "s", "namespace": "ns" }, "type": "Opaque" });
     server.put("/api/v1/namespaces/ns/secrets", secret);
     let objects = objects(&server);
@@ -197,7 +197,7 @@ async fn secrets_and_runtime_classes_are_found_too() {
 
     let class = json!({ "metadata": { "name": "kata" }, "handler": "kata-qemu" });
     server.put("/apis/node.k8s.io/v1/runtimeclasses", class);
-    assert_eq!(told(&mut changes).await, [Change::RuntimeClass("kata".to_owned())]);
+    assert_eq!(told(&mut changes).await, [ObjectChange::RuntimeClass("kata".to_owned())]);
     let found = objects.lookup(&pod).await.unwrap();
     assert_eq!(found.runtime_classes["kata"], "kata-qemu");
 }
@@ -207,7 +207,7 @@ async fn a_server_that_never_answers_is_an_error_in_time() {
     let silent = tower::service_fn(|_: hyper::http::Request<kube::client::Body>| {
         std::future::pending::<Result<hyper::http::Response<kube::client::Body>, tower::BoxError>>()
     });
-    let objects = Objects::new(kube::Client::new(silent, "default"), Freshness::Watch);
+    let objects = ObjectManager::new(kube::Client::new(silent, "default"), Freshness::Watch);
     let error = objects.lookup(&with_map("a")).await.unwrap_err();
     assert!(matches!(error, ClusterError::Unavailable { .. }), "{error}");
 }

@@ -13,15 +13,15 @@ use kube::client::Body;
 use serde_json::{Value, json};
 use tower::BoxError;
 
-type Answer = UnsyncBoxBody<Bytes, BoxError>;
+type FakeResponseBody = UnsyncBoxBody<Bytes, BoxError>;
 type Lines = UnboundedSender<Result<Frame<Bytes>, BoxError>>;
 
 /// The server; clones are the same one.
 #[derive(Clone, Default)]
-pub(super) struct Server(Arc<Mutex<State>>);
+pub(super) struct FakeApiServer(Arc<Mutex<FakeApiServerState>>);
 
 #[derive(Default)]
-struct State {
+struct FakeApiServerState {
     version: u64,
     /// By path of the collection and name.
     objects: BTreeMap<(String, String), Value>,
@@ -35,7 +35,7 @@ struct State {
     asked: Vec<Value>,
 }
 
-impl Server {
+impl FakeApiServer {
     pub(super) fn client(&self) -> Client {
         let server = self.clone();
         let service = tower::service_fn(move |request: Request<Body>| {
@@ -93,7 +93,7 @@ impl Server {
         let status =
             json!({ "kind": "Status", "status": "Failure", "code": 410, "message": "too old" });
         let mut state = self.state();
-        state.watches.iter().for_each(|(.., lines)| line(lines, "ERROR", &status));
+        state.watches.iter().for_each(|(.., lines)| retry_after(lines, "ERROR", &status));
         state.watches.clear();
     }
 
@@ -112,13 +112,18 @@ impl Server {
         std::mem::take(&mut self.state().asked)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, FakeApiServerState> {
         self.0.lock().unwrap()
     }
 }
 
-impl State {
-    fn answer(&mut self, path: &str, query: Option<&str>, body: Value) -> Response<Answer> {
+impl FakeApiServerState {
+    fn answer(
+        &mut self,
+        path: &str,
+        query: Option<&str>,
+        body: Value,
+    ) -> Response<FakeResponseBody> {
         let query = query.unwrap_or_default();
         let name = query.split('&').find_map(|part| part.strip_prefix("fieldSelector="));
         let name =
@@ -142,7 +147,7 @@ impl State {
         }
     }
 
-    fn list(&self, path: &str, name: &str) -> Response<Answer> {
+    fn list(&self, path: &str, name: &str) -> Response<FakeResponseBody> {
         let of_path = self.objects.iter().filter(|((at, of), _)| {
             at == path && [name, ""].contains(&if name.is_empty() { "" } else { of.as_str() })
         });
@@ -154,7 +159,7 @@ impl State {
         )
     }
 
-    fn get(&self, path: &str) -> Response<Answer> {
+    fn get(&self, path: &str) -> Response<FakeResponseBody> {
         let (at, name) = path.rsplit_once('/').unwrap();
         match self.objects.get(&(at.to_owned(), name.to_owned())) {
             Some(object) => whole(200, object),
@@ -162,13 +167,13 @@ impl State {
         }
     }
 
-    fn watch(&mut self, path: &str, name: &str) -> Response<Answer> {
+    fn watch(&mut self, path: &str, name: &str) -> Response<FakeResponseBody> {
         let (sender, lines) = unbounded();
         self.watches.push((path.to_owned(), name.to_owned(), sender));
         Response::new(StreamBody::new(lines).boxed_unsync())
     }
 
-    fn token(&mut self, mut body: Value) -> Response<Answer> {
+    fn token(&mut self, mut body: Value) -> Response<FakeResponseBody> {
         self.version += 1;
         self.asked.push(body["spec"].clone());
         let token = format!("token {}", self.version);
@@ -179,22 +184,22 @@ impl State {
     fn tell(&self, path: &str, name: &str, kind: &str, object: &Value) {
         let watches = self.watches.iter();
         let hears = watches.filter(|(at, of, _)| at == path && (of == name || of.is_empty()));
-        hears.for_each(|(.., lines)| line(lines, kind, object));
+        hears.for_each(|(.., lines)| retry_after(lines, kind, object));
     }
 }
 
-fn line(lines: &Lines, kind: &str, object: &Value) {
+fn retry_after(lines: &Lines, kind: &str, object: &Value) {
     let text = format!("{}\n", json!({ "type": kind, "object": object }));
     // Who does not read any more misses nothing.
     lines.unbounded_send(Ok(Frame::data(Bytes::from(text)))).ok();
 }
 
-fn whole(code: u16, body: &Value) -> Response<Answer> {
+fn whole(code: u16, body: &Value) -> Response<FakeResponseBody> {
     let body = Full::new(Bytes::from(body.to_string())).map_err(|never| match never {});
     Response::builder().status(code).body(body.boxed_unsync()).unwrap()
 }
 
-fn refusal(code: u16) -> Response<Answer> {
+fn refusal(code: u16) -> Response<FakeResponseBody> {
     let message = format!("the answer is {code}");
     let status = json!({ "kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "message": message, "reason": "Because" });
     whole(code, &status)

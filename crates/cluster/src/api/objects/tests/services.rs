@@ -17,8 +17,8 @@ fn names(found: Option<Vec<k8s_openapi::api::core::v1::Service>>) -> Option<Vec<
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_hears_of_those_beside_it_and_of_the_api_server() {
-    let server = Server::default();
+async fn a_pod_gets_the_services_of_its_namespace_and_of_the_api_server() {
+    let server = FakeApiServer::default();
     for (namespace, name) in [("ns", "mine"), ("default", "kubernetes"), ("other", "theirs")] {
         server.put("/api/v1/services", service(namespace, name));
     }
@@ -26,18 +26,18 @@ async fn a_pod_hears_of_those_beside_it_and_of_the_api_server() {
     let found = async || names(objects.lookup(&pod("a", &json!([]))).await.unwrap().services);
     assert_eq!(found().await.unwrap(), ["kubernetes", "mine"]);
     server.put("/api/v1/services", service("ns", "next"));
-    settle().await;
+    run_ready_tasks().await;
     assert_eq!(found().await.unwrap(), ["kubernetes", "mine", "next"]);
     server.remove("/api/v1/services", "mine");
-    settle().await;
+    run_ready_tasks().await;
     assert_eq!(found().await.unwrap(), ["kubernetes", "next"]);
     let lists = server.log().into_iter().filter(|asked| asked == "list services").count();
     assert_eq!(lists, 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_known_of_them_before_the_first_list_and_only_static_pods_do_without() {
-    let server = Server::default();
+async fn only_static_pods_start_before_the_first_list_of_services() {
+    let server = FakeApiServer::default();
     server.fail_with(500);
     let objects = objects(&server);
     let mut fixed = pod("a", &json!([]));

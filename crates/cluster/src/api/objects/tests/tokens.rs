@@ -1,7 +1,7 @@
 //! Tokens: bound to their pod, replaced in time, used until they expire when there are no newer ones.
 
 use oarsman_core::ids::PodUid;
-use oarsman_core::token::TokenWish;
+use oarsman_core::token::TokenRequestKey;
 
 use super::*;
 use crate::ClusterError;
@@ -18,18 +18,18 @@ fn with_tokens(uid: &str) -> Pod {
     pod
 }
 
-fn wish(audience: &str, seconds: i64) -> TokenWish {
-    TokenWish { audience: audience.to_owned(), seconds }
+fn request_key(audience: &str, seconds: i64) -> TokenRequestKey {
+    TokenRequestKey { audience: audience.to_owned(), seconds }
 }
 
 /// The token for the API server.
-async fn token(objects: &Objects, pod: &Pod) -> Result<String, String> {
-    objects.lookup(pod).await.unwrap().tokens[&wish("", 3600)].clone()
+async fn token(objects: &ObjectManager, pod: &Pod) -> Result<String, String> {
+    objects.lookup(pod).await.unwrap().tokens[&request_key("", 3600)].clone()
 }
 
 #[tokio::test(start_paused = true)]
 async fn tokens_are_bound_to_the_pod_and_asked_for_once() {
-    let server = Server::default();
+    let server = FakeApiServer::default();
     let objects = objects(&server);
     let first = token(&objects, &with_tokens("a")).await.unwrap();
     assert_eq!(token(&objects, &with_tokens("a")).await.unwrap(), first);
@@ -45,8 +45,8 @@ async fn tokens_are_bound_to_the_pod_and_asked_for_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_newer_one_comes_after_four_fifths_of_its_life_and_the_pod_is_told() {
-    let server = Server::default();
+async fn a_token_is_refreshed_after_four_fifths_of_its_lifetime() {
+    let server = FakeApiServer::default();
     let objects = objects(&server);
     let mut changes = objects.changes();
     let first = token(&objects, &with_tokens("a")).await.unwrap();
@@ -55,16 +55,16 @@ async fn a_newer_one_comes_after_four_fifths_of_its_life_and_the_pod_is_told() {
     assert_eq!(server.asked().len(), 0);
     seconds(12).await;
     assert_eq!(server.asked().len(), 1, "the vault's");
-    assert_eq!(told(&mut changes).await, [Change::Token(PodUid::from("a"))]);
+    assert_eq!(told(&mut changes).await, [ObjectChange::Token(PodUid::from("a"))]);
     assert_eq!(token(&objects, &with_tokens("a")).await.unwrap(), first);
     seconds(2880 - 480).await;
     assert_ne!(token(&objects, &with_tokens("a")).await.unwrap(), first);
-    assert_eq!(told(&mut changes).await, [Change::Token(PodUid::from("a"))]);
+    assert_eq!(told(&mut changes).await, [ObjectChange::Token(PodUid::from("a"))]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_old_one_is_used_until_it_expires_while_there_are_no_newer_ones() {
-    let server = Server::default();
+async fn an_old_token_is_used_until_it_expires() {
+    let server = FakeApiServer::default();
     let objects = objects(&server);
     let first = token(&objects, &with_tokens("a")).await.unwrap();
     server.fail_with(503);
@@ -77,13 +77,13 @@ async fn an_old_one_is_used_until_it_expires_while_there_are_no_newer_ones() {
     let mut changes = objects.changes();
     server.recover();
     seconds(60).await;
-    assert_eq!(told(&mut changes).await, [Change::Token(PodUid::from("a"))]);
+    assert_eq!(told(&mut changes).await, [ObjectChange::Token(PodUid::from("a"))]);
     assert_eq!(token(&objects, &with_tokens("a")).await.unwrap(), first);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refusal_is_for_the_pods_owner_to_read() {
-    let server = Server::default();
+async fn a_refused_token_is_reported_with_its_reason() {
+    let server = FakeApiServer::default();
     let objects = objects(&server);
     let plain = pod("p", &json!([]));
     objects.lookup(&plain).await.unwrap();
@@ -96,8 +96,8 @@ async fn a_refusal_is_for_the_pods_owner_to_read() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_asks_for_tokens_of_a_pod_that_is_over() {
-    let server = Server::default();
+async fn no_token_is_requested_for_a_pod_that_has_ended() {
+    let server = FakeApiServer::default();
     let objects = objects(&server);
     token(&objects, &with_tokens("a")).await.unwrap();
     server.asked();

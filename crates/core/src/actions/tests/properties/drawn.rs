@@ -11,20 +11,21 @@ use crate::fixture::{PodBuilder, ViewBuilder, at, pod};
 use crate::pod::PodExt;
 
 /// Any pod in any state.
-pub(super) fn scene() -> impl Strategy<Value = Scene> {
-    let places = prop::collection::vec(place(), 0..8);
+pub(super) fn fixture() -> impl Strategy<Value = ActionsFixture> {
+    let places = prop::collection::vec(position(), 0..8);
     let probes = prop::collection::vec((any::<prop::sample::Index>(), probe()), 0..4);
     (any_pod(), places, probes, 0u32..3).prop_map(|(pod, places, probes, restarts)| {
-        let view = places.into_iter().fold(view(&pod), |view, place| place.put(view, &pod)).build();
-        let mut scene = Scene::of(pod, view);
+        let view =
+            places.into_iter().fold(view(&pod), |view, position| position.put(view, &pod)).build();
+        let mut fixture = ActionsFixture::of(pod, view);
         for (index, (kind, result)) in probes {
-            if !scene.view.containers.is_empty() {
-                let id = index.get(&scene.view.containers).id.clone();
-                scene.probes.set(id, kind, result);
+            if !fixture.view.containers.is_empty() {
+                let id = index.get(&fixture.view.containers).id.clone();
+                fixture.probes.set(id, kind, result);
             }
         }
-        scene.backoff = restarted(&scene.pod, restarts);
-        scene
+        fixture.backoff = restarted(&fixture.pod, restarts);
+        fixture
     })
 }
 
@@ -38,8 +39,10 @@ fn any_pod() -> impl Strategy<Value = Pod> {
         for (n, (kind, own)) in init.into_iter().enumerate() {
             builder = add_init(builder, &format!("init{n}"), kind, own);
         }
-        for (n, (own, asks)) in regular.into_iter().enumerate() {
-            builder = builder.regular_with(&format!("app{n}"), |c| dress(c, own, asks));
+        for (n, (own, requests_restart_all)) in regular.into_iter().enumerate() {
+            builder = builder.regular_with(&format!("app{n}"), |c| {
+                set_restart_rules(c, own, requests_restart_all);
+            });
         }
         builder = if host { builder.host_network() } else { builder };
         builder = if debug { builder.ephemeral("debug") } else { builder };
@@ -53,16 +56,17 @@ fn own_policy() -> impl Strategy<Value = Option<&'static str>> {
 
 fn add_init(builder: PodBuilder, name: &str, kind: u8, own: Option<&'static str>) -> PodBuilder {
     match kind {
-        0 => builder.init_with(name, |c| dress(c, own.filter(|own| *own != "Always"), false)),
+        0 => builder
+            .init_with(name, |c| set_restart_rules(c, own.filter(|own| *own != "Always"), false)),
         1 => builder.sidecar(name),
         _ => builder.sidecar_with(name, |c| c.startup_probe = some_probe()),
     }
 }
 
 /// With a policy of its own, and exit code 42 restarting all if it asks for that.
-fn dress(container: &mut Container, own: Option<&str>, asks: bool) {
+fn set_restart_rules(container: &mut Container, own: Option<&str>, requests_restart_all: bool) {
     container.restart_policy = own.map(str::to_owned);
-    if asks {
+    if requests_restart_all {
         let values = Some(vec![42]);
         let codes = ContainerRestartRuleOnExitCodes { operator: "In".to_owned(), values };
         let action = "RestartAllContainers".to_owned();
@@ -73,21 +77,24 @@ fn dress(container: &mut Container, own: Option<&str>, asks: bool) {
 
 /// Something the runtime holds.
 #[derive(Clone, Debug)]
-enum Place {
+enum ContainerPosition {
     Sandbox { ready: bool, ip: bool },
     Container { which: prop::sample::Index, state: u8, changed: bool },
 }
 
-fn place() -> impl Strategy<Value = Place> {
+fn position() -> impl Strategy<Value = ContainerPosition> {
     let sandbox = (prop::bool::weighted(0.8), prop::bool::weighted(0.9));
-    let sandbox = sandbox.prop_map(|(ready, ip)| Place::Sandbox { ready, ip });
+    let sandbox = sandbox.prop_map(|(ready, ip)| ContainerPosition::Sandbox { ready, ip });
     let container = (any::<prop::sample::Index>(), 0u8..7, prop::bool::weighted(0.1));
-    let container =
-        container.prop_map(|(which, state, changed)| Place::Container { which, state, changed });
+    let container = container.prop_map(|(which, state, changed)| ContainerPosition::Container {
+        which,
+        state,
+        changed,
+    });
     prop_oneof![1 => sandbox, 3 => container]
 }
 
-impl Place {
+impl ContainerPosition {
     fn put(self, view: ViewBuilder, pod: &Pod) -> ViewBuilder {
         match self {
             Self::Sandbox { ready: true, ip: true } => view.sandbox(),

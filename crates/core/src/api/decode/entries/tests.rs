@@ -46,7 +46,7 @@ fn text_in_a_secret_goes_over_its_data_as_on_an_api_server() {
 }
 
 #[test]
-fn what_is_wrong_is_told_by_key_and_without_what_is_secret() {
+fn errors_name_the_key_and_no_secret_value() {
     let base64 = "must be base64: write the output of `base64 -w0`, or text in stringData";
     let both = format!("data[a]: Invalid value: {base64}; data[b]: Invalid value: {base64}");
     let rows = [

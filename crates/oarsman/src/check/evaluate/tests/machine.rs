@@ -84,10 +84,10 @@ fn root_held_by(holder: Option<&str>) -> RootFacts {
 }
 
 #[test]
-fn a_port_may_be_held_by_the_agent_itself_and_by_nobody_else() {
+fn a_port_held_by_a_process_other_than_the_agent_is_a_problem() {
     let kubelet = || PortHolder::Process("kubelet".to_owned(), 12);
     let rows: [(PortHolder, Option<&str>, Requirements, ExpectedFindings<'_>); 5] = [
-        (PortHolder::Nobody, None, node(), &[]),
+        (PortHolder::Free, None, node(), &[]),
         (kubelet(), None, node(), &[(Problem, "kubelet (process 12) listens at 10250")]),
         (kubelet(), None, guest(), &[(Warning, "oarsman run does not")]),
         (PortHolder::Unknown, None, node(), &[(Problem, "somebody listens at 10250")]),
@@ -101,7 +101,7 @@ fn a_port_may_be_held_by_the_agent_itself_and_by_nobody_else() {
 }
 
 #[test]
-fn a_root_directory_with_an_agent_in_it_is_fine() {
+fn a_root_directory_held_by_an_agent_is_ok() {
     let rows: [(RootFacts, ExpectedFindings<'_>); 4] = [
         (root_held_by(None), &[]),
         (root_held_by(Some("process 7")), &[]),
@@ -142,7 +142,7 @@ fn debian() -> KernelFacts {
 }
 
 #[test]
-fn a_kernel_has_what_containers_are_made_of() {
+fn the_kernel_must_have_the_features_that_containers_need() {
     let with = |path, value| {
         let mut kernel = debian();
         kernel.settings.insert(path, value);
@@ -220,7 +220,7 @@ fn directory(bytes: FreeSpace, inodes: FreeSpace, options: &str) -> DirectoryFac
 }
 
 #[test]
-fn there_must_be_room_and_mounts_that_let_pods_work() {
+fn low_disk_space_and_restrictive_mount_options_are_found() {
     let plenty = FreeSpace { all: 100 * GIB, free: 50 * GIB };
     let inodes = FreeSpace { all: 1000, free: 900 };
     let rows: Vec<(DirectoryFacts, ExpectedFindings<'_>)> = vec![
@@ -273,7 +273,7 @@ fn there_must_be_room_and_mounts_that_let_pods_work() {
 }
 
 #[test]
-fn memory_must_be_left() {
+fn low_memory_is_found() {
     let memory = |available| MemoryFacts { total: Some(4 * GIB), available: Some(available) };
     assert_findings(&disk::evaluate(&[], memory(GIB)), &[], "plenty");
     let want = [(Warning, "50 MiB of 4096 MiB are available")];
@@ -307,7 +307,7 @@ fn pods_must_reach_their_name_servers() {
 }
 
 #[test]
-fn limits_must_not_be_low() {
+fn low_limits_are_found() {
     let fine = LimitFacts {
         open_files: Some(20_000),
         inotify_instances: Some(128),
@@ -328,7 +328,7 @@ fn limits_must_not_be_low() {
 }
 
 #[test]
-fn a_clock_must_have_been_set() {
+fn a_clock_that_was_never_set_is_found() {
     let rows: [(&str, ExpectedFindings<'_>); 2] = [
         ("1970-01-01T00:02:00Z", &[(Problem, "1970-01-01T00:02:00Z is in the past")]),
         ("2026-11-16T04:00:00Z", &[]),
@@ -339,7 +339,7 @@ fn a_clock_must_have_been_set() {
 }
 
 #[test]
-fn a_host_name_must_do_as_a_node_name() {
+fn a_host_name_must_be_a_valid_node_name() {
     let rows: [(&str, ExpectedFindings<'_>); 4] = [
         ("Node-1.example.com\n", &[]),
         ("web_1", &[(Problem, "\"web_1\" cannot be the name of a node")]),

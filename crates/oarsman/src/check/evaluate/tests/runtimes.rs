@@ -38,7 +38,7 @@ fn failed(code: ErrorCode, message: &str) -> RuntimeSearch {
 }
 
 #[test]
-fn what_is_wrong_with_a_runtime_is_told_with_the_fix() {
+fn problems_of_a_runtime_are_reported_with_the_fix() {
     let docker = "unknown service runtime.v1.RuntimeService";
     let rows: Vec<(RuntimeSearch, ExpectedFindings<'_>, &str)> = vec![
         (RuntimeSearch::Answers(well()), &[], ""),

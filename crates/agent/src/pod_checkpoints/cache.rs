@@ -1,0 +1,205 @@
+//! The checkpoints in memory, and which of them the store does not have yet.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::{Pod, PodStatus, Service};
+use oarsman_core::cri_spec::Lookup;
+use oarsman_core::ids::PodUid;
+use oarsman_core::pod::PodExt;
+use oarsman_sync::Guarded;
+use serde::Serialize;
+
+use crate::ordered_watch;
+
+use super::checkpoint::{CheckpointedObjects, PodCheckpoint};
+
+/// The name of the checkpoint of the services; it is no valid UID.
+const SERVICES: &str = "services";
+
+/// All checkpoints, shared between the cluster layer and the task that writes them.
+#[derive(Debug)]
+pub(super) struct CheckpointCache {
+    cached: Guarded<CachedCheckpoints>,
+    /// Whether the store has been read.
+    loaded: ordered_watch::Sender<bool>,
+}
+
+#[derive(Debug, Default)]
+struct CachedCheckpoints {
+    by_pod: BTreeMap<PodUid, PodCheckpoint>,
+    services: Option<Vec<Service>>,
+    /// Whether the API server has sent its pods since the start.
+    api_server_answered: bool,
+    /// Names of checkpoints that differ from the store.
+    unwritten: BTreeSet<String>,
+}
+
+/// A checkpoint to write, or to remove when there is no content.
+#[derive(Debug)]
+pub(super) struct CheckpointWrite {
+    pub(super) name: String,
+    /// Its bytes, and whether they must survive a crash of the machine.
+    pub(super) checkpoint: Option<(Vec<u8>, bool)>,
+}
+
+impl Default for CheckpointCache {
+    fn default() -> Self {
+        Self { cached: Guarded::default(), loaded: ordered_watch::Sender::new(false) }
+    }
+}
+
+impl CheckpointCache {
+    /// Loads what the store holds.
+    pub(super) fn load(&self, kept: BTreeMap<String, Vec<u8>>) {
+        self.cached.update(|cached| {
+            for (name, bytes) in kept {
+                cached.load_checkpoint(name, &bytes);
+            }
+        });
+        self.loaded.send_replace(true);
+    }
+
+    /// Whether the checkpoints have been read.
+    pub(super) fn is_loaded(&self) -> bool {
+        self.loaded.get()
+    }
+
+    /// Waits until the store has been read.
+    pub(super) async fn wait_until_loaded(&self) {
+        // The sender lives as long as this does.
+        self.loaded.subscribe().wait_for(|loaded| *loaded).await.ok();
+    }
+
+    /// Updates the checkpoints to the full set of pods that the API server sent.
+    pub(super) fn set_api_pods(&self, pods: &[Arc<Pod>]) {
+        self.cached.update(|cached| cached.set_api_pods(pods));
+    }
+
+    /// Stores the objects that a pod refers to.
+    pub(super) fn set_lookup(&self, uid: &PodUid, lookup: &Lookup) {
+        self.cached.update(|cached| cached.set_lookup(uid, lookup));
+    }
+
+    /// Stores the status that is published for a pod, whether or not the API server accepts it.
+    pub(super) fn set_status(&self, uid: &PodUid, status: &PodStatus) {
+        self.cached.update(|cached| {
+            let Some(checkpoint) = cached.by_pod.get_mut(uid) else { return };
+            if checkpoint.update_status(status) {
+                cached.unwritten.insert(uid.to_string());
+            }
+        });
+    }
+
+    /// All pods, unless the API server has sent its own.
+    pub(super) fn pods_to_restore(&self) -> Option<Vec<Arc<Pod>>> {
+        let cached = self.cached.lock();
+        let pods: Vec<Arc<Pod>> =
+            cached.by_pod.values().map(|checkpoint| Arc::clone(&checkpoint.pod)).collect();
+        let away = !cached.api_server_answered && !pods.is_empty();
+        if away {
+            tracing::warn!(
+                source = "checkpoints",
+                count = pods.len(),
+                "API server does not answer, pods are started from checkpoints"
+            );
+        }
+        away.then_some(pods)
+    }
+
+    /// The checkpointed objects of a pod, until the API server has sent its pods.
+    pub(super) fn restored_lookup(&self, uid: &PodUid) -> Option<Lookup> {
+        let cached = self.cached.lock();
+        let checkpoint = cached.by_pod.get(uid).filter(|_| !cached.api_server_answered)?;
+        Some(checkpoint.objects.as_ref()?.lookup(cached.services.clone()))
+    }
+
+    /// Waits until a checkpoint differs from the store.
+    pub(super) async fn wait_for_unwritten(&self) {
+        let has_unwritten =
+            |cached: &mut CachedCheckpoints| (!cached.unwritten.is_empty()).then_some(());
+        self.cached.take_when(has_unwritten).await;
+    }
+
+    /// The next checkpoint to write.
+    pub(super) fn next_write(&self) -> Option<CheckpointWrite> {
+        let mut cached = self.cached.lock();
+        let name = cached.unwritten.pop_first()?;
+        let checkpoint = cached.checkpoint(&name);
+        Some(CheckpointWrite { name, checkpoint })
+    }
+
+    /// Marks a checkpoint as not written, so that it is tried again.
+    pub(super) fn mark_unwritten(&self, name: String) {
+        self.cached.update(|cached| cached.unwritten.extend([name]));
+    }
+}
+
+impl CachedCheckpoints {
+    /// Loads one checkpoint. Newer data that is known already is kept; a checkpoint of a pod that is gone is removed.
+    fn load_checkpoint(&mut self, name: String, bytes: &[u8]) {
+        if name == SERVICES {
+            self.services = self.services.take().or_else(|| serde_json::from_slice(bytes).ok());
+            return;
+        }
+        let uid = PodUid::from(name.as_str());
+        match (serde_json::from_slice::<PodCheckpoint>(bytes), self.by_pod.get_mut(&uid)) {
+            (Ok(kept), Some(known)) => known.objects = known.objects.take().or(kept.objects),
+            (Ok(kept), None) if !self.api_server_answered => self.by_pod.extend([(uid, kept)]),
+            (Ok(_), None) => self.unwritten.extend([name]),
+            (Err(error), _) => {
+                tracing::warn!(object = name, %error, "checkpoint not decoded, will be replaced");
+                self.unwritten.insert(name);
+            }
+        }
+    }
+
+    fn set_api_pods(&mut self, pods: &[Arc<Pod>]) {
+        self.api_server_answered = true;
+        let pods: BTreeMap<PodUid, &Arc<Pod>> =
+            pods.iter().filter(|pod| !pod.is_mirror()).map(|pod| (pod.uid(), pod)).collect();
+        let gone = self.by_pod.keys().filter(|uid| !pods.contains_key(*uid));
+        self.unwritten.extend(gone.map(ToString::to_string));
+        self.by_pod.retain(|uid, _| pods.contains_key(uid));
+        for (uid, pod) in pods {
+            let checkpoint = self.by_pod.entry(uid.clone()).or_default();
+            let version = &pod.metadata.resource_version;
+            if version.is_some() && checkpoint.version == *version {
+                continue;
+            }
+            checkpoint.version.clone_from(version);
+            if checkpoint.update_pod(pod) {
+                self.unwritten.insert(uid.to_string());
+            }
+        }
+    }
+
+    fn set_lookup(&mut self, uid: &PodUid, lookup: &Lookup) {
+        if self.services != lookup.services {
+            self.services.clone_from(&lookup.services);
+            self.unwritten.insert(SERVICES.to_owned());
+        }
+        let Some(checkpoint) = self.by_pod.get_mut(uid) else { return };
+        let objects = Some(CheckpointedObjects::of(&checkpoint.pod, lookup));
+        if checkpoint.objects != objects {
+            checkpoint.objects = objects;
+            self.unwritten.insert(uid.to_string());
+        }
+    }
+
+    fn checkpoint(&self, name: &str) -> Option<(Vec<u8>, bool)> {
+        if name == SERVICES {
+            return Some((serialized(&self.services)?, false));
+        }
+        let checkpoint = self.by_pod.get(&PodUid::from(name))?;
+        // A pod that has ended must not run again, whatever happens to the machine.
+        Some((serialized(checkpoint)?, checkpoint.pod.has_terminal_phase()))
+    }
+}
+
+fn serialized(what: &impl Serialize) -> Option<Vec<u8>> {
+    let log = |error: &serde_json::Error| {
+        tracing::error!(object = "checkpoint", %error, "checkpoint not encoded, not written");
+    };
+    serde_json::to_vec(what).inspect_err(log).ok()
+}

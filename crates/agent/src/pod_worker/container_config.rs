@@ -1,0 +1,131 @@
+//! Generates the CRI configuration of a pod's sandbox and containers from the pod, the node and the pod's files.
+
+use k8s_openapi::api::core::v1::{Container, Pod};
+use oarsman_core::cri_spec::{
+    self, ConfigError, ContainerConfigRequest, ContainerHostPaths, PodGrants, PodPaths,
+    SandboxSpec, hosts,
+};
+use oarsman_core::ids::{ContainerId, SandboxId};
+use oarsman_core::pod::PodExt;
+use oarsman_core::references::runtime_class;
+use oarsman_cri_types::v1::CreateContainerRequest;
+use oarsman_state::FileError;
+
+use super::context::PodContext;
+use super::image::PresentImage;
+
+/// Why the configuration of a container could not be generated.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ContainerConfigError {
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Files(#[from] FileError),
+}
+
+/// What the pod's sandbox is created with.
+pub(super) fn generate_pod_sandbox_config(
+    context: &PodContext,
+    pod: &Pod,
+    attempt: u32,
+) -> Result<SandboxSpec, ConfigError> {
+    cri_spec::generate_pod_sandbox_config(
+        pod,
+        attempt,
+        &grants(context, pod),
+        &context.node.config.node_context(),
+    )
+}
+
+/// What a container is created with in that sandbox; the files it needs are made.
+pub(super) async fn generate_container_config(
+    context: &PodContext,
+    pod: &Pod,
+    sandbox: &SandboxId,
+    spec: &Container,
+    image: &PresentImage,
+    restart_count: u32,
+) -> Result<CreateContainerRequest, ContainerConfigError> {
+    let (attempt, ips) = sandbox_attempt_and_ips(context, sandbox);
+    let target = target(context, pod, &spec.name)?;
+    let files = container_files(context, pod, spec, &ips, restart_count).await?;
+    let request = ContainerConfigRequest {
+        pod,
+        spec,
+        restart_count,
+        image: &image.id,
+        image_user: &image.user,
+        ips: &ips,
+        target: target.as_ref(),
+        host_paths: &files,
+        lookup: &context.objects.known(),
+        grants: &grants(context, pod),
+        node: &context.node.config.node_context(),
+    };
+    Ok(CreateContainerRequest {
+        pod_sandbox_id: sandbox.to_string(),
+        config: Some(cri_spec::generate_container_config(&request)?),
+        sandbox_config: Some(existing_sandbox(context, pod, attempt)?.config),
+    })
+}
+
+/// What the sandbox of a container was created with. Its runtime class may be gone by now, which changes nothing for it.
+fn existing_sandbox(
+    context: &PodContext,
+    pod: &Pod,
+    attempt: u32,
+) -> Result<SandboxSpec, ConfigError> {
+    let grants = grants(context, pod);
+    let runtime_handler = grants.runtime_handler.or_else(|| Some(String::new()));
+    let grants = PodGrants { runtime_handler, ..grants };
+    cri_spec::generate_pod_sandbox_config(
+        pod,
+        attempt,
+        &grants,
+        &context.node.config.node_context(),
+    )
+}
+
+async fn container_files(
+    context: &PodContext,
+    pod: &Pod,
+    spec: &Container,
+    ips: &[String],
+    restart_count: u32,
+) -> Result<ContainerHostPaths, FileError> {
+    let node = context.node.config.node_context();
+    let hosts = hosts::is_ours(pod, spec, ips).then(|| {
+        let name = cri_spec::hostname(pod, &node.settings.dns.domain);
+        hosts::content(pod, &name, ips, &node.settings.hosts)
+    });
+    let files = &context.node.seams.pod_files;
+    let made = files.make_container_files(pod, &spec.name, restart_count, hosts).await?;
+    Ok(ContainerHostPaths {
+        termination_log: Some(made.termination_message),
+        hosts: made.hosts,
+        volumes: PodPaths::new(node.root.as_ref(), &pod.uid()).known_volumes(pod),
+        ..ContainerHostPaths::default()
+    })
+}
+
+fn grants(context: &PodContext, pod: &Pod) -> PodGrants {
+    let class = runtime_class(pod);
+    let known = context.objects.known();
+    let runtime_handler = class.and_then(|class| known.runtime_classes.get(class).cloned());
+    PodGrants { runtime_handler, ..PodGrants::default() }
+}
+
+fn sandbox_attempt_and_ips(context: &PodContext, id: &SandboxId) -> (u32, Vec<String>) {
+    context.reader.with(|view, _| {
+        let seen = view.sandboxes.iter().find(|sandbox| sandbox.id == *id);
+        seen.map(|seen| (seen.attempt, seen.ips.clone())).unwrap_or_default()
+    })
+}
+
+/// The container whose processes the one of that name should see.
+fn target(context: &PodContext, pod: &Pod, name: &str) -> Result<Option<ContainerId>, ConfigError> {
+    let wanted = pod.container(name);
+    let target = wanted.and_then(|wanted| wanted.target).filter(|target| !target.is_empty());
+    let Some(target) = target else { return Ok(None) };
+    context.reader.with(|view, _| cri_spec::target_container_id(view, target)).map(Some)
+}

@@ -1,0 +1,117 @@
+//! The generic PLEG: a relist of the pods that the runtime and the disk have, and their states.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use oarsman_core::admission::Ownership;
+use oarsman_core::ids::{FullName, PodUid};
+use oarsman_core::view::from_cri::{self, ListedPod};
+
+use crate::node::AgentContext;
+use crate::seams::Seams;
+
+/// The result of a relist, by pod.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct PlegRecords {
+    pods: BTreeMap<PodUid, PodRecord>,
+}
+
+/// What a relist found of one pod.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct PodRecord {
+    name: FullName,
+    /// Sandboxes and containers by id, with their state as the runtime numbers it.
+    states: BTreeMap<String, i32>,
+    /// What is on disk, if anything.
+    on_disk: Option<HostRecord>,
+    ours: bool,
+}
+
+/// What the host has of a pod besides sandboxes and containers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct HostRecord {
+    /// Whether its cgroup is there.
+    cgroup: bool,
+    /// Whether there is anything that only this agent can have made. Logs lie where those of other agents may lie, too.
+    own: bool,
+}
+
+/// Every pod that has a directory, a record, a cgroup or logs.
+async fn host_records(seams: &Seams) -> Result<BTreeMap<PodUid, HostRecord>, String> {
+    let files = async { seams.pod_files.pods().await.map_err(|error| error.to_string()) };
+    let records = async { seams.records.pods().await.map_err(|error| error.to_string()) };
+    let cgroups = async { seams.cgroups.pods().await.map_err(|error| error.to_string()) };
+    let (files, records, cgroups) = futures::try_join!(files, records, cgroups)?;
+    let files = files
+        .into_iter()
+        .map(|(uid, found)| (uid, HostRecord { own: found.directory, cgroup: false }));
+    let records = records.into_iter().map(|uid| (uid, HostRecord { own: true, cgroup: false }));
+    let cgroups = cgroups.into_iter().map(|uid| (uid, HostRecord { own: true, cgroup: true }));
+    // Of several entries for a pod the last one counts: it says most.
+    Ok(files.chain(records).chain(cgroups).collect())
+}
+
+/// Lists runtime and disk; none when one of them does not answer.
+pub(super) async fn relist(node: Arc<AgentContext>) -> Option<PlegRecords> {
+    let runtime = &node.seams.runtime;
+    let lists = futures::try_join!(runtime.list_pod_sandboxes(None), runtime.list_containers(None));
+    node.report_store.record_runtime_response(&lists);
+    let (sandboxes, containers) = log_failure(lists)?;
+    let on_disk = log_failure(host_records(&node.seams).await)?;
+    Some(PlegRecords::of(from_cri::by_pod(sandboxes, containers), on_disk, &node.config.ownership))
+}
+
+fn log_failure<T, E: std::fmt::Display>(answer: Result<T, E>) -> Option<T> {
+    answer
+        .inspect_err(|error| tracing::warn!(task = "relist", %error, "relist failed, will retry"))
+        .ok()
+}
+
+impl PlegRecords {
+    fn of(
+        listed: BTreeMap<PodUid, ListedPod>,
+        on_disk: BTreeMap<PodUid, HostRecord>,
+        ownership: &Ownership,
+    ) -> Self {
+        // What carries no label of ours is not a pod to us: its worker would not find it.
+        let labelled = listed.into_iter().filter(|(uid, pod)| pod.is_labelled(uid));
+        let records = labelled.map(|(uid, pod)| (uid, PodRecord::of(pod, ownership)));
+        let mut pods: BTreeMap<PodUid, PodRecord> = records.collect();
+        for (uid, host_record) in on_disk {
+            let left = || PodRecord { name: name_from_uid(&uid), ..PodRecord::default() };
+            let record = pods.entry(uid.clone()).or_insert_with(left);
+            // Logs of a pod that the runtime knows as another's are not ours.
+            record.ours |= host_record.own || record.states.is_empty();
+            record.on_disk = Some(host_record);
+        }
+        Self { pods }
+    }
+
+    /// Pods that are not as they were.
+    pub(super) fn changed_since<'a>(&'a self, before: &'a Self) -> Vec<&'a PodUid> {
+        let uids: BTreeSet<&PodUid> = self.pods.keys().chain(before.pods.keys()).collect();
+        let changed = |uid: &&PodUid| self.pods.get(*uid) != before.pods.get(*uid);
+        uids.into_iter().filter(changed).collect()
+    }
+
+    /// All pods, and whether anything of each is this agent's own.
+    pub(super) fn pods(&self) -> impl Iterator<Item = (&PodUid, &FullName, bool)> {
+        self.pods.iter().map(|(uid, record)| (uid, &record.name, record.ours))
+    }
+}
+
+impl PodRecord {
+    fn of(pod: ListedPod, ownership: &Ownership) -> Self {
+        let ours = ownership.owns_any_of(&pod);
+        let sandboxes = pod.sandboxes.into_iter().map(|sandbox| (sandbox.id, sandbox.state));
+        let containers =
+            pod.containers.into_iter().map(|container| (container.id, container.state));
+        let states = sandboxes.chain(containers).collect();
+        Self { name: pod.full_name, states, on_disk: None, ours }
+    }
+}
+
+/// Of a pod that has only a directory left the name is unknown: the UID stands in for it.
+fn name_from_uid(uid: &PodUid) -> FullName {
+    FullName { name: uid.to_string(), namespace: String::new() }
+}

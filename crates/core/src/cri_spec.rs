@@ -1,0 +1,30 @@
+//! From a pod to the CRI messages that make its sandbox and containers.
+//!
+//! [`generate_pod_sandbox_config`] and [`generate_container_config`] are the way in; the rest is what they are made of. Whatever lies outside the pod comes
+//! as an argument: the machine ([`NodeContext`]), what was made on it ([`ContainerHostPaths`]), what variables refer to ([`Lookup`]).
+
+mod container;
+pub mod dns;
+mod env;
+mod error;
+mod hostname;
+pub mod hosts;
+mod mounts;
+mod node_context;
+mod paths;
+mod sandbox;
+mod security;
+#[cfg(test)]
+mod tests;
+mod volumes;
+
+pub use container::{ContainerConfigRequest, generate_container_config, target_container_id};
+pub use env::{Lookup, expand, service_variables};
+pub use error::{ConfigError, NonRootError, PayloadError, VariableError, VolumeMountError};
+pub use hostname::{Hostname, hostname};
+pub use mounts::{ContainerHostPaths, VolumePath};
+pub use node_context::{NodeContext, NodeSettings};
+pub use paths::{PodPaths, log_directory, log_link, log_path, seccomp_profiles, volume_plugin};
+pub use sandbox::{SandboxSpec, generate_pod_sandbox_config};
+pub use security::{ImageUser, PodGrants};
+pub use volumes::{Payload, PayloadFile, Payloads, VolumeFault, payloads};

@@ -1,0 +1,276 @@
+//! Why a pod's sandbox or container cannot be described to the runtime. Where users know a sentence from the Go
+//! kubelet and search for it, it is the same one.
+
+use crate::quantity::ParseQuantityError;
+
+/// What in a pod, or around it, cannot be turned into a message for the runtime.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigError {
+    /// A host name with its domain is longer than the kernel takes.
+    #[error(
+        "the host name {fqdn} is {} characters long and the kernel takes {max}: shorten spec.hostname or spec.subdomain, or unset spec.setHostnameAsFQDN",
+        fqdn.len()
+    )]
+    HostnameTooLong {
+        /// Host name and domain.
+        fqdn: String,
+        /// So many are allowed.
+        max: usize,
+    },
+    /// The node's resolver settings cannot be read.
+    #[error("line {line} of the node's resolv.conf names no server: correct the file")]
+    ResolvConf {
+        /// Counted from 1.
+        line: usize,
+    },
+    /// A user namespace is wanted, and there is none.
+    #[error("spec.hostUsers is false, and this node gives no user namespaces: unset the field")]
+    NoUserNamespace,
+    /// The handler of a runtime class is not known.
+    #[error("spec.runtimeClassName: no RuntimeClass {0:?} is known")]
+    NoRuntimeClass(String),
+    /// A word that the field does not know.
+    #[error("{field} cannot be {value:?}")]
+    Unknown {
+        /// The field.
+        field: &'static str,
+        /// What it says.
+        value: String,
+    },
+    /// A profile on the node is wanted, but not which. Taking that for none at all was CVE-2023-2431.
+    #[error("{field} has type Localhost: set its localhostProfile to the profile's name")]
+    NoProfileName {
+        /// `seccompProfile` or `appArmorProfile`.
+        field: &'static str,
+    },
+    /// The user may not be root.
+    #[error(transparent)]
+    NonRoot(#[from] NonRootError),
+    /// A variable cannot be had.
+    #[error(transparent)]
+    Variable(#[from] VariableError),
+    /// The files of a volume cannot be had.
+    #[error(transparent)]
+    Payload(#[from] PayloadError),
+    /// A mount cannot be made.
+    #[error(transparent)]
+    Mount(#[from] VolumeMountError),
+    /// The container whose processes an ephemeral one should see is not there.
+    #[error("unable to find target container {0}")]
+    NoTarget(String),
+    /// An amount of a resource that is not a number.
+    #[error("{resource} {amount:?} of container {container}: {why}")]
+    Amount {
+        /// `cpu`, `memory` and so on.
+        resource: String,
+        /// As it stands in the spec.
+        amount: String,
+        /// Whose.
+        container: String,
+        /// What is wrong with it.
+        why: ParseQuantityError,
+    },
+}
+
+/// Why a user is root, or may be, who must not be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NonRootError {
+    /// The spec asks for both.
+    #[error("container's runAsUser breaks non-root policy (pod: {pod:?}, container: {container})")]
+    RunAsUser {
+        /// The pod.
+        pod: String,
+        /// The container.
+        container: String,
+    },
+    /// A user name may stand for any user id, root included.
+    #[error(
+        "container has runAsNonRoot and image has non-numeric user ({user}), cannot verify user is non-root (pod: {pod:?}, container: {container})"
+    )]
+    NamedUser {
+        /// The image's user.
+        user: String,
+        /// The pod.
+        pod: String,
+        /// The container.
+        container: String,
+    },
+    /// The image does not say otherwise.
+    #[error(
+        "container has runAsNonRoot and image will run as root (pod: {pod:?}, container: {container})"
+    )]
+    ImageIsRoot {
+        /// The pod.
+        pod: String,
+        /// The container.
+        container: String,
+    },
+    /// No user has such a number.
+    #[error(
+        "container has runAsNonRoot and image has an invalid user id ({user}). (Must be 1-({})) (pod: {pod:?}, container: {container})",
+        i32::MAX
+    )]
+    InvalidUser {
+        /// The image's user.
+        user: i64,
+        /// The pod.
+        pod: String,
+        /// The container.
+        container: String,
+    },
+}
+
+/// Why an environment variable has no value.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum VariableError {
+    /// No such object.
+    #[error("{} {name:?} not found", kind.to_lowercase())]
+    NotFound {
+        /// `ConfigMap` or `Secret`.
+        kind: &'static str,
+        /// Its name.
+        name: String,
+    },
+    /// The object does not have the key.
+    #[error("couldn't find key {key} in {kind} {namespace}/{name}")]
+    NoKey {
+        /// The key.
+        key: String,
+        /// `ConfigMap` or `Secret`.
+        kind: &'static str,
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+    },
+    /// No list of services has been received yet.
+    #[error("services have not yet been read at least once, cannot construct envvars")]
+    ServicesUnread,
+    /// A field that variables cannot have.
+    #[error("field label not supported: {0}")]
+    Field(String),
+    /// A resource that variables cannot have.
+    #[error("unsupported container resource : {0}")]
+    Resource(String),
+    /// Resources of a container that the pod does not have.
+    #[error("container {0} not found")]
+    NoContainer(String),
+    /// A file of variables that is not there.
+    #[error("variable {variable}: no file {path:?} in volume {volume:?} (valueFrom.fileKeyRef)")]
+    NoFile {
+        /// The variable.
+        variable: String,
+        /// The file, below its volume.
+        path: String,
+        /// The volume.
+        volume: String,
+    },
+    /// A file of variables that cannot be understood.
+    #[error(
+        "couldn't parse env file {path:?} in volume {volume:?}: line {line} is not NAME='value'"
+    )]
+    File {
+        /// The file, below its volume.
+        path: String,
+        /// The volume.
+        volume: String,
+        /// Counted from 1.
+        line: usize,
+    },
+    /// A file of variables that lacks this one.
+    #[error("environment variable key {key:?} not found in file {path:?}")]
+    NoFileKey {
+        /// The key.
+        key: String,
+        /// The file, below its volume.
+        path: String,
+    },
+    /// A variable that is not text stands in a command.
+    #[error(
+        "the command or an argument of container {container} holds a variable that is not text"
+    )]
+    NotText {
+        /// The container.
+        container: String,
+    },
+}
+
+/// Why the files of a volume could not be determined.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PayloadError {
+    /// No such object.
+    #[error("{} {name:?} not found", kind.to_lowercase())]
+    NotFound {
+        /// `ConfigMap` or `Secret`.
+        kind: &'static str,
+        /// Its name.
+        name: String,
+    },
+    /// The object does not have a key that is listed.
+    #[error("{}references non-existent {} key: {key}",
+        if *kind == "ConfigMap" { "configmap " } else { "" },
+        if *kind == "ConfigMap" { "config" } else { "secret" })]
+    NoKey {
+        /// `ConfigMap` or `Secret`.
+        kind: &'static str,
+        /// The key.
+        key: String,
+    },
+    /// The API server gives out no token.
+    #[error("failed to fetch token: {0}")]
+    NoToken(String),
+    /// Only a cluster gives it out.
+    #[error("{0} comes from a cluster, and this node has none: take the source out")]
+    NoCluster(&'static str),
+}
+
+/// Why a volume cannot be mounted into a container.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum VolumeMountError {
+    /// The volume was not set up.
+    #[error("cannot find volume {volume:?} to mount into container {container:?}")]
+    NoVolume {
+        /// The volume.
+        volume: String,
+        /// The container.
+        container: String,
+    },
+    /// The block volume was not set up.
+    #[error("cannot find volume {volume:?} to pass into container {container:?}")]
+    NoDevice {
+        /// The volume.
+        volume: String,
+        /// The container.
+        container: String,
+    },
+    /// A part of a volume is wanted.
+    #[error(
+        "{field} of volume {volume:?} in container {container:?}: parts of volumes cannot be mounted"
+    )]
+    SubPath {
+        /// `subPath` or `subPathExpr`.
+        field: &'static str,
+        /// The volume.
+        volume: String,
+        /// The container.
+        container: String,
+    },
+    /// Read-only all the way down, yet not read-only.
+    #[error("volume {0:?} requested recursive read-only mode, but it is not read-only")]
+    NotReadOnly(String),
+    /// What is mounted later would not be read-only.
+    #[error(
+        "volume {volume:?} requested recursive read-only mode, but it is not compatible with propagation {propagation:?}"
+    )]
+    Propagated {
+        /// The volume.
+        volume: String,
+        /// Its propagation.
+        propagation: String,
+    },
+    /// The runtime cannot.
+    #[error(
+        "volume {0:?} requested recursive read-only mode, but it is not supported by the runtime"
+    )]
+    NoRecursiveReadOnly(String),
+}

@@ -1,0 +1,164 @@
+//! The mounts of a container: its volumes, its hosts file, its termination message file.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use k8s_openapi::api::core::v1::{Container, VolumeDevice, VolumeMount};
+use oarsman_cri_types::v1::{Device, Mount, MountPropagation};
+
+use super::error::{ConfigError, VolumeMountError};
+use super::hosts::HOSTS_PATH;
+use super::node_context::NodeContext;
+
+/// Host paths that were made for one container.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ContainerHostPaths {
+    /// The file for its termination message.
+    pub termination_log: Option<PathBuf>,
+    /// Its hosts file.
+    pub hosts: Option<PathBuf>,
+    /// The volumes of its pod, by name.
+    pub volumes: BTreeMap<String, VolumePath>,
+    /// The block volumes of its pod, by name.
+    pub devices: BTreeMap<String, VolumePath>,
+}
+
+/// Where a volume lies.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct VolumePath {
+    /// On the machine.
+    pub path: PathBuf,
+    /// Whether it is read-only, whatever a container asks for.
+    pub read_only: bool,
+    /// Whether it is ours and has not been given the pod's SELinux label.
+    pub relabel: bool,
+}
+
+/// Every mount of a container.
+pub(super) fn mounts(
+    spec: &Container,
+    host_paths: &ContainerHostPaths,
+    node: &NodeContext<'_>,
+) -> Result<Vec<Mount>, ConfigError> {
+    let wanted = spec.volume_mounts.as_deref().unwrap_or_default();
+    let mut mounts = Vec::new();
+    for mount in wanted {
+        let missing = || VolumeMountError::NoVolume {
+            volume: mount.name.clone(),
+            container: spec.name.clone(),
+        };
+        let volume = host_paths.volumes.get(&mount.name).ok_or_else(missing)?;
+        mounts.push(volume_mount(spec, mount, volume, node)?);
+    }
+    let covered = wanted.iter().any(|mount| mount.mount_path == HOSTS_PATH);
+    let hosts = host_paths.hosts.as_deref().filter(|_| !covered);
+    mounts.extend(hosts.map(|file| file_mount(HOSTS_PATH, file, node)));
+    let message = spec.termination_message_path.as_deref().filter(|path| !path.is_empty());
+    let message = message.zip(host_paths.termination_log.as_deref());
+    mounts.extend(message.map(|(path, file)| file_mount(&absolute(path), file, node)));
+    Ok(mounts)
+}
+
+/// Every block device of a container.
+pub(super) fn devices(
+    spec: &Container,
+    host_paths: &ContainerHostPaths,
+) -> Result<Vec<Device>, ConfigError> {
+    let device = |wanted: &VolumeDevice| {
+        let missing = || VolumeMountError::NoDevice {
+            volume: wanted.name.clone(),
+            container: spec.name.clone(),
+        };
+        let volume = host_paths.devices.get(&wanted.name).ok_or_else(missing)?;
+        Ok(Device {
+            container_path: wanted.device_path.clone(),
+            host_path: text(&volume.path),
+            permissions: if volume.read_only { "r" } else { "mrw" }.to_owned(),
+        })
+    };
+    spec.volume_devices.iter().flatten().map(device).collect()
+}
+
+fn volume_mount(
+    spec: &Container,
+    mount: &VolumeMount,
+    volume: &VolumePath,
+    node: &NodeContext<'_>,
+) -> Result<Mount, ConfigError> {
+    refuse_parts(spec, mount)?;
+    let recursive = recursive_read_only(mount, node.facts.recursive_read_only)?;
+    Ok(Mount {
+        container_path: absolute(&mount.mount_path),
+        host_path: text(&volume.path),
+        readonly: mount.read_only.unwrap_or_default() || volume.read_only,
+        recursive_read_only: recursive,
+        selinux_relabel: volume.relabel && node.settings.selinux,
+        propagation: propagation(mount)?.into(),
+        ..Mount::default()
+    })
+}
+
+/// A file that we made: the container may write to it.
+fn file_mount(container_path: &str, file: &Path, node: &NodeContext<'_>) -> Mount {
+    Mount {
+        container_path: container_path.to_owned(),
+        host_path: text(file),
+        selinux_relabel: node.settings.selinux,
+        ..Mount::default()
+    }
+}
+
+fn refuse_parts(spec: &Container, mount: &VolumeMount) -> Result<(), VolumeMountError> {
+    let fields = [("subPath", &mount.sub_path), ("subPathExpr", &mount.sub_path_expr)];
+    let is_set = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.is_empty());
+    match fields.into_iter().find(|(_, text)| is_set(text)) {
+        None => Ok(()),
+        Some((field, _)) => {
+            let (volume, container) = (mount.name.clone(), spec.name.clone());
+            Err(VolumeMountError::SubPath { field, volume, container })
+        }
+    }
+}
+
+fn propagation(mount: &VolumeMount) -> Result<MountPropagation, ConfigError> {
+    match mount.mount_propagation.as_deref() {
+        None | Some("" | "None") => Ok(MountPropagation::PropagationPrivate),
+        Some("HostToContainer") => Ok(MountPropagation::PropagationHostToContainer),
+        Some("Bidirectional") => Ok(MountPropagation::PropagationBidirectional),
+        Some(other) => {
+            Err(ConfigError::Unknown { field: "mountPropagation", value: other.to_owned() })
+        }
+    }
+}
+
+fn recursive_read_only(mount: &VolumeMount, supported: bool) -> Result<bool, ConfigError> {
+    let wanted = mount.recursive_read_only.as_deref().unwrap_or_default();
+    if matches!(wanted, "" | "Disabled") {
+        return Ok(false);
+    }
+    let volume = mount.name.clone();
+    if mount.read_only != Some(true) {
+        return Err(VolumeMountError::NotReadOnly(volume).into());
+    }
+    let propagation = mount.mount_propagation.clone().unwrap_or_default();
+    if !matches!(propagation.as_str(), "" | "None") {
+        return Err(VolumeMountError::Propagated { volume, propagation }.into());
+    }
+    match wanted {
+        "IfPossible" => Ok(supported),
+        "Enabled" if supported => Ok(true),
+        "Enabled" => Err(VolumeMountError::NoRecursiveReadOnly(volume).into()),
+        other => Err(ConfigError::Unknown { field: "recursiveReadOnly", value: other.to_owned() }),
+    }
+}
+
+fn absolute(path: &str) -> String {
+    text(&Path::new("/").join(path))
+}
+
+fn text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}

@@ -1,0 +1,249 @@
+//! Volumes made of what is known about a pod and what it refers to: which files, with which bytes and modes.
+
+mod downward;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use k8s_openapi::api::core::v1::{
+    ConfigMapProjection, DownwardAPIProjection, KeyToPath, Pod, ProjectedVolumeSource,
+    SecretProjection, ServiceAccountTokenProjection, Volume, VolumeProjection,
+};
+
+use super::env::{Lookup, Values};
+use super::error::{ConfigError, PayloadError};
+use super::node_context::NodeContext;
+use super::security;
+use crate::event::PodEvent;
+use crate::pod::PodExt;
+use crate::references::ObjectKind;
+use crate::token::TokenRequestKey;
+
+/// What a volume's files may be done with, unless it says otherwise.
+const DEFAULT_MODE: i32 = 0o644;
+/// A token is for the one user or the one group that the pod names.
+const PRIVATE: i32 = 0o600;
+
+/// The files of volumes that are made of objects and fields, by volume.
+pub type Payloads = BTreeMap<String, Payload>;
+
+/// The files of one volume, by their paths in it.
+pub type Payload = BTreeMap<String, PayloadFile>;
+
+/// One file.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct PayloadFile {
+    /// What is in it.
+    pub bytes: Vec<u8>,
+    /// Who may do what with it.
+    pub mode: u32,
+    /// The user that owns it; root if none is given.
+    pub owner: Option<u32>,
+}
+
+/// Tells how much there is, and nothing of what it says: it may be secret.
+impl fmt::Debug for PayloadFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes, mode {:o}", self.bytes.len(), self.mode)
+    }
+}
+
+/// A volume that cannot be made, and why.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("MountVolume.SetUp failed for volume {volume:?} : {why}")]
+pub struct VolumeFault {
+    /// The volume.
+    pub volume: String,
+    /// What stands in the way.
+    pub why: ConfigError,
+}
+
+impl VolumeFault {
+    /// As it is told of the pod.
+    pub fn event(&self) -> PodEvent {
+        PodEvent::warning("FailedMount", self.to_string())
+    }
+}
+
+/// The files of every volume of a pod that is made of objects and fields and that a container mounts, and the volumes
+/// whose contents could not be determined.
+pub fn payloads(
+    pod: &Pod,
+    lookup: &Lookup,
+    node: &NodeContext<'_>,
+) -> (Payloads, Vec<VolumeFault>) {
+    let mounted = pod.mounted_volumes();
+    let volumes = pod.spec().and_then(|spec| spec.volumes.as_deref()).unwrap_or_default();
+    let source = VolumeContext { pod, lookup, node };
+    let (mut payloads, mut faults) = (Payloads::new(), Vec::new());
+    for volume in volumes.iter().filter(|volume| mounted.contains(&volume.name)) {
+        match source.payload(volume) {
+            None => {}
+            Some(Ok(payload)) => drop(payloads.insert(volume.name.clone(), payload)),
+            Some(Err(why)) => faults.push(VolumeFault { volume: volume.name.clone(), why }),
+        }
+    }
+    (payloads, faults)
+}
+
+/// What files are made from.
+#[derive(Clone, Copy)]
+struct VolumeContext<'a> {
+    pod: &'a Pod,
+    lookup: &'a Lookup,
+    node: &'a NodeContext<'a>,
+}
+
+/// Which object, which of its keys, and whether it has to be there.
+struct ObjectSelection<'a> {
+    kind: ObjectKind,
+    name: &'a str,
+    items: &'a [KeyToPath],
+    optional: bool,
+}
+
+impl VolumeContext<'_> {
+    /// None for a volume of another kind.
+    fn payload(&self, volume: &Volume) -> Option<Result<Payload, ConfigError>> {
+        if let Some(map) = &volume.config_map {
+            let wanted = ObjectSelection {
+                kind: ObjectKind::ConfigMap,
+                name: &map.name,
+                items: map.items.as_deref().unwrap_or_default(),
+                optional: map.optional == Some(true),
+            };
+            return Some(self.object(&wanted, map.default_mode));
+        }
+        if let Some(secret) = &volume.secret {
+            let wanted = ObjectSelection {
+                kind: ObjectKind::Secret,
+                name: secret.secret_name.as_deref().unwrap_or_default(),
+                items: secret.items.as_deref().unwrap_or_default(),
+                optional: secret.optional == Some(true),
+            };
+            return Some(self.object(&wanted, secret.default_mode));
+        }
+        if let Some(downward) = &volume.downward_api {
+            let items = downward.items.as_deref().unwrap_or_default();
+            return Some(downward::payload(self, items, downward.default_mode));
+        }
+        volume.projected.as_ref().map(|projected| self.projected(projected))
+    }
+
+    /// Later sources go over earlier ones.
+    fn projected(&self, projected: &ProjectedVolumeSource) -> Result<Payload, ConfigError> {
+        let mut payload = Payload::new();
+        for source in projected.sources.iter().flatten() {
+            payload.extend(self.projection(source, projected.default_mode)?);
+        }
+        Ok(payload)
+    }
+
+    fn projection(
+        &self,
+        source: &VolumeProjection,
+        mode: Option<i32>,
+    ) -> Result<Payload, ConfigError> {
+        if let Some(ConfigMapProjection { name, items, optional }) = &source.config_map {
+            let items = items.as_deref().unwrap_or_default();
+            let optional = *optional == Some(true);
+            return self.object(
+                &ObjectSelection { kind: ObjectKind::ConfigMap, name, items, optional },
+                mode,
+            );
+        }
+        if let Some(SecretProjection { name, items, optional }) = &source.secret {
+            let items = items.as_deref().unwrap_or_default();
+            let optional = *optional == Some(true);
+            return self.object(
+                &ObjectSelection { kind: ObjectKind::Secret, name, items, optional },
+                mode,
+            );
+        }
+        if let Some(DownwardAPIProjection { items }) = &source.downward_api {
+            return downward::payload(self, items.as_deref().unwrap_or_default(), mode);
+        }
+        if let Some(wanted) = &source.service_account_token {
+            return self.token(wanted, mode);
+        }
+        let kinds = [
+            (source.cluster_trust_bundle.is_some(), "clusterTrustBundle"),
+            (source.pod_certificate.is_some(), "podCertificate"),
+        ];
+        let refused = kinds.into_iter().find(|(is, _)| *is);
+        refused.map_or(Ok(Payload::new()), |(_, kind)| Err(PayloadError::NoCluster(kind).into()))
+    }
+
+    /// A file with a token. If all containers run as one user, or the pod has an fsGroup, only those may read it.
+    fn token(
+        &self,
+        wanted: &ServiceAccountTokenProjection,
+        mode: Option<i32>,
+    ) -> Result<Payload, ConfigError> {
+        let found = self.lookup.tokens.get(&TokenRequestKey::from(wanted));
+        let text = match found.ok_or(PayloadError::NoCluster("serviceAccountToken"))? {
+            Ok(text) => text.clone().into_bytes(),
+            Err(why) => return Err(PayloadError::NoToken(why.clone()).into()),
+        };
+        let user = security::common_user(self.pod);
+        let own = (user.is_some() || security::group(self.pod).is_some()).then_some(PRIVATE);
+        let owner = user.and_then(|user| u32::try_from(user).ok());
+        let file = PayloadFile { owner, ..file(text, own, mode) };
+        Ok(Payload::from([(plain(&wanted.path), file)]))
+    }
+
+    /// The files of a ConfigMap or Secret: all its keys, or those that are listed.
+    fn object(
+        &self,
+        wanted: &ObjectSelection<'_>,
+        mode: Option<i32>,
+    ) -> Result<Payload, ConfigError> {
+        let ObjectSelection { kind, name, items, optional } = *wanted;
+        let namespace = self.pod.full_name().namespace;
+        let Some(values) = self.lookup.bytes(kind, &namespace, name) else {
+            let missing = || PayloadError::NotFound { kind: kind.as_str(), name: name.to_owned() };
+            return if optional { Ok(Payload::new()) } else { Err(missing().into()) };
+        };
+        if items.is_empty() {
+            let all = values.into_iter();
+            return Ok(all.map(|(key, bytes)| (key, file(bytes, None, mode))).collect());
+        }
+        listed(kind, &values, items, optional, mode)
+    }
+}
+
+fn listed(
+    kind: ObjectKind,
+    values: &Values,
+    items: &[KeyToPath],
+    optional: bool,
+    mode: Option<i32>,
+) -> Result<Payload, ConfigError> {
+    let mut payload = Payload::new();
+    for item in items {
+        match values.get(&item.key) {
+            Some(bytes) => {
+                payload.insert(plain(&item.path), file(bytes.clone(), item.mode, mode));
+            }
+            None if optional => {}
+            None => {
+                let (kind, key) = (kind.as_str(), item.key.clone());
+                return Err(PayloadError::NoKey { kind, key }.into());
+            }
+        }
+    }
+    Ok(payload)
+}
+
+fn file(bytes: Vec<u8>, own: Option<i32>, of_volume: Option<i32>) -> PayloadFile {
+    let mode = own.or(of_volume).unwrap_or(DEFAULT_MODE);
+    PayloadFile { bytes, mode: u32::try_from(mode).unwrap_or_default() & 0o777, owner: None }
+}
+
+/// A path without what leads nowhere: `a//./b` is `a/b`.
+fn plain(path: &str) -> String {
+    let parts = path.split('/').filter(|part| !matches!(*part, "" | "."));
+    parts.collect::<Vec<_>>().join("/")
+}
