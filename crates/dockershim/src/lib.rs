@@ -1,1 +1,0 @@
-//! The Docker Engine as a Runtime.

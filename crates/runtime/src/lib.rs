@@ -1,1 +1,0 @@
-//! The embedded container runtime, a Runtime inside the binary.

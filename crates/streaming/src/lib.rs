@@ -1,1 +1,0 @@
-//! WebSocket and SPDY codecs for exec, attach and port-forward.
