@@ -108,7 +108,7 @@ pub struct NodeStatusInput<'a> {
     pub machine: &'a MachineInfo,
     /// What its runtime has said.
     pub runtime: &'a RuntimeHealth,
-    /// The images on it, as [`images::listed`] orders them.
+    /// The images on it, as [`images::node_images`] orders them.
     pub images: &'a [ContainerImage],
     /// What it is short of.
     pub pressures: Pressures,
