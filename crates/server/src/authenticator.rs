@@ -108,7 +108,10 @@ impl ClientCaFile {
             tracing::debug!(%error, "client certificate not accepted");
             return None;
         }
-        let subject = certificate::read_der(own).ok()?.subject;
+        let judged = certificate::client_subject(own);
+        let subject = judged
+            .inspect_err(|error| tracing::debug!(error, "client certificate refused"))
+            .ok()?;
         let groups = subject.organizations.into_iter().chain([AUTHENTICATED.to_owned()]).collect();
         Some(User { name: subject.common_name, groups, ..User::default() })
     }

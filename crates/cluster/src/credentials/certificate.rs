@@ -10,6 +10,9 @@ use x509_parser::parse_x509_certificate;
 use x509_parser::pem::Pem;
 use x509_parser::x509::{AttributeTypeAndValue, X509Name};
 
+#[cfg(test)]
+mod tests;
+
 /// The first certificate in a text, which is its owner's.
 ///
 /// # Errors
@@ -38,6 +41,33 @@ pub fn read_der(bytes: &[u8]) -> Result<Certificate, String> {
         not_before: time(found.validity().not_before.timestamp())?,
         not_after: time(found.validity().not_after.timestamp())?,
     })
+}
+
+/// The subject of a client's certificate, which says who the client is: exactly one common name, which is not empty, and text
+/// throughout.
+///
+/// Of several common names Go takes the last and other programs the first, so that a certificate with two would be one user here
+/// and another one elsewhere. Text that is no UTF-8 makes the whole certificate unreadable for Go, too.
+///
+/// # Errors
+/// Why it does not say who the client is.
+pub fn client_subject(bytes: &[u8]) -> Result<CertificateSubject, String> {
+    let (_, found) = parse_x509_certificate(bytes)
+        .map_err(|error| format!("its certificate cannot be read: {error}"))?;
+    let mut names = found.subject().iter_common_name();
+    let (Some(name), None) = (names.next(), names.next()) else {
+        return Err("its subject does not have exactly one common name".to_owned());
+    };
+    let text = |it: &AttributeTypeAndValue<'_>| {
+        let text = it.as_str().map(str::to_owned);
+        text.map_err(|error| format!("its subject is not text: {error}"))
+    };
+    let common_name = text(name)?;
+    if common_name.is_empty() {
+        return Err("its common name is empty".to_owned());
+    }
+    let organizations = found.subject().iter_organization().map(text).collect::<Result<_, _>>()?;
+    Ok(CertificateSubject { common_name, organizations })
 }
 
 fn subject(name: &X509Name<'_>) -> CertificateSubject {
