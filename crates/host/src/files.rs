@@ -47,7 +47,7 @@ fn read_up_to(file: File, limit: u64) -> io::Result<FileContents> {
     Ok(if fits { FileContents::Bytes(bytes) } else { FileContents::TooLong })
 }
 
-fn not_regular(kind: FileType) -> Option<&'static str> {
+pub(crate) fn not_regular(kind: FileType) -> Option<&'static str> {
     let kinds = [
         (kind.is_file(), None),
         (kind.is_dir(), Some("a directory")),

@@ -4,6 +4,7 @@
 //! other machines can be tested on this one. Beside each parser stands the short function that
 //! reads this machine's own text.
 
+pub mod beneath;
 pub mod blocking;
 pub mod cgroups;
 pub mod files;
