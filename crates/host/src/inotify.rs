@@ -13,10 +13,12 @@ use rustix::fs::inotify::{self, CreateFlags, Event, ReadFlags, Reader, WatchFlag
 use rustix::io::Errno;
 
 mod async_inotify;
+mod shared_inotify;
 #[cfg(test)]
 mod tests;
 
 pub use async_inotify::AsyncInotify;
+pub use shared_inotify::{DirectoryChanges, SharedInotify};
 
 /// The buffer holds some dozens of events.
 const BUFFER: usize = 4096;

@@ -14,12 +14,14 @@ use oarsman_clock::Clock;
 use serde_json::{Value, json};
 
 use crate::host_interface::HostInterface;
+use container_logs::LogLimits;
 
 /// What the endpoints answer from.
 pub(crate) struct EndpointState {
     host: Arc<dyn HostInterface>,
     clock: Arc<dyn Clock>,
     configuration: Value,
+    log_limits: Arc<LogLimits>,
 }
 
 /// The router of the health port.
@@ -29,7 +31,8 @@ pub(crate) fn health() -> Router {
 
 /// The router of the read-only port, which needs no authentication.
 pub(crate) fn read_only(host: Arc<dyn HostInterface>, clock: Arc<dyn Clock>) -> Router {
-    let endpoint_state = Arc::new(EndpointState { host, clock, configuration: Value::Null });
+    let (configuration, log_limits) = (Value::Null, LogLimits::new());
+    let endpoint_state = Arc::new(EndpointState { host, clock, configuration, log_limits });
     read_routes().with_state(endpoint_state)
 }
 
@@ -40,7 +43,8 @@ pub(crate) fn all(
     debugging: bool,
     configuration: Value,
 ) -> Router {
-    let endpoint_state = Arc::new(EndpointState { host, clock, configuration });
+    let log_limits = LogLimits::new();
+    let endpoint_state = Arc::new(EndpointState { host, clock, configuration, log_limits });
     let rest = if debugging { debug_routes() } else { disabled_routes() };
     read_routes().merge(rest).with_state(endpoint_state)
 }

@@ -4,6 +4,7 @@ pub mod files;
 mod follow;
 mod line;
 mod printer;
+mod tail;
 
-pub use follow::LogFollower;
+pub use follow::{LogFollower, ReadProgress};
 pub use printer::{LogPrinter, PrintOptions};

@@ -1,31 +1,39 @@
 //! A container's log files: `0.log`, `1.log` and so on, one for each time it was started.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
+use std::fs::File;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 
-/// Bytes that are read at a time.
-const BLOCK: u64 = 64 * 1024;
+use oarsman_host::beneath::RootDirectory;
+
+/// No kubelet leaves as many files in a container's log directory: whoever fills it does not fill our memory.
+const MAX_ENTRIES: usize = 65_536;
 
 /// The numbers of the starts that have left a log; none when the container was never started.
 ///
 /// # Errors
 /// When the directory is there and cannot be read.
 pub fn attempts(directory: &Path) -> io::Result<BTreeSet<u32>> {
-    let entries = match fs::read_dir(directory) {
-        Ok(entries) => entries,
+    let opened = match open_directory(directory) {
+        Ok(opened) => opened,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(BTreeSet::new()),
         Err(error) => return Err(error),
     };
-    let mut attempts = BTreeSet::new();
-    for entry in entries {
-        let name = entry?.file_name();
-        let number: Option<u32> =
-            name.to_str().and_then(|name| name.strip_suffix(".log")?.parse().ok());
-        attempts.extend(number);
+    numbers(&opened, MAX_ENTRIES)
+}
+
+fn numbers(directory: &RootDirectory, limit: usize) -> io::Result<BTreeSet<u32>> {
+    let (mut numbers, mut seen) = (BTreeSet::new(), 0);
+    directory.each_name(&mut |name| {
+        numbers.extend(name.to_str().and_then(number));
+        seen += 1;
+        seen <= limit
+    })?;
+    if seen > limit {
+        return Err(io::Error::other(format!("there are more than {limit} files in it")));
     }
-    Ok(attempts)
+    Ok(numbers)
 }
 
 /// The file name of the log of a start.
@@ -33,62 +41,51 @@ pub fn name(attempt: u32) -> String {
     format!("{attempt}.log")
 }
 
-/// Seeks to where the last so many lines of a file begin.
-pub(crate) fn seek_to_last(file: &mut File, lines: usize) -> io::Result<()> {
-    let end = file.seek(SeekFrom::End(0))?;
-    let (mut position, mut left) = (end, lines);
-    let mut block = Vec::new();
-    while position > 0 && lines > 0 {
-        let begin = position.saturating_sub(BLOCK);
-        file.seek(SeekFrom::Start(begin))?;
-        block.clear();
-        file.by_ref().take(position - begin).read_to_end(&mut block)?;
-        for (place, _) in block.iter().enumerate().rev().filter(|(_, byte)| **byte == b'\n') {
-            let after = begin + u64::try_from(place).unwrap_or_default() + 1;
-            // The newline at the end of the file begins no line.
-            if after == end {
-                continue;
-            }
-            left -= 1;
-            if left == 0 {
-                file.seek(SeekFrom::Start(after))?;
-                return Ok(());
-            }
-        }
-        position = begin;
-    }
-    file.seek(SeekFrom::Start(if lines == 0 { end } else { 0 }))?;
-    Ok(())
+/// The start that a log belongs to; none for `+1.log`, `01.log` and numbers that no start can have.
+fn number(file: &str) -> Option<u32> {
+    let number = file.strip_suffix(".log")?.parse().ok()?;
+    (name(number) == file).then_some(number)
+}
+
+/// Opens the log of a start, which must be a regular file and not lie behind a link.
+pub(super) fn open(directory: &Path, attempt: u32) -> io::Result<File> {
+    open_directory(directory)?.open_file(Path::new(&name(attempt)))
+}
+
+/// A container's log directory is `<pod logs>/<pod>/<container>`. The pod logs directory is the node's own; the two levels below it
+/// may be replaced by links by whatever has it mounted.
+fn open_directory(directory: &Path) -> io::Result<RootDirectory> {
+    let root = directory.ancestors().nth(2).filter(|root| !root.as_os_str().is_empty());
+    let root = root.unwrap_or(Path::new("."));
+    let below = directory.strip_prefix(root).unwrap_or(directory);
+    RootDirectory::open(root)?.open_directory(below)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::fs;
 
-    #[test]
-    fn the_last_lines_of_a_file_are_found_however_long_they_are() {
-        let long = "x".repeat(100_000);
-        let text = format!("one\ntwo\n{long}\nfour\n");
-        for (ended, text) in [(true, text.clone()), (false, text.trim_end().to_owned())] {
-            let all: Vec<&str> = text.lines().collect();
-            for count in 0..6_usize {
-                let mut file = tempfile::tempfile().unwrap();
-                io::Write::write_all(&mut file, text.as_bytes()).unwrap();
-                seek_to_last(&mut file, count).unwrap();
-                let rest = io::read_to_string(file).unwrap();
-                let want = &all[all.len().saturating_sub(count)..];
-                assert_eq!(rest.lines().collect::<Vec<_>>(), want, "{count} {ended}");
-            }
-        }
-    }
+    use super::*;
 
     #[test]
     fn logs_are_known_by_their_numbers() {
         let directory = tempfile::tempdir().unwrap();
-        for name in ["0.log", "10.log", "9.log", "9.log.20260101-000000", "x.log"] {
+        let names =
+            ["0.log", "10.log", "9.log", "9.log.20260101-000000", "x.log", "4294967295.log"];
+        for name in names.into_iter().chain(["4294967296.log", "+7.log", "07.log", "-1.log"]) {
             fs::write(directory.path().join(name), "").unwrap();
         }
-        assert_eq!(attempts(directory.path()).unwrap(), BTreeSet::from([0, 9, 10]));
+        assert_eq!(attempts(directory.path()).unwrap(), BTreeSet::from([0, 9, 10, u32::MAX]));
         assert_eq!(attempts(&directory.path().join("none")).unwrap(), BTreeSet::new());
+    }
+
+    #[test]
+    fn a_directory_with_too_many_files_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        (0..3).for_each(|number| fs::write(directory.path().join(name(number)), "").unwrap());
+        let opened = open_directory(directory.path()).unwrap();
+        assert_eq!(numbers(&opened, 3).unwrap(), BTreeSet::from([0, 1, 2]));
+        let refused = numbers(&opened, 2).unwrap_err();
+        assert!(refused.to_string().contains("more than 2 files"), "{refused}");
     }
 }

@@ -1,17 +1,31 @@
 //! Reads a log as it grows: a file that was rotated away is read to its end first, and when the container is started again its next log follows.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, ErrorKind, Read};
+use std::ops::Bound;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::files;
 use super::line::LineSplitter;
+use super::tail::TailSearch;
 
 #[cfg(test)]
 mod tests;
 
-/// The callback that takes lines.
+/// Read at a time.
+const PIECE_BYTES: usize = 64 * 1024;
+
+/// How far reading has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadProgress {
+    /// There is more to be read at once.
+    More,
+    /// All that was there has been read.
+    CaughtUp,
+}
+
+/// Who takes the lines.
 type Reader<'a> = &'a mut dyn FnMut(&[u8]) -> io::Result<()>;
 
 /// A position in the logs of a container.
@@ -21,6 +35,10 @@ pub struct LogFollower {
     attempt: u32,
     file: File,
     lines: LineSplitter,
+    /// The search for the last lines, until it is done.
+    tail: Option<TailSearch>,
+    /// What is read when this file has been read to its end.
+    following: Option<(u32, File)>,
 }
 
 impl LogFollower {
@@ -29,9 +47,10 @@ impl LogFollower {
     /// # Errors
     /// When a file is there and cannot be read.
     pub fn at(directory: &Path, attempt: u32, tail: Option<usize>) -> io::Result<Self> {
-        let mut file = File::open(directory.join(files::name(attempt)))?;
-        tail.map_or(Ok(()), |lines| files::seek_to_last(&mut file, lines))?;
-        Ok(Self { directory: directory.to_owned(), attempt, file, lines: LineSplitter::default() })
+        let mut file = files::open(directory, attempt)?;
+        let tail = tail.map(|lines| TailSearch::new(&mut file, lines)).transpose()?;
+        let directory = directory.to_owned();
+        Ok(Self { directory, attempt, file, lines: LineSplitter::default(), tail, following: None })
     }
 
     /// At the log of the last start; none when there is none yet.
@@ -61,7 +80,7 @@ impl LogFollower {
     /// # Errors
     /// When the file cannot be read, or those of the callback.
     pub fn read_one(&mut self, each: Reader<'_>) -> io::Result<()> {
-        self.drain(each)?;
+        while self.read_piece(each)? == ReadProgress::More {}
         self.lines.end(each)
     }
 
@@ -71,30 +90,44 @@ impl LogFollower {
     /// When the files cannot be read, or those of the callback.
     pub fn read(&mut self, each: Reader<'_>) -> io::Result<()> {
         loop {
-            // The next file is looked for first: all that was written before it was created is in this file by then.
-            let next = self.next()?;
-            self.drain(each)?;
-            let Some((attempt, file)) = next else { return Ok(()) };
-            self.lines.end(each)?;
-            (self.attempt, self.file) = (attempt, file);
+            // What comes next is looked for first: all that was written before it is in the file by then.
+            if self.following.is_none() {
+                self.following = self.next()?;
+            }
+            if self.read_piece(each)? == ReadProgress::More {
+                continue;
+            }
+            if !self.switch(each)? {
+                return Ok(());
+            }
         }
     }
 
-    /// Reads all that this start of the container has written by now, over rotations; with its unfinished last line, if no more
-    /// will come.
+    /// Reads a bounded piece of what this start of the container has written by now, over rotations; with its unfinished last line,
+    /// if no more will come.
     ///
     /// # Errors
-    /// When the files cannot be read, or those of the callback.
-    pub fn read_start(&mut self, is_over: bool, each: Reader<'_>) -> io::Result<()> {
-        loop {
-            let next = self.rotated()?;
-            self.drain(each)?;
-            if next.is_some() || is_over {
-                self.lines.end(each)?;
-            }
-            let Some(file) = next else { return Ok(()) };
-            self.file = file;
+    /// When it cannot be read, or those of whoever takes the lines.
+    pub fn read_start(&mut self, is_over: bool, each: Reader<'_>) -> io::Result<ReadProgress> {
+        // Kept from piece to piece: a log may be rotated twice before a slow reader has read the first file.
+        if self.following.is_none() {
+            self.following = self.rotated()?.map(|file| (self.attempt, file));
         }
+        if self.read_piece(each)? == ReadProgress::More || self.switch(each)? {
+            return Ok(ReadProgress::More);
+        }
+        if is_over {
+            self.lines.end(each)?;
+        }
+        Ok(ReadProgress::CaughtUp)
+    }
+
+    /// Goes on with the file that follows, if there is one.
+    fn switch(&mut self, each: Reader<'_>) -> io::Result<bool> {
+        let Some((attempt, file)) = self.following.take() else { return Ok(false) };
+        self.lines.end(each)?;
+        (self.attempt, self.file) = (attempt, file);
+        Ok(true)
     }
 
     /// The file after this one: the one that was created when this one was rotated, or the log of the next start.
@@ -103,28 +136,36 @@ impl LogFollower {
             return Ok(Some((self.attempt, file)));
         }
         let attempts = files::attempts(&self.directory)?;
-        let Some(next) = attempts.range(self.attempt + 1..).next() else { return Ok(None) };
-        let file = unless_gone(File::open(self.directory.join(files::name(*next))))?;
+        let later = (Bound::Excluded(self.attempt), Bound::Unbounded);
+        let Some(next) = attempts.range(later).next() else { return Ok(None) };
+        let file = unless_gone(files::open(&self.directory, *next))?;
         Ok(file.map(|file| (*next, file)))
     }
 
     /// Another file of the same name, once something is written to it: until then the old one may still grow.
     fn rotated(&self) -> io::Result<Option<File>> {
-        let path = self.directory.join(files::name(self.attempt));
-        let Some(found) = unless_gone(fs::metadata(&path))? else { return Ok(None) };
-        let same = self.file.metadata()?;
-        if (found.dev(), found.ino()) == (same.dev(), same.ino()) || found.len() == 0 {
-            return Ok(None);
-        }
-        unless_gone(File::open(path))
+        let opened = unless_gone(files::open(&self.directory, self.attempt))?;
+        let Some(opened) = opened else { return Ok(None) };
+        let (found, same) = (opened.metadata()?, self.file.metadata()?);
+        let is_same = (found.dev(), found.ino()) == (same.dev(), same.ino());
+        Ok((!is_same && found.len() > 0).then_some(opened))
     }
 
-    fn drain(&mut self, each: Reader<'_>) -> io::Result<()> {
-        let mut block = [0; 16 * 1024];
+    fn read_piece(&mut self, each: Reader<'_>) -> io::Result<ReadProgress> {
+        if let Some(search) = &mut self.tail {
+            if search.step(&mut self.file)? {
+                self.tail = None;
+            }
+            return Ok(ReadProgress::More);
+        }
+        let mut piece = vec![0; PIECE_BYTES];
         loop {
-            match self.file.read(&mut block) {
-                Ok(0) => return Ok(()),
-                Ok(read) => self.lines.feed(&block[..read], each)?,
+            match self.file.read(&mut piece) {
+                Ok(0) => return Ok(ReadProgress::CaughtUp),
+                Ok(read) => {
+                    self.lines.feed(&piece[..read], each)?;
+                    return Ok(ReadProgress::More);
+                }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }

@@ -1,6 +1,12 @@
 //! Parses the lines of a container's log: `2026-01-01T00:00:00.000000000Z stdout F what was written`.
 
-/// The stream that a container wrote to.
+use jiff::Timestamp;
+
+/// What is kept of one line. Runtimes split lines at 16 KiB unless they are told otherwise; what is longer is cut, so that a line
+/// without end takes no memory without end.
+pub(super) const MAX_LINE_BYTES: u64 = 256 * 1024;
+
+/// Where a container wrote it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LogStream {
     Out,
@@ -11,6 +17,7 @@ pub(super) enum LogStream {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CriLogLine<'a> {
     pub(super) time: &'a str,
+    pub(super) written_at: Timestamp,
     pub(super) stream: LogStream,
     /// Whether the line goes on with the next of the same stream.
     pub(super) partial: bool,
@@ -22,6 +29,7 @@ impl<'a> CriLogLine<'a> {
     pub(super) fn parse(bytes: &'a [u8]) -> Option<Self> {
         let mut parts = bytes.splitn(4, |byte| *byte == b' ');
         let time = str::from_utf8(parts.next()?).ok()?;
+        let written_at = time.parse().ok()?;
         let stream = match parts.next()? {
             b"stdout" => LogStream::Out,
             b"stderr" => LogStream::Err,
@@ -33,7 +41,8 @@ impl<'a> CriLogLine<'a> {
             b"F" => false,
             _ => return None,
         };
-        Some(Self { time, stream, partial, content: parts.next().unwrap_or_default() })
+        let content = parts.next().unwrap_or_default();
+        Some(Self { time, written_at, stream, partial, content })
     }
 }
 
@@ -54,16 +63,23 @@ impl LineSplitter {
             match piece.strip_suffix(b"\n") {
                 Some(end) if self.rest.is_empty() => each(end)?,
                 Some(end) => {
-                    self.rest.extend_from_slice(end);
+                    self.keep(end);
                     each(&std::mem::take(&mut self.rest))?;
                 }
-                None => self.rest.extend_from_slice(piece),
+                None => self.keep(piece),
             }
         }
         Ok(())
     }
 
-    /// Calls back for an unfinished last line.
+    /// Keeps as much of a line as there is room for.
+    fn keep(&mut self, piece: &[u8]) {
+        let most = usize::try_from(MAX_LINE_BYTES).unwrap_or(usize::MAX);
+        let room = most.saturating_sub(self.rest.len());
+        self.rest.extend_from_slice(&piece[..piece.len().min(room)]);
+    }
+
+    /// Gives up waiting for the end of the last line.
     pub(super) fn end<E>(&mut self, each: &mut dyn FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
         let rest = std::mem::take(&mut self.rest);
         if rest.is_empty() { Ok(()) } else { each(&rest) }
@@ -81,6 +97,7 @@ mod tests {
         let line = |stream, partial, content: &'static str| {
             Some(CriLogLine {
                 time: "2026-01-01T00:00:00.5Z",
+                written_at: "2026-01-01T00:00:00.5Z".parse().unwrap(),
                 stream,
                 partial,
                 content: content.as_bytes(),
@@ -101,7 +118,26 @@ mod tests {
             let text = format!("2026-01-01T00:00:00.5Z {text}");
             assert_eq!(CriLogLine::parse(text.as_bytes()), want, "{text}");
         }
-        assert_eq!(CriLogLine::parse(b"\xff stdout F x"), None);
+        for text in [&b"\xff stdout F x"[..], b"root stdout F x", b" stdout F x"] {
+            assert_eq!(CriLogLine::parse(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_line_without_end_is_cut_and_what_follows_it_is_read() {
+        let (mut lines, mut seen) = (LineSplitter::default(), Vec::new());
+        let mut each = |line: &[u8]| {
+            seen.push(line.len());
+            Ok::<_, Infallible>(())
+        };
+        let mut held = 0;
+        for _ in 0..64 {
+            lines.feed(&[0; 64 * 1024], &mut each).unwrap();
+            held = held.max(lines.rest.capacity());
+        }
+        lines.feed(b"\nnext\n", &mut each).unwrap();
+        assert!(held <= 512 * 1024, "{held} bytes are held for one line");
+        assert_eq!(seen, [256 * 1024, 4]);
     }
 
     #[test]

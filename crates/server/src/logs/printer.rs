@@ -31,7 +31,8 @@ impl LogPrinter {
         Self { style, unfinished: [false; 2] }
     }
 
-    /// Prints one line of a log file where it was written. What is no such line is printed as it is.
+    /// Prints one line of a log file where it was written. What is no such line is left out, as by the Go kubelet: it may be the
+    /// content of any other file.
     ///
     /// # Errors
     /// Those of the writers.
@@ -50,11 +51,8 @@ impl LogPrinter {
     /// # Errors
     /// Those of the writer.
     pub fn print_joined(&mut self, bytes: &[u8], to: &mut dyn Write) -> io::Result<()> {
-        let Some(line) = CriLogLine::parse(bytes) else {
-            to.write_all(bytes)?;
-            return to.write_all(b"\n");
-        };
-        if self.is_too_old(line.time) {
+        let Some(line) = CriLogLine::parse(bytes) else { return Ok(()) };
+        if self.style.since.is_some_and(|since| line.written_at < since) {
             return Ok(());
         }
         let unfinished = match line.stream {
@@ -69,12 +67,6 @@ impl LogPrinter {
         }
         to.write_all(line.content)?;
         to.write_all(if line.partial { b"" } else { b"\n" })
-    }
-
-    /// A line whose time cannot be parsed is not left out.
-    fn is_too_old(&self, time: &str) -> bool {
-        let Some(since) = self.style.since else { return false };
-        time.parse::<Timestamp>().is_ok_and(|time| time < since)
     }
 }
 
@@ -103,7 +95,7 @@ mod tests {
 
     #[test]
     fn parts_are_joined_and_each_stream_goes_where_it_was_written() {
-        let want = ("one\nlong line\nnot a line\n".to_owned(), "bad\nworse\n".to_owned());
+        let want = ("one\nlong line\n".to_owned(), "bad\nworse\n".to_owned());
         assert_eq!(printed(PrintOptions::default()), want);
     }
 
@@ -111,7 +103,7 @@ mod tests {
     fn the_time_and_the_prefix_stand_before_whole_lines() {
         let style = PrintOptions { timestamps: true, prefix: Some("[a] ".to_owned()), since: None };
         let (out, _) = printed(style);
-        let want = "[a] 2026-01-01T00:00:01Z one\n[a] 2026-01-01T00:00:03Z long line\nnot a line\n";
+        let want = "[a] 2026-01-01T00:00:01Z one\n[a] 2026-01-01T00:00:03Z long line\n";
         assert_eq!(out, want);
     }
 
@@ -119,6 +111,6 @@ mod tests {
     fn lines_before_the_given_time_are_left_out() {
         let since = Some("2026-01-01T00:00:04Z".parse().unwrap());
         let (out, err) = printed(PrintOptions { since, ..PrintOptions::default() });
-        assert_eq!((out.as_str(), err.as_str()), ("ng line\nnot a line\n", "worse\n"));
+        assert_eq!((out.as_str(), err.as_str()), ("ng line\n", "worse\n"));
     }
 }

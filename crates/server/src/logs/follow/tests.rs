@@ -1,7 +1,13 @@
 //! Log files that grow, are rotated, and follow each other.
 
+use std::fs;
 use std::io::Write;
+use std::os::unix::fs::symlink;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
+use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
 use tempfile::{TempDir, tempdir};
 
 use super::*;
@@ -124,7 +130,7 @@ fn one_start_is_followed_over_a_rotation_and_not_into_the_next() {
             seen.push(String::from_utf8_lossy(line).into_owned());
             Ok(())
         };
-        follower.read_start(is_over, &mut each).unwrap();
+        while follower.read_start(is_over, &mut each).unwrap() == ReadProgress::More {}
         seen
     };
     assert_eq!(read(false), ["one"]);
@@ -133,4 +139,70 @@ fn one_start_is_followed_over_a_rotation_and_not_into_the_next() {
     log.write("1.log", "other\n");
     assert_eq!(read(false), ["two"]);
     assert_eq!(read(true), ["thr"]);
+}
+
+#[test]
+fn the_log_of_the_greatest_number_has_no_next_one() {
+    let log = LogFixture::new();
+    log.write("0.log", "zero\n");
+    log.write("4294967295.log", "last\n");
+    let mut follower = log.follower(None);
+    assert_eq!(read(&mut follower), ["last"]);
+    assert_eq!(read(&mut follower), [""; 0], "it does not begin again with 0.log");
+}
+
+/// Opens in a thread of its own, which a pipe without a writer would keep for ever.
+fn open_within_seconds(directory: &Path) -> io::Result<Option<LogFollower>> {
+    let (sender, receiver) = mpsc::channel();
+    let directory = directory.to_owned();
+    thread::spawn(move || sender.send(LogFollower::at_last(&directory, None)));
+    receiver.recv_timeout(Duration::from_secs(5)).unwrap_or_else(|_| panic!("it hangs"))
+}
+
+#[test]
+fn a_log_that_is_a_link_a_pipe_a_device_or_a_directory_is_refused() {
+    let secret = tempdir().unwrap();
+    fs::write(secret.path().join("0.log"), "2026-01-01T00:00:00Z stdout F secret\n").unwrap();
+    let make: [(&str, &dyn Fn(&Path)); 4] = [
+        ("link", &|path| symlink(secret.path().join("0.log"), path).unwrap()),
+        ("pipe", &|path| mknodat(CWD, path, FileType::Fifo, Mode::RWXU, 0).unwrap()),
+        ("device", &|path| {
+            mknodat(CWD, path, FileType::CharacterDevice, Mode::RWXU, makedev(1, 5)).unwrap();
+        }),
+        ("directory", &|path| fs::create_dir(path).unwrap()),
+    ];
+    for (kind, make) in make {
+        let log = LogFixture::new();
+        make(&log.path("0.log"));
+        let opened = open_within_seconds(log.directory.path());
+        assert!(opened.is_err(), "{kind}: {opened:?}");
+    }
+}
+
+#[test]
+fn a_log_below_a_directory_that_is_a_link_is_refused() {
+    let (logs, elsewhere) = (tempdir().unwrap(), tempdir().unwrap());
+    fs::create_dir(elsewhere.path().join("main")).unwrap();
+    fs::write(elsewhere.path().join("main/0.log"), "2026-01-01T00:00:00Z stdout F x\n").unwrap();
+    symlink(elsewhere.path(), logs.path().join("default_web_uid")).unwrap();
+    let opened = open_within_seconds(&logs.path().join("default_web_uid/main"));
+    assert!(opened.is_err(), "{opened:?}");
+}
+
+#[test]
+fn a_log_that_is_replaced_by_a_link_while_it_is_followed_is_not_read() {
+    let log = LogFixture::new();
+    let secret = tempdir().unwrap();
+    fs::write(secret.path().join("secret"), "secret\n").unwrap();
+    log.write("0.log", "one\n");
+    let mut follower = log.follower(None);
+    assert_eq!(read(&mut follower), ["one"]);
+    fs::remove_file(log.path("0.log")).unwrap();
+    symlink(secret.path().join("secret"), log.path("0.log")).unwrap();
+    let mut seen = Vec::new();
+    let refused = follower.read(&mut |line| {
+        seen.push(line.to_vec());
+        Ok(())
+    });
+    assert!(refused.is_err() && seen.is_empty(), "{refused:?} {seen:?}");
 }
