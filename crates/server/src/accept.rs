@@ -9,6 +9,8 @@ use std::pin::pin;
 use std::time::Duration;
 
 use axum::Router;
+use axum::http::StatusCode;
+use axum::response::IntoResponse;
 use hyper::Request;
 use hyper::body::Incoming;
 use hyper::http::Extensions;
@@ -22,8 +24,12 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
+use crate::connections::ConnectionHandle;
+use write_timeout::WriteTimeout;
+
 #[cfg(test)]
 mod tests;
+mod write_timeout;
 
 /// After an accept that failed: the cause, mostly a lack of file descriptors, lasts for a while.
 const AFTER_A_FAILURE: Duration = Duration::from_millis(100);
@@ -39,6 +45,8 @@ pub struct ConnectionLimits {
     pub header_timeout: Duration,
     /// The largest head of a request, in bytes.
     pub max_head_bytes: usize,
+    /// How long a client may take nothing of what is sent to it.
+    pub write_timeout: Duration,
     /// How long a connection may last, unless it is upgraded.
     pub lifetime: Duration,
 }
@@ -148,9 +156,18 @@ async fn answer(
     http.timer(TokioTimer::new())
         .header_read_timeout(limits.header_timeout)
         .max_buf_size(limits.max_head_bytes);
+    let handle = extensions.get::<ConnectionHandle>().cloned();
+    let stream = WriteTimeout::new(stream, limits.write_timeout);
     let service = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().extend(extensions.clone());
-        router.clone().oneshot(request)
+        let is_too_long = head_bytes(&request) > limits.max_head_bytes;
+        let router = router.clone();
+        async move {
+            if is_too_long {
+                return Ok(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE.into_response());
+            }
+            router.oneshot(request).await
+        }
     });
     let connection = http.serve_connection(TokioIo::new(stream), service).with_upgrades();
     let mut connection = pin!(connection);
@@ -163,6 +180,27 @@ async fn answer(
             }
         }
     };
-    // A failure concerns only this client, which has its response or sends the request again.
-    timeout(limits.lifetime, answered).await.ok();
+    // A failure concerns the client, which has its answer or asks again.
+    tokio::select! {
+        _ = timeout(limits.lifetime, answered) => {}
+        () = evicted(handle.as_ref()) => {}
+    }
+}
+
+/// About as many bytes as the head had. hyper bounds its buffer, and takes a head that fits into twice the bound.
+fn head_bytes(request: &Request<Incoming>) -> usize {
+    let uri = request.uri();
+    let target = uri.path().len() + uri.query().map_or(0, str::len);
+    request
+        .headers()
+        .iter()
+        .fold(target, |sum, (name, value)| sum + name.as_str().len() + value.len())
+}
+
+/// Waits until the connection has to go for others; for ever, where connections are not counted.
+async fn evicted(handle: Option<&ConnectionHandle>) {
+    match handle {
+        Some(handle) => handle.evicted().await,
+        None => std::future::pending().await,
+    }
 }

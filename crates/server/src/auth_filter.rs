@@ -1,5 +1,6 @@
 //! The filter before every HTTPS endpoint: authenticates and authorizes each request.
 
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
 use axum::Router;
@@ -8,10 +9,11 @@ use axum::http::{StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use oarsman_cluster::review::Reviewer;
-use oarsman_core::access::attributes;
+use oarsman_core::access::{ANONYMOUS, attributes};
 
-use crate::authenticator::{Authenticator, ClientCertificates};
+use crate::authenticator::{AuthenticationError, Authenticator, ClientCertificates};
 use crate::authorizer::{AccessDecision, Authorizer};
+use crate::connections::ConnectionHandle;
 use crate::{AuthenticationSettings, AuthorizationSettings};
 
 /// Authenticates and authorizes each request.
@@ -44,13 +46,27 @@ async fn check_access(
     let certificates =
         request.extensions().get::<ClientCertificates>().cloned().unwrap_or_default();
     let token = bearer_token(&request);
-    let Some(user) = filter.authenticator.authenticate(&certificates, token.as_deref()).await
-    else {
-        return (StatusCode::UNAUTHORIZED, "Unauthorized").into_response();
+    let handle = request.extensions().get::<ConnectionHandle>().cloned();
+    let client = handle.as_ref().map_or(IpAddr::from(Ipv6Addr::UNSPECIFIED), |it| it.address());
+    let authenticator = &filter.authenticator;
+    let user = match authenticator.authenticate(&certificates, token.as_deref(), client).await {
+        Ok(user) => user,
+        // A client that is unknown keeps no connection.
+        Err(AuthenticationError::Unauthenticated) => {
+            let close = [(header::CONNECTION, "close")];
+            return (StatusCode::UNAUTHORIZED, close, "Unauthorized").into_response();
+        }
+        Err(AuthenticationError::Throttled) => return too_many_requests(client),
     };
     let wanted = attributes(request.method().as_str(), request.uri().path());
-    match filter.authorizer.authorize(&user, &wanted).await {
-        AccessDecision::Allowed => next.run(request).await,
+    match filter.authorizer.authorize(&user, &wanted, client).await {
+        AccessDecision::Allowed => {
+            if let Some(handle) = handle.filter(|_| user.name != ANONYMOUS) {
+                handle.keep();
+            }
+            next.run(request).await
+        }
+        AccessDecision::Throttled => too_many_requests(client),
         AccessDecision::Denied => {
             (StatusCode::FORBIDDEN, wanted.forbidden(&user.name)).into_response()
         }
@@ -70,6 +86,13 @@ async fn check_access(
             (StatusCode::INTERNAL_SERVER_ERROR, said).into_response()
         }
     }
+}
+
+/// The API server is asked again when the client asks again.
+fn too_many_requests(client: IpAddr) -> Response {
+    tracing::debug!(%client, "request refused: too many reviews for its address");
+    let headers = [(header::RETRY_AFTER, "1"), (header::CONNECTION, "close")];
+    (StatusCode::TOO_MANY_REQUESTS, headers, "too many reviews, try again later").into_response()
 }
 
 fn bearer_token(request: &Request) -> Option<String> {

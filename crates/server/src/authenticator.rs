@@ -1,6 +1,7 @@
 //! Authentication of requests: by client certificate, by bearer token, or as anonymous.
 
 use std::fs;
+use std::net::IpAddr;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,17 +21,33 @@ use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::server::danger::ClientCertVerifier;
 
 use crate::AuthenticationSettings;
+use crate::review_throttle::ReviewThrottle;
 use crate::ttl_cache::TtlCache;
 
 /// The certificates that the client presented, its own first.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ClientCertificates(pub(crate) Arc<[CertificateDer<'static>]>);
 
-/// Finds the user of a request.
+/// How long a token is not asked about again when the API server could not be asked.
+const AFTER_A_FAILED_REVIEW: Duration = Duration::from_secs(5);
+
+/// Why a client has no name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AuthenticationError {
+    /// It shows nothing that says who it is.
+    Unauthenticated,
+    /// The API server would have to be asked too often.
+    Throttled,
+}
+
+/// Finds out who asks.
 pub(crate) struct Authenticator {
     authorities: Option<ClientCaFile>,
     tokens: Option<Duration>,
-    users: TtlCache<Vec<u8>, Option<User>>,
+    users: TtlCache<Vec<u8>, User>,
+    /// Tokens that name no user, apart from those that do: whoever invents tokens does not push others out.
+    refused: TtlCache<Vec<u8>, ()>,
+    throttle: ReviewThrottle,
     anonymous: bool,
     reviewer: Option<Arc<dyn Reviewer>>,
 }
@@ -44,6 +61,8 @@ impl Authenticator {
             authorities: settings.client_ca.as_deref().map(ClientCaFile::new),
             tokens: settings.tokens,
             users: TtlCache::new(),
+            refused: TtlCache::new(),
+            throttle: ReviewThrottle::default(),
             anonymous: settings.anonymous,
             reviewer,
         }
@@ -54,37 +73,54 @@ impl Authenticator {
         &self,
         certificates: &ClientCertificates,
         token: Option<&str>,
-    ) -> Option<User> {
+        client: IpAddr,
+    ) -> Result<User, AuthenticationError> {
         if let Some(user) = self.authorities.as_ref().and_then(|it| it.user(&certificates.0)) {
-            return Some(user);
+            return Ok(user);
         }
         if let Some(token) = token {
-            // A request with a token is never taken for anonymous.
-            return self.authenticate_token(token).await;
+            // Whoever shows a token means to be somebody.
+            return self.authenticate_token(token, client).await;
         }
-        self.anonymous.then(|| User {
+        let anonymous = || User {
             name: ANONYMOUS.to_owned(),
             groups: vec![UNAUTHENTICATED.to_owned()],
             ..User::default()
-        })
+        };
+        self.anonymous.then(anonymous).ok_or(AuthenticationError::Unauthenticated)
     }
 
-    async fn authenticate_token(&self, token: &str) -> Option<User> {
-        let (time, reviewer) = (self.tokens?, self.reviewer.as_ref()?);
+    async fn authenticate_token(
+        &self,
+        token: &str,
+        client: IpAddr,
+    ) -> Result<User, AuthenticationError> {
+        let unauthenticated = AuthenticationError::Unauthenticated;
+        let time = self.tokens.ok_or(unauthenticated)?;
+        let reviewer = self.reviewer.as_ref().ok_or(unauthenticated)?;
         let key = digest(&SHA256, token.as_bytes()).as_ref().to_vec();
-        if let Some(known) = self.users.get(&key, Instant::now()) {
-            return known;
+        let now = Instant::now();
+        if let Some(user) = self.users.get(&key, now) {
+            return Ok(user);
+        }
+        if self.refused.get(&key, now).is_some() {
+            return Err(unauthenticated);
+        }
+        if !self.throttle.admit(client, now) {
+            return Err(AuthenticationError::Throttled);
         }
         match reviewer.review_token(token).await {
-            Ok(found) => {
-                self.users.insert(key, found.clone(), Instant::now(), time);
-                found
+            Ok(Some(user)) => {
+                self.users.insert(key, user.clone(), Instant::now(), time);
+                return Ok(user);
             }
+            Ok(None) => self.refused.insert(key, (), Instant::now(), time),
             Err(error) => {
-                tracing::warn!(call = "TokenReview", %error, "token check failed, request refused");
-                None
+                tracing::warn!(%error, "somebody's token could not be judged");
+                self.refused.insert(key, (), Instant::now(), AFTER_A_FAILED_REVIEW);
             }
         }
+        Err(unauthenticated)
     }
 }
 

@@ -1,22 +1,30 @@
 //! Authorization of requests: all are allowed, or the API server decides (SubjectAccessReview).
 
+use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use oarsman_cluster::review::{Reviewer, User};
 use oarsman_core::access::Attributes;
 use tokio::time::Instant;
 
 use crate::AuthorizationSettings;
+use crate::review_throttle::ReviewThrottle;
 use crate::ttl_cache::TtlCache;
 
-/// The decision on a request.
+/// How long nothing is asked again that the API server could not be asked.
+const AFTER_A_FAILED_REVIEW: Duration = Duration::from_secs(5);
+
+/// What came of a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum AccessDecision {
     /// The request is allowed.
     Allowed,
     /// The request is denied.
     Denied,
-    /// There is no decision, with the error.
+    /// The API server would have to be asked too often.
+    Throttled,
+    /// Nobody knows: why.
     Unknown(String),
 }
 
@@ -27,6 +35,9 @@ type AccessQuery = (User, &'static str, &'static str);
 pub(crate) struct Authorizer {
     authorization: AuthorizationSettings,
     decisions: TtlCache<AccessQuery, bool>,
+    /// Questions that the API server could not be asked.
+    failures: TtlCache<AccessQuery, String>,
+    throttle: ReviewThrottle,
     reviewer: Option<Arc<dyn Reviewer>>,
 }
 
@@ -35,28 +46,32 @@ impl Authorizer {
         authorization: AuthorizationSettings,
         reviewer: Option<Arc<dyn Reviewer>>,
     ) -> Self {
-        Self { authorization, decisions: TtlCache::new(), reviewer }
+        let (decisions, failures) = (TtlCache::new(), TtlCache::new());
+        let throttle = ReviewThrottle::default();
+        Self { authorization, decisions, failures, throttle, reviewer }
     }
 
-    /// Whether the user is allowed to do this by any one of the subresources that are enough for it.
-    pub(crate) async fn authorize(&self, user: &User, wanted: &Attributes) -> AccessDecision {
-        let AuthorizationSettings::Webhook { allowed, denied } = self.authorization else {
+    /// Whether somebody may, by any of the parts that will do.
+    pub(crate) async fn authorize(
+        &self,
+        user: &User,
+        wanted: &Attributes,
+        client: IpAddr,
+    ) -> AccessDecision {
+        if matches!(self.authorization, AuthorizationSettings::AlwaysAllow) {
             return AccessDecision::Allowed;
-        };
+        }
         let Some(reviewer) = &self.reviewer else {
             return AccessDecision::Unknown("there is no API server to ask".to_owned());
         };
         for subresource in &wanted.subresources {
             let question = (user.clone(), wanted.verb, *subresource);
-            let may = match self.decisions.get(&question, Instant::now()) {
+            let known = self.decisions.get(&question, Instant::now());
+            let may = match known {
                 Some(known) => known,
-                None => match reviewer.review_access(user, wanted.verb, subresource).await {
-                    Ok(may) => {
-                        let time = if may { allowed } else { denied };
-                        self.decisions.insert(question, may, Instant::now(), time);
-                        may
-                    }
-                    Err(error) => return AccessDecision::Unknown(error.to_string()),
+                None => match self.review(reviewer.as_ref(), question, client).await {
+                    Ok(may) => may,
+                    Err(decision) => return decision,
                 },
             };
             if may {
@@ -64,5 +79,39 @@ impl Authorizer {
             }
         }
         AccessDecision::Denied
+    }
+    async fn review(
+        &self,
+        reviewer: &dyn Reviewer,
+        question: AccessQuery,
+        client: IpAddr,
+    ) -> Result<bool, AccessDecision> {
+        if let Some(failure) = self.failures.get(&question, Instant::now()) {
+            return Err(AccessDecision::Unknown(failure));
+        }
+        if !self.throttle.admit(client, Instant::now()) {
+            return Err(AccessDecision::Throttled);
+        }
+        let (user, verb, subresource) = &question;
+        match reviewer.review_access(user, verb, subresource).await {
+            Ok(may) => {
+                let time = self.cache_time(may);
+                self.decisions.insert(question, may, Instant::now(), time);
+                Ok(may)
+            }
+            Err(error) => {
+                let (now, time) = (Instant::now(), AFTER_A_FAILED_REVIEW);
+                self.failures.insert(question, error.to_string(), now, time);
+                Err(AccessDecision::Unknown(error.to_string()))
+            }
+        }
+    }
+
+    fn cache_time(&self, may: bool) -> Duration {
+        match self.authorization {
+            AuthorizationSettings::Webhook { allowed, .. } if may => allowed,
+            AuthorizationSettings::Webhook { denied, .. } => denied,
+            AuthorizationSettings::AlwaysAllow => Duration::ZERO,
+        }
     }
 }

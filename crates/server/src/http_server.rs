@@ -1,7 +1,7 @@
 //! One address on which the kubelet serves HTTP or HTTPS.
 
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,14 +15,18 @@ use tokio_util::sync::CancellationToken;
 
 use crate::accept::{self, ConnectionLimits, HttpConnection};
 use crate::authenticator::ClientCertificates;
+use crate::connections::{ConnectionHandle, PendingConnections};
 
 /// How long a client may take for the TLS handshake.
 const LONGEST_HANDSHAKE: Duration = Duration::from_secs(10);
-/// The lifetime is that of the Go kubelet: also a client that follows a log has to connect again.
+/// The lifetime is that of the Go kubelet: also a client that follows a log has to connect again. The rest is what a client without
+/// rights can hold: heads with a certificate's worth of token are a few KiB, and come at once. A person may look at a page of a log
+/// for minutes before the next is wanted.
 const LIMITS: ConnectionLimits = ConnectionLimits {
     connections: 1024,
-    header_timeout: Duration::from_secs(90),
-    max_head_bytes: 1 << 20,
+    header_timeout: Duration::from_secs(10),
+    max_head_bytes: 32 * 1024,
+    write_timeout: Duration::from_secs(5 * 60),
     lifetime: Duration::from_secs(4 * 60 * 60),
 };
 
@@ -55,23 +59,38 @@ impl HttpServer {
     /// Serves until it is told to end.
     pub(crate) async fn serve(self, end: CancellationToken) {
         let Self { listener, tls, router } = self;
-        accept::serve(listener, LIMITS, end, move |tcp| prepare(tcp, tls.clone(), router.clone()))
-            .await;
+        let pending = PendingConnections::default();
+        accept::serve(listener, LIMITS, end, move |tcp| {
+            let handle = pending.add(client_address(&tcp));
+            prepare(tcp, tls.clone(), router.clone(), handle)
+        })
+        .await;
     }
+}
+
+/// One that has gone already counts like any other.
+fn client_address(tcp: &TcpStream) -> IpAddr {
+    let unknown = IpAddr::from(Ipv6Addr::UNSPECIFIED);
+    tcp.peer_addr().map_or(unknown, |address| address.ip().to_canonical())
 }
 
 async fn prepare(
     tcp: TcpStream,
     tls: Option<TlsAcceptor>,
     router: Router,
+    handle: ConnectionHandle,
 ) -> Option<HttpConnection> {
     let mut extensions = Extensions::new();
+    extensions.insert(handle.clone());
     let Some(tls) = tls else {
         extensions.insert(ClientCertificates::default());
         return Some(HttpConnection { stream: Box::new(tcp), router, extensions });
     };
-    let client = tcp.peer_addr().map(|address| address.to_string()).unwrap_or_default();
-    match timeout(LONGEST_HANDSHAKE, tls.accept(tcp)).await {
+    let accepted = tokio::select! {
+        accepted = timeout(LONGEST_HANDSHAKE, tls.accept(tcp)) => accepted,
+        () = handle.evicted() => return None,
+    };
+    match accepted {
         Ok(Ok(stream)) => {
             extensions.insert(peer_certificates(&stream));
             Some(HttpConnection { stream: Box::new(stream), router, extensions })

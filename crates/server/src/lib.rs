@@ -7,11 +7,13 @@ pub mod accept;
 mod auth_filter;
 mod authenticator;
 mod authorizer;
+mod connections;
 mod endpoints;
 mod host_interface;
 mod http_server;
 pub mod logs;
 mod query;
+mod review_throttle;
 mod tls;
 mod ttl_cache;
 

@@ -30,6 +30,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::*;
 
+mod hostile_clients;
 mod log_readers;
 
 const LONG: Duration = Duration::from_secs(20);

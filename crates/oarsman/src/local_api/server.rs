@@ -35,6 +35,7 @@ const LIMITS: ConnectionLimits = ConnectionLimits {
     connections: 32,
     header_timeout: Duration::from_secs(10),
     max_head_bytes: LONGEST_BODY,
+    write_timeout: Duration::from_secs(60),
     lifetime: Duration::from_secs(60),
 };
 

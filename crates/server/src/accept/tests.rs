@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use axum::Extension;
 use axum::body::Body;
-use axum::http::StatusCode;
 use axum::response::Response;
 use axum::routing::get;
 use tempfile::{TempDir, tempdir};
@@ -31,6 +30,7 @@ fn serving(router: Router, connections: usize) -> AcceptFixture {
         connections,
         header_timeout: second,
         max_head_bytes: 8192,
+        write_timeout: second,
         lifetime: 60 * second,
     };
     let end = CancellationToken::new();
@@ -122,4 +122,38 @@ async fn a_connection_too_many_waits_until_another_ends() {
     assert!(waits.is_err(), "the first has not ended");
     drop(first);
     assert!(rest(second).await.ends_with("answered"));
+}
+
+#[tokio::test]
+async fn a_client_that_takes_nothing_loses_its_connection() {
+    let (started, ended) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let signals = (Arc::clone(&started), Arc::clone(&ended));
+    let router = Router::new().route(
+        "/",
+        get(async move || {
+            let (started, ended) = signals;
+            let state = (started, SignalOnDrop(ended));
+            let endless = futures::stream::unfold(state, async |state| {
+                state.0.notify_one();
+                Some((Ok::<_, io::Error>(vec![0; 64 * 1024]), state))
+            });
+            Body::from_stream(Box::pin(endless))
+        }),
+    );
+    let served = serving(router, 8);
+    let mut stream = UnixStream::connect(&served.socket).await.unwrap();
+    ask(&mut stream, "").await;
+    started.notified().await;
+    // The limit is a second here; it has ten.
+    timeout(Duration::from_secs(10), ended.notified()).await.unwrap();
+    drop(stream);
+}
+
+/// Tells when what holds it has been dropped.
+struct SignalOnDrop(Arc<Notify>);
+
+impl Drop for SignalOnDrop {
+    fn drop(&mut self) {
+        self.0.notify_one();
+    }
 }
