@@ -4,6 +4,7 @@
 
 mod file;
 mod json;
+mod single_line;
 mod verbosity;
 
 use std::io::{self, IsTerminal};
@@ -22,6 +23,7 @@ pub(crate) use verbosity::Verbosity;
 
 use file::LogFile;
 use json::JsonLayer;
+use single_line::SingleLine;
 
 /// How and where the agent speaks.
 #[derive(Clone, Debug, Default)]
@@ -53,6 +55,7 @@ impl LogSettings {
         let loudness = self.verbosity.filter();
         let lines = match self.format {
             LogLineFormat::Text => {
+                let writer = SingleLine(writer);
                 tracing_subscriber::fmt::layer().with_ansi(colours).with_writer(writer).boxed()
             }
             LogLineFormat::Json => JsonLayer::new(writer, Arc::clone(clock)).boxed(),

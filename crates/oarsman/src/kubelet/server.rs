@@ -25,6 +25,7 @@ use oarsman_server::{
     AuthenticationSettings, AuthorizationSettings, HostInterface, LogDirectory, ServerSettings,
     TlsSettings,
 };
+use serde_json::Value;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
@@ -34,7 +35,10 @@ mod tests;
 /// After a failure, such as an address that is still held by a kubelet that is just ending.
 const RETRY_DELAY: Duration = Duration::from_secs(2);
 
-/// The servers to open, and where their certificate comes from.
+/// Stands for what is not shown, as in the Go kubelet's logs.
+const MASKED: &str = "<masked>";
+
+/// What is to be served, and as whom.
 #[derive(Clone, Debug)]
 pub(super) struct ServingPlan {
     settings: ServerSettings,
@@ -120,11 +124,20 @@ fn settings(kubelet: &KubeletConfiguration) -> ServerSettings {
             ciphers: kubelet.tls_cipher_suites.clone(),
         },
         debugging: kubelet.enable_debugging_handlers,
-        configuration: serde_json::to_value(kubelet).unwrap_or_default(),
+        configuration: shown_configuration(kubelet),
     }
 }
 
-/// The address to listen on; none for port 0.
+/// The configuration as /configz shows it. Headers for manifests carry passwords and tokens: their names are shown, their values
+/// are not.
+fn shown_configuration(kubelet: &KubeletConfiguration) -> Value {
+    let mut shown = kubelet.clone();
+    let values = shown.static_pod_url_header.values_mut().flatten();
+    values.for_each(|value| MASKED.clone_into(value));
+    serde_json::to_value(shown).unwrap_or_default()
+}
+
+/// Port 0 is nowhere.
 fn socket_addr(address: IpAddr, port: i32) -> Option<SocketAddr> {
     let port = u16::try_from(port).ok().filter(|port| *port != 0)?;
     Some(SocketAddr::new(address, port))

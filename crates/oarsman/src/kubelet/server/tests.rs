@@ -31,6 +31,14 @@ fn servers_listen_where_they_are_told_to() {
 }
 
 #[test]
+fn the_values_of_headers_for_manifests_are_not_shown() {
+    let words = ["--manifest-url-header=Authorization:secret", "--manifest-url-header=X-Node:a"];
+    let shown = planned(&words).settings.configuration;
+    assert!(!shown.to_string().contains("secret"), "{shown}");
+    assert_eq!(shown["staticPodURLHeader"]["Authorization"][0], "<masked>");
+}
+
+#[test]
 fn certificates_come_from_files_from_the_cluster_or_from_ourselves() {
     let files = ["--tls-cert-file=/c", "--tls-private-key-file=/k"];
     let origin = planned(&files).origin(None);
