@@ -39,9 +39,17 @@ impl FileIdentity {
 struct DirectoryLevel {
     name: OsString,
     identity: FileIdentity,
-    /// Directories in it that are still to be visited.
+    /// Directories in it that are still to be visited: those that were read last.
     below: Vec<OsString>,
+    /// Where reading goes on when these were visited; none at the end.
+    unread: Option<i64>,
 }
+
+/// The beginning of a directory.
+const BEGIN: i64 = 0;
+/// Names that are held at the top of a tree; further down fewer are, so that neither the width nor the depth of a tree fills the
+/// memory.
+const MAX_NAMES: usize = 4096;
 
 pub(super) struct Walk {
     tree: PathBuf,
@@ -53,6 +61,8 @@ pub(super) struct Walk {
     /// The way to where we are, top first; empty before and after.
     levels: Vec<DirectoryLevel>,
     here: OwnedFd,
+    /// Names that are held at the top.
+    max_names: usize,
 }
 
 impl Walk {
@@ -67,7 +77,8 @@ impl Walk {
             return Ok(None);
         };
         let (parent, _) = stat_entry(&here, c"").map_err(failed)?;
-        Ok(Some(Self { tree: path.to_owned(), top, pass, parent, levels: Vec::new(), here }))
+        let (tree, levels, max_names) = (path.to_owned(), Vec::new(), MAX_NAMES);
+        Ok(Some(Self { tree, top, pass, parent, levels, here, max_names }))
     }
 
     /// Goes through the whole tree.
@@ -77,9 +88,10 @@ impl Walk {
             self.enter(top)?;
         }
         while let Some(level) = self.levels.last_mut() {
-            match level.below.pop() {
-                Some(name) => self.enter(name)?,
-                None => self.leave()?,
+            match (level.below.pop(), level.unread) {
+                (Some(name), _) => self.enter(name)?,
+                (None, Some(offset)) => self.list(offset)?,
+                (None, None) => self.leave()?,
             }
         }
         Ok(())
@@ -114,21 +126,43 @@ impl Walk {
             return Err(self.mounted(&name));
         }
         self.here = directory;
-        self.levels.push(DirectoryLevel { name, identity, below: Vec::new() });
-        self.list()
+        self.levels.push(DirectoryLevel { name, identity, below: Vec::new(), unread: None });
+        self.list(BEGIN)
     }
 
-    fn list(&mut self) -> Result<(), RemoveTreeError> {
-        let listing = self.at(OsStr::new(""), Dir::read_from(&self.here))?;
-        for entry in listing {
+    /// Reads on in the directory we are in, until there are enough directories to be visited.
+    fn list(&mut self, offset: i64) -> Result<(), RemoveTreeError> {
+        let most = (self.max_names / self.levels.len().max(1)).max(1);
+        // What was removed meanwhile changes where the rest is; in a pass that removes, what was read is gone, so it begins anew.
+        let offset = if self.pass == WalkPurpose::Remove { BEGIN } else { offset };
+        let mut below = Vec::new();
+        let mut unread = None;
+        let mut listing = self.at(OsStr::new(""), self.open_listing(offset))?;
+        while let Some(entry) = listing.next() {
             let entry = self.at(OsStr::new(""), entry)?;
             let name = OsStr::from_bytes(entry.file_name().to_bytes());
             if name != "." && name != ".." && self.entry(name)? {
-                let level = self.levels.last_mut();
-                level.into_iter().for_each(|level| level.below.push(name.to_owned()));
+                below.push(name.to_owned());
+            }
+            if below.len() >= most {
+                unread = Some(entry.offset());
+                break;
             }
         }
+        if let Some(level) = self.levels.last_mut() {
+            (level.below, level.unread) = (below, unread);
+        }
         Ok(())
+    }
+
+    fn open_listing(&self, offset: i64) -> Result<Dir, Errno> {
+        // The directory that we came back to was only passed through.
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let mut listing = Dir::new(rustix::fs::openat(&self.here, c".", flags, Mode::empty())?)?;
+        if offset != BEGIN {
+            listing.seek(offset)?;
+        }
+        Ok(listing)
     }
 
     /// Goes up, and removes the directory we come from.
@@ -217,5 +251,33 @@ fn gone_is_none<T>(result: Result<T, Errno>) -> Result<Option<T>, Errno> {
     match result {
         Err(Errno::NOENT) => Ok(None),
         other => other.map(Some),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn of_many_directories_only_some_names_are_held_at_a_time() {
+        let parent = tempfile::tempdir().unwrap();
+        let tree = parent.path().join("tree");
+        for number in 0..100 {
+            fs::create_dir_all(tree.join(number.to_string())).unwrap();
+        }
+        for pass in [WalkPurpose::FindMounts, WalkPurpose::Remove] {
+            let mut walk = Walk::start(&tree, pass).unwrap().unwrap();
+            walk.max_names = 16;
+            let top = walk.top.clone();
+            walk.enter(top).unwrap();
+            let held = walk.levels[0].below.len();
+            assert!(held <= 16, "{held}");
+            let mut walk = Walk::start(&tree, pass).unwrap().unwrap();
+            walk.max_names = 16;
+            walk.run().unwrap();
+            assert_eq!(tree.exists(), pass == WalkPurpose::FindMounts);
+        }
     }
 }
