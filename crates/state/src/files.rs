@@ -1,5 +1,6 @@
 //! Small things about files that all three seams need.
 
+use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -7,6 +8,7 @@ use std::path::Path;
 
 use oarsman_core::cri_spec::PodPaths;
 use oarsman_core::ids::PodUid;
+use oarsman_host::beneath::RootDirectory;
 use oarsman_host::files::is_plain_name;
 
 use crate::error::{FileError, failed};
@@ -29,18 +31,32 @@ pub(crate) fn make_directory(path: &Path, mode: u32) -> Result<(), FileError> {
     made.map_err(failed("make the directory", path))
 }
 
-/// The names in a directory; none when there is no such directory.
+/// No directory of ours or of pods' logs holds as many: whoever fills one does not fill our memory.
+const MAX_NAMES: usize = 65_536;
+
+/// The names in a directory; none when there is no such directory. Of too many the first are taken.
 pub(crate) fn names_in(directory: &Path) -> Result<Vec<String>, FileError> {
-    let list = || -> io::Result<Vec<String>> {
-        let mut names = Vec::new();
-        for entry in fs::read_dir(directory)? {
-            // A name that is not text is not one that we or any kubelet gave.
-            names.extend(entry?.file_name().into_string().ok());
-        }
-        names.sort();
-        Ok(names)
-    };
-    unless_gone(list()).map_err(failed("list", directory))
+    let mut names = Vec::new();
+    each_name(directory, &mut |name| {
+        names.push(name.to_owned());
+        names.len() < MAX_NAMES
+    })?;
+    if names.len() == MAX_NAMES {
+        tracing::warn!(path = %directory.display(), read = MAX_NAMES, "directory not read to its end: too many entries");
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// Calls back for every name in a directory, without keeping them, until it says `false`; for none when there is no such directory.
+pub(crate) fn each_name(
+    directory: &Path,
+    each: &mut dyn FnMut(&str) -> bool,
+) -> Result<(), FileError> {
+    // A name that is not text is not one that we or any kubelet gave.
+    let mut text = |name: &OsStr| name.to_str().is_none_or(&mut *each);
+    let listed = RootDirectory::open(directory).and_then(|opened| opened.each_name(&mut text));
+    unless_gone(listed).map_err(failed("list", directory))
 }
 
 /// What is gone already is as good as empty.
@@ -51,17 +67,12 @@ pub(crate) fn unless_gone<T: Default>(result: io::Result<T>) -> io::Result<T> {
     }
 }
 
-/// The last bytes of a plain file. What a container can write to is opened with care: a symlink is not followed, and a pipe does
-/// not make us wait.
-pub(crate) fn tail(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
-    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
-    let flags = i32::try_from(flags.bits()).map_err(io::Error::other)?;
-    let mut file = File::options().read(true).custom_flags(flags).open(path)?;
-    let metadata = file.metadata()?;
-    if !metadata.is_file() {
-        return Err(io::Error::other("it is not a plain file"));
-    }
-    file.seek(SeekFrom::Start(metadata.len().saturating_sub(limit)))?;
+/// The last bytes of a regular file below a directory. What a container can write to is opened with care: no link is followed on the
+/// way, and a pipe does not make us wait.
+pub(crate) fn tail(root: &Path, below: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    let mut file = RootDirectory::open(root)?.open_file(below)?;
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(limit)))?;
     let mut bytes = Vec::new();
     file.take(limit).read_to_end(&mut bytes)?;
     Ok(bytes)

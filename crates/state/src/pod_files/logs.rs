@@ -1,8 +1,9 @@
 //! Log directories, the links by which logs are found by container, and when both go.
 
 use std::fs;
+use std::io;
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use k8s_openapi::api::core::v1::Pod;
 use oarsman_core::cri_spec::{log_directory, log_link, log_path};
@@ -10,11 +11,12 @@ use oarsman_core::gc::logs::pod_of;
 use oarsman_core::ids::{ContainerId, FullName, PodUid};
 use oarsman_core::pod::PodExt;
 use oarsman_core::view::ContainerView;
+use oarsman_host::beneath::RootDirectory;
 use oarsman_host::tree;
 
 use super::PodDirectories;
 use crate::error::{FileError, failed};
-use crate::files::{make_directory, names_in, unless_gone};
+use crate::files::{each_name, make_directory, names_in, unless_gone};
 
 impl PodDirectories {
     /// Makes a pod's log directory, or within it a container's. Log collectors of any user go through them.
@@ -32,11 +34,16 @@ impl PodDirectories {
         log_path(&container.name, container.label.restart_count)
     }
 
-    /// The log directory of a pod of which only the UID is known.
-    pub(super) fn log_directory_of(&self, uid: &PodUid) -> Result<Option<PathBuf>, FileError> {
-        let names = names_in(&self.settings.pod_logs)?;
-        let own = names.into_iter().find(|name| pod_of(name).as_ref() == Some(uid));
-        Ok(own.map(|name| self.settings.pod_logs.join(name)))
+    /// The name of the log directory of a pod of which only the UID is known.
+    pub(super) fn log_directory_of(&self, uid: &PodUid) -> Result<Option<String>, FileError> {
+        let mut own = None;
+        each_name(&self.settings.pod_logs, &mut |name| {
+            if pod_of(name).as_ref() == Some(uid) {
+                own = Some(name.to_owned());
+            }
+            own.is_none()
+        })?;
+        Ok(own)
     }
 
     pub(super) fn log_names(&self, pod: &Pod, container: &str) -> Result<Vec<String>, FileError> {
@@ -73,20 +80,16 @@ impl PodDirectories {
             unless_gone(fs::remove_file(&link)).map_err(failed("remove", &link))?;
         }
         let of_pod = format!("{}_{}_{uid}", name.namespace, name.name);
-        let directory = self.settings.pod_logs.join(of_pod).join(&container.name);
+        let below = Path::new(&of_pod).join(&container.name);
+        let directory = self.settings.pod_logs.join(&below);
         let log = format!("{}.log", container.label.restart_count);
-        for file in names_in(&directory)? {
-            let rotated = file.strip_prefix(&log).is_some_and(|rest| rest.starts_with('.'));
-            if file == log || rotated {
-                let file = directory.join(file);
-                unless_gone(fs::remove_file(&file)).map_err(failed("remove", &file))?;
-            }
-        }
-        Ok(())
+        unless_gone(remove_logs(&self.settings.pod_logs, &below, &log))
+            .map_err(failed("remove the logs in", &directory))
     }
 
     pub(super) fn remove_log_directory(&self, uid: &PodUid) -> Result<(), FileError> {
-        let Some(directory) = self.log_directory_of(uid)? else { return Ok(()) };
+        let Some(name) = self.log_directory_of(uid)? else { return Ok(()) };
+        let directory = self.settings.pod_logs.join(name);
         tree::remove_tree(&directory).map_err(failed("remove the logs in", &directory))?;
         self.remove_dangling_links()
     }
@@ -116,4 +119,19 @@ impl PodDirectories {
         let ours = |directory: &&Path| directory.parent() == Some(&self.settings.pod_logs);
         of_pod.filter(ours).is_some_and(|directory| !directory.exists())
     }
+}
+
+/// Removes a log and what was rotated away from it. A container that has the directories above it mounted may have put a link in
+/// their place, which must not lead to the removal of other files.
+fn remove_logs(root: &Path, below: &Path, log: &str) -> io::Result<()> {
+    let directory = RootDirectory::open(root)?.open_directory(below)?;
+    let mut removed = Ok(());
+    directory.each_name(&mut |name| {
+        let rest = name.to_str().and_then(|name| name.strip_prefix(log));
+        if rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.')) {
+            removed = unless_gone(directory.remove_file(Path::new(name)));
+        }
+        removed.is_ok()
+    })?;
+    removed
 }

@@ -22,9 +22,9 @@ impl PodDirectories {
         let written = match &container.message_file {
             // Only a file that we made: whatever else is mounted there is none of our business.
             Some(file) if self.is_ours(uid, container, file)? => {
-                let bytes =
-                    unless_gone(tail(file, FILE_LIMIT as u64)).map_err(failed("read", file));
-                termination_message::from_file(&bytes?)
+                let below = file.strip_prefix(&self.settings.root).unwrap_or(file);
+                let bytes = unless_gone(tail(&self.settings.root, below, FILE_LIMIT as u64));
+                termination_message::from_file(&bytes.map_err(failed("read", file))?)
             }
             Some(_) | None => String::new(),
         };
@@ -50,9 +50,10 @@ impl PodDirectories {
         uid: &PodUid,
         container: &ContainerView,
     ) -> Result<String, FileError> {
-        let Some(directory) = self.log_directory_of(uid)? else { return Ok(String::new()) };
-        let log = directory.join(Self::log_of(container));
-        let bytes = unless_gone(tail(&log, LOG_BYTES)).map_err(failed("read", &log))?;
+        let Some(name) = self.log_directory_of(uid)? else { return Ok(String::new()) };
+        let log = Path::new(&name).join(Self::log_of(container));
+        let bytes = unless_gone(tail(&self.settings.pod_logs, &log, LOG_BYTES));
+        let bytes = bytes.map_err(failed("read", &log))?;
         Ok(termination_message::from_log(&bytes))
     }
 }

@@ -165,6 +165,25 @@ async fn the_log_of_a_removed_container_is_removed_with_rotated_files_and_link()
 }
 
 #[tokio::test]
+async fn a_log_directory_that_became_a_link_leads_nowhere() {
+    let site = PodFilesFixture::new();
+    let (files, a) = (&site.files, pod("a"));
+    let file = files.make_container_files(&a, "main", 3, None).await.unwrap().termination_message;
+    let logs = site.at("logs/default_web_a/main");
+    fs::remove_dir(&logs).unwrap();
+    let elsewhere = site.at("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    let secret = elsewhere.join("3.log");
+    fs::write(&secret, "2026-01-01T00:00:00Z stderr F secret\n").unwrap();
+    symlink(&elsewhere, &logs).unwrap();
+    let view = ended("main", 3, Some(file));
+    let read = files.termination_message(&uid("a"), &view).await;
+    assert!(!read.as_ref().is_ok_and(|text| text.contains("secret")), "{read:?}");
+    let removed = files.remove_log(&uid("a"), &a.full_name(), &view).await;
+    assert!(removed.is_err() && secret.exists(), "{removed:?}");
+}
+
+#[tokio::test]
 async fn logs_are_removed_with_their_pod_and_dangling_links_too() {
     let site = PodFilesFixture::new();
     let files = &site.files;
