@@ -137,8 +137,8 @@ impl Walk {
         let offset = if self.pass == WalkPurpose::Remove { BEGIN } else { offset };
         let mut below = Vec::new();
         let mut unread = None;
-        let mut listing = self.at(OsStr::new(""), self.open_listing(offset))?;
-        while let Some(entry) = listing.next() {
+        let listing = self.at(OsStr::new(""), self.open_listing(offset))?;
+        for entry in listing {
             let entry = self.at(OsStr::new(""), entry)?;
             let name = OsStr::from_bytes(entry.file_name().to_bytes());
             if name != "." && name != ".." && self.entry(name)? {

@@ -78,7 +78,7 @@ async fn tokens_that_are_invented_ask_the_api_server_only_now_and_then() {
     let fixture = serve(ended, &authority, true).await;
     assert_eq!(fixture.ask(None, "/pods", Some("secret")).await.0, 200);
     let before = fixture.fake_reviewer.asked.load(Ordering::SeqCst);
-    let begin = std::time::Instant::now();
+    let begin = tokio::time::Instant::now();
     for number in 0..100 {
         let status = fixture.ask(None, "/pods", Some(&format!("invented-{number}"))).await.0;
         assert!(matches!(status, 401 | 429), "{status}");

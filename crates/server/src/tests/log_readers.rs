@@ -46,14 +46,14 @@ fn log_readers_that_stall_leave_threads_to_others() {
 
 /// The longest time for which nothing else could run on this thread.
 async fn longest_pause<T>(work: impl Future<Output = T>) -> (T, Duration) {
-    let (mut longest, mut last) = (Duration::ZERO, std::time::Instant::now());
+    let (mut longest, mut last) = (Duration::ZERO, tokio::time::Instant::now());
     let mut work = std::pin::pin!(work);
     loop {
         tokio::select! {
             done = &mut work => return (done, longest.max(last.elapsed())),
             () = sleep(Duration::from_millis(5)) => longest = longest.max(last.elapsed()),
         }
-        last = std::time::Instant::now();
+        last = tokio::time::Instant::now();
     }
 }
 

@@ -8,7 +8,10 @@ use super::*;
 const PLACEHOLDER: &str = "placeholder";
 const NOT_UTF8: &[u8; 11] = b"ann\xff\xfe\x80bob\xc0!";
 
-fn certificate(attributes: &[(DnType, &str)]) -> Vec<u8> {
+/// Types and values, in order.
+type SubjectAttributes<'a> = &'a [(DnType, &'a str)];
+
+fn certificate(attributes: SubjectAttributes<'_>) -> Vec<u8> {
     let mut params = CertificateParams::default();
     params.distinguished_name = DistinguishedName::new();
     for (kind, value) in attributes {
@@ -32,7 +35,7 @@ fn second_common_name() -> DnType {
 #[test]
 fn a_client_has_exactly_one_name_and_it_is_text() {
     let (name, group) = (DnType::CommonName, DnType::OrganizationName);
-    let rows: [(&str, &[(DnType, &str)], Option<&str>); 7] = [
+    let rows: [(&str, SubjectAttributes<'_>, Option<&str>); 7] = [
         ("one", &[(group.clone(), "ops"), (name.clone(), "ann")], Some("ann")),
         // Go takes the last one, other programs the first.
         ("two", &[(name.clone(), "ann"), (second_common_name(), "bob")], None),

@@ -159,11 +159,14 @@ fn open_within_seconds(directory: &Path) -> io::Result<Option<LogFollower>> {
     receiver.recv_timeout(Duration::from_secs(5)).unwrap_or_else(|_| panic!("it hangs"))
 }
 
+/// Puts something where a log is expected.
+type MakeFile<'a> = &'a dyn Fn(&Path);
+
 #[test]
 fn a_log_that_is_a_link_a_pipe_a_device_or_a_directory_is_refused() {
     let secret = tempdir().unwrap();
     fs::write(secret.path().join("0.log"), "2026-01-01T00:00:00Z stdout F secret\n").unwrap();
-    let make: [(&str, &dyn Fn(&Path)); 4] = [
+    let make: [(&str, MakeFile<'_>); 4] = [
         ("link", &|path| symlink(secret.path().join("0.log"), path).unwrap()),
         ("pipe", &|path| mknodat(CWD, path, FileType::Fifo, Mode::RWXU, 0).unwrap()),
         ("device", &|path| {
