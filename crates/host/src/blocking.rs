@@ -1,9 +1,20 @@
 //! Runs blocking work on tokio's blocking threads. A call that hangs, such as on a mount of a server that is gone, holds its thread until the
 //! kernel lets go.
 
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use oarsman_sync::Guarded;
+use tokio::sync::{Mutex, OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinError;
 
-/// Runs the work on a blocking thread; `panicked` makes the error of work that panicked.
+/// As many threads are in use when every lane is full.
+pub const LANE_THREADS: usize = 10 + 4 + 6 + 3 + 1;
+
+/// Does the work on a thread of its own; `panicked` makes the error of work that panicked.
 ///
 /// # Errors
 /// Those of the work.
@@ -16,4 +27,106 @@ where
     E: Send + 'static,
 {
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(panicked(error)))
+}
+
+/// A kind of work that blocks. Each kind has threads of its own, so that one whose calls hang starves no other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockingKind {
+    /// Mounts of servers that are gone are here.
+    Volumes,
+    /// Control groups.
+    Cgroups,
+    /// Directories, logs and termination messages of pods.
+    PodFiles,
+    /// Statuses of pods.
+    StatusRecords,
+    /// Checkpoints of the cluster's pods.
+    Checkpoints,
+}
+
+impl BlockingKind {
+    fn threads(self) -> usize {
+        match self {
+            Self::Volumes => 10,
+            Self::Cgroups => 4,
+            Self::PodFiles => 6,
+            Self::StatusRecords => 3,
+            Self::Checkpoints => 1,
+        }
+    }
+}
+
+/// Where work of one kind waits for its turn: at most one call at a time for each object, and a bounded number of threads for all.
+///
+/// A caller that has given up leaves its call on a thread. The next call for the same object waits for that one to end and takes no
+/// second thread, however often it is tried again.
+#[derive(Debug)]
+pub struct BlockingLane {
+    threads: Arc<Semaphore>,
+    turns: Arc<Turns>,
+}
+
+/// Objects with a call under way.
+type Turns = Guarded<BTreeMap<String, Arc<Mutex<()>>>>;
+
+impl BlockingLane {
+    /// A lane for a kind of work.
+    pub fn new(kind: BlockingKind) -> Self {
+        Self::with_threads(kind.threads())
+    }
+
+    fn with_threads(threads: usize) -> Self {
+        Self { threads: Arc::new(Semaphore::new(threads)), turns: Arc::default() }
+    }
+
+    /// Does the work for an object, such as a pod, when it is its turn.
+    ///
+    /// # Errors
+    /// Those of the work; `panicked` makes the error of work that panicked.
+    pub async fn run<T, E>(
+        &self,
+        object: &str,
+        work: impl FnOnce() -> Result<T, E> + Send + 'static,
+        panicked: impl FnOnce(JoinError) -> E,
+    ) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: Send + 'static,
+    {
+        let turn = self.turn(object).await;
+        let work = move || {
+            let done = work();
+            drop(turn);
+            done
+        };
+        run(work, panicked).await
+    }
+
+    async fn turn(&self, object: &str) -> Turn {
+        let lock = Arc::clone(self.turns.lock().entry(object.to_owned()).or_default());
+        let turns = Arc::clone(&self.turns);
+        let guard = Some(lock.lock_owned().await);
+        let mut turn = Turn { object: object.to_owned(), guard, _thread: None, turns };
+        // Never closed, so there is always one.
+        turn._thread = Arc::clone(&self.threads).acquire_owned().await.ok();
+        turn
+    }
+}
+
+/// The right to work for an object, which ends with the work and not with the wait for it.
+struct Turn {
+    object: String,
+    guard: Option<OwnedMutexGuard<()>>,
+    _thread: Option<OwnedSemaphorePermit>,
+    turns: Arc<Turns>,
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        drop(self.guard.take());
+        let mut turns = self.turns.lock();
+        if turns.get(&self.object).is_some_and(|lock| Arc::strong_count(lock) == 1) {
+            turns.remove(&self.object);
+        }
+    }
 }

@@ -18,7 +18,7 @@ use oarsman_core::resources::{CgroupValues, NodeResources, QosCpuClaim, pod_cgro
 use oarsman_seam::{Call, CallFault, SeamError, seam};
 use oarsman_sync::Guarded;
 
-use crate::blocking;
+use crate::blocking::{BlockingKind, BlockingLane};
 use crate::cgroups::{CgroupError, CgroupManager};
 
 /// The cgroups of pods. Every call may be repeated: making what is there and removing what is gone succeed.
@@ -96,16 +96,22 @@ impl HostCgroups {
             Ok::<_, CgroupError>(tree)
         };
         let tree = open().map_err(failed("use the cgroups below", &root))?;
-        Ok(Self(Arc::new(PodCgroupManager { tree, settings, members: Guarded::default() })))
+        Ok(Self(Arc::new(PodCgroupManager {
+            tree,
+            settings,
+            members: Guarded::default(),
+            lane: BlockingLane::new(BlockingKind::Cgroups),
+        })))
     }
 
     async fn blocking<T: Send + 'static>(
         &self,
+        object: &str,
         work: impl FnOnce(&PodCgroupManager) -> Result<T, PodCgroupError> + Send + 'static,
     ) -> Result<T, PodCgroupError> {
         let groups = Arc::clone(&self.0);
         let panicked = failed("work in", self.0.tree.root());
-        blocking::run(move || work(&groups), panicked).await
+        self.0.lane.run(object, move || work(&groups), panicked).await
     }
 }
 
@@ -113,21 +119,22 @@ impl HostCgroups {
 impl Cgroups for HostCgroups {
     async fn ensure(&self, pod: &Pod) -> Result<(), PodCgroupError> {
         let pod = pod.clone();
-        self.blocking(move |groups| groups.ensure(&pod)).await
+        let object = pod.uid();
+        self.blocking(object.as_str(), move |groups| groups.ensure(&pod)).await
     }
 
     async fn exists(&self, pod: &PodUid) -> Result<bool, PodCgroupError> {
         let uid = pod.clone();
-        self.blocking(move |groups| Ok(groups.exists(&uid))).await
+        self.blocking(pod.as_str(), move |groups| Ok(groups.exists(&uid))).await
     }
 
     async fn remove(&self, pod: &PodUid) -> Result<(), PodCgroupError> {
         let uid = pod.clone();
-        self.blocking(move |groups| groups.remove(&uid)).await
+        self.blocking(pod.as_str(), move |groups| groups.remove(&uid)).await
     }
 
     async fn pods(&self) -> Result<BTreeSet<PodUid>, PodCgroupError> {
-        self.blocking(PodCgroupManager::pods).await
+        self.blocking("", PodCgroupManager::pods).await
     }
 }
 
@@ -138,6 +145,7 @@ struct PodCgroupManager {
     /// The pods that have a cgroup: the weight of a QoS class is the sum over its pods. Locked while the few values are written, so that the
     /// last sum that is computed is the last that is written; never across an await.
     members: Guarded<BTreeMap<PodUid, QosCpuClaim>>,
+    lane: BlockingLane,
 }
 
 impl PodCgroupManager {

@@ -16,7 +16,7 @@ use oarsman_core::cri_spec::PodPaths;
 use oarsman_core::ids::{ContainerId, FullName, PodUid};
 use oarsman_core::pod::PodExt;
 use oarsman_core::view::ContainerView;
-use oarsman_host::blocking;
+use oarsman_host::blocking::{BlockingKind, BlockingLane};
 use oarsman_seam::seam;
 
 use crate::error::{FileError, failed};
@@ -115,6 +115,7 @@ pub struct HostPodFiles(Arc<PodDirectories>);
 #[derive(Debug)]
 struct PodDirectories {
     settings: PodFileSettings,
+    lane: BlockingLane,
 }
 
 impl HostPodFiles {
@@ -123,18 +124,20 @@ impl HostPodFiles {
     /// # Errors
     /// When one cannot be made.
     pub fn open(settings: PodFileSettings) -> Result<Self, FileError> {
-        let directories = PodDirectories { settings };
+        let lane = BlockingLane::new(BlockingKind::PodFiles);
+        let directories = PodDirectories { settings, lane };
         directories.create_shared_directories()?;
         Ok(Self(Arc::new(directories)))
     }
 
     async fn blocking<T: Send + 'static>(
         &self,
+        object: &str,
         work: impl FnOnce(&PodDirectories) -> Result<T, FileError> + Send + 'static,
     ) -> Result<T, FileError> {
         let directories = Arc::clone(&self.0);
         let panicked = failed("work in", &self.0.settings.root);
-        blocking::run(move || work(&directories), panicked).await
+        self.0.lane.run(object, move || work(&directories), panicked).await
     }
 }
 
@@ -148,7 +151,11 @@ impl PodDirectories {
 impl PodFiles for HostPodFiles {
     async fn make_directories(&self, pod: &Pod) -> Result<(), FileError> {
         let pod = pod.clone();
-        self.blocking(move |all| all.make_directories(&pod, &all.paths(&pod.uid())?)).await
+        let object = pod.uid();
+        self.blocking(object.as_str(), move |all| {
+            all.make_directories(&pod, &all.paths(&pod.uid())?)
+        })
+        .await
     }
 
     async fn make_container_files(
@@ -159,7 +166,8 @@ impl PodFiles for HostPodFiles {
         hosts: Option<String>,
     ) -> Result<ContainerFiles, FileError> {
         let (pod, container) = (pod.clone(), container.to_owned());
-        self.blocking(move |all| {
+        let object = pod.uid();
+        self.blocking(object.as_str(), move |all| {
             all.make_log_directory(&pod, Some(&container))?;
             let paths = all.paths(&pod.uid())?;
             let termination_message =
@@ -177,12 +185,13 @@ impl PodFiles for HostPodFiles {
         container: &ContainerView,
     ) -> Result<String, FileError> {
         let (uid, container) = (pod.clone(), container.clone());
-        self.blocking(move |all| all.read_termination_message(&uid, &container)).await
+        self.blocking(pod.as_str(), move |all| all.read_termination_message(&uid, &container)).await
     }
 
     async fn log_names(&self, pod: &Pod, container: &str) -> Result<Vec<String>, FileError> {
         let (pod, container) = (pod.clone(), container.to_owned());
-        self.blocking(move |all| all.log_names(&pod, &container)).await
+        let object = pod.uid();
+        self.blocking(object.as_str(), move |all| all.log_names(&pod, &container)).await
     }
 
     async fn link_log(
@@ -193,7 +202,11 @@ impl PodFiles for HostPodFiles {
         id: &ContainerId,
     ) -> Result<(), FileError> {
         let (pod, container, id) = (pod.clone(), container.to_owned(), id.clone());
-        self.blocking(move |all| all.link_log(&pod, &container, restart_count, &id)).await
+        let object = pod.uid();
+        self.blocking(object.as_str(), move |all| {
+            all.link_log(&pod, &container, restart_count, &id)
+        })
+        .await
     }
 
     async fn remove_log(
@@ -203,12 +216,12 @@ impl PodFiles for HostPodFiles {
         container: &ContainerView,
     ) -> Result<(), FileError> {
         let (uid, name, container) = (pod.clone(), name.clone(), container.clone());
-        self.blocking(move |all| all.remove_log(&uid, &name, &container)).await
+        self.blocking(pod.as_str(), move |all| all.remove_log(&uid, &name, &container)).await
     }
 
     async fn remove(&self, pod: &PodUid) -> Result<(), FileError> {
         let uid = pod.clone();
-        self.blocking(move |all| {
+        self.blocking(pod.as_str(), move |all| {
             directories::remove_directory(&all.paths(&uid)?)?;
             all.remove_log_directory(&uid)
         })
@@ -216,7 +229,7 @@ impl PodFiles for HostPodFiles {
     }
 
     async fn pods(&self) -> Result<BTreeMap<PodUid, FoundFiles>, FileError> {
-        self.blocking(|all| {
+        self.blocking("", |all| {
             all.remove_dangling_links()?;
             let logs = all.with_logs()?.map(|uid| (uid, FoundFiles { directory: false }));
             let own = all.with_directories()?.map(|uid| (uid, FoundFiles { directory: true }));

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use k8s_openapi::api::core::v1::PodStatus;
 use oarsman_core::ids::PodUid;
-use oarsman_host::blocking;
+use oarsman_host::blocking::{BlockingKind, BlockingLane};
 use oarsman_seam::seam;
 
 use crate::error::{FileError, failed};
@@ -56,17 +56,24 @@ impl StatusFiles {
     /// # Errors
     /// When the directory cannot be made.
     pub fn open(root: &Path) -> Result<Self, FileError> {
-        let statuses = StatusDirectory { root: root.to_owned() };
+        let statuses = StatusDirectory {
+            root: root.to_owned(),
+            lane: BlockingLane::new(BlockingKind::StatusRecords),
+        };
         make_directory(&statuses.directory(), OUR_DIRECTORY)?;
         Ok(Self(Arc::new(statuses)))
     }
 
     async fn blocking<T: Send + 'static>(
         &self,
+        object: &str,
         work: impl FnOnce(&StatusDirectory) -> Result<T, FileError> + Send + 'static,
     ) -> Result<T, FileError> {
         let statuses = Arc::clone(&self.0);
-        blocking::run(move || work(&statuses), failed("work in", &self.0.directory())).await
+        self.0
+            .lane
+            .run(object, move || work(&statuses), failed("work in", &self.0.directory()))
+            .await
     }
 }
 
@@ -79,27 +86,28 @@ impl StatusRecords for StatusFiles {
         lasting: bool,
     ) -> Result<(), FileError> {
         let (uid, status) = (pod.clone(), status.clone());
-        self.blocking(move |statuses| statuses.write(&uid, &status, lasting)).await
+        self.blocking(pod.as_str(), move |statuses| statuses.write(&uid, &status, lasting)).await
     }
 
     async fn read_status(&self, pod: &PodUid) -> Result<Option<PodStatus>, FileError> {
         let uid = pod.clone();
-        self.blocking(move |statuses| statuses.read(&uid)).await
+        self.blocking(pod.as_str(), move |statuses| statuses.read(&uid)).await
     }
 
     async fn remove(&self, pod: &PodUid) -> Result<(), FileError> {
         let uid = pod.clone();
-        self.blocking(move |statuses| statuses.remove(&uid)).await
+        self.blocking(pod.as_str(), move |statuses| statuses.remove(&uid)).await
     }
 
     async fn pods(&self) -> Result<BTreeSet<PodUid>, FileError> {
-        self.blocking(StatusDirectory::pods).await
+        self.blocking("", StatusDirectory::pods).await
     }
 }
 
 #[derive(Debug)]
 struct StatusDirectory {
     root: PathBuf,
+    lane: BlockingLane,
 }
 
 impl StatusDirectory {
