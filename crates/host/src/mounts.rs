@@ -8,6 +8,9 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags, statx};
+use rustix::io::Errno;
+
 #[cfg(test)]
 mod tests;
 
@@ -61,6 +64,27 @@ pub fn parse(text: &[u8]) -> Result<Vec<Mount>, MountinfoError> {
 /// When /proc is not mounted, or says something that is not mountinfo.
 pub fn current() -> io::Result<Vec<Mount>> {
     parse(&fs::read("/proc/self/mountinfo")?).map_err(io::Error::other)
+}
+
+/// Whether something is mounted at a path; not at one where there is nothing. The kernel is asked about that one mount: links on the
+/// way to it do not matter, nor does the number of mounts.
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn is_mount_point(path: &Path) -> io::Result<bool> {
+    let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
+    match statx(CWD, path, flags, StatxFlags::TYPE) {
+        Ok(found) if found.stx_attributes_mask.contains(StatxAttributes::MOUNT_ROOT) => {
+            Ok(found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
+        }
+        // Linux before 5.8 does not tell.
+        Ok(_) | Err(Errno::NOSYS) => {
+            let path = path.canonicalize()?;
+            Ok(current()?.iter().any(|mount| mount.point == path))
+        }
+        Err(Errno::NOENT | Errno::NOTDIR) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// The mounts at `directory` and below it.

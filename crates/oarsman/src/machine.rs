@@ -27,7 +27,19 @@ pub(crate) fn absolute(root: &Path) -> Result<PathBuf> {
     std::path::absolute(root).with_context(|| format!("--root-dir {}", root.display()))
 }
 
-/// The machine's numbers and the settings that containers' resources are computed from.
+/// The same without links, as far as it exists. Found once at the start: the kernel names mounts by such paths, and a link that is
+/// changed later must not lead half of the agent elsewhere.
+pub(crate) fn canonical_root(root: &Path) -> Result<PathBuf> {
+    let root = absolute(root)?;
+    let real = |there: &Path| Some((there.canonicalize().ok()?, root.strip_prefix(there).ok()?));
+    let found = root.ancestors().find_map(real);
+    Ok(found.map_or_else(
+        || root.clone(),
+        |(there, rest)| there.components().chain(rest.components()).collect(),
+    ))
+}
+
+/// What the numbers of containers depend on.
 pub(crate) fn resources(cgroups: CgroupVersion, settings: &AgentSettings) -> Result<NodeResources> {
     let containers = settings.containers;
     let swap = if containers.may_swap {
@@ -105,5 +117,27 @@ pub(crate) fn read_or_empty(path: &Path) -> Result<String> {
         Ok(text) => Ok(text),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
         Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_root_directory_behind_a_link_is_the_one_that_it_leads_to() {
+        let directory = tempfile::tempdir().unwrap();
+        let real = directory.path().canonicalize().unwrap().join("real");
+        let link = directory.path().join("link");
+        fs::create_dir(&real).unwrap();
+        symlink(&real, &link).unwrap();
+        assert_eq!(canonical_root(&link).unwrap(), real);
+        assert_eq!(canonical_root(&link.join("not/yet")).unwrap(), real.join("not/yet"));
+        assert_eq!(
+            canonical_root(Path::new("/nowhere/at/all")).unwrap(),
+            Path::new("/nowhere/at/all")
+        );
     }
 }

@@ -90,7 +90,7 @@ pub(crate) fn run(flags: &Flags, clock: &Arc<dyn Clock>) -> Result<ExitCode> {
     if flags.in_background {
         detach::leave_terminal()?;
     }
-    let root = machine::absolute(&flags.root_dir)?;
+    let root = machine::canonical_root(&flags.root_dir)?;
     threads::block_on(async {
         let node = machine::node_name(flags.hostname_override.as_deref())?;
         let manifest_set = read(&flags.places, &node).await?;

@@ -42,7 +42,7 @@ pub(crate) fn set_up(
     };
     make_directory(path, MODE).map_err(failed("make"))?;
     if let Some((fs_type, options)) = medium(pod, source)
-        && !is_mounted(path).map_err(failed("look at the mounts of"))?
+        && !mounts::is_mount_point(path).map_err(failed("look at the mounts of"))?
     {
         mount_at(path, fs_type, &options).map_err(failed("mount"))?;
     }
@@ -71,10 +71,6 @@ fn size(pod: &Pod, source: &EmptyDirVolumeSource) -> Option<i64> {
     let of_pod = pod_limits(pod).get("memory").map(Quantity::units);
     let limits = [own.map(|limit| limit.units()), of_pod];
     limits.into_iter().flatten().filter(|bytes| *bytes > 0).min()
-}
-
-fn is_mounted(path: &Path) -> io::Result<bool> {
-    Ok(mounts::current()?.iter().any(|mount| mount.point == path))
 }
 
 fn mount_at(path: &Path, fs_type: &str, options: &str) -> io::Result<()> {

@@ -14,8 +14,8 @@ use oarsman_core::cri_spec::PodPaths;
 use oarsman_core::ids::PodUid;
 use oarsman_core::pod::PodExt;
 use oarsman_core::volume_manager::{MountedVolume, VolumeToMount};
+use oarsman_host::blocking::{BlockingKind, BlockingLane};
 use oarsman_host::files::is_plain_name;
-use oarsman_host::{blocking, mounts};
 
 use crate::plugin::{self, VolumePlugin, VolumeToSetUp};
 use crate::{VolumeError, Volumes};
@@ -28,20 +28,23 @@ struct VolumePlugins {
     root: PathBuf,
     clock: Arc<dyn Clock>,
     all: Vec<Box<dyn VolumePlugin>>,
+    lane: BlockingLane,
 }
 
 impl HostVolumes {
     /// Those below this root directory. Directories of files that are replaced all at once are named after the time.
     pub fn new(root: PathBuf, clock: Arc<dyn Clock>) -> Self {
-        Self(Arc::new(VolumePlugins { root, clock, all: plugin::all() }))
+        let lane = BlockingLane::new(BlockingKind::Volumes);
+        Self(Arc::new(VolumePlugins { root, clock, all: plugin::all(), lane }))
     }
 
     async fn blocking<T: Send + 'static>(
         &self,
+        object: &str,
         work: impl FnOnce(&VolumePlugins) -> Result<T, VolumeError> + Send + 'static,
     ) -> Result<T, VolumeError> {
         let plugins = Arc::clone(&self.0);
-        blocking::run(move || work(&plugins), panicked(&self.0.root)).await
+        self.0.lane.run(object, move || work(&plugins), panicked(&self.0.root)).await
     }
 }
 
@@ -49,7 +52,9 @@ impl HostVolumes {
 impl Volumes for HostVolumes {
     async fn set_up(&self, pod: &Arc<Pod>, volumes: Vec<VolumeToMount>) -> Result<(), VolumeError> {
         let pod = Arc::clone(pod);
-        self.blocking(move |plugins| plugins.set_up(&pod, &volumes, plugins.clock.wall())).await
+        let object = object(&pod.uid(), "set up", volumes.iter().map(|volume| &volume.name));
+        self.blocking(&object, move |plugins| plugins.set_up(&pod, &volumes, plugins.clock.wall()))
+            .await
     }
 
     async fn tear_down(
@@ -58,12 +63,14 @@ impl Volumes for HostVolumes {
         volumes: Vec<MountedVolume>,
     ) -> Result<(), VolumeError> {
         let uid = pod.clone();
-        self.blocking(move |plugins| plugins.tear_down(&uid, &volumes)).await
+        let object = object(pod, "tear down", volumes.iter().map(|volume| &volume.name));
+        self.blocking(&object, move |plugins| plugins.tear_down(&uid, &volumes)).await
     }
 
     async fn mounted(&self, pod: &PodUid) -> Result<Vec<MountedVolume>, VolumeError> {
         let uid = pod.clone();
-        self.blocking(move |plugins| plugins.mounted(&uid)).await
+        let object = object(pod, "list", [].into_iter());
+        self.blocking(&object, move |plugins| plugins.mounted(&uid)).await
     }
 }
 
@@ -100,9 +107,8 @@ impl VolumePlugins {
 
     fn tear_down(&self, uid: &PodUid, volumes: &[MountedVolume]) -> Result<(), VolumeError> {
         let paths = self.paths(uid)?;
-        let all = mounts::current().map_err(system("read the mounts below", &paths.volumes()))?;
         first_error(volumes.iter().map(|MountedVolume { name, plugin, .. }| {
-            plugin::tear_down(name, &paths.volume(plugin, name), &all)
+            plugin::tear_down(name, &paths.volume(plugin, name))
         }))
     }
 
@@ -123,6 +129,11 @@ impl VolumePlugins {
             false => Err(VolumeError::Uid { uid: uid.to_string() }),
         }
     }
+}
+
+/// What one call at a time is for: a volume that hangs holds up neither the pod's others nor what else is done to the pod.
+fn object<'a>(pod: &PodUid, doing: &str, volumes: impl Iterator<Item = &'a String>) -> String {
+    volumes.fold(format!("{pod} {doing}"), |object, volume| object + " " + volume)
 }
 
 /// Does all of it, and gives the first error.

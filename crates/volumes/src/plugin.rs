@@ -1,12 +1,14 @@
 //! Volume plugins: one for every kind of volume that can be set up here.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Pod, Volume};
 use oarsman_core::cri_spec::Payload;
-use oarsman_host::mounts::{self, Mount};
-use oarsman_host::tree;
+use oarsman_host::mounts;
+use oarsman_host::tree::{self, RemoveTreeError};
+use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount};
 
 use crate::VolumeError;
@@ -48,15 +50,45 @@ pub(crate) fn all() -> Vec<Box<dyn VolumePlugin>> {
     ]
 }
 
-/// Tears down a volume: what is mounted at its path is unmounted, what is on disk is removed.
-pub(crate) fn tear_down(volume: &str, path: &Path, all: &[Mount]) -> Result<(), VolumeError> {
+/// Gives back what lies at a volume's path: what is mounted there is unmounted, what is on disk is removed.
+/// The table of mounts is read only when something is mounted below it: with many pods it is long.
+pub(crate) fn tear_down(volume: &str, path: &Path) -> Result<(), VolumeError> {
     // The last mounted may lie upon one mounted before.
-    let beneath: Vec<_> = mounts::beneath(all, path).collect();
-    for mount in beneath.into_iter().rev() {
-        unmount(&mount.point, UnmountFlags::NOFOLLOW).map_err(|error| {
-            let (volume, path) = (volume.to_owned(), mount.point.clone());
-            VolumeError::System { volume, doing: "unmount", path, source: error.into() }
-        })?;
+    while mounts::is_mount_point(path).map_err(failed(volume, "look at the mounts of", path))? {
+        match unmount(path, UnmountFlags::NOFOLLOW) {
+            Err(Errno::BUSY) => break,
+            unmounted => unmounted.map_err(failed(volume, "unmount", path))?,
+        }
+    }
+    match tree::remove_tree(path) {
+        Err(RemoveTreeError::Mounted { .. }) => unmount_beneath(volume, path)?,
+        removed => return Ok(removed?),
     }
     Ok(tree::remove_tree(path)?)
+}
+
+fn unmount_beneath(volume: &str, path: &Path) -> Result<(), VolumeError> {
+    let read = || Ok::<_, io::Error>((mounts::current()?, real(path)?));
+    let (all, path) = read().map_err(failed(volume, "read the mounts below", path))?;
+    let beneath: Vec<_> = mounts::beneath(&all, &path).collect();
+    for mount in beneath.into_iter().rev() {
+        let unmounted = unmount(&mount.point, UnmountFlags::NOFOLLOW);
+        unmounted.map_err(failed(volume, "unmount", &mount.point))?;
+    }
+    Ok(())
+}
+
+/// The path as the kernel has it: what leads to the volume may be a link, the volume itself may not.
+fn real(path: &Path) -> io::Result<PathBuf> {
+    let (parent, name) = path.parent().zip(path.file_name()).ok_or(io::ErrorKind::InvalidInput)?;
+    Ok(parent.canonicalize()?.join(name))
+}
+
+fn failed<E: Into<io::Error>>(
+    volume: &str,
+    doing: &'static str,
+    path: &Path,
+) -> impl FnOnce(E) -> VolumeError {
+    let (volume, path) = (volume.to_owned(), path.to_owned());
+    move |error| VolumeError::System { volume, doing, path, source: error.into() }
 }

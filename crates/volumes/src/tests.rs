@@ -111,6 +111,35 @@ async fn an_empty_dir_in_memory_is_mounted_once_with_its_size_and_unmounted() {
 }
 
 #[tokio::test]
+async fn behind_a_link_one_in_memory_is_mounted_once_too_and_unmounted() {
+    let directory = tempfile::tempdir().unwrap();
+    let (real, link) = (directory.path().join("real"), directory.path().join("link"));
+    fs::create_dir(&real).unwrap();
+    std::os::unix::fs::symlink(&real, &link).unwrap();
+    let source = EmptyDirVolumeSource {
+        medium: Some("Memory".to_owned()),
+        ..EmptyDirVolumeSource::default()
+    };
+    let pod = pod(vec![empty_dir("fast", source)]);
+    for _ in 0..100 {
+        make(&pod, &link).await.unwrap();
+    }
+    let volume = paths(&real).volume("kubernetes.io/empty-dir", "fast");
+    let count = || mounts::current().unwrap().iter().filter(|it| it.point == volume).count();
+    assert_eq!(count(), 1);
+    // What an older version had stacked, and what a container left mounted in it.
+    let inner = volume.join("inner");
+    fs::create_dir(&inner).unwrap();
+    for path in [&volume, &inner] {
+        fs::create_dir_all(path).unwrap();
+        let flags = rustix::mount::MountFlags::empty();
+        rustix::mount::mount("tmpfs", path, "tmpfs", flags, c"").unwrap();
+    }
+    tear_down(&link).await.unwrap();
+    assert!(count() == 0 && !volume.exists());
+}
+
+#[tokio::test]
 async fn a_host_path_is_checked_against_its_type_or_created() {
     let root = tempfile::tempdir().unwrap();
     let (file, missing) = (root.path().join("file"), root.path().join("missing"));

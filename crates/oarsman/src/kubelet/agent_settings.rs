@@ -75,7 +75,7 @@ pub(super) fn settings(loaded: &LoadedConfig, flags: &ProgramFlags) -> Result<Ag
     let addresses = machine::addresses::of_node(&flags.node_ips(), &name);
     Ok(AgentSettings {
         mode: Mode::Kubelet,
-        root: machine::absolute(flags.root_dir.as_ref())?,
+        root: machine::canonical_root(flags.root_dir.as_ref())?,
         node_ips: addresses.iter().map(ToString::to_string).collect(),
         node_status: node_status_config(kubelet, flags, &name, &addresses),
         node_name: name,
