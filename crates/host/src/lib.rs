@@ -7,6 +7,7 @@
 pub mod beneath;
 pub mod blocking;
 pub mod cgroups;
+mod descriptor_reserve;
 pub mod files;
 pub mod hugepages;
 pub mod inotify;

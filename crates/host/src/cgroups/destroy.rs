@@ -14,12 +14,14 @@ use super::{
     CgroupError, CgroupLayout, CgroupManager, Hierarchy, HierarchyKind, RemoveGroupError, children,
     files,
 };
-use crate::processes;
+use crate::{descriptor_reserve, processes};
 
 /// How often the processes of a group are killed: they may be forking meanwhile.
 const KILL_ROUNDS: usize = 5;
 /// How long each round waits for a process that was killed.
 const KILL_TIMEOUT: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
+/// How many processes are held at once: a group may have more of them than we may have files open.
+const MOST_HANDLES: usize = 256;
 /// How often a directory is removed that the kernel still finds busy, and the wait between.
 const REMOVALS: usize = 20;
 const BETWEEN_REMOVALS: Duration = Duration::from_millis(25);
@@ -34,9 +36,11 @@ impl CgroupManager {
     /// When the group is outside of the root, or one of its processes or directories stays.
     pub fn destroy(&self, group: &Path) -> Result<(), CgroupError> {
         self.check_ours(group)?;
-        self.kill_all(group)?;
-        let removals: Vec<_> = self.all.iter().map(|h| self.remove_from(h, group)).collect();
-        removals.into_iter().collect()
+        descriptor_reserve::retry(CgroupError::is_out_of_descriptors, || {
+            self.kill_all(group)?;
+            let removals: Vec<_> = self.all.iter().map(|h| self.remove_from(h, group)).collect();
+            removals.into_iter().collect()
+        })
     }
 
     /// Takes a group away in which there is nothing, neither processes nor groups; one in which there is something stays.
@@ -73,15 +77,19 @@ impl CgroupManager {
             return Err(CgroupError::Ourselves { group: group.to_owned() });
         }
         self.unfreeze(group)?;
-        let handles = handles(living, |pid, source| CgroupError::Kill {
-            group: group.to_owned(),
-            pid,
-            source,
-        })?;
-        if !self.kill_at_once(group)? {
-            self.kill_one_by_one(group, &handles)?;
+        let killed = self.kill_at_once(group)?;
+        let failed = |pid, source| CgroupError::Kill { group: group.to_owned(), pid, source };
+        let living: Vec<u32> = living.iter().copied().collect();
+        for some in living.chunks(MOST_HANDLES) {
+            let handles = handles(some, failed)?;
+            if !killed {
+                self.kill_one_by_one(group, &handles)?;
+            }
+            let ended = handles.iter().all(|(_, handle)| wait_for_exit(handle));
+            if killed && !ended {
+                break;
+            }
         }
-        handles.iter().all(|(_, handle)| wait_for_exit(handle));
         Ok(())
     }
 
@@ -160,7 +168,7 @@ impl CgroupManager {
 /// Handles of those processes that are there still. Pid 0 stands for a process outside of our pid
 /// namespace, which we cannot name.
 fn handles(
-    pids: &BTreeSet<u32>,
+    pids: &[u32],
     failed: impl Fn(u32, io::Error) -> CgroupError,
 ) -> Result<Vec<(u32, OwnedFd)>, CgroupError> {
     let mut found = Vec::new();
@@ -169,6 +177,8 @@ fn handles(
         match pidfd_open(raw, PidfdFlags::empty()) {
             Ok(handle) => found.push((pid, handle)),
             Err(Errno::SRCH) => (),
+            // The next round takes the next ones.
+            Err(Errno::MFILE | Errno::NFILE) if !found.is_empty() => break,
             Err(error) => return Err(failed(pid, error.into())),
         }
     }

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use rustix::io::Errno;
+
 use super::RemoveGroupError;
 
 /// A control group that could not be made, looked at or taken away.
@@ -77,4 +79,24 @@ pub enum CgroupError {
     /// A directory could not be removed.
     #[error(transparent)]
     Remove(#[from] RemoveGroupError),
+}
+
+impl CgroupError {
+    /// Whether this process, or the machine, could not open one more file.
+    pub(super) fn is_out_of_descriptors(&self) -> bool {
+        let source = match self {
+            Self::Mounts(source)
+            | Self::Create { source, .. }
+            | Self::Read { source, .. }
+            | Self::Write { source, .. }
+            | Self::Kill { source, .. }
+            | Self::Remove(RemoveGroupError { source, .. }) => source,
+            Self::NotMounted
+            | Self::Outside { .. }
+            | Self::Ourselves { .. }
+            | Self::Survivor { .. } => return false,
+        };
+        let errno = Errno::from_io_error(source);
+        matches!(errno, Some(Errno::MFILE | Errno::NFILE))
+    }
 }

@@ -8,7 +8,7 @@ use oarsman_core::resources::CgroupVersion;
 use oarsman_core::resources::names::CgroupNames;
 
 use super::{CgroupError, Hierarchy, HierarchyKind, files, hierarchies};
-use crate::mounts;
+use crate::{descriptor_reserve, mounts};
 
 /// The v1 hierarchies that a group of ours is in, as far as they are mounted.
 const V1_NEEDED: [&str; 10] = [
@@ -70,6 +70,7 @@ impl CgroupManager {
             return Err(CgroupError::Outside { group, root });
         }
         let layout = layout(&all).ok_or(CgroupError::NotMounted)?;
+        descriptor_reserve::hold();
         let needed: Vec<_> = all.iter().filter(|h| is_needed(layout, &h.kind)).cloned().collect();
         let controllers = match (layout, needed.first()) {
             (CgroupLayout::V2, Some(tree)) => v2_controllers(tree)?,

@@ -391,3 +391,37 @@ fn the_group_of_this_process_is_not_destroyed() {
         texts(&[("kubepods/pod1/cgroup.kill", "")])
     );
 }
+
+#[test]
+fn without_a_free_descriptor_a_group_is_killed_all_the_same() {
+    const INNER: &str = "OARSMAN_TEST_WITH_FEW_DESCRIPTORS";
+    if std::env::var_os(INNER).is_none() {
+        // The limit is one of a process: this test runs in one of its own.
+        let name = "cgroups::tests::fake_hierarchies::without_a_free_descriptor_a_group_is_killed_all_the_same";
+        let mut child = std::process::Command::new("sh");
+        child.args(["-c", "ulimit -n 64; exec \"$0\" \"$@\""]);
+        child.arg(std::env::current_exe().unwrap()).args(["--exact", name]).env(INNER, "1");
+        let output = child.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        assert!(String::from_utf8_lossy(&output.stdout).contains("1 passed"));
+        return;
+    }
+    let mut bystander = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+    let machine = v2_machine().with(&[
+        ("kubepods/pod1/cgroup.procs", &format!("{}\n", bystander.id())),
+        ("kubepods/pod1/cgroup.kill", ""),
+    ]);
+    let cgroups = machine.v2("/");
+    let opened: Vec<_> =
+        std::iter::from_fn(|| std::fs::File::open("/dev/null").ok()).take(100).collect();
+    assert!(opened.len() < 100);
+    let error = cgroups.destroy(Path::new(POD)).unwrap_err();
+    drop(opened);
+    bystander.kill().unwrap();
+    bystander.wait().unwrap();
+    assert!(matches!(error, CgroupError::Survivor { .. }), "{error}");
+    assert_eq!(
+        machine.read(&["kubepods/pod1/cgroup.kill"]),
+        texts(&[("kubepods/pod1/cgroup.kill", "1")])
+    );
+}
