@@ -1,6 +1,6 @@
 //! The directory of certificates: files with the time in their names, and a link to the one that counts.
 
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -43,6 +43,7 @@ impl CertificateStore {
         remove(&link)
             .and_then(|()| symlink(&file, &link))
             .and_then(|()| fs::rename(&link, &current))
+            .and_then(|()| sync_directory(&current))
             .map_err(|error| file_error("link", &current, &error))?;
         Ok(current)
     }
@@ -84,15 +85,21 @@ pub(super) fn write(file: &Path, text: &[u8]) -> Result<()> {
     let new = PathBuf::from(name);
     let write = || {
         if let Some(directory) = file.parent() {
-            DirBuilder::new().recursive(true).mode(0o755).create(directory)?;
+            DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
         }
         remove(&new)?;
         let mut opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
         opened.write_all(text)?;
         opened.sync_all()?;
-        fs::rename(&new, file)
+        fs::rename(&new, file)?;
+        sync_directory(file)
     };
     write().map_err(|error| file_error("write", file, &error))
+}
+
+/// A renaming is in the directory: without this, a crash of the machine may bring the old file back.
+fn sync_directory(file: &Path) -> io::Result<()> {
+    file.parent().map_or(Ok(()), |directory| File::open(directory)?.sync_all())
 }
 
 fn remove(file: &Path) -> io::Result<()> {

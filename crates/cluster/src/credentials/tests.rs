@@ -146,6 +146,8 @@ fn the_newest_certificate_counts_and_only_we_may_read_it() {
         assert_eq!(fs::metadata(&current).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::read_link(&current).unwrap().parent(), current.parent());
     }
+    let directory = fs::metadata(place.path().join("pki")).unwrap();
+    assert_eq!(directory.permissions().mode() & 0o777, 0o700);
     let names: Vec<_> = fs::read_dir(place.path().join("pki")).unwrap().collect();
     assert_eq!(names.len(), 3, "{names:?}");
 }

@@ -1,13 +1,16 @@
 //! A pod's directory, and what of it is not a volume.
 
 use std::fs::{self, File, Permissions};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::io::{self, Read};
+use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use k8s_openapi::api::core::v1::Pod;
 use oarsman_core::cri_spec::PodPaths;
 use oarsman_core::ids::PodUid;
 use oarsman_host::tree;
+use rustix::fs::{FallocateFlags, fallocate};
+use rustix::io::Errno;
 
 use super::PodDirectories;
 use crate::error::{FileError, failed};
@@ -17,6 +20,9 @@ use crate::files::{OUR_DIRECTORY, make_directory, names_in, unless_gone};
 const EVERYBODY_WRITES: u32 = 0o666;
 /// A container of any user reads its hosts file.
 const EVERYBODY_READS: u32 = 0o644;
+
+/// A container can write to its hosts file: what it made longer is not read.
+const LONGEST_HOSTS: u64 = 1 << 20;
 
 impl PodDirectories {
     /// Makes what all pods share.
@@ -70,12 +76,34 @@ pub(super) fn make_termination_message(
 /// Writes over the file that is there: containers that run have that very one mounted.
 pub(super) fn write_hosts(paths: &PodPaths, content: &str) -> Result<PathBuf, FileError> {
     let path = paths.hosts();
-    let write = || {
-        fs::write(&path, content)?;
-        fs::set_permissions(&path, Permissions::from_mode(EVERYBODY_READS))
-    };
-    write().map_err(failed("write", &path))?;
+    overwrite(&path, content.as_bytes()).map_err(failed("write", &path))?;
     Ok(path)
+}
+
+/// On a full disk the file stays as it was: room is made first, nothing is cut off before all is written, and what was there is put
+/// back when it cannot be.
+fn overwrite(path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut options = File::options();
+    options.read(true).write(true).create(true).truncate(false).mode(EVERYBODY_READS);
+    let mut file = options.open(path)?;
+    file.set_permissions(Permissions::from_mode(EVERYBODY_READS))?;
+    let mut before = Vec::new();
+    Read::by_ref(&mut file).take(LONGEST_HOSTS).read_to_end(&mut before)?;
+    if before == content {
+        return Ok(());
+    }
+    match fallocate(&file, FallocateFlags::KEEP_SIZE, 0, content.len() as u64) {
+        // Not every file system can.
+        Ok(()) | Err(Errno::OPNOTSUPP | Errno::INVAL) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let written = file.write_all_at(content, 0).and_then(|()| file.set_len(content.len() as u64));
+    written.inspect_err(|_| {
+        let put_back = file.write_all_at(&before, 0).and_then(|()| file.set_len(before.len() as u64));
+        if let Err(error) = put_back {
+            tracing::error!(%error, path = %path.display(), "hosts file of running containers not put back");
+        }
+    })
 }
 
 /// Go's kubelet draws these names; any eight hex digits will do.
@@ -83,7 +111,7 @@ fn name_of(restart_count: u32) -> String {
     format!("{restart_count:08x}")
 }
 
-fn empty_file(path: &Path) -> std::io::Result<()> {
+fn empty_file(path: &Path) -> io::Result<()> {
     let mut options = File::options();
     options.write(true).create(true).truncate(true).mode(EVERYBODY_WRITES);
     // Not every umask leaves the mode as it is.

@@ -205,3 +205,23 @@ async fn logs_are_removed_with_their_pod_and_dangling_links_too() {
     assert!(!site.at("logs/default_web_a").exists() && site.at("logs/somebody-elses").exists());
     assert!(!link("a").is_symlink() && link("b").is_symlink() && elsewhere.is_symlink());
 }
+
+#[test]
+fn on_a_full_disk_the_hosts_file_of_running_containers_stays_as_it_was() {
+    let root = tempfile::tempdir().unwrap();
+    let flags = rustix::mount::MountFlags::empty();
+    rustix::mount::mount("tmpfs", root.path(), "tmpfs", flags, c"size=8k").unwrap();
+    let paths = PodPaths::new(root.path(), &PodUid::from("u"));
+    fs::create_dir_all(paths.directory()).unwrap();
+    let first = directories::write_hosts(&paths, "first\n").unwrap();
+    fs::write(root.path().join("filler"), [1; 4096]).unwrap();
+    let longer = "second\n".repeat(4096);
+    let refused = directories::write_hosts(&paths, &longer).unwrap_err().to_string();
+    let kept = fs::read_to_string(&first);
+    let shorter =
+        directories::write_hosts(&paths, "2\n").map(|path| fs::read_to_string(path).unwrap());
+    rustix::mount::unmount(root.path(), rustix::mount::UnmountFlags::DETACH).unwrap();
+    assert!(refused.contains("No space left"), "{refused}");
+    assert_eq!(kept.unwrap(), "first\n");
+    assert_eq!(shorter.unwrap(), "2\n");
+}
