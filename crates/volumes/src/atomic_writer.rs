@@ -10,6 +10,7 @@ mod compare;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Write};
@@ -43,6 +44,7 @@ pub(crate) struct AtomicWriter<'a> {
 pub(crate) fn write(writer: &AtomicWriter<'_>, files: &Payload) -> io::Result<()> {
     let directory = writer.directory;
     let current = current(directory)?;
+    let files = &with_kept(current.as_ref().map(|name| directory.join(name)).as_deref(), files);
     let holds = |name: &String| compare::holds_exactly(&directory.join(name), files);
     let name = match current.filter(holds) {
         Some(name) => name,
@@ -57,6 +59,21 @@ pub(crate) fn write(writer: &AtomicWriter<'_>, files: &Payload) -> io::Result<()
     let names = files.keys().filter_map(|path| path.split('/').next()).collect();
     link(directory, &names)?;
     prune(directory, &names, &name)
+}
+
+/// The files to be written: those whose content is not known are as they are now, or not at all.
+fn with_kept<'a>(current: Option<&Path>, files: &'a Payload) -> Cow<'a, Payload> {
+    if files.values().all(|file| !file.keep) {
+        return Cow::Borrowed(files);
+    }
+    let known = files.iter().filter_map(|(path, file)| match file.keep {
+        false => Some((path.clone(), file.clone())),
+        true => {
+            let bytes = compare::read(&current?.join(path)).ok()?;
+            Some((path.clone(), PayloadFile { bytes, keep: false, ..file.clone() }))
+        }
+    });
+    Cow::Owned(known.collect())
 }
 
 /// The directory that the files are in now.

@@ -186,7 +186,8 @@ async fn only_mounted_volumes_are_set_up_and_unsupported_ones_are_named() {
 fn secret(text: &str) -> (Pod, Payloads) {
     let source = SecretVolumeSource::default();
     let volume = Volume { name: "login".to_owned(), secret: Some(source), ..Volume::default() };
-    let file = PayloadFile { bytes: text.as_bytes().to_vec(), mode: 0o600, owner: None };
+    let file =
+        PayloadFile { bytes: text.as_bytes().to_vec(), mode: 0o600, owner: None, keep: false };
     let files = Payload::from([("key".to_owned(), file)]);
     (pod(vec![volume]), Payloads::from([("login".to_owned(), files)]))
 }

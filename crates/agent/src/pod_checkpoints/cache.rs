@@ -143,6 +143,11 @@ impl CachedCheckpoints {
             return;
         }
         let uid = PodUid::from(name.as_str());
+        // A page of an older version may hold what is not kept any more, such as tokens.
+        let is_current = |kept: &PodCheckpoint| written(kept).is_some_and(|now| now == bytes);
+        if serde_json::from_slice(bytes).is_ok_and(|kept| !is_current(&kept)) {
+            self.unwritten.insert(name.clone());
+        }
         match (serde_json::from_slice::<PodCheckpoint>(bytes), self.by_pod.get_mut(&uid)) {
             (Ok(kept), Some(known)) => known.objects = known.objects.take().or(kept.objects),
             (Ok(kept), None) if !self.api_server_answered => self.by_pod.extend([(uid, kept)]),

@@ -8,7 +8,6 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use oarsman_core::cri_spec::Lookup;
 use oarsman_core::ids::FullName;
 use oarsman_core::pod::PodExt;
-use oarsman_core::token::TokenRequestKey;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A pod and what it refers to.
@@ -24,16 +23,13 @@ pub(super) struct PodCheckpoint {
     pub(super) objects: Option<CheckpointedObjects>,
 }
 
-/// Audience, lifetime in seconds, and the token.
-type StoredToken = (String, i64, String);
-
-/// The objects that a pod refers to. Services have a checkpoint of their own: they are the same for all pods.
+/// What a pod refers to. Services are kept apart: they are the same for all. Tokens are not kept: whoever reads them could act as the
+/// pod elsewhere, and the API server gives out new ones.
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct CheckpointedObjects {
     config_maps: Vec<ConfigMap>,
     secrets: Vec<Secret>,
     runtime_classes: BTreeMap<String, String>,
-    tokens: Vec<StoredToken>,
 }
 
 /// Shows no content: Secrets must not reach a log.
@@ -85,8 +81,7 @@ fn metadata(pod: &Pod) -> ObjectMeta {
 
 impl CheckpointedObjects {
     pub(super) fn of(pod: &Pod, lookup: &Lookup) -> Self {
-        let Lookup { config_maps, secrets, services: _, files: _, runtime_classes, tokens } =
-            lookup;
+        let Lookup { config_maps, secrets, runtime_classes, .. } = lookup;
         let is_its = |name: &FullName| name.namespace == pod.full_name().namespace;
         let config_maps = config_maps.iter().filter(|(name, _)| is_its(name));
         let secrets = secrets.iter().filter(|(name, _)| is_its(name));
@@ -94,7 +89,6 @@ impl CheckpointedObjects {
             config_maps: config_maps.map(|(_, map)| map.clone()).collect(),
             secrets: secrets.map(|(_, secret)| secret.clone()).collect(),
             runtime_classes: runtime_classes.clone(),
-            tokens: tokens.iter().filter_map(stored_token).collect(),
         }
     }
 
@@ -108,21 +102,10 @@ impl CheckpointedObjects {
             services: services.or_else(|| Some(Vec::new())),
             files: BTreeMap::new(),
             runtime_classes: self.runtime_classes.clone(),
-            tokens: self.tokens.iter().cloned().map(restored_token).collect(),
+            tokens: BTreeMap::new(),
+            tokens_later: true,
         }
     }
-}
-
-/// A refused token is not stored.
-fn stored_token((wish, token): (&TokenRequestKey, &Result<String, String>)) -> Option<StoredToken> {
-    let token = token.clone().ok()?;
-    Some((wish.audience.clone(), wish.seconds, token))
-}
-
-fn restored_token(
-    (audience, seconds, token): StoredToken,
-) -> (TokenRequestKey, Result<String, String>) {
-    (TokenRequestKey { audience, seconds }, Ok(token))
 }
 
 fn object_name(metadata: &ObjectMeta) -> FullName {

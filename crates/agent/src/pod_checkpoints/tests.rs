@@ -20,6 +20,13 @@ use oarsman_state::FileError;
 #[derive(Default)]
 struct InMemoryCheckpoints(Mutex<BTreeMap<String, Vec<u8>>>);
 
+impl InMemoryCheckpoints {
+    fn text(&self) -> String {
+        let by_pod = self.0.lock().unwrap();
+        by_pod.values().map(|checkpoint| String::from_utf8_lossy(checkpoint).into_owned()).collect()
+    }
+}
+
 #[async_trait]
 impl CheckpointStore for InMemoryCheckpoints {
     async fn write(
@@ -75,7 +82,7 @@ impl Cluster for ScriptedCluster {
         let wish = TokenRequestKey { audience: String::new(), seconds: 3600 };
         Ok(Lookup {
             config_maps: BTreeMap::from([(name, map)]),
-            tokens: BTreeMap::from([(wish, Ok("token".to_owned()))]),
+            tokens: BTreeMap::from([(wish, Ok("the token".to_owned()))]),
             ..Lookup::default()
         })
     }
@@ -179,6 +186,7 @@ async fn without_an_api_server_pods_are_restored_with_their_objects() {
     // A copy from before our status does not replace it.
     fixture.send_pods(vec![pod("one"), pod("two")]).await;
     fixture.end().await;
+    assert!(!stored.text().contains("the token"), "tokens are not written down");
 
     let fixture = CheckpointFixture::begin(&stored, true);
     let begun = Instant::now();
@@ -190,7 +198,8 @@ async fn without_an_api_server_pods_are_restored_with_their_objects() {
         Some(status("Succeeded")),
         "it has ended and must not run again"
     );
-    assert_eq!(fixture.cluster.lookup(&pod("one")).await.unwrap(), found);
+    let restored_pods = fixture.cluster.lookup(&pod("one")).await.unwrap();
+    assert_eq!(restored_pods, Lookup { tokens: BTreeMap::new(), tokens_later: true, ..found });
     assert_eq!(
         begun.elapsed(),
         API_SERVER_WAIT + LOOKUP_WAIT,
@@ -223,4 +232,30 @@ async fn a_broken_checkpoint_does_not_affect_the_others() {
     stored.0.lock().unwrap().insert("two".to_owned(), b"not a page".to_vec());
     let fixture = CheckpointFixture::begin(&stored, true);
     assert_eq!(uids(&fixture.checkpoints.restored_pods().next().await.unwrap()), ["one"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn tokens_that_an_older_version_wrote_down_are_removed() {
+    let stored = Arc::new(InMemoryCheckpoints::default());
+    let mut fixture = CheckpointFixture::begin(&stored, false);
+    fixture.send_pods(vec![pod("one")]).await;
+    fixture.cluster.lookup(&pod("one")).await.unwrap();
+    fixture.end().await;
+    let checkpoint = stored.0.lock().unwrap()["one"].clone();
+    let mut checkpoint: serde_json::Value = serde_json::from_slice(&checkpoint).unwrap();
+    checkpoint["objects"]["tokens"] = serde_json::json!([["", 3600, "the token"]]);
+    stored.0.lock().unwrap().insert("one".to_owned(), checkpoint.to_string().into_bytes());
+    CheckpointFixture::begin(&stored, true).end().await;
+    assert!(!stored.text().contains("the token"));
+    assert_eq!(
+        uids(
+            &CheckpointFixture::begin(&stored, true)
+                .checkpoints
+                .restored_pods()
+                .next()
+                .await
+                .unwrap()
+        ),
+        ["one"]
+    );
 }

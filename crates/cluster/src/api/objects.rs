@@ -83,7 +83,7 @@ impl ObjectManager {
             runtime_classes: classes?.into_iter().map(handler).collect(),
             tokens: tokens?,
             services: services?,
-            files: BTreeMap::new(),
+            ..Lookup::default()
         })
     }
 

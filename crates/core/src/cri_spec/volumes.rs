@@ -41,6 +41,8 @@ pub struct PayloadFile {
     pub mode: u32,
     /// The user that owns it; root if none is given.
     pub owner: Option<u32>,
+    /// Whether a file that is there stays as it is, and none is made: its content is not known.
+    pub keep: bool,
 }
 
 /// Tells how much there is, and nothing of what it says: it may be secret.
@@ -183,14 +185,17 @@ impl VolumeContext<'_> {
         mode: Option<i32>,
     ) -> Result<Payload, ConfigError> {
         let found = self.lookup.tokens.get(&TokenRequestKey::from(wanted));
-        let text = match found.ok_or(PayloadError::NoCluster("serviceAccountToken"))? {
-            Ok(text) => text.clone().into_bytes(),
-            Err(why) => return Err(PayloadError::NoToken(why.clone()).into()),
+        let keep = found.is_none() && self.lookup.tokens_later;
+        let text = match found {
+            Some(Ok(text)) => text.clone().into_bytes(),
+            Some(Err(why)) => return Err(PayloadError::NoToken(why.clone()).into()),
+            None if keep => Vec::new(),
+            None => return Err(PayloadError::NoCluster("serviceAccountToken").into()),
         };
         let user = security::common_user(self.pod);
         let own = (user.is_some() || security::group(self.pod).is_some()).then_some(PRIVATE);
         let owner = user.and_then(|user| u32::try_from(user).ok());
-        let file = PayloadFile { owner, ..file(text, own, mode) };
+        let file = PayloadFile { owner, keep, ..file(text, own, mode) };
         Ok(Payload::from([(plain(&wanted.path), file)]))
     }
 
@@ -239,7 +244,8 @@ fn listed(
 
 fn file(bytes: Vec<u8>, own: Option<i32>, of_volume: Option<i32>) -> PayloadFile {
     let mode = own.or(of_volume).unwrap_or(DEFAULT_MODE);
-    PayloadFile { bytes, mode: u32::try_from(mode).unwrap_or_default() & 0o777, owner: None }
+    let mode = u32::try_from(mode).unwrap_or_default() & 0o777;
+    PayloadFile { bytes, mode, owner: None, keep: false }
 }
 
 /// A path without what leads nowhere: `a//./b` is `a/b`.

@@ -18,7 +18,7 @@ pub(super) fn holds_exactly(directory: &Path, files: &Payload) -> bool {
             .all(|(path, file)| read(&directory.join(path)).is_ok_and(|there| there == file.bytes))
 }
 
-fn read(path: &Path) -> io::Result<Vec<u8>> {
+pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let mut bytes = Vec::new();
     File::from(open(path, flags, Mode::empty())?).read_to_end(&mut bytes)?;

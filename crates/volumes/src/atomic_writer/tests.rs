@@ -8,8 +8,12 @@ use tempfile::{TempDir, tempdir};
 use super::*;
 
 fn files(files: &[(&str, &str)]) -> Payload {
-    let file =
-        |text: &str| PayloadFile { bytes: text.as_bytes().to_vec(), mode: 0o640, owner: None };
+    let file = |text: &str| PayloadFile {
+        bytes: text.as_bytes().to_vec(),
+        mode: 0o640,
+        owner: None,
+        keep: false,
+    };
     files.iter().map(|(path, text)| ((*path).to_owned(), file(text))).collect()
 }
 
@@ -115,4 +119,25 @@ fn links_inside_a_volume_do_not_reach_files_outside() {
     assert!(!site.0.path().join(site.data()).join("c").is_symlink(), "a link is no file");
     assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
     assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn a_file_whose_content_is_not_known_stays_as_it_is_and_is_not_made() {
+    let site = WriterFixture::new();
+    let write = |wanted: &Payload| {
+        let now = Timestamp::from_second(1_800_000_000).unwrap();
+        write(&AtomicWriter { directory: site.0.path(), group: None, now }, wanted).unwrap();
+    };
+    let mut wanted = files(&[("ca", "1"), ("token", "")]);
+    wanted.get_mut("token").unwrap().keep = true;
+    write(&wanted);
+    assert!(!site.names().contains(&"token".to_owned()), "{:?}", site.names());
+    site.write(&[("ca", "1"), ("token", "t0ken")]);
+    let before = site.data();
+    write(&wanted);
+    assert_eq!(site.read("token"), "t0ken");
+    assert_eq!(site.data(), before, "nothing is written");
+    wanted.insert("ca".to_owned(), files(&[("ca", "2")])["ca"].clone());
+    write(&wanted);
+    assert_eq!((site.read("ca"), site.read("token")), ("2".to_owned(), "t0ken".to_owned()));
 }

@@ -27,6 +27,8 @@ pub struct Lookup {
     pub runtime_classes: BTreeMap<String, String>,
     /// Tokens of the pod's service account, or why the API server gives out none.
     pub tokens: BTreeMap<TokenRequestKey, Result<String, String>>,
+    /// Whether tokens come later: the pod was recalled without an API server, and tokens are not remembered.
+    pub tokens_later: bool,
 }
 
 /// Everything has been read, and nothing is there.
@@ -39,6 +41,7 @@ impl Default for Lookup {
             files: BTreeMap::new(),
             runtime_classes: BTreeMap::new(),
             tokens: BTreeMap::new(),
+            tokens_later: false,
         }
     }
 }

@@ -189,6 +189,13 @@ fn a_token_file_is_readable_by_the_pods_user_or_group_only() {
         assert_eq!(file.bytes, b"t0ken");
         assert_eq!(format!("{:o} {:?}", file.mode, file.owner), want);
     }
+    let unknown = || pod(projected(json!({ "path": "t", "expirationSeconds": 601 })));
+    let (_, faults) = payloads(&unknown(), &lookup, &node().context());
+    assert_eq!(faults.len(), 1, "a token that is not known keeps a pod from starting");
+    lookup.tokens_later = true;
+    let (later, faults) = payloads(&unknown(), &lookup, &node().context());
+    assert_eq!(faults, [], "but not one that is recalled without an API server");
+    assert!(later["v"]["t"].keep && later["v"]["t"].bytes.is_empty());
     let refused = pod(projected(json!({ "path": "t", "audience": "x", "expirationSeconds": 600 })));
     let (_, faults) = payloads(&refused, &lookup, &node().context());
     assert_eq!(faults[0].why.to_string(), "failed to fetch token: no such account");
