@@ -7,6 +7,7 @@ use oarsman_agent::NodeStatusConfig;
 use oarsman_cluster::Freshness;
 use oarsman_core::admission::Mode;
 use oarsman_core::image::providers::CredentialProvider;
+use oarsman_state::CheckpointKeys;
 
 /// Everything that decides how an agent behaves.
 #[derive(Debug, Clone)]
@@ -65,6 +66,8 @@ pub(crate) struct ClusterSettings {
     pub(crate) rotates: bool,
     /// Whether pods are checkpointed, and started again while the API server cannot be reached.
     pub(crate) remembers_pods: bool,
+    /// Where the key is that such pods are sealed with.
+    pub(crate) checkpoint_keys: CheckpointKeys,
     /// How ConfigMaps and Secrets are kept up to date.
     pub(crate) freshness: Freshness,
 }

@@ -1,10 +1,11 @@
 //! The seam to checkpoints of the cluster's pods, and encrypted files behind it.
 //!
-//! The key is in another file that only root can read.
+//! The key is a credential of the service manager, or lies in a file of another directory that only root can read.
 //! It keeps what a copy of the directory would give away, such as a backup or a disk that is sent in: secrets of pods. It is no
 //! defence against root on this machine, who can read the key.
 
 mod cipher;
+mod keys;
 #[cfg(test)]
 mod tests;
 
@@ -14,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use oarsman_host::blocking;
+use oarsman_host::blocking::{BlockingKind, BlockingLane};
 use oarsman_host::files::is_plain_name;
 use oarsman_seam::seam;
 
@@ -22,6 +23,7 @@ use crate::error::{FileError, failed};
 use crate::files::{make_directory, names_in, replace, unless_gone};
 
 use cipher::CheckpointCipher;
+pub use keys::CheckpointKeys;
 
 const SUFFIX: &str = ".sealed";
 const KEY: &str = "key";
@@ -52,36 +54,48 @@ pub struct EncryptedCheckpoints(Arc<CheckpointDirectory>);
 struct CheckpointDirectory {
     checkpoints: PathBuf,
     cipher: CheckpointCipher,
+    lane: BlockingLane,
 }
 
 impl EncryptedCheckpoints {
     /// Opens the one below the agent's root directory, which gets a key if it has none.
     ///
     /// # Errors
-    /// When a file or directory cannot be made or the key is not one.
-    pub fn open(root: &Path) -> Result<Self, FileError> {
+    /// When a file or directory cannot be made.
+    pub fn open(root: &Path, keys: &CheckpointKeys) -> Result<Self, FileError> {
         let directory = root.join("oarsman-vault");
         let checkpoints = directory.join("pages");
+        make_directory(&directory, OUR_DIRECTORY)?;
         make_directory(&checkpoints, OUR_DIRECTORY)?;
-        let cipher = CheckpointCipher::of_file(&directory.join(KEY))?;
-        Ok(Self(Arc::new(CheckpointDirectory { checkpoints, cipher })))
+        let keys = keys.read(root, &directory.join(KEY))?;
+        let cipher = CheckpointCipher::new(&keys).map_err(failed("use the key of", &directory))?;
+        Ok(Self(Arc::new(CheckpointDirectory {
+            checkpoints,
+            cipher,
+            lane: BlockingLane::new(BlockingKind::Checkpoints),
+        })))
     }
 
     /// Removes all checkpoints below a root directory, and the key.
     ///
     /// # Errors
     /// When it cannot be removed.
-    pub fn destroy(root: &Path) -> Result<(), FileError> {
+    pub fn destroy(root: &Path, keys: &CheckpointKeys) -> Result<(), FileError> {
         let directory = root.join("oarsman-vault");
-        unless_gone(fs::remove_dir_all(&directory)).map_err(failed("remove", &directory))
+        unless_gone(fs::remove_dir_all(&directory)).map_err(failed("remove", &directory))?;
+        keys.remove(root)
     }
 
     async fn blocking<T: Send + 'static>(
         &self,
+        object: &str,
         work: impl FnOnce(&CheckpointDirectory) -> Result<T, FileError> + Send + 'static,
     ) -> Result<T, FileError> {
         let checkpoints = Arc::clone(&self.0);
-        blocking::run(move || work(&checkpoints), failed("use", &self.0.checkpoints)).await
+        self.0
+            .lane
+            .run(object, move || work(&checkpoints), failed("use", &self.0.checkpoints))
+            .await
     }
 }
 
@@ -89,16 +103,16 @@ impl EncryptedCheckpoints {
 impl CheckpointStore for EncryptedCheckpoints {
     async fn write(&self, name: &str, content: Vec<u8>, lasting: bool) -> Result<(), FileError> {
         let name = name.to_owned();
-        self.blocking(move |checkpoints| checkpoints.write(&name, content, lasting)).await
+        self.blocking("", move |checkpoints| checkpoints.write(&name, content, lasting)).await
     }
 
     async fn read_all(&self) -> Result<BTreeMap<String, Vec<u8>>, FileError> {
-        self.blocking(CheckpointDirectory::read_all).await
+        self.blocking("", CheckpointDirectory::read_all).await
     }
 
     async fn remove(&self, name: &str) -> Result<(), FileError> {
         let name = name.to_owned();
-        self.blocking(move |checkpoints| {
+        self.blocking("", move |checkpoints| {
             let path = checkpoints.path(&name)?;
             unless_gone(fs::remove_file(&path)).map_err(failed("remove", &path))
         })

@@ -9,7 +9,9 @@ mod files;
 mod pod_files;
 mod records;
 
-pub use checkpoints::{CheckpointStore, CheckpointStoreLayer, EncryptedCheckpoints};
+pub use checkpoints::{
+    CheckpointKeys, CheckpointStore, CheckpointStoreLayer, EncryptedCheckpoints,
+};
 pub use error::FileError;
 pub use pod_files::{
     ContainerFiles, FoundFiles, HostPodFiles, PodFileSettings, PodFiles, PodFilesLayer,

@@ -49,16 +49,20 @@ fn plan(joining: &ClusterSettings, settings: &AgentSettings) -> CredentialsConfi
     }
 }
 
-/// The store of checkpoints. Where checkpoints are switched off, those of an earlier run are removed.
+/// Whoever wants nothing to be remembered wants what was remembered to be gone, too. A disk that is full or read-only must not
+/// keep the node's pods from being looked after, so an agent that cannot remember them runs without.
 fn checkpoints(
     joining: &ClusterSettings,
     settings: &AgentSettings,
 ) -> Result<Option<Arc<dyn CheckpointStore>>> {
+    let keys = &joining.checkpoint_keys;
     if !joining.remembers_pods {
-        EncryptedCheckpoints::destroy(&settings.root).context("--remember-pods=false")?;
+        EncryptedCheckpoints::destroy(&settings.root, keys).context("--remember-pods=false")?;
         return Ok(None);
     }
-    let files = EncryptedCheckpoints::open(&settings.root);
-    let files = files.context("pods cannot be remembered; do without by --remember-pods=false")?;
-    Ok(Some(Arc::new(files)))
+    let told = |error: &oarsman_state::FileError| {
+        tracing::error!(%error, "checkpoints of pods not opened: pods will not come back without the API server");
+    };
+    let files = EncryptedCheckpoints::open(&settings.root, keys).inspect_err(told);
+    Ok(files.ok().map(|files| Arc::new(files) as Arc<dyn CheckpointStore>))
 }

@@ -10,6 +10,7 @@ use oarsman_kubelet_config::enums::{
 };
 use oarsman_kubelet_config::flags::ProgramFlags;
 use oarsman_kubelet_config::{KubeletConfiguration, LoadedConfig};
+use oarsman_state::CheckpointKeys;
 
 use super::credential_providers;
 use crate::logging::{LogLineFormat, LogSettings, RotationLimits, Verbosity};
@@ -23,7 +24,13 @@ const PULLS: usize = 5;
 /// Used where the number of pulls is not limited.
 const ANY_NUMBER_OF_PULLS: usize = 1000;
 
-/// The settings of the log.
+/// The systemd credential with the key of checkpoints.
+const KEY_CREDENTIAL: &str = "oarsman-checkpoint-key";
+/// Where keys of checkpoints lie unless the variable names another directory.
+const KEY_DIRECTORY: &str = "/etc/oarsman/checkpoint-keys";
+const KEY_DIRECTORY_VARIABLE: &str = "OARSMAN_CHECKPOINT_KEY_DIR";
+
+/// How the agent is to speak.
 pub(super) fn logging(loaded: &LoadedConfig, flags: &ProgramFlags) -> LogSettings {
     let logging = &loaded.configuration.logging;
     let modules = logging.vmodule.iter();
@@ -133,8 +140,19 @@ fn cluster(
         cert_dir: machine::absolute(flags.cert_dir.as_ref())?,
         rotates: kubelet.rotate_certificates,
         remembers_pods: flags.remember_pods,
+        checkpoint_keys: checkpoint_keys(),
         freshness: freshness(kubelet.config_map_and_secret_change_detection_strategy),
     }))
+}
+
+/// A systemd credential where the unit has one; else a file apart from the root directory.
+fn checkpoint_keys() -> CheckpointKeys {
+    let credentials = std::env::var_os("CREDENTIALS_DIRECTORY").map(PathBuf::from);
+    let directory = std::env::var_os(KEY_DIRECTORY_VARIABLE).map(PathBuf::from);
+    CheckpointKeys {
+        credential: credentials.map(|directory| directory.join(KEY_CREDENTIAL)),
+        directory: directory.unwrap_or_else(|| KEY_DIRECTORY.into()),
+    }
 }
 
 fn freshness(strategy: ResourceChangeDetectionStrategy) -> Freshness {

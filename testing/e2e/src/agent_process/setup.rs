@@ -34,11 +34,16 @@ impl AgentSetup {
     /// # Errors
     /// When the path of the program is not known.
     pub fn on(rig: &Rig, name: &str) -> Result<Self> {
+        let keys = rig.directory().join("checkpoint-keys");
         Ok(Self {
             program: program::path()?,
             root: rig.agents().join(name),
             manifests: rig.directory().join(format!("{name}-manifests")),
-            environment: vec![("RUST_BACKTRACE".to_owned(), "1".to_owned())],
+            environment: vec![
+                ("RUST_BACKTRACE".to_owned(), "1".to_owned()),
+                // Nothing of a test is left in /etc.
+                ("OARSMAN_CHECKPOINT_KEY_DIR".to_owned(), keys.display().to_string()),
+            ],
             endpoint: format!("unix://{}", rig.socket().display()),
             pod_logs: rig.pod_logs(),
             log_links: rig.agents().join(name).join("log-links"),
