@@ -7,6 +7,7 @@ mod foreground;
 mod pod_lines;
 mod runtime_choice;
 mod screen;
+mod source_tree;
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};

@@ -7,6 +7,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
 
+use super::source_tree;
 use crate::find_runtime::{DEFAULT_ENDPOINTS, find_default, listens};
 
 /// The program that sets up a runtime in the source tree that this program was built from.
@@ -31,14 +32,18 @@ pub(super) fn runtime(named: Option<&str>) -> Result<RuntimeChoice> {
     if let Some(there) = find_default() {
         return Ok(RuntimeChoice::Runtime(there));
     }
-    let workbench = source_tree().join(WORKBENCH);
-    if workbench.is_file() {
-        return Ok(RuntimeChoice::Workbench(workbench));
+    let none = || {
+        format!(
+            "no container runtime was found (looked at {}): install containerd and start it, or name the socket of yours with --runtime",
+            DEFAULT_ENDPOINTS.join(", ")
+        )
+    };
+    match source_tree::find() {
+        Some(tree) => source_tree::trusted_file(&tree, WORKBENCH)
+            .map(RuntimeChoice::Workbench)
+            .with_context(none),
+        None => bail!(none()),
     }
-    bail!(
-        "no container runtime was found (looked at {}): install containerd and start it, or name the socket of yours with --runtime",
-        DEFAULT_ENDPOINTS.join(", ")
-    )
 }
 
 /// Whether a process listens there.
@@ -49,12 +54,7 @@ fn answers(endpoint: &str) -> Result<()> {
     })
 }
 
-fn source_tree() -> &'static Path {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    here.ancestors().nth(2).unwrap_or(here)
-}
-
-/// Executes the workbench, which sets up a runtime and starts this program anew beside it. Returns only if that fails.
+/// Becomes the workbench, which sets up a runtime and starts this program anew beside it. Comes back only if it cannot.
 pub(super) fn become_workbench(workbench: &Path, root: &Path) -> Result<ExitCode> {
     print_stderr(
         "no container runtime was found: setting up the containerd of this source tree (minutes the first time)",
@@ -88,10 +88,5 @@ mod tests {
         let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
         assert_eq!(runtime(Some(&named)).unwrap(), RuntimeChoice::Runtime(named.clone()));
         assert_eq!(runtime(Some(&socket)).unwrap(), RuntimeChoice::Runtime(socket));
-    }
-
-    #[test]
-    fn the_source_tree_has_a_workbench() {
-        assert!(source_tree().join(WORKBENCH).is_file());
     }
 }
