@@ -27,7 +27,7 @@ use oarsman_net::SystemNetwork;
 
 use crate::logging::{LogLineFormat, LogSettings, RotationLimits, Verbosity};
 use crate::settings::{AgentSettings, ContainerSettings, CredentialProviders, SourceSettings};
-use crate::{machine, threads};
+use crate::{lock, machine, threads};
 
 use runtime_choice::RuntimeChoice;
 use screen::Screen;
@@ -100,6 +100,8 @@ pub(crate) fn run(flags: &Flags, clock: &Arc<dyn Clock>) -> Result<ExitCode> {
         }
         match runtime_choice::runtime(flags.runtime.as_deref())? {
             RuntimeChoice::Runtime(endpoint) => {
+                // The log is the first file in it.
+                lock::prepare_root(&root)?;
                 flags.logging(&root).start(clock)?;
                 // A command in the background has no terminal; containers' output is in their logs.
                 let quiet = flags.quiet || flags.in_background;

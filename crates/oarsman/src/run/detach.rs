@@ -1,15 +1,18 @@
 //! `run --detach`: starts the same program in the background, and waits until its agent answers with its pods.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
+use std::io;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
+use super::source_tree;
 use crate::local_api::LocalClient;
-use crate::lock::holder_of_root;
+use crate::lock::{holder_of_root, prepare_root};
 
 /// The flag by which the started program knows that it runs in the background.
 pub(super) const BACKGROUND: &str = "--in-background";
@@ -62,17 +65,25 @@ async fn wait_until_started(root: &Path) -> Result<u32> {
 }
 
 fn start(root: &Path, log: &Path) -> Result<Child> {
-    fs::create_dir_all(root).with_context(|| format!("cannot make {}", root.display()))?;
-    let said = File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
+    prepare_root(root)?;
+    let said = create_log(log).with_context(|| format!("cannot write {}", log.display()))?;
     let program = std::env::current_exe().context("cannot tell where this program lies")?;
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     let mut command = Command::new(&program);
     command.args(arguments).arg(BACKGROUND).stdin(Stdio::null());
+    command.envs(source_tree::variable());
     command.stdout(said.try_clone()?).stderr(said);
     command.spawn().with_context(|| format!("cannot start {}", program.display()))
 }
 
-/// Starts a new session: closing the terminal must not end the background program.
+/// What pods print may be in it, so it is for root only, also one that an older version made.
+fn create_log(log: &Path) -> io::Result<File> {
+    let file = File::options().write(true).create(true).truncate(true).mode(0o600).open(log)?;
+    file.set_permissions(Permissions::from_mode(0o600))?;
+    Ok(file)
+}
+
+/// A terminal that is closed must not end what was started from it.
 pub(super) fn leave_terminal() -> Result<()> {
     rustix::process::setsid().map(drop).context("cannot leave the terminal")
 }
@@ -88,6 +99,17 @@ fn tail(log: &Path) -> String {
 mod tests {
     use super::*;
     use crate::lock::FileLock;
+
+    #[test]
+    fn the_log_is_for_root_only() {
+        let root = tempfile::tempdir().unwrap();
+        let log = root.path().join(LOG);
+        fs::write(&log, "of an older version").unwrap();
+        fs::set_permissions(&log, Permissions::from_mode(0o644)).unwrap();
+        let file = create_log(&log).unwrap();
+        assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(fs::read(&log).unwrap(), b"");
+    }
 
     #[tokio::test]
     async fn an_agent_that_runs_already_is_not_taken_for_the_started_one() {

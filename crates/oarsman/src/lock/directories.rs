@@ -1,0 +1,58 @@
+//! Directories that only we and root can put something into.
+
+use std::fs::{self, DirBuilder, Permissions};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+
+const STICKY: u32 = 0o1000;
+const OTHERS_WRITE: u32 = 0o002;
+
+/// Makes a root directory, and those above it, unless it is there. It is as others made it or 0750, before anything lies in it.
+///
+/// # Errors
+/// When another user could put something into it, or exchange it as a whole.
+pub(crate) fn prepare_root(root: &Path) -> Result<()> {
+    prepare(root, 0o750)
+        .with_context(|| format!("cannot use the root directory {}", root.display()))
+}
+
+/// Makes a directory that is only ours; one of an older version is closed to others.
+pub(super) fn prepare_own(directory: &Path) -> Result<()> {
+    prepare(directory, 0o700)?;
+    let is_open = fs::metadata(directory)?.mode() & 0o077 != 0;
+    if is_open {
+        fs::set_permissions(directory, Permissions::from_mode(0o700))?;
+    }
+    Ok(())
+}
+
+fn prepare(directory: &Path, mode: u32) -> Result<()> {
+    let exists = |path: &&Path| path.symlink_metadata().is_ok();
+    if let Some(above) = directory.ancestors().find(exists).filter(|path| *path != directory) {
+        check(above, STICKY)?;
+    }
+    DirBuilder::new().recursive(true).mode(mode).create(directory)?;
+    check(directory, 0)
+}
+
+/// In a sticky directory others can put files beside ours, but not take ours away: enough above a root, too little for one.
+fn check(directory: &Path, harmless: u32) -> Result<()> {
+    let (metadata, path) = (fs::metadata(directory)?, directory.display());
+    let (mode, owner) = (metadata.mode(), metadata.uid());
+    ensure!(
+        is_trusted(owner),
+        "{path} belongs to user {owner}, who could exchange what lies in it: give it to root with `chown root {path}`, or choose another --root-dir"
+    );
+    ensure!(
+        mode & OTHERS_WRITE == 0 || mode & harmless != 0,
+        "{path} can be written to by all users: close it with `chmod o-w {path}`, or choose another --root-dir"
+    );
+    Ok(())
+}
+
+/// Root and the user that we are can do all that we can.
+pub(super) fn is_trusted(uid: u32) -> bool {
+    uid == 0 || uid == rustix::process::getuid().as_raw()
+}
