@@ -2,6 +2,7 @@
 //!
 //! First come the stages that use the processors themselves, one after the other. Then all stages on the rig, in parallel.
 
+mod advisories;
 mod binaries;
 mod budget;
 mod list;

@@ -6,6 +6,7 @@ mod files;
 mod ignored_settings;
 mod node_status;
 mod preflight;
+mod security_settings;
 mod server;
 
 use std::process::ExitCode;
@@ -146,6 +147,11 @@ fn log_warnings(given: &ParsedFlags, loaded: &LoadedConfig) {
         tracing::warn!(setting = %flags.join(", "), "deprecated flags given, use the file of --config");
     }
     let idle = ignored_settings::ignored(given, loaded);
+    for field in &idle {
+        if let Some(consequence) = security_settings::consequence(field) {
+            tracing::warn!(field, consequence, "security setting has no effect yet");
+        }
+    }
     if !idle.is_empty() {
         tracing::info!(setting = %idle.join(", "), "settings accepted without effect yet");
     }

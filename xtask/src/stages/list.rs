@@ -6,6 +6,7 @@ use std::process::Command;
 use anyhow::Result;
 use oarsman_rig::parts::kubernetes;
 
+use super::advisories;
 use crate::command::{cache, cargo, cargo_with, run};
 
 /// cargo-deny is compiled once into the cache.
@@ -70,7 +71,11 @@ impl StageTests {
 pub(super) const STAGES: &[TestStage] = &[
     task("format", "every file is formatted", format),
     task("tidy", "layers, purity, docs, sizes and budgets", tidy),
-    task("deny", "licences, sources and doubled crates", deny),
+    task(
+        "deny",
+        "licences, sources, doubled crates, and advisories where there is a database",
+        deny,
+    ),
     task("clippy", "the lint table, on everything", clippy),
     task("docs", "the documentation builds without a warning", docs),
     task("unit", "tables, properties and loops that need no rig", unit),
@@ -153,8 +158,8 @@ fn tidy(root: &Path) -> Result<()> {
 
 fn deny(root: &Path) -> Result<()> {
     let mut command = Command::new(cargo_deny(root)?);
-    // Advisories live in a git repository that a machine without internet cannot reach.
-    run(command.current_dir(root).args(["check", "bans", "licenses", "sources"]))
+    run(command.current_dir(root).args(["check", "bans", "licenses", "sources"]))?;
+    advisories::check(root, &cargo_deny(root)?)
 }
 
 fn cargo_deny(root: &Path) -> Result<PathBuf> {
