@@ -12,7 +12,7 @@ use tokio::sync::{Mutex, OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinError;
 
 /// As many threads are in use when every lane is full.
-pub const LANE_THREADS: usize = 10 + 4 + 6 + 3 + 1;
+pub const LANE_THREADS: usize = 6 + 6 + 4 + 6 + 3 + 1;
 
 /// Does the work on a thread of its own; `panicked` makes the error of work that panicked.
 ///
@@ -32,7 +32,9 @@ where
 /// A kind of work that blocks. Each kind has threads of its own, so that one whose calls hang starves no other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockingKind {
-    /// Mounts of servers that are gone are here.
+    /// Directories of the host, which may lie on a mount of a server that is gone.
+    HostPaths,
+    /// All other volumes.
     Volumes,
     /// Control groups.
     Cgroups,
@@ -47,7 +49,7 @@ pub enum BlockingKind {
 impl BlockingKind {
     fn threads(self) -> usize {
         match self {
-            Self::Volumes => 10,
+            Self::HostPaths | Self::Volumes => 6,
             Self::Cgroups => 4,
             Self::PodFiles => 6,
             Self::StatusRecords => 3,

@@ -17,6 +17,7 @@ use oarsman_core::volume_manager::{MountedVolume, VolumeToMount};
 use oarsman_host::blocking::{BlockingKind, BlockingLane};
 use oarsman_host::files::is_plain_name;
 
+use crate::host_path::HostPathPlugin;
 use crate::plugin::{self, VolumePlugin, VolumeToSetUp};
 use crate::{VolumeError, Volumes};
 
@@ -29,22 +30,26 @@ struct VolumePlugins {
     clock: Arc<dyn Clock>,
     all: Vec<Box<dyn VolumePlugin>>,
     lane: BlockingLane,
+    /// One that hangs must not hold up what lies on our own disk.
+    host_path_lane: BlockingLane,
 }
 
 impl HostVolumes {
     /// Those below this root directory. Directories of files that are replaced all at once are named after the time.
     pub fn new(root: PathBuf, clock: Arc<dyn Clock>) -> Self {
         let lane = BlockingLane::new(BlockingKind::Volumes);
-        Self(Arc::new(VolumePlugins { root, clock, all: plugin::all(), lane }))
+        let host_path_lane = BlockingLane::new(BlockingKind::HostPaths);
+        Self(Arc::new(VolumePlugins { root, clock, all: plugin::all(), lane, host_path_lane }))
     }
 
     async fn blocking<T: Send + 'static>(
         &self,
+        lane: &BlockingLane,
         object: &str,
         work: impl FnOnce(&VolumePlugins) -> Result<T, VolumeError> + Send + 'static,
     ) -> Result<T, VolumeError> {
         let plugins = Arc::clone(&self.0);
-        self.0.lane.run(object, move || work(&plugins), panicked(&self.0.root)).await
+        lane.run(object, move || work(&plugins), panicked(&self.0.root)).await
     }
 }
 
@@ -53,8 +58,12 @@ impl Volumes for HostVolumes {
     async fn set_up(&self, pod: &Arc<Pod>, volumes: Vec<VolumeToMount>) -> Result<(), VolumeError> {
         let pod = Arc::clone(pod);
         let object = object(&pod.uid(), "set up", volumes.iter().map(|volume| &volume.name));
-        self.blocking(&object, move |plugins| plugins.set_up(&pod, &volumes, plugins.clock.wall()))
-            .await
+        let is_host_path = volumes.iter().any(|volume| volume.plugin == HostPathPlugin.name());
+        let lane = if is_host_path { &self.0.host_path_lane } else { &self.0.lane };
+        self.blocking(lane, &object, move |plugins| {
+            plugins.set_up(&pod, &volumes, plugins.clock.wall())
+        })
+        .await
     }
 
     async fn tear_down(
@@ -64,13 +73,13 @@ impl Volumes for HostVolumes {
     ) -> Result<(), VolumeError> {
         let uid = pod.clone();
         let object = object(pod, "tear down", volumes.iter().map(|volume| &volume.name));
-        self.blocking(&object, move |plugins| plugins.tear_down(&uid, &volumes)).await
+        self.blocking(&self.0.lane, &object, move |plugins| plugins.tear_down(&uid, &volumes)).await
     }
 
     async fn mounted(&self, pod: &PodUid) -> Result<Vec<MountedVolume>, VolumeError> {
         let uid = pod.clone();
         let object = object(pod, "list", [].into_iter());
-        self.blocking(&object, move |plugins| plugins.mounted(&uid)).await
+        self.blocking(&self.0.lane, &object, move |plugins| plugins.mounted(&uid)).await
     }
 }
 

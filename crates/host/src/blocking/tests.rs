@@ -83,7 +83,7 @@ async fn work_that_panics_gives_its_turn_back() {
 
 #[test]
 fn the_lanes_have_the_threads_that_are_made_for_them() {
-    use BlockingKind::{Cgroups, Checkpoints, PodFiles, StatusRecords, Volumes};
-    let all = [Volumes, Cgroups, PodFiles, StatusRecords, Checkpoints];
+    use BlockingKind::{Cgroups, Checkpoints, HostPaths, PodFiles, StatusRecords, Volumes};
+    let all = [HostPaths, Volumes, Cgroups, PodFiles, StatusRecords, Checkpoints];
     assert_eq!(all.map(BlockingKind::threads).iter().sum::<usize>(), LANE_THREADS);
 }
