@@ -412,8 +412,7 @@ fn without_a_free_descriptor_a_group_is_killed_all_the_same() {
         ("kubepods/pod1/cgroup.kill", ""),
     ]);
     let cgroups = machine.v2("/");
-    let opened: Vec<_> =
-        std::iter::from_fn(|| fs::File::open("/dev/null").ok()).take(100).collect();
+    let opened: Vec<_> = std::iter::from_fn(|| File::open("/dev/null").ok()).take(100).collect();
     assert!(opened.len() < 100);
     let error = cgroups.destroy(Path::new(POD)).unwrap_err();
     drop(opened);
