@@ -12,6 +12,7 @@ pub mod hosts;
 mod mounts;
 mod node_context;
 mod paths;
+mod reference_limit;
 mod sandbox;
 mod security;
 #[cfg(test)]
@@ -25,6 +26,7 @@ pub use hostname::{Hostname, hostname};
 pub use mounts::{ContainerHostPaths, VolumePath};
 pub use node_context::{NodeContext, NodeSettings};
 pub use paths::{PodPaths, log_directory, log_link, log_path, seccomp_profiles, volume_plugin};
+pub use reference_limit::check_references;
 pub use sandbox::{SandboxSpec, generate_pod_sandbox_config};
 pub use security::{ImageUser, PodGrants};
 pub use volumes::{Payload, PayloadFile, Payloads, VolumeFault, payloads};

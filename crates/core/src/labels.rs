@@ -1,8 +1,14 @@
 //! What we write on sandboxes and containers, so that any kubelet that starts later, ours or the Go one, can pick them up.
 
+mod limits;
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{Container, Pod};
+
+use limits::{bounded, is_short};
 
 use crate::hash::container_hash;
 use crate::pod::PodExt;
@@ -39,16 +45,16 @@ pub const ROOT_ANNOTATION: &str = "oarsman.io/root";
 /// Names and values.
 type Texts = BTreeMap<String, String>;
 
-/// A sandbox's labels: the pod's, and who the pod is.
+/// A sandbox's labels: the pod's, as far as they are bounded, and who the pod is.
 pub fn sandbox_labels(pod: &Pod) -> Texts {
-    let mut labels = pod.metadata.labels.clone().unwrap_or_default();
+    let mut labels = bounded(pod.metadata.labels.as_ref());
     labels.append(&mut pod_labels(pod));
     labels
 }
 
-/// A sandbox's annotations: the pod's, word for word.
+/// A sandbox's annotations: the pod's, word for word, as far as they are bounded.
 pub fn sandbox_annotations(pod: &Pod) -> Texts {
-    pod.metadata.annotations.clone().unwrap_or_default()
+    bounded(pod.metadata.annotations.as_ref())
 }
 
 /// A container's labels: who its pod and who itself is.
@@ -67,12 +73,12 @@ pub fn container_annotations(
 ) -> Texts {
     let hooks = spec.lifecycle.as_ref();
     let pre_stop = hooks.and_then(|hooks| hooks.pre_stop.as_ref());
-    let pre_stop = pre_stop.and_then(|hook| serde_json::to_string(hook).ok());
+    let pre_stop = pre_stop.and_then(|hook| serde_json::to_string(hook).ok()).filter(is_short);
     let ports = spec.ports.as_ref().filter(|ports| !ports.is_empty());
-    let ports = ports.and_then(|ports| serde_json::to_string(ports).ok());
+    let ports = ports.and_then(|ports| serde_json::to_string(ports).ok()).filter(is_short);
     let grace = pod.spec().and_then(|spec| spec.termination_grace_period_seconds);
     let deletion_grace = pod.metadata.deletion_grace_period_seconds;
-    let text = |text: &Option<String>| Some(text.clone().unwrap_or_default());
+    let text = |text: &Option<String>| Some(text.clone().unwrap_or_default()).filter(is_short);
     let ours = [
         (HASH_ANNOTATION, Some(format!("{:x}", container_hash(spec)))),
         (RESTART_COUNT_ANNOTATION, Some(restart_count.to_string())),
@@ -95,6 +101,3 @@ fn pod_labels(pod: &Pod) -> Texts {
         (POD_UID_LABEL.to_owned(), pod.uid().to_string()),
     ])
 }
-
-#[cfg(test)]
-mod tests;

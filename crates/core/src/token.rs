@@ -16,6 +16,8 @@ const DEFAULT_ACCOUNT: &str = "default";
 const USUAL_LIFETIME: i64 = 3600;
 /// No token is used for longer, however long it would be good for.
 const OLDEST: Duration = Duration::from_secs(24 * 60 * 60);
+/// A newer one is not asked for sooner, whatever lifetime the answer names: an API server gives out none below ten minutes.
+const SHORTEST: Duration = Duration::from_secs(10);
 /// Tokens that were asked for together are not replaced together: each goes this much earlier at most.
 const EARLIER: Duration = Duration::from_secs(10);
 
@@ -60,8 +62,8 @@ fn of_volume(volume: &Volume) -> impl Iterator<Item = &ServiceAccountTokenProjec
 /// part, so that tokens are not all replaced together.
 pub fn refresh_after(lifetime: Duration, jitter: u64) -> Duration {
     let earlier = Duration::from_millis(jitter % (millis(EARLIER) + 1));
-    let most = (lifetime * 4 / 5).min(OLDEST);
-    most.saturating_sub(earlier)
+    let most = (lifetime / 5).saturating_mul(4).min(OLDEST);
+    most.saturating_sub(earlier).max(SHORTEST)
 }
 
 fn millis(duration: Duration) -> u64 {

@@ -51,8 +51,7 @@ pub(crate) fn write(writer: &AtomicWriter<'_>, files: &Payload) -> io::Result<()
         None => {
             let name = new_directory(writer)?;
             let at = directory.join(&name);
-            files.iter().try_for_each(|(path, file)| write_file(writer, &at, path, file))?;
-            swap_data_link(directory, &name)?;
+            fill(writer, &name, files).inspect_err(|_| remove_unused(&at))?;
             name
         }
     };
@@ -70,10 +69,23 @@ fn with_kept<'a>(current: Option<&Path>, files: &'a Payload) -> Cow<'a, Payload>
         false => Some((path.clone(), file.clone())),
         true => {
             let bytes = compare::read(&current?.join(path)).ok()?;
-            Some((path.clone(), PayloadFile { bytes, keep: false, ..file.clone() }))
+            Some((path.clone(), PayloadFile { bytes: bytes.into(), keep: false, ..file.clone() }))
         }
     });
     Cow::Owned(known.collect())
+}
+
+/// Writes the files into a new directory and has the link lead to it.
+fn fill(writer: &AtomicWriter<'_>, name: &str, files: &Payload) -> io::Result<()> {
+    let at = writer.directory.join(name);
+    files.iter().try_for_each(|(path, file)| write_file(writer, &at, path, file))?;
+    swap_data_link(writer.directory, name)
+}
+
+/// Removes a directory that nothing leads to: a write that fails is tried again every few seconds, and each would leave one. What cannot
+/// be removed now goes with the next write that succeeds.
+fn remove_unused(directory: &Path) {
+    tree::remove_tree(directory).ok();
 }
 
 /// The directory that the files are in now.
@@ -97,8 +109,8 @@ fn new_directory(writer: &AtomicWriter<'_>) -> io::Result<String> {
         let path = writer.directory.join(&name);
         match DirBuilder::new().mode(DIRECTORY).create(&path) {
             Ok(()) => {
-                set_owner_and_mode(writer, &path, DIRECTORY, GROUP_ENTERS)?;
-                return Ok(name);
+                let owned = set_owner_and_mode(writer, &path, DIRECTORY, GROUP_ENTERS);
+                return owned.inspect_err(|_| remove_unused(&path)).map(|()| name);
             }
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),

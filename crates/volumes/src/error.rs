@@ -49,6 +49,28 @@ pub enum VolumeError {
         /// The path of the file.
         path: String,
     },
+    /// A file of the volume would be a directory, too.
+    #[error(
+        "volume {volume:?}: {file:?} cannot be a file and the directory of {below:?}: change the path of one of them"
+    )]
+    PathConflict {
+        /// The volume.
+        volume: String,
+        /// The path of the file.
+        file: String,
+        /// The path of a file below it.
+        below: String,
+    },
+    /// The medium of an emptyDir is none that is known.
+    #[error(
+        "volume {volume:?}: emptyDir.medium cannot be {medium:?}: leave it out, or make it Memory, HugePages or HugePages- with the size of a page"
+    )]
+    Medium {
+        /// The volume.
+        volume: String,
+        /// What the volume says.
+        medium: String,
+    },
     /// The kind of volume is not supported.
     #[error(
         "volume {volume:?}: this agent has no {kind} volumes; use emptyDir, hostPath, configMap, secret, downwardAPI or projected"

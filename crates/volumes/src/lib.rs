@@ -11,6 +11,7 @@ mod host_path;
 mod ownership;
 mod payload;
 mod plugin;
+mod storage_medium;
 #[cfg(test)]
 mod tests;
 

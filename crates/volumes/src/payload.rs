@@ -24,8 +24,8 @@ impl VolumePlugin for PayloadPlugin {
         let (volume, path) = (&mount.volume.name, &mount.path);
         let medium = self.in_memory.then(|| "Memory".to_owned());
         let source = EmptyDirVolumeSource { medium, size_limit: None };
-        empty_dir::set_up(mount.pod, volume, &source, path)?;
         check_paths(volume, files)?;
+        empty_dir::set_up(mount.pod, volume, &source, path)?;
         let failed = |source| {
             let (volume, path) = (volume.clone(), path.clone());
             VolumeError::System { volume, doing: "write the files of", path, source }
@@ -43,7 +43,20 @@ fn check_paths(volume: &str, files: &Payload) -> Result<(), VolumeError> {
         path.len() <= 4096 && !path.starts_with("..") && path.split('/').all(good_part)
     };
     match files.keys().find(|path| !is_good(path)) {
-        None => Ok(()),
+        None => check_conflicts(volume, files),
         Some(path) => Err(VolumeError::Path { volume: volume.to_owned(), path: path.clone() }),
     }
+}
+
+/// No path may be a file and a directory. The API server checks that for some kinds of volumes only.
+fn check_conflicts(volume: &str, files: &Payload) -> Result<(), VolumeError> {
+    for file in files.keys() {
+        let directory = format!("{file}/");
+        let first = files.range(directory.clone()..).next();
+        if let Some((below, _)) = first.filter(|(path, _)| path.starts_with(&directory)) {
+            let (volume, file, below) = (volume.to_owned(), file.clone(), below.clone());
+            return Err(VolumeError::PathConflict { volume, file, below });
+        }
+    }
+    Ok(())
 }

@@ -186,8 +186,7 @@ async fn only_mounted_volumes_are_set_up_and_unsupported_ones_are_named() {
 fn secret(text: &str) -> (Pod, Payloads) {
     let source = SecretVolumeSource::default();
     let volume = Volume { name: "login".to_owned(), secret: Some(source), ..Volume::default() };
-    let file =
-        PayloadFile { bytes: text.as_bytes().to_vec(), mode: 0o600, owner: None, keep: false };
+    let file = PayloadFile { bytes: text.as_bytes().into(), mode: 0o600, owner: None, keep: false };
     let files = Payload::from([("key".to_owned(), file)]);
     (pod(vec![volume]), Payloads::from([("login".to_owned(), files)]))
 }
@@ -243,4 +242,42 @@ async fn a_stray_file_beside_the_volumes_does_not_keep_them_from_being_torn_down
     tear_down(directory.path()).await.unwrap();
     let scratch = paths(directory.path()).volume("kubernetes.io/empty-dir", "scratch");
     assert!(!scratch.exists(), "{scratch:?}");
+}
+
+#[tokio::test]
+async fn a_file_that_would_be_a_directory_too_is_refused() {
+    let root = tempfile::tempdir().unwrap();
+    let (pod, files) = secret("text");
+    let file = files["login"]["key"].clone();
+    let named = |names: &[&str]| -> Payloads {
+        let files = names.iter().map(|name| ((*name).to_owned(), file.clone())).collect();
+        Payloads::from([("login".to_owned(), files)])
+    };
+    for names in [&["a", "a/b"][..], &["a", "a-b", "a/b/c"], &["x/y", "x/y/z", "x/y-z"]] {
+        let refused = set_up(&pod, root.path(), named(names)).await.unwrap_err().to_string();
+        assert!(refused.contains("\"login\"") && refused.contains(names[0]), "{refused}");
+        assert!(refused.contains("directory"), "{refused}");
+    }
+    set_up(&pod, root.path(), named(&["a", "a-b/c", "ab/c"])).await.unwrap();
+    tear_down(root.path()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_medium_is_one_that_is_known_and_never_an_option_of_a_mount() {
+    let root = tempfile::tempdir().unwrap();
+    for medium in [
+        "HugePages-2M,min_size=100%",
+        "HugePages-2Mi,uid=0",
+        "HugePages-3Mi",
+        "HugePages-",
+        "Flash",
+        "memory",
+    ] {
+        let source = EmptyDirVolumeSource { medium: Some(medium.to_owned()), size_limit: None };
+        let refused = make(&pod(vec![empty_dir("v", source)]), root.path()).await;
+        let refused = refused.unwrap_err().to_string();
+        assert!(refused.contains("\"v\"") && refused.contains(medium), "{refused}");
+    }
+    let directory = paths(root.path()).volume("kubernetes.io/empty-dir", "v");
+    assert!(!is_mounted(&directory));
 }

@@ -72,7 +72,7 @@ fn pod(others: &[Volume]) -> Pod {
 }
 
 fn files(text: &str) -> Payloads {
-    let file = PayloadFile { bytes: text.into(), mode: 0o644, owner: None, keep: false };
+    let file = PayloadFile { bytes: text.as_bytes().into(), mode: 0o644, owner: None, keep: false };
     Payloads::from([("map".to_owned(), Payload::from([("key".to_owned(), file)]))])
 }
 

@@ -49,7 +49,7 @@ pub fn generate_container_config(
     request: &ContainerConfigRequest<'_>,
 ) -> Result<ContainerConfig, ConfigError> {
     let ContainerConfigRequest { pod, spec, restart_count, node, .. } = *request;
-    let environment = make_environment_variables(request)?;
+    let mut environment = make_environment_variables(request)?;
     let command = spec.command.as_deref().unwrap_or_default();
     let args = spec.args.as_deref().unwrap_or_default();
     let mut config = ContainerConfig {
@@ -59,8 +59,8 @@ pub fn generate_container_config(
             user_specified_image: spec.image.clone().unwrap_or_default(),
             ..ImageSpec::default()
         }),
-        command: environment.expand_texts(spec, command)?,
-        args: environment.expand_texts(spec, args)?,
+        command: environment.expand_texts(spec, "command", command)?,
+        args: environment.expand_texts(spec, "args", args)?,
         working_dir: spec.working_dir.clone().unwrap_or_default(),
         envs: environment.into_pairs(),
         mounts: mounts(spec, request.host_paths, node)?,

@@ -3,7 +3,9 @@
 mod expand;
 mod field;
 mod file;
+mod limits;
 mod lookup;
+mod object_data;
 mod resource;
 mod services;
 #[cfg(test)]
@@ -18,12 +20,15 @@ pub use expand::expand;
 pub(super) use field::subscript;
 pub use lookup::Lookup;
 pub(super) use lookup::Values;
+pub(super) use object_data::{Entries, ObjectData};
 pub(super) use resource::value as resource_value;
 pub use services::service_variables;
 
 use super::error::{ConfigError, VariableError};
 use super::node_context::NodeContext;
 use crate::pod::PodExt;
+use crate::references::ObjectKind;
+use limits::{Entry, Field, LONGEST_VALUE, ProcessLimits};
 
 /// What variables are made from.
 #[derive(Clone, Copy, Debug)]
@@ -42,44 +47,75 @@ pub(super) struct EnvContext<'a> {
 
 /// Names and values. A secret may be any bytes.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub(super) struct Environment(BTreeMap<String, Vec<u8>>);
+pub(super) struct Environment {
+    values: BTreeMap<String, Vec<u8>>,
+    limits: ProcessLimits,
+}
 
 impl Environment {
     /// The environment of a container.
     pub(super) fn of(source: &EnvContext<'_>) -> Result<Self, ConfigError> {
-        let services = source.services()?;
-        let mut own = Values::new();
+        let mut made = Self::default();
+        for (name, value) in source.services()? {
+            made.insert(&source.field("services", Entry::Name(&name)), &name, value)?;
+        }
         for from in source.spec.env_from.iter().flatten() {
-            own.extend(source.env_from_values(from)?);
+            let prefix = from.prefix.as_deref().unwrap_or_default();
+            for (key, value) in source.env_from_values(from)? {
+                let name = format!("{prefix}{key}");
+                let field = source.field("envFrom", Entry::Name(&name));
+                field.check(value.len())?;
+                made.insert(&field, &name, value.to_vec())?;
+            }
         }
         for variable in source.spec.env.iter().flatten() {
-            let visible = |name: &str| own.get(name).or_else(|| services.get(name));
+            let field = source.field("env", Entry::Name(&variable.name));
             let value = match plain(variable) {
-                Some(text) => Some(expand(text, visible)),
+                Some(text) => Some(made.expand(&field, text)?),
                 None => source.value(variable)?,
             };
-            value.map(|value| own.insert(variable.name.clone(), value));
+            if let Some(value) = value {
+                made.insert(&field, &variable.name, value)?;
+            }
         }
-        Ok(Self(services.into_iter().chain(own).collect()))
+        Ok(made)
     }
 
-    /// A text of the command with the variables in it replaced.
+    /// The texts of the command, or the arguments, with the variables in them replaced.
     pub(super) fn expand_texts(
-        &self,
+        &mut self,
         spec: &Container,
+        list: &'static str,
         texts: &[String],
     ) -> Result<Vec<String>, ConfigError> {
-        let expanded = texts.iter().map(|text| {
-            let bytes = expand(text, |name| self.0.get(name));
-            let not_text = |_| VariableError::NotText { container: spec.name.clone() }.into();
-            String::from_utf8(bytes).map_err(not_text)
-        });
-        expanded.collect()
+        let mut expanded = Vec::new();
+        for (index, text) in texts.iter().enumerate() {
+            let field = Field { container: &spec.name, list, entry: Entry::Index(index) };
+            let bytes = self.expand(&field, text)?;
+            self.limits.take(&field, bytes.len())?;
+            let not_text = |_| VariableError::NotText { container: spec.name.clone() };
+            expanded.push(String::from_utf8(bytes).map_err(not_text)?);
+        }
+        Ok(expanded)
     }
 
     /// As the runtime wants it.
     pub(super) fn into_pairs(self) -> Vec<KeyValue> {
-        self.0.into_iter().map(|(key, value)| KeyValue { key, value }).collect()
+        self.values.into_iter().map(|(key, value)| KeyValue { key, value }).collect()
+    }
+
+    fn expand(&self, field: &Field<'_>, text: &str) -> Result<Vec<u8>, ConfigError> {
+        let expanded = expand(text, LONGEST_VALUE, |name| self.values.get(name));
+        expanded.ok_or_else(|| field.too_long())
+    }
+
+    fn insert(&mut self, field: &Field<'_>, name: &str, value: Vec<u8>) -> Result<(), ConfigError> {
+        field.check(value.len())?;
+        self.limits.take(field, name.len() + value.len())?;
+        if let Some(before) = self.values.insert(name.to_owned(), value) {
+            self.limits.give_back(name.len() + before.len());
+        }
+        Ok(())
     }
 }
 
@@ -89,7 +125,11 @@ fn plain(variable: &EnvVar) -> Option<&str> {
     (!text.is_empty() || variable.value_from.is_none()).then_some(text)
 }
 
-impl EnvContext<'_> {
+impl<'a> EnvContext<'a> {
+    fn field<'b>(&'b self, list: &'static str, entry: Entry<'b>) -> Field<'b> {
+        Field { container: &self.spec.name, list, entry }
+    }
+
     fn services(&self) -> Result<Values, ConfigError> {
         let links = self.pod.spec().and_then(|spec| spec.enable_service_links).unwrap_or(true);
         match &self.lookup.services {
@@ -103,15 +143,15 @@ impl EnvContext<'_> {
     }
 
     /// All values of a config map or secret.
-    fn env_from_values(&self, from: &EnvFromSource) -> Result<Values, ConfigError> {
-        let prefix = from.prefix.as_deref().unwrap_or_default();
-        let values = match (&from.config_map_ref, &from.secret_ref) {
-            (Some(map), _) => self.config_map(&map.name, map.optional)?,
-            (None, Some(secret)) => self.secret(&secret.name, secret.optional)?,
+    fn env_from_values(&self, from: &EnvFromSource) -> Result<Entries<'a>, ConfigError> {
+        let object = match (&from.config_map_ref, &from.secret_ref) {
+            (Some(map), _) => self.object(ObjectKind::ConfigMap, &map.name, map.optional)?,
+            (None, Some(secret)) => {
+                self.object(ObjectKind::Secret, &secret.name, secret.optional)?
+            }
             (None, None) => None,
         };
-        let named = |(key, value): (String, Vec<u8>)| (format!("{prefix}{key}"), value);
-        Ok(values.unwrap_or_default().into_iter().map(named).collect())
+        Ok(object.map(ObjectData::for_variables).unwrap_or_default())
     }
 
     /// A variable's value by its source; none when the source is optional and not there.
@@ -131,22 +171,17 @@ impl EnvContext<'_> {
     }
 
     fn key_ref_value(&self, from: &EnvVarSource) -> Result<Option<Vec<u8>>, ConfigError> {
-        let (kind, name, key, optional, values) =
-            match (&from.config_map_key_ref, &from.secret_key_ref) {
-                (Some(map), _) => {
-                    let values = self.config_map(&map.name, map.optional)?;
-                    ("ConfigMap", &map.name, &map.key, map.optional, values)
-                }
-                (None, Some(secret)) => {
-                    let values = self.secret(&secret.name, secret.optional)?;
-                    ("Secret", &secret.name, &secret.key, secret.optional, values)
-                }
-                (None, None) => return Ok(Some(Vec::new())),
-            };
-        let Some(mut values) = values else { return Ok(None) };
-        match values.remove(key) {
-            None if optional != Some(true) => Err(self.no_key(kind, name, key)),
-            value => Ok(value),
+        let (kind, name, key, optional) = match (&from.config_map_key_ref, &from.secret_key_ref) {
+            (Some(map), _) => (ObjectKind::ConfigMap, &map.name, &map.key, map.optional),
+            (None, Some(secret)) => {
+                (ObjectKind::Secret, &secret.name, &secret.key, secret.optional)
+            }
+            (None, None) => return Ok(Some(Vec::new())),
+        };
+        let Some(object) = self.object(kind, name, optional)? else { return Ok(None) };
+        match object.for_variable(key) {
+            None if optional != Some(true) => Err(self.no_key(kind.as_str(), name, key)),
+            value => Ok(value.map(<[u8]>::to_vec)),
         }
     }
 
@@ -156,31 +191,18 @@ impl EnvContext<'_> {
         VariableError::NoKey { key, kind, namespace, name }.into()
     }
 
-    fn config_map(
+    fn object(
         &self,
+        kind: ObjectKind,
         name: &str,
         optional: Option<bool>,
-    ) -> Result<Option<Values>, ConfigError> {
-        let found = self.lookup.config_map(&self.pod.full_name().namespace, name);
-        found_or("ConfigMap", name, optional, found)
-    }
-
-    fn secret(&self, name: &str, optional: Option<bool>) -> Result<Option<Values>, ConfigError> {
-        let found = self.lookup.secret(&self.pod.full_name().namespace, name);
-        found_or("Secret", name, optional, found)
-    }
-}
-
-fn found_or(
-    kind: &'static str,
-    name: &str,
-    optional: Option<bool>,
-    found: Option<Values>,
-) -> Result<Option<Values>, ConfigError> {
-    match found {
-        None if optional != Some(true) => {
-            Err(VariableError::NotFound { kind, name: name.to_owned() }.into())
+    ) -> Result<Option<ObjectData<'a>>, ConfigError> {
+        match self.lookup.object(kind, &self.pod.full_name().namespace, name) {
+            None if optional != Some(true) => {
+                let (kind, name) = (kind.as_str(), name.to_owned());
+                Err(VariableError::NotFound { kind, name }.into())
+            }
+            found => Ok(found),
         }
-        found => Ok(found),
     }
 }

@@ -43,6 +43,24 @@ pub enum ConfigError {
         /// `seccompProfile` or `appArmorProfile`.
         field: &'static str,
     },
+    /// A profile would lie outside of the directory of profiles.
+    #[error("{field} has localhostProfile {value:?}: make it a relative path without `..`")]
+    ProfilePath {
+        /// `seccompProfile`.
+        field: &'static str,
+        /// The profile's name.
+        value: String,
+    },
+    /// Each of them would be a watch on the API server.
+    #[error(
+        "the pod refers to {count} ConfigMaps, Secrets and tokens in its volumes, env, envFrom and imagePullSecrets, and {limit} are allowed: put them together"
+    )]
+    TooManyReferences {
+        /// So many there are.
+        count: usize,
+        /// So many are allowed.
+        limit: usize,
+    },
     /// The user may not be root.
     #[error(transparent)]
     NonRoot(#[from] NonRootError),
@@ -185,6 +203,30 @@ pub enum VariableError {
         /// The file, below its volume.
         path: String,
     },
+    /// A value is larger than any process could have it.
+    #[error(
+        "{field} of container {container} has more than {limit} bytes once it is expanded: shorten it"
+    )]
+    TooLong {
+        /// `env A`, `args[1]`.
+        field: String,
+        /// The container.
+        container: String,
+        /// So many bytes are allowed.
+        limit: usize,
+    },
+    /// The values are larger together than any process could have them.
+    #[error(
+        "{field} of container {container}: with it, environment, command and arguments have more than {limit} bytes: shorten them, or set spec.enableServiceLinks to false"
+    )]
+    ExceedsTotal {
+        /// `env A`, `args[1]`.
+        field: String,
+        /// The container.
+        container: String,
+        /// So many bytes are allowed.
+        limit: usize,
+    },
     /// A variable that is not text stands in a command.
     #[error(
         "the command or an argument of container {container} holds a variable that is not text"
@@ -219,6 +261,26 @@ pub enum PayloadError {
     /// The API server gives out no token.
     #[error("failed to fetch token: {0}")]
     NoToken(String),
+    /// The files of the pod's volumes are too large together.
+    #[error(
+        "with the file {path:?}, the volumes of the pod have more than {limit} bytes: list fewer or smaller items"
+    )]
+    TooLarge {
+        /// The file, below its volume.
+        path: String,
+        /// So many bytes are allowed.
+        limit: usize,
+    },
+    /// The pod's volumes have too many files.
+    #[error(
+        "with the file {path:?}, the volumes of the pod have more than {limit} files: list fewer items"
+    )]
+    TooManyFiles {
+        /// The file, below its volume.
+        path: String,
+        /// So many are allowed.
+        limit: usize,
+    },
     /// Only a cluster gives it out.
     #[error("{0} comes from a cluster, and this node has none: take the source out")]
     NoCluster(&'static str),

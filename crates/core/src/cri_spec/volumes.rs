@@ -1,18 +1,21 @@
 //! Volumes made of what is known about a pod and what it refers to: which files, with which bytes and modes.
 
 mod downward;
+mod limits;
+mod shared;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{
     ConfigMapProjection, DownwardAPIProjection, KeyToPath, Pod, ProjectedVolumeSource,
     SecretProjection, ServiceAccountTokenProjection, Volume, VolumeProjection,
 };
 
-use super::env::{Lookup, Values};
+use super::env::{Lookup, ObjectData};
 use super::error::{ConfigError, PayloadError};
 use super::node_context::NodeContext;
 use super::security;
@@ -20,6 +23,8 @@ use crate::event::PodEvent;
 use crate::pod::PodExt;
 use crate::references::ObjectKind;
 use crate::token::TokenRequestKey;
+use limits::PayloadLimits;
+use shared::SharedValues;
 
 /// What a volume's files may be done with, unless it says otherwise.
 const DEFAULT_MODE: i32 = 0o644;
@@ -35,8 +40,8 @@ pub type Payload = BTreeMap<String, PayloadFile>;
 /// One file.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct PayloadFile {
-    /// What is in it.
-    pub bytes: Vec<u8>,
+    /// What is in it; files that are made of one key share them.
+    pub bytes: Arc<[u8]>,
     /// Who may do what with it.
     pub mode: u32,
     /// The user that owns it; root if none is given.
@@ -78,7 +83,8 @@ pub fn payloads(
 ) -> (Payloads, Vec<VolumeFault>) {
     let mounted = pod.mounted_volumes();
     let volumes = pod.spec().and_then(|spec| spec.volumes.as_deref()).unwrap_or_default();
-    let source = VolumeContext { pod, lookup, node };
+    let (limits, shared) = (PayloadLimits::default(), SharedValues::default());
+    let source = VolumeContext { pod, lookup, node, limits: &limits, shared: &shared };
     let (mut payloads, mut faults) = (Payloads::new(), Vec::new());
     for volume in volumes.iter().filter(|volume| mounted.contains(&volume.name)) {
         match source.payload(volume) {
@@ -96,6 +102,10 @@ struct VolumeContext<'a> {
     pod: &'a Pod,
     lookup: &'a Lookup,
     node: &'a NodeContext<'a>,
+    /// Those of the whole pod.
+    limits: &'a PayloadLimits,
+    /// What files of this pod hold already.
+    shared: &'a SharedValues,
 }
 
 /// Which object, which of its keys, and whether it has to be there.
@@ -187,16 +197,17 @@ impl VolumeContext<'_> {
         let found = self.lookup.tokens.get(&TokenRequestKey::from(wanted));
         let keep = found.is_none() && self.lookup.tokens_later;
         let text = match found {
-            Some(Ok(text)) => text.clone().into_bytes(),
+            Some(Ok(text)) => text.as_bytes().into(),
             Some(Err(why)) => return Err(PayloadError::NoToken(why.clone()).into()),
-            None if keep => Vec::new(),
+            None if keep => Arc::default(),
             None => return Err(PayloadError::NoCluster("serviceAccountToken").into()),
         };
         let user = security::common_user(self.pod);
         let own = (user.is_some() || security::group(self.pod).is_some()).then_some(PRIVATE);
         let owner = user.and_then(|user| u32::try_from(user).ok());
-        let file = PayloadFile { owner, keep, ..file(text, own, mode) };
-        Ok(Payload::from([(plain(&wanted.path), file)]))
+        let path = plain(&wanted.path);
+        let file = PayloadFile { owner, keep, ..self.file(&path, text, own, mode)? };
+        Ok(Payload::from([(path, file)]))
     }
 
     /// The files of a ConfigMap or Secret: all its keys, or those that are listed.
@@ -207,45 +218,65 @@ impl VolumeContext<'_> {
     ) -> Result<Payload, ConfigError> {
         let ObjectSelection { kind, name, items, optional } = *wanted;
         let namespace = self.pod.full_name().namespace;
-        let Some(values) = self.lookup.bytes(kind, &namespace, name) else {
+        let Some(object) = self.lookup.object(kind, &namespace, name) else {
             let missing = || PayloadError::NotFound { kind: kind.as_str(), name: name.to_owned() };
             return if optional { Ok(Payload::new()) } else { Err(missing().into()) };
         };
-        if items.is_empty() {
-            let all = values.into_iter();
-            return Ok(all.map(|(key, bytes)| (key, file(bytes, None, mode))).collect());
+        match items.is_empty() {
+            true => self.whole(object, wanted, mode),
+            false => self.listed(object, wanted, mode),
         }
-        listed(kind, &values, items, optional, mode)
     }
-}
 
-fn listed(
-    kind: ObjectKind,
-    values: &Values,
-    items: &[KeyToPath],
-    optional: bool,
-    mode: Option<i32>,
-) -> Result<Payload, ConfigError> {
-    let mut payload = Payload::new();
-    for item in items {
-        match values.get(&item.key) {
-            Some(bytes) => {
-                payload.insert(plain(&item.path), file(bytes.clone(), item.mode, mode));
-            }
-            None if optional => {}
-            None => {
-                let (kind, key) = (kind.as_str(), item.key.clone());
+    fn whole(
+        &self,
+        object: ObjectData<'_>,
+        wanted: &ObjectSelection<'_>,
+        mode: Option<i32>,
+    ) -> Result<Payload, ConfigError> {
+        let files = object.for_files().into_iter().map(|(key, bytes)| {
+            let bytes = self.shared.get(wanted.kind, wanted.name, key, bytes);
+            Ok((key.to_owned(), self.file(key, bytes, None, mode)?))
+        });
+        files.collect()
+    }
+
+    fn listed(
+        &self,
+        object: ObjectData<'_>,
+        wanted: &ObjectSelection<'_>,
+        mode: Option<i32>,
+    ) -> Result<Payload, ConfigError> {
+        let mut payload = Payload::new();
+        for item in wanted.items {
+            let Some(bytes) = object.for_file(&item.key) else {
+                if wanted.optional {
+                    continue;
+                }
+                let (kind, key) = (wanted.kind.as_str(), item.key.clone());
                 return Err(PayloadError::NoKey { kind, key }.into());
-            }
+            };
+            let bytes = self.shared.get(wanted.kind, wanted.name, &item.key, bytes);
+            let path = plain(&item.path);
+            let file = self.file(&path, bytes, item.mode, mode)?;
+            payload.insert(path, file);
         }
+        Ok(payload)
     }
-    Ok(payload)
-}
 
-fn file(bytes: Vec<u8>, own: Option<i32>, of_volume: Option<i32>) -> PayloadFile {
-    let mode = own.or(of_volume).unwrap_or(DEFAULT_MODE);
-    let mode = u32::try_from(mode).unwrap_or_default() & 0o777;
-    PayloadFile { bytes, mode, owner: None, keep: false }
+    /// One file, if the pod may have another one of that size.
+    fn file(
+        &self,
+        path: &str,
+        bytes: Arc<[u8]>,
+        own: Option<i32>,
+        of_volume: Option<i32>,
+    ) -> Result<PayloadFile, ConfigError> {
+        self.limits.take(path, bytes.len())?;
+        let mode = own.or(of_volume).unwrap_or(DEFAULT_MODE);
+        let mode = u32::try_from(mode).unwrap_or_default() & 0o777;
+        Ok(PayloadFile { bytes, mode, owner: None, keep: false })
+    }
 }
 
 /// A path without what leads nowhere: `a//./b` is `a/b`.

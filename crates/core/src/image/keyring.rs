@@ -18,12 +18,23 @@ use crate::image_reference::registry_and_path;
 /// What the default registry is called in configuration files.
 const DOCKER_HUB: [&str; 3] = ["index.docker.io", "docker.io", "registry-1.docker.io"];
 
+/// No file has more entries.
+const MOST_ENTRIES: usize = 1000;
+
 /// Why a file of credentials cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyringError {
     /// It is not JSON of that kind.
     #[error("it is not a Docker configuration: {0}")]
     Malformed(String),
+    /// Every pull would go through all of them.
+    #[error("it has {count} entries, and {limit} are allowed: split it")]
+    TooManyEntries {
+        /// So many it has.
+        count: usize,
+        /// So many are allowed.
+        limit: usize,
+    },
     /// One entry cannot be understood. What it says is not repeated: it may be a password.
     #[error("the entry for {0:?} has neither `auth` in base64 nor `username` and `password`")]
     Entry(String),
@@ -42,6 +53,9 @@ impl Keyring {
         let file: Value = serde_json::from_str(text).map_err(malformed)?;
         let auths = file.get("auths").cloned().unwrap_or(file);
         let auths: BTreeMap<String, Value> = serde_json::from_value(auths).map_err(malformed)?;
+        if auths.len() > MOST_ENTRIES {
+            return Err(KeyringError::TooManyEntries { count: auths.len(), limit: MOST_ENTRIES });
+        }
         let entry = |(name, entry): (&String, &Value)| {
             let auth = auth(entry).ok_or_else(|| KeyringError::Entry(name.clone()))?;
             Ok((name.clone(), auth))
@@ -129,11 +143,29 @@ fn same_registry(pattern: &str, registry: &str) -> bool {
 
 /// A star stands for any text.
 pub(super) fn matches(pattern: &str, text: &str) -> bool {
-    match pattern.split_once('*') {
-        None => pattern == text,
-        Some((before, after)) => text.strip_prefix(before).is_some_and(|rest| {
-            let mut ends = rest.char_indices().map(|(at, _)| at).chain([rest.len()]);
-            ends.any(|at| matches(after, &rest[at..]))
-        }),
+    matches_in_steps(pattern.as_bytes(), text.as_bytes()).0
+}
+
+/// Whether a pattern matches, and how many steps that took: a tenant writes the pattern, so that trying every length for every star
+/// would take as long as the tenant likes. Only the last star is ever tried again, which is enough for any pattern.
+fn matches_in_steps(pattern: &[u8], text: &[u8]) -> (bool, usize) {
+    let (mut at, mut read, mut steps) = (0, 0, 0);
+    // Behind the last star, and how much of the text that star has not taken yet.
+    let mut retry = None;
+    while read < text.len() {
+        steps += 1;
+        match (pattern.get(at), retry) {
+            (Some(b'*'), _) => {
+                at += 1;
+                retry = Some((at, read));
+            }
+            (Some(expected), _) if *expected == text[read] => (at, read) = (at + 1, read + 1),
+            (_, Some((behind, from))) => {
+                (at, read) = (behind, from + 1);
+                retry = Some((behind, from + 1));
+            }
+            (_, None) => return (false, steps),
+        }
     }
+    (pattern[at..].iter().all(|rest| *rest == b'*'), steps)
 }

@@ -58,7 +58,7 @@ fn a_token_is_used_for_most_of_its_life_and_never_for_more_than_a_day() {
         (600, 0, seconds(480)),
         (7 * 86_400, 0, seconds(86_400)),
         (7 * 86_400, 10_000, seconds(86_390)),
-        (5, 10_000, seconds(0)),
+        (5, 10_000, seconds(10)),
     ];
     for (lifetime, jitter, want) in rows {
         assert_eq!(refresh_after(seconds(lifetime), jitter), want, "{lifetime} {jitter}");

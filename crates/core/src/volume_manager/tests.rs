@@ -9,7 +9,7 @@ const CONFIG_MAP: &str = "kubernetes.io/configmap";
 const EMPTY_DIR: &str = "kubernetes.io/empty-dir";
 
 fn payload(text: &str) -> Payload {
-    let file = PayloadFile { bytes: text.into(), mode: 0o644, owner: None, keep: false };
+    let file = PayloadFile { bytes: text.as_bytes().into(), mode: 0o644, owner: None, keep: false };
     Payload::from([("file".to_owned(), file)])
 }
 

@@ -13,9 +13,9 @@ pub(super) fn holds_exactly(directory: &Path, files: &Payload) -> bool {
         fs::symlink_metadata(directory).is_ok_and(|there| there.file_type().is_dir());
     is_directory
         && count(directory).is_ok_and(|count| count == files.len())
-        && files
-            .iter()
-            .all(|(path, file)| read(&directory.join(path)).is_ok_and(|there| there == file.bytes))
+        && files.iter().all(|(path, file)| {
+            read(&directory.join(path)).is_ok_and(|there| *there == *file.bytes)
+        })
 }
 
 pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {

@@ -8,12 +8,7 @@ use tempfile::{TempDir, tempdir};
 use super::*;
 
 fn files(files: &[(&str, &str)]) -> Payload {
-    let file = |text: &str| PayloadFile {
-        bytes: text.as_bytes().to_vec(),
-        mode: 0o640,
-        owner: None,
-        keep: false,
-    };
+    let file = |text: &str| PayloadFile { bytes: text.as_bytes().into(), mode: 0o640, owner: None, keep: false };
     files.iter().map(|(path, text)| ((*path).to_owned(), file(text))).collect()
 }
 
@@ -140,4 +135,21 @@ fn a_file_whose_content_is_not_known_stays_as_it_is_and_is_not_made() {
     wanted.insert("ca".to_owned(), files(&[("ca", "2")])["ca"].clone());
     write(&wanted);
     assert_eq!((site.read("ca"), site.read("token")), ("2".to_owned(), "t0ken".to_owned()));
+}
+
+#[test]
+fn a_write_that_fails_leaves_nothing_and_the_old_files_stay() {
+    let site = WriterFixture::new();
+    site.write(&[("a", "1")]);
+    let before = site.names();
+    let now = Timestamp::from_second(1_800_000_000).unwrap();
+    let writer = AtomicWriter { directory: site.0.path(), group: None, now };
+    for _ in 0..3 {
+        write(&writer, &files(&[("a", "2"), ("a/b", "3")])).unwrap_err();
+    }
+    assert_eq!((site.names(), site.read("a")), (before, "1".to_owned()));
+    // A directory where the next link should be cannot be replaced by it.
+    fs::create_dir(site.0.path().join(NEXT)).unwrap();
+    write(&writer, &files(&[("a", "2")])).unwrap_err();
+    assert_eq!(site.names().len(), 4, "{:?}", site.names());
 }

@@ -104,7 +104,7 @@ async fn resources_exist_from_creation_to_removal_and_each_is_traced_once() {
 async fn files_that_are_not_known_leave_a_volume_as_it_is() {
     let world = fixtures::world(1, FaultPlan::quiet());
     let (seams, pod) = (world.seams(1), Arc::new(pod_a()));
-    let file = PayloadFile { bytes: b"text".to_vec(), mode: 0o644, owner: None, keep: false };
+    let file = PayloadFile { bytes: b"text"[..].into(), mode: 0o644, owner: None, keep: false };
     let payload = Some(Arc::new(Payload::from([("key".to_owned(), file)])));
     for payload in [None, payload.clone(), None, payload] {
         let volume = VolumeToMount { payload, ..volumes(&["data"]).remove(0) };

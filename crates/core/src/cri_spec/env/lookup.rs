@@ -5,6 +5,7 @@ use std::fmt;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret, Service};
 
+use super::object_data::ObjectData;
 use crate::ids::FullName;
 use crate::references::{ObjectKind, ObjectName};
 use crate::token::TokenRequestKey;
@@ -61,45 +62,24 @@ impl fmt::Debug for Lookup {
 }
 
 impl Lookup {
-    pub(super) fn config_map(&self, namespace: &str, name: &str) -> Option<Values> {
-        let map = self.config_maps.get(&full_name(namespace, name))?;
-        let values = map.data.iter().flatten();
-        Some(values.map(|(key, value)| (key.clone(), value.clone().into_bytes())).collect())
-    }
-
-    pub(super) fn secret(&self, namespace: &str, name: &str) -> Option<Values> {
-        let secret = self.secrets.get(&full_name(namespace, name))?;
-        let plain = secret.string_data.iter().flatten();
-        let plain = plain.map(|(key, value)| (key.clone(), value.clone().into_bytes()));
-        let values =
-            secret.data.iter().flatten().map(|(key, value)| (key.clone(), value.0.clone()));
-        // The API server converts `stringData` into `data`; a Secret from a manifest may still have `stringData`.
-        Some(values.chain(plain).collect())
-    }
-}
-
-impl Lookup {
-    /// The keys of an object; none when it is not there.
-    pub fn keys(&self, kind: ObjectKind, namespace: &str, name: &str) -> Option<Vec<String>> {
-        self.bytes(kind, namespace, name).map(|values| values.into_keys().collect())
-    }
-
-    /// All that an object holds, binary data too; none when it is not there.
-    pub(in crate::cri_spec) fn bytes(
+    /// What an object holds; none when it is not there.
+    pub(in crate::cri_spec) fn object(
         &self,
         kind: ObjectKind,
         namespace: &str,
         name: &str,
-    ) -> Option<Values> {
+    ) -> Option<ObjectData<'_>> {
+        let name = full_name(namespace, name);
         match kind {
-            ObjectKind::Secret => self.secret(namespace, name),
-            ObjectKind::ConfigMap => {
-                let binary = &self.config_maps.get(&full_name(namespace, name))?.binary_data;
-                let binary = binary.iter().flatten();
-                let binary = binary.map(|(key, bytes)| (key.clone(), bytes.0.clone()));
-                Some(self.config_map(namespace, name)?.into_iter().chain(binary).collect())
-            }
+            ObjectKind::ConfigMap => self.config_maps.get(&name).map(ObjectData::ConfigMap),
+            ObjectKind::Secret => self.secrets.get(&name).map(ObjectData::Secret),
         }
+    }
+
+    /// The keys of an object; none when it is not there.
+    pub fn keys(&self, kind: ObjectKind, namespace: &str, name: &str) -> Option<Vec<String>> {
+        let entries = self.object(kind, namespace, name)?.for_files();
+        Some(entries.into_keys().map(str::to_owned).collect())
     }
 
     /// What an object holds under a key; none when it is not there.
@@ -110,7 +90,7 @@ impl Lookup {
         name: &str,
         key: &str,
     ) -> Option<Vec<u8>> {
-        self.bytes(kind, namespace, name)?.remove(key)
+        self.object(kind, namespace, name)?.for_file(key).map(<[u8]>::to_vec)
     }
 
     /// What is not as it was, is new, or is gone.

@@ -92,7 +92,7 @@ fn made(pod: PodBuilder, lookup: &Lookup) -> Result<BTreeMap<String, Vec<u8>>, S
     let node = node.context();
     let ips = [text("10.0.0.7"), text("fd00::7")];
     let source = EnvContext { pod: &pod, spec: &pod.regular()[0], ips: &ips, lookup, node: &node };
-    Environment::of(&source).map(|made| made.0).map_err(|error| error.to_string())
+    Environment::of(&source).map(|made| made.values).map_err(|error| error.to_string())
 }
 
 fn of(
@@ -205,8 +205,9 @@ fn a_secret_may_be_any_bytes_but_not_in_a_command() {
     let made = made(pod.clone(), &lookup()).unwrap();
     assert_eq!(made["RAW"], [0xff, 0xfe]);
     assert_eq!(made["X"], [b'<', 0xff, 0xfe, b'>']);
+    let mut made = Environment { values: made, limits: ProcessLimits::default() };
     let error =
-        Environment(made).expand_texts(&pod.build().regular()[0], &[text("$(RAW)")]).unwrap_err();
+        made.expand_texts(&pod.build().regular()[0], "args", &[text("$(RAW)")]).unwrap_err();
     assert_eq!(error, VariableError::NotText { container: text("app") }.into());
 }
 

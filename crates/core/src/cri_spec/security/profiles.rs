@@ -1,6 +1,6 @@
 //! Profiles of seccomp and AppArmor.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use k8s_openapi::api::core::v1::{AppArmorProfile, Container, Pod};
 use oarsman_cri_types::v1::security_profile::ProfileType;
@@ -51,11 +51,20 @@ pub(super) fn seccomp(
         ("RuntimeDefault", _) => Ok(Seccomp::RuntimeDefault),
         ("Unconfined", _) => Ok(Seccomp::Unconfined),
         ("Localhost", None | Some("")) => Err(ConfigError::NoProfileName { field }),
+        ("Localhost", Some(name)) if !is_below_directory(name) => {
+            Err(ConfigError::ProfilePath { field, value: name.to_owned() })
+        }
         ("Localhost", Some(name)) => {
             Ok(Seccomp::File(paths::seccomp_profiles(Path::new(node.root)).join(name)))
         }
         (other, _) => Err(ConfigError::Unknown { field, value: other.to_owned() }),
     }
+}
+
+/// The API server checks this too, but not of a pod that was written before it did.
+fn is_below_directory(name: &str) -> bool {
+    let path = Path::new(name);
+    path.is_relative() && !path.components().any(|part| part == Component::ParentDir)
 }
 
 /// Sets the container's profile, else that of its annotation, else the pod's: for new runtimes and for old ones.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{DownwardAPIVolumeFile, Pod, ResourceFieldSelector};
 
-use super::{Payload, VolumeContext, file, plain};
+use super::{Payload, VolumeContext, plain};
 use crate::cri_spec::env::{self, resource_value, subscript};
 use crate::cri_spec::error::{ConfigError, VariableError};
 use crate::pod::PodExt;
@@ -21,7 +21,9 @@ pub(super) fn payload(
             (None, Some(resource)) => of_resource(source, resource)?,
             (None, None) => String::new(),
         };
-        Ok((plain(&item.path), file(text.into_bytes(), item.mode, mode)))
+        let path = plain(&item.path);
+        let file = source.file(&path, text.into_bytes().into(), item.mode, mode)?;
+        Ok((path, file))
     });
     made.collect()
 }
@@ -46,7 +48,7 @@ fn of_resource(
     let name = wanted.container_name.as_deref().unwrap_or_default();
     let container = source.pod.container(name);
     let container = container.ok_or_else(|| VariableError::NoContainer(name.to_owned()))?;
-    let VolumeContext { pod, lookup, node } = *source;
+    let VolumeContext { pod, lookup, node, .. } = *source;
     let source = env::EnvContext { pod, spec: &container.spec, ips: &[], lookup, node };
     resource_value(&source, wanted)
 }

@@ -186,7 +186,7 @@ fn a_token_file_is_readable_by_the_pods_user_or_group_only() {
         let (payloads, faults) = payloads(&pod, &lookup, &node().context());
         assert_eq!(faults, []);
         let file = &payloads["v"]["token"];
-        assert_eq!(file.bytes, b"t0ken");
+        assert_eq!(*file.bytes, b"t0ken"[..]);
         assert_eq!(format!("{:o} {:?}", file.mode, file.owner), want);
     }
     let unknown = || pod(projected(json!({ "path": "t", "expirationSeconds": 601 })));

@@ -81,3 +81,39 @@ fn a_file_that_is_none_is_refused_without_repeating_a_secret() {
     }
     assert_eq!(Keyring::parse("{}").unwrap(), Keyring::default());
 }
+
+#[test]
+fn stars_stand_for_any_text() {
+    let rows = [
+        ("", "", true),
+        ("", "a", false),
+        ("*", "", true),
+        ("*", "abc", true),
+        ("**", "abc", true),
+        ("a*", "abc", true),
+        ("*c", "abc", true),
+        ("a*c", "abc", true),
+        ("a*c", "ac", true),
+        ("a*c", "abcd", false),
+        ("a*b*c", "a-b-b-c", true),
+        ("*ab", "aab", true),
+        ("*aab*", "aaaabaaa", true),
+        ("a*a", "a", false),
+        ("abc", "abc", true),
+        ("abc", "ab", false),
+        ("ä*ß", "äöüß", true),
+    ];
+    for (pattern, text, expected) in rows {
+        assert_eq!(matches(pattern, text), expected, "{pattern} {text}");
+    }
+}
+
+#[test]
+fn a_pattern_takes_no_more_steps_than_it_and_the_text_have_characters_multiplied() {
+    let text = "a".repeat(250);
+    for piece in ["*a", "a*", "*", "*aa", "*a*"] {
+        let pattern = format!("{}b", piece.repeat(30));
+        let (matched, steps) = matches_in_steps(pattern.as_bytes(), text.as_bytes());
+        assert!(!matched && steps <= pattern.len() * text.len(), "{pattern}: {steps}");
+    }
+}

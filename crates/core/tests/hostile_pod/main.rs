@@ -1,0 +1,58 @@
+//! What a pod's author can write into a spec to exhaust the node: each test is a row of docs/security.md.
+
+mod annotations;
+mod environment;
+mod profiles;
+mod pull_secrets;
+mod references;
+mod tokens;
+mod volumes;
+
+use std::path::Path;
+
+use k8s_openapi::api::core::v1::Pod;
+use oarsman_core::cri_spec::{
+    ConfigError, Furnishing, ImageUser, Lookup, Place, PodGrants, Request, Settings, container,
+};
+use oarsman_core::ids::FullName;
+use oarsman_core::node::NodeFacts;
+use oarsman_cri_types::v1::ContainerConfig;
+use serde_json::{Value, json};
+
+/// A pod with this spec.
+fn pod(spec: &Value) -> Pod {
+    let metadata = json!({ "name": "hostile", "namespace": "tenant", "uid": "u" });
+    serde_json::from_value(json!({ "metadata": metadata, "spec": spec })).unwrap()
+}
+
+/// The name of an object in the pod's namespace.
+fn object(name: &str) -> FullName {
+    FullName { name: name.to_owned(), namespace: "tenant".to_owned() }
+}
+
+/// Calls `test` with a node of default settings.
+fn on_a_node<T>(test: impl FnOnce(&Place<'_>) -> T) -> T {
+    let (facts, settings) = (NodeFacts::default(), Settings::of_memory(1 << 30));
+    let (root, pod_logs) = ("/var/lib/kubelet", Path::new("/var/log/pods"));
+    test(&Place { root, pod_logs, facts: &facts, settings: &settings })
+}
+
+/// The message that would create the first container of the pod.
+fn container_config(pod: &Pod, lookup: &Lookup) -> Result<ContainerConfig, ConfigError> {
+    let spec = &pod.spec.as_ref().unwrap().containers[0];
+    on_a_node(|place| {
+        container(&Request {
+            pod,
+            spec,
+            restart_count: 0,
+            image: "sha256:0",
+            image_user: &ImageUser::default(),
+            ips: &[],
+            target: None,
+            furnishing: &Furnishing::default(),
+            lookup,
+            grants: &PodGrants::default(),
+            place,
+        })
+    })
+}
