@@ -16,6 +16,7 @@ mod node_status;
 mod pod_checkpoints;
 mod pod_reader;
 mod pod_worker;
+mod pull_queue;
 mod report_store;
 pub mod seams;
 mod source_sets;
@@ -36,7 +37,7 @@ use k8s_openapi::api::core::v1::Pod;
 use oarsman_core::admission::{AdmitHandler, Rejection};
 use oarsman_core::sources::Source;
 use oarsman_sync::{Guarded, ordered_watch};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 pub use active_pods::ActivePodsReader;
@@ -56,6 +57,7 @@ use event_recorder::EventRecorder;
 use mirror_manager::MirrorManager;
 use node::AgentContext;
 use pod_checkpoints::{PodCheckpoints, with_checkpoints};
+use pull_queue::PullQueue;
 use seams::{Seams, with_deadlines};
 use source_sets::SourceSets;
 use sources::PodSource;
@@ -177,7 +179,7 @@ async fn run_until_supervisor_ends(parts: &AgentParts) {
         pod_updates: pod_updates.clone(),
         identity,
         recorder: parts.recorder.clone(),
-        pulls: Semaphore::new(config.parallel_pulls.max(1)),
+        pulls: PullQueue::new(config.parallel_pulls),
         container_lifecycle: parts.container_lifecycle.clone(),
         background: parts.background.clone(),
         credentials: Guarded::default(),

@@ -12,7 +12,7 @@ use oarsman_core::image::providers::{CredentialProvider, ProviderCache};
 use oarsman_core::node::NodeFacts;
 use oarsman_core::requeue::Requeue;
 use oarsman_sync::Guarded;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::mpsc;
 
 use crate::active_pods::PodUpdates;
 use crate::container_lifecycle::ContainerHooks;
@@ -23,6 +23,7 @@ use crate::mirror_manager::MirrorManager;
 use crate::node_status::NodeStatusConfig;
 use crate::ordered_watch;
 use crate::pod_worker::BackgroundTasks;
+use crate::pull_queue::PullQueue;
 use crate::report_store::ReportStore;
 use crate::seams::Seams;
 use crate::status_manager::StatusManager;
@@ -89,7 +90,7 @@ pub(crate) struct AgentContext {
     pub(crate) identity: ordered_watch::Receiver<Option<NodeIdentity>>,
     pub(crate) recorder: EventRecorder,
     pub(crate) volume_manager: VolumeManager,
-    pub(crate) pulls: Semaphore,
+    pub(crate) pulls: PullQueue,
     /// Resource managers around the life of containers.
     pub(crate) container_lifecycle: ContainerHooks,
     /// What makes the background tasks of pods.

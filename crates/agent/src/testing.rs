@@ -24,7 +24,7 @@ use oarsman_world::faults::FaultPlan;
 use oarsman_world::runtime::ImageSource;
 use oarsman_world::seams::POD_LOGS;
 use oarsman_world::trace::{ContainerTransition, TraceEntry};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::active_pods::PodUpdates;
@@ -33,6 +33,7 @@ use crate::event_recorder::EventRecorder;
 use crate::mailbox::Mailbox;
 use crate::mirror_manager::MirrorManager;
 use crate::node::{AgentConfig, AgentContext, WorkerNotice};
+use crate::pull_queue::PullQueue;
 use crate::report_store::ReportStore;
 use crate::seams::Seams;
 use crate::status_manager::{self, StatusManager};
@@ -171,7 +172,7 @@ fn node(seams: Seams, notices: mpsc::Sender<WorkerNotice>) -> AgentContext {
         identity: ordered_watch::channel(None).1,
         recorder: EventRecorder::new(Arc::clone(&report_store), Arc::clone(&seams.clock)),
         volume_manager: VolumeManager::new(Arc::clone(&seams.volumes), ROOT.into()),
-        pulls: Semaphore::new(4),
+        pulls: PullQueue::new(4),
         container_lifecycle: ContainerHooks::default(),
         background: Vec::new(),
         credentials: Guarded::default(),

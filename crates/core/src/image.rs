@@ -5,4 +5,5 @@ pub mod outcome;
 pub mod policy;
 pub mod providers;
 pub mod pull_secrets;
+pub mod pull_slots;
 pub mod pulls;

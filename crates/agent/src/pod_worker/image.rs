@@ -1,5 +1,7 @@
 //! The image puller: has a container's image on the node before the container is created.
 
+use std::time::Duration;
+
 use k8s_openapi::api::core::v1::{Container, Pod};
 use oarsman_core::cri_spec::ImageUser;
 use oarsman_core::event::PodEvent;
@@ -18,6 +20,10 @@ use super::context::PodContext;
 use super::starter::NotStarted;
 use super::work::Cancel;
 use crate::report_store::ActivityGuard;
+
+/// A registry that refuses a credential does so within seconds. After this time no other one is tried: a registry that lets each of
+/// many trickle must not keep the slot for longer than one pull may last.
+const TRIES_OF_CREDENTIALS: Duration = Duration::from_secs(10 * 60);
 
 /// Which images of the pod could not be pulled, and until when they are not tried again.
 #[derive(Debug, Default)]
@@ -97,8 +103,8 @@ impl ImageRequest<'_> {
     ) -> Result<Result<PresentImage, ImageFailure>, NotStarted> {
         let (context, asked) = (self.context, self.context.now());
         let waiting = self.begin_activity(Activity::WaitingToPull(image.to_owned()));
-        // The semaphore is never closed.
-        let slot = self.cancel.race(context.node.pulls.acquire()).await?;
+        let namespace = &context.name.namespace;
+        let slot = self.cancel.race(context.node.pulls.acquire(namespace)).await?;
         drop(waiting);
         let begun = context.now();
         let pulling = self.begin_activity(Activity::Pulling(image.to_owned()));
@@ -129,9 +135,11 @@ impl ImageRequest<'_> {
         let credentials = self.context.credentials(self.pod, image).await;
         let mut credentials: Vec<Option<AuthConfig>> = credentials.into_iter().map(Some).collect();
         let last = credentials.pop().flatten();
+        let begun = self.context.now();
         for auth in credentials {
-            if let Ok(id) = self.pull_with(image, auth).await {
-                return Ok(id);
+            match self.pull_with(image, auth).await {
+                Err(_) if self.context.now().since(begun) < TRIES_OF_CREDENTIALS => {}
+                pulled => return pulled,
             }
         }
         self.pull_with(image, last).await
