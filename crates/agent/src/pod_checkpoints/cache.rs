@@ -1,5 +1,9 @@
 //! The checkpoints in memory, and which of them the store does not have yet.
 
+mod services;
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -166,6 +170,11 @@ impl CachedCheckpoints {
         let gone = self.by_pod.keys().filter(|uid| !pods.contains_key(*uid));
         self.unwritten.extend(gone.map(ToString::to_string));
         self.by_pod.retain(|uid, _| pods.contains_key(uid));
+        let namespaces: BTreeSet<_> = pods.values().map(|pod| pod.full_name().namespace).collect();
+        if let Some(known) = &self.services {
+            let used = services::of_namespaces(known, &namespaces);
+            self.replace_services(used);
+        }
         for (uid, pod) in pods {
             let checkpoint = self.by_pod.entry(uid.clone()).or_default();
             let version = &pod.metadata.resource_version;
@@ -180,15 +189,23 @@ impl CachedCheckpoints {
     }
 
     fn set_lookup(&mut self, uid: &PodUid, lookup: &Lookup) {
-        if self.services != lookup.services {
-            self.services.clone_from(&lookup.services);
-            self.unwritten.insert(SERVICES.to_owned());
+        if let (Some(checkpoint), Some(found)) = (self.by_pod.get(uid), &lookup.services) {
+            let namespace = checkpoint.pod.full_name().namespace;
+            let merged = services::merged(self.services.as_deref(), &namespace, found);
+            self.replace_services(merged);
         }
         let Some(checkpoint) = self.by_pod.get_mut(uid) else { return };
         let objects = Some(CheckpointedObjects::of(&checkpoint.pod, lookup));
         if checkpoint.objects != objects {
             checkpoint.objects = objects;
             self.unwritten.insert(uid.to_string());
+        }
+    }
+
+    fn replace_services(&mut self, services: Vec<Service>) {
+        if self.services.as_ref() != Some(&services) {
+            self.services = Some(services);
+            self.unwritten.insert(SERVICES.to_owned());
         }
     }
 
