@@ -11,6 +11,7 @@ mod mirror;
 mod node;
 mod objects;
 mod pods;
+mod rate_limit;
 mod retry_after;
 mod status;
 mod store;
@@ -36,6 +37,7 @@ use objects::ObjectManager;
 use store::PodStore;
 
 pub use objects::Freshness;
+pub use rate_limit::RequestRate;
 
 /// The name under which the API server's books say who wrote a field.
 const FIELD_MANAGER: &str = "kubelet";
@@ -54,7 +56,11 @@ impl ApiServer {
     pub fn new(client: Client, node: &str, clock: Arc<dyn Clock>) -> Self {
         let client = retry_after::with_retry_after(client);
         Self {
-            objects: ObjectManager::new(client.clone(), Freshness::default()),
+            objects: ObjectManager::new(
+                client.clone(),
+                Freshness::default(),
+                RequestRate::default(),
+            ),
             client,
             node: node.to_owned(),
             store: Arc::default(),
@@ -62,10 +68,10 @@ impl ApiServer {
         }
     }
 
-    /// The same, which keeps ConfigMaps and Secrets up to date in that way.
+    /// The same, which keeps ConfigMaps and Secrets up to date in that way, and asks for what pods refer to no more often than that.
     #[must_use]
-    pub fn with_freshness(self, freshness: Freshness) -> Self {
-        Self { objects: ObjectManager::new(self.client.clone(), freshness), ..self }
+    pub fn with_freshness(self, freshness: Freshness, rate: RequestRate) -> Self {
+        Self { objects: ObjectManager::new(self.client.clone(), freshness, rate), ..self }
     }
 
     /// Objects of a kind in a namespace.

@@ -21,7 +21,7 @@ use oarsman_core::pod::PodExt;
 use oarsman_core::references::ObjectChange;
 use oarsman_seam::{Call, CallFault, SeamError, seam};
 
-pub use api::{ApiServer, Freshness};
+pub use api::{ApiServer, Freshness, RequestRate};
 pub use node::{NodeObject, NodeObjectLayer, NodeStates, Registration};
 pub use standalone::Standalone;
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use oarsman_agent::NodeStatusConfig;
-use oarsman_cluster::Freshness;
+use oarsman_cluster::{Freshness, RequestRate};
 use oarsman_core::admission::Mode;
 use oarsman_core::image::providers::CredentialProvider;
 use oarsman_state::CheckpointKeys;
@@ -70,6 +70,8 @@ pub(crate) struct ClusterSettings {
     pub(crate) checkpoint_keys: CheckpointKeys,
     /// How ConfigMaps and Secrets are kept up to date.
     pub(crate) freshness: Freshness,
+    /// How often the API server is asked for what pods refer to.
+    pub(crate) request_rate: RequestRate,
 }
 
 /// Settings that hold for every container of this node.

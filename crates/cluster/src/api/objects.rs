@@ -29,6 +29,7 @@ use oarsman_core::references::{ObjectKind, references, runtime_class};
 
 pub use freshness::Freshness;
 
+use super::rate_limit::{RequestRate, limited};
 use crate::{ObjectChanges, Result};
 use change_feed::ChangeFeed;
 use object_cache::ObjectCache;
@@ -50,8 +51,10 @@ pub(crate) struct ObjectManager {
 
 impl ObjectManager {
     /// Makes no request yet.
-    pub(crate) fn new(client: Client, freshness: Freshness) -> Self {
+    pub(crate) fn new(client: Client, freshness: Freshness, rate: RequestRate) -> Self {
         let changes = ChangeFeed::default();
+        // Of its own: what pods refer to must not delay their statuses.
+        let client = limited(client, rate);
         Self {
             config_maps: ObjectCache::new(client.clone(), freshness, changes.clone()),
             secrets: ObjectCache::new(client.clone(), freshness, changes.clone()),

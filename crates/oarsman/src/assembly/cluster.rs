@@ -31,7 +31,7 @@ pub(super) async fn join(
     };
     let connection = credentials::connect(plan(joining, settings), Arc::clone(clock)).await?;
     let server = ApiServer::new(connection.client(), &settings.node_name, Arc::clone(clock));
-    let server = server.with_freshness(joining.freshness);
+    let server = server.with_freshness(joining.freshness, joining.request_rate);
     Ok(ClusterSeams {
         cluster: Arc::new(server),
         connection: Some(connection),

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
-use oarsman_cluster::Freshness;
+use oarsman_cluster::{Freshness, RequestRate};
 use oarsman_core::admission::Mode;
 use oarsman_kubelet_config::enums::{
     CgroupDriverSetting, LogFormat, ResourceChangeDetectionStrategy, SwapBehaviorSetting,
@@ -142,6 +142,7 @@ fn cluster(
         remembers_pods: flags.remember_pods,
         checkpoint_keys: checkpoint_keys(),
         freshness: freshness(kubelet.config_map_and_secret_change_detection_strategy),
+        request_rate: request_rate(kubelet),
     }))
 }
 
@@ -153,6 +154,11 @@ fn checkpoint_keys() -> CheckpointKeys {
         credential: credentials.map(|directory| directory.join(KEY_CREDENTIAL)),
         directory: directory.unwrap_or_else(|| KEY_DIRECTORY.into()),
     }
+}
+
+fn request_rate(kubelet: &KubeletConfiguration) -> RequestRate {
+    let number = |number: i32| u32::try_from(number).unwrap_or_default();
+    RequestRate { per_second: number(kubelet.kube_api_qps), burst: number(kubelet.kube_api_burst) }
 }
 
 fn freshness(strategy: ResourceChangeDetectionStrategy) -> Freshness {

@@ -27,6 +27,8 @@ const IMPLEMENTED: &[&str] = &[
     "healthzPort",
     "httpCheckFrequency",
     "imageServiceEndpoint",
+    "kubeAPIBurst",
+    "kubeAPIQPS",
     "kubeReserved",
     "localStorageCapacityIsolation",
     "logging",

@@ -12,13 +12,13 @@ use k8s_openapi::api::core::v1::Pod;
 use oarsman_core::references::ObjectChange;
 use serde_json::{Value, json};
 
-use super::{Freshness, ObjectManager};
+use super::{Freshness, ObjectManager, RequestRate};
 use crate::ObjectChanges;
 use server::FakeApiServer;
 
 /// Objects of a server, as they are kept by watches.
 fn objects(server: &FakeApiServer) -> ObjectManager {
-    ObjectManager::new(server.client(), Freshness::Watch)
+    ObjectManager::new(server.client(), Freshness::Watch, RequestRate::default())
 }
 
 /// A pod of namespace `ns` with these volumes, all mounted.

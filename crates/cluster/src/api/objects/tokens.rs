@@ -113,7 +113,8 @@ impl TokenRefresher {
             match self.request_token().await {
                 Ok((token, lifetime)) => {
                     (backoff, failures) = (JitteredBackoff::SLOW, 0);
-                    expires = Some(asked + lifetime);
+                    // A lifetime beyond what the clock can count is one without end.
+                    expires = asked.checked_add(lifetime);
                     if self.token.set(token) {
                         self.changes.publish(&ObjectChange::Token(self.uid.clone()));
                     }

@@ -171,7 +171,7 @@ async fn each_change_detection_strategy_requests_at_its_own_rate() {
         [(Freshness::Cache, "old", "new"), (Freshness::Get, "new", "new")]
     {
         let server = with_a_map("old");
-        let objects = ObjectManager::new(server.client(), freshness);
+        let objects = ObjectManager::new(server.client(), freshness, RequestRate::default());
         let mut changes = objects.changes();
         assert_eq!(says(&objects, &with_map("a")).await.as_deref(), Some("old"));
         server.put(MAPS, map("new"));
@@ -207,7 +207,30 @@ async fn a_server_that_never_answers_is_an_error_in_time() {
     let silent = tower::service_fn(|_: hyper::http::Request<kube::client::Body>| {
         std::future::pending::<Result<hyper::http::Response<kube::client::Body>, tower::BoxError>>()
     });
-    let objects = ObjectManager::new(kube::Client::new(silent, "default"), Freshness::Watch);
+    let objects = ObjectManager::new(
+        kube::Client::new(silent, "default"),
+        Freshness::Watch,
+        RequestRate::default(),
+    );
     let error = objects.lookup(&with_map("a")).await.unwrap_err();
     assert!(matches!(error, ClusterError::Unavailable { .. }), "{error}");
+}
+
+/// Row C16 of docs/security.md.
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_refers_to_many_objects_asks_no_faster_than_the_rate_allows() {
+    let server = FakeApiServer::default();
+    let objects = objects(&server);
+    let volume = |n: usize| {
+        let source = json!({ "name": format!("m{n}"), "optional": true });
+        json!({ "name": format!("v{n}"), "configMap": source })
+    };
+    let volumes: Vec<_> = (0..500).map(volume).collect();
+    let pod = pod("a", &json!(volumes));
+    objects.lookup(&pod).await.unwrap_err();
+    // A hundred at once, and fifty in each of the three seconds that a lookup waits.
+    let asked = server.log().len();
+    assert!((100..=260).contains(&asked), "{asked}");
+    seconds(60).await;
+    assert_eq!(objects.lookup(&pod).await.unwrap().config_maps.len(), 0, "all are answered");
 }

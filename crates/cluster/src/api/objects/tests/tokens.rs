@@ -105,3 +105,22 @@ async fn no_token_is_requested_for_a_pod_that_has_ended() {
     seconds(7200).await;
     assert_eq!(server.asked().len(), 0);
 }
+
+/// Row C22 of docs/security.md: the first of them ended the task with a panic, the other one never rested.
+#[tokio::test(start_paused = true)]
+async fn a_lifetime_of_a_million_years_and_one_of_nothing_are_lifetimes() {
+    let of = |seconds: i64| {
+        let token = json!({ "path": "token", "expirationSeconds": seconds });
+        let sources = json!([{ "serviceAccountToken": token }]);
+        pod("a", &json!([{ "name": "v", "projected": { "sources": sources } }]))
+    };
+    for (lifetime, most) in [(i64::MAX, 1), (0, 7), (-1, 7)] {
+        let server = FakeApiServer::default();
+        let objects = objects(&server);
+        let found = objects.lookup(&of(lifetime)).await.unwrap();
+        assert!(found.tokens[&request_key("", lifetime)].is_ok(), "{lifetime}");
+        seconds(60).await;
+        let asked = server.asked().len();
+        assert!((1..=most).contains(&asked), "{lifetime}: {asked} requests in a minute");
+    }
+}

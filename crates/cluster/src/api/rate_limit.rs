@@ -1,0 +1,93 @@
+//! How often the API server is asked: so many requests at once, and then so many a second.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::http::Request;
+use kube::Client;
+use kube::client::Body;
+use oarsman_core::rate::Allowance;
+use oarsman_core::time::Mono;
+use tokio::sync::Mutex;
+use tokio::time::{Instant, sleep};
+
+/// What a client asks when nothing is configured for it, as that of the Go kubelet does.
+const UNCONFIGURED: RequestRate = RequestRate { per_second: 5, burst: 10 };
+
+/// `kubeAPIQPS` and `kubeAPIBurst`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestRate {
+    /// So many requests a second.
+    pub per_second: u32,
+    /// So many at once after a rest.
+    pub burst: u32,
+}
+
+/// Those of the kubelet.
+impl Default for RequestRate {
+    fn default() -> Self {
+        Self { per_second: 50, burst: 100 }
+    }
+}
+
+impl RequestRate {
+    fn allowance(self) -> Allowance {
+        let or = |number: u32, other: u32| if number == 0 { other } else { number };
+        let per_second = or(self.per_second, UNCONFIGURED.per_second);
+        let burst = or(self.burst, UNCONFIGURED.burst);
+        Allowance::new(burst, Duration::from_secs(1) / per_second)
+    }
+}
+
+/// The same client, whose requests wait until the rate allows them, in the order in which they were made.
+pub(super) fn limited(client: Client, rate: RequestRate) -> Client {
+    let namespace = client.default_namespace().to_owned();
+    let turns = Arc::new(Turns { began: Instant::now(), left: Mutex::new(rate.allowance()) });
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let (client, turns) = (client.clone(), Arc::clone(&turns));
+        async move {
+            turns.wait().await;
+            client.send(request).await
+        }
+    });
+    Client::new(service, namespace)
+}
+
+struct Turns {
+    began: Instant,
+    /// Held while its holder waits, so that those behind it wait for their turn.
+    left: Mutex<Allowance>,
+}
+
+impl Turns {
+    async fn wait(&self) {
+        let mut left = self.left.lock().await;
+        while let Err(wait) = left.take(Mono(self.began.elapsed())) {
+            sleep(wait).await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_burst_goes_at_once_and_the_rest_second_by_second() {
+        for (rate, per_second, burst) in [
+            (RequestRate::default(), 50, 100),
+            (RequestRate { per_second: 10, burst: 20 }, 10, 20),
+            (RequestRate { per_second: 0, burst: 0 }, 5, 10),
+        ] {
+            let turns = Turns { began: Instant::now(), left: Mutex::new(rate.allowance()) };
+            for _ in 0..burst {
+                turns.wait().await;
+            }
+            assert_eq!(turns.began.elapsed(), Duration::ZERO, "{rate:?}");
+            for _ in 0..per_second * 3 {
+                turns.wait().await;
+            }
+            assert_eq!(turns.began.elapsed().as_millis().div_ceil(1000), 3, "{rate:?}");
+        }
+    }
+}
