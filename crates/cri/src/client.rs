@@ -4,6 +4,7 @@ mod calls;
 mod endpoint;
 mod events;
 mod info;
+mod lists;
 mod object_name;
 mod pending_call;
 

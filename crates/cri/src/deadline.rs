@@ -10,6 +10,10 @@ const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 /// A runtime that works answers in less.
 const SLOW: Duration = Duration::from_secs(10);
 
+/// No pull takes longer. CRI tells nothing of its progress, so that a slow line cannot be told from a registry that trickles on purpose;
+/// this is enough for 7 GB at one megabyte a second.
+const PULL: Duration = Duration::from_secs(2 * 60 * 60);
+
 /// Limits on runtime calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deadlines {
@@ -32,6 +36,8 @@ pub(crate) enum DeadlineClass {
     Sandbox,
     /// A call that waits this long on purpose before it acts.
     Prolonged(Duration),
+    /// Getting an image from a registry.
+    Pull,
     /// A call of unknown length; only dropping it ends it early.
     Unlimited,
 }
@@ -47,7 +53,7 @@ impl DeadlineClass {
         match self {
             Self::Ordinary | Self::Sandbox => Some(SLOW),
             Self::Prolonged(wait) => Some(SLOW.saturating_add(wait).min(LONGEST)),
-            Self::Unlimited => None,
+            Self::Pull | Self::Unlimited => None,
         }
     }
 }
@@ -59,6 +65,7 @@ impl Deadlines {
             DeadlineClass::Ordinary => self.request,
             DeadlineClass::Sandbox => self.request.saturating_mul(2),
             DeadlineClass::Prolonged(wait) => self.request.saturating_add(wait),
+            DeadlineClass::Pull => self.request.max(PULL),
             DeadlineClass::Unlimited => return None,
         };
         Some(limit.min(LONGEST))
@@ -86,6 +93,7 @@ mod tests {
             (DeadlineClass::of_command(i64::MAX), Some(LONGEST)),
             (DeadlineClass::of_command(0), None),
             (DeadlineClass::of_command(-1), None),
+            (DeadlineClass::Pull, Some(secs(7200))),
             (DeadlineClass::Unlimited, None),
         ] {
             assert_eq!(deadlines.limit(effort), limit, "{effort:?}");

@@ -73,10 +73,7 @@ impl Runtime for RemoteRuntime {
         &self,
         filter: Option<cri::PodSandboxFilter>,
     ) -> Result<Vec<cri::PodSandbox>> {
-        let attempt = self.attempt("ListPodSandbox", "", DeadlineClass::Ordinary);
-        let message = cri::ListPodSandboxRequest { filter };
-        let answer = send!(self.runtime.list_pod_sandbox(message), attempt)?;
-        Ok(answer.items)
+        self.sandboxes(filter).await
     }
 
     async fn update_pod_sandbox_resources(
@@ -122,10 +119,7 @@ impl Runtime for RemoteRuntime {
         &self,
         filter: Option<cri::ContainerFilter>,
     ) -> Result<Vec<cri::Container>> {
-        let attempt = self.attempt("ListContainers", "", DeadlineClass::Ordinary);
-        let message = cri::ListContainersRequest { filter };
-        let answer = send!(self.runtime.list_containers(message), attempt)?;
-        Ok(answer.containers)
+        self.containers(filter).await
     }
 
     async fn container_status(&self, id: &str) -> Result<cri::ContainerStatus> {
@@ -260,7 +254,7 @@ impl Runtime for RemoteRuntime {
 
     async fn pull_image(&self, request: cri::PullImageRequest) -> Result<String> {
         let name = object_name::of_image(request.image.as_ref());
-        let attempt = self.attempt("PullImage", &name, DeadlineClass::Unlimited);
+        let attempt = self.attempt("PullImage", &name, DeadlineClass::Pull);
         let answer = send!(self.images.pull_image(request), attempt)?;
         attempt.text(answer.image_ref, "image reference")
     }

@@ -104,7 +104,9 @@ async fn an_answer_above_the_bound_is_an_error_of_its_call() {
         // The head of a gRPC message: not compressed, 16 MiB and a byte long.
         grpc_answer("\0\u{1}\0\0\u{1}")
     });
-    let error = fixture.client().list_containers(None).await.unwrap_err();
+    // A part of a list: all of it would be asked for in parts then.
+    let part = Some(cri::ContainerFilter::default());
+    let error = fixture.client().list_containers(part).await.unwrap_err();
     assert_eq!(error.call(), "ListContainers");
     assert!(error.message().contains("message length too large"), "{error}");
 }

@@ -10,6 +10,7 @@ mod deadlines;
 mod events;
 mod failures;
 mod harness;
+mod large_lists;
 mod recording_runtime;
 mod round_trip;
 mod shutdown;

@@ -12,9 +12,13 @@ use oarsman_cri::{
 use oarsman_cri_types::v1 as cri;
 use tokio::sync::Semaphore;
 
+use crate::large_lists as large;
+
 /// What the recorder does after it has recorded a call.
 pub(crate) enum RecorderMode {
     Answer,
+    /// Lists of everything are larger than a message may be.
+    AnswerLarge,
     Fail(ErrorCode),
     Hang,
 }
@@ -41,7 +45,7 @@ impl RecordingRuntime {
         self.log.lock().unwrap().push(format!("{call} {asked:?}"));
         self.begun.add_permits(1);
         match self.mode {
-            RecorderMode::Answer => Ok(()),
+            RecorderMode::Answer | RecorderMode::AnswerLarge => Ok(()),
             RecorderMode::Fail(code) => Err(CriError::new(call, code, "as told")),
             RecorderMode::Hang => {
                 let _guard = CountDrop(&self.dropped);
@@ -119,7 +123,10 @@ impl Runtime for RecordingRuntime {
         &self,
         filter: Option<cri::PodSandboxFilter>,
     ) -> Result<Vec<cri::PodSandbox>> {
-        self.record("ListPodSandbox", filter).await?;
+        self.record("ListPodSandbox", &filter).await?;
+        if matches!(self.mode, RecorderMode::AnswerLarge) {
+            return Ok(large::sandboxes(filter.as_ref()));
+        }
         Ok(vec![cri::PodSandbox { id: text("s1"), ..Default::default() }])
     }
 
@@ -151,7 +158,10 @@ impl Runtime for RecordingRuntime {
         &self,
         filter: Option<cri::ContainerFilter>,
     ) -> Result<Vec<cri::Container>> {
-        self.record("ListContainers", filter).await?;
+        self.record("ListContainers", &filter).await?;
+        if matches!(self.mode, RecorderMode::AnswerLarge) {
+            return Ok(large::containers(filter.as_ref()));
+        }
         Ok(vec![cri::Container {
             id: text("c1"),
             labels: [(text("app"), text("web"))].into(),
