@@ -53,7 +53,9 @@ impl State {
     fn grant(&mut self) {
         while let Some(ticket) = self.slots.grant() {
             // One that stopped waiting gives its slot back by itself.
-            self.waiting.remove(&ticket).map(|tell| tell.send(()).ok());
+            if let Some(tell) = self.waiting.remove(&ticket) {
+                tell.send(()).ok();
+            }
         }
     }
 }

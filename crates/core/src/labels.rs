@@ -73,12 +73,16 @@ pub fn container_annotations(
 ) -> Texts {
     let hooks = spec.lifecycle.as_ref();
     let pre_stop = hooks.and_then(|hooks| hooks.pre_stop.as_ref());
-    let pre_stop = pre_stop.and_then(|hook| serde_json::to_string(hook).ok()).filter(is_short);
+    let pre_stop =
+        pre_stop.and_then(|hook| serde_json::to_string(hook).ok()).filter(|text| is_short(text));
     let ports = spec.ports.as_ref().filter(|ports| !ports.is_empty());
-    let ports = ports.and_then(|ports| serde_json::to_string(ports).ok()).filter(is_short);
+    let ports =
+        ports.and_then(|ports| serde_json::to_string(ports).ok()).filter(|text| is_short(text));
     let grace = pod.spec().and_then(|spec| spec.termination_grace_period_seconds);
     let deletion_grace = pod.metadata.deletion_grace_period_seconds;
-    let text = |text: &Option<String>| Some(text.clone().unwrap_or_default()).filter(is_short);
+    let text = |text: &Option<String>| {
+        Some(text.clone().unwrap_or_default()).filter(|text| is_short(text))
+    };
     let ours = [
         (HASH_ANNOTATION, Some(format!("{:x}", container_hash(spec)))),
         (RESTART_COUNT_ANNOTATION, Some(restart_count.to_string())),

@@ -1,6 +1,7 @@
 //! Row C1 of docs/security.md: how much memory the agent takes for a pod whose author wants it to take all.
 //!
 //! The one test of its own process: the kernel counts the memory of a process, not that of a test.
+#![expect(clippy::unwrap_used, reason = "a test may panic, also in its helpers")]
 
 use std::fs;
 use std::path::Path;

@@ -27,6 +27,6 @@ pub(super) fn bounded(texts: Option<&BTreeMap<String, String>>) -> BTreeMap<Stri
 }
 
 /// Whether a text may be an annotation of a container.
-pub(super) fn is_short(text: &String) -> bool {
+pub(super) fn is_short(text: &str) -> bool {
     text.len() <= LONGEST_OF_A_CONTAINER
 }

@@ -1,4 +1,5 @@
 //! What a pod's author can write into a spec to exhaust the node: each test is a row of docs/security.md.
+#![expect(clippy::unwrap_used, reason = "a test may panic, also in its helpers")]
 
 mod annotations;
 mod environment;

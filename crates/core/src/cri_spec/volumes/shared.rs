@@ -6,9 +6,12 @@ use std::sync::Arc;
 
 use crate::references::ObjectKind;
 
-/// Values by object and key; the namespace is the pod's.
+/// Kind and name of an object, and one of its keys; the namespace is the pod's.
+type ObjectKey = (ObjectKind, String, String);
+
+/// Values by object and key.
 #[derive(Default)]
-pub(super) struct SharedValues(RefCell<BTreeMap<(ObjectKind, String, String), Arc<[u8]>>>);
+pub(super) struct SharedValues(RefCell<BTreeMap<ObjectKey, Arc<[u8]>>>);
 
 impl SharedValues {
     /// The one copy of a value.
