@@ -8,7 +8,12 @@ use tempfile::{TempDir, tempdir};
 use super::*;
 
 fn files(files: &[(&str, &str)]) -> Payload {
-    let file = |text: &str| PayloadFile { bytes: text.as_bytes().into(), mode: 0o640, owner: None, keep: false };
+    let file = |text: &str| PayloadFile {
+        bytes: text.as_bytes().into(),
+        mode: 0o640,
+        owner: None,
+        keep: false,
+    };
     files.iter().map(|(path, text)| ((*path).to_owned(), file(text))).collect()
 }
 
