@@ -8,7 +8,8 @@ use std::path::Path;
 
 use k8s_openapi::api::core::v1::Pod;
 use oarsman_core::cri_spec::{
-    Furnishing, ImageUser, Lookup, Place, PodGrants, Request, Settings, container, payloads,
+    ContainerConfigRequest, ContainerHostPaths, ImageUser, Lookup, NodeContext, NodeSettings,
+    PodGrants, generate_container_config, payloads,
 };
 use oarsman_core::ids::FullName;
 use oarsman_core::node::NodeFacts;
@@ -52,13 +53,13 @@ fn objects(bytes: usize) -> Lookup {
 
 #[test]
 fn a_hostile_pod_takes_less_than_64_mib() {
-    let (facts, settings) = (NodeFacts::default(), Settings::of_memory(1 << 30));
+    let (facts, settings) = (NodeFacts::default(), NodeSettings::of_memory(1 << 30));
     let (root, pod_logs) = ("/var/lib/kubelet", Path::new("/var/log/pods"));
-    let place = &Place { root, pod_logs, facts: &facts, settings: &settings };
+    let node = &NodeContext { root, pod_logs, facts: &facts, settings: &settings };
     let (pod, one_mib, small) = (hostile_pod(), objects(1 << 20), objects(6 << 10));
     let before = peak();
 
-    let made = container(&Request {
+    let made = generate_container_config(&ContainerConfigRequest {
         pod: &pod,
         spec: &pod.spec.as_ref().unwrap().containers[0],
         restart_count: 0,
@@ -66,18 +67,18 @@ fn a_hostile_pod_takes_less_than_64_mib() {
         image_user: &ImageUser::default(),
         ips: &[],
         target: None,
-        furnishing: &Furnishing::default(),
+        host_paths: &ContainerHostPaths::default(),
         lookup: &one_mib,
         grants: &PodGrants::default(),
-        place,
+        node,
     });
     assert!(made.is_err(), "a value that doubles forty times was expanded");
     let doubled = peak();
     assert!(doubled - before < ALLOWED, "variables took {} MiB", (doubled - before) >> 20);
 
-    let (_, faults) = payloads(&pod, &one_mib, place);
+    let (_, faults) = payloads(&pod, &one_mib, node);
     assert_eq!(faults.len(), 1, "10,000 files of 1 MiB are allowed");
-    let (made, _) = payloads(&pod, &small, place);
+    let (made, _) = payloads(&pod, &small, node);
     assert_eq!(made["v"].len(), 10_000, "60 MiB in 10,000 files are allowed");
     let after = peak();
     assert!(after - doubled < ALLOWED / 4, "files took {} MiB", (after - doubled) >> 20);

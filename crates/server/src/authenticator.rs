@@ -45,7 +45,7 @@ pub(crate) struct Authenticator {
     authorities: Option<ClientCaFile>,
     tokens: Option<Duration>,
     users: TtlCache<Vec<u8>, User>,
-    /// Tokens that name no user, apart from those that do: whoever invents tokens does not push others out.
+    /// Tokens that name no user, apart from those that do: a client that invents tokens does not push others out.
     refused: TtlCache<Vec<u8>, ()>,
     throttle: ReviewThrottle,
     anonymous: bool,
@@ -79,7 +79,7 @@ impl Authenticator {
             return Ok(user);
         }
         if let Some(token) = token {
-            // Whoever shows a token means to be somebody.
+            // A client that shows a token wants to be authenticated by it.
             return self.authenticate_token(token, client).await;
         }
         let anonymous = || User {

@@ -24,7 +24,7 @@ pub(crate) enum AccessDecision {
     Denied,
     /// The API server would have to be asked too often.
     Throttled,
-    /// Nobody knows: why.
+    /// No authorizer could decide: why.
     Unknown(String),
 }
 
@@ -51,7 +51,7 @@ impl Authorizer {
         Self { authorization, decisions, failures, throttle, reviewer }
     }
 
-    /// Whether somebody may, by any of the parts that will do.
+    /// Whether the user may do one of these; the first that is allowed counts.
     pub(crate) async fn authorize(
         &self,
         user: &User,

@@ -86,6 +86,7 @@ async fn prepare(
         extensions.insert(ClientCertificates::default());
         return Some(HttpConnection { stream: Box::new(tcp), router, extensions });
     };
+    let client = tcp.peer_addr().map(|address| address.to_string()).unwrap_or_default();
     let accepted = tokio::select! {
         accepted = timeout(LONGEST_HANDSHAKE, tls.accept(tcp)) => accepted,
         () = handle.evicted() => return None,

@@ -31,7 +31,7 @@ pub(crate) fn make_directory(path: &Path, mode: u32) -> Result<(), FileError> {
     made.map_err(failed("make the directory", path))
 }
 
-/// No directory of ours or of pods' logs holds as many: whoever fills one does not fill our memory.
+/// No directory of ours or of pods' logs holds as many: a process that fills one does not fill the agent's memory.
 const MAX_NAMES: usize = 65_536;
 
 /// The names in a directory; none when there is no such directory. Of too many the first are taken.

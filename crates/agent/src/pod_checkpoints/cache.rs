@@ -148,7 +148,7 @@ impl CachedCheckpoints {
         }
         let uid = PodUid::from(name.as_str());
         // A page of an older version may hold what is not kept any more, such as tokens.
-        let is_current = |kept: &PodCheckpoint| written(kept).is_some_and(|now| now == bytes);
+        let is_current = |kept: &PodCheckpoint| serialized(kept).is_some_and(|now| now == bytes);
         if serde_json::from_slice(bytes).is_ok_and(|kept| !is_current(&kept)) {
             self.unwritten.insert(name.clone());
         }

@@ -23,7 +23,7 @@ pub(super) struct PodCheckpoint {
     pub(super) objects: Option<CheckpointedObjects>,
 }
 
-/// What a pod refers to. Services are kept apart: they are the same for all. Tokens are not kept: whoever reads them could act as the
+/// What a pod refers to. Services are kept apart: they are the same for all. Tokens are not kept: a reader of them could act as the
 /// pod elsewhere, and the API server gives out new ones.
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct CheckpointedObjects {

@@ -55,7 +55,7 @@ impl PodContext {
     /// The files of volumes that are made of what the pod refers to. A volume that cannot be made holds a new pod up; in one that
     /// runs, its files stay as they are.
     pub(super) async fn payloads(&self, pod: &Pod) -> Result<Payloads, SyncError> {
-        config::check_references(pod)?;
+        cri_spec::check_references(pod)?;
         let lookup = self.look_up(pod).await?;
         let (payloads, faults) = cri_spec::payloads(pod, &lookup, &self.node.config.node_context());
         self.node.recorder.record(pod, faults.iter().map(VolumeFault::event));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use hyper::http::Request;
 use kube::Client;
 use kube::client::Body;
-use oarsman_core::rate::Allowance;
+use oarsman_core::rate::TokenBucket;
 use oarsman_core::time::Mono;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep};
@@ -31,11 +31,11 @@ impl Default for RequestRate {
 }
 
 impl RequestRate {
-    fn allowance(self) -> Allowance {
+    fn allowance(self) -> TokenBucket {
         let or = |number: u32, other: u32| if number == 0 { other } else { number };
         let per_second = or(self.per_second, UNCONFIGURED.per_second);
         let burst = or(self.burst, UNCONFIGURED.burst);
-        Allowance::new(burst, Duration::from_secs(1) / per_second)
+        TokenBucket::new(burst, Duration::from_secs(1) / per_second)
     }
 }
 
@@ -56,7 +56,7 @@ pub(super) fn limited(client: Client, rate: RequestRate) -> Client {
 struct Turns {
     began: Instant,
     /// Held while its holder waits, so that those behind it wait for their turn.
-    left: Mutex<Allowance>,
+    left: Mutex<TokenBucket>,
 }
 
 impl Turns {

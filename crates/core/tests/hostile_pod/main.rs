@@ -13,7 +13,8 @@ use std::path::Path;
 
 use k8s_openapi::api::core::v1::Pod;
 use oarsman_core::cri_spec::{
-    ConfigError, Furnishing, ImageUser, Lookup, Place, PodGrants, Request, Settings, container,
+    ConfigError, ContainerConfigRequest, ContainerHostPaths, ImageUser, Lookup, NodeContext,
+    NodeSettings, PodGrants, generate_container_config,
 };
 use oarsman_core::ids::FullName;
 use oarsman_core::node::NodeFacts;
@@ -32,17 +33,17 @@ fn object(name: &str) -> FullName {
 }
 
 /// Calls `test` with a node of default settings.
-fn on_a_node<T>(test: impl FnOnce(&Place<'_>) -> T) -> T {
-    let (facts, settings) = (NodeFacts::default(), Settings::of_memory(1 << 30));
+fn on_a_node<T>(test: impl FnOnce(&NodeContext<'_>) -> T) -> T {
+    let (facts, settings) = (NodeFacts::default(), NodeSettings::of_memory(1 << 30));
     let (root, pod_logs) = ("/var/lib/kubelet", Path::new("/var/log/pods"));
-    test(&Place { root, pod_logs, facts: &facts, settings: &settings })
+    test(&NodeContext { root, pod_logs, facts: &facts, settings: &settings })
 }
 
 /// The message that would create the first container of the pod.
 fn container_config(pod: &Pod, lookup: &Lookup) -> Result<ContainerConfig, ConfigError> {
     let spec = &pod.spec.as_ref().unwrap().containers[0];
-    on_a_node(|place| {
-        container(&Request {
+    on_a_node(|node| {
+        generate_container_config(&ContainerConfigRequest {
             pod,
             spec,
             restart_count: 0,
@@ -50,10 +51,10 @@ fn container_config(pod: &Pod, lookup: &Lookup) -> Result<ContainerConfig, Confi
             image_user: &ImageUser::default(),
             ips: &[],
             target: None,
-            furnishing: &Furnishing::default(),
+            host_paths: &ContainerHostPaths::default(),
             lookup,
             grants: &PodGrants::default(),
-            place,
+            node,
         })
     })
 }

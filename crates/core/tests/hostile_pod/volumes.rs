@@ -17,7 +17,7 @@ fn made(mut volumes: Vec<Value>, bytes: usize) -> Result<Payloads, String> {
     let map = json!({ "data": { "key": "x".repeat(bytes) } });
     let mut lookup = Lookup::default();
     lookup.config_maps.insert(object("big"), serde_json::from_value(map).unwrap());
-    let (payloads, faults) = on_a_node(|place| payloads(&pod, &lookup, place));
+    let (payloads, faults) = on_a_node(|node| payloads(&pod, &lookup, node));
     faults.first().map_or(Ok(payloads), |fault| Err(fault.to_string()))
 }
 

@@ -49,7 +49,7 @@ fn plan(joining: &ClusterSettings, settings: &AgentSettings) -> CredentialsConfi
     }
 }
 
-/// Whoever wants nothing to be remembered wants what was remembered to be gone, too. A disk that is full or read-only must not
+/// Without `--remember-pods` existing checkpoints are removed, too. A disk that is full or read-only must not
 /// keep the node's pods from being looked after, so an agent that cannot remember them runs without.
 fn checkpoints(
     joining: &ClusterSettings,

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use oarsman_host::beneath::RootDirectory;
 
-/// No kubelet leaves as many files in a container's log directory: whoever fills it does not fill our memory.
+/// No kubelet leaves as many files in a container's log directory: a container that fills it does not fill the agent's memory.
 const MAX_ENTRIES: usize = 65_536;
 
 /// The numbers of the starts that have left a log; none when the container was never started.

@@ -107,7 +107,7 @@ impl LogFollower {
     /// if no more will come.
     ///
     /// # Errors
-    /// When it cannot be read, or those of whoever takes the lines.
+    /// When it cannot be read, or the errors of the function that takes the lines.
     pub fn read_start(&mut self, is_over: bool, each: Reader<'_>) -> io::Result<ReadProgress> {
         // Kept from piece to piece: a log may be rotated twice before a slow reader has read the first file.
         if self.following.is_none() {

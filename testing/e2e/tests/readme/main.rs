@@ -22,7 +22,7 @@ const MAX_WAIT: Duration = Duration::from_secs(120);
 /// The terminals of the person who reads.
 const FIRST: &str = "0";
 const SECOND: &str = "second";
-/// One in which commands are run on a machine that has containerd where everybody looks for it.
+/// One in which commands are run on a machine that has containerd at its usual socket.
 const NODE: &str = "node";
 
 /// What is typed where, and what is seen then.

@@ -36,14 +36,14 @@ fn restored_lookup(cache: &CheckpointCache, namespace: &str) -> Vec<String> {
     services.filter(of_namespace).map(name).collect()
 }
 
-/// A notebook that has read what this one wrote.
+/// A cache that has loaded what this one wrote.
 fn reopened(cache: &CheckpointCache) -> CheckpointCache {
     let mut kept = BTreeMap::new();
-    while let Some(CheckpointWrite { name, checkpoint }) = cache.take() {
+    while let Some(CheckpointWrite { name, checkpoint }) = cache.next_write() {
         kept.extend(checkpoint.map(|(bytes, _)| (name, bytes)));
     }
     let reopened = CheckpointCache::default();
-    reopened.loaded(kept);
+    reopened.load(kept);
     reopened
 }
 
@@ -51,26 +51,26 @@ fn reopened(cache: &CheckpointCache) -> CheckpointCache {
 #[test]
 fn services_of_one_namespace_leave_those_of_another_remembered() {
     let cache = CheckpointCache::default();
-    cache.told(&[pod("a"), pod("b")]);
+    cache.set_api_pods(&[pod("a"), pod("b")]);
     let [a, b] = ["uid-a", "uid-b"].map(PodUid::from);
-    cache.found(&a, &beside(&[("a", "db"), ("a", "old"), ("default", "kubernetes")]));
-    cache.found(&b, &beside(&[("b", "web"), ("default", "kubernetes")]));
-    cache.found(&a, &beside(&[("a", "db"), ("default", "kubernetes")]));
+    cache.set_lookup(&a, &beside(&[("a", "db"), ("a", "old"), ("default", "kubernetes")]));
+    cache.set_lookup(&b, &beside(&[("b", "web"), ("default", "kubernetes")]));
+    cache.set_lookup(&a, &beside(&[("a", "db"), ("default", "kubernetes")]));
     let after_restart = reopened(&cache);
     assert_eq!(restored_lookup(&after_restart, "a"), ["db", "kubernetes"]);
     assert_eq!(restored_lookup(&after_restart, "b"), ["web", "kubernetes"]);
-    assert!(cache.take().is_none());
-    cache.found(&b, &beside(&[("b", "web"), ("default", "kubernetes")]));
-    assert!(cache.take().is_none(), "nothing has changed");
+    assert!(cache.next_write().is_none());
+    cache.set_lookup(&b, &beside(&[("b", "web"), ("default", "kubernetes")]));
+    assert!(cache.next_write().is_none(), "nothing has changed");
 }
 
 #[test]
 fn services_of_a_namespace_without_pods_are_forgotten() {
     let cache = CheckpointCache::default();
-    cache.told(&[pod("a"), pod("b")]);
-    cache.found(&PodUid::from("uid-a"), &beside(&[("a", "db")]));
-    cache.found(&PodUid::from("uid-b"), &beside(&[("b", "web"), ("default", "kubernetes")]));
-    cache.told(&[pod("b")]);
+    cache.set_api_pods(&[pod("a"), pod("b")]);
+    cache.set_lookup(&PodUid::from("uid-a"), &beside(&[("a", "db")]));
+    cache.set_lookup(&PodUid::from("uid-b"), &beside(&[("b", "web"), ("default", "kubernetes")]));
+    cache.set_api_pods(&[pod("b")]);
     let lookup = {
         let after_restart = reopened(&cache);
         after_restart.restored_lookup(&PodUid::from("uid-b")).unwrap()

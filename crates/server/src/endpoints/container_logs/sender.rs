@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::body::Bytes;
 use oarsman_core::ids::FullName;
-use oarsman_core::log_request::is_over;
+use oarsman_core::log_request::is_log_complete;
 use oarsman_host::inotify::DirectoryChanges;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
@@ -30,7 +30,7 @@ pub(super) struct FollowedContainer {
 impl FollowedContainer {
     fn has_ended(&self) -> bool {
         let pod = self.host.pod(&self.pod);
-        pod.is_none_or(|pod| is_over(pod.status(), &self.container, self.start))
+        pod.is_none_or(|pod| is_log_complete(pod.status(), &self.container, self.start))
     }
 }
 
