@@ -149,7 +149,7 @@ fn log_warnings(given: &ParsedFlags, loaded: &LoadedConfig) {
     let idle = ignored_settings::ignored(given, loaded);
     for field in &idle {
         if let Some(consequence) = security_settings::consequence(field) {
-            tracing::warn!(field, consequence, "security setting has no effect yet");
+            tracing::warn!(setting = %field, detail = consequence, "security setting has no effect yet");
         }
     }
     if !idle.is_empty() {

@@ -95,7 +95,7 @@ fn replace(path: &Path, known: &File) -> Result<File> {
     let (known, there) = (known.metadata()?, std::fs::symlink_metadata(path)?);
     if (known.dev(), known.ino()) == (there.dev(), there.ino()) {
         std::fs::remove_file(path)?;
-        tracing::warn!(path = %path.display(), "lock file replaced: an unprivileged process held the old one");
+        tracing::warn!(path = %path.display(), "lock file held by an unprivileged process, replaced");
     }
     let file = open_or_create(path)?;
     flock(&file, FlockOperation::NonBlockingLockExclusive).context("another agent was faster")?;
@@ -137,6 +137,6 @@ fn write_holder(file: &mut File, path: &Path) {
         writeln!(file, "process {}", std::process::id())
     };
     if let Err(error) = write() {
-        tracing::warn!(%error, path = %path.display(), "process id not written to the lock file; the lock holds");
+        tracing::warn!(%error, path = %path.display(), "process id not written to the lock file, lock is held");
     }
 }

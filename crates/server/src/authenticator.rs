@@ -116,7 +116,7 @@ impl Authenticator {
             }
             Ok(None) => self.refused.insert(key, (), Instant::now(), time),
             Err(error) => {
-                tracing::warn!(%error, "somebody's token could not be judged");
+                tracing::warn!(call = "TokenReview", %error, "token check failed, request refused");
                 self.refused.insert(key, (), Instant::now(), AFTER_A_FAILED_REVIEW);
             }
         }

@@ -42,7 +42,7 @@ pub(crate) fn names_in(directory: &Path) -> Result<Vec<String>, FileError> {
         names.len() < MAX_NAMES
     })?;
     if names.len() == MAX_NAMES {
-        tracing::warn!(path = %directory.display(), read = MAX_NAMES, "directory not read to its end: too many entries");
+        tracing::warn!(path = %directory.display(), count = MAX_NAMES, "directory has too many entries, the rest is not read");
     }
     names.sort();
     Ok(names)

@@ -19,7 +19,7 @@ impl RemoteRuntime {
         let is_whole = filter.is_none();
         match self.sandboxes_at_once(filter).await {
             Err(error) if is_whole && is_too_large(&error) => {
-                tracing::warn!(%error, "list of sandboxes too large, listing by state");
+                tracing::warn!(call = "ListPodSandbox", %error, "runtime list larger than a message, listing in parts");
                 self.sandboxes_by_state().await
             }
             listed => listed,
@@ -34,7 +34,7 @@ impl RemoteRuntime {
         let is_whole = filter.is_none();
         match self.containers_at_once(filter).await {
             Err(error) if is_whole && is_too_large(&error) => {
-                tracing::warn!(%error, "list of containers too large, listing by sandbox");
+                tracing::warn!(call = "ListContainers", %error, "runtime list larger than a message, listing in parts");
                 self.containers_by_sandbox().await
             }
             listed => listed,

@@ -61,7 +61,7 @@ fn checkpoints(
         return Ok(None);
     }
     let told = |error: &oarsman_state::FileError| {
-        tracing::error!(%error, "checkpoints of pods not opened: pods will not come back without the API server");
+        tracing::error!(path = %settings.root.display(), %error, "pod checkpoints not opened, running without them");
     };
     let files = EncryptedCheckpoints::open(&settings.root, keys).inspect_err(told);
     Ok(files.ok().map(|files| Arc::new(files) as Arc<dyn CheckpointStore>))

@@ -47,7 +47,7 @@ pub(super) async fn serve(
     };
     let place = endpoint_state.host.log_directory(&pod.pod, &container);
     let Some(permit) = endpoint_state.log_limits.admit(&full_name) else {
-        tracing::warn!(pod = %full_name, container, "container log refused: too many are read");
+        tracing::warn!(pod = %full_name, container, "container log refused, too many are read");
         return (StatusCode::TOO_MANY_REQUESTS, "too many logs are read at once").into_response();
     };
     let directory = place.0.clone();

@@ -45,7 +45,7 @@ impl CheckpointKeys {
         let path = self.path(root);
         let credential = self.credential.as_deref().and_then(|path| {
             let told = |error: &FileError| {
-                tracing::error!(%error, path = %path.display(), "checkpoint key of the service manager not used");
+                tracing::error!(%error, path = %path.display(), "checkpoint key credential not read, not used");
             };
             read(path).inspect_err(told).ok().flatten()
         });
@@ -57,7 +57,7 @@ impl CheckpointKeys {
             .and_then(|()| take_over(legacy, &path))
             .and_then(|()| read_or_make(&path))
             .or_else(|error| {
-                tracing::error!(%error, path = %legacy.display(), "checkpoint key kept beside the checkpoints: its own directory cannot be used");
+                tracing::error!(%error, path = %legacy.display(), "checkpoint key directory not usable, key stays beside the checkpoints");
                 read_or_make(legacy)
             })
             .map(|key| vec![key])
@@ -80,7 +80,7 @@ fn take_over(legacy: &Path, path: &Path) -> Result<(), FileError> {
     let Some(key) = read_or_set_aside(legacy)? else { return Ok(()) };
     replace(path, &key, OURS, true).map_err(failed("write", path))?;
     fs::remove_file(legacy).map_err(failed("remove", legacy))?;
-    tracing::info!(from = %legacy.display(), to = %path.display(), "checkpoint key moved");
+    tracing::info!(path = %path.display(), detail = %legacy.display(), "checkpoint key moved");
     Ok(())
 }
 
@@ -101,7 +101,7 @@ fn read_or_set_aside(path: &Path) -> Result<Option<KeyBytes>, FileError> {
     read(path).or_else(|error| {
         let aside = set_aside_path(path);
         fs::rename(path, &aside).map_err(failed("set aside", path))?;
-        tracing::error!(%error, path = %path.display(), renamed = %aside.display(), "checkpoint key replaced by a new one: checkpoints are lost until the API server answers");
+        tracing::error!(%error, path = %path.display(), detail = %aside.display(), "checkpoint key damaged, set aside and replaced");
         Ok(None)
     })
 }

@@ -101,7 +101,7 @@ fn overwrite(path: &Path, content: &[u8]) -> io::Result<()> {
     written.inspect_err(|_| {
         let put_back = file.write_all_at(&before, 0).and_then(|()| file.set_len(before.len() as u64));
         if let Err(error) = put_back {
-            tracing::error!(%error, path = %path.display(), "hosts file of running containers not put back");
+            tracing::error!(%error, path = %path.display(), "hosts file not restored after a failed write");
         }
     })
 }

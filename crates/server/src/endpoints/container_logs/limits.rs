@@ -41,7 +41,7 @@ impl LogLimits {
     /// On the event loop of the caller.
     pub(crate) fn new() -> Arc<Self> {
         let failed = |error: &io::Error| {
-            tracing::warn!(%error, "log directories cannot be watched; followed logs are read every second");
+            tracing::warn!(call = "inotify_init", %error, "log directories not watched, followed logs are read every second");
         };
         Arc::new(Self {
             readers: Guarded::default(),
