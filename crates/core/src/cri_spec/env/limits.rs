@@ -1,7 +1,8 @@
 //! How large the environment and the command of a container may be.
 //!
 //! References between variables double a value with every step, so that a spec of a kilobyte would fill any memory. The limits are those
-//! that the kernel has for a new process (`MAX_ARG_STRLEN`, and a quarter of the usual stack): with the usual stack limit a container beyond them could not start.
+//! that the kernel has for a new process (`MAX_ARG_STRLEN`, and a quarter of the usual stack): beyond them a container does
+//! not start where the stack limit is the usual one.
 
 use crate::cri_spec::error::{ConfigError, VariableError};
 
