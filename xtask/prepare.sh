@@ -6,7 +6,7 @@ command -v go >/dev/null || stop "go is missing: install Go 1.26 or newer (the r
 [ "$(id -u)" = 0 ] || stop "must run as root: the rig makes namespaces, mounts and cgroups"
 
 # What the rig and its tests need from Debian; on another system install the like by hand.
-packages=(busybox-static gcc iproute2 libc6-dev libseccomp-dev logrotate nftables pkg-config tmux)
+packages=(busybox-static gcc iproute2 libc6-dev libseccomp-dev logrotate nftables pkg-config strace tmux)
 missing=()
 for package in "${packages[@]}"; do
   dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing+=("$package")

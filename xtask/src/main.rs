@@ -9,6 +9,7 @@ mod bench;
 mod command;
 mod commit;
 mod conformance;
+mod fuzz;
 mod golden;
 mod kubelet_kind;
 mod rig;
@@ -58,6 +59,8 @@ enum Task {
     Conformance(conformance::ConformanceArguments),
     /// Measure the runtime alone, the Go kubelet and ours, and write docs/performance.md; or ours against a commit's
     Bench(bench::BenchArguments),
+    /// Search for inputs that break a parser, keep the corpus, and write docs/fuzz.md
+    Fuzz(fuzz::FuzzArguments),
     /// Take over running pods from the program of a commit, give them back, and see that none of them is disturbed
     Takeover {
         /// Whose program runs the pods at first
@@ -81,6 +84,7 @@ fn main() -> Result<ExitCode> {
         Task::Conformance(arguments) => return Ok(conformance::run(&root, &arguments)),
         Task::Bench(arguments) => return bench::run(&root, &arguments),
         Task::Takeover { commit } => takeover::run(&root, &commit),
+        Task::Fuzz(arguments) => fuzz::run(&root, &arguments),
         Task::Tidy => tidy::run(&root),
         Task::Golden { only } => golden::run(&root, &only),
         Task::Sim { arguments } => {

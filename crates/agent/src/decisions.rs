@@ -4,12 +4,18 @@
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use oarsman_core::actions::{self, PodActions, Teardown};
+use oarsman_core::admission::{AdmitHandler, AdmitRefusal, PodAdmitAttributes};
 use oarsman_core::ids::{ContainerId, SandboxId};
 use oarsman_core::lifecycle::{
     self, Context, Event, State, TerminationStage, Transition, WorkerStart,
 };
+use oarsman_core::node::runtime::{NetworkState, RuntimeHealth};
+use oarsman_core::probe::{ProbeResult, ProbeResults};
+use oarsman_core::prober::{self, ProbeOutcome, ProbeWorker, WantedProbe};
 use oarsman_core::status;
 use oarsman_core::status::merge::merge;
+use oarsman_core::status::probe_recovery;
+use oarsman_core::time::Mono;
 use oarsman_core::view::PodView;
 
 /// The decisions of `core`. A simulation overrides single ones.
@@ -24,6 +30,25 @@ pub trait Decisions: Send + Sync + 'static {
         lifecycle::step(state, event, cx)
     }
 
+    /// Whether a sandbox with a network of its own can be created.
+    fn network_state(&self, health: &RuntimeHealth, now: Mono) -> NetworkState {
+        health.network_state(now)
+    }
+
+    /// Whether the node admits a pod.
+    fn admit(
+        &self,
+        handler: &dyn AdmitHandler,
+        attributes: &PodAdmitAttributes<'_>,
+    ) -> Result<(), AdmitRefusal> {
+        handler.admit(attributes)
+    }
+
+    /// Whether a pod that the first relist found running was admitted by an agent before this one. It is not asked again.
+    fn was_admitted(&self, was_running: bool) -> bool {
+        was_running
+    }
+
     /// What to do to its containers now.
     fn compute_pod_actions(&self, input: &actions::PodActionsInput<'_>) -> PodActions {
         actions::compute_pod_actions(input)
@@ -32,6 +57,32 @@ pub trait Decisions: Send + Sync + 'static {
     /// How to stop all of it.
     fn teardown(&self, pod: Option<&Pod>, view: &PodView, grace: Option<i64>) -> Teardown {
         actions::teardown(pod, view, grace)
+    }
+
+    /// The probes that it has now.
+    fn wanted_probes(
+        &self,
+        pod: &Pod,
+        view: &PodView,
+        results: &ProbeResults,
+        is_terminating: bool,
+    ) -> Vec<WantedProbe> {
+        prober::wanted_probes(pod, view, results, is_terminating)
+    }
+
+    /// What the answer of a probe that began then makes of its result; none when that stays.
+    fn record_probe(
+        &self,
+        worker: &mut ProbeWorker,
+        outcome: &ProbeOutcome,
+        began: Mono,
+    ) -> Option<ProbeResult> {
+        worker.record(outcome, began)
+    }
+
+    /// What an earlier agent's probes had found, by the status that it published.
+    fn restore_probe_results(&self, status: &PodStatus, results: &mut ProbeResults) {
+        probe_recovery::restore_probe_results(status, results);
     }
 
     /// Its status.

@@ -12,18 +12,20 @@ mod mailbox;
 mod metrics;
 mod mirror_manager;
 mod node;
+mod node_addresses;
 mod node_status;
 mod pod_checkpoints;
 mod pod_reader;
 mod pod_worker;
 mod pull_queue;
 mod report_store;
+mod runtime_health;
 pub mod seams;
 mod source_sets;
 pub mod sources;
 mod status_manager;
 mod supervisor;
-mod tasks;
+mod sync_loop_monitor;
 #[cfg(test)]
 mod testing;
 mod volume_manager;
@@ -33,37 +35,41 @@ use std::sync::Arc;
 
 use futures::StreamExt;
 use futures::stream::pending;
-use k8s_openapi::api::core::v1::Pod;
-use oarsman_core::admission::{AdmitHandler, Rejection};
+use oarsman_core::admission::{
+    AdmissionNode, AdmitHandler, AdmitRefusal, NodeKnowledge, PodAdmitAttributes,
+};
 use oarsman_core::sources::Source;
-use oarsman_sync::{Guarded, ordered_watch};
+use oarsman_sync::{Guarded, RESTART_AFTER, Tasks, ordered_watch};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 pub use active_pods::ActivePodsReader;
 pub use container_lifecycle::{ContainerHooks, ContainerLifecycle, ContainerRef, ContainerRefused};
 pub use decisions::{CoreDecisions, Decisions, Leftovers};
-pub use metrics::{AgentMetrics, Histogram, HistogramSnapshot, Latency};
+pub use metrics::{AgentMetrics, Histogram, HistogramSnapshot, Latency, ProbeMetrics, ProbeSeries};
 pub use node::{AgentConfig, NodeIdentity};
+pub use node_addresses::NodeAddresses;
 pub use node_status::NodeStatusConfig;
 pub use oarsman_cluster::PodSets;
 pub use oarsman_manifest as manifest;
-pub use pod_worker::{BackgroundTasks, TaskKey};
 pub use report_store::{ReportStore, SourceReport};
 pub use supervisor::{AgentCommand, SharedAdmitHandler};
+pub use sync_loop_monitor::SyncLoopMonitor;
 
 use active_pods::{ActivePodsWriter, PodUpdates};
 use event_recorder::EventRecorder;
 use mirror_manager::MirrorManager;
-use node::AgentContext;
+use node::{AgentContext, PendingResizes};
+use node_status::NodePublishers;
 use pod_checkpoints::{PodCheckpoints, with_checkpoints};
+use pod_worker::Prober;
 use pull_queue::PullQueue;
+use runtime_health::RuntimeHealthCache;
 use seams::{Seams, with_deadlines};
 use source_sets::SourceSets;
 use sources::PodSource;
 use status_manager::StatusManager;
 use supervisor::{Supervisor, SyncLoopInputs};
-use tasks::{RESTART_AFTER, Tasks};
 use volume_manager::VolumeManager;
 
 /// The capacity of channels between loops.
@@ -74,7 +80,7 @@ const CHANNEL_CAPACITY: usize = 256;
 pub struct AdmitAll;
 
 impl AdmitHandler for AdmitAll {
-    fn check(&self, _: &Pod, _: &[&Pod]) -> Result<(), Rejection> {
+    fn admit(&self, _: &PodAdmitAttributes<'_>) -> Result<(), AdmitRefusal> {
         Ok(())
     }
 }
@@ -93,10 +99,12 @@ pub struct Inputs {
     pub report_store: Arc<ReportStore>,
     /// The readers of its active pods.
     pub pods: ActivePodsReader,
+    /// The readers of the node's addresses.
+    pub node_addresses: NodeAddresses,
+    /// The readers of the sync loop's last turn.
+    pub sync_loop_monitor: SyncLoopMonitor,
     /// Resource managers, in the order in which they are called around the life of a container.
     pub container_lifecycle: ContainerHooks,
-    /// What makes the background tasks of pods, such as probes.
-    pub background: Vec<Arc<dyn BackgroundTasks>>,
     /// Commands to the running agent.
     pub commands: mpsc::Receiver<AgentCommand>,
 }
@@ -110,8 +118,9 @@ struct AgentParts {
     metrics: Arc<AgentMetrics>,
     report_store: Arc<ReportStore>,
     pods: ActivePodsReader,
+    node_addresses: NodeAddresses,
+    sync_loop_monitor: SyncLoopMonitor,
     container_lifecycle: ContainerHooks,
-    background: Vec<Arc<dyn BackgroundTasks>>,
     commands: Arc<tokio::sync::Mutex<mpsc::Receiver<AgentCommand>>>,
     checkpoints: Option<PodCheckpoints>,
     sources: SourceSets,
@@ -123,11 +132,18 @@ struct AgentParts {
 pub async fn run(seams: Seams, config: AgentConfig, inputs: Inputs) {
     let (seams, checkpoints) = with_checkpoints(with_deadlines(seams));
     let metrics = Arc::clone(&inputs.metrics);
-    let mut lasting_tasks = Tasks::new(Arc::clone(&metrics));
+    let mut lasting_tasks = Tasks::new(metrics.panics.clone());
     let sources = SourceSets::follow(all_sources(&seams, inputs.sources), &mut lasting_tasks);
     let recorder = EventRecorder::new(Arc::clone(&inputs.report_store), Arc::clone(&seams.clock));
     let (of, to) = (recorder.clone(), seams.clone());
     lasting_tasks.spawn("event recorder", move || event_recorder::run(of.clone(), to.clone()));
+    let (addresses, settings) = (inputs.node_addresses.clone(), config.addresses.clone());
+    // The first statuses and environments of pods name them.
+    addresses.find(&*seams.host_info, &settings).await;
+    let host_info = Arc::clone(&seams.host_info);
+    lasting_tasks.spawn("node addresses", move || {
+        addresses.clone().run(Arc::clone(&host_info), settings.clone())
+    });
     if let Some(checkpoints) = checkpoints.clone() {
         lasting_tasks.spawn("pod checkpoints", move || checkpoints.clone().run());
     }
@@ -139,8 +155,9 @@ pub async fn run(seams: Seams, config: AgentConfig, inputs: Inputs) {
         metrics: inputs.metrics,
         report_store: inputs.report_store,
         pods: inputs.pods,
+        node_addresses: inputs.node_addresses,
+        sync_loop_monitor: inputs.sync_loop_monitor,
         container_lifecycle: inputs.container_lifecycle,
-        background: inputs.background,
         commands: Arc::new(tokio::sync::Mutex::new(inputs.commands)),
         checkpoints,
         sources,
@@ -149,7 +166,7 @@ pub async fn run(seams: Seams, config: AgentConfig, inputs: Inputs) {
     let build_again = async {
         loop {
             run_until_supervisor_ends(&parts).await;
-            metrics.task_panicked("supervisor");
+            metrics.panics.record("supervisor");
             tokio::time::sleep(RESTART_AFTER).await;
         }
     };
@@ -168,6 +185,7 @@ async fn run_until_supervisor_ends(parts: &AgentParts) {
     let mirrors = MirrorManager::new(statuses.clone());
     let pod_updates = PodUpdates::default();
     let (send_identity, identity) = ordered_watch::channel(None);
+    let (send_node, admission_node) = ordered_watch::channel(first_admission_node(config, seams));
     let root = config.ownership.root.clone().into();
     let node = Arc::new(AgentContext {
         began: seams.clock.wall(),
@@ -178,13 +196,17 @@ async fn run_until_supervisor_ends(parts: &AgentParts) {
         mirrors: mirrors.clone(),
         pod_updates: pod_updates.clone(),
         identity,
+        addresses: parts.node_addresses.clone(),
+        runtime_health: RuntimeHealthCache::default(),
+        sync_loop_monitor: parts.sync_loop_monitor.clone(),
         recorder: parts.recorder.clone(),
         pulls: PullQueue::new(config.parallel_pulls),
         container_lifecycle: parts.container_lifecycle.clone(),
-        background: parts.background.clone(),
+        background: vec![Arc::new(Prober::default())],
         credentials: Guarded::default(),
         pulled: ordered_watch::Sender::new(0),
         volume_manager: VolumeManager::new(Arc::clone(&seams.volumes), root),
+        resizes: PendingResizes::default(),
         metrics: Arc::clone(&parts.metrics),
         report_store: Arc::clone(&parts.report_store),
         notices,
@@ -202,16 +224,25 @@ async fn run_until_supervisor_ends(parts: &AgentParts) {
         notices: worker_notices,
         pleg_events,
         commands: Arc::clone(&parts.commands).lock_owned().await,
+        admission_node,
     };
-    let mut tasks = Tasks::new(Arc::clone(&parts.metrics));
+    let mut tasks = Tasks::new(parts.metrics.panics.clone());
     spawn_loops(&mut tasks, &node, send_pleg_events);
-    node_status::spawn(&mut tasks, &node, send_identity);
+    let published = NodePublishers { identity: send_identity, admission_node: send_node };
+    node_status::spawn(&mut tasks, &node, published);
     let mut supervising = JoinSet::new();
     supervising.spawn(supervisor.sync_loop(inputs));
     tokio::select! {
         _ = supervising.join_next() => {}
         () = tasks.restart_panicked() => {}
     }
+}
+
+/// The node as pods are admitted to it before its object was read.
+fn first_admission_node(config: &AgentConfig, seams: &Seams) -> AdmissionNode {
+    let has_object = config.node_status_config.is_some() && seams.cluster.node().is_some();
+    let knowledge = if has_object { NodeKnowledge::Unread } else { NodeKnowledge::Standalone };
+    AdmissionNode { knowledge, ..config.admission_node.clone() }
 }
 
 fn spawn_loops(

@@ -1,9 +1,13 @@
 //! Metrics of the agent: durations and counts, read by the metrics endpoint and by benchmarks.
 
+mod probes;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use oarsman_sync::Guarded;
+use oarsman_sync::{Guarded, TaskPanics};
+
+pub use probes::{ProbeMetrics, ProbeSeries};
 
 /// The agent's metrics.
 #[derive(Debug, Default)]
@@ -16,22 +20,27 @@ pub struct AgentMetrics {
     pub sandbox: Latency,
     /// Pulling an image, without the wait for a slot.
     pub pull: Latency,
+    /// One probe of a container, without the wait for a slot.
+    pub probe: Latency,
+    /// What probes came to, by container and kind.
+    pub probes: ProbeMetrics,
     /// The number of containers of each admitted pod.
     pub containers_per_pod: Histogram<6>,
+    /// How many pods were rejected, by reason.
+    rejections: Guarded<BTreeMap<String, u64>>,
     /// How often each task has panicked.
-    panics: Guarded<BTreeMap<&'static str, u64>>,
+    pub panics: TaskPanics,
 }
 
 impl AgentMetrics {
-    /// A task has panicked, and is started again.
-    pub(crate) fn task_panicked(&self, task: &'static str) {
-        tracing::error!(task, "task panicked, will be restarted");
-        *self.panics.lock().entry(task).or_default() += 1;
+    /// A pod was not admitted.
+    pub(crate) fn pod_rejected(&self, reason: &str) {
+        *self.rejections.lock().entry(reason.to_owned()).or_default() += 1;
     }
 
-    /// How often each task has panicked so far.
-    pub fn task_panics(&self) -> BTreeMap<&'static str, u64> {
-        self.panics.lock().clone()
+    /// How many pods were rejected so far, by reason (`kubelet_admission_rejections_total`).
+    pub fn admission_rejections(&self) -> BTreeMap<String, u64> {
+        self.rejections.lock().clone()
     }
 }
 

@@ -83,10 +83,20 @@ pub(crate) async fn run(
     seams: Seams,
     mut node: ordered_watch::Receiver<Option<NodeIdentity>>,
 ) {
-    let Ok(Some(node)) = node.wait_for(Option::is_some).await else { return };
-    manager.mirrors.update(|mirrors| mirrors.set_node(&node.uid));
+    let Ok(Some(first)) = node.wait_for(Option::is_some).await else { return };
+    let set = |node: &NodeIdentity| {
+        manager.mirrors.update(|mirrors| mirrors.set_node(&node.uid, node.is_deleting));
+    };
+    set(&first);
+    let follow = async {
+        while let Ok(known) = node.changed().await {
+            known.iter().for_each(set);
+        }
+        std::future::pending::<()>().await;
+    };
     let perform = |action| perform(action, &seams);
-    work_queue::run(&manager.mirrors, seams.clock.as_ref(), IN_FLIGHT, perform).await;
+    let work = work_queue::run(&manager.mirrors, seams.clock.as_ref(), IN_FLIGHT, perform);
+    futures::join!(work, follow);
 }
 
 /// Whose mirror it was, and whether the request was served. A mirror that is gone already need not be deleted.

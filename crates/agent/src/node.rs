@@ -1,15 +1,18 @@
 //! The node context, which all pod workers share, and the agent's configuration.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use oarsman_core::admission::Ownership;
-use oarsman_core::cri_spec::{NodeContext, NodeSettings};
+use oarsman_core::admission::{AdmissionNode, Ownership};
+use oarsman_core::cri_spec::{NameFiles, NodeContext, NodeSettings};
+use oarsman_core::features::FeatureGates;
 use oarsman_core::ids::PodUid;
 use oarsman_core::image::providers::{CredentialProvider, ProviderCache};
 use oarsman_core::node::NodeFacts;
+use oarsman_core::node::addresses::AddressSettings;
 use oarsman_core::requeue::Requeue;
 use oarsman_sync::Guarded;
 use tokio::sync::mpsc;
@@ -20,20 +23,29 @@ use crate::decisions::Decisions;
 use crate::event_recorder::EventRecorder;
 use crate::metrics::AgentMetrics;
 use crate::mirror_manager::MirrorManager;
+use crate::node_addresses::NodeAddresses;
 use crate::node_status::NodeStatusConfig;
 use crate::ordered_watch;
 use crate::pod_worker::BackgroundTasks;
 use crate::pull_queue::PullQueue;
 use crate::report_store::ReportStore;
+use crate::runtime_health::RuntimeHealthCache;
 use crate::seams::Seams;
 use crate::status_manager::StatusManager;
+use crate::sync_loop_monitor::SyncLoopMonitor;
 use crate::volume_manager::VolumeManager;
 
 /// The agent's configuration.
 #[derive(Clone, Debug)]
 pub struct AgentConfig {
-    /// What goes into every status.
-    pub facts: NodeFacts,
+    /// The runtime's name for itself, such as `containerd`.
+    pub runtime_name: String,
+    /// Whether the runtime can make a mount read-only all the way down.
+    pub recursive_read_only: bool,
+    /// How the node's addresses are found.
+    pub addresses: AddressSettings,
+    /// Which features are on.
+    pub features: FeatureGates,
     /// What goes into every pod.
     pub settings: NodeSettings,
     /// The delays before a pod is synced again.
@@ -50,20 +62,10 @@ pub struct AgentConfig {
     pub providers: Vec<CredentialProvider>,
     /// What in the runtime is ours.
     pub ownership: Ownership,
+    /// The node as pods are admitted to it, by its own facts.
+    pub admission_node: AdmissionNode,
     /// How the node registers and reports; none without a cluster.
     pub node_status_config: Option<NodeStatusConfig>,
-}
-
-impl AgentConfig {
-    /// The node as pods are described for it.
-    pub fn node_context(&self) -> NodeContext<'_> {
-        NodeContext {
-            root: &self.ownership.root,
-            pod_logs: &self.pod_logs,
-            facts: &self.facts,
-            settings: &self.settings,
-        }
-    }
 }
 
 /// The node as the API server knows it.
@@ -73,6 +75,8 @@ pub struct NodeIdentity {
     pub name: String,
     /// The UID of its object.
     pub uid: String,
+    /// Whether its object is being deleted.
+    pub is_deleting: bool,
 }
 
 /// What workers share.
@@ -88,6 +92,10 @@ pub(crate) struct AgentContext {
     pub(crate) pod_updates: PodUpdates,
     /// Name and UID of the node's object, once they are known.
     pub(crate) identity: ordered_watch::Receiver<Option<NodeIdentity>>,
+    pub(crate) addresses: NodeAddresses,
+    /// What the runtime last said of itself.
+    pub(crate) runtime_health: RuntimeHealthCache,
+    pub(crate) sync_loop_monitor: SyncLoopMonitor,
     pub(crate) recorder: EventRecorder,
     pub(crate) volume_manager: VolumeManager,
     pub(crate) pulls: PullQueue,
@@ -99,9 +107,57 @@ pub(crate) struct AgentContext {
     pub(crate) credentials: Guarded<ProviderCache>,
     /// How many images were pulled.
     pub(crate) pulled: ordered_watch::Sender<u64>,
+    /// Pods whose spec asks for other resources than they were given.
+    pub(crate) resizes: PendingResizes,
     pub(crate) metrics: Arc<AgentMetrics>,
     pub(crate) report_store: Arc<ReportStore>,
     pub(crate) notices: mpsc::Sender<WorkerNotice>,
+}
+
+impl AgentContext {
+    /// What goes into every status now.
+    pub(crate) fn facts(&self) -> NodeFacts {
+        NodeFacts {
+            runtime_name: self.config.runtime_name.clone(),
+            host_ips: self.addresses.get().iter().map(ToString::to_string).collect(),
+            recursive_read_only: self.config.recursive_read_only,
+            features: self.config.features,
+        }
+    }
+
+    /// The node as pods are described for it.
+    pub(crate) fn node_context<'a>(
+        &'a self,
+        facts: &'a NodeFacts,
+        name_files: &'a NameFiles,
+    ) -> NodeContext<'a> {
+        NodeContext {
+            root: &self.config.ownership.root,
+            pod_logs: &self.config.pod_logs,
+            facts,
+            settings: &self.config.settings,
+            name_files,
+        }
+    }
+}
+
+/// The pods whose spec asks for other resources than they were given. The supervisor writes it, and workers read it for their status.
+#[derive(Debug, Default)]
+pub(crate) struct PendingResizes(Guarded<BTreeSet<PodUid>>);
+
+impl PendingResizes {
+    pub(crate) fn contains(&self, uid: &PodUid) -> bool {
+        self.0.lock().contains(uid)
+    }
+
+    pub(crate) fn set(&self, uid: &PodUid, is_pending: bool) {
+        let mut pods = self.0.lock();
+        if is_pending {
+            pods.insert(uid.clone());
+        } else {
+            pods.remove(uid);
+        }
+    }
 }
 
 /// What a worker sends to the supervisor.

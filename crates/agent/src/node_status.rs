@@ -17,13 +17,12 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ContainerImage;
 use oarsman_cluster::NodeObject;
-use oarsman_core::node::runtime::RuntimeHealth;
+use oarsman_core::admission::AdmissionNode;
 use oarsman_core::node::{MachineInfo, NodeProfile};
-use tokio::sync::Mutex;
+use oarsman_sync::Tasks;
 
 use crate::node::{AgentContext, NodeIdentity};
 use crate::ordered_watch;
-use crate::tasks::Tasks;
 
 use events::NodeEventSender;
 use reporter::NodeStatusReporter;
@@ -52,42 +51,48 @@ impl NodeStatusConfig {
     }
 }
 
+/// Where the loops publish what they learn of the node.
+pub(crate) struct NodePublishers {
+    /// Name and UID.
+    pub(crate) identity: ordered_watch::Sender<Option<NodeIdentity>>,
+    /// What pods are admitted by.
+    pub(crate) admission_node: ordered_watch::Sender<AdmissionNode>,
+}
+
 /// What the loops share.
 struct NodeStatusContext {
     node: Arc<AgentContext>,
     node_status_config: NodeStatusConfig,
     object: Arc<dyn NodeObject>,
     identity: ordered_watch::Sender<Option<NodeIdentity>>,
-    health: ordered_watch::Sender<RuntimeHealth>,
+    admission_node: ordered_watch::Sender<AdmissionNode>,
     /// None before they were listed.
     images: ordered_watch::Sender<Option<Vec<ContainerImage>>>,
     events: NodeEventSender,
 }
 
 /// Starts the loops that look after the node's object; none for a node that belongs to no cluster.
-pub(crate) fn spawn(
-    tasks: &mut Tasks,
-    node: &Arc<AgentContext>,
-    identity: ordered_watch::Sender<Option<NodeIdentity>>,
-) {
+pub(crate) fn spawn(tasks: &mut Tasks, node: &Arc<AgentContext>, published: NodePublishers) {
+    let NodePublishers { identity, admission_node } = published;
     let object = node.seams.cluster.node();
     let (Some(node_status_config), Some(object)) = (node.config.node_status_config.clone(), object)
     else {
         // Tasks that wait for the identity wait for ever; a closed channel would end them.
         tasks.spawn("node status", move || {
-            let _identity = &identity;
+            let _published = (&identity, &admission_node);
             pending()
         });
         return;
     };
-    let (events, waiting) = NodeEventSender::new(&node_status_config.profile.name);
-    let (node, waiting) = (Arc::clone(node), Arc::new(Mutex::new(waiting)));
+    let clock = Arc::clone(&node.seams.clock);
+    let events = NodeEventSender::new(&node_status_config.profile.name, clock);
+    let node = Arc::clone(node);
     let context = Arc::new(NodeStatusContext {
         node,
         node_status_config,
         object,
         identity,
-        health: ordered_watch::Sender::new(RuntimeHealth::default()),
+        admission_node,
         images: ordered_watch::Sender::new(None),
         events,
     });
@@ -99,5 +104,5 @@ pub(crate) fn spawn(
     tasks.spawn("node status", move || NodeStatusReporter::new(Arc::clone(&of)).run());
     let of = Arc::clone(&context);
     tasks.spawn("node lease", move || lease::run(Arc::clone(&of)));
-    tasks.spawn("node events", move || events::run(Arc::clone(&context), Arc::clone(&waiting)));
+    tasks.spawn("node events", move || events::run(Arc::clone(&context)));
 }

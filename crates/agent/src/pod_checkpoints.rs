@@ -18,7 +18,7 @@ use futures::StreamExt;
 use futures::stream::BoxStream;
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use oarsman_cluster::{Cluster, ClusterLayer, PodSets, Result};
-use oarsman_core::cri_spec::Lookup;
+use oarsman_core::cri_spec::{Lookup, check_object_bytes};
 use oarsman_core::ids::{FullName, PodUid};
 use oarsman_core::pod::PodExt;
 use oarsman_seam::NoMiddleware;
@@ -27,7 +27,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::seams::Seams;
 
-use cache::CheckpointCache;
+use cache::{CheckpointCache, CheckpointWrite};
 
 /// How long we wait for the API server after a start. Pods that it has deleted meanwhile must not be started.
 const API_SERVER_WAIT: Duration = Duration::from_secs(10);
@@ -99,21 +99,20 @@ impl PodCheckpoints {
     }
 
     async fn write(&self) -> bool {
-        let mut all_written = true;
-        while let Some(change) = self.cache.next_write() {
-            let written = match &change.checkpoint {
-                Some((checkpoint, lasting)) => {
-                    self.store.write(&change.name, checkpoint.clone(), *lasting).await
-                }
-                None => self.store.remove(&change.name).await,
+        let mut failed = Vec::new();
+        while let Some(CheckpointWrite { name, checkpoint }) = self.cache.next_write() {
+            let written = match checkpoint {
+                Some((checkpoint, lasting)) => self.store.write(&name, checkpoint, lasting).await,
+                None => self.store.remove(&name).await,
             };
             if let Err(error) = written {
-                tracing::warn!(object = change.name, %error, "checkpoint not written, will retry");
-                self.cache.mark_unwritten(change.name);
-                all_written = false;
-                break;
+                tracing::warn!(object = name, %error, "checkpoint not written, will retry");
+                failed.push(name);
             }
         }
+        // One that can never be written keeps no other from being written.
+        let all_written = failed.is_empty();
+        failed.into_iter().for_each(|name| self.cache.mark_unwritten(name));
         all_written
     }
 }
@@ -152,7 +151,10 @@ impl ClusterLayer for CheckpointedCluster {
                 Ok(Err(_)) | Err(_) => return Ok(restored_lookup),
             },
         };
-        self.cache.set_lookup(&uid, &found);
+        // A pod that does not get its objects does not run, whether or not there is an API server.
+        if check_object_bytes(pod, &found).is_ok() {
+            self.cache.set_lookup(&uid, &found);
+        }
         Ok(found)
     }
 

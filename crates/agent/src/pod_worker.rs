@@ -15,6 +15,7 @@ mod handler;
 mod image;
 mod kill;
 mod objects;
+mod prober;
 mod publisher;
 mod reader;
 mod release;
@@ -34,7 +35,8 @@ use oarsman_core::time::Mono;
 use crate::mailbox::Mailbox;
 use crate::node::{AgentContext, WorkerNotice};
 
-pub use background::{BackgroundTasks, TaskKey};
+pub(crate) use background::BackgroundTasks;
+pub(crate) use prober::Prober;
 
 use background::Background;
 use context::PodContext;
@@ -100,13 +102,26 @@ impl PodWorker {
                     return event;
                 }
                 event = self.mailbox.next() => return event,
-                hint = self.background.next() => return Event::Hint(hint),
+                hint = self.background.next() => {
+                    self.publish_probe_result(state);
+                    return Event::Hint(hint);
+                }
                 () = self.context.reader.was_read() => self.background.reconcile(state.pod()),
                 () = clock.until(self.wake) => {
                     self.wake = None;
                     return Event::Wake;
                 }
             }
+        }
+    }
+
+    /// What a probe found is told at once: the sync that it causes may have to wait for another, which pulls an image, say. While a pod
+    /// goes down, the state machine publishes for every hint.
+    fn publish_probe_result(&self, state: &State) {
+        if state.stage() == Stage::Syncing
+            && let Some(pod) = state.pod()
+        {
+            self.context.publish(pod, None, None);
         }
     }
 

@@ -5,16 +5,16 @@
 mod entries;
 mod events;
 
-use std::fmt;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use oarsman_clock::Clock;
 use oarsman_core::event::PodEvent;
 use oarsman_core::ids::{FullName, PodUid};
+use oarsman_core::lifecycle::WaitReason;
 use oarsman_core::pod::PodExt;
 use oarsman_core::report::{
-    Activity, BrokenManifest, NodeReport, OngoingError, PodActivity, StageReport,
+    Activity, BrokenManifest, NodeReport, OngoingError, PodActivity, ProbeReport, StageReport,
 };
 use oarsman_core::time::Mono;
 use oarsman_cri::CriError;
@@ -56,7 +56,9 @@ impl ReportStore {
     /// The current report.
     pub fn report(&self) -> NodeReport {
         let now = self.clock.wall();
-        NodeReport { now, ..self.entries.lock().report() }
+        // Pods may be large: they are copied when the lock is free again, which every worker's report needs.
+        let entries = self.entries.lock().clone();
+        NodeReport { now, ..entries.report() }
     }
 
     /// Signals that [`Self::report`] has changed. A reader that displays it should limit its rate: there are dozens of changes while a
@@ -153,17 +155,17 @@ impl ReportStore {
         self.update_pod(uid, |entry| entry.set_status(status));
     }
 
+    /// Sets the last answer of a probe.
+    pub(crate) fn set_probe(&self, uid: &PodUid, answer: ProbeReport) {
+        self.update_pod(uid, |entry| entry.set_probe(answer));
+    }
+
     /// Sets when a failed step of a pod is retried, and why it waits.
-    pub(crate) fn set_wait(
-        &self,
-        uid: &PodUid,
-        next_try: Option<Mono>,
-        because: &impl fmt::Display,
-    ) {
+    pub(crate) fn set_wait(&self, uid: &PodUid, next_try: Option<Mono>, because: &WaitReason) {
         let (now, at) = (self.clock.now(), next_try);
-        let waits_for = at.map(|_| because.to_string());
+        let because = at.map(|_| because);
         let at = at.and_then(|at| now.wall.checked_add(at.since(now.mono)).ok());
-        self.update_pod(uid, |entry| entry.set_wait(at, waits_for));
+        self.update_pod(uid, |entry| entry.set_wait(at, because));
     }
 
     /// Reports an activity of a pod until the returned guard is dropped.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use oarsman_clock::Clock;
 use oarsman_cluster::Cluster;
 use oarsman_cri::Runtime;
+use oarsman_host::host_info::HostInfo;
 use oarsman_host::pod_cgroups::Cgroups;
 use oarsman_images::CredentialPlugins;
 use oarsman_net::Network;
@@ -28,6 +29,8 @@ pub struct Seams {
     pub volumes: Arc<dyn Volumes>,
     /// The cgroups of pods and of their QoS classes.
     pub cgroups: Arc<dyn Cgroups>,
+    /// What the machine says of itself.
+    pub host_info: Arc<dyn HostInfo>,
     /// Directories, files for containers, logs and termination messages.
     pub pod_files: Arc<dyn PodFiles>,
     /// Statuses that no API server remembers.

@@ -7,10 +7,9 @@ use futures::stream::{BoxStream, SelectAll, select_all, unfold};
 use k8s_openapi::api::core::v1::Pod;
 use oarsman_cluster::PodSets;
 use oarsman_core::sources::Source;
-use oarsman_sync::ordered_watch;
+use oarsman_sync::{Tasks, ordered_watch};
 
 use crate::sources::PodSource;
-use crate::tasks::Tasks;
 
 /// A source's full set of pods; none before its first one.
 type LatestPods = Option<Vec<Arc<Pod>>>;

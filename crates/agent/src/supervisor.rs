@@ -3,23 +3,25 @@
 //! It merges the sources, asks for the admission of pods, starts workers and passes messages on. It never waits for a worker:
 //! messages go into a mailbox that cannot fill up.
 
+mod admit;
 mod pleg;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream::{BoxStream, SelectAll};
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{Node, Pod};
 use oarsman_cluster::ObjectChanges;
 use oarsman_core::active_pods::PodStage;
-use oarsman_core::admission::{self, AdmitHandler, OwnershipClaim, PodAdmission, PodAdmitResult};
+use oarsman_core::admission::{self, AdmissionNode, AdmitHandler, OwnershipClaim, PodAdmission};
 use oarsman_core::ids::{FullName, PodUid};
 use oarsman_core::lifecycle::{Hint, KillRequest, PodFailure, Stage, WorkerStart};
 use oarsman_core::pod::PodExt;
 use oarsman_core::references::ObjectChange;
 use oarsman_core::sources::{MergeResult, PodConfig, PodDelta, PodOperation, Source};
+use oarsman_sync::{RESTART_AFTER, ordered_watch};
 use tokio::sync::{OwnedMutexGuard, mpsc, oneshot};
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::Instant;
@@ -31,7 +33,6 @@ use crate::node::{AgentContext, WorkerNotice};
 use crate::pod_checkpoints::RestoredPods;
 use crate::pod_worker;
 use crate::report_store::placeholder_pod;
-use crate::tasks::RESTART_AFTER;
 
 use pleg::PlegRecords;
 
@@ -40,6 +41,12 @@ mod tests;
 
 /// The delay before a new worker is started after one has panicked.
 const WORKER_RESTART_DELAY: Duration = Duration::from_secs(3);
+
+/// Workers of orphans at a time. A container that has the log directory mounted can make any number of what looks like one.
+const MAX_ORPHANS: usize = 64;
+
+/// The delay before the first relist is repeated.
+const FIRST_RELIST_RETRY: Duration = Duration::from_secs(1);
 
 /// The admission handler, shared with the supervisor.
 pub type SharedAdmitHandler = Arc<dyn AdmitHandler + Send + Sync>;
@@ -62,6 +69,16 @@ pub(crate) struct Supervisor {
     pod_config: PodConfig,
     admission: PodAdmission,
     admit_handler: SharedAdmitHandler,
+    /// The node as pods are admitted to it.
+    admission_node: AdmissionNode,
+    /// Pods that ran when this agent started and have no worker yet; none before the first relist, until which no pod is admitted.
+    ran_before: Option<BTreeSet<PodUid>>,
+    /// Whether the cluster's pods come from checkpoints because the API server does not answer.
+    recalled: bool,
+    /// Reads of the node's object, for pods that only its labels are against.
+    node_reads: JoinSet<Option<Node>>,
+    /// Critical pods whose victims take too long to stop.
+    room_timeouts: JoinSet<PodUid>,
     workers: BTreeMap<PodUid, Mailbox>,
     /// The read model of the pods here; nothing else writes it.
     pods: ActivePodsWriter,
@@ -72,6 +89,8 @@ pub(crate) struct Supervisor {
     /// Whether another relist is due once this one has ended.
     relist_again: bool,
     pod_records: PlegRecords,
+    /// Whether there are orphans that wait for the end of others.
+    orphans_wait: bool,
     /// Receivers that wait until no pod is left.
     waiting_for_empty: Vec<oneshot::Sender<()>>,
 }
@@ -82,6 +101,7 @@ struct WorkerTask {
     name: FullName,
     /// Set when the pod was not admitted.
     rejected: Option<PodFailure>,
+    is_orphan: bool,
 }
 
 /// The channels that the sync loop selects from.
@@ -94,6 +114,8 @@ pub(crate) struct SyncLoopInputs {
     pub(crate) notices: mpsc::Receiver<WorkerNotice>,
     pub(crate) pleg_events: mpsc::Receiver<PlegEvent>,
     pub(crate) commands: OwnedMutexGuard<mpsc::Receiver<AgentCommand>>,
+    /// The node as pods are admitted to it, whenever it changes.
+    pub(crate) admission_node: ordered_watch::Receiver<AdmissionNode>,
 }
 
 impl Supervisor {
@@ -107,6 +129,11 @@ impl Supervisor {
             pod_config: PodConfig::new(sources.iter().copied()),
             admission: PodAdmission::default(),
             admit_handler,
+            admission_node: node.config.admission_node.clone(),
+            ran_before: None,
+            recalled: false,
+            node_reads: JoinSet::new(),
+            room_timeouts: JoinSet::new(),
             workers: BTreeMap::new(),
             pods,
             tasks: JoinSet::new(),
@@ -114,6 +141,7 @@ impl Supervisor {
             relists: JoinSet::new(),
             relist_again: false,
             pod_records: PlegRecords::default(),
+            orphans_wait: false,
             waiting_for_empty: Vec::new(),
             node,
         }
@@ -123,15 +151,23 @@ impl Supervisor {
     pub(crate) async fn sync_loop(mut self, mut inputs: SyncLoopInputs) {
         let mut relist_timer = tokio::time::interval(self.node.config.relist_period);
         relist_timer.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut addresses = self.node.addresses.subscribe();
+        self.on_admission_node(inputs.admission_node.get());
+        inputs.admission_node.mark_seen();
         loop {
+            self.node.sync_loop_monitor.record(self.node.seams.clock.mono());
             tokio::select! {
                 biased;
+                Ok(node) = inputs.admission_node.changed() => self.on_admission_node(node),
+                Some(read) = self.node_reads.join_next() => self.on_node_read(read),
+                Some(Ok(uid)) = self.room_timeouts.join_next() => self.on_room_timeout(&uid),
                 Some(notice) = inputs.notices.recv() => self.on_worker_notice(notice),
                 Some(command) = inputs.commands.recv() => self.on_command(command),
                 () = self.pods.reported() => self.pods.apply_reports(),
                 Some((source, pods)) = inputs.sources.next() => self.on_source_update(source, pods),
                 Some(pods) = inputs.restored_pods.next() => self.on_restored_pods(pods),
                 Some(change) = inputs.objects.next() => self.on_object_change(&change),
+                Ok(_) = addresses.changed() => self.hint_all(Hint::Node),
                 Some(event) = inputs.pleg_events.recv() => match event {
                     PlegEvent::Pod(uid) => self.hint(&uid, Hint::Runtime),
                     PlegEvent::Resync => relist_timer.reset_at(Instant::now()),
@@ -139,10 +175,14 @@ impl Supervisor {
                 Some(ended) = self.tasks.join_next_with_id() => self.on_worker_ended(&ended),
                 Some(relisted) = self.relists.join_next() => {
                     if relisted.as_ref().is_err_and(JoinError::is_panic) {
-                        self.node.metrics.task_panicked("relist");
+                        self.node.metrics.panics.record("relist");
                         relist_timer.reset_after(RESTART_AFTER);
                     }
                     self.handle_pod_cleanups(relisted);
+                    // No pod is admitted before it is known which ones run.
+                    if self.ran_before.is_none() {
+                        relist_timer.reset_after(FIRST_RELIST_RETRY);
+                    }
                 }
                 _ = relist_timer.tick() => self.start_relist(),
             }
@@ -152,7 +192,7 @@ impl Supervisor {
     /// A source sent its full set.
     fn on_source_update(&mut self, source: Source, pods: Vec<Arc<Pod>>) {
         let first = !self.pod_config.all_ready();
-        let pods = self.without_mirrors(source, pods);
+        let pods = self.without_mirrors(source, self.without_disabled_fields(pods));
         let merged = self.pod_config.merge(source, pods, self.node.seams.clock.wall());
         self.handle_merged(merged);
         if first && self.pod_config.all_ready() {
@@ -163,6 +203,8 @@ impl Supervisor {
 
     /// The API server is unreachable: these are its pods from checkpoints.
     fn on_restored_pods(&mut self, pods: Vec<Arc<Pod>>) {
+        self.recalled = true;
+        let pods = self.without_disabled_fields(pods);
         let merged = self.pod_config.recall(Source::Api, pods, self.node.seams.clock.wall());
         self.handle_merged(merged);
     }
@@ -179,6 +221,12 @@ impl Supervisor {
         self.handle_pod_additions(new.into_iter().map(|delta| delta.pod).collect());
     }
 
+    /// Drops the fields of pods whose feature gates are off.
+    fn without_disabled_fields(&self, pods: Vec<Arc<Pod>>) -> Vec<Arc<Pod>> {
+        let features = self.node.config.features;
+        pods.into_iter().map(|pod| features.without_disabled_fields(pod)).collect()
+    }
+
     /// Takes out mirror pods: they are copies of static pods that we run already.
     fn without_mirrors(&self, source: Source, pods: Vec<Arc<Pod>>) -> Vec<Arc<Pod>> {
         let (mirrors, pods): (Vec<_>, Vec<_>) = pods.into_iter().partition(|pod| pod.is_mirror());
@@ -193,6 +241,7 @@ impl Supervisor {
         match change {
             PodOperation::Remove => {
                 let only_waited = self.admission.remove_waiting(&uid);
+                self.remove_pending(&uid);
                 match self.workers.get(&uid).filter(|_| !only_waited) {
                     Some(mailbox) => mailbox.remove_pod(),
                     None => {
@@ -207,7 +256,7 @@ impl Supervisor {
             | PodOperation::Update
             | PodOperation::Delete
             | PodOperation::Reconcile => {
-                self.admission.update(pod);
+                let pod = &self.apply_update(pod);
                 self.pods.update(|pods| pods.edit_pod(pod));
                 self.reconcile_status(pod);
                 if let Some(mailbox) = self.workers.get(&uid) {
@@ -225,33 +274,6 @@ impl Supervisor {
         }
     }
 
-    /// New pods, or pods that come back. One whose earlier life is not over yet waits for the end of that: [`Self::on_worker_notice`] looks
-    /// then what the sources hold.
-    fn handle_pod_additions(&mut self, pods: Vec<Arc<Pod>>) {
-        let new = pods.into_iter().filter(|pod| !self.workers.contains_key(&pod.uid())).collect();
-        let arrivals = self.admission.admit(new, self.admit_handler.as_ref());
-        arrivals.into_iter().for_each(|arrival| self.handle_admission(arrival));
-    }
-
-    fn handle_admission(&mut self, arrival: PodAdmitResult) {
-        match arrival {
-            PodAdmitResult::Admitted(pod) => {
-                self.node.metrics.containers_per_pod.count(pod.all_containers().len());
-                self.spawn_worker(pod.uid(), pod.full_name(), WorkerStart::Wanted(pod));
-            }
-            PodAdmitResult::Rejected(pod, rejection) => {
-                self.node.recorder.record(&pod, [rejection.event()]);
-                let begin = WorkerStart::Rejected(Arc::clone(&pod), rejection.into());
-                self.spawn_worker(pod.uid(), pod.full_name(), begin);
-            }
-            PodAdmitResult::Waits(pod) => {
-                self.node.report_store.set_pod(&pod, true);
-                self.pods.update(|pods| pods.set_pod(&pod, PodStage::Waiting));
-                tracing::info!(pod = %pod.full_name(), uid = %pod.uid(), "pod waits for the end of the previous pod of its name");
-            }
-        }
-    }
-
     fn spawn_worker(&mut self, uid: PodUid, name: FullName, begin: WorkerStart) {
         self.spawn_worker_after(Duration::ZERO, uid, name, begin);
     }
@@ -265,6 +287,7 @@ impl Supervisor {
     ) {
         let mailbox = Mailbox::default();
         self.workers.insert(uid.clone(), mailbox.clone());
+        self.ran_before.iter_mut().for_each(|uids| drop(uids.take(&uid)));
         match &begin {
             WorkerStart::Wanted(pod) | WorkerStart::Rejected(pod, _) => {
                 self.node.report_store.set_pod(pod, false);
@@ -283,6 +306,7 @@ impl Supervisor {
             WorkerStart::Rejected(_, failure) => Some(failure.clone()),
             WorkerStart::Wanted(_) | WorkerStart::Orphan => None,
         };
+        let is_orphan = matches!(begin, WorkerStart::Orphan);
         let worker =
             pod_worker::run(Arc::clone(&self.node), uid.clone(), name.clone(), begin, mailbox);
         let task = self.tasks.spawn(async move {
@@ -292,7 +316,7 @@ impl Supervisor {
             }
             worker.await;
         });
-        self.worker_tasks.insert(task.id(), WorkerTask { uid, name, rejected });
+        self.worker_tasks.insert(task.id(), WorkerTask { uid, name, rejected, is_orphan });
     }
 
     /// Adds a pod that gets a worker to the read model.
@@ -303,18 +327,17 @@ impl Supervisor {
     fn on_worker_notice(&mut self, notice: WorkerNotice) {
         match notice {
             WorkerNotice::Stopped(uid) => {
-                self.admission.free_resources(&uid);
+                let ready = self.admission.free_resources(&uid);
+                self.handle_admissions(ready);
                 self.node.seams.cluster.forget(&uid);
             }
-            WorkerNotice::Finished(uid) => {
-                let next = self.admission.release_name(&uid, self.admit_handler.as_ref());
-                next.into_iter().for_each(|arrival| self.handle_admission(arrival));
-            }
+            WorkerNotice::Finished(uid) => self.release_name(&uid),
             WorkerNotice::Forgotten(uid) => {
                 self.workers.remove(&uid);
                 self.node.statuses.forget(&uid);
                 self.node.seams.cluster.forget(&uid);
                 self.node.mirrors.remove_pod(&uid);
+                self.node.resizes.set(&uid, false);
                 self.pods.update(|pods| pods.remove(&uid));
                 self.node.report_store.remove_pod(&uid);
                 // A source may have added it again while it was terminating.
@@ -333,17 +356,26 @@ impl Supervisor {
             Err(error) => (error.id(), error.is_panic()),
         };
         let Some(task) = self.worker_tasks.remove(&id) else { return };
-        let WorkerTask { uid, name, rejected } = task;
+        let WorkerTask { uid, name, rejected, .. } = task;
         if failed && self.workers.contains_key(&uid) {
             tracing::error!(pod = %name, %uid, "pod worker panicked, will be restarted");
-            self.node.metrics.task_panicked("pod worker");
-            let begin = match (self.pod_config.pod(&uid).cloned(), rejected) {
+            self.node.metrics.panics.record("pod worker");
+            let wanted = self.admission.admitted_pod(&uid).or_else(|| self.pod_config.pod(&uid));
+            let begin = match (wanted.cloned(), rejected) {
                 (Some(pod), Some(failure)) => WorkerStart::Rejected(pod, failure),
                 (Some(pod), None) => WorkerStart::Wanted(pod),
                 (None, _) => WorkerStart::Orphan,
             };
             self.spawn_worker_after(WORKER_RESTART_DELAY, uid, name, begin);
         }
+        if self.orphans_wait && self.orphans() == 0 {
+            self.orphans_wait = false;
+            self.start_relist();
+        }
+    }
+
+    fn orphans(&self) -> usize {
+        self.worker_tasks.values().filter(|task| task.is_orphan).count()
     }
 
     /// Starts a relist of the runtime and the disk.
@@ -361,14 +393,26 @@ impl Supervisor {
             self.start_relist();
         }
         let Ok(Some(records)) = relisted else { return };
+        if self.ran_before.is_none() {
+            self.ran_before = Some(records.running());
+            self.admit_held_pods();
+        }
         for uid in records.changed_since(&self.pod_records) {
             self.hint(uid, Hint::Audit);
         }
+        let mut room = MAX_ORPHANS.saturating_sub(self.orphans());
         for (uid, name, is_ours) in records.pods() {
-            if self.classify(uid, is_ours) == OwnershipClaim::Orphan {
-                tracing::info!(pod = %name, %uid, "orphaned pod found, will be terminated");
-                self.spawn_worker(uid.clone(), name.clone(), WorkerStart::Orphan);
+            if self.classify(uid, is_ours) != OwnershipClaim::Orphan {
+                continue;
             }
+            if room == 0 {
+                // Of what is only logs, the next ones are for the next relist that is due.
+                self.orphans_wait = records.has_more_than_logs(uid);
+                break;
+            }
+            room -= 1;
+            tracing::info!(pod = %name, %uid, "orphaned pod found, will be terminated");
+            self.spawn_worker(uid.clone(), name.clone(), WorkerStart::Orphan);
         }
         self.pod_records = records;
     }
@@ -392,7 +436,7 @@ impl Supervisor {
     }
 
     fn signal_if_empty(&mut self) {
-        if self.workers.is_empty() {
+        if self.workers.is_empty() && !self.holds_pods() {
             // A receiver that is gone does not need the signal.
             self.waiting_for_empty
                 .drain(..)
@@ -414,6 +458,11 @@ impl Supervisor {
             .keys()
             .filter(|uid| self.pod_config.pod(uid).is_some_and(|pod| change.concerns(pod)));
         users.for_each(|uid| self.hint(uid, Hint::Node));
+    }
+
+    /// The node's addresses are in every status.
+    fn hint_all(&self, hint: Hint) {
+        self.workers.values().for_each(|mailbox| mailbox.hint(hint));
     }
 
     fn hint(&self, uid: &PodUid, hint: Hint) {

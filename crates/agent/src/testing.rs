@@ -9,11 +9,12 @@ use std::time::Duration;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use oarsman_core::admission::{Mode, Ownership};
+use oarsman_core::admission::{AdmissionNode, Mode, Ownership};
 use oarsman_core::cri_spec::NodeSettings;
+use oarsman_core::features::FeatureGates;
 use oarsman_core::ids::PodUid;
 use oarsman_core::lifecycle::WorkerStart;
-use oarsman_core::node::NodeFacts;
+use oarsman_core::node::addresses::AddressSettings;
 use oarsman_core::pod::{HASH_ANNOTATION, PodExt, SOURCE_ANNOTATION};
 use oarsman_core::report::{NodeReport, PodReport};
 use oarsman_core::requeue::Requeue;
@@ -32,11 +33,14 @@ use crate::container_lifecycle::ContainerHooks;
 use crate::event_recorder::EventRecorder;
 use crate::mailbox::Mailbox;
 use crate::mirror_manager::MirrorManager;
-use crate::node::{AgentConfig, AgentContext, WorkerNotice};
+use crate::node::{AgentConfig, AgentContext, PendingResizes, WorkerNotice};
+use crate::node_addresses::NodeAddresses;
 use crate::pull_queue::PullQueue;
 use crate::report_store::ReportStore;
+use crate::runtime_health::RuntimeHealthCache;
 use crate::seams::Seams;
 use crate::status_manager::{self, StatusManager};
+use crate::sync_loop_monitor::SyncLoopMonitor;
 use crate::volume_manager::VolumeManager;
 use crate::{CHANNEL_CAPACITY, pod_worker};
 
@@ -56,6 +60,7 @@ pub(crate) struct TestNode {
     pub(crate) calls: Calls,
     pub(crate) log: Arc<StepLog>,
     pub(crate) notices: mpsc::Receiver<WorkerNotice>,
+    pub(crate) admission_node: ordered_watch::Sender<AdmissionNode>,
 }
 
 /// A pod worker on such a node.
@@ -91,7 +96,8 @@ impl TestNode {
         node.decisions = Arc::clone(&log) as _;
         edit(&mut node);
         tokio::spawn(status_manager::sync_batch(node.statuses.clone(), node.seams.clone()));
-        Self { world, node: Arc::new(node), calls, log, notices }
+        let admission_node = ordered_watch::Sender::new(node.config.admission_node.clone());
+        Self { world, node: Arc::new(node), calls, log, notices, admission_node }
     }
 
     /// Starts a worker for a pod that a source holds.
@@ -150,6 +156,7 @@ fn seams(world: &World, life: u32, calls: &Calls) -> Seams {
         cluster: Arc::new(WithMiddleware::new(world.cluster, calls.clone())),
         volumes: Arc::new(WithMiddleware::new(world.volumes, calls.clone())),
         cgroups: Arc::new(WithMiddleware::new(world.cgroups, calls.clone())),
+        host_info: world.host_info,
         pod_files: Arc::new(WithMiddleware::new(world.pod_files, calls.clone())),
         records: Arc::new(WithMiddleware::new(world.records, calls.clone())),
         credential_plugins: world.credential_plugins,
@@ -170,13 +177,17 @@ fn node(seams: Seams, notices: mpsc::Sender<WorkerNotice>) -> AgentContext {
         statuses,
         pod_updates: PodUpdates::default(),
         identity: ordered_watch::channel(None).1,
+        addresses: NodeAddresses::default(),
+        runtime_health: RuntimeHealthCache::default(),
+        sync_loop_monitor: SyncLoopMonitor::default(),
         recorder: EventRecorder::new(Arc::clone(&report_store), Arc::clone(&seams.clock)),
         volume_manager: VolumeManager::new(Arc::clone(&seams.volumes), ROOT.into()),
         pulls: PullQueue::new(4),
         container_lifecycle: ContainerHooks::default(),
-        background: Vec::new(),
+        background: vec![Arc::new(pod_worker::Prober::default())],
         credentials: Guarded::default(),
         pulled: ordered_watch::Sender::new(0),
+        resizes: PendingResizes::default(),
         metrics: Arc::default(),
         report_store,
         notices,
@@ -186,7 +197,10 @@ fn node(seams: Seams, notices: mpsc::Sender<WorkerNotice>) -> AgentContext {
 
 fn config() -> AgentConfig {
     AgentConfig {
-        facts: NodeFacts { host_ips: vec!["192.0.2.1".to_owned()], ..NodeFacts::default() },
+        runtime_name: "world".to_owned(),
+        recursive_read_only: false,
+        addresses: AddressSettings::default(),
+        features: FeatureGates::default(),
         settings: NodeSettings::of_memory(1 << 30),
         requeue: Requeue::default(),
         longest_crash_backoff: Duration::from_secs(300),
@@ -195,6 +209,7 @@ fn config() -> AgentConfig {
         parallel_pulls: 4,
         providers: Vec::new(),
         ownership: Ownership { mode: Mode::Kubelet, root: ROOT.to_owned() },
+        admission_node: AdmissionNode::default(),
         node_status_config: None,
     }
 }

@@ -34,17 +34,23 @@ use oarsman_core::ids::{FullName, PodUid};
 use crate::{Cluster, NodeObject, ObjectChanges, PodSets, Result};
 use node::ServedNode;
 use objects::ObjectManager;
+use rate_limit::limited;
 use store::PodStore;
 
-pub use objects::Freshness;
-pub use rate_limit::RequestRate;
+pub use objects::{Freshness, ObjectSettings};
+pub use rate_limit::{RequestLimits, RequestRate};
 
-/// The name under which the API server's books say who wrote a field.
+/// The field manager that the API server records for what we write.
 const FIELD_MANAGER: &str = "kubelet";
 
 /// An API server that this node belongs to.
 pub struct ApiServer {
+    /// Requests about pods wait for their turn (`kubeAPIQPS`).
     client: Client,
+    /// So do events (`eventRecordQPS`).
+    events: Client,
+    /// Heartbeats wait for nothing.
+    unlimited: Client,
     clock: Arc<dyn Clock>,
     node: String,
     store: Arc<PodStore>,
@@ -56,11 +62,9 @@ impl ApiServer {
     pub fn new(client: Client, node: &str, clock: Arc<dyn Clock>) -> Self {
         let client = retry_after::with_retry_after(client);
         Self {
-            objects: ObjectManager::new(
-                client.clone(),
-                Freshness::default(),
-                RequestRate::default(),
-            ),
+            objects: ObjectManager::new(client.clone(), ObjectSettings::default()),
+            events: client.clone(),
+            unlimited: client.clone(),
             client,
             node: node.to_owned(),
             store: Arc::default(),
@@ -68,10 +72,20 @@ impl ApiServer {
         }
     }
 
-    /// The same, which keeps ConfigMaps and Secrets up to date in that way, and asks for what pods refer to no more often than that.
+    /// The same, which keeps what pods refer to in that way, and makes no more requests than its rate allows, and no more for events
+    /// than `events`; none for any number.
     #[must_use]
-    pub fn with_freshness(self, freshness: Freshness, rate: RequestRate) -> Self {
-        Self { objects: ObjectManager::new(self.client.clone(), freshness, rate), ..self }
+    pub fn with_settings(self, settings: ObjectSettings, events: Option<RequestRate>) -> Self {
+        let client = &self.unlimited;
+        Self {
+            client: limited(client.clone(), settings.rate),
+            events: match events {
+                Some(rate) => limited(client.clone(), rate),
+                None => client.clone(),
+            },
+            objects: ObjectManager::new(client.clone(), settings),
+            ..self
+        }
     }
 
     /// Objects of a kind in a namespace.
@@ -121,7 +135,12 @@ impl Cluster for ApiServer {
     }
 
     fn node(&self) -> Option<Arc<dyn NodeObject>> {
-        Some(Arc::new(ServedNode::new(&self.client, &self.node, Arc::clone(&self.clock))))
+        Some(Arc::new(ServedNode::new(
+            &self.unlimited,
+            &self.events,
+            &self.node,
+            Arc::clone(&self.clock),
+        )))
     }
 
     async fn record(&self, event: &CountedEvent) -> Result<()> {

@@ -19,11 +19,10 @@ mod signing;
 #[cfg(test)]
 mod tests;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use kube::config::KubeconfigError;
 use oarsman_clock::Clock;
 use ring::rand::{SecureRandom, SystemRandom};
 
@@ -43,8 +42,8 @@ pub enum CredentialsError {
     Kubeconfig {
         /// The kubeconfig.
         file: PathBuf,
-        /// What is wrong with it.
-        why: Box<KubeconfigError>,
+        /// What is wrong with it, without its values.
+        why: String,
     },
     /// The kubeconfig can be read, but not followed.
     #[error("kubeconfig {} cannot be used: {why}", file.display())]
@@ -152,7 +151,7 @@ impl Connection {
 
     /// Requests the first certificate if necessary, rotates it, and reloads files that others renew. To be polled for as long as the
     /// client is used; it ends only with an error that cannot be retried, such as a first request that was denied.
-    pub async fn run(self) -> CredentialsError {
+    pub async fn run(&mut self) -> CredentialsError {
         self.manager.run().await
     }
 }
@@ -164,4 +163,15 @@ fn random_fraction() -> f64 {
         Ok(()) => f64::from(u32::from_le_bytes(bytes)) / f64::from(u32::MAX),
         Err(_) => 0.5,
     }
+}
+
+/// Whether the text of a kubeconfig can be used; files that it names are read. For tests of the parser: the agent reads it by its path.
+///
+/// # Errors
+/// Why it cannot.
+#[doc(hidden)]
+pub async fn check_kubeconfig(text: &str) -> Result<()> {
+    let access = kubeconfig::ApiAccess::parse(text, Path::new("kubeconfig")).await?;
+    drop((access.files(), access.certificate()));
+    Ok(())
 }

@@ -1,4 +1,4 @@
-//! The Cluster seam: what the agent wants of an API server, in the agent's own words.
+//! The Cluster seam: what the agent needs of an API server.
 //!
 //! A node of a cluster has an [`ApiServer`] behind it, any other is [`Standalone`], and a test has a simulated one. Watches,
 //! retries of connections and their jitter stay behind the seam, so that the simulation is not disturbed by them.
@@ -21,7 +21,7 @@ use oarsman_core::pod::PodExt;
 use oarsman_core::references::ObjectChange;
 use oarsman_seam::{Call, CallFault, SeamError, seam};
 
-pub use api::{ApiServer, Freshness, RequestRate};
+pub use api::{ApiServer, Freshness, ObjectSettings, RequestLimits, RequestRate};
 pub use node::{NodeObject, NodeObjectLayer, NodeStates, Registration};
 pub use standalone::Standalone;
 

@@ -68,6 +68,11 @@ pub fn sandbox_status_unknown(error: impl fmt::Display) -> PodEvent {
     PodEvent::warning("FailedPodSandBoxStatus", message)
 }
 
+/// The runtime has no network for pods, so that no sandbox is created.
+pub fn network_not_ready(error: impl fmt::Display) -> PodEvent {
+    PodEvent::warning("NetworkNotReady", format!("network is not ready: {error}"))
+}
+
 /// A component of this node asked for the pod to be killed, and it still runs long after its grace period.
 pub fn kill_overdue() -> PodEvent {
     let message = "Container runtime did not kill the pod within specified grace period.";
@@ -94,6 +99,12 @@ mod tests {
                 Warning,
                 "ExceededGracePeriod",
                 "Container runtime did not kill the pod within specified grace period.",
+            ),
+            (
+                network_not_ready("container runtime network not ready: so"),
+                Warning,
+                "NetworkNotReady",
+                "network is not ready: container runtime network not ready: so",
             ),
             (PodEvent::normal("Killing", "so"), Normal, "Killing", "so"),
         ];

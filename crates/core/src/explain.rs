@@ -16,6 +16,7 @@ mod images;
 mod manifests;
 mod order;
 mod phrases;
+mod probes;
 mod pulls;
 mod root_message;
 mod runtime;

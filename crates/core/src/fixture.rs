@@ -160,6 +160,7 @@ impl ViewBuilder {
             ready: true,
             created_at,
             host_network,
+            network_reported: true,
             ips,
             annotations: BTreeMap::new(),
         });
@@ -233,6 +234,7 @@ impl ViewBuilder {
             },
             message_file: None,
             user: None,
+            stop_signal: None,
         });
         self
     }

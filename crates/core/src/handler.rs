@@ -47,7 +47,7 @@ pub enum TargetError {
         scheme: String,
     },
     /// The handler names no host, and the pod has no address.
-    #[error("the pod has no address, and the hook names no host")]
+    #[error("the pod has no address, and the handler names no host")]
     NoAddress,
 }
 

@@ -1,5 +1,5 @@
-//! What an HTTP hook asks for, made from its spec: the port found, the headers filled in. A hook's request is answered by
-//! the container it belongs to, so nothing about it is secret to that container, and nothing of ours is added to it.
+//! What an HTTP hook or probe asks for, made from its spec: the port found, the headers filled in. Such a request is answered by the
+//! container it belongs to, so nothing about it is secret to that container, and nothing of ours is added to it.
 
 use k8s_openapi::api::core::v1::HTTPGetAction;
 
@@ -29,6 +29,18 @@ impl HttpRequest {
     /// # Errors
     /// When port, scheme or host are missing or cannot be.
     pub fn of(action: &HTTPGetAction, container: &ContainerEndpoint) -> Result<Self, TargetError> {
+        Self::by(USER_AGENT, action, container)
+    }
+
+    /// The same of a caller with this user agent.
+    ///
+    /// # Errors
+    /// When port, scheme or host are missing or cannot be.
+    pub fn by(
+        user_agent: &str,
+        action: &HTTPGetAction,
+        container: &ContainerEndpoint,
+    ) -> Result<Self, TargetError> {
         let HandlerTarget { tls, host, port } = container.http(action)?;
         let headers = action.http_headers.iter().flatten();
         let headers = headers.map(|header| (header.name.clone(), header.value.clone()));
@@ -37,7 +49,7 @@ impl HttpRequest {
             host,
             port,
             path_and_query: path_and_query(action.path.as_deref().unwrap_or_default()),
-            headers: filled_in(headers.collect()),
+            headers: filled_in(headers.collect(), user_agent),
         })
     }
 
@@ -50,7 +62,7 @@ impl HttpRequest {
 }
 
 /// What may stand in a request line: begun with a slash, without a fragment, and what no URL may hold in percents.
-fn path_and_query(path: &str) -> String {
+pub(crate) fn path_and_query(path: &str) -> String {
     let path = path.split('#').next().unwrap_or_default();
     let slash = if path.starts_with('/') { "" } else { "/" };
     let mut encoded = slash.to_owned();
@@ -67,14 +79,14 @@ fn path_and_query(path: &str) -> String {
 }
 
 /// Who asks, and that any answer will do, unless the hook says otherwise. An empty `Accept` says that there is to be none.
-fn filled_in(mut headers: Vec<(String, String)>) -> Vec<(String, String)> {
+fn filled_in(mut headers: Vec<(String, String)>, user_agent: &str) -> Vec<(String, String)> {
     let mut hosts = 0;
     headers.retain(|(name, value)| {
         let is_host = name.eq_ignore_ascii_case("Host");
         hosts += usize::from(is_host);
         !is_host || (hosts == 1 && !value.is_empty())
     });
-    for (name, value) in [("User-Agent", USER_AGENT), ("Accept", "*/*")] {
+    for (name, value) in [("User-Agent", user_agent), ("Accept", "*/*")] {
         if !headers.iter().any(|(there, _)| there.eq_ignore_ascii_case(name)) {
             headers.push((name.to_owned(), value.to_owned()));
         }

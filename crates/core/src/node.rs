@@ -4,9 +4,11 @@
 //! be out of the one that the API server has, [`change::patch`] is the difference, and [`reports::ReportSchedule`] says whether it has to be
 //! told now. What is told is put into words for people by [`events::between`].
 
+pub mod addresses;
 pub mod amounts;
 pub mod change;
 pub mod conditions;
+pub mod event_queue;
 pub mod events;
 pub mod images;
 pub mod lease;
@@ -15,7 +17,6 @@ pub mod reports;
 pub mod runtime;
 pub mod status;
 
-mod addresses;
 mod facts;
 mod info;
 #[cfg(test)]
@@ -34,6 +35,7 @@ use conditions::Pressures;
 use runtime::RuntimeHealth;
 
 pub use facts::NodeFacts;
+pub(crate) use info::OS;
 
 /// What a node is told to be.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -50,9 +52,7 @@ pub struct NodeProfile {
     pub has_cloud: bool,
     /// Whether a controller attaches volumes to it.
     pub controller_attaches: bool,
-    /// The addresses it is reached at, the primary one first.
-    pub addresses: Vec<IpAddr>,
-    /// Those of them that were configured (`--node-ip`).
+    /// The addresses that were configured (`--node-ip`).
     pub given_addresses: Vec<IpAddr>,
     /// Where its server listens.
     pub port: i32,
@@ -106,6 +106,8 @@ pub struct NodeStatusInput<'a> {
     pub profile: &'a NodeProfile,
     /// What it stands on.
     pub machine: &'a MachineInfo,
+    /// The addresses it is reached at, the primary one first; empty while none is found.
+    pub addresses: &'a [IpAddr],
     /// What its runtime has said.
     pub runtime: &'a RuntimeHealth,
     /// The images on it, as [`images::node_images`] orders them.

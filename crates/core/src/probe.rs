@@ -1,13 +1,16 @@
 //! What probes have found, by container: an input to decisions and to status.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
-use k8s_openapi::api::core::v1::Container;
+use k8s_openapi::api::core::v1::{Container, Probe};
+use serde::{Deserialize, Serialize};
 
 use crate::ids::ContainerId;
 
 /// What a probe asks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum ProbeKind {
     /// Whether it has come up.
     Startup,
@@ -17,8 +20,61 @@ pub enum ProbeKind {
     Readiness,
 }
 
+impl ProbeKind {
+    /// All of them, in the order in which a container meets them.
+    pub const ALL: [Self; 3] = [Self::Startup, Self::Liveness, Self::Readiness];
+
+    /// Its name in lower case, as annotations and background tasks have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Startup => "startup",
+            Self::Liveness => "liveness",
+            Self::Readiness => "readiness",
+        }
+    }
+
+    /// The name of its field in a container's spec.
+    pub fn field(self) -> &'static str {
+        match self {
+            Self::Startup => "startupProbe",
+            Self::Liveness => "livenessProbe",
+            Self::Readiness => "readinessProbe",
+        }
+    }
+
+    /// The container's probe of this kind.
+    pub fn of(self, container: &Container) -> Option<&Probe> {
+        match self {
+            Self::Startup => container.startup_probe.as_ref(),
+            Self::Liveness => container.liveness_probe.as_ref(),
+            Self::Readiness => container.readiness_probe.as_ref(),
+        }
+    }
+
+    /// What counts until the probe has found something: no traffic, no restart.
+    pub fn initial_result(self) -> ProbeResult {
+        match self {
+            Self::Startup => ProbeResult::Unknown,
+            Self::Liveness => ProbeResult::Success,
+            Self::Readiness => ProbeResult::Failure,
+        }
+    }
+}
+
+/// As events and metrics spell it.
+impl fmt::Display for ProbeKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Startup => "Startup",
+            Self::Liveness => "Liveness",
+            Self::Readiness => "Readiness",
+        })
+    }
+}
+
 /// What a probe has found, by its thresholds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum ProbeResult {
     /// Yes.
     Success,
@@ -51,6 +107,11 @@ impl ProbeResults {
             || self.get(container, ProbeKind::Startup) == Some(ProbeResult::Success)
     }
 
+    /// Sets the initial result of a probe that begins, unless there is one, such as that of an earlier agent; returns what counts.
+    pub fn begin(&mut self, container: &ContainerId, kind: ProbeKind) -> ProbeResult {
+        *self.results.entry((container.clone(), kind)).or_insert(kind.initial_result())
+    }
+
     /// Takes in a result; says whether it is news.
     pub fn set(&mut self, container: ContainerId, kind: ProbeKind, result: ProbeResult) -> bool {
         self.results.insert((container, kind), result) != Some(result)
@@ -64,8 +125,6 @@ impl ProbeResults {
 
 #[cfg(test)]
 mod tests {
-    use k8s_openapi::api::core::v1::Probe;
-
     use super::*;
 
     #[test]
@@ -85,6 +144,24 @@ mod tests {
                 results.set("c".into(), ProbeKind::Startup, result);
             }
             assert_eq!(results.has_started(&spec, &"c".into()), started, "{probed} {result:?}");
+        }
+    }
+
+    #[test]
+    fn a_probe_begins_unready_alive_and_not_known_to_have_started() {
+        let rows = [
+            (ProbeKind::Readiness, ProbeResult::Failure),
+            (ProbeKind::Liveness, ProbeResult::Success),
+            (ProbeKind::Startup, ProbeResult::Unknown),
+        ];
+        for (kind, initial) in rows {
+            let mut results = ProbeResults::default();
+            assert_eq!(results.begin(&"new".into(), kind), initial);
+            assert_eq!(results.get(&"new".into(), kind), Some(initial));
+            for restored in [ProbeResult::Success, ProbeResult::Failure] {
+                results.set("old".into(), kind, restored);
+                assert_eq!(results.begin(&"old".into(), kind), restored, "it is kept");
+            }
         }
     }
 

@@ -122,7 +122,7 @@ impl Quantity {
             return self;
         }
         let millis = divide_away_from_zero(self.nanos, NANOS_PER_MILLI);
-        Self { nanos: millis * NANOS_PER_MILLI, format: self.format, text: None }
+        Self { nanos: millis.saturating_mul(NANOS_PER_MILLI), format: self.format, text: None }
     }
 
     /// The amount as API objects carry it.

@@ -8,6 +8,7 @@ use k8s_openapi::api::core::v1::Pod;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::FullName;
+use crate::probe::ProbeKind;
 
 /// What is known of a node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -97,6 +98,42 @@ pub struct PodReport {
     /// Why it waits until then, in the words of its worker's state.
     #[serde(default)]
     pub waits_for: Option<String>,
+    /// The error of the last try, if that is why it waits.
+    #[serde(default)]
+    pub last_error: Option<String>,
+    /// The last answer of each of its probes.
+    #[serde(default)]
+    pub probes: Vec<ProbeReport>,
+}
+
+/// The last answer of a probe.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProbeReport {
+    /// The container that was asked.
+    pub container: String,
+    /// What it was asked.
+    pub kind: ProbeKind,
+    /// What came of it.
+    pub answer: ProbeAnswer,
+    /// What was said, cut to a few lines.
+    pub output: String,
+    /// How many equal answers there were in a row.
+    pub in_a_row: u32,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// What came of a probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ProbeAnswer {
+    /// It succeeded.
+    Good,
+    /// It failed.
+    Bad,
+    /// It could not be carried out.
+    Error,
 }
 
 /// The stages of a pod's life, as people are told of them.
@@ -227,6 +264,15 @@ mod tests {
                 }),
                 next_try: None,
                 waits_for: None,
+                last_error: None,
+                probes: vec![ProbeReport {
+                    container: "main".to_owned(),
+                    kind: ProbeKind::Readiness,
+                    answer: ProbeAnswer::Bad,
+                    output: "no".to_owned(),
+                    in_a_row: 3,
+                    at: Timestamp::UNIX_EPOCH,
+                }],
             }],
             ..NodeReport::default()
         };

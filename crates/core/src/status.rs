@@ -56,6 +56,8 @@ pub struct PodStatusInput<'a> {
     pub termination_messages: &'a BTreeMap<ContainerId, String>,
     /// What about the node goes into every status.
     pub node: &'a NodeFacts,
+    /// Whether the spec asks for other resources than the pod was given, and will not get them.
+    pub resize_infeasible: bool,
     /// How far the pod has come on its way out; none while it is kept running.
     pub termination: Option<TerminationStage>,
     /// Why the node ended it.

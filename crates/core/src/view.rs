@@ -40,6 +40,8 @@ pub struct SandboxView {
     pub created_at: Timestamp,
     /// Whether it uses the node's network namespace.
     pub host_network: bool,
+    /// Whether the runtime says anything of its network; only then it lacks an address if there is none.
+    pub network_reported: bool,
     /// Its addresses, the primary one first; empty for the host network.
     pub ips: Vec<String>,
     /// The annotations it was made with (where a pod came from, and its hash).
@@ -69,6 +71,8 @@ pub struct ContainerView {
     pub message_file: Option<PathBuf>,
     /// Whom its first process runs as, where the runtime tells.
     pub user: Option<LinuxUser>,
+    /// The signal that stops it, such as `SIGTERM`, where the runtime tells.
+    pub stop_signal: Option<String>,
 }
 
 /// Whom a process runs as.

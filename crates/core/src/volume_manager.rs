@@ -112,9 +112,14 @@ pub fn reconcile(desired: &DesiredStateOfWorld, actual: &ActualStateOfWorld) -> 
 /// them are one piece of work; every other volume is one for itself and holds up nothing but itself.
 pub fn side_by_side<V>(volumes: Vec<V>, plugin: impl Fn(&V) -> &str) -> Vec<Vec<V>> {
     let (local, others): (Vec<V>, Vec<V>) =
-        volumes.into_iter().partition(|volume| LOCAL.contains(&plugin(volume)));
+        volumes.into_iter().partition(|volume| is_local(plugin(volume)));
     let local = Some(local).filter(|local| !local.is_empty());
     local.into_iter().chain(others.into_iter().map(|volume| vec![volume])).collect()
+}
+
+/// Whether volumes of a plugin lie where nothing hangs.
+pub fn is_local(plugin: &str) -> bool {
+    LOCAL.contains(&plugin)
 }
 
 /// The plugins whose volumes lie below the root directory or in memory.

@@ -5,11 +5,12 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Pod;
 use oarsman_core::cri_spec::{
-    ContainerConfigRequest, ContainerHostPaths, ImageUser, Lookup, NodeContext, NodeSettings,
-    PodGrants, generate_container_config, payloads,
+    ContainerConfigRequest, ContainerHostPaths, ImageUser, Lookup, NameFiles, NodeContext,
+    NodeSettings, PodGrants, generate_container_config, payloads,
 };
 use oarsman_core::ids::FullName;
 use oarsman_core::node::NodeFacts;
@@ -47,7 +48,7 @@ fn objects(bytes: usize) -> Lookup {
     let map = json!({ "data": { "key": "x".repeat(bytes) } });
     let name = FullName { name: "big".to_owned(), namespace: "tenant".to_owned() };
     let mut lookup = Lookup::default();
-    lookup.config_maps.insert(name, serde_json::from_value(map).unwrap());
+    lookup.config_maps.insert(name, Arc::new(serde_json::from_value(map).unwrap()));
     lookup
 }
 
@@ -55,7 +56,13 @@ fn objects(bytes: usize) -> Lookup {
 fn a_hostile_pod_takes_less_than_64_mib() {
     let (facts, settings) = (NodeFacts::default(), NodeSettings::of_memory(1 << 30));
     let (root, pod_logs) = ("/var/lib/kubelet", Path::new("/var/log/pods"));
-    let node = &NodeContext { root, pod_logs, facts: &facts, settings: &settings };
+    let node = &NodeContext {
+        root,
+        pod_logs,
+        facts: &facts,
+        settings: &settings,
+        name_files: &NameFiles::default(),
+    };
     let (pod, one_mib, small) = (hostile_pod(), objects(1 << 20), objects(6 << 10));
     let before = peak();
 

@@ -5,20 +5,22 @@
 //! opened. Runtimes of CRI write logs as regular files. With Docker they are links into its own directory, which are refused, too:
 //! a link of Docker's and one of a container's cannot be told apart.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata};
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Component, Path};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use crate::files::not_regular;
+use crate::tree::{self, RemoveTreeError};
 
 #[cfg(test)]
 mod tests;
+mod writing;
 
 /// A directory below which files are opened.
 #[derive(Debug)]
@@ -34,12 +36,76 @@ impl RootDirectory {
         Ok(Self(rustix::fs::openat(CWD, path, flags, Mode::empty())?))
     }
 
+    /// Opens a directory that a container may have replaced by a link since its path was resolved: no link is followed.
+    ///
+    /// # Errors
+    /// When there is no such directory, or a link is on the way to it.
+    pub fn open_resolved(path: &Path) -> io::Result<Self> {
+        let how = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let opened = rustix::fs::openat2(CWD, path, flags, Mode::empty(), how);
+        opened.map(Self).map_err(link_on_the_way)
+    }
+
     /// A directory below this one.
     ///
     /// # Errors
     /// When there is none, or a link is on the way to it.
     pub fn open_directory(&self, below: &Path) -> io::Result<Self> {
         self.resolve(below, OFlags::PATH | OFlags::DIRECTORY).map(Self)
+    }
+
+    /// A directory below this one, which is made with those above it where they are missing.
+    ///
+    /// # Errors
+    /// When it cannot be made, or a link is on the way to it.
+    pub fn make_directory(&self, below: &Path, mode: u32) -> io::Result<Self> {
+        let mut here = Self(self.0.try_clone()?);
+        for part in below.components() {
+            let Component::Normal(name) = part else { return Err(Errno::INVAL.into()) };
+            match rustix::fs::mkdirat(&here.0, name, Mode::from_raw_mode(mode)) {
+                Ok(()) | Err(Errno::EXIST) => here = here.open_directory(Path::new(name))?,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(here)
+    }
+
+    /// Whether there is a directory below this one, and no link on the way to it.
+    ///
+    /// # Errors
+    /// When the kernel does not tell.
+    pub fn has_directory(&self, below: &Path) -> io::Result<bool> {
+        match self.open_directory(below) {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Removes a directory of this one with all that is in it, as [`crate::tree::remove_tree`] does.
+    ///
+    /// # Errors
+    /// Those of `remove_tree`.
+    pub fn remove_tree(&self, name: &OsStr) -> Result<(), RemoveTreeError> {
+        tree::remove(self.0.as_fd(), name)
+    }
+
+    /// Where a symbolic link in this directory leads; the link is not followed.
+    ///
+    /// # Errors
+    /// When there is none of that name, or it is no link.
+    pub fn read_link(&self, name: &OsStr) -> io::Result<PathBuf> {
+        let target = rustix::fs::readlinkat(&self.0, name, Vec::new())?;
+        Ok(PathBuf::from(OsString::from_vec(target.into_bytes())))
+    }
+
+    /// Makes a symbolic link in this directory.
+    ///
+    /// # Errors
+    /// When there is something of that name, or the kernel refuses.
+    pub fn make_link(&self, target: &Path, name: &OsStr) -> io::Result<()> {
+        Ok(rustix::fs::symlinkat(target, &self.0, name)?)
     }
 
     /// Opens a regular file for reading. Nothing here waits for the writer of a pipe.
@@ -84,6 +150,11 @@ impl RootDirectory {
         Ok(())
     }
 
+    /// A path to this very directory, whatever has taken its name, for calls that take no descriptor.
+    pub(crate) fn magic_link(&self) -> String {
+        format!("/proc/self/fd/{}", self.0.as_raw_fd())
+    }
+
     fn resolve(&self, below: &Path, flags: OFlags) -> io::Result<OwnedFd> {
         let is_up = |part: Component<'_>| part == Component::ParentDir;
         if below.components().any(is_up) {
@@ -92,10 +163,14 @@ impl RootDirectory {
         let how = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
         let opened =
             rustix::fs::openat2(&self.0, below, flags | OFlags::CLOEXEC, Mode::empty(), how);
-        opened.map_err(|error| match error {
-            Errno::LOOP => io::Error::other("there is a symbolic link on the way to it"),
-            other => other.into(),
-        })
+        opened.map_err(link_on_the_way)
+    }
+}
+
+fn link_on_the_way(error: Errno) -> io::Error {
+    match error {
+        Errno::LOOP => io::Error::other("there is a symbolic link on the way to it"),
+        other => other.into(),
     }
 }
 

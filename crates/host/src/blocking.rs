@@ -12,7 +12,7 @@ use tokio::sync::{Mutex, OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinError;
 
 /// As many threads are in use when every lane is full.
-pub const LANE_THREADS: usize = 6 + 6 + 4 + 6 + 3 + 1;
+pub const LANE_THREADS: usize = 6 + 6 + 4 + 6 + 3 + 1 + 1 + 1 + 8;
 
 /// Does the work on a thread of its own; `panicked` makes the error of work that panicked.
 ///
@@ -44,6 +44,12 @@ pub enum BlockingKind {
     StatusRecords,
     /// Checkpoints of the cluster's pods.
     Checkpoints,
+    /// The files by which the machine resolves names.
+    NameFiles,
+    /// The machine's resolver, which may wait for servers that are gone.
+    Resolver,
+    /// Addresses of names, from a name server that may never answer.
+    NameLookups,
 }
 
 impl BlockingKind {
@@ -53,7 +59,8 @@ impl BlockingKind {
             Self::Cgroups => 4,
             Self::PodFiles => 6,
             Self::StatusRecords => 3,
-            Self::Checkpoints => 1,
+            Self::Checkpoints | Self::NameFiles | Self::Resolver => 1,
+            Self::NameLookups => 8,
         }
     }
 }

@@ -16,6 +16,7 @@ mod destroy;
 mod error;
 mod files;
 mod manager;
+mod swap;
 #[cfg(test)]
 mod tests;
 mod values;
@@ -146,7 +147,10 @@ impl Hierarchy {
         let mut found = BTreeSet::new();
         let mut to_visit = vec![self.directory(group)];
         while let Some(directory) = to_visit.pop() {
-            let pids = gone_is_default(fs::read_to_string(directory.join("cgroup.procs")))?;
+            let pids = match fs::read_to_string(directory.join("cgroup.procs")) {
+                Err(error) if is_threaded(&error) => String::new(),
+                pids => gone_is_default(pids)?,
+            };
             found.extend(pids.lines().filter_map(|pid| pid.parse::<u32>().ok()));
             to_visit.extend(children(&directory)?);
         }
@@ -193,6 +197,11 @@ fn gone_is_default<T: Default>(result: io::Result<T>) -> io::Result<T> {
         Err(error) if is_gone(&error) => Ok(T::default()),
         other => other,
     }
+}
+
+/// The processes of a threaded group are those of the group above it, which lists them.
+fn is_threaded(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(rustix::io::Errno::OPNOTSUPP.raw_os_error())
 }
 
 /// Reading a file of a group that was removed after it was opened gives ENODEV.

@@ -72,19 +72,28 @@ pub fn current() -> io::Result<Vec<Mount>> {
 /// # Errors
 /// When the kernel refuses.
 pub fn is_mount_point(path: &Path) -> io::Result<bool> {
-    let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
-    match statx(CWD, path, flags, StatxFlags::TYPE) {
+    // Nothing is asked of the file system: it may be that of a server that is gone.
+    let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT | AtFlags::STATX_DONT_SYNC;
+    match statx(CWD, path, flags, StatxFlags::empty()) {
         Ok(found) if found.stx_attributes_mask.contains(StatxAttributes::MOUNT_ROOT) => {
             Ok(found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
         }
-        // Linux before 5.8 does not tell.
-        Ok(_) | Err(Errno::NOSYS) => {
-            let path = path.canonicalize()?;
+        Err(Errno::NOENT | Errno::NOTDIR) => Ok(false),
+        // Linux before 5.8 does not tell, and not every file system when its server is gone.
+        Ok(_) | Err(_) => {
+            let path = resolve_parent(path)?;
             Ok(current()?.iter().any(|mount| mount.point == path))
         }
-        Err(Errno::NOENT | Errno::NOTDIR) => Ok(false),
-        Err(error) => Err(error.into()),
     }
+}
+
+/// The path of a mount point as the kernel has it: what leads to it may be a link, the last component is not looked at.
+///
+/// # Errors
+/// When there is no such directory above it.
+pub fn resolve_parent(path: &Path) -> io::Result<PathBuf> {
+    let (parent, name) = path.parent().zip(path.file_name()).ok_or(io::ErrorKind::InvalidInput)?;
+    Ok(parent.canonicalize()?.join(name))
 }
 
 /// The mounts at `directory` and below it.

@@ -5,6 +5,8 @@ use std::os::unix::ffi::OsStringExt;
 use std::time::Duration;
 use std::{fs, io};
 
+use rustix::process::{Signal, kill_process_group};
+
 /// The kernel counts processor time for programs in hundredths of a second.
 const TICK: Duration = Duration::from_millis(10);
 
@@ -77,7 +79,7 @@ fn ticks(stat: &str) -> Option<u32> {
     let after_name = stat.rsplit_once(')')?.1;
     let mut fields = after_name.split_ascii_whitespace().skip(11);
     let (user, kernel): (u32, u32) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
-    Some(user + kernel)
+    user.checked_add(kernel)
 }
 
 /// The memory of a process in bytes, with its share of what it has in common with others.
@@ -121,6 +123,13 @@ pub fn family(processes: &[Process], roots: &[u32]) -> Vec<u32> {
         next += 1;
     }
     members
+}
+
+/// Kills all processes of a group that is named after its first process; one that has ended already is none.
+pub fn kill_group(leader: u32) {
+    let leader = i32::try_from(leader).ok().and_then(rustix::process::Pid::from_raw);
+    // What is gone needs no signal.
+    leader.map(|leader| kill_process_group(leader, Signal::KILL).ok());
 }
 
 #[cfg(test)]

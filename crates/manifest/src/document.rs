@@ -5,12 +5,18 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
+/// Paths that are told. A document of others could otherwise have millions, each as long as all keys above it.
+const MAX_REPEATED: usize = 32;
+/// The characters of a path, and of one key in it.
+const MAX_PATH: usize = 256;
+const MAX_PLACE: usize = 64;
+
 /// What a document says, and which of its keys it says more than once.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ParsedDocument {
     /// What it says; of a key that is repeated, the last word.
     pub value: Value,
-    /// The paths of the keys that are repeated, such as `spec.containers[0].image`.
+    /// The paths of the first keys that are repeated, such as `spec.containers[0].image`.
     pub repeated: Vec<String>,
 }
 
@@ -70,8 +76,7 @@ impl<'de> Visitor<'de> for DocumentVisitor {
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<ParsedDocument, A::Error> {
         let (mut values, mut repeated) = (Vec::new(), Vec::new());
         while let Some(item) = items.next_element::<ParsedDocument>()? {
-            let place = format!("[{}]", values.len());
-            repeated.extend(item.repeated.into_iter().map(|path| joined(&place, &path)));
+            add(&mut repeated, &format!("[{}]", values.len()), item.repeated);
             values.push(item.value);
         }
         Ok(ParsedDocument { value: Value::Array(values), repeated })
@@ -80,15 +85,27 @@ impl<'de> Visitor<'de> for DocumentVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<ParsedDocument, A::Error> {
         let (mut fields, mut repeated) = (Map::new(), Vec::new());
         while let Some((key, field)) = entries.next_entry::<String, ParsedDocument>()? {
-            repeated.extend(field.repeated.into_iter().map(|path| joined(&key, &path)));
-            if fields.insert(key.clone(), field.value).is_some() {
-                repeated.push(key);
+            add(&mut repeated, &key, field.repeated);
+            if fields.contains_key(&key) && repeated.len() < MAX_REPEATED {
+                repeated.push(cut(&key, MAX_PATH));
             }
+            fields.insert(key, field.value);
         }
         Ok(ParsedDocument { value: Value::Object(fields), repeated })
     }
 }
 
+/// Adds the paths of what lies below a place, as long as there is room.
+fn add(repeated: &mut Vec<String>, place: &str, below: Vec<String>) {
+    let room = MAX_REPEATED.saturating_sub(repeated.len());
+    repeated.extend(below.into_iter().take(room).map(|path| joined(&cut(place, MAX_PLACE), &path)));
+}
+
 fn joined(place: &str, path: &str) -> String {
-    if path.starts_with('[') { format!("{place}{path}") } else { format!("{place}.{path}") }
+    let dot = if path.starts_with('[') { "" } else { "." };
+    cut(&format!("{place}{dot}{path}"), MAX_PATH)
+}
+
+fn cut(text: &str, most: usize) -> String {
+    text.chars().take(most).collect()
 }

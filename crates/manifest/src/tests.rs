@@ -144,3 +144,15 @@ fn repeated_keys_are_named_and_the_last_value_counts() {
         assert_eq!(document.repeated, ["b[0].d.e", "a"]);
     }
 }
+
+/// Row H7 of docs/security.md: with each path as long as the keys above it, this would take 150 GB.
+#[test]
+fn of_keys_that_are_repeated_without_end_the_first_are_named() {
+    let key = "a".repeat(1 << 20);
+    let inner = ["\"b\":1"; 150_000].join(",");
+    let text = format!("{{\"{key}\":{{{inner}}},\"c\":[{{{inner}}}]}}");
+    let document = parsed_documents(text.as_bytes()).unwrap().remove(0);
+    assert_eq!(document.repeated.len(), 32);
+    assert!(document.repeated.iter().all(|path| path.len() <= 256), "{:?}", document.repeated);
+    assert_eq!(document.value["c"][0]["b"], 1);
+}

@@ -1,16 +1,64 @@
-//! The seam to servers that are asked over HTTP: manifests at a URL, hooks of containers.
+//! The seam to servers: manifests at a URL, hooks and probes of containers, over HTTP, TCP and gRPC.
 
 use std::fmt;
 use std::time::Duration;
 
 use oarsman_seam::{Call, CallFault, SeamError, seam};
 
-/// Asks servers over HTTP/1.1: one connection a call, no proxy, no redirect followed.
+/// Asks servers: one connection a call, no proxy, no redirect followed.
 #[seam]
 pub trait Network: Send + Sync + 'static {
     /// Sends a GET request and reads the response within the request's timeout. A response of any status is a success.
     #[seam(object = request.url())]
     async fn get(&self, request: &HttpGet) -> Result<HttpResponse, NetworkError>;
+
+    /// Opens a TCP connection within the timeout, and closes it.
+    #[seam(object = request.url())]
+    async fn connect(&self, request: &TcpConnect) -> Result<(), NetworkError>;
+
+    /// Asks `grpc.health.v1.Health/Check`, without TLS, within the timeout. An error that the server sends is an answer.
+    #[seam(object = request.url())]
+    async fn check_health(&self, request: &GrpcCheck) -> Result<GrpcResponse, NetworkError>;
+}
+
+/// A TCP connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TcpConnect {
+    /// Name or address; an IPv6 address has no brackets.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+    /// How long it may take, from looking up the name on.
+    pub timeout: Duration,
+}
+
+/// A gRPC health check.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GrpcCheck {
+    /// Name or address; an IPv6 address has no brackets.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+    /// The service that is asked for; empty for the server as a whole.
+    pub service: String,
+    /// Who asks; the name of the library is added.
+    pub user_agent: String,
+    /// How long it may take, from connecting to the answer.
+    pub timeout: Duration,
+}
+
+/// What a gRPC server answered to a health check.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GrpcResponse {
+    /// The number of a `ServingStatus`; 1 is SERVING.
+    Status(i32),
+    /// An error.
+    Error {
+        /// Whether the server does not have the service `grpc.health.v1.Health`.
+        is_unimplemented: bool,
+        /// The server's message, with its code.
+        message: String,
+    },
 }
 
 /// A GET request.
@@ -138,9 +186,31 @@ impl HttpGet {
 
     /// Host and port as in a URL.
     pub fn authority(&self) -> String {
-        let Self { host, port, .. } = self;
-        if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+        authority(&self.host, self.port)
     }
+}
+
+impl TcpConnect {
+    /// What logs and errors show.
+    pub fn url(&self) -> String {
+        format!("tcp://{}", authority(&self.host, self.port))
+    }
+}
+
+impl GrpcCheck {
+    /// What logs and errors show.
+    pub fn url(&self) -> String {
+        format!("grpc://{}", self.authority())
+    }
+
+    /// Host and port as in a URL.
+    pub fn authority(&self) -> String {
+        authority(&self.host, self.port)
+    }
+}
+
+fn authority(host: &str, port: u16) -> String {
+    if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 
 impl HttpResponse {

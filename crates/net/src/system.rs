@@ -1,11 +1,16 @@
-//! The real network behind the [`Network`] seam: HTTP/1.1 over one connection a call.
+//! The real network behind the [`Network`] seam: HTTP/1.1, TCP and gRPC over one connection a call.
 //!
 //! No proxy is asked, no redirect followed and no connection kept: what a kubelet asks of pods and of a manifest's URL
 //! goes straight there and is over when it is answered.
 
+mod grpc;
+mod names;
 #[cfg(test)]
 mod tests;
 mod tls;
+
+use std::io;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use http_body_util::{BodyExt, Empty};
@@ -18,7 +23,12 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::{HttpGet, HttpResponse, Network, NetworkError, Scheme};
+use crate::{
+    GrpcCheck, GrpcResponse, HttpGet, HttpResponse, Network, NetworkError, Scheme, TcpConnect,
+};
+
+/// As much of an answer is held at once, in bytes: its head has to fit.
+const LONGEST_HEAD: usize = 64 * 1024;
 
 /// The machine's own network.
 #[derive(Clone, Copy, Debug, Default)]
@@ -27,17 +37,45 @@ pub struct SystemNetwork;
 #[async_trait]
 impl Network for SystemNetwork {
     async fn get(&self, request: &HttpGet) -> Result<HttpResponse, NetworkError> {
-        let limit = request.timeout;
-        let late = |_| Err(NetworkError::TimedOut { url: request.url(), limit });
-        timeout(limit, send_request(request)).await.unwrap_or_else(late)
+        within(request.timeout, request.url(), send_request(request)).await
     }
+
+    async fn connect(&self, request: &TcpConnect) -> Result<(), NetworkError> {
+        let connected = async {
+            let socket = connect(&request.host, request.port).await;
+            let failed = |error: io::Error| NetworkError::Unreachable {
+                url: request.url(),
+                why: error.to_string(),
+            };
+            socket.map(drop).map_err(failed)
+        };
+        within(request.timeout, request.url(), connected).await
+    }
+
+    async fn check_health(&self, request: &GrpcCheck) -> Result<GrpcResponse, NetworkError> {
+        within(request.timeout, request.url(), grpc::check(request)).await
+    }
+}
+
+/// The answer, if it comes in time.
+async fn within<T>(
+    limit: Duration,
+    url: String,
+    answer: impl Future<Output = Result<T, NetworkError>>,
+) -> Result<T, NetworkError> {
+    timeout(limit, answer).await.unwrap_or(Err(NetworkError::TimedOut { url, limit }))
+}
+
+/// A connection to the first address of the host that takes one.
+async fn connect(host: &str, port: u16) -> io::Result<TcpStream> {
+    TcpStream::connect(names::addresses(host, port).await?.as_slice()).await
 }
 
 async fn send_request(request: &HttpGet) -> Result<HttpResponse, NetworkError> {
     // An invalid request fails before anything is connected.
     let http_request = build_request(request)?;
-    let address = (request.host.as_str(), request.port);
-    let socket = TcpStream::connect(address).await.map_err(|error| unreachable(request, &error))?;
+    let socket = connect(&request.host, request.port).await;
+    let socket = socket.map_err(|error| unreachable(request, &error))?;
     match request.scheme {
         Scheme::Http => exchange(request, http_request, socket).await,
         Scheme::Https => {
@@ -52,7 +90,8 @@ async fn exchange(
     http_request: Request<Empty<Bytes>>,
     stream: impl AsyncRead + AsyncWrite + Unpin,
 ) -> Result<HttpResponse, NetworkError> {
-    let shaken = http1::handshake(TokioIo::new(stream)).await;
+    let mut client = http1::Builder::new();
+    let shaken = client.max_buf_size(LONGEST_HEAD).handshake(TokioIo::new(stream)).await;
     let (mut sender, connection) = shaken.map_err(|error| connection_error(request, &error))?;
     let exchange = async {
         let response = sender.send_request(http_request).await;
@@ -137,7 +176,7 @@ fn connection_error(request: &HttpGet, error: &hyper::Error) -> NetworkError {
     NetworkError::Unreachable { url: request.url(), why: with_causes(error) }
 }
 
-fn unreachable(request: &HttpGet, error: &std::io::Error) -> NetworkError {
+fn unreachable(request: &HttpGet, error: &io::Error) -> NetworkError {
     NetworkError::Unreachable { url: request.url(), why: error.to_string() }
 }
 

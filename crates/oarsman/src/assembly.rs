@@ -13,28 +13,29 @@ use oarsman_agent::seams::Seams;
 use oarsman_agent::sources::PodSource;
 use oarsman_agent::sources::manifest_set::ManifestSet;
 use oarsman_agent::{
-    ActivePodsReader, AdmitAll, AgentCommand, AgentConfig, ContainerHooks, CoreDecisions, Inputs,
-    NodeStatusConfig, ReportStore,
+    ActivePodsReader, AgentCommand, AgentConfig, AgentMetrics, ContainerHooks, CoreDecisions,
+    Inputs, NodeAddresses, NodeStatusConfig, ReportStore, SyncLoopMonitor,
 };
 use oarsman_clock::Clock;
 use oarsman_cluster::credentials::Connection;
-use oarsman_core::admission::{Mode, Ownership};
+use oarsman_core::admission::{AdmissionNode, Mode, NodeAdmitHandlers, Ownership, SysctlAllowlist};
 use oarsman_core::cri_spec::NodeSettings as PodSettings;
 use oarsman_core::cri_spec::dns::NodeDns;
-use oarsman_core::node::NodeFacts;
 use oarsman_core::node::amounts::{allocatable, capacity};
 use oarsman_core::report::{NodeReport, RuntimeReport};
 use oarsman_core::requeue::Requeue;
 use oarsman_core::resources::names::CgroupNames;
 use oarsman_host::cgroups::CgroupManager;
+use oarsman_host::host_info::MachineHostInfo;
 use oarsman_host::pod_cgroups::{self, HostCgroups};
 use oarsman_images::HostCredentialPlugins;
 use oarsman_net::SystemNetwork;
 use oarsman_state::{self as state, HostPodFiles, StatusFiles};
-use oarsman_sync::ordered_watch;
+use oarsman_sync::{TaskPanics, Tasks, ordered_watch, restarted};
 use oarsman_volumes::HostVolumes;
-use tokio::sync::mpsc;
+use tokio::sync::{Mutex, mpsc};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::connection_holder::ConnectionHolderHandle;
 use crate::local_api::{self, LocalApi, LocalServer, StoppedPods};
@@ -79,6 +80,16 @@ impl Agent {
         self.inputs.pods.clone()
     }
 
+    /// The node's addresses.
+    pub(crate) fn node_addresses(&self) -> NodeAddresses {
+        self.inputs.node_addresses.clone()
+    }
+
+    /// The last turn of its sync loop.
+    pub(crate) fn sync_loop_monitor(&self) -> SyncLoopMonitor {
+        self.inputs.sync_loop_monitor.clone()
+    }
+
     /// The queue of commands to the running agent.
     pub(crate) fn commands(&self) -> mpsc::Sender<AgentCommand> {
         self.commands.clone()
@@ -109,28 +120,44 @@ impl Agent {
         self
     }
 
-    /// Runs until it is dropped.
+    /// Where panics of its tasks are counted.
+    pub(crate) fn panics(&self) -> TaskPanics {
+        self.inputs.metrics.panics.clone()
+    }
+
+    /// Runs until it is dropped: the agent, its client certificate and the watchdog, each in a task of its own.
     ///
     /// # Errors
-    /// When the API server will never accept this node, such as after its first certificate request was denied.
+    /// When the API server will never accept this node, such as after its first certificate request was denied, or when the owner of
+    /// the agent's tasks panicked.
     pub(crate) async fn run(self) -> Result<()> {
         tracing::info!(path = self.config.ownership.root, "agent started");
+        let panics = self.panics();
         let systemd = SystemdNotifier::of_environment();
         systemd.ready();
-        // All of the agent is one future, which is too large for a stack.
-        let agent = Box::pin(oarsman_agent::run(self.seams, self.config, self.inputs));
-        let connected = async {
-            match self.connection {
-                Some(connection) => Err(connection.run().await.into()),
-                None => std::future::pending().await,
-            }
-        };
-        let work = async { tokio::join!(agent, systemd.run_watchdog(&self.commands)) };
+        let _stopping = systemd.notify_stopping_on_drop();
+        let mut tasks = Tasks::new(panics.clone());
+        let commands = self.commands.clone();
+        tasks.spawn("systemd watchdog", move || systemd.clone().run_watchdog(commands.clone()));
+        let agent = oarsman_agent::run(self.seams, self.config, self.inputs);
+        let agent = AbortOnDropHandle::new(tokio::spawn(agent));
         tokio::select! {
-            _ = work => Ok(()),
-            lost = connected => lost,
+            ended = agent => ended.context("the agent panicked outside of its tasks"),
+            denied = keep_client_certificate(self.connection, panics) => denied,
+            () = tasks.restart_panicked() => Ok(()),
         }
     }
+}
+
+/// Keeps the client certificate valid in a task of its own; ends when the API server will never accept this node.
+async fn keep_client_certificate(connection: Option<Connection>, panics: TaskPanics) -> Result<()> {
+    let Some(connection) = connection else { return std::future::pending().await };
+    let connection = Arc::new(Mutex::new(connection));
+    let task = restarted("client certificate", panics, move || {
+        let connection = Arc::clone(&connection);
+        async move { connection.lock().await.run().await }
+    });
+    Err(AbortOnDropHandle::new(tokio::spawn(task)).await?.into())
 }
 
 /// Builds an agent; waits for the runtime if it does not answer yet.
@@ -145,7 +172,8 @@ pub(crate) async fn assemble(
     let (stopped, stopped_pods) = ordered_watch::channel(StoppedPods::new());
     let leave = CancellationToken::new();
     let api = LocalApi { report_store: Arc::clone(&report_store), stopped, leave: leave.clone() };
-    let socket = serve_local_api(settings, api);
+    let metrics = Arc::<AgentMetrics>::default();
+    let socket = serve_local_api(settings, api, &metrics);
     let connection_holder = connection_holder();
     let client = runtime::client(settings, connection_holder.clone())?;
     let facts = runtime::wait_for_runtime(&client, settings, &report_store).await;
@@ -161,12 +189,13 @@ pub(crate) async fn assemble(
         container_logs: settings.container_logs.clone(),
     })?;
     let records = StatusFiles::open(&settings.root)?;
-    let joined = cluster::join(settings, manifest_set.as_ref(), clock).await?;
+    let joined = cluster::join(settings, manifest_set.as_ref(), clock, &metrics.panics).await?;
     let seams = Seams {
         runtime: Arc::new(client),
         cluster: joined.cluster,
         volumes: Arc::new(HostVolumes::new(settings.root.clone(), Arc::clone(clock))),
         cgroups: Arc::new(cgroups),
+        host_info: Arc::new(MachineHostInfo::new(settings.resolv_conf.clone())),
         pod_files: Arc::new(pod_files),
         records: Arc::new(records),
         credential_plugins: Arc::new(HostCredentialPlugins {
@@ -183,13 +212,14 @@ pub(crate) async fn assemble(
             &stopped_pods,
             sources::all(settings, &seams, &report_store, manifest_set)?,
         ),
-        admit_handler: Arc::new(AdmitAll),
+        admit_handler: Arc::new(admit_handlers(settings)),
         decisions: Arc::new(CoreDecisions),
-        metrics: Arc::default(),
+        metrics,
         report_store,
         pods: ActivePodsReader::default(),
+        node_addresses: NodeAddresses::default(),
+        sync_loop_monitor: SyncLoopMonitor::default(),
         container_lifecycle: ContainerHooks::default(),
-        background: Vec::new(),
         commands: receiver,
     };
     let config = config(settings, facts, pod_settings);
@@ -224,12 +254,16 @@ fn initial_report(settings: &AgentSettings) -> NodeReport {
 }
 
 /// Serves the local socket. Its failure is logged and no reason not to run: only the commands need it.
-fn serve_local_api(settings: &AgentSettings, api: LocalApi) -> Option<LocalServer> {
+fn serve_local_api(
+    settings: &AgentSettings,
+    api: LocalApi,
+    metrics: &AgentMetrics,
+) -> Option<LocalServer> {
     let told = |error: &anyhow::Error| {
         let (path, error) = (settings.root.display(), format!("{error:#}"));
         tracing::error!(%path, error, "local API not served, oarsman commands do not reach this agent");
     };
-    local_api::serve(&settings.root, api).inspect_err(told).ok()
+    local_api::serve(&settings.root, api, metrics.panics.clone()).inspect_err(told).ok()
 }
 
 /// The sources, filtered by the pods that were stopped over the local socket.
@@ -267,17 +301,15 @@ fn pod_settings(settings: &AgentSettings, facts: &RuntimeFacts) -> Result<PodSet
     let root = PathBuf::from(&settings.cgroup_root);
     let cgroups =
         CgroupManager::discover(&root).context("this machine's cgroups cannot be used")?;
-    let resources = machine::resources(cgroups.version(), settings)?;
+    let resources = machine::resources(&cgroups, settings)?;
     let NodeStatusConfig { profile, machine: facts_of_machine, .. } = &settings.node_status;
-    let resolv_conf = settings.resolv_conf.as_deref().map(machine::read_or_empty).transpose()?;
     let pod_settings = PodSettings {
         cgroups: CgroupNames::new(facts.cgroup_driver, &settings.cgroup_root),
         dns: NodeDns {
             servers: settings.cluster_dns.clone(),
             domain: settings.cluster_domain.clone(),
-            resolv_conf,
+            has_cluster: settings.cluster.is_some(),
         },
-        hosts: machine::read_or_empty("/etc/hosts".as_ref())?,
         seccomp_default: settings.containers.seccomp_default,
         masked_paths: machine::masked_paths(),
         allocatable: allocatable(&profile.reserved, &capacity(profile, facts_of_machine)),
@@ -286,13 +318,25 @@ fn pod_settings(settings: &AgentSettings, facts: &RuntimeFacts) -> Result<PodSet
     Ok(PodSettings { resources, ..pod_settings })
 }
 
+fn admit_handlers(settings: &AgentSettings) -> NodeAdmitHandlers {
+    let kernel = &settings.node_status.machine.kernel;
+    NodeAdmitHandlers {
+        sysctls: SysctlAllowlist::new(kernel, &settings.allowed_unsafe_sysctls),
+        app_armor: machine::has_app_armor(),
+    }
+}
+
 fn config(settings: &AgentSettings, facts: RuntimeFacts, pod_settings: PodSettings) -> AgentConfig {
+    let NodeStatusConfig { profile, machine, .. } = &settings.node_status;
     AgentConfig {
-        facts: NodeFacts {
-            runtime_name: facts.runtime_name,
-            host_ips: settings.node_ips.clone(),
-            recursive_read_only: facts.recursive_read_only,
+        admission_node: AdmissionNode {
+            supplemental_groups_policy: Some(facts.supplemental_groups_policy),
+            ..AdmissionNode::of_machine(profile, machine)
         },
+        runtime_name: facts.runtime_name,
+        recursive_read_only: facts.recursive_read_only,
+        addresses: settings.addresses.clone(),
+        features: settings.features,
         settings: pod_settings,
         requeue: Requeue::default(),
         longest_crash_backoff: settings.longest_crash_backoff,

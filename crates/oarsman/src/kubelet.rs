@@ -18,6 +18,7 @@ use oarsman_agent::AgentCommand;
 use oarsman_clock::Clock;
 use oarsman_kubelet_config::flags::{self, Flag, ParsedFlags, RequestedAction};
 use oarsman_kubelet_config::{LoadedConfig, Problems};
+use oarsman_sync::Tasks;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -26,7 +27,7 @@ use crate::settings::AgentSettings;
 use crate::signals::ShutdownSignals;
 use crate::{assembly, threads};
 
-use server::{AgentHost, ServingPlan};
+use server::{AgentHost, ServerInputs, ServingPlan};
 
 /// The version of Kubernetes whose kubelet this one behaves like, with the version of Oarsman, in the form that tools parse.
 const VERSION: &str = concat!("Kubernetes v1.36.3+oarsman.", env!("CARGO_PKG_VERSION"));
@@ -84,12 +85,7 @@ fn run_agent(given: &ParsedFlags, loaded: &LoadedConfig, clock: &Arc<dyn Clock>)
     preflight::check_addresses(&given.program)?;
     agent_settings::prepare_process(loaded);
     let settings = agent_settings::settings(loaded, &given.program)?;
-    let serving = ServingPlan::new(
-        &loaded.configuration,
-        &given.program,
-        &settings.node_name,
-        &settings.node_ips,
-    );
+    let serving = ServingPlan::new(&loaded.configuration, &given.program, &settings.node_name);
     threads::block_on(run_until_signalled(&settings, serving, clock))
 }
 
@@ -111,11 +107,23 @@ async fn run_until_signalled(
         tracing::info!(task = "kubelet", "termination signal received, exiting, pods keep running");
         flush_statuses(&commands).await;
     };
-    let source = AgentHost::new(agent.pods(), settings.pod_logs.clone());
-    let served = server::serve(serving, source, agent.client(), clock, end.clone());
+    let inputs = ServerInputs {
+        plan: serving,
+        host: Arc::new(AgentHost::new(&agent, settings, clock)),
+        client: agent.client(),
+        addresses: agent.node_addresses(),
+        clock: Arc::clone(clock),
+        panics: agent.panics(),
+        end: end.clone(),
+    };
+    let mut tasks = Tasks::new(agent.panics());
+    tasks.spawn("kubelet server", move || {
+        let inputs = inputs.clone();
+        async move { match server::serve(inputs).await {} }
+    });
     let ended = tokio::select! {
         ended = agent.run() => ended,
-        _ = served => Ok(()),
+        () = tasks.restart_panicked() => Ok(()),
         () = told => Ok(()),
     };
     connection_holder.iter().for_each(|connection_holder| connection_holder.release());
@@ -146,11 +154,21 @@ fn log_warnings(given: &ParsedFlags, loaded: &LoadedConfig) {
         let flags: Vec<String> = given.deprecated.iter().map(advice).collect();
         tracing::warn!(setting = %flags.join(", "), "deprecated flags given, use the file of --config");
     }
+    for (field, missing) in ignored_settings::partial(loaded) {
+        tracing::warn!(
+            setting = field,
+            detail = missing,
+            "setting has only a part of its effect yet"
+        );
+    }
     let idle = ignored_settings::ignored(given, loaded);
     for field in &idle {
         if let Some(consequence) = security_settings::consequence(field) {
             tracing::warn!(setting = %field, detail = consequence, "security setting has no effect yet");
         }
+    }
+    for (field, consequence) in security_settings::opened(&loaded.configuration) {
+        tracing::warn!(setting = %field, detail = consequence, "setting opens the node to others");
     }
     if !idle.is_empty() {
         tracing::info!(setting = %idle.join(", "), "settings accepted without effect yet");

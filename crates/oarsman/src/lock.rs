@@ -9,17 +9,22 @@ use std::fs::{File, Permissions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 
-pub(crate) use directories::prepare_root;
+pub(crate) use directories::{is_trusted_group, prepare_root};
 
 /// The directory of the lock files of runtimes.
 const RUNTIMES: &str = "/run/oarsman";
 
 /// The name of a root directory's lock file.
 const OF_ROOT: &str = "oarsman.lock";
+
+/// How often a lock is tried again, and the wait between.
+const TRIES: usize = 10;
+const BETWEEN_TRIES: Duration = Duration::from_millis(20);
 
 /// No more of the text in a lock file is read.
 const HOLDER_LENGTH: u64 = 64;
@@ -74,7 +79,7 @@ fn of_root(root: &Path) -> PathBuf {
 fn acquire(path: &Path, what: &str, fix: &str) -> Result<FileLock> {
     let cannot = || format!("cannot lock {what} by the file {}", path.display());
     let mut file = open_or_create(path).with_context(cannot)?;
-    if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+    if !is_locked(&file) {
         if !holders::is_held_by_unprivileged(&file).with_context(cannot)? {
             let holder = holder_text(&mut file).with_context(cannot)?;
             bail!("{what} is held by another agent ({holder}): {fix}");
@@ -83,6 +88,20 @@ fn acquire(path: &Path, what: &str, fix: &str) -> Result<FileLock> {
     }
     write_holder(&mut file, path);
     Ok(FileLock { file })
+}
+
+/// A command that asks who holds the lock has it itself for a moment.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the kernel tells of a free lock only those who wait for it without a deadline"
+)]
+fn is_locked(file: &File) -> bool {
+    let lock = || flock(file, FlockOperation::NonBlockingLockExclusive).is_ok();
+    let again = |_| {
+        std::thread::sleep(BETWEEN_TRIES);
+        lock()
+    };
+    lock() || (0..TRIES).any(again)
 }
 
 /// Puts a new file in the place of one that an unprivileged process holds, which it cannot open.

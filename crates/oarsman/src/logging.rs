@@ -8,7 +8,7 @@ mod single_line;
 mod verbosity;
 
 use std::io::{self, IsTerminal};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
@@ -49,13 +49,13 @@ impl LogSettings {
     pub(crate) fn start(self, clock: &Arc<dyn Clock>) -> Result<()> {
         let colours = self.file.is_none() && io::stderr().is_terminal();
         let writer = match self.file {
-            Some((path, limits)) => to_file(path, limits, Arc::clone(clock))?,
+            Some((path, limits)) => to_file(&path, limits, Arc::clone(clock))?,
             None => BoxMakeWriter::new(io::stderr),
         };
         let loudness = self.verbosity.filter();
         let lines = match self.format {
             LogLineFormat::Text => {
-                let writer = SingleLine(writer);
+                let writer = SingleLine { writer, colours };
                 tracing_subscriber::fmt::layer().with_ansi(colours).with_writer(writer).boxed()
             }
             LogLineFormat::Json => JsonLayer::new(writer, Arc::clone(clock)).boxed(),
@@ -65,7 +65,7 @@ impl LogSettings {
     }
 }
 
-fn to_file(path: PathBuf, limits: RotationLimits, clock: Arc<dyn Clock>) -> Result<BoxMakeWriter> {
+fn to_file(path: &Path, limits: RotationLimits, clock: Arc<dyn Clock>) -> Result<BoxMakeWriter> {
     let cannot = format!("cannot write the log to {}", path.display());
     Ok(BoxMakeWriter::new(LogFile::open(path, limits, clock).context(cannot)?))
 }

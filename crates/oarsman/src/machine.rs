@@ -1,6 +1,5 @@
-//! What the agent reads of the machine and sets on its own process: name, addresses, memory, swap, limits.
+//! What the agent reads of the machine and sets on its own process: name, memory, swap, limits.
 
-pub(crate) mod addresses;
 pub(crate) mod cpus;
 pub(crate) mod facts;
 pub(crate) mod swap;
@@ -9,7 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use oarsman_core::resources::{CgroupVersion, NodeResources, Swap};
+use oarsman_core::resources::{NodeResources, Swap};
+use oarsman_host::cgroups::CgroupManager;
 use rustix::process::{Resource, Rlimit, setrlimit};
 
 use crate::settings::AgentSettings;
@@ -40,15 +40,18 @@ pub(crate) fn canonical_root(root: &Path) -> Result<PathBuf> {
 }
 
 /// What the numbers of containers depend on.
-pub(crate) fn resources(cgroups: CgroupVersion, settings: &AgentSettings) -> Result<NodeResources> {
+pub(crate) fn resources(
+    cgroups: &CgroupManager,
+    settings: &AgentSettings,
+) -> Result<NodeResources> {
     let containers = settings.containers;
-    let swap = if containers.may_swap {
-        Swap::Limited { capacity: meminfo("SwapTotal:")? }
-    } else {
-        Swap::Forbidden
+    let swap = match (cgroups.limits_swap(), containers.may_swap) {
+        (false, _) => Swap::Unlimitable,
+        (true, true) => Swap::Limited { capacity: meminfo("SwapTotal:")? },
+        (true, false) => Swap::Forbidden,
     };
     Ok(NodeResources {
-        cgroups,
+        cgroups: cgroups.version(),
         swap,
         cfs_quota: containers.cfs_quota,
         cfs_period: containers.cfs_period,
@@ -99,6 +102,13 @@ fn lowest_oom_score_adj() -> i64 {
     }
     let own = fs::read_to_string("/proc/self/oom_score_adj").unwrap_or_default();
     own.trim().parse().unwrap_or(0)
+}
+
+/// Whether the kernel of this machine enforces AppArmor profiles.
+pub(crate) fn has_app_armor() -> bool {
+    let enabled = fs::read_to_string("/sys/module/apparmor/parameters/enabled");
+    Path::new("/sys/kernel/security/apparmor").exists()
+        && enabled.is_ok_and(|text| text.starts_with('Y'))
 }
 
 /// Paths below `/proc` and `/sys` that are hidden from containers, as far as this machine has them.

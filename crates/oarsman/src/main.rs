@@ -4,6 +4,7 @@ mod assembly;
 mod check;
 mod commands;
 mod connection_holder;
+mod control_sequences;
 mod find_runtime;
 mod kubelet;
 mod local_api;

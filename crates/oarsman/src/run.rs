@@ -9,7 +9,6 @@ mod runtime_choice;
 mod screen;
 mod source_tree;
 
-use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -22,7 +21,9 @@ use oarsman_agent::sources::manifest_set::{self, ManifestSet};
 use oarsman_clock::Clock;
 use oarsman_core::admission::Mode;
 use oarsman_core::duration;
+use oarsman_core::features::FeatureGates;
 use oarsman_core::node::NodeProfile;
+use oarsman_core::node::addresses::AddressSettings;
 use oarsman_net::SystemNetwork;
 
 use crate::logging::{LogLineFormat, LogSettings, RotationLimits, Verbosity};
@@ -147,11 +148,12 @@ impl Flags {
         node_name: String,
         runtime_endpoint: String,
     ) -> AgentSettings {
-        let addresses = machine::addresses::of_machine();
         AgentSettings {
             mode: Mode::Guest,
-            node_ips: addresses.iter().map(ToString::to_string).collect(),
-            node_status: node_status_config(&root, &node_name, addresses),
+            addresses: AddressSettings { name: node_name.clone(), ..AddressSettings::default() },
+            // No API server has dropped a field: what a manifest says is done.
+            features: FeatureGates::of(|_| true),
+            node_status: node_status_config(&root, &node_name),
             node_name,
             runtime_endpoint,
             image_endpoint: None,
@@ -171,18 +173,18 @@ impl Flags {
             resolv_conf: Some("/etc/resolv.conf".into()),
             pod_pids_limit: None,
             containers: ContainerSettings::default(),
+            allowed_unsafe_sysctls: Vec::new(),
             root,
         }
     }
 }
 
 /// A guest registers no node, but pods may read the node's name, addresses and resources through the downward API.
-fn node_status_config(root: &Path, name: &str, addresses: Vec<IpAddr>) -> NodeStatusConfig {
+fn node_status_config(root: &Path, name: &str) -> NodeStatusConfig {
     let (lasts, name) = (Duration::from_secs(40), name.to_owned());
     NodeStatusConfig {
         profile: NodeProfile {
             name,
-            addresses,
             max_pods: 110,
             counts_storage: true,
             ..NodeProfile::default()

@@ -4,9 +4,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use oarsman_agent::NodeStatusConfig;
-use oarsman_cluster::{Freshness, RequestRate};
+use oarsman_cluster::{Freshness, RequestLimits};
 use oarsman_core::admission::Mode;
+use oarsman_core::features::FeatureGates;
 use oarsman_core::image::providers::CredentialProvider;
+use oarsman_core::node::addresses::AddressSettings;
 use oarsman_state::CheckpointKeys;
 
 /// Everything that decides how an agent behaves.
@@ -16,7 +18,10 @@ pub(crate) struct AgentSettings {
     /// The directory that holds all of this agent's files.
     pub(crate) root: PathBuf,
     pub(crate) node_name: String,
-    pub(crate) node_ips: Vec<String>,
+    /// How the node's addresses are found.
+    pub(crate) addresses: AddressSettings,
+    /// Which features are on.
+    pub(crate) features: FeatureGates,
     /// What the Node object says, and the values that pods read of their node.
     pub(crate) node_status: NodeStatusConfig,
     pub(crate) runtime_endpoint: String,
@@ -43,6 +48,8 @@ pub(crate) struct AgentSettings {
     pub(crate) resolv_conf: Option<PathBuf>,
     pub(crate) pod_pids_limit: Option<u64>,
     pub(crate) containers: ContainerSettings,
+    /// Sysctls that pods may set besides those that are safe, as names or patterns that end in `*`.
+    pub(crate) allowed_unsafe_sysctls: Vec<String>,
 }
 
 /// The credential provider plugins for image registries.
@@ -70,8 +77,8 @@ pub(crate) struct ClusterSettings {
     pub(crate) checkpoint_keys: CheckpointKeys,
     /// How ConfigMaps and Secrets are kept up to date.
     pub(crate) freshness: Freshness,
-    /// How often the API server is asked for what pods refer to.
-    pub(crate) request_rate: RequestRate,
+    /// How often the API server is asked.
+    pub(crate) request_limits: RequestLimits,
 }
 
 /// Settings that hold for every container of this node.

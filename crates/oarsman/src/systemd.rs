@@ -7,6 +7,7 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use oarsman_agent::AgentCommand;
@@ -14,9 +15,9 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 /// The socket of systemd, and the interval of its watchdog.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct SystemdNotifier {
-    socket: Option<UnixDatagram>,
+    socket: Option<Arc<UnixDatagram>>,
     /// Half of systemd's own watchdog timeout.
     watchdog_interval: Option<Duration>,
 }
@@ -35,6 +36,7 @@ impl SystemdNotifier {
         let number = |name: &str| env::var(name).ok()?.parse::<u64>().ok();
         let own = number("WATCHDOG_PID").is_none_or(|pid| pid == u64::from(std::process::id()));
         let beat = number("WATCHDOG_USEC").filter(|usec| own && *usec > 0);
+        let socket = socket.map(Arc::new);
         Self { socket, watchdog_interval: beat.map(|usec| Duration::from_micros(usec / 2)) }
     }
 
@@ -43,14 +45,19 @@ impl SystemdNotifier {
         self.notify("READY=1");
     }
 
+    /// What sends that the agent ends.
+    pub(crate) fn notify_stopping_on_drop(&self) -> StoppingNotifier {
+        StoppingNotifier(self.clone())
+    }
+
     /// Sends watchdog notifications for as long as the agent answers.
-    pub(crate) async fn run_watchdog(&self, agent: &mpsc::Sender<AgentCommand>) {
+    pub(crate) async fn run_watchdog(self, agent: mpsc::Sender<AgentCommand>) {
         let Some(beat) = self.watchdog_interval else { return std::future::pending().await };
         let mut beats = interval(beat);
         beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             beats.tick().await;
-            if timeout(beat, agent_answers(agent)).await == Ok(true) {
+            if timeout(beat, agent_answers(&agent)).await == Ok(true) {
                 self.notify("WATCHDOG=1");
             } else {
                 tracing::error!(
@@ -70,9 +77,13 @@ impl SystemdNotifier {
     }
 }
 
-impl Drop for SystemdNotifier {
+/// Sends that the agent ends when it is dropped.
+#[derive(Debug)]
+pub(crate) struct StoppingNotifier(SystemdNotifier);
+
+impl Drop for StoppingNotifier {
     fn drop(&mut self) {
-        self.notify("STOPPING=1");
+        self.0.notify("STOPPING=1");
     }
 }
 
@@ -101,7 +112,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("notify");
         let listener = UnixDatagram::bind(&path).unwrap();
-        let socket = Some(connect(path.as_os_str()).unwrap());
+        let socket = Some(Arc::new(connect(path.as_os_str()).unwrap()));
         (
             directory,
             listener,
@@ -119,7 +130,7 @@ mod tests {
     fn systemd_is_notified_of_ready_and_stopping() {
         let (_directory, listener, systemd) = listener();
         systemd.ready();
-        drop(systemd);
+        drop(systemd.notify_stopping_on_drop());
         assert_eq!([received(&listener), received(&listener)], ["READY=1", "STOPPING=1"]);
         SystemdNotifier::default().ready();
     }
@@ -148,12 +159,11 @@ mod tests {
             drop(unanswered);
         };
         tokio::select! {
-            () = systemd.run_watchdog(&agent) => {}
+            () = systemd.run_watchdog(agent) => {}
             () = answering => {}
         }
         assert_eq!([received(&listener), received(&listener)], ["WATCHDOG=1", "WATCHDOG=1"]);
         listener.set_nonblocking(true).unwrap();
         assert!(listener.recv(&mut [0; 64]).is_err(), "it was fed without an answer");
-        drop(systemd);
     }
 }

@@ -6,6 +6,7 @@
 use std::future::Future;
 use std::io;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -17,6 +18,7 @@ use hyper::http::Extensions;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use rustix::net::sockopt;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::task::JoinSet;
@@ -33,6 +35,12 @@ mod write_timeout;
 
 /// After an accept that failed: the cause, mostly a lack of file descriptors, lasts for a while.
 const AFTER_A_FAILURE: Duration = Duration::from_millis(100);
+/// A connection on which nothing comes is asked whether it is alive.
+const KEEPALIVE_AFTER: Duration = Duration::from_secs(15);
+const KEEPALIVE_EVERY: Duration = Duration::from_secs(5);
+const KEEPALIVE_TRIES: u32 = 3;
+/// So long the other end may take nothing of what is sent, or be silent about it.
+const LONGEST_UNACKNOWLEDGED_MILLIS: u32 = 5 * 60 * 1000;
 /// How long requests under way may take once the server is told to end.
 const DRAIN: Duration = Duration::from_secs(1);
 
@@ -68,14 +76,24 @@ impl Listener for TcpListener {
 
     async fn accept(&self) -> io::Result<TcpStream> {
         let (stream, _) = Self::accept(self).await?;
-        // Without it responses are only later.
+        // Without them responses are only later, and a client that is lost is noticed only when its lifetime is over.
         stream.set_nodelay(true).ok();
+        notice_death(&stream).ok();
         Ok(stream)
     }
 
     fn endpoint(&self) -> String {
         self.local_addr().map(|address| address.to_string()).unwrap_or_default()
     }
+}
+
+/// Lets the kernel close connections whose other end is gone. A client that is there and takes nothing may stay longer.
+fn notice_death(stream: &TcpStream) -> io::Result<()> {
+    sockopt::set_tcp_keepidle(stream, KEEPALIVE_AFTER)?;
+    sockopt::set_tcp_keepintvl(stream, KEEPALIVE_EVERY)?;
+    sockopt::set_tcp_keepcnt(stream, KEEPALIVE_TRIES)?;
+    sockopt::set_tcp_user_timeout(stream, LONGEST_UNACKNOWLEDGED_MILLIS)?;
+    Ok(sockopt::set_socket_keepalive(stream, true)?)
 }
 
 impl Listener for UnixListener {
@@ -89,6 +107,19 @@ impl Listener for UnixListener {
         let address = self.local_addr().ok();
         let path = address.as_ref().and_then(|address| address.as_pathname());
         path.map(|path| path.display().to_string()).unwrap_or_default()
+    }
+}
+
+/// Shared with the task that serves it again after a panic.
+impl<L: Listener + Sync> Listener for Arc<L> {
+    type Stream = L::Stream;
+
+    async fn accept(&self) -> io::Result<Self::Stream> {
+        self.as_ref().accept().await
+    }
+
+    fn endpoint(&self) -> String {
+        self.as_ref().endpoint()
     }
 }
 
@@ -128,6 +159,9 @@ pub async fn serve<L, P, F>(
                 Ok(stream) => {
                     connections.spawn(answer(prepare(stream), limits, end.clone()));
                 }
+                Err(error) if is_of_one_connection(&error) => {
+                    tracing::debug!(%error, "connection ended before it was accepted");
+                }
                 Err(error) => {
                     tracing::warn!(endpoint = listener.endpoint(), %error, "connection not accepted, will retry");
                     sleep(AFTER_A_FAILURE).await;
@@ -144,6 +178,13 @@ pub async fn serve<L, P, F>(
             "connections closed before their requests were answered"
         );
     }
+}
+
+/// Whether the client's network failed. Such an error says nothing about the next connection.
+fn is_of_one_connection(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionReset, HostUnreachable, NetworkUnreachable};
+    let kinds = [ConnectionAborted, ConnectionReset, HostUnreachable, NetworkUnreachable];
+    kinds.contains(&error.kind())
 }
 
 async fn answer(

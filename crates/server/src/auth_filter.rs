@@ -62,7 +62,7 @@ async fn check_access(
     match filter.authorizer.authorize(&user, &wanted, client).await {
         AccessDecision::Allowed => {
             if let Some(handle) = handle.filter(|_| user.name != ANONYMOUS) {
-                handle.keep();
+                handle.keep(&user.name);
             }
             next.run(request).await
         }
@@ -71,12 +71,7 @@ async fn check_access(
             (StatusCode::FORBIDDEN, wanted.forbidden(&user.name)).into_response()
         }
         AccessDecision::Unknown(why) => {
-            tracing::warn!(
-                client = user.name,
-                call = "SubjectAccessReview",
-                error = why,
-                "authorization check failed, request refused"
-            );
+            tracing::debug!(client = user.name, error = why, "request refused");
             let said = format!(
                 "Authorization error (user={}, verb={}, resource=nodes, subresource(s)=[{}])",
                 user.name,

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use oarsman_cluster::credentials::certificate;
 use oarsman_cluster::review::{Reviewer, User};
 use oarsman_core::access::{ANONYMOUS, AUTHENTICATED, UNAUTHENTICATED};
@@ -30,6 +31,13 @@ pub(crate) struct ClientCertificates(pub(crate) Arc<[CertificateDer<'static>]>);
 
 /// How long a token is not asked about again when the API server could not be asked.
 const AFTER_A_FAILED_REVIEW: Duration = Duration::from_secs(5);
+
+/// After how long a file of authorities is read again that could not be read.
+const AFTER_A_FAILED_LOAD: Duration = Duration::from_secs(10);
+const SECOND: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests;
 
 /// Why a client has no name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +83,9 @@ impl Authenticator {
         token: Option<&str>,
         client: IpAddr,
     ) -> Result<User, AuthenticationError> {
-        if let Some(user) = self.authorities.as_ref().and_then(|it| it.user(&certificates.0)) {
+        if let Some(user) =
+            self.authorities.as_ref().and_then(|it| it.user(&certificates.0, UnixTime::now()))
+        {
             return Ok(user);
         }
         if let Some(token) = token {
@@ -111,6 +121,7 @@ impl Authenticator {
         }
         match reviewer.review_token(token).await {
             Ok(Some(user)) => {
+                self.throttle.confirm(client, Instant::now());
                 self.users.insert(key, user.clone(), Instant::now(), time);
                 return Ok(user);
             }
@@ -127,20 +138,52 @@ impl Authenticator {
 /// The file of authorities that sign clients' certificates; read again when it changes.
 struct ClientCaFile {
     file: PathBuf,
-    read: Guarded<Option<(FileStamp, Arc<dyn ClientCertVerifier>)>>,
+    state: Guarded<ClientCaState>,
 }
 
-type FileStamp = (u64, u64, i64, i64);
+#[derive(Default)]
+struct ClientCaState {
+    seen: SeenFile,
+    authorities: ClientAuthorities,
+    /// When it is read again, though it has not changed: one that could not be read, or when an authority begins or ends to be valid.
+    read_again: Option<Timestamp>,
+}
+
+/// The authorities that are valid now.
+#[derive(Default)]
+struct ClientAuthorities {
+    verifier: Option<Arc<dyn ClientCertVerifier>>,
+    /// When they will be other ones.
+    until: Option<Timestamp>,
+}
+
+/// What the file was when it was last looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum SeenFile {
+    #[default]
+    NotYet,
+    Missing,
+    /// Inode, size and time of change.
+    There(u64, u64, i64, i64),
+}
+
+impl SeenFile {
+    fn at(file: &Path) -> Self {
+        fs::metadata(file).map_or(Self::Missing, |it| {
+            Self::There(it.ino(), it.size(), it.mtime(), it.mtime_nsec())
+        })
+    }
+}
 
 impl ClientCaFile {
     fn new(file: &Path) -> Self {
-        Self { file: file.to_owned(), read: Guarded::default() }
+        Self { file: file.to_owned(), state: Guarded::default() }
     }
 
-    fn user(&self, chain: &[CertificateDer<'static>]) -> Option<User> {
+    fn user(&self, chain: &[CertificateDer<'static>], now: UnixTime) -> Option<User> {
         let (own, rest) = chain.split_first()?;
-        let verifier = self.verifier()?;
-        if let Err(error) = verifier.verify_client_cert(own, rest, UnixTime::now()) {
+        let verifier = self.verifier(now)?;
+        if let Err(error) = verifier.verify_client_cert(own, rest, now) {
             tracing::debug!(%error, "client certificate not accepted");
             return None;
         }
@@ -153,36 +196,66 @@ impl ClientCaFile {
     }
 
     /// The verifier of the file's current content; the previous one if that cannot be used.
-    fn verifier(&self) -> Option<Arc<dyn ClientCertVerifier>> {
-        let mut read = self.read.lock();
-        let found = fs::metadata(&self.file).ok();
-        let look = found.map(|it| (it.ino(), it.size(), it.mtime(), it.mtime_nsec()));
-        let is_read = look.is_none_or(|look| read.as_ref().is_some_and(|(seen, _)| *seen == look));
-        if let (false, Some(look)) = (is_read, look) {
-            match load(&self.file) {
-                Ok(verifier) => *read = Some((look, verifier)),
+    fn verifier(&self, now: UnixTime) -> Option<Arc<dyn ClientCertVerifier>> {
+        let now = timestamp(now);
+        let seen = SeenFile::at(&self.file);
+        let mut state = self.state.lock();
+        let is_due = state.read_again.is_some_and(|at| at <= now);
+        if is_due || state.seen != seen {
+            state.seen = seen;
+            match load(&self.file, now) {
+                Ok(authorities) => {
+                    (state.read_again, state.authorities) = (authorities.until, authorities);
+                }
                 Err(error) => {
-                    tracing::error!(
-                        path = %self.file.display(),
-                        setting = "authentication.x509.clientCAFile",
-                        error,
-                        "client CA file not loaded, previous content stays in use"
-                    );
+                    self.log_failure(&error);
+                    state.read_again = now.checked_add(AFTER_A_FAILED_LOAD).ok();
                 }
             }
         }
-        read.as_ref().map(|(_, verifier)| Arc::clone(verifier))
+        state.authorities.verifier.clone()
+    }
+
+    fn log_failure(&self, error: &str) {
+        tracing::error!(
+            path = %self.file.display(),
+            setting = "authentication.x509.clientCAFile",
+            error,
+            "client CA file not loaded, previous content stays in use"
+        );
     }
 }
 
-fn load(file: &Path) -> Result<Arc<dyn ClientCertVerifier>, String> {
+fn timestamp(now: UnixTime) -> Timestamp {
+    let seconds = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
+    Timestamp::from_second(seconds).unwrap_or(Timestamp::MAX)
+}
+
+/// The authorities of a file that are valid now: a trust anchor itself is not asked for its validity.
+fn load(file: &Path, now: Timestamp) -> Result<ClientAuthorities, String> {
     let text = fs::read(file).map_err(|error| error.to_string())?;
-    let mut roots = RootCertStore::empty();
+    let (mut roots, mut until, mut count) = (RootCertStore::empty(), None, 0);
     for found in CertificateDer::pem_slice_iter(&text) {
         let found = found.map_err(|error| error.to_string())?;
-        roots.add(found).map_err(|error| error.to_string())?;
+        let read = certificate::read_der(&found)?;
+        count += 1;
+        let changes = [Some(read.not_before), read.not_after.checked_add(SECOND).ok()];
+        let next = changes.into_iter().flatten().filter(|at| now < *at).min();
+        until = until.into_iter().chain(next).min();
+        if read.not_before <= now && now <= read.not_after {
+            roots.add(found).map_err(|error| error.to_string())?;
+        }
+    }
+    if roots.is_empty() && count > 0 {
+        tracing::error!(
+            path = %file.display(),
+            setting = "authentication.x509.clientCAFile",
+            "no certificate authority of clients is valid, client certificates are refused"
+        );
+        return Ok(ClientAuthorities { verifier: None, until });
     }
     let provider = Arc::new(provider::default_provider());
     let builder = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
-    builder.build().map_err(|error| error.to_string())
+    let verifier = builder.build().map_err(|error| error.to_string())?;
+    Ok(ClientAuthorities { verifier: Some(verifier), until })
 }

@@ -80,6 +80,7 @@ impl Authorizer {
         }
         AccessDecision::Denied
     }
+
     async fn review(
         &self,
         reviewer: &dyn Reviewer,
@@ -95,11 +96,20 @@ impl Authorizer {
         let (user, verb, subresource) = &question;
         match reviewer.review_access(user, verb, subresource).await {
             Ok(may) => {
+                if may {
+                    self.throttle.confirm(client, Instant::now());
+                }
                 let time = self.cache_time(may);
                 self.decisions.insert(question, may, Instant::now(), time);
                 Ok(may)
             }
             Err(error) => {
+                tracing::warn!(
+                    client = user.name,
+                    call = "SubjectAccessReview",
+                    %error,
+                    "authorization check failed, request refused"
+                );
                 let (now, time) = (Instant::now(), AFTER_A_FAILED_REVIEW);
                 self.failures.insert(question, error.to_string(), now, time);
                 Err(AccessDecision::Unknown(error.to_string()))

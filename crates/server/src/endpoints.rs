@@ -1,6 +1,7 @@
 //! The endpoints and their routers: health, pods, logs, configuration.
 
 mod container_logs;
+mod health;
 mod pods;
 
 use std::sync::Arc;
@@ -12,9 +13,10 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
 use oarsman_clock::Clock;
 use serde_json::{Value, json};
+use tokio::sync::Semaphore;
 
 use crate::host_interface::HostInterface;
-use container_logs::LogLimits;
+pub(crate) use container_logs::LogLimits;
 
 /// What the endpoints answer from.
 pub(crate) struct EndpointState {
@@ -22,39 +24,53 @@ pub(crate) struct EndpointState {
     clock: Arc<dyn Clock>,
     configuration: Value,
     log_limits: Arc<LogLimits>,
+    lists: Arc<Semaphore>,
+}
+
+impl EndpointState {
+    fn new(
+        host: Arc<dyn HostInterface>,
+        clock: Arc<dyn Clock>,
+        configuration: Value,
+        log_limits: Arc<LogLimits>,
+    ) -> Arc<Self> {
+        let lists = Arc::new(Semaphore::new(pods::MAX_LISTS));
+        Arc::new(Self { host, clock, configuration, log_limits, lists })
+    }
 }
 
 /// The router of the health port.
-pub(crate) fn health() -> Router {
-    Router::new().route("/healthz", get(healthz)).route("/healthz/ping", get(healthz))
+pub(crate) fn health(host: Arc<dyn HostInterface>) -> Router {
+    health::routes(host)
 }
 
 /// The router of the read-only port, which needs no authentication.
-pub(crate) fn read_only(host: Arc<dyn HostInterface>, clock: Arc<dyn Clock>) -> Router {
-    let (configuration, log_limits) = (Value::Null, LogLimits::new());
-    let endpoint_state = Arc::new(EndpointState { host, clock, configuration, log_limits });
-    read_routes().with_state(endpoint_state)
+pub(crate) fn read_only(
+    host: Arc<dyn HostInterface>,
+    clock: Arc<dyn Clock>,
+    log_limits: Arc<LogLimits>,
+) -> Router {
+    let endpoint_state = EndpointState::new(host, clock, Value::Null, log_limits);
+    let health = health::routes(Arc::clone(&endpoint_state.host));
+    read_routes().with_state(endpoint_state).merge(health)
 }
 
 /// The router of the HTTPS port.
 pub(crate) fn all(
     host: Arc<dyn HostInterface>,
     clock: Arc<dyn Clock>,
+    log_limits: Arc<LogLimits>,
     debugging: bool,
     configuration: Value,
 ) -> Router {
-    let log_limits = LogLimits::new();
-    let endpoint_state = Arc::new(EndpointState { host, clock, configuration, log_limits });
+    let endpoint_state = EndpointState::new(host, clock, configuration, log_limits);
     let rest = if debugging { debug_routes() } else { disabled_routes() };
-    read_routes().merge(rest).with_state(endpoint_state)
+    let health = health::routes(Arc::clone(&endpoint_state.host));
+    read_routes().merge(rest).with_state(endpoint_state).merge(health)
 }
 
 fn read_routes() -> Router<Arc<EndpointState>> {
-    Router::new()
-        .route("/healthz", get(healthz))
-        .route("/healthz/ping", get(healthz))
-        .route("/pods", get(pods::all))
-        .route("/pods/", get(pods::all))
+    Router::new().route("/pods", get(pods::all)).route("/pods/", get(pods::all))
 }
 
 fn debug_routes() -> Router<Arc<EndpointState>> {
@@ -82,10 +98,6 @@ fn disabled_routes() -> Router<Arc<EndpointState>> {
         .iter()
         .flat_map(|root| [format!("/{root}"), format!("/{root}/"), format!("/{root}/{{*rest}}")]);
     paths.fold(Router::new(), |router, path| router.route(&path, any(disabled)))
-}
-
-async fn healthz() -> &'static str {
-    "ok"
 }
 
 async fn disabled() -> Response {

@@ -15,6 +15,12 @@ pub trait HostInterface: Send + Sync + 'static {
     /// The pod of that name, without a look at the others.
     fn pod(&self, name: &FullName) -> Option<Arc<ActivePod>>;
 
+    /// Whether the sync loop runs, or why it does not.
+    ///
+    /// # Errors
+    /// The reason, in words.
+    fn sync_loop_health(&self) -> Result<(), String>;
+
     /// Where the logs of a pod's container are, one file for each start.
     fn log_directory(&self, pod: &Pod, container: &str) -> LogDirectory;
 }

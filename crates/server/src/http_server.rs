@@ -1,29 +1,34 @@
 //! One address on which the kubelet serves HTTP or HTTPS.
 
 use std::fmt;
+use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use hyper::http::Extensions;
+use oarsman_sync::{TaskPanics, restarted};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tokio_util::sync::CancellationToken;
 
 use crate::accept::{self, ConnectionLimits, HttpConnection};
 use crate::authenticator::ClientCertificates;
-use crate::connections::{ConnectionHandle, PendingConnections};
+use crate::connections::{ConnectionHandle, ConnectionTable, MAX_CONNECTIONS};
+use crate::listen;
 
 /// How long a client may take for the TLS handshake.
 const LONGEST_HANDSHAKE: Duration = Duration::from_secs(10);
+/// How often an address that is in use is tried again.
+const RETRY_DELAY: Duration = Duration::from_secs(2);
 /// The lifetime is that of the Go kubelet: also a client that follows a log has to connect again. The rest is what a client without
 /// rights can hold: heads with a certificate's worth of token are a few KiB, and come at once. A person may look at a page of a log
 /// for minutes before the next is wanted.
 const LIMITS: ConnectionLimits = ConnectionLimits {
-    connections: 1024,
+    connections: MAX_CONNECTIONS + 256,
     header_timeout: Duration::from_secs(10),
     max_head_bytes: 32 * 1024,
     write_timeout: Duration::from_secs(5 * 60),
@@ -32,46 +37,94 @@ const LIMITS: ConnectionLimits = ConnectionLimits {
 
 /// A bound listener with its router.
 pub(crate) struct HttpServer {
-    listener: TcpListener,
+    /// What its task is called.
+    name: &'static str,
+    listener: Arc<TcpListener>,
     tls: Option<TlsAcceptor>,
     router: Router,
 }
 
 impl fmt::Debug for HttpServer {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Door").field("listener", &self.listener).finish_non_exhaustive()
+        formatter
+            .debug_struct("HttpServer")
+            .field("listener", &self.listener)
+            .finish_non_exhaustive()
     }
 }
 
 impl HttpServer {
-    pub(crate) fn plain(listener: TcpListener, router: Router) -> Self {
-        Self { listener, tls: None, router }
+    pub(crate) fn plain(name: &'static str, listener: TcpListener, router: Router) -> Self {
+        Self { name, listener: Arc::new(listener), tls: None, router }
     }
 
-    pub(crate) fn encrypted(listener: TcpListener, tls: TlsAcceptor, router: Router) -> Self {
-        Self { listener, tls: Some(tls), router }
+    pub(crate) fn encrypted(
+        name: &'static str,
+        listener: TcpListener,
+        tls: TlsAcceptor,
+        router: Router,
+    ) -> Self {
+        Self { tls: Some(tls), ..Self::plain(name, listener, router) }
     }
 
     pub(crate) fn address(&self) -> Option<SocketAddr> {
         self.listener.local_addr().ok()
     }
 
-    /// Serves until it is told to end.
-    pub(crate) async fn serve(self, end: CancellationToken) {
-        let Self { listener, tls, router } = self;
-        let pending = PendingConnections::default();
-        accept::serve(listener, LIMITS, end, move |tcp| {
-            let handle = pending.add(client_address(&tcp));
+    /// Serves until it is told to end; the accept loop is started again after a panic.
+    pub(crate) async fn serve(self, panics: TaskPanics, end: CancellationToken) {
+        restarted(self.name, panics, || self.accept(end.clone())).await;
+    }
+
+    async fn accept(&self, end: CancellationToken) {
+        let (tls, router) = (self.tls.clone(), self.router.clone());
+        let table = ConnectionTable::default();
+        accept::serve(Arc::clone(&self.listener), LIMITS, end, move |tcp| {
+            let handle = table.add(client_address(&tcp));
             prepare(tcp, tls.clone(), router.clone(), handle)
         })
         .await;
     }
 }
 
+/// A server whose address may be in use.
+#[derive(Debug)]
+pub(crate) struct UnboundServer {
+    pub(crate) name: &'static str,
+    pub(crate) address: SocketAddr,
+    pub(crate) router: Router,
+}
+
+impl UnboundServer {
+    pub(crate) fn bound_to(self, listener: TcpListener) -> HttpServer {
+        HttpServer::plain(self.name, listener, self.router)
+    }
+
+    pub(crate) fn log_failure(&self, error: &io::Error) {
+        tracing::error!(task = self.name, %error, "kubelet server not started, will retry");
+    }
+
+    /// Serves as soon as its address is free.
+    pub(crate) async fn serve(self, panics: TaskPanics, end: CancellationToken) {
+        let bound = async {
+            loop {
+                sleep(RETRY_DELAY).await;
+                if let Ok(listener) = listen(self.address).await {
+                    return listener;
+                }
+            }
+        };
+        tokio::select! {
+            listener = bound => self.bound_to(listener).serve(panics, end).await,
+            () = end.cancelled() => {}
+        }
+    }
+}
+
 /// One that has gone already counts like any other.
 fn client_address(tcp: &TcpStream) -> IpAddr {
     let unknown = IpAddr::from(Ipv6Addr::UNSPECIFIED);
-    tcp.peer_addr().map_or(unknown, |address| address.ip().to_canonical())
+    tcp.peer_addr().map_or(unknown, |address| address.ip())
 }
 
 async fn prepare(

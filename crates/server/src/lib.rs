@@ -26,11 +26,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::join_all;
 use oarsman_clock::Clock;
 use oarsman_cluster::review::Reviewer;
+use oarsman_sync::TaskPanics;
 use serde_json::Value;
 use tokio::net::TcpListener;
+use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::server::ResolvesServerCert;
 use tokio_util::sync::CancellationToken;
@@ -38,7 +39,8 @@ use tokio_util::sync::CancellationToken;
 pub use host_interface::{HostInterface, LogDirectory};
 
 use auth_filter::AuthFilter;
-use http_server::HttpServer;
+use endpoints::LogLimits;
+use http_server::{HttpServer, UnboundServer};
 
 /// The settings of all servers.
 #[derive(Clone, Debug)]
@@ -99,46 +101,60 @@ pub struct TlsSettings {
 #[derive(Debug)]
 pub struct Servers {
     http_servers: Vec<HttpServer>,
+    /// Those whose addresses are in use: they keep no other from serving.
+    unbound: Vec<UnboundServer>,
+    panics: TaskPanics,
 }
 
-/// Binds the addresses.
+/// Binds the addresses; panics of the servers' tasks are counted there. Every user may bind the ports of health and read-only: one that
+/// is in use is bound later.
 ///
 /// # Errors
-/// When an address is in use or does not belong to this machine; the error names it.
+/// When the address of HTTPS is in use or does not belong to this machine; the error names it.
 pub async fn open(
     settings: ServerSettings,
     host: Arc<dyn HostInterface>,
     reviewer: Option<Arc<dyn Reviewer>>,
     certificate: Arc<dyn ResolvesServerCert>,
     clock: Arc<dyn Clock>,
+    panics: TaskPanics,
 ) -> io::Result<Servers> {
-    let mut http_servers = Vec::new();
+    let (mut http_servers, mut unbound) = (Vec::new(), Vec::new());
+    let log_limits = LogLimits::new(panics.clone());
+    let mut plain = Vec::new();
     if let Some(address) = settings.health {
-        http_servers.push(HttpServer::plain(listen(address).await?, endpoints::health()));
+        let (name, router) = ("health server", endpoints::health(Arc::clone(&host)));
+        plain.push(UnboundServer { name, address, router });
     }
     if let Some(address) = settings.read_only {
-        http_servers.push(HttpServer::plain(
-            listen(address).await?,
-            endpoints::read_only(Arc::clone(&host), Arc::clone(&clock)),
-        ));
+        let (host, clock) = (Arc::clone(&host), Arc::clone(&clock));
+        let router = endpoints::read_only(host, clock, Arc::clone(&log_limits));
+        plain.push(UnboundServer { name: "read-only server", address, router });
+    }
+    for server in plain {
+        match listen(server.address).await {
+            Ok(listener) => http_servers.push(server.bound_to(listener)),
+            Err(error) => {
+                server.log_failure(&error);
+                unbound.push(server);
+            }
+        }
     }
     if let Some(address) = settings.secure {
         let asks_for_certificate = settings.authentication.client_ca.is_some();
         let tls = tls::config(&settings.encryption, certificate, asks_for_certificate)
             .map_err(io::Error::other)?;
         let guard = AuthFilter::new(&settings.authentication, settings.authorization, reviewer);
-        let router = endpoints::all(host, clock, settings.debugging, settings.configuration);
+        let (debugging, configuration) = (settings.debugging, settings.configuration);
+        let router = endpoints::all(host, clock, log_limits, debugging, configuration);
         let router = auth_filter::with_auth(router, guard);
-        http_servers.push(HttpServer::encrypted(
-            listen(address).await?,
-            TlsAcceptor::from(Arc::new(tls)),
-            router,
-        ));
+        let (listener, tls) = (listen(address).await?, TlsAcceptor::from(Arc::new(tls)));
+        http_servers.push(HttpServer::encrypted("https server", listener, tls, router));
     }
-    Ok(Servers { http_servers })
+    Ok(Servers { http_servers, unbound, panics })
 }
 
-async fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+pub(crate) async fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let told = |error: io::Error| {
         io::Error::new(
             error.kind(),
@@ -154,9 +170,15 @@ impl Servers {
         self.http_servers.iter().filter_map(HttpServer::address).collect()
     }
 
-    /// Serves until it is told to end; requests under way are answered.
+    /// Serves until it is told to end, each address in a task of its own; requests under way are answered.
     pub async fn run(self, end: CancellationToken) {
-        join_all(self.http_servers.into_iter().map(|http_server| http_server.serve(end.clone())))
-            .await;
+        let mut tasks = JoinSet::new();
+        for http_server in self.http_servers {
+            tasks.spawn(http_server.serve(self.panics.clone(), end.clone()));
+        }
+        for server in self.unbound {
+            tasks.spawn(server.serve(self.panics.clone(), end.clone()));
+        }
+        while tasks.join_next().await.is_some() {}
     }
 }

@@ -7,4 +7,5 @@ mod printer;
 mod tail;
 
 pub use follow::{LogFollower, ReadProgress};
+pub use line::LineSplitter;
 pub use printer::{LogPrinter, PrintOptions};

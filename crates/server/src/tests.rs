@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use k8s_openapi::api::core::v1::Pod;
@@ -30,8 +30,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::*;
 
+mod hostile_chains;
 mod hostile_clients;
 mod log_readers;
+mod pod_lists;
 
 const LONG: Duration = Duration::from_secs(20);
 
@@ -89,6 +91,8 @@ struct FakeHost {
     pods: Guarded<ActivePods>,
     lists: AtomicUsize,
     lookups: AtomicUsize,
+    /// Whether its sync loop does not run.
+    is_stuck: AtomicBool,
 }
 
 impl FakeHost {
@@ -98,6 +102,7 @@ impl FakeHost {
             pods: Guarded::default(),
             lists: AtomicUsize::default(),
             lookups: AtomicUsize::default(),
+            is_stuck: AtomicBool::default(),
         };
         node.set_state("web", state);
         node.set_state("idle", &json!({ "terminated": { "exitCode": 0 } }));
@@ -105,8 +110,18 @@ impl FakeHost {
     }
 
     fn set_state(&self, pod: &str, state: &Value) {
+        self.set_pod(pod, pod, state);
+    }
+
+    /// Only a pod of that name and another UID.
+    fn replace(&self, pod: &str, state: &Value) {
+        *self.pods.lock() = ActivePods::default();
+        self.set_pod(pod, "another", state);
+    }
+
+    fn set_pod(&self, pod: &str, uid: &str, state: &Value) {
         let pod = serde_json::from_value(json!({
-            "metadata": { "name": pod, "namespace": "default", "uid": pod },
+            "metadata": { "name": pod, "namespace": "default", "uid": uid },
             "spec": { "containers": [{ "name": "c" }] },
             "status": { "containerStatuses": [{
                 "name": "c", "image": "i", "imageID": "", "ready": true, "restartCount": 0, "state": state,
@@ -132,6 +147,11 @@ impl HostInterface for FakeHost {
         self.pods.lock().by_name(name).cloned()
     }
 
+    fn sync_loop_health(&self) -> Result<(), String> {
+        let is_stuck = self.is_stuck.load(Ordering::SeqCst);
+        if is_stuck { Err("it does not run".to_owned()) } else { Ok(()) }
+    }
+
     fn log_directory(&self, _: &Pod, _: &str) -> LogDirectory {
         LogDirectory(self.logs.clone())
     }
@@ -149,6 +169,15 @@ async fn serve(
     authority: &TestAuthority,
     debugging: bool,
 ) -> ServerFixture {
+    serve_with_health_at("127.0.0.1:0".parse().unwrap(), node, authority, debugging).await
+}
+
+async fn serve_with_health_at(
+    health: SocketAddr,
+    node: impl FnOnce(&Path) -> Arc<FakeHost>,
+    authority: &TestAuthority,
+    debugging: bool,
+) -> ServerFixture {
     let directory = tempfile::tempdir().unwrap();
     let client_ca = directory.path().join("ca.crt");
     fs::write(&client_ca, authority.0.pem()).unwrap();
@@ -156,7 +185,7 @@ async fn serve(
     let settings = ServerSettings {
         secure: Some(any),
         read_only: None,
-        health: Some(any),
+        health: Some(health),
         authentication: AuthenticationSettings {
             client_ca: Some(client_ca),
             tokens: Some(LONG),
@@ -175,11 +204,14 @@ async fn serve(
     let fake_reviewer = Arc::new(FakeReviewer::default());
     let source = node(directory.path());
     let reviewer: Arc<dyn Reviewer> = Arc::clone(&fake_reviewer) as _;
-    let servers =
-        open(settings, source, Some(reviewer), Arc::new(certificate), clock()).await.unwrap();
+    let (certificate, panics) = (Arc::new(certificate), TaskPanics::default());
+    let opened = open(settings, source, Some(reviewer), certificate, clock(), panics).await;
+    let servers = opened.unwrap();
     let addresses = servers.addresses();
     tokio::spawn(servers.run(CancellationToken::new()));
-    ServerFixture { directory, health: addresses[0], secure: addresses[1], fake_reviewer }
+    let [health, secure] =
+        if let [secure] = addresses[..] { [health, secure] } else { [addresses[0], addresses[1]] };
+    ServerFixture { directory, health, secure, fake_reviewer }
 }
 
 fn clock() -> Arc<dyn Clock> {
@@ -187,6 +219,15 @@ fn clock() -> Arc<dyn Clock> {
 }
 
 impl ServerFixture {
+    /// Asks the health port.
+    async fn health(&self, path: &str) -> (u16, String) {
+        let mut stream = TcpStream::connect(self.health).await.unwrap();
+        send(&mut stream, path, None).await;
+        let mut answer = String::new();
+        timeout(LONG, stream.read_to_string(&mut answer)).await.unwrap().unwrap();
+        parts(&answer)
+    }
+
     /// Sends a request over TLS, and reads the response to its end.
     async fn ask(
         &self,
@@ -205,14 +246,19 @@ impl ServerFixture {
         &self,
         who: Option<(CertificateDer<'static>, PrivateKeyDer<'static>)>,
     ) -> tokio_rustls::client::TlsStream<TcpStream> {
+        self.connect_with(who.map(|(certificate, key)| (vec![certificate], key))).await
+    }
+
+    async fn connect_with(
+        &self,
+        who: Option<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)>,
+    ) -> tokio_rustls::client::TlsStream<TcpStream> {
         let own = fs::read(self.directory.path().join("pki/kubelet.crt")).unwrap();
         let mut roots = RootCertStore::empty();
         roots.add(CertificateDer::from_pem_slice(&own).unwrap()).unwrap();
         let builder = ClientConfig::builder().with_root_certificates(roots);
         let config = match who {
-            Some((certificate, key)) => {
-                builder.with_client_auth_cert(vec![certificate], key).unwrap()
-            }
+            Some((chain, key)) => builder.with_client_auth_cert(chain, key).unwrap(),
             None => builder.with_no_client_auth(),
         };
         let tcp = TcpStream::connect(self.secure).await.unwrap();
@@ -260,15 +306,64 @@ fn ended(logs: &Path) -> Arc<FakeHost> {
 #[tokio::test]
 async fn health_needs_no_authentication() {
     let fixture = serve(ended, &TestAuthority::new(), true).await;
-    for (path, want) in [("/healthz", 200), ("/healthz/ping", 200), ("/pods", 404)] {
-        let mut stream = TcpStream::connect(fixture.health).await.unwrap();
-        send(&mut stream, path, None).await;
-        let mut answer = String::new();
-        timeout(LONG, stream.read_to_string(&mut answer)).await.unwrap().unwrap();
-        let (status, body) = parts(&answer);
-        assert_eq!(status, want, "{path}");
-        assert!(want != 200 || body == "ok", "{body}");
+    let rows = [
+        ("/healthz", 200, "ok"),
+        ("/healthz/ping", 200, "ok"),
+        ("/healthz/log", 200, "ok"),
+        ("/healthz/syncloop", 200, "ok"),
+        ("/healthz/other", 404, ""),
+        ("/pods", 404, ""),
+    ];
+    for (path, status, body) in rows {
+        assert_eq!(fixture.health(path).await, (status, body.to_owned()), "{path}");
     }
+}
+
+#[tokio::test]
+async fn health_tells_that_the_sync_loop_is_stuck() {
+    let stuck = |logs: &Path| {
+        let host = ended(logs);
+        host.is_stuck.store(true, Ordering::SeqCst);
+        host
+    };
+    let authority = TestAuthority::new();
+    let fixture = serve(stuck, &authority, true).await;
+    let whole =
+        "[+]ping ok\n[+]log ok\n[-]syncloop failed: reason withheld\nhealthz check failed\n";
+    let rows = [
+        ("/healthz", 500, whole),
+        ("/healthz?verbose&exclude=log", 500, &whole.replace("log ok", "log excluded: ok")),
+        ("/healthz?exclude=syncloop", 200, "ok"),
+        ("/healthz/ping", 200, "ok"),
+        ("/healthz/syncloop", 500, "internal server error: it does not run\n"),
+    ];
+    for (path, status, body) in rows {
+        assert_eq!(fixture.health(path).await, (status, body.to_owned()), "{path}");
+        let secure = fixture.ask(Some(authority.client("api")), path, None).await;
+        assert_eq!(secure, (status, body.to_owned()), "{path} over HTTPS");
+    }
+}
+
+#[tokio::test]
+async fn a_health_port_that_another_user_holds_keeps_https_from_no_client() {
+    let authority = TestAuthority::new();
+    let held = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let health = held.local_addr().unwrap();
+    let fixture = serve_with_health_at(health, ended, &authority, true).await;
+    assert_eq!(fixture.ask(Some(authority.client("api")), "/healthz", None).await.0, 200);
+    drop(held);
+    let answered = async {
+        loop {
+            if let Ok(mut stream) = TcpStream::connect(health).await {
+                send(&mut stream, "/healthz", None).await;
+                let mut answer = String::new();
+                stream.read_to_string(&mut answer).await.unwrap();
+                return parts(&answer).0;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    assert_eq!(timeout(LONG, answered).await.unwrap(), 200, "once it is free");
 }
 
 #[tokio::test]

@@ -7,8 +7,8 @@ use tokio_rustls::rustls::crypto::{
     CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature,
 };
 use tokio_rustls::rustls::pki_types::{CertificateDer, UnixTime};
-use tokio_rustls::rustls::server::ResolvesServerCert;
 use tokio_rustls::rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use tokio_rustls::rustls::server::{NoServerSessionStorage, ResolvesServerCert};
 use tokio_rustls::rustls::version::{TLS12, TLS13};
 use tokio_rustls::rustls::{
     DigitallySignedStruct, DistinguishedName, Error, ServerConfig, SignatureScheme,
@@ -16,6 +16,11 @@ use tokio_rustls::rustls::{
 };
 
 use crate::TlsSettings;
+
+/// No chain with more can be verified. The time that a search for a path takes grows with the factorial of the number.
+const MAX_INTERMEDIATES: usize = 6;
+/// More than such certificates take. They are held twice, as long as the connection lasts.
+const MAX_CHAIN_BYTES: usize = 16 * 1024;
 
 /// The TLS configuration of the server.
 pub(crate) fn config(
@@ -35,6 +40,9 @@ pub(crate) fn config(
     };
     let mut config = builder.with_cert_resolver(certificate);
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    // A session to be resumed would hold the chain of a client that has gone.
+    config.session_storage = Arc::new(NoServerSessionStorage {});
+    config.send_tls13_tickets = 0;
     Ok(config)
 }
 
@@ -56,8 +64,8 @@ fn provider(wanted: &[String]) -> CryptoProvider {
     provider
 }
 
-/// Accepts every client that holds the key of the certificate it presents. The authenticator verifies the certificate later, against authorities
-/// that may have changed by then, so that an unknown client gets a 401 response and not a TLS error.
+/// Accepts every client that holds the key of the certificate it presents, unless the chain is too long. The authenticator verifies
+/// the certificate later, against authorities that may have changed by then, so that an unknown client gets a 401 response and not a TLS error.
 #[derive(Debug)]
 struct UncheckedClientCert {
     provider: Arc<CryptoProvider>,
@@ -74,10 +82,14 @@ impl ClientCertVerifier for UncheckedClientCert {
 
     fn verify_client_cert(
         &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
+        own: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
         _: UnixTime,
     ) -> Result<ClientCertVerified, Error> {
+        let bytes = intermediates.iter().fold(own.len(), |sum, next| sum + next.len());
+        if intermediates.len() > MAX_INTERMEDIATES || bytes > MAX_CHAIN_BYTES {
+            return Err(Error::General("the chain of client certificates is too long".to_owned()));
+        }
         Ok(ClientCertVerified::assertion())
     }
 

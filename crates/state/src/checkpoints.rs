@@ -20,7 +20,9 @@ use oarsman_host::files::is_plain_name;
 use oarsman_seam::seam;
 
 use crate::error::{FileError, failed};
-use crate::files::{make_directory, names_in, replace, unless_gone};
+use crate::files::{
+    make_directory, names_in, remove_for_good, remove_unfinished, replace, unless_gone,
+};
 
 use cipher::CheckpointCipher;
 pub use keys::CheckpointKeys;
@@ -67,13 +69,18 @@ impl EncryptedCheckpoints {
         let checkpoints = directory.join("pages");
         make_directory(&directory, OUR_DIRECTORY)?;
         make_directory(&checkpoints, OUR_DIRECTORY)?;
-        let keys = keys.read(root, &directory.join(KEY))?;
+        remove_unfinished(&checkpoints)?;
+        let legacy = directory.join(KEY);
+        let keys = keys.read(root, &legacy)?;
         let cipher = CheckpointCipher::new(&keys).map_err(failed("use the key of", &directory))?;
-        Ok(Self(Arc::new(CheckpointDirectory {
-            checkpoints,
-            cipher,
-            lane: BlockingLane::new(BlockingKind::Checkpoints),
-        })))
+        let lane = BlockingLane::new(BlockingKind::Checkpoints);
+        let opened = CheckpointDirectory { checkpoints, cipher, lane };
+        if CheckpointKeys::is_outdated(&keys, &legacy)
+            && let Err(error) = opened.replace_key(&legacy)
+        {
+            tracing::warn!(%error, path = %legacy.display(), "checkpoint key of an older version not removed, next start retries");
+        }
+        Ok(Self(Arc::new(opened)))
     }
 
     /// Removes all checkpoints below a root directory, and the key.
@@ -114,7 +121,7 @@ impl CheckpointStore for EncryptedCheckpoints {
         let name = name.to_owned();
         self.blocking("", move |checkpoints| {
             let path = checkpoints.path(&name)?;
-            unless_gone(fs::remove_file(&path)).map_err(failed("remove", &path))
+            remove_for_good(&path).map_err(failed("remove", &path))
         })
         .await
     }
@@ -133,6 +140,14 @@ impl CheckpointDirectory {
         let path = self.path(name)?;
         let sealed = self.cipher.encrypt(name, content).map_err(failed("seal", &path))?;
         replace(&path, &sealed, OURS, lasting).map_err(failed("write", &path))
+    }
+
+    /// Seals all checkpoints anew, so that an older key beside them is needed no longer, and removes it.
+    fn replace_key(&self, legacy: &Path) -> Result<(), FileError> {
+        for (name, content) in self.read_all()? {
+            self.write(&name, content, true)?;
+        }
+        remove_for_good(legacy).map_err(failed("remove", legacy))
     }
 
     fn read_all(&self) -> Result<BTreeMap<String, Vec<u8>>, FileError> {

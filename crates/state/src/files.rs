@@ -4,14 +4,18 @@ use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use oarsman_core::cri_spec::PodPaths;
 use oarsman_core::ids::PodUid;
 use oarsman_host::beneath::RootDirectory;
 use oarsman_host::files::is_plain_name;
+use oarsman_host::mounts;
 
 use crate::error::{FileError, failed};
+
+/// What the name of a file ends with that is not written yet.
+const UNFINISHED: &str = ".new";
 
 /// Only root and its group may list the agent's directories.
 pub(crate) const OUR_DIRECTORY: u32 = 0o750;
@@ -25,6 +29,16 @@ pub(crate) fn paths(root: &Path, uid: &PodUid) -> Result<PodPaths, FileError> {
     Ok(PodPaths::new(root, uid))
 }
 
+/// Names are validated by the API server, and here for static pods; one that is no plain name could lead anywhere.
+pub(crate) fn check_container(name: &str) -> Result<(), FileError> {
+    match is_plain_name(name) {
+        true => Ok(()),
+        false => {
+            Err(failed("use the name of the container", Path::new(name))("it is not a plain name"))
+        }
+    }
+}
+
 /// Makes a directory and those above it where they are missing.
 pub(crate) fn make_directory(path: &Path, mode: u32) -> Result<(), FileError> {
     let made = DirBuilder::new().recursive(true).mode(mode).create(path);
@@ -36,11 +50,22 @@ const MAX_NAMES: usize = 65_536;
 
 /// The names in a directory; none when there is no such directory. Of too many the first are taken.
 pub(crate) fn names_in(directory: &Path) -> Result<Vec<String>, FileError> {
+    names_of(RootDirectory::open(directory), directory)
+}
+
+/// The names in a directory that is opened; none when there is no such directory. Of too many the first are taken.
+pub(crate) fn names_of(
+    opened: io::Result<RootDirectory>,
+    directory: &Path,
+) -> Result<Vec<String>, FileError> {
     let mut names = Vec::new();
-    each_name(directory, &mut |name| {
-        names.push(name.to_owned());
+    // A name that is not text is not one that we or any kubelet gave.
+    let mut add = |name: &OsStr| {
+        names.extend(name.to_str().map(str::to_owned));
         names.len() < MAX_NAMES
-    })?;
+    };
+    let listed = opened.and_then(|opened| opened.each_name(&mut add));
+    unless_gone(listed).map_err(failed("list", directory))?;
     if names.len() == MAX_NAMES {
         tracing::warn!(path = %directory.display(), count = MAX_NAMES, "directory has too many entries, the rest is not read");
     }
@@ -48,15 +73,10 @@ pub(crate) fn names_in(directory: &Path) -> Result<Vec<String>, FileError> {
     Ok(names)
 }
 
-/// Calls back for every name in a directory, without keeping them, until it says `false`; for none when there is no such directory.
-pub(crate) fn each_name(
-    directory: &Path,
-    each: &mut dyn FnMut(&str) -> bool,
-) -> Result<(), FileError> {
-    // A name that is not text is not one that we or any kubelet gave.
-    let mut text = |name: &OsStr| name.to_str().is_none_or(&mut *each);
-    let listed = RootDirectory::open(directory).and_then(|opened| opened.each_name(&mut text));
-    unless_gone(listed).map_err(failed("list", directory))
+/// A path without links in it, so that one which is put there later is noticed. Of what cannot be resolved the directory above is.
+pub(crate) fn resolved(path: &Path) -> PathBuf {
+    let whole = path.canonicalize().or_else(|_| mounts::resolve_parent(path));
+    whole.unwrap_or_else(|_| path.to_owned())
 }
 
 /// What is gone already is as good as empty.
@@ -69,8 +89,8 @@ pub(crate) fn unless_gone<T: Default>(result: io::Result<T>) -> io::Result<T> {
 
 /// The last bytes of a regular file below a directory. What a container can write to is opened with care: no link is followed on the
 /// way, and a pipe does not make us wait.
-pub(crate) fn tail(root: &Path, below: &Path, limit: u64) -> io::Result<Vec<u8>> {
-    let mut file = RootDirectory::open(root)?.open_file(below)?;
+pub(crate) fn tail(root: &RootDirectory, below: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    let mut file = root.open_file(below)?;
     let length = file.metadata()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(limit)))?;
     let mut bytes = Vec::new();
@@ -78,21 +98,41 @@ pub(crate) fn tail(root: &Path, below: &Path, limit: u64) -> io::Result<Vec<u8>>
     Ok(bytes)
 }
 
-/// Replaces a file as a whole: a reader sees the old or the new content. A lasting one outlives a crash of the machine.
+/// Replaces a file as a whole: a reader sees the old or the new content, also after a crash of the machine; of a lasting one it is the
+/// new content then.
 pub(crate) fn replace(path: &Path, content: &[u8], mode: u32, lasting: bool) -> io::Result<()> {
     let mut name = path.as_os_str().to_owned();
-    name.push(".new");
+    name.push(UNFINISHED);
     let fresh = Path::new(&name);
     // Of an earlier try there may be a remainder, with the mode it had then.
     unless_gone(fs::remove_file(fresh))?;
-    let mut file = File::options().write(true).create_new(true).mode(mode).open(fresh)?;
-    io::Write::write_all(&mut file, content)?;
-    if lasting {
-        file.sync_all()?;
-    }
-    fs::rename(fresh, path)?;
-    match path.parent().filter(|_| lasting) {
-        Some(parent) => File::open(parent)?.sync_all(),
-        None => Ok(()),
-    }
+    let write = || {
+        let mut file = File::options().write(true).create_new(true).mode(mode).open(fresh)?;
+        io::Write::write_all(&mut file, content)?;
+        // Without this the file may be empty after a crash of the machine, though the rename is not lost.
+        file.sync_data()?;
+        fs::rename(fresh, path)
+    };
+    write().inspect_err(|_| {
+        // On a full disk it holds the last bytes; what cannot be removed now goes at the next start.
+        fs::remove_file(fresh).ok();
+    })?;
+    if lasting { sync_parent(path) } else { Ok(()) }
+}
+
+/// Removes a file for good: it is not there again after a crash of the machine.
+pub(crate) fn remove_for_good(path: &Path) -> io::Result<()> {
+    unless_gone(fs::remove_file(path).and_then(|()| sync_parent(path)))
+}
+
+fn sync_parent(path: &Path) -> io::Result<()> {
+    path.parent().map_or(Ok(()), |parent| File::open(parent)?.sync_all())
+}
+
+/// Removes what writes that were cut off have left in a directory of ours.
+pub(crate) fn remove_unfinished(directory: &Path) -> Result<(), FileError> {
+    let names = names_in(directory)?.into_iter().filter(|name| name.ends_with(UNFINISHED));
+    names
+        .map(|name| directory.join(name))
+        .try_for_each(|path| unless_gone(fs::remove_file(&path)).map_err(failed("remove", &path)))
 }

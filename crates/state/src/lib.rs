@@ -4,6 +4,8 @@
 //! (statuses that no API server remembers) and [`CheckpointStore`] (what brings the cluster's pods back without an API server).
 
 mod checkpoints;
+#[cfg(test)]
+mod crash_tests;
 mod error;
 mod files;
 mod pod_files;

@@ -20,7 +20,9 @@ use oarsman_host::blocking::{BlockingKind, BlockingLane};
 use oarsman_seam::seam;
 
 use crate::error::{FileError, failed};
-use crate::files::paths;
+use crate::files::{check_container, paths};
+
+use logs::LogDirectories;
 
 /// The files of pods. Every call may be repeated: making what is there and removing what is gone succeed.
 #[seam]
@@ -115,6 +117,7 @@ pub struct HostPodFiles(Arc<PodDirectories>);
 #[derive(Debug)]
 struct PodDirectories {
     settings: PodFileSettings,
+    logs: LogDirectories,
     lane: BlockingLane,
 }
 
@@ -122,12 +125,12 @@ impl HostPodFiles {
     /// Makes the directories that all pods share where there are none.
     ///
     /// # Errors
-    /// When one cannot be made.
+    /// When one of the root directory cannot be made. Without directories for logs the agent starts, and pods that need them do not.
     pub fn open(settings: PodFileSettings) -> Result<Self, FileError> {
         let lane = BlockingLane::new(BlockingKind::PodFiles);
-        let directories = PodDirectories { settings, lane };
-        directories.create_shared_directories()?;
-        Ok(Self(Arc::new(directories)))
+        directories::create_shared_directories(&settings.root)?;
+        let logs = LogDirectories::open(&settings);
+        Ok(Self(Arc::new(PodDirectories { settings, logs, lane })))
     }
 
     async fn blocking<T: Send + 'static>(
@@ -168,7 +171,8 @@ impl PodFiles for HostPodFiles {
         let (pod, container) = (pod.clone(), container.to_owned());
         let object = pod.uid();
         self.blocking(object.as_str(), move |all| {
-            all.make_log_directory(&pod, Some(&container))?;
+            check_container(&container)?;
+            all.logs.make_directory(&pod, Some(&container))?;
             let paths = all.paths(&pod.uid())?;
             let termination_message =
                 directories::make_termination_message(&paths, &container, restart_count)?;
@@ -191,7 +195,7 @@ impl PodFiles for HostPodFiles {
     async fn log_names(&self, pod: &Pod, container: &str) -> Result<Vec<String>, FileError> {
         let (pod, container) = (pod.clone(), container.to_owned());
         let object = pod.uid();
-        self.blocking(object.as_str(), move |all| all.log_names(&pod, &container)).await
+        self.blocking(object.as_str(), move |all| all.logs.names(&pod, &container)).await
     }
 
     async fn link_log(
@@ -204,7 +208,7 @@ impl PodFiles for HostPodFiles {
         let (pod, container, id) = (pod.clone(), container.to_owned(), id.clone());
         let object = pod.uid();
         self.blocking(object.as_str(), move |all| {
-            all.link_log(&pod, &container, restart_count, &id)
+            all.logs.link(&pod, &container, restart_count, &id)
         })
         .await
     }
@@ -216,22 +220,28 @@ impl PodFiles for HostPodFiles {
         container: &ContainerView,
     ) -> Result<(), FileError> {
         let (uid, name, container) = (pod.clone(), name.clone(), container.clone());
-        self.blocking(pod.as_str(), move |all| all.remove_log(&uid, &name, &container)).await
+        self.blocking(pod.as_str(), move |all| all.logs.remove(&uid, &name, &container)).await
     }
 
     async fn remove(&self, pod: &PodUid) -> Result<(), FileError> {
-        let uid = pod.clone();
-        self.blocking(pod.as_str(), move |all| {
-            directories::remove_directory(&all.paths(&uid)?)?;
-            all.remove_log_directory(&uid)
-        })
-        .await
+        // Between two parts of a large directory, others have their turn.
+        loop {
+            let uid = pod.clone();
+            let is_done = self.blocking(pod.as_str(), move |all| {
+                let paths = all.paths(&uid)?;
+                // The directory goes last: of a pod without it, logs are not found again by any uid.
+                Ok(all.logs.remove_directory(&uid)? && directories::remove_directory(&paths)?)
+            });
+            if is_done.await? {
+                return Ok(());
+            }
+        }
     }
 
     async fn pods(&self) -> Result<BTreeMap<PodUid, FoundFiles>, FileError> {
         self.blocking("", |all| {
-            all.remove_dangling_links()?;
-            let logs = all.with_logs()?.map(|uid| (uid, FoundFiles { directory: false }));
+            all.logs.remove_dangling_links();
+            let logs = all.logs.pods().map(|uid| (uid, FoundFiles { directory: false }));
             let own = all.with_directories()?.map(|uid| (uid, FoundFiles { directory: true }));
             Ok(logs.chain(own).collect())
         })

@@ -16,7 +16,9 @@ use oarsman_host::blocking::{BlockingKind, BlockingLane};
 use oarsman_seam::seam;
 
 use crate::error::{FileError, failed};
-use crate::files::{OUR_DIRECTORY, make_directory, names_in, paths, replace, unless_gone};
+use crate::files::{
+    OUR_DIRECTORY, make_directory, names_in, paths, remove_unfinished, replace, unless_gone,
+};
 
 const SUFFIX: &str = ".json";
 const OURS: u32 = 0o600;
@@ -61,6 +63,7 @@ impl StatusFiles {
             lane: BlockingLane::new(BlockingKind::StatusRecords),
         };
         make_directory(&statuses.directory(), OUR_DIRECTORY)?;
+        remove_unfinished(&statuses.directory())?;
         Ok(Self(Arc::new(statuses)))
     }
 

@@ -1,9 +1,11 @@
-//! State that tasks share.
+//! Named tasks, and the state that they share.
 //!
-//! [`Guarded`] is a value behind a lock, with a signal for the task that works on its changes. [`ordered_watch`] is a value that many
+//! [`Tasks`] owns loops and starts one that panicked again. [`Guarded`] is a value behind a lock, with a signal for the task that works on its changes. [`ordered_watch`] is a value that many
 //! tasks watch, which are woken in a fixed order, so that a simulated run can be repeated.
 
 mod guarded;
 pub mod ordered_watch;
+mod tasks;
 
 pub use guarded::Guarded;
+pub use tasks::{RESTART_AFTER, TaskPanics, Tasks, restarted};

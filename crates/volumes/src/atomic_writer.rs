@@ -8,6 +8,8 @@
 
 mod compare;
 #[cfg(test)]
+mod crash_tests;
+#[cfg(test)]
 mod tests;
 
 use std::borrow::Cow;
@@ -57,7 +59,7 @@ pub(crate) fn write(writer: &AtomicWriter<'_>, files: &Payload) -> io::Result<()
     };
     let names = files.keys().filter_map(|path| path.split('/').next()).collect();
     link(directory, &names)?;
-    prune(directory, &names, &name)
+    prune_if_current(directory, &names, &name)
 }
 
 /// The files to be written: those whose content is not known are as they are now, or not at all.
@@ -184,6 +186,14 @@ fn link(directory: &Path, names: &BTreeSet<&str>) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// What another write has put in place of these files meanwhile is not removed as unused.
+fn prune_if_current(directory: &Path, names: &BTreeSet<&str>, name: &str) -> io::Result<()> {
+    match current(directory)?.as_deref() == Some(name) {
+        true => prune(directory, names, name),
+        false => Err(io::Error::other("its files were replaced by another write at the same time")),
+    }
 }
 
 /// Removes links to files that are gone, and data directories that are no longer in use.

@@ -13,9 +13,10 @@ use oarsman_clock::Clock;
 use oarsman_core::cri_spec::PodPaths;
 use oarsman_core::ids::PodUid;
 use oarsman_core::pod::PodExt;
-use oarsman_core::volume_manager::{MountedVolume, VolumeToMount};
+use oarsman_core::volume_manager::{MountedVolume, VolumeToMount, is_local};
 use oarsman_host::blocking::{BlockingKind, BlockingLane};
 use oarsman_host::files::is_plain_name;
+use oarsman_host::tree::RemoveTreeError;
 
 use crate::host_path::HostPathPlugin;
 use crate::plugin::{self, VolumePlugin, VolumeToSetUp};
@@ -30,7 +31,8 @@ struct VolumePlugins {
     clock: Arc<dyn Clock>,
     all: Vec<Box<dyn VolumePlugin>>,
     lane: BlockingLane,
-    /// One that hangs must not hold up what lies on our own disk.
+    /// One that hangs must not hold up what lies on our own disk. In either lane, there is one call at a time for a pod: a late one
+    /// must not undo what a newer one has done, and a pod with many hanging volumes holds one thread.
     host_path_lane: BlockingLane,
 }
 
@@ -57,10 +59,10 @@ impl HostVolumes {
 impl Volumes for HostVolumes {
     async fn set_up(&self, pod: &Arc<Pod>, volumes: Vec<VolumeToMount>) -> Result<(), VolumeError> {
         let pod = Arc::clone(pod);
-        let object = object(&pod.uid(), "set up", volumes.iter().map(|volume| &volume.name));
-        let is_host_path = volumes.iter().any(|volume| volume.plugin == HostPathPlugin.name());
-        let lane = if is_host_path { &self.0.host_path_lane } else { &self.0.lane };
-        self.blocking(lane, &object, move |plugins| {
+        let uid = pod.uid();
+        let is_local = volumes.iter().all(|volume| is_local(&volume.plugin));
+        let lane = if is_local { &self.0.lane } else { &self.0.host_path_lane };
+        self.blocking(lane, uid.as_str(), move |plugins| {
             plugins.set_up(&pod, &volumes, plugins.clock.wall())
         })
         .await
@@ -71,15 +73,28 @@ impl Volumes for HostVolumes {
         pod: &PodUid,
         volumes: Vec<MountedVolume>,
     ) -> Result<(), VolumeError> {
-        let uid = pod.clone();
-        let object = object(pod, "tear down", volumes.iter().map(|volume| &volume.name));
-        self.blocking(&self.0.lane, &object, move |plugins| plugins.tear_down(&uid, &volumes)).await
+        // Of a volume of the host nothing is touched. Others that are not ours are left of a Go kubelet, and their servers may be gone.
+        let is_safe = |volume: &MountedVolume| {
+            is_local(&volume.plugin) || volume.plugin == HostPathPlugin.name()
+        };
+        let (lane, object) = match volumes.iter().all(is_safe) {
+            true => (&self.0.lane, pod.to_string()),
+            false => (&self.0.host_path_lane, format!("{pod} tear down")),
+        };
+        // Between two parts of a large volume, others have their turn.
+        loop {
+            let (uid, volumes) = (pod.clone(), volumes.clone());
+            let work = move |plugins: &VolumePlugins| plugins.tear_down(&uid, &volumes);
+            match self.blocking(lane, &object, work).await {
+                Err(VolumeError::Remove(RemoveTreeError::Unfinished { .. })) => {}
+                done => return done,
+            }
+        }
     }
 
     async fn mounted(&self, pod: &PodUid) -> Result<Vec<MountedVolume>, VolumeError> {
         let uid = pod.clone();
-        let object = object(pod, "list", [].into_iter());
-        self.blocking(&self.0.lane, &object, move |plugins| plugins.mounted(&uid)).await
+        self.blocking(&self.0.lane, pod.as_str(), move |plugins| plugins.mounted(&uid)).await
     }
 }
 
@@ -108,7 +123,7 @@ impl VolumePlugins {
         let plugin = self.all.iter().find(|plugin| plugin.name() == wanted.plugin);
         let mut specs = pod.spec().and_then(|spec| spec.volumes.as_ref()).into_iter().flatten();
         let volume = specs.find(|volume| volume.name == wanted.name).ok_or_else(unknown)?;
-        let path = paths.volume(&wanted.plugin, &wanted.name);
+        let path = Self::path(paths, &wanted.plugin, &wanted.name)?;
         let payload = wanted.payload.as_deref();
         let mount = VolumeToSetUp { pod, volume, payload, path, now };
         plugin.ok_or_else(unknown)?.set_up(&mount)
@@ -117,7 +132,7 @@ impl VolumePlugins {
     fn tear_down(&self, uid: &PodUid, volumes: &[MountedVolume]) -> Result<(), VolumeError> {
         let paths = self.paths(uid)?;
         first_error(volumes.iter().map(|MountedVolume { name, plugin, .. }| {
-            plugin::tear_down(name, &paths.volume(plugin, name))
+            plugin::tear_down(name, &Self::path(&paths, plugin, name)?)
         }))
     }
 
@@ -138,11 +153,17 @@ impl VolumePlugins {
             false => Err(VolumeError::Uid { uid: uid.to_string() }),
         }
     }
-}
 
-/// What one call at a time is for: a volume that hangs holds up neither the pod's others nor what else is done to the pod.
-fn object<'a>(pod: &PodUid, doing: &str, volumes: impl Iterator<Item = &'a String>) -> String {
-    volumes.fold(format!("{pod} {doing}"), |object, volume| object + " " + volume)
+    /// The path of a volume. Names are validated by the API server; one that is none could lead anywhere.
+    fn path(paths: &PodPaths, plugin: &str, name: &str) -> Result<PathBuf, VolumeError> {
+        let path = paths.volume(plugin, name);
+        match is_plain_name(name) && is_plain_name(&plugin.replace('/', "~")) {
+            true => Ok(path),
+            false => {
+                Err(VolumeError::Path { volume: name.to_owned(), path: path.display().to_string() })
+            }
+        }
+    }
 }
 
 /// Does all of it, and gives the first error.
@@ -178,4 +199,101 @@ fn panicked<E: Display>(root: &Path) -> impl FnOnce(E) -> VolumeError {
 fn system(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> VolumeError {
     let (volume, path) = (path.display().to_string(), path.to_owned());
     move |source| VolumeError::System { volume, doing, path, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use oarsman_clock::SystemClock;
+    use tokio::time::timeout;
+
+    use super::*;
+
+    /// Row H10 of docs/security.md.
+    #[tokio::test]
+    async fn while_a_call_for_a_pod_hangs_no_other_one_for_its_volumes_is_begun() {
+        let root = tempfile::tempdir().unwrap();
+        let volumes = HostVolumes::new(root.path().to_owned(), Arc::new(SystemClock::start()));
+        let (release, released) = mpsc::channel::<()>();
+        let hanging = volumes.clone();
+        let hanging = tokio::spawn(async move {
+            let hang = move |_: &VolumePlugins| {
+                released.recv().ok();
+                Ok(())
+            };
+            hanging.blocking(&hanging.0.lane, "u", hang).await
+        });
+        tokio::task::yield_now().await;
+        let uid = PodUid::from("u");
+        let pod = Arc::new(Pod {
+            metadata: k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta {
+                uid: Some("u".to_owned()),
+                ..Default::default()
+            },
+            ..Pod::default()
+        });
+        let soon = Duration::from_millis(50);
+        assert!(timeout(soon, volumes.set_up(&pod, Vec::new())).await.is_err());
+        assert!(timeout(soon, volumes.tear_down(&uid, Vec::new())).await.is_err());
+        assert!(timeout(soon, volumes.mounted(&uid)).await.is_err());
+        volumes.mounted(&PodUid::from("other")).await.unwrap();
+        drop(release);
+        hanging.await.unwrap().unwrap();
+        volumes.tear_down(&uid, Vec::new()).await.unwrap();
+    }
+
+    /// Row H9: volumes of a Go kubelet whose servers are gone.
+    #[tokio::test]
+    async fn volumes_of_others_are_torn_down_in_a_lane_of_their_own() {
+        let root = tempfile::tempdir().unwrap();
+        let volumes = HostVolumes::new(root.path().to_owned(), Arc::new(SystemClock::start()));
+        let held = volumes.turns_of_host_paths().await;
+        let nfs = MountedVolume::found("data".to_owned(), "kubernetes.io/nfs".to_owned());
+        let uid = PodUid::from("u");
+        let soon = Duration::from_millis(50);
+        assert!(timeout(soon, volumes.tear_down(&uid, vec![nfs])).await.is_err());
+        let own = MountedVolume::found("cache".to_owned(), "kubernetes.io/empty-dir".to_owned());
+        volumes.tear_down(&uid, vec![own]).await.unwrap();
+        drop(held);
+    }
+
+    impl HostVolumes {
+        /// Takes all threads of the lane until the senders are gone.
+        async fn turns_of_host_paths(&self) -> Vec<mpsc::Sender<()>> {
+            let mut held = Vec::new();
+            for number in 0..6 {
+                let (release, released) = mpsc::channel::<()>();
+                let (begin, begun) = tokio::sync::oneshot::channel();
+                let volumes = self.clone();
+                tokio::spawn(async move {
+                    let hang = move |_: &VolumePlugins| {
+                        begin.send(()).ok();
+                        released.recv().ok();
+                        Ok(())
+                    };
+                    let lane = &volumes.0.host_path_lane;
+                    volumes.blocking(lane, &number.to_string(), hang).await
+                });
+                begun.await.unwrap();
+                held.push(release);
+            }
+            held
+        }
+    }
+
+    /// Row H27 of docs/security.md.
+    #[tokio::test]
+    async fn a_volume_whose_name_leads_elsewhere_is_refused() {
+        let root = tempfile::tempdir().unwrap();
+        let volumes = HostVolumes::new(root.path().join("root"), Arc::new(SystemClock::start()));
+        let kept = root.path().join("root/pods/u/kept");
+        fs::create_dir_all(&kept).unwrap();
+        for (name, plugin) in [("../../kept", "kubernetes.io/empty-dir"), ("kept", "../..")] {
+            let volume = MountedVolume::found(name.to_owned(), plugin.to_owned());
+            let refused = volumes.tear_down(&PodUid::from("u"), vec![volume]).await;
+            assert!(kept.exists(), "{name}: {refused:?}");
+        }
+    }
 }

@@ -15,6 +15,7 @@ mod storage_medium;
 #[cfg(test)]
 mod tests;
 
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -51,13 +52,19 @@ fn names<'a>(volumes: impl Iterator<Item = &'a String>) -> String {
     volumes.map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ")
 }
 
-/// Makes a directory where there is none.
+/// Makes a directory where there is none. It gets its name when it has its mode: a container may have changed that since, so it is
+/// not set again.
 fn make_directory(path: &Path, mode: u32) -> io::Result<bool> {
     use std::os::unix::fs::PermissionsExt;
     if path.is_dir() {
         return Ok(false);
     }
-    fs::create_dir_all(path)?;
-    fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    let mut fresh = OsString::from(".new-");
+    fresh.push(name);
+    let fresh = path.with_file_name(fresh);
+    fs::create_dir_all(&fresh)?;
+    fs::set_permissions(&fresh, fs::Permissions::from_mode(mode))?;
+    fs::rename(&fresh, path)?;
     Ok(true)
 }

@@ -68,7 +68,7 @@ pub(crate) fn tear_down(volume: &str, path: &Path) -> Result<(), VolumeError> {
 }
 
 fn unmount_beneath(volume: &str, path: &Path) -> Result<(), VolumeError> {
-    let read = || Ok::<_, io::Error>((mounts::current()?, real(path)?));
+    let read = || Ok::<_, io::Error>((mounts::current()?, mounts::resolve_parent(path)?));
     let (all, path) = read().map_err(failed(volume, "read the mounts below", path))?;
     let beneath: Vec<_> = mounts::beneath(&all, &path).collect();
     for mount in beneath.into_iter().rev() {
@@ -76,12 +76,6 @@ fn unmount_beneath(volume: &str, path: &Path) -> Result<(), VolumeError> {
         unmounted.map_err(failed(volume, "unmount", &mount.point))?;
     }
     Ok(())
-}
-
-/// The path as the kernel has it: what leads to the volume may be a link, the volume itself may not.
-fn real(path: &Path) -> io::Result<PathBuf> {
-    let (parent, name) = path.parent().zip(path.file_name()).ok_or(io::ErrorKind::InvalidInput)?;
-    Ok(parent.canonicalize()?.join(name))
 }
 
 fn failed<E: Into<io::Error>>(

@@ -281,3 +281,46 @@ async fn a_medium_is_one_that_is_known_and_never_an_option_of_a_mount() {
     let directory = paths(root.path()).volume("kubernetes.io/empty-dir", "v");
     assert!(!is_mounted(&directory));
 }
+
+/// Row H9 of docs/security.md.
+#[tokio::test]
+async fn a_mount_in_an_empty_dir_whose_server_is_gone_is_unmounted() {
+    use std::os::fd::AsRawFd;
+    let Ok(server) = fs::File::options().read(true).write(true).open("/dev/fuse") else {
+        eprintln!("this machine has no FUSE");
+        return;
+    };
+    let root = tempfile::tempdir().unwrap();
+    let pod = pod(vec![empty_dir("cache", EmptyDirVolumeSource::default())]);
+    make(&pod, root.path()).await.unwrap();
+    let volume = paths(root.path()).volume("kubernetes.io/empty-dir", "cache");
+    let point = volume.join("data");
+    fs::create_dir(&point).unwrap();
+    let options = format!("fd={},rootmode=40000,user_id=0,group_id=0", server.as_raw_fd());
+    let options = std::ffi::CString::new(options).unwrap();
+    let flags = rustix::mount::MountFlags::empty();
+    rustix::mount::mount("test", &point, "fuse", flags, options.as_c_str()).unwrap();
+    drop(server);
+    assert!(fs::metadata(&point).is_err());
+    let torn_down = tear_down(root.path()).await;
+    // Nothing may be left for the removal of the test's directory.
+    rustix::mount::unmount(&point, rustix::mount::UnmountFlags::DETACH).ok();
+    torn_down.unwrap();
+    assert!(!volume.exists());
+}
+
+/// Row H22 of docs/security.md.
+#[tokio::test]
+async fn an_empty_dir_that_was_begun_before_a_crash_is_writable_by_all() {
+    let root = tempfile::tempdir().unwrap();
+    let volume = paths(root.path()).volume("kubernetes.io/empty-dir", "cache");
+    fs::create_dir_all(volume.with_file_name(".new-cache")).unwrap();
+    let pod = pod(vec![empty_dir("cache", EmptyDirVolumeSource::default())]);
+    make(&pod, root.path()).await.unwrap();
+    assert_eq!(fs::metadata(&volume).unwrap().permissions().mode() & 0o777, 0o777);
+    assert!(!volume.with_file_name(".new-cache").exists());
+    fs::set_permissions(&volume, fs::Permissions::from_mode(0o700)).unwrap();
+    make(&pod, root.path()).await.unwrap();
+    let mode = fs::metadata(&volume).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode, 0o700, "a container has set it");
+}

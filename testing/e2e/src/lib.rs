@@ -4,6 +4,7 @@
 pub mod agent_process;
 pub mod cluster;
 mod containerd;
+pub mod disk;
 pub mod inspect;
 pub mod manifest;
 pub mod pod_observer;
@@ -12,5 +13,6 @@ pub mod proxy;
 pub mod run_process;
 pub mod scenario;
 pub mod terminal;
+pub mod unfinished_requests;
 
 pub use containerd::{ContainerdFixture, Route};

@@ -65,6 +65,14 @@ pub fn prepare() -> Result<Parts> {
     })
 }
 
+/// Builds the program that tells how Go judges the subjects of client certificates, unless it is in the cache.
+///
+/// # Errors
+/// With the end of a failed build's output.
+pub fn client_names() -> Result<PathBuf> {
+    go::client_names(&PartsCache::open()?)
+}
+
 /// The directory in which built parts are kept, each in a directory named after all that it
 /// depends on.
 struct PartsCache {

@@ -20,10 +20,14 @@
 //! | `forever`           | waits until a signal ends the program                               |
 //! | `alloc:BYTES`       | takes that much memory, writes to all of it, and keeps it           |
 //! | `child:DURATION`    | starts a child that lives that long, and goes on                    |
-//! | `listen:PORT`       | from now on answers every TCP connection with an HTTP 200           |
+//! | `listen:PORT`       | from now on answers every TCP connection with an HTTP 200 (below)   |
+//! | `grpc:PORT`         | from now on answers gRPC health checks: all but `down` are SERVING  |
 //! | `on-term:STEP,STEP` | what SIGTERM does from now on; the program goes on after the steps  |
 //! | `on-term:ignore`    | SIGTERM does nothing from now on                                    |
 //! | `exit:CODE`         | ends the program                                                    |
+//!
+//! In a real container, the path of an HTTP request may ask for another answer: `/status/NNN` for that status, `/file/PATH` for 200 if the file
+//! is there and 503 if not, `/redirect/URL` for a redirect, `/hang` for none, `/huge` for a body of 1 GiB.
 //!
 //! Durations are `250ms`, `3s`, `2m`; bytes are `4096`, `64Ki`, `8Mi`, `1Gi`. A script that cannot be parsed exits with [`EXIT_BAD_SCRIPT`]
 //! before any step is done, and a step that fails with [`EXIT_FAILED_STEP`]; both print why on stderr. SIGTERM, and every other signal that ends

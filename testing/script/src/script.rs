@@ -29,6 +29,7 @@ pub enum ScriptStep {
     Alloc(u64),
     Child(Duration),
     Listen(u16),
+    Grpc(u16),
     OnTerm(Vec<ScriptStep>),
     Exit(u8),
 }
@@ -72,6 +73,9 @@ fn parse_step(argument: &str) -> Result<ScriptStep, ScriptError> {
         ("child", Some(time)) => ScriptStep::Child(duration(time).ok_or_else(a_duration)?),
         ("listen", Some(port)) => {
             ScriptStep::Listen(port.parse().map_err(|_| needs("a port from 0 to 65535"))?)
+        }
+        ("grpc", Some(port)) => {
+            ScriptStep::Grpc(port.parse().map_err(|_| needs("a port from 0 to 65535"))?)
         }
         ("on-term", Some("ignore")) => ScriptStep::OnTerm(Vec::new()),
         ("on-term", Some(steps)) => ScriptStep::OnTerm(parse_reaction(steps)?),

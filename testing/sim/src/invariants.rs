@@ -3,7 +3,10 @@
 mod convergence;
 mod deletion;
 mod hooks;
+mod network;
 mod order;
+mod probes;
+mod room;
 mod starts;
 mod status;
 mod stops;
@@ -42,11 +45,17 @@ pub fn check(result: &SimulationResult) -> Vec<InvariantViolation> {
         starts::the_restart_policy_is_obeyed,
         starts::crashes_are_followed_by_a_wait,
         starts::what_was_made_is_used,
+        network::no_sandbox_is_tried_without_a_network,
+        room::no_more_starts_than_there_is_room_for,
+        room::what_runs_is_not_rejected,
         order::init_containers_come_first_and_in_turn,
         order::sidecars_end_last,
         stops::grace_is_respected,
         hooks::hooks_come_before_stops,
         stops::nothing_is_stopped_without_a_reason,
+        probes::no_readiness_without_a_passed_probe,
+        probes::readiness_is_lost_by_failed_probes_only,
+        probes::liveness_is_asked_after_startup,
         status::a_terminal_phase_is_final,
         status::a_terminal_phase_means_that_nothing_runs,
         deletion::objects_go_last,

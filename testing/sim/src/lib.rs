@@ -8,8 +8,10 @@ pub mod invariants;
 pub mod mistakes;
 mod plan;
 mod random_pods;
+mod random_probes;
 pub mod scenario;
 mod simulation;
+mod tight_node;
 
 use std::sync::Arc;
 

@@ -10,11 +10,16 @@ use oarsman_agent::{CoreDecisions, Decisions, Leftovers};
 use oarsman_core::actions::{
     self, ContainerToStart, PodActions, RestartCount, SandboxAction, Teardown,
 };
+use oarsman_core::admission::{AdmitHandler, AdmitRefusal, PodAdmitAttributes};
 use oarsman_core::ids::{ContainerId, PodUid, SandboxId};
 use oarsman_core::lifecycle::{
     self, Context, Effect, Event, KillReason, State, TerminationStage, Transition, WorkerStart,
 };
+use oarsman_core::node::runtime::{NetworkState, RuntimeHealth};
 use oarsman_core::pod::{ContainerKind, PodExt};
+use oarsman_core::probe::{ProbeKind, ProbeResult, ProbeResults};
+use oarsman_core::prober::{ProbeOutcome, ProbeWorker, WantedProbe};
+use oarsman_core::time::Mono;
 use oarsman_core::view::{ContainerState, PodView};
 
 /// The message of a panic that is itself the mistake.
@@ -49,8 +54,22 @@ pub enum Mistake {
     LosesACleanup,
     /// Containers of a pod that has ended, which run because a start took effect late, are not killed.
     LosesALeftoverKill,
+    /// Sandboxes are created whether there is a network for pods or not.
+    IgnoresTheNetwork,
+    /// Every pod is admitted, whether there is room for it or not.
+    AdmitsWithoutRoom,
+    /// After a restart of the agent, running pods are asked for admission again.
+    AsksRunningPodsAgain,
     /// The worker panics whenever a kill has ended, and so does the one that replaces it.
     PanicsDuringAKill,
+    /// A readiness or startup probe that fails counts as one that succeeds.
+    TrustsFailedProbes,
+    /// A container is restarted for its first failed liveness or startup probe, whatever the threshold is.
+    RestartsBelowThreshold,
+    /// After a restart of the agent, all containers have to be probed before they are ready.
+    ForgetsProbeResults,
+    /// Liveness is probed before a container has started.
+    ProbesBeforeStartup,
 }
 
 impl Mistake {
@@ -69,7 +88,14 @@ impl Mistake {
         Self::SkipsHooks,
         Self::LosesACleanup,
         Self::LosesALeftoverKill,
+        Self::IgnoresTheNetwork,
+        Self::AdmitsWithoutRoom,
+        Self::AsksRunningPodsAgain,
         Self::PanicsDuringAKill,
+        Self::TrustsFailedProbes,
+        Self::RestartsBelowThreshold,
+        Self::ForgetsProbeResults,
+        Self::ProbesBeforeStartup,
     ];
 
     /// Decisions with this mistake in them.
@@ -127,6 +153,28 @@ impl Decisions for MistakenDecisions {
         (state, effects)
     }
 
+    fn network_state(&self, health: &RuntimeHealth, now: Mono) -> NetworkState {
+        match self.mistake {
+            Mistake::IgnoresTheNetwork => NetworkState::Ready,
+            _ => health.network_state(now),
+        }
+    }
+
+    fn admit(
+        &self,
+        handler: &dyn AdmitHandler,
+        attributes: &PodAdmitAttributes<'_>,
+    ) -> Result<(), AdmitRefusal> {
+        if self.is(Mistake::AdmitsWithoutRoom) {
+            return Ok(());
+        }
+        CoreDecisions.admit(handler, attributes)
+    }
+
+    fn was_admitted(&self, was_running: bool) -> bool {
+        was_running && !self.is(Mistake::AsksRunningPodsAgain)
+    }
+
     fn compute_pod_actions(&self, input: &actions::PodActionsInput<'_>) -> PodActions {
         let mut plan = actions::compute_pod_actions(input);
         match self.mistake {
@@ -156,6 +204,48 @@ impl Decisions for MistakenDecisions {
             teardown.stop.iter_mut().for_each(|stop| stop.pre_stop = None);
         }
         teardown
+    }
+
+    fn wanted_probes(
+        &self,
+        pod: &Pod,
+        view: &PodView,
+        results: &ProbeResults,
+        is_terminating: bool,
+    ) -> Vec<WantedProbe> {
+        let mut wanted = CoreDecisions.wanted_probes(pod, view, results, is_terminating);
+        if self.is(Mistake::ProbesBeforeStartup) {
+            let mut started = results.clone();
+            for container in &view.containers {
+                started.set(container.id.clone(), ProbeKind::Startup, ProbeResult::Success);
+            }
+            wanted.extend(CoreDecisions.wanted_probes(pod, view, &started, is_terminating));
+        }
+        wanted
+    }
+
+    fn record_probe(
+        &self,
+        worker: &mut ProbeWorker,
+        outcome: &ProbeOutcome,
+        began: Mono,
+    ) -> Option<ProbeResult> {
+        let is_liveness = worker.kind() == ProbeKind::Liveness;
+        let has_failed = outcome.result() == Some(ProbeResult::Failure);
+        if self.is(Mistake::TrustsFailedProbes) && !is_liveness && has_failed {
+            return worker.record(&ProbeOutcome::success(""), began);
+        }
+        let right = worker.record(outcome, began);
+        let hasty = self.is(Mistake::RestartsBelowThreshold)
+            && worker.kind() != ProbeKind::Readiness
+            && has_failed;
+        if hasty { Some(ProbeResult::Failure) } else { right }
+    }
+
+    fn restore_probe_results(&self, status: &PodStatus, results: &mut ProbeResults) {
+        if !self.is(Mistake::ForgetsProbeResults) {
+            CoreDecisions.restore_probe_results(status, results);
+        }
     }
 
     fn begin(&self, begin: WorkerStart) -> Transition {

@@ -1,5 +1,6 @@
 //! Plans a simulation from a seed: external actions, kills of the agent, and faults.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use jiff::SignedDuration;
@@ -9,6 +10,7 @@ use oarsman_world::network::FakeServer;
 use oarsman_world::rng::{Probability, Rng};
 
 use crate::random_pods::{self, PRESENT_TOO, pick};
+use crate::tight_node;
 
 /// How long external actions happen.
 pub(crate) const ACTION_PERIOD: Duration = Duration::from_secs(600);
@@ -86,10 +88,32 @@ pub enum ExternalAction {
         /// Its response.
         server: FakeServer,
     },
+    /// The runtime has no network for pods for this long.
+    NetworkOutage(Duration),
+    /// The machine gets other addresses.
+    ChangeAddresses(Vec<IpAddr>),
+    /// A file of the machine is written.
+    WriteFile {
+        /// Its path.
+        path: String,
+        /// Its new content.
+        text: String,
+    },
     /// The wall clock jumps.
     ClockJump(SignedDuration),
     /// The agent is killed, and before it is started again this happens.
     WhileAgentDown(Box<Self>),
+}
+
+impl ExternalAction {
+    /// The pod that the action brings to the node.
+    pub(crate) fn new_pod(&self) -> Option<&Pod> {
+        match self {
+            Self::Create(pod) | Self::WriteManifest(pod) => Some(pod),
+            Self::WhileAgentDown(action) => action.new_pod(),
+            _ => None,
+        }
+    }
 }
 
 /// The plan of a simulation.
@@ -124,6 +148,8 @@ impl SimulationPlan {
                 ExternalAction::ClockJump(SignedDuration::from_secs(seconds)),
             ));
         }
+        network_outage(&rng.fork("network"), &mut actions);
+        tight_node::draw(seed, &mut actions);
         actions.sort_by_key(|(at, _)| *at);
         let kills = (0..rng.below(5)).map(|_| 1 + rng.below(120)).collect();
         Self { seed, faults, actions, kills }
@@ -226,6 +252,15 @@ fn add_disturbances(
     }
     if rng.happens(Probability::percent(8)) {
         actions.push((made + rng.up_to(ACTION_PERIOD / 2), ExternalAction::BreakSandbox { pod }));
+    }
+}
+
+/// Now and then the runtime has no network for pods, long enough for every agent to know.
+fn network_outage(rng: &Rng, actions: &mut Vec<(Duration, ExternalAction)>) {
+    let mut rng = rng.fork("outage");
+    if rng.happens(Probability::percent(15)) {
+        let (at, down) = (rng.up_to(ACTION_PERIOD / 2), 100 + rng.below(150));
+        actions.push((at, ExternalAction::NetworkOutage(Duration::from_secs(down))));
     }
 }
 

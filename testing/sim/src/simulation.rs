@@ -7,15 +7,16 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Pod;
 use oarsman_agent::seams::Seams;
 use oarsman_agent::{
-    ActivePodsReader, AdmitAll, AgentCommand, AgentConfig, ContainerHooks, Decisions, Inputs,
-    NodeStatusConfig, ReportStore,
+    ActivePodsReader, AgentCommand, AgentConfig, ContainerHooks, Decisions, Inputs, NodeAddresses,
+    NodeStatusConfig, ReportStore, SyncLoopMonitor,
 };
-use oarsman_core::admission::{Mode, Ownership};
+use oarsman_core::admission::{AdmissionNode, Mode, NodeAdmitHandlers, Ownership};
 use oarsman_core::cri_spec::NodeSettings;
+use oarsman_core::features::FeatureGates;
 use oarsman_core::ids::{FullName, PodUid};
 use oarsman_core::labels::POD_UID_LABEL;
 use oarsman_core::lifecycle::{KillRequest, KillRequester, PodFailure};
-use oarsman_core::node::NodeFacts;
+use oarsman_core::node::addresses::AddressSettings;
 use oarsman_core::node::{MachineInfo, NodeProfile};
 use oarsman_core::pod::{HASH_ANNOTATION, PodExt};
 use oarsman_core::report::NodeReport;
@@ -25,6 +26,7 @@ use oarsman_cri_types::v1::{AuthConfig, ContainerState, PodSandboxMetadata, PodS
 use oarsman_net::HttpGet;
 use oarsman_world::cluster::{PublishedStatus, RecordedEvent};
 use oarsman_world::link::RemoteService;
+use oarsman_world::network::FakeServer;
 use oarsman_world::rng::Probability;
 use oarsman_world::runtime::{ImageAccess, ImageSource};
 use oarsman_world::trace::TraceRecord;
@@ -35,6 +37,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::plan::{ACTION_PERIOD, EDITED, ExternalAction, SimulationPlan};
 use crate::random_pods::{PRESENT, PRESENT_TOO, PULLABLE};
+use crate::random_probes;
 use crate::scenario::PRIVATE;
 
 /// How long the machine takes to restart a dead agent.
@@ -123,6 +126,11 @@ impl Simulation {
         };
         let private = ImageAccess { credentials: Some(owner), ..ImageAccess::PUBLIC };
         world.runtime.publish(ImageSource::script(PRIVATE), private);
+        for pod in plan.actions.iter().filter_map(|(_, action)| action.new_pod()) {
+            for (host, health) in random_probes::servers(pod) {
+                world.network.serve(&host, random_probes::PORT, FakeServer::probed(health));
+            }
+        }
         let files = watch::Sender::new(Vec::new());
         let kills = plan.kills.clone();
         let (actions, incarnation, will_be_killed, agent) = (Vec::new(), 0, false, None);
@@ -202,13 +210,14 @@ impl Simulation {
         let (commands, receiver) = mpsc::channel(8);
         let inputs = Inputs {
             sources: vec![crate::file_source(&self.files)],
-            admit_handler: Arc::new(AdmitAll),
+            admit_handler: Arc::new(NodeAdmitHandlers::default()),
             decisions: Arc::clone(&self.decisions),
             metrics: Arc::default(),
             report_store: ReportStore::new(Arc::clone(&seams.clock), NodeReport::default()),
             pods: ActivePodsReader::default(),
+            node_addresses: NodeAddresses::default(),
+            sync_loop_monitor: SyncLoopMonitor::default(),
             container_lifecycle: ContainerHooks::default(),
-            background: Vec::new(),
             commands: receiver,
         };
         let task = tokio::spawn(oarsman_agent::run(seams, config(), inputs));
@@ -250,6 +259,11 @@ impl Simulation {
             ExternalAction::StartServer { host, port, server } => {
                 self.world.network.serve(host, *port, server.clone());
             }
+            ExternalAction::NetworkOutage(down) => self.world.runtime.lose_network(*down),
+            ExternalAction::ChangeAddresses(ips) => self.world.disk.set_addresses(ips),
+            ExternalAction::WriteFile { path, text } => {
+                drop(self.world.files.write(path.as_ref(), text.as_bytes()));
+            }
             ExternalAction::ClockJump(distance) => self.world.clock.jump(*distance),
             // Kills do not nest: an action within one is performed by itself.
             ExternalAction::WhileAgentDown(_) => {}
@@ -272,6 +286,9 @@ impl Simulation {
             | ExternalAction::PutSecret(_)
             | ExternalAction::CreateRuntimeClass { .. }
             | ExternalAction::ApiServerOutage(_)
+            | ExternalAction::NetworkOutage(_)
+            | ExternalAction::ChangeAddresses(_)
+            | ExternalAction::WriteFile { .. }
             | ExternalAction::StartServer { .. }
             | ExternalAction::ClockJump(_)
             | ExternalAction::WhileAgentDown(_) => return PodUid::default(),
@@ -336,6 +353,7 @@ pub fn seams(world: &World, incarnation: u32) -> Seams {
         cluster: world.cluster,
         volumes: world.volumes,
         cgroups: world.cgroups,
+        host_info: world.host_info,
         pod_files: world.pod_files,
         records: world.records,
         credential_plugins: world.credential_plugins,
@@ -347,12 +365,17 @@ pub fn seams(world: &World, incarnation: u32) -> Seams {
 
 /// The configuration of the agent in simulations: a member of its cluster.
 pub fn config() -> AgentConfig {
+    let NodeStatusConfig { profile, machine, .. } = node_status_config("boot");
     AgentConfig {
-        facts: NodeFacts {
-            runtime_name: "world".to_owned(),
-            host_ips: vec!["192.0.2.1".to_owned()],
-            ..NodeFacts::default()
+        admission_node: AdmissionNode::of_machine(&profile, &machine),
+        runtime_name: "world".to_owned(),
+        recursive_read_only: false,
+        addresses: AddressSettings {
+            name: "n1".to_owned(),
+            in_cluster: true,
+            ..AddressSettings::default()
         },
+        features: FeatureGates::default(),
         settings: settings(),
         requeue: Requeue::default(),
         longest_crash_backoff: Duration::from_secs(300),

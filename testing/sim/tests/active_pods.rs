@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
 use oarsman_agent::{
-    ActivePodsReader, AdmitAll, ContainerHooks, CoreDecisions, Inputs, ReportStore,
+    ActivePodsReader, AdmitAll, ContainerHooks, CoreDecisions, Inputs, NodeAddresses, ReportStore,
+    SyncLoopMonitor,
 };
 use oarsman_core::active_pods::{ActivePod, PodStage};
 use oarsman_core::ids::{ContainerId, FullName};
@@ -48,8 +49,9 @@ fn start_agent(world: &World, incarnation: u32, node: &NodeFixture) -> JoinHandl
         metrics: Arc::default(),
         report_store: ReportStore::new(Arc::clone(&seams.clock), NodeReport::default()),
         pods: node.pods.clone(),
+        node_addresses: NodeAddresses::default(),
+        sync_loop_monitor: SyncLoopMonitor::default(),
         container_lifecycle: ContainerHooks::default(),
-        background: Vec::new(),
         commands,
     };
     tokio::spawn(oarsman_agent::run(seams, oarsman_sim::config(), inputs))

@@ -6,7 +6,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Pod;
 use oarsman_agent::{
     ActivePodsReader, AdmitAll, AgentCommand, AgentConfig, ContainerHooks, CoreDecisions, Inputs,
-    ReportStore,
+    NodeAddresses, ReportStore, SyncLoopMonitor,
 };
 use oarsman_core::explain::{ExplanationCause, explain};
 use oarsman_core::lifecycle::{KillRequest, KillRequester};
@@ -78,8 +78,9 @@ impl CleanupFixture {
             metrics: Arc::default(),
             report_store: Arc::clone(&report_store),
             pods: ActivePodsReader::default(),
+            node_addresses: NodeAddresses::default(),
+            sync_loop_monitor: SyncLoopMonitor::default(),
             container_lifecycle: ContainerHooks::default(),
-            background: Vec::new(),
             commands: receiver,
         };
         let config = AgentConfig { node_status_config: None, ..oarsman_sim::config() };

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Node;
 use oarsman_agent::{
-    ActivePodsReader, AdmitAll, AgentConfig, ContainerHooks, CoreDecisions, Inputs, ReportStore,
+    ActivePodsReader, AdmitAll, AgentConfig, ContainerHooks, CoreDecisions, Inputs, NodeAddresses,
+    ReportStore, SyncLoopMonitor,
 };
 use oarsman_core::report::NodeReport;
 use oarsman_world::faults::FaultPlan;
@@ -36,8 +37,9 @@ fn start_agent(world: &World, incarnation: u32, boot: &str) -> JoinHandle<()> {
         metrics: Arc::default(),
         report_store: ReportStore::new(Arc::clone(&seams.clock), NodeReport::default()),
         pods: ActivePodsReader::default(),
+        node_addresses: NodeAddresses::default(),
+        sync_loop_monitor: SyncLoopMonitor::default(),
         container_lifecycle: ContainerHooks::default(),
-        background: Vec::new(),
         commands,
     };
     let config = AgentConfig {
@@ -131,6 +133,25 @@ fn a_server_that_is_away_at_first_is_joined_when_it_comes() {
         agent.abort();
     });
     lived.unwrap();
+}
+
+#[test]
+fn a_change_of_the_nodes_addresses_reaches_its_object() {
+    let shown = |world: &World| -> Vec<String> {
+        let status = world.cluster.node().and_then(|node| node.status).unwrap_or_default();
+        let all = status.addresses.unwrap_or_default().into_iter();
+        all.map(|address| format!("{}={}", address.type_, address.address)).collect()
+    };
+    meanwhile(5, FaultPlan::quiet(), async |world| {
+        sleep(seconds(30)).await;
+        assert_eq!(shown(world), ["InternalIP=192.0.2.1", "Hostname=n1"]);
+        world.disk.set_addresses(&["127.0.0.1".parse().unwrap()]);
+        sleep(seconds(15)).await;
+        assert_eq!(shown(world), ["Hostname=n1"], "loopback is none");
+        world.disk.set_addresses(&["192.0.2.9".parse().unwrap()]);
+        sleep(seconds(5)).await;
+        assert_eq!(shown(world), ["InternalIP=192.0.2.9", "Hostname=n1"]);
+    });
 }
 
 #[test]

@@ -9,10 +9,10 @@ use futures::StreamExt;
 use k8s_openapi::api::core::v1::Pod;
 use oarsman_agent::sources::{ManifestUrl, PodSource};
 use oarsman_agent::{
-    ActivePodsReader, AgentMetrics, ContainerHooks, Decisions, Inputs, ReportStore,
-    SharedAdmitHandler,
+    ActivePodsReader, AgentMetrics, ContainerHooks, Decisions, Inputs, NodeAddresses, ReportStore,
+    SharedAdmitHandler, SyncLoopMonitor,
 };
-use oarsman_core::admission::{AdmitHandler, Rejection};
+use oarsman_core::admission::{AdmitHandler, AdmitRefusal, PodAdmitAttributes};
 use oarsman_core::lifecycle::{self, Context, Event, State, Transition};
 use oarsman_core::pod::{HASH_ANNOTATION, PodExt, SOURCE_ANNOTATION};
 use oarsman_core::report::NodeReport;
@@ -47,7 +47,7 @@ impl PanicTrap {
 struct PanickingAdmitHandler(Arc<PanicTrap>);
 
 impl AdmitHandler for PanickingAdmitHandler {
-    fn check(&self, _: &Pod, _: &[&Pod]) -> Result<(), Rejection> {
+    fn admit(&self, _: &PodAdmitAttributes<'_>) -> Result<(), AdmitRefusal> {
         self.0.pass();
         Ok(())
     }
@@ -116,8 +116,9 @@ impl PanicFixture {
             metrics: Arc::clone(&metrics),
             report_store,
             pods: ActivePodsReader::default(),
+            node_addresses: NodeAddresses::default(),
+            sync_loop_monitor: SyncLoopMonitor::default(),
             container_lifecycle: ContainerHooks::default(),
-            background: Vec::new(),
             commands,
         };
         tokio::spawn(oarsman_agent::run(seams, oarsman_sim::config(), inputs));
@@ -137,7 +138,7 @@ impl PanicFixture {
     }
 
     fn panics(&self, task: &str) -> u64 {
-        self.metrics.task_panics().get(task).copied().unwrap_or_default()
+        self.metrics.panics.counts().get(task).copied().unwrap_or_default()
     }
 
     /// Starts of containers that are not the first of their name.

@@ -6,6 +6,7 @@ mod cgroups;
 mod change;
 mod checkpoints;
 mod credentials;
+mod host_info;
 mod pod_files;
 mod records;
 #[cfg(test)]
@@ -13,6 +14,7 @@ mod tests;
 mod volumes;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -22,6 +24,7 @@ use oarsman_core::ids::PodUid;
 use oarsman_sync::ordered_watch as watch;
 
 pub use change::{DiskChange, DiskViolation};
+pub use host_info::{HOSTS, RESOLV_CONF};
 
 use crate::files::FakeFiles;
 use crate::link::RemoteService;
@@ -43,6 +46,8 @@ struct DiskInner {
     pods: Mutex<BTreeMap<PodUid, PodOnDisk>>,
     /// Never held across an await.
     checkpoints: Mutex<BTreeMap<String, checkpoints::StoredCheckpoint>>,
+    /// The machine's addresses; never held across an await.
+    addresses: Mutex<Vec<IpAddr>>,
     /// Counts how often the calls under way were broken.
     resets: watch::Sender<u64>,
 }
@@ -64,8 +69,18 @@ impl FakeDisk {
     /// A disk without pods. The runtime knows which processes run; log directories are below `pod_logs`.
     pub fn new(trace: Trace, files: FakeFiles, runtime: FakeRuntime, pod_logs: PathBuf) -> Self {
         let (pods, checkpoints) = (Mutex::default(), Mutex::default());
+        let addresses = Mutex::new(vec![IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1))]);
         let resets = watch::Sender::new(0);
-        Self(Arc::new(DiskInner { trace, files, runtime, pod_logs, pods, checkpoints, resets }))
+        Self(Arc::new(DiskInner {
+            trace,
+            files,
+            runtime,
+            pod_logs,
+            pods,
+            checkpoints,
+            addresses,
+            resets,
+        }))
     }
 
     /// Drops what was not synced, as a crash of the machine does.

@@ -1,4 +1,4 @@
-//! Fake HTTP servers in memory: their responses, delays, and whether they use TLS.
+//! Fake servers in memory: their responses, delays, whether they use TLS, and how they change over time.
 //!
 //! A pod whose script listens answers too. Servers outlive agents; an agent calls them through [`connect`], over a link where calls are slow and
 //! fail.
@@ -8,10 +8,13 @@ mod client;
 mod tests;
 
 use std::collections::BTreeMap;
+use std::future::pending;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use oarsman_net::{HttpGet, HttpResponse, NetworkError, Scheme, Trust};
+use oarsman_net::{
+    GrpcCheck, GrpcResponse, HttpGet, HttpResponse, NetworkError, Scheme, TcpConnect, Trust,
+};
 use oarsman_sync::ordered_watch as watch;
 use tokio::time::sleep;
 
@@ -49,6 +52,40 @@ pub struct FakeServer {
     pub protocol: ServerProtocol,
     /// Its responses, by path and query; anything else is 404.
     pub responses: BTreeMap<String, FakeResponse>,
+    /// For a server that is only probed: what it answers to everything.
+    pub health: Option<FakeHealth>,
+}
+
+/// What a server answers to probes over time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FakeHealth {
+    /// It is well.
+    Good,
+    /// It is not.
+    Bad,
+    /// It takes connections, and never answers.
+    Hanging,
+    /// It is well for this long, then unwell for that long, and so on.
+    Flapping {
+        /// How long it is well.
+        good: Duration,
+        /// How long it is not.
+        bad: Duration,
+    },
+}
+
+impl FakeHealth {
+    /// Whether it is well at that time since the world's start.
+    fn is_good(self, elapsed: Duration) -> bool {
+        match self {
+            Self::Good => true,
+            Self::Bad | Self::Hanging => false,
+            Self::Flapping { good, bad } => {
+                let cycle = (good + bad).as_millis().max(1);
+                elapsed.as_millis() % cycle < good.as_millis()
+            }
+        }
+    }
 }
 
 /// The protocol of a server.
@@ -76,7 +113,12 @@ pub struct FakeResponse {
 impl FakeServer {
     /// A server without responses.
     pub fn new(protocol: ServerProtocol) -> Self {
-        Self { protocol, responses: BTreeMap::new() }
+        Self { protocol, responses: BTreeMap::new(), health: None }
+    }
+
+    /// A server that is only probed.
+    pub fn probed(health: FakeHealth) -> Self {
+        Self { health: Some(health), ..Self::new(ServerProtocol::Http) }
     }
 
     /// The same server with this response too.
@@ -125,12 +167,50 @@ impl FakeNetwork {
 
     /// Answers a request.
     async fn answer(&self, request: HttpGet) -> Result<HttpResponse, NetworkError> {
-        let server = self.server(&request).ok_or_else(|| refused(&request))?;
+        let server = self.server(&request).ok_or_else(|| refused(request.url()))?;
+        if let Some(health) = server.health {
+            let status = if self.is_well(&request.url(), health).await { 200 } else { 503 };
+            return Ok(cut(FakeResponse::new(status, "well?\n"), request.body_limit));
+        }
         let response = negotiate(&server, &request)?;
         self.0.trace.append(TraceEntry::Asked { url: request.url() });
         lock(&self.0.state).asked.push(request.clone());
         sleep(response.delay).await;
         Ok(cut(response, request.body_limit))
+    }
+
+    /// Takes a connection. An unwell server takes none.
+    async fn take_connection(&self, request: TcpConnect) -> Result<(), NetworkError> {
+        let refused = || refused(request.url());
+        match self.health(&request.host, request.port) {
+            Some(health) if self.is_well(&request.url(), health).await => Ok(()),
+            Some(_) | None => Err(refused()),
+        }
+    }
+
+    /// Answers a health check.
+    async fn tell_health(&self, request: GrpcCheck) -> Result<GrpcResponse, NetworkError> {
+        let health = self.health(&request.host, request.port);
+        let health = health.ok_or_else(|| refused(request.url()))?;
+        let is_well = self.is_well(&request.url(), health).await;
+        Ok(GrpcResponse::Status(if is_well { 1 } else { 2 }))
+    }
+
+    /// Whether a server is well when it is probed, which is in the trace; a hanging one never says.
+    async fn is_well(&self, url: &str, health: FakeHealth) -> bool {
+        if health == FakeHealth::Hanging {
+            pending::<()>().await;
+        }
+        let is_good = health.is_good(self.0.trace.elapsed());
+        self.0.trace.append(TraceEntry::Probed { url: url.to_owned(), is_good });
+        is_good
+    }
+
+    /// The health of what listens there. A server that is not only probed, and a pod that listens, are well.
+    fn health(&self, host: &str, port: u16) -> Option<FakeHealth> {
+        let there = lock(&self.0.state).servers.get(&(host.to_owned(), port)).cloned();
+        let there = there.map(|server| server.health.unwrap_or(FakeHealth::Good));
+        there.or_else(|| self.0.runtime.listens(host, port).then_some(FakeHealth::Good))
     }
 
     fn server(&self, request: &HttpGet) -> Option<FakeServer> {
@@ -146,8 +226,8 @@ fn script_server(request: &HttpGet) -> FakeServer {
         .with(&request.path_and_query, FakeResponse::new(200, "ok\n"))
 }
 
-fn refused(request: &HttpGet) -> NetworkError {
-    NetworkError::Unreachable { url: request.url(), why: "connection refused".to_owned() }
+fn refused(url: String) -> NetworkError {
+    NetworkError::Unreachable { url, why: "connection refused".to_owned() }
 }
 
 /// The response, if client and server agree on TLS.

@@ -8,6 +8,7 @@ use oarsman_clock::Clock;
 use oarsman_cluster::Cluster;
 use oarsman_core::requeue;
 use oarsman_cri::Runtime;
+use oarsman_host::host_info::HostInfo;
 use oarsman_host::pod_cgroups::Cgroups;
 use oarsman_images::CredentialPlugins;
 use oarsman_net::Network;
@@ -69,6 +70,8 @@ pub struct WorldSeams {
     pub volumes: Arc<dyn Volumes>,
     /// Cgroups, on the disk.
     pub cgroups: Arc<dyn Cgroups>,
+    /// Files of names and addresses of the machine.
+    pub host_info: Arc<dyn HostInfo>,
     /// Directories and logs, on the disk.
     pub pod_files: Arc<dyn PodFiles>,
     /// Recorded statuses, on the disk.
@@ -92,6 +95,7 @@ impl World {
             cluster: self.cluster_for(incarnation),
             volumes: Arc::new(WithMiddleware::new(disk.clone() as Arc<dyn Volumes>, link())),
             cgroups: Arc::new(WithMiddleware::new(disk.clone() as Arc<dyn Cgroups>, link())),
+            host_info: Arc::new(WithMiddleware::new(disk.clone() as Arc<dyn HostInfo>, link())),
             pod_files: Arc::new(WithMiddleware::new(disk.clone() as Arc<dyn PodFiles>, link())),
             records: Arc::new(WithMiddleware::new(disk.clone() as Arc<dyn StatusRecords>, link())),
             credential_plugins: Arc::new(WithMiddleware::new(

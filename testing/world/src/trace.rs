@@ -88,6 +88,13 @@ pub enum TraceEntry {
         /// The URL.
         url: String,
     },
+    /// A server answered a probe.
+    Probed {
+        /// The URL.
+        url: String,
+        /// Whether it is well.
+        is_good: bool,
+    },
     /// The API server goes away for this long.
     ClusterAway {
         /// How long it is away.
@@ -96,6 +103,11 @@ pub enum TraceEntry {
     /// The runtime goes away for this long.
     RuntimeRestarted {
         /// How long it is away.
+        down: Duration,
+    },
+    /// The runtime has no network for pods for this long.
+    NetworkLost {
+        /// How long there is none.
         down: Duration,
     },
     /// An incarnation of the agent started.
@@ -202,6 +214,11 @@ impl Trace {
         seen.records.push(record);
     }
 
+    /// Virtual time since the world's start.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.clock.elapsed()
+    }
+
     /// All records so far.
     pub fn records(&self) -> Vec<TraceRecord> {
         lock(&self.seen).records.clone()
@@ -242,8 +259,11 @@ impl fmt::Display for TraceEntry {
             Self::Cluster { uid, name, change } => write!(f, "object {uid} {name} {change}"),
             Self::Disk { uid, change } => write!(f, "pod {uid} {change}"),
             Self::Asked { url } => write!(f, "asked for {url}"),
+            Self::Probed { url, is_good: true } => write!(f, "well when asked for {url}"),
+            Self::Probed { url, is_good: false } => write!(f, "unwell when asked for {url}"),
             Self::ClusterAway { down } => write!(f, "API server away for {down:?}"),
             Self::RuntimeRestarted { down } => write!(f, "runtime away for {down:?}"),
+            Self::NetworkLost { down } => write!(f, "no network for pods for {down:?}"),
             Self::AgentStarted(incarnation) => write!(f, "life {incarnation} began"),
             Self::AgentStopped(incarnation) => write!(f, "life {incarnation} ended"),
         }

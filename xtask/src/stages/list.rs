@@ -82,7 +82,7 @@ pub(super) const STAGES: &[TestStage] = &[
     task("lives", "five hundred simulated lives, some of them twice", simulate),
     task("mistakes", "wrong decisions, each of which must be noticed", mistakes),
     task("parts", "containerd, runc, CNI, images and a control plane, built once", parts),
-    task("wire", "our CRI messages equal upstream's, field by field", wire),
+    task("wire", "our CRI messages equal upstream's, and clients are who Go takes them for", wire),
     TestStage {
         name: "rig",
         what: "the rig starts, stops and catches leaks",
@@ -206,14 +206,19 @@ fn mistakes(root: &Path) -> Result<()> {
 fn parts(_root: &Path) -> Result<()> {
     oarsman_rig::parts::prepare()?;
     kubernetes::prepare(&kubernetes::CONTROL_PLANE)?;
-    kubernetes::prepare(&[kubernetes::KUBELET])
+    kubernetes::prepare(&[kubernetes::KUBELET])?;
+    oarsman_rig::parts::client_names().map(drop)
 }
 
 fn wire(root: &Path) -> Result<()> {
     let upstream = oarsman_rig::parts::prepare()?.cri_proto;
-    let environment = [("OARSMAN_UPSTREAM_CRI_PROTO", upstream.as_os_str())];
-    let arguments = ["test", "--workspace", "--test", "wire_format", "--", "--include-ignored"];
-    cargo_with(root, &arguments, &environment)
+    let client_names = oarsman_rig::parts::client_names()?;
+    let environment = [
+        ("OARSMAN_UPSTREAM_CRI_PROTO", upstream.as_os_str()),
+        ("OARSMAN_GO_CLIENT_NAMES", client_names.as_os_str()),
+    ];
+    let tests = ["test", "--workspace", "--test", "wire_format", "--test", "client_names"];
+    cargo_with(root, &[&tests[..], &["--", "--include-ignored"]].concat(), &environment)
 }
 
 fn test(root: &Path, targets: &[&str]) -> Result<()> {

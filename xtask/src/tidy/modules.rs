@@ -13,8 +13,10 @@ const CRATE: &str = "oarsman-core";
 const LAYERS: &[&[&str]] = &[
     // Values: names, numbers, times.
     &["access", "duration", "hash", "ids", "image_reference", "quantity", "start_error", "time"],
+    // What probes find, which reports tell too.
+    &["probe"],
     // Single objects and single counters.
-    &["certificates", "pod", "probe", "rate", "report", "requeue"],
+    &["certificates", "features", "healthz", "pod", "rate", "report", "requeue"],
     // Parts of a pod's spec, and records about a pod.
     &["backoff", "event", "labels", "log_request", "qos", "references", "token"],
     // The desired state of a pod, and its state in the runtime.
@@ -27,7 +29,6 @@ const LAYERS: &[&[&str]] = &[
         "gc",
         "grace",
         "handler",
-        "admission",
         "mirror",
         "node",
         "restart",
@@ -35,9 +36,9 @@ const LAYERS: &[&[&str]] = &[
         "termination_message",
     ],
     // Actions on a pod's containers, and their configuration.
-    &["actions", "cri_spec", "hook"],
-    // Results of actions.
-    &["image", "status", "volume_manager"],
+    &["actions", "admission", "cri_spec", "hook"],
+    // Results of actions, and the probes of what they started.
+    &["image", "prober", "status", "volume_manager"],
     // Explanations for users.
     &["explain"],
 ];

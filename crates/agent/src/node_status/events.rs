@@ -1,32 +1,30 @@
-//! Sends events of the node. Nothing waits for it; an event that cannot be sent for two minutes is dropped.
+//! Sends events of the node. Nothing waits for it; the rules of the queue are in `oarsman_core::node::event_queue`.
 
 use std::sync::Arc;
-use std::time::Duration;
 
+use oarsman_clock::Clock;
 use oarsman_cluster::ClusterError;
 use oarsman_core::event::EventKind;
+use oarsman_core::node::event_queue::{NodeEventQueue, NodeEventResult};
 use oarsman_core::node::events::NodeEvent;
-use tokio::sync::{Mutex, mpsc};
-use tokio::time::sleep;
+use oarsman_sync::Guarded;
 
 use super::NodeStatusContext;
+use crate::work_queue;
 
-/// How many events may wait to be sent.
-const WAITING: usize = 64;
-const TRIES: usize = 12;
-const PAUSE: Duration = Duration::from_secs(10);
+/// One at a time, so that they arrive in order.
+const IN_FLIGHT: usize = 1;
 
 /// Queues events of the node.
-#[derive(Debug)]
 pub(super) struct NodeEventSender {
     node: String,
-    queue: mpsc::Sender<NodeEvent>,
+    queue: Guarded<NodeEventQueue>,
+    clock: Arc<dyn Clock>,
 }
 
 impl NodeEventSender {
-    pub(super) fn new(node: &str) -> (Self, mpsc::Receiver<NodeEvent>) {
-        let (queue, waiting) = mpsc::channel(WAITING);
-        (Self { node: node.to_owned(), queue }, waiting)
+    pub(super) fn new(node: &str, clock: Arc<dyn Clock>) -> Self {
+        Self { node: node.to_owned(), queue: Guarded::default(), clock }
     }
 
     /// Logs events and queues them.
@@ -37,26 +35,25 @@ impl NodeEventSender {
                 EventKind::Normal => tracing::info!(node, reason, detail, "node event"),
                 EventKind::Warning => tracing::warn!(node, reason, detail, "node warning event"),
             }
-            if self.queue.try_send(event).is_err() {
+            let now = self.clock.mono();
+            if self.queue.update(|queue| queue.add(event, now)) {
                 tracing::debug!(node, reason, "node event dropped, too many wait to be sent");
             }
         }
     }
 }
 
-pub(super) async fn run(
-    context: Arc<NodeStatusContext>,
-    waiting: Arc<Mutex<mpsc::Receiver<NodeEvent>>>,
-) {
-    let mut waiting = waiting.lock().await;
-    while let Some(event) = waiting.recv().await {
-        for _ in 0..TRIES {
-            match context.with_deadline("an event", context.object.record(&event)).await {
-                Err(ClusterError::Unavailable { .. } | ClusterError::Busy { .. }) => {
-                    sleep(PAUSE).await;
-                }
-                Ok(()) | Err(_) => break,
-            }
+pub(super) async fn run(context: Arc<NodeStatusContext>) {
+    let clock = context.node.seams.clock.as_ref();
+    let perform = |event| send_event(&context, event);
+    work_queue::run(&context.events.queue, clock, IN_FLIGHT, perform).await;
+}
+
+async fn send_event(context: &NodeStatusContext, event: NodeEvent) -> NodeEventResult {
+    match context.with_deadline("an event", context.object.record(&event)).await {
+        Err(ClusterError::Unavailable { .. } | ClusterError::Busy { .. }) => {
+            NodeEventResult::Failed
         }
+        Ok(()) | Err(_) => NodeEventResult::Done,
     }
 }

@@ -4,11 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use oarsman_core::node::runtime::RuntimeHealth;
-use oarsman_cri::CriError;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
 use super::NodeStatusContext;
+use crate::runtime_health::RuntimeUnknown;
 
 /// A runtime counts as down after thirty seconds without a healthy answer, so this is often enough.
 const HEALTHY_PERIOD: Duration = Duration::from_secs(10);
@@ -17,25 +16,17 @@ const STARTUP_PERIOD: Duration = Duration::from_millis(100);
 /// How long after the start the short period is used, unless the runtime is healthy before.
 const STARTUP: Duration = Duration::from_secs(120);
 
-/// The deadline of one query.
-const DEADLINE: Duration = Duration::from_secs(10);
-
 pub(super) async fn run(context: Arc<NodeStatusContext>) {
     let context = &*context;
     let clock = &context.node.seams.clock;
     let (began, mut is_well, mut was_well) = (clock.mono(), false, false);
     loop {
-        let answer = query_runtime(context, !is_well).await;
+        let answer = context.node.runtime_health.query(&context.node, !is_well).await;
+        let told = |error: &RuntimeUnknown| tracing::debug!(call = "Status", %error, "runtime status not read");
+        let answer = answer.inspect_err(told);
         let now = clock.mono();
-        is_well = answer.as_ref().is_some_and(|health| health.is_ready(now));
+        is_well = answer.is_ok_and(|health| health.is_ready(now));
         was_well |= is_well;
-        if let Some(health) = answer {
-            context.health.send_if_modified(|known| {
-                let is_news = !health.equals_except_time(known);
-                *known = health;
-                is_news
-            });
-        }
         sleep(next_delay(is_well, was_well, now.since(began))).await;
     }
 }
@@ -46,28 +37,6 @@ fn next_delay(is_well: bool, was_well: bool, age: Duration) -> Duration {
         (false, false) if age < STARTUP => STARTUP_PERIOD,
         (false, _) => UNHEALTHY_PERIOD,
     }
-}
-
-/// The runtime's health; none when it does not answer. After a failure its version is queried, too: another runtime may have taken its
-/// place.
-async fn query_runtime(context: &NodeStatusContext, with_version: bool) -> Option<RuntimeHealth> {
-    let (runtime, report_store) = (&context.node.seams.runtime, &context.node.report_store);
-    let answers = async {
-        let version = if with_version { Some(runtime.version().await?) } else { None };
-        Ok((version, runtime.status().await?))
-    };
-    let Ok(answers) = timeout(DEADLINE, answers).await else {
-        report_store.set_runtime_unreachable(&format!("no answer to Status within {DEADLINE:?}"));
-        return None;
-    };
-    report_store.record_runtime_response(&answers);
-    let told =
-        |error: &CriError| tracing::debug!(call = "Status", %error, "runtime status not read");
-    let (version, status) = answers.inspect_err(told).ok()?;
-    let mut health = context.health.get();
-    version.iter().for_each(|version| health.set_version(version));
-    health.set_status(&status, context.node.seams.clock.mono());
-    Some(health)
 }
 
 #[cfg(test)]

@@ -1,11 +1,13 @@
 //! Registers the node with the API server, and updates its status.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::Node as Object;
 use oarsman_cluster::{ClusterError, NodeStates, Registration, Result};
+use oarsman_core::admission::NodeKnowledge;
 use oarsman_core::node::reports::ReportSchedule;
 use oarsman_core::node::runtime::RuntimeHealth;
 use oarsman_core::node::{NodeStatusInput, change, events, object, status};
@@ -27,6 +29,7 @@ const FIRST_STATUS_WAIT: Duration = Duration::from_millis(500);
 pub(super) struct NodeStatusReporter {
     context: Arc<NodeStatusContext>,
     health: ordered_watch::Receiver<RuntimeHealth>,
+    addresses: ordered_watch::Receiver<Vec<IpAddr>>,
     states: NodeStates,
     reports: ReportSchedule,
     /// Whether the node was last seen cordoned.
@@ -36,7 +39,8 @@ pub(super) struct NodeStatusReporter {
 impl NodeStatusReporter {
     pub(super) fn new(context: Arc<NodeStatusContext>) -> Self {
         Self {
-            health: context.health.subscribe(),
+            health: context.node.runtime_health.subscribe(),
+            addresses: context.node.addresses.subscribe(),
             states: context.object.states(),
             reports: ReportSchedule::every(context.node_status_config.report),
             is_cordoned: false,
@@ -70,6 +74,9 @@ impl NodeStatusReporter {
                     return node;
                 }
                 Err(error) => {
+                    if matches!(error, ClusterError::Gone { .. }) {
+                        self.publish_admission_node(None);
+                    }
                     let (node, attempt) = (self.name(), retry.attempt());
                     tracing::warn!(node, attempt, %error, "node not registered, will retry");
                 }
@@ -125,6 +132,7 @@ impl NodeStatusReporter {
         let changed = change::differs(there, &right);
         if changed || self.reports.are_due(self.context.node.seams.clock.mono()) {
             *there = self.patch_node_status(there, &right, changed).await?;
+            self.publish_admission_node(Some(there));
         }
         Ok(())
     }
@@ -148,7 +156,7 @@ impl NodeStatusReporter {
         self.context.events.send(events::between(before, right));
     }
 
-    /// Waits until the next update is due, or until the runtime's health changes. Changes that others make to the object are handled
+    /// Waits until the next update is due, or until the runtime's health or the node's addresses change. Changes that others make to the object are handled
     /// at the next update, so that they do not raise our request rate.
     async fn wait_for_next_update(&mut self, there: &mut Object) {
         let look = jittered_by(
@@ -161,6 +169,7 @@ impl NodeStatusReporter {
             tokio::select! {
                 biased;
                 Ok(_) = self.health.changed() => return,
+                Ok(_) = self.addresses.changed() => return,
                 Some(state) = self.states.next() => self.on_node_changed(state, there),
                 () = sleep_until(due) => return,
             }
@@ -176,15 +185,31 @@ impl NodeStatusReporter {
     /// Takes over the identity and the cordon of the node's current object.
     fn observe_node(&mut self, node: &Object) {
         let uid = node.metadata.uid.clone().unwrap_or_default();
-        let identity = Some(NodeIdentity { name: self.name().to_owned(), uid });
+        let is_deleting = node.metadata.deletion_timestamp.is_some();
+        let identity = Some(NodeIdentity { name: self.name().to_owned(), uid, is_deleting });
         self.context.identity.send_if_modified(|known| {
             let is_new = *known != identity;
             known.clone_from(&identity);
             is_new
         });
+        self.publish_admission_node(Some(node));
         let is_cordoned = node.spec.as_ref().and_then(|spec| spec.unschedulable).unwrap_or(false);
         let was_cordoned = std::mem::replace(&mut self.is_cordoned, is_cordoned);
         self.context.events.send(events::cordoned(self.name(), was_cordoned, is_cordoned));
+    }
+
+    /// Has pods admitted by this object of the node, or by the node's own facts if it has none.
+    fn publish_admission_node(&self, object: Option<&Object>) {
+        let own = &self.context.node.config.admission_node;
+        let node = match object {
+            Some(object) => own.with_object(object, NodeKnowledge::Watched),
+            None => own.clone(),
+        };
+        self.context.admission_node.send_if_modified(|known| {
+            let is_new = *known != node;
+            *known = node;
+            is_new
+        });
     }
 
     fn name(&self) -> &str {
@@ -197,7 +222,8 @@ impl NodeStatusReporter {
         let scene = NodeStatusInput {
             profile: &self.context.node_status_config.profile,
             machine: &self.context.node_status_config.machine,
-            runtime: &self.context.health.get(),
+            addresses: &self.context.node.addresses.get(),
+            runtime: &self.context.node.runtime_health.get(),
             images: &images,
             pressures: Default::default(),
             storage_trouble: None,

@@ -1,5 +1,6 @@
 //! The checkpoints in memory, and which of them the store does not have yet.
 
+mod objects;
 mod services;
 #[cfg(test)]
 mod tests;
@@ -16,7 +17,9 @@ use serde::Serialize;
 
 use crate::ordered_watch;
 
-use super::checkpoint::{CheckpointedObjects, PodCheckpoint};
+use super::checkpoint::{FoundObjects, PodCheckpoint};
+
+use objects::ObjectCheckpoints;
 
 /// The name of the checkpoint of the services; it is no valid UID.
 const SERVICES: &str = "services";
@@ -32,6 +35,7 @@ pub(super) struct CheckpointCache {
 #[derive(Debug, Default)]
 struct CachedCheckpoints {
     by_pod: BTreeMap<PodUid, PodCheckpoint>,
+    objects: ObjectCheckpoints,
     services: Option<Vec<Service>>,
     /// Whether the API server has sent its pods since the start.
     api_server_answered: bool,
@@ -60,6 +64,7 @@ impl CheckpointCache {
             for (name, bytes) in kept {
                 cached.load_checkpoint(name, &bytes);
             }
+            cached.remove_unused_objects();
         });
         self.loaded.send_replace(true);
     }
@@ -115,7 +120,14 @@ impl CheckpointCache {
     pub(super) fn restored_lookup(&self, uid: &PodUid) -> Option<Lookup> {
         let cached = self.cached.lock();
         let checkpoint = cached.by_pod.get(uid).filter(|_| !cached.api_server_answered)?;
-        Some(checkpoint.objects.as_ref()?.lookup(cached.services.clone()))
+        let found = checkpoint.found.as_ref()?;
+        let lookup = cached.objects.lookup(found.names(&checkpoint.pod.full_name().namespace))?;
+        Some(Lookup {
+            services: cached.services.clone().or_else(|| Some(Vec::new())),
+            runtime_classes: found.runtime_classes.clone(),
+            tokens_later: true,
+            ..lookup
+        })
     }
 
     /// Waits until a checkpoint differs from the store.
@@ -146,14 +158,20 @@ impl CachedCheckpoints {
             self.services = self.services.take().or_else(|| serde_json::from_slice(bytes).ok());
             return;
         }
+        if objects::is_object(&name) {
+            if !self.objects.load(&name, bytes) {
+                self.unwritten.insert(name);
+            }
+            return;
+        }
         let uid = PodUid::from(name.as_str());
-        // A page of an older version may hold what is not kept any more, such as tokens.
+        // A checkpoint of an older version may hold what is not kept any more, such as tokens.
         let is_current = |kept: &PodCheckpoint| serialized(kept).is_some_and(|now| now == bytes);
         if serde_json::from_slice(bytes).is_ok_and(|kept| !is_current(&kept)) {
             self.unwritten.insert(name.clone());
         }
         match (serde_json::from_slice::<PodCheckpoint>(bytes), self.by_pod.get_mut(&uid)) {
-            (Ok(kept), Some(known)) => known.objects = known.objects.take().or(kept.objects),
+            (Ok(kept), Some(known)) => known.found = known.found.take().or(kept.found),
             (Ok(kept), None) if !self.api_server_answered => self.by_pod.extend([(uid, kept)]),
             (Ok(_), None) => self.unwritten.extend([name]),
             (Err(error), _) => {
@@ -168,8 +186,12 @@ impl CachedCheckpoints {
         let pods: BTreeMap<PodUid, &Arc<Pod>> =
             pods.iter().filter(|pod| !pod.is_mirror()).map(|pod| (pod.uid(), pod)).collect();
         let gone = self.by_pod.keys().filter(|uid| !pods.contains_key(*uid));
-        self.unwritten.extend(gone.map(ToString::to_string));
+        let gone: Vec<String> = gone.map(ToString::to_string).collect();
         self.by_pod.retain(|uid, _| pods.contains_key(uid));
+        if !gone.is_empty() {
+            self.unwritten.extend(gone);
+            self.remove_unused_objects();
+        }
         let namespaces: BTreeSet<_> = pods.values().map(|pod| pod.full_name().namespace).collect();
         if let Some(known) = &self.services {
             let used = services::of_namespaces(known, &namespaces);
@@ -195,11 +217,25 @@ impl CachedCheckpoints {
             self.replace_services(merged);
         }
         let Some(checkpoint) = self.by_pod.get_mut(uid) else { return };
-        let objects = Some(CheckpointedObjects::of(&checkpoint.pod, lookup));
-        if checkpoint.objects != objects {
-            checkpoint.objects = objects;
+        let namespace = checkpoint.pod.full_name().namespace;
+        let found = FoundObjects::of(&namespace, lookup);
+        self.unwritten.extend(self.objects.set(found.names(&namespace), lookup));
+        let found = Some(found);
+        if checkpoint.found != found {
+            checkpoint.found = found;
             self.unwritten.insert(uid.to_string());
+            self.remove_unused_objects();
         }
+    }
+
+    fn remove_unused_objects(&mut self) {
+        let names = |checkpoint: &PodCheckpoint| {
+            let namespace = checkpoint.pod.full_name().namespace;
+            let found = checkpoint.found.iter();
+            found.flat_map(|found| found.names(&namespace)).collect::<Vec<_>>()
+        };
+        let used = self.by_pod.values().flat_map(names).collect();
+        self.unwritten.extend(self.objects.retain(&used));
     }
 
     fn replace_services(&mut self, services: Vec<Service>) {
@@ -212,6 +248,9 @@ impl CachedCheckpoints {
     fn checkpoint(&self, name: &str) -> Option<(Vec<u8>, bool)> {
         if name == SERVICES {
             return Some((serialized(&self.services)?, false));
+        }
+        if objects::is_object(name) {
+            return Some((self.objects.bytes(name)?, false));
         }
         let checkpoint = self.by_pod.get(&PodUid::from(name))?;
         // A pod that has ended must not run again, whatever happens to the machine.

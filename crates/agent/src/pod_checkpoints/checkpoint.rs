@@ -1,13 +1,14 @@
 //! The checkpoint of one pod.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::{ConfigMap, Pod, PodStatus, Secret, Service};
+use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use oarsman_core::cri_spec::Lookup;
 use oarsman_core::ids::FullName;
 use oarsman_core::pod::PodExt;
+use oarsman_core::references::{ObjectKind, ObjectName};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A pod and what it refers to.
@@ -19,24 +20,19 @@ pub(super) struct PodCheckpoint {
     /// The version of the API server's copy that was taken in last.
     #[serde(skip)]
     pub(super) version: Option<String>,
-    /// None until it has been looked up.
-    pub(super) objects: Option<CheckpointedObjects>,
+    /// What it refers to; none until that has been looked up.
+    #[serde(default)]
+    pub(super) found: Option<FoundObjects>,
 }
 
-/// What a pod refers to. Services are kept apart: they are the same for all. Tokens are not kept: a reader of them could act as the
-/// pod elsewhere, and the API server gives out new ones.
-#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct CheckpointedObjects {
-    config_maps: Vec<ConfigMap>,
-    secrets: Vec<Secret>,
-    runtime_classes: BTreeMap<String, String>,
-}
-
-/// Shows no content: Secrets must not reach a log.
-impl std::fmt::Debug for CheckpointedObjects {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} config maps, {} secrets", self.config_maps.len(), self.secrets.len())
-    }
+/// What a pod refers to. The objects themselves are kept apart, since pods share them and they do not change with a pod's status;
+/// services likewise. Tokens are not kept: a reader of them could act as the pod elsewhere, and the API server gives out new ones.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct FoundObjects {
+    /// Names in the pod's namespace.
+    pub(super) config_maps: BTreeSet<String>,
+    pub(super) secrets: BTreeSet<String>,
+    pub(super) runtime_classes: BTreeMap<String, String>,
 }
 
 impl PodCheckpoint {
@@ -79,38 +75,26 @@ fn metadata(pod: &Pod) -> ObjectMeta {
     ObjectMeta { managed_fields: None, resource_version: None, ..pod.metadata.clone() }
 }
 
-impl CheckpointedObjects {
-    pub(super) fn of(pod: &Pod, lookup: &Lookup) -> Self {
-        let Lookup { config_maps, secrets, runtime_classes, .. } = lookup;
-        let is_its = |name: &FullName| name.namespace == pod.full_name().namespace;
-        let config_maps = config_maps.iter().filter(|(name, _)| is_its(name));
-        let secrets = secrets.iter().filter(|(name, _)| is_its(name));
+impl FoundObjects {
+    pub(super) fn of(namespace: &str, lookup: &Lookup) -> Self {
         Self {
-            config_maps: config_maps.map(|(_, map)| map.clone()).collect(),
-            secrets: secrets.map(|(_, secret)| secret.clone()).collect(),
-            runtime_classes: runtime_classes.clone(),
+            config_maps: names_in(namespace, lookup.config_maps.keys()),
+            secrets: names_in(namespace, lookup.secrets.keys()),
+            runtime_classes: lookup.runtime_classes.clone(),
         }
     }
 
-    pub(super) fn lookup(&self, services: Option<Vec<Service>>) -> Lookup {
-        let config_maps =
-            self.config_maps.iter().map(|map| (object_name(&map.metadata), map.clone()));
-        let secrets = self.secrets.iter().map(|it| (object_name(&it.metadata), it.clone()));
-        Lookup {
-            config_maps: config_maps.collect(),
-            secrets: secrets.collect(),
-            services: services.or_else(|| Some(Vec::new())),
-            files: BTreeMap::new(),
-            runtime_classes: self.runtime_classes.clone(),
-            tokens: BTreeMap::new(),
-            tokens_later: true,
-        }
+    /// Their full names.
+    pub(super) fn names(&self, namespace: &str) -> impl Iterator<Item = ObjectName> {
+        let maps = self.config_maps.iter().map(|name| (ObjectKind::ConfigMap, name));
+        let secrets = self.secrets.iter().map(|name| (ObjectKind::Secret, name));
+        maps.chain(secrets).map(move |(kind, name)| {
+            let name = FullName { name: name.clone(), namespace: namespace.to_owned() };
+            ObjectName { kind, name }
+        })
     }
 }
 
-fn object_name(metadata: &ObjectMeta) -> FullName {
-    FullName {
-        name: metadata.name.clone().unwrap_or_default(),
-        namespace: metadata.namespace.clone().unwrap_or_default(),
-    }
+fn names_in<'a>(namespace: &str, names: impl Iterator<Item = &'a FullName>) -> BTreeSet<String> {
+    names.filter(|name| name.namespace == namespace).map(|name| name.name.clone()).collect()
 }

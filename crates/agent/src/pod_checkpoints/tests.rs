@@ -81,7 +81,7 @@ impl Cluster for ScriptedCluster {
         let map = ConfigMap { metadata, ..ConfigMap::default() };
         let wish = TokenRequestKey { audience: String::new(), seconds: 3600 };
         Ok(Lookup {
-            config_maps: BTreeMap::from([(name, map)]),
+            config_maps: BTreeMap::from([(name, Arc::new(map))]),
             tokens: BTreeMap::from([(wish, Ok("the token".to_owned()))]),
             ..Lookup::default()
         })
@@ -258,4 +258,44 @@ async fn tokens_that_an_older_version_wrote_down_are_removed() {
         ),
         ["one"]
     );
+}
+
+/// A store that refuses one checkpoint.
+struct RefusingStore(InMemoryCheckpoints);
+
+#[async_trait]
+impl CheckpointStore for RefusingStore {
+    async fn write(
+        &self,
+        name: &str,
+        checkpoint: Vec<u8>,
+        lasting: bool,
+    ) -> std::result::Result<(), FileError> {
+        if name == "a" {
+            let (path, why) = ("a".into(), "it cannot be written".to_owned());
+            return Err(FileError { doing: "write", path, why });
+        }
+        self.0.write(name, checkpoint, lasting).await
+    }
+
+    async fn read_all(&self) -> std::result::Result<BTreeMap<String, Vec<u8>>, FileError> {
+        self.0.read_all().await
+    }
+
+    async fn remove(&self, name: &str) -> std::result::Result<(), FileError> {
+        self.0.remove(name).await
+    }
+}
+
+/// Row H21 of docs/security.md.
+#[tokio::test(start_paused = true)]
+async fn a_checkpoint_that_cannot_be_written_keeps_no_other_from_it() {
+    let cache = Arc::new(CheckpointCache::default());
+    cache.set_api_pods(&[pod("a"), pod("b"), pod("c")].map(Arc::new));
+    let store = Arc::new(RefusingStore(InMemoryCheckpoints::default()));
+    let checkpoints =
+        PodCheckpoints { cache, store: Arc::clone(&store) as Arc<dyn CheckpointStore> };
+    assert!(!checkpoints.write().await);
+    assert_eq!(store.0.0.lock().unwrap().keys().collect::<Vec<_>>(), ["b", "c"]);
+    assert!(checkpoints.cache.next_write().is_some_and(|write| write.name == "a"));
 }

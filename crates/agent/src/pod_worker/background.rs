@@ -11,31 +11,41 @@ use futures::{FutureExt, StreamExt};
 use k8s_openapi::api::core::v1::Pod;
 use oarsman_core::lifecycle::Hint;
 use oarsman_core::view::PodView;
+use oarsman_sync::RESTART_AFTER;
 
 use super::context::PodContext;
-use crate::metrics::AgentMetrics;
-use crate::tasks::RESTART_AFTER;
 
 #[cfg(test)]
 mod tests;
 
 /// What a background task is known by: whose it is and what it concerns.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct TaskKey {
+pub(crate) struct TaskKey {
     /// The kind, such as `readiness`.
-    pub kind: &'static str,
+    pub(crate) kind: &'static str,
     /// What it is about, such as the id of a container: a new container gets a new task.
-    pub object: String,
+    pub(crate) object: String,
 }
 
 /// Makes the background tasks of pods. Everything a task does concerns its own pod; what it finds makes the worker look again.
-pub trait BackgroundTasks: Send + Sync + 'static {
+pub(crate) trait BackgroundTasks: Send + Sync + 'static {
     /// The tasks that a pod should have, by its spec and what the runtime has of it. A pod that is terminating is not to be
     /// restarted, whatever a probe finds.
-    fn wanted(&self, pod: &Pod, view: &PodView, is_terminating: bool) -> BTreeSet<TaskKey>;
+    fn wanted(
+        &self,
+        context: &PodContext,
+        pod: &Pod,
+        view: &PodView,
+        is_terminating: bool,
+    ) -> BTreeSet<TaskKey>;
 
     /// One of them. It lives until it ends by itself or is no longer wanted; every item makes the worker look again.
-    fn start(&self, pod: &Arc<Pod>, key: &TaskKey) -> BoxStream<'static, Hint>;
+    fn start(
+        &self,
+        context: &Arc<PodContext>,
+        pod: &Arc<Pod>,
+        key: &TaskKey,
+    ) -> BoxStream<'static, Hint>;
 }
 
 /// What background tasks are counted under when they panic.
@@ -63,15 +73,16 @@ impl Background {
             return;
         }
         let view = self.context.reader.view();
+        self.context.forget_probes_of_gone_containers(&view);
         for (index, maker) in node.background.iter().enumerate() {
-            let wanted = || maker.wanted(pod, &view, self.is_terminating);
+            let wanted = || maker.wanted(&self.context, pod, &view, self.is_terminating);
             let Ok(wanted) = catch_unwind(AssertUnwindSafe(wanted)) else {
-                node.metrics.task_panicked(NAME);
+                node.metrics.panics.record(NAME);
                 continue;
             };
             self.tasks.retain(|(of, key), _| *of != index || wanted.contains(key));
             for key in wanted {
-                let start = || Some(restarted(maker, pod, key.clone(), &node.metrics));
+                let start = || Some(restarted(maker, &self.context, pod, key.clone()));
                 self.tasks.entry((index, key.clone())).or_insert_with(start);
             }
         }
@@ -109,12 +120,13 @@ impl Background {
 /// The task, which is started again after a panic: one must not end the worker, nor the probe of a container that runs on.
 fn restarted(
     maker: &Arc<dyn BackgroundTasks>,
+    context: &Arc<PodContext>,
     pod: &Arc<Pod>,
     key: TaskKey,
-    metrics: &Arc<AgentMetrics>,
 ) -> BoxStream<'static, Hint> {
-    let (maker, pod, metrics) = (Arc::clone(maker), Arc::clone(pod), Arc::clone(metrics));
-    let start = Arc::new(move || maker.start(&pod, &key));
+    let (maker, context, pod) = (Arc::clone(maker), Arc::clone(context), Arc::clone(pod));
+    let metrics = Arc::clone(&context.node.metrics);
+    let start = Arc::new(move || maker.start(&context, &pod, &key));
     let next = move |task: Option<BoxStream<'static, Hint>>| {
         let (start, metrics) = (Arc::clone(&start), Arc::clone(&metrics));
         async move {
@@ -123,7 +135,7 @@ fn restarted(
                 let next = async { task.get_or_insert_with(|| start()).next().await };
                 match AssertUnwindSafe(next).catch_unwind().await {
                     Ok(hint) => return hint.map(|hint| (hint, task)),
-                    Err(_) => metrics.task_panicked(NAME),
+                    Err(_) => metrics.panics.record(NAME),
                 }
                 task = None;
                 tokio::time::sleep(RESTART_AFTER).await;

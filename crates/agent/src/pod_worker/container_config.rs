@@ -2,39 +2,40 @@
 
 use k8s_openapi::api::core::v1::{Container, Pod};
 use oarsman_core::cri_spec::{
-    self, ConfigError, ContainerConfigRequest, ContainerHostPaths, PodGrants, PodPaths,
-    SandboxSpec, hosts,
+    self, ConfigError, ContainerConfigRequest, ContainerHostPaths, NodeContext, PodGrants,
+    PodPaths, SandboxSpec, hosts,
 };
 use oarsman_core::ids::{ContainerId, SandboxId};
 use oarsman_core::pod::PodExt;
 use oarsman_core::references::runtime_class;
 use oarsman_cri_types::v1::CreateContainerRequest;
+use oarsman_host::host_info::HostInfoError;
 use oarsman_state::FileError;
 
 use super::context::PodContext;
 use super::image::PresentImage;
 
-/// Why the configuration of a container could not be generated.
+/// Why the configuration of a sandbox or a container could not be generated.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum ContainerConfigError {
+pub(super) enum GenerateConfigError {
     #[error(transparent)]
     Config(#[from] ConfigError),
     #[error(transparent)]
     Files(#[from] FileError),
+    #[error(transparent)]
+    HostInfo(#[from] HostInfoError),
 }
 
 /// What the pod's sandbox is created with.
-pub(super) fn generate_pod_sandbox_config(
+pub(super) async fn generate_pod_sandbox_config(
     context: &PodContext,
     pod: &Pod,
     attempt: u32,
-) -> Result<SandboxSpec, ConfigError> {
-    cri_spec::generate_pod_sandbox_config(
-        pod,
-        attempt,
-        &grants(context, pod),
-        &context.node.config.node_context(),
-    )
+) -> Result<SandboxSpec, GenerateConfigError> {
+    let (facts, name_files) =
+        (context.node.facts(), context.node.seams.host_info.name_files().await?);
+    let node = context.node.node_context(&facts, &name_files);
+    Ok(cri_spec::generate_pod_sandbox_config(pod, attempt, &grants(context, pod), &node)?)
 }
 
 /// What a container is created with in that sandbox; the files it needs are made.
@@ -45,10 +46,13 @@ pub(super) async fn generate_container_config(
     spec: &Container,
     image: &PresentImage,
     restart_count: u32,
-) -> Result<CreateContainerRequest, ContainerConfigError> {
+) -> Result<CreateContainerRequest, GenerateConfigError> {
     let (attempt, ips) = sandbox_attempt_and_ips(context, sandbox);
     let target = target(context, pod, &spec.name)?;
-    let files = container_files(context, pod, spec, &ips, restart_count).await?;
+    let (facts, name_files) =
+        (context.node.facts(), context.node.seams.host_info.name_files().await?);
+    let node = context.node.node_context(&facts, &name_files);
+    let files = container_files(context, &node, pod, spec, &ips, restart_count).await?;
     let request = ContainerConfigRequest {
         pod,
         spec,
@@ -60,43 +64,39 @@ pub(super) async fn generate_container_config(
         host_paths: &files,
         lookup: &context.objects.known(),
         grants: &grants(context, pod),
-        node: &context.node.config.node_context(),
+        node: &node,
     };
     Ok(CreateContainerRequest {
         pod_sandbox_id: sandbox.to_string(),
         config: Some(cri_spec::generate_container_config(&request)?),
-        sandbox_config: Some(existing_sandbox(context, pod, attempt)?.config),
+        sandbox_config: Some(existing_sandbox(context, &node, pod, attempt)?.config),
     })
 }
 
 /// What the sandbox of a container was created with. Its runtime class may be gone by now, which changes nothing for it.
 fn existing_sandbox(
     context: &PodContext,
+    node: &NodeContext<'_>,
     pod: &Pod,
     attempt: u32,
 ) -> Result<SandboxSpec, ConfigError> {
     let grants = grants(context, pod);
     let runtime_handler = grants.runtime_handler.or_else(|| Some(String::new()));
     let grants = PodGrants { runtime_handler, ..grants };
-    cri_spec::generate_pod_sandbox_config(
-        pod,
-        attempt,
-        &grants,
-        &context.node.config.node_context(),
-    )
+    cri_spec::generate_pod_sandbox_config(pod, attempt, &grants, node)
 }
 
 async fn container_files(
     context: &PodContext,
+    node: &NodeContext<'_>,
     pod: &Pod,
     spec: &Container,
     ips: &[String],
     restart_count: u32,
 ) -> Result<ContainerHostPaths, FileError> {
-    let node = context.node.config.node_context();
     let hosts = hosts::is_ours(pod, spec, ips).then(|| {
         let name = cri_spec::hostname(pod, &node.settings.dns.domain);
-        hosts::content(pod, &name, ips, &node.settings.hosts)
+        hosts::content(pod, &name, ips, &node.name_files.hosts)
     });
     let files = &context.node.seams.pod_files;
     let made = files.make_container_files(pod, &spec.name, restart_count, hosts).await?;

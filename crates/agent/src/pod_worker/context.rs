@@ -10,10 +10,12 @@ use oarsman_core::lifecycle::KillReason;
 use oarsman_core::probe::ProbeResults;
 use oarsman_core::report::Activity;
 use oarsman_core::time::Mono;
+use oarsman_core::view::PodView;
 use oarsman_sync::Guarded;
 
 use super::image::ImagePuller;
 use super::objects::ReferencedObjects;
+use super::prober::ProbeSlots;
 use super::publisher::Publisher;
 use super::reader::PodStateReader;
 use super::starter::Starter;
@@ -38,6 +40,8 @@ pub(crate) struct PodContext {
     pub(super) publisher: Publisher,
     /// What probes found.
     pub(super) probes: Guarded<ProbeResults>,
+    /// How many of its probes are under way at once.
+    pub(super) probe_slots: ProbeSlots,
 }
 
 impl PodContext {
@@ -49,6 +53,7 @@ impl PodContext {
             starter: Starter::new(node.config.longest_crash_backoff, node.seams.clock.mono()),
             publisher: Publisher::default(),
             probes: Guarded::default(),
+            probe_slots: ProbeSlots::of_pod(),
             node,
             uid,
             name,
@@ -62,6 +67,12 @@ impl PodContext {
 
     pub(super) fn forget_probes(&self) {
         *self.probes.lock() = ProbeResults::default();
+        self.node.metrics.probes.forget(&self.uid);
+    }
+
+    /// A container that the runtime has no more has no results either.
+    pub(super) fn forget_probes_of_gone_containers(&self, view: &PodView) {
+        self.probes.lock().retain(|id| view.containers.iter().any(|container| container.id == *id));
     }
 
     /// Reports something that takes its time, until what this returns is dropped.

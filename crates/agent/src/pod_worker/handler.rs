@@ -91,7 +91,7 @@ impl HandlerRunner<'_> {
 
     /// Asks a server; an answer of any status will do.
     async fn http_get(&self, action: &HTTPGetAction) -> Result<(), HandlerError> {
-        let host_ips = &self.context.node.config.facts.host_ips;
+        let host_ips = &self.context.node.facts().host_ips;
         let endpoint = self
             .context
             .reader

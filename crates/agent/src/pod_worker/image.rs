@@ -57,22 +57,21 @@ impl ImageRequest<'_> {
     /// Makes sure that the image is there.
     pub(super) async fn ensure_image_exists(&self) -> Result<PresentImage, NotStarted> {
         self.context.record_missing_pull_secrets(self.pod);
-        let name = self.spec.image.as_deref().unwrap_or_default();
-        let image = match with_default_tag(name) {
+        let image = match with_default_tag(self.written()) {
             Ok(image) => image,
-            Err(error) => return Err(self.fail(name, &ImageFailure::InvalidName(error))),
+            Err(error) => return Err(self.fail(&ImageFailure::InvalidName(error))),
         };
         let status = self.context.node.seams.runtime.image_status(image_spec(&image));
         let present = match self.cancel.race(status).await? {
             Ok(present) => present.map(PresentImage::from),
-            Err(error) => return Err(self.fail(&image, &ImageFailure::Inspect(error.to_string()))),
+            Err(error) => return Err(self.fail(&ImageFailure::Inspect(error.to_string()))),
         };
         match (PullPolicy::of(self.spec).decide(present.is_some()), present) {
             (PullDecision::UsePresent, Some(present)) => {
-                self.record([outcome::present(&image)]);
+                self.record([outcome::present(self.written())]);
                 Ok(present)
             }
-            (PullDecision::Refuse, _) => Err(self.fail(&image, &ImageFailure::NeverPull)),
+            (PullDecision::Refuse, _) => Err(self.fail(&ImageFailure::NeverPull)),
             (PullDecision::Pull | PullDecision::UsePresent, _) => self.pull(&image).await,
         }
     }
@@ -81,17 +80,20 @@ impl ImageRequest<'_> {
         let (context, failed_pulls) = (self.context, &self.context.puller.0);
         let held = failed_pulls.lock().check(&context.uid, image, context.now());
         if let Err((failure, remaining)) = held {
-            self.record(failure.events(image));
-            return Err(NotStarted::Held(failure.start_error(image), context.now() + remaining));
+            self.record(failure.events(self.written()));
+            return Err(NotStarted::Held(
+                failure.start_error(self.written()),
+                context.now() + remaining,
+            ));
         }
         match self.pull_in_turn(image).await? {
             Ok(present) => Ok(present),
             Err(failure) => {
                 if let ImageFailure::Pull(_) = failure {
-                    let error = failure.start_error(image);
+                    let error = failure.start_error(self.written());
                     failed_pulls.lock().failed(&context.uid, image, error, context.now());
                 }
-                Err(self.fail(image, &failure))
+                Err(self.fail(&failure))
             }
         }
     }
@@ -108,12 +110,12 @@ impl ImageRequest<'_> {
         drop(waiting);
         let begun = context.now();
         let pulling = self.begin_activity(Activity::Pulling(image.to_owned()));
-        self.record([outcome::pulling(image)]);
+        self.record([outcome::pulling(self.written())]);
         let pulled = self.cancel.race(self.try_credentials(image)).await?;
         drop((slot, pulling));
         let id = match pulled {
             Ok(id) => id,
-            Err(error) => return Ok(Err(ImageFailure::Pull(error.message().to_owned()))),
+            Err(error) => return Ok(Err(ImageFailure::Pull(error))),
         };
         context.node.pulled.send_modify(|count| *count += 1);
         let seen = context.node.seams.runtime.image_status(image_spec(image)).await;
@@ -121,7 +123,7 @@ impl ImageRequest<'_> {
         let now = context.now();
         context.node.metrics.pull.observe(now.since(begun));
         let bytes = bytes.unwrap_or_default();
-        self.record([outcome::pulled(image, now.since(begun), now.since(asked), bytes)]);
+        self.record([outcome::pulled(self.written(), now.since(begun), now.since(asked), bytes)]);
         // Without its user it would run as root, which the image may not be meant for.
         Ok(match seen {
             Ok(Some(seen)) => Ok(PresentImage { user: ImageUser::from(&seen), id }),
@@ -130,19 +132,30 @@ impl ImageRequest<'_> {
         })
     }
 
-    /// Pulls with every credential there is for the image until one succeeds; without any if there is none.
-    async fn try_credentials(&self, image: &str) -> Result<String, CriError> {
+    /// Pulls with every credential there is for the image until one succeeds; without any if there is none. What all of them failed
+    /// with is told.
+    async fn try_credentials(&self, image: &str) -> Result<String, String> {
         let credentials = self.context.credentials(self.pod, image).await;
         let mut credentials: Vec<Option<AuthConfig>> = credentials.into_iter().map(Some).collect();
-        let last = credentials.pop().flatten();
-        let begun = self.context.now();
+        if credentials.is_empty() {
+            credentials.push(None);
+        }
+        let (begun, mut errors) = (self.context.now(), Vec::new());
         for auth in credentials {
             match self.pull_with(image, auth).await {
-                Err(_) if self.context.now().since(begun) < TRIES_OF_CREDENTIALS => {}
-                pulled => return pulled,
+                Ok(id) => return Ok(id),
+                Err(error) => errors.push(error.message().to_owned()),
+            }
+            if self.context.now().since(begun) >= TRIES_OF_CREDENTIALS {
+                break;
             }
         }
-        self.pull_with(image, last).await
+        Err(outcome::joined_pull_errors(&errors))
+    }
+
+    /// The image as the spec names it, which people know it by.
+    fn written(&self) -> &str {
+        self.spec.image.as_deref().unwrap_or_default()
     }
 
     async fn pull_with(&self, image: &str, auth: Option<AuthConfig>) -> Result<String, CriError> {
@@ -155,9 +168,9 @@ impl ImageRequest<'_> {
         self.context.begin_container_activity(&self.spec.name, what)
     }
 
-    fn fail(&self, image: &str, failure: &ImageFailure) -> NotStarted {
-        self.record(failure.events(image));
-        let error = failure.start_error(image);
+    fn fail(&self, failure: &ImageFailure) -> NotStarted {
+        self.record(failure.events(self.written()));
+        let error = failure.start_error(self.written());
         debug_assert_ne!(error.reason, StartReason::ImagePullBackOff, "that one is held");
         NotStarted::Failed(error)
     }

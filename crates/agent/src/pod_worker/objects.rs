@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Pod;
-use oarsman_cluster::ClusterError;
-use oarsman_core::cri_spec::{self, Lookup, Payloads, VolumeFault};
+use oarsman_core::cri_spec::{self, Lookup, NameFiles, Payloads, VolumeFault};
 use oarsman_sync::Guarded;
 
 use super::context::PodContext;
@@ -36,16 +35,17 @@ impl ReferencedObjects {
 impl PodContext {
     /// Reads what the pod refers to. While the API server does not answer, what was known before counts, so that a container which
     /// ends meanwhile may start again.
-    async fn look_up(&self, pod: &Pod) -> Result<Arc<Lookup>, ClusterError> {
+    async fn look_up(&self, pod: &Pod) -> Result<Arc<Lookup>, SyncError> {
         match self.node.seams.cluster.lookup(pod).await {
             Ok(found) => {
+                cri_spec::check_object_bytes(pod, &found)?;
                 let found = Arc::new(found);
                 self.objects.0.lock().found = Some(Arc::clone(&found));
                 Ok(found)
             }
             Err(error) => {
                 let known = self.objects.0.lock().found.clone();
-                let known = known.ok_or_else(|| error.clone())?;
+                let known = known.ok_or_else(|| SyncError::from(error.clone()))?;
                 tracing::debug!(pod = %self.name, uid = %self.uid, %error, "referenced objects not read, known ones are used");
                 Ok(known)
             }
@@ -57,7 +57,10 @@ impl PodContext {
     pub(super) async fn payloads(&self, pod: &Pod) -> Result<Payloads, SyncError> {
         cri_spec::check_references(pod)?;
         let lookup = self.look_up(pod).await?;
-        let (payloads, faults) = cri_spec::payloads(pod, &lookup, &self.node.config.node_context());
+        // Volumes are made of neither file of names.
+        let (facts, name_files) = (self.node.facts(), NameFiles::default());
+        let node = self.node.node_context(&facts, &name_files);
+        let (payloads, faults) = cri_spec::payloads(pod, &lookup, &node);
         self.node.recorder.record(pod, faults.iter().map(VolumeFault::event));
         match faults.into_iter().next() {
             Some(fault) if !self.objects.0.lock().volumes_made => {

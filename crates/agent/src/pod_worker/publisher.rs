@@ -7,7 +7,6 @@ use oarsman_core::status::PodStatusInput;
 use oarsman_core::status::deadline::{self, Deadline};
 use oarsman_core::status::merge::{differs, published_before};
 use oarsman_core::status::phase::Phase;
-use oarsman_core::status::probe_recovery;
 use oarsman_core::time::Mono;
 use oarsman_state::FileError;
 use oarsman_sync::Guarded;
@@ -86,7 +85,7 @@ impl PodContext {
         let recorded = self.node.seams.records.read_status(&self.uid).await?;
         let published = recorded.as_ref().or_else(|| pod.and_then(|pod| pod.status.as_ref()));
         if let Some(status) = published {
-            probe_recovery::restore_probe_results(status, self.node.began, &mut self.probes.lock());
+            self.node.decisions.restore_probe_results(status, &mut self.probes.lock());
         }
         let mut state = self.publisher.0.lock();
         (state.published, state.status) = (recorded.clone(), recorded);
@@ -142,6 +141,7 @@ impl PodContext {
         };
         let now = self.node.seams.clock.wall();
         let probes = self.probes.lock();
+        let facts = self.node.facts();
         self.starter.with_errors(|start_errors| {
             self.reader.with(|view, termination_messages| {
                 let input = |termination| PodStatusInput {
@@ -152,7 +152,8 @@ impl PodContext {
                     held_by: state.sync_error.as_deref(),
                     probes: &probes,
                     termination_messages,
-                    node: &self.node.config.facts,
+                    node: &facts,
+                    resize_infeasible: self.node.resizes.contains(&self.uid),
                     termination,
                     failure,
                     now,

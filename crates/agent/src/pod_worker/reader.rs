@@ -71,8 +71,9 @@ impl PodStateReader {
 impl PodContext {
     /// Reads the runtime's state for the first time, and the record of an earlier agent. Tells whether nothing of the pod runs.
     pub(super) async fn first_read(&self, pod: Option<&Pod>) -> Result<bool, String> {
-        let view = self.read().await.map_err(|error| error.to_string())?;
+        // Probes begin with the read, and go on from what they had found before.
         self.restore_status(pod).await.map_err(|error| error.to_string())?;
+        let view = self.read().await.map_err(|error| error.to_string())?;
         self.reader.0.lock().first_read = Some(self.now());
         Ok(view.nothing_runs())
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use k8s_openapi::api::core::v1::Pod;
-use oarsman_core::event::PodEvent;
+use oarsman_core::event::{self, PodEvent};
 use oarsman_core::ids::SandboxId;
 use oarsman_core::pod::PodExt;
 use oarsman_core::report::Activity;
@@ -21,7 +21,7 @@ pub(super) async fn create_pod_sandbox(
     attempt: u32,
 ) -> Result<SandboxId, SyncError> {
     let attempt = context.starter.reserved().free_sandbox(attempt);
-    let request = request(context, pod, attempt)?;
+    let request = request(context, pod, attempt).await?;
     let began = context.now();
     let creating = context.begin_activity(Activity::MakingSandbox);
     let answer = context.node.seams.runtime.run_pod_sandbox(request).await;
@@ -44,12 +44,12 @@ pub(super) async fn create_pod_sandbox(
     Err(classify_sandbox_error(context, pod, error).await)
 }
 
-fn request(
+async fn request(
     context: &PodContext,
     pod: &Pod,
     attempt: u32,
 ) -> Result<RunPodSandboxRequest, SyncError> {
-    let sandbox = match container_config::generate_pod_sandbox_config(context, pod, attempt) {
+    let sandbox = match container_config::generate_pod_sandbox_config(context, pod, attempt).await {
         Ok(sandbox) => sandbox,
         Err(error) => {
             context.node.recorder.record(pod, [not_created(&error)]);
@@ -65,14 +65,28 @@ fn not_created(error: &impl fmt::Display) -> PodEvent {
     PodEvent::warning("FailedCreatePodSandBox", format!("Failed to create pod sandbox: {error}"))
 }
 
+/// Fails while the runtime has no network for the pod, so that nothing is made for it; a pod of the node's network needs none.
+pub(super) async fn check_network(context: &PodContext, pod: &Pod) -> Result<(), SyncError> {
+    if pod.host_network() {
+        return Ok(());
+    }
+    match context.node.runtime_health.network_trouble(&context.node).await? {
+        None => Ok(()),
+        Some(why) => Err(network_not_ready(context, pod, why)),
+    }
+}
+
 /// Whether a sandbox could not be created for want of a network, which is worth trying sooner.
 async fn classify_sandbox_error(context: &PodContext, pod: &Pod, error: CriError) -> SyncError {
-    let status = context.node.seams.runtime.status().await;
-    let conditions = status.ok().and_then(|answer| answer.status).unwrap_or_default().conditions;
-    let is_down = conditions.iter().any(|c| c.r#type == "NetworkReady" && !c.status);
-    if is_down && !pod.host_network() {
-        SyncError::Network(error)
-    } else {
-        SyncError::Runtime(error)
+    let health = context.node.runtime_health.query(&context.node, false).await;
+    let trouble = health.ok().and_then(|health| health.network_trouble);
+    match trouble.filter(|_| !pod.host_network()) {
+        Some(why) => network_not_ready(context, pod, why),
+        None => SyncError::Runtime(error),
     }
+}
+
+fn network_not_ready(context: &PodContext, pod: &Pod, why: String) -> SyncError {
+    context.node.recorder.record(pod, [event::network_not_ready(&why)]);
+    SyncError::Network(why)
 }

@@ -18,9 +18,11 @@ use oarsman_cri::CriError;
 use oarsman_host::pod_cgroups::PodCgroupError;
 use oarsman_state::FileError;
 
+use super::container_config::GenerateConfigError;
 use super::context::PodContext;
 use super::work::{Cancel, Cancelled};
 use super::{sandbox, starter, stopper};
+use crate::runtime_health::RuntimeUnknown;
 use crate::volume_manager::MountError;
 
 /// A read of the pod that is older than this is not decided from.
@@ -31,8 +33,10 @@ const STALE: Duration = Duration::from_millis(500);
 pub(super) enum SyncError {
     #[error("cancelled")]
     Cancelled,
-    #[error("the runtime's network is not ready: {0}")]
-    Network(CriError),
+    #[error("network is not ready: {0}")]
+    Network(String),
+    #[error("the runtime's status is not known: {0}")]
+    RuntimeUnknown(#[from] RuntimeUnknown),
     #[error(transparent)]
     Runtime(#[from] CriError),
     #[error(transparent)]
@@ -43,6 +47,8 @@ pub(super) enum SyncError {
     Mount(#[from] MountError),
     #[error(transparent)]
     Config(#[from] ConfigError),
+    #[error(transparent)]
+    GenerateConfig(#[from] GenerateConfigError),
     #[error(transparent)]
     Cluster(#[from] ClusterError),
     #[error(transparent)]
@@ -95,6 +101,9 @@ async fn try_sync_pod(
     let runs = view.possibly_running().next().is_some();
     if runs && !cancel.race(context.node.seams.cgroups.exists(&context.uid)).await?? {
         return Ok(SyncOutcome::CgroupGone);
+    }
+    if !view.sandboxes.iter().any(|sandbox| sandbox.ready) {
+        cancel.race(sandbox::check_network(context, pod)).await??;
     }
     cancel.check()?;
     let read_at = context.now();
@@ -163,6 +172,7 @@ async fn execute_actions(
         SandboxAction::None => return Ok(StartResults::default()),
         SandboxAction::Keep(id) => id.clone(),
         SandboxAction::Create(new) => {
+            cancel.race(sandbox::check_network(context, pod)).await??;
             cancel.check()?;
             create_sandbox(context, pod, new.attempt).await?
         }

@@ -6,6 +6,7 @@ use k8s_openapi::api::core::v1::Pod;
 use oarsman_core::lifecycle::PodFailure;
 use oarsman_cri::Runtime;
 use oarsman_cri_types::v1::ContainerState;
+use oarsman_world::disk::{HOSTS, RESOLV_CONF};
 use oarsman_world::trace::ContainerTransition;
 
 use super::*;
@@ -221,5 +222,38 @@ async fn a_worker_ends_once_its_pod_is_forgotten_wherever_the_pod_was_when_it_wa
         assert!(worker.task.is_finished(), "{row}");
         assert_eq!(notices(&mut test), ["Stopped", "Finished", "Forgotten"], "{row}");
         assert!(test.world.disk.pods().is_empty(), "{row}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_sandbox_is_made_with_the_nodes_resolv_conf_as_it_is_then() {
+    let node = TestNode::new();
+    let mut workers = Vec::new();
+    for server in ["192.0.2.53", "192.0.2.54"] {
+        let text = format!("nameserver {server}\n");
+        node.world.files.write(RESOLV_CONF.as_ref(), text.as_bytes()).unwrap();
+        let mut pod = pod(&format!("of-{server}"), &["forever"]);
+        pod.spec.get_or_insert_default().dns_policy = Some("Default".to_owned());
+        workers.push(node.start(&Arc::new(pod)));
+        seconds(5).await;
+        let uid = format!("uid-of-{server}");
+        assert_eq!(node.world.runtime.name_servers(&uid), [server]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn containers_of_the_nodes_network_read_the_nodes_hosts_file_as_it_is_then() {
+    let node = TestNode::new();
+    let mut workers = Vec::new();
+    for host in ["one", "two"] {
+        let text = format!("192.0.2.1 {host}\n");
+        node.world.files.write(HOSTS.as_ref(), text.as_bytes()).unwrap();
+        let mut pod = pod(host, &["forever"]);
+        pod.spec.get_or_insert_default().host_network = Some(true);
+        workers.push(node.start(&Arc::new(pod)));
+        seconds(5).await;
+        let file = format!("/var/lib/oarsman/pods/uid-{host}/etc-hosts");
+        let hosts = String::from_utf8(node.world.files.read(file.as_ref()).unwrap()).unwrap();
+        assert!(hosts.ends_with(&text), "{hosts}");
     }
 }

@@ -6,14 +6,16 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use oarsman_core::ids::PodUid;
+use oarsman_core::lifecycle::WaitReason;
 use oarsman_core::pod::PodExt;
-use oarsman_core::report::{NodeReport, PodActivity, PodReport, StageReport};
+use oarsman_core::probe::ProbeKind;
+use oarsman_core::report::{NodeReport, PodActivity, PodReport, ProbeReport, StageReport};
 
 use super::SourceReport;
 use super::events::RecentEvents;
 
-/// All entries.
-#[derive(Debug)]
+/// All entries. A copy shares the pods.
+#[derive(Clone, Debug)]
 pub(super) struct ReportEntries {
     /// The part that concerns no single pod; its lists stay empty.
     pub(super) about: NodeReport,
@@ -23,17 +25,19 @@ pub(super) struct ReportEntries {
 }
 
 /// What is known of one pod.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct PodEntry {
     pub(super) pod: Arc<Pod>,
     pub(super) stage: StageReport,
     pub(super) leaving: bool,
     next_try: Option<Timestamp>,
-    waits_for: Option<String>,
-    status: Option<PodStatus>,
+    waits_for: Option<WaitReason>,
+    status: Option<Arc<PodStatus>>,
     /// By number, so that the newest is the last.
     doing: BTreeMap<u64, PodActivity>,
     begun: u64,
+    /// By container and kind.
+    probes: BTreeMap<(String, ProbeKind), ProbeReport>,
 }
 
 impl ReportEntries {
@@ -87,6 +91,7 @@ impl PodEntry {
             status: None,
             doing: BTreeMap::new(),
             begun: 0,
+            probes: BTreeMap::new(),
         }
     }
 
@@ -106,20 +111,28 @@ impl PodEntry {
     pub(super) fn set_wait(
         &mut self,
         next_try: Option<Timestamp>,
-        waits_for: Option<String>,
+        waits_for: Option<&WaitReason>,
     ) -> bool {
-        let is_new = (self.next_try, &self.waits_for) != (next_try, &waits_for);
-        (self.next_try, self.waits_for) = (next_try, waits_for);
+        let is_new = (self.next_try, self.waits_for.as_ref()) != (next_try, waits_for);
+        (self.next_try, self.waits_for) = (next_try, waits_for.cloned());
         is_new
     }
 
     /// Whether that is something new.
     pub(super) fn set_status(&mut self, status: &PodStatus) -> bool {
-        let new = self.status.as_ref() != Some(status);
+        let new = self.status.as_deref() != Some(status);
         if new {
-            self.status = Some(status.clone());
+            self.status = Some(Arc::new(status.clone()));
         }
         new
+    }
+
+    /// Whether that is something new: one more answer like the one before is not.
+    pub(super) fn set_probe(&mut self, answer: ProbeReport) -> bool {
+        let key = (answer.container.clone(), answer.kind);
+        let said = (answer.answer, answer.output.clone());
+        let before = self.probes.insert(key, answer);
+        before.is_none_or(|before| (before.answer, before.output) != said)
     }
 
     /// Returns the number by which it ends.
@@ -137,7 +150,7 @@ impl PodEntry {
     fn report(&self, place: Option<String>) -> PodReport {
         let mut pod = Pod::clone(&self.pod);
         if let Some(status) = &self.status {
-            pod.status = Some(status.clone());
+            pod.status = Some(PodStatus::clone(status));
         }
         PodReport {
             pod,
@@ -146,7 +159,9 @@ impl PodEntry {
             leaving: self.leaving,
             doing: self.doing.values().next_back().cloned(),
             next_try: self.next_try,
-            waits_for: self.waits_for.clone(),
+            waits_for: self.waits_for.as_ref().map(ToString::to_string),
+            last_error: self.waits_for.as_ref().and_then(WaitReason::error).map(str::to_owned),
+            probes: self.probes.values().cloned().collect(),
         }
     }
 }

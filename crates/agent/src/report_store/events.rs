@@ -14,7 +14,7 @@ const CAPACITY: usize = 1000;
 const MAX_MESSAGE_BYTES: usize = 4096;
 
 /// Events, ordered by when they happened last.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct RecentEvents(VecDeque<EventReport>);
 
 impl RecentEvents {

@@ -101,14 +101,15 @@ fn the_latest_status_and_the_wall_time_of_the_next_try_are_reported() {
     report_store.set_wait(
         &uid(&pod),
         Some(report_store.clock.mono() + Duration::from_secs(3600)),
-        &"it failed",
+        &WaitReason::Failed("it broke".to_owned()),
     );
     let report = report_store.report();
     assert_eq!(report.pods[0].pod.status.as_ref().unwrap().phase.as_deref(), Some("Running"));
     let wait = report.pods[0].next_try.unwrap().duration_since(before).as_secs();
     assert!((3599..=3601).contains(&wait), "{wait}");
-    assert_eq!(report.pods[0].waits_for.as_deref(), Some("it failed"));
-    report_store.set_wait(&uid(&pod), None, &"all is well");
+    assert_eq!(report.pods[0].waits_for.as_deref(), Some("the last try failed: it broke"));
+    assert_eq!(report.pods[0].last_error.as_deref(), Some("it broke"));
+    report_store.set_wait(&uid(&pod), None, &WaitReason::Synced);
     let pods = report_store.report().pods;
     assert_eq!((pods[0].next_try, pods[0].waits_for.as_deref()), (None, None));
 }

@@ -5,12 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use oarsman_seam::{Call, CallFault, Middleware, SeamError, WithMiddleware};
+use oarsman_state::CheckpointStore;
 use tokio::time::timeout;
 
 use super::Seams;
 
 /// Volumes may take their time.
 const FILES: CallDeadline = CallDeadline(Duration::from_secs(120));
+/// Small files, and a resolver that is given up after two seconds.
+const HOST_INFO: CallDeadline = CallDeadline(Duration::from_secs(10));
 const CLUSTER: CallDeadline = CallDeadline(Duration::from_secs(30));
 
 /// The same seams, none of whose calls lasts for ever. The node's object has none here: its callers keep deadlines of their own.
@@ -19,8 +22,13 @@ pub(crate) fn with_deadlines(seams: Seams) -> Seams {
         cluster: Arc::new(WithMiddleware::new(seams.cluster, CLUSTER)),
         volumes: Arc::new(WithMiddleware::new(seams.volumes, FILES)),
         cgroups: Arc::new(WithMiddleware::new(seams.cgroups, FILES)),
+        host_info: Arc::new(WithMiddleware::new(seams.host_info, HOST_INFO)),
         pod_files: Arc::new(WithMiddleware::new(seams.pod_files, FILES)),
         records: Arc::new(WithMiddleware::new(seams.records, FILES)),
+        checkpoints: seams.checkpoints.map(|store| {
+            let store: Arc<dyn CheckpointStore> = Arc::new(WithMiddleware::new(store, FILES));
+            store
+        }),
         credential_plugins: Arc::new(WithMiddleware::new(seams.credential_plugins, FILES)),
         ..seams
     }

@@ -1,5 +1,6 @@
 //! The file source: manifests in a directory or a single file, scanned on every notification and periodically.
 
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +8,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use futures::stream::{BoxStream, unfold};
 use oarsman_cluster::PodSets;
-use tokio::task::spawn_blocking;
+use tokio::task::{JoinError, spawn_blocking};
 use tokio::time::{sleep, timeout};
 
 use super::file_manifests::{FileManifests, ManifestUpdate};
@@ -109,9 +110,12 @@ impl<R: ManifestReader> FileSource<R> {
                 look.await
             }
         };
-        let path = self.path.display();
-        let failed = |error: &_| tracing::error!(%path, %error, "reading manifests panicked, files are no longer read");
-        let (manifests, update) = looked.inspect_err(failed).ok()?;
+        // A panic of the scan is the file source's own: its task is started again, with manifests that are read anew.
+        let panicked = |error: JoinError| error.try_into_panic().map(|panic| resume_unwind(panic));
+        let (manifests, update) = match looked {
+            Ok(looked) => looked,
+            Err(error) => return panicked(error).ok(),
+        };
         self.manifests = Some(manifests);
         Some(update)
     }

@@ -87,19 +87,30 @@ pub(super) fn pod(
 
 /// An unknown field may be a missing one at the wrong place.
 fn unknown_field_hint(unknown_fields: &[String]) -> String {
-    match unknown_fields.join(", ") {
+    match first_of(unknown_fields, ", ") {
         none if none.is_empty() => none,
         fields => format!(" (no pod has these fields, which may be indented wrongly: {fields})"),
     }
 }
 
-/// Fails with all validation errors, if there are any.
+/// What is told of many things: a manifest of others must not fill the log.
+fn first_of(texts: &[String], separator: &str) -> String {
+    const MOST: usize = 20;
+    let cut = |text: &String| text.chars().take(160).collect::<String>();
+    let first = texts.iter().take(MOST).map(cut).collect::<Vec<_>>().join(separator);
+    match texts.len().saturating_sub(MOST) {
+        0 => first,
+        more => format!("{first}{separator}and {more} more"),
+    }
+}
+
+/// Fails with the first validation errors, if there are any.
 pub(super) fn check_valid(what: &str, wrong: &[FieldError]) -> Result<(), String> {
     if wrong.is_empty() {
         return Ok(());
     }
     let wrong: Vec<String> = wrong.iter().map(ToString::to_string).collect();
-    Err(format!("the {what} is not valid: {}; correct these fields", wrong.join("; ")))
+    Err(format!("the {what} is not valid: {}; correct these fields", first_of(&wrong, "; ")))
 }
 
 /// A panic of the parser is an error of that manifest only.
@@ -125,7 +136,7 @@ fn unknown_field_message(
     what: &str,
     unknown_fields: &[String],
 ) -> Option<ManifestMessage> {
-    let fields = unknown_fields.join(", ");
+    let fields = first_of(unknown_fields, ", ");
     let summary = format!("no {what} has these fields, so they do nothing: {fields}; correct them");
     (!unknown_fields.is_empty())
         .then(|| ManifestMessage::of_manifest(MessageLevel::Warning, place, summary))
@@ -135,4 +146,19 @@ fn unknown_field_message(
 pub(super) fn place(origin: &ManifestOrigin) -> &str {
     let (ManifestOrigin::File(place) | ManifestOrigin::Url(place)) = origin;
     place
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Row H7 of docs/security.md.
+    #[test]
+    fn of_many_unknown_fields_the_first_are_named() {
+        let fields: Vec<String> = (0..100_000).map(|n| format!("spec.field{n}")).collect();
+        let told = unknown_field_hint(&fields);
+        assert!(told.len() < 4096 && told.contains("spec.field19, and 99980 more"), "{told}");
+        assert!(first_of(&["x".repeat(1 << 20)], ", ").len() < 4096);
+        assert_eq!(first_of(&["a".to_owned(), "b".to_owned()], "; "), "a; b");
+    }
 }

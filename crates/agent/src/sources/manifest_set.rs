@@ -108,7 +108,7 @@ pub async fn read_once(
     let merged = union(parsed_by_place.iter().flatten())?;
     if merged.pods.is_empty() {
         let why = "there is no Pod in it: add one (apiVersion: v1, kind: Pod)";
-        return Err(vec![ManifestProblem::new(places.join(", "), why)]);
+        return Err(vec![ManifestProblem::new(shown_places(places), why)]);
     }
     Ok(ManifestSet {
         pods: merged.pods.clone(),
@@ -215,6 +215,15 @@ fn base() -> PathBuf {
 }
 
 /// A URL that cannot be parsed is shown without what may be a password.
+/// All places as errors name them: no password, and no token of a query.
+fn shown_places(places: &[String]) -> String {
+    let shown = |place: &String| match place.split_once("://") {
+        Some(_) => without_login(place.split('?').next().unwrap_or_default()),
+        None => place.clone(),
+    };
+    places.iter().map(shown).collect::<Vec<_>>().join(", ")
+}
+
 fn without_login(url: &str) -> String {
     match (url.split_once("://"), url.rsplit_once('@')) {
         (Some((scheme, _)), Some((_, rest))) => format!("{scheme}://{rest}"),

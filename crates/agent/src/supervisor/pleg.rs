@@ -6,6 +6,7 @@ use std::sync::Arc;
 use oarsman_core::admission::Ownership;
 use oarsman_core::ids::{FullName, PodUid};
 use oarsman_core::view::from_cri::{self, ListedPod};
+use oarsman_cri_types::v1::{ContainerState, PodSandboxState};
 
 use crate::node::AgentContext;
 use crate::seams::Seams;
@@ -18,22 +19,31 @@ pub(super) struct PlegRecords {
 
 /// What a relist found of one pod.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct PodRecord {
-    name: FullName,
+pub(super) struct PodRecord {
+    pub(super) name: FullName,
     /// Sandboxes and containers by id, with their state as the runtime numbers it.
-    states: BTreeMap<String, i32>,
+    pub(super) states: BTreeMap<String, i32>,
     /// What is on disk, if anything.
-    on_disk: Option<HostRecord>,
-    ours: bool,
+    pub(super) on_disk: Option<HostRecord>,
+    pub(super) ours: bool,
+    /// Whether something of ours in it runs.
+    pub(super) running: bool,
 }
 
 /// What the host has of a pod besides sandboxes and containers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct HostRecord {
+pub(super) struct HostRecord {
     /// Whether its cgroup is there.
-    cgroup: bool,
+    pub(super) cgroup: bool,
     /// Whether there is anything that only this agent can have made. Logs lie where those of other agents may lie, too.
-    own: bool,
+    pub(super) own: bool,
+}
+
+#[cfg(test)]
+impl FromIterator<(PodUid, PodRecord)> for PlegRecords {
+    fn from_iter<I: IntoIterator<Item = (PodUid, PodRecord)>>(records: I) -> Self {
+        Self { pods: records.into_iter().collect() }
+    }
 }
 
 /// Every pod that has a directory, a record, a cgroup or logs.
@@ -94,20 +104,41 @@ impl PlegRecords {
         uids.into_iter().filter(changed).collect()
     }
 
-    /// All pods, and whether anything of each is this agent's own.
+    /// All pods, and whether anything of each is this agent's own; those that have nothing but logs come last.
     pub(super) fn pods(&self) -> impl Iterator<Item = (&PodUid, &FullName, bool)> {
-        self.pods.iter().map(|(uid, record)| (uid, &record.name, record.ours))
+        let (more, only_logs): (Vec<_>, Vec<_>) =
+            self.pods.iter().partition(|(_, record)| record.has_more_than_logs());
+        let all = more.into_iter().chain(only_logs);
+        all.map(|(uid, record)| (uid, &record.name, record.ours))
+    }
+
+    /// Whether there is more of a pod than its logs.
+    pub(super) fn has_more_than_logs(&self, uid: &PodUid) -> bool {
+        self.pods.get(uid).is_some_and(PodRecord::has_more_than_logs)
+    }
+
+    /// The pods of this agent of which something runs.
+    pub(super) fn running(&self) -> BTreeSet<PodUid> {
+        self.pods.iter().filter(|(_, it)| it.running).map(|(uid, _)| uid.clone()).collect()
     }
 }
 
 impl PodRecord {
+    fn has_more_than_logs(&self) -> bool {
+        !self.states.is_empty() || self.on_disk.is_some_and(|on_disk| on_disk.own)
+    }
+
     fn of(pod: ListedPod, ownership: &Ownership) -> Self {
         let ours = ownership.owns_any_of(&pod);
+        let ready = pod.sandboxes.iter().any(|it| it.state == PodSandboxState::SandboxReady as i32);
+        let runs =
+            pod.containers.iter().any(|it| it.state == ContainerState::ContainerRunning as i32);
+        let running = ours && (ready || runs);
         let sandboxes = pod.sandboxes.into_iter().map(|sandbox| (sandbox.id, sandbox.state));
         let containers =
             pod.containers.into_iter().map(|container| (container.id, container.state));
         let states = sandboxes.chain(containers).collect();
-        Self { name: pod.full_name, states, on_disk: None, ours }
+        Self { name: pod.full_name, states, on_disk: None, ours, running }
     }
 }
 

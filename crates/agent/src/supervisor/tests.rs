@@ -1,12 +1,15 @@
 //! The supervisor with real workers over the simulated world, in virtual time.
 
+mod admission;
+
 use futures::stream;
-use oarsman_core::admission::Rejection;
+use oarsman_core::admission::{AdmitRefusal, PodAdmitAttributes, Rejection};
 use oarsman_core::pod::PodExt;
 use oarsman_core::report::StageReport;
 use oarsman_cri::Runtime;
 use tokio::task::JoinHandle;
 
+use super::pleg::{HostRecord, PodRecord};
 use super::*;
 use crate::AdmitAll;
 use crate::active_pods::ActivePodsReader;
@@ -39,6 +42,7 @@ impl SupervisorFixture {
             notices,
             pleg_events: mpsc::channel(1).1,
             commands: Arc::new(tokio::sync::Mutex::new(received)).lock_owned().await,
+            admission_node: test.admission_node.subscribe(),
         };
         let updates = test.node.pod_updates.clone();
         let pods = ActivePodsWriter::new(ActivePodsReader::default(), updates);
@@ -147,7 +151,7 @@ async fn a_worker_that_panics_is_replaced_after_a_while_and_its_containers_go_on
     fixture.set_sources(&[], &[&web, &pod("other", &["forever"])]).await;
     fixture.test.log.panic_at("Wanted");
     fixture.set_sources(&[], &[&labelled(&web, "a"), &pod("other", &["forever"])]).await;
-    assert_eq!(fixture.test.node.metrics.task_panics(), [("pod worker", 1)].into());
+    assert_eq!(fixture.test.node.metrics.panics.counts(), [("pod worker", 1)].into());
     let panicked = Duration::from_secs(5);
     assert_eq!(fixture.begins("uid-web"), [Duration::ZERO, panicked + WORKER_RESTART_DELAY]);
     assert_eq!(fixture.begins("uid-other").len(), 1);
@@ -161,8 +165,8 @@ async fn a_worker_that_panics_is_replaced_after_a_while_and_its_containers_go_on
 struct RejectAll;
 
 impl AdmitHandler for RejectAll {
-    fn check(&self, _: &Pod, _: &[&Pod]) -> Result<(), Rejection> {
-        Err(Rejection { reason: "OutOfcpu".to_owned(), message: "no cpu is left".to_owned() })
+    fn admit(&self, _: &PodAdmitAttributes<'_>) -> Result<(), AdmitRefusal> {
+        Err(Rejection::new("OutOfcpu", "no cpu is left").into())
     }
 }
 
@@ -182,6 +186,8 @@ async fn a_pod_that_is_rejected_is_published_as_failed_and_not_started_even_afte
         let told = (shown.phase.as_deref(), shown.reason.as_deref());
         assert_eq!(told, (Some("Failed"), Some("OutOfcpu")), "{panics}");
         assert_eq!(fixture.test.called("RunPodSandbox"), [""; 0], "{panics}");
+        let counted = fixture.test.node.metrics.admission_rejections();
+        assert_eq!(counted, [("OutOfcpu".to_owned(), 1)].into(), "{panics}");
         let lives = fixture.test.log.times("uid-web", "Begin Rejected").len();
         assert_eq!(lives, 1 + usize::from(panics));
     }
@@ -207,7 +213,7 @@ async fn a_relist_that_panics_is_repeated_soon_and_one_that_fails_when_the_next_
             let sandboxes = world.runtime.list_pod_sandboxes(None).await.unwrap();
             assert_eq!(sandboxes.len(), left, "panics: {panics}, second {at}");
         }
-        let counted = fixture.test.node.metrics.task_panics().get("relist").copied();
+        let counted = fixture.test.node.metrics.panics.counts().get("relist").copied();
         assert_eq!(counted, panics.then_some(1));
     }
 }
@@ -232,4 +238,26 @@ async fn commands_are_answered_while_every_worker_is_busy() {
     fixture.commands.send(AgentCommand::NotifyWhenEmpty(reply)).await.unwrap();
     assert!(empty.await.is_ok());
     assert!(!fixture.task.is_finished());
+}
+
+/// Row H8 of docs/security.md.
+#[tokio::test(start_paused = true)]
+async fn what_looks_like_logs_of_many_pods_gets_a_bounded_number_of_workers() {
+    let fixture = SupervisorFixture::new().await;
+    let record = |own: bool| PodRecord {
+        on_disk: Some(HostRecord { cgroup: false, own }),
+        ours: true,
+        ..PodRecord::default()
+    };
+    let logs = (0..10_000).map(|n| (PodUid::from(format!("a{n}").as_str()), record(false)));
+    let own = (0..100).map(|n| (PodUid::from(format!("z{n}").as_str()), record(true)));
+    let records = PlegRecords::from_iter(logs.chain(own));
+    let (pods, node) = (ActivePodsReader::default(), Arc::clone(&fixture.test.node));
+    let pods = ActivePodsWriter::new(pods, node.pod_updates.clone());
+    let mut supervisor = Supervisor::new(node, &[Source::File], Arc::new(AdmitAll), pods);
+    supervisor.on_source_update(Source::File, Vec::new());
+    supervisor.handle_pod_cleanups(Ok(Some(records)));
+    assert_eq!(supervisor.workers.len(), 64);
+    let are_own = supervisor.workers.keys().all(|uid| uid.as_str().starts_with('z'));
+    assert!(are_own && supervisor.orphans_wait, "those that have more than logs come first");
 }

@@ -2,6 +2,7 @@
 
 use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
 use oarsman_core::event::{EventKind, EventRecord};
 use oarsman_core::event_queue::CountedEvent;
@@ -30,6 +31,10 @@ impl ApiServer {
         self.create(namespace, &event).await.map_err(failed)
     }
 
+    fn events_of(&self, namespace: &str) -> Api<Event> {
+        Api::namespaced(self.events.clone(), namespace)
+    }
+
     /// Says that an event has happened again; false when the API server has forgotten it.
     async fn count(&self, namespace: &str, event: &Event) -> kube::Result<bool> {
         let how =
@@ -40,7 +45,7 @@ impl ApiServer {
             "message": event.message,
         });
         let name = event.metadata.name.as_deref().unwrap_or_default();
-        match self.of::<Event>(namespace).patch(name, &how, &Patch::Strategic(change)).await {
+        match self.events_of(namespace).patch(name, &how, &Patch::Strategic(change)).await {
             Ok(_) => Ok(true),
             Err(error) if error::code(&error) == Some(404) => Ok(false),
             Err(error) => Err(error),
@@ -50,7 +55,7 @@ impl ApiServer {
     async fn create(&self, namespace: &str, event: &Event) -> kube::Result<()> {
         let how =
             PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
-        match self.of::<Event>(namespace).create(&how, event).await {
+        match self.events_of(namespace).create(&how, event).await {
             Ok(_) => Ok(()),
             // It took it the last time, and the answer was lost.
             Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(()),

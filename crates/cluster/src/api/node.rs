@@ -34,13 +34,13 @@ pub(super) struct ServedNode {
 }
 
 impl ServedNode {
-    /// The node of that name.
-    pub(super) fn new(client: &Client, name: &str, clock: Arc<dyn Clock>) -> Self {
+    /// The node of that name; its events go over a client of their own.
+    pub(super) fn new(client: &Client, events: &Client, name: &str, clock: Arc<dyn Clock>) -> Self {
         Self {
             name: name.to_owned(),
             nodes: Api::all(client.clone()),
             leases: Api::namespaced(client.clone(), NAMESPACE),
-            events: Api::namespaced(client.clone(), EVENTS_NAMESPACE),
+            events: Api::namespaced(events.clone(), EVENTS_NAMESPACE),
             clock,
         }
     }

@@ -15,7 +15,7 @@ mod services;
 mod tests;
 mod tokens;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,6 +26,7 @@ use oarsman_core::cri_spec::Lookup;
 use oarsman_core::ids::{FullName, PodUid};
 use oarsman_core::pod::PodExt;
 use oarsman_core::references::{ObjectKind, references, runtime_class};
+use oarsman_sync::TaskPanics;
 
 pub use freshness::Freshness;
 
@@ -39,6 +40,17 @@ use tokens::TokenManager;
 /// The deadline of a single call.
 const CALL: Duration = Duration::from_secs(10);
 
+/// How what pods refer to is kept.
+#[derive(Clone, Debug, Default)]
+pub struct ObjectSettings {
+    /// How ConfigMaps and Secrets are kept up to date.
+    pub freshness: Freshness,
+    /// How often the API server may be asked.
+    pub rate: RequestRate,
+    /// Where panics of the refreshing tasks are counted.
+    pub panics: TaskPanics,
+}
+
 /// What pods of this node refer to.
 pub(crate) struct ObjectManager {
     config_maps: Arc<ObjectCache<ConfigMap>>,
@@ -51,17 +63,28 @@ pub(crate) struct ObjectManager {
 
 impl ObjectManager {
     /// Makes no request yet.
-    pub(crate) fn new(client: Client, freshness: Freshness, rate: RequestRate) -> Self {
+    pub(crate) fn new(client: Client, settings: ObjectSettings) -> Self {
+        let ObjectSettings { freshness, rate, panics } = settings;
         let changes = ChangeFeed::default();
         // Of its own: what pods refer to must not delay their statuses.
         let client = limited(client, rate);
         Self {
-            config_maps: ObjectCache::new(client.clone(), freshness, changes.clone()),
-            secrets: ObjectCache::new(client.clone(), freshness, changes.clone()),
+            config_maps: ObjectCache::new(
+                client.clone(),
+                freshness,
+                changes.clone(),
+                panics.clone(),
+            ),
+            secrets: ObjectCache::new(client.clone(), freshness, changes.clone(), panics.clone()),
             // Only these two may be had in other ways.
-            classes: ObjectCache::new(client.clone(), Freshness::Watch, changes.clone()),
-            services: ServiceCache::new(client.clone()),
-            tokens: TokenManager::new(client, changes.clone()),
+            classes: ObjectCache::new(
+                client.clone(),
+                Freshness::Watch,
+                changes.clone(),
+                panics.clone(),
+            ),
+            services: ServiceCache::new(client.clone(), panics.clone()),
+            tokens: TokenManager::new(client, changes.clone(), panics),
             changes,
         }
     }
@@ -81,8 +104,8 @@ impl ObjectManager {
         let handler =
             |(name, class): (FullName, Arc<RuntimeClass>)| (name.name, class.handler.clone());
         Ok(Lookup {
-            config_maps: owned(config_maps?),
-            secrets: owned(secrets?),
+            config_maps: config_maps?,
+            secrets: secrets?,
             runtime_classes: classes?.into_iter().map(handler).collect(),
             tokens: tokens?,
             services: services?,
@@ -109,8 +132,4 @@ fn named(pod: &Pod, kind: ObjectKind) -> BTreeSet<FullName> {
     let namespace = pod.full_name().namespace;
     let of_kind = references(pod).into_iter().filter(|reference| reference.kind == kind);
     of_kind.map(|found| FullName { name: found.name, namespace: namespace.clone() }).collect()
-}
-
-fn owned<K: Clone>(found: BTreeMap<FullName, Arc<K>>) -> BTreeMap<FullName, K> {
-    found.into_iter().map(|(name, object)| (name, Arc::unwrap_or_clone(object))).collect()
 }

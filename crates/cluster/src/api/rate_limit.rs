@@ -23,6 +23,16 @@ pub struct RequestRate {
     pub burst: u32,
 }
 
+/// How often the API server is asked. Statuses and what pods refer to have the same rate each, so that neither delays the other;
+/// heartbeats have none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RequestLimits {
+    /// `kubeAPIQPS` and `kubeAPIBurst`.
+    pub requests: RequestRate,
+    /// `eventRecordQPS` and `eventBurst`; none for any number.
+    pub events: Option<RequestRate>,
+}
+
 /// Those of the kubelet.
 impl Default for RequestRate {
     fn default() -> Self {

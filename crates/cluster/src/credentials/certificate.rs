@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use jiff::Timestamp;
 use oarsman_core::certificates::{Certificate, CertificateSubject, SubjectAltNames};
+use x509_parser::asn1_rs::Tag;
 use x509_parser::certificate::X509Certificate;
 use x509_parser::extensions::GeneralName;
 use x509_parser::parse_x509_certificate;
@@ -59,8 +60,13 @@ pub fn client_subject(bytes: &[u8]) -> Result<CertificateSubject, String> {
         return Err("its subject does not have exactly one common name".to_owned());
     };
     let text = |it: &AttributeTypeAndValue<'_>| {
-        let text = it.as_str().map(str::to_owned);
-        text.map_err(|error| format!("its subject is not text: {error}"))
+        let text = it.as_str().map_err(|error| format!("its subject is not text: {error}"))?;
+        match has_characters_of_its_type(it) {
+            true => Ok(text.to_owned()),
+            false => {
+                Err("its subject has characters that its type of string does not have".to_owned())
+            }
+        }
     };
     let common_name = text(name)?;
     if common_name.is_empty() {
@@ -68,6 +74,22 @@ pub fn client_subject(bytes: &[u8]) -> Result<CertificateSubject, String> {
     }
     let organizations = found.subject().iter_organization().map(text).collect::<Result<_, _>>()?;
     Ok(CertificateSubject { common_name, organizations })
+}
+
+/// Some types of strings have few characters. Go reads no certificate that has others in one; x509-parser does not look.
+fn has_characters_of_its_type(value: &AttributeTypeAndValue<'_>) -> bool {
+    let bytes = value.as_slice();
+    match value.attr_value().tag() {
+        Tag::PrintableString => bytes.iter().all(|byte| is_printable(*byte)),
+        Tag::Ia5String => bytes.is_ascii(),
+        Tag::NumericString => bytes.iter().all(|byte| byte.is_ascii_digit() || *byte == b' '),
+        _ => true,
+    }
+}
+
+/// The standard has neither the star nor the ampersand; Go takes both, because there are certificates with them.
+fn is_printable(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b" '()+,-./:=?*&".contains(&byte)
 }
 
 fn subject(name: &X509Name<'_>) -> CertificateSubject {

@@ -11,6 +11,9 @@ use oarsman_core::certificates::CertificatePurpose;
 use super::key::Key;
 use super::{CredentialsError, Result};
 
+/// Certificates that are kept, the current one among them.
+const MAX_FILES: usize = 3;
+
 /// Where certificates of one purpose lie.
 #[derive(Clone, Debug)]
 pub(super) struct CertificateStore {
@@ -30,6 +33,22 @@ impl CertificateStore {
         self.directory.join(self.purpose.current_file())
     }
 
+    /// The files of certificates, newest first: their names have the time in them.
+    pub(super) fn earlier(&self) -> Vec<PathBuf> {
+        let prefix = format!("{}-", self.purpose.file_prefix());
+        let (current, temporary) = (self.current(), self.temporary());
+        let entries = fs::read_dir(&self.directory).into_iter().flatten().flatten();
+        let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+        files.retain(|file| {
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            let is_one = name.starts_with(&prefix) && name.ends_with(".pem");
+            is_one && *file != current && *file != temporary
+        });
+        files.sort();
+        files.reverse();
+        files
+    }
+
     /// Certificate and key in one file, as of now the one that counts.
     pub(super) fn write(&self, certificate: &[u8], key: &Key, now: Timestamp) -> Result<PathBuf> {
         let file = self.directory.join(self.purpose.file(now));
@@ -45,17 +64,23 @@ impl CertificateStore {
             .and_then(|()| fs::rename(&link, &current))
             .and_then(|()| sync_directory(&current))
             .map_err(|error| file_error("link", &current, &error))?;
+        self.remove_old();
         Ok(current)
+    }
+
+    /// Removes all but the newest files. What is left over does no harm, and is removed the next time.
+    fn remove_old(&self) {
+        for old in self.earlier().iter().skip(MAX_FILES) {
+            fs::remove_file(old).ok();
+        }
     }
 
     /// The key of the request that is waited for, kept over restarts so that the same is asked again.
     pub(super) fn pending_key(&self) -> Result<Key> {
         let file = self.pending_key_file();
-        let text = match fs::read_to_string(&file) {
-            Err(error) if error.kind() == ErrorKind::NotFound => None,
-            text => Some(text.map_err(|error| file_error("read", &file, &error))?),
-        };
-        if let Some(key) = text.and_then(|text| Key::read(&text).ok()) {
+        // One that is damaged is replaced.
+        let kept = fs::read_to_string(&file).ok().and_then(|text| Key::read(&text).ok());
+        if let Some(key) = kept {
             return Ok(key);
         }
         let key = Key::generate().map_err(|error| key_error(&error))?;

@@ -1,7 +1,7 @@
 //! The client certificate manager: requests the first certificate, rotates it, and reloads it when others renew it.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,12 +17,18 @@ use super::certificate_store::CertificateStore;
 use super::client_service::{self, ClientService};
 use super::file_stamp::{self, CredentialFileStamp};
 use super::kubeconfig::ApiAccess;
-use super::{CredentialsConfig, CredentialsError, Result, certificate, random_fraction, signing};
+use super::{CredentialsConfig, CredentialsError, Result, random_fraction, signing};
+
+mod initial_identity;
+
+use initial_identity::{initial_identity, set_first_identity};
 
 /// How long the approval of a request may take, as for the Go kubelet.
 const PATIENCE: Duration = Duration::from_secs(60 * 60);
 /// After a try that failed.
 const BACKOFF: Backoff = Backoff::new(Duration::from_secs(2), Duration::from_secs(32));
+/// After a certificate that was signed, and is to be renewed at once nevertheless.
+const UNFIT_BACKOFF: Backoff = Backoff::new(Duration::from_secs(60), Duration::from_secs(60 * 60));
 /// How often an expired or wrong certificate is logged.
 const REMINDER_PERIOD: Duration = Duration::from_secs(5 * 60);
 
@@ -38,6 +44,7 @@ pub(super) struct ClientCertificateManager {
     active: Option<ActiveIdentity>,
     next_try: Instant,
     failures: Failures,
+    unfit: Failures,
     last_reminder: Option<Instant>,
 }
 
@@ -72,7 +79,10 @@ impl ActiveIdentity {
 
 impl fmt::Debug for ClientCertificateManager {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Manager").field("plan", &self.config).finish_non_exhaustive()
+        formatter
+            .debug_struct("ClientCertificateManager")
+            .field("config", &self.config)
+            .finish_non_exhaustive()
     }
 }
 
@@ -85,8 +95,7 @@ impl ClientCertificateManager {
         let client = client_service.client();
         let active = initial_identity(&config, &store, clock.wall()).await?;
         match &active {
-            // Nothing is connected yet that would have to be closed.
-            Some(active) => drop(client_service.set_identity(&active.access)?),
+            Some(active) => set_first_identity(&client_service, &store, &active.access)?,
             None => client_service
                 .set_unavailable("we have no client certificate yet: it waits to be approved"),
         }
@@ -101,6 +110,7 @@ impl ClientCertificateManager {
             active,
             next_try,
             failures,
+            unfit: Failures::new(UNFIT_BACKOFF),
             last_reminder: None,
         })
     }
@@ -109,8 +119,13 @@ impl ClientCertificateManager {
         self.client.clone()
     }
 
+    #[cfg(test)]
+    pub(super) fn has_identity(&self) -> bool {
+        self.active.is_some()
+    }
+
     /// Reloads and rotates the certificate; ends only when the first request is denied.
-    pub(super) async fn run(mut self) -> CredentialsError {
+    pub(super) async fn run(&mut self) -> CredentialsError {
         loop {
             self.reload_changed_files().await;
             if let Err(error) = self.rotate_if_due().await {
@@ -162,7 +177,11 @@ impl ClientCertificateManager {
     }
 
     async fn rotate_if_due(&mut self) -> Result<()> {
-        if Instant::now() < self.next_try || !self.is_due() {
+        if !self.is_due() {
+            self.unfit.reset();
+            return Ok(());
+        }
+        if Instant::now() < self.next_try {
             return Ok(());
         }
         let client = self.client_for_requests().await?;
@@ -177,6 +196,7 @@ impl ClientCertificateManager {
         );
         let is_first = self.active.replace(ActiveIdentity::new(access)).is_none();
         self.failures.reset();
+        self.next_try = Instant::now() + self.unfit.next_wait();
         if !is_first {
             client_service::close_after_drain(old).await;
         }
@@ -261,53 +281,4 @@ impl ClientCertificateManager {
             None => Ok(found?.with_identity(&current)),
         }
     }
-}
-
-/// The identity at the start: from the kubeconfig, or a newer certificate of our own; none if it has to be requested first.
-async fn initial_identity(
-    config: &CredentialsConfig,
-    store: &CertificateStore,
-    now: Timestamp,
-) -> Result<Option<ActiveIdentity>> {
-    let found = ApiAccess::read(&config.kubeconfig)
-        .await
-        .map(|access| prefer_renewed(config, store, access));
-    let Some(bootstrap) = &config.bootstrap else { return Ok(Some(ActiveIdentity::new(found?))) };
-    let why = match &found {
-        Err(_) if !config.kubeconfig.exists() => None,
-        Err(error) => Some(error.to_string()),
-        Ok(access) => access.unusable_reason(now),
-    };
-    match (found, why) {
-        (Ok(access), None) => return Ok(Some(ActiveIdentity::new(access))),
-        (_, Some(error)) => {
-            let path = config.kubeconfig.display();
-            tracing::warn!(
-                certificate = "client",
-                %path,
-                error,
-                "kubeconfig not usable, a new client certificate is requested"
-            );
-        }
-        (Err(_), None) => {}
-    }
-    // Errors in the bootstrap kubeconfig are reported at the start.
-    ApiAccess::read(bootstrap).await.map(|_| None)
-}
-
-/// Uses a certificate that we rotated ourselves if it is newer than the one in the kubeconfig.
-fn prefer_renewed(
-    config: &CredentialsConfig,
-    store: &CertificateStore,
-    access: ApiAccess,
-) -> ApiAccess {
-    let current = store.current();
-    let (Some(named), Some(ours)) = (access.certificate(), read(&current)) else { return access };
-    let is_ours =
-        config.rotate && ours.subject == named.subject && ours.not_after > named.not_after;
-    if is_ours { access.with_identity(&current) } else { access }
-}
-
-fn read(file: &Path) -> Option<Certificate> {
-    certificate::read(&std::fs::read(file).ok()?).ok()
 }

@@ -45,9 +45,18 @@ impl ApiAccess {
     /// # Errors
     /// When it, or a file that it names, cannot be used.
     pub(super) async fn read(file: &Path) -> Result<Self> {
-        let wrong =
-            |why| CredentialsError::Kubeconfig { file: file.to_owned(), why: Box::new(why) };
-        let mut kubeconfig = Kubeconfig::read_from(file).map_err(wrong)?;
+        let wrong = |why| kubeconfig_error(file, &why);
+        Self::interpret(Kubeconfig::read_from(file).map_err(wrong)?, file).await
+    }
+
+    /// What the text of a kubeconfig gives; `file` names it in errors.
+    pub(super) async fn parse(text: &str, file: &Path) -> Result<Self> {
+        let wrong = |why| kubeconfig_error(file, &why);
+        Self::interpret(Kubeconfig::from_yaml(text).map_err(wrong)?, file).await
+    }
+
+    async fn interpret(mut kubeconfig: Kubeconfig, file: &Path) -> Result<Self> {
+        let wrong = |why| kubeconfig_error(file, &why);
         choose_context(&mut kubeconfig);
         let (proxy, authority) = of_cluster(&kubeconfig);
         let options = KubeConfigOptions::default();
@@ -111,8 +120,7 @@ impl ApiAccess {
 
     /// Writes the kubeconfig of a node: the server of another kubeconfig, and its own certificate and key in one file.
     pub(super) fn write_kubeconfig(bootstrap: &Path, target: &Path, identity: &Path) -> Result<()> {
-        let wrong =
-            |why| CredentialsError::Kubeconfig { file: bootstrap.to_owned(), why: Box::new(why) };
+        let wrong = |why| kubeconfig_error(bootstrap, &why);
         let mut from = Kubeconfig::read_from(bootstrap).map_err(wrong)?;
         choose_context(&mut from);
         let meant = from.current_context.clone().unwrap_or_default();
@@ -158,6 +166,17 @@ impl ApiAccess {
         })?;
         certificate_store::write(target, text.as_bytes())
     }
+}
+
+/// Without the text around the place, and without values: there may be a token in it.
+fn kubeconfig_error(file: &Path, error: &KubeconfigError) -> CredentialsError {
+    let text = error.to_string();
+    let mut why = text.lines().next().unwrap_or_default().to_owned();
+    let quoted = why.find(['"', '`']).zip(why.rfind(['"', '`']));
+    if let (KubeconfigError::Parse(_), Some((from, to))) = (error, quoted) {
+        why.replace_range(from..=to, "a value");
+    }
+    CredentialsError::Kubeconfig { file: file.to_owned(), why }
 }
 
 /// Without a current context the only one is used.

@@ -32,6 +32,9 @@ const PATIENCE: Duration = Duration::from_secs(15 * 60);
 /// After a try that failed.
 const BACKOFF: Backoff = Backoff::new(Duration::from_secs(2), Duration::from_secs(32));
 
+/// After a certificate that was signed, and is to be renewed at once nevertheless.
+const UNFIT_BACKOFF: Backoff = Backoff::new(Duration::from_secs(60), Duration::from_secs(60 * 60));
+
 /// Returns the node's current addresses.
 pub type AddressSource = Box<dyn Fn() -> Vec<NodeAddress> + Send + Sync>;
 
@@ -43,6 +46,8 @@ pub enum ServingCertificateSource {
         certificate: PathBuf,
         /// Its key.
         key: PathBuf,
+        /// Whether they are loaded again when they are renewed (`ReloadKubeletServerCertificateFile`).
+        reloads: bool,
     },
     /// A self-signed certificate.
     SelfSigned {
@@ -112,6 +117,7 @@ pub struct ServingCertificateManager {
     files: [PathBuf; 2],
     seen: Vec<CredentialFileStamp>,
     request: Option<CertificateRequester>,
+    reloads: bool,
 }
 
 struct CertificateRequester {
@@ -123,11 +129,15 @@ struct CertificateRequester {
     own: Option<(Certificate, Timestamp)>,
     next_try: Instant,
     failures: Failures,
+    unfit: Failures,
 }
 
 impl fmt::Debug for ServingCertificateManager {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("ServingKeeper").field("files", &self.files).finish_non_exhaustive()
+        formatter
+            .debug_struct("ServingCertificateManager")
+            .field("files", &self.files)
+            .finish_non_exhaustive()
     }
 }
 
@@ -140,8 +150,12 @@ pub fn serving(
     clock: Arc<dyn Clock>,
 ) -> Result<(ServingCertificate, ServingCertificateManager)> {
     let shown = ServingCertificate::default();
+    let mut reloads = true;
     let (files, request) = match origin {
-        ServingCertificateSource::Files { certificate, key } => ([certificate, key], None),
+        ServingCertificateSource::Files { certificate, key, reloads: follows } => {
+            reloads = follows;
+            ([certificate, key], None)
+        }
         ServingCertificateSource::SelfSigned { cert_dir, host } => {
             (self_signed(&cert_dir, &host, clock.wall())?, None)
         }
@@ -158,12 +172,14 @@ pub fn serving(
                 own: None,
                 next_try,
                 failures,
+                unfit: Failures::new(UNFIT_BACKOFF),
             };
             ([current.clone(), current], Some(request))
         }
     };
     let seen = file_stamp::file_stamps(&files);
-    let mut manager = ServingCertificateManager { shown: shown.clone(), files, seen, request };
+    let mut manager =
+        ServingCertificateManager { shown: shown.clone(), files, seen, request, reloads };
     match (manager.shown.load(&manager.files), &mut manager.request) {
         (Ok(known), Some(request)) => request.set_current(known),
         (Err(error), None) => return Err(error),
@@ -188,7 +204,7 @@ fn self_signed(cert_dir: &Path, host: &str, now: Timestamp) -> Result<[PathBuf; 
 
 impl ServingCertificateManager {
     /// Follows files that are renewed, and asks for a certificate where the cluster signs it. It never ends.
-    pub async fn run(mut self) -> Infallible {
+    pub async fn run(&mut self) -> Infallible {
         loop {
             self.reload_changed_files();
             if let Some(request) = &mut self.request {
@@ -201,7 +217,7 @@ impl ServingCertificateManager {
 
     fn reload_changed_files(&mut self) {
         let now = file_stamp::file_stamps(&self.files);
-        if now == self.seen {
+        if now == self.seen || !self.reloads {
             return;
         }
         // Two files are not renewed at once: a pair that does not fit is looked at again when it changes once more.
@@ -229,7 +245,12 @@ impl CertificateRequester {
         let Some(template) = CertificateTemplate::serving(&self.node, &(self.addresses)()) else {
             return;
         };
-        if Instant::now() < self.next_try || !self.is_due(&template) {
+        if !self.is_due(&template) {
+            self.unfit.reset();
+            self.next_try = Instant::now();
+            return;
+        }
+        if Instant::now() < self.next_try {
             return;
         }
         match signing::request_certificate(
@@ -241,7 +262,10 @@ impl CertificateRequester {
         )
         .await
         {
-            Ok(()) => self.failures.reset(),
+            Ok(()) => {
+                self.failures.reset();
+                self.next_try = Instant::now() + self.unfit.next_wait();
+            }
             Err(error) => {
                 let attempt = self.failures.count().saturating_add(1);
                 tracing::error!(

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use kube::Api;
 use kube::api::PostParams;
@@ -9,9 +10,13 @@ use oarsman_clock::Clock;
 use oarsman_core::backoff::{Backoff, Failures};
 use oarsman_core::certificates::{CertificateTemplate, CsrOutcome, csr_outcome};
 use tokio::time::{Instant, sleep, timeout};
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::sign::CertifiedKey;
 
 use super::certificate_store::{CertificateStore, key_error};
-use super::key::SigningRequest;
+use super::key::{Key, SigningRequest};
 use super::{CredentialsError, Result, certificate};
 
 /// The deadline of one call.
@@ -34,20 +39,38 @@ pub(super) async fn request_certificate(
         // The same request would be denied for ever.
         store.remove_pending_key()?;
     }
-    let signed = signed?;
-    let now = clock.wall();
-    let is_over = certificate::read(&signed).is_ok_and(|found| found.not_after <= now);
-    if !is_over {
+    let (signed, now) = (signed?, clock.wall());
+    let checked = check_certificate(&signed, &key, template, now);
+    if checked.is_ok() {
         store.write(&signed, &key, now)?;
     }
+    // The same request would have the same answer.
     store.remove_pending_key()?;
-    match is_over {
-        false => Ok(()),
-        true => Err(CredentialsError::Server {
-            what: format!("certificate signing request {}", request.name),
-            why: "its certificate has expired already; is this machine's clock right?".to_owned(),
-        }),
+    checked.map_err(|why| server(&request, &why))
+}
+
+/// Checks that a certificate is the one that was asked for: one that is not would take the place of one that can be used.
+fn check_certificate(
+    signed: &[u8],
+    key: &Key,
+    template: &CertificateTemplate,
+    now: Timestamp,
+) -> std::result::Result<(), String> {
+    let found = certificate::read(signed)?;
+    if found.not_after <= now {
+        let why = "its certificate has expired already; is this machine's clock right?";
+        return Err(why.to_owned());
     }
+    if found.subject != template.subject {
+        return Err(format!("its certificate is one of {:?}", found.subject.common_name));
+    }
+    let unfit = |error: &dyn std::error::Error| format!("its certificate cannot be used: {error}");
+    let chain: std::result::Result<Vec<_>, _> = CertificateDer::pem_slice_iter(signed).collect();
+    let chain = chain.map_err(|error| unfit(&error))?;
+    let key =
+        PrivateKeyDer::from_pem_slice(key.text().as_bytes()).map_err(|error| unfit(&error))?;
+    let pair = CertifiedKey::from_der(chain, key, &ring::default_provider());
+    pair.map(drop).map_err(|error| unfit(&error))
 }
 
 async fn wait_for_signature(
@@ -115,4 +138,37 @@ async fn get_answer(
 fn server(request: &SigningRequest, why: &str) -> CredentialsError {
     let what = format!("certificate signing request {}", request.name);
     CredentialsError::Server { what, why: why.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::authority::Authority;
+    use super::*;
+
+    #[test]
+    fn only_the_certificate_that_was_asked_for_is_taken() {
+        let authority = Authority::new();
+        let (certificate, key) = authority.client("a", 100);
+        let (key, other) = (Key::read(&key).unwrap(), Key::generate().unwrap());
+        let (a, b) = (CertificateTemplate::client("a"), CertificateTemplate::client("b"));
+        let now = Timestamp::now();
+        let late = now.checked_add(Duration::from_secs(200)).unwrap();
+        let text = certificate.as_str();
+        let half = &text[..text.len() / 2];
+        let rows = [
+            (text, &key, &a, now, None),
+            (text, &key, &a, late, Some("expired already")),
+            (text, &key, &b, now, Some("one of \"system:node:a\"")),
+            (text, &other, &a, now, Some("cannot be used")),
+            (half, &key, &a, now, Some("")),
+            ("garbage", &key, &a, now, Some("no certificate")),
+        ];
+        for (text, key, template, now, want) in rows {
+            let checked = check_certificate(text.as_bytes(), key, template, now);
+            match want {
+                None => checked.unwrap(),
+                Some(want) => assert!(checked.clone().unwrap_err().contains(want), "{checked:?}"),
+            }
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! Kubeconfigs, files and requests; TLS over loopback is beside.
 
-mod authority;
+pub(super) mod authority;
+mod crashes;
 mod over_tls;
 
 use std::fs;
@@ -75,6 +76,61 @@ async fn an_error_in_a_kubeconfig_names_the_file() {
 }
 
 #[tokio::test]
+async fn what_a_kubeconfig_holds_is_in_no_error() {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("bootstrap");
+    let token = "07401b.f395accd246ae52d";
+    let begin = "apiVersion: v1\nkind: Config\nusers:\n- name: u\n";
+    let rows = [
+        format!("{begin}  user:\n    token: {token}\n   other: x\n"),
+        format!("{begin}  user: {token}\n"),
+        format!("{begin}  user: {{ token: [{token}] }}\n"),
+        format!("{begin}  user: {{ token: \"{token}\n"),
+        format!("{begin}  user: {{ tokenFile: {{ {token}: x }} }}\n"),
+    ];
+    for text in rows {
+        fs::write(&file, &text).unwrap();
+        let said = ApiAccess::read(&file).await.unwrap_err();
+        let said = format!("{said} {said:?}");
+        assert!(said.contains("bootstrap") && !said.contains(token), "{text}: {said}");
+    }
+}
+
+#[tokio::test]
+async fn a_damaged_certificate_of_our_own_is_requested_anew() {
+    let authority = Authority::new();
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path();
+    fs::write(path.join("ca.crt"), authority.text()).unwrap();
+    let cluster = "certificate-authority: ca.crt";
+    let bootstrap = path.join("bootstrap");
+    fs::rename(kubeconfig(path, cluster, "token: abc"), &bootstrap).unwrap();
+    let (certificate, key) = authority.client("a", 100);
+    let (_, other) = authority.client("a", 100);
+    let user = "client-certificate: own.pem, client-key: own.pem";
+    let config = CredentialsConfig {
+        kubeconfig: kubeconfig(path, cluster, user),
+        bootstrap: Some(bootstrap),
+        cert_dir: path.join("pki"),
+        node: "a".to_owned(),
+        rotate: true,
+    };
+    let whole = format!("{certificate}{key}");
+    let rows = [
+        (whole.clone(), true),
+        (whole[..certificate.len() / 2].to_owned(), false),
+        (certificate.clone(), false),
+        (format!("{certificate}{other}"), false),
+    ];
+    for (text, is_usable) in rows {
+        fs::write(path.join("own.pem"), &text).unwrap();
+        let clock: Arc<dyn Clock> = Arc::new(oarsman_clock::SystemClock::start());
+        let connection = connect(config.clone(), clock).await.unwrap();
+        assert_eq!(connection.manager.has_identity(), is_usable, "{text}");
+    }
+}
+
+#[tokio::test]
 async fn the_kubeconfig_of_a_node_leads_to_the_server_of_the_first_one() {
     let authority = Authority::new();
     let place = tempfile::tempdir().unwrap();
@@ -133,7 +189,7 @@ fn the_newest_certificate_counts_and_only_we_may_read_it() {
     let authority = Authority::new();
     let place = tempfile::tempdir().unwrap();
     let store = CertificateStore::new(&place.path().join("pki"), CertificatePurpose::Client);
-    for (node, second) in [("a", 1_000_000_000), ("b", 1_000_000_001)] {
+    for (node, second) in ["a", "b", "c", "d", "e"].into_iter().zip(1_000_000_000..) {
         let (certificate, key) = authority.client(node, 100);
         let key = Key::read(&key).unwrap();
         let at = Timestamp::from_second(second).unwrap();
@@ -149,7 +205,7 @@ fn the_newest_certificate_counts_and_only_we_may_read_it() {
     let directory = fs::metadata(place.path().join("pki")).unwrap();
     assert_eq!(directory.permissions().mode() & 0o777, 0o700);
     let names: Vec<_> = fs::read_dir(place.path().join("pki")).unwrap().collect();
-    assert_eq!(names.len(), 3, "{names:?}");
+    assert_eq!(names.len(), 4, "the last three and the link: {names:?}");
 }
 
 #[test]
@@ -160,8 +216,10 @@ fn the_key_of_a_request_is_kept_until_it_is_answered() {
     assert_eq!(store.pending_key().unwrap().text(), first);
     let file = place.path().join("kubelet-client.key.tmp");
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
-    fs::write(&file, "half a key").unwrap();
-    assert_ne!(store.pending_key().unwrap().text(), first);
+    for damaged in [&b"half a key"[..], b"\xff\xfe no text"] {
+        fs::write(&file, damaged).unwrap();
+        assert_ne!(store.pending_key().unwrap().text(), first);
+    }
     store.remove_pending_key().unwrap();
     store.remove_pending_key().unwrap();
     assert!(!file.exists());

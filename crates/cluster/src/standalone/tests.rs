@@ -1,8 +1,9 @@
 //! What a node without a cluster knows of objects.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use k8s_openapi::api::core::v1::ConfigMap;
 use oarsman_core::references::{ObjectChange, ObjectKind, ObjectName};
 
 use super::*;
@@ -11,9 +12,9 @@ fn name(name: &str) -> FullName {
     FullName { name: name.to_owned(), namespace: "default".to_owned() }
 }
 
-fn config_map(value: &str) -> ConfigMap {
+fn config_map(value: &str) -> Arc<ConfigMap> {
     let data = BTreeMap::from([("key".to_owned(), value.to_owned())]);
-    ConfigMap { data: Some(data), ..ConfigMap::default() }
+    Arc::new(ConfigMap { data: Some(data), ..ConfigMap::default() })
 }
 
 #[tokio::test]
@@ -21,7 +22,7 @@ async fn given_objects_are_found_and_their_changes_reported_one_by_one() {
     let mut objects = Lookup::default();
     objects.config_maps.insert(name("stays"), config_map("a"));
     objects.config_maps.insert(name("changes"), config_map("a"));
-    objects.secrets.insert(name("goes"), Secret::default());
+    objects.secrets.insert(name("goes"), Arc::default());
     let given = watch::Sender::new(objects.clone());
     let cluster = Standalone::with(given.subscribe());
     assert_eq!(cluster.lookup(&Pod::default()).await.unwrap(), objects);

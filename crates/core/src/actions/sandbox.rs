@@ -61,7 +61,7 @@ pub fn pod_sandbox_changed(pod: &Pod, view: &PodView) -> Option<NewSandbox> {
         SandboxChange::NotReady
     } else if newest.host_network != pod.host_network() {
         SandboxChange::Network
-    } else if !pod.host_network() && newest.ips.is_empty() {
+    } else if !pod.host_network() && newest.network_reported && newest.ips.is_empty() {
         SandboxChange::NoAddress
     } else {
         return None;

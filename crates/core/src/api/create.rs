@@ -13,6 +13,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
     LabelSelector, LabelSelectorRequirement, OwnerReference, Time,
 };
 
+use crate::pod::PodExt;
 use crate::qos;
 
 /// Annotations that told a container's AppArmor profile before there was a field; the
@@ -145,6 +146,14 @@ fn set_app_armor_profile(container: &mut Container, profile: Option<AppArmorProf
     if !has_one {
         container.security_context.get_or_insert_default().app_armor_profile = profile;
     }
+}
+
+/// The AppArmor profile of a container: its own, else that of its annotation, else the pod's.
+pub(crate) fn container_app_armor(pod: &Pod, spec: &Container) -> Option<AppArmorProfile> {
+    let own = spec.security_context.as_ref().and_then(|c| c.app_armor_profile.clone());
+    let annotated = || pod.annotation(&format!("{APP_ARMOR_ANNOTATION_PREFIX}{}", spec.name));
+    let of_pod = || pod.spec()?.security_context.as_ref()?.app_armor_profile.clone();
+    own.or_else(|| app_armor_profile(annotated()?)).or_else(of_pod)
 }
 
 /// The profile that such an annotation names; none when it names none that there can be.

@@ -63,6 +63,11 @@ fn a_serving_certificate_is_asked_for_again_when_addresses_change() {
     let own = certificate(&before, 1000, 2000);
     assert_eq!(own.state_at(&before, at(1800), at(1500)), CertificateState::Good);
     assert_eq!(own.state_at(&after, at(1800), at(1500)), CertificateState::Other);
+    let mut more = own;
+    more.names.dns.insert("added.by.the.signer".to_owned());
+    more.names.ips.insert("10.0.0.3".parse().unwrap());
+    assert_eq!(more.state_at(&before, at(1800), at(1500)), CertificateState::Good);
+    assert_eq!(more.state_at(&after, at(1800), at(1500)), CertificateState::Other);
 }
 
 #[test]

@@ -20,8 +20,8 @@ pub struct NodeDns {
     pub servers: Vec<String>,
     /// The cluster's domain, such as `cluster.local`.
     pub domain: String,
-    /// The text of the node's resolv.conf; none when pods should not learn of it.
-    pub resolv_conf: Option<String>,
+    /// Whether there is a cluster that could have servers. Where there is none, that none are known is no news.
+    pub has_cluster: bool,
 }
 
 /// A pod's resolver, and what there is to say about it.
@@ -41,19 +41,25 @@ enum Base {
     Nothing,
 }
 
-/// The pod's resolver. `node_ips` tell which family this machine speaks.
-pub fn resolver(pod: &Pod, node: &NodeDns, node_ips: &[String]) -> Result<Resolver, ConfigError> {
-    let host = resolv_conf::parse(node.resolv_conf.as_deref().unwrap_or_default())?;
+/// The pod's resolver. `resolv_conf` is the text of the node's file, none when pods do not get it; `node_ips` tell which family this
+/// machine speaks.
+pub fn resolver(
+    pod: &Pod,
+    node: &NodeDns,
+    resolv_conf: Option<&str>,
+    node_ips: &[String],
+) -> Result<Resolver, ConfigError> {
+    let host = resolv_conf::parse(resolv_conf.unwrap_or_default())?;
     let mut warnings = Vec::new();
     let mut base = base(pod);
     if base == Base::Cluster && node.servers.is_empty() {
-        warnings.push(DnsWarning::NoClusterServers);
+        warnings.extend(node.has_cluster.then_some(DnsWarning::NoClusterServers));
         base = Base::Node;
     }
     let mut config = match base {
         Base::Nothing => DnsConfig::default(),
         Base::Cluster => cluster_dns(pod, node, host),
-        Base::Node if node.resolv_conf.is_none() => loopback_only(node_ips),
+        Base::Node if resolv_conf.is_none() => loopback_only(node_ips),
         Base::Node => host,
     };
     if let Some(wanted) = pod.spec().and_then(|spec| spec.dns_config.as_ref()) {

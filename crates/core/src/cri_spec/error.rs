@@ -61,6 +61,18 @@ pub enum ConfigError {
         /// So many are allowed.
         limit: usize,
     },
+    /// All of them are held in memory.
+    #[error(
+        "the ConfigMaps and Secrets in the pod's volumes, env, envFrom and imagePullSecrets hold {bytes} bytes, and {limit} are allowed: {largest} is the largest, put less into it or refer to fewer"
+    )]
+    ObjectsTooLarge {
+        /// So many there are.
+        bytes: usize,
+        /// So many are allowed.
+        limit: usize,
+        /// Kind and name of the largest.
+        largest: String,
+    },
     /// The user may not be root.
     #[error(transparent)]
     NonRoot(#[from] NonRootError),

@@ -20,6 +20,17 @@ pub struct NodeContext<'a> {
     pub facts: &'a NodeFacts,
     /// What else of the node goes into every pod.
     pub settings: &'a NodeSettings,
+    /// The files by which the node resolves names, as they are now.
+    pub name_files: &'a NameFiles,
+}
+
+/// The files by which the node resolves names. They change while the agent runs, so they are read for each pod.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NameFiles {
+    /// The text of the node's resolv.conf; none when pods do not get it (`resolvConf` is empty).
+    pub resolv_conf: Option<String>,
+    /// The text of the node's `/etc/hosts`, which pods of its network read.
+    pub hosts: String,
 }
 
 /// What of a node goes into every pod that runs on it.
@@ -31,8 +42,6 @@ pub struct NodeSettings {
     pub cgroups: CgroupNames,
     /// How names are resolved.
     pub dns: NodeDns,
-    /// The text of the node's `/etc/hosts`, which pods of its network read.
-    pub hosts: String,
     /// Confines every container that does not say otherwise by the runtime's own seccomp profile.
     pub seccomp_default: bool,
     /// Files of this machine that containers should not see besides those that no machine shows: those of
@@ -51,7 +60,6 @@ impl NodeSettings {
             resources: NodeResources::of_memory(bytes),
             cgroups: CgroupNames::new(CgroupDriver::default(), "/"),
             dns: NodeDns::default(),
-            hosts: String::new(),
             seccomp_default: false,
             masked_paths: Vec::new(),
             selinux: false,

@@ -1,18 +1,23 @@
-//! How many objects a pod may refer to.
+//! How many objects a pod may refer to, and how much they may hold.
 //!
 //! Each is a watch on the API server for as long as the pod runs, and a spec has room for fifteen thousand optional ones that need not
-//! even exist.
+//! even exist. Each is also held in memory, with up to 1 MiB.
 
 use std::collections::BTreeSet;
 
 use k8s_openapi::api::core::v1::Pod;
 
+use super::env::Lookup;
 use super::error::ConfigError;
-use crate::references::references;
+use crate::ids::FullName;
+use crate::pod::PodExt;
+use crate::references::{ObjectKind, references};
 use crate::token;
 
 /// ConfigMaps, Secrets and tokens of one pod.
 const MOST_REFERENCES: usize = 512;
+/// The bytes of all ConfigMaps and Secrets of one pod: as many as its volumes may hold.
+const MOST_BYTES: usize = 64 * 1024 * 1024;
 
 /// Refuses a pod that refers to too many objects, before any of them is asked for.
 ///
@@ -26,5 +31,28 @@ pub fn check_references(pod: &Pod) -> Result<(), ConfigError> {
     match count > MOST_REFERENCES {
         true => Err(ConfigError::TooManyReferences { count, limit: MOST_REFERENCES }),
         false => Ok(()),
+    }
+}
+
+/// Refuses a pod whose objects hold too much, so that nothing more is done with them.
+///
+/// # Errors
+/// When they do, with their size and the largest of them.
+pub fn check_object_bytes(pod: &Pod, lookup: &Lookup) -> Result<(), ConfigError> {
+    let namespace = pod.full_name().namespace;
+    let objects: BTreeSet<(ObjectKind, String)> =
+        references(pod).into_iter().map(|reference| (reference.kind, reference.name)).collect();
+    let sizes = objects.into_iter().map(|(kind, name)| {
+        let full = FullName { name: name.clone(), namespace: namespace.clone() };
+        (lookup.bytes_of(kind, &full), kind, name)
+    });
+    let sizes: Vec<_> = sizes.collect();
+    let bytes = sizes.iter().map(|(bytes, ..)| bytes).sum();
+    match sizes.into_iter().max() {
+        Some((_, kind, name)) if bytes > MOST_BYTES => {
+            let largest = format!("{} {name:?}", kind.as_str());
+            Err(ConfigError::ObjectsTooLarge { bytes, limit: MOST_BYTES, largest })
+        }
+        Some(_) | None => Ok(()),
     }
 }

@@ -39,7 +39,8 @@ pub fn generate_pod_sandbox_config(
     let name = pod.full_name();
     let mut annotations = sandbox_annotations(pod);
     annotations.insert(ROOT_ANNOTATION.to_owned(), node.root.to_owned());
-    let resolver = dns::resolver(pod, &node.settings.dns, &node.facts.host_ips)?;
+    let resolv_conf = node.name_files.resolv_conf.as_deref();
+    let resolver = dns::resolver(pod, &node.settings.dns, resolv_conf, &node.facts.host_ips)?;
     let config = PodSandboxConfig {
         hostname: kernel_name(pod, node)?,
         metadata: Some(PodSandboxMetadata {

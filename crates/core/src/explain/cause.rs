@@ -56,7 +56,7 @@ causes! {
     RegistryRefuses => "registry-refuses",
     /// The registry cannot be reached.
     RegistryUnreachable => "registry-unreachable",
-    /// Nobody knows the registry's name.
+    /// The registry's name cannot be resolved.
     RegistryUnknown => "registry-unknown",
     /// The registry answers that it is broken or busy.
     RegistryFails => "registry-fails",
@@ -106,7 +106,7 @@ causes! {
     StartTakesLong => "start-takes-long",
     /// The container must not be root, and would be.
     WouldBeRoot => "would-be-root",
-    /// Nobody knows the image's user.
+    /// The image's user is not in its /etc/passwd.
     UserUnknown => "user-unknown",
     /// A ConfigMap or Secret is not there.
     ObjectMissing => "object-missing",
@@ -184,7 +184,7 @@ causes! {
     NoPodOfManifest => "no-pod-of-manifest",
     /// It was here and is gone.
     Gone => "gone",
-    /// Nobody has heard of it.
+    /// The agent has no pod of that name.
     NoSuchPod => "no-such-pod",
 }
 

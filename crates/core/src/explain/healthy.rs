@@ -7,8 +7,10 @@ use super::context::ExplainContext;
 use super::crashes;
 use super::manifests;
 use super::phrases;
+use super::probes;
 use super::{Explanation, ExplanationCause};
 use crate::pod::{ContainerKind, PodExt};
+use crate::probe::ProbeKind;
 use crate::report::StageReport;
 
 pub(super) fn explain(context: &ExplainContext<'_>) -> Option<Explanation> {
@@ -53,29 +55,25 @@ fn probe(context: &ExplainContext<'_>) -> Option<Explanation> {
     let unready = |seen: &&ContainerSnapshot<'_>| {
         is_lasting(seen) && !seen.is_ready() && seen.spec.readiness_probe.is_some()
     };
-    let of = |seen: &ContainerSnapshot<'_>, cause, probe: &str| {
+    let of = |seen: &ContainerSnapshot<'_>, cause, kind: ProbeKind| {
         let since = seen.running().and_then(|running| running.started_at.as_ref());
         let since = since.map(|at| context.human_duration(at.0)).unwrap_or_default();
         let sentence = format!(
-            "{} runs, for {since} now, but its {probe} has not succeeded, so that the pod is not ready: this version of the agent runs no probes.",
-            seen.capitalized_label()
+            "{} runs, for {since} now, but its {} has not succeeded, so that the pod is not ready: {}.",
+            seen.capitalized_label(),
+            kind.field(),
+            probes::last_answer(context, seen.name(), kind)
         );
-        let next = format!(
-            "Take {} out of {}; whether it works tells {}.",
-            seen.field(probe),
-            context.manifest_path(),
-            context.logs(seen.name())
-        );
-        Explanation::new(cause, sentence, next)
+        Explanation::new(cause, sentence, probes::next_step(context, seen, kind))
     };
     let slow = context
         .containers
         .iter()
         .find(slow)
-        .map(|seen| of(seen, ExplanationCause::NotStarted, "startupProbe"));
+        .map(|seen| of(seen, ExplanationCause::NotStarted, ProbeKind::Startup));
     slow.or_else(|| {
         let unready = context.containers.iter().find(unready)?;
-        Some(of(unready, ExplanationCause::NotReady, "readinessProbe"))
+        Some(of(unready, ExplanationCause::NotReady, ProbeKind::Readiness))
     })
 }
 

@@ -2,8 +2,9 @@
 
 use super::container::ContainerSnapshot;
 use super::context::ExplainContext;
-use super::{Explanation, ExplanationCause, ending, phrases};
+use super::{Explanation, ExplanationCause, ending, phrases, probes};
 use crate::pod::{ContainerKind, PodExt};
+use crate::probe::ProbeKind;
 use crate::report::{Activity, PodReport, StageReport};
 
 /// A container is started in this time on a machine that is busy.
@@ -86,11 +87,12 @@ fn sidecar(context: &ExplainContext<'_>) -> Option<Explanation> {
     let seen = context.containers.iter().find(is_slow).filter(|_| waits)?;
     let since = seen.running()?.started_at.as_ref().map(|at| context.human_duration(at.0));
     let sentence = format!(
-        "{} runs, for {} now, but its startupProbe has not succeeded, and what comes after it waits: this version of the agent runs no probes.",
+        "{} runs, for {} now, but its startupProbe has not succeeded, and what comes after it waits: {}.",
         seen.capitalized_label(),
-        since.unwrap_or_else(|| "a while".to_owned())
+        since.unwrap_or_else(|| "a while".to_owned()),
+        probes::last_answer(context, seen.name(), ProbeKind::Startup)
     );
-    let next = format!("Take {} out of {}.", seen.field("startupProbe"), context.manifest_path());
+    let next = probes::next_step(context, seen, ProbeKind::Startup);
     Some(Explanation::new(ExplanationCause::SidecarNotStarted, sentence, next))
 }
 

@@ -11,13 +11,17 @@ use crate::report::Activity;
 /// A sandbox takes no longer than this on a machine that is busy.
 const LONG: u64 = 5;
 
-/// Why nothing of the pod is started yet, as its containers' statuses say.
+/// Why nothing of the pod is started yet: the error of the worker's last try, or, while a try is under way, what the statuses of
+/// the containers say of the one before.
 pub(super) fn held_by<'a>(context: &ExplainContext<'a>) -> Option<&'a str> {
-    let held = |seen: &ContainerSnapshot<'a>| {
-        let waits = matches!(seen.reason(), "ContainerCreating" | "PodInitializing");
-        Some(seen.message()).filter(|message| waits && !message.is_empty())
+    let waits = |seen: &&ContainerSnapshot<'a>| {
+        matches!(seen.reason(), "ContainerCreating" | "PodInitializing")
     };
-    context.containers.iter().find_map(held)
+    // An error of one container is told of that container.
+    let all_wait = !context.containers.is_empty() && context.containers.iter().all(|it| waits(&it));
+    let error = context.report.last_error.as_deref().filter(|_| all_wait);
+    let mut messages = context.containers.iter().filter(waits).map(ContainerSnapshot::message);
+    error.or_else(|| messages.find(|message| !message.is_empty()))
 }
 
 pub(super) fn explain(context: &ExplainContext<'_>) -> Option<Explanation> {
@@ -64,7 +68,7 @@ fn held(it: &SandboxFailure<'_>) -> Explanation {
         sysctl(it)
     } else if it.says("OOM-killed") {
         memory_limit(it)
-    } else if it.message.starts_with("the runtime's network is not ready") {
+    } else if it.message.starts_with("network is not ready: ") {
         network_not_ready(it)
     } else if it.says("failed to setup network") || it.says("plugin type=") {
         network_fails(it)
@@ -166,11 +170,12 @@ fn takes_long(context: &ExplainContext<'_>) -> Option<Explanation> {
     is_long.then(|| Explanation::new(ExplanationCause::SandboxTakesLong, sentence, next))
 }
 
-/// The agent could not even look at the pod: its status says nothing, an event does.
+/// The agent could not even look at the pod: its status says nothing, the worker's last try does, and so may an event.
 fn unreadable(context: &ExplainContext<'_>) -> Option<Explanation> {
     let known = context.containers.iter().any(|seen| seen.status.is_some());
-    let event = context.event("FailedSync", None).filter(|_| !known)?;
-    let sentence = format!("The agent cannot look at the pod: {}.", root_message(&event.message));
+    let event = || context.event("FailedSync", None).map(|event| event.message.as_str());
+    let error = context.report.last_error.as_deref().or_else(event).filter(|_| !known)?;
+    let sentence = format!("The agent cannot look at the pod: {}.", root_message(error));
     let next = format!("Correct {}, or see whether the runtime is well.", context.manifest_path());
     Some(Explanation::new(ExplanationCause::Unreadable, sentence, next))
 }

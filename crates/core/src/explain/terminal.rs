@@ -8,12 +8,17 @@ use super::crashes;
 use super::phrases;
 use super::root_message::root_message;
 use super::{Explanation, ExplanationCause};
+use crate::report::StageReport;
 use crate::status::deadline;
 use crate::status::phase::Phase;
 
 pub(super) fn explain(context: &ExplainContext<'_>) -> Option<Explanation> {
-    // A pod that is being removed is explained by `ending`.
-    let status = context.status().filter(|_| !context.report.leaving)?;
+    let status = context.status()?;
+    // A pod that is being removed is explained by `ending`; one that the node killed and that stays has a reason in its status.
+    let was_killed = context.report.stage == StageReport::Finished && status.reason.is_some();
+    if context.report.leaving && !was_killed {
+        return None;
+    }
     match Phase::of(status)? {
         Phase::Succeeded => Some(succeeded(context)),
         Phase::Failed => Some(failed(context, status)),

@@ -83,6 +83,20 @@ fn pull_error(image: &str, error: &str) -> (StartReason, String) {
     (StartReason::ErrImagePull, error.to_owned())
 }
 
+/// What the tries with several credentials failed with, each error once, as the Go kubelet joins them.
+pub fn joined_pull_errors(errors: &[String]) -> String {
+    let mut different: Vec<&str> = Vec::new();
+    for error in errors {
+        if !different.contains(&error.as_str()) {
+            different.push(error);
+        }
+    }
+    match &different[..] {
+        [only] => (*only).to_owned(),
+        several => format!("[{}]", several.join(", ")),
+    }
+}
+
 /// A pull begins.
 pub fn pulling(image: &str) -> PodEvent {
     PodEvent::normal("Pulling", format!("Pulling image {image:?}"))
@@ -192,6 +206,16 @@ mod tests {
             ];
             assert_eq!(failure.events("x"), expected);
         }
+    }
+
+    #[test]
+    fn the_errors_of_several_credentials_are_joined_each_once() {
+        let join = |errors: &[&str]| {
+            joined_pull_errors(&errors.iter().map(|&error| error.to_owned()).collect::<Vec<_>>())
+        };
+        assert_eq!(join(&["denied"]), "denied");
+        assert_eq!(join(&["denied", "denied"]), "denied");
+        assert_eq!(join(&["denied", "expired", "denied"]), "[denied, expired]");
     }
 
     #[test]

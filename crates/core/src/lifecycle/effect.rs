@@ -96,7 +96,7 @@ pub enum TerminationStage {
     Terminating,
     /// Nothing runs: its phase is terminal now.
     Stopped,
-    /// All is given back: this is the last word.
+    /// Everything of the pod is released: no status follows this one.
     Released,
 }
 

@@ -73,7 +73,7 @@ impl Waiting {
         Self { until, ..self }
     }
 
-    /// The same wait, but no longer than it takes to calm down.
+    /// The same wait, but no longer than hints have to wait.
     pub(super) fn shortened(self) -> Self {
         let until = self.until.min(self.hints_from);
         Self { until, ..self }
@@ -92,6 +92,20 @@ impl Waiting {
     /// The timer that ends it.
     pub(super) fn wake(&self) -> Effect {
         Effect::WakeAt(self.until)
+    }
+}
+
+impl WaitReason {
+    /// The error of the last try, if that is the reason.
+    pub fn error(&self) -> Option<&str> {
+        match self {
+            Self::Failed(error) => Some(error),
+            Self::Synced
+            | Self::NetworkNotReady
+            | Self::BackOff { .. }
+            | Self::Interrupted
+            | Self::StillRunning => None,
+        }
     }
 }
 

@@ -27,6 +27,8 @@ pub struct MirrorPods {
     queue: WorkQueue<FullName>,
     /// The UID of the node's object; without it no mirror can be made.
     node_uid: Option<String>,
+    /// Whether that object is being deleted.
+    node_is_deleting: bool,
     /// Whether it is known of every mirror if it has a pod.
     sources_ready: bool,
 }
@@ -81,15 +83,20 @@ impl Default for MirrorPods {
             entries: BTreeMap::new(),
             queue: WorkQueue::new(BACKOFF),
             node_uid: None,
+            node_is_deleting: false,
             sources_ready: false,
         }
     }
 }
 
 impl MirrorPods {
-    /// The node has this UID in the API server; mirrors can be made from now on.
-    pub fn set_node(&mut self, uid: &str) {
+    /// The node has this UID in the API server; mirrors can be made from now on, except while the node is being deleted: the API
+    /// server would delete them again.
+    pub fn set_node(&mut self, uid: &str, is_deleting: bool) {
         self.node_uid = Some(uid.to_owned());
+        self.node_is_deleting = is_deleting;
+        let names: Vec<FullName> = self.entries.keys().cloned().collect();
+        names.iter().for_each(|name| self.schedule(name));
     }
 
     /// A static pod runs here from now on, in the place of any other of its name.
@@ -189,6 +196,7 @@ impl MirrorPods {
         let entry = self.entries.get(name).filter(|it| it.needs_action(self.sources_ready))?;
         Some(match (&entry.pod, &entry.mirror) {
             (_, Some(mirror)) => MirrorAction::Delete(name.clone(), mirror.uid()),
+            (_, None) if self.node_is_deleting => return None,
             (pod, None) => MirrorAction::Create(Box::new(mirror_pod(pod.as_ref()?, node_uid))),
         })
     }

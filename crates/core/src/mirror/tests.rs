@@ -16,7 +16,7 @@ const NODE: &str = "node-uid";
 
 fn mirrors() -> MirrorPods {
     let mut mirrors = MirrorPods::default();
-    mirrors.set_node(NODE);
+    mirrors.set_node(NODE, false);
     mirrors
 }
 
@@ -218,4 +218,21 @@ fn an_adopted_pod_keeps_the_transition_times_of_its_mirror_pod() {
     assert_eq!(tell(&lost), running(5, &[("Ready", "False", 100)]));
     let back = running(90, &[("Ready", "True", 110)]);
     assert_eq!(tell(&back), running(5, &[("Ready", "True", 110)]), "what changed is new");
+}
+
+#[test]
+fn no_mirror_is_made_while_the_node_is_being_deleted() {
+    let (mut mirrors, pod) = (mirrors(), living("one"));
+    mirrors.set_node(NODE, true);
+    mirrors.add_static_pod(&pod);
+    assert_eq!(mirrors.next(at(0)), None);
+    assert_eq!(mirrors.next_due(at(60_000)), None, "nothing is tried meanwhile");
+    mirrors.observe(vec![deleting(stored(&pod, "m1"))]);
+    let errand = mirrors.next(at(0)).unwrap();
+    assert_eq!(errand, MirrorAction::Delete(name(), "m1".into()), "one that goes is let go");
+    mirrors.done((name(), true), at(0));
+    mirrors.observe(Vec::new());
+    assert_eq!(mirrors.next(at(0)), None, "and not made again");
+    mirrors.set_node("another-uid", false);
+    assert!(matches!(mirrors.next(at(0)), Some(MirrorAction::Create(_))), "for the new node");
 }

@@ -2,6 +2,8 @@
 
 use std::net::IpAddr;
 
+use crate::features::FeatureGates;
+
 /// What about the node goes into the status and the environment of every pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeFacts {
@@ -11,6 +13,8 @@ pub struct NodeFacts {
     pub host_ips: Vec<String>,
     /// Whether the runtime can make a mount read-only all the way down.
     pub recursive_read_only: bool,
+    /// Which features are on.
+    pub features: FeatureGates,
 }
 
 impl NodeFacts {

@@ -5,7 +5,7 @@ use k8s_openapi::api::core::v1::{NodeSwapStatus, NodeSystemInfo};
 use super::NodeStatusInput;
 
 /// The system that all our nodes run.
-pub(super) const OS: &str = "linux";
+pub(crate) const OS: &str = "linux";
 
 pub(super) fn info(input: &NodeStatusInput<'_>) -> NodeSystemInfo {
     let (machine, runtime) = (input.machine, input.runtime);

@@ -9,7 +9,8 @@ use super::info::OS;
 use super::{MachineInfo, NodeProfile, NodeStatusInput, status};
 
 const HOSTNAME: &str = "kubernetes.io/hostname";
-const OS_LABEL: &str = "kubernetes.io/os";
+/// Which operating system a node runs, and a pod is for.
+pub(crate) const OS_LABEL: &str = "kubernetes.io/os";
 const ARCH_LABEL: &str = "kubernetes.io/arch";
 const BETA_OS_LABEL: &str = "beta.kubernetes.io/os";
 const BETA_ARCH_LABEL: &str = "beta.kubernetes.io/arch";
@@ -58,7 +59,8 @@ pub fn registered(input: &NodeStatusInput<'_>) -> Node {
     status::next(input, &bare)
 }
 
-/// The same object with what must be right from the first day on: labels that describe it and who attaches its volumes.
+/// The same object with what must be right from the first day on: labels that describe it, who attaches its volumes,
+/// and that it has no devices: no plugin has registered them with this agent, and until one does a pod that asks for them is refused.
 pub fn reconciled(input: &NodeStatusInput<'_>, existing: &Node) -> Node {
     let mut node = existing.clone();
     let ours = labels(input.profile, input.machine);
@@ -73,6 +75,7 @@ pub fn reconciled(input: &NodeStatusInput<'_>, existing: &Node) -> Node {
     }
     let attaches = input.profile.controller_attaches.then_some("true");
     annotate(&mut node.metadata, CONTROLLER_ATTACHES, attaches);
+    node.status.iter_mut().for_each(status::zero_extended_resources);
     status::next(input, &node)
 }
 
@@ -89,9 +92,7 @@ pub(super) fn annotate(metadata: &mut ObjectMeta, key: &str, value: Option<&str>
 
 /// The labels for operating system and architecture. They are always corrected, because schedulers choose nodes by them.
 pub(super) fn label_system(metadata: &mut ObjectMeta, machine: &MachineInfo) {
-    let labels = metadata.labels.get_or_insert_default();
-    labels.insert(OS_LABEL.to_owned(), OS.to_owned());
-    labels.insert(ARCH_LABEL.to_owned(), machine.architecture.clone());
+    metadata.labels.get_or_insert_default().extend(system_labels(machine));
 }
 
 fn labels(profile: &NodeProfile, machine: &MachineInfo) -> BTreeMap<String, String> {
@@ -108,7 +109,27 @@ fn labels(profile: &NodeProfile, machine: &MachineInfo) -> BTreeMap<String, Stri
     labels
 }
 
-fn taints(profile: &NodeProfile) -> Vec<Taint> {
+/// Whether every report corrects this label.
+pub(crate) fn is_system_label(key: &str) -> bool {
+    [OS_LABEL, ARCH_LABEL].contains(&key)
+}
+
+/// The labels that a node has once it has reported its status.
+pub(crate) fn reported_labels(
+    profile: &NodeProfile,
+    machine: &MachineInfo,
+) -> BTreeMap<String, String> {
+    let mut labels = labels(profile, machine);
+    labels.extend(system_labels(machine));
+    labels
+}
+
+fn system_labels(machine: &MachineInfo) -> [(String, String); 2] {
+    [(OS_LABEL.to_owned(), OS.to_owned()), (ARCH_LABEL.to_owned(), machine.architecture.clone())]
+}
+
+/// The taints that a node registers with.
+pub(crate) fn taints(profile: &NodeProfile) -> Vec<Taint> {
     let until_the_cloud_spoke = profile.has_cloud.then(|| Taint {
         key: NO_CLOUD_YET.to_owned(),
         value: Some("true".to_owned()),

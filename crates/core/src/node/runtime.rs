@@ -11,6 +11,23 @@ use crate::time::Mono;
 /// A runtime that did not say for so long that it is well is down.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// For how long an answer says whether there is a network for pods; a bit longer than the period of the health loop, so that a node of a
+/// cluster asks for no pod.
+const NETWORK_ANSWER_LASTS: Duration = Duration::from_secs(15);
+/// The same for an answer that there is none: pods wait for the network, so they should not wait longer than it takes.
+const NETWORK_TROUBLE_LASTS: Duration = Duration::from_secs(2);
+
+/// Whether a sandbox with a network of its own can be created.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NetworkState {
+    /// It can.
+    Ready,
+    /// It cannot, for this reason.
+    NotReady(String),
+    /// The last answer is too old: the runtime has to be asked.
+    Unknown,
+}
+
 /// What the runtime has said of itself.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RuntimeHealth {
@@ -20,6 +37,8 @@ pub struct RuntimeHealth {
     pub version: String,
     /// When it last said that it is well.
     pub last_good: Option<Mono>,
+    /// When it last said anything.
+    pub last_answer: Option<Mono>,
     /// Why it is not ready, as it says.
     pub trouble: Option<String>,
     /// Why there is no network for pods, as it says.
@@ -36,6 +55,7 @@ impl Default for RuntimeHealth {
             name: String::new(),
             version: String::new(),
             last_good: None,
+            last_answer: None,
             trouble: None,
             network_trouble: Some("network state unknown".to_owned()),
             handlers: Vec::new(),
@@ -59,6 +79,7 @@ impl RuntimeHealth {
             let is_ready = found.is_some_and(|condition| condition.status);
             (!is_ready).then(|| format!("{what} not ready: {}", format_condition(found)))
         };
+        self.last_answer = Some(now);
         self.network_trouble = not_ready("container runtime network", "NetworkReady");
         self.trouble = not_ready("container runtime", "RuntimeReady");
         if self.trouble.is_some() {
@@ -85,9 +106,20 @@ impl RuntimeHealth {
         self.network_trouble.is_none() && self.errors(now).is_empty()
     }
 
+    /// Whether there is a network for pods, by an answer that is recent enough.
+    pub fn network_state(&self, now: Mono) -> NetworkState {
+        let Some(answered) = self.last_answer else { return NetworkState::Unknown };
+        let age = now.since(answered);
+        match &self.network_trouble {
+            None if age < NETWORK_ANSWER_LASTS => NetworkState::Ready,
+            Some(trouble) if age < NETWORK_TROUBLE_LASTS => NetworkState::NotReady(trouble.clone()),
+            None | Some(_) => NetworkState::Unknown,
+        }
+    }
+
     /// Whether it says the same, but for when.
     pub fn equals_except_time(&self, other: &Self) -> bool {
-        let at = |health: &Self| Self { last_good: health.last_good.and(None), ..health.clone() };
+        let at = |health: &Self| Self { last_good: None, last_answer: None, ..health.clone() };
         self.last_good.is_some() == other.last_good.is_some() && at(self) == at(other)
     }
 }

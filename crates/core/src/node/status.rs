@@ -25,7 +25,7 @@ pub fn next(input: &NodeStatusInput<'_>, before: &Node) -> Node {
 }
 
 fn status(input: &NodeStatusInput<'_>, before: NodeStatus) -> NodeStatus {
-    let addresses = addresses::next(input.profile, before.addresses.as_deref().unwrap_or_default());
+    let addresses = addresses::next(input, before.addresses.as_deref().unwrap_or_default());
     let capacity = all_capacity(input, before.capacity.as_ref());
     let allocatable = allocatable(&input.profile.reserved, &capacity);
     let port = input.profile.port;
@@ -48,6 +48,21 @@ fn status(input: &NodeStatusInput<'_>, before: NodeStatus) -> NodeStatus {
     };
     conditions::set(input, &mut status);
     status
+}
+
+/// No device that an agent before this one advertised is served by this one.
+pub(super) fn zero_extended_resources(status: &mut NodeStatus) {
+    let amounts = [&mut status.capacity, &mut status.allocatable];
+    for (name, amount) in amounts.into_iter().flatten().flatten() {
+        if is_extended(name) {
+            *amount = Quantity::ZERO.to_wire();
+        }
+    }
+}
+
+/// Names with a domain are not Kubernetes' own, unless the domain is.
+fn is_extended(name: &str) -> bool {
+    name.contains('/') && !name.contains("kubernetes.io/") && !name.starts_with("requests.")
 }
 
 /// What the node has, and what others said it has: devices and the like. Sizes of huge pages that are gone are dropped.

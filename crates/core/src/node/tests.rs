@@ -1,5 +1,6 @@
 //! A node for the tests of its parts.
 
+mod addresses;
 mod amounts;
 mod change;
 mod conditions;
@@ -23,6 +24,7 @@ use crate::time::{Mono, Now};
 pub(super) struct NodeFixture {
     pub(super) profile: NodeProfile,
     pub(super) machine: MachineInfo,
+    pub(super) addresses: Vec<IpAddr>,
     pub(super) runtime: RuntimeHealth,
     pub(super) pressures: Pressures,
     /// Seconds since the agent began, which was at the beginning of 2027.
@@ -44,6 +46,7 @@ impl NodeFixture {
         Self {
             profile: profile(),
             machine: machine(),
+            addresses: vec![ip("192.0.2.1")],
             runtime,
             pressures: Pressures::default(),
             at: 0,
@@ -54,6 +57,7 @@ impl NodeFixture {
         look(&NodeStatusInput {
             profile: &self.profile,
             machine: &self.machine,
+            addresses: &self.addresses,
             runtime: &self.runtime,
             images: &[],
             pressures: self.pressures,
@@ -93,7 +97,6 @@ fn profile() -> NodeProfile {
     NodeProfile {
         name: "n1".to_owned(),
         controller_attaches: true,
-        addresses: vec![ip("192.0.2.1")],
         port: 10250,
         version: "v1.36.3".to_owned(),
         max_pods: 110,

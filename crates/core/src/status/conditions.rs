@@ -7,6 +7,7 @@ use k8s_openapi::api::core::v1::{ContainerStatus, PodCondition, PodStatus};
 use super::context::StatusContext;
 use super::phase::Phase;
 use crate::actions::pod_sandbox_changed;
+use crate::admission::RESIZE_INFEASIBLE;
 use crate::lifecycle::PodFailureKind;
 use ready::{containers_ready, initialised, pod_ready};
 
@@ -62,11 +63,14 @@ pub(super) fn all(context: &StatusContext<'_>, status: &PodStatus) -> Vec<PodCon
     let phase = Phase::of(status).unwrap_or(Phase::Pending);
     let containers = all_containers(status);
     let mut conditions = conditions_of_others(context);
+    let resize = context.input.resize_infeasible.then(resize_infeasible);
+    conditions.extend(resize.map(|answer| condition(context, "PodResizePending", answer)));
     put_disruption(context, &mut conditions);
     let containers_ready = containers_ready(context.pod, &containers, phase);
+    let has_ready_to_start = context.input.node.features.ready_to_start_condition;
     let answers = [
-        ("PodReadyToStartContainers", Some(ready_to_start(context))),
-        ("Initialized", Some(initialised(context.pod, &containers, phase))),
+        ("PodReadyToStartContainers", has_ready_to_start.then(|| ready_to_start(context))),
+        ("Initialized", Some(initialised(context, &containers, phase))),
         (READY, Some(pod_ready(context.pod, &containers_ready, &conditions))),
         (CONTAINERS_READY, Some(containers_ready)),
         ("PodScheduled", Some(ConditionValue::TRUE)),
@@ -110,6 +114,10 @@ fn ready_to_start(context: &StatusContext<'_>) -> ConditionValue {
         yes: pod_sandbox_changed(context.pod, context.view).is_none(),
         ..ConditionValue::FALSE
     }
+}
+
+fn resize_infeasible() -> ConditionValue {
+    ConditionValue::TRUE.with_reason("Infeasible").with_message(RESIZE_INFEASIBLE)
 }
 
 /// Said only of pods that have a rule to that effect.

@@ -14,7 +14,7 @@ pub(super) fn seconds(moment: Timestamp) -> Time {
 
 /// Cuts times to the second and termination messages to their share of the pod's.
 pub(super) fn normalise_status(pod: &Pod, status: &mut PodStatus) {
-    let limit = share(pod.regular().len() + pod.init().len());
+    let limit = share(pod.regular().len() + pod.init().len() + pod.ephemeral().len());
     truncate_times(status);
     for container in containers(status) {
         for state in [&mut container.state, &mut container.last_state].into_iter().flatten() {

@@ -1,6 +1,6 @@
 //! The queue of the status manager: which pods' statuses the API server is to get, in which order, and which pods may be deleted there.
 //!
-//! Only the latest status of a pod counts. An API server that is away gets the last word once it is back, not every step that led to
+//! Only the latest status of a pod counts. An API server that is away gets the latest status once it is back, not every step that led to
 //! it. What others wait for, readiness and ends, goes before mere detail.
 
 mod entry;

@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::{ContainerStatus, Pod, PodStatus};
 
 use super::container_status_ext::{ContainerStatusExt, terminated};
 use super::containers::unknown_end;
-use crate::pod::PodExt;
+use crate::pod::{ContainerKind, PodExt, init_kind};
 
 /// Nothing is waited for any more: containers that can have run and have no end get one.
 pub(super) fn end_containers(pod: &Pod, status: &mut PodStatus) {
@@ -31,9 +31,13 @@ fn has_initialised(pod: &Pod, status: &PodStatus) -> bool {
         |status: &ContainerStatus| !status.is_waiting() || status.ended_before().is_some();
     let regular = status.container_statuses.iter().flatten();
     let last_init = status.init_container_statuses.iter().flatten().last();
-    let ends = last_init.into_iter().flat_map(|last| [last.ended(), last.ended_before()]);
-    let last_succeeded = ends.flatten().any(|end| end.exit_code == 0);
-    pod.init().is_empty() || regular.clone().any(was_tried) || last_succeeded
+    let last_is_done = last_init.is_some_and(|last| match pod.init().last().map(init_kind) {
+        Some(ContainerKind::Sidecar) => last.is_running() && last.has_started(),
+        _ => {
+            [last.ended(), last.ended_before()].into_iter().flatten().any(|end| end.exit_code == 0)
+        }
+    });
+    pod.init().is_empty() || regular.clone().any(was_tried) || last_is_done
 }
 
 /// How many init containers have been tried: all up to the last that is not merely waiting, and the first.

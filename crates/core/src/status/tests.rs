@@ -12,6 +12,7 @@ use k8s_openapi::api::core::v1::{ContainerState, ContainerStatus, Pod, PodCondit
 
 use super::container_status_ext::ContainerStatusExt;
 use super::{PodStatusInput, generate_api_pod_status};
+use crate::features::FeatureGates;
 use crate::fixture::{ViewBuilder, at, pod, view};
 use crate::ids::ContainerId;
 use crate::lifecycle::{PodFailure, TerminationStage};
@@ -31,6 +32,7 @@ struct StatusFixture {
     probes: ProbeResults,
     termination_messages: BTreeMap<ContainerId, String>,
     node: NodeFacts,
+    resize_infeasible: bool,
     termination: Option<TerminationStage>,
     failure: Option<PodFailure>,
     second: i64,
@@ -42,6 +44,7 @@ fn status_fixture(pod: Pod, build: impl FnOnce(ViewBuilder) -> ViewBuilder) -> S
         runtime_name: "containerd".to_owned(),
         host_ips: vec!["192.168.0.1".to_owned()],
         recursive_read_only: true,
+        features: FeatureGates::default(),
     };
     StatusFixture {
         view: build(view(&pod)).build(),
@@ -52,6 +55,7 @@ fn status_fixture(pod: Pod, build: impl FnOnce(ViewBuilder) -> ViewBuilder) -> S
         probes: ProbeResults::default(),
         termination_messages: BTreeMap::new(),
         node,
+        resize_infeasible: false,
         termination: None,
         failure: None,
         second: 50,
@@ -69,6 +73,7 @@ impl StatusFixture {
             probes: &self.probes,
             termination_messages: &self.termination_messages,
             node: &self.node,
+            resize_infeasible: self.resize_infeasible,
             termination: self.termination,
             failure: self.failure.as_ref(),
             now: at(self.second),

@@ -73,6 +73,7 @@ pub fn sandbox_view(status: &v1::PodSandboxStatus) -> SandboxView {
         ready: v1::PodSandboxState::try_from(status.state) == Ok(v1::PodSandboxState::SandboxReady),
         created_at: moment(status.created_at),
         host_network: network == Some(v1::NamespaceMode::Node),
+        network_reported: status.network.is_some(),
         ips: addresses(status),
         annotations: status.annotations.clone(),
     }
@@ -94,7 +95,14 @@ pub fn container_view(listed: &v1::Container, status: &v1::ContainerStatus) -> C
         message_file: mounted_at(status, &label.termination_message_path),
         label,
         user: user(status),
+        stop_signal: stop_signal(status),
     }
+}
+
+/// None where the runtime leaves it to the image and does not tell which one that is.
+fn stop_signal(status: &v1::ContainerStatus) -> Option<String> {
+    let signal = status.stop_signal();
+    (signal != v1::Signal::RuntimeDefault).then(|| signal.as_str_name().to_owned())
 }
 
 impl ListedPod {

@@ -40,9 +40,15 @@ pub(crate) struct ExplanationCase {
     /// What is done to it, on which container, since so many seconds.
     #[serde(default)]
     doing: Option<(Value, Option<String>, i64)>,
+    /// The last answers of probes: container, kind, answer, output, how often in a row, how many seconds ago.
+    #[serde(default)]
+    probes: Vec<(String, String, String, String, u32, i64)>,
     /// In so many seconds.
     #[serde(default)]
     next_try: Option<i64>,
+    /// What the last try failed with.
+    #[serde(default)]
+    last_error: Option<String>,
     #[serde(default)]
     stage: Option<String>,
     #[serde(default)]
@@ -146,7 +152,12 @@ impl ExplanationCase {
         let doing = self.doing.as_ref().map(|(what, container, seconds)| {
             json!({ "what": what, "container": container, "since": ago(*seconds) })
         });
+        let probes = self.probes.iter().map(|(container, kind, answer, output, times, seconds)| {
+            json!({ "container": container, "kind": kind, "answer": answer, "output": output,
+                "inARow": times, "at": ago(*seconds) })
+        });
         let report = json!({
+            "probes": probes.collect::<Vec<_>>(),
             "pod": {
                 "metadata": { "name": "web-node", "namespace": "default", "uid": "u1" },
                 "spec": self.spec(),
@@ -157,6 +168,7 @@ impl ExplanationCase {
             "leaving": self.leaving,
             "doing": doing,
             "nextTry": self.next_try.map(|seconds| ago(-seconds)),
+            "lastError": self.last_error,
         });
         serde_json::from_value(report).unwrap()
     }

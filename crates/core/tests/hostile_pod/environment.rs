@@ -1,5 +1,7 @@
 //! Row C1: variables that grow when they are expanded.
 
+use std::sync::Arc;
+
 use oarsman_core::cri_spec::{ConfigError, Lookup};
 use serde_json::{Value, json};
 
@@ -27,7 +29,7 @@ fn variable(name: &str, value: &str) -> Value {
 fn with_map(bytes: usize) -> Lookup {
     let map = json!({ "data": { "key": "x".repeat(bytes) } });
     let mut lookup = Lookup::default();
-    lookup.config_maps.insert(object("big"), serde_json::from_value(map).unwrap());
+    lookup.config_maps.insert(object("big"), Arc::new(serde_json::from_value(map).unwrap()));
     lookup
 }
 

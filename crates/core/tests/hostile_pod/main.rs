@@ -13,8 +13,8 @@ use std::path::Path;
 
 use k8s_openapi::api::core::v1::Pod;
 use oarsman_core::cri_spec::{
-    ConfigError, ContainerConfigRequest, ContainerHostPaths, ImageUser, Lookup, NodeContext,
-    NodeSettings, PodGrants, generate_container_config,
+    ConfigError, ContainerConfigRequest, ContainerHostPaths, ImageUser, Lookup, NameFiles,
+    NodeContext, NodeSettings, PodGrants, generate_container_config,
 };
 use oarsman_core::ids::FullName;
 use oarsman_core::node::NodeFacts;
@@ -36,7 +36,13 @@ fn object(name: &str) -> FullName {
 fn on_a_node<T>(test: impl FnOnce(&NodeContext<'_>) -> T) -> T {
     let (facts, settings) = (NodeFacts::default(), NodeSettings::of_memory(1 << 30));
     let (root, pod_logs) = ("/var/lib/kubelet", Path::new("/var/log/pods"));
-    test(&NodeContext { root, pod_logs, facts: &facts, settings: &settings })
+    test(&NodeContext {
+        root,
+        pod_logs,
+        facts: &facts,
+        settings: &settings,
+        name_files: &NameFiles::default(),
+    })
 }
 
 /// The message that would create the first container of the pod.

@@ -1,5 +1,7 @@
 //! Row C1: files of volumes that are made of one object again and again.
 
+use std::sync::Arc;
+
 use oarsman_core::cri_spec::{Lookup, Payloads, payloads};
 use serde_json::{Value, json};
 
@@ -16,7 +18,7 @@ fn made(mut volumes: Vec<Value>, bytes: usize) -> Result<Payloads, String> {
     let pod = pod(&json!({ "containers": containers, "volumes": volumes }));
     let map = json!({ "data": { "key": "x".repeat(bytes) } });
     let mut lookup = Lookup::default();
-    lookup.config_maps.insert(object("big"), serde_json::from_value(map).unwrap());
+    lookup.config_maps.insert(object("big"), Arc::new(serde_json::from_value(map).unwrap()));
     let (payloads, faults) = on_a_node(|node| payloads(&pod, &lookup, node));
     faults.first().map_or(Ok(payloads), |fault| Err(fault.to_string()))
 }

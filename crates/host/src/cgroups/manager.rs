@@ -92,6 +92,11 @@ impl CgroupManager {
         }
     }
 
+    /// The hierarchies in which limits are set.
+    pub(super) fn hierarchies(&self) -> impl Iterator<Item = &Hierarchy> {
+        self.needed.iter()
+    }
+
     /// The root group.
     pub fn root(&self) -> &Path {
         &self.root

@@ -1,6 +1,7 @@
 //! Real trees, links and mounts.
 
 use std::fs;
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
@@ -188,10 +189,98 @@ fn a_tree_deeper_than_any_path_is_removed() {
 
 #[test]
 fn what_cannot_be_removed_is_named() {
-    let directory = PathBuf::from("/proc/self/fdinfo");
+    let directory = PathBuf::from(format!("/proc/{}/fdinfo", std::process::id()));
     let error = remove_tree(&directory).unwrap_err();
     assert!(
         matches!(&error, RemoveTreeError::Failed { path, .. } if path.starts_with(&directory)),
         "{error}"
     );
+}
+
+/// Row H5 of docs/security.md: each file has another device than its directory.
+#[test]
+fn a_tree_on_an_overlay_of_two_file_systems_is_removed() {
+    let mut fixture = TreeFixture::new(&["lower/tree/file", "memory/hidden", "over/hidden"]);
+    fixture.tmpfs("memory");
+    for directory in ["upper", "work"] {
+        fs::create_dir(fixture.path("memory").join(directory)).unwrap();
+    }
+    let [lower, memory] = ["lower", "memory"].map(|name| fixture.path(name).display().to_string());
+    let options = format!("lowerdir={lower},upperdir={memory}/upper,workdir={memory}/work");
+    let options = std::ffi::CString::new(options).unwrap();
+    let over = fixture.path("over");
+    mount("overlay", &over, "overlay", MountFlags::empty(), options.as_c_str()).unwrap();
+    fixture.mounts.push(over.clone());
+    fs::write(over.join("tree/upper"), "").unwrap();
+    remove_tree(&over.join("tree")).unwrap();
+    assert!(!over.join("tree").exists());
+    fixture.assert_present(&["lower/tree/file"]);
+}
+
+/// Row H6 of docs/security.md.
+#[test]
+fn a_large_tree_is_removed_in_parts() {
+    let fixture = TreeFixture::new(&[]);
+    for number in 0..100 {
+        fs::create_dir_all(fixture.path(&format!("tree/{}", number % 10))).unwrap();
+        fs::write(fixture.path(&format!("tree/{}/{number}", number % 10)), "").unwrap();
+    }
+    let parent = fs::File::open(fixture.directory.path()).unwrap();
+    let part = || remove_at_most(parent.as_fd(), OsStr::new("tree"), 30);
+    let mut parts = 1;
+    while let Err(error) = part() {
+        assert!(matches!(error, RemoveTreeError::Unfinished { .. }), "{error}");
+        parts += 1;
+    }
+    assert!((4..20).contains(&parts) && !fixture.path("tree").exists(), "{parts}");
+}
+
+#[test]
+fn a_tree_that_always_gets_new_files_does_not_keep_the_call_from_ending() {
+    let fixture = TreeFixture::new(&["tree/file"]);
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    let tree = fixture.path("tree");
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut number = 0;
+            while !stop.load(std::sync::atomic::Ordering::SeqCst) && number < 20_000 {
+                fs::create_dir_all(tree.join(number.to_string())).unwrap();
+                number += 1;
+            }
+        });
+        let parent = fs::File::open(fixture.directory.path()).unwrap();
+        for _ in 0..3 {
+            // However it ends.
+            remove_at_most(parent.as_fd(), OsStr::new("tree"), 500).ok();
+        }
+        stop.store(true, std::sync::atomic::Ordering::SeqCst);
+    });
+}
+
+/// Row H9 of docs/security.md.
+#[test]
+fn a_mount_whose_server_hangs_or_is_gone_is_found_without_asking_it() {
+    let Ok(server) = fs::File::options().read(true).write(true).open("/dev/fuse") else {
+        eprintln!("this machine has no FUSE");
+        return;
+    };
+    let mut fixture = TreeFixture::new(&["tree/point/hidden"]);
+    let point = fixture.path("tree/point");
+    let options = format!("fd={},rootmode=40000,user_id=0,group_id=0", server.as_raw_fd());
+    let options = std::ffi::CString::new(options).unwrap();
+    mount("test", &point, "fuse", MountFlags::empty(), options.as_c_str()).unwrap();
+    fixture.mounts.push(point.clone());
+    let (send, received) = std::sync::mpsc::channel();
+    let tree = fixture.path("tree");
+    let asked = point.clone();
+    std::thread::spawn(move || {
+        send.send((mounts::is_mount_point(&asked), remove_tree(&tree))).unwrap();
+    });
+    // Dropped when that takes too long: the thread ends with an error then.
+    let (found, removed) = received.recv_timeout(std::time::Duration::from_secs(60)).unwrap();
+    assert!(found.unwrap() && matches!(removed, Err(RemoveTreeError::Mounted { .. })));
+    drop(server);
+    assert!(fs::metadata(&point).is_err(), "its server is gone");
+    assert!(mounts::is_mount_point(&point).unwrap());
+    fixture.assert_refused("tree/point");
 }

@@ -3,11 +3,13 @@
 //! On the way up the kernel's `..` is taken, and must lead to the very directory that we came from.
 
 use std::ffi::{OsStr, OsString};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Statx, StatxFlags};
+use rustix::fs::{
+    AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, Statx, StatxFlags, renameat_with,
+};
 use rustix::io::Errno;
 
 use super::RemoveTreeError;
@@ -31,7 +33,8 @@ struct FileIdentity {
 
 impl FileIdentity {
     fn is_on_mount_of(&self, other: &Self) -> bool {
-        (self.device, self.mount) == (other.device, other.mount)
+        // The device says nothing: a subvolume of btrfs has one of its own, and so has a file of an overlay.
+        self.mount == other.mount
     }
 }
 
@@ -47,43 +50,61 @@ struct DirectoryLevel {
 
 /// The beginning of a directory.
 const BEGIN: i64 = 0;
-/// Names that are held at the top of a tree; further down fewer are, so that neither the width nor the depth of a tree fills the
-/// memory.
+/// Names that are held at the top of a tree; further down fewer are, so that the width of a tree does not fill the memory.
 const MAX_NAMES: usize = 4096;
+/// Levels that are held. What lies deeper is moved to the top first, so that the depth of a tree does not fill the memory either.
+const MAX_DEPTH: usize = 1024;
+/// Bytes of a path in an error, which gets into logs and events.
+const MAX_PATH: usize = 4096;
 
 pub(super) struct Walk {
     tree: PathBuf,
     pass: WalkPurpose,
-    /// The name of the tree in the directory that it is in.
-    top: OsString,
-    /// That directory. All of the tree must be on the mount that it is on.
+    /// The directory that the tree is in. All of the tree must be on the mount that it is on.
     parent: FileIdentity,
     /// The way to where we are, top first; empty before and after.
     levels: Vec<DirectoryLevel>,
     here: OwnedFd,
+    /// The top of the tree, once it was entered.
+    top: Option<OwnedFd>,
+    /// The number of the next directory that is moved there.
+    next_moved: u32,
     /// Names that are held at the top.
     max_names: usize,
+    /// Levels that are held.
+    max_depth: usize,
+    /// Entries that may still be looked at.
+    left: usize,
 }
 
 impl Walk {
-    /// Opens the directory that holds the tree; none if there is no tree.
-    pub(super) fn start(path: &Path, pass: WalkPurpose) -> Result<Option<Self>, RemoveTreeError> {
-        let nameless = || RemoveTreeError::Nameless { path: path.to_owned() };
-        let top = path.file_name().ok_or_else(nameless)?.to_owned();
-        let above = path.parent().filter(|above| !above.as_os_str().is_empty());
-        let failed = |source: Errno| failed(path.to_owned(), source);
-        let opened = open_path(CWD, above.unwrap_or(Path::new(".")));
-        let Some(here) = gone_is_none(opened).map_err(failed)? else {
-            return Ok(None);
-        };
+    /// Begins in the directory that holds the tree.
+    pub(super) fn start(
+        parent: BorrowedFd<'_>,
+        tree: &Path,
+        pass: WalkPurpose,
+        most: usize,
+    ) -> Result<Self, RemoveTreeError> {
+        let failed = |source: Errno| failed(tree.to_owned(), source);
+        let here = open_path(parent, Path::new(".")).map_err(failed)?;
         let (parent, _) = stat_entry(&here, c"").map_err(failed)?;
-        let (tree, levels, max_names) = (path.to_owned(), Vec::new(), MAX_NAMES);
-        Ok(Some(Self { tree, top, pass, parent, levels, here, max_names }))
+        Ok(Self {
+            tree: tree.to_owned(),
+            pass,
+            parent,
+            levels: Vec::new(),
+            here,
+            top: None,
+            next_moved: 0,
+            max_names: MAX_NAMES,
+            max_depth: MAX_DEPTH,
+            left: most,
+        })
     }
 
     /// Goes through the whole tree.
     pub(super) fn run(&mut self) -> Result<(), RemoveTreeError> {
-        let top = self.top.clone();
+        let top = self.tree.file_name().unwrap_or_default().to_owned();
         if self.entry(&top)? {
             self.enter(top)?;
         }
@@ -100,6 +121,7 @@ impl Walk {
     /// Looks at one entry of the directory we are in. True if it is a directory, which is for later;
     /// anything else is removed at once.
     fn entry(&mut self, name: &OsStr) -> Result<bool, RemoveTreeError> {
+        self.count_entry()?;
         let Some((identity, kind)) = self.at(name, gone_is_none(stat_entry(&self.here, name)))?
         else {
             return Ok(false);
@@ -113,9 +135,18 @@ impl Walk {
         Ok(kind == FileType::Directory)
     }
 
+    fn count_entry(&mut self) -> Result<(), RemoveTreeError> {
+        let unfinished = || RemoveTreeError::Unfinished { tree: self.tree.clone() };
+        self.left = self.left.checked_sub(1).ok_or_else(unfinished)?;
+        Ok(())
+    }
+
     /// Goes down into a directory, unless it has gone. What has become a link or a mount since we
     /// looked is not entered.
     fn enter(&mut self, name: OsString) -> Result<(), RemoveTreeError> {
+        if self.levels.len() >= self.max_depth && self.move_to_top(&name)? {
+            return Ok(());
+        }
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let opened = rustix::fs::openat(&self.here, &name, flags, Mode::empty());
         let Some(directory) = self.at(&name, gone_is_none(opened))? else {
@@ -125,9 +156,43 @@ impl Walk {
         if !identity.is_on_mount_of(&self.parent) {
             return Err(self.mounted(&name));
         }
+        if self.levels.is_empty() {
+            let again = open_path(&directory, Path::new("."));
+            self.top = Some(self.at(&name, again)?);
+        }
         self.here = directory;
         self.levels.push(DirectoryLevel { name, identity, below: Vec::new(), unread: None });
         self.list(BEGIN)
+    }
+
+    /// Moves a directory that lies too deep to the top of the tree, which is read again later. False where the file system cannot:
+    /// between subvolumes, out of the lower layers of an overlay, or at all.
+    fn move_to_top(&mut self, name: &OsStr) -> Result<bool, RemoveTreeError> {
+        if self.pass == WalkPurpose::FindMounts {
+            return Err(RemoveTreeError::Unfinished { tree: self.tree.clone() });
+        }
+        let Some(top) = &self.top else { return Ok(false) };
+        let moved = loop {
+            let unfinished = || RemoveTreeError::Unfinished { tree: self.tree.clone() };
+            self.left = self.left.checked_sub(1).ok_or_else(unfinished)?;
+            let fresh = format!(".oarsman-removed-{}", self.next_moved);
+            self.next_moved = self.next_moved.wrapping_add(1);
+            match renameat_with(&self.here, name, top, fresh, RenameFlags::NOREPLACE) {
+                Err(Errno::EXIST) => {}
+                moved => break moved,
+            }
+        };
+        match moved {
+            Err(Errno::XDEV | Errno::INVAL) => Ok(false),
+            Err(Errno::BUSY) => Err(self.mounted(name)),
+            moved => {
+                self.at(name, gone_is_none(moved))?;
+                if let Some(top) = self.levels.first_mut() {
+                    top.unread = Some(BEGIN);
+                }
+                Ok(true)
+            }
+        }
     }
 
     /// Reads on in the directory we are in, until there are enough directories to be visited.
@@ -201,15 +266,20 @@ impl Walk {
         RemoveTreeError::Mounted { point: self.path(name), tree: self.tree.clone() }
     }
 
-    /// The path of an entry of the directory we are in, or of that directory. For errors alone: in a
-    /// deep tree it is long.
+    /// The path of an entry of the directory we are in, or of that directory. For errors alone: of a long one the beginning.
     fn path(&self, name: &OsStr) -> PathBuf {
+        let mut path = self.tree.clone();
         if self.levels.is_empty() {
-            return self.tree.clone();
+            return path;
         }
         let below_top = self.levels.iter().skip(1).map(|level| level.name.as_os_str());
-        let mut path = self.tree.clone();
-        path.extend(below_top.chain((!name.is_empty()).then_some(name)));
+        for part in below_top.chain((!name.is_empty()).then_some(name)) {
+            if path.as_os_str().len() + part.len() >= MAX_PATH {
+                path.push("...");
+                break;
+            }
+            path.push(part);
+        }
         path
     }
 }
@@ -229,7 +299,11 @@ fn stat_entry(
     directory: &impl AsFd,
     name: impl rustix::path::Arg,
 ) -> Result<(FileIdentity, FileType), Errno> {
-    let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH | AtFlags::NO_AUTOMOUNT;
+    // Nothing of what is asked for needs an answer of the file system, which may be that of a server that is gone.
+    let flags = AtFlags::SYMLINK_NOFOLLOW
+        | AtFlags::EMPTY_PATH
+        | AtFlags::NO_AUTOMOUNT
+        | AtFlags::STATX_DONT_SYNC;
     let wanted = StatxFlags::TYPE | StatxFlags::INO | StatxFlags::MNT_ID;
     let found = rustix::fs::statx(directory, name, flags, wanted)?;
     // Without mount ids a bind mount looks like any directory: better to remove nothing.
@@ -257,6 +331,7 @@ fn gone_is_none<T>(result: Result<T, Errno>) -> Result<Option<T>, Errno> {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::os::fd::AsFd;
 
     use super::*;
 
@@ -267,17 +342,55 @@ mod tests {
         for number in 0..100 {
             fs::create_dir_all(tree.join(number.to_string())).unwrap();
         }
+        let opened = fs::File::open(parent.path()).unwrap();
         for pass in [WalkPurpose::FindMounts, WalkPurpose::Remove] {
-            let mut walk = Walk::start(&tree, pass).unwrap().unwrap();
-            walk.max_names = 16;
-            let top = walk.top.clone();
-            walk.enter(top).unwrap();
+            let start = || {
+                let walk = Walk::start(opened.as_fd(), &tree, pass, usize::MAX).unwrap();
+                Walk { max_names: 16, ..walk }
+            };
+            let mut walk = start();
+            walk.enter("tree".into()).unwrap();
             let held = walk.levels[0].below.len();
             assert!(held <= 16, "{held}");
-            let mut walk = Walk::start(&tree, pass).unwrap().unwrap();
-            walk.max_names = 16;
-            walk.run().unwrap();
+            start().run().unwrap();
             assert_eq!(tree.exists(), pass == WalkPurpose::FindMounts);
         }
+    }
+
+    #[test]
+    fn of_many_levels_only_some_are_held_at_a_time() {
+        let parent = tempfile::tempdir().unwrap();
+        let tree = parent.path().join("tree");
+        let deep: PathBuf = std::iter::repeat_n("d", 100).collect();
+        fs::create_dir_all(tree.join(&deep)).unwrap();
+        fs::write(tree.join(&deep).join("file"), "").unwrap();
+        // What an earlier try has left.
+        fs::create_dir(tree.join(".oarsman-removed-0")).unwrap();
+        let opened = fs::File::open(parent.path()).unwrap();
+        let walk = Walk::start(opened.as_fd(), &tree, WalkPurpose::Remove, usize::MAX).unwrap();
+        let mut walk = Walk { max_depth: 8, ..walk };
+        walk.run().unwrap();
+        assert!(walk.levels.capacity() <= 8, "{}", walk.levels.capacity());
+        assert!(!tree.exists());
+    }
+
+    #[test]
+    fn the_path_in_an_error_is_not_longer_than_the_kernels() {
+        let parent = tempfile::tempdir().unwrap();
+        let tree = parent.path().join("tree");
+        fs::create_dir(&tree).unwrap();
+        let opened = fs::File::open(parent.path()).unwrap();
+        let mut walk = Walk::start(opened.as_fd(), &tree, WalkPurpose::Remove, 10).unwrap();
+        let identity = walk.parent;
+        walk.levels = std::iter::repeat_with(|| DirectoryLevel {
+            name: "d".repeat(255).into(),
+            identity,
+            below: Vec::new(),
+            unread: None,
+        })
+        .take(1000)
+        .collect();
+        let path = walk.path(OsStr::new("file"));
+        assert!(path.as_os_str().len() <= MAX_PATH + 4, "{}", path.as_os_str().len());
     }
 }

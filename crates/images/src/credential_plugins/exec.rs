@@ -6,6 +6,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use oarsman_core::image::providers::CredentialProvider;
+use oarsman_host::processes;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
@@ -21,33 +22,46 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 const STDOUT_LIMIT: u64 = 1 << 20;
 const STDERR_LIMIT: u64 = 4 << 10;
 
-/// Starts a program, writes the request to it and reads its answer. One that is not waited for any more is killed.
+/// The same with the deadline of every program.
 pub(super) async fn exec(
+    directory: &Path,
+    provider: &CredentialProvider,
+    request: &str,
+) -> Result<Vec<u8>, CredentialError> {
+    exec_within(TIMEOUT, directory, provider, request).await
+}
+
+/// Starts a program, writes the request to it and reads its answer. One that is not waited for any more is killed.
+async fn exec_within(
+    deadline: Duration,
     directory: &Path,
     provider: &CredentialProvider,
     request: &str,
 ) -> Result<Vec<u8>, CredentialError> {
     let path = directory.join(&provider.name);
     let environment = provider.env.iter().map(|(name, value)| (name, value));
-    let child = Command::new(&path)
+    let mut child = Command::new(&path)
         .args(&provider.args)
         .envs(environment)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .kill_on_drop(true)
+        .process_group(0)
         .spawn()
         .map_err(failed("start", &path))?;
-    match timeout(TIMEOUT, exchange(child, request)).await {
+    match timeout(deadline, exchange(&mut child, request)).await {
         Ok(answer) => answer.map_err(failed("ask for credentials", &path)),
         Err(_) => {
-            let why = format!("no answer within {TIMEOUT:?}");
+            // The programs that it has started go with it.
+            child.id().into_iter().for_each(processes::kill_group);
+            let why = format!("no answer within {deadline:?}");
             Err(failed("ask for credentials", &path)(why))
         }
     }
 }
 
-async fn exchange(mut child: Child, request: &str) -> io::Result<Vec<u8>> {
+async fn exchange(child: &mut Child, request: &str) -> io::Result<Vec<u8>> {
     let (mut input, output, errors) =
         (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let ask = async {
@@ -58,7 +72,7 @@ async fn exchange(mut child: Child, request: &str) -> io::Result<Vec<u8>> {
         drop(input);
     };
     let (answer, complaint, ()) =
-        tokio::join!(read(output, STDOUT_LIMIT), read(errors, STDERR_LIMIT), ask);
+        tokio::join!(read(output, STDOUT_LIMIT), read_all(errors, STDERR_LIMIT), ask);
     let answer = answer?;
     if answer.len() as u64 == STDOUT_LIMIT {
         // It is killed with the handle.
@@ -71,6 +85,16 @@ async fn exchange(mut child: Child, request: &str) -> io::Result<Vec<u8>> {
         return Err(io::Error::other(format!("{status}: {}", complaint.trim())));
     }
     Ok(answer)
+}
+
+/// So much at most. The rest is read and dropped: a program that logs much must not die of a pipe that is closed.
+async fn read_all(from: Option<impl AsyncRead + Unpin>, limit: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if let Some(mut from) = from {
+        (&mut from).take(limit).read_to_end(&mut bytes).await?;
+        tokio::io::copy(&mut from, &mut tokio::io::sink()).await?;
+    }
+    Ok(bytes)
 }
 
 /// So much at most; the rest stays unread.

@@ -49,7 +49,7 @@ fn echo_routes() -> Router {
     let five = async || "12345";
     let parts = async || {
         axum::body::Body::from_stream(futures::stream::iter(
-            ["123", "45", "67"].map(Ok::<_, std::io::Error>),
+            ["123", "45", "67"].map(Ok::<_, io::Error>),
         ))
     };
     Router::new()
@@ -250,4 +250,14 @@ async fn an_invalid_request_is_refused_without_showing_its_secrets() {
         assert!(matches!(error, NetworkError::Malformed { .. }), "{error}");
         assert!(!error.to_string().contains("secret"), "{error}");
     }
+}
+
+#[tokio::test]
+async fn a_tcp_connection_is_made_or_its_error_names_the_target() {
+    let (listener, port) = listen().await;
+    let request = |port| TcpConnect { host: "localhost".to_owned(), port, timeout: PATIENCE };
+    SystemNetwork.connect(&request(port)).await.unwrap();
+    drop(listener);
+    let error = SystemNetwork.connect(&request(port)).await.unwrap_err().to_string();
+    assert!(error.starts_with(&format!("cannot reach tcp://localhost:{port}: ")), "{error}");
 }

@@ -6,8 +6,9 @@ use anyhow::{Context, Result};
 use oarsman_agent::sources::manifest_set::ManifestSet;
 use oarsman_clock::Clock;
 use oarsman_cluster::credentials::{self, Connection, CredentialsConfig};
-use oarsman_cluster::{ApiServer, Cluster, Standalone};
+use oarsman_cluster::{ApiServer, Cluster, ObjectSettings, Standalone};
 use oarsman_state::{CheckpointStore, EncryptedCheckpoints};
+use oarsman_sync::TaskPanics;
 
 use crate::settings::{AgentSettings, ClusterSettings};
 
@@ -23,6 +24,7 @@ pub(super) async fn join(
     settings: &AgentSettings,
     manifest_set: Option<&ManifestSet>,
     clock: &Arc<dyn Clock>,
+    panics: &TaskPanics,
 ) -> Result<ClusterSeams> {
     let Some(joining) = &settings.cluster else {
         let alone =
@@ -31,7 +33,12 @@ pub(super) async fn join(
     };
     let connection = credentials::connect(plan(joining, settings), Arc::clone(clock)).await?;
     let server = ApiServer::new(connection.client(), &settings.node_name, Arc::clone(clock));
-    let server = server.with_freshness(joining.freshness, joining.request_rate);
+    let objects = ObjectSettings {
+        freshness: joining.freshness,
+        rate: joining.request_limits.requests,
+        panics: panics.clone(),
+    };
+    let server = server.with_settings(objects, joining.request_limits.events);
     Ok(ClusterSeams {
         cluster: Arc::new(server),
         connection: Some(connection),

@@ -25,6 +25,8 @@ pub(super) struct RuntimeFacts {
     pub(super) runtime_version: String,
     pub(super) cgroup_driver: CgroupDriver,
     pub(super) recursive_read_only: bool,
+    /// Whether it heeds `supplementalGroupsPolicy`.
+    pub(super) supplemental_groups_policy: bool,
 }
 
 pub(super) fn client(
@@ -88,6 +90,7 @@ async fn query_runtime(
         runtime_name: version.runtime_name,
         runtime_version: version.runtime_version,
         cgroup_driver: cgroup_driver(client, settings).await?,
+        supplemental_groups_policy: status.features.is_some_and(|f| f.supplemental_groups_policy),
         recursive_read_only: status.runtime_handlers.iter().any(|handler| {
             let features = handler.features.as_ref();
             handler.name.is_empty() && features.is_some_and(|f| f.recursive_read_only_mounts)

@@ -2,7 +2,7 @@
 
 mod choose;
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -20,6 +20,7 @@ use tokio::time::sleep;
 
 use super::output::print_stderr;
 use super::{AgentSelector, find_pod};
+use crate::control_sequences::strip_control_sequences;
 use crate::local_api::LocalClient;
 use crate::threads;
 
@@ -202,7 +203,18 @@ fn container_has_ended(pod: &PodReport, container: &str) -> bool {
 }
 
 fn print(printer: &mut LogPrinter, line: &[u8]) -> io::Result<()> {
-    printer.print(line, &mut io::stdout().lock(), &mut io::stderr().lock())
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    printer.print(line, &mut out, &mut err)?;
+    write_shown(&mut io::stdout().lock(), &out)?;
+    write_shown(&mut io::stderr().lock(), &err)
+}
+
+/// Programs get what the container has written, a terminal what does not control it.
+fn write_shown(to: &mut (impl Write + IsTerminal), bytes: &[u8]) -> io::Result<()> {
+    if bytes.is_empty() || !to.is_terminal() {
+        return to.write_all(bytes);
+    }
+    to.write_all(strip_control_sequences(&String::from_utf8_lossy(bytes)).as_bytes())
 }
 
 fn flush() -> io::Result<()> {

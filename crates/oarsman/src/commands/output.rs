@@ -6,6 +6,8 @@ use anyhow::Result;
 use clap::ValueEnum;
 use serde::Serialize;
 
+use crate::control_sequences::strip_control_sequences;
+
 /// How programs want it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum OutputFormat {
@@ -13,10 +15,10 @@ pub(super) enum OutputFormat {
     Yaml,
 }
 
-/// Writes to stdout; colours are left out unless that is a terminal, or where NO_COLOR is set.
+/// Writes to stdout; colours are left out unless that is a terminal, or where NO_COLOR is set. Messages of containers are in it.
 pub(super) fn print(text: &str) -> Result<()> {
     let mut out = anstream::stdout().lock();
-    out.write_all(text.as_bytes())?;
+    out.write_all(strip_control_sequences(text).as_bytes())?;
     Ok(out.flush()?)
 }
 

@@ -3,13 +3,15 @@
 use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
-use oarsman_cluster::{Freshness, RequestRate};
-use oarsman_core::admission::Mode;
+use oarsman_cluster::{Freshness, RequestLimits, RequestRate};
+use oarsman_core::admission::{Mode, without_namespace};
+use oarsman_core::features::FeatureGates;
+use oarsman_core::node::addresses::AddressSettings;
 use oarsman_kubelet_config::enums::{
     CgroupDriverSetting, LogFormat, ResourceChangeDetectionStrategy, SwapBehaviorSetting,
 };
 use oarsman_kubelet_config::flags::ProgramFlags;
-use oarsman_kubelet_config::{KubeletConfiguration, LoadedConfig};
+use oarsman_kubelet_config::{KubeletConfiguration, LoadedConfig, is_enabled};
 use oarsman_state::CheckpointKeys;
 
 use super::credential_providers;
@@ -79,12 +81,16 @@ pub(super) fn settings(loaded: &LoadedConfig, flags: &ProgramFlags) -> Result<Ag
     let kubelet = &loaded.configuration;
     let name = Some(flags.hostname_override.as_str()).filter(|name| !name.trim().is_empty());
     let name = machine::node_name(name)?;
-    let addresses = machine::addresses::of_node(&flags.node_ips(), &name);
     Ok(AgentSettings {
         mode: Mode::Kubelet,
         root: machine::canonical_root(flags.root_dir.as_ref())?,
-        node_ips: addresses.iter().map(ToString::to_string).collect(),
-        node_status: node_status_config(kubelet, flags, &name, &addresses),
+        addresses: AddressSettings {
+            given: flags.node_ips(),
+            name: name.clone(),
+            in_cluster: !flags.kubeconfig.is_empty(),
+        },
+        features: FeatureGates::of(|name| is_enabled(&kubelet.feature_gates, name)),
+        node_status: node_status_config(kubelet, flags, &name),
         node_name: name,
         runtime_endpoint: kubelet.container_runtime_endpoint.clone(),
         image_endpoint: unless_empty(&kubelet.image_service_endpoint),
@@ -104,6 +110,7 @@ pub(super) fn settings(loaded: &LoadedConfig, flags: &ProgramFlags) -> Result<Ag
         resolv_conf: unless_empty(&kubelet.resolv_conf),
         pod_pids_limit: u64::try_from(kubelet.pod_pids_limit).ok().filter(|limit| *limit > 0),
         containers: containers(kubelet),
+        allowed_unsafe_sysctls: allowed_unsafe_sysctls(kubelet)?,
     })
 }
 
@@ -142,7 +149,7 @@ fn cluster(
         remembers_pods: flags.remember_pods,
         checkpoint_keys: checkpoint_keys(),
         freshness: freshness(kubelet.config_map_and_secret_change_detection_strategy),
-        request_rate: request_rate(kubelet),
+        request_limits: request_limits(kubelet),
     }))
 }
 
@@ -156,9 +163,26 @@ fn checkpoint_keys() -> CheckpointKeys {
     }
 }
 
-fn request_rate(kubelet: &KubeletConfiguration) -> RequestRate {
+/// What would let a pod change the node is refused, as the Go kubelet does.
+fn allowed_unsafe_sysctls(kubelet: &KubeletConfiguration) -> Result<Vec<String>> {
+    let refused = without_namespace(&kubelet.allowed_unsafe_sysctls);
+    ensure!(
+        refused.is_empty(),
+        "allowedUnsafeSysctls: {} belong to no namespace of a pod: allow only kernel.shm*, kernel.msg*, kernel.sem, fs.mqueue.* and net.*",
+        refused.join(", ")
+    );
+    Ok(kubelet.allowed_unsafe_sysctls.clone())
+}
+
+fn request_limits(kubelet: &KubeletConfiguration) -> RequestLimits {
     let number = |number: i32| u32::try_from(number).unwrap_or_default();
-    RequestRate { per_second: number(kubelet.kube_api_qps), burst: number(kubelet.kube_api_burst) }
+    let rate =
+        |per_second, burst| RequestRate { per_second: number(per_second), burst: number(burst) };
+    let events = rate(kubelet.event_record_qps, kubelet.event_burst);
+    RequestLimits {
+        requests: rate(kubelet.kube_api_qps, kubelet.kube_api_burst),
+        events: Some(events).filter(|events| events.per_second > 0),
+    }
 }
 
 fn freshness(strategy: ResourceChangeDetectionStrategy) -> Freshness {

@@ -1,14 +1,14 @@
-//! Fields and flags that are accepted and validated, but have no effect yet.
+//! Fields and flags that are accepted and validated, but have no effect yet, or only a part of it.
 
 use oarsman_kubelet_config::LoadedConfig;
 use oarsman_kubelet_config::flags::{ParsedFlags, ProgramFlags};
 
-/// Fields that have an effect.
+/// Fields that have their whole effect.
 const IMPLEMENTED: &[&str] = &[
     "address",
+    "allowedUnsafeSysctls",
     "authentication",
     "authorization",
-    "cgroupDriver",
     "cgroupRoot",
     "clusterDNS",
     "clusterDomain",
@@ -17,9 +17,10 @@ const IMPLEMENTED: &[&str] = &[
     "cpuCFSQuota",
     "cpuCFSQuotaPeriod",
     "crashLoopBackOff",
-    "enableControllerAttachDetach",
     "enableDebuggingHandlers",
     "enableServer",
+    "eventBurst",
+    "eventRecordQPS",
     "failCgroupV1",
     "failSwapOn",
     "fileCheckFrequency",
@@ -29,9 +30,6 @@ const IMPLEMENTED: &[&str] = &[
     "imageServiceEndpoint",
     "kubeAPIBurst",
     "kubeAPIQPS",
-    "kubeReserved",
-    "localStorageCapacityIsolation",
-    "logging",
     "maxOpenFiles",
     "maxParallelImagePulls",
     "maxPods",
@@ -49,7 +47,6 @@ const IMPLEMENTED: &[&str] = &[
     "readOnlyPort",
     "registerNode",
     "registerWithTaints",
-    "reservedSystemCPUs",
     "resolvConf",
     "rotateCertificates",
     "runOnce",
@@ -62,18 +59,75 @@ const IMPLEMENTED: &[&str] = &[
     "staticPodURL",
     "staticPodURLHeader",
     "syncFrequency",
-    "systemReserved",
     "tlsCertFile",
     "tlsCipherSuites",
     "tlsMinVersion",
     "tlsPrivateKeyFile",
 ];
 
-/// The fields and flags that are set and have no effect.
+/// Feature gates that have an effect, and the names that stand for many of them; tests of `core::features` have those of fields of pods.
+const GATES: &[&str] = &[
+    "AllAlpha",
+    "AllBeta",
+    "ContainerRestartRules",
+    "ContainerStopSignals",
+    "EnvFiles",
+    "HostnameOverride",
+    "KubeletCrashLoopBackOffMax",
+    "NodeDeclaredFeatures",
+    "PodLevelResources",
+    "PodReadyToStartContainersCondition",
+    "ReloadKubeletServerCertificateFile",
+    "RestartAllContainersOnContainerExits",
+    "RotateKubeletServerCertificate",
+];
+
+/// Fields of which only a part has an effect, and what is missing.
+const PARTIAL: &[(&str, &str)] = &[
+    ("cgroupDriver", "with systemd, cgroups have systemd's names but are made without it"),
+    (
+        "enableControllerAttachDetach",
+        "only the annotation of the node is set: there are no volumes to attach yet",
+    ),
+    (
+        "evictionHard",
+        "it lowers what the node has for pods, but no pod is evicted: one pod can use up the node's memory, disk and processes",
+    ),
+    ("kubeReserved", "pods are admitted to what is left, but together they can use more than that"),
+    (
+        "localStorageCapacityIsolation",
+        "ephemeral storage is counted at admission, but no limit of it is enforced",
+    ),
+    ("logging", "flushFrequency and options have no effect"),
+    ("reservedSystemCPUs", "pods are admitted to what is left, but run on all CPUs"),
+    (
+        "systemReserved",
+        "pods are admitted to what is left, but together they can use more than that",
+    ),
+];
+
+/// The fields that are set and have only a part of their effect, with what is missing.
+pub(super) fn partial(loaded: &LoadedConfig) -> Vec<(&'static str, &'static str)> {
+    let written = loaded.written();
+    let is_written = |field: &str| written.iter().any(|written| written == field);
+    PARTIAL.iter().copied().filter(|(field, _)| is_written(field)).collect()
+}
+
+fn has_an_effect(field: &str) -> bool {
+    IMPLEMENTED.contains(&field) || PARTIAL.iter().any(|(partial, _)| *partial == field)
+}
+
+/// The fields, feature gates and flags that are set and have no effect.
 pub(super) fn ignored(given: &ParsedFlags, loaded: &LoadedConfig) -> Vec<String> {
-    let fields =
-        loaded.written().into_iter().filter(|field| !IMPLEMENTED.contains(&field.as_str()));
-    fields.chain(flags(&given.program)).collect()
+    let is_idle = |field: &String| field != "featureGates" && !has_an_effect(field);
+    let fields = loaded.written().into_iter().filter(is_idle);
+    fields.chain(gates(loaded)).chain(flags(&given.program)).collect()
+}
+
+fn gates(loaded: &LoadedConfig) -> impl Iterator<Item = String> {
+    let switched = loaded.configuration.feature_gates.keys();
+    let idle = switched.filter(|gate| !GATES.contains(&gate.as_str()));
+    idle.map(|gate| format!("featureGates.{gate}"))
 }
 
 fn flags(program: &ProgramFlags) -> impl Iterator<Item = String> {
@@ -82,4 +136,52 @@ fn flags(program: &ProgramFlags) -> impl Iterator<Item = String> {
         ("--runtime-cgroups", !program.runtime_cgroups.is_empty()),
     ];
     rows.into_iter().filter(|(_, is_set)| *is_set).map(|(flag, _)| flag.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use oarsman_kubelet_config::flags;
+
+    use super::*;
+
+    fn loaded(words: &[&str]) -> (ParsedFlags, LoadedConfig) {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        let given = flags::parse(&words).unwrap();
+        let loaded = oarsman_kubelet_config::load(None, &[], &given.layers).unwrap();
+        (given, loaded)
+    }
+
+    #[test]
+    fn a_field_has_its_whole_effect_or_a_part_or_none() {
+        let (given, loaded) = loaded(&[
+            "--max-pods=7",
+            "--allowed-unsafe-sysctls=net.*",
+            "--event-qps=5",
+            "--system-reserved=cpu=100m",
+            "--eviction-hard=memory.available<200Mi",
+            "--eviction-max-pod-grace-period=5",
+        ]);
+        let partial: Vec<&str> = partial(&loaded).into_iter().map(|(field, _)| field).collect();
+        assert_eq!(partial, ["evictionHard", "systemReserved"]);
+        assert_eq!(ignored(&given, &loaded), ["evictionMaxPodGracePeriod"]);
+    }
+
+    #[test]
+    fn no_field_is_in_two_lists_and_every_field_exists() {
+        let known = serde_json::to_value(oarsman_kubelet_config::KubeletConfiguration::default());
+        let known = known.unwrap();
+        let fields = IMPLEMENTED.iter().copied().chain(PARTIAL.iter().map(|(field, _)| *field));
+        let fields: Vec<&str> = fields.collect();
+        for (at, field) in fields.iter().enumerate() {
+            assert!(known.get(*field).is_some(), "{field} is no field");
+            assert!(!fields[..at].contains(field), "{field} is listed twice");
+        }
+    }
+
+    #[test]
+    fn feature_gates_without_an_effect_are_named_one_by_one() {
+        let gates = "--feature-gates=EnvFiles=false,EventedPLEG=true,ContainerStopSignals=true";
+        let (given, loaded) = loaded(&[gates]);
+        assert_eq!(ignored(&given, &loaded), ["featureGates.EventedPLEG"]);
+    }
 }

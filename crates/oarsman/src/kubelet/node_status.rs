@@ -1,6 +1,5 @@
 //! Makes the settings of the node's registration and status from the configuration.
 
-use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
 
@@ -25,11 +24,10 @@ pub(super) fn node_status_config(
     kubelet: &KubeletConfiguration,
     flags: &ProgramFlags,
     name: &str,
-    addresses: &[IpAddr],
 ) -> NodeStatusConfig {
     NodeStatusConfig {
         machine: facts::read(Path::new(&flags.root_dir)),
-        profile: profile(kubelet, flags, name, addresses),
+        profile: profile(kubelet, flags, name),
         registers: kubelet.register_node,
         look: kubelet.node_status_update_frequency.or_zero(),
         report: kubelet.node_status_report_frequency.or_zero(),
@@ -37,14 +35,10 @@ pub(super) fn node_status_config(
     }
 }
 
-fn profile(
-    kubelet: &KubeletConfiguration,
-    flags: &ProgramFlags,
-    name: &str,
-    addresses: &[IpAddr],
-) -> NodeProfile {
+fn profile(kubelet: &KubeletConfiguration, flags: &ProgramFlags, name: &str) -> NodeProfile {
     let given = flags.node_ips().into_iter().filter(|ip| !ip.is_unspecified());
-    let declared = DECLARED.iter().filter(|name| is_enabled(&kubelet.feature_gates, name));
+    let is_on = |name: &str| is_enabled(&kubelet.feature_gates, name);
+    let declared = DECLARED.iter().filter(|name| is_on("NodeDeclaredFeatures") && is_on(name));
     NodeProfile {
         name: name.to_owned(),
         labels: flags.node_labels.clone(),
@@ -52,7 +46,6 @@ fn profile(
         provider_id: Some(kubelet.provider_id.clone()).filter(|id| !id.is_empty()),
         has_cloud: flags.cloud_provider == "external",
         controller_attaches: kubelet.enable_controller_attach_detach,
-        addresses: addresses.to_vec(),
         given_addresses: given.collect(),
         port: if kubelet.enable_server { kubelet.port } else { 0 },
         version: super::kubernetes_version().to_owned(),
@@ -109,7 +102,7 @@ mod tests {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
         let given = flags::parse(&words).unwrap();
         let loaded = oarsman_kubelet_config::load(None, &[], &given.layers).unwrap();
-        node_status_config(&loaded.configuration, &given.program, "n1", &[])
+        node_status_config(&loaded.configuration, &given.program, "n1")
     }
 
     #[test]
@@ -129,6 +122,14 @@ mod tests {
             ..NodeProfile::default()
         };
         assert_eq!(profile, expected);
+    }
+
+    #[test]
+    fn features_are_declared_where_their_gates_and_the_declaration_itself_are_on() {
+        for gate in ["NodeDeclaredFeatures", "RestartAllContainersOnContainerExits"] {
+            let declared = settings_for(&[&format!("--feature-gates={gate}=false")]);
+            assert!(declared.profile.declared_features.is_empty(), "{gate}");
+        }
     }
 
     #[test]

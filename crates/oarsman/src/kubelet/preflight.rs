@@ -3,6 +3,7 @@
 use anyhow::{Context, Result, bail};
 use oarsman_core::resources::CgroupVersion;
 use oarsman_host::cgroups::CgroupManager;
+use oarsman_host::host_info::unusable_reason;
 use oarsman_kubelet_config::KubeletConfiguration;
 use oarsman_kubelet_config::flags::ProgramFlags;
 
@@ -33,7 +34,7 @@ pub(super) fn check_addresses(flags: &ProgramFlags) -> Result<()> {
         return Ok(());
     }
     let given = flags.node_ips().into_iter().filter(|ip| !ip.is_unspecified());
-    let complaints: Vec<String> = given.filter_map(machine::addresses::unusable_reason).collect();
+    let complaints: Vec<String> = given.filter_map(unusable_reason).collect();
     if !complaints.is_empty() {
         bail!("--node-ip: {}", complaints.join("; "));
     }

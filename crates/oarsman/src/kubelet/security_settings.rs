@@ -1,5 +1,8 @@
 //! Settings that protect a node elsewhere and do nothing here yet, with what follows from that.
 
+use oarsman_kubelet_config::KubeletConfiguration;
+use oarsman_kubelet_config::enums::KubeletAuthorizationMode;
+
 /// Fields, and the consequence of their having no effect. One that gets an effect is listed among those that have one, and is
 /// never looked up here again.
 const CONSEQUENCES: &[(&[&str], &str)] = &[
@@ -12,12 +15,7 @@ const CONSEQUENCES: &[(&[&str], &str)] = &[
         "kernel settings that differ from what a kubelet expects are neither refused nor changed",
     ),
     (
-        &["allowedUnsafeSysctls"],
-        "sysctls are not restricted: a pod can set every one that the runtime takes",
-    ),
-    (
         &[
-            "evictionHard",
             "evictionSoft",
             "evictionSoftGracePeriod",
             "evictionMaxPodGracePeriod",
@@ -46,7 +44,6 @@ const CONSEQUENCES: &[(&[&str], &str)] = &[
     (&["reservedMemory", "qosReserved"], "no memory is set aside for pods that reserve it"),
     (&["tlsCurvePreferences"], "every key exchange of the TLS library is accepted"),
     (&["streamingConnectionIdleTimeout"], "streaming connections are not closed for being idle"),
-    (&["kubeAPIQPS", "kubeAPIBurst"], "requests to the API server are not limited in rate"),
     (&["registryPullQPS", "registryBurst"], "image pulls are not limited in rate"),
     (&["featureGates"], "a protection that a feature gate turns on is not there"),
 ];
@@ -57,10 +54,34 @@ pub(super) fn consequence(field: &str) -> Option<&'static str> {
     row.map(|(_, consequence)| *consequence)
 }
 
+/// Settings that open the node to others, with what follows from them.
+pub(super) fn opened(kubelet: &KubeletConfiguration) -> Vec<(&'static str, &'static str)> {
+    let allows_all = kubelet.authorization.mode == KubeletAuthorizationMode::AlwaysAllow;
+    let rows = [
+        (
+            kubelet.read_only_port != 0,
+            "readOnlyPort",
+            "every client that reaches the port can read the specs of all pods",
+        ),
+        (
+            kubelet.authentication.anonymous.enabled,
+            "authentication.anonymous.enabled",
+            "clients without credentials are let in as system:anonymous",
+        ),
+        (
+            allows_all,
+            "authorization.mode",
+            "AlwaysAllow: every client that is authenticated can do everything",
+        ),
+    ];
+    rows.into_iter()
+        .filter(|row| row.0)
+        .map(|(_, field, consequence)| (field, consequence))
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use oarsman_kubelet_config::KubeletConfiguration;
-
     use super::*;
 
     #[test]
@@ -68,6 +89,21 @@ mod tests {
         let images = consequence("imagePullCredentialsVerificationPolicy").unwrap();
         assert!(images.contains("can be used by all pods"));
         assert_eq!(consequence("volumeStatsAggPeriod"), None, "it protects nothing");
+    }
+
+    #[test]
+    fn settings_that_open_the_node_are_told_with_their_consequences() {
+        let mut kubelet = KubeletConfiguration::default();
+        kubelet.authorization.mode = KubeletAuthorizationMode::Webhook;
+        kubelet.authentication.anonymous.enabled = false;
+        kubelet.read_only_port = 0;
+        assert!(opened(&kubelet).is_empty());
+        kubelet.authorization.mode = KubeletAuthorizationMode::AlwaysAllow;
+        kubelet.authentication.anonymous.enabled = true;
+        kubelet.read_only_port = 10255;
+        let fields: Vec<_> = opened(&kubelet).into_iter().map(|(field, _)| field).collect();
+        let want = ["readOnlyPort", "authentication.anonymous.enabled", "authorization.mode"];
+        assert_eq!(fields, want);
     }
 
     #[test]

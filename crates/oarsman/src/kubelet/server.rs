@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
-use k8s_openapi::api::core::v1::{NodeAddress, Pod};
-use oarsman_agent::ActivePodsReader;
+use k8s_openapi::api::core::v1::Pod;
+use oarsman_agent::{ActivePodsReader, NodeAddresses, SyncLoopMonitor};
 use oarsman_clock::Clock;
 use oarsman_cluster::credentials::{
     AddressSource, ServingCertificate, ServingCertificateManager, ServingCertificateSource, serving,
@@ -16,18 +16,26 @@ use oarsman_cluster::credentials::{
 use oarsman_cluster::review::{ApiReviewer, Reviewer};
 use oarsman_core::active_pods::ActivePod;
 use oarsman_core::cri_spec::log_directory;
+use oarsman_core::healthz;
 use oarsman_core::ids::FullName;
+use oarsman_core::node::addresses::shown;
 use oarsman_core::pod::PodExt;
-use oarsman_kubelet_config::KubeletConfiguration;
 use oarsman_kubelet_config::enums::{KubeletAuthorizationMode, TlsVersion};
 use oarsman_kubelet_config::flags::ProgramFlags;
+use oarsman_kubelet_config::{KubeletConfiguration, is_enabled};
 use oarsman_server::{
     AuthenticationSettings, AuthorizationSettings, HostInterface, LogDirectory, ServerSettings,
     TlsSettings,
 };
+use oarsman_sync::{TaskPanics, restarted};
 use serde_json::Value;
+use tokio::sync::Mutex;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::assembly::Agent;
+use crate::settings::AgentSettings;
 
 #[cfg(test)]
 mod tests;
@@ -45,54 +53,52 @@ pub(super) struct ServingPlan {
     files: Option<(PathBuf, PathBuf)>,
     /// Whether the certificate is signed by the cluster.
     signed_by_cluster: bool,
+    /// Whether files that are renewed are loaded again.
+    reloads_files: bool,
     cert_dir: PathBuf,
     node: String,
-    node_ips: Vec<String>,
 }
 
 impl ServingPlan {
-    pub(super) fn new(
-        kubelet: &KubeletConfiguration,
-        flags: &ProgramFlags,
-        node: &str,
-        node_ips: &[String],
-    ) -> Self {
+    pub(super) fn new(kubelet: &KubeletConfiguration, flags: &ProgramFlags, node: &str) -> Self {
         let is_set = |file: &String| !file.is_empty();
         let files = (&kubelet.tls_cert_file, &kubelet.tls_private_key_file);
         let files = (is_set(files.0) && is_set(files.1)).then(|| (files.0.into(), files.1.into()));
         Self {
             settings: settings(kubelet),
+            // The configuration refuses this without the gate RotateKubeletServerCertificate.
             signed_by_cluster: files.is_none() && kubelet.server_tls_bootstrap,
+            reloads_files: is_enabled(&kubelet.feature_gates, "ReloadKubeletServerCertificateFile"),
             files,
             cert_dir: flags.cert_dir.clone().into(),
             node: node.to_owned(),
-            node_ips: node_ips.to_vec(),
         }
     }
 
-    fn origin(&self, client: Option<&kube::Client>) -> ServingCertificateSource {
+    fn origin(
+        &self,
+        client: Option<&kube::Client>,
+        addresses: &NodeAddresses,
+    ) -> ServingCertificateSource {
         let (cert_dir, node) = (self.cert_dir.clone(), self.node.clone());
         match (&self.files, client) {
             (Some((certificate, key)), _) => ServingCertificateSource::Files {
                 certificate: certificate.clone(),
                 key: key.clone(),
+                reloads: self.reloads_files,
             },
             (None, Some(client)) if self.signed_by_cluster => {
-                let (client, addresses) = (client.clone(), self.addresses());
+                let (client, addresses) = (client.clone(), self.addresses(addresses));
                 ServingCertificateSource::Cluster { cert_dir, node, addresses, client }
             }
             (None, _) => ServingCertificateSource::SelfSigned { cert_dir, host: node },
         }
     }
 
-    fn addresses(&self) -> AddressSource {
-        let address = |kind: &str, address: &String| NodeAddress {
-            type_: kind.to_owned(),
-            address: address.clone(),
-        };
-        let ips = self.node_ips.iter().map(|ip| address("InternalIP", ip));
-        let all: Vec<NodeAddress> = ips.chain([address("Hostname", &self.node)]).collect();
-        Box::new(move || all.clone())
+    /// The addresses as they are whenever they are asked for.
+    fn addresses(&self, addresses: &NodeAddresses) -> AddressSource {
+        let (addresses, node) = (addresses.clone(), self.node.clone());
+        Box::new(move || shown(&addresses.get(), &node))
     }
 }
 
@@ -129,12 +135,25 @@ fn settings(kubelet: &KubeletConfiguration) -> ServerSettings {
 }
 
 /// The configuration as /configz shows it. Headers for manifests carry passwords and tokens: their names are shown, their values
-/// are not.
+/// are not. The URL of manifests may have a password and a token, too.
 fn shown_configuration(kubelet: &KubeletConfiguration) -> Value {
     let mut shown = kubelet.clone();
     let values = shown.static_pod_url_header.values_mut().flatten();
     values.for_each(|value| MASKED.clone_into(value));
+    shown.static_pod_url = without_secrets(&shown.static_pod_url);
     serde_json::to_value(shown).unwrap_or_default()
+}
+
+/// A URL without login and query.
+fn without_secrets(url: &str) -> String {
+    let (url, query) = url.split_once('?').map_or((url, None), |(url, query)| (url, Some(query)));
+    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let host = authority.rsplit_once('@').map(|(_, host)| format!("{MASKED}@{host}"));
+    let host = host.unwrap_or_else(|| authority.to_owned());
+    let scheme = if scheme.is_empty() { String::new() } else { format!("{scheme}://") };
+    let query = query.map(|_| format!("?{MASKED}")).unwrap_or_default();
+    format!("{scheme}{host}{path}{query}")
 }
 
 /// Port 0 is nowhere.
@@ -143,23 +162,29 @@ fn socket_addr(address: IpAddr, port: i32) -> Option<SocketAddr> {
     Some(SocketAddr::new(address, port))
 }
 
+/// What the servers are made with.
+#[derive(Clone)]
+pub(super) struct ServerInputs {
+    pub(super) plan: ServingPlan,
+    pub(super) host: Arc<dyn HostInterface>,
+    /// The client of the API server; none without a cluster.
+    pub(super) client: Option<kube::Client>,
+    pub(super) addresses: NodeAddresses,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) panics: TaskPanics,
+    /// Cancelled when the kubelet ends.
+    pub(super) end: CancellationToken,
+}
+
 /// Serves until the kubelet ends, and does not return. Failures are logged and tried again: pods run without the servers.
-pub(super) async fn serve(
-    plan: ServingPlan,
-    source: AgentHost,
-    client: Option<kube::Client>,
-    clock: &Arc<dyn Clock>,
-    end: CancellationToken,
-) -> Infallible {
-    let reviewer = client.as_ref().map(|client| {
-        let reviewer: Arc<dyn Reviewer> = Arc::new(ApiReviewer::new(client.clone(), &plan.node));
-        reviewer
-    });
-    let source: Arc<dyn HostInterface> = Arc::new(source);
+pub(super) async fn serve(inputs: ServerInputs) -> Infallible {
     let mut told = String::new();
     loop {
-        match open(&plan, &source, reviewer.as_ref(), client.as_ref(), clock).await {
-            Ok((servers, keeper)) => return tokio::join!(servers.run(end), keeper.run()).1,
+        match open(&inputs).await {
+            Ok((servers, certificate_manager)) => {
+                let certificate = keep_certificate(certificate_manager, inputs.panics);
+                return tokio::join!(servers.run(inputs.end), certificate).1;
+            }
             Err(error) => {
                 let error = format!("{error:#}");
                 if told != error {
@@ -176,32 +201,60 @@ pub(super) async fn serve(
     }
 }
 
-async fn open(
-    plan: &ServingPlan,
-    source: &Arc<dyn HostInterface>,
-    reviewer: Option<&Arc<dyn Reviewer>>,
-    client: Option<&kube::Client>,
-    clock: &Arc<dyn Clock>,
-) -> Result<(oarsman_server::Servers, ServingCertificateManager)> {
-    let (certificate, keeper): (ServingCertificate, _) =
-        serving(plan.origin(client), Arc::clone(clock))?;
-    let (settings, source) = (plan.settings.clone(), Arc::clone(source));
-    let (certificate, clock) = (Arc::new(certificate), Arc::clone(clock));
-    let servers =
-        oarsman_server::open(settings, source, reviewer.cloned(), certificate, clock).await?;
-    Ok((servers, keeper))
+/// Keeps the serving certificate valid in a task of its own, so that a panic there ends no server.
+async fn keep_certificate(manager: ServingCertificateManager, panics: TaskPanics) -> Infallible {
+    let manager = Arc::new(Mutex::new(manager));
+    let task = restarted("serving certificate", panics, move || {
+        let manager = Arc::clone(&manager);
+        async move { manager.lock().await.run().await }
+    });
+    match AbortOnDropHandle::new(tokio::spawn(task)).await {
+        Ok(never) => never,
+        // Only a program that ends cancels it.
+        Err(_) => std::future::pending().await,
+    }
 }
 
-/// What the servers need of the agent: its active pods, and where their logs are.
+async fn open(
+    inputs: &ServerInputs,
+) -> Result<(oarsman_server::Servers, ServingCertificateManager)> {
+    let ServerInputs { plan, host, client, addresses, clock, panics, .. } = inputs;
+    let reviewer = client.as_ref().map(|client| {
+        let reviewer: Arc<dyn Reviewer> = Arc::new(ApiReviewer::new(client.clone(), &plan.node));
+        reviewer
+    });
+    let (certificate, certificate_manager): (ServingCertificate, _) =
+        serving(plan.origin(client.as_ref(), addresses), Arc::clone(clock))?;
+    let servers = oarsman_server::open(
+        plan.settings.clone(),
+        Arc::clone(host),
+        reviewer,
+        Arc::new(certificate),
+        Arc::clone(clock),
+        panics.clone(),
+    );
+    Ok((servers.await?, certificate_manager))
+}
+
+/// What the servers need of the agent: its active pods, where their logs are, and whether its sync loop runs.
 #[derive(Debug)]
 pub(super) struct AgentHost {
     pods: ActivePodsReader,
     pod_logs: PathBuf,
+    sync_loop_monitor: SyncLoopMonitor,
+    sync_frequency: Duration,
+    clock: Arc<dyn Clock>,
 }
 
 impl AgentHost {
-    pub(super) fn new(pods: ActivePodsReader, pod_logs: PathBuf) -> Self {
-        Self { pods, pod_logs }
+    pub(super) fn new(agent: &Agent, settings: &AgentSettings, clock: &Arc<dyn Clock>) -> Self {
+        Self {
+            pods: agent.pods(),
+            pod_logs: settings.pod_logs.clone(),
+            sync_loop_monitor: agent.sync_loop_monitor(),
+            sync_frequency: settings.relist_period,
+            clock: Arc::clone(clock),
+        }
     }
 }
 
@@ -212,6 +265,11 @@ impl HostInterface for AgentHost {
 
     fn pod(&self, name: &FullName) -> Option<Arc<ActivePod>> {
         self.pods.by_name(name)
+    }
+
+    fn sync_loop_health(&self) -> Result<(), String> {
+        let (last, now) = (self.sync_loop_monitor.last_entry(), self.clock.mono());
+        healthz::sync_loop(last, now, self.sync_frequency)
     }
 
     fn log_directory(&self, pod: &Pod, container: &str) -> LogDirectory {

@@ -16,7 +16,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use oarsman_agent::ReportStore;
 use oarsman_server::accept::{self, ConnectionLimits, HttpConnection};
-use oarsman_sync::ordered_watch;
+use oarsman_sync::{TaskPanics, ordered_watch, restarted};
 use serde::Serialize;
 use tokio::net::{UnixListener, UnixStream};
 use tokio_util::sync::CancellationToken;
@@ -66,14 +66,18 @@ impl Drop for LocalServer {
 }
 
 /// Answers at the socket in an agent's root directory, which must be locked: a socket that is there then is a dead agent's.
-pub(crate) fn serve(root: &Path, api: LocalApi) -> Result<LocalServer> {
+pub(crate) fn serve(root: &Path, api: LocalApi, panics: TaskPanics) -> Result<LocalServer> {
     let cannot = || format!("cannot make the socket for commands in {}", root.display());
     let socket = SocketPath::below(root).with_context(cannot)?;
-    let listener = listen(socket.path()).with_context(cannot)?;
+    let listener = Arc::new(listen(socket.path()).with_context(cannot)?);
     let router = router(Arc::new(api));
     let end = CancellationToken::new();
-    tokio::spawn(accept::serve(listener, LIMITS, end.clone(), move |stream| {
-        prepare(stream, router.clone())
+    let until = end.clone();
+    tokio::spawn(restarted("local api", panics, move || {
+        let router = router.clone();
+        accept::serve(Arc::clone(&listener), LIMITS, until.clone(), move |stream| {
+            prepare(stream, router.clone())
+        })
     }));
     Ok(LocalServer { socket, end })
 }

@@ -8,6 +8,7 @@ use anyhow::{Context, Result, ensure};
 
 const STICKY: u32 = 0o1000;
 const OTHERS_WRITE: u32 = 0o002;
+const GROUP_WRITES: u32 = 0o020;
 
 /// Makes a root directory, and those above it, unless it is there. It is as others made it or 0750, before anything lies in it.
 ///
@@ -30,11 +31,16 @@ pub(super) fn prepare_own(directory: &Path) -> Result<()> {
 
 fn prepare(directory: &Path, mode: u32) -> Result<()> {
     let exists = |path: &&Path| path.symlink_metadata().is_ok();
-    if let Some(above) = directory.ancestors().find(exists).filter(|path| *path != directory) {
-        check(above, STICKY)?;
-    }
+    let above = directory.ancestors().skip(1).find(exists);
+    above.map_or(Ok(()), check_all)?;
     DirBuilder::new().recursive(true).mode(mode).create(directory)?;
-    check(directory, 0)
+    check(directory, 0)?;
+    directory.canonicalize()?.parent().map_or(Ok(()), check_all)
+}
+
+/// Whoever can write to a directory above ours can exchange ours.
+fn check_all(above: &Path) -> Result<()> {
+    above.canonicalize()?.ancestors().try_for_each(|directory| check(directory, STICKY))
 }
 
 /// In a sticky directory others can put files beside ours, but not take ours away: enough above a root, too little for one.
@@ -49,7 +55,17 @@ fn check(directory: &Path, harmless: u32) -> Result<()> {
         mode & OTHERS_WRITE == 0 || mode & harmless != 0,
         "{path} can be written to by all users: close it with `chmod o-w {path}`, or choose another --root-dir"
     );
+    let group = metadata.gid();
+    ensure!(
+        mode & GROUP_WRITES == 0 || mode & harmless != 0 || is_trusted_group(group),
+        "{path} can be written to by group {group}: close it with `chmod g-w {path}`, or choose another --root-dir"
+    );
     Ok(())
+}
+
+/// The groups of root and of the user that we are.
+pub(crate) fn is_trusted_group(gid: u32) -> bool {
+    gid == 0 || gid == rustix::process::getgid().as_raw()
 }
 
 /// Root and the user that we are can do all that we can.

@@ -182,6 +182,29 @@ fn a_root_directory_of_another_user_is_refused() {
     assert_eq!(fs::read_dir(&foreign).unwrap().count(), 0, "nothing was made there");
 }
 
+/// Row H13 of docs/security.md.
+#[test]
+fn a_root_directory_that_a_group_or_the_owner_of_one_above_can_exchange_is_refused() {
+    let above = tempfile::tempdir().unwrap();
+    let [shared, foreign] = ["shared", "foreign"].map(|name| above.path().join(name));
+    fs::create_dir(&shared).unwrap();
+    set_mode(&shared, 0o770);
+    FileLock::of_root(&shared).unwrap();
+    chown(&shared, None, Some(UNPRIVILEGED)).unwrap();
+    for root in [shared.clone(), shared.join("below")] {
+        let refused = format!("{:#}", FileLock::of_root(&root).unwrap_err());
+        assert!(refused.contains("chmod g-w"), "{refused}");
+    }
+    let ours = foreign.join("ours");
+    fs::create_dir_all(ours.join("existing")).unwrap();
+    chown(&foreign, Some(UNPRIVILEGED), None).unwrap();
+    for root in [ours.join("existing"), ours.join("new")] {
+        let refused = format!("{:#}", FileLock::of_root(&root).unwrap_err());
+        assert!(refused.contains("belongs to user 65534"), "{refused}");
+    }
+    assert!(!ours.join("new").exists());
+}
+
 #[test]
 fn a_root_directory_that_all_may_write_to_is_refused() {
     let above = tempfile::tempdir().unwrap();
@@ -196,4 +219,22 @@ fn a_root_directory_that_all_may_write_to_is_refused() {
     set_mode(&open, 0o1777);
     FileLock::of_root(&open.join("below")).unwrap();
     assert!(FileLock::of_root(&open).is_err(), "others can put files into the root itself");
+}
+
+/// Row H29 of docs/security.md.
+#[test]
+fn a_command_that_asks_for_the_holder_does_not_keep_an_agent_from_starting() {
+    let root = tempfile::tempdir().unwrap();
+    drop(FileLock::of_root(root.path()).unwrap());
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(std::sync::atomic::Ordering::SeqCst) {
+                holder_of_root(root.path());
+            }
+        });
+        let refused = (0..300).find_map(|_| FileLock::of_root(root.path()).err());
+        stop.store(true, std::sync::atomic::Ordering::SeqCst);
+        assert!(refused.is_none(), "{refused:?}");
+    });
 }

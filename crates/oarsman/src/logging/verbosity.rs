@@ -31,6 +31,8 @@ impl Verbosity {
         match said {
             Some((_, verbosity)) => level(*verbosity),
             None if ours || self.verbosity >= LIBRARY_VERBOSITY => level(self.verbosity),
+            // Its warnings have the whole of an answer that cannot be decoded, such as a Secret.
+            None if line.target().starts_with("kube_client") => Level::ERROR,
             None => Level::WARN,
         }
     }
@@ -81,6 +83,38 @@ mod tests {
         for (pattern, target, want) in rows {
             assert_eq!(matches(pattern, target), want, "{pattern} {target}");
         }
+    }
+
+    #[derive(Clone, Default)]
+    struct SeenTargets(std::sync::Arc<std::sync::Mutex<Vec<String>>>);
+
+    impl<S: tracing::Subscriber> tracing_subscriber::Layer<S> for SeenTargets {
+        fn on_event(
+            &self,
+            event: &tracing::Event<'_>,
+            _: tracing_subscriber::layer::Context<'_, S>,
+        ) {
+            self.0.lock().unwrap().push(event.metadata().target().to_owned());
+        }
+    }
+
+    #[test]
+    fn warnings_of_libraries_are_written_except_for_those_with_answers_of_the_api_server() {
+        use tracing_subscriber::Layer;
+        use tracing_subscriber::layer::SubscriberExt;
+        let seen = |verbosity: Verbosity| {
+            let targets = SeenTargets::default();
+            let layer = targets.clone().with_filter(verbosity.filter());
+            tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
+                tracing::warn!(target: "kube_client::client", "s3cret");
+                tracing::warn!(target: "hyper", "warning");
+            });
+            Vec::clone(&targets.0.lock().unwrap())
+        };
+        assert_eq!(seen(Verbosity::of(4)), ["hyper"]);
+        assert_eq!(seen(Verbosity::of(9)), ["kube_client::client", "hyper"]);
+        let modules = vec![("kube_client".to_owned(), 2)];
+        assert_eq!(seen(Verbosity { verbosity: 0, modules }), ["kube_client::client", "hyper"]);
     }
 
     #[test]

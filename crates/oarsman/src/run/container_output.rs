@@ -7,12 +7,18 @@ use std::path::{Path, PathBuf};
 use oarsman_core::cri_spec::log_directory;
 use oarsman_core::pod::PodExt;
 use oarsman_core::report::{NodeReport, PodReport};
-use oarsman_server::logs::{LogFollower, LogPrinter, PrintOptions};
+use oarsman_server::logs::{LogFollower, LogPrinter, PrintOptions, ReadProgress};
 
 use super::pod_lines::short_name;
+use crate::control_sequences::strip_control_sequences;
 
 #[cfg(test)]
 mod tests;
+
+/// Pieces of a container's log that are read at a time: 256 KiB. A terminal may be slower than a container.
+const MAX_PIECES: usize = 4;
+/// A longer line is printed as several.
+const MAX_LINE_BYTES: usize = 256 * 1024;
 
 /// The logs of all containers.
 #[derive(Default)]
@@ -25,23 +31,40 @@ pub(super) struct ContainerOutput {
 struct ContainerLogTail {
     file: Option<LogFollower>,
     printer: LogPrinter,
+    /// Stands before every line.
+    prefix: String,
     /// What is not a whole line yet, on stdout and on stderr.
     rest: [Vec<u8>; 2],
+    state: TailState,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum TailState {
+    /// There is more to be read at once.
+    Behind,
+    CaughtUp,
+    /// It could not be read, and is not read any more.
+    Failed,
 }
 
 impl ContainerOutput {
-    /// The lines that were written since the last call.
-    pub(super) fn read(&mut self, node: &NodeReport) -> io::Result<Vec<String>> {
+    /// A bounded part of the lines that were written since the last call.
+    pub(super) fn read(&mut self, node: &NodeReport) -> Vec<String> {
         for pod in &node.pods {
             self.track(Path::new(&node.pod_logs), pod);
         }
         let mut lines = Vec::new();
         for (directory, log) in &mut self.logs {
-            log.read(directory, &mut lines)?;
+            log.read(directory, &mut lines);
         }
         // The logs of a pod that was replaced are gone.
-        self.logs.retain(|directory, log| log.file.is_none() || directory.exists());
-        Ok(lines)
+        self.logs.retain(|directory, log| !log.is_done() || directory.exists());
+        lines
+    }
+
+    /// Whether there is more to be read at once.
+    pub(super) fn is_behind(&self) -> bool {
+        self.logs.values().any(|log| log.state == TailState::Behind)
     }
 
     fn track(&mut self, logs: &Path, pod: &PodReport) {
@@ -51,12 +74,12 @@ impl ContainerOutput {
         for container in &containers {
             let (pod, name) = (short_name(pod), &container.spec.name);
             let who = if several { format!("{pod}/{name}") } else { pod };
-            let style =
-                PrintOptions { prefix: Some(format!("{who} | ")), ..PrintOptions::default() };
             let log = || ContainerLogTail {
                 file: None,
-                printer: LogPrinter::new(style),
+                printer: LogPrinter::new(PrintOptions::default()),
+                prefix: format!("{who} | "),
                 rest: Default::default(),
+                state: TailState::CaughtUp,
             };
             self.logs.entry(directory.join(name)).or_insert_with(log);
         }
@@ -64,43 +87,54 @@ impl ContainerOutput {
 }
 
 impl ContainerLogTail {
-    fn read(&mut self, directory: &Path, lines: &mut Vec<String>) -> io::Result<()> {
+    /// A log that cannot be read is said once, and keeps no other from being read.
+    fn read(&mut self, directory: &Path, lines: &mut Vec<String>) {
+        if self.state == TailState::Failed {
+            return;
+        }
+        let read = self.read_pieces(directory);
+        for stream in [0, 1] {
+            self.move_lines(stream, lines);
+        }
+        self.state = match read {
+            Ok(ReadProgress::More) => TailState::Behind,
+            Ok(ReadProgress::CaughtUp) => TailState::CaughtUp,
+            Err(error) => {
+                let said = format!("the log cannot be read and is left out: {error}");
+                lines.push(format!("{}{}", self.prefix, strip_control_sequences(&said)));
+                TailState::Failed
+            }
+        };
+    }
+
+    fn read_pieces(&mut self, directory: &Path) -> io::Result<ReadProgress> {
         if self.file.is_none() {
             self.file = LogFollower::at_first(directory)?;
         }
-        let Some(file) = &mut self.file else { return Ok(()) };
-        let [mut out, mut err] = std::mem::take(&mut self.rest);
-        file.read(&mut |line| self.printer.print(line, &mut out, &mut err))?;
-        self.rest = [out, err].map(|printed| whole_lines(printed, lines));
-        Ok(())
-    }
-}
-
-/// Moves whole lines to `lines`, and returns the unfinished rest.
-fn whole_lines(mut bytes: Vec<u8>, lines: &mut Vec<String>) -> Vec<u8> {
-    let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-    let rest = bytes.split_off(end);
-    lines.extend(String::from_utf8_lossy(&bytes).lines().map(strip_control_sequences));
-    rest
-}
-
-/// Removes what could control the terminal, except for colours.
-fn strip_control_sequences(line: &str) -> String {
-    let mut kept = String::with_capacity(line.len());
-    let mut rest = line;
-    while let Some(at) = rest.find('\x1b') {
-        kept.push_str(&rest[..at]);
-        let colour = rest[at..].strip_prefix("\x1b[").and_then(|after| {
-            let end = after.find(|letter: char| !letter.is_ascii_digit() && letter != ';')?;
-            after[end..].starts_with('m').then_some(end)
-        });
-        let length = colour.map_or(1, |end| "\x1b[".len() + end + 1);
-        if colour.is_some() {
-            kept.push_str(&rest[at..at + length]);
+        let Some(file) = &mut self.file else { return Ok(ReadProgress::CaughtUp) };
+        let [out, err] = &mut self.rest;
+        for _ in 0..MAX_PIECES {
+            let read = file.read_next(&mut |line| self.printer.print(line, out, err))?;
+            if read == ReadProgress::CaughtUp {
+                return Ok(read);
+            }
         }
-        rest = &rest[at + length..];
+        Ok(ReadProgress::More)
     }
-    kept.push_str(rest);
-    kept.retain(|letter| letter == '\t' || letter == '\x1b' || !letter.is_control());
-    kept
+
+    /// Moves whole lines to `lines`, and the beginning of one that has become too long.
+    fn move_lines(&mut self, stream: usize, lines: &mut Vec<String>) {
+        let bytes = &mut self.rest[stream];
+        let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let end = if bytes.len() - end >= MAX_LINE_BYTES { bytes.len() } else { end };
+        let rest = bytes.split_off(end);
+        let moved = std::mem::replace(bytes, rest);
+        let line = |line: &str| format!("{}{}", self.prefix, strip_control_sequences(line));
+        lines.extend(String::from_utf8_lossy(&moved).lines().map(line));
+    }
+
+    fn is_done(&self) -> bool {
+        self.state == TailState::Failed
+            || (self.file.is_some() && self.state == TailState::CaughtUp)
+    }
 }

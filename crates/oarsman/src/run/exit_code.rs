@@ -48,6 +48,8 @@ mod tests {
             doing: None,
             next_try: None,
             waits_for: None,
+            last_error: None,
+            probes: Vec::new(),
         }
     }
 

@@ -13,6 +13,7 @@ use oarsman_clock::Clock;
 use oarsman_core::report::NodeReport;
 use oarsman_sync::ordered_watch;
 use tokio::sync::{mpsc, oneshot};
+use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -27,6 +28,8 @@ use crate::signals::ShutdownSignals;
 const MAX_WAIT: Duration = Duration::from_secs(30);
 /// Faster updates could not be read.
 const REDRAW_INTERVAL: Duration = Duration::from_millis(100);
+/// How often the rest of containers' output is read in the end: up to 10 MiB of each.
+const MAX_LAST_ROUNDS: usize = 40;
 /// The display of elapsed seconds is redrawn each second.
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -45,7 +48,7 @@ pub(super) async fn run_in_foreground(
     let leaving = agent.stop_requested();
     let connection_holder = agent.connection_holder();
     let mut watcher = Foreground::of(&agent, ending, quiet);
-    watcher.print_header(settings)?;
+    watcher.print_header(settings).await?;
     let ended = tokio::select! {
         ended = Agent::run(agent.drain_on(&leaving)) => ended.map(|()| ExitCode::SUCCESS),
         ended = watcher.watch(&leaving) => ended,
@@ -74,10 +77,38 @@ struct Foreground {
     report_store: Arc<ReportStore>,
     changes: ordered_watch::Receiver<u64>,
     commands: mpsc::Sender<AgentCommand>,
+    /// None while a thread writes.
+    display: Option<Display>,
+    ending: ShutdownSignals,
+}
+
+/// What is written to the terminal, which may be slow or stopped.
+struct Display {
     screen: Screen<io::Stdout>,
     /// The output of containers; none with `--quiet`.
     output: Option<ContainerOutput>,
-    ending: ShutdownSignals,
+}
+
+impl Display {
+    fn show(&mut self, report: &NodeReport) -> io::Result<()> {
+        if let Some(output) = &mut self.output {
+            output.read(report).iter().try_for_each(|line| self.screen.print(line))?;
+        }
+        self.screen.show(&pod_lines::lines(report))
+    }
+
+    fn is_behind(&self) -> bool {
+        self.output.as_ref().is_some_and(ContainerOutput::is_behind)
+    }
+
+    /// After how long to redraw without a change of the report, for containers' output and elapsed seconds.
+    fn pause(&self) -> Option<Duration> {
+        match &self.output {
+            Some(output) if output.is_behind() => Some(Duration::ZERO),
+            Some(_) => Some(REDRAW_INTERVAL),
+            None => self.screen.is_live().then_some(SECOND - REDRAW_INTERVAL),
+        }
+    }
 }
 
 impl Foreground {
@@ -85,19 +116,36 @@ impl Foreground {
         let report_store = agent.report_store();
         let (changes, screen) = (report_store.changes(), Screen::of_stdout());
         let output = (!quiet).then(ContainerOutput::default);
-        Self { changes, commands: agent.commands(), screen, output, ending, report_store }
+        let display = Some(Display { screen, output });
+        Self { changes, commands: agent.commands(), display, ending, report_store }
     }
 
-    fn print_header(&mut self, settings: &AgentSettings) -> io::Result<()> {
+    async fn print_header(&mut self, settings: &AgentSettings) -> Result<()> {
         let runtime = self.report_store.report().runtime;
         let (name, version) = (runtime.name, runtime.version);
-        self.screen.print(&format!("on {name} {version} at {}", settings.runtime_endpoint))
+        let header = format!("on {name} {version} at {}", settings.runtime_endpoint);
+        self.write(move |display| display.screen.print(&header)).await
+    }
+
+    /// Writes on a thread that may wait for the terminal.
+    async fn write<T: Send + 'static>(
+        &mut self,
+        work: impl FnOnce(&mut Display) -> io::Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let mut display = self.display.take().context("the output failed before")?;
+        let written = spawn_blocking(move || {
+            let written = work(&mut display);
+            (display, written)
+        });
+        let (display, written) = written.await?;
+        self.display = Some(display);
+        Ok(written?)
     }
 
     /// Shows the pods until they have ended or the command is interrupted; and then until they are removed.
     async fn watch(&mut self, leaving: &CancellationToken) -> Result<ExitCode> {
         let code = loop {
-            let report = self.show()?;
+            let report = self.show().await?;
             if let Some(code) = exit_code::exit_code(&report) {
                 break code;
             }
@@ -113,25 +161,29 @@ impl Foreground {
         Ok(ExitCode::from(code))
     }
 
-    /// After how long to redraw without a change of the report, for containers' output and elapsed seconds.
     fn pause(&self) -> Option<Duration> {
-        match &self.output {
-            Some(_) => Some(REDRAW_INTERVAL),
-            None => self.screen.is_live().then_some(SECOND - REDRAW_INTERVAL),
-        }
+        self.display.as_ref().and_then(Display::pause)
     }
 
-    fn show(&mut self) -> io::Result<NodeReport> {
+    async fn show(&mut self) -> Result<NodeReport> {
         let report = self.report_store.report();
-        if let Some(output) = &mut self.output {
-            output.read(&report)?.iter().try_for_each(|line| self.screen.print(line))?;
+        self.write(move |display| display.show(&report).map(|()| report)).await
+    }
+
+    /// What containers have written until now, as far as it is not too much.
+    async fn show_rest(&mut self) -> Result<()> {
+        for _ in 0..MAX_LAST_ROUNDS {
+            self.show().await?;
+            if !self.display.as_ref().is_some_and(Display::is_behind) {
+                break;
+            }
         }
-        self.screen.show(&pod_lines::lines(&report))?;
-        Ok(report)
+        Ok(())
     }
 
     async fn wait_until_gone(&mut self) -> Result<()> {
-        self.screen.print("taking the pods down; interrupt again to leave them")?;
+        let said = "taking the pods down; interrupt again to leave them";
+        self.write(|display| display.screen.print(said)).await?;
         let (tell, empty) = oneshot::channel();
         self.commands
             .send(AgentCommand::NotifyWhenEmpty(tell))
@@ -140,10 +192,11 @@ impl Foreground {
         let mut empty = pin!(empty);
         let begun = Instant::now();
         loop {
-            let (report, pause) = (self.show()?, self.pause());
+            let report = self.show().await?;
+            let pause = self.pause();
             tokio::select! {
                 gone = &mut empty => {
-                    self.show()?;
+                    self.show_rest().await?;
                     return gone.context("the agent has ended");
                 }
                 // One press of Ctrl-C may arrive as several signals.
@@ -158,7 +211,8 @@ impl Foreground {
 
 /// Waits until the report has changed, or the pause is over.
 async fn wait_for_change(changes: &mut ordered_watch::Receiver<u64>, pause: Option<Duration>) {
-    sleep(REDRAW_INTERVAL).await;
+    // Not before the pause is over: what is behind reads on at once.
+    sleep(pause.map_or(REDRAW_INTERVAL, |pause| pause.min(REDRAW_INTERVAL))).await;
     let pause = async {
         match pause {
             Some(pause) => sleep(pause).await,

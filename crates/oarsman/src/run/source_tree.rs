@@ -10,12 +10,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 
+use crate::lock::is_trusted_group;
+
 /// What `cargo run` tells the program it starts: the directory of its package.
 const VARIABLE: &str = "CARGO_MANIFEST_DIR";
 /// Where the package lies in the source tree.
 const PACKAGE: &str = "crates/oarsman";
 const STICKY: u32 = 0o1000;
 const OTHERS_WRITE: u32 = 0o002;
+const GROUP_WRITES: u32 = 0o020;
 
 /// The tree of the `cargo run` that started this program, or the one whose `target` directory it was started from.
 pub(super) fn find() -> Option<PathBuf> {
@@ -54,7 +57,8 @@ fn check(path: &Path, is_file: bool) -> Result<()> {
     let metadata = fs::metadata(path).with_context(|| format!("cannot use {}", path.display()))?;
     let (mode, owner) = (metadata.mode(), metadata.uid());
     let is_trusted = owner == 0 || owner == rustix::process::geteuid().as_raw();
-    let is_closed = mode & OTHERS_WRITE == 0 || (!is_file && mode & STICKY != 0);
+    let others = if is_trusted_group(metadata.gid()) { 0 } else { GROUP_WRITES } | OTHERS_WRITE;
+    let is_closed = mode & others == 0 || (!is_file && mode & STICKY != 0);
     ensure!(
         is_trusted && is_closed,
         "nothing of this source tree is executed: {} can be written to by other users (owner {owner}, mode {:o})",
@@ -104,8 +108,12 @@ mod tests {
             chown(path, Some(65534), None).unwrap();
             let refused = trusted_file(tree.path(), name).unwrap_err().to_string();
             assert!(refused.contains("owner 65534"), "{refused}");
-            chown(path, Some(0), None).unwrap();
+            chown(path, Some(0), Some(65534)).unwrap();
+            fs::set_permissions(path, Permissions::from_mode(0o775)).unwrap();
+            let refused = trusted_file(tree.path(), name).unwrap_err().to_string();
+            assert!(refused.contains("mode 775"), "{refused}");
+            chown(path, Some(0), Some(0)).unwrap();
+            trusted_file(tree.path(), name).unwrap();
         }
-        trusted_file(tree.path(), name).unwrap();
     }
 }

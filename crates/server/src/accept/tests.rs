@@ -64,6 +64,63 @@ async fn a_request_has_the_extensions_of_its_connection() {
     assert!(rest(stream).await.ends_with("a client"));
 }
 
+/// A listener whose first clients are gone before they are accepted.
+struct FlakyListener(UnixListener, std::sync::atomic::AtomicUsize);
+
+impl Listener for FlakyListener {
+    type Stream = UnixStream;
+
+    async fn accept(&self) -> io::Result<UnixStream> {
+        let is_early = self.1.fetch_add(1, std::sync::atomic::Ordering::SeqCst) < 100;
+        if is_early {
+            return Err(io::ErrorKind::ConnectionAborted.into());
+        }
+        Listener::accept(&self.0).await
+    }
+
+    fn endpoint(&self) -> String {
+        String::new()
+    }
+}
+
+#[tokio::test]
+async fn clients_that_were_gone_before_they_were_accepted_delay_no_other() {
+    let directory = tempdir().unwrap();
+    let socket = directory.path().join("socket");
+    let listener = FlakyListener(UnixListener::bind(&socket).unwrap(), 0.into());
+    let second = Duration::from_secs(1);
+    let limits = ConnectionLimits {
+        connections: 8,
+        header_timeout: second,
+        max_head_bytes: 8192,
+        write_timeout: second,
+        lifetime: 60 * second,
+    };
+    let router = Router::new().route("/", get(async || "answered"));
+    tokio::spawn(serve(listener, limits, CancellationToken::new(), move |stream| {
+        let (router, extensions) = (router.clone(), Extensions::new());
+        async { Some(HttpConnection { stream: Box::new(stream), router, extensions }) }
+    }));
+    let begin = tokio::time::Instant::now();
+    let mut stream = UnixStream::connect(&socket).await.unwrap();
+    ask(&mut stream, "Connection: close\r\n").await;
+    assert!(rest(stream).await.ends_with("answered"));
+    // A pause after each would be ten seconds.
+    assert!(begin.elapsed() < 5 * second, "{:?}", begin.elapsed());
+}
+
+#[tokio::test]
+async fn a_client_that_is_lost_is_noticed_by_the_kernel() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (accepted, _client) =
+        tokio::join!(Listener::accept(&listener), TcpStream::connect(address));
+    let accepted = accepted.unwrap();
+    assert!(sockopt::socket_keepalive(&accepted).unwrap());
+    assert_eq!(sockopt::tcp_keepidle(&accepted).unwrap(), KEEPALIVE_AFTER);
+    assert_eq!(sockopt::tcp_user_timeout(&accepted).unwrap(), LONGEST_UNACKNOWLEDGED_MILLIS);
+}
+
 async fn echo(request: Request<Body>) -> Response {
     tokio::spawn(async {
         let mut upgraded = TokioIo::new(hyper::upgrade::on(request).await.unwrap());

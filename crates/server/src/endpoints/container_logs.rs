@@ -13,9 +13,11 @@ use axum::response::{IntoResponse, Response};
 use futures::stream::unfold;
 use oarsman_core::ids::FullName;
 use oarsman_core::log_request::{ContainerLogOptions, LogError, log_restart_count};
+use oarsman_core::pod::PodExt;
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
-pub(super) use limits::LogLimits;
+pub(crate) use limits::LogLimits;
 
 use super::EndpointState;
 use crate::logs::{LogFollower, LogPrinter, PrintOptions};
@@ -47,7 +49,9 @@ pub(super) async fn serve(
     };
     let place = endpoint_state.host.log_directory(&pod.pod, &container);
     let Some(permit) = endpoint_state.log_limits.admit(&full_name) else {
-        tracing::warn!(pod = %full_name, container, "container log refused, too many are read");
+        if endpoint_state.log_limits.is_warning_due(Instant::now()) {
+            tracing::warn!(pod = %full_name, container, "container log refused, too many are read");
+        }
         return (StatusCode::TOO_MANY_REQUESTS, "too many logs are read at once").into_response();
     };
     let directory = place.0.clone();
@@ -69,8 +73,9 @@ pub(super) async fn serve(
     };
     let log = LogResponse::new(follower, LogPrinter::new(style), options.limit);
     let host = Arc::clone(&endpoint_state.host);
+    let uid = pod.pod.uid();
     let followed =
-        FollowedContainer { host, pod: full_name, container, start, log_directory: place };
+        FollowedContainer { host, pod: full_name, uid, container, start, log_directory: place };
     let (sender, receiver) = mpsc::channel(CHANNEL_CAPACITY);
     // It ends with its reader: nothing can be sent to one who has gone.
     tokio::spawn(sender::send(log, options.follow.then_some(followed), permit, sender));

@@ -54,7 +54,7 @@ pub(super) fn open(directory: &Path, attempt: u32) -> io::Result<File> {
 
 /// A container's log directory is `<pod logs>/<pod>/<container>`. The pod logs directory is the node's own; the two levels below it
 /// may be replaced by links by whatever has it mounted.
-fn open_directory(directory: &Path) -> io::Result<RootDirectory> {
+pub(crate) fn open_directory(directory: &Path) -> io::Result<RootDirectory> {
     let root = directory.ancestors().nth(2).filter(|root| !root.as_os_str().is_empty());
     let root = root.unwrap_or(Path::new("."));
     let below = directory.strip_prefix(root).unwrap_or(directory);

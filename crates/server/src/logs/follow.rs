@@ -89,18 +89,21 @@ impl LogFollower {
     /// # Errors
     /// When the files cannot be read, or those of the callback.
     pub fn read(&mut self, each: Reader<'_>) -> io::Result<()> {
-        loop {
-            // What comes next is looked for first: all that was written before it is in the file by then.
-            if self.following.is_none() {
-                self.following = self.next()?;
-            }
-            if self.read_piece(each)? == ReadProgress::More {
-                continue;
-            }
-            if !self.switch(each)? {
-                return Ok(());
-            }
+        while self.read_next(each)? == ReadProgress::More {}
+        Ok(())
+    }
+
+    /// Reads a bounded piece of what is there by now, from file to file.
+    ///
+    /// # Errors
+    /// When the files cannot be read, or those of the callback.
+    pub fn read_next(&mut self, each: Reader<'_>) -> io::Result<ReadProgress> {
+        // What comes next is looked for first: all that was written before it is in the file by then.
+        if self.following.is_none() {
+            self.following = self.next()?;
         }
+        let is_more = self.read_piece(each)? == ReadProgress::More || self.switch(each)?;
+        Ok(if is_more { ReadProgress::More } else { ReadProgress::CaughtUp })
     }
 
     /// Reads a bounded piece of what this start of the container has written by now, over rotations; with its unfinished last line,

@@ -48,13 +48,16 @@ impl<'a> CriLogLine<'a> {
 
 /// Joins the bytes that were read to whole lines.
 #[derive(Debug, Default)]
-pub(super) struct LineSplitter {
+pub struct LineSplitter {
     rest: Vec<u8>,
 }
 
 impl LineSplitter {
     /// Calls back for every line that is whole by now.
-    pub(super) fn feed<E>(
+    ///
+    /// # Errors
+    /// Those of the callback.
+    pub fn feed<E>(
         &mut self,
         bytes: &[u8],
         each: &mut dyn FnMut(&[u8]) -> Result<(), E>,
@@ -80,7 +83,10 @@ impl LineSplitter {
     }
 
     /// Gives up waiting for the end of the last line.
-    pub(super) fn end<E>(&mut self, each: &mut dyn FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+    ///
+    /// # Errors
+    /// Those of the callback.
+    pub fn end<E>(&mut self, each: &mut dyn FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
         let rest = std::mem::take(&mut self.rest);
         if rest.is_empty() { Ok(()) } else { each(&rest) }
     }

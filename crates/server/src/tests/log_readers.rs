@@ -44,8 +44,49 @@ fn log_readers_that_stall_leave_threads_to_others() {
     runtime.shutdown_background();
 }
 
+#[tokio::test]
+async fn a_follower_ends_when_its_pod_is_replaced_by_one_of_the_same_name() {
+    let authority = TestAuthority::new();
+    let mut node = None;
+    let host = |logs: &Path| Arc::clone(node.insert(running(logs)));
+    let fixture = serve(host, &authority, true).await;
+    let mut stream = fixture.connect(Some(authority.client("api"))).await;
+    send(&mut stream, "/containerLogs/default/web/c?follow=true", None).await;
+    let mut answer = String::new();
+    read_until(&mut stream, &mut answer, "two\n").await;
+    node.unwrap().replace("web", &json!({ "running": {} }));
+    timeout(SOON, stream.read_to_string(&mut answer)).await.unwrap().unwrap();
+    assert_eq!(parts(&answer), (200, "one\ntwo\n".to_owned()));
+}
+
+#[tokio::test]
+async fn a_container_that_writes_byte_by_byte_causes_few_reads() {
+    let authority = TestAuthority::new();
+    let mut node = None;
+    let host = |logs: &Path| Arc::clone(node.insert(running(logs)));
+    let fixture = serve(host, &authority, true).await;
+    let mut stream = fixture.connect(Some(authority.client("api"))).await;
+    send(&mut stream, "/containerLogs/default/web/c?follow=true", None).await;
+    let mut answer = String::new();
+    read_until(&mut stream, &mut answer, "two\n").await;
+    let (node, begin) = (node.unwrap(), tokio::time::Instant::now());
+    let before = node.queries().1;
+    let log = fixture.directory.path().join("0.log");
+    let mut file = fs::File::options().append(true).open(log).unwrap();
+    let line = format!("2026-01-01T00:00:03Z stdout F {}end\n", "x".repeat(2000));
+    for byte in line.as_bytes() {
+        file.write_all(&[*byte]).unwrap();
+        tokio::task::yield_now().await;
+    }
+    read_until(&mut stream, &mut answer, "end\n").await;
+    // The pod is looked up before each read.
+    let reads = node.queries().1 - before;
+    let most = 3 + usize::try_from(begin.elapsed().as_millis() / 50).unwrap();
+    assert!(reads <= most, "{reads} reads in {:?}", begin.elapsed());
+}
+
 /// The longest time for which nothing else could run on this thread.
-async fn longest_pause<T>(work: impl Future<Output = T>) -> (T, Duration) {
+pub(super) async fn longest_pause<T>(work: impl Future<Output = T>) -> (T, Duration) {
     let (mut longest, mut last) = (Duration::ZERO, tokio::time::Instant::now());
     let mut work = std::pin::pin!(work);
     loop {

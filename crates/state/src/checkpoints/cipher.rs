@@ -47,7 +47,9 @@ impl CheckpointCipher {
                 &mut content,
             )
             .map_err(|_| CipherError::Broken)?;
-        Ok([&nonce, content.as_slice(), tag.as_ref()].concat())
+        content.extend_from_slice(tag.as_ref());
+        content.splice(..0, nonce);
+        Ok(content)
     }
 
     pub(super) fn decrypt(&self, name: &str, sealed: &[u8]) -> Result<Vec<u8>, CipherError> {

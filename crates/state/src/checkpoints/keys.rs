@@ -32,7 +32,7 @@ pub struct CheckpointKeys {
 
 impl CheckpointKeys {
     /// The key of a root directory.
-    pub(super) fn path(&self, root: &Path) -> PathBuf {
+    pub(crate) fn path(&self, root: &Path) -> PathBuf {
         let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
         let hash = digest(&SHA256, root.as_os_str().as_bytes());
         let hash: String = hash.as_ref().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
@@ -57,10 +57,24 @@ impl CheckpointKeys {
             .and_then(|()| take_over(legacy, &path))
             .and_then(|()| read_or_make(&path))
             .or_else(|error| {
+                // A key that is there and cannot be read now is not replaced: it may be read at the next start.
+                if path.exists() {
+                    return Err(error);
+                }
                 tracing::error!(%error, path = %legacy.display(), "checkpoint key directory not usable, key stays beside the checkpoints");
                 read_or_make(legacy)
             })
             .map(|key| vec![key])
+            .map(|keys| match path.exists() {
+                true => keys.into_iter().chain(read(legacy).ok().flatten()).collect(),
+                false => keys,
+            })
+    }
+
+    /// Whether the key beside the checkpoints is there and not the one that seals.
+    pub(super) fn is_outdated(keys: &[KeyBytes], legacy: &Path) -> bool {
+        let others = keys.get(1..).unwrap_or_default();
+        read(legacy).ok().flatten().is_some_and(|key| others.contains(&key))
     }
 
     /// Removes the key of a root directory.
@@ -96,10 +110,16 @@ fn read_or_make(path: &Path) -> Result<KeyBytes, FileError> {
     Ok(key)
 }
 
-/// What is no key must not stop the start: what it sealed is lost, and the API server tells it again.
+/// What is no key must not stop the start: what it sealed is lost, and the API server tells it again. One that cannot be read may be
+/// read at the next start, and stays.
 fn read_or_set_aside(path: &Path) -> Result<Option<KeyBytes>, FileError> {
-    read(path).or_else(|error| {
+    let Some(bytes) = read_bytes(path)? else { return Ok(None) };
+    key_of(&bytes, path).map(Some).or_else(|error| {
         let aside = set_aside_path(path);
+        // Another one that was set aside before may be the good one.
+        if aside.exists() {
+            return Err(failed("set aside", path)(format!("{} is there: remove one of the two", aside.display())));
+        }
         fs::rename(path, &aside).map_err(failed("set aside", path))?;
         tracing::error!(%error, path = %path.display(), detail = %aside.display(), "checkpoint key damaged, set aside and replaced");
         Ok(None)
@@ -114,11 +134,17 @@ fn set_aside_path(path: &Path) -> PathBuf {
 
 /// None when there is no such file.
 fn read(path: &Path) -> Result<Option<KeyBytes>, FileError> {
-    let bytes = match fs::read(path) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(failed("read", path)(error)),
-    };
-    let key = KeyBytes::try_from(bytes.as_slice());
-    key.map(Some).map_err(|_| failed("use", path)("it is not a key of 32 bytes"))
+    read_bytes(path)?.map(|bytes| key_of(&bytes, path)).transpose()
+}
+
+fn read_bytes(path: &Path) -> Result<Option<Vec<u8>>, FileError> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(failed("read", path)(error)),
+    }
+}
+
+fn key_of(bytes: &[u8], path: &Path) -> Result<KeyBytes, FileError> {
+    KeyBytes::try_from(bytes).map_err(|_| failed("use", path)("it is not a key of 32 bytes"))
 }

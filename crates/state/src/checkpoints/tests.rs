@@ -141,3 +141,67 @@ async fn a_directory_for_keys_that_cannot_be_made_does_not_stop_the_start() {
     let again = EncryptedCheckpoints::open(root.path(), &keys).unwrap();
     assert_eq!(again.read_all().await.unwrap().len(), 1);
 }
+
+/// Row H15 of docs/security.md.
+#[tokio::test]
+async fn a_key_that_cannot_be_read_is_not_replaced() {
+    let root = tempfile::tempdir().unwrap();
+    let keys = keys(root.path());
+    let unreadable = keys.path(root.path());
+    // To read a directory fails whoever tries it.
+    fs::create_dir_all(&unreadable).unwrap();
+    assert!(EncryptedCheckpoints::open(root.path(), &keys).is_err());
+    assert!(unreadable.is_dir() && !root.path().join("oarsman-vault/key").exists());
+    fs::remove_dir(&unreadable).unwrap();
+    for text in ["first", "second"] {
+        fs::write(&unreadable, text).unwrap();
+        assert_eq!(EncryptedCheckpoints::open(root.path(), &keys).is_ok(), text == "first");
+    }
+    assert_eq!(fs::read(format!("{}.bad", unreadable.display())).unwrap(), b"first");
+}
+
+/// Row H25 of docs/security.md.
+#[tokio::test]
+async fn a_write_that_was_cut_off_leaves_nothing_behind() {
+    let root = tempfile::tempdir().unwrap();
+    let keys = keys(root.path());
+    let store = EncryptedCheckpoints::open(root.path(), &keys).unwrap();
+    let left = page_of(root.path(), "one").with_extension("sealed.new");
+    // A directory in the place of the checkpoint refuses the rename.
+    fs::create_dir_all(page_of(root.path(), "one").join("in the way")).unwrap();
+    assert!(store.write("one", b"first".to_vec(), false).await.is_err());
+    assert!(!left.exists());
+    fs::write(&left, "cut off").unwrap();
+    EncryptedCheckpoints::open(root.path(), &keys).unwrap();
+    assert!(!left.exists());
+}
+
+/// Row H16 of docs/security.md.
+#[tokio::test]
+async fn a_key_beside_the_checkpoints_goes_once_they_are_sealed_with_another() {
+    let root = tempfile::tempdir().unwrap();
+    let (files, legacy) = (keys(root.path()), root.path().join("oarsman-vault/key"));
+    let credential = root.path().join("credential");
+    fs::write(&credential, [7; 32]).unwrap();
+    let with_credential = CheckpointKeys { credential: Some(credential), ..files.clone() };
+    // With a credential; and after a start without it, on which the directory of keys could not be used.
+    for (key, keys) in [([1; 32], &with_credential), ([2; 32], &files)] {
+        fs::create_dir_all(legacy.parent().unwrap()).unwrap();
+        fs::write(&legacy, key).unwrap();
+        let unusable = CheckpointKeys { credential: None, directory: legacy.join("no directory") };
+        let store = EncryptedCheckpoints::open(root.path(), &unusable).unwrap();
+        store.write("one", b"first".to_vec(), true).await.unwrap();
+        fs::create_dir_all(&files.directory).unwrap();
+        fs::write(files.path(root.path()), [3; 32]).unwrap();
+        for _ in 0..2 {
+            let store = EncryptedCheckpoints::open(root.path(), keys).unwrap();
+            assert_eq!(store.read_all().await.unwrap()["one"], b"first");
+            assert!(!legacy.exists());
+        }
+    }
+    // Written to its new place, and not yet removed from the old one.
+    fs::copy(files.path(root.path()), &legacy).unwrap();
+    let store = EncryptedCheckpoints::open(root.path(), &files).unwrap();
+    assert_eq!(store.read_all().await.unwrap()["one"], b"first");
+    assert!(!legacy.exists());
+}

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use k8s_openapi::api::core::v1::Pod;
 use oarsman_core::cri_spec::PodPaths;
 use oarsman_core::ids::PodUid;
-use oarsman_host::tree;
+use oarsman_host::tree::{self, RemoveTreeError};
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
 
@@ -24,35 +24,41 @@ const EVERYBODY_READS: u32 = 0o644;
 /// A container can write to its hosts file: what it made longer is not read.
 const LONGEST_HOSTS: u64 = 1 << 20;
 
+/// The directory of all pods' directories.
+const PODS: &str = "pods";
+
+/// Makes what all pods share.
+pub(super) fn create_shared_directories(root: &Path) -> Result<(), FileError> {
+    make_directory(root, OUR_DIRECTORY)?;
+    make_directory(&root.join(PODS), OUR_DIRECTORY)
+}
+
 impl PodDirectories {
-    /// Makes what all pods share.
-    pub(super) fn create_shared_directories(&self) -> Result<(), FileError> {
-        make_directory(&self.settings.root, OUR_DIRECTORY)?;
-        make_directory(&self.pods_directory(), OUR_DIRECTORY)?;
-        make_directory(&self.settings.pod_logs, 0o755)?;
-        self.settings.container_logs.iter().try_for_each(|links| make_directory(links, 0o755))
-    }
-
-    pub(super) fn pods_directory(&self) -> PathBuf {
-        self.settings.root.join("pods")
-    }
-
     pub(super) fn make_directories(&self, pod: &Pod, paths: &PodPaths) -> Result<(), FileError> {
         let all = [paths.directory().to_owned(), paths.volumes(), paths.plugins()];
         all.iter().try_for_each(|directory| make_directory(directory, OUR_DIRECTORY))?;
-        self.make_log_directory(pod, None)
+        self.logs.make_directory(pod, None)
     }
 
     /// Pods that have a directory.
     pub(super) fn with_directories(&self) -> Result<impl Iterator<Item = PodUid>, FileError> {
-        Ok(names_in(&self.pods_directory())?.into_iter().map(PodUid::from))
+        Ok(names_in(&self.settings.root.join(PODS))?.into_iter().map(PodUid::from))
     }
 }
 
-/// Removes a pod's directory. Mounts in it may hold data of users: they stay, and so do the directories above them.
-pub(super) fn remove_directory(paths: &PodPaths) -> Result<(), FileError> {
+/// Removes a pod's directory; false when there is more in it than was removed at once. Mounts in it may hold data of users: they stay,
+/// and so do the directories above them.
+pub(super) fn remove_directory(paths: &PodPaths) -> Result<bool, FileError> {
     let directory = paths.directory();
-    tree::remove_tree(directory).map_err(failed("remove the directory", directory))
+    is_removed(tree::remove_tree(directory)).map_err(failed("remove the directory", directory))
+}
+
+/// Whether a tree is gone, and not only a part of it.
+pub(super) fn is_removed(removed: Result<(), RemoveTreeError>) -> Result<bool, RemoveTreeError> {
+    match removed {
+        Err(RemoveTreeError::Unfinished { .. }) => Ok(false),
+        removed => removed.map(|()| true),
+    }
 }
 
 /// An empty file for a container's termination message. The one of the container before the last is removed.

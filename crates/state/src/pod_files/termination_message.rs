@@ -5,6 +5,7 @@ use std::path::Path;
 use oarsman_core::ids::PodUid;
 use oarsman_core::termination_message::{self, FILE_LIMIT};
 use oarsman_core::view::ContainerView;
+use oarsman_host::beneath::RootDirectory;
 
 use super::PodDirectories;
 use crate::error::{FileError, failed};
@@ -23,7 +24,9 @@ impl PodDirectories {
             // Only a file that we made: whatever else is mounted there is none of our business.
             Some(file) if self.is_ours(uid, container, file)? => {
                 let below = file.strip_prefix(&self.settings.root).unwrap_or(file);
-                let bytes = unless_gone(tail(&self.settings.root, below, FILE_LIMIT as u64));
+                let root = RootDirectory::open(&self.settings.root);
+                let bytes = root.and_then(|root| tail(&root, below, FILE_LIMIT as u64));
+                let bytes = unless_gone(bytes);
                 termination_message::from_file(&bytes.map_err(failed("read", file))?)
             }
             Some(_) | None => String::new(),
@@ -50,10 +53,7 @@ impl PodDirectories {
         uid: &PodUid,
         container: &ContainerView,
     ) -> Result<String, FileError> {
-        let Some(name) = self.log_directory_of(uid)? else { return Ok(String::new()) };
-        let log = Path::new(&name).join(Self::log_of(container));
-        let bytes = unless_gone(tail(&self.settings.pod_logs, &log, LOG_BYTES));
-        let bytes = bytes.map_err(failed("read", &log))?;
+        let bytes = self.logs.end_of(uid, container, LOG_BYTES)?;
         Ok(termination_message::from_log(&bytes))
     }
 }

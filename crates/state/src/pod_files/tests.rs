@@ -10,6 +10,8 @@ use tempfile::TempDir;
 
 use super::*;
 
+const UUID: &str = "0b1ab2c8-7a8f-4b0c-9d6e-1f2a3b4c5d6e";
+
 struct PodFilesFixture {
     files: HostPodFiles,
     home: TempDir,
@@ -17,7 +19,10 @@ struct PodFilesFixture {
 
 impl PodFilesFixture {
     fn new() -> Self {
-        let home = tempfile::tempdir().unwrap();
+        Self::open(tempfile::tempdir().unwrap())
+    }
+
+    fn open(home: TempDir) -> Self {
         let settings = PodFileSettings {
             root: home.path().join("root"),
             pod_logs: home.path().join("logs"),
@@ -66,6 +71,7 @@ fn ended(name: &str, restart_count: u32, message_file: Option<PathBuf>) -> Conta
         },
         message_file,
         user: None,
+        stop_signal: None,
     }
 }
 
@@ -100,6 +106,8 @@ async fn a_uid_that_leads_elsewhere_is_refused() {
         let refused = site.files.make_directories(&pod(bad)).await.unwrap_err();
         assert!(refused.to_string().contains("metadata.uid"), "{bad:?}: {refused}");
         assert!(site.files.remove(&uid(bad)).await.is_err(), "{bad:?}");
+        let made = site.files.make_container_files(&pod("a"), bad, 0, None).await;
+        assert!(made.is_err(), "a container {bad:?}");
     }
     assert!(site.at("root/pods").is_dir());
 }
@@ -181,13 +189,79 @@ async fn a_log_directory_that_became_a_link_leads_nowhere() {
     assert!(!read.as_ref().is_ok_and(|text| text.contains("secret")), "{read:?}");
     let removed = files.remove_log(&uid("a"), &a.full_name(), &view).await;
     assert!(removed.is_err() && secret.exists(), "{removed:?}");
+    let listed = files.log_names(&a, "main").await;
+    assert!(listed.is_err(), "{listed:?}");
+}
+
+#[tokio::test]
+async fn no_directory_is_made_where_a_link_in_the_logs_leads() {
+    let site = PodFilesFixture::new();
+    let (files, a) = (&site.files, pod("a"));
+    let elsewhere = site.at("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    symlink(&elsewhere, site.at("logs/default_web_a")).unwrap();
+    let made = [
+        files.make_directories(&a).await,
+        files.make_container_files(&a, "main", 0, None).await.map(drop),
+    ];
+    assert!(made.iter().all(Result::is_err), "{made:?}");
+    assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn a_directory_of_logs_that_became_a_link_leads_nowhere() {
+    let site = PodFilesFixture::new();
+    let (files, a) = (&site.files, pod(UUID));
+    let volume = format!("elsewhere/shop_db_{UUID}");
+    for kept in ["elsewhere/shop_db_data", &volume] {
+        fs::create_dir_all(site.at(kept)).unwrap();
+        fs::write(site.at(kept).join("file"), "").unwrap();
+    }
+    fs::rename(site.at("logs"), site.at("moved")).unwrap();
+    symlink(site.at("elsewhere"), site.at("logs")).unwrap();
+    assert_eq!(files.pods().await.unwrap(), BTreeMap::new());
+    for bad in ["data", UUID] {
+        files.remove(&uid(bad)).await.unwrap();
+    }
+    assert!(files.make_directories(&a).await.is_err());
+    for kept in ["elsewhere/shop_db_data/file", &format!("{volume}/file")] {
+        assert!(site.at(kept).exists(), "{kept}");
+    }
+    assert_eq!(fs::read_dir(site.at("elsewhere")).unwrap().count(), 2);
+}
+
+#[tokio::test]
+async fn directories_named_like_logs_are_no_pods() {
+    let site = PodFilesFixture::new();
+    fs::create_dir(site.at("logs/shop_db_data")).unwrap();
+    assert_eq!(site.files.pods().await.unwrap(), BTreeMap::new());
+}
+
+#[tokio::test]
+async fn files_in_place_of_the_log_directories_are_a_matter_of_pods_that_need_them() {
+    for broken in ["logs", "links"] {
+        let site = PodFilesFixture::new();
+        let a = pod("a");
+        site.files.make_directories(&a).await.unwrap();
+        fs::remove_dir_all(site.at(broken)).unwrap();
+        fs::write(site.at(broken), "").unwrap();
+        let again = PodFilesFixture::open(site.home);
+        for files in [&site.files, &again.files] {
+            let held = FoundFiles { directory: true };
+            assert_eq!(files.pods().await.unwrap(), BTreeMap::from([(uid("a"), held)]), "{broken}");
+            let made = files.make_directories(&a).await;
+            assert_eq!(made.is_err(), broken == "logs", "{made:?}");
+            files.remove(&uid("a")).await.unwrap();
+            fs::create_dir(again.at("root/pods/a")).unwrap();
+        }
+    }
 }
 
 #[tokio::test]
 async fn logs_are_removed_with_their_pod_and_dangling_links_too() {
     let site = PodFilesFixture::new();
     let files = &site.files;
-    for name in ["a", "b"] {
+    for name in [UUID, "b"] {
         let pod = pod(name);
         files.make_container_files(&pod, "main", 0, None).await.unwrap();
         files.link_log(&pod, "main", 0, &name.into()).await.unwrap();
@@ -195,15 +269,18 @@ async fn logs_are_removed_with_their_pod_and_dangling_links_too() {
     let elsewhere = site.at("links/elsewhere.log");
     symlink("/nonexistent/0.log", &elsewhere).unwrap();
     fs::create_dir(site.at("logs/somebody-elses")).unwrap();
-    fs::remove_dir_all(site.at("root/pods/a")).unwrap();
+    fs::remove_dir_all(site.at("root/pods").join(UUID)).unwrap();
     let pods = files.pods().await.unwrap();
     let own = FoundFiles { directory: true };
-    assert_eq!(pods, BTreeMap::from([(uid("a"), FoundFiles::default()), (uid("b"), own)]));
+    assert_eq!(pods, BTreeMap::from([(uid(UUID), FoundFiles::default()), (uid("b"), own)]));
     let link = |name: &str| site.at(&format!("links/web_default_main-{name}.log"));
-    assert!(link("a").is_symlink(), "its log may only be in the course of being rotated");
-    files.remove(&uid("a")).await.unwrap();
-    assert!(!site.at("logs/default_web_a").exists() && site.at("logs/somebody-elses").exists());
-    assert!(!link("a").is_symlink() && link("b").is_symlink() && elsewhere.is_symlink());
+    assert!(link(UUID).is_symlink(), "its log may only be in the course of being rotated");
+    files.remove(&uid(UUID)).await.unwrap();
+    assert!(
+        !site.at(&format!("logs/default_web_{UUID}")).exists()
+            && site.at("logs/somebody-elses").exists()
+    );
+    assert!(!link(UUID).is_symlink() && link("b").is_symlink() && elsewhere.is_symlink());
 }
 
 #[test]

@@ -7,7 +7,7 @@ use tempfile::{TempDir, tempdir};
 
 use super::*;
 
-fn files(files: &[(&str, &str)]) -> Payload {
+pub(super) fn files(files: &[(&str, &str)]) -> Payload {
     let file = |text: &str| PayloadFile {
         bytes: text.as_bytes().into(),
         mode: 0o640,
@@ -15,6 +15,15 @@ fn files(files: &[(&str, &str)]) -> Payload {
         keep: false,
     };
     files.iter().map(|(path, text)| ((*path).to_owned(), file(text))).collect()
+}
+
+/// Everything in a directory, by name.
+pub(super) fn names_in(directory: &Path) -> Vec<String> {
+    let name = |entry: io::Result<fs::DirEntry>| entry.unwrap().file_name();
+    let names = fs::read_dir(directory).unwrap().map(name);
+    let mut names: Vec<String> = names.map(|name| name.into_string().unwrap()).collect();
+    names.sort();
+    names
 }
 
 struct WriterFixture(TempDir);
@@ -36,11 +45,7 @@ impl WriterFixture {
 
     /// Everything in the directory, by name.
     fn names(&self) -> Vec<String> {
-        let name = |entry: io::Result<fs::DirEntry>| entry.unwrap().file_name();
-        let names = fs::read_dir(self.0.path()).unwrap().map(name);
-        let mut names: Vec<String> = names.map(|name| name.into_string().unwrap()).collect();
-        names.sort();
-        names
+        names_in(self.0.path())
     }
 
     fn data(&self) -> PathBuf {
@@ -157,4 +162,21 @@ fn a_write_that_fails_leaves_nothing_and_the_old_files_stay() {
     fs::create_dir(site.0.path().join(NEXT)).unwrap();
     write(&writer, &files(&[("a", "2")])).unwrap_err();
     assert_eq!(site.names().len(), 4, "{:?}", site.names());
+}
+
+/// Row H10 of docs/security.md.
+#[test]
+fn files_that_another_write_has_put_there_meanwhile_are_not_removed() {
+    let volume = tempdir().unwrap();
+    let directory = volume.path();
+    let writer = AtomicWriter { directory, group: None, now: Timestamp::UNIX_EPOCH };
+    write(&writer, &files(&[("a", "1")])).unwrap();
+    let of_other = "..other";
+    fs::create_dir(directory.join(of_other)).unwrap();
+    fs::write(directory.join(of_other).join("a"), "2").unwrap();
+    let own = current(directory).unwrap().unwrap();
+    swap_data_link(directory, of_other).unwrap();
+    let pruned = prune_if_current(directory, &BTreeSet::from(["a"]), &own);
+    assert!(pruned.is_err());
+    assert_eq!(fs::read_to_string(directory.join("a")).unwrap(), "2");
 }

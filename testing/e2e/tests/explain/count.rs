@@ -20,8 +20,12 @@ const EXCUSED: &[(ExplanationCause, &str)] = &[
     ),
     (ExplanationCause::KeyMissing, "the same"),
     (
-        ExplanationCause::Rejected,
-        "nothing turns pods away yet: without an API server there are no quotas to break",
+        ExplanationCause::HostPortTaken,
+        "admission rejects the second pod of a port; only pods that ran before the agent began can have it",
+    ),
+    (
+        ExplanationCause::AppArmor,
+        "admission rejects such a pod on a machine without AppArmor, as this one is",
     ),
     (
         ExplanationCause::Starting,

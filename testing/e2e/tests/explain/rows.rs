@@ -17,7 +17,7 @@ use oarsman_rig::images::{
     BUSYBOX, ImageConfig, ImageLayer, OciImage, script_image as actor_image,
 };
 use oarsman_rig::{Registry, RegistryCredentials, RepositoryBehaviour};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::ask::{ExpectedExplanation, expected, until_all};
 
@@ -53,6 +53,12 @@ fn of(name: &str, container: ContainerManifest) -> PodManifest {
 
 fn forever() -> ContainerManifest {
     script_container("main", &["forever"])
+}
+
+/// A probe that fails for a long time.
+fn bad_probe() -> Value {
+    let exec = json!({ "command": ["/script", "err:not yet", "exit:1"] });
+    json!({ "exec": exec, "periodSeconds": 2, "timeoutSeconds": 10, "failureThreshold": 1000 })
 }
 
 /// A shell script in busybox.

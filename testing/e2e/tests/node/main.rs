@@ -1,6 +1,8 @@
 //! A node of a real cluster: what API clients see while pods come, change and go, while agents take over from each other or are killed, and
 //! while the API server is away.
 
+mod admission;
+mod containers;
 mod credentials;
 mod deployment;
 mod kills;
@@ -13,12 +15,20 @@ use std::process::ExitCode;
 
 use oarsman_e2e::{scenario, scenarios};
 
+use admission::pods_that_the_node_has_no_room_for_are_rejected_with_the_reason;
+use containers::{
+    an_ephemeral_container_sees_the_processes_of_its_target_and_runs_once,
+    termination_messages_come_from_the_file_or_from_the_log,
+};
 use credentials::{
     a_certificate_is_renewed_before_it_expires_without_a_disturbance,
     a_node_joins_by_a_token_and_its_logs_are_read,
 };
 use deployment::a_deployment_is_scaled_updated_and_deleted_and_its_events_read_right;
-use kills::the_agent_killed_ten_times_under_twenty_ready_pods_is_not_noticed;
+use kills::{
+    the_agent_killed_fifty_times_under_twenty_probed_pods_is_not_noticed,
+    the_agent_killed_ten_times_under_twenty_ready_pods_is_not_noticed,
+};
 use objects::config_maps_and_secrets_of_a_pod_are_mounted_and_updated;
 use outage::statuses_of_an_outage_of_the_api_server_are_sent_afterwards;
 use reboot::pods_come_back_after_a_reboot_without_an_api_server;
@@ -28,12 +38,16 @@ fn main() -> ExitCode {
     let scenarios = scenarios![
         a_deployment_is_scaled_updated_and_deleted_and_its_events_read_right,
         config_maps_and_secrets_of_a_pod_are_mounted_and_updated,
+        an_ephemeral_container_sees_the_processes_of_its_target_and_runs_once,
+        termination_messages_come_from_the_file_or_from_the_log,
         our_agent_takes_over_from_the_go_kubelet_and_gives_back,
         the_agent_killed_ten_times_under_twenty_ready_pods_is_not_noticed,
+        the_agent_killed_fifty_times_under_twenty_probed_pods_is_not_noticed,
         statuses_of_an_outage_of_the_api_server_are_sent_afterwards,
         pods_come_back_after_a_reboot_without_an_api_server,
         a_node_joins_by_a_token_and_its_logs_are_read,
         a_certificate_is_renewed_before_it_expires_without_a_disturbance,
+        pods_that_the_node_has_no_room_for_are_rejected_with_the_reason,
     ];
     scenario::main_with_cluster(&scenario::flavours(), &scenarios)
 }

@@ -6,8 +6,8 @@ use anyhow::{Result, ensure};
 use oarsman_e2e::agent_process::AgentProcess;
 use oarsman_e2e::inspect::eventually;
 use oarsman_e2e::manifest::{image, pod, script_container};
-use oarsman_e2e::scenario::ScenarioContext;
-use oarsman_rig::images;
+use oarsman_e2e::scenario::{self, ScenarioContext};
+use oarsman_rig::{ContainerdFlavour, images};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -108,5 +108,32 @@ pub(super) async fn a_sidecar_outlives_the_others_and_goes_last(
     let modified = |name: &str| std::fs::metadata(cx.scratch().join(name))?.modified();
     let (main, inner, outer) = (modified("main")?, modified("inner")?, modified("outer")?);
     ensure!(main <= inner && inner <= outer, "main {main:?}, inner {inner:?}, outer {outer:?}");
+    Ok(())
+}
+
+pub(super) async fn a_container_is_stopped_by_the_signal_that_its_spec_names(
+    cx: &ScenarioContext,
+) -> Result<()> {
+    let gate = cx.setup()?.flag("feature-gates", "ContainerStopSignals=true");
+    let agent = cx.start(gate)?;
+    let script = "trap 'echo usr1 > /scratch/signal; exit 0' USR1; trap 'echo term > /scratch/signal; exit 0' TERM; while :; do sleep 0.1; done";
+    let main = image("main", images::BUSYBOX)
+        .with("command", json!(["sh", "-c", script]))
+        .with("lifecycle", json!({ "stopSignal": "SIGUSR1" }))
+        .mount("scratch", "/scratch");
+    let manifest = pod("web")
+        .with("os", json!({ "name": "linux" }))
+        .host_path("scratch", &cx.scratch().display().to_string())
+        .container(main);
+    agent.apply("web", &manifest)?;
+    let took = time_to_end(cx, &agent, "web").await?;
+    ensure!(took < Duration::from_secs(10), "of its 30 s of grace it took {took:?}");
+    let signal = std::fs::read_to_string(cx.scratch().join("signal"))?;
+    // Debian's containerd is older than the field, and uses the image's signal.
+    let expected = match scenario::flavours() {
+        [ContainerdFlavour::Built] => "usr1\n",
+        [ContainerdFlavour::Debian] => "term\n",
+    };
+    ensure!(signal == expected, "it got {signal:?}");
     Ok(())
 }

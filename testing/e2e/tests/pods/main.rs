@@ -1,11 +1,15 @@
 //! Static pods on real containerd: how they start, change, fail and end, as seen in the runtime and the kernel.
 
+mod admission;
 mod configured;
 mod crashes;
 mod credentials;
+mod disks;
 mod endings;
 mod leaving;
+mod linked_root;
 mod order;
+mod probes;
 mod starts;
 mod systemd;
 mod trouble;
@@ -15,6 +19,10 @@ use std::process::ExitCode;
 use oarsman_e2e::scenario::Scenario;
 use oarsman_e2e::{scenario, scenarios};
 
+use admission::{
+    a_critical_pod_makes_one_of_lower_priority_leave,
+    pods_that_do_not_fit_the_node_are_rejected_with_the_reason,
+};
 use configured::an_agent_is_configured_by_its_file_and_drop_ins;
 use crashes::{
     a_crash_loop_waits_nothing_then_ten_then_twenty_seconds,
@@ -25,13 +33,26 @@ use credentials::{
     a_private_image_is_pulled_with_a_credential_provider,
     a_private_image_is_pulled_with_a_secret_beside_its_pod,
 };
+use disks::{
+    on_a_full_disk_the_agent_starts_and_pods_can_be_deleted,
+    on_a_read_only_disk_the_agent_starts_and_pods_can_be_deleted,
+};
 use endings::{
+    a_container_is_stopped_by_the_signal_that_its_spec_names,
     a_container_that_ignores_its_end_is_killed_when_its_grace_is_over,
     a_hook_and_its_container_share_one_grace, a_removed_manifest_ends_its_pod_within_grace,
     a_sidecar_outlives_the_others_and_goes_last,
 };
 use leaving::an_agent_that_gets_sigterm_during_a_crash_ends_at_once_and_its_pods_stay;
+use linked_root::a_root_behind_a_link_has_constant_mounts_over_100_syncs;
 use order::{init_containers_run_one_after_the_other, two_pods_of_one_name_run_in_turn};
+use probes::{
+    a_command_that_times_out_leaves_no_process,
+    a_failed_liveness_probe_restarts_and_a_startup_probe_holds_it_back,
+    a_probe_that_misbehaves_affects_its_own_pod_only,
+    each_kind_of_probe_makes_a_pod_ready_or_does_not,
+    readiness_follows_its_probe_without_a_restart,
+};
 use starts::{
     a_pod_starts_with_all_fields_of_its_spec, an_edited_image_restarts_that_container_only,
     an_edited_manifest_without_a_uid_replaces_the_pod, fifty_pods_start_at_once,
@@ -56,9 +77,15 @@ fn main() -> ExitCode {
         exit_code_rules_come_before_the_policy,
         init_containers_run_one_after_the_other,
         two_pods_of_one_name_run_in_turn,
+        each_kind_of_probe_makes_a_pod_ready_or_does_not,
+        readiness_follows_its_probe_without_a_restart,
+        a_failed_liveness_probe_restarts_and_a_startup_probe_holds_it_back,
+        a_command_that_times_out_leaves_no_process,
+        a_probe_that_misbehaves_affects_its_own_pod_only,
         a_removed_manifest_ends_its_pod_within_grace,
         a_container_that_ignores_its_end_is_killed_when_its_grace_is_over,
         a_hook_and_its_container_share_one_grace,
+        a_container_is_stopped_by_the_signal_that_its_spec_names,
         a_sidecar_outlives_the_others_and_goes_last,
         an_agent_that_gets_sigterm_during_a_crash_ends_at_once_and_its_pods_stay,
         a_container_removed_by_another_program_comes_back,
@@ -69,6 +96,11 @@ fn main() -> ExitCode {
         a_private_image_is_pulled_with_a_credential_provider,
         a_private_image_is_pulled_with_a_secret_beside_its_pod,
         systemd_is_notified_of_the_agents_state,
+        a_root_behind_a_link_has_constant_mounts_over_100_syncs,
+        on_a_full_disk_the_agent_starts_and_pods_can_be_deleted,
+        on_a_read_only_disk_the_agent_starts_and_pods_can_be_deleted,
+        pods_that_do_not_fit_the_node_are_rejected_with_the_reason,
+        a_critical_pod_makes_one_of_lower_priority_leave,
     ];
     let alone = scenarios![a_crash_loop_waits_nothing_then_ten_then_twenty_seconds];
     scenarios.extend(alone.into_iter().map(Scenario::alone));

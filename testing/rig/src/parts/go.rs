@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
+use sha2::{Digest, Sha256};
 
-use super::PartsCache;
 use super::tools::output;
+use super::{PartsCache, workspace};
 
 /// Programs of one Go module at one version.
 pub(super) struct GoPart {
@@ -79,6 +80,20 @@ pub(super) fn cri_proto(cache: &PartsCache) -> Result<PathBuf> {
         Ok(())
     })?;
     Ok(part.join("api.proto"))
+}
+
+/// The program that tells how Go judges the subjects of client certificates. It is ours and uses Go's standard library alone.
+pub(super) fn client_names(cache: &PartsCache) -> Result<PathBuf> {
+    let source = workspace().join("testing/rig/go/client-names/main.go");
+    let text = fs::read(&source).with_context(|| source.display().to_string())?;
+    let hash: String =
+        Sha256::digest(&text).iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+    let part = cache.part(&format!("client-names-{hash}-{}", go_version()?), |directory| {
+        let mut command = go_command();
+        command.args(["build", "-o"]).arg(directory.join("client-names")).arg(&source);
+        output(command.env("CGO_ENABLED", "0")).map(drop)
+    })?;
+    Ok(part.join("client-names"))
 }
 
 /// The version that `go version` prints.

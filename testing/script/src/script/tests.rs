@@ -30,6 +30,7 @@ fn every_step_is_read() {
         ("alloc:8Mi", ScriptStep::Alloc(8 << 20)),
         ("child:3s", ScriptStep::Child(3 * second)),
         ("listen:8080", ScriptStep::Listen(8080)),
+        ("grpc:8081", ScriptStep::Grpc(8081)),
         ("on-term:ignore", ScriptStep::OnTerm(vec![])),
         ("on-term:exit:7", ScriptStep::OnTerm(vec![ScriptStep::Exit(7)])),
         (

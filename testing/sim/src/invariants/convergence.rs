@@ -10,6 +10,8 @@ use oarsman_cri_types::v1::ContainerState;
 use oarsman_world::trace::TraceEntry;
 
 use super::InvariantViolation;
+use super::probes::{may_restart, may_restart_pod};
+use super::room::may_lack_room;
 use super::starts::is_disturbed;
 use super::timeline::Timeline;
 use crate::random_pods::{MISSING, post_start_always_fails};
@@ -19,8 +21,8 @@ use crate::{ExternalAction, SimulationResult};
 const LONGEST_WAIT: Duration = Duration::from_secs(300 + 150 + 90);
 /// In which last part of the time calls are counted.
 const WATCHED: Duration = Duration::from_secs(300);
-/// The most calls of a converged node in that time: relists, its lease, and for each pod its back-offs and its pulls.
-const CALLS_OF_NODE: usize = 100;
+/// The most calls of a converged node in that time: relists, its lease, its addresses, and for each pod its back-offs and its pulls.
+const CALLS_OF_NODE: usize = 130;
 const CALLS_OF_POD: usize = 400;
 
 /// The pods that are wanted at the end.
@@ -29,9 +31,12 @@ fn wanted(result: &SimulationResult) -> impl Iterator<Item = &Pod> {
     objects.chain(&result.final_state.files)
 }
 
-/// Whether an init container or sidecar can never start, and so nothing after it.
-fn is_blocked(pod: &Pod) -> bool {
-    pod.init().iter().any(|spec| is_missing(spec) || post_start_always_fails(spec))
+/// Whether an init container or sidecar can never start, or may be restarted by its probes again and again, and so nothing after it
+/// starts.
+fn is_blocked(result: &SimulationResult, pod: &Pod) -> bool {
+    pod.init()
+        .iter()
+        .any(|spec| is_missing(spec) || post_start_always_fails(spec) || may_restart(result, spec))
 }
 
 fn is_missing(spec: &Container) -> bool {
@@ -47,7 +52,7 @@ fn may_be_cut_short(result: &SimulationResult, pod: &Pod) -> bool {
     let evicted = result.actions.iter().any(|(_, uid, action)| {
         *uid == pod.uid() && matches!(action, ExternalAction::Evict { .. })
     });
-    limited || evicted
+    limited || evicted || may_lack_room(result, pod.uid().as_str())
 }
 
 pub(super) fn what_is_wanted_runs(
@@ -57,13 +62,15 @@ pub(super) fn what_is_wanted_runs(
     let end = result.plan.end();
     let mut violations = Vec::new();
     let restarting = wanted(result).filter(|pod| {
-        pod.restart_policy() == "Always" && !is_blocked(pod) && !may_be_cut_short(result, pod)
+        pod.restart_policy() == "Always"
+            && !is_blocked(result, pod)
+            && !may_be_cut_short(result, pod)
     });
     for pod in restarting {
         let uid = pod.uid();
         let sidecars = pod.init().iter().filter(|spec| init_kind(spec) == ContainerKind::Sidecar);
         for spec in pod.regular().iter().chain(sidecars).filter(|spec| !is_missing(spec)) {
-            let lasts = lasts(spec) && !post_start_always_fails(spec);
+            let lasts = lasts(spec) && !post_start_always_fails(spec) && !may_restart(result, spec);
             let states = result
                 .final_state
                 .containers
@@ -141,9 +148,10 @@ fn expected_phase(
     pod: &Pod,
 ) -> Option<&'static str> {
     let uid = pod.uid();
-    let doubtful = is_blocked(pod)
+    let doubtful = is_blocked(result, pod)
         || pod.regular().iter().any(is_missing)
         || may_be_cut_short(result, pod)
+        || may_restart_pod(result, pod)
         || is_disturbed(result, timeline, uid.as_str());
     if doubtful {
         return None;
@@ -221,7 +229,12 @@ pub(super) fn a_node_at_rest_is_quiet(
 ) -> Vec<InvariantViolation> {
     let end = result.plan.end();
     let late = result.records.iter().filter(|record| record.at + WATCHED > end);
-    let calls = late.filter(|record| matches!(record.entry, TraceEntry::Called { .. })).count();
+    let probes = ["get", "connect", "check_health", "ExecSync"];
+    let is_counted = |entry: &TraceEntry| match entry {
+        TraceEntry::Called { call, .. } => !probes.contains(call),
+        _ => false,
+    };
+    let calls = late.filter(|record| is_counted(&record.entry)).count();
     let allowed = CALLS_OF_NODE + CALLS_OF_POD * wanted(result).count();
     if calls <= allowed {
         return Vec::new();

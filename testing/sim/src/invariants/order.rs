@@ -5,6 +5,7 @@ use std::time::Duration;
 use oarsman_core::pod::{ContainerKind, PodExt, init_kind};
 
 use super::InvariantViolation;
+use super::probes;
 use super::starts::pod;
 use super::stops::{TOLERANCE, shortest_grace};
 use super::timeline::{ContainerTimeline, Timeline};
@@ -64,7 +65,9 @@ pub(super) fn sidecars_end_last(
     for sidecar in &timeline.containers {
         let (Some(at), Some(pod)) = (sidecar.asked, pod(result, &sidecar.pod)) else { continue };
         let kind = |name: &str| pod.container(name).map(|wanted| wanted.kind);
-        if kind(&sidecar.name) != Some(ContainerKind::Sidecar) {
+        // One that its probe restarts is stopped by itself.
+        let is_restarted = probes::explain_stop(result, timeline, sidecar, at);
+        if kind(&sidecar.name) != Some(ContainerKind::Sidecar) || is_restarted {
             continue;
         }
         let grace = pod.spec().and_then(|spec| spec.termination_grace_period_seconds);

@@ -7,6 +7,8 @@ use oarsman_core::pod::{ContainerKind, PodExt};
 
 use super::InvariantViolation;
 use super::hooks::fails_to_start;
+use super::probes::may_restart;
+use super::room::may_lack_room;
 use super::timeline::{ContainerTimeline, Timeline};
 use crate::{ExternalAction, SimulationResult};
 
@@ -112,6 +114,7 @@ pub(super) fn is_disturbed(result: &SimulationResult, timeline: &Timeline, uid: 
     let of_pod = |container: &&ContainerTimeline| container.pod == uid;
     let lost = timeline.containers.iter().filter(of_pod).any(|c| c.lost.is_some());
     acted
+        || may_lack_room(result, uid)
         || lost
         || timeline.has_fault("restart")
         || many_sandboxes(timeline, uid)
@@ -130,7 +133,8 @@ pub(super) fn the_restart_policy_is_obeyed(
     for ((uid, name), same_name) in timeline.by_name() {
         let Some(pod) = pod(result, uid) else { continue };
         let Some(wanted) = pod.container(name) else { continue };
-        if is_disturbed(result, timeline, uid) || wanted.kind == ContainerKind::Sidecar {
+        let is_excused = is_disturbed(result, timeline, uid) || may_restart(result, &wanted.spec);
+        if is_excused || wanted.kind == ContainerKind::Sidecar {
             continue;
         }
         for pair in same_name.windows(2) {

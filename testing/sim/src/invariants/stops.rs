@@ -5,6 +5,7 @@ use std::time::Duration;
 use oarsman_core::pod::PodExt;
 
 use super::InvariantViolation;
+use super::probes;
 use super::starts::{is_disturbed, pod};
 use super::timeline::Timeline;
 use crate::{ExternalAction, SimulationResult};
@@ -85,7 +86,10 @@ pub(super) fn nothing_is_stopped_without_a_reason(
             matches!(action, ExternalAction::WriteManifest(other)
                 if other.metadata.name == pod.metadata.name && of.as_str() != uid)
         });
-        let reason = ended || replaced || is_disturbed(result, timeline, uid);
+        let reason = ended
+            || replaced
+            || is_disturbed(result, timeline, uid)
+            || probes::explain_stop(result, timeline, container, at);
         (lasts && !reason).then(|| InvariantViolation {
             rule: "nothing is stopped without a reason",
             at,

@@ -30,6 +30,8 @@ pub struct Timeline {
     pub start_calls: BTreeSet<String>,
     /// Commands that were run in containers, in the order in which they were asked for.
     pub commands: Vec<ExecCall>,
+    /// Calls that may be probes, in the order in which they were made.
+    pub probe_calls: Vec<ProbeCall>,
     /// Stops by the agent with a grace period: when, by which incarnation, the container's id.
     pub stop_calls: Vec<(Duration, u32, String)>,
     /// Whether the write of a status timed out: it may have taken effect after a later one.
@@ -81,6 +83,26 @@ pub struct ExecCall {
     /// Whether the call itself failed; the command's exit code is not known here.
     pub failed: bool,
 }
+
+/// A request to a server, or a command in a container.
+#[derive(Clone, Debug)]
+pub struct ProbeCall {
+    /// When it was called.
+    pub at: Duration,
+    /// When it was answered.
+    pub end: Option<Duration>,
+    /// The URL, or the container's id and the command.
+    pub subject: String,
+    /// The number of the call.
+    number: u64,
+    /// What the server said, or what the command ends with.
+    said: Option<bool>,
+    /// Whether what the agent heard is good; none if it gave up the call.
+    pub answer: Option<bool>,
+}
+
+/// The calls that probes make.
+const PROBES: [&str; 4] = ["get", "connect", "check_health", "ExecSync"];
 
 /// The timeline of a sandbox.
 #[derive(Clone, Debug)]
@@ -138,7 +160,23 @@ impl Timeline {
                 }
                 TraceEntry::Disk { uid, change } => timeline.disk.push((*at, uid.clone(), *change)),
                 TraceEntry::AgentStarted(_) => timeline.agent_starts.push(*at),
+                TraceEntry::Probed { url, is_good } => {
+                    let mut calls = timeline.probe_calls.iter_mut().rev();
+                    let asked = calls.find(|call| call.end.is_none() && call.subject == *url);
+                    asked.into_iter().for_each(|call| call.said = Some(*is_good));
+                }
                 TraceEntry::Called { caller, call, subject, fault_kind } => {
+                    if PROBES.contains(call) {
+                        let said = (*call == "ExecSync").then(|| subject.contains("\"exit:0\""));
+                        timeline.probe_calls.push(ProbeCall {
+                            at: *at,
+                            end: None,
+                            subject: subject.clone(),
+                            number: caller.number,
+                            said,
+                            answer: None,
+                        });
+                    }
                     if *call == "StartContainer" {
                         timeline.start_calls.insert(subject.clone());
                     }
@@ -169,6 +207,15 @@ impl Timeline {
                 }
                 TraceEntry::Answered { caller, outcome } => {
                     let failed = *outcome != CallOutcome::Fine;
+                    let mut calls = timeline.probe_calls.iter_mut().rev();
+                    if let Some(call) = calls.find(|call| call.number == caller.number) {
+                        call.end = Some(*at);
+                        call.answer = match outcome {
+                            CallOutcome::Fine => call.said,
+                            CallOutcome::Failed(_) => Some(false),
+                            CallOutcome::Abandoned => None,
+                        };
+                    }
                     let mut commands = timeline.commands.iter_mut().rev();
                     if let Some(command) = commands.find(|c| c.number == caller.number) {
                         command.failed = matches!(outcome, CallOutcome::Failed(_));

@@ -1,5 +1,7 @@
 //! ConfigMaps, Secrets and RuntimeClasses: written by users, read by agents, who are notified of changes.
 
+use std::sync::Arc;
+
 use futures::{StreamExt, stream};
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -19,14 +21,14 @@ impl FakeCluster {
     /// Creates or replaces a ConfigMap.
     pub fn put_config_map(&self, map: ConfigMap) {
         self.configure(|config| {
-            config.config_maps.insert(full_name(&map.metadata), map);
+            config.config_maps.insert(full_name(&map.metadata), Arc::new(map));
         });
     }
 
     /// Creates or replaces a Secret.
     pub fn put_secret(&self, secret: Secret) {
         self.configure(|config| {
-            config.secrets.insert(full_name(&secret.metadata), secret);
+            config.secrets.insert(full_name(&secret.metadata), Arc::new(secret));
         });
     }
 

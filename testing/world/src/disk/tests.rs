@@ -224,6 +224,7 @@ fn view(sandbox: &str, id: &str, message_path: &str) -> ContainerView {
         label,
         message_file: None,
         user: None,
+        stop_signal: None,
     }
 }
 

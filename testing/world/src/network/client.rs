@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use oarsman_net::{HttpGet, HttpResponse, Network, NetworkError};
+use oarsman_net::{
+    GrpcCheck, GrpcResponse, HttpGet, HttpResponse, Network, NetworkError, TcpConnect,
+};
 
 use super::FakeNetwork;
 use crate::link::{AbandonPolicy, Link, LinkCall};
@@ -24,5 +26,19 @@ impl Network for LinkedNetwork {
         let call = LinkCall::new("get", request.url(), AbandonPolicy::Read).within(request.timeout);
         let (network, request) = (self.network.clone(), request.clone());
         self.link.call(call, async move { network.answer(request).await }).await
+    }
+
+    async fn connect(&self, request: &TcpConnect) -> Result<(), NetworkError> {
+        let call = LinkCall::new("connect", request.url(), AbandonPolicy::Read);
+        let (network, request) = (self.network.clone(), request.clone());
+        let call = call.within(request.timeout);
+        self.link.call(call, async move { network.take_connection(request).await }).await
+    }
+
+    async fn check_health(&self, request: &GrpcCheck) -> Result<GrpcResponse, NetworkError> {
+        let call = LinkCall::new("check_health", request.url(), AbandonPolicy::Read);
+        let (network, request) = (self.network.clone(), request.clone());
+        let call = call.within(request.timeout);
+        self.link.call(call, async move { network.tell_health(request).await }).await
     }
 }

@@ -129,3 +129,34 @@ async fn with_faults_calls_fail_equally_for_one_seed() {
     assert_eq!(lived(1).await.1, hash);
     assert_ne!(lived(2).await.1, hash);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_probed_server_is_well_unwell_or_silent_for_every_protocol() {
+    let world = World::new(1, FaultPlan::quiet());
+    let flapping = FakeHealth::Flapping { good: 10 * SECOND, bad: 5 * SECOND };
+    let healths = [
+        ("good", FakeHealth::Good, [true, true]),
+        ("bad", FakeHealth::Bad, [false, false]),
+        ("hanging", FakeHealth::Hanging, [false, false]),
+        ("flapping", flapping, [true, false]),
+    ];
+    for (host, health, _) in healths {
+        world.network.serve(host, 80, FakeServer::probed(health));
+    }
+    let network = world.network_for(1);
+    for moment in [0, 1] {
+        for (host, _, expected) in healths {
+            let (host, timeout) = (host.to_owned(), SECOND / 100);
+            let connect = TcpConnect { host: host.clone(), port: 80, timeout };
+            assert_eq!(network.connect(&connect).await.is_ok(), expected[moment], "{host}");
+            let (service, user_agent) = (String::new(), String::new());
+            let check = GrpcCheck { host: host.clone(), port: 80, service, user_agent, timeout };
+            let is_serving = network.check_health(&check).await == Ok(GrpcResponse::Status(1));
+            assert_eq!(is_serving, expected[moment], "{host}");
+            let asked = HttpGet { timeout, ..get(&format!("http://{host}:80/any")) };
+            let is_ok = network.get(&asked).await.is_ok_and(|answer| answer.status == 200);
+            assert_eq!(is_ok, expected[moment], "{host}");
+        }
+        sleep(10 * SECOND).await;
+    }
+}

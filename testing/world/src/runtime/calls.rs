@@ -18,7 +18,7 @@ use tokio_stream::wrappers::ReceiverStream;
 
 use super::FakeRuntime;
 use super::images::StoredImage;
-use super::sandboxes::HANDLER;
+use super::sandboxes::{HANDLER, NO_NETWORK};
 
 impl FakeRuntime {
     /// Events from now on, after recent ones: all of them, or those that no subscriber has received.
@@ -41,13 +41,15 @@ impl Runtime for FakeRuntime {
     }
 
     async fn status(&self) -> Result<StatusResponse> {
-        drop(self.serve("Status")?);
-        let condition = |name: &str| RuntimeCondition {
+        let has_network = self.serve("Status")?.has_network();
+        let condition = |name: &str, status: bool| RuntimeCondition {
             r#type: name.to_owned(),
-            status: true,
-            ..RuntimeCondition::default()
+            status,
+            reason: if status { "" } else { "NetworkPluginNotReady" }.to_owned(),
+            message: if status { "" } else { NO_NETWORK }.to_owned(),
         };
-        let conditions = ["RuntimeReady", "NetworkReady"].map(condition).to_vec();
+        let conditions =
+            vec![condition("RuntimeReady", true), condition("NetworkReady", has_network)];
         let handler = |name: &str| RuntimeHandler { name: name.to_owned(), features: None };
         Ok(StatusResponse {
             status: Some(RuntimeStatus { conditions }),

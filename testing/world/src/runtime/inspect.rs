@@ -12,6 +12,14 @@ impl FakeRuntime {
         state.containers.values().any(|container| container.runs() && of_pod(&container.sandbox))
     }
 
+    /// The name servers that the sandboxes of a pod were made with.
+    pub fn name_servers(&self, uid: &str) -> Vec<String> {
+        let state = self.state();
+        let of_pod = state.sandboxes.values().filter(|sandbox| sandbox.metadata.uid == uid);
+        let resolvers = of_pod.filter_map(|sandbox| sandbox.config.dns_config.as_ref());
+        resolvers.flat_map(|resolver| resolver.servers.clone()).collect()
+    }
+
     /// The file or directory of the host that a container sees at exactly that path.
     pub(crate) fn mounted_at(&self, container: &str, path: &str) -> Option<PathBuf> {
         let state = self.state();

@@ -26,6 +26,13 @@ impl RemoteService for FakeRuntime {
 }
 
 impl FakeRuntime {
+    /// Takes the network for pods away, as a CNI plugin that is restarted does: the runtime says so, and creates no sandbox that needs it.
+    pub fn lose_network(&self, down: Duration) {
+        let mut state = self.state();
+        state.trace.append(TraceEntry::NetworkLost { down });
+        state.no_network_until = Some(state.clock.elapsed() + down);
+    }
+
     /// Reserves the name that a new sandbox would have, and makes none.
     pub(super) fn reserve_sandbox_name(
         &self,

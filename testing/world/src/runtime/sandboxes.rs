@@ -14,6 +14,9 @@ use crate::trace::{SandboxTransition, TraceEntry, TracedSandbox};
 /// The one handler besides the nameless default.
 pub(super) const HANDLER: &str = "fake";
 
+/// What containerd says while no CNI plugin is configured.
+pub(super) const NO_NETWORK: &str = "Network plugin returns error: cni plugin not initialized";
+
 /// A sandbox.
 pub(super) struct FakeSandbox {
     pub(super) id: String,
@@ -46,6 +49,9 @@ impl FakeRuntimeState {
         if !["", HANDLER].contains(&handler.as_str()) {
             let message = format!("no runtime for {handler:?} is configured");
             return Err(CriError::new(CALL, ErrorCode::Unknown, message));
+        }
+        if !self.has_network() && !on_host_network(&config) {
+            return Err(CriError::new(CALL, ErrorCode::Unknown, NO_NETWORK));
         }
         let id = self.next_id();
         self.names.take(CALL, &names::of_sandbox(&metadata), &id, self.clock.elapsed())?;

@@ -26,6 +26,8 @@ pub(super) struct FakeRuntimeState {
     pub(super) events: EventHub,
     /// When the outage ends, if there is one.
     pub(super) away_until: Option<Duration>,
+    /// When pods have a network again, if they have none.
+    pub(super) no_network_until: Option<Duration>,
     made: u64,
 }
 
@@ -42,6 +44,7 @@ impl FakeRuntimeState {
             images: ImageStore::default(),
             events: EventHub::default(),
             away_until: None,
+            no_network_until: None,
             made: 0,
         }
     }
@@ -59,6 +62,10 @@ impl FakeRuntimeState {
 
     pub(super) fn is_away(&self) -> bool {
         self.away_until.is_some_and(|back| self.clock.elapsed() < back)
+    }
+
+    pub(super) fn has_network(&self) -> bool {
+        self.no_network_until.is_none_or(|back| self.clock.elapsed() >= back)
     }
 }
 

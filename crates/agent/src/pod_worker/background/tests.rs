@@ -42,7 +42,13 @@ impl FakeProbes {
 struct SharedProbes(Arc<FakeProbes>);
 
 impl BackgroundTasks for SharedProbes {
-    fn wanted(&self, _: &Pod, view: &PodView, is_terminating: bool) -> BTreeSet<TaskKey> {
+    fn wanted(
+        &self,
+        _: &PodContext,
+        _: &Pod,
+        view: &PodView,
+        is_terminating: bool,
+    ) -> BTreeSet<TaskKey> {
         self.0.pass("wanted");
         let is_running = |state: &ContainerState| matches!(state, ContainerState::Running { .. });
         let running = view.containers.iter().filter(|container| is_running(&container.state));
@@ -53,7 +59,7 @@ impl BackgroundTasks for SharedProbes {
         keys.collect()
     }
 
-    fn start(&self, _: &Arc<Pod>, key: &TaskKey) -> BoxStream<'static, Hint> {
+    fn start(&self, _: &Arc<PodContext>, _: &Arc<Pod>, key: &TaskKey) -> BoxStream<'static, Hint> {
         self.0.pass("start");
         *self.0.starts.lock().entry(key.kind).or_default() += 1;
         self.0.live.lock().insert(key.clone());
@@ -125,7 +131,7 @@ async fn a_terminating_pod_has_no_liveness_tasks_and_an_ended_one_has_none() {
     seconds(10).await;
     assert_eq!(probes.live(), [""; 0]);
     assert_eq!((probes.starts("liveness"), probes.starts("readiness")), (1, 1));
-    assert_eq!(test.node.metrics.task_panics(), BTreeMap::new());
+    assert_eq!(test.node.metrics.panics.counts(), BTreeMap::new());
 }
 
 #[tokio::test(start_paused = true)]
@@ -135,7 +141,7 @@ async fn a_panic_of_a_task_ends_neither_the_worker_nor_the_task_for_good() {
         *probes.panics_in.lock() = Some(place);
         let (test, _, worker) = start(&["forever"], &probes);
         seconds(10).await;
-        assert_eq!(test.node.metrics.task_panics(), [(NAME, 1)].into(), "{place}");
+        assert_eq!(test.node.metrics.panics.counts(), [(NAME, 1)].into(), "{place}");
         assert!(!worker.task.is_finished(), "{place}");
         assert_eq!(test.log.times(UID, "Begin Wanted").len(), 1, "{place}");
         assert_eq!(probes.live(), ["liveness", "readiness"], "{place}");

@@ -224,3 +224,11 @@ async fn unknown_fields_are_warnings() {
     let summary: Vec<String> = manifest_set.warnings().iter().map(ToString::to_string).collect();
     assert_eq!(summary, [directory.path("a.yaml") + want]);
 }
+
+/// Row H23 of docs/security.md.
+#[test]
+fn places_are_named_without_logins_and_queries() {
+    let places = ["https://me:secret@host/pods?token=secret", "http://host/a?b=secret", "/etc/a?b"];
+    let shown = shown_places(&places.map(str::to_owned));
+    assert_eq!(shown, "https://host/pods, http://host/a, /etc/a?b");
+}

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Pod;
 use oarsman_core::cri_spec::Lookup;
@@ -56,8 +57,12 @@ fn objects(located_objects: &[&LocatedObject]) -> Lookup {
         let name = located.object.full_name();
         match &located.object {
             ParsedObject::Pod(_) => {}
-            ParsedObject::ConfigMap(map) => drop(lookup.config_maps.insert(name, map.clone())),
-            ParsedObject::Secret(secret) => drop(lookup.secrets.insert(name, secret.clone())),
+            ParsedObject::ConfigMap(map) => {
+                drop(lookup.config_maps.insert(name, Arc::new(map.clone())));
+            }
+            ParsedObject::Secret(secret) => {
+                drop(lookup.secrets.insert(name, Arc::new(secret.clone())));
+            }
         }
     }
     lookup

@@ -1,13 +1,13 @@
 //! The cache of objects of one kind, each kept up to date for as long as a pod refers to it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures::future::try_join_all;
 use kube::Client;
 use oarsman_core::ids::{FullName, PodUid};
-use oarsman_sync::Guarded;
+use oarsman_sync::{Guarded, TaskPanics, restarted};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
@@ -35,6 +35,7 @@ pub(super) struct ObjectCache<K> {
     client: Client,
     freshness: Freshness,
     changes: ChangeFeed,
+    panics: TaskPanics,
     /// Never held over an await.
     objects: Guarded<BTreeMap<FullName, CachedObject<K>>>,
 }
@@ -50,8 +51,13 @@ struct CachedObject<K> {
 }
 
 impl<K: ApiObject> ObjectCache<K> {
-    pub(super) fn new(client: Client, freshness: Freshness, changes: ChangeFeed) -> Arc<Self> {
-        Arc::new(Self { client, freshness, changes, objects: Guarded::default() })
+    pub(super) fn new(
+        client: Client,
+        freshness: Freshness,
+        changes: ChangeFeed,
+        panics: TaskPanics,
+    ) -> Arc<Self> {
+        Arc::new(Self { client, freshness, changes, panics, objects: Guarded::default() })
     }
 
     /// Those objects that exist, for a pod that refers to these and to no other.
@@ -98,27 +104,10 @@ impl<K: ApiObject> ObjectCache<K> {
     fn start_refresh(self: &Arc<Self>, name: FullName) -> CachedObject<K> {
         let (value, users) = (CachedValue::new(), watch::Sender::new(Users::new()));
         let refresher = ObjectRefresher { value: value.clone(), users: users.subscribe(), name };
-        let object_cache = Arc::downgrade(self);
-        let task = async move {
-            loop {
-                // A cache that is gone has dropped its refreshers.
-                let Some(strong) = object_cache.upgrade() else { return };
-                let (client, changes, freshness) =
-                    (strong.client.clone(), strong.changes.clone(), strong.freshness);
-                drop(strong);
-                tokio::select! {
-                    biased;
-                    () = refresher.wait_until_unused() => {}
-                    () = refresher.refresh(client, &changes, freshness) => {}
-                }
-                if object_cache
-                    .upgrade()
-                    .is_none_or(|object_cache| object_cache.remove_if_unused(&refresher.name))
-                {
-                    return;
-                }
-            }
-        };
+        let (refresher, object_cache) = (Arc::new(refresher), Arc::downgrade(self));
+        let task = restarted("object refresh", self.panics.clone(), move || {
+            refresh_while_used(Weak::clone(&object_cache), Arc::clone(&refresher))
+        });
         CachedObject { value, users, _refresher: AbortOnDropHandle::new(tokio::spawn(task)) }
     }
 
@@ -149,6 +138,29 @@ impl<K: ApiObject> ObjectCache<K> {
 impl<K> CachedObject<K> {
     fn drop_user(&self, user: &PodUid) {
         self.users.send_if_modified(|users| users.remove(user));
+    }
+}
+
+/// Keeps an object up to date until no pod refers to it, and removes it from the cache then.
+async fn refresh_while_used<K: ApiObject>(
+    object_cache: Weak<ObjectCache<K>>,
+    refresher: Arc<ObjectRefresher<K>>,
+) {
+    loop {
+        // A cache that is gone has dropped its refreshers.
+        let Some(strong) = object_cache.upgrade() else { return };
+        let (client, changes, freshness) =
+            (strong.client.clone(), strong.changes.clone(), strong.freshness);
+        drop(strong);
+        tokio::select! {
+            biased;
+            () = refresher.wait_until_unused() => {}
+            () = refresher.refresh(client, &changes, freshness) => {}
+        }
+        let cache = object_cache.upgrade();
+        if cache.is_none_or(|cache| cache.remove_if_unused(&refresher.name)) {
+            return;
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Api, Client};
 use oarsman_core::ids::FullName;
 use oarsman_core::pod::PodExt;
+use oarsman_sync::{TaskPanics, restarted};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::super::watch::{Watch, WatchProfile, WatchUpdate};
@@ -23,13 +24,14 @@ type ServicesByName = Arc<BTreeMap<FullName, Service>>;
 
 pub(super) struct ServiceCache {
     client: Client,
+    panics: TaskPanics,
     /// Started with the first lookup.
     watch: OnceLock<(CachedValue<ServicesByName>, AbortOnDropHandle<()>)>,
 }
 
 impl ServiceCache {
-    pub(super) fn new(client: Client) -> Self {
-        Self { client, watch: OnceLock::new() }
+    pub(super) fn new(client: Client, panics: TaskPanics) -> Self {
+        Self { client, panics, watch: OnceLock::new() }
     }
 
     /// The services of a pod's namespace, and `default/kubernetes`. There may be no API server for a static pod, so it does not wait.
@@ -56,8 +58,11 @@ impl ServiceCache {
     fn all(&self) -> &CachedValue<ServicesByName> {
         let (cached_value, _) = self.watch.get_or_init(|| {
             let cached_value = CachedValue::new();
-            let task = tokio::spawn(watch(self.client.clone(), cached_value.clone()));
-            (cached_value, AbortOnDropHandle::new(task))
+            let (client, value) = (self.client.clone(), cached_value.clone());
+            let task = restarted("service watch", self.panics.clone(), move || {
+                watch(client.clone(), value.clone())
+            });
+            (cached_value, AbortOnDropHandle::new(tokio::spawn(task)))
         });
         cached_value
     }

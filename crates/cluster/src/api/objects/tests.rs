@@ -1,6 +1,7 @@
 //! Lookups against an API server in memory, in paused time: time advances when all tasks wait.
 
 mod objects;
+mod panics;
 mod server;
 mod services;
 mod tokens;
@@ -12,13 +13,13 @@ use k8s_openapi::api::core::v1::Pod;
 use oarsman_core::references::ObjectChange;
 use serde_json::{Value, json};
 
-use super::{Freshness, ObjectManager, RequestRate};
+use super::{Freshness, ObjectManager, ObjectSettings};
 use crate::ObjectChanges;
 use server::FakeApiServer;
 
 /// Objects of a server, as they are kept by watches.
 fn objects(server: &FakeApiServer) -> ObjectManager {
-    ObjectManager::new(server.client(), Freshness::Watch, RequestRate::default())
+    ObjectManager::new(server.client(), ObjectSettings::default())
 }
 
 /// A pod of namespace `ns` with these volumes, all mounted.

@@ -13,7 +13,7 @@ use oarsman_core::ids::{FullName, PodUid};
 use oarsman_core::pod::PodExt;
 use oarsman_core::references::ObjectChange;
 use oarsman_core::token::{self, TokenRequestKey};
-use oarsman_sync::Guarded;
+use oarsman_sync::{Guarded, TaskPanics, restarted};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
@@ -28,6 +28,7 @@ use crate::{ClusterError, Result};
 pub(super) struct TokenManager {
     client: Client,
     changes: ChangeFeed,
+    panics: TaskPanics,
     /// Never held over an await.
     cached: Guarded<BTreeMap<(PodUid, TokenRequestKey), CachedToken>>,
 }
@@ -39,8 +40,8 @@ struct CachedToken {
 }
 
 impl TokenManager {
-    pub(super) fn new(client: Client, changes: ChangeFeed) -> Self {
-        Self { client, changes, cached: Guarded::default() }
+    pub(super) fn new(client: Client, changes: ChangeFeed, panics: TaskPanics) -> Self {
+        Self { client, changes, panics, cached: Guarded::default() }
     }
 
     /// The tokens that a pod has in its volumes, or why it gets none.
@@ -79,7 +80,7 @@ impl TokenManager {
 
     fn start_refresh(&self, pod: &Pod, request_key: TokenRequestKey) -> CachedToken {
         let token = CachedValue::new();
-        let refresher = TokenRefresher {
+        let refresher = Arc::new(TokenRefresher {
             client: self.client.clone(),
             changes: self.changes.clone(),
             pod: pod.full_name(),
@@ -87,8 +88,10 @@ impl TokenManager {
             account: token::service_account_name(pod).to_owned(),
             request_key,
             token: token.clone(),
-        };
-        CachedToken { token, _refresher: AbortOnDropHandle::new(tokio::spawn(refresher.run())) }
+        });
+        let task =
+            restarted("token refresh", self.panics.clone(), move || Arc::clone(&refresher).run());
+        CachedToken { token, _refresher: AbortOnDropHandle::new(tokio::spawn(task)) }
     }
 }
 
@@ -104,7 +107,7 @@ struct TokenRefresher {
 }
 
 impl TokenRefresher {
-    async fn run(self) {
+    async fn run(self: Arc<Self>) {
         let (mut backoff, mut failures) = (JitteredBackoff::FIRST_ANSWER, 0);
         // Age is counted from the answer by a clock that only goes forward: the API server's may differ from ours.
         let mut expires = None;

@@ -9,12 +9,12 @@ use rcgen::{
     ExtendedKeyUsagePurpose, IsCa, KeyPair, date_time_ymd,
 };
 
-pub(super) struct Authority {
+pub(in super::super) struct Authority {
     issuer: CertifiedIssuer<'static, KeyPair>,
 }
 
 impl Authority {
-    pub(super) fn new() -> Self {
+    pub(in super::super) fn new() -> Self {
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.distinguished_name = DistinguishedName::new();
@@ -23,12 +23,12 @@ impl Authority {
         Self { issuer }
     }
 
-    pub(super) fn text(&self) -> String {
+    pub(in super::super) fn text(&self) -> String {
         self.issuer.pem()
     }
 
     /// A node's certificate that lasts so many seconds, and its key.
-    pub(super) fn client(&self, node: &str, seconds: u64) -> (String, String) {
+    pub(in super::super) fn client(&self, node: &str, seconds: u64) -> (String, String) {
         let mut params = CertificateParams::default();
         let subject = CertificateTemplate::client(node).subject;
         params.distinguished_name = DistinguishedName::new();
@@ -39,7 +39,7 @@ impl Authority {
     }
 
     /// A server's certificate for loopback, and its key.
-    pub(super) fn server(&self) -> (String, String) {
+    pub(in super::super) fn server(&self) -> (String, String) {
         let mut params = CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         self.sign(params, 3600)

@@ -29,6 +29,15 @@ fn a_new_sandbox_is_needed_for_these_reasons_and_no_other() {
             view(&plain).sandbox().edit_sandbox(|s| s.ips.clear()),
             Some((SandboxChange::NoAddress, 1)),
         ),
+        // A runtime that says nothing of the network may have set it up all the same.
+        (
+            &plain,
+            view(&plain).sandbox().edit_sandbox(|s| {
+                s.ips.clear();
+                s.network_reported = false;
+            }),
+            None,
+        ),
         (
             &plain,
             view(&plain).sandbox().edit_sandbox(|s| s.attempt = 6).edit_sandbox(off),

@@ -69,8 +69,9 @@ fn a_pod_that_waits_is_started_as_it_is_wanted_by_then() {
     admit(&mut admission, 9, [from_file("2", "web")]);
     let newer = Arc::new(in_phase(from_file("2", "web"), "Pending"));
     admission.update(&newer);
-    let next = admission.release_name(&"1".into(), &Capacity(9));
-    assert_eq!(next, Some(PodAdmitResult::Admitted(newer)));
+    let (handler, node) = (Capacity(9), AdmissionNode::default());
+    let next = admission.release_name(&"1".into(), &cx(&handler, &node));
+    assert_eq!(next, [PodAdmitResult::Admitted(newer)]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Names and addresses: what the pod is called, whom it asks, what it knows by heart.
+//! The network fields of a pod: host name, DNS settings and host aliases.
 
 use std::net::{IpAddr, Ipv6Addr};
 

@@ -76,7 +76,7 @@ fn check_identity(at: &Path, id: Option<i64>, errors: &mut Errors) {
     }
 }
 
-/// Who may do everything has nothing to escalate to.
+/// A privileged container, or one with CAP_SYS_ADMIN, cannot be denied privilege escalation.
 fn check_escalation(at: &Path, context: &SecurityContext, errors: &mut Errors) {
     if context.allow_privilege_escalation != Some(false) {
         return;

@@ -16,7 +16,7 @@ fn node() -> NodeDns {
     NodeDns {
         servers: texts(&["10.96.0.10"]),
         domain: "cluster.local".to_owned(),
-        resolv_conf: Some(HOST.to_owned()),
+        has_cluster: true,
     }
 }
 
@@ -25,7 +25,7 @@ fn policy(policy: &str) -> PodBuilder {
 }
 
 fn resolve(pod: PodBuilder, node: &NodeDns) -> Resolver {
-    resolver(&pod.build(), node, &[]).unwrap()
+    resolver(&pod.build(), node, Some(HOST), &[]).unwrap()
 }
 
 fn config(servers: &[&str], searches: &[&str], options: &[&str]) -> DnsConfig {
@@ -69,11 +69,12 @@ fn a_cluster_without_a_domain_searches_what_the_node_searches() {
 
 #[test]
 fn a_domain_is_searched_once() {
-    let resolv_conf = Some("search svc.cluster.local. example.com".to_owned());
-    let node = NodeDns { resolv_conf, ..node() };
+    let resolv_conf = Some("search svc.cluster.local. example.com");
     let expected =
         ["default.svc.cluster.local", "svc.cluster.local", "cluster.local", "example.com"];
-    assert_eq!(resolve(policy("ClusterFirst"), &node).config.searches, texts(&expected));
+    let pod = policy("ClusterFirst").build();
+    let resolver = resolver(&pod, &node(), resolv_conf, &[]).unwrap();
+    assert_eq!(resolver.config.searches, texts(&expected));
 }
 
 #[test]
@@ -85,11 +86,14 @@ fn without_cluster_dns_servers_those_of_the_node_are_used_with_a_warning() {
     let event = warning.event(&pod().build());
     assert_eq!(event.reason, "MissingClusterDNS");
     assert!(event.message.starts_with("pod: \"web_default(uid-web)\". kubelet does not have"));
+    let alone = NodeDns { has_cluster: false, ..node };
+    let resolver = resolve(policy("ClusterFirst"), &alone);
+    assert_eq!((resolver.config, resolver.warnings), (of_host(), vec![]), "there is no cluster");
 }
 
 #[test]
 fn a_node_that_keeps_its_file_to_itself_asks_only_this_machine() {
-    let node = NodeDns { resolv_conf: None, ..NodeDns::default() };
+    let node = NodeDns::default();
     let rows = [
         (&[][..], &["127.0.0.1"][..]),
         (&["192.0.2.1"], &["127.0.0.1"]),
@@ -97,7 +101,7 @@ fn a_node_that_keeps_its_file_to_itself_asks_only_this_machine() {
         (&["192.0.2.1", "2001:db8::1"], &["127.0.0.1", "::1"]),
     ];
     for (ips, servers) in rows {
-        let resolver = resolver(&policy("Default").build(), &node, &texts(ips)).unwrap();
+        let resolver = resolver(&policy("Default").build(), &node, None, &texts(ips)).unwrap();
         assert_eq!(resolver.config, config(servers, &["."], &[]));
     }
 }
@@ -154,8 +158,7 @@ fn what_exceeds_resolver_limits_is_cut_with_a_warning() {
 
 #[test]
 fn a_server_line_without_a_server_is_refused() {
-    let node = NodeDns { resolv_conf: Some("\nnameserver\n".to_owned()), ..node() };
-    let error = resolver(&pod().build(), &node, &[]).unwrap_err();
+    let error = resolver(&pod().build(), &node(), Some("\nnameserver\n"), &[]).unwrap_err();
     assert_eq!(error, ConfigError::ResolvConf { line: 2 });
 }
 

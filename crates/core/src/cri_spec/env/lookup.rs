@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret, Service};
 
@@ -16,10 +17,10 @@ pub(in crate::cri_spec) type Values = BTreeMap<String, Vec<u8>>;
 /// Config maps, secrets, services, files, runtime classes and tokens that pods refer to.
 #[derive(Clone, PartialEq)]
 pub struct Lookup {
-    /// By namespace and name.
-    pub config_maps: BTreeMap<FullName, ConfigMap>,
-    /// By namespace and name.
-    pub secrets: BTreeMap<FullName, Secret>,
+    /// By namespace and name. Shared by all pods that refer to them: a copy for each would fill the memory.
+    pub config_maps: BTreeMap<FullName, Arc<ConfigMap>>,
+    /// By namespace and name, shared.
+    pub secrets: BTreeMap<FullName, Arc<Secret>>,
     /// All services; none before the first list of services was received.
     pub services: Option<Vec<Service>>,
     /// The text of files in volumes, by volume and path.
@@ -71,9 +72,18 @@ impl Lookup {
     ) -> Option<ObjectData<'_>> {
         let name = full_name(namespace, name);
         match kind {
-            ObjectKind::ConfigMap => self.config_maps.get(&name).map(ObjectData::ConfigMap),
-            ObjectKind::Secret => self.secrets.get(&name).map(ObjectData::Secret),
+            ObjectKind::ConfigMap => {
+                self.config_maps.get(&name).map(|map| ObjectData::ConfigMap(map))
+            }
+            ObjectKind::Secret => self.secrets.get(&name).map(|secret| ObjectData::Secret(secret)),
         }
+    }
+
+    /// The bytes that an object holds; none when it is not there.
+    pub(in crate::cri_spec) fn bytes_of(&self, kind: ObjectKind, name: &FullName) -> usize {
+        let object = self.object(kind, &name.namespace, &name.name);
+        let entries = object.map(ObjectData::for_files).unwrap_or_default();
+        entries.into_iter().map(|(key, value)| key.len() + value.len()).sum()
     }
 
     /// The keys of an object; none when it is not there.

@@ -1,5 +1,7 @@
 //! Where values come from, and which of them counts.
 
+use std::sync::Arc;
+
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{
     ConfigMap, ConfigMapEnvSource, ConfigMapKeySelector, FileKeySelector, ObjectFieldSelector,
@@ -34,8 +36,8 @@ fn lookup() -> Lookup {
     let cluster_ip = Some(text("10.0.0.1"));
     service.spec = Some(ServiceSpec { cluster_ip, ports, ..ServiceSpec::default() });
     Lookup {
-        config_maps: [(full_name("map"), map)].into(),
-        secrets: [(full_name("secret"), secret)].into(),
+        config_maps: [(full_name("map"), Arc::new(map))].into(),
+        secrets: [(full_name("secret"), Arc::new(secret))].into(),
         services: Some(vec![service]),
         files: [((text("vol"), text("env")), text("KEY='of file'\nEMPTY=''\n"))].into(),
         ..Lookup::default()

@@ -1,7 +1,7 @@
 //! What is mounted where, and what is refused.
 
 use super::*;
-use crate::cri_spec::node_context::NodeSettings;
+use crate::cri_spec::node_context::{NameFiles, NodeSettings};
 use crate::node::NodeFacts;
 
 fn mount(edit: impl FnOnce(&mut VolumeMount)) -> VolumeMount {
@@ -44,6 +44,7 @@ fn made(
         pod_logs: Path::new("/var/log/pods"),
         facts: &facts,
         settings: &settings,
+        name_files: &NameFiles::default(),
     };
     mounts(spec, host_paths, &node)
 }

@@ -2,16 +2,15 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use k8s_openapi::api::core::v1::{AppArmorProfile, Container, Pod};
+use k8s_openapi::api::core::v1::{Container, Pod};
 use oarsman_cri_types::v1::security_profile::ProfileType;
 use oarsman_cri_types::v1::{LinuxContainerSecurityContext, SecurityProfile};
 
 use super::pod_context;
-use crate::api::create::{APP_ARMOR_ANNOTATION_PREFIX, app_armor_profile};
+use crate::api::create::container_app_armor;
 use crate::cri_spec::error::ConfigError;
 use crate::cri_spec::node_context::NodeContext;
 use crate::cri_spec::paths;
-use crate::pod::PodExt;
 
 /// Which system calls a container may make. In the messages an unset profile, an empty one and one that confines
 /// nothing look much alike; here they do not.
@@ -73,7 +72,7 @@ pub(super) fn set_app_armor(
     pod: &Pod,
     spec: &Container,
 ) -> Result<(), ConfigError> {
-    let Some(wanted) = wanted_app_armor(pod, spec) else { return Ok(()) };
+    let Some(wanted) = container_app_armor(pod, spec) else { return Ok(()) };
     let field = "appArmorProfile";
     let (profile, old) = match (wanted.type_.as_str(), wanted.localhost_profile.as_deref()) {
         ("RuntimeDefault", _) => {
@@ -92,13 +91,6 @@ pub(super) fn set_app_armor(
         made.apparmor_profile = old;
     }
     Ok(())
-}
-
-fn wanted_app_armor(pod: &Pod, spec: &Container) -> Option<AppArmorProfile> {
-    let own = spec.security_context.as_ref().and_then(|c| c.app_armor_profile.clone());
-    let annotated = || pod.annotation(&format!("{APP_ARMOR_ANNOTATION_PREFIX}{}", spec.name));
-    let shared = || pod_context(pod).and_then(|c| c.app_armor_profile.clone());
-    own.or_else(|| app_armor_profile(annotated()?)).or_else(shared)
 }
 
 fn profile(kind: ProfileType, name: &str) -> SecurityProfile {

@@ -1,4 +1,4 @@
-//! Who, what, and what not.
+//! Security contexts: users, groups, capabilities, profiles and namespaces.
 
 use k8s_openapi::api::core::v1::{AppArmorProfile, Capabilities, SeccompProfile};
 use oarsman_cri_types::v1::Image;

@@ -45,6 +45,7 @@ fn a_sandbox_is_named_unless_it_has_the_nodes_network() {
 fn dns_warnings_are_returned_with_the_sandbox_config() {
     let mut node = node();
     node.settings.dns.servers.clear();
+    node.settings.dns.has_cluster = true;
     let made =
         generate_pod_sandbox_config(&pod().build(), 0, &PodGrants::default(), &node.context())
             .unwrap();

@@ -1,5 +1,7 @@
 //! Which files a volume has.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::*;
@@ -27,9 +29,9 @@ fn lookup() -> Lookup {
         namespace: "default".to_owned(),
     };
     let map = json!({ "data": { "a": "text", "b": "more" }, "binaryData": { "c": "AAE=" } });
-    lookup.config_maps.insert(name("m"), serde_json::from_value(map).unwrap());
+    lookup.config_maps.insert(name("m"), Arc::new(serde_json::from_value(map).unwrap()));
     let secret = json!({ "data": { "key": "aHVudGVyMg==" } });
-    lookup.secrets.insert(name("s"), serde_json::from_value(secret).unwrap());
+    lookup.secrets.insert(name("s"), Arc::new(serde_json::from_value(secret).unwrap()));
     lookup
 }
 

@@ -1,5 +1,7 @@
 //! Secrets as `kubectl create secret docker-registry` makes them, and some that are unusable.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::*;
@@ -14,7 +16,7 @@ fn lookup(secrets: &[Value]) -> Lookup {
     for secret in secrets {
         let name = secret["metadata"]["name"].as_str().unwrap().to_owned();
         let name = FullName { name, namespace: "ns".to_owned() };
-        lookup.secrets.insert(name, serde_json::from_value(secret.clone()).unwrap());
+        lookup.secrets.insert(name, Arc::new(serde_json::from_value(secret.clone()).unwrap()));
     }
     lookup
 }

@@ -1,4 +1,4 @@
-//! A pod's death in the order real kubelets show it.
+//! The deletion of a pod, in the order of the Go kubelet.
 
 use super::*;
 

@@ -76,7 +76,7 @@ fn what_is_gone_is_taken_away_by_its_name() {
 fn addresses_are_replaced_as_one_list() {
     let mut fixture = NodeFixture::new();
     let mut node = fixture.look(object::registered);
-    fixture.profile.addresses = vec![ip("192.0.2.7"), ip("2001:db8::7")];
+    fixture.addresses = vec![ip("192.0.2.7"), ip("2001:db8::7")];
     let patch = change::patch(&node, &again(&fixture, &node));
     let mut expected = json!([
         {"type": "InternalIP", "address": "192.0.2.7"},

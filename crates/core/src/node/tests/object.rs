@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{Node, Taint};
 
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity as WireQuantity;
+
 use super::{NodeFixture, ip};
 use crate::node::{change, object, status};
 
@@ -46,6 +48,29 @@ fn a_node_registers_with_its_labels_and_those_it_is_given() {
 }
 
 #[test]
+fn a_node_that_is_registered_already_has_no_devices_until_a_plugin_says_so() {
+    let fixture = NodeFixture::new();
+    let mut there = fixture.look(object::registered);
+    let status = there.status.as_mut().unwrap();
+    let resources = ["example.com/gpu", "attachable.kubernetes.io/disk"];
+    for amounts in [&mut status.capacity, &mut status.allocatable].into_iter().flatten() {
+        amounts.extend(resources.map(|name| (name.to_owned(), WireQuantity("2".to_owned()))));
+    }
+    let amounts = |node: &Node, name: &str| {
+        let status = node.status.as_ref().unwrap();
+        let of =
+            |amounts: &Option<BTreeMap<_, WireQuantity>>| amounts.as_ref().unwrap()[name].0.clone();
+        [of(&status.capacity), of(&status.allocatable)]
+    };
+    let right = fixture.look(|scene| object::reconciled(scene, &there));
+    assert_eq!(amounts(&right, "example.com/gpu"), ["0", "0"]);
+    assert_eq!(amounts(&right, "attachable.kubernetes.io/disk"), ["2", "2"], "not a device");
+    // What an administrator advertises afterwards stays.
+    let next = fixture.look(|scene| status::next(scene, &there));
+    assert_eq!(amounts(&next, "example.com/gpu"), ["2", "2"]);
+}
+
+#[test]
 fn taints_are_those_it_is_given_and_that_of_a_cloud_to_come() {
     let given = taint("dedicated", "NoExecute");
     let cloud = Taint {
@@ -74,7 +99,7 @@ fn addresses_are_the_nodes_own_unless_a_cloud_knows_better() {
         addresses.unwrap_or_default().into_iter().map(spell).collect()
     };
     let mut fixture = NodeFixture::new();
-    fixture.profile.addresses = vec![ip("192.0.2.1"), ip("2001:db8::1")];
+    fixture.addresses = vec![ip("192.0.2.1"), ip("2001:db8::1")];
     let own = ["InternalIP 192.0.2.1", "InternalIP 2001:db8::1", "Hostname n1"];
     assert_eq!(listed(&fixture.look(object::registered)), own);
 
@@ -83,7 +108,7 @@ fn addresses_are_the_nodes_own_unless_a_cloud_knows_better() {
     assert_eq!(listed(&unknown), ["Hostname n1"], "nobody knows which one the cloud will choose");
     assert_eq!(annotations(&unknown), [ATTACHES]);
 
-    fixture.profile.given_addresses = fixture.profile.addresses.clone();
+    fixture.profile.given_addresses = fixture.addresses.clone();
     let mut node = fixture.look(object::registered);
     assert_eq!(listed(&node), own);
     let provided = ("alpha.kubernetes.io/provided-node-ip", "192.0.2.1,2001:db8::1");

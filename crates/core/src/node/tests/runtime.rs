@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::status;
-use crate::node::runtime::RuntimeHealth;
+use crate::node::runtime::{NetworkState, RuntimeHealth};
 use crate::time::Mono;
 
 fn at(seconds: u64) -> Mono {
@@ -65,4 +65,25 @@ fn runtime_handlers_are_sorted_and_the_same_status_is_no_change() {
     assert!(later.equals_except_time(&health));
     later.set_status(&status(&[("RuntimeReady", true), ("NetworkReady", false)]), at(21));
     assert!(!later.equals_except_time(&health));
+}
+
+#[test]
+fn whether_there_is_a_network_is_asked_again_when_the_last_answer_is_old() {
+    let trouble =
+        "container runtime network not ready: NetworkReady=false reason:Why message:because";
+    let not_ready = || NetworkState::NotReady(trouble.to_owned());
+    let rows = [
+        (true, 0, NetworkState::Ready),
+        (true, 14, NetworkState::Ready),
+        (true, 15, NetworkState::Unknown),
+        (false, 0, not_ready()),
+        (false, 1, not_ready()),
+        (false, 2, NetworkState::Unknown),
+    ];
+    for (is_ready, age, expected) in rows {
+        let mut health = RuntimeHealth::default();
+        assert_eq!(health.network_state(at(10)), NetworkState::Unknown);
+        health.set_status(&status(&[("RuntimeReady", true), ("NetworkReady", is_ready)]), at(10));
+        assert_eq!(health.network_state(at(10 + age)), expected, "{is_ready} {age}");
+    }
 }

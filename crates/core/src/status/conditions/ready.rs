@@ -5,10 +5,12 @@ use k8s_openapi::api::core::v1::{Container, ContainerStatus, Pod, PodCondition};
 use super::ConditionValue;
 use crate::pod::{ContainerKind, PodExt, init_kind};
 use crate::status::container_status_ext::ContainerStatusExt;
+use crate::status::context::StatusContext;
 use crate::status::phase::Phase;
 
 pub(super) const POD_COMPLETED: &str = "PodCompleted";
 pub(super) const POD_FAILED: &str = "PodFailed";
+const INITIALIZED: &str = "Initialized";
 const UNKNOWN_STATUSES: &str = "UnknownContainerStatuses";
 
 /// Names that hold a pod back.
@@ -47,13 +49,20 @@ impl<'a> Missing<'a> {
     }
 }
 
-/// Whether init containers are done and sidecars up. Once a regular container has started they were, even if a
+/// Whether init containers are done and sidecars up. Once they were, or a regular container has started, that stays so, even if a
 /// sidecar restarts now.
 pub(super) fn initialised(
-    pod: &Pod,
+    context: &StatusContext<'_>,
     statuses: &[&ContainerStatus],
     phase: Phase,
 ) -> ConditionValue {
+    let answer = initialised_now(context.pod, statuses, phase);
+    let mut published = context.previous.conditions.iter().flatten();
+    let was_initialised = published.any(|it| it.type_ == INITIALIZED && it.status == "True");
+    if was_initialised && !answer.yes { ConditionValue::TRUE } else { answer }
+}
+
+fn initialised_now(pod: &Pod, statuses: &[&ContainerStatus], phase: Phase) -> ConditionValue {
     if statuses.is_empty() && !pod.init().is_empty() {
         return ConditionValue::FALSE.with_reason(UNKNOWN_STATUSES);
     }
@@ -154,7 +163,7 @@ mod tests {
         let known = [status("i", false), status("a", false), status("b", true)];
         let all: Vec<_> = known.iter().collect();
         let unknown = "UnknownContainerStatuses";
-        let initialised = |statuses: &[_]| no(&initialised(&pod, statuses, Phase::Pending));
+        let initialised = |statuses: &[_]| no(&initialised_now(&pod, statuses, Phase::Pending));
         let ready = |statuses: &[_]| no(&containers_ready(&pod, statuses, Phase::Running));
         let rows = [
             (initialised(&[]), unknown),

@@ -34,6 +34,10 @@ pub(super) fn status(
         allocated_resources: resources.requests.clone(),
         resources: Some(resources),
         user: newest.user.as_ref().map(user).or_else(|| same.and_then(|same| same.user.clone())),
+        stop_signal: newest
+            .stop_signal
+            .clone()
+            .filter(|_| context.input.node.features.container_stop_signals),
         // Our view of the runtime does not have these; a kubelet before us may have said them.
         allocated_resources_status: same.and_then(|same| same.allocated_resources_status.clone()),
         ..ContainerStatus::default()

@@ -76,6 +76,18 @@ fn a_pod_is_ready_to_start_containers_when_its_sandbox_will_do() {
 }
 
 #[test]
+fn the_feature_gate_switches_the_condition_of_the_sandbox() {
+    for is_on in [true, false] {
+        let mut fixture = status_fixture(one("Always"), |view| view.sandbox());
+        fixture.node.features.ready_to_start_condition = is_on;
+        let status = fixture.status();
+        let all = status.conditions.iter().flatten();
+        let found = all.filter(|condition| condition.type_ == "PodReadyToStartContainers").count();
+        assert_eq!(found, usize::from(is_on));
+    }
+}
+
+#[test]
 fn initialised_when_init_containers_are_done_and_sidecars_up() {
     let pod = pod().policy("Never").init("a").sidecar("b").regular("app").build();
     let held = || view(&pod).sandbox();
@@ -274,4 +286,26 @@ fn restarting_all_containers_is_a_condition_and_removed_containers_are_not_lost(
     let anew = all_gone.then(|view| view.sandbox().running("app").running("b"));
     assert_eq!(container_state(&anew.status(), "b").0, "running");
     assert_eq!(describe_condition(&anew.status(), "Ready"), "True");
+}
+
+#[test]
+fn a_pod_that_was_initialised_once_stays_so() {
+    let pod = pod().sidecar("s").regular("app").build();
+    let up = status_fixture(pod, |view| view.sandbox().running("s"));
+    assert_eq!(describe_condition(&up.status(), "Initialized"), "True");
+    let restarting = up.then(|view| view.sandbox().exited("s", 1));
+    assert_eq!(describe_condition(&restarting.status(), "Initialized"), "True");
+}
+
+#[test]
+fn a_resize_that_is_not_carried_out_is_a_condition_as_long_as_it_is_asked_for() {
+    let mut resized = status_fixture(one("Always"), |view| view.sandbox().running("app"));
+    resized.resize_infeasible = true;
+    let status = resized.status();
+    let expected = format!("True Infeasible {}", crate::admission::RESIZE_INFEASIBLE);
+    assert_eq!(describe_condition(&status, "PodResizePending"), expected);
+    assert_eq!(kinds(&status).first(), Some(&"PodResizePending"), "before all others of ours");
+    let mut back = resized.then(|view| view.sandbox().running("app"));
+    back.resize_infeasible = false;
+    assert!(!kinds(&back.status()).contains(&"PodResizePending"));
 }

@@ -28,6 +28,17 @@ fn a_running_container_is_described_in_full() {
 }
 
 #[test]
+fn the_stop_signal_that_the_runtime_tells_is_shown_where_its_feature_gate_is_on() {
+    for (is_on, expected) in [(true, Some("SIGUSR1")), (false, None)] {
+        let mut fixture = status_fixture(one("Always"), |view| view.sandbox().running("app"));
+        fixture.view.containers[0].stop_signal = Some("SIGUSR1".to_owned());
+        fixture.node.features.container_stop_signals = is_on;
+        let status = fixture.status();
+        assert_eq!(container(&status, "app").stop_signal.as_deref(), expected);
+    }
+}
+
+#[test]
 fn regular_and_ephemeral_containers_come_by_name_and_init_ones_as_in_the_spec() {
     let names = |list: &Option<Vec<ContainerStatus>>| -> Vec<String> {
         list.iter().flatten().map(|container| container.name.clone()).collect()
@@ -271,7 +282,8 @@ fn the_restart_count_never_goes_back() {
 
 #[test]
 fn the_termination_message_follows_the_runtimes_message_and_shares_12_kib() {
-    let pod = pod().regular("app").regular("b").regular("c").build();
+    // Init and ephemeral containers have their shares, too.
+    let pod = pod().regular("app").init("b").ephemeral("c").build();
     let mut ended = status_fixture(pod, |view| {
         view.sandbox().exited("app", 1).edit_container(|container| {
             let Seen::Exited(exit) = &mut container.state else { panic!("it has ended") };

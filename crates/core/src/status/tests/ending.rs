@@ -196,3 +196,19 @@ fn addresses_are_kept_while_no_sandbox_is_ready() {
         assert_eq!(status_fixture.status().pod_ip.as_deref(), expected, "{case}");
     }
 }
+
+#[test]
+fn a_pod_whose_last_init_container_is_a_sidecar_has_initialised_once_that_has_started() {
+    let pod = pod().init("i").sidecar("s").regular("app").build();
+    let unknown = "ended 137 ContainerStatusUnknown";
+    let rows = [
+        ("runs", view(&pod).sandbox().exited("i", 0).running("s"), unknown),
+        // That a sidecar exits with 0 says nothing of the pod.
+        ("ended", view(&pod).sandbox().exited("i", 0).exited("s", 0), "waiting PodInitializing"),
+    ];
+    for (case, held, expected) in rows {
+        let status =
+            status_fixture(pod.clone(), |_| held).termination(TerminationStage::Released).status();
+        assert_eq!(container_state(&status, "app").0, expected, "{case}");
+    }
+}

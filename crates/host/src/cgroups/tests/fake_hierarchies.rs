@@ -293,6 +293,32 @@ fn what_controls_anything_in_v1_makes_a_v1_machine() {
 }
 
 #[test]
+fn swap_is_limited_where_a_group_has_the_file_for_it() {
+    let limits = |machine: &FakeHierarchies, kind: HierarchyKind| {
+        let root = machine.path("tree");
+        let tree = Hierarchy { kind, root };
+        CgroupManager::with_hierarchies(vec![tree], Path::new("/")).unwrap().limits_swap()
+    };
+    let v2: [(&[(&str, &str)], bool); 3] = [
+        (&[("tree/system.slice/memory.current", "0")], false),
+        (&[("tree/a/memory.current", "0"), ("tree/a/memory.swap.max", "max")], true),
+        // Nothing counts memory yet, so nothing shows whether it can.
+        (&[("tree/a/cgroup.procs", "")], true),
+    ];
+    for (files, expected) in v2 {
+        let machine = FakeHierarchies::new().with(&[("tree/cgroup.controllers", "cpu memory")]);
+        assert_eq!(limits(&machine.with(files), HierarchyKind::V2), expected, "{files:?}");
+    }
+    for (file, expected) in
+        [("memory.memsw.limit_in_bytes", true), ("memory.limit_in_bytes", false)]
+    {
+        let machine = FakeHierarchies::new().with(&[(&format!("tree/{file}"), "0")]);
+        let kind = HierarchyKind::V1(vec!["memory".to_owned()]);
+        assert_eq!(limits(&machine, kind), expected, "{file}");
+    }
+}
+
+#[test]
 fn nothing_outside_of_the_root_is_touched() {
     let machine = v2_machine().with(&[("ours/x", ""), ("oursnot/x", "")]);
     let rows = [

@@ -1,14 +1,14 @@
 //! This machine's own cgroups, below a root for each test, with real processes.
 
-use std::collections::BTreeMap;
-use std::fs;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::{fs, io};
 
 use oarsman_core::resources::{CgroupValues, CpuQuota};
 
-use super::super::{CgroupLayout, CgroupManager, Hierarchy, files};
+use super::super::{CgroupLayout, CgroupManager, Hierarchy, HierarchyKind, files};
 
 /// The root of a test, removed with all that is in it.
 struct TestCgroups {
@@ -55,7 +55,7 @@ impl TestCgroups {
         command.args(["-c", &script, "sh", program]).args(arguments).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut first = [0; 3];
-        std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut first).unwrap();
+        io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut first).unwrap();
         child
     }
 }
@@ -205,4 +205,28 @@ fn pods_are_found_by_their_groups() {
     let found = ours.cgroups.pods_below(&names).unwrap();
     let uids: Vec<&str> = found.keys().map(|uid| uid.as_str()).collect();
     assert_eq!(uids, ["33", "8a1f-22"]);
+}
+
+/// Row H24 of docs/security.md.
+#[test]
+fn the_processes_of_a_group_are_listed_when_one_below_it_is_threaded() {
+    use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+    let point = tempfile::tempdir().unwrap();
+    mount("cgroup2", point.path(), "cgroup2", MountFlags::empty(), None).unwrap();
+    let name = format!("oarsman-threaded-{}", std::process::id());
+    let child = point.path().join(&name).join("child");
+    let list = || {
+        fs::create_dir_all(&child)?;
+        fs::write(child.join("cgroup.type"), "threaded")?;
+        let unreadable = fs::read(child.join("cgroup.procs")).is_err();
+        let hierarchy = Hierarchy { kind: HierarchyKind::V2, root: point.path().to_owned() };
+        let found = hierarchy.processes(Path::new(&name));
+        hierarchy.remove(Path::new(&name)).map_err(|error| error.source)?;
+        Ok::<_, io::Error>((unreadable, found))
+    };
+    let listed = list();
+    unmount(point.path(), UnmountFlags::DETACH).unwrap();
+    let (unreadable, found) = listed.unwrap();
+    assert!(unreadable, "the kernel lists them in the group above alone");
+    assert_eq!(found.unwrap(), BTreeSet::new());
 }

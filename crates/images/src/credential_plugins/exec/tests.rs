@@ -35,3 +35,29 @@ async fn a_plugin_that_fails_or_writes_too_much_is_an_error_with_its_reason() {
     let missing = exec(Path::new("/nowhere"), &shell(""), "").await.unwrap_err();
     assert_eq!(missing.doing, "start");
 }
+
+/// Row H17 of docs/security.md.
+#[tokio::test]
+async fn a_plugin_that_logs_much_is_heard_to_its_end() {
+    let said = answer("head -c 1000000 /dev/zero >&2; echo answer").await.unwrap();
+    assert_eq!(said, "answer\n");
+}
+
+#[tokio::test]
+async fn a_plugin_that_does_not_answer_ends_with_the_programs_it_started() {
+    let file = std::env::temp_dir().join(format!("oarsman-plugin-{}", std::process::id()));
+    let script = format!("sleep 600 & echo $! > {}; wait", file.display());
+    let soon = Duration::from_millis(500);
+    let ended = exec_within(soon, Path::new("/bin"), &shell(&script), "").await;
+    assert!(ended.is_err());
+    let pid = std::fs::read_to_string(&file).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    let state = || std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
+    let is_gone = || state().is_err() || state().is_ok_and(|stat| stat.contains(") Z "));
+    let gone = async {
+        while !is_gone() {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(Duration::from_secs(60), gone).await.unwrap();
+}

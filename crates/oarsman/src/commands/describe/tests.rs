@@ -46,6 +46,7 @@ fn node() -> NodeReport {
         place: Some("/m/web.yaml".to_owned()),
         next_try: Some("2026-01-01T00:10:30Z".parse().unwrap()),
         waits_for: None,
+        last_error: None,
         ..PodReport::default()
     };
     let event = EventReport {

@@ -53,7 +53,9 @@ fn configured_values_are_used() {
     assert_eq!(settings.sources.url_headers, [header("1"), header("2")]);
     assert_eq!(settings.sources.files, Some(PathBuf::from("/m")));
     assert!(settings.systemd_cgroups);
-    assert_eq!(settings.node_ips, ["10.1.1.1", "fd00::1"]);
+    let given: Vec<String> = settings.addresses.given.iter().map(ToString::to_string).collect();
+    assert_eq!(given, ["10.1.1.1", "fd00::1"]);
+    assert!(!settings.addresses.in_cluster);
 }
 
 #[test]
@@ -68,4 +70,15 @@ fn images_are_pulled_as_the_user_said_or_five_at_a_time() {
     for (words, expected) in rows {
         assert_eq!(settings_for(words).parallel_pulls, expected, "{words:?}");
     }
+}
+
+#[test]
+fn feature_gates_that_have_an_effect_are_read() {
+    assert_eq!(settings_for(&[]).features, FeatureGates::default());
+    let switched = settings_for(&[
+        "--feature-gates=RestartAllContainersOnContainerExits=false,ContainerStopSignals=true",
+    ]);
+    let FeatureGates { restart_all_containers, container_stop_signals, .. } = switched.features;
+    assert!(!restart_all_containers && container_stop_signals);
+    assert!(!settings_for(&["--feature-gates=AllBeta=false"]).features.env_files);
 }

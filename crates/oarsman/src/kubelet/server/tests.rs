@@ -12,7 +12,7 @@ fn planned(words: &[&str]) -> ServingPlan {
     let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
     let given = flags::parse(&words).unwrap();
     let loaded = oarsman_kubelet_config::load(None, &[], &given.layers).unwrap();
-    ServingPlan::new(&loaded.configuration, &given.program, "a", &["10.0.0.1".to_owned()])
+    ServingPlan::new(&loaded.configuration, &given.program, "a")
 }
 
 #[test]
@@ -32,20 +32,28 @@ fn servers_listen_where_they_are_told_to() {
 
 #[test]
 fn the_values_of_headers_for_manifests_are_not_shown() {
-    let words = ["--manifest-url-header=Authorization:secret", "--manifest-url-header=X-Node:a"];
+    let words = [
+        "--manifest-url-header=Authorization:secret",
+        "--manifest-url-header=X-Node:a",
+        "--manifest-url=https://me:secret@h:8443/p?t=secret@x",
+    ];
     let shown = planned(&words).settings.configuration;
     assert!(!shown.to_string().contains("secret"), "{shown}");
     assert_eq!(shown["staticPodURLHeader"]["Authorization"][0], "<masked>");
+    assert_eq!(shown["staticPodURL"], "https://<masked>@h:8443/p?<masked>");
+    for url in ["", "http://h/p", "https://[fd00::1]:1/a@b", "h"] {
+        assert_eq!(without_secrets(url), url);
+    }
 }
 
 #[test]
 fn certificates_come_from_files_from_the_cluster_or_from_ourselves() {
     let files = ["--tls-cert-file=/c", "--tls-private-key-file=/k"];
-    let origin = planned(&files).origin(None);
+    let origin = planned(&files).origin(None, &NodeAddresses::default());
     assert!(
-        matches!(origin, ServingCertificateSource::Files { certificate, key } if certificate == Path::new("/c") && key == Path::new("/k"))
+        matches!(origin, ServingCertificateSource::Files { certificate, key, reloads: true } if certificate == Path::new("/c") && key == Path::new("/k"))
     );
-    let origin = planned(&["--cert-dir=/pki"]).origin(None);
+    let origin = planned(&["--cert-dir=/pki"]).origin(None, &NodeAddresses::default());
     assert!(
         matches!(origin, ServingCertificateSource::SelfSigned { cert_dir, host } if cert_dir == Path::new("/pki") && host == "a")
     );
@@ -53,10 +61,21 @@ fn certificates_come_from_files_from_the_cluster_or_from_ourselves() {
 }
 
 #[test]
+fn a_feature_gate_switches_whether_renewed_certificate_files_are_loaded() {
+    let off = "--feature-gates=ReloadKubeletServerCertificateFile=false";
+    assert!(planned(&[]).reloads_files && !planned(&[off]).reloads_files);
+}
+
+#[test]
 fn a_server_is_known_by_the_addresses_of_its_node() {
-    let all = (planned(&[]).addresses())();
-    let all: Vec<_> = all.iter().map(|it| (it.type_.as_str(), it.address.as_str())).collect();
-    assert_eq!(all, [("InternalIP", "10.0.0.1"), ("Hostname", "a")]);
+    let addresses = NodeAddresses::default();
+    let source = planned(&[]).addresses(&addresses);
+    let spell = || -> Vec<String> {
+        source().iter().map(|it| format!("{}={}", it.type_, it.address)).collect()
+    };
+    assert_eq!(spell(), ["Hostname=a"]);
+    addresses.set(&["10.0.0.1".parse().unwrap()]);
+    assert_eq!(spell(), ["InternalIP=10.0.0.1", "Hostname=a"], "once they are found");
 }
 
 #[test]
@@ -81,9 +100,19 @@ fn pods_are_listed_by_namespace_and_name_and_the_one_that_waits_last() {
     assert_eq!(uids, ["4", "3", "2", "1"]);
 }
 
+fn host() -> AgentHost {
+    AgentHost {
+        pods: ActivePodsReader::default(),
+        pod_logs: PathBuf::from("/logs"),
+        sync_loop_monitor: SyncLoopMonitor::default(),
+        sync_frequency: Duration::from_secs(60),
+        clock: Arc::new(oarsman_clock::SystemClock::start()),
+    }
+}
+
 #[test]
 fn logs_are_below_the_directory_of_pod_logs() {
-    let source = AgentHost::new(ActivePodsReader::default(), PathBuf::from("/logs"));
+    let source = host();
     let mut pod = Pod::default();
     pod.metadata.uid = Some("u".to_owned());
     pod.metadata.name = Some("web".to_owned());

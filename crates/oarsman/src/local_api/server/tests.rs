@@ -29,7 +29,7 @@ fn at(directory: TempDir, below: &str, is_guest: bool) -> LocalServerFixture {
     let api = LocalApi { report_store, stopped, leave: leave.clone() };
     let root = directory.path().join(below);
     fs::create_dir_all(&root).unwrap();
-    let served = serve(&root, api).unwrap();
+    let served = serve(&root, api, TaskPanics::default()).unwrap();
     LocalServerFixture { directory, stopped: absentees, leave, served }
 }
 

@@ -30,7 +30,7 @@ fn write_lines_around_a_rotation(recipe: &str) -> (String, String) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("logs/kubelet.log");
     let clock = Arc::new(SystemClock::start());
-    let log = LogFile::open(path.clone(), RotationLimits { size: 0, files: 1 }, clock).unwrap();
+    let log = LogFile::open(&path, RotationLimits { size: 0, files: 1 }, clock).unwrap();
     log.write_line(b"before\n").unwrap();
     rotate(recipe, path.parent().unwrap());
     // Makes the log check its path again, as it does in the next second.

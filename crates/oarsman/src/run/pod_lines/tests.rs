@@ -19,7 +19,7 @@ fn pod(stage: StageReport, what: Option<Activity>, status: &Value) -> PodReport 
     let pod: Pod = serde_json::from_value(pod).unwrap();
     let since = node().now - SignedDuration::from_secs(3);
     let doing = what.map(|what| PodActivity { what, container: None, since });
-    PodReport { pod, place: None, stage, leaving: false, doing, next_try: None, waits_for: None }
+    PodReport { pod, stage, doing, ..PodReport::default() }
 }
 
 fn container(state: &Value, restarts: i32) -> Value {

@@ -5,23 +5,27 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Bytes;
-use oarsman_core::ids::FullName;
+use oarsman_core::ids::{FullName, PodUid};
 use oarsman_core::log_request::is_log_complete;
+use oarsman_core::pod::PodExt;
 use oarsman_host::inotify::DirectoryChanges;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
 use super::limits::{LogLimits, LogPermit};
 use crate::host_interface::{HostInterface, LogDirectory};
-use crate::logs::{LogFollower, LogPrinter, ReadProgress};
+use crate::logs::{LogFollower, LogPrinter, ReadProgress, files};
 
 /// How often it is looked whether the container runs still.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// What is written soon after a write is read together with it: a container that writes byte by byte costs no read for each.
+const COALESCE_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Whose log it is that is followed.
 pub(super) struct FollowedContainer {
     pub(super) host: Arc<dyn HostInterface>,
     pub(super) pod: FullName,
+    pub(super) uid: PodUid,
     pub(super) container: String,
     pub(super) start: u32,
     pub(super) log_directory: LogDirectory,
@@ -29,7 +33,7 @@ pub(super) struct FollowedContainer {
 
 impl FollowedContainer {
     fn has_ended(&self) -> bool {
-        let pod = self.host.pod(&self.pod);
+        let pod = self.host.pod(&self.pod).filter(|pod| pod.pod.uid() == self.uid);
         pod.is_none_or(|pod| is_log_complete(pod.status(), &self.container, self.start))
     }
 }
@@ -72,8 +76,14 @@ pub(super) async fn send(
     sender: mpsc::Sender<io::Result<Bytes>>,
 ) {
     let limits = Arc::clone(permit.limits());
-    if let LogEnd::Failed(error) = send_all(log, follow, &limits, &sender).await {
+    let end = tokio::select! {
+        end = send_all(log, follow, &limits, &sender) => end,
+        () = permit.revoked() => LogEnd::Failed(io::Error::other("too many logs are read")),
+    };
+    if let LogEnd::Failed(error) = end {
         tracing::debug!(pod = %permit.pod(), %error, "container log not sent to its end");
+        // The place is free at once: a client that takes nothing is told when it does.
+        drop(permit);
         sender.send(Err(error)).await.ok();
     }
 }
@@ -84,9 +94,10 @@ async fn send_all(
     limits: &LogLimits,
     sender: &mpsc::Sender<io::Result<Bytes>>,
 ) -> LogEnd {
-    let mut changes = follow.as_ref().and_then(|followed| {
-        limits.inotify().and_then(|inotify| inotify.watch(&followed.log_directory.0).ok())
-    });
+    let mut changes = match &follow {
+        Some(followed) => changes_in(&followed.log_directory, limits).await,
+        None => None,
+    };
     loop {
         // Whether it is over is asked before the last reading, so that nothing is written after that.
         let over = follow.as_ref().is_none_or(FollowedContainer::has_ended);
@@ -98,11 +109,18 @@ async fn send_all(
             return LogEnd::Complete;
         }
         tokio::select! {
-            () = changed_or_never(&mut changes) => {}
+            () = changed_or_never(&mut changes) => sleep(COALESCE_INTERVAL).await,
             () = sleep(POLL_INTERVAL) => {}
             () = sender.closed() => return LogEnd::ClientGone,
         }
     }
+}
+
+/// The directory is opened where it may take long; what has its path later is not watched.
+async fn changes_in(directory: &LogDirectory, limits: &LogLimits) -> Option<DirectoryChanges> {
+    let (inotify, directory) = (limits.inotify()?, directory.0.clone());
+    let opened = limits.read(move || files::open_directory(&directory)).await;
+    inotify.watch(&opened.flatten().ok()?).ok()
 }
 
 async fn changed_or_never(changes: &mut Option<DirectoryChanges>) {

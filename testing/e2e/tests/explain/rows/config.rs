@@ -41,9 +41,9 @@ pub(super) fn rows(_: &RowContext) -> Vec<CauseRow> {
         row(
             "unarmoured",
             secured("unarmoured", json!({ "appArmorProfile": { "type": "Localhost", "localhostProfile": "strict" } })),
-            ExplanationCause::AppArmor,
-            &format!("The AppArmor profile of container main cannot be had: apparmor is not supported{again}."),
-            "Load it on this machine (`aa-status` shows what there is), or take spec.containers[0].securityContext.appArmorProfile out of {place}.",
+            ExplanationCause::Rejected,
+            "The node put an end to the pod (AppArmor): Pod was rejected: Cannot enforce AppArmor: AppArmor is not enabled on the host.",
+            "Make room for it, or change what it asks for in {place}.",
         ),
         row(
             "part",

@@ -2,14 +2,13 @@
 
 use oarsman_core::explain::ExplanationCause;
 use oarsman_e2e::manifest::{pod, script_container};
-use serde_json::json;
 
-use super::{CauseRow, RowContext, forever, row};
+use super::{CauseRow, RowContext, bad_probe, forever, row};
 
 pub(super) fn rows(_: &RowContext) -> Vec<CauseRow> {
     let sidecar = script_container("side", &["forever"])
         .with("restartPolicy", "Always".into())
-        .with("startupProbe", json!({ "tcpSocket": { "port": 80 } }));
+        .with("startupProbe", bad_probe());
     vec![
         row(
             "init-fails",
@@ -29,8 +28,8 @@ pub(super) fn rows(_: &RowContext) -> Vec<CauseRow> {
             "side-waits",
             pod("side-waits").init(sidecar).container(forever()),
             ExplanationCause::SidecarNotStarted,
-            "Sidecar side runs, for N seconds now, but its startupProbe has not succeeded, and what comes after it waits: this version of the agent runs no probes.",
-            "Take spec.initContainers[0].startupProbe out of {place}.",
+            "Sidecar side runs, for N seconds now, but its startupProbe has not succeeded, and what comes after it waits: the last answer, N seconds ago, was bad, N times in a row (not yet).",
+            "See what the container says: `oarsman logs -c side {pod}`; what it is asked is in spec.initContainers[0].startupProbe of {place}.",
         ),
     ]
 }

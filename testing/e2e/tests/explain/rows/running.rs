@@ -4,7 +4,7 @@ use oarsman_core::explain::ExplanationCause;
 use oarsman_e2e::manifest::{pod, script_container};
 use serde_json::json;
 
-use super::{CauseRow, RowContext, forever, of, row, shell};
+use super::{CauseRow, RowContext, bad_probe, forever, of, row, shell};
 
 pub(super) fn rows(world: &RowContext) -> Vec<CauseRow> {
     vec![
@@ -37,37 +37,17 @@ pub(super) fn rows(world: &RowContext) -> Vec<CauseRow> {
         ),
         row(
             "unready",
-            of("unready", forever().with("readinessProbe", json!({ "tcpSocket": { "port": 80 } }))),
+            of("unready", forever().with("readinessProbe", bad_probe())),
             ExplanationCause::NotReady,
-            "Container main runs, for N seconds now, but its readinessProbe has not succeeded, so that the pod is not ready: this version of the agent runs no probes.",
-            "Take spec.containers[0].readinessProbe out of {place}; whether it works tells `oarsman logs -c main {pod}`.",
+            "Container main runs, for N seconds now, but its readinessProbe has not succeeded, so that the pod is not ready: the last answer, N seconds ago, was bad, N times in a row (not yet).",
+            "See what the container says: `oarsman logs -c main {pod}`; what it is asked is in spec.containers[0].readinessProbe of {place}.",
         ),
         row(
             "unstarted",
-            of("unstarted", forever().with("startupProbe", json!({ "tcpSocket": { "port": 80 } }))),
+            of("unstarted", forever().with("startupProbe", bad_probe())),
             ExplanationCause::NotStarted,
-            "Container main runs, for N seconds now, but its startupProbe has not succeeded, so that the pod is not ready: this version of the agent runs no probes.",
-            "Take spec.containers[0].startupProbe out of {place}; whether it works tells `oarsman logs -c main {pod}`.",
-        ),
-        row(
-            "port-a",
-            of(
-                "port-a",
-                forever().with("ports", json!([{ "containerPort": 80, "hostPort": 8080 }])),
-            ),
-            ExplanationCause::HostPortTaken,
-            "The pod runs, but pod port-b-node wants port 8080 (TCP) of this machine too, so that only one of them is reached there.",
-            "Give one of the two another hostPort; this one's is in {place}.",
-        ),
-        row(
-            "port-b",
-            of(
-                "port-b",
-                forever().with("ports", json!([{ "containerPort": 80, "hostPort": 8080 }])),
-            ),
-            ExplanationCause::HostPortTaken,
-            "The pod runs, but pod port-a-node wants port 8080 (TCP) of this machine too, so that only one of them is reached there.",
-            "Give one of the two another hostPort; this one's is in {place}.",
+            "Container main runs, for N seconds now, but its startupProbe has not succeeded, so that the pod is not ready: the last answer, N seconds ago, was bad, N times in a row (not yet).",
+            "See what the container says: `oarsman logs -c main {pod}`; what it is asked is in spec.containers[0].startupProbe of {place}.",
         ),
         row(
             "done",

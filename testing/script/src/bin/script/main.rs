@@ -1,5 +1,7 @@
 //! Runs the script in its arguments; the documentation of the library lists the steps.
 
+mod grpc_server;
+mod http_server;
 mod run_steps;
 mod signals;
 

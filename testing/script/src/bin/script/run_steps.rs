@@ -1,7 +1,7 @@
 //! Runs the steps of a script in a real process.
 
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, Write};
 use std::net::{Ipv6Addr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::Command;
@@ -12,6 +12,7 @@ use oarsman_script::{ScriptStep, filler};
 use rustix::process::{getgid, getuid};
 
 use crate::signals::TermHandler;
+use crate::{grpc_server, http_server};
 
 /// A step that failed.
 #[derive(Debug, thiserror::Error)]
@@ -56,7 +57,8 @@ fn run_step(step: &ScriptStep, on_term: &TermHandler) -> io::Result<()> {
         },
         ScriptStep::Alloc(bytes) => take_memory(*bytes),
         ScriptStep::Child(time) => start_child(*time),
-        ScriptStep::Listen(port) => listen(*port),
+        ScriptStep::Listen(port) => listen(*port, http_server::answer),
+        ScriptStep::Grpc(port) => listen(*port, grpc_server::answer),
         ScriptStep::OnTerm(steps) => {
             on_term.set(steps.clone());
             Ok(())
@@ -110,8 +112,8 @@ fn start_child(time: Duration) -> io::Result<()> {
 }
 
 /// Listens on IPv6 and, by the kernel's default, on IPv4 as well; on IPv4 alone where there is no
-/// other.
-fn listen(port: u16) -> io::Result<()> {
+/// other. Every connection has a thread.
+fn listen(port: u16, answer: fn(TcpStream) -> io::Result<()>) -> io::Result<()> {
     let listener = TcpListener::bind((Ipv6Addr::UNSPECIFIED, port))
         .or_else(|_| TcpListener::bind(("0.0.0.0", port)))?;
     thread::spawn(move || {
@@ -120,15 +122,4 @@ fn listen(port: u16) -> io::Result<()> {
         }
     });
     Ok(())
-}
-
-/// Reads the head of the request first: closing with unread bytes would reset the connection and might
-/// take the answer with it.
-fn answer(mut connection: TcpStream) -> io::Result<()> {
-    for line in BufReader::new(&connection).lines() {
-        if line?.is_empty() {
-            break;
-        }
-    }
-    connection.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nConnection: close\r\n\r\nok\n")
 }

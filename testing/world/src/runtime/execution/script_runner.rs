@@ -137,7 +137,9 @@ impl ScriptRunner {
             }
             ScriptStep::Write { path, text } => self.change(path, Some(text))?,
             ScriptStep::Touch(path) => self.change(path, None)?,
-            ScriptStep::Listen(port) => self.runtime.state().listen(&self.container, *port)?,
+            ScriptStep::Listen(port) | ScriptStep::Grpc(port) => {
+                self.runtime.state().listen(&self.container, *port)?;
+            }
             // A child ends with its container at the latest, and has no other effect.
             _ => {}
         }

@@ -171,7 +171,8 @@ async fn each_change_detection_strategy_requests_at_its_own_rate() {
         [(Freshness::Cache, "old", "new"), (Freshness::Get, "new", "new")]
     {
         let server = with_a_map("old");
-        let objects = ObjectManager::new(server.client(), freshness, RequestRate::default());
+        let settings = ObjectSettings { freshness, ..ObjectSettings::default() };
+        let objects = ObjectManager::new(server.client(), settings);
         let mut changes = objects.changes();
         assert_eq!(says(&objects, &with_map("a")).await.as_deref(), Some("old"));
         server.put(MAPS, map("new"));
@@ -207,11 +208,8 @@ async fn a_server_that_never_answers_is_an_error_in_time() {
     let silent = tower::service_fn(|_: hyper::http::Request<kube::client::Body>| {
         std::future::pending::<Result<hyper::http::Response<kube::client::Body>, tower::BoxError>>()
     });
-    let objects = ObjectManager::new(
-        kube::Client::new(silent, "default"),
-        Freshness::Watch,
-        RequestRate::default(),
-    );
+    let client = kube::Client::new(silent, "default");
+    let objects = ObjectManager::new(client, ObjectSettings::default());
     let error = objects.lookup(&with_map("a")).await.unwrap_err();
     assert!(matches!(error, ClusterError::Unavailable { .. }), "{error}");
 }

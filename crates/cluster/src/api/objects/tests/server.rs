@@ -29,6 +29,8 @@ struct FakeApiServerState {
     watches: Vec<(String, String, Lines)>,
     /// What every call is answered with.
     failure: Option<u16>,
+    /// The end of a path whose next request panics.
+    panics_at: Option<String>,
     /// What was asked, in order.
     log: Vec<String>,
     /// The bodies of requests for tokens.
@@ -44,10 +46,22 @@ impl FakeApiServer {
                 let (head, body) = request.into_parts();
                 let body = body.collect().await?.to_bytes();
                 let body = serde_json::from_slice(&body).unwrap_or_default();
+                assert!(!server.takes_panic(head.uri.path()), "a panic on purpose");
                 Ok::<_, BoxError>(server.state().answer(head.uri.path(), head.uri.query(), body))
             }
         });
         Client::new(service, "default")
+    }
+
+    /// The next request for such a path panics in the task that waits for its answer.
+    pub(super) fn panic_at(&self, path: &str) {
+        self.state().panics_at = Some(path.to_owned());
+    }
+
+    fn takes_panic(&self, path: &str) -> bool {
+        let mut state = self.state();
+        let is_meant = state.panics_at.as_ref().is_some_and(|at| path.ends_with(at.as_str()));
+        is_meant && state.panics_at.take().is_some()
     }
 
     /// Stores an object and sends it to its watches.

@@ -70,6 +70,7 @@ fn create_sandbox(fixture: &mut ActionsFixture, attempt: u32) {
         ready: true,
         created_at: fixture.now.wall,
         host_network,
+        network_reported: true,
         ips: if host_network { Vec::new() } else { vec!["10.0.0.1".to_owned()] },
         annotations: Default::default(),
     });
@@ -97,6 +98,7 @@ fn create_container(fixture: &mut ActionsFixture, start: &ContainerToStart) {
         label,
         message_file: None,
         user: None,
+        stop_signal: None,
     };
     fixture.view.containers.insert(0, container);
 }

@@ -1,0 +1,37 @@
+//! A panic while an object is refreshed: it is counted, the refresh is started again, and the pod gets what it refers to.
+
+use oarsman_sync::TaskPanics;
+
+use super::*;
+
+/// A pod with a ConfigMap and a token.
+fn with_map_and_token() -> Pod {
+    let token = json!({ "serviceAccountToken": { "path": "token", "expirationSeconds": 3600 } });
+    let volumes = json!([
+        { "name": "v", "configMap": { "name": "m" } },
+        { "name": "t", "projected": { "sources": [token] } },
+    ]);
+    let mut pod = pod("a", &volumes);
+    pod.spec.as_mut().unwrap().service_account_name = Some("robot".to_owned());
+    pod
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refresh_that_panics_is_counted_and_started_again() {
+    let rows = [
+        ("configmaps", "object refresh"),
+        ("/token", "token refresh"),
+        ("services", "service watch"),
+    ];
+    for (path, task) in rows {
+        let server = FakeApiServer::default();
+        server.put("/api/v1/namespaces/ns/configmaps", map("hello"));
+        server.panic_at(path);
+        let panics = TaskPanics::default();
+        let settings = ObjectSettings { panics: panics.clone(), ..ObjectSettings::default() };
+        let objects = ObjectManager::new(server.client(), settings);
+        let found = objects.lookup(&with_map_and_token()).await.unwrap();
+        assert_eq!((found.config_maps.len(), found.tokens.len()), (1, 1), "{task}");
+        assert_eq!(panics.counts(), [(task, 1)].into());
+    }
+}

@@ -1,0 +1,162 @@
+//! Records and checkpoints after a kill at any of their writes, and with any bit flipped: they open, and what was there before is there.
+
+use std::fs;
+use std::path::Path;
+
+use k8s_openapi::api::core::v1::PodStatus;
+use oarsman_core::ids::PodUid;
+use oarsman_crash::{changes, each_flip, kill_at_every_change};
+use tokio::runtime::{Builder, Runtime};
+
+use crate::checkpoints::{CheckpointKeys, CheckpointStore, EncryptedCheckpoints};
+use crate::records::{StatusFiles, StatusRecords};
+
+fn runtime() -> Runtime {
+    Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+fn status(phase: &str) -> PodStatus {
+    PodStatus { phase: Some(phase.to_owned()), ..PodStatus::default() }
+}
+
+fn record(root: &Path, pod: &str, phase: &str) {
+    let records = StatusFiles::open(root).unwrap();
+    let uid = PodUid::from(pod);
+    runtime().block_on(records.write_status(&uid, &status(phase), true)).unwrap();
+}
+
+/// The phase of a pod whose record can be read.
+fn recorded(root: &Path, pod: &str) -> Option<String> {
+    let records = StatusFiles::open(root).unwrap();
+    let found = runtime().block_on(records.read_status(&PodUid::from(pod))).unwrap();
+    found.and_then(|status| status.phase)
+}
+
+fn checkpoints(root: &Path) -> EncryptedCheckpoints {
+    let keys = CheckpointKeys { credential: None, directory: root.join("keys") };
+    EncryptedCheckpoints::open(root, &keys).unwrap()
+}
+
+fn checkpoint(root: &Path, name: &str, content: &str) {
+    let store = checkpoints(root);
+    runtime().block_on(store.write(name, content.as_bytes().to_vec(), true)).unwrap();
+}
+
+/// The checkpoints that can be read.
+fn read_back(root: &Path) -> Vec<(String, String)> {
+    let all = runtime().block_on(checkpoints(root).read_all()).unwrap();
+    all.into_iter().map(|(name, bytes)| (name, String::from_utf8(bytes).unwrap())).collect()
+}
+
+#[test]
+#[ignore = "the child of the test below"]
+fn child_replaces_a_record() {
+    record(&oarsman_crash::directory(), "a", "Succeeded");
+}
+
+#[test]
+fn a_record_is_the_old_or_the_new_one_wherever_its_write_was_killed() {
+    let prepare = |root: &Path| {
+        record(root, "a", "Running");
+        record(root, "b", "Failed");
+    };
+    let child = "crash_tests::child_replaces_a_record";
+    let kills = kill_at_every_change(child, prepare, |root, moment| {
+        let phase = recorded(root, "a").unwrap();
+        assert!(["Running", "Succeeded"].contains(&phase.as_str()), "{moment}: {phase}");
+        assert_eq!(recorded(root, "b").as_deref(), Some("Failed"), "{moment}");
+        each_flip(root, 16, |root, flip| {
+            // A flip in another record or in a remainder leaves this one alone; one in it is found or harmless.
+            let (a, b) = (recorded(root, "a"), recorded(root, "b"));
+            let whole = (a == Some(phase.clone())) || b.as_deref() == Some("Failed");
+            assert!(whole, "{moment}, {flip}: {a:?} {b:?}");
+            record(root, "a", "Running");
+            assert_eq!(recorded(root, "a").as_deref(), Some("Running"), "{moment}, {flip}");
+        });
+    });
+    assert!(kills >= 8, "killed {kills} times");
+}
+
+#[test]
+fn a_record_with_any_bit_flipped_is_read_or_set_aside() {
+    let root = tempfile::tempdir().unwrap();
+    record(root.path(), "a", "Running");
+    let mut set_aside = 0;
+    let flips = each_flip(root.path(), 1, |root, _| {
+        let is_gone = recorded(root, "a").is_none();
+        set_aside += usize::from(is_gone && root.join("oarsman-statuses/a.broken").exists());
+    });
+    assert!(flips > 15 && set_aside > 5, "{set_aside} of {flips} are set aside");
+}
+
+#[test]
+fn a_lasting_record_is_on_the_disk_before_it_has_its_name_and_the_name_after_it() {
+    let root = tempfile::tempdir().unwrap();
+    record(root.path(), "b", "Running");
+    let changes = changes("crash_tests::child_replaces_a_record", root.path());
+    let at = |call: &str, file: &str| {
+        let found = changes.iter().position(|it| it.call == call && it.arguments.contains(file));
+        found.unwrap_or_else(|| panic!("no {call} of {file}: {changes:#?}"))
+    };
+    let (content, rename) = (at("fdatasync", "a.json.new"), at("rename", "a.json.new"));
+    assert!(at("write", "a.json.new") < content && content < rename, "{changes:#?}");
+    assert!(rename < at("fsync", "oarsman-statuses>"), "{changes:#?}");
+}
+
+#[test]
+#[ignore = "the child of the test below"]
+fn child_replaces_a_checkpoint() {
+    checkpoint(&oarsman_crash::directory(), "a", "new");
+}
+
+#[test]
+fn a_checkpoint_is_the_old_or_the_new_one_wherever_its_write_was_killed() {
+    let prepare = |root: &Path| {
+        checkpoint(root, "a", "old");
+        checkpoint(root, "b", "other");
+    };
+    let child = "crash_tests::child_replaces_a_checkpoint";
+    let kills = kill_at_every_change(child, prepare, |root, moment| {
+        let found = read_back(root);
+        let [(_, a), (_, b)] = found.as_slice() else { panic!("{moment}: {found:?}") };
+        assert!(["old", "new"].contains(&a.as_str()) && b == "other", "{moment}: {found:?}");
+    });
+    assert!(kills >= 8, "killed {kills} times");
+}
+
+#[test]
+fn the_first_checkpoint_and_its_key_survive_a_kill_at_any_write() {
+    let child = "crash_tests::child_replaces_a_checkpoint";
+    let kills = kill_at_every_change(
+        child,
+        |_| {},
+        |root, moment| {
+            let found = read_back(root);
+            let is_whole = found.is_empty() || found == [("a".to_owned(), "new".to_owned())];
+            assert!(is_whole, "{moment}: {found:?}");
+            checkpoint(root, "a", "next");
+            assert_eq!(read_back(root), [("a".to_owned(), "next".to_owned())], "{moment}");
+        },
+    );
+    assert!(kills >= 8, "killed {kills} times");
+}
+
+#[test]
+fn of_checkpoints_with_any_bit_flipped_only_whole_ones_are_read() {
+    let root = tempfile::tempdir().unwrap();
+    checkpoint(root.path(), "a", "one");
+    checkpoint(root.path(), "b", "two");
+    let whole = read_back(root.path());
+    // The name of the key's file is made of the path of the root directory: it goes with a copy.
+    let key = fs::read_dir(root.path().join("keys")).unwrap().next().unwrap().unwrap().path();
+    let flips = each_flip(root.path(), 1, |copy, flip| {
+        let keys = CheckpointKeys { credential: None, directory: copy.join("keys") };
+        let of_copy = copy.join("keys").join(key.file_name().unwrap());
+        fs::rename(of_copy, keys.path(copy)).unwrap();
+        let found = read_back(copy);
+        assert!(found.len() < 2 && found.iter().all(|it| whole.contains(it)), "{flip}: {found:?}");
+        checkpoint(copy, "c", "three");
+        assert!(read_back(copy).iter().any(|(name, _)| name == "c"), "{flip}");
+    });
+    assert!(flips > 60, "{flips}");
+}

@@ -1,0 +1,19 @@
+//! The targets, one file each.
+
+pub(crate) mod certificates;
+pub(crate) mod cgroup_files;
+pub(crate) mod credentials;
+pub(crate) mod cri_answers;
+pub(crate) mod image_references;
+pub(crate) mod kubeconfig;
+pub(crate) mod kubelet_configuration;
+pub(crate) mod log_lines;
+pub(crate) mod manifests;
+pub(crate) mod mountinfo;
+pub(crate) mod quantities;
+pub(crate) mod termination_messages;
+
+/// Texts as seeds.
+fn texts(texts: &[&str]) -> Vec<Vec<u8>> {
+    texts.iter().map(|text| text.as_bytes().to_vec()).collect()
+}
