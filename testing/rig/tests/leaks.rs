@@ -3,6 +3,7 @@
 mod support;
 
 use std::fs;
+use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::{Child, Command, ExitCode};
 use std::time::Duration;
@@ -29,6 +30,7 @@ const CASES: &[Case] = &[
     ("what_may_stay_is_no_leak", may_stay),
     ("a_stray_file_is_caught", stray),
     ("a_left_lease_of_an_address_is_caught", lease),
+    ("a_left_socket_of_a_shim_is_caught_while_it_is_listened_on", shim_socket),
     ("a_left_snapshot_is_caught", snapshot),
     ("the_report_lists_each_thing_with_its_kind", report),
     ("another_rig_comes_and_goes_without_a_trace", another_rig),
@@ -249,6 +251,18 @@ fn stray(rig: &Rig) -> Result<()> {
 fn lease(rig: &Rig) -> Result<()> {
     let lease = rig.directory().join("leases/rig/10.77.1.99");
     file(rig, &lease, &lease)
+}
+
+fn shim_socket(rig: &Rig) -> Result<()> {
+    let path = rig.directory().join("s/left");
+    fs::create_dir_all(rig.directory().join("s"))?;
+    let leave = || Ok(UnixListener::bind(&path)?);
+    let stop_listening = |listener| {
+        drop(listener);
+        Ok(())
+    };
+    catches(rig, &[&format!("file {}", path.display())], leave, stop_listening)?;
+    Ok(fs::remove_file(path)?)
 }
 
 fn snapshot(rig: &Rig) -> Result<()> {

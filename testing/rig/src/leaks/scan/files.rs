@@ -18,6 +18,7 @@ pub(super) fn scan(layout: &RigLayout) -> io::Result<BTreeSet<HostResource>> {
     for directory in by_pod(layout) {
         paths.extend(entries(&directory)?.iter().map(DirEntry::path));
     }
+    paths.extend(listening_sockets(&layout.shim_sockets())?);
     walk(&layout.logs(), &mut paths)?;
     for directory in agents_directories(layout)? {
         walk(&directory, &mut paths)?;
@@ -35,7 +36,7 @@ pub(super) fn scan(layout: &RigLayout) -> io::Result<BTreeSet<HostResource>> {
 /// The directories of containerd, its shims, runc and CNI that have an entry or more for each pod. They themselves are made for the first pod
 /// and stay.
 fn by_pod(layout: &RigLayout) -> Vec<PathBuf> {
-    let mut directories = vec![layout.shim_sockets(), layout.leases_of_network()];
+    let mut directories = vec![layout.leases_of_network()];
     for namespace in ["k8s.io", "default"] {
         directories.push(layout.runc_root().join(namespace));
         for root in [layout.root(), layout.state()] {
@@ -48,6 +49,16 @@ fn by_pod(layout: &RigLayout) -> Vec<PathBuf> {
         }
     }
     directories
+}
+
+/// The sockets of shims that a process listens on. When its client goes away, as a killed agent does, containerd kills `shim start`, which
+/// leaves the file of a socket without a process behind; the agent cannot know its name.
+fn listening_sockets(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    let table = fs::read_to_string("/proc/net/unix")?;
+    let bound: BTreeSet<&Path> =
+        table.lines().filter_map(|line| line.split_whitespace().nth(7)).map(Path::new).collect();
+    let paths = entries(directory)?.into_iter().map(|entry| entry.path());
+    Ok(paths.filter(|path| bound.contains(path.as_path())).collect())
 }
 
 /// The directories directly below an agent's root: they are made by the agent and stay, what is in them belongs to a pod.
