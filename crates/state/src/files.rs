@@ -129,10 +129,14 @@ fn sync_parent(path: &Path) -> io::Result<()> {
     path.parent().map_or(Ok(()), |parent| File::open(parent)?.sync_all())
 }
 
-/// Removes what writes that were cut off have left in a directory of ours.
+/// Removes what writes that were cut off have left in a directory of ours. On a read-only disk it stays: it is never read, and the next
+/// write of the same file removes it.
 pub(crate) fn remove_unfinished(directory: &Path) -> Result<(), FileError> {
     let names = names_in(directory)?.into_iter().filter(|name| name.ends_with(UNFINISHED));
-    names
-        .map(|name| directory.join(name))
-        .try_for_each(|path| unless_gone(fs::remove_file(&path)).map_err(failed("remove", &path)))
+    for path in names.map(|name| directory.join(name)) {
+        if let Err(error) = unless_gone(fs::remove_file(&path)) {
+            tracing::warn!(path = %path.display(), %error, "unfinished file not removed, is ignored");
+        }
+    }
+    Ok(())
 }

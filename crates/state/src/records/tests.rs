@@ -36,3 +36,14 @@ async fn a_uid_that_leads_elsewhere_is_refused() {
         assert!(refused.to_string().contains("metadata.uid"), "{bad:?}: {refused}");
     }
 }
+
+/// A directory stands for a file that cannot be removed, as on a disk that became read-only during a write.
+#[tokio::test]
+async fn an_unfinished_record_that_cannot_be_removed_does_not_stop_the_start() {
+    let root = tempfile::tempdir().unwrap();
+    let left = root.path().join("oarsman-statuses/a.json.new");
+    fs::create_dir_all(&left).unwrap();
+    let records = StatusFiles::open(root.path()).unwrap();
+    assert!(left.exists());
+    assert_eq!(records.pods().await.unwrap(), BTreeSet::new());
+}

@@ -127,18 +127,21 @@ pub(super) async fn on_a_read_only_disk_the_agent_starts_and_pods_can_be_deleted
     on.disk.remount("rw")?;
     on.agent.start()?;
     on.starts("d").await?;
-    // From here on it is read-only in the middle of the agent's life.
+    // From here on it is read-only in the middle of the agent's life, until no container has a file of it mounted any more.
     on.disk.fail()?;
     let said = on.said()?;
     on.ends("b").await?;
     on.says(said, "Read-only file system").await?;
+    on.agent.restart()?;
+    for name in ["c", "d"] {
+        on.ends(name).await?;
+    }
     on.agent.kill()?;
     on.disk.unmount()?;
     on.disk.check()?;
     on.disk.mount()?;
     on.agent.start()?;
-    for name in ["c", "d"] {
-        on.ends(name).await?;
-    }
+    on.starts("e").await?;
+    on.ends("e").await?;
     on.finish().await
 }
