@@ -51,8 +51,8 @@ fn by_pod(layout: &RigLayout) -> Vec<PathBuf> {
     directories
 }
 
-/// The sockets of shims that a process listens on. When its client goes away, as a killed agent does, containerd kills `shim start`, which
-/// leaves the file of a socket without a process behind; the agent cannot know its name.
+/// The sockets of shims that a process listens on. containerd leaves the file of a socket behind when it kills a shim, or `shim start` because
+/// the context of its call ended: nothing of a pod is left then, and an agent cannot know the name of that file.
 fn listening_sockets(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let table = fs::read_to_string("/proc/net/unix")?;
     let bound: BTreeSet<&Path> =
