@@ -14,11 +14,13 @@ mod scan;
 mod url;
 mod url_manifests;
 
+use std::panic::resume_unwind;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Pod;
 use oarsman_cluster::PodSets;
 use oarsman_core::sources::Source;
+use tokio::task::spawn_blocking;
 
 pub use adopt::with_adopted_uids;
 pub use files::pods_from_files;
@@ -48,4 +50,15 @@ impl PodSource {
 /// Pods of a set that others will hold on to.
 fn into_shared(pods: Vec<Pod>) -> Vec<Arc<Pod>> {
     pods.into_iter().map(Arc::new).collect()
+}
+
+/// Does work that may block or take long on a thread for such work; none when the program ends. A panic of the work is the source's own: its
+/// task is started again, and reads everything anew.
+async fn on_blocking_thread<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
+    match spawn_blocking(work).await {
+        Ok(done) => Some(done),
+        Err(error) => error.try_into_panic().map(|panic| resume_unwind(panic)).ok(),
+    }
 }

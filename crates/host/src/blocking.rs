@@ -12,7 +12,7 @@ use tokio::sync::{Mutex, OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinError;
 
 /// As many threads are in use when every lane is full.
-pub const LANE_THREADS: usize = 6 + 6 + 4 + 6 + 3 + 1 + 1 + 1 + 8;
+pub const LANE_THREADS: usize = 6 + 6 + 4 + 6 + 3 + 1 + 1 + 1 + 1 + 8;
 
 /// Does the work on a thread of its own; `panicked` makes the error of work that panicked.
 ///
@@ -44,6 +44,8 @@ pub enum BlockingKind {
     StatusRecords,
     /// Checkpoints of the cluster's pods.
     Checkpoints,
+    /// The node's file of credentials for registries.
+    NodeCredentials,
     /// The files by which the machine resolves names.
     NameFiles,
     /// The machine's resolver, which may wait for servers that are gone.
@@ -59,7 +61,7 @@ impl BlockingKind {
             Self::Cgroups => 4,
             Self::PodFiles => 6,
             Self::StatusRecords => 3,
-            Self::Checkpoints | Self::NameFiles | Self::Resolver => 1,
+            Self::Checkpoints | Self::NodeCredentials | Self::NameFiles | Self::Resolver => 1,
             Self::NameLookups => 8,
         }
     }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
 use oarsman_core::image::providers::CredentialProvider;
-use oarsman_host::blocking;
+use oarsman_host::blocking::{BlockingKind, BlockingLane};
 use oarsman_seam::{Call, CallFault, SeamError, seam};
 
 /// Where credentials for registries come from besides a pod's own Secrets.
@@ -46,19 +46,27 @@ impl SeamError for CredentialError {
 }
 
 /// Files and programs of this machine.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct HostCredentialPlugins {
-    /// The root directory of the agent.
-    pub root: PathBuf,
-    /// Where the credential provider programs lie.
-    pub programs: PathBuf,
+    root: PathBuf,
+    programs: PathBuf,
+    /// A home directory may lie on a mount of a server that is gone: of all pods that ask, one waits for it on a thread.
+    lane: BlockingLane,
+}
+
+impl HostCredentialPlugins {
+    /// Those of an agent with this root directory, and the credential provider programs in that directory.
+    pub fn new(root: PathBuf, programs: PathBuf) -> Self {
+        Self { root, programs, lane: BlockingLane::new(BlockingKind::NodeCredentials) }
+    }
 }
 
 #[async_trait]
 impl CredentialPlugins for HostCredentialPlugins {
     async fn node_credentials(&self) -> Result<Option<String>, CredentialError> {
         let (root, place) = (self.root.clone(), self.root.clone());
-        blocking::run(move || node_credentials::read(&root), failed("work in", &place)).await
+        let read = move || node_credentials::read(&root);
+        self.lane.run("", read, failed("work in", &place)).await
     }
 
     async fn exec(
@@ -72,4 +80,41 @@ impl CredentialPlugins for HostCredentialPlugins {
 
 fn failed<E: Display>(doing: &'static str, path: &Path) -> impl FnOnce(E) -> CredentialError {
     move |why| CredentialError { doing, path: path.to_owned(), why: why.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::time::Duration;
+
+    use oarsman_crash::HungMount;
+    use tokio::runtime::Builder;
+    use tokio::task::spawn_blocking;
+    use tokio::time::timeout;
+
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(30);
+
+    /// Row H18 of docs/security.md.
+    #[test]
+    fn a_file_on_a_file_system_that_hangs_takes_one_thread_however_often_it_is_read() {
+        let place = tempfile::tempdir().unwrap();
+        let point = place.path().join("mount");
+        fs::create_dir(&point).unwrap();
+        let Some(mount) = HungMount::at(&point) else { return };
+        let plugins = HostCredentialPlugins::new(point.join("root"), PathBuf::new());
+        let mut builder = Builder::new_current_thread();
+        let runtime = builder.max_blocking_threads(2).enable_all().build().unwrap();
+        runtime.block_on(async {
+            for _ in 0..4 {
+                let read = timeout(Duration::from_millis(20), plugins.node_credentials());
+                assert!(read.await.is_err(), "it hangs");
+            }
+            timeout(LONG, spawn_blocking(|| ())).await.expect("a thread is left").unwrap();
+            drop(mount);
+            // The one that hung has ended.
+            timeout(LONG, plugins.node_credentials()).await.unwrap().unwrap();
+        });
+    }
 }

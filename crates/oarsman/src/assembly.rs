@@ -198,10 +198,10 @@ pub(crate) async fn assemble(
         host_info: Arc::new(MachineHostInfo::new(settings.resolv_conf.clone())),
         pod_files: Arc::new(pod_files),
         records: Arc::new(records),
-        credential_plugins: Arc::new(HostCredentialPlugins {
-            root: settings.root.clone(),
-            programs: settings.providers.directory.clone(),
-        }),
+        credential_plugins: Arc::new(HostCredentialPlugins::new(
+            settings.root.clone(),
+            settings.providers.directory.clone(),
+        )),
         clock: Arc::clone(clock),
         network: Arc::new(SystemNetwork),
         checkpoints: joined.checkpoints,

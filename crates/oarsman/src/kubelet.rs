@@ -73,7 +73,7 @@ fn start(given: &ParsedFlags, clock: &Arc<dyn Clock>) -> Result<ExitCode> {
     let loaded = files::load(given)?;
     let logging = agent_settings::logging(&loaded, &given.program);
     let is_on_stderr = logging.file.is_none();
-    logging.start(clock)?;
+    logging.start(clock);
     let Err(error) = run_agent(given, &loaded, clock) else { return Ok(ExitCode::SUCCESS) };
     tracing::error!(task = "kubelet", error = format!("{error:#}"), "kubelet failed, exiting");
     if is_on_stderr { Ok(ExitCode::FAILURE) } else { Err(error) }

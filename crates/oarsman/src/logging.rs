@@ -8,10 +8,9 @@ mod single_line;
 mod verbosity;
 
 use std::io::{self, IsTerminal};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
 use oarsman_clock::Clock;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::fmt::writer::BoxMakeWriter;
@@ -45,13 +44,12 @@ pub(crate) enum LogLineFormat {
 }
 
 impl LogSettings {
-    /// Installs the log for the whole process.
-    pub(crate) fn start(self, clock: &Arc<dyn Clock>) -> Result<()> {
+    /// Installs the log for the whole process. A disk that is full or read-only must not keep pods from being looked after: a log file that
+    /// cannot be opened is replaced by stderr.
+    pub(crate) fn start(self, clock: &Arc<dyn Clock>) {
         let colours = self.file.is_none() && io::stderr().is_terminal();
-        let writer = match self.file {
-            Some((path, limits)) => to_file(&path, limits, Arc::clone(clock))?,
-            None => BoxMakeWriter::new(io::stderr),
-        };
+        let (file, failure) = open(self.file, clock);
+        let writer = file.map_or_else(|| BoxMakeWriter::new(io::stderr), BoxMakeWriter::new);
         let loudness = self.verbosity.filter();
         let lines = match self.format {
             LogLineFormat::Text => {
@@ -61,16 +59,47 @@ impl LogSettings {
             LogLineFormat::Json => JsonLayer::new(writer, Arc::clone(clock)).boxed(),
         };
         tracing_subscriber::registry().with(lines.with_filter(loudness)).init();
-        Ok(())
+        if let Some((path, error)) = failure {
+            tracing::error!(path = %path.display(), %error, "log file not opened, logging to stderr");
+        }
     }
 }
 
-fn to_file(path: &Path, limits: RotationLimits, clock: Arc<dyn Clock>) -> Result<BoxMakeWriter> {
-    let cannot = format!("cannot write the log to {}", path.display());
-    Ok(BoxMakeWriter::new(LogFile::open(path, limits, clock).context(cannot)?))
+/// The log file, unless it is stderr that is wanted or the file cannot be opened; then with the cause.
+fn open(
+    wanted: Option<(PathBuf, RotationLimits)>,
+    clock: &Arc<dyn Clock>,
+) -> (Option<LogFile>, Option<(PathBuf, io::Error)>) {
+    let Some((path, limits)) = wanted else { return (None, None) };
+    match LogFile::open(&path, limits, Arc::clone(clock)) {
+        Ok(file) => (Some(file), None),
+        Err(error) => (None, Some((path, error))),
+    }
 }
 
 /// Writes one line; a log that cannot be written is no reason to stop.
 fn write_line<'a>(writer: &'a impl MakeWriter<'a>, line: &[u8]) {
     io::Write::write_all(&mut writer.make_writer(), line).ok();
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use oarsman_clock::SystemClock;
+
+    use super::*;
+
+    /// Row H20 of docs/security.md. A file in place of the directory stands for a disk on which no file can be made.
+    #[test]
+    fn a_log_file_that_cannot_be_opened_does_not_stop_the_start() {
+        let directory = tempfile::tempdir().unwrap();
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock::start());
+        let place = |name: &str| Some((directory.path().join(name), RotationLimits::default()));
+        fs::write(directory.path().join("file"), "").unwrap();
+        let (file, failure) = open(place("file/oarsman.log"), &clock);
+        assert!(file.is_none() && failure.unwrap().0.ends_with("file/oarsman.log"));
+        let (file, failure) = open(place("oarsman.log"), &clock);
+        assert!(file.is_some() && failure.is_none());
+    }
 }

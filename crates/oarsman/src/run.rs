@@ -103,7 +103,7 @@ pub(crate) fn run(flags: &Flags, clock: &Arc<dyn Clock>) -> Result<ExitCode> {
             RuntimeChoice::Runtime(endpoint) => {
                 // The log is the first file in it.
                 lock::prepare_root(&root)?;
-                flags.logging(&root).start(clock)?;
+                flags.logging(&root).start(clock);
                 // A command in the background has no terminal; containers' output is in their logs.
                 let quiet = flags.quiet || flags.in_background;
                 let settings = flags.settings(root, node, endpoint);

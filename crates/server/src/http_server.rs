@@ -67,6 +67,10 @@ impl HttpServer {
         Self { tls: Some(tls), ..Self::plain(name, listener, router) }
     }
 
+    pub(crate) fn is_encrypted(&self) -> bool {
+        self.tls.is_some()
+    }
+
     pub(crate) fn address(&self) -> Option<SocketAddr> {
         self.listener.local_addr().ok()
     }

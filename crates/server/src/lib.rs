@@ -14,6 +14,7 @@ mod http_server;
 pub mod logs;
 mod query;
 mod review_throttle;
+mod server_thread;
 mod tls;
 mod ttl_cache;
 
@@ -31,6 +32,7 @@ use oarsman_cluster::review::Reviewer;
 use oarsman_sync::TaskPanics;
 use serde_json::Value;
 use tokio::net::TcpListener;
+use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::server::ResolvesServerCert;
@@ -41,6 +43,7 @@ pub use host_interface::{HostInterface, LogDirectory};
 use auth_filter::AuthFilter;
 use endpoints::LogLimits;
 use http_server::{HttpServer, UnboundServer};
+use server_thread::ServerThread;
 
 /// The settings of all servers.
 #[derive(Clone, Debug)]
@@ -103,6 +106,8 @@ pub struct Servers {
     http_servers: Vec<HttpServer>,
     /// Those whose addresses are in use: they keep no other from serving.
     unbound: Vec<UnboundServer>,
+    /// Where HTTPS is served; none to serve it on the caller's runtime.
+    thread: Option<ServerThread>,
     panics: TaskPanics,
 }
 
@@ -110,7 +115,7 @@ pub struct Servers {
 /// is in use is bound later.
 ///
 /// # Errors
-/// When the address of HTTPS is in use or does not belong to this machine; the error names it.
+/// When the address of HTTPS is in use or does not belong to this machine, which the error names, or when its thread cannot be started.
 pub async fn open(
     settings: ServerSettings,
     host: Arc<dyn HostInterface>,
@@ -119,7 +124,7 @@ pub async fn open(
     clock: Arc<dyn Clock>,
     panics: TaskPanics,
 ) -> io::Result<Servers> {
-    let (mut http_servers, mut unbound) = (Vec::new(), Vec::new());
+    let (mut http_servers, mut unbound, mut thread) = (Vec::new(), Vec::new(), None);
     let log_limits = LogLimits::new(panics.clone());
     let mut plain = Vec::new();
     if let Some(address) = settings.health {
@@ -150,8 +155,9 @@ pub async fn open(
         let router = auth_filter::with_auth(router, guard);
         let (listener, tls) = (listen(address).await?, TlsAcceptor::from(Arc::new(tls)));
         http_servers.push(HttpServer::encrypted("https server", listener, tls, router));
+        thread = Some(ServerThread::start()?);
     }
-    Ok(Servers { http_servers, unbound, panics })
+    Ok(Servers { http_servers, unbound, thread, panics })
 }
 
 pub(crate) async fn listen(address: SocketAddr) -> io::Result<TcpListener> {
@@ -170,11 +176,14 @@ impl Servers {
         self.http_servers.iter().filter_map(HttpServer::address).collect()
     }
 
-    /// Serves until it is told to end, each address in a task of its own; requests under way are answered.
+    /// Serves until it is told to end, each address in a task of its own, HTTPS on a thread of its own; requests under way are
+    /// answered.
     pub async fn run(self, end: CancellationToken) {
-        let mut tasks = JoinSet::new();
+        let (mut tasks, callers) = (JoinSet::new(), Handle::current());
         for http_server in self.http_servers {
-            tasks.spawn(http_server.serve(self.panics.clone(), end.clone()));
+            let own = self.thread.as_ref().filter(|_| http_server.is_encrypted());
+            let handle = own.map_or(&callers, ServerThread::handle);
+            tasks.spawn_on(http_server.serve(self.panics.clone(), end.clone()), handle);
         }
         for server in self.unbound {
             tasks.spawn(server.serve(self.panics.clone(), end.clone()));

@@ -34,6 +34,7 @@ mod hostile_chains;
 mod hostile_clients;
 mod log_readers;
 mod pod_lists;
+mod server_thread;
 
 const LONG: Duration = Duration::from_secs(20);
 
@@ -179,11 +180,37 @@ async fn serve_with_health_at(
     debugging: bool,
 ) -> ServerFixture {
     let directory = tempfile::tempdir().unwrap();
-    let client_ca = directory.path().join("ca.crt");
+    let settings = settings(directory.path(), health, authority, debugging);
+    let origin = ServingCertificateSource::SelfSigned {
+        cert_dir: directory.path().join("pki"),
+        host: "localhost".to_owned(),
+    };
+    let (certificate, _) = serving(origin, clock()).unwrap();
+    let fake_reviewer = Arc::new(FakeReviewer::default());
+    let source = node(directory.path());
+    let reviewer: Arc<dyn Reviewer> = Arc::clone(&fake_reviewer) as _;
+    let (certificate, panics) = (Arc::new(certificate), TaskPanics::default());
+    let opened = open(settings, source, Some(reviewer), certificate, clock(), panics).await;
+    let mut servers = opened.unwrap();
+    // What blocks a thread of the server would block the test.
+    servers.thread = None;
+    let addresses = servers.addresses();
+    tokio::spawn(servers.run(CancellationToken::new()));
+    let [health, secure] =
+        if let [secure] = addresses[..] { [health, secure] } else { [addresses[0], addresses[1]] };
+    ServerFixture { directory, health, secure, fake_reviewer }
+}
+
+fn settings(
+    directory: &Path,
+    health: SocketAddr,
+    authority: &TestAuthority,
+    debugging: bool,
+) -> ServerSettings {
+    let client_ca = directory.join("ca.crt");
     fs::write(&client_ca, authority.0.pem()).unwrap();
-    let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
-    let settings = ServerSettings {
-        secure: Some(any),
+    ServerSettings {
+        secure: Some("127.0.0.1:0".parse().unwrap()),
         read_only: None,
         health: Some(health),
         authentication: AuthenticationSettings {
@@ -195,23 +222,7 @@ async fn serve_with_health_at(
         encryption: TlsSettings::default(),
         debugging,
         configuration: json!({ "port": 10250 }),
-    };
-    let origin = ServingCertificateSource::SelfSigned {
-        cert_dir: directory.path().join("pki"),
-        host: "localhost".to_owned(),
-    };
-    let (certificate, _) = serving(origin, clock()).unwrap();
-    let fake_reviewer = Arc::new(FakeReviewer::default());
-    let source = node(directory.path());
-    let reviewer: Arc<dyn Reviewer> = Arc::clone(&fake_reviewer) as _;
-    let (certificate, panics) = (Arc::new(certificate), TaskPanics::default());
-    let opened = open(settings, source, Some(reviewer), certificate, clock(), panics).await;
-    let servers = opened.unwrap();
-    let addresses = servers.addresses();
-    tokio::spawn(servers.run(CancellationToken::new()));
-    let [health, secure] =
-        if let [secure] = addresses[..] { [health, secure] } else { [addresses[0], addresses[1]] };
-    ServerFixture { directory, health, secure, fake_reviewer }
+    }
 }
 
 fn clock() -> Arc<dyn Clock> {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use k8s_openapi::api::core::v1::PodStatus;
 use oarsman_core::ids::PodUid;
-use oarsman_crash::{changes, each_flip, kill_at_every_change};
+use oarsman_crash::{Change, changes, each_flip, kill_at_every_change};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::checkpoints::{CheckpointKeys, CheckpointStore, EncryptedCheckpoints};
@@ -94,13 +94,45 @@ fn a_lasting_record_is_on_the_disk_before_it_has_its_name_and_the_name_after_it(
     let root = tempfile::tempdir().unwrap();
     record(root.path(), "b", "Running");
     let changes = changes("crash_tests::child_replaces_a_record", root.path());
-    let at = |call: &str, file: &str| {
-        let found = changes.iter().position(|it| it.call == call && it.arguments.contains(file));
-        found.unwrap_or_else(|| panic!("no {call} of {file}: {changes:#?}"))
-    };
+    let at = |call: &str, file: &str| first(&changes, call, file);
     let (content, rename) = (at("fdatasync", "a.json.new"), at("rename", "a.json.new"));
     assert!(at("write", "a.json.new") < content && content < rename, "{changes:#?}");
     assert!(rename < at("fsync", "oarsman-statuses>"), "{changes:#?}");
+}
+
+/// The place of the first such call among all changes.
+fn first(changes: &[Change], call: &str, file: &str) -> usize {
+    let found = changes.iter().position(|it| it.call == call && it.arguments.contains(file));
+    found.unwrap_or_else(|| panic!("no {call} of {file}: {changes:#?}"))
+}
+
+/// Row H11 of docs/security.md.
+#[test]
+fn a_checkpoint_is_on_the_disk_before_it_has_its_name_and_the_name_after_it() {
+    let root = tempfile::tempdir().unwrap();
+    checkpoint(root.path(), "a", "old");
+    let changes = changes("crash_tests::child_replaces_a_checkpoint", root.path());
+    let at = |call: &str, file: &str| first(&changes, call, file);
+    let (content, rename) = (at("fdatasync", "a.sealed.new"), at("rename", "a.sealed.new"));
+    assert!(at("write", "a.sealed.new") < content && content < rename, "{changes:#?}");
+    assert!(rename < at("fsync", "oarsman-vault"), "{changes:#?}");
+}
+
+#[test]
+#[ignore = "the child of the test below"]
+fn child_removes_a_checkpoint() {
+    let store = checkpoints(&oarsman_crash::directory());
+    runtime().block_on(store.remove("a")).unwrap();
+}
+
+/// Row H11 of docs/security.md.
+#[test]
+fn a_checkpoint_that_was_removed_does_not_come_back_with_a_power_cut() {
+    let root = tempfile::tempdir().unwrap();
+    checkpoint(root.path(), "a", "old");
+    let changes = changes("crash_tests::child_removes_a_checkpoint", root.path());
+    let removed = first(&changes, "unlink", "a.sealed");
+    assert!(removed < first(&changes, "fsync", "oarsman-vault"), "{changes:#?}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{
     ConfigMapVolumeSource, Container, EmptyDirVolumeSource, HostPathVolumeSource, NFSVolumeSource,
@@ -10,6 +11,8 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use oarsman_core::cri_spec::{Payload, PayloadFile};
 use oarsman_core::ids::PodUid;
+use oarsman_crash::HungMount;
+use tokio::time::timeout;
 
 use k8s_openapi::api::core::v1::Volume;
 use oarsman_clock::SystemClock;
@@ -285,27 +288,16 @@ async fn a_medium_is_one_that_is_known_and_never_an_option_of_a_mount() {
 /// Row H9 of docs/security.md.
 #[tokio::test]
 async fn a_mount_in_an_empty_dir_whose_server_is_gone_is_unmounted() {
-    use std::os::fd::AsRawFd;
-    let Ok(server) = fs::File::options().read(true).write(true).open("/dev/fuse") else {
-        eprintln!("this machine has no FUSE");
-        return;
-    };
     let root = tempfile::tempdir().unwrap();
     let pod = pod(vec![empty_dir("cache", EmptyDirVolumeSource::default())]);
     make(&pod, root.path()).await.unwrap();
     let volume = paths(root.path()).volume("kubernetes.io/empty-dir", "cache");
     let point = volume.join("data");
     fs::create_dir(&point).unwrap();
-    let options = format!("fd={},rootmode=40000,user_id=0,group_id=0", server.as_raw_fd());
-    let options = std::ffi::CString::new(options).unwrap();
-    let flags = rustix::mount::MountFlags::empty();
-    rustix::mount::mount("test", &point, "fuse", flags, options.as_c_str()).unwrap();
-    drop(server);
+    let Some(mut hung) = HungMount::at(&point) else { return };
+    hung.end_server();
     assert!(fs::metadata(&point).is_err());
-    let torn_down = tear_down(root.path()).await;
-    // Nothing may be left for the removal of the test's directory.
-    rustix::mount::unmount(&point, rustix::mount::UnmountFlags::DETACH).ok();
-    torn_down.unwrap();
+    tear_down(root.path()).await.unwrap();
     assert!(!volume.exists());
 }
 
@@ -323,4 +315,34 @@ async fn an_empty_dir_that_was_begun_before_a_crash_is_writable_by_all() {
     make(&pod, root.path()).await.unwrap();
     let mode = fs::metadata(&volume).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode, 0o700, "a container has set it");
+}
+
+/// Part 5 of issue 17: more pods than there are threads for such volumes.
+#[tokio::test]
+async fn pods_whose_host_paths_hang_keep_no_other_pod_from_its_volumes() {
+    let root = tempfile::tempdir().unwrap();
+    let point = root.path().join("mount");
+    fs::create_dir(&point).unwrap();
+    let Some(mount) = HungMount::at(&point) else { return };
+    let volumes = volumes_in(root.path());
+    let make = async |pod: Pod| {
+        let desired = DesiredStateOfWorld::of(&pod, Payloads::new());
+        let todo = reconcile(&desired, &ActualStateOfWorld::default());
+        volumes.set_up(&Arc::new(pod), todo.set_up).await
+    };
+    let with_uid = |uid: String, volume: Volume| {
+        let mut pod = pod(vec![volume]);
+        pod.metadata.uid = Some(uid);
+        pod
+    };
+    let path = point.join("data").display().to_string();
+    for number in 0..20 {
+        let source = HostPathVolumeSource { path: path.clone(), type_: Some("Directory".into()) };
+        let volume = Volume { name: "v".into(), host_path: Some(source), ..Volume::default() };
+        let made = make(with_uid(format!("hung-{number}"), volume));
+        assert!(timeout(Duration::from_millis(20), made).await.is_err(), "it hangs");
+    }
+    let other = with_uid("u".to_owned(), empty_dir("v", EmptyDirVolumeSource::default()));
+    timeout(Duration::from_secs(30), make(other)).await.unwrap().unwrap();
+    drop(mount);
 }

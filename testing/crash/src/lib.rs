@@ -1,5 +1,5 @@
-//! Crashes for tests of what must survive them: a process that is killed before any of its changes to files, and bits that flip on
-//! the disk.
+//! Faults for tests of what must survive them: a process that is killed before any of its changes to files, bits that flip on the disk,
+//! and a file system that hangs.
 //!
 //! A test names another test of its own binary, which is marked `#[ignore]` and makes the changes in [`directory`]. That one runs as
 //! a child under strace, which kills it before the n-th call of one kind, for every kind of call that changes files and every n, until
@@ -11,6 +11,7 @@
 )]
 
 mod bits;
+mod hung_mount;
 mod trace;
 
 use std::fs;
@@ -19,6 +20,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 pub use bits::{copy_tree, each_flip};
+pub use hung_mount::{EndingMount, HungMount};
 use trace::changed_paths;
 pub use trace::{Change, changes};
 

@@ -12,7 +12,7 @@ pub mod program;
 pub mod proxy;
 pub mod run_process;
 pub mod scenario;
+pub mod server_clients;
 pub mod terminal;
-pub mod unfinished_requests;
 
 pub use containerd::{ContainerdFixture, Route};

@@ -26,6 +26,7 @@ use crate::run::make_directory;
 use crate::signals;
 
 use address::NodeAddress;
+pub use certificates::CertificateFiles;
 use certificates::{CertificateAuthority, token_key};
 use kubeconfig::{ClientIdentity, kubeconfig};
 pub use kubectl::Kubectl;
@@ -50,6 +51,7 @@ pub struct ControlPlane {
     controller_manager: ManagedProcess,
     api_server: ManagedProcess,
     etcd: ManagedProcess,
+    kubelet_client: CertificateFiles,
     authority: CertificateAuthority,
     kubectl: Kubectl,
     directory: PathBuf,
@@ -111,6 +113,7 @@ impl ControlPlane {
             controller_manager: common.controller_manager(&controllers)?,
             api_server: common.api_server(&own, &to_kubelets)?,
             etcd: common.etcd()?,
+            kubelet_client: to_kubelets,
             kubectl: Kubectl::new(&admin)?,
             authority,
             directory,
@@ -136,6 +139,11 @@ impl ControlPlane {
     /// The certificate of the authority that signs all clients and servers of this cluster.
     pub fn authority(&self) -> PathBuf {
         self.authority.files().certificate
+    }
+
+    /// The certificate with which the API server asks kubelets; it may ask for everything.
+    pub fn kubelet_client(&self) -> &CertificateFiles {
+        &self.kubelet_client
     }
 
     /// kubectl as cluster administrator.

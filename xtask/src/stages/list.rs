@@ -110,7 +110,11 @@ pub(super) const STAGES: &[TestStage] = &[
         &["explain"],
         2,
     ),
-    shared("node", "a node of a real cluster, and the swap with the Go kubelet", &["real_node"], 4),
+    TestStage {
+        name: "node",
+        what: "a node of a real cluster, and the swap with the Go kubelet",
+        work: e2e(&["real_node"], ProcessSplit::Shared { processes: 4, some_alone: true }),
+    },
     whole("readme", "every command of the README, typed at a terminal", &["readme"]),
     TestStage {
         name: "endurance",

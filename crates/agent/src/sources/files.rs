@@ -1,21 +1,20 @@
 //! The file source: manifests in a directory or a single file, scanned on every notification and periodically.
 
-use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream::{BoxStream, unfold};
 use oarsman_cluster::PodSets;
-use tokio::task::{JoinError, spawn_blocking};
 use tokio::time::{sleep, timeout};
 
 use super::file_manifests::{FileManifests, ManifestUpdate};
-use super::into_shared;
 use super::manifest_reader::{ManifestReader, SinglePodReader};
 use super::path_watch::PathWatch;
 use super::scan::scan;
+use super::{into_shared, on_blocking_thread};
 use crate::report_store::ReportStore;
 
 #[cfg(test)]
@@ -44,7 +43,7 @@ pub(super) struct FileSource<R: ManifestReader> {
     path: PathBuf,
     /// None while a scan is under way.
     manifests: Option<FileManifests<R>>,
-    /// Created with the first scan, where the event loop runs.
+    /// None before the first scan, and while one is under way.
     watch: Option<PathWatch>,
 }
 
@@ -94,14 +93,16 @@ impl<R: ManifestReader> FileSource<R> {
         }
     }
 
-    /// Scans the path on a thread that may block. A scan does not start before the last one has ended.
+    /// Watches and scans the path on a thread that may block. A scan does not start before the last one has ended.
     pub(super) async fn scan_path(&mut self) -> Option<ManifestUpdate<R::Item>> {
-        self.watch.get_or_insert_with(PathWatch::start).watch_path(&self.path);
         let (mut manifests, path) = (self.manifests.take()?, self.path.clone());
-        let mut look = spawn_blocking(move || {
+        let watch = self.watch.take();
+        let mut look = pin!(on_blocking_thread(move || {
+            let mut watch = watch.unwrap_or_else(PathWatch::start);
+            watch.watch_path(&path);
             let update = manifests.update(scan(&path, R::is_manifest));
-            (manifests, update)
-        });
+            (watch, manifests, update)
+        }));
         let looked = match timeout(SLOW_SCAN, &mut look).await {
             Ok(looked) => looked,
             Err(_) => {
@@ -110,13 +111,8 @@ impl<R: ManifestReader> FileSource<R> {
                 look.await
             }
         };
-        // A panic of the scan is the file source's own: its task is started again, with manifests that are read anew.
-        let panicked = |error: JoinError| error.try_into_panic().map(|panic| resume_unwind(panic));
-        let (manifests, update) = match looked {
-            Ok(looked) => looked,
-            Err(error) => return panicked(error).ok(),
-        };
-        self.manifests = Some(manifests);
+        let (watch, manifests, update) = looked?;
+        (self.watch, self.manifests) = (Some(watch), Some(manifests));
         Some(update)
     }
 }

@@ -186,7 +186,7 @@ impl ManifestPlace {
     async fn read(&mut self) -> ManifestUpdate<LocatedObject> {
         match self {
             Self::FileSource(files) => files.scan_path().await.unwrap_or_default(),
-            Self::Url(source) => source.fetch().await,
+            Self::Url(source) => source.fetch().await.unwrap_or_default(),
         }
     }
 

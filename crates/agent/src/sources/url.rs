@@ -12,9 +12,9 @@ use oarsman_cluster::PodSets;
 use tokio::time::sleep;
 
 use super::file_manifests::ManifestUpdate;
-use super::into_shared;
 use super::manifest_reader::{ManifestReader, PodOrListReader};
 use super::url_manifests::UrlManifests;
+use super::{into_shared, on_blocking_thread};
 use crate::manifest::MANIFEST_LIMIT;
 use crate::report_store::ReportStore;
 use oarsman_net::{HttpGet, Network, Scheme, Trust};
@@ -67,7 +67,8 @@ impl ManifestUrl {
 /// The manifests at one URL.
 pub(super) struct UrlSource<R: ManifestReader> {
     request: HttpGet,
-    manifests: UrlManifests<R>,
+    /// None while a response is parsed.
+    manifests: Option<UrlManifests<R>>,
     network: Arc<dyn Network>,
     was_fetched: bool,
 }
@@ -84,7 +85,7 @@ impl<R: ManifestReader> UrlSource<R> {
     }
 
     fn with(request: HttpGet, reader: R, network: Arc<dyn Network>) -> Self {
-        let manifests = UrlManifests::new(request.url(), reader);
+        let manifests = Some(UrlManifests::new(request.url(), reader));
         Self { request, manifests, network, was_fetched: false }
     }
 
@@ -95,35 +96,43 @@ impl<R: ManifestReader> UrlSource<R> {
         report_store: &Arc<ReportStore>,
     ) -> BoxStream<'static, Vec<R::Item>> {
         unfold((self, Arc::clone(report_store)), move |(mut source, report_store)| async move {
-            Some((source.next(period, &report_store).await, (source, report_store)))
+            source.next(period, &report_store).await.map(|items| (items, (source, report_store)))
         })
         .boxed()
     }
 
     /// Reports the problems of the URL and the pods that come from it.
     pub(super) fn report(&self, report_store: &ReportStore) {
-        report_store.set_source_report(&self.request.url(), self.manifests.source_report());
+        let found = self.manifests.iter().map(UrlManifests::source_report);
+        found.for_each(|found| report_store.set_source_report(&self.request.url(), found));
     }
 
-    async fn next(&mut self, period: Duration, report_store: &ReportStore) -> Vec<R::Item> {
+    async fn next(&mut self, period: Duration, report_store: &ReportStore) -> Option<Vec<R::Item>> {
         loop {
             if self.was_fetched {
                 sleep(period).await;
             }
-            let ManifestUpdate { items, messages } = self.fetch().await;
+            let ManifestUpdate { items, messages } = self.fetch().await?;
             messages.iter().for_each(|message| message.log());
             self.report(report_store);
-            if let Some(items) = items {
+            if items.is_some() {
                 return items;
             }
         }
     }
 
-    /// Fetches the URL once.
-    pub(super) async fn fetch(&mut self) -> ManifestUpdate<R::Item> {
+    /// Fetches the URL once. The response is parsed on a thread that may be kept busy: it may have 10 MiB.
+    pub(super) async fn fetch(&mut self) -> Option<ManifestUpdate<R::Item>> {
         self.was_fetched = true;
         let answer = self.network.get(&self.request).await;
-        self.manifests.update(&self.request, answer)
+        let (mut manifests, request) = (self.manifests.take()?, self.request.clone());
+        let (manifests, update) = on_blocking_thread(move || {
+            let update = manifests.update(&request, answer);
+            (manifests, update)
+        })
+        .await?;
+        self.manifests = Some(manifests);
+        Some(update)
     }
 }
 

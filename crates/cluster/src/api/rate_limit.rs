@@ -1,5 +1,6 @@
-//! How often the API server is asked: so many requests at once, and then so many a second.
+//! How often the API server is asked: so many requests at once, and then so many a second, shared by all namespaces.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use kube::Client;
 use kube::client::Body;
 use oarsman_core::rate::TokenBucket;
 use oarsman_core::time::Mono;
+use oarsman_sync::Guarded;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep};
 
@@ -49,37 +51,61 @@ impl RequestRate {
     }
 }
 
-/// The same client, whose requests wait until the rate allows them, in the order in which they were made.
+/// The same client, whose requests wait until the rate allows them: namespaces take turns, and the requests of one are sent in the
+/// order in which they were made.
 pub(super) fn limited(client: Client, rate: RequestRate) -> Client {
-    let namespace = client.default_namespace().to_owned();
-    let turns = Arc::new(Turns { began: Instant::now(), left: Mutex::new(rate.allowance()) });
+    let default = client.default_namespace().to_owned();
+    let turns = Arc::new(Turns::new(rate));
     let service = tower::service_fn(move |request: Request<Body>| {
         let (client, turns) = (client.clone(), Arc::clone(&turns));
         async move {
-            turns.wait().await;
+            turns.wait(namespace(request.uri().path())).await;
             client.send(request).await
         }
     });
-    Client::new(service, namespace)
+    Client::new(service, default)
+}
+
+/// The namespace of a request's path; empty for objects that have none.
+fn namespace(path: &str) -> &str {
+    path.split('/').skip_while(|part| *part != "namespaces").nth(1).unwrap_or_default()
 }
 
 struct Turns {
     began: Instant,
-    /// Held while its holder waits, so that those behind it wait for their turn.
+    /// Where the requests of a namespace wait until they are the first of it.
+    lanes: Guarded<BTreeMap<String, Arc<Mutex<()>>>>,
+    /// Held while its holder waits, so that those behind it wait for their turn: one request of each namespace.
     left: Mutex<TokenBucket>,
 }
 
 impl Turns {
-    async fn wait(&self) {
+    fn new(rate: RequestRate) -> Self {
+        let (lanes, left) = (Guarded::default(), Mutex::new(rate.allowance()));
+        Self { began: Instant::now(), lanes, left }
+    }
+
+    async fn wait(&self, namespace: &str) {
+        let lane = self.lane(namespace);
+        let _first = lane.lock().await;
         let mut left = self.left.lock().await;
         while let Err(wait) = left.take(Mono(self.began.elapsed())) {
             sleep(wait).await;
         }
     }
+
+    /// Lanes in which no request waits any more are removed.
+    fn lane(&self, namespace: &str) -> Arc<Mutex<()>> {
+        let mut lanes = self.lanes.lock();
+        lanes.retain(|name, lane| name == namespace || Arc::strong_count(lane) > 1);
+        Arc::clone(lanes.entry(namespace.to_owned()).or_default())
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use futures::future::join_all;
+
     use super::*;
 
     #[tokio::test(start_paused = true)]
@@ -89,15 +115,49 @@ mod tests {
             (RequestRate { per_second: 10, burst: 20 }, 10, 20),
             (RequestRate { per_second: 0, burst: 0 }, 5, 10),
         ] {
-            let turns = Turns { began: Instant::now(), left: Mutex::new(rate.allowance()) };
+            let turns = Turns::new(rate);
             for _ in 0..burst {
-                turns.wait().await;
+                turns.wait("a").await;
             }
             assert_eq!(turns.began.elapsed(), Duration::ZERO, "{rate:?}");
             for _ in 0..per_second * 3 {
-                turns.wait().await;
+                turns.wait("a").await;
             }
             assert_eq!(turns.began.elapsed().as_millis().div_ceil(1000), 3, "{rate:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_namespace_with_many_requests_does_not_delay_those_of_others() {
+        let turns = Turns::new(RequestRate { per_second: 10, burst: 1 });
+        let sent = |namespace: &'static str| {
+            let turns = &turns;
+            async move {
+                turns.wait(namespace).await;
+                turns.began.elapsed()
+            }
+        };
+        let many = join_all((0..1000).map(|_| sent("many")));
+        let others = join_all(["one", "two", ""].map(sent));
+        let (many, others) = futures::join!(many, others);
+        let tenths = |number: u32| Duration::from_millis(100) * number;
+        assert!(others.iter().all(|at| *at <= tenths(5)), "{others:?}");
+        assert!(many.is_sorted() && *many.last().unwrap() >= tenths(1002), "{many:?}");
+        turns.wait("many").await;
+        assert_eq!(turns.lanes.lock().len(), 1, "of those that wait");
+    }
+
+    #[test]
+    fn the_namespace_is_a_part_of_the_path() {
+        let rows = [
+            ("/api/v1/namespaces/a/secrets/x", "a"),
+            ("/apis/coordination.k8s.io/v1/namespaces/b/leases", "b"),
+            ("/apis/node.k8s.io/v1/runtimeclasses/x", ""),
+            ("/api/v1/services", ""),
+            ("/api/v1/namespaces", ""),
+        ];
+        for (path, want) in rows {
+            assert_eq!(namespace(path), want, "{path}");
         }
     }
 }

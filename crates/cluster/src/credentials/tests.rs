@@ -3,6 +3,7 @@
 pub(super) mod authority;
 mod crashes;
 mod over_tls;
+mod short_lived;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

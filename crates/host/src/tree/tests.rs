@@ -1,10 +1,11 @@
 //! Real trees, links and mounts.
 
 use std::fs;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsFd;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
+use oarsman_crash::HungMount;
 use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
 use rustix::mount::{MountFlags, mount, mount_bind};
 use tempfile::TempDir;
@@ -260,16 +261,9 @@ fn a_tree_that_always_gets_new_files_does_not_keep_the_call_from_ending() {
 /// Row H9 of docs/security.md.
 #[test]
 fn a_mount_whose_server_hangs_or_is_gone_is_found_without_asking_it() {
-    let Ok(server) = fs::File::options().read(true).write(true).open("/dev/fuse") else {
-        eprintln!("this machine has no FUSE");
-        return;
-    };
-    let mut fixture = TreeFixture::new(&["tree/point/hidden"]);
+    let fixture = TreeFixture::new(&["tree/point/hidden"]);
     let point = fixture.path("tree/point");
-    let options = format!("fd={},rootmode=40000,user_id=0,group_id=0", server.as_raw_fd());
-    let options = std::ffi::CString::new(options).unwrap();
-    mount("test", &point, "fuse", MountFlags::empty(), options.as_c_str()).unwrap();
-    fixture.mounts.push(point.clone());
+    let Some(mut hung) = HungMount::at(&point) else { return };
     let (send, received) = std::sync::mpsc::channel();
     let tree = fixture.path("tree");
     let asked = point.clone();
@@ -279,7 +273,7 @@ fn a_mount_whose_server_hangs_or_is_gone_is_found_without_asking_it() {
     // Dropped when that takes too long: the thread ends with an error then.
     let (found, removed) = received.recv_timeout(std::time::Duration::from_secs(60)).unwrap();
     assert!(found.unwrap() && matches!(removed, Err(RemoveTreeError::Mounted { .. })));
-    drop(server);
+    hung.end_server();
     assert!(fs::metadata(&point).is_err(), "its server is gone");
     assert!(mounts::is_mount_point(&point).unwrap());
     fixture.assert_refused("tree/point");

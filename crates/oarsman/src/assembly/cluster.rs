@@ -1,13 +1,14 @@
 //! The node's connection to its cluster, if it belongs to one.
 
+use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use oarsman_agent::sources::manifest_set::ManifestSet;
 use oarsman_clock::Clock;
 use oarsman_cluster::credentials::{self, Connection, CredentialsConfig};
 use oarsman_cluster::{ApiServer, Cluster, ObjectSettings, Standalone};
-use oarsman_state::{CheckpointStore, EncryptedCheckpoints};
+use oarsman_state::{CheckpointKeys, CheckpointStore, EncryptedCheckpoints};
 use oarsman_sync::TaskPanics;
 
 use crate::settings::{AgentSettings, ClusterSettings};
@@ -42,7 +43,7 @@ pub(super) async fn join(
     Ok(ClusterSeams {
         cluster: Arc::new(server),
         connection: Some(connection),
-        checkpoints: checkpoints(joining, settings)?,
+        checkpoints: checkpoints(joining.remembers_pods, &settings.root, &joining.checkpoint_keys),
     })
 }
 
@@ -56,20 +57,46 @@ fn plan(joining: &ClusterSettings, settings: &AgentSettings) -> CredentialsConfi
     }
 }
 
-/// Without `--remember-pods` existing checkpoints are removed, too. A disk that is full or read-only must not
-/// keep the node's pods from being looked after, so an agent that cannot remember them runs without.
+/// Without `--remember-pods` existing checkpoints are removed, too. A disk that is full or read-only must not keep the node's pods from
+/// being looked after, so an agent that cannot make or remove checkpoints runs without them.
 fn checkpoints(
-    joining: &ClusterSettings,
-    settings: &AgentSettings,
-) -> Result<Option<Arc<dyn CheckpointStore>>> {
-    let keys = &joining.checkpoint_keys;
-    if !joining.remembers_pods {
-        EncryptedCheckpoints::destroy(&settings.root, keys).context("--remember-pods=false")?;
-        return Ok(None);
+    remembers_pods: bool,
+    root: &Path,
+    keys: &CheckpointKeys,
+) -> Option<Arc<dyn CheckpointStore>> {
+    let path = root.display();
+    if !remembers_pods {
+        if let Err(error) = EncryptedCheckpoints::destroy(root, keys) {
+            tracing::error!(%path, %error, "pod checkpoints not removed, running without them");
+        }
+        return None;
     }
-    let told = |error: &oarsman_state::FileError| {
-        tracing::error!(path = %settings.root.display(), %error, "pod checkpoints not opened, running without them");
-    };
-    let files = EncryptedCheckpoints::open(&settings.root, keys).inspect_err(told);
-    Ok(files.ok().map(|files| Arc::new(files) as Arc<dyn CheckpointStore>))
+    match EncryptedCheckpoints::open(root, keys) {
+        Ok(files) => Some(Arc::new(files)),
+        Err(error) => {
+            tracing::error!(%path, %error, "pod checkpoints not opened, running without them");
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// Row H20 of docs/security.md. A file in place of their directory stands for a disk on which nothing can be removed.
+    #[test]
+    fn checkpoints_that_can_be_neither_opened_nor_removed_do_not_stop_the_start() {
+        let root = tempfile::tempdir().unwrap();
+        let keys = CheckpointKeys { directory: root.path().join("keys"), credential: None };
+        for remembers_pods in [false, true] {
+            fs::write(root.path().join("oarsman-vault"), "").unwrap();
+            assert!(checkpoints(remembers_pods, root.path(), &keys).is_none());
+            fs::remove_file(root.path().join("oarsman-vault")).unwrap();
+            assert_eq!(checkpoints(remembers_pods, root.path(), &keys).is_some(), remembers_pods);
+            fs::remove_dir_all(root.path().join("oarsman-vault")).ok();
+        }
+    }
 }

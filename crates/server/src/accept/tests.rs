@@ -2,11 +2,13 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use axum::Extension;
 use axum::body::Body;
 use axum::response::Response;
 use axum::routing::get;
+use rustix::io::Errno;
 use tempfile::{TempDir, tempdir};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::Notify;
@@ -64,18 +66,22 @@ async fn a_request_has_the_extensions_of_its_connection() {
     assert!(rest(stream).await.ends_with("a client"));
 }
 
-/// A listener whose first clients are gone before they are accepted.
-struct FlakyListener(UnixListener, std::sync::atomic::AtomicUsize);
+/// A listener that fails at first.
+struct FlakyListener {
+    listener: UnixListener,
+    failures: AtomicUsize,
+    error: Errno,
+}
 
 impl Listener for FlakyListener {
     type Stream = UnixStream;
 
     async fn accept(&self) -> io::Result<UnixStream> {
-        let is_early = self.1.fetch_add(1, std::sync::atomic::Ordering::SeqCst) < 100;
-        if is_early {
-            return Err(io::ErrorKind::ConnectionAborted.into());
+        let one_less = |left: usize| left.checked_sub(1);
+        if self.failures.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less).is_ok() {
+            return Err(self.error.into());
         }
-        Listener::accept(&self.0).await
+        Listener::accept(&self.listener).await
     }
 
     fn endpoint(&self) -> String {
@@ -83,11 +89,12 @@ impl Listener for FlakyListener {
     }
 }
 
-#[tokio::test]
-async fn clients_that_were_gone_before_they_were_accepted_delay_no_other() {
+/// How long a client waits for its answer when so many connections cannot be accepted before.
+async fn wait_after(failures: usize, error: Errno) -> Duration {
     let directory = tempdir().unwrap();
     let socket = directory.path().join("socket");
-    let listener = FlakyListener(UnixListener::bind(&socket).unwrap(), 0.into());
+    let listener = UnixListener::bind(&socket).unwrap();
+    let listener = FlakyListener { listener, failures: failures.into(), error };
     let second = Duration::from_secs(1);
     let limits = ConnectionLimits {
         connections: 8,
@@ -105,8 +112,20 @@ async fn clients_that_were_gone_before_they_were_accepted_delay_no_other() {
     let mut stream = UnixStream::connect(&socket).await.unwrap();
     ask(&mut stream, "Connection: close\r\n").await;
     assert!(rest(stream).await.ends_with("answered"));
+    begin.elapsed()
+}
+
+#[tokio::test]
+async fn clients_that_were_gone_before_they_were_accepted_delay_no_other() {
+    let wait = wait_after(100, Errno::CONNABORTED).await;
     // A pause after each would be ten seconds.
-    assert!(begin.elapsed() < 5 * second, "{:?}", begin.elapsed());
+    assert!(wait < Duration::from_secs(5), "{wait:?}");
+}
+
+#[tokio::test]
+async fn without_a_free_descriptor_the_server_pauses_and_then_goes_on() {
+    let wait = wait_after(3, Errno::MFILE).await;
+    assert!(wait >= 3 * AFTER_A_FAILURE, "{wait:?}");
 }
 
 #[tokio::test]

@@ -9,10 +9,12 @@ mod kills;
 mod objects;
 mod outage;
 mod reboot;
+mod server_load;
 mod swap;
 
 use std::process::ExitCode;
 
+use oarsman_e2e::scenario::Scenario;
 use oarsman_e2e::{scenario, scenarios};
 
 use admission::pods_that_the_node_has_no_room_for_are_rejected_with_the_reason;
@@ -32,10 +34,11 @@ use kills::{
 use objects::config_maps_and_secrets_of_a_pod_are_mounted_and_updated;
 use outage::statuses_of_an_outage_of_the_api_server_are_sent_afterwards;
 use reboot::pods_come_back_after_a_reboot_without_an_api_server;
+use server_load::stalled_log_readers_and_unfinished_requests_delay_neither_a_new_pod_nor_the_lease;
 use swap::our_agent_takes_over_from_the_go_kubelet_and_gives_back;
 
 fn main() -> ExitCode {
-    let scenarios = scenarios![
+    let mut scenarios = scenarios![
         a_deployment_is_scaled_updated_and_deleted_and_its_events_read_right,
         config_maps_and_secrets_of_a_pod_are_mounted_and_updated,
         an_ephemeral_container_sees_the_processes_of_its_target_and_runs_once,
@@ -49,5 +52,9 @@ fn main() -> ExitCode {
         a_certificate_is_renewed_before_it_expires_without_a_disturbance,
         pods_that_the_node_has_no_room_for_are_rejected_with_the_reason,
     ];
+    let alone = scenarios![
+        stalled_log_readers_and_unfinished_requests_delay_neither_a_new_pod_nor_the_lease,
+    ];
+    scenarios.extend(alone.into_iter().map(Scenario::alone));
     scenario::main_with_cluster(&scenario::flavours(), &scenarios)
 }

@@ -31,9 +31,12 @@ pub(super) struct CertificatePem {
 }
 
 /// The paths of a certificate and its key.
-pub(super) struct CertificateFiles {
-    pub(super) certificate: PathBuf,
-    pub(super) key: PathBuf,
+#[derive(Debug, Clone)]
+pub struct CertificateFiles {
+    /// The certificate, as PEM.
+    pub certificate: PathBuf,
+    /// Its key, as PEM.
+    pub key: PathBuf,
 }
 
 impl CertificateAuthority {

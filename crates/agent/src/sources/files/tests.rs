@@ -3,8 +3,10 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
+use oarsman_crash::HungMount;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use tempfile::{TempDir, tempdir};
+use tokio::time::Instant;
 
 use super::*;
 use crate::report_store::tests::empty_report_store;
@@ -167,4 +169,20 @@ async fn a_manifests_uid_does_not_depend_on_slashes_at_the_end_of_the_path() {
         timeout(PATIENCE, sets.next()).await.unwrap().unwrap()[0].metadata.uid.clone()
     };
     assert_eq!(uid("pods").await, uid("pods//").await);
+}
+
+/// Row H19 of docs/security.md.
+#[tokio::test]
+async fn a_path_on_a_file_system_that_hangs_blocks_no_other_task() {
+    let directory = tempdir().unwrap();
+    let point = directory.path().join("mount");
+    fs::create_dir(&point).unwrap();
+    let Some(mount) = HungMount::at(&point) else { return };
+    // A thread that is blocked there goes on when the mount is gone.
+    let mount = mount.end_after(PATIENCE);
+    let mut source = FileSourceFixture::at(directory, "mount/pods", HOUR);
+    let begin = Instant::now();
+    assert!(timeout(Duration::from_millis(100), source.sets.next()).await.is_err());
+    assert!(begin.elapsed() < PATIENCE / 2, "the only thread was blocked");
+    drop(mount);
 }

@@ -1,15 +1,21 @@
 //! Asking a real server on this machine, and reading URLs.
 
+use std::path::Path;
 use std::sync::Mutex;
+use std::thread::{self, ThreadId};
 
 use axum::Router;
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::get;
+use k8s_openapi::api::core::v1::Pod;
+use oarsman_core::static_pod::ManifestOrigin;
 use tokio::net::TcpListener;
 use tokio::time::timeout;
 
 use super::*;
 use crate::report_store::tests::empty_report_store;
+use crate::sources::manifest_reader::ParsedManifest;
+use crate::sources::message::ManifestProblem;
 use oarsman_net::SystemNetwork;
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -103,4 +109,56 @@ fn an_unusable_url_is_refused_without_showing_its_password() {
         let summary = request(given, Vec::new()).unwrap_err().to_string();
         assert!(!summary.contains("secret"), "{given}: {summary}");
     }
+}
+
+/// Notes the threads on which it parses.
+struct RecordingReader {
+    reader: PodOrListReader,
+    threads: Arc<Mutex<Vec<ThreadId>>>,
+}
+
+impl ManifestReader for RecordingReader {
+    type Item = <PodOrListReader as ManifestReader>::Item;
+
+    const REQUIRED: bool = PodOrListReader::REQUIRED;
+
+    fn is_manifest(path: &Path) -> bool {
+        PodOrListReader::is_manifest(path)
+    }
+
+    fn read(
+        &self,
+        bytes: &[u8],
+        origin: &ManifestOrigin,
+        held: &[Self::Item],
+    ) -> Result<ParsedManifest<Self::Item>, Vec<ManifestProblem>> {
+        self.threads.lock().unwrap().push(thread::current().id());
+        self.reader.read(bytes, origin, held)
+    }
+
+    fn name(item: &Self::Item) -> String {
+        PodOrListReader::name(item)
+    }
+
+    fn pod(item: &Self::Item) -> Option<&Pod> {
+        PodOrListReader::pod(item)
+    }
+}
+
+/// Row H19 of docs/security.md.
+#[tokio::test]
+async fn a_body_is_parsed_on_a_thread_for_blocking_work() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/pods", listener.local_addr().unwrap());
+    let pages = Router::new().route("/pods", get(async || pod("a")));
+    let server = tokio::spawn(async move { axum::serve(listener, pages).await.unwrap() });
+    let threads = Arc::<Mutex<Vec<ThreadId>>>::default();
+    let reader = PodOrListReader { node: "n".to_owned() };
+    let reader = RecordingReader { reader, threads: Arc::clone(&threads) };
+    let source = UrlSource::at(&url, Vec::new(), reader, Arc::new(SystemNetwork));
+    let update = source.unwrap().fetch().await.unwrap();
+    assert_eq!(update.items.unwrap().len(), 1);
+    let threads = threads.lock().unwrap();
+    assert!(threads.len() == 1 && !threads.contains(&thread::current().id()));
+    server.abort();
 }

@@ -30,10 +30,7 @@ impl Authority {
     /// A node's certificate that lasts so many seconds, and its key.
     pub(in super::super) fn client(&self, node: &str, seconds: u64) -> (String, String) {
         let mut params = CertificateParams::default();
-        let subject = CertificateTemplate::client(node).subject;
-        params.distinguished_name = DistinguishedName::new();
-        params.distinguished_name.push(DnType::OrganizationName, subject.organizations[0].as_str());
-        params.distinguished_name.push(DnType::CommonName, subject.common_name.as_str());
+        params.distinguished_name = distinguished_name(node);
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
         self.sign(params, seconds)
     }
@@ -45,6 +42,17 @@ impl Authority {
         self.sign(params, 3600)
     }
 
+    /// The serving certificate of a node at loopback for a key, of which one minute is left of a day.
+    pub(in super::super) fn expiring_server(&self, node: &str, key: &str) -> String {
+        let mut params = CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
+        params.distinguished_name = distinguished_name(node);
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        let now = Duration::from_secs(Timestamp::now().as_second().unsigned_abs());
+        params.not_before = date_time_ymd(1970, 1, 1) + now - Duration::from_secs(24 * 60 * 60);
+        params.not_after = date_time_ymd(1970, 1, 1) + now + Duration::from_secs(60);
+        params.signed_by(&KeyPair::from_pem(key).unwrap(), &self.issuer).unwrap().pem()
+    }
+
     fn sign(&self, mut params: CertificateParams, seconds: u64) -> (String, String) {
         let now = Duration::from_secs(Timestamp::now().as_second().unsigned_abs());
         params.not_before = date_time_ymd(1970, 1, 1) + now.saturating_sub(Duration::from_secs(60));
@@ -53,4 +61,12 @@ impl Authority {
         let signed = params.signed_by(&key, &self.issuer).unwrap();
         (signed.pem(), key.serialize_pem())
     }
+}
+
+fn distinguished_name(node: &str) -> DistinguishedName {
+    let subject = CertificateTemplate::client(node).subject;
+    let mut name = DistinguishedName::new();
+    name.push(DnType::OrganizationName, subject.organizations[0].as_str());
+    name.push(DnType::CommonName, subject.common_name.as_str());
+    name
 }
