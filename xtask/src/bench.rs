@@ -44,7 +44,7 @@ pub(crate) struct BenchArguments {
     /// Measures nothing, and writes the page anew from the figures that are kept
     #[arg(long)]
     page: bool,
-    /// Only this part of the work; such figures are not kept either
+    /// Only this part of the work; the figures of the others stay as they are
     #[arg(long, value_enum)]
     part: Option<WorkloadPart>,
     /// Measures our program against that of a commit, in turns, and writes docs/bench-against.md
@@ -56,9 +56,9 @@ pub(crate) struct BenchArguments {
 }
 
 impl BenchArguments {
-    /// Whether the figures are to be kept: all of them, at full length.
+    /// Whether the figures are to be kept: those at full length.
     fn keeps(&self) -> bool {
-        !self.quick && self.part.is_none()
+        !self.quick
     }
 
     /// The subjects, in the order of the table.
@@ -144,7 +144,10 @@ async fn measure(
     for who in arguments.subjects() {
         println!("bench: {}", who.shown());
         let figures = bench.measure(who).await.with_context(|| who.shown())?;
-        results.0.insert(who, figures);
+        match arguments.part {
+            Some(part) => results.0.entry(who).or_default().take(part, figures),
+            None => drop(results.0.insert(who, figures)),
+        }
     }
     Ok(results)
 }

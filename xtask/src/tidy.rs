@@ -56,6 +56,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     complaints.extend(type_names.complaints());
     let rules = std::fs::read_to_string(root.join("docs/rules.md"))?;
     complaints.extend(rules::complaints(&rules::named(&rules), &functions));
+    complaints.extend(rules::missing_bullets(&rules));
     let testing = std::fs::read_to_string(root.join("docs/testing.md"))?;
     complaints.extend(crate::stages::budget_complaints(&testing));
     if complaints.is_empty() {

@@ -3,12 +3,14 @@
 //! What is to be done is decided in `oarsman_core::mirror`. Nothing waits for it: a static pod runs whether it has a mirror or not.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use oarsman_cluster::ClusterError;
 use oarsman_core::ids::{FullName, PodUid};
 use oarsman_core::mirror::{MirrorAction, MirrorPods, MirrorStatus};
 use oarsman_sync::Guarded;
+use tokio::time::timeout;
 
 use crate::node::NodeIdentity;
 use crate::ordered_watch;
@@ -18,18 +20,23 @@ use crate::work_queue;
 
 /// How many mirrors are created or deleted at once.
 const IN_FLIGHT: usize = 4;
+/// How long a pod that another agent may have run waits for the first list of the API server's pods.
+const LIST_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Static pods and their mirrors; clones are the same.
 #[derive(Clone)]
 pub(crate) struct MirrorManager {
     mirrors: Arc<Guarded<MirrorPods>>,
     statuses: StatusManager,
+    /// Whether the API server's pods were listed.
+    is_listed: Arc<ordered_watch::Sender<bool>>,
 }
 
 impl MirrorManager {
     /// Without pods yet; statuses of mirrors go to that status manager.
     pub(crate) fn new(statuses: StatusManager) -> Self {
-        Self { mirrors: Arc::default(), statuses }
+        let is_listed = Arc::new(ordered_watch::Sender::new(false));
+        Self { mirrors: Arc::default(), statuses, is_listed }
     }
 
     /// A static pod has a worker from now on.
@@ -57,6 +64,14 @@ impl MirrorManager {
     pub(crate) fn observe(&self, mirrors: Vec<Pod>) {
         let statuses = self.mirrors.update(|known| known.observe(mirrors));
         self.pass_on(statuses);
+        self.is_listed.send_replace(true);
+    }
+
+    /// The status that the API server shows of a static pod; none when its pods are not listed soon.
+    pub(crate) async fn shown_status(&self, uid: &PodUid, name: &FullName) -> Option<PodStatus> {
+        let mut is_listed = self.is_listed.subscribe();
+        timeout(LIST_TIMEOUT, is_listed.wait_for(|listed| *listed)).await.ok()?.ok()?;
+        self.mirrors.lock().shown_status(uid, name)
     }
 
     /// Every source has sent its pods.

@@ -9,7 +9,7 @@ use oarsman_rig::{ControlPlane, Implementation, Kubelet, KubeletOptions, images}
 use serde_json::{Value, json};
 
 use crate::inspect::eventually;
-use crate::manifest::{PodManifest, pod, script_container};
+use crate::manifest::{ContainerManifest, PodManifest, pod, script_container};
 use crate::pod_observer::PodObserver;
 use crate::scenario::{ScenarioContext, under_test};
 
@@ -155,6 +155,30 @@ pub fn deployment(name: &str, replicas: usize) -> Value {
             "template": { "metadata": { "labels": labels }, "spec": spec },
         },
     })
+}
+
+/// How often each probe of [`probed`] is asked.
+pub const PROBE_PERIOD: Duration = Duration::from_secs(2);
+
+/// A deployment of pods with probes.
+pub fn probed_deployment(name: &str, replicas: usize) -> Value {
+    let mut deployment = deployment(name, replicas);
+    let containers = &mut deployment["spec"]["template"]["spec"]["containers"];
+    *containers = json!([probed("main").object()]);
+    deployment
+}
+
+/// A container that has a probe of every kind and of every cheap handler. It prints a line for each readiness and liveness probe.
+pub fn probed(name: &str) -> ContainerManifest {
+    let probe = |handler: &str, action: Value| {
+        let period = PROBE_PERIOD.as_secs();
+        json!({ "periodSeconds": period, "timeoutSeconds": 2, handler: action })
+    };
+    let readiness = json!({ "port": 8080, "path": "/print/readiness" });
+    script_container(name, &["listen:8080", "grpc:8081", "forever"])
+        .with("startupProbe", probe("tcpSocket", json!({ "port": 8080 })))
+        .with("livenessProbe", probe("grpc", json!({ "port": 8081, "service": "print" })))
+        .with("readinessProbe", probe("httpGet", readiness))
 }
 
 /// The ids of all containers that run, by their pod's name.

@@ -14,7 +14,7 @@ use oarsman_host::{cgroups, mounts, processes};
 use oarsman_rig::Rig;
 
 use crate::agent_process::NAME;
-pub use pods::{ObservedContainer, ObservedLogLine, ObservedPod, ObservedSandbox};
+pub use pods::{ObservedContainer, ObservedLogLine, ObservedPod, ObservedSandbox, longest_gap};
 pub use wait::{always, eventually};
 
 /// Reads from containerd, past any proxy, and from the kernel.

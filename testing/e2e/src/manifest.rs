@@ -51,6 +51,11 @@ impl ContainerManifest {
         self
     }
 
+    /// Its fields.
+    pub fn object(self) -> Value {
+        self.fields.into()
+    }
+
     /// Mounts one of the pod's volumes.
     #[must_use]
     pub fn mount(mut self, volume: &str, path: &str) -> Self {

@@ -27,7 +27,8 @@
 //! | `exit:CODE`         | ends the program                                                    |
 //!
 //! In a real container, the path of an HTTP request may ask for another answer: `/status/NNN` for that status, `/file/PATH` for 200 if the file
-//! is there and 503 if not, `/redirect/URL` for a redirect, `/hang` for none, `/huge` for a body of 1 GiB.
+//! is there and 503 if not, `/redirect/URL` for a redirect, `/hang` for none, `/huge` for a body of 1 GiB. `/print/TEXT` prints the text as a line,
+//! and a check of the gRPC service `print` the line `grpc`: when a probe came is in the container's log.
 //!
 //! Durations are `250ms`, `3s`, `2m`; bytes are `4096`, `64Ki`, `8Mi`, `1Gi`. A script that cannot be parsed exits with [`EXIT_BAD_SCRIPT`]
 //! before any step is done, and a step that fails with [`EXIT_FAILED_STEP`]; both print why on stderr. SIGTERM, and every other signal that ends

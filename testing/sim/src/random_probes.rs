@@ -86,10 +86,11 @@ fn probe(
             let command = ["/script".to_owned(), format!("out:{marker}"), end.to_owned()];
             Probe { exec: Some(ExecAction { command: Some(command.into()) }), ..probe }
         }
-        1 if !host_network && health == "good" => {
+        1 if !host_network => {
             let port = grpc_port(uid, &container.name, kind);
             container.args.get_or_insert_default().insert(0, format!("listen:{port}"));
-            let action = GRPCAction { port: port.into(), service: None };
+            let service = Some(health.to_owned());
+            let action = GRPCAction { port: port.into(), service };
             Probe { grpc: Some(action), ..probe }
         }
         2 => {
@@ -128,6 +129,17 @@ pub(crate) fn servers(pod: &Pod) -> Vec<(String, FakeHealth)> {
         http.or_else(|| probe.tcp_socket.as_ref().and_then(|action| action.host.clone()))
     });
     hosts.filter_map(|host| Some((host.clone(), health_of(&host)?))).collect()
+}
+
+/// The ports on which containers of the pod are asked for their health, and what that is.
+pub(crate) fn grpc_healths(pod: &Pod) -> Vec<(u16, FakeHealth)> {
+    let containers = pod.all_containers();
+    let probes = containers.iter().flat_map(|container| {
+        ProbeKind::ALL.into_iter().filter_map(|kind| kind.of(&container.spec)?.grpc.clone())
+    });
+    let health =
+        |action: GRPCAction| Some((u16::try_from(action.port).ok()?, health_of(&action.service?)?));
+    probes.filter_map(health).collect()
 }
 
 fn health_of(host: &str) -> Option<FakeHealth> {

@@ -130,6 +130,9 @@ impl Simulation {
             for (host, health) in random_probes::servers(pod) {
                 world.network.serve(&host, random_probes::PORT, FakeServer::probed(health));
             }
+            for (port, health) in random_probes::grpc_healths(pod) {
+                world.network.set_pod_health(port, health);
+            }
         }
         let files = watch::Sender::new(Vec::new());
         let kills = plan.kills.clone();

@@ -42,6 +42,8 @@ struct NetworkInner {
 #[derive(Default)]
 struct FakeNetworkState {
     servers: BTreeMap<(String, u16), FakeServer>,
+    /// The health of pods that listen on these ports; on others they are well.
+    pods: BTreeMap<u16, FakeHealth>,
     asked: Vec<HttpGet>,
 }
 
@@ -155,6 +157,11 @@ impl FakeNetwork {
         lock(&self.0.state).servers.insert((host.to_owned(), port), server);
     }
 
+    /// Sets the health of every pod that listens on that port.
+    pub fn set_pod_health(&self, port: u16, health: FakeHealth) {
+        lock(&self.0.state).pods.insert(port, health);
+    }
+
     /// Removes the server: connections are refused.
     pub fn refuse(&self, host: &str, port: u16) {
         lock(&self.0.state).servers.remove(&(host.to_owned(), port));
@@ -206,11 +213,15 @@ impl FakeNetwork {
         is_good
     }
 
-    /// The health of what listens there. A server that is not only probed, and a pod that listens, are well.
+    /// The health of what listens there. A server that is not only probed is well.
     fn health(&self, host: &str, port: u16) -> Option<FakeHealth> {
-        let there = lock(&self.0.state).servers.get(&(host.to_owned(), port)).cloned();
+        let (there, of_pod) = {
+            let state = lock(&self.0.state);
+            let there = state.servers.get(&(host.to_owned(), port)).cloned();
+            (there, state.pods.get(&port).copied().unwrap_or(FakeHealth::Good))
+        };
         let there = there.map(|server| server.health.unwrap_or(FakeHealth::Good));
-        there.or_else(|| self.0.runtime.listens(host, port).then_some(FakeHealth::Good))
+        there.or_else(|| self.0.runtime.listens(host, port).then_some(of_pod))
     }
 
     fn server(&self, request: &HttpGet) -> Option<FakeServer> {

@@ -10,6 +10,7 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
 use super::subject::BenchSubject;
+use super::workload::WorkloadPart;
 
 /// The figures of all subjects.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -30,6 +31,19 @@ pub(super) struct Figures {
     /// Without any work.
     pub(super) idle: Vec<Idle>,
     pub(super) restart: Option<Restart>,
+    /// Pods with probes; older figures do not have it.
+    #[serde(default)]
+    pub(super) probes: Option<Probes>,
+}
+
+/// What probes cost.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(super) struct Probes {
+    pub(super) pods: usize,
+    /// The agent's share of one processor, in percent.
+    pub(super) cpu: f64,
+    /// HTTP probes that reached a container, in a second.
+    pub(super) asked: f64,
 }
 
 /// Pods one after the other.
@@ -109,6 +123,19 @@ impl Spread {
     }
 }
 
+impl Figures {
+    /// Takes over one part of newer figures.
+    pub(super) fn take(&mut self, part: WorkloadPart, newer: Self) {
+        match part {
+            WorkloadPart::Singles => (self.plain, self.volumes) = (newer.plain, newer.volumes),
+            WorkloadPart::Bursts => self.bursts = newer.bursts,
+            WorkloadPart::Rest => (self.idle, self.restart) = (newer.idle, newer.restart),
+            WorkloadPart::Probes => self.probes = newer.probes,
+        }
+        self.version = newer.version;
+    }
+}
+
 impl Results {
     /// The kept figures; empty at first.
     pub(super) fn read(path: &Path) -> Result<Self> {
@@ -131,6 +158,17 @@ impl Results {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_part_is_taken_over_and_the_others_stay() {
+        let probes = Probes { pods: 100, cpu: 5.0, asked: 100.0 };
+        let newer = Figures { version: "2".to_owned(), probes: Some(probes), ..Figures::default() };
+        let mut kept = Figures { ready: Some(1.0), ..Figures::default() };
+        kept.plain.start.count = 30;
+        kept.take(WorkloadPart::Probes, newer);
+        assert_eq!((kept.probes, kept.version.as_str()), (Some(probes), "2"));
+        assert_eq!((kept.plain.start.count, kept.ready), (30, Some(1.0)));
+    }
 
     #[test]
     fn a_percentile_is_a_value_that_was_measured() {

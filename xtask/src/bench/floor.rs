@@ -104,7 +104,7 @@ impl Floor {
             ..Mount::default()
         };
         let mounts = match shape {
-            Shape::Plain => Vec::new(),
+            Shape::Plain | Shape::Probed => Vec::new(),
             Shape::Volumes => MOUNTS.iter().map(mount).collect(),
         };
         ContainerConfig {

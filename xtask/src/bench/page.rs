@@ -10,7 +10,8 @@ const HEAD: &str = "# Performance
 
 The runtime alone, the Go kubelet and Oarsman (built for release), one after the other on the same containerd, API server and machine,
 with the same pods, as a watch at the API server sees them. Written by `cargo xtask bench`, which keeps its figures in performance.json:
-do not edit this page. `--quick` tries it in a minute or two and keeps nothing; `--only floor go` measures some anew.
+do not edit this page. `--quick` tries it in a minute or two and keeps nothing; `--only floor go` measures some anew,
+`--part probes` one part.
 
 - Pods name their node: the scheduler is not measured. Their one container waits and ends at once when asked to.
 - \"With volumes\" is with a service account token, a configMap, a secret and an emptyDir.
@@ -19,6 +20,7 @@ do not edit this page. `--quick` tries it in a minute or two and keeps nothing; 
   the API writes of an agent: two status patches, three events and, with volumes, a token up to Running; an event, a patch and the last
   delete at the end.
 - CPU is in percent of one processor. That of containerd has its shims with it.
+- Pods with probes have both: an HTTP readiness probe and a TCP liveness probe. The containers count the HTTP probes that they got.
 ";
 
 /// To be rewritten whenever the figures are.

@@ -3,14 +3,21 @@
 use oarsman_rig::images;
 use serde_json::{Value, json};
 
-/// The volumes of a pod of the bench.
+/// What a pod of the bench has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
     /// No volume at all.
     Plain,
     /// A token, a ConfigMap, a Secret and an emptyDir.
     Volumes,
+    /// No volume; an HTTP readiness probe and a TCP liveness probe, each every second.
+    Probed,
 }
+
+/// What a container of a probed pod prints for each HTTP probe.
+pub(super) const HTTP_PROBE: &str = "http";
+/// Where it listens.
+const PROBED_PORT: u16 = 8080;
 
 /// A pod whose only container waits, and ends at once on SIGTERM.
 pub(super) fn pod(name: &str, node: &str, shape: Shape) -> Value {
@@ -29,8 +36,20 @@ pub(super) fn pod(name: &str, node: &str, shape: Shape) -> Value {
             { "name": "empty", "emptyDir": {} },
         ]);
     }
+    if shape == Shape::Probed {
+        add_probes(&mut container);
+    }
     spec["containers"] = json!([container]);
     json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": name }, "spec": spec })
+}
+
+fn add_probes(container: &mut Value) {
+    let probe = |handler: &str, action: Value| json!({ "periodSeconds": 1, handler: action });
+    let get = json!({ "port": PROBED_PORT, "path": format!("/print/{HTTP_PROBE}") });
+    container["image"] = json!(images::SCRIPT);
+    container["args"] = json!([format!("listen:{PROBED_PORT}"), "forever"]);
+    container["readinessProbe"] = probe("httpGet", get);
+    container["livenessProbe"] = probe("tcpSocket", json!({ "port": PROBED_PORT }));
 }
 
 /// The first status that an agent writes for such a pod.

@@ -67,6 +67,7 @@ pub(super) fn rows(results: &Results) -> Vec<TargetRow> {
     rows.push(row("start of the agent to node Ready".to_owned(), Unit::Seconds, ready, None));
     rows.extend(idle(results));
     rows.extend(restart(results));
+    rows.extend(probes(results));
     rows.retain(|row| row.values.iter().any(Option::is_some));
     rows
 }
@@ -168,6 +169,18 @@ fn restart(results: &Results) -> Vec<TargetRow> {
         row(what("a new pod is Running"), Unit::Seconds, running, None),
         row(what("readiness flips"), Unit::Count, flips, None),
         row(what("restarts"), Unit::Count, restarts, None),
+    ]
+}
+
+fn probes(results: &Results) -> Vec<TargetRow> {
+    let first = results.0.values().find_map(|figures| figures.probes);
+    let Some(pods) = first.map(|probes| probes.pods) else { return Vec::new() };
+    let cpu = values(results, |figures| Some(figures.probes?.cpu));
+    let asked = values(results, |figures| Some(figures.probes?.asked));
+    let what = |what: &str| format!("{what}, {pods} pods with HTTP and TCP probes every second");
+    vec![
+        row(what("CPU of the agent"), Unit::Percent, cpu, Some(Target::OfGo(0.25))),
+        row(what("HTTP probes a second"), Unit::Count, asked, None),
     ]
 }
 

@@ -18,6 +18,8 @@ use super::api::{BenchApi, path};
 pub(super) struct PodTimes {
     /// When its phase was first Running.
     pub(super) running: Option<Instant>,
+    /// When it was first ready.
+    pub(super) ready: Option<Instant>,
     /// When it was deleted for good.
     pub(super) gone: Option<Instant>,
     /// Whether it is ready, and how often that has changed.
@@ -149,6 +151,9 @@ fn note(times: &mut PodTimesByName, pod: &WatchedPod, is_gone: bool, now: Instan
     }
     let containers = &pod.status.container_statuses;
     let is_ready = !containers.is_empty() && containers.iter().all(|it| it.ready);
+    if is_ready {
+        pod_time.ready.get_or_insert(now);
+    }
     pod_time.ready_changes += usize::from(pod_time.is_ready != is_ready);
     pod_time.is_ready = is_ready;
     pod_time.restarts = containers.iter().map(|it| it.restart_count).sum();
@@ -183,6 +188,7 @@ mod tests {
         note(&mut times, &pod("Failed", false), true, later(5));
         let pod_time = times["a"];
         assert_eq!((pod_time.running, pod_time.gone), (Some(later(2)), Some(later(5))));
+        assert_eq!(pod_time.ready, Some(later(2)));
         assert_eq!((pod_time.ready_changes, pod_time.restarts), (3, 2));
     }
 }

@@ -1,15 +1,17 @@
 //! The workload of each subject, and its measurement.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 use futures::{StreamExt, TryStreamExt, stream};
 use oarsman_rig::Kubelet as Agent;
 use tokio::time::{Duration, Instant, sleep};
 
-use super::figures::{Burst, Cpu, Figures, Idle, Restart, Single, Spread};
-use super::pods::{Shape, pod};
+use super::figures::{Burst, Cpu, Figures, Idle, Probes, Restart, Single, Spread};
+use super::pods::{HTTP_PROBE, Shape, pod};
 use super::process::{self, CpuMeter};
 use super::subject::{Bench, NODE};
 use super::watch::{PodTimes, PodTimesWatch};
@@ -30,6 +32,8 @@ pub(super) enum WorkloadPart {
     Bursts,
     /// Pods at rest, and a restart under them
     Rest,
+    /// Pods with an HTTP and a TCP probe every second
+    Probes,
 }
 
 /// The size of the workload.
@@ -40,6 +44,8 @@ pub(super) struct WorkloadSize {
     pub(super) bursts: [(usize, Shape); 2],
     /// Pods on the idle node, besides none.
     pub(super) idle: usize,
+    /// Pods with probes.
+    probed: usize,
     /// How long the idle node is measured, and how long it has to settle before.
     window: Duration,
     settling: Duration,
@@ -50,6 +56,7 @@ impl WorkloadSize {
         singles: 30,
         bursts: [(50, Shape::Plain), (100, Shape::Volumes)],
         idle: 100,
+        probed: 100,
         window: Duration::from_secs(60),
         settling: Duration::from_secs(20),
     };
@@ -57,6 +64,7 @@ impl WorkloadSize {
         singles: 3,
         bursts: [(5, Shape::Plain), (5, Shape::Volumes)],
         idle: 5,
+        probed: 5,
         window: Duration::from_secs(5),
         settling: Duration::from_secs(2),
     };
@@ -82,6 +90,9 @@ impl Bench<'_> {
                 figures.bursts.push(self.burst(pod_times, agent, count, shape).await?);
             }
         }
+        if self.wants(WorkloadPart::Probes) {
+            figures.probes = Some(self.probes(pod_times, agent).await?);
+        }
         if !self.wants(WorkloadPart::Rest) {
             return Ok(figures);
         }
@@ -91,6 +102,37 @@ impl Bench<'_> {
         figures.restart = Some(self.restart(pod_times, agent, &names).await?);
         self.stop_all(pod_times, &names).await?;
         Ok(figures)
+    }
+
+    /// The agent's processor time while all that happens is probes.
+    async fn probes(&self, pod_times: &PodTimesWatch, agent: &Agent) -> Result<Probes> {
+        let names = self.names(self.size.probed);
+        self.start_all(pod_times, &names, Shape::Probed).await?;
+        pod_times.until("ready", &names, MAX_WAIT, |pod_time| pod_time.ready).await?;
+        sleep(self.size.settling).await;
+        let (changes_before, asked) = (changes(pod_times, &names), self.printed_lines()?);
+        let (meter, began) = (self.meter(Some(agent))?, Instant::now());
+        sleep(self.size.window).await;
+        let (used, took) = (meter.read()?.agent, began.elapsed().as_secs_f64());
+        let asked = self.printed_lines()? - asked;
+        ensure!(changes(pod_times, &names) == changes_before, "a pod was not ready meanwhile");
+        self.stop_all(pod_times, &names).await?;
+        Ok(Probes {
+            pods: names.len(),
+            cpu: 100.0 * used.context("the agent was not measured")? / took,
+            asked: f64::from(asked) / took,
+        })
+    }
+
+    /// How many HTTP probes the containers have printed so far.
+    fn printed_lines(&self) -> Result<u32> {
+        let logs = files_below(&self.rig.pod_logs())?;
+        let texts = logs.into_iter().map(fs::read_to_string);
+        let count = |text: io::Result<String>| -> Result<u32> {
+            let is_probe = |line: &&str| line.ends_with(HTTP_PROBE);
+            Ok(u32::try_from(text?.lines().filter(is_probe).count())?)
+        };
+        texts.map(count).sum()
     }
 
     async fn singles(&self, pod_times: &PodTimesWatch, shape: Shape) -> Result<Single> {
@@ -200,6 +242,21 @@ fn changes(pod_times: &PodTimesWatch, names: &[String]) -> (usize, u64) {
     let times = pod_times.times();
     let seen: Vec<&PodTimes> = names.iter().filter_map(|name| times.get(name)).collect();
     (seen.iter().map(|it| it.ready_changes).sum(), seen.iter().map(|it| it.restarts).sum())
+}
+
+/// All files of a directory and of those in it.
+fn files_below(directory: &Path) -> Result<Vec<PathBuf>> {
+    let (mut files, mut directories) = (Vec::new(), vec![directory.to_owned()]);
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(directory)? {
+            let entry = entry?;
+            match entry.file_type()?.is_dir() {
+                true => directories.push(entry.path()),
+                false => files.push(entry.path()),
+            }
+        }
+    }
+    Ok(files)
 }
 
 pub(super) fn burst(

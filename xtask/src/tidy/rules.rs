@@ -1,4 +1,5 @@
-//! Checks that every test that `docs/rules.md` names exists: a rule whose test was renamed or removed is not checked any more.
+//! Checks that every test that `docs/rules.md` names exists, because a rule whose test was renamed or removed is not checked any more, and that
+//! the sections that list every bullet of the facts do so.
 
 use std::collections::BTreeSet;
 
@@ -21,4 +22,32 @@ pub(super) fn complaints(named: &BTreeSet<&str>, functions: &BTreeSet<String>) -
         !functions.contains(name)
     });
     missing.map(|path| format!("docs/rules.md: {path} is nowhere; name the fact's row")).collect()
+}
+
+/// The sections whose every bullet has a row, and how many bullets each has.
+const BULLETS: [(&str, usize); 2] = [("## 5 ", 18), ("## 10 ", 9)];
+
+/// Complaints about bullets without a row that names a test or a deviation.
+pub(super) fn missing_bullets(text: &str) -> Vec<String> {
+    let mut complaints = Vec::new();
+    for (section, count) in BULLETS {
+        let rows: Vec<&str> = rows(text, section).collect();
+        let has_row = |bullet: &usize| {
+            let start = format!("| Bullet {bullet}: ");
+            let tells = |row: &str| row.contains("::") || row.contains("deviations.md");
+            rows.iter().any(|row| row.starts_with(&start) && tells(row))
+        };
+        let missing = (1..=count).filter(|bullet| !has_row(bullet));
+        let section = section.trim_start_matches("## ").trim_end();
+        complaints.extend(missing.map(|bullet| {
+            format!("docs/rules.md: section {section}: bullet {bullet} has no row with a test")
+        }));
+    }
+    complaints
+}
+
+/// The lines from the heading on that begins so, up to the next one.
+fn rows<'a>(text: &'a str, heading: &str) -> impl Iterator<Item = &'a str> {
+    let lines = text.lines().skip_while(move |line| !line.starts_with(heading)).skip(1);
+    lines.take_while(|line| !line.starts_with("## "))
 }

@@ -40,6 +40,27 @@ fn a_rule_names_a_test_that_is_there() {
 }
 
 #[test]
+fn every_bullet_of_a_section_has_a_row_that_names_a_test_or_a_deviation() {
+    let row = |bullet: usize, told: &str| format!("| Bullet {bullet}: a fact | {told} |\n");
+    let section = |head: &str, count: usize| {
+        let rows = (1..=count).map(|bullet| row(bullet, "`a::one`"));
+        format!("## {head}\n\n{}", rows.collect::<String>())
+    };
+    let whole = section("5 Probes", 18) + &section("10 Admission", 9);
+    assert_eq!(rules::missing_bullets(&whole), [""; 0]);
+    let (third, last) = (row(3, "`a::one`"), row(18, "`a::one`"));
+    for (text, missing) in [
+        (whole.replacen(&third, &row(3, "see deviations.md"), 1), 0),
+        (whole.replacen(&third, &row(3, "nothing"), 1), 1),
+        (whole.replacen(&third, "", 1), 1),
+        // A bullet of the other section is none of this one.
+        (whole.replacen(&last, "", 1) + &last, 1),
+    ] {
+        assert_eq!(rules::missing_bullets(&text).len(), missing, "{text}");
+    }
+}
+
+#[test]
 fn effects_are_found_however_they_are_spelled() {
     for (text, fine) in [
         ("use std::collections::BTreeMap;", true),

@@ -30,10 +30,12 @@ impl ProbeMetrics {
     /// Counts one probe.
     pub(crate) fn count(&self, series: &ProbeSeries, outcome: &ProbeOutcome) {
         let mut pods = self.0.lock();
-        let pod = pods.entry(series.pod_uid.clone()).or_default();
-        match pod.get_mut(series) {
+        match pods.get_mut(&series.pod_uid).and_then(|pod| pod.get_mut(series)) {
             Some(tally) => tally.count(outcome),
-            None => pod.entry(series.clone()).or_default().count(outcome),
+            None => {
+                let pod = pods.entry(series.pod_uid.clone()).or_default();
+                pod.entry(series.clone()).or_default().count(outcome);
+            }
         }
     }
 

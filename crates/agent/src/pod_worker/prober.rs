@@ -86,6 +86,8 @@ struct ContainerProbe {
     container_kind: ContainerKind,
     spec: Container,
     worker: ProbeWorker,
+    /// What it is counted under.
+    series: ProbeSeries,
 }
 
 impl ContainerProbe {
@@ -112,8 +114,10 @@ impl ContainerProbe {
         };
         let result = context.probes.lock().begin(&id, kind);
         let worker = ProbeWorker::new(kind, schedule, result, &start);
+        let (pod_name, pod_uid) = (context.name.clone(), context.uid.clone());
+        let series = ProbeSeries { kind, container: name, pod: pod_name, pod_uid };
         let (context, pod, slots) = (Arc::clone(context), Arc::clone(pod), Arc::clone(slots));
-        Some(Self { context, pod, slots, id, container_kind, spec, worker })
+        Some(Self { context, pod, slots, id, container_kind, spec, worker, series })
     }
 
     /// Asks until the result is another one; none when there is nothing more to ask.
@@ -151,17 +155,15 @@ impl ContainerProbe {
 
     /// Counts it, and tells people of it.
     fn report(&self, outcome: &ProbeOutcome, began: Mono) {
-        let PodContext { node, uid, name, .. } = &*self.context;
-        let (kind, container) = (self.worker.kind(), self.spec.name.clone());
+        let PodContext { node, uid, .. } = &*self.context;
+        let ProbeSeries { kind, container, .. } = &self.series;
         node.metrics.probe.observe(self.context.now().since(began));
-        let (pod, pod_uid) = (name.clone(), uid.clone());
-        let series = ProbeSeries { kind, container: container.clone(), pod, pod_uid };
-        node.metrics.probes.count(&series, outcome);
-        let event = outcome.event(kind).map(|event| event.about(self.container_kind, &container));
+        node.metrics.probes.count(&self.series, outcome);
+        let event = outcome.event(*kind).map(|event| event.about(self.container_kind, container));
         self.context.record_events(Some(&self.pod), event);
         let answer = ProbeReport {
-            container,
-            kind,
+            container: container.clone(),
+            kind: *kind,
             answer: answer(outcome),
             output: outcome.output().chars().take(REPORTED_OUTPUT).collect(),
             in_a_row: self.worker.run_length(),

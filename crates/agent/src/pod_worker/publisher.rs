@@ -3,6 +3,8 @@
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use oarsman_core::lifecycle::{PodFailure, TerminationStage};
 use oarsman_core::pod::PodExt;
+use oarsman_core::probe::ProbeKind;
+use oarsman_core::prober;
 use oarsman_core::status::PodStatusInput;
 use oarsman_core::status::deadline::{self, Deadline};
 use oarsman_core::status::merge::{differs, published_before};
@@ -12,6 +14,10 @@ use oarsman_state::FileError;
 use oarsman_sync::Guarded;
 
 use super::context::PodContext;
+use crate::pod_reader;
+
+/// The probes whose results a status tells.
+const RESTORABLE: [ProbeKind; 2] = [ProbeKind::Startup, ProbeKind::Readiness];
 
 /// What was made, published and recorded last.
 #[derive(Debug, Default)]
@@ -80,16 +86,42 @@ impl PodContext {
     }
 
     /// Reads what an earlier agent published of the pod: from our own record of a pod that no API server remembers, else from the API
-    /// server's copy. What was ready stays so until a probe says otherwise.
+    /// server's copy; of a static pod that another agent ran, from its mirror pod. What was ready stays so until a probe says otherwise.
     pub(super) async fn restore_status(&self, pod: Option<&Pod>) -> Result<(), FileError> {
         let recorded = self.node.seams.records.read_status(&self.uid).await?;
         let published = recorded.as_ref().or_else(|| pod.and_then(|pod| pod.status.as_ref()));
         if let Some(status) = published {
             self.node.decisions.restore_probe_results(status, &mut self.probes.lock());
         }
+        if let Some(pod) = pod.filter(|pod| pod.is_static())
+            && let Some(status) = self.mirrored_status(pod).await
+        {
+            self.node.decisions.restore_probe_results(&status, &mut self.probes.lock());
+        }
         let mut state = self.publisher.0.lock();
         (state.published, state.status) = (recorded.clone(), recorded);
         Ok(())
+    }
+
+    /// What the mirror pod of a static pod shows, if something of it runs whose probes have no result in the record. No other pod
+    /// waits for the API server.
+    async fn mirrored_status(&self, pod: &Pod) -> Option<PodStatus> {
+        if !has_restorable_probes(pod) || self.node.seams.cluster.node().is_none() {
+            return None;
+        }
+        let runtime = self.node.seams.runtime.as_ref();
+        let view = pod_reader::read(runtime, &self.uid, &self.name).await.ok()?;
+        let view = self.node.config.ownership.own_part(view);
+        let is_unknown = {
+            let results = self.probes.lock();
+            let wanted = prober::wanted_probes(pod, &view, &results, false);
+            let mut restorable = wanted.iter().filter(|probe| RESTORABLE.contains(&probe.kind));
+            restorable.any(|probe| results.get(&probe.container, probe.kind).is_none())
+        };
+        if !is_unknown {
+            return None;
+        }
+        self.node.mirrors.shown_status(&self.uid, &self.name).await
     }
 
     /// When the pod's active deadline passes.
@@ -168,4 +200,9 @@ impl PodContext {
             })
         })
     }
+}
+
+fn has_restorable_probes(pod: &Pod) -> bool {
+    let containers = pod.all_containers();
+    containers.iter().any(|it| RESTORABLE.into_iter().any(|kind| kind.of(&it.spec).is_some()))
 }

@@ -130,9 +130,12 @@ impl PodEntry {
     /// Whether that is something new: one more answer like the one before is not.
     pub(super) fn set_probe(&mut self, answer: ProbeReport) -> bool {
         let key = (answer.container.clone(), answer.kind);
-        let said = (answer.answer, answer.output.clone());
-        let before = self.probes.insert(key, answer);
-        before.is_none_or(|before| (before.answer, before.output) != said)
+        let before = self.probes.get(&key);
+        let is_new = before.is_none_or(|before| {
+            (before.answer, &before.output) != (answer.answer, &answer.output)
+        });
+        self.probes.insert(key, answer);
+        is_new
     }
 
     /// Returns the number by which it ends.

@@ -174,6 +174,12 @@ impl MirrorPods {
         statuses
     }
 
+    /// The status that the API server shows of that static pod.
+    pub fn shown_status(&self, uid: &PodUid, name: &FullName) -> Option<PodStatus> {
+        let entry = self.entries.get(name).filter(|entry| entry.holder.as_ref() == Some(uid))?;
+        entry.current_mirror()?.status.clone()
+    }
+
     /// Every source has told its pods. Before that, a mirror without a pod may well have one.
     pub fn set_sources_ready(&mut self) {
         self.sources_ready = true;

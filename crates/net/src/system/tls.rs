@@ -2,20 +2,21 @@
 
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
+use tokio_rustls::rustls::client::Resumption;
 use tokio_rustls::rustls::client::danger::{
     HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier,
 };
 use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use tokio_rustls::rustls::{
-    ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
+    self, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme, WantsVerifier,
 };
 
 use crate::{HttpGet, NetworkError, Trust};
@@ -32,7 +33,7 @@ pub(super) async fn connect_tls(
     let name = ServerName::try_from(request.host.clone()).map_err(|e| failed(e.to_string()))?;
     let config = config(request.trust).await.map_err(failed)?;
     let opening = RecordingStream { inner: socket, first: Vec::new() };
-    let shaken = TlsConnector::from(Arc::new(config)).connect(name, opening).into_fallible().await;
+    let shaken = TlsConnector::from(config).connect(name, opening).into_fallible().await;
     shaken.map_err(|(error, opening)| {
         if opening.first == HTTP {
             return NetworkError::PlainHttp { url: request.url() };
@@ -41,18 +42,36 @@ pub(super) async fn connect_tls(
     })
 }
 
-async fn config(trust: Trust) -> Result<ClientConfig, String> {
+/// Made once: every HTTPS probe has it.
+static WITHOUT_VERIFICATION: LazyLock<Result<Arc<ClientConfig>, String>> = LazyLock::new(|| {
+    let (builder, provider) = builder()?;
+    let mut config = builder
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(NoCertificateVerification(provider)))
+        .with_no_client_auth();
+    // No session of one server is kept for another request.
+    config.resumption = Resumption::disabled();
+    Ok(Arc::new(config))
+});
+
+async fn config(trust: Trust) -> Result<Arc<ClientConfig>, String> {
+    match trust {
+        Trust::System => {
+            let builder = builder()?.0.with_root_certificates(authorities().await?);
+            Ok(Arc::new(builder.with_no_client_auth()))
+        }
+        Trust::AnyCertificate => WITHOUT_VERIFICATION.clone(),
+    }
+}
+
+type ConfigBuilder = rustls::ConfigBuilder<ClientConfig, WantsVerifier>;
+
+fn builder() -> Result<(ConfigBuilder, Arc<CryptoProvider>), String> {
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
         .map_err(|error| error.to_string())?;
-    Ok(match trust {
-        Trust::System => builder.with_root_certificates(authorities().await?).with_no_client_auth(),
-        Trust::AnyCertificate => builder
-            .dangerous()
-            .with_custom_certificate_verifier(Arc::new(NoCertificateVerification(provider)))
-            .with_no_client_auth(),
-    })
+    Ok((builder, provider))
 }
 
 /// The machine's own authorities, read anew: one that is added is believed without a restart.

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
+use jiff::Timestamp;
 use oarsman_cri_types::v1::{ContainerState, ContainerStatus, PodSandbox, PodSandboxState};
 
 /// The annotation in which agents count restarts.
@@ -202,6 +204,25 @@ impl ObservedContainer {
     pub fn log_texts(&self) -> Result<Vec<String>> {
         Ok(self.log_lines()?.into_iter().map(|line| line.text).collect())
     }
+
+    /// When each line was written, by its text.
+    ///
+    /// # Errors
+    /// As `log_lines`, and when a time cannot be read.
+    pub fn log_times(&self) -> Result<BTreeMap<String, Vec<Timestamp>>> {
+        let mut times = BTreeMap::<String, Vec<Timestamp>>::new();
+        for line in self.log_lines()? {
+            times.entry(line.text).or_default().push(line.time.parse()?);
+        }
+        Ok(times)
+    }
+}
+
+/// The longest time from one to the next.
+pub fn longest_gap(times: &[Timestamp]) -> Duration {
+    let pairs = times.iter().zip(times.iter().skip(1));
+    let gaps = pairs.map(|(before, after)| after.duration_since(*before).unsigned_abs());
+    gaps.max().unwrap_or_default()
 }
 
 impl ObservedLogLine {
@@ -225,5 +246,12 @@ mod tests {
         assert_eq!(line, ObservedLogLine { time, stream, is_partial: true, text });
         assert_eq!(ObservedLogLine::parse("t stdout F ").unwrap().text, "");
         assert!(ObservedLogLine::parse("t stdout F").is_err());
+    }
+
+    #[test]
+    fn the_longest_gap_is_between_two_that_follow_each_other() {
+        let times = [0, 2, 7, 8].map(|second| Timestamp::from_second(second).unwrap());
+        assert_eq!(longest_gap(&times), Duration::from_secs(5));
+        assert_eq!(longest_gap(&times[..1]), Duration::ZERO);
     }
 }

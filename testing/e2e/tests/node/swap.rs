@@ -7,12 +7,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use oarsman_e2e::cluster::{TestCluster, deployment, ensure_same, long_running_pod, running};
+use oarsman_e2e::cluster::{
+    TestCluster, deployment, ensure_same, long_running_pod, probed, probed_deployment, running,
+};
+use oarsman_e2e::manifest::pod;
 use oarsman_e2e::scenario::{ScenarioContext, under_test};
 use oarsman_rig::{Implementation, Kubelet, KubeletOptions};
 use tokio::time::sleep;
 
-const STATIC: [&str; 3] = ["s0", "s1", "s2"];
+const STATIC: [&str; 2] = ["s0", "s1"];
+const PROBED_STATIC: [&str; 2] = ["p0", "p1"];
+/// Pods of both kinds, with probes and without.
+const PODS: usize = STATIC.len() + PROBED_STATIC.len() + 4 + 4;
 /// How long an agent may take to end.
 const ENDING: Duration = Duration::from_secs(20);
 /// How long a new agent is watched after it has shown that it works: longer than anything that it does only once after its start.
@@ -25,10 +31,15 @@ pub(super) async fn our_agent_takes_over_from_the_go_kubelet_and_gives_back(
     for name in STATIC {
         cluster.agent.manifests().write(name, &long_running_pod(name).text())?;
     }
-    cluster.apply(&deployment("web", 7)).await?;
-    cluster.wait_until_ready(10).await?;
+    for name in PROBED_STATIC {
+        let manifest = pod(name).with("terminationGracePeriodSeconds", 1).container(probed("main"));
+        cluster.agent.manifests().write(name, &manifest.text())?;
+    }
+    cluster.apply(&deployment("web", 4)).await?;
+    cluster.apply(&probed_deployment("probed", 4)).await?;
+    cluster.wait_until_ready(PODS).await?;
     let before = running(cx).await?;
-    ensure!(before.len() == 10, "{before:?}");
+    ensure!(before.len() == PODS, "{before:?}");
     let go = Arc::clone(&cluster.agent);
     end(&go).await?;
     let files = state_files(go.root())?;
@@ -39,9 +50,9 @@ pub(super) async fn our_agent_takes_over_from_the_go_kubelet_and_gives_back(
     own.start()?;
     cluster.wait_until_agent_works("under-ours").await?;
     sleep(SETTLING).await;
-    observer.undisturbed(11)?;
     ensure_same(&before, &running(cx).await?)?;
     end(&own).await?;
+    observer.undisturbed(PODS + 1)?;
     for (path, bytes) in &files {
         let now = fs::read(path).with_context(|| format!("{} is gone", path.display()))?;
         ensure!(now == *bytes, "{} was changed", path.display());

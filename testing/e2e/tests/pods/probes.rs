@@ -1,14 +1,20 @@
 //! Probes of real containers: every kind of handler, restarts, and probes that misbehave.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use oarsman_e2e::agent_process::AgentProcess;
 use oarsman_e2e::cluster::is_ready;
-use oarsman_e2e::inspect::{always, eventually};
+use oarsman_e2e::inspect::{always, eventually, longest_gap};
 use oarsman_e2e::manifest::{ContainerManifest, PodManifest, pod, script_container};
+use oarsman_e2e::program;
 use oarsman_e2e::scenario::ScenarioContext;
 use serde_json::{Value, json};
+use tokio::net::UdpSocket;
+use tokio::time::timeout;
 
 use super::starts::MAX_WAIT;
 
@@ -108,7 +114,7 @@ pub(super) async fn readiness_follows_its_probe_without_a_restart(
 ) -> Result<()> {
     let agent = cx.agent()?;
     let directory = cx.scratch();
-    std::fs::create_dir_all(&directory)?;
+    fs::create_dir_all(&directory)?;
     let mut probe = http("/file/flags/ready");
     probe["failureThreshold"] = json!(1);
     let container = server("main").mount("flags", "/flags").with("readinessProbe", probe);
@@ -117,9 +123,9 @@ pub(super) async fn readiness_follows_its_probe_without_a_restart(
     let flag = directory.join("ready");
     wait_for_readiness(&agent, "web", false).await?;
     for _ in 0..2 {
-        std::fs::write(&flag, "")?;
+        fs::write(&flag, "")?;
         wait_for_readiness(&agent, "web", true).await?;
-        std::fs::remove_file(&flag)?;
+        fs::remove_file(&flag)?;
         wait_for_readiness(&agent, "web", false).await?;
     }
     let why = agent.command(&["explain", "web"]).await?.success()?;
@@ -179,24 +185,44 @@ pub(super) async fn a_command_that_times_out_leaves_no_process(cx: &ScenarioCont
     Ok(())
 }
 
+/// The address of a name server that takes questions and answers none.
+const SILENT_RESOLVER: &str = "127.0.0.53:53";
+/// How long one question to it takes, in seconds: longer than the scenario.
+const RESOLVER_TIMEOUT: u32 = 30;
+
+/// An agent that asks that name server, in a mount namespace of its own.
+fn agent_with_silent_resolver(cx: &ScenarioContext) -> Result<Arc<AgentProcess>> {
+    let (file, wrapper) = (cx.scratch().join("resolv.conf"), cx.scratch().join("agent.sh"));
+    let address = SILENT_RESOLVER.trim_end_matches(":53");
+    let options = format!("options timeout:{RESOLVER_TIMEOUT} attempts:5");
+    fs::write(&file, format!("nameserver {address}\n{options}\n"))?;
+    let mount = format!("mount --bind {} /etc/resolv.conf", file.display());
+    let script = format!("{mount} && exec {} \"$@\"", program::path()?.display());
+    fs::write(&wrapper, format!("#!/bin/sh\nexec unshare --mount sh -c '{script}' sh \"$@\"\n"))?;
+    fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755))?;
+    cx.start(cx.setup()?.program(&wrapper))
+}
+
 pub(super) async fn a_probe_that_misbehaves_affects_its_own_pod_only(
     cx: &ScenarioContext,
 ) -> Result<()> {
-    let agent = cx.agent()?;
-    let good = server("main").with("readinessProbe", http("/")).with("livenessProbe", http("/"));
+    let resolver = UdpSocket::bind(SILENT_RESOLVER).await?;
+    let agent = agent_with_silent_resolver(cx)?;
+    let good = server("main")
+        .with("readinessProbe", http("/print/asked"))
+        .with("livenessProbe", http("/"));
     agent.apply("good", &short_pod("good").container(good))?;
     wait_for_readiness(&agent, "good", true).await?;
-    let slow = |host: &str| {
-        let action = json!({ "host": host, "port": 80, "path": "/" });
-        json!({ "httpGet": action, "periodSeconds": 1, "timeoutSeconds": 60 })
+    let slow = |mut probe: Value| {
+        probe["timeoutSeconds"] = json!(RESOLVER_TIMEOUT);
+        probe
     };
-    let mut hangs = http("/hang");
-    hangs["timeoutSeconds"] = json!(60);
+    let nameless = json!({ "host": "name.that.never.resolves", "port": 80, "path": "/" });
     let rows = [
-        ("hangs", hangs, false),
+        ("hangs", slow(http("/hang")), false),
         ("huge", http("/huge"), true),
         ("node", http("/redirect/http://127.0.0.1:10248/healthz"), true),
-        ("nameless", slow("name.that.is.never.found.invalid"), false),
+        ("nameless", slow(every_second(&json!({ "httpGet": nameless }))), false),
     ];
     for (name, probe, _) in &rows {
         let container = server("main")
@@ -207,14 +233,26 @@ pub(super) async fn a_probe_that_misbehaves_affects_its_own_pod_only(
     for (name, _, expected) in &rows {
         wait_for_readiness(&agent, name, *expected).await?;
     }
+    timeout(MAX_WAIT, resolver.recv_from(&mut [0; 512]))
+        .await
+        .context("no name was looked up")??;
     let told = events(&agent, "node", "ProbeWarning").await?;
     ensure!(told.iter().any(|it| it.contains("Probe terminated redirects")), "{told:?}");
     stays_ready(&agent, "good", true).await?;
     let late = server("main").with("readinessProbe", http("/"));
     agent.apply("late", &short_pod("late").container(late))?;
     wait_for_readiness(&agent, "late", true).await?;
+    for name in ["hangs", "nameless"] {
+        let told = events(&agent, name, "Unhealthy").await?;
+        ensure!(told.is_empty(), "the probe of {name} is still under way: {told:?}");
+    }
     let memory = agent.pss()?;
     ensure!(memory < 200 << 20, "the agent uses {memory} bytes: it has read too much");
-    ensure!(cx.inspector().pod("good").await?.all("main").len() == 1, "it was restarted");
+    let good = cx.inspector().pod("good").await?;
+    ensure!(good.all("main").len() == 1, "it was restarted");
+    let asked = good.container("main")?.log_times()?.remove("asked").unwrap_or_default();
+    // Twice the period would be one probe left out; a busy machine may be late by another.
+    let gap = longest_gap(&asked);
+    ensure!(asked.len() > 4 && gap < Duration::from_secs(3), "{gap:?} between two of {asked:?}");
     Ok(())
 }

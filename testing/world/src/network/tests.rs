@@ -82,6 +82,13 @@ async fn a_pod_that_listens_answers_as_the_script_program_does() {
     assert_eq!(fetch(&world, &get(&format!("http://{ip}:80/x"))).await, "200 ok\n true");
     let other = fetch(&world, &get(&format!("http://{ip}:81/x"))).await;
     assert!(other.ends_with("connection refused"), "{other}");
+    let (service, user_agent) = (String::new(), String::new());
+    let check = GrpcCheck { host: ip, port: 80, service, user_agent, timeout: SECOND };
+    for (health, status) in [(FakeHealth::Good, 1), (FakeHealth::Bad, 2)] {
+        world.network.set_pod_health(80, health);
+        let answer = world.network_for(1).check_health(&check).await;
+        assert_eq!(answer, Ok(GrpcResponse::Status(status)));
+    }
 }
 
 #[tokio::test(start_paused = true)]

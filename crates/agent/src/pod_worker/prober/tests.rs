@@ -6,6 +6,8 @@ use k8s_openapi::api::core::v1::{
     ContainerStatus, ExecAction, GRPCAction, HTTPGetAction, Probe, TCPSocketAction,
 };
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use oarsman_core::mirror::mirror_pod;
+use oarsman_core::pod::{HASH_ANNOTATION, SOURCE_ANNOTATION};
 use oarsman_core::prober::{ProbeTally, period_annotation};
 use oarsman_world::network::{FakeHealth, FakeServer};
 use oarsman_world::trace::ContainerTransition;
@@ -255,6 +257,43 @@ async fn another_agent_keeps_readiness_and_asks_within_half_a_second() {
     assert!(is_ready(&second));
     assert_eq!(second.called("get").len(), asked + 1, "readiness only: it has started");
     assert_eq!(second.starts(&UID.into()).len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn readiness_of_a_static_pod_that_another_agent_ran_is_kept_by_its_mirror_pod() {
+    let first = node();
+    let mut pod = Pod::clone(&probed("web", |container| {
+        container.startup_probe = Some(http("good"));
+        container.readiness_probe = Some(http("good"));
+    }));
+    let annotations = [(SOURCE_ANNOTATION, "file"), (HASH_ANNOTATION, UID)];
+    let annotations = annotations.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    pod.metadata.annotations = Some(annotations.into());
+    let pod = Arc::new(pod);
+    let worker = first.start(&pod);
+    seconds(3).await;
+    assert!(is_ready(&first));
+    worker.task.abort();
+    let published = first.report(&UID.into()).pod.status;
+    let world = first.world.clone();
+    for is_shown in [true, false] {
+        let life = if is_shown { 2 } else { 3 };
+        let next = TestNode::with_incarnation(world.clone(), life, |_| {});
+        next.node.seams.records.remove(&UID.into()).await.unwrap();
+        // Until its answers time out often enough, only what is known from before counts.
+        world.network.serve("good", 80, FakeServer::probed(FakeHealth::Hanging));
+        let shown = published.clone().filter(|_| is_shown);
+        let mirror = Pod { status: shown, ..mirror_pod(&pod, "node-uid") };
+        next.node.mirrors.add_static_pod(&pod);
+        let worker = next.start(&pod);
+        tokio::time::sleep(SECOND / 10).await;
+        next.node.mirrors.observe(vec![mirror]);
+        tokio::time::sleep(SECOND).await;
+        assert_eq!(is_ready(&next), is_shown, "the API server shows it: {is_shown}");
+        assert_eq!(status(&next, UID).started, Some(is_shown));
+        assert_eq!(next.starts(&UID.into()).len(), 1);
+        worker.task.abort();
+    }
 }
 
 #[tokio::test(start_paused = true)]

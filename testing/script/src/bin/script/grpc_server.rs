@@ -4,6 +4,8 @@
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 
+use crate::run_steps::print;
+
 const PREFACE: usize = 24;
 const DATA: u8 = 0;
 const HEADERS: u8 = 1;
@@ -18,6 +20,8 @@ const SERVING: u8 = 1;
 const NOT_SERVING: u8 = 2;
 /// The service that is not well.
 const DOWN: &[u8] = b"down";
+/// The service whose checks are printed.
+const PRINT: &[u8] = b"print";
 
 struct Frame {
     kind: u8,
@@ -48,8 +52,11 @@ pub(crate) fn answer(mut connection: TcpStream) -> io::Result<()> {
 }
 
 fn tell_health(connection: &mut TcpStream, stream: u32, message: &[u8]) -> io::Result<()> {
-    let is_down = message.windows(DOWN.len()).any(|part| part == DOWN);
-    let status = if is_down { NOT_SERVING } else { SERVING };
+    let names = |service: &[u8]| message.windows(service.len()).any(|part| part == service);
+    if names(PRINT) {
+        print(b"grpc\n")?;
+    }
+    let status = if names(DOWN) { NOT_SERVING } else { SERVING };
     // Status 200 is in the table of every HTTP/2 peer; the other fields are literals.
     let mut headers = vec![0x88];
     headers.extend(field("content-type", "application/grpc"));

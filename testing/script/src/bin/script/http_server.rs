@@ -6,6 +6,8 @@ use std::path::Path;
 
 use oarsman_script::filler;
 
+use crate::run_steps::print;
+
 /// The length of the longest answer.
 const HUGE: u64 = 1 << 30;
 
@@ -21,6 +23,10 @@ pub(crate) fn answer(mut connection: TcpStream) -> io::Result<()> {
     let path = first.split(' ').nth(1).unwrap_or("/");
     let (kind, rest) = path.trim_start_matches('/').split_once('/').unwrap_or((path, ""));
     match kind {
+        "print" => {
+            print(format!("{rest}\n").as_bytes())?;
+            respond(&mut connection, "200", "", "ok\n")
+        }
         "status" => respond(&mut connection, rest, "", "asked for\n"),
         "file" if Path::new("/").join(rest).exists() => respond(&mut connection, "200", "", "ok\n"),
         "file" => respond(&mut connection, "503", "", "no such file\n"),

@@ -73,7 +73,7 @@ pub(crate) fn leave(code: u8) -> ! {
     std::process::exit(i32::from(code))
 }
 
-fn print(bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn print(bytes: &[u8]) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(bytes)?;
     stdout.flush()
