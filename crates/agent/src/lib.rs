@@ -36,7 +36,7 @@ use std::sync::Arc;
 use futures::StreamExt;
 use futures::stream::pending;
 use oarsman_core::admission::{
-    AdmissionNode, AdmitHandler, AdmitRefusal, NodeKnowledge, PodAdmitAttributes,
+    AdmissionNode, AdmitHandler, AdmitRefusal, NodeObjectState, PodAdmitAttributes,
 };
 use oarsman_core::sources::Source;
 use oarsman_sync::{Guarded, RESTART_AFTER, Tasks, ordered_watch};
@@ -241,8 +241,9 @@ async fn run_until_supervisor_ends(parts: &AgentParts) {
 /// The node as pods are admitted to it before its object was read.
 fn first_admission_node(config: &AgentConfig, seams: &Seams) -> AdmissionNode {
     let has_object = config.node_status_config.is_some() && seams.cluster.node().is_some();
-    let knowledge = if has_object { NodeKnowledge::Unread } else { NodeKnowledge::Standalone };
-    AdmissionNode { knowledge, ..config.admission_node.clone() }
+    let object_state =
+        if has_object { NodeObjectState::Unread } else { NodeObjectState::Standalone };
+    AdmissionNode { object_state, ..config.admission_node.clone() }
 }
 
 fn spawn_loops(

@@ -398,7 +398,7 @@ impl Supervisor {
             self.admit_held_pods();
         }
         for uid in records.changed_since(&self.pod_records) {
-            self.hint(uid, Hint::Audit);
+            self.hint(uid, Hint::Relist);
         }
         let mut room = MAX_ORPHANS.saturating_sub(self.orphans());
         for (uid, name, is_ours) in records.pods() {

@@ -27,7 +27,7 @@ use crate::pod::PodExt;
 
 pub use allocation::{RESIZE_INFEASIBLE, resize_event};
 pub use handler::{AdmitHandler, AdmitRefusal, PodAdmitAttributes, Rejection};
-pub use node::{AdmissionNode, NodeKnowledge};
+pub use node::{AdmissionNode, NodeObjectState};
 pub use node_handlers::NodeAdmitHandlers;
 pub use ownership::{Mode, Ownership, OwnershipClaim, claim};
 pub use preemption::{victim_event, victim_kill};

@@ -25,7 +25,8 @@ pub struct NodeReport {
     /// The process of the agent.
     pub pid: u32,
     /// Whether it is a guest on the runtime (`oarsman run`), so that its pods may be stopped by asking it.
-    pub is_guest: bool,
+    #[serde(rename = "isGuest")]
+    pub is_run_mode: bool,
     /// When this was written down.
     pub now: Timestamp,
     /// When the agent began.
@@ -234,7 +235,7 @@ impl Default for NodeReport {
             root: String::new(),
             pod_logs: String::new(),
             pid: 0,
-            is_guest: false,
+            is_run_mode: false,
             now: Timestamp::UNIX_EPOCH,
             since: Timestamp::UNIX_EPOCH,
             runtime: RuntimeReport::default(),

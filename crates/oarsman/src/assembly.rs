@@ -105,14 +105,14 @@ impl Agent {
         self.leave.clone()
     }
 
-    /// Makes all sources report an empty set of pods once `leaving` is cancelled.
+    /// Makes all sources report an empty set of pods once `stopping` is cancelled.
     #[must_use]
-    pub(crate) fn drain_on(mut self, leaving: &CancellationToken) -> Self {
+    pub(crate) fn drain_on(mut self, stopping: &CancellationToken) -> Self {
         let ending = |source: PodSource| {
-            let leaving = leaving.clone();
+            let stopping = stopping.clone();
             source.map(move |_, pods| {
                 let none = futures::stream::once(std::future::ready(Vec::new()));
-                let pods = pods.take_until(leaving.clone().cancelled_owned());
+                let pods = pods.take_until(stopping.clone().cancelled_owned());
                 pods.chain(none).chain(futures::stream::pending()).boxed()
             })
         };
@@ -181,7 +181,7 @@ pub(crate) async fn assemble(
     let cgroups = HostCgroups::open(pod_cgroups::CgroupSettings {
         names: pod_settings.cgroups.clone(),
         resources: pod_settings.resources.clone(),
-        is_guest: settings.mode == Mode::Guest,
+        is_run_mode: settings.mode == Mode::Run,
     })?;
     let pod_files = HostPodFiles::open(state::PodFileSettings {
         root: settings.root.clone(),
@@ -244,7 +244,7 @@ fn initial_report(settings: &AgentSettings) -> NodeReport {
         root: settings.root.display().to_string(),
         pod_logs: settings.pod_logs.display().to_string(),
         pid: std::process::id(),
-        is_guest: settings.mode == Mode::Guest,
+        is_run_mode: settings.mode == Mode::Run,
         runtime: RuntimeReport {
             endpoint: settings.runtime_endpoint.clone(),
             ..RuntimeReport::default()

@@ -109,9 +109,7 @@ pub(crate) fn run(flags: &Flags, clock: &Arc<dyn Clock>) -> Result<ExitCode> {
                 let settings = flags.settings(root, node, endpoint);
                 Box::pin(foreground::run_in_foreground(&settings, manifest_set, quiet, clock)).await
             }
-            RuntimeChoice::Workbench(workbench) => {
-                runtime_choice::become_workbench(&workbench, &root)
-            }
+            RuntimeChoice::OnRig(script) => runtime_choice::exec_on_rig(&script, &root),
         }
     })
 }
@@ -149,7 +147,7 @@ impl Flags {
         runtime_endpoint: String,
     ) -> AgentSettings {
         AgentSettings {
-            mode: Mode::Guest,
+            mode: Mode::Run,
             addresses: AddressSettings { name: node_name.clone(), ..AddressSettings::default() },
             // No API server has dropped a field: what a manifest says is done.
             features: FeatureGates::of(|_| true),

@@ -52,24 +52,25 @@ impl RequestRate {
 /// The same client, whose requests wait until the rate allows them, in the order in which they were made.
 pub(super) fn limited(client: Client, rate: RequestRate) -> Client {
     let namespace = client.default_namespace().to_owned();
-    let turns = Arc::new(Turns { began: Instant::now(), left: Mutex::new(rate.allowance()) });
+    let limiter =
+        Arc::new(RateLimiter { began: Instant::now(), left: Mutex::new(rate.allowance()) });
     let service = tower::service_fn(move |request: Request<Body>| {
-        let (client, turns) = (client.clone(), Arc::clone(&turns));
+        let (client, limiter) = (client.clone(), Arc::clone(&limiter));
         async move {
-            turns.wait().await;
+            limiter.wait().await;
             client.send(request).await
         }
     });
     Client::new(service, namespace)
 }
 
-struct Turns {
+struct RateLimiter {
     began: Instant,
     /// Held while its holder waits, so that those behind it wait for their turn.
     left: Mutex<TokenBucket>,
 }
 
-impl Turns {
+impl RateLimiter {
     async fn wait(&self) {
         let mut left = self.left.lock().await;
         while let Err(wait) = left.take(Mono(self.began.elapsed())) {
@@ -89,15 +90,15 @@ mod tests {
             (RequestRate { per_second: 10, burst: 20 }, 10, 20),
             (RequestRate { per_second: 0, burst: 0 }, 5, 10),
         ] {
-            let turns = Turns { began: Instant::now(), left: Mutex::new(rate.allowance()) };
+            let limiter = RateLimiter { began: Instant::now(), left: Mutex::new(rate.allowance()) };
             for _ in 0..burst {
-                turns.wait().await;
+                limiter.wait().await;
             }
-            assert_eq!(turns.began.elapsed(), Duration::ZERO, "{rate:?}");
+            assert_eq!(limiter.began.elapsed(), Duration::ZERO, "{rate:?}");
             for _ in 0..per_second * 3 {
-                turns.wait().await;
+                limiter.wait().await;
             }
-            assert_eq!(turns.began.elapsed().as_millis().div_ceil(1000), 3, "{rate:?}");
+            assert_eq!(limiter.began.elapsed().as_millis().div_ceil(1000), 3, "{rate:?}");
         }
     }
 }

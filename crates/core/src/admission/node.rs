@@ -11,7 +11,7 @@ use crate::resources::amounts::read;
 
 /// How far what is known of the node can be relied on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum NodeKnowledge {
+pub enum NodeObjectState {
     /// There is no API server: what the node knows of itself is all there is.
     #[default]
     Standalone,
@@ -40,7 +40,7 @@ pub struct AdmissionNode {
     /// Whether its runtime heeds `supplementalGroupsPolicy`; none while the runtime was not asked.
     pub supplemental_groups_policy: Option<bool>,
     /// Where this comes from.
-    pub knowledge: NodeKnowledge,
+    pub object_state: NodeObjectState,
 }
 
 impl AdmissionNode {
@@ -54,14 +54,14 @@ impl AdmissionNode {
             allocatable: amounts::allocatable(&profile.reserved, &capacity),
             pressures: Pressures::default(),
             supplemental_groups_policy: None,
-            knowledge: NodeKnowledge::Standalone,
+            object_state: NodeObjectState::Standalone,
         }
     }
 
     /// The same node with what the API server knows of it. Amounts that the node itself measures stay its own: those of its object may be
     /// older than its configuration.
     #[must_use]
-    pub fn with_object(&self, object: &Node, knowledge: NodeKnowledge) -> Self {
+    pub fn with_object(&self, object: &Node, object_state: NodeObjectState) -> Self {
         let status = object.status.as_ref();
         let mut allocatable = read(status.and_then(|status| status.allocatable.as_ref()));
         allocatable.retain(|name, _| name.contains('/'));
@@ -81,7 +81,7 @@ impl AdmissionNode {
             supplemental_groups_policy: features
                 .and_then(|features| features.supplemental_groups_policy)
                 .or(self.supplemental_groups_policy),
-            knowledge,
+            object_state,
         }
     }
 }

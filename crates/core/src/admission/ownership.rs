@@ -11,7 +11,7 @@ use crate::view::{PodView, SandboxView};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// As a guest (`oarsman run`): only what carries its mark is its own.
-    Guest,
+    Run,
     /// As the node's kubelet, which holds the runtime's lock: all but what carries another agent's mark is its own.
     Kubelet,
 }
@@ -49,7 +49,7 @@ impl Ownership {
             |sandboxes: &[SandboxView], id: &SandboxId| sandboxes.iter().any(|s| s.id == *id);
         let mut containers = view.containers;
         containers.retain(|container| match self.mode {
-            Mode::Guest => within(&own, &container.sandbox),
+            Mode::Run => within(&own, &container.sandbox),
             Mode::Kubelet => !within(&others, &container.sandbox),
         });
         PodView { sandboxes: own, containers, ..view }
@@ -72,7 +72,7 @@ impl Ownership {
     fn owns_annotated(&self, annotations: &BTreeMap<String, String>) -> bool {
         match (annotations.get(ROOT_ANNOTATION), self.mode) {
             (Some(mark), _) => *mark == self.root,
-            (None, Mode::Guest) => false,
+            (None, Mode::Run) => false,
             (None, Mode::Kubelet) => true,
         }
     }

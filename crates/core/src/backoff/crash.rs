@@ -79,7 +79,7 @@ impl CrashBackoff {
     /// Whether the container may be started again after this crash.
     pub fn check(&self, crash: &Crash, now: Now) -> BackoffDecision {
         match self.entries.get(&crash.key) {
-            Some(entry) if !entry.lets_through(crash, now) => {
+            Some(entry) if !entry.allows(crash, now) => {
                 BackoffDecision::after(entry.restarts.wait(), entry.elapsed(crash, now))
             }
             _ => BackoffDecision::Ready,
@@ -132,7 +132,7 @@ impl CrashBackoff {
 
 impl Entry {
     /// No wait for a restart that was let through already, nor after a long good time.
-    fn lets_through(&self, crash: &Crash, now: Now) -> bool {
+    fn allows(&self, crash: &Crash, now: Now) -> bool {
         self.let_through == crash.container || self.is_expired(crash, now)
     }
 

@@ -43,7 +43,7 @@ pub enum Event {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Hint {
     /// The slow audit saw a difference.
-    Audit,
+    Relist,
     /// The runtime said that a container or the sandbox changed.
     Runtime,
     /// A probe's result changed.

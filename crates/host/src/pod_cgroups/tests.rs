@@ -24,12 +24,12 @@ impl Drop for TestCgroupRoot {
 }
 
 #[tokio::test]
-async fn a_pods_cgroup_is_there_until_it_is_removed_and_a_guest_leaves_none_behind() {
+async fn a_pods_cgroup_is_there_until_it_is_removed_and_run_mode_leaves_none_behind() {
     let root = TestCgroupRoot(format!("/oarsman-pod-cgroups-{}", std::process::id()));
     let cgroups = HostCgroups::open(CgroupSettings {
         names: CgroupNames::new(CgroupDriver::Cgroupfs, &root.0),
         resources: NodeResources::of_memory(1 << 30),
-        is_guest: true,
+        is_run_mode: true,
     })
     .unwrap();
     let (a, uid) = (pod("a"), PodUid::from("a"));

@@ -178,7 +178,7 @@ async fn read(place: &ReadmeMachine) -> Result<()> {
 
 async fn follow(terminal: &Terminal, step: &ReadmeStep) -> Result<()> {
     let typed = match step.window {
-        NODE => format!("xtask/workbench bash -c '{}'", step.command),
+        NODE => format!("xtask/on-rig bash -c '{}'", step.command),
         _ => step.command.to_owned(),
     };
     terminal.type_line(step.window, &typed)?;

@@ -7,17 +7,17 @@ use super::*;
 /// One thing that happens in a life: to the pod, or to the work under way.
 #[derive(Clone, Debug)]
 enum Occurrence {
-    Told(Event),
-    Answered(WorkAnswer),
-    Passed(u64),
+    Event(Event),
+    WorkEnds(WorkEnd),
+    TimePasses(u64),
 }
 
 /// How the work under way ends, whichever it is.
 #[derive(Clone, Copy, Debug)]
-enum WorkAnswer {
-    Well,
-    Badly,
-    Oddly,
+enum WorkEnd {
+    Succeeds,
+    Fails,
+    EndsOtherwise,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,30 +32,30 @@ enum Job {
 }
 
 impl Job {
-    fn answer(self, answer: WorkAnswer, now: Mono) -> Event {
+    fn answer(self, answer: WorkEnd, now: Mono) -> Event {
         let error = || "no luck".to_owned();
         let plain = |answer| match answer {
-            WorkAnswer::Well => Ok(()),
-            WorkAnswer::Badly | WorkAnswer::Oddly => Err(error()),
+            WorkEnd::Succeeds => Ok(()),
+            WorkEnd::Fails | WorkEnd::EndsOtherwise => Err(error()),
         };
         match (self, answer) {
             (Self::Read, answer) => {
                 Event::ReadDone(plain(answer).map(|()| now.0.as_secs().is_multiple_of(2)))
             }
-            (Self::Sync, WorkAnswer::Well) => synced(SyncOutcome::Ok),
-            (Self::Sync, WorkAnswer::Badly) => synced(SyncOutcome::Failed(error())),
-            (Self::Sync, WorkAnswer::Oddly) => match now.0.as_secs() % 5 {
+            (Self::Sync, WorkEnd::Succeeds) => synced(SyncOutcome::Ok),
+            (Self::Sync, WorkEnd::Fails) => synced(SyncOutcome::Failed(error())),
+            (Self::Sync, WorkEnd::EndsOtherwise) => match now.0.as_secs() % 5 {
                 0 => synced(SyncOutcome::CgroupGone),
                 1 => synced(SyncOutcome::NetworkNotReady),
                 2 => synced(SyncOutcome::Terminal),
                 3 => synced(SyncOutcome::Cancelled),
                 _ => synced(SyncOutcome::BackOff { until: now }),
             },
-            (Self::Kill | Self::Leftovers, WorkAnswer::Well) => killed(),
-            (Self::Kill | Self::Leftovers, WorkAnswer::Badly) => {
+            (Self::Kill | Self::Leftovers, WorkEnd::Succeeds) => killed(),
+            (Self::Kill | Self::Leftovers, WorkEnd::Fails) => {
                 Event::KillDone(KillOutcome::Failed(error()))
             }
-            (Self::Kill | Self::Leftovers, WorkAnswer::Oddly) => {
+            (Self::Kill | Self::Leftovers, WorkEnd::EndsOtherwise) => {
                 Event::KillDone(KillOutcome::StillRunning)
             }
             (Self::Release, answer) => Event::ReleaseDone(plain(answer)),
@@ -66,7 +66,7 @@ impl Job {
 }
 
 /// A shell that keeps its promises, and checks the machine's at every step.
-struct Shell {
+struct WorkerModel {
     state: State,
     now: Mono,
     job: Option<Job>,
@@ -78,7 +78,7 @@ struct Shell {
     graces: Vec<Grace>,
 }
 
-impl Shell {
+impl WorkerModel {
     fn begin(how: WorkerStart) -> Self {
         let held = how != WorkerStart::Orphan;
         let (state, effects) = begin(how);
@@ -90,15 +90,15 @@ impl Shell {
         shell
     }
 
-    fn happen(&mut self, happening: Occurrence) {
+    fn apply(&mut self, happening: Occurrence) {
         match happening {
-            Occurrence::Told(event) => self.tell(event),
-            Occurrence::Answered(answer) => self.finish_job(answer),
-            Occurrence::Passed(seconds) => self.pass(Duration::from_secs(seconds)),
+            Occurrence::Event(event) => self.tell(event),
+            Occurrence::WorkEnds(answer) => self.finish_job(answer),
+            Occurrence::TimePasses(seconds) => self.pass(Duration::from_secs(seconds)),
         }
     }
 
-    fn finish_job(&mut self, answer: WorkAnswer) {
+    fn finish_job(&mut self, answer: WorkEnd) {
         if let Some(job) = self.job.take() {
             self.tell(job.answer(answer, self.now));
         }
@@ -192,7 +192,7 @@ fn pods() -> impl Strategy<Value = Pod> {
     ]
 }
 
-fn happenings() -> impl Strategy<Value = Occurrence> {
+fn occurrences() -> impl Strategy<Value = Occurrence> {
     let told = prop_oneof![
         4 => pods().prop_map(wanted),
         1 => Just(Event::Removed),
@@ -201,15 +201,15 @@ fn happenings() -> impl Strategy<Value = Occurrence> {
         1 => Just(Event::Wake),
     ];
     let answered =
-        prop_oneof![Just(WorkAnswer::Well), Just(WorkAnswer::Badly), Just(WorkAnswer::Oddly)];
+        prop_oneof![Just(WorkEnd::Succeeds), Just(WorkEnd::Fails), Just(WorkEnd::EndsOtherwise)];
     prop_oneof![
-        3 => told.prop_map(Occurrence::Told),
-        3 => answered.prop_map(Occurrence::Answered),
-        2 => (0u64..70).prop_map(Occurrence::Passed),
+        3 => told.prop_map(Occurrence::Event),
+        3 => answered.prop_map(Occurrence::WorkEnds),
+        2 => (0u64..70).prop_map(Occurrence::TimePasses),
     ]
 }
 
-fn beginnings() -> impl Strategy<Value = WorkerStart> {
+fn worker_starts() -> impl Strategy<Value = WorkerStart> {
     let failure = || PodFailure::rejected("OutOfcpu", "too big");
     prop_oneof![
         4 => pods().prop_map(|pod| WorkerStart::Wanted(Arc::new(pod))),
@@ -219,10 +219,10 @@ fn beginnings() -> impl Strategy<Value = WorkerStart> {
     ]
 }
 
-fn live(how: WorkerStart, happenings: Vec<Occurrence>) -> Shell {
-    let mut shell = Shell::begin(how);
-    for happening in happenings {
-        shell.happen(happening);
+fn live(how: WorkerStart, occurrences: Vec<Occurrence>) -> WorkerModel {
+    let mut shell = WorkerModel::begin(how);
+    for happening in occurrences {
+        shell.apply(happening);
     }
     shell
 }
@@ -230,7 +230,7 @@ fn live(how: WorkerStart, happenings: Vec<Occurrence>) -> Shell {
 /// Any event at all, also answers to work that was never started.
 fn any_event() -> impl Strategy<Value = Event> {
     let answer =
-        prop_oneof![Just(WorkAnswer::Well), Just(WorkAnswer::Badly), Just(WorkAnswer::Oddly)];
+        prop_oneof![Just(WorkEnd::Succeeds), Just(WorkEnd::Fails), Just(WorkEnd::EndsOtherwise)];
     let job = prop::sample::select(vec![
         Job::Read,
         Job::Sync,
@@ -250,33 +250,33 @@ proptest! {
     /// checks these at every step.
     #[test]
     fn the_machine_keeps_its_promises(
-        how in beginnings(),
-        happenings in proptest::collection::vec(happenings(), 0..60),
+        how in worker_starts(),
+        occurrences in proptest::collection::vec(occurrences(), 0..60),
     ) {
-        live(how, happenings);
+        live(how, occurrences);
     }
 
     #[test]
     fn grace_never_grows(
-        how in beginnings(),
-        happenings in proptest::collection::vec(happenings(), 0..60),
+        how in worker_starts(),
+        occurrences in proptest::collection::vec(occurrences(), 0..60),
     ) {
-        let shell = live(how, happenings);
+        let shell = live(how, occurrences);
         prop_assert!(shell.graces.is_sorted_by(|a, b| a >= b), "{:?}", shell.graces);
         prop_assert!(shell.graces.iter().all(|grace| *grace >= Grace::SHORTEST));
     }
 
     #[test]
     fn a_pod_that_must_go_is_finished_within_a_few_steps_once_work_succeeds(
-        how in beginnings(),
-        happenings in proptest::collection::vec(happenings(), 0..60),
+        how in worker_starts(),
+        occurrences in proptest::collection::vec(occurrences(), 0..60),
         removed in any::<bool>(),
     ) {
-        let mut shell = live(how, happenings);
+        let mut shell = live(how, occurrences);
         shell.tell(if removed { Event::Removed } else { evict(None) });
         for _ in 0..12 {
             match shell.job {
-                Some(_) => shell.finish_job(WorkAnswer::Well),
+                Some(_) => shell.finish_job(WorkEnd::Succeeds),
                 None => shell.pass(Duration::from_secs(16)),
             }
         }

@@ -17,12 +17,12 @@ struct LocalServerFixture {
     served: LocalServer,
 }
 
-fn fixture(is_guest: bool) -> LocalServerFixture {
-    at(tempdir().unwrap(), "", is_guest)
+fn fixture(is_run_mode: bool) -> LocalServerFixture {
+    at(tempdir().unwrap(), "", is_run_mode)
 }
 
-fn at(directory: TempDir, below: &str, is_guest: bool) -> LocalServerFixture {
-    let about = NodeReport { node: "n".to_owned(), is_guest, ..NodeReport::default() };
+fn at(directory: TempDir, below: &str, is_run_mode: bool) -> LocalServerFixture {
+    let about = NodeReport { node: "n".to_owned(), is_run_mode, ..NodeReport::default() };
     let report_store = ReportStore::new(Arc::new(SystemClock::start()), about);
     let (stopped, absentees) = ordered_watch::channel(StoppedPods::new());
     let leave = CancellationToken::new();

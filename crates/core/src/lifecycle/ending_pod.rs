@@ -11,7 +11,7 @@ use super::event::PodFailure;
 
 /// A pod on its way out.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Leaving {
+pub(super) enum EndingPod {
     /// Its source still holds it, as deleted, ended or killed pods are held.
     Held(Arc<Pod>),
     /// Its source has dropped it; this is the last that was seen of it. Nothing was ever seen of an orphan. A pod that comes back is
@@ -19,7 +19,7 @@ pub(super) enum Leaving {
     Gone(Option<Arc<Pod>>),
 }
 
-impl Leaving {
+impl EndingPod {
     /// The source holds this pod.
     pub(super) fn wanted(self, pod: Arc<Pod>) -> Self {
         match self {
