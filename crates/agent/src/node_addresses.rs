@@ -74,6 +74,8 @@ impl NodeAddresses {
         }
         let mut had_one = true;
         loop {
+            // At the start, too: a task that was started again after a panic has found nothing.
+            self.find(&*host_info, &settings).await;
             let has_one = !self.get().is_empty();
             if had_one && !has_one {
                 let node = &settings.name;
@@ -81,7 +83,6 @@ impl NodeAddresses {
             }
             had_one = has_one;
             sleep(period(settings.in_cluster, has_one)).await;
-            self.find(&*host_info, &settings).await;
         }
     }
 }

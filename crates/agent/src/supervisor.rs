@@ -21,7 +21,7 @@ use oarsman_core::lifecycle::{Hint, KillRequest, PodFailure, Stage, WorkerStart}
 use oarsman_core::pod::PodExt;
 use oarsman_core::references::ObjectChange;
 use oarsman_core::sources::{MergeResult, PodConfig, PodDelta, PodOperation, Source};
-use oarsman_sync::{RESTART_AFTER, ordered_watch};
+use oarsman_sync::{RESTART_AFTER, TaskName, ordered_watch};
 use tokio::sync::{OwnedMutexGuard, mpsc, oneshot};
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::Instant;
@@ -175,7 +175,7 @@ impl Supervisor {
                 Some(ended) = self.tasks.join_next_with_id() => self.on_worker_ended(&ended),
                 Some(relisted) = self.relists.join_next() => {
                     if relisted.as_ref().is_err_and(JoinError::is_panic) {
-                        self.node.metrics.panics.record("relist");
+                        self.node.metrics.panics.record(TaskName::Relist);
                         relist_timer.reset_after(RESTART_AFTER);
                     }
                     self.handle_pod_cleanups(relisted);
@@ -359,7 +359,7 @@ impl Supervisor {
         let WorkerTask { uid, name, rejected, .. } = task;
         if failed && self.workers.contains_key(&uid) {
             tracing::error!(pod = %name, %uid, "pod worker panicked, will be restarted");
-            self.node.metrics.panics.record("pod worker");
+            self.node.metrics.panics.record(TaskName::PodWorker);
             let wanted = self.admission.admitted_pod(&uid).or_else(|| self.pod_config.pod(&uid));
             let begin = match (wanted.cloned(), rejected) {
                 (Some(pod), Some(failure)) => WorkerStart::Rejected(pod, failure),

@@ -31,7 +31,7 @@ use oarsman_host::pod_cgroups::{self, HostCgroups};
 use oarsman_images::HostCredentialPlugins;
 use oarsman_net::SystemNetwork;
 use oarsman_state::{self as state, HostPodFiles, StatusFiles};
-use oarsman_sync::{TaskPanics, Tasks, ordered_watch, restarted};
+use oarsman_sync::{TaskName, TaskPanics, Tasks, ordered_watch, restarted};
 use oarsman_volumes::HostVolumes;
 use tokio::sync::{Mutex, mpsc};
 use tokio_util::sync::CancellationToken;
@@ -138,7 +138,9 @@ impl Agent {
         let _stopping = systemd.notify_stopping_on_drop();
         let mut tasks = Tasks::new(panics.clone());
         let commands = self.commands.clone();
-        tasks.spawn("systemd watchdog", move || systemd.clone().run_watchdog(commands.clone()));
+        tasks.spawn(TaskName::SystemdWatchdog, move || {
+            systemd.clone().run_watchdog(commands.clone())
+        });
         let agent = oarsman_agent::run(self.seams, self.config, self.inputs);
         let agent = AbortOnDropHandle::new(tokio::spawn(agent));
         tokio::select! {
@@ -153,7 +155,7 @@ impl Agent {
 async fn keep_client_certificate(connection: Option<Connection>, panics: TaskPanics) -> Result<()> {
     let Some(connection) = connection else { return std::future::pending().await };
     let connection = Arc::new(Mutex::new(connection));
-    let task = restarted("client certificate", panics, move || {
+    let task = restarted(TaskName::ClientCertificate, panics, move || {
         let connection = Arc::clone(&connection);
         async move { connection.lock().await.run().await }
     });
