@@ -219,6 +219,23 @@ async fn a_relist_that_panics_is_repeated_soon_and_one_that_fails_when_the_next_
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_orphan_is_killed_once_every_source_has_sent_its_pods_and_not_before() {
+    let fixture = SupervisorFixture::new().await;
+    let orphan = fixture.test.start(&Arc::new(pod("orphan", &["forever"])));
+    seconds(5).await;
+    orphan.task.abort();
+    let runtime = &fixture.test.world.runtime;
+    for (source, left) in [(&fixture.files, 1), (&fixture.api, 0)] {
+        source.send(Vec::new()).unwrap();
+        // There is a relist every minute.
+        seconds(125).await;
+        let sandboxes = runtime.list_pod_sandboxes(None).await.unwrap();
+        assert_eq!(sandboxes.len(), left);
+    }
+    assert_eq!(fixture.test.called("StopContainer").len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn commands_are_answered_while_every_worker_is_busy() {
     let fixture = SupervisorFixture::new().await;
     let calls = ["ListPodSandbox", "RunPodSandbox", "StopContainer", "remove the directory of"];
