@@ -89,11 +89,11 @@ impl AdmitHandler for AdmitAll {
 pub struct Inputs {
     /// The sources of pods besides the cluster.
     pub sources: Vec<PodSource>,
-    /// Admission.
+    /// The handler that admits new pods.
     pub admit_handler: SharedAdmitHandler,
     /// The decisions: [`CoreDecisions`], except in simulations of wrong ones.
     pub decisions: Arc<dyn Decisions>,
-    /// Metrics.
+    /// The metrics that the agent writes and the endpoints read.
     pub metrics: Arc<AgentMetrics>,
     /// The node report for people.
     pub report_store: Arc<ReportStore>,

@@ -38,7 +38,7 @@ impl NodeAddresses {
         self.0.send_replace(ips.to_vec());
     }
 
-    /// Those who want to know when they change.
+    /// A receiver of changes.
     pub(crate) fn subscribe(&self) -> ordered_watch::Receiver<Vec<IpAddr>> {
         self.0.subscribe()
     }
@@ -87,7 +87,7 @@ impl NodeAddresses {
     }
 }
 
-/// Nothing is looked for where the configuration says it.
+/// No candidates are read where the configuration sets the addresses.
 async fn candidates(
     host_info: &dyn HostInfo,
     settings: &AddressSettings,

@@ -42,7 +42,8 @@ mod tests;
 /// The delay before a new worker is started after one has panicked.
 const WORKER_RESTART_DELAY: Duration = Duration::from_secs(3);
 
-/// Workers of orphans at a time. A container that has the log directory mounted can make any number of what looks like one.
+/// The most workers of orphans at a time. A container with the log directory mounted can make any number of directories that look like
+/// orphans.
 const MAX_ORPHANS: usize = 64;
 
 /// The delay before the first relist is repeated.
@@ -54,7 +55,7 @@ pub type SharedAdmitHandler = Arc<dyn AdmitHandler + Send + Sync>;
 /// Commands to the running agent.
 #[derive(Debug)]
 pub enum AgentCommand {
-    /// Kill this pod.
+    /// Kill the pod, as eviction and shutdown will.
     Kill(PodUid, KillRequest),
     /// Signal once no pod is left; used when the agent ends with its pods.
     NotifyWhenEmpty(oneshot::Sender<()>),

@@ -1,5 +1,5 @@
 //! Row C13 of docs/security.md: who a client's certificate names, here and for Go. Go's own crypto/x509 issues the certificates and
-//! judges them; nobody may be another user here than there.
+//! judges them; no client may be another user here than there.
 #![expect(clippy::unwrap_used, reason = "a test may panic, also in its helpers")]
 
 use std::io::Write;
@@ -30,7 +30,7 @@ const SET: u8 = 0x31;
 /// An attribute: its identifier, the type of its string, and the bytes.
 type Attribute = (&'static [u8], u8, &'static [u8]);
 
-/// What becomes of a subject.
+/// The user that a subject stands for, here and for Go.
 #[derive(Debug, PartialEq, Eq)]
 enum ExpectedClient {
     /// The same user here and for Go.

@@ -125,7 +125,7 @@ pub fn step(state: State, event: Event, cx: &Context) -> Transition {
 }
 
 impl State {
-    /// The state's name.
+    /// The stage, without the data of the state.
     pub fn stage(&self) -> Stage {
         match self {
             Self::Loading(_) => Stage::Loading,

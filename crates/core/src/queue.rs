@@ -18,7 +18,7 @@ pub const AT_ONCE: Mono = Mono(Duration::ZERO);
 
 /// Jobs that a runner performs, several at a time.
 pub trait JobQueue {
-    /// Something to do.
+    /// What is done for a key.
     type Job;
     /// What came of a job, and of which.
     type Outcome;
@@ -39,9 +39,9 @@ pub trait JobQueue {
 /// Which of the keys that are due goes first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Priority {
-    /// Before all others.
+    /// Runs before all keys of normal priority.
     Urgent,
-    /// In its turn.
+    /// Runs in the order in which keys were added.
     #[default]
     Normal,
 }
@@ -62,7 +62,7 @@ pub enum Outcome {
 pub struct WorkQueue<K> {
     backoff: Backoff,
     bucket: Option<TokenBucket>,
-    /// Nothing runs before.
+    /// No key runs before this time.
     paused_until: Mono,
     items: BTreeMap<K, Item>,
     /// Keys that wait and are not in flight, by when they may run; and those of them whose time has come, by their turn.

@@ -75,7 +75,7 @@ pub struct BlockingPool {
     locks: Arc<ObjectLocks>,
 }
 
-/// Objects with a call under way.
+/// A lock for each object with a call under way.
 type ObjectLocks = Guarded<BTreeMap<String, Arc<Mutex<()>>>>;
 
 impl BlockingPool {

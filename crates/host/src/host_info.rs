@@ -40,7 +40,7 @@ pub trait HostInfo: Send + Sync + 'static {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot {doing} {object}: {why}")]
 pub struct HostInfoError {
-    /// What was tried.
+    /// The call that failed.
     pub doing: &'static str,
     /// The file, or the node.
     pub object: String,
@@ -62,7 +62,7 @@ fn failed<E: Display>(
     move |why| HostInfoError { doing, object, why: why.to_string() }
 }
 
-/// This machine.
+/// The files and addresses of the machine that the agent runs on.
 #[derive(Debug)]
 pub struct MachineHostInfo {
     resolv_conf: Option<PathBuf>,

@@ -45,7 +45,7 @@ pub trait Cgroups: Send + Sync + 'static {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot {doing} {object}: {why}")]
 pub struct PodCgroupError {
-    /// What was tried.
+    /// The call that failed.
     pub doing: &'static str,
     /// The cgroup, or the pod.
     pub object: String,

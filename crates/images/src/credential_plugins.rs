@@ -31,7 +31,7 @@ pub trait CredentialPlugins: Send + Sync + 'static {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot {doing} {}: {why}", path.display())]
 pub struct CredentialError {
-    /// What was tried.
+    /// The step that failed.
     pub doing: &'static str,
     /// The file, or the program.
     pub path: PathBuf,

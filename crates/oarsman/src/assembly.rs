@@ -75,12 +75,10 @@ impl Agent {
         Arc::clone(&self.inputs.report_store)
     }
 
-    /// Its active pods.
     pub(crate) fn pods(&self) -> ActivePodsReader {
         self.inputs.pods.clone()
     }
 
-    /// The node's addresses.
     pub(crate) fn node_addresses(&self) -> NodeAddresses {
         self.inputs.node_addresses.clone()
     }

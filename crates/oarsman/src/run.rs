@@ -177,7 +177,7 @@ impl Flags {
     }
 }
 
-/// A guest registers no node, but pods may read the node's name, addresses and resources through the downward API.
+/// `oarsman run` registers no node, but pods may read the node's name, addresses and resources through the downward API.
 fn node_status_config(root: &Path, name: &str) -> NodeStatusConfig {
     let (lasts, name) = (Duration::from_secs(40), name.to_owned());
     NodeStatusConfig {

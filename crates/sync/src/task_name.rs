@@ -68,7 +68,7 @@ task_names! {
     TokenRefresh = "token refresh",
     /// Watches the services of pods' namespaces.
     ServiceWatch = "service watch",
-    /// Passes changes of log files to those who follow them.
+    /// Passes changes of log files to the requests that follow them.
     LogWatch = "log watch",
     /// Binds the servers of the kubelet's ports.
     KubeletServer = "kubelet server",

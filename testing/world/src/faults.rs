@@ -152,10 +152,9 @@ impl FaultKind {
 
 /// What happens to one event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the variants' names say what they are")]
 pub enum EventDelivery {
-    /// It is delivered.
     Delivered,
-    /// It is lost.
     Lost,
     /// It is delivered twice.
     Doubled,

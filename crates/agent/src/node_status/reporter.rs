@@ -48,7 +48,7 @@ impl NodeStatusReporter {
         }
     }
 
-    /// Runs for ever.
+    /// Registers the node, then updates its status until it is dropped.
     pub(super) async fn run(mut self) {
         self.context.events.send([events::starting()]);
         let resources = &self.context.node.config.settings.resources;
@@ -156,8 +156,8 @@ impl NodeStatusReporter {
         self.context.events.send(events::between(before, right));
     }
 
-    /// Waits until the next update is due, or until the runtime's health or the node's addresses change. Changes that others make to the object are handled
-    /// at the next update, so that they do not raise our request rate.
+    /// Waits until the next update is due, or until the runtime's health or the node's addresses change. Changes that others make to the
+    /// object are handled at the next update, so that they do not raise our request rate.
     async fn wait_for_next_update(&mut self, there: &mut Object) {
         let look = jittered_by(
             self.context.node_status_config.look,

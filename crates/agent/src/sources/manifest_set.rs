@@ -40,7 +40,7 @@ const ALL_PLACES: &str = "all manifests together";
 pub struct PollPeriods {
     /// Of files and directories, besides on every notification of a change.
     pub rescan: Duration,
-    /// Of URLs.
+    /// How often URLs are fetched.
     pub fetch: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! Admission of new pods: who is asked and when, and what is done with the answer.
+//! Admission of new pods: which handlers are asked and when, and what is done with the answer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use super::Supervisor;
 use crate::decisions::Decisions;
 
-/// How long the node's object may take to be read for a pod that only its labels are against.
+/// The deadline of reading the node's object for a pod that only node affinity rejects.
 const NODE_READ_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a critical pod waits at least for its victims.
 const SHORTEST_ROOM_TIMEOUT: Duration = Duration::from_secs(10);

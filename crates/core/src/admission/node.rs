@@ -9,7 +9,7 @@ use crate::node::conditions::Pressures;
 use crate::node::{MachineInfo, NodeProfile, object};
 use crate::resources::amounts::read;
 
-/// How far what is known of the node can be relied on.
+/// Where the labels, taints and resources of the node come from, and how current they are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NodeObjectState {
     /// There is no API server: what the node knows of itself is all there is.
@@ -25,12 +25,10 @@ pub enum NodeObjectState {
 
 /// What pods are admitted by: labels, taints and amounts.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[expect(missing_docs, reason = "the fields' names say what they are")]
 pub struct AdmissionNode {
-    /// Its name.
     pub name: String,
-    /// Its labels.
     pub labels: BTreeMap<String, String>,
-    /// Its taints.
     pub taints: Vec<Taint>,
     /// What it has for pods. A resource that is not named is not counted by this node, except for extended ones and huge pages, of which it
     /// then has none.

@@ -7,21 +7,21 @@ use crate::labels::ROOT_ANNOTATION;
 use crate::view::from_cri::ListedPod;
 use crate::view::{PodView, SandboxView};
 
-/// How an agent lives on its machine.
+/// How an agent shares the runtime with other agents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// As a guest (`oarsman run`): only what carries its mark is its own.
+    /// `oarsman run`: only sandboxes with the annotation of its root directory are its own.
     Run,
-    /// As the node's kubelet, which holds the runtime's lock: all but what carries another agent's mark is its own.
+    /// The node's kubelet, which holds the runtime's lock: all sandboxes without the annotation of another agent are its own.
     Kubelet,
 }
 
 /// What on this machine is an agent's own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ownership {
-    /// How it lives here.
+    /// Whether sandboxes without an annotation are its own.
     pub mode: Mode,
-    /// Its root directory.
+    /// The root directory, which its sandboxes carry as an annotation.
     pub root: String,
 }
 

@@ -98,7 +98,7 @@ fn preempt(
     }
 }
 
-/// What is against the pod, in the order in which the first one becomes the reason.
+/// The predicates that fail, in the order in which the first one becomes the reason.
 fn failures(attributes: &PodAdmitAttributes<'_>) -> Vec<PredicateFailure> {
     let PodAdmitAttributes { pod, others, node } = attributes;
     let resources = resources::insufficient(pod, others, node).into_iter();

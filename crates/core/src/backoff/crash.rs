@@ -26,7 +26,7 @@ pub struct Crash {
     pub at: Timestamp,
 }
 
-/// The back-off of every container that has been restarted of late.
+/// The back-off of every container that has been restarted recently.
 #[derive(Clone, Debug)]
 pub struct CrashBackoff {
     backoff: Backoff,
@@ -40,7 +40,7 @@ struct Entry {
     restarts: Failures,
     /// The crash whose restart was let through last.
     let_through: ContainerId,
-    /// When that was.
+    /// When the back-off was last set.
     updated: Now,
     /// A wait that is going on.
     hold: Option<Hold>,
@@ -124,7 +124,7 @@ impl CrashBackoff {
         self.entries.len()
     }
 
-    /// Whether none is.
+    /// Whether no container is in back-off.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

@@ -23,7 +23,7 @@ pub struct Finished {
 
 #[derive(Clone, Debug, PartialEq)]
 enum FinishedProgress {
-    /// Nothing.
+    /// Waits until the source drops the pod.
     Idle,
     /// What runs of the pod after all is being killed. A hint that came meanwhile is answered by another look.
     KillLeftovers { again: bool },

@@ -25,7 +25,7 @@ pub struct Terminated {
 /// What is to be done, one after the other.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Task {
-    /// Releasing a part.
+    /// Volumes or cgroup are being released.
     Release(HeldResource),
     /// Writing the pod's end to disk.
     Record,

@@ -41,9 +41,7 @@ enum TerminatingProgress {
 /// What was going on when a pod began to terminate.
 #[derive(Clone, Copy)]
 pub(super) enum OngoingWork {
-    /// Nothing.
     Nothing,
-    /// A sync.
     Sync,
     /// A kill, with this grace, after which the pod was to be built up again.
     Kill(Grace),

@@ -44,7 +44,7 @@ async fn a_pods_cgroup_is_there_until_it_is_removed_and_run_mode_leaves_none_beh
     assert!(!cgroups.exists(&uid).await.unwrap());
     let left = hierarchies(&mounts::current().unwrap());
     let left = left.iter().map(|hierarchy| hierarchy.directory(Path::new(&root.0)));
-    assert_eq!(left.filter(|directory| directory.exists()).count(), 0, "a guest leaves no group");
+    assert_eq!(left.filter(|directory| directory.exists()).count(), 0, "run mode leaves no group");
     cgroups.ensure(&a).await.unwrap();
     assert!(cgroups.exists(&uid).await.unwrap(), "and makes them anew");
 }

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use oarsman_host::blocking::{BlockingKind, BlockingPool};
 
-/// Of the process, as its threads are.
+/// One pool for the whole process, because threads belong to the process.
 static LOOKUPS: LazyLock<BlockingPool> =
     LazyLock::new(|| BlockingPool::new(BlockingKind::NameLookups));
 

@@ -46,7 +46,7 @@ const RETRY_DELAY: Duration = Duration::from_secs(2);
 /// Stands for what is not shown, as in the Go kubelet's logs.
 const MASKED: &str = "<masked>";
 
-/// What is to be served, and as whom.
+/// What is to be served, and with which certificate.
 #[derive(Clone, Debug)]
 pub(super) struct ServingPlan {
     settings: ServerSettings,

@@ -1,4 +1,4 @@
-//! Chooses the runtime of `oarsman run`: the named one, one that listens, or the workbench of the source tree.
+//! Chooses the runtime of `oarsman run`: the named one, one that listens, or the rig's containerd in a source tree.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -10,9 +10,9 @@ use anyhow::{Context, Result, bail};
 use super::source_tree;
 use crate::find_runtime::{DEFAULT_ENDPOINTS, find_default, listens};
 
-/// The program that sets up a runtime in the source tree that this program was built from.
+/// The script of the source tree that runs a command beside the rig's containerd.
 const ON_RIG: &str = "xtask/on-rig";
-/// The environment variable with directories that the workbench must not hide.
+/// The environment variable with directories that the namespaces of the rig must not hide.
 const SHARED: &str = "OARSMAN_RIG_SHARED";
 
 /// The runtime that pods will run on.

@@ -54,7 +54,7 @@ fn cross_signed(authorities: u16, dead_ends: u16, fillers: u16) -> Vec<Certifica
     loops.chain(ends).chain((0..fillers).map(|_| filler.clone())).collect()
 }
 
-/// A certificate of an authority of that name that nobody knows.
+/// A certificate of an unknown authority of that name.
 fn of_unknown_client() -> (CertificateDer<'static>, PrivateKeyDer<'static>) {
     let mut params = CertificateParams::default();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);

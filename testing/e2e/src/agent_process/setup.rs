@@ -61,7 +61,7 @@ impl AgentSetup {
         self
     }
 
-    /// As a guest on the runtime, by `oarsman run`.
+    /// By `oarsman run`, which touches no other agent's pods.
     #[must_use]
     pub fn in_run_mode(mut self) -> Self {
         self.is_run_mode = true;

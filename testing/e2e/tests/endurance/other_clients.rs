@@ -71,7 +71,7 @@ pub(super) async fn two_agents_and_a_foreign_sandbox_do_not_affect_each_other(
     eventually(MAX_WAIT, "only its own pod goes", look, |names| names == left).await?;
     run_mode.manifests().remove("theirs")?;
     let left = &all[1..2];
-    eventually(MAX_WAIT, "and the guest's", look, |names| names == left).await?;
+    eventually(MAX_WAIT, "and those of run mode", look, |names| names == left).await?;
     always(Duration::from_secs(2), "the stranger stays", look, |names| names == left).await?;
     let client = cx.rig().client()?;
     client.stop_pod_sandbox(&foreign_sandbox).await?;

@@ -19,7 +19,7 @@ use machine::ReadmeMachine;
 const BUILDING: Duration = Duration::from_secs(45 * 60);
 const MAX_WAIT: Duration = Duration::from_secs(120);
 
-/// The terminals of the person who reads.
+/// The terminals of the reader of README.md.
 const FIRST: &str = "0";
 const SECOND: &str = "second";
 /// One in which commands are run on a machine that has containerd at its usual socket.

@@ -1,4 +1,4 @@
-//! ConfigMaps, Secrets and RuntimeClasses: written by users, read by agents, who are notified of changes.
+//! ConfigMaps, Secrets and RuntimeClasses: written by users, read by agents, which are notified of changes.
 
 use std::sync::Arc;
 

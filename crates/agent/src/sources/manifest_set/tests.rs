@@ -181,7 +181,7 @@ async fn changes_are_reported_and_a_broken_manifest_keeps_its_objects() {
             pods = sets.next() => panic!("no pod has changed: {:?}", pods.map(|pods| names(&pods))),
         }
     };
-    timeout(PATIENCE, told).await.expect("nobody told of the edit");
+    timeout(PATIENCE, told).await.expect("the edit was not reported");
     assert_eq!(colour(&objects.borrow_and_update()).as_deref(), Some("blue"));
 
     // The broken manifest keeps its pod, and one that does not fit the others changes nothing.

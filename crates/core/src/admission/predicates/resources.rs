@@ -15,7 +15,7 @@ const STORAGE: &str = "ephemeral-storage";
 /// A resource of which too little is left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::admission) struct InsufficientResource {
-    /// Its name.
+    /// The name of the resource that is short.
     pub(in crate::admission) resource: String,
     /// What the pod asks for: CPU in thousandths, everything else in units.
     pub(in crate::admission) requested: i64,

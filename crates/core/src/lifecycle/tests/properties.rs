@@ -1,10 +1,10 @@
-//! What holds in every life, whatever happens in it.
+//! What holds for every pod, whatever happens to it.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// One thing that happens in a life: to the pod, or to the work under way.
+/// Something that happens to the pod, or to the work under way.
 #[derive(Clone, Debug)]
 enum Occurrence {
     Event(Event),
@@ -32,7 +32,7 @@ enum Job {
 }
 
 impl Job {
-    fn answer(self, answer: WorkEnd, now: Mono) -> Event {
+    fn done(self, answer: WorkEnd, now: Mono) -> Event {
         let error = || "no luck".to_owned();
         let plain = |answer| match answer {
             WorkEnd::Succeeds => Ok(()),
@@ -65,7 +65,7 @@ impl Job {
     }
 }
 
-/// A shell that keeps its promises, and checks the machine's at every step.
+/// A pod worker that keeps its part of the contract, and checks the state machine's part at every step.
 struct WorkerModel {
     state: State,
     now: Mono,
@@ -84,14 +84,14 @@ impl WorkerModel {
         let (state, effects) = begin(how);
         let (now, graces) = (second(0), Vec::new());
         let (dropped, forgotten) = (!held, false);
-        let mut shell =
+        let mut worker =
             Self { state, now, job: None, timer: None, held, dropped, forgotten, graces };
-        shell.carry_out(effects);
-        shell
+        worker.carry_out(effects);
+        worker
     }
 
-    fn apply(&mut self, happening: Occurrence) {
-        match happening {
+    fn apply(&mut self, occurrence: Occurrence) {
+        match occurrence {
             Occurrence::Event(event) => self.tell(event),
             Occurrence::WorkEnds(answer) => self.finish_job(answer),
             Occurrence::TimePasses(seconds) => self.pass(Duration::from_secs(seconds)),
@@ -100,7 +100,7 @@ impl WorkerModel {
 
     fn finish_job(&mut self, answer: WorkEnd) {
         if let Some(job) = self.job.take() {
-            self.tell(job.answer(answer, self.now));
+            self.tell(job.done(answer, self.now));
         }
     }
 
@@ -220,11 +220,11 @@ fn worker_starts() -> impl Strategy<Value = WorkerStart> {
 }
 
 fn live(how: WorkerStart, occurrences: Vec<Occurrence>) -> WorkerModel {
-    let mut shell = WorkerModel::begin(how);
-    for happening in occurrences {
-        shell.apply(happening);
+    let mut worker = WorkerModel::begin(how);
+    for occurrence in occurrences {
+        worker.apply(occurrence);
     }
-    shell
+    worker
 }
 
 /// Any event at all, also answers to work that was never started.
@@ -239,14 +239,14 @@ fn any_event() -> impl Strategy<Value = Event> {
         Job::Record,
         Job::Cleanup,
     ]);
-    let stray = (job, answer, 0u64..5).prop_map(|(job, how, now)| job.answer(how, second(now)));
+    let stray = (job, answer, 0u64..5).prop_map(|(job, how, now)| job.done(how, second(now)));
     prop_oneof![stray, pods().prop_map(wanted), Just(Event::Removed), Just(evict(None))]
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
-    /// One work at a time, no sync of an unwanted pod, no way back, always something that will wake it: the shell
+    /// One work at a time, no sync of an unwanted pod, no way back, always something that will wake it: the worker
     /// checks these at every step.
     #[test]
     fn the_machine_keeps_its_promises(
@@ -261,9 +261,9 @@ proptest! {
         how in worker_starts(),
         occurrences in proptest::collection::vec(occurrences(), 0..60),
     ) {
-        let shell = live(how, occurrences);
-        prop_assert!(shell.graces.is_sorted_by(|a, b| a >= b), "{:?}", shell.graces);
-        prop_assert!(shell.graces.iter().all(|grace| *grace >= Grace::SHORTEST));
+        let worker = live(how, occurrences);
+        prop_assert!(worker.graces.is_sorted_by(|a, b| a >= b), "{:?}", worker.graces);
+        prop_assert!(worker.graces.iter().all(|grace| *grace >= Grace::SHORTEST));
     }
 
     #[test]
@@ -272,16 +272,16 @@ proptest! {
         occurrences in proptest::collection::vec(occurrences(), 0..60),
         removed in any::<bool>(),
     ) {
-        let mut shell = live(how, occurrences);
-        shell.tell(if removed { Event::Removed } else { evict(None) });
+        let mut worker = live(how, occurrences);
+        worker.tell(if removed { Event::Removed } else { evict(None) });
         for _ in 0..12 {
-            match shell.job {
-                Some(_) => shell.finish_job(WorkEnd::Succeeds),
-                None => shell.pass(Duration::from_secs(16)),
+            match worker.job {
+                Some(_) => worker.finish_job(WorkEnd::Succeeds),
+                None => worker.pass(Duration::from_secs(16)),
             }
         }
-        prop_assert_eq!(shell.state.stage(), Stage::Finished);
-        prop_assert!(shell.forgotten || !shell.dropped);
+        prop_assert_eq!(worker.state.stage(), Stage::Finished);
+        prop_assert!(worker.forgotten || !worker.dropped);
     }
 
     #[test]

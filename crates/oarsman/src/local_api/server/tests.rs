@@ -70,8 +70,8 @@ async fn a_root_directory_with_a_long_path_has_a_socket_too() {
 async fn a_request_to_stop_all_pods_reaches_the_agent_and_an_unknown_pod_is_refused() {
     let fixture = fixture(true);
     let client = LocalClient::new(fixture.directory.path());
-    let nobody = PodName { namespace: "default".to_owned(), name: "web".to_owned() };
-    let refused = client.stop(&StopRequest { pods: vec![nobody], all: false }).await.unwrap_err();
+    let unknown = PodName { namespace: "default".to_owned(), name: "web".to_owned() };
+    let refused = client.stop(&StopRequest { pods: vec![unknown], all: false }).await.unwrap_err();
     assert_eq!(refused.to_string(), "there is no pod default/web");
     assert_eq!(fixture.stopped.get(), StoppedPods::new());
     assert!(!fixture.leave.is_cancelled());
