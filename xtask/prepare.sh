@@ -18,10 +18,19 @@ if [ ${#missing[@]} -gt 0 ]; then
     >"$log" 2>&1 || { tail -n 20 "$log" >&2; stop "apt-get could not install: ${missing[*]}"; }
 fi
 
-# Builds live outside the clone, keyed by what they depend on, so that a fresh clone starts warm.
+# Builds live outside the clone, keyed by what they depend on, so that a fresh clone starts warm. A key without a directory becomes a link to
+# the directory that was used last, in which cargo builds only what the new lock file changes. Not a rename: tests know their programs by
+# absolute paths, and another clone may be building there. cargo removes nothing from a directory, so one of 30 GB gets no new links.
 export OARSMAN_CACHE=${OARSMAN_CACHE:-$HOME/.cache/oarsman}
+builds=$OARSMAN_CACHE/target
 key=$(cat Cargo.lock rust-toolchain.toml | sha256sum | cut -c1-16)
-export CARGO_TARGET_DIR=$OARSMAN_CACHE/target/$key
+export CARGO_TARGET_DIR=$builds/$key
+mkdir -p "$builds" && find "$builds" -maxdepth 1 -xtype l -delete
+by_use() { find "$builds" -mindepth 1 -maxdepth 1 -type d -printf '%T@ %f\n' | sort -rn | cut -d' ' -f2; }
+last=$(by_use | head -n 1)
+if [ ! -d "$CARGO_TARGET_DIR" ] && [ -n "$last" ] && [ "$(du -s -BG "$builds/$last" | cut -dG -f1)" -lt 30 ]; then
+  ln -s "$last" "$CARGO_TARGET_DIR"
+fi
 [ -d "$CARGO_TARGET_DIR" ] || export OARSMAN_TEST_FROM_NOTHING=1
 mkdir -p "$CARGO_TARGET_DIR" && touch "$CARGO_TARGET_DIR"
 # cargo tells what is fresh by time stamps, and in a shared directory those of another clone look fresh too: a clone that comes
@@ -32,5 +41,6 @@ if [ "$(cat "$CARGO_TARGET_DIR/clone" 2>/dev/null)" != "$clone" ]; then
   echo "$clone" >"$CARGO_TARGET_DIR/clone"
 fi
 bash xtask/sources.sh forget
-# Three lock files' worth is enough: this one, the one before, and a branch's.
-find "$OARSMAN_CACHE/target" -mindepth 1 -maxdepth 1 -type d -printf '%T@ %p\n' | sort -rn | tail -n +4 | cut -d' ' -f2- | xargs -r rm -rf
+# Three directories are enough: this one, the one before, and a branch's; and none that was not used for two weeks.
+by_use | tail -n +4 | while read -r unused; do rm -rf "${builds:?}/$unused"; done
+find "$builds" -mindepth 1 -maxdepth 1 -type d -mtime +14 -exec rm -rf {} +

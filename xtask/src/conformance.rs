@@ -29,7 +29,7 @@ const READY: Duration = Duration::from_secs(120);
 /// How long an agent may take to end.
 const ENDING: Duration = Duration::from_secs(30);
 
-/// What to run, and against whom.
+/// What to run, and against which kubelet.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ConformanceArguments {
     /// Only tests whose names match; such a run is not kept

@@ -85,7 +85,7 @@ pub trait Decisions: Send + Sync + 'static {
         probe_recovery::restore_probe_results(status, results);
     }
 
-    /// Its status.
+    /// The status that is published.
     fn status(&self, input: &status::PodStatusInput<'_>) -> PodStatus {
         status::generate_api_pod_status(input)
     }
@@ -132,11 +132,11 @@ pub trait Decisions: Send + Sync + 'static {
 pub struct Leftovers {
     /// Containers, to be removed first.
     pub containers: Vec<ContainerId>,
-    /// Sandboxes.
+    /// Sandboxes, to be removed after their containers.
     pub sandboxes: Vec<SandboxId>,
 }
 
-/// The right ones.
+/// The decisions of `oarsman_core`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CoreDecisions;
 

@@ -36,10 +36,10 @@ use std::sync::Arc;
 use futures::StreamExt;
 use futures::stream::pending;
 use oarsman_core::admission::{
-    AdmissionNode, AdmitHandler, AdmitRefusal, NodeKnowledge, PodAdmitAttributes,
+    AdmissionNode, AdmitHandler, AdmitRefusal, NodeObjectState, PodAdmitAttributes,
 };
 use oarsman_core::sources::Source;
-use oarsman_sync::{Guarded, RESTART_AFTER, Tasks, ordered_watch};
+use oarsman_sync::{Guarded, RESTART_AFTER, TaskName, Tasks, ordered_watch};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
@@ -89,11 +89,11 @@ impl AdmitHandler for AdmitAll {
 pub struct Inputs {
     /// The sources of pods besides the cluster.
     pub sources: Vec<PodSource>,
-    /// Admission.
+    /// The handler that admits new pods.
     pub admit_handler: SharedAdmitHandler,
     /// The decisions: [`CoreDecisions`], except in simulations of wrong ones.
     pub decisions: Arc<dyn Decisions>,
-    /// Metrics.
+    /// The metrics that the agent writes and the endpoints read.
     pub metrics: Arc<AgentMetrics>,
     /// The node report for people.
     pub report_store: Arc<ReportStore>,
@@ -136,16 +136,17 @@ pub async fn run(seams: Seams, config: AgentConfig, inputs: Inputs) {
     let sources = SourceSets::follow(all_sources(&seams, inputs.sources), &mut lasting_tasks);
     let recorder = EventRecorder::new(Arc::clone(&inputs.report_store), Arc::clone(&seams.clock));
     let (of, to) = (recorder.clone(), seams.clone());
-    lasting_tasks.spawn("event recorder", move || event_recorder::run(of.clone(), to.clone()));
+    lasting_tasks
+        .spawn(TaskName::EventRecorder, move || event_recorder::run(of.clone(), to.clone()));
     let (addresses, settings) = (inputs.node_addresses.clone(), config.addresses.clone());
     // The first statuses and environments of pods name them.
     addresses.find(&*seams.host_info, &settings).await;
     let host_info = Arc::clone(&seams.host_info);
-    lasting_tasks.spawn("node addresses", move || {
+    lasting_tasks.spawn(TaskName::NodeAddresses, move || {
         addresses.clone().run(Arc::clone(&host_info), settings.clone())
     });
     if let Some(checkpoints) = checkpoints.clone() {
-        lasting_tasks.spawn("pod checkpoints", move || checkpoints.clone().run());
+        lasting_tasks.spawn(TaskName::PodCheckpoints, move || checkpoints.clone().run());
     }
     let parts = AgentParts {
         seams,
@@ -166,7 +167,7 @@ pub async fn run(seams: Seams, config: AgentConfig, inputs: Inputs) {
     let build_again = async {
         loop {
             run_until_supervisor_ends(&parts).await;
-            metrics.panics.record("supervisor");
+            metrics.panics.record(TaskName::Supervisor);
             tokio::time::sleep(RESTART_AFTER).await;
         }
     };
@@ -241,8 +242,9 @@ async fn run_until_supervisor_ends(parts: &AgentParts) {
 /// The node as pods are admitted to it before its object was read.
 fn first_admission_node(config: &AgentConfig, seams: &Seams) -> AdmissionNode {
     let has_object = config.node_status_config.is_some() && seams.cluster.node().is_some();
-    let knowledge = if has_object { NodeKnowledge::Unread } else { NodeKnowledge::Standalone };
-    AdmissionNode { knowledge, ..config.admission_node.clone() }
+    let object_state =
+        if has_object { NodeObjectState::Unread } else { NodeObjectState::Standalone };
+    AdmissionNode { object_state, ..config.admission_node.clone() }
 }
 
 fn spawn_loops(
@@ -251,16 +253,16 @@ fn spawn_loops(
     pleg_events: mpsc::Sender<evented_pleg::PlegEvent>,
 ) {
     let (statuses, seams) = (node.statuses.clone(), node.seams.clone());
-    tasks.spawn("status manager", move || {
+    tasks.spawn(TaskName::StatusManager, move || {
         status_manager::sync_batch(statuses.clone(), seams.clone())
     });
     let (mirrors, seams, identity) =
         (node.mirrors.clone(), node.seams.clone(), node.identity.clone());
-    tasks.spawn("mirror manager", move || {
+    tasks.spawn(TaskName::MirrorManager, move || {
         mirror_manager::run(mirrors.clone(), seams.clone(), identity.clone())
     });
     let listening = Arc::clone(node);
-    tasks.spawn("runtime events", move || {
+    tasks.spawn(TaskName::RuntimeEvents, move || {
         evented_pleg::listen(Arc::clone(&listening), pleg_events.clone())
     });
 }

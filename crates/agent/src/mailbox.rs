@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn hints_are_merged() {
         let mailbox = Mailbox::default();
-        for hint in [Hint::Audit, Hint::Probe, Hint::Runtime] {
+        for hint in [Hint::Relist, Hint::Probe, Hint::Runtime] {
             mailbox.hint(hint);
         }
         assert_eq!(read(&mailbox), [Event::Hint(Hint::Probe)]);

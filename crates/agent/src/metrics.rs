@@ -95,7 +95,7 @@ pub struct HistogramSnapshot {
     pub buckets: Vec<(f64, u64)>,
     /// How many values there are.
     pub count: u64,
-    /// Their sum.
+    /// The sum of all values, from which a mean is computed.
     pub sum: f64,
 }
 

@@ -38,7 +38,7 @@ impl NodeAddresses {
         self.0.send_replace(ips.to_vec());
     }
 
-    /// Those who want to know when they change.
+    /// A receiver of changes.
     pub(crate) fn subscribe(&self) -> ordered_watch::Receiver<Vec<IpAddr>> {
         self.0.subscribe()
     }
@@ -74,6 +74,8 @@ impl NodeAddresses {
         }
         let mut had_one = true;
         loop {
+            // At the start, too: a task that was started again after a panic has found nothing.
+            self.find(&*host_info, &settings).await;
             let has_one = !self.get().is_empty();
             if had_one && !has_one {
                 let node = &settings.name;
@@ -81,12 +83,11 @@ impl NodeAddresses {
             }
             had_one = has_one;
             sleep(period(settings.in_cluster, has_one)).await;
-            self.find(&*host_info, &settings).await;
         }
     }
 }
 
-/// Nothing is looked for where the configuration says it.
+/// No candidates are read where the configuration sets the addresses.
 async fn candidates(
     host_info: &dyn HostInfo,
     settings: &AddressSettings,

@@ -19,7 +19,7 @@ use k8s_openapi::api::core::v1::ContainerImage;
 use oarsman_cluster::NodeObject;
 use oarsman_core::admission::AdmissionNode;
 use oarsman_core::node::{MachineInfo, NodeProfile};
-use oarsman_sync::Tasks;
+use oarsman_sync::{TaskName, Tasks};
 
 use crate::node::{AgentContext, NodeIdentity};
 use crate::ordered_watch;
@@ -78,7 +78,7 @@ pub(crate) fn spawn(tasks: &mut Tasks, node: &Arc<AgentContext>, published: Node
     let (Some(node_status_config), Some(object)) = (node.config.node_status_config.clone(), object)
     else {
         // Tasks that wait for the identity wait for ever; a closed channel would end them.
-        tasks.spawn("node status", move || {
+        tasks.spawn(TaskName::NodeStatus, move || {
             let _published = (&identity, &admission_node);
             pending()
         });
@@ -97,12 +97,12 @@ pub(crate) fn spawn(tasks: &mut Tasks, node: &Arc<AgentContext>, published: Node
         events,
     });
     let of = Arc::clone(&context);
-    tasks.spawn("runtime health", move || health::run(Arc::clone(&of)));
+    tasks.spawn(TaskName::RuntimeHealth, move || health::run(Arc::clone(&of)));
     let of = Arc::clone(&context);
-    tasks.spawn("image list", move || images::run(Arc::clone(&of)));
+    tasks.spawn(TaskName::ImageList, move || images::run(Arc::clone(&of)));
     let of = Arc::clone(&context);
-    tasks.spawn("node status", move || NodeStatusReporter::new(Arc::clone(&of)).run());
+    tasks.spawn(TaskName::NodeStatus, move || NodeStatusReporter::new(Arc::clone(&of)).run());
     let of = Arc::clone(&context);
-    tasks.spawn("node lease", move || lease::run(Arc::clone(&of)));
-    tasks.spawn("node events", move || events::run(Arc::clone(&context)));
+    tasks.spawn(TaskName::NodeLease, move || lease::run(Arc::clone(&of)));
+    tasks.spawn(TaskName::NodeEvents, move || events::run(Arc::clone(&context)));
 }

@@ -14,7 +14,7 @@ use crate::node::AgentContext;
 /// The deadline of one query.
 const DEADLINE: Duration = Duration::from_secs(10);
 
-/// The last answer of the runtime, for all who need it.
+/// The last answer of the runtime, for node status, admission and pod workers.
 #[derive(Debug)]
 pub(crate) struct RuntimeHealthCache {
     health: ordered_watch::Sender<RuntimeHealth>,

@@ -7,7 +7,7 @@ use futures::stream::{BoxStream, SelectAll, select_all, unfold};
 use k8s_openapi::api::core::v1::Pod;
 use oarsman_cluster::PodSets;
 use oarsman_core::sources::Source;
-use oarsman_sync::{Tasks, ordered_watch};
+use oarsman_sync::{TaskName, Tasks, ordered_watch};
 
 use crate::sources::PodSource;
 
@@ -55,11 +55,11 @@ impl SourceSets {
     }
 }
 
-fn task_name(source: Source) -> &'static str {
+fn task_name(source: Source) -> TaskName {
     match source {
-        Source::File => "file source",
-        Source::Http => "url source",
-        Source::Api => "api source",
+        Source::File => TaskName::FileSource,
+        Source::Http => TaskName::UrlSource,
+        Source::Api => TaskName::ApiSource,
     }
 }
 

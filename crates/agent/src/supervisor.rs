@@ -21,7 +21,7 @@ use oarsman_core::lifecycle::{Hint, KillRequest, PodFailure, Stage, WorkerStart}
 use oarsman_core::pod::PodExt;
 use oarsman_core::references::ObjectChange;
 use oarsman_core::sources::{MergeResult, PodConfig, PodDelta, PodOperation, Source};
-use oarsman_sync::{RESTART_AFTER, ordered_watch};
+use oarsman_sync::{RESTART_AFTER, TaskName, ordered_watch};
 use tokio::sync::{OwnedMutexGuard, mpsc, oneshot};
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::Instant;
@@ -42,7 +42,8 @@ mod tests;
 /// The delay before a new worker is started after one has panicked.
 const WORKER_RESTART_DELAY: Duration = Duration::from_secs(3);
 
-/// Workers of orphans at a time. A container that has the log directory mounted can make any number of what looks like one.
+/// The most workers of orphans at a time. A container with the log directory mounted can make any number of directories that look like
+/// orphans.
 const MAX_ORPHANS: usize = 64;
 
 /// The delay before the first relist is repeated.
@@ -54,7 +55,7 @@ pub type SharedAdmitHandler = Arc<dyn AdmitHandler + Send + Sync>;
 /// Commands to the running agent.
 #[derive(Debug)]
 pub enum AgentCommand {
-    /// Kill this pod.
+    /// Kill the pod, as eviction and shutdown will.
     Kill(PodUid, KillRequest),
     /// Signal once no pod is left; used when the agent ends with its pods.
     NotifyWhenEmpty(oneshot::Sender<()>),
@@ -175,7 +176,7 @@ impl Supervisor {
                 Some(ended) = self.tasks.join_next_with_id() => self.on_worker_ended(&ended),
                 Some(relisted) = self.relists.join_next() => {
                     if relisted.as_ref().is_err_and(JoinError::is_panic) {
-                        self.node.metrics.panics.record("relist");
+                        self.node.metrics.panics.record(TaskName::Relist);
                         relist_timer.reset_after(RESTART_AFTER);
                     }
                     self.handle_pod_cleanups(relisted);
@@ -359,7 +360,7 @@ impl Supervisor {
         let WorkerTask { uid, name, rejected, .. } = task;
         if failed && self.workers.contains_key(&uid) {
             tracing::error!(pod = %name, %uid, "pod worker panicked, will be restarted");
-            self.node.metrics.panics.record("pod worker");
+            self.node.metrics.panics.record(TaskName::PodWorker);
             let wanted = self.admission.admitted_pod(&uid).or_else(|| self.pod_config.pod(&uid));
             let begin = match (wanted.cloned(), rejected) {
                 (Some(pod), Some(failure)) => WorkerStart::Rejected(pod, failure),
@@ -398,7 +399,7 @@ impl Supervisor {
             self.admit_held_pods();
         }
         for uid in records.changed_since(&self.pod_records) {
-            self.hint(uid, Hint::Audit);
+            self.hint(uid, Hint::Relist);
         }
         let mut room = MAX_ORPHANS.saturating_sub(self.orphans());
         for (uid, name, is_ours) in records.pods() {

@@ -18,7 +18,7 @@ use tokio::time::{Instant, sleep_until};
 pub trait Clock: fmt::Debug + Send + Sync + 'static {
     /// Wall time. It may jump.
     fn wall(&self) -> Timestamp;
-    /// A fresh draw.
+    /// A random fraction, new at every call.
     fn jitter(&self) -> Jitter;
     /// Where tokio's clock stood when this one was made.
     fn origin(&self) -> Instant;
@@ -28,7 +28,7 @@ pub trait Clock: fmt::Debug + Send + Sync + 'static {
         Mono(Instant::now().saturating_duration_since(self.origin()))
     }
 
-    /// Both at once.
+    /// Monotonic and wall time of the same moment.
     fn now(&self) -> Now {
         Now { wall: self.wall(), mono: self.mono() }
     }
@@ -55,7 +55,7 @@ pub struct SystemClock {
 }
 
 impl SystemClock {
-    /// Starts counting now.
+    /// A clock whose monotonic time begins at zero now.
     pub fn start() -> Self {
         let seed = RandomState::new().hash_one(0_u8);
         Self { origin: Instant::now(), drawn: AtomicU64::new(seed) }

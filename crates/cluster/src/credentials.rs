@@ -36,11 +36,11 @@ pub type Result<T> = std::result::Result<T, CredentialsError>;
 
 /// Why there are no usable credentials for the API server.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum CredentialsError {
     /// The kubeconfig, or a file that it names, cannot be used.
     #[error("kubeconfig {} cannot be used: {why}; mend it, or name another one", file.display())]
     Kubeconfig {
-        /// The kubeconfig.
         file: PathBuf,
         /// What is wrong with it, without its values.
         why: String,
@@ -48,7 +48,6 @@ pub enum CredentialsError {
     /// The kubeconfig can be read, but not followed.
     #[error("kubeconfig {} cannot be used: {why}", file.display())]
     Unusable {
-        /// The kubeconfig.
         file: PathBuf,
         /// What is wrong with it, and what to do about it.
         why: String,
@@ -58,7 +57,6 @@ pub enum CredentialsError {
     File {
         /// What was to be done to it.
         what: &'static str,
-        /// The file.
         file: PathBuf,
         /// Why that did not work.
         why: String,
@@ -66,23 +64,18 @@ pub enum CredentialsError {
     /// A certificate cannot be used.
     #[error("the certificate in {} cannot be used: {why}", file.display())]
     Certificate {
-        /// Its file.
         file: PathBuf,
         /// What is wrong with it.
         why: String,
     },
     /// A key could not be made or used.
     #[error("a key could not be made or used: {why}")]
-    Key {
-        /// What is wrong.
-        why: String,
-    },
+    Key { why: String },
     /// The signing request was denied.
     #[error(
         "certificate signing request {name} was denied ({why}): whoever runs the cluster has to allow this node; see `kubectl describe csr {name}`, and start again to ask again"
     )]
     Denied {
-        /// The request.
         name: String,
         /// Why they said so.
         why: String,
@@ -92,23 +85,18 @@ pub enum CredentialsError {
         "certificate signing request {name} was not approved within {patience:?}: `kubectl certificate approve {name}`"
     )]
     Unanswered {
-        /// The request.
         name: String,
         /// How long we waited.
         patience: Duration,
     },
     /// The signing request was deleted.
     #[error("certificate signing request {name} is gone; it is made again")]
-    Gone {
-        /// The request.
-        name: String,
-    },
+    Gone { name: String },
     /// The server did not do what was asked.
     #[error("the API server did not serve {what}: {why}")]
     Server {
         /// What was asked of it.
         what: String,
-        /// What it said.
         why: String,
     },
 }
@@ -122,7 +110,7 @@ pub struct CredentialsConfig {
     pub bootstrap: Option<PathBuf>,
     /// The directory of our own certificates.
     pub cert_dir: PathBuf,
-    /// The node's name.
+    /// The name of the node that the credentials are for.
     pub node: String,
     /// Whether the client certificate is rotated by the agent (`rotateCertificates`).
     pub rotate: bool,

@@ -93,7 +93,7 @@ pub enum ClusterError {
         call: &'static str,
         /// What it is and what it is called.
         object: String,
-        /// What it said.
+        /// The API server's message.
         why: String,
     },
     /// It has too much to do, and did nothing.
@@ -113,7 +113,7 @@ pub enum ClusterError {
         call: &'static str,
         /// What it is and what it is called.
         object: String,
-        /// What it said.
+        /// The API server's message.
         why: String,
     },
 }

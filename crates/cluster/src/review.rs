@@ -22,13 +22,13 @@ const LONGEST_CALL: Duration = Duration::from_secs(10);
 /// An authenticated user.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct User {
-    /// The user name.
+    /// The user name that the authenticator found.
     pub name: String,
     /// The UID, if there is one.
     pub uid: Option<String>,
-    /// The groups.
+    /// The groups, by which most rights are bound.
     pub groups: Vec<String>,
-    /// Extra attributes.
+    /// Extra attributes of a token, passed on to authorization.
     pub extra: BTreeMap<String, Vec<String>>,
 }
 

@@ -1,5 +1,5 @@
 //! Row C13 of docs/security.md: who a client's certificate names, here and for Go. Go's own crypto/x509 issues the certificates and
-//! judges them; nobody may be another user here than there.
+//! judges them; no client may be another user here than there.
 #![expect(clippy::unwrap_used, reason = "a test may panic, also in its helpers")]
 
 use std::io::Write;
@@ -30,9 +30,9 @@ const SET: u8 = 0x31;
 /// An attribute: its identifier, the type of its string, and the bytes.
 type Attribute = (&'static [u8], u8, &'static [u8]);
 
-/// What becomes of a subject.
+/// The user that a subject stands for, here and for Go.
 #[derive(Debug, PartialEq, Eq)]
-enum Judgement {
+enum ExpectedClient {
     /// The same user here and for Go.
     User(&'static str),
     /// Refused here and by Go.
@@ -46,13 +46,13 @@ struct SubjectCase {
     /// Each in a set of its own, unless `in_one_set`.
     attributes: &'static [Attribute],
     in_one_set: bool,
-    want: Judgement,
+    want: ExpectedClient,
 }
 
 const fn case(
     name: &'static str,
     attributes: &'static [Attribute],
-    want: Judgement,
+    want: ExpectedClient,
 ) -> SubjectCase {
     SubjectCase { name, attributes, in_one_set: false, want }
 }
@@ -62,36 +62,52 @@ const ANN: Attribute = (COMMON_NAME, UTF8, b"ann");
 const BOB: Attribute = (COMMON_NAME, UTF8, b"bob");
 
 const CASES: &[SubjectCase] = &[
-    case("one", &[OPS, ANN], Judgement::User("ann")),
-    case("printable", &[OPS, (COMMON_NAME, PRINTABLE, b"ann")], Judgement::User("ann")),
-    case("IA5", &[OPS, (COMMON_NAME, IA5, b"ann")], Judgement::User("ann")),
-    case("numeric", &[(COMMON_NAME, NUMERIC, b"12")], Judgement::User("12")),
-    case("with blanks", &[(COMMON_NAME, UTF8, b" ann ")], Judgement::User(" ann ")),
-    case("with a zero byte", &[(COMMON_NAME, UTF8, b"ann\0bob")], Judgement::User("ann\0bob")),
-    case("other script", &[(COMMON_NAME, UTF8, "änn".as_bytes())], Judgement::User("änn")),
-    case("two", &[ANN, BOB], Judgement::OnlyForGo("bob")),
-    case("two equal", &[ANN, ANN], Judgement::OnlyForGo("ann")),
+    case("one", &[OPS, ANN], ExpectedClient::User("ann")),
+    case("printable", &[OPS, (COMMON_NAME, PRINTABLE, b"ann")], ExpectedClient::User("ann")),
+    case("IA5", &[OPS, (COMMON_NAME, IA5, b"ann")], ExpectedClient::User("ann")),
+    case("numeric", &[(COMMON_NAME, NUMERIC, b"12")], ExpectedClient::User("12")),
+    case("with blanks", &[(COMMON_NAME, UTF8, b" ann ")], ExpectedClient::User(" ann ")),
+    case("with a zero byte", &[(COMMON_NAME, UTF8, b"ann\0bob")], ExpectedClient::User("ann\0bob")),
+    case("other script", &[(COMMON_NAME, UTF8, "änn".as_bytes())], ExpectedClient::User("änn")),
+    case("two", &[ANN, BOB], ExpectedClient::OnlyForGo("bob")),
+    case("two equal", &[ANN, ANN], ExpectedClient::OnlyForGo("ann")),
     SubjectCase {
         name: "two in one set",
         attributes: &[ANN, BOB],
         in_one_set: true,
-        want: Judgement::OnlyForGo("bob"),
+        want: ExpectedClient::OnlyForGo("bob"),
     },
-    case("a name and an empty one", &[ANN, (COMMON_NAME, UTF8, b"")], Judgement::Refused),
-    case("none", &[OPS], Judgement::Refused),
-    case("no subject", &[], Judgement::Refused),
-    case("empty", &[OPS, (COMMON_NAME, UTF8, b"")], Judgement::Refused),
-    case("not UTF-8", &[OPS, (COMMON_NAME, UTF8, b"ann\xff\xfe")], Judgement::Refused),
-    case("overlong UTF-8", &[OPS, (COMMON_NAME, UTF8, b"ann\xc0\x80")], Judgement::Refused),
-    case("a group that is not UTF-8", &[(ORGANIZATION, UTF8, b"\xff"), ANN], Judgement::Refused),
-    case("not printable", &[(COMMON_NAME, PRINTABLE, b"ann\x01")], Judgement::Refused),
-    case("not ASCII", &[(COMMON_NAME, IA5, b"ann\xe4")], Judgement::Refused),
-    case("IA5 in UTF-8", &[(COMMON_NAME, IA5, "änn".as_bytes())], Judgement::Refused),
-    case("printable with a star", &[(COMMON_NAME, PRINTABLE, b"a*&n")], Judgement::User("a*&n")),
-    case("not numeric", &[(COMMON_NAME, NUMERIC, b"ann")], Judgement::Refused),
-    case("teletex", &[(COMMON_NAME, TELETEX, b"ann")], Judgement::OnlyForGo("ann")),
-    case("two bytes a character", &[(COMMON_NAME, BMP, b"\0a\0n\0n")], Judgement::OnlyForGo("ann")),
-    case("four bytes a character", &[(COMMON_NAME, UNIVERSAL, b"\0\0\0a")], Judgement::Refused),
+    case("a name and an empty one", &[ANN, (COMMON_NAME, UTF8, b"")], ExpectedClient::Refused),
+    case("none", &[OPS], ExpectedClient::Refused),
+    case("no subject", &[], ExpectedClient::Refused),
+    case("empty", &[OPS, (COMMON_NAME, UTF8, b"")], ExpectedClient::Refused),
+    case("not UTF-8", &[OPS, (COMMON_NAME, UTF8, b"ann\xff\xfe")], ExpectedClient::Refused),
+    case("overlong UTF-8", &[OPS, (COMMON_NAME, UTF8, b"ann\xc0\x80")], ExpectedClient::Refused),
+    case(
+        "a group that is not UTF-8",
+        &[(ORGANIZATION, UTF8, b"\xff"), ANN],
+        ExpectedClient::Refused,
+    ),
+    case("not printable", &[(COMMON_NAME, PRINTABLE, b"ann\x01")], ExpectedClient::Refused),
+    case("not ASCII", &[(COMMON_NAME, IA5, b"ann\xe4")], ExpectedClient::Refused),
+    case("IA5 in UTF-8", &[(COMMON_NAME, IA5, "änn".as_bytes())], ExpectedClient::Refused),
+    case(
+        "printable with a star",
+        &[(COMMON_NAME, PRINTABLE, b"a*&n")],
+        ExpectedClient::User("a*&n"),
+    ),
+    case("not numeric", &[(COMMON_NAME, NUMERIC, b"ann")], ExpectedClient::Refused),
+    case("teletex", &[(COMMON_NAME, TELETEX, b"ann")], ExpectedClient::OnlyForGo("ann")),
+    case(
+        "two bytes a character",
+        &[(COMMON_NAME, BMP, b"\0a\0n\0n")],
+        ExpectedClient::OnlyForGo("ann"),
+    ),
+    case(
+        "four bytes a character",
+        &[(COMMON_NAME, UNIVERSAL, b"\0\0\0a")],
+        ExpectedClient::Refused,
+    ),
 ];
 
 /// Tag, length and content; no content here has more than 127 bytes.
@@ -136,14 +152,16 @@ fn user_of_go(answer: &Value) -> Option<(String, Vec<String>)> {
 
 /// Whether the client is who the case says, here and for Go.
 fn is_as_wanted(
-    want: &Judgement,
+    want: &ExpectedClient,
     ours: Option<&(String, Vec<String>)>,
     go: Option<&(String, Vec<String>)>,
 ) -> bool {
     match want {
-        Judgement::User(name) => ours == go && go.is_some_and(|(user, _)| user == name),
-        Judgement::Refused => ours.is_none() && go.is_none(),
-        Judgement::OnlyForGo(name) => ours.is_none() && go.is_some_and(|(user, _)| user == name),
+        ExpectedClient::User(name) => ours == go && go.is_some_and(|(user, _)| user == name),
+        ExpectedClient::Refused => ours.is_none() && go.is_none(),
+        ExpectedClient::OnlyForGo(name) => {
+            ours.is_none() && go.is_some_and(|(user, _)| user == name)
+        }
     }
 }
 

@@ -49,11 +49,11 @@ pub struct PodActionsInput<'a> {
     pub view: &'a PodView,
     /// What its probes have found.
     pub probes: &'a ProbeResults,
-    /// Which of its containers have been restarted of late.
+    /// Which of its containers have been restarted recently.
     pub backoff: &'a CrashBackoff,
     /// The status published last, so that restart counts survive containers that were lost.
     pub published: Option<&'a PodStatus>,
-    /// The time.
+    /// The time of the sync, from which back-offs are counted.
     pub now: Now,
 }
 

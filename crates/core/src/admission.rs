@@ -27,7 +27,7 @@ use crate::pod::PodExt;
 
 pub use allocation::{RESIZE_INFEASIBLE, resize_event};
 pub use handler::{AdmitHandler, AdmitRefusal, PodAdmitAttributes, Rejection};
-pub use node::{AdmissionNode, NodeKnowledge};
+pub use node::{AdmissionNode, NodeObjectState};
 pub use node_handlers::NodeAdmitHandlers;
 pub use ownership::{Mode, Ownership, OwnershipClaim, claim};
 pub use preemption::{victim_event, victim_kill};
@@ -40,7 +40,7 @@ use static_pod_names::StaticPodNames;
 /// What is to be done with a new pod.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PodAdmitResult {
-    /// Start its worker.
+    /// The pod may run: start its worker.
     Admitted(Arc<Pod>),
     /// Start its worker as that of a rejected pod, which publishes the rejection.
     Rejected(Arc<Pod>, Rejection),
@@ -54,10 +54,9 @@ pub enum PodAdmitResult {
 
 /// What pods are admitted by.
 #[derive(Clone, Copy)]
+#[expect(missing_docs, reason = "the fields' names say what they are")]
 pub struct AdmitContext<'a> {
-    /// The handler.
     pub handler: &'a dyn AdmitHandler,
-    /// The node.
     pub node: &'a AdmissionNode,
     /// Whether a pod was running when this agent started. It was admitted then, and is not asked again.
     pub ran_before: &'a dyn Fn(&Pod) -> bool,

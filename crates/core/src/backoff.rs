@@ -21,11 +21,11 @@ pub const EXPIRY: Duration = Duration::from_secs(600);
 /// Whether the next try may be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BackoffDecision {
-    /// Now.
+    /// The back-off is over.
     Ready,
-    /// Not yet.
+    /// The next try has to wait.
     Wait {
-        /// How long still.
+        /// The rest of the wait.
         remaining: Duration,
         /// How long in all, as the waiting message has it.
         delay: Duration,
@@ -75,7 +75,7 @@ pub struct Failures {
 }
 
 impl Failures {
-    /// None yet.
+    /// No failure so far.
     pub const fn new(backoff: Backoff) -> Self {
         Self { backoff, count: 0 }
     }

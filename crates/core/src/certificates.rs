@@ -29,16 +29,16 @@ const SPREAD: f64 = 0.2;
 pub struct CertificateSubject {
     /// The user, where it is a client's.
     pub common_name: String,
-    /// The user's groups.
+    /// The organizations, which authorization takes for the groups of the user.
     pub organizations: Vec<String>,
 }
 
 /// The subject alternative names of a serving certificate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SubjectAltNames {
-    /// By name.
+    /// DNS names.
     pub dns: BTreeSet<String>,
-    /// By address.
+    /// IP addresses.
     pub ips: BTreeSet<IpAddr>,
 }
 
@@ -65,7 +65,7 @@ pub enum CertificatePurpose {
 }
 
 impl CertificatePurpose {
-    /// Who signs it.
+    /// The signer that the CertificateSigningRequest names.
     pub fn signer(self) -> &'static str {
         match self {
             Self::Client => "kubernetes.io/kube-apiserver-client-kubelet",
@@ -102,12 +102,11 @@ impl CertificatePurpose {
 
 /// The certificate that is wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the fields' names say what they are")]
 pub struct CertificateTemplate {
-    /// What for.
     pub purpose: CertificatePurpose,
-    /// For whom.
+    /// The user that the certificate stands for.
     pub subject: CertificateSubject,
-    /// For which names.
     pub names: SubjectAltNames,
 }
 
@@ -203,7 +202,7 @@ pub enum CertificateState {
     Due,
     /// Its subject or its names are not those of this node.
     Other,
-    /// It has expired.
+    /// The certificate is past its end and must not be used.
     Expired,
 }
 

@@ -1,7 +1,8 @@
 //! From a pod to the CRI messages that make its sandbox and containers.
 //!
-//! [`generate_pod_sandbox_config`] and [`generate_container_config`] are the way in; the rest is what they are made of. Whatever lies outside the pod comes
-//! as an argument: the machine ([`NodeContext`]), what was made on it ([`ContainerHostPaths`]), what variables refer to ([`Lookup`]).
+//! [`generate_pod_sandbox_config`] and [`generate_container_config`] are the functions to call; all others are parts of them. Everything that
+//! is not in the pod is an argument: the machine ([`NodeContext`]), the files and directories of the container ([`ContainerHostPaths`]), the
+//! objects that variables refer to ([`Lookup`]).
 
 mod container;
 pub mod dns;

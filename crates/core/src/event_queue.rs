@@ -37,11 +37,11 @@ const LONGEST_WAIT: Duration = Duration::from_secs(60 * 60);
 pub struct CountedEvent {
     /// The pod it happened to.
     pub pod: FullName,
-    /// The pod's UID.
+    /// The UID of the pod; pods take turns by it.
     pub uid: PodUid,
     /// The pod's version when it happened.
     pub resource_version: Option<String>,
-    /// What happened.
+    /// Reason, type and message.
     pub event: PodEvent,
     /// The name of its object, and how often it happened.
     pub record: EventRecord,
@@ -56,17 +56,16 @@ pub struct EventKey {
 
 /// An event to be sent.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the fields' names say what they are")]
 pub struct EventJob {
-    /// Which it is.
     pub key: EventKey,
-    /// The event.
     pub event: Arc<CountedEvent>,
 }
 
 /// What came of sending one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventResult {
-    /// It was accepted.
+    /// The API server has stored the event.
     Accepted,
     /// It will never be accepted.
     Refused,
@@ -104,7 +103,7 @@ impl Default for EventQueue {
 }
 
 impl EventQueue {
-    /// Something happened to a pod. It is not sent if too much has happened to the pod of late. Returns whether an older event was
+    /// Something happened to a pod. It is not sent if too much has happened to the pod recently. Returns whether an older event was
     /// dropped because too many wait.
     pub fn add(&mut self, pod: &Pod, event: PodEvent, now: Now) -> bool {
         let (name, uid) = (pod.full_name(), pod.uid());

@@ -66,7 +66,6 @@ impl PodBuilder {
         self.spec(|spec| spec.init_containers.get_or_insert_default().push(container))
     }
 
-    /// A sidecar.
     pub(crate) fn sidecar(self, name: &str) -> Self {
         self.sidecar_with(name, |_| ())
     }
@@ -109,7 +108,6 @@ impl PodBuilder {
         })
     }
 
-    /// Edits the spec.
     pub(crate) fn spec(self, edit: impl FnOnce(&mut PodSpec)) -> Self {
         self.edit(|pod| edit(pod.spec.get_or_insert_default()))
     }
@@ -120,7 +118,6 @@ impl PodBuilder {
         self
     }
 
-    /// The pod.
     pub(crate) fn build(self) -> Pod {
         self.pod
     }

@@ -17,7 +17,7 @@ pub enum GraceCause {
     Liveness,
     /// Its startup probe failed, and the probe may set a grace period of its own.
     Startup,
-    /// Anything else.
+    /// The pod is deleted, its container was changed, or it is killed for another reason.
     Other,
 }
 
@@ -29,7 +29,7 @@ impl ContainerGracePeriod {
     /// Not even time for a hook.
     pub const NONE: Self = Self(0);
 
-    /// So many seconds.
+    /// From the seconds of a spec or of a deletion.
     pub fn from_seconds(seconds: i64) -> Self {
         Self(seconds)
     }

@@ -19,33 +19,25 @@ pub struct ContainerEndpoint {
 pub struct HandlerTarget {
     /// Whether TLS is spoken.
     pub tls: bool,
-    /// Name or address.
+    /// The host name or IP address to connect to.
     pub host: String,
-    /// The port.
+    /// The number, after names of ports are resolved.
     pub port: u16,
 }
 
 /// Why a handler means nothing that can be connected to.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum TargetError {
     /// No port of that name.
     #[error("the container has no port named {name:?}; name one of its ports, or give a number")]
-    PortName {
-        /// The name.
-        name: String,
-    },
+    PortName { name: String },
     /// No port has that number.
     #[error("port {number} is not between 1 and 65535")]
-    PortNumber {
-        /// The number.
-        number: i64,
-    },
+    PortNumber { number: i64 },
     /// Neither HTTP nor HTTPS.
     #[error("scheme {scheme:?} is neither HTTP nor HTTPS")]
-    Scheme {
-        /// The scheme.
-        scheme: String,
-    },
+    Scheme { scheme: String },
     /// The handler names no host, and the pod has no address.
     #[error("the pod has no address, and the handler names no host")]
     NoAddress,

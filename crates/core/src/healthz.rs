@@ -30,11 +30,11 @@ pub struct HealthQuery {
 pub struct HealthAnswer {
     /// Whether all checks that count passed: the status is 200, else 500.
     pub is_healthy: bool,
-    /// The text.
+    /// The body of the answer.
     pub text: String,
 }
 
-/// Whether the sync loop has taken a turn of late. Before its first turn the agent starts, which is no failure.
+/// Whether the sync loop has iterated recently. Before its first turn the agent starts, which is no failure.
 pub fn sync_loop(last: Option<Mono>, now: Mono, sync_frequency: Duration) -> Result<(), String> {
     let longest = (sync_frequency * 2).max(SHORTEST_SILENCE);
     match last {

@@ -8,14 +8,14 @@ use crate::handler::{ContainerEndpoint, HandlerTarget, TargetError};
 /// Who hooks say they are: tools know the Go kubelet's word and the version it belongs to.
 pub const USER_AGENT: &str = "kube-lifecycle/1.36";
 
-/// An HTTP GET.
+/// The HTTP GET of a hook, with all fields of its action resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpRequest {
     /// With TLS; the server's certificate is not verified.
     pub tls: bool,
-    /// Name or address.
+    /// The host name or IP address to connect to.
     pub host: String,
-    /// The port.
+    /// The number, after names of ports are resolved.
     pub port: u16,
     /// From the slash on.
     pub path_and_query: String,

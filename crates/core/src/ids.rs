@@ -51,9 +51,9 @@ id! {
 /// `<name>_<namespace>`: what two pods may not share at one time on a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FullName {
-    /// The pod's name.
+    /// `metadata.name` of the pod.
     pub name: String,
-    /// The pod's namespace.
+    /// `metadata.namespace` of the pod.
     pub namespace: String,
 }
 

@@ -45,7 +45,7 @@ pub const ROOT_ANNOTATION: &str = "oarsman.io/root";
 /// Names and values.
 type Texts = BTreeMap<String, String>;
 
-/// A sandbox's labels: the pod's, as far as they are bounded, and who the pod is.
+/// A sandbox's labels: the pod's, as far as they are bounded, and the pod's name, namespace and UID.
 pub fn sandbox_labels(pod: &Pod) -> Texts {
     let mut labels = bounded(pod.metadata.labels.as_ref());
     labels.append(&mut pod_labels(pod));
@@ -57,7 +57,7 @@ pub fn sandbox_annotations(pod: &Pod) -> Texts {
     bounded(pod.metadata.annotations.as_ref())
 }
 
-/// A container's labels: who its pod and who itself is.
+/// A container's labels: name, namespace and UID of its pod, and its own name.
 pub fn container_labels(pod: &Pod, spec: &Container) -> Texts {
     let mut labels = pod_labels(pod);
     labels.insert(CONTAINER_NAME_LABEL.to_owned(), spec.name.clone());

@@ -12,10 +12,10 @@
 //! - Everything else changes memory or fills a queue: it is done on the spot, waits for nothing and cannot fail.
 
 mod effect;
+mod ending_pod;
 mod event;
 mod finished;
 mod grace;
-mod leaving;
 mod loading;
 mod syncing;
 mod terminated;
@@ -43,7 +43,7 @@ pub use terminated::Terminated;
 pub use terminating::Terminating;
 pub use waiting::{WaitReason, Waiting};
 
-use leaving::Leaving;
+use ending_pod::EndingPod;
 use terminating::TerminationRequest;
 
 /// Where a pod stands in its life.
@@ -108,7 +108,7 @@ pub fn begin(begin: WorkerStart) -> Transition {
         WorkerStart::Wanted(pod) => Loading::begin(pod, None),
         WorkerStart::Rejected(pod, failure) => Loading::begin(pod, Some(failure)),
         WorkerStart::Orphan => {
-            Terminating::begin(Leaving::Gone(None), TerminationRequest::plain(KillReason::Orphan))
+            Terminating::begin(EndingPod::Gone(None), TerminationRequest::plain(KillReason::Orphan))
         }
     }
 }
@@ -125,7 +125,7 @@ pub fn step(state: State, event: Event, cx: &Context) -> Transition {
 }
 
 impl State {
-    /// The state's name.
+    /// The stage, without the data of the state.
     pub fn stage(&self) -> Stage {
         match self {
             Self::Loading(_) => Stage::Loading,

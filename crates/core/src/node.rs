@@ -75,7 +75,7 @@ pub struct NodeProfile {
 /// What a machine is, for as long as it runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MachineInfo {
-    /// Its cores.
+    /// The number of logical processors.
     pub cpus: u32,
     /// Its memory in bytes.
     pub memory: u64,
@@ -118,7 +118,7 @@ pub struct NodeStatusInput<'a> {
     pub storage_trouble: Option<&'a str>,
     /// Whether its machine is being shut down.
     pub is_shutting_down: bool,
-    /// Now.
+    /// The time of the heartbeat.
     pub now: Now,
 }
 

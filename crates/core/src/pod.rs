@@ -34,7 +34,7 @@ pub enum ContainerKind {
 /// One container of a pod's spec with its role.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PodContainer<'a> {
-    /// Its role.
+    /// Init container, sidecar, regular or ephemeral.
     pub kind: ContainerKind,
     /// Its spec; an ephemeral container's is put into the common form.
     pub spec: Cow<'a, Container>,
@@ -50,7 +50,7 @@ pub trait PodExt {
     fn full_name(&self) -> FullName;
     /// Its spec; every pod that passed validation has one.
     fn spec(&self) -> Option<&PodSpec>;
-    /// One annotation.
+    /// The value of an annotation; none when the pod has no such key.
     fn annotation(&self, key: &str) -> Option<&str>;
     /// Whether it came from a file or a URL rather than from the API server.
     fn is_static(&self) -> bool;
@@ -233,7 +233,7 @@ mod tests {
                 "{source}"
             );
         }
-        assert!(!pod(&[], None).is_static(), "one that nobody has marked yet");
+        assert!(!pod(&[], None).is_static(), "one without an annotation");
     }
 
     #[test]

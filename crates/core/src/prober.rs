@@ -2,7 +2,7 @@
 //! and `probe`.
 //!
 //! [`wanted_probes`] says which probes a pod has now. Each has a [`ProbeWorker`], a state machine from answers to results; one of a new
-//! container is a new one. The shell asks, and the functions here judge what it hears: [`exec`], [`http`], [`network`].
+//! container is a new one. The agent makes the calls, and the functions here interpret the answers: [`exec`], [`http`], [`network`].
 
 pub mod exec;
 pub mod http;
@@ -17,7 +17,7 @@ pub use schedule::{PeriodAnnotationError, ProbeSchedule, period_annotation};
 pub use wanted::{WantedProbe, wanted_probes};
 pub use worker::{ProbeStart, ProbeWorker};
 
-/// Who probes say they are: tools know the Go kubelet's word and the version it belongs to.
+/// The User-Agent of HTTP probes: tools match on the Go kubelet's name and version.
 pub const USER_AGENT: &str = "kube-probe/1.36";
 
 /// How often in a row a probe is tried that could not be carried out.

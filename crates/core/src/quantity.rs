@@ -46,7 +46,7 @@ pub struct Quantity {
 }
 
 impl Quantity {
-    /// Nothing at all.
+    /// The quantity 0.
     pub const ZERO: Self = Self { nanos: 0, format: Format::DecimalSi, text: None };
 
     /// Reads an amount such as `250m`, `1.5Gi` or `2e3`; blanks around it do not matter.

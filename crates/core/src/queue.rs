@@ -18,7 +18,7 @@ pub const AT_ONCE: Mono = Mono(Duration::ZERO);
 
 /// Jobs that a runner performs, several at a time.
 pub trait JobQueue {
-    /// Something to do.
+    /// What is done for a key.
     type Job;
     /// What came of a job, and of which.
     type Outcome;
@@ -39,9 +39,9 @@ pub trait JobQueue {
 /// Which of the keys that are due goes first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Priority {
-    /// Before all others.
+    /// Runs before all keys of normal priority.
     Urgent,
-    /// In its turn.
+    /// Runs in the order in which keys were added.
     #[default]
     Normal,
 }
@@ -62,7 +62,7 @@ pub enum Outcome {
 pub struct WorkQueue<K> {
     backoff: Backoff,
     bucket: Option<TokenBucket>,
-    /// Nothing runs before.
+    /// No key runs before this time.
     paused_until: Mono,
     items: BTreeMap<K, Item>,
     /// Keys that wait and are not in flight, by when they may run; and those of them whose time has come, by their turn.
@@ -75,7 +75,7 @@ pub struct WorkQueue<K> {
 #[derive(Clone, Debug)]
 struct Item {
     waiting: Option<QueuedKey>,
-    flight: Flight,
+    flight: FlightState,
     failures: Failures,
     /// The end of its back-off.
     not_before: Mono,
@@ -92,7 +92,7 @@ struct QueuedKey {
 
 /// Whether there is work in flight for a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Flight {
+enum FlightState {
     None,
     Current,
     /// The key was removed; the outcome does not matter any more.
@@ -148,8 +148,11 @@ impl<K: Ord + Clone> WorkQueue<K> {
         let new = self.new_item();
         if self.items.contains_key(key) {
             self.change(key, |item| {
-                let flight =
-                    if item.flight == Flight::None { Flight::None } else { Flight::Removed };
+                let flight = if item.flight == FlightState::None {
+                    FlightState::None
+                } else {
+                    FlightState::Removed
+                };
                 *item = Item { flight, ..new };
             });
         }
@@ -167,7 +170,7 @@ impl<K: Ord + Clone> WorkQueue<K> {
         if self.paused_until > now || !self.may_begin(now) {
             return None;
         }
-        self.change(&key, |item| (item.waiting, item.flight) = (None, Flight::Current));
+        self.change(&key, |item| (item.waiting, item.flight) = (None, FlightState::Current));
         Some(key)
     }
 
@@ -176,7 +179,7 @@ impl<K: Ord + Clone> WorkQueue<K> {
         self.sequence += 1;
         let place = self.sequence;
         self.change(key, |item| {
-            if std::mem::replace(&mut item.flight, Flight::None) != Flight::Current {
+            if std::mem::replace(&mut item.flight, FlightState::None) != FlightState::Current {
                 return;
             }
             let wait = match outcome {
@@ -198,12 +201,13 @@ impl<K: Ord + Clone> WorkQueue<K> {
         let lost: Vec<K> = self
             .items
             .iter()
-            .filter(|(_, item)| item.flight != Flight::None)
+            .filter(|(_, item)| item.flight != FlightState::None)
             .map(|(key, _)| key.clone())
             .collect();
         for key in lost {
-            let is_wanted = self.items.get(&key).is_some_and(|item| item.flight == Flight::Current);
-            self.change(&key, |item| item.flight = Flight::None);
+            let is_wanted =
+                self.items.get(&key).is_some_and(|item| item.flight == FlightState::Current);
+            self.change(&key, |item| item.flight = FlightState::None);
             if is_wanted {
                 self.add(&key, AT_ONCE, Priority::Normal);
             }
@@ -225,7 +229,7 @@ impl<K: Ord + Clone> WorkQueue<K> {
 
     /// Whether work on this key is in flight.
     pub fn is_in_flight(&self, key: &K) -> bool {
-        self.items.get(key).is_some_and(|item| item.flight != Flight::None)
+        self.items.get(key).is_some_and(|item| item.flight != FlightState::None)
     }
 
     /// Whether nothing waits and nothing is in flight.
@@ -266,7 +270,7 @@ impl<K: Ord + Clone> WorkQueue<K> {
     fn new_item(&self) -> Item {
         Item {
             waiting: None,
-            flight: Flight::None,
+            flight: FlightState::None,
             failures: Failures::new(self.backoff),
             not_before: Mono::default(),
         }
@@ -276,12 +280,12 @@ impl<K: Ord + Clone> WorkQueue<K> {
 impl Item {
     /// How it stands among those that wait, if it does: not before the end of its back-off.
     fn entry(&self) -> Option<QueuedKey> {
-        let waiting = self.waiting.filter(|_| self.flight == Flight::None)?;
+        let waiting = self.waiting.filter(|_| self.flight == FlightState::None)?;
         Some(QueuedKey { due: waiting.due.max(self.not_before), ..waiting })
     }
 
     /// Whether the key waits or is in flight; a key that backs off waits.
     fn is_busy(&self) -> bool {
-        self.waiting.is_some() || self.flight != Flight::None
+        self.waiting.is_some() || self.flight != FlightState::None
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::time::Mono;
 
-/// A token bucket.
+/// A token bucket: a number of calls per second, and a burst that may exceed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TokenBucket {
     /// How long it takes for one to come back.

@@ -39,7 +39,7 @@ impl ObjectKind {
 /// One thing that a pod refers to, in its own namespace.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Reference {
-    /// What it is.
+    /// ConfigMap or Secret.
     pub kind: ObjectKind,
     /// What it is called.
     pub name: String,

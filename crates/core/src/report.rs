@@ -16,7 +16,7 @@ use crate::probe::ProbeKind;
 pub struct NodeReport {
     /// The version of the agent.
     pub version: String,
-    /// The node's name.
+    /// The name under which the node registers.
     pub node: String,
     /// The root directory of the agent.
     pub root: String,
@@ -24,8 +24,9 @@ pub struct NodeReport {
     pub pod_logs: String,
     /// The process of the agent.
     pub pid: u32,
-    /// Whether it is a guest on the runtime (`oarsman run`), so that its pods may be stopped by asking it.
-    pub is_guest: bool,
+    /// Whether the agent is that of `oarsman run`, which stops pods at the request of `oarsman stop`.
+    #[serde(rename = "isGuest")]
+    pub is_run_mode: bool,
     /// When this was written down.
     pub now: Timestamp,
     /// When the agent began.
@@ -46,9 +47,9 @@ pub struct NodeReport {
 pub struct RuntimeReport {
     /// What it calls itself.
     pub name: String,
-    /// Its version.
+    /// The version that the runtime reports.
     pub version: String,
-    /// Where it is.
+    /// The address of the runtime's socket.
     pub endpoint: String,
     /// Since when it does not answer, and what it said instead; none while it answers.
     pub trouble: Option<OngoingError>,
@@ -59,7 +60,7 @@ pub struct RuntimeReport {
 pub struct OngoingError {
     /// Since when.
     pub since: Timestamp,
-    /// What is wrong.
+    /// The error.
     pub why: String,
 }
 
@@ -120,7 +121,7 @@ pub struct ProbeReport {
     pub output: String,
     /// How many equal answers there were in a row.
     pub in_a_row: u32,
-    /// When.
+    /// The time of the last answer.
     pub at: Timestamp,
 }
 
@@ -128,9 +129,9 @@ pub struct ProbeReport {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ProbeAnswer {
-    /// It succeeded.
+    /// The probe succeeded.
     Good,
-    /// It failed.
+    /// The probe failed.
     Bad,
     /// It could not be carried out.
     Error,
@@ -149,7 +150,7 @@ pub enum StageReport {
     Terminating,
     /// Nothing of it runs; what it held is being given back.
     Terminated,
-    /// It is over.
+    /// The pod has ended and everything of it is released.
     Finished,
 }
 
@@ -157,7 +158,7 @@ pub enum StageReport {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PodActivity {
-    /// What it is.
+    /// The activity.
     pub what: Activity,
     /// On which container; none when it is about the pod.
     #[serde(default)]
@@ -198,9 +199,9 @@ pub enum Activity {
 pub struct EventReport {
     /// The namespace of the pod.
     pub namespace: String,
-    /// Its name.
+    /// The name of the pod.
     pub pod: String,
-    /// Its UID.
+    /// The UID of the pod.
     pub uid: String,
     /// Whether it is of type `Warning`.
     pub is_warning: bool,
@@ -211,16 +212,16 @@ pub struct EventReport {
     /// The part of the pod it is about, such as `spec.containers{web}`.
     #[serde(default)]
     pub field_path: Option<String>,
-    /// How often.
+    /// How often it happened.
     pub count: u32,
-    /// When first.
+    /// When it happened first.
     pub first: Timestamp,
-    /// When last.
+    /// When it happened last.
     pub last: Timestamp,
 }
 
 impl EventReport {
-    /// Whose it is.
+    /// Namespace and name of the pod.
     pub fn full_name(&self) -> FullName {
         FullName { namespace: self.namespace.clone(), name: self.pod.clone() }
     }
@@ -234,7 +235,7 @@ impl Default for NodeReport {
             root: String::new(),
             pod_logs: String::new(),
             pid: 0,
-            is_guest: false,
+            is_run_mode: false,
             now: Timestamp::UNIX_EPOCH,
             since: Timestamp::UNIX_EPOCH,
             runtime: RuntimeReport::default(),

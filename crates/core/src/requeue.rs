@@ -51,19 +51,19 @@ pub enum WorkResult {
     },
     /// The runtime's state of the pod could not be read.
     Unread,
-    /// It failed.
+    /// The work failed and is tried again after a wait.
     Failed,
 }
 
 /// How long to wait after what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Requeue {
-    /// After success. What changes is told by events, and what those do not tell by the audit, which counts all pods at once;
+    /// After success. What changes is told by events, and what those miss by the relist, which lists all pods at once;
     /// this is for what neither sees, and long, so that a node at rest is at rest.
     pub quiet: Duration,
     /// A back-off is looked at again after this much of it: `syncFrequency`.
     pub resync: Duration,
-    /// After a failure.
+    /// The wait after a failure.
     pub failure: Duration,
     /// While the network is not ready.
     pub network: Duration,

@@ -24,7 +24,7 @@ pub enum Source {
     File,
     /// A URL that is asked now and then.
     Http,
-    /// The API server.
+    /// The API server's pods of this node.
     Api,
 }
 
@@ -56,7 +56,7 @@ impl fmt::Display for Source {
 pub enum PodOperation {
     /// No source holds it any more.
     Remove,
-    /// It is new.
+    /// The source did not hold the pod before.
     Add,
     /// What is wanted of it has changed.
     Update,
@@ -66,7 +66,7 @@ pub enum PodOperation {
     Reconcile,
 }
 
-/// One pod's change.
+/// A pod of one source, and how it differs from what the source held before.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PodDelta {
     /// What became of it.

@@ -25,7 +25,7 @@ pub use references::{ApiReference, ProvidedObjects, check_references};
 pub enum ManifestOrigin {
     /// In a file of this path.
     File(String),
-    /// At this URL.
+    /// The manifest was fetched from this URL.
     Url(String),
 }
 

@@ -62,11 +62,11 @@ pub struct PodStatusInput<'a> {
     pub termination: Option<TerminationStage>,
     /// Why the node ended it.
     pub failure: Option<&'a PodFailure>,
-    /// Wall time.
+    /// The wall time, for timestamps of conditions.
     pub now: Timestamp,
 }
 
-/// The pod's status.
+/// The status that is published for a pod, from its spec, what runs of it and what was published before.
 pub fn generate_api_pod_status(input: &PodStatusInput<'_>) -> PodStatus {
     if let Some(failure) = input.failure.filter(|failure| failure.kind == PodFailureKind::Rejected)
     {

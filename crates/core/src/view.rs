@@ -27,10 +27,10 @@ pub struct PodView {
     pub containers: Vec<ContainerView>,
 }
 
-/// One sandbox.
+/// A sandbox as the runtime describes it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SandboxView {
-    /// The runtime's id.
+    /// The id that the runtime gave the sandbox.
     pub id: SandboxId,
     /// Counts the sandboxes this pod has had, from 0.
     pub attempt: u32,
@@ -48,10 +48,10 @@ pub struct SandboxView {
     pub annotations: BTreeMap<String, String>,
 }
 
-/// One container.
+/// A container as the runtime describes it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ContainerView {
-    /// The runtime's id.
+    /// The id that the runtime gave the container.
     pub id: ContainerId,
     /// The sandbox it lives in.
     pub sandbox: SandboxId,
@@ -89,11 +89,11 @@ pub struct LinuxUser {
 /// What a container does now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ContainerState {
-    /// Made, not started.
+    /// The container was created and not started.
     Created,
-    /// Its process runs.
+    /// The process of the container runs.
     Running {
-        /// Since when.
+        /// When the process was started.
         started_at: Timestamp,
     },
     /// Its process has ended.
@@ -107,7 +107,7 @@ pub enum ContainerState {
 pub struct Exit {
     /// When it had started; none when it never did.
     pub started_at: Option<Timestamp>,
-    /// When it ended.
+    /// When the process ended.
     pub finished_at: Timestamp,
     /// The exit code; 128 + n for signal n.
     pub code: i32,

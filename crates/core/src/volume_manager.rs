@@ -46,7 +46,7 @@ pub struct MountedVolume {
 /// What to do to the volumes of a pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reconciliation {
-    /// Not there yet.
+    /// Volumes that the pod should have and that are not set up.
     pub set_up: Vec<VolumeToMount>,
     /// There, with other files than they should have.
     pub refresh: Vec<VolumeToMount>,

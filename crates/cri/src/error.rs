@@ -126,7 +126,7 @@ pub enum ErrorCode {
     NotFound = 5,
     /// The name is taken.
     AlreadyExists = 6,
-    /// Not allowed.
+    /// The caller has no permission for the call.
     PermissionDenied = 7,
     /// Out of space, of quota, or a message above the size limit.
     ResourceExhausted = 8,

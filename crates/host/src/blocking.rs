@@ -11,8 +11,8 @@ use oarsman_sync::Guarded;
 use tokio::sync::{Mutex, OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinError;
 
-/// As many threads are in use when every lane is full.
-pub const LANE_THREADS: usize = 6 + 6 + 4 + 6 + 3 + 1 + 1 + 1 + 1 + 8;
+/// As many threads are in use when every pool is full.
+pub const POOL_THREADS: usize = 6 + 6 + 4 + 6 + 3 + 1 + 1 + 1 + 1 + 8;
 
 /// Does the work on a thread of its own; `panicked` makes the error of work that panicked.
 ///
@@ -72,22 +72,22 @@ impl BlockingKind {
 /// A caller that has given up leaves its call on a thread. The next call for the same object waits for that one to end and takes no
 /// second thread, however often it is tried again.
 #[derive(Debug)]
-pub struct BlockingLane {
+pub struct BlockingPool {
     threads: Arc<Semaphore>,
-    turns: Arc<Turns>,
+    locks: Arc<ObjectLocks>,
 }
 
-/// Objects with a call under way.
-type Turns = Guarded<BTreeMap<String, Arc<Mutex<()>>>>;
+/// A lock for each object with a call under way.
+type ObjectLocks = Guarded<BTreeMap<String, Arc<Mutex<()>>>>;
 
-impl BlockingLane {
-    /// A lane for a kind of work.
+impl BlockingPool {
+    /// A pool for a kind of work.
     pub fn new(kind: BlockingKind) -> Self {
         Self::with_threads(kind.threads())
     }
 
     fn with_threads(threads: usize) -> Self {
-        Self { threads: Arc::new(Semaphore::new(threads)), turns: Arc::default() }
+        Self { threads: Arc::new(Semaphore::new(threads)), locks: Arc::default() }
     }
 
     /// Does the work for an object, such as a pod, when it is its turn.
@@ -113,11 +113,11 @@ impl BlockingLane {
         run(work, panicked).await
     }
 
-    async fn turn(&self, object: &str) -> Turn {
-        let lock = Arc::clone(self.turns.lock().entry(object.to_owned()).or_default());
-        let turns = Arc::clone(&self.turns);
+    async fn turn(&self, object: &str) -> ObjectLock {
+        let lock = Arc::clone(self.locks.lock().entry(object.to_owned()).or_default());
+        let locks = Arc::clone(&self.locks);
         let guard = Some(lock.lock_owned().await);
-        let mut turn = Turn { object: object.to_owned(), guard, _thread: None, turns };
+        let mut turn = ObjectLock { object: object.to_owned(), guard, _thread: None, locks };
         // Never closed, so there is always one.
         turn._thread = Arc::clone(&self.threads).acquire_owned().await.ok();
         turn
@@ -125,19 +125,19 @@ impl BlockingLane {
 }
 
 /// The right to work for an object, which ends with the work and not with the wait for it.
-struct Turn {
+struct ObjectLock {
     object: String,
     guard: Option<OwnedMutexGuard<()>>,
     _thread: Option<OwnedSemaphorePermit>,
-    turns: Arc<Turns>,
+    locks: Arc<ObjectLocks>,
 }
 
-impl Drop for Turn {
+impl Drop for ObjectLock {
     fn drop(&mut self) {
         drop(self.guard.take());
-        let mut turns = self.turns.lock();
-        if turns.get(&self.object).is_some_and(|lock| Arc::strong_count(lock) == 1) {
-            turns.remove(&self.object);
+        let mut locks = self.locks.lock();
+        if locks.get(&self.object).is_some_and(|lock| Arc::strong_count(lock) == 1) {
+            locks.remove(&self.object);
         }
     }
 }

@@ -64,7 +64,7 @@ pub struct Hierarchy {
 #[derive(Debug, thiserror::Error)]
 #[error("cannot remove the control group {}: {source}", .group.display())]
 pub struct RemoveGroupError {
-    /// The group's directory.
+    /// The path of the cgroup below the hierarchies.
     pub group: PathBuf,
     /// The kernel's error.
     pub source: io::Error,

@@ -14,7 +14,7 @@ use oarsman_core::node::addresses::AddressCandidates;
 use oarsman_seam::{Call, CallFault, SeamError, seam};
 use tokio::time::timeout;
 
-use crate::blocking::{BlockingKind, BlockingLane};
+use crate::blocking::{BlockingKind, BlockingPool};
 use crate::files::{FileContents, read_regular};
 
 pub use addresses::unusable_reason;
@@ -40,7 +40,7 @@ pub trait HostInfo: Send + Sync + 'static {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot {doing} {object}: {why}")]
 pub struct HostInfoError {
-    /// What was tried.
+    /// The call that failed.
     pub doing: &'static str,
     /// The file, or the node.
     pub object: String,
@@ -62,13 +62,13 @@ fn failed<E: Display>(
     move |why| HostInfoError { doing, object, why: why.to_string() }
 }
 
-/// This machine.
+/// The files and addresses of the machine that the agent runs on.
 #[derive(Debug)]
 pub struct MachineHostInfo {
     resolv_conf: Option<PathBuf>,
     hosts: PathBuf,
-    files: BlockingLane,
-    resolver: BlockingLane,
+    files: BlockingPool,
+    resolver: BlockingPool,
 }
 
 impl MachineHostInfo {
@@ -79,7 +79,7 @@ impl MachineHostInfo {
 
     fn with_files(resolv_conf: Option<PathBuf>, hosts: PathBuf) -> Self {
         let (files, resolver) =
-            (BlockingLane::new(BlockingKind::NameFiles), BlockingLane::new(BlockingKind::Resolver));
+            (BlockingPool::new(BlockingKind::NameFiles), BlockingPool::new(BlockingKind::Resolver));
         Self { resolv_conf, hosts, files, resolver }
     }
 

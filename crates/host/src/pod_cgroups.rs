@@ -18,7 +18,7 @@ use oarsman_core::resources::{CgroupValues, NodeResources, QosCpuClaim, pod_cgro
 use oarsman_seam::{Call, CallFault, SeamError, seam};
 use oarsman_sync::Guarded;
 
-use crate::blocking::{BlockingKind, BlockingLane};
+use crate::blocking::{BlockingKind, BlockingPool};
 use crate::cgroups::{CgroupError, CgroupManager};
 
 /// The cgroups of pods. Every call may be repeated: making what is there and removing what is gone succeed.
@@ -45,7 +45,7 @@ pub trait Cgroups: Send + Sync + 'static {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot {doing} {object}: {why}")]
 pub struct PodCgroupError {
-    /// What was tried.
+    /// The call that failed.
     pub doing: &'static str,
     /// The cgroup, or the pod.
     pub object: String,
@@ -74,7 +74,7 @@ pub struct CgroupSettings {
     /// What the values of cgroups are computed from.
     pub resources: NodeResources,
     /// Whether the root cgroup belongs to the agent alone: then it is made for the first pod, and removed with the last.
-    pub is_guest: bool,
+    pub is_run_mode: bool,
 }
 
 /// The cgroups of this machine.
@@ -90,7 +90,7 @@ impl HostCgroups {
         let root = PathBuf::from(settings.names.root());
         let open = || {
             let tree = CgroupManager::discover(&root)?;
-            if !settings.is_guest {
+            if !settings.is_run_mode {
                 tree.create_root()?;
             }
             Ok::<_, CgroupError>(tree)
@@ -100,7 +100,7 @@ impl HostCgroups {
             tree,
             settings,
             members: Guarded::default(),
-            lane: BlockingLane::new(BlockingKind::Cgroups),
+            pool: BlockingPool::new(BlockingKind::Cgroups),
         })))
     }
 
@@ -111,7 +111,7 @@ impl HostCgroups {
     ) -> Result<T, PodCgroupError> {
         let groups = Arc::clone(&self.0);
         let panicked = failed("work in", self.0.tree.root());
-        self.0.lane.run(object, move || work(&groups), panicked).await
+        self.0.pool.run(object, move || work(&groups), panicked).await
     }
 }
 
@@ -145,7 +145,7 @@ struct PodCgroupManager {
     /// The pods that have a cgroup: the weight of a QoS class is the sum over its pods. Locked while the few values are written, so that the
     /// last sum that is computed is the last that is written; never across an await.
     members: Guarded<BTreeMap<PodUid, QosCpuClaim>>,
-    lane: BlockingLane,
+    pool: BlockingPool,
 }
 
 impl PodCgroupManager {
@@ -188,7 +188,7 @@ impl PodCgroupManager {
     fn remove_parents(&self) -> Result<(), PodCgroupError> {
         let classes = [QosClass::Burstable, QosClass::BestEffort]
             .map(|class| self.settings.names.class(class));
-        let root = self.settings.is_guest.then(|| self.settings.names.root());
+        let root = self.settings.is_run_mode.then(|| self.settings.names.root());
         for group in classes.into_iter().chain([self.settings.names.all_pods()]).chain(root) {
             let group = PathBuf::from(group);
             self.tree.remove_if_empty(&group).map_err(failed("remove the cgroup", &group))?;

@@ -24,7 +24,7 @@ pub enum RemoveTreeError {
     /// Something is mounted in it.
     #[error("{} is a mount point, so {} is not removed: unmount it first", .point.display(), .tree.display())]
     Mounted {
-        /// Where.
+        /// The mount point that was found.
         point: PathBuf,
         /// The tree that was to be removed.
         tree: PathBuf,
@@ -47,7 +47,7 @@ pub enum RemoveTreeError {
         /// The path.
         path: PathBuf,
     },
-    /// The kernel refused.
+    /// A call of the kernel failed.
     #[error("cannot remove {}: {source}", .path.display())]
     Failed {
         /// The file or directory that stays.

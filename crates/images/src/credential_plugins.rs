@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
 use oarsman_core::image::providers::CredentialProvider;
-use oarsman_host::blocking::{BlockingKind, BlockingLane};
+use oarsman_host::blocking::{BlockingKind, BlockingPool};
 use oarsman_seam::{Call, CallFault, SeamError, seam};
 
 /// Where credentials for registries come from besides a pod's own Secrets.
@@ -31,7 +31,7 @@ pub trait CredentialPlugins: Send + Sync + 'static {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot {doing} {}: {why}", path.display())]
 pub struct CredentialError {
-    /// What was tried.
+    /// The step that failed.
     pub doing: &'static str,
     /// The file, or the program.
     pub path: PathBuf,
@@ -51,13 +51,13 @@ pub struct HostCredentialPlugins {
     root: PathBuf,
     programs: PathBuf,
     /// A home directory may lie on a mount of a server that is gone: of all pods that ask, one waits for it on a thread.
-    lane: BlockingLane,
+    pool: BlockingPool,
 }
 
 impl HostCredentialPlugins {
     /// Those of an agent with this root directory, and the credential provider programs in that directory.
     pub fn new(root: PathBuf, programs: PathBuf) -> Self {
-        Self { root, programs, lane: BlockingLane::new(BlockingKind::NodeCredentials) }
+        Self { root, programs, pool: BlockingPool::new(BlockingKind::NodeCredentials) }
     }
 }
 
@@ -66,7 +66,7 @@ impl CredentialPlugins for HostCredentialPlugins {
     async fn node_credentials(&self) -> Result<Option<String>, CredentialError> {
         let (root, place) = (self.root.clone(), self.root.clone());
         let read = move || node_credentials::read(&root);
-        self.lane.run("", read, failed("work in", &place)).await
+        self.pool.run("", read, failed("work in", &place)).await
     }
 
     async fn exec(

@@ -21,7 +21,7 @@ pub trait Network: Send + Sync + 'static {
     async fn check_health(&self, request: &GrpcCheck) -> Result<GrpcResponse, NetworkError>;
 }
 
-/// A TCP connection.
+/// The TCP connection to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TcpConnect {
     /// Name or address; an IPv6 address has no brackets.
@@ -52,7 +52,7 @@ pub struct GrpcCheck {
 pub enum GrpcResponse {
     /// The number of a `ServingStatus`; 1 is SERVING.
     Status(i32),
-    /// An error.
+    /// The call ended with a gRPC status that is not OK.
     Error {
         /// Whether the server does not have the service `grpc.health.v1.Health`.
         is_unimplemented: bool,
@@ -61,7 +61,7 @@ pub enum GrpcResponse {
     },
 }
 
-/// A GET request.
+/// The HTTP GET to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpGet {
     /// With TLS or without.
@@ -78,16 +78,16 @@ pub struct HttpGet {
     pub timeout: Duration,
     /// How many bytes of the body are read at most.
     pub body_limit: usize,
-    /// Which servers are believed to be who they say.
+    /// Which server certificates are accepted.
     pub trust: Trust,
 }
 
 /// With TLS or without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scheme {
-    /// Without.
+    /// HTTP without TLS.
     Http,
-    /// With TLS.
+    /// HTTP over TLS.
     Https,
 }
 
@@ -137,7 +137,7 @@ pub enum NetworkError {
     Tls {
         /// What was asked for.
         url: String,
-        /// What is wrong.
+        /// The error of the connection or of the parser.
         why: String,
     },
     /// The server speaks HTTP without TLS.
@@ -159,7 +159,7 @@ pub enum NetworkError {
     Malformed {
         /// What was asked for.
         url: String,
-        /// What is wrong.
+        /// The error of the connection or of the parser.
         why: String,
     },
 }

@@ -31,7 +31,7 @@ use oarsman_host::pod_cgroups::{self, HostCgroups};
 use oarsman_images::HostCredentialPlugins;
 use oarsman_net::SystemNetwork;
 use oarsman_state::{self as state, HostPodFiles, StatusFiles};
-use oarsman_sync::{TaskPanics, Tasks, ordered_watch, restarted};
+use oarsman_sync::{TaskName, TaskPanics, Tasks, ordered_watch, restarted};
 use oarsman_volumes::HostVolumes;
 use tokio::sync::{Mutex, mpsc};
 use tokio_util::sync::CancellationToken;
@@ -75,12 +75,10 @@ impl Agent {
         Arc::clone(&self.inputs.report_store)
     }
 
-    /// Its active pods.
     pub(crate) fn pods(&self) -> ActivePodsReader {
         self.inputs.pods.clone()
     }
 
-    /// The node's addresses.
     pub(crate) fn node_addresses(&self) -> NodeAddresses {
         self.inputs.node_addresses.clone()
     }
@@ -105,14 +103,14 @@ impl Agent {
         self.leave.clone()
     }
 
-    /// Makes all sources report an empty set of pods once `leaving` is cancelled.
+    /// Makes all sources report an empty set of pods once `stopping` is cancelled.
     #[must_use]
-    pub(crate) fn drain_on(mut self, leaving: &CancellationToken) -> Self {
+    pub(crate) fn drain_on(mut self, stopping: &CancellationToken) -> Self {
         let ending = |source: PodSource| {
-            let leaving = leaving.clone();
+            let stopping = stopping.clone();
             source.map(move |_, pods| {
                 let none = futures::stream::once(std::future::ready(Vec::new()));
-                let pods = pods.take_until(leaving.clone().cancelled_owned());
+                let pods = pods.take_until(stopping.clone().cancelled_owned());
                 pods.chain(none).chain(futures::stream::pending()).boxed()
             })
         };
@@ -138,7 +136,9 @@ impl Agent {
         let _stopping = systemd.notify_stopping_on_drop();
         let mut tasks = Tasks::new(panics.clone());
         let commands = self.commands.clone();
-        tasks.spawn("systemd watchdog", move || systemd.clone().run_watchdog(commands.clone()));
+        tasks.spawn(TaskName::SystemdWatchdog, move || {
+            systemd.clone().run_watchdog(commands.clone())
+        });
         let agent = oarsman_agent::run(self.seams, self.config, self.inputs);
         let agent = AbortOnDropHandle::new(tokio::spawn(agent));
         tokio::select! {
@@ -153,7 +153,7 @@ impl Agent {
 async fn keep_client_certificate(connection: Option<Connection>, panics: TaskPanics) -> Result<()> {
     let Some(connection) = connection else { return std::future::pending().await };
     let connection = Arc::new(Mutex::new(connection));
-    let task = restarted("client certificate", panics, move || {
+    let task = restarted(TaskName::ClientCertificate, panics, move || {
         let connection = Arc::clone(&connection);
         async move { connection.lock().await.run().await }
     });
@@ -181,7 +181,7 @@ pub(crate) async fn assemble(
     let cgroups = HostCgroups::open(pod_cgroups::CgroupSettings {
         names: pod_settings.cgroups.clone(),
         resources: pod_settings.resources.clone(),
-        is_guest: settings.mode == Mode::Guest,
+        is_run_mode: settings.mode == Mode::Run,
     })?;
     let pod_files = HostPodFiles::open(state::PodFileSettings {
         root: settings.root.clone(),
@@ -244,7 +244,7 @@ fn initial_report(settings: &AgentSettings) -> NodeReport {
         root: settings.root.display().to_string(),
         pod_logs: settings.pod_logs.display().to_string(),
         pid: std::process::id(),
-        is_guest: settings.mode == Mode::Guest,
+        is_run_mode: settings.mode == Mode::Run,
         runtime: RuntimeReport {
             endpoint: settings.runtime_endpoint.clone(),
             ..RuntimeReport::default()

@@ -90,7 +90,7 @@ impl Flags {
         };
         let Some(path) = &self.config else {
             let requirements =
-                Requirements::for_guest(root("/var/lib/oarsman")?, self.runtime.clone());
+                Requirements::for_run_mode(root("/var/lib/oarsman")?, self.runtime.clone());
             return Ok((Vec::new(), requirements));
         };
         let (findings, configuration) = config::read(&std::path::absolute(path)?);

@@ -18,7 +18,7 @@ use oarsman_agent::AgentCommand;
 use oarsman_clock::Clock;
 use oarsman_kubelet_config::flags::{self, Flag, ParsedFlags, RequestedAction};
 use oarsman_kubelet_config::{LoadedConfig, Problems};
-use oarsman_sync::Tasks;
+use oarsman_sync::{TaskName, Tasks};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -117,7 +117,7 @@ async fn run_until_signalled(
         end: end.clone(),
     };
     let mut tasks = Tasks::new(agent.panics());
-    tasks.spawn("kubelet server", move || {
+    tasks.spawn(TaskName::KubeletServer, move || {
         let inputs = inputs.clone();
         async move { match server::serve(inputs).await {} }
     });

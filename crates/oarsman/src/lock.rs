@@ -90,7 +90,7 @@ fn acquire(path: &Path, what: &str, fix: &str) -> Result<FileLock> {
     Ok(FileLock { file })
 }
 
-/// A command that asks who holds the lock has it itself for a moment.
+/// A command that asks for the holder of the lock holds it itself for a moment.
 #[expect(
     clippy::disallowed_methods,
     reason = "the kernel tells of a free lock only those who wait for it without a deadline"

@@ -109,9 +109,7 @@ pub(crate) fn run(flags: &Flags, clock: &Arc<dyn Clock>) -> Result<ExitCode> {
                 let settings = flags.settings(root, node, endpoint);
                 Box::pin(foreground::run_in_foreground(&settings, manifest_set, quiet, clock)).await
             }
-            RuntimeChoice::Workbench(workbench) => {
-                runtime_choice::become_workbench(&workbench, &root)
-            }
+            RuntimeChoice::OnRig(script) => runtime_choice::exec_on_rig(&script, &root),
         }
     })
 }
@@ -149,7 +147,7 @@ impl Flags {
         runtime_endpoint: String,
     ) -> AgentSettings {
         AgentSettings {
-            mode: Mode::Guest,
+            mode: Mode::Run,
             addresses: AddressSettings { name: node_name.clone(), ..AddressSettings::default() },
             // No API server has dropped a field: what a manifest says is done.
             features: FeatureGates::of(|_| true),
@@ -179,7 +177,7 @@ impl Flags {
     }
 }
 
-/// A guest registers no node, but pods may read the node's name, addresses and resources through the downward API.
+/// `oarsman run` registers no node, but pods may read the node's name, addresses and resources through the downward API.
 fn node_status_config(root: &Path, name: &str) -> NodeStatusConfig {
     let (lasts, name) = (Duration::from_secs(40), name.to_owned());
     NodeStatusConfig {

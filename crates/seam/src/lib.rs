@@ -103,7 +103,7 @@ impl<S: ?Sized, M> WithMiddleware<S, M> {
         Self { inner, middleware }
     }
 
-    /// Where calls go.
+    /// The implementation that calls are passed to.
     pub fn inner(&self) -> &Arc<S> {
         &self.inner
     }
@@ -116,6 +116,6 @@ impl<S: ?Sized, M> WithMiddleware<S, M> {
 
 impl<S: ?Sized, M> fmt::Debug for WithMiddleware<S, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Through").finish_non_exhaustive()
+        f.debug_struct("WithMiddleware").finish_non_exhaustive()
     }
 }

@@ -26,7 +26,6 @@ trait NoteStore: Send + Sync + 'static {
         Ok(0)
     }
 
-    /// The label.
     fn label(&self) -> String;
 }
 

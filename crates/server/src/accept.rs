@@ -78,7 +78,7 @@ impl Listener for TcpListener {
         let (stream, _) = Self::accept(self).await?;
         // Without them responses are only later, and a client that is lost is noticed only when its lifetime is over.
         stream.set_nodelay(true).ok();
-        notice_death(&stream).ok();
+        enable_keepalive(&stream).ok();
         Ok(stream)
     }
 
@@ -88,7 +88,7 @@ impl Listener for TcpListener {
 }
 
 /// Lets the kernel close connections whose other end is gone. A client that is there and takes nothing may stay longer.
-fn notice_death(stream: &TcpStream) -> io::Result<()> {
+fn enable_keepalive(stream: &TcpStream) -> io::Result<()> {
     sockopt::set_tcp_keepidle(stream, KEEPALIVE_AFTER)?;
     sockopt::set_tcp_keepintvl(stream, KEEPALIVE_EVERY)?;
     sockopt::set_tcp_keepcnt(stream, KEEPALIVE_TRIES)?;

@@ -42,13 +42,13 @@ mod tests;
 /// Why a client has no name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AuthenticationError {
-    /// It shows nothing that says who it is.
+    /// The request has neither a client certificate nor a token that is valid.
     Unauthenticated,
     /// The API server would have to be asked too often.
     Throttled,
 }
 
-/// Finds out who asks.
+/// Finds the user of a request.
 pub(crate) struct Authenticator {
     authorities: Option<ClientCaFile>,
     tokens: Option<Duration>,

@@ -28,7 +28,7 @@ pub(crate) struct ConnectionTable(Arc<Guarded<TableState>>);
 /// What connections are counted by.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Peer {
-    /// Until it is known who the client is.
+    /// Until the client is authenticated.
     Address(IpAddr),
     User(String),
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use axum::Router;
 use hyper::http::Extensions;
-use oarsman_sync::{TaskPanics, restarted};
+use oarsman_sync::{TaskName, TaskPanics, restarted};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
@@ -38,7 +38,7 @@ const LIMITS: ConnectionLimits = ConnectionLimits {
 /// A bound listener with its router.
 pub(crate) struct HttpServer {
     /// What its task is called.
-    name: &'static str,
+    name: TaskName,
     listener: Arc<TcpListener>,
     tls: Option<TlsAcceptor>,
     router: Router,
@@ -54,12 +54,12 @@ impl fmt::Debug for HttpServer {
 }
 
 impl HttpServer {
-    pub(crate) fn plain(name: &'static str, listener: TcpListener, router: Router) -> Self {
+    pub(crate) fn plain(name: TaskName, listener: TcpListener, router: Router) -> Self {
         Self { name, listener: Arc::new(listener), tls: None, router }
     }
 
     pub(crate) fn encrypted(
-        name: &'static str,
+        name: TaskName,
         listener: TcpListener,
         tls: TlsAcceptor,
         router: Router,
@@ -94,7 +94,7 @@ impl HttpServer {
 /// A server whose address may be in use.
 #[derive(Debug)]
 pub(crate) struct UnboundServer {
-    pub(crate) name: &'static str,
+    pub(crate) name: TaskName,
     pub(crate) address: SocketAddr,
     pub(crate) router: Router,
 }
@@ -105,7 +105,7 @@ impl UnboundServer {
     }
 
     pub(crate) fn log_failure(&self, error: &io::Error) {
-        tracing::error!(task = self.name, %error, "kubelet server not started, will retry");
+        tracing::error!(task = %self.name, %error, "kubelet server not started, will retry");
     }
 
     /// Serves as soon as its address is free.

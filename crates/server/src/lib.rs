@@ -29,7 +29,7 @@ use std::time::Duration;
 
 use oarsman_clock::Clock;
 use oarsman_cluster::review::Reviewer;
-use oarsman_sync::TaskPanics;
+use oarsman_sync::{TaskName, TaskPanics};
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
@@ -128,13 +128,13 @@ pub async fn open(
     let log_limits = LogLimits::new(panics.clone());
     let mut plain = Vec::new();
     if let Some(address) = settings.health {
-        let (name, router) = ("health server", endpoints::health(Arc::clone(&host)));
+        let (name, router) = (TaskName::HealthServer, endpoints::health(Arc::clone(&host)));
         plain.push(UnboundServer { name, address, router });
     }
     if let Some(address) = settings.read_only {
         let (host, clock) = (Arc::clone(&host), Arc::clone(&clock));
         let router = endpoints::read_only(host, clock, Arc::clone(&log_limits));
-        plain.push(UnboundServer { name: "read-only server", address, router });
+        plain.push(UnboundServer { name: TaskName::ReadOnlyServer, address, router });
     }
     for server in plain {
         match listen(server.address).await {
@@ -154,7 +154,7 @@ pub async fn open(
         let router = endpoints::all(host, clock, log_limits, debugging, configuration);
         let router = auth_filter::with_auth(router, guard);
         let (listener, tls) = (listen(address).await?, TlsAcceptor::from(Arc::new(tls)));
-        http_servers.push(HttpServer::encrypted("https server", listener, tls, router));
+        http_servers.push(HttpServer::encrypted(TaskName::HttpsServer, listener, tls, router));
         thread = Some(ServerThread::start()?);
     }
     Ok(Servers { http_servers, unbound, thread, panics })

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use oarsman_host::blocking::{BlockingKind, BlockingLane};
+use oarsman_host::blocking::{BlockingKind, BlockingPool};
 use oarsman_host::files::is_plain_name;
 use oarsman_seam::seam;
 
@@ -56,7 +56,7 @@ pub struct EncryptedCheckpoints(Arc<CheckpointDirectory>);
 struct CheckpointDirectory {
     checkpoints: PathBuf,
     cipher: CheckpointCipher,
-    lane: BlockingLane,
+    pool: BlockingPool,
 }
 
 impl EncryptedCheckpoints {
@@ -73,8 +73,8 @@ impl EncryptedCheckpoints {
         let legacy = directory.join(KEY);
         let keys = keys.read(root, &legacy)?;
         let cipher = CheckpointCipher::new(&keys).map_err(failed("use the key of", &directory))?;
-        let lane = BlockingLane::new(BlockingKind::Checkpoints);
-        let opened = CheckpointDirectory { checkpoints, cipher, lane };
+        let pool = BlockingPool::new(BlockingKind::Checkpoints);
+        let opened = CheckpointDirectory { checkpoints, cipher, pool };
         if CheckpointKeys::is_outdated(&keys, &legacy)
             && let Err(error) = opened.replace_key(&legacy)
         {
@@ -100,7 +100,7 @@ impl EncryptedCheckpoints {
     ) -> Result<T, FileError> {
         let checkpoints = Arc::clone(&self.0);
         self.0
-            .lane
+            .pool
             .run(object, move || work(&checkpoints), failed("use", &self.0.checkpoints))
             .await
     }

@@ -9,9 +9,9 @@ use oarsman_seam::{Call, CallFault, SeamError};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot {doing} {}: {why}", path.display())]
 pub struct FileError {
-    /// What was tried.
+    /// The step that failed.
     pub doing: &'static str,
-    /// On what.
+    /// The file or directory.
     pub path: PathBuf,
     /// What the system said.
     pub why: String,

@@ -16,7 +16,7 @@ use oarsman_core::cri_spec::PodPaths;
 use oarsman_core::ids::{ContainerId, FullName, PodUid};
 use oarsman_core::pod::PodExt;
 use oarsman_core::view::ContainerView;
-use oarsman_host::blocking::{BlockingKind, BlockingLane};
+use oarsman_host::blocking::{BlockingKind, BlockingPool};
 use oarsman_seam::seam;
 
 use crate::error::{FileError, failed};
@@ -118,7 +118,7 @@ pub struct HostPodFiles(Arc<PodDirectories>);
 struct PodDirectories {
     settings: PodFileSettings,
     logs: LogDirectories,
-    lane: BlockingLane,
+    pool: BlockingPool,
 }
 
 impl HostPodFiles {
@@ -127,10 +127,10 @@ impl HostPodFiles {
     /// # Errors
     /// When one of the root directory cannot be made. Without directories for logs the agent starts, and pods that need them do not.
     pub fn open(settings: PodFileSettings) -> Result<Self, FileError> {
-        let lane = BlockingLane::new(BlockingKind::PodFiles);
+        let pool = BlockingPool::new(BlockingKind::PodFiles);
         directories::create_shared_directories(&settings.root)?;
         let logs = LogDirectories::open(&settings);
-        Ok(Self(Arc::new(PodDirectories { settings, logs, lane })))
+        Ok(Self(Arc::new(PodDirectories { settings, logs, pool })))
     }
 
     async fn blocking<T: Send + 'static>(
@@ -140,7 +140,7 @@ impl HostPodFiles {
     ) -> Result<T, FileError> {
         let directories = Arc::clone(&self.0);
         let panicked = failed("work in", &self.0.settings.root);
-        self.0.lane.run(object, move || work(&directories), panicked).await
+        self.0.pool.run(object, move || work(&directories), panicked).await
     }
 }
 

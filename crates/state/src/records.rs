@@ -12,7 +12,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use k8s_openapi::api::core::v1::PodStatus;
 use oarsman_core::ids::PodUid;
-use oarsman_host::blocking::{BlockingKind, BlockingLane};
+use oarsman_host::blocking::{BlockingKind, BlockingPool};
 use oarsman_seam::seam;
 
 use crate::error::{FileError, failed};
@@ -60,7 +60,7 @@ impl StatusFiles {
     pub fn open(root: &Path) -> Result<Self, FileError> {
         let statuses = StatusDirectory {
             root: root.to_owned(),
-            lane: BlockingLane::new(BlockingKind::StatusRecords),
+            pool: BlockingPool::new(BlockingKind::StatusRecords),
         };
         make_directory(&statuses.directory(), OUR_DIRECTORY)?;
         remove_unfinished(&statuses.directory())?;
@@ -74,7 +74,7 @@ impl StatusFiles {
     ) -> Result<T, FileError> {
         let statuses = Arc::clone(&self.0);
         self.0
-            .lane
+            .pool
             .run(object, move || work(&statuses), failed("work in", &self.0.directory()))
             .await
     }
@@ -110,7 +110,7 @@ impl StatusRecords for StatusFiles {
 #[derive(Debug)]
 struct StatusDirectory {
     root: PathBuf,
-    lane: BlockingLane,
+    pool: BlockingPool,
 }
 
 impl StatusDirectory {

@@ -1,6 +1,6 @@
 //! A watch channel: receivers wait for changes of a value, and are woken in a fixed order.
 //!
-//! tokio's `watch` wakes those who wait in a random order. Here they are woken in the order in which they began to wait, so
+//! tokio's `watch` wakes waiting tasks in a random order. Here they are woken in the order in which they began to wait, so
 //! that the same simulated life can be lived twice.
 
 use std::fmt;
@@ -58,12 +58,12 @@ impl<T> Sender<T> {
         Receiver { shared: Arc::clone(&self.0), seen: self.0.value().0 }
     }
 
-    /// Sets the value.
+    /// Sets the value and wakes waiting tasks.
     pub fn send_replace(&self, value: T) {
         self.send_modify(|old| *old = value);
     }
 
-    /// Changes the value.
+    /// Changes the value and wakes waiting tasks.
     pub fn send_modify(&self, change: impl FnOnce(&mut T)) {
         self.send_if_modified(|value| {
             change(value);
@@ -71,7 +71,7 @@ impl<T> Sender<T> {
         });
     }
 
-    /// Changes the value, and wakes those who wait if the closure says that it did.
+    /// Changes the value, and wakes waiting tasks if the closure returns true.
     pub fn send_if_modified(&self, change: impl FnOnce(&mut T) -> bool) {
         let modified = {
             let mut value = self.0.value();
@@ -86,7 +86,7 @@ impl<T> Sender<T> {
 }
 
 impl<T: Clone> Sender<T> {
-    /// The value now.
+    /// A copy of the value.
     pub fn get(&self) -> T {
         self.0.value().1.clone()
     }
@@ -100,7 +100,7 @@ impl<T> Drop for Sender<T> {
 }
 
 impl<T: Clone> Receiver<T> {
-    /// The value now.
+    /// A copy of the value.
     pub fn get(&self) -> T {
         self.shared.value().1.clone()
     }

@@ -10,7 +10,7 @@ use futures::future::BoxFuture;
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::sleep;
 
-use crate::Guarded;
+use crate::{Guarded, TaskName};
 
 #[cfg(test)]
 mod tests;
@@ -20,28 +20,24 @@ pub const RESTART_AFTER: Duration = Duration::from_secs(1);
 
 /// How often each task has panicked.
 #[derive(Clone, Debug, Default)]
-pub struct TaskPanics(Arc<Guarded<BTreeMap<&'static str, u64>>>);
+pub struct TaskPanics(Arc<Guarded<BTreeMap<TaskName, u64>>>);
 
 impl TaskPanics {
     /// Logs and counts a panic of a task that is started again.
-    pub fn record(&self, task: &'static str) {
-        tracing::error!(task, "task panicked, will be restarted");
+    pub fn record(&self, task: TaskName) {
+        tracing::error!(%task, "task panicked, will be restarted");
         *self.0.lock().entry(task).or_default() += 1;
     }
 
     /// The counts so far, by name.
-    pub fn counts(&self) -> BTreeMap<&'static str, u64> {
+    pub fn counts(&self) -> BTreeMap<TaskName, u64> {
         self.0.lock().clone()
     }
 }
 
 /// Runs what `start` makes until it ends, and starts it again after a panic. For a future whose owner awaits its result; loops
 /// without one are spawned by [`Tasks`].
-pub async fn restarted<T, F>(
-    task: &'static str,
-    panics: TaskPanics,
-    mut start: impl FnMut() -> F,
-) -> T
+pub async fn restarted<T, F>(task: TaskName, panics: TaskPanics, mut start: impl FnMut() -> F) -> T
 where
     F: Future<Output = T>,
 {
@@ -61,7 +57,7 @@ type StartTask = Arc<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>;
 /// Loops that run until this is dropped.
 pub struct Tasks {
     running: JoinSet<()>,
-    loops: BTreeMap<Id, (&'static str, StartTask)>,
+    loops: BTreeMap<Id, (TaskName, StartTask)>,
     panics: TaskPanics,
 }
 
@@ -72,14 +68,14 @@ impl Tasks {
     }
 
     /// Starts a loop; `start` is called again after a panic, so what must survive one is shared and not moved.
-    pub fn spawn<F>(&mut self, name: &'static str, start: impl Fn() -> F + Send + Sync + 'static)
+    pub fn spawn<F>(&mut self, name: TaskName, start: impl Fn() -> F + Send + Sync + 'static)
     where
         F: Future<Output = ()> + Send + 'static,
     {
         self.spawn_after(Duration::ZERO, name, Arc::new(move || start().boxed()));
     }
 
-    fn spawn_after(&mut self, wait: Duration, name: &'static str, start: StartTask) {
+    fn spawn_after(&mut self, wait: Duration, name: TaskName, start: StartTask) {
         let again = Arc::clone(&start);
         let handle = self.running.spawn(async move {
             // Even a sleep of zero costs a tick of the timer.
@@ -110,7 +106,7 @@ impl Tasks {
             self.panics.record(task);
             self.spawn_after(RESTART_AFTER, task, start);
         } else {
-            tracing::info!(task, "task ended");
+            tracing::info!(%task, "task ended");
         }
     }
 }

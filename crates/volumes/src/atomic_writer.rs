@@ -1,4 +1,4 @@
-//! Replacing all files of a directory at once, so that who reads them sees the old ones or the new ones, and never some of each.
+//! Replacing all files of a directory at once, so that a reader sees the old ones or the new ones, and never some of each.
 //!
 //! The layout is the Go kubelet's. The files lie in a directory named after the time, to which the link `..data` leads; every name
 //! that people see is a link to `..data/name`. To replace the files is to rename one link.

@@ -8,15 +8,14 @@ use oarsman_seam::{Call, CallFault, SeamError};
 
 /// Why a volume is not as it should be.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum VolumeError {
     /// The system did not do it.
     #[error("volume {volume:?}: cannot {doing} {}: {source}", path.display())]
     System {
         /// The volume, or its directory.
         volume: String,
-        /// What was tried.
         doing: &'static str,
-        /// On what.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
@@ -24,7 +23,6 @@ pub enum VolumeError {
     /// What is there is not what the volume's type asks for.
     #[error("volume {volume:?}: hostPath type check failed: {} is not a {wanted}", path.display())]
     WrongType {
-        /// The volume.
         volume: String,
         /// What was found to be something else.
         path: PathBuf,
@@ -34,7 +32,6 @@ pub enum VolumeError {
     /// There is nothing where something should be.
     #[error("volume {volume:?}: hostPath type check failed: {} does not exist, and should be a {wanted}", path.display())]
     Missing {
-        /// The volume.
         volume: String,
         /// Where nothing was found.
         path: PathBuf,
@@ -44,7 +41,6 @@ pub enum VolumeError {
     /// A file of the volume would lie outside of it, or where the volume keeps its own things.
     #[error("volume {volume:?}: no file can be called {path:?} in it")]
     Path {
-        /// The volume.
         volume: String,
         /// The path of the file.
         path: String,
@@ -54,7 +50,6 @@ pub enum VolumeError {
         "volume {volume:?}: {file:?} cannot be a file and the directory of {below:?}: change the path of one of them"
     )]
     PathConflict {
-        /// The volume.
         volume: String,
         /// The path of the file.
         file: String,
@@ -66,7 +61,6 @@ pub enum VolumeError {
         "volume {volume:?}: emptyDir.medium cannot be {medium:?}: leave it out, or make it Memory, HugePages or HugePages- with the size of a page"
     )]
     Medium {
-        /// The volume.
         volume: String,
         /// What the volume says.
         medium: String,
@@ -76,7 +70,6 @@ pub enum VolumeError {
         "volume {volume:?}: this agent has no {kind} volumes; use emptyDir, hostPath, configMap, secret, downwardAPI or projected"
     )]
     Unknown {
-        /// The volume.
         volume: String,
         /// Its kind, as the field of the spec is called.
         kind: String,
@@ -85,18 +78,13 @@ pub enum VolumeError {
     #[error(
         "the pod's uid {uid:?} is not a plain name: set metadata.uid to letters, digits and dashes"
     )]
-    Uid {
-        /// The pod's UID.
-        uid: String,
-    },
+    Uid { uid: String },
     /// The call was given up, or its work panicked.
     #[error("{doing} {object}: {why}")]
     Call {
-        /// What was tried.
         doing: &'static str,
         /// The volumes, or the pod.
         object: String,
-        /// What happened.
         why: String,
     },
     /// What is left of volumes could not be removed.

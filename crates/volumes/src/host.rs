@@ -14,7 +14,7 @@ use oarsman_core::cri_spec::PodPaths;
 use oarsman_core::ids::PodUid;
 use oarsman_core::pod::PodExt;
 use oarsman_core::volume_manager::{MountedVolume, VolumeToMount, is_local};
-use oarsman_host::blocking::{BlockingKind, BlockingLane};
+use oarsman_host::blocking::{BlockingKind, BlockingPool};
 use oarsman_host::files::is_plain_name;
 use oarsman_host::tree::RemoveTreeError;
 
@@ -30,28 +30,28 @@ struct VolumePlugins {
     root: PathBuf,
     clock: Arc<dyn Clock>,
     all: Vec<Box<dyn VolumePlugin>>,
-    lane: BlockingLane,
-    /// One that hangs must not hold up what lies on our own disk. In either lane, there is one call at a time for a pod: a late one
+    pool: BlockingPool,
+    /// One that hangs must not hold up what lies on our own disk. In either pool, there is one call at a time for a pod: a late one
     /// must not undo what a newer one has done, and a pod with many hanging volumes holds one thread.
-    host_path_lane: BlockingLane,
+    host_path_pool: BlockingPool,
 }
 
 impl HostVolumes {
     /// Those below this root directory. Directories of files that are replaced all at once are named after the time.
     pub fn new(root: PathBuf, clock: Arc<dyn Clock>) -> Self {
-        let lane = BlockingLane::new(BlockingKind::Volumes);
-        let host_path_lane = BlockingLane::new(BlockingKind::HostPaths);
-        Self(Arc::new(VolumePlugins { root, clock, all: plugin::all(), lane, host_path_lane }))
+        let pool = BlockingPool::new(BlockingKind::Volumes);
+        let host_path_pool = BlockingPool::new(BlockingKind::HostPaths);
+        Self(Arc::new(VolumePlugins { root, clock, all: plugin::all(), pool, host_path_pool }))
     }
 
     async fn blocking<T: Send + 'static>(
         &self,
-        lane: &BlockingLane,
+        pool: &BlockingPool,
         object: &str,
         work: impl FnOnce(&VolumePlugins) -> Result<T, VolumeError> + Send + 'static,
     ) -> Result<T, VolumeError> {
         let plugins = Arc::clone(&self.0);
-        lane.run(object, move || work(&plugins), panicked(&self.0.root)).await
+        pool.run(object, move || work(&plugins), panicked(&self.0.root)).await
     }
 }
 
@@ -61,8 +61,8 @@ impl Volumes for HostVolumes {
         let pod = Arc::clone(pod);
         let uid = pod.uid();
         let is_local = volumes.iter().all(|volume| is_local(&volume.plugin));
-        let lane = if is_local { &self.0.lane } else { &self.0.host_path_lane };
-        self.blocking(lane, uid.as_str(), move |plugins| {
+        let pool = if is_local { &self.0.pool } else { &self.0.host_path_pool };
+        self.blocking(pool, uid.as_str(), move |plugins| {
             plugins.set_up(&pod, &volumes, plugins.clock.wall())
         })
         .await
@@ -77,15 +77,15 @@ impl Volumes for HostVolumes {
         let is_safe = |volume: &MountedVolume| {
             is_local(&volume.plugin) || volume.plugin == HostPathPlugin.name()
         };
-        let (lane, object) = match volumes.iter().all(is_safe) {
-            true => (&self.0.lane, pod.to_string()),
-            false => (&self.0.host_path_lane, format!("{pod} tear down")),
+        let (pool, object) = match volumes.iter().all(is_safe) {
+            true => (&self.0.pool, pod.to_string()),
+            false => (&self.0.host_path_pool, format!("{pod} tear down")),
         };
         // Between two parts of a large volume, others have their turn.
         loop {
             let (uid, volumes) = (pod.clone(), volumes.clone());
             let work = move |plugins: &VolumePlugins| plugins.tear_down(&uid, &volumes);
-            match self.blocking(lane, &object, work).await {
+            match self.blocking(pool, &object, work).await {
                 Err(VolumeError::Remove(RemoveTreeError::Unfinished { .. })) => {}
                 done => return done,
             }
@@ -94,7 +94,7 @@ impl Volumes for HostVolumes {
 
     async fn mounted(&self, pod: &PodUid) -> Result<Vec<MountedVolume>, VolumeError> {
         let uid = pod.clone();
-        self.blocking(&self.0.lane, pod.as_str(), move |plugins| plugins.mounted(&uid)).await
+        self.blocking(&self.0.pool, pod.as_str(), move |plugins| plugins.mounted(&uid)).await
     }
 }
 
@@ -223,7 +223,7 @@ mod tests {
                 released.recv().ok();
                 Ok(())
             };
-            hanging.blocking(&hanging.0.lane, "u", hang).await
+            hanging.blocking(&hanging.0.pool, "u", hang).await
         });
         tokio::task::yield_now().await;
         let uid = PodUid::from("u");
@@ -260,7 +260,7 @@ mod tests {
     }
 
     impl HostVolumes {
-        /// Takes all threads of the lane until the senders are gone.
+        /// Takes all threads of the pool until the senders are gone.
         async fn turns_of_host_paths(&self) -> Vec<mpsc::Sender<()>> {
             let mut held = Vec::new();
             for number in 0..6 {
@@ -273,8 +273,8 @@ mod tests {
                         released.recv().ok();
                         Ok(())
                     };
-                    let lane = &volumes.0.host_path_lane;
-                    volumes.blocking(lane, &number.to_string(), hang).await
+                    let pool = &volumes.0.host_path_pool;
+                    volumes.blocking(pool, &number.to_string(), hang).await
                 });
                 begun.await.unwrap();
                 held.push(release);

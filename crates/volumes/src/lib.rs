@@ -52,8 +52,8 @@ fn names<'a>(volumes: impl Iterator<Item = &'a String>) -> String {
     volumes.map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ")
 }
 
-/// Makes a directory where there is none. It gets its name when it has its mode: a container may have changed that since, so it is
-/// not set again.
+/// Makes a directory where there is none. It gets its name after its mode is set; a container may change the mode later, so it is not set
+/// again.
 fn make_directory(path: &Path, mode: u32) -> io::Result<bool> {
     use std::os::unix::fs::PermissionsExt;
     if path.is_dir() {

@@ -31,12 +31,11 @@ pub(crate) struct VolumeToSetUp<'a> {
     pub(crate) volume: &'a Volume,
     /// The files that it should hold, if it is made of objects and fields and they are known.
     pub(crate) payload: Option<&'a Payload>,
-    /// Its path.
     pub(crate) path: PathBuf,
     pub(crate) now: Timestamp,
 }
 
-/// All there are.
+/// The plugins of all kinds of volumes.
 pub(crate) fn all() -> Vec<Box<dyn VolumePlugin>> {
     let payload = |plugin, in_memory| Box::new(PayloadPlugin { plugin, in_memory });
     vec![

@@ -16,7 +16,6 @@ const SMALLEST_PAGE: u64 = 4096;
 pub(crate) enum StorageMedium {
     /// The disk that the root directory is on.
     Default,
-    /// Memory.
     Memory,
     /// Huge pages of so many bytes; the usual ones when none are named.
     HugePages(Option<u64>),

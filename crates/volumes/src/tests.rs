@@ -210,7 +210,11 @@ async fn secrets_are_in_memory_and_removed_with_the_pod() {
     set_up(&pod, root.path(), newer.clone()).await.unwrap();
     assert_eq!(fs::read_to_string(directory.join("key")).unwrap(), "hunter3");
     set_up(&pod, root.path(), Payloads::new()).await.unwrap();
-    assert_eq!(fs::read_to_string(directory.join("key")).unwrap(), "hunter3", "nobody knew better");
+    assert_eq!(
+        fs::read_to_string(directory.join("key")).unwrap(),
+        "hunter3",
+        "the file is written again"
+    );
     tear_down(root.path()).await.unwrap();
     assert!(!is_mounted(&directory) && !directory.exists());
 }

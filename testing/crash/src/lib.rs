@@ -3,7 +3,7 @@
 //!
 //! A test names another test of its own binary, which is marked `#[ignore]` and makes the changes in [`directory`]. That one runs as
 //! a child under strace, which kills it before the n-th call of one kind, for every kind of call that changes files and every n, until
-//! it runs to its end. Real system calls are counted, whoever makes them: nothing is built into the code that is tested.
+//! it runs to its end. Real system calls are counted: nothing is built into the code that is tested.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -303,7 +303,7 @@ async fn events_pass_without_delay(cx: &ScenarioContext) -> Result<()> {
 }
 
 /// A shell script in place of the agent's program.
-fn stand_in(cx: &ScenarioContext, script: &str) -> Result<PathBuf> {
+fn fake_program(cx: &ScenarioContext, script: &str) -> Result<PathBuf> {
     let path = cx.scratch().join("stand-in");
     fs::write(&path, format!("#!/bin/busybox sh\n{script}"))?;
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
@@ -313,7 +313,7 @@ fn stand_in(cx: &ScenarioContext, script: &str) -> Result<PathBuf> {
 async fn an_agent_is_started_measured_and_ended(cx: &ScenarioContext) -> Result<()> {
     let script = "echo \"$@ $WHO\"; trap 'exit 0' TERM; i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done\n\
          echo ready; while :; do sleep 0.05; done\n";
-    let setup = cx.setup()?.program(&stand_in(cx, script)?);
+    let setup = cx.setup()?.program(&fake_program(cx, script)?);
     let node = cx.start(setup.flag("v", "4").env("WHO", "me"))?;
     let said = async || Ok(node.log_tail());
     let log = eventually(MAX_WAIT, "it is ready", said, |log| log.ends_with("ready")).await?;
@@ -343,7 +343,7 @@ async fn an_agent_is_started_measured_and_ended(cx: &ScenarioContext) -> Result<
 
 async fn an_agent_that_does_not_end_is_killed_and_reported(cx: &ScenarioContext) -> Result<()> {
     let script = "trap '' TERM; echo ready; while :; do sleep 0.05; done\n";
-    let node = cx.start(cx.setup()?.program(&stand_in(cx, script)?))?;
+    let node = cx.start(cx.setup()?.program(&fake_program(cx, script)?))?;
     let said = async || Ok(node.log_tail());
     eventually(MAX_WAIT, "it is ready", said, |log| log == "ready").await?;
     let error = node.terminate(Duration::from_millis(300)).await.err().context("it stays")?;

@@ -31,7 +31,7 @@ fn run_tests() -> ExitCode {
     let tests: [(&str, fn()); 8] = [
         ("the_exit_code_comes_out", exit_code_comes_out),
         ("inside_there_is_loopback_and_an_empty_run_directory", inside),
-        ("what_is_still_running_dies_with_the_tests", orphans_die),
+        ("what_is_still_running_dies_with_the_tests", orphaned_processes_are_killed),
         ("missing_tools_are_named_in_one_line", missing_tools),
         ("a_mount_stays_inside", mounts_stay_inside),
         ("a_control_group_left_outside_fails_the_run_and_is_removed", left_group),
@@ -138,7 +138,7 @@ fn inside() {
     assert_eq!(run("look"), (0, "looked\n".to_owned(), String::new()));
 }
 
-fn orphans_die() {
+fn orphaned_processes_are_killed() {
     assert_eq!(run("leave a process").0, 0);
     assert_eq!(sleepers(), [0; 0]);
 }

@@ -118,10 +118,9 @@ impl ExternalAction {
 
 /// The plan of a simulation.
 #[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the fields' names say what they are")]
 pub struct SimulationPlan {
-    /// Its seed.
     pub seed: u64,
-    /// The faults.
     pub faults: FaultPlan,
     /// The actions, by virtual time.
     pub actions: Vec<(Duration, ExternalAction)>,

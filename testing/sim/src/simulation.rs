@@ -107,7 +107,6 @@ struct Simulation {
     agent: Option<RunningAgent>,
 }
 
-/// A running agent.
 struct RunningAgent {
     task: JoinHandle<()>,
     commands: mpsc::Sender<AgentCommand>,

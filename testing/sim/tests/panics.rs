@@ -1,12 +1,13 @@
 //! Every named task panics once, at a call through its seam: it is back within five seconds, the lease is renewed, and no container is
-//! restarted.
+//! restarted. [`panic_test`] has a row for each task, so that a new task without one does not compile.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures::StreamExt;
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{ExecAction, Pod, Probe};
 use oarsman_agent::sources::{ManifestUrl, PodSource};
 use oarsman_agent::{
     ActivePodsReader, AgentMetrics, ContainerHooks, Decisions, Inputs, NodeAddresses, ReportStore,
@@ -18,6 +19,7 @@ use oarsman_core::pod::{HASH_ANNOTATION, PodExt, SOURCE_ANNOTATION};
 use oarsman_core::report::NodeReport;
 use oarsman_core::sources::Source;
 use oarsman_sim::scenario::{container, pod};
+use oarsman_sync::TaskName;
 use oarsman_world::faults::FaultPlan;
 use oarsman_world::network::{FakeResponse, FakeServer, ServerProtocol};
 use oarsman_world::runtime::ImageSource;
@@ -33,6 +35,67 @@ const MANIFEST: &str = "{apiVersion: v1, kind: Pod, metadata: {name: url}, spec:
 
 /// A task is back within this time.
 const BACK_WITHIN: Duration = Duration::from_secs(5);
+
+/// How the panic of a task is tested.
+#[derive(Clone, Copy)]
+enum PanicTest {
+    /// At the first call of that name on such an object.
+    AtFirstCall(&'static str, &'static str),
+    /// At such a call while the agent runs: the first one is made before the task starts.
+    AtLaterCall(&'static str, &'static str),
+    /// By a function in this file, because no call is the task's alone.
+    Here(&'static str),
+    /// By a function in a file of the workspace, because the task is not part of what is simulated.
+    In(&'static str, &'static str),
+}
+
+/// Tasks that are a loop of [`oarsman_sync::Tasks`] or [`oarsman_sync::restarted`] around a socket, a certificate or a file of the real machine.
+const OF_PROGRAM: &str = "crates/sync/src/tasks/tests.rs";
+const OF_OBJECTS: &str = "crates/cluster/src/api/objects/tests/panics.rs";
+const REFRESH: &str = "a_refresh_that_panics_is_counted_and_started_again";
+const LOOP: &str = "a_task_that_panics_is_restarted_after_a_second_and_others_are_not_affected";
+const FUTURE: &str = "a_future_with_a_result_is_started_again_until_it_has_one";
+
+fn panic_test(task: TaskName) -> PanicTest {
+    use PanicTest::{AtFirstCall, AtLaterCall, Here, In};
+    match task {
+        TaskName::StatusManager => AtFirstCall("the status", ""),
+        TaskName::MirrorManager => AtFirstCall("the mirror", ""),
+        TaskName::EventRecorder => AtFirstCall("an event", "pod"),
+        TaskName::NodeEvents => AtFirstCall("an event", "node"),
+        TaskName::NodeStatus => AtFirstCall("the creation", "node"),
+        TaskName::NodeLease => AtFirstCall("the renewal", "lease"),
+        TaskName::NodeAddresses => AtLaterCall("look for the addresses of", "n1"),
+        TaskName::RuntimeEvents => AtFirstCall("GetContainerEvents", ""),
+        TaskName::RuntimeHealth => AtFirstCall("Status", ""),
+        TaskName::ImageList => AtFirstCall("ListImages", ""),
+        TaskName::PodCheckpoints => AtFirstCall("write the checkpoint", ""),
+        TaskName::Relist => AtFirstCall("list the records of pods", ""),
+        TaskName::ApiSource => AtFirstCall("ListPods", ""),
+        TaskName::UrlSource => AtFirstCall("get", "web"),
+        TaskName::BackgroundTask => AtFirstCall("ExecSync", ""),
+        TaskName::FileSource => {
+            Here("a_source_of_files_that_panics_is_read_anew_and_no_pod_is_lost")
+        }
+        TaskName::Supervisor => Here(
+            "after_a_panic_of_the_supervisor_everything_is_built_again_and_no_container_restarts",
+        ),
+        TaskName::PodWorker => Here(
+            "a_pod_worker_that_panics_is_replaced_within_five_seconds_and_its_containers_go_on",
+        ),
+        TaskName::ObjectRefresh | TaskName::TokenRefresh | TaskName::ServiceWatch => {
+            In(OF_OBJECTS, REFRESH)
+        }
+        TaskName::KubeletServer | TaskName::SystemdWatchdog => In(OF_PROGRAM, LOOP),
+        TaskName::LogWatch
+        | TaskName::HttpsServer
+        | TaskName::ReadOnlyServer
+        | TaskName::HealthServer
+        | TaskName::ServingCertificate
+        | TaskName::ClientCertificate
+        | TaskName::LocalApi => In(OF_PROGRAM, FUTURE),
+    }
+}
 
 /// Panics once when it is armed: in the supervisor, which calls it, or in a pod worker.
 #[derive(Default)]
@@ -62,9 +125,13 @@ impl Decisions for PanickingDecisions {
     }
 }
 
-/// A pod that runs forever: of the API server, or a static one.
+/// A pod that runs forever and is probed: of the API server, or a static one.
 fn named(name: &str, is_static: bool) -> Pod {
-    let mut pod = pod(vec![], vec![container("main", &["forever"])], 2);
+    let mut main = container("main", &["forever"]);
+    let command = ["/script", "exit:0"].map(str::to_owned).to_vec();
+    let exec = Some(ExecAction { command: Some(command) });
+    main.readiness_probe = Some(Probe { exec, period_seconds: Some(2), ..Probe::default() });
+    let mut pod = pod(vec![], vec![main], 2);
     pod.metadata.name = Some(name.to_owned());
     pod.metadata.uid = Some(format!("uid-{name}"));
     if is_static {
@@ -137,8 +204,8 @@ impl PanicFixture {
         self.world.trace.records().iter().filter(|record| is(&record.entry)).count()
     }
 
-    fn panics(&self, task: &str) -> u64 {
-        self.metrics.panics.counts().get(task).copied().unwrap_or_default()
+    fn panics(&self, task: TaskName) -> u64 {
+        self.metrics.panics.counts().get(&task).copied().unwrap_or_default()
     }
 
     /// Starts of containers that are not the first of their name.
@@ -151,7 +218,7 @@ impl PanicFixture {
     }
 
     /// Waits until the task has panicked, with a deadline.
-    async fn await_panic(&self, task: &str, within: Duration) {
+    async fn await_panic(&self, task: TaskName, within: Duration) {
         let began = self.world.clock.elapsed();
         while self.panics(task) == 0 {
             assert!(self.world.clock.elapsed() - began < within, "{task} did not panic");
@@ -160,7 +227,7 @@ impl PanicFixture {
     }
 
     /// Checks what holds after any panic: the lease is renewed, a new pod starts, and no container is restarted.
-    async fn check_the_rest(&self, task: &str) {
+    async fn check_the_rest(&self, task: TaskName) {
         let renewals = self.world.cluster.node_history().renewals.len();
         self.provoke(2);
         sleep(Duration::from_secs(15)).await;
@@ -175,36 +242,55 @@ impl PanicFixture {
     }
 }
 
+/// Makes the task panic at a call and checks what holds afterwards; `delay` is how long the agent runs before.
+fn check_panic_at(task: TaskName, delay: Duration, call: &'static str, object: &'static str) {
+    let lived = simulate(3, FaultPlan::quiet(), |world| async move {
+        let panics = world.links.panics();
+        if delay.is_zero() {
+            panics.arm(call, object);
+        }
+        let fixture = PanicFixture::new(world);
+        fixture.provoke(1);
+        if !delay.is_zero() {
+            sleep(delay).await;
+            panics.arm(call, object);
+        }
+        fixture.await_panic(task, Duration::from_secs(120)).await;
+        let calls = fixture.calls(call, object);
+        sleep(BACK_WITHIN).await;
+        assert!(fixture.calls(call, object) > calls, "{task} is not back");
+        assert_eq!(fixture.panics(task), 1, "{task}");
+        fixture.check_the_rest(task).await;
+    });
+    assert!(lived.is_ok(), "{task}");
+}
+
 #[test]
 fn a_task_that_panics_at_a_call_is_back_within_five_seconds_and_nothing_else_notices() {
-    let rows = [
-        ("status manager", "the status", ""),
-        ("mirror manager", "the mirror", ""),
-        ("event recorder", "an event", "pod"),
-        ("node events", "an event", "node"),
-        ("node status", "the creation", "node"),
-        ("node lease", "the renewal", "lease"),
-        ("runtime events", "GetContainerEvents", ""),
-        ("runtime health", "Status", ""),
-        ("image list", "ListImages", ""),
-        ("pod checkpoints", "write the checkpoint", ""),
-        ("relist", "list the records of pods", ""),
-        ("api source", "ListPods", ""),
-        ("url source", "get", "web"),
-    ];
-    for (task, call, object) in rows {
-        let lived = simulate(3, FaultPlan::quiet(), |world| async move {
-            world.links.panics().arm(call, object);
-            let fixture = PanicFixture::new(world);
-            fixture.provoke(1);
-            fixture.await_panic(task, Duration::from_secs(120)).await;
-            let calls = fixture.calls(call, object);
-            sleep(BACK_WITHIN).await;
-            assert!(fixture.calls(call, object) > calls, "{task} is not back");
-            assert_eq!(fixture.panics(task), 1, "{task}");
-            fixture.check_the_rest(task).await;
-        });
-        assert!(lived.is_ok(), "{task}");
+    for task in TaskName::ALL {
+        match panic_test(*task) {
+            PanicTest::AtFirstCall(call, object) => {
+                check_panic_at(*task, Duration::ZERO, call, object);
+            }
+            PanicTest::AtLaterCall(call, object) => {
+                check_panic_at(*task, Duration::from_secs(10), call, object);
+            }
+            PanicTest::Here(_) | PanicTest::In(..) => {}
+        }
+    }
+}
+
+#[test]
+fn every_panic_test_that_is_named_exists() {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for task in TaskName::ALL {
+        let (file, function) = match panic_test(*task) {
+            PanicTest::AtFirstCall(..) | PanicTest::AtLaterCall(..) => continue,
+            PanicTest::Here(function) => (file!(), function),
+            PanicTest::In(file, function) => (file, function),
+        };
+        let text = std::fs::read_to_string(workspace.join(file)).unwrap();
+        assert!(text.contains(&format!("fn {function}(")), "{task}: {file} has no {function}");
     }
 }
 
@@ -216,14 +302,14 @@ fn a_source_of_files_that_panics_is_read_anew_and_no_pod_is_lost() {
         sleep(Duration::from_secs(10)).await;
         fixture.source.0.store(true, Ordering::Relaxed);
         fixture.files.send_modify(|files| files.push(named("trigger", true)));
-        fixture.await_panic("file source", BACK_WITHIN).await;
+        fixture.await_panic(TaskName::FileSource, BACK_WITHIN).await;
         sleep(BACK_WITHIN).await;
         for name in ["file-1", "trigger"] {
             let found = fixture.world.cluster.list().into_iter();
             let mut mirrors = found.filter(|pod| pod.full_name().name.starts_with(name));
             assert!(mirrors.next().is_some(), "{name} has no mirror pod");
         }
-        fixture.check_the_rest("file source").await;
+        fixture.check_the_rest(TaskName::FileSource).await;
     });
     assert!(lived.is_ok());
 }
@@ -236,13 +322,13 @@ fn after_a_panic_of_the_supervisor_everything_is_built_again_and_no_container_re
         sleep(Duration::from_secs(10)).await;
         fixture.admit_handler.0.store(true, Ordering::Relaxed);
         fixture.world.cluster.create(named("trigger", false));
-        fixture.await_panic("supervisor", BACK_WITHIN).await;
+        fixture.await_panic(TaskName::Supervisor, BACK_WITHIN).await;
         sleep(BACK_WITHIN).await;
         let pods = fixture.world.cluster.list().into_iter();
         let trigger = pods.filter(|pod| pod.full_name().name == "trigger");
         let phases: Vec<_> = trigger.filter_map(|pod| pod.status?.phase).collect();
         assert_eq!(phases, ["Running"], "the pod that made it panic runs too");
-        fixture.check_the_rest("supervisor").await;
+        fixture.check_the_rest(TaskName::Supervisor).await;
     });
     assert!(lived.is_ok());
 }
@@ -257,9 +343,9 @@ fn a_pod_worker_that_panics_is_replaced_within_five_seconds_and_its_containers_g
         fixture.world.cluster.update(&named("api-1", false).full_name(), |pod| {
             pod.metadata.labels.get_or_insert_default().insert("a".to_owned(), "b".to_owned());
         });
-        fixture.await_panic("pod worker", BACK_WITHIN).await;
+        fixture.await_panic(TaskName::PodWorker, BACK_WITHIN).await;
         sleep(BACK_WITHIN).await;
-        fixture.check_the_rest("pod worker").await;
+        fixture.check_the_rest(TaskName::PodWorker).await;
     });
     assert!(lived.is_ok());
 }

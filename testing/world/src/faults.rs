@@ -152,10 +152,9 @@ impl FaultKind {
 
 /// What happens to one event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EventFate {
-    /// It is delivered.
+#[expect(missing_docs, reason = "the variants' names say what they are")]
+pub enum EventDelivery {
     Delivered,
-    /// It is lost.
     Lost,
     /// It is delivered twice.
     Doubled,
@@ -262,16 +261,16 @@ impl Faults {
     }
 
     /// Draws what happens to the next event.
-    pub fn next_event(&self) -> EventFate {
+    pub fn next_event(&self) -> EventDelivery {
         self.with(|plan, rng, active| {
             let faults = plan.events;
-            let late = EventFate::Late(rng.up_to(faults.longest_delay));
+            let late = EventDelivery::Late(rng.up_to(faults.longest_delay));
             let fates = [
-                (faults.lose, EventFate::Lost),
-                (faults.double, EventFate::Doubled),
+                (faults.lose, EventDelivery::Lost),
+                (faults.double, EventDelivery::Doubled),
                 (faults.delay, late),
             ];
-            rng.one_of(fates).filter(|_| active).unwrap_or(EventFate::Delivered)
+            rng.one_of(fates).filter(|_| active).unwrap_or(EventDelivery::Delivered)
         })
     }
 

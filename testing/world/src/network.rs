@@ -103,10 +103,9 @@ pub enum ServerProtocol {
 
 /// The response to one path.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the fields' names say what they are")]
 pub struct FakeResponse {
-    /// The status.
     pub status: u16,
-    /// The body.
     pub body: Vec<u8>,
     /// The delay; it may be longer than any timeout.
     pub delay: Duration,
@@ -172,7 +171,6 @@ impl FakeNetwork {
         lock(&self.0.state).asked.clone()
     }
 
-    /// Answers a request.
     async fn answer(&self, request: HttpGet) -> Result<HttpResponse, NetworkError> {
         let server = self.server(&request).ok_or_else(|| refused(request.url()))?;
         if let Some(health) = server.health {

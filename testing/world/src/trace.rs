@@ -34,6 +34,7 @@ pub struct TraceRecord {
 
 /// One entry of the trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the fields' names say what they are")]
 pub enum TraceEntry {
     /// A call came in.
     Called {
@@ -54,43 +55,27 @@ pub enum TraceEntry {
         outcome: CallOutcome,
     },
     /// A container changed.
-    Container {
-        /// Which one.
-        target: TracedContainer,
-        /// The change.
-        change: ContainerTransition,
-    },
+    Container { target: TracedContainer, change: ContainerTransition },
     /// A sandbox changed.
-    Sandbox {
-        /// Which one.
-        target: TracedSandbox,
-        /// The change.
-        change: SandboxTransition,
-    },
+    Sandbox { target: TracedSandbox, change: SandboxTransition },
     /// A pod's object changed.
     Cluster {
         /// UID of the pod.
         uid: String,
         /// Full name of the pod.
         name: String,
-        /// The change.
         change: ClusterChange,
     },
     /// A pod's resources on the machine changed.
     Disk {
         /// UID of the pod.
         uid: String,
-        /// The change.
         change: DiskChange,
     },
     /// A server got a request.
-    Asked {
-        /// The URL.
-        url: String,
-    },
+    Asked { url: String },
     /// A server answered a probe.
     Probed {
-        /// The URL.
         url: String,
         /// Whether it is well.
         is_good: bool,

@@ -24,14 +24,12 @@ mod tests;
 
 /// What outlives every agent; clones are the same world.
 #[derive(Clone)]
+#[expect(missing_docs, reason = "the fields' names say what they are")]
 pub struct World {
     /// Its time.
     pub clock: WorldClock,
-    /// Its files.
     pub files: FakeFiles,
-    /// Its trace.
     pub trace: Trace,
-    /// Its faults.
     pub faults: Faults,
     /// The switch that kills an incarnation of the agent.
     pub kill_switch: KillSwitch,

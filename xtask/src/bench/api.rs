@@ -35,7 +35,7 @@ impl BenchApi {
             Request::new(path("serviceaccounts")).get("default", &GetParams::default())?;
         let began = Instant::now();
         while api.client.request::<Value>(account.clone()).await.is_err() {
-            ensure!(began.elapsed() < NAMESPACE_TIMEOUT, "nobody makes a service account");
+            ensure!(began.elapsed() < NAMESPACE_TIMEOUT, "the namespace has no service account");
             sleep(POLL_INTERVAL).await;
         }
         Ok(api)

@@ -89,7 +89,6 @@ pub(super) fn next_number(records: &[ConformanceRun], kubelet: KubeletKind) -> u
     numbers.max().unwrap_or(0) + 1
 }
 
-/// Writes a record.
 pub(super) fn write(directory: &Path, record: &ConformanceRun) -> Result<PathBuf> {
     let path = directory.join(format!("{}-{}.json", record.kubelet, record.number));
     let text = serde_json::to_string_pretty(record)? + "\n";

@@ -1,4 +1,4 @@
-//! The name of a public type means one thing in the workspace, and no type is named by a metaphor.
+//! The name of a public type means one thing in the workspace, and no type or variant is named by a metaphor.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -21,6 +21,8 @@ const METAPHORS: &[&str] = &[
     "Dice",
     "Ears",
     "Furniture",
+    "Guest",
+    "Lane",
     "Ledger",
     "Notebook",
     "Office",
@@ -31,6 +33,7 @@ const METAPHORS: &[&str] = &[
     "Theatre",
     "Vault",
     "Witness",
+    "Workbench",
 ];
 
 /// The types of all crates.
@@ -93,7 +96,7 @@ impl TypeNames {
     }
 }
 
-/// A type that a file defines.
+/// A type or a variant that a file defines.
 #[derive(Debug)]
 struct DefinedType {
     name: String,
@@ -122,7 +125,11 @@ impl<'ast> Visit<'ast> for TypeScan {
         }
         match item {
             syn::Item::Struct(item) => self.keep(&item.ident, &item.vis),
-            syn::Item::Enum(item) => self.keep(&item.ident, &item.vis),
+            syn::Item::Enum(item) => {
+                self.keep(&item.ident, &item.vis);
+                let variants = item.variants.iter();
+                variants.for_each(|variant| self.keep(&variant.ident, &Visibility::Inherited));
+            }
             syn::Item::Trait(item) => self.keep(&item.ident, &item.vis),
             syn::Item::Type(item) => self.keep(&item.ident, &item.vis),
             syn::Item::Union(item) => self.keep(&item.ident, &item.vis),
@@ -187,6 +194,8 @@ mod tests {
             ("pub(crate) enum Ledger {}", false),
             ("struct TaleOfPods;", false),
             ("trait DiceRoller {}", false),
+            ("enum Mode { Guest, Kubelet }", false),
+            ("enum Mode { Run, Kubelet }", true),
             ("struct Desktop;", true),
             ("struct Talents;", true),
             ("struct SpreadsheetReader;", true),

@@ -16,7 +16,7 @@ type PodTallies = BTreeMap<ProbeSeries, ProbeTally>;
 /// The labels of one count.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ProbeSeries {
-    /// What is asked.
+    /// Startup, liveness or readiness.
     pub kind: ProbeKind,
     /// The container's name.
     pub container: String,
@@ -27,7 +27,6 @@ pub struct ProbeSeries {
 }
 
 impl ProbeMetrics {
-    /// Counts one probe.
     pub(crate) fn count(&self, series: &ProbeSeries, outcome: &ProbeOutcome) {
         let mut pods = self.0.lock();
         match pods.get_mut(&series.pod_uid).and_then(|pod| pod.get_mut(series)) {

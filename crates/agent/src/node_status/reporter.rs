@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::Node as Object;
 use oarsman_cluster::{ClusterError, NodeStates, Registration, Result};
-use oarsman_core::admission::NodeKnowledge;
+use oarsman_core::admission::NodeObjectState;
 use oarsman_core::node::reports::ReportSchedule;
 use oarsman_core::node::runtime::RuntimeHealth;
 use oarsman_core::node::{NodeStatusInput, change, events, object, status};
@@ -48,7 +48,7 @@ impl NodeStatusReporter {
         }
     }
 
-    /// Runs for ever.
+    /// Registers the node, then updates its status until it is dropped.
     pub(super) async fn run(mut self) {
         self.context.events.send([events::starting()]);
         let resources = &self.context.node.config.settings.resources;
@@ -87,7 +87,7 @@ impl NodeStatusReporter {
 
     async fn try_register_with_api_server(&mut self) -> Result<Object> {
         if self.context.node_status_config.registers {
-            let new = self.with_scene(object::registered);
+            let new = self.with_input(object::registered);
             let created = self.context.object.create(&new);
             if let Registration::Created(node) =
                 self.context.with_deadline("creation", created).await?
@@ -102,7 +102,7 @@ impl NodeStatusReporter {
             return Ok(there);
         }
         tracing::info!(node = self.name(), "node was registered before, its object is updated");
-        let right = self.with_scene(|scene| object::reconciled(scene, &there));
+        let right = self.with_input(|input| object::reconciled(input, &there));
         if !change::differs(&there, &right) {
             return Ok(there);
         }
@@ -128,7 +128,7 @@ impl NodeStatusReporter {
     }
 
     async fn try_update_node_status(&mut self, there: &mut Object) -> Result<()> {
-        let right = self.with_scene(|scene| status::next(scene, there));
+        let right = self.with_input(|input| status::next(input, there));
         let changed = change::differs(there, &right);
         if changed || self.reports.are_due(self.context.node.seams.clock.mono()) {
             *there = self.patch_node_status(there, &right, changed).await?;
@@ -156,8 +156,8 @@ impl NodeStatusReporter {
         self.context.events.send(events::between(before, right));
     }
 
-    /// Waits until the next update is due, or until the runtime's health or the node's addresses change. Changes that others make to the object are handled
-    /// at the next update, so that they do not raise our request rate.
+    /// Waits until the next update is due, or until the runtime's health or the node's addresses change. Changes that others make to the
+    /// object are handled at the next update, so that they do not raise our request rate.
     async fn wait_for_next_update(&mut self, there: &mut Object) {
         let look = jittered_by(
             self.context.node_status_config.look,
@@ -202,7 +202,7 @@ impl NodeStatusReporter {
     fn publish_admission_node(&self, object: Option<&Object>) {
         let own = &self.context.node.config.admission_node;
         let node = match object {
-            Some(object) => own.with_object(object, NodeKnowledge::Watched),
+            Some(object) => own.with_object(object, NodeObjectState::Watched),
             None => own.clone(),
         };
         self.context.admission_node.send_if_modified(|known| {
@@ -217,9 +217,9 @@ impl NodeStatusReporter {
     }
 
     /// Calls `use_it` with the current state of the node.
-    fn with_scene<T>(&self, use_it: impl FnOnce(&NodeStatusInput<'_>) -> T) -> T {
+    fn with_input<T>(&self, use_it: impl FnOnce(&NodeStatusInput<'_>) -> T) -> T {
         let images = self.context.images.get().unwrap_or_default();
-        let scene = NodeStatusInput {
+        let input = NodeStatusInput {
             profile: &self.context.node_status_config.profile,
             machine: &self.context.node_status_config.machine,
             addresses: &self.context.node.addresses.get(),
@@ -230,7 +230,7 @@ impl NodeStatusReporter {
             is_shutting_down: false,
             now: self.context.node.seams.clock.now(),
         };
-        use_it(&scene)
+        use_it(&input)
     }
 }
 

@@ -16,7 +16,6 @@ use oarsman_cluster::ObjectChanges;
 use oarsman_core::event_queue::CountedEvent;
 use oarsman_state::FileError;
 
-/// Checkpoints in memory.
 #[derive(Default)]
 struct InMemoryCheckpoints(Mutex<BTreeMap<String, Vec<u8>>>);
 

@@ -11,7 +11,7 @@ use futures::{FutureExt, StreamExt};
 use k8s_openapi::api::core::v1::Pod;
 use oarsman_core::lifecycle::Hint;
 use oarsman_core::view::PodView;
-use oarsman_sync::RESTART_AFTER;
+use oarsman_sync::{RESTART_AFTER, TaskName};
 
 use super::context::PodContext;
 
@@ -48,9 +48,6 @@ pub(crate) trait BackgroundTasks: Send + Sync + 'static {
     ) -> BoxStream<'static, Hint>;
 }
 
-/// What background tasks are counted under when they panic.
-const NAME: &str = "background task";
-
 /// The background tasks of one pod.
 pub(super) struct Background {
     context: Arc<PodContext>,
@@ -77,7 +74,7 @@ impl Background {
         for (index, maker) in node.background.iter().enumerate() {
             let wanted = || maker.wanted(&self.context, pod, &view, self.is_terminating);
             let Ok(wanted) = catch_unwind(AssertUnwindSafe(wanted)) else {
-                node.metrics.panics.record(NAME);
+                node.metrics.panics.record(TaskName::BackgroundTask);
                 continue;
             };
             self.tasks.retain(|(of, key), _| *of != index || wanted.contains(key));
@@ -135,7 +132,7 @@ fn restarted(
                 let next = async { task.get_or_insert_with(|| start()).next().await };
                 match AssertUnwindSafe(next).catch_unwind().await {
                     Ok(hint) => return hint.map(|hint| (hint, task)),
-                    Err(_) => metrics.panics.record(NAME),
+                    Err(_) => metrics.panics.record(TaskName::BackgroundTask),
                 }
                 task = None;
                 tokio::time::sleep(RESTART_AFTER).await;

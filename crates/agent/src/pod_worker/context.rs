@@ -34,11 +34,11 @@ pub(crate) struct PodContext {
     pub(super) objects: ReferencedObjects,
     /// Images for its containers.
     pub(super) puller: ImagePuller,
-    /// Sandboxes and containers.
+    /// Creates and starts sandboxes and containers.
     pub(super) starter: Starter,
-    /// Its status.
+    /// Makes the status and passes it to the status manager.
     pub(super) publisher: Publisher,
-    /// What probes found.
+    /// The results of probes, by container.
     pub(super) probes: Guarded<ProbeResults>,
     /// How many of its probes are under way at once.
     pub(super) probe_slots: ProbeSlots,

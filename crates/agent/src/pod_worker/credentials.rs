@@ -49,7 +49,7 @@ impl PodContext {
         })
     }
 
-    /// What a plugin answers, or has answered of late. One that fails has no credentials, and public images need none.
+    /// What a plugin answers, or has answered recently. A plugin that fails gives no credentials, and public images need none.
     async fn provider_keyring(&self, provider: &CredentialProvider, image: &str) -> Keyring {
         let cache = &self.node.credentials;
         if let Some(known) = cache.lock().find(provider, image, self.now()) {

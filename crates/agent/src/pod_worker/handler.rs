@@ -127,7 +127,7 @@ impl HandlerRunner<'_> {
     }
 }
 
-/// Certificates are not checked: who wrote the hook made the server too.
+/// Certificates are not checked: the author of the hook made the server too.
 fn http_get(request: &HttpRequest) -> HttpGet {
     HttpGet {
         scheme: if request.tls { Scheme::Https } else { Scheme::Http },

@@ -80,7 +80,7 @@ impl BackgroundTasks for Prober {
 struct ContainerProbe {
     context: Arc<PodContext>,
     pod: Arc<Pod>,
-    /// Of the node.
+    /// The slots of all pods of the node.
     slots: Arc<ProbeSlots>,
     id: ContainerId,
     container_kind: ContainerKind,

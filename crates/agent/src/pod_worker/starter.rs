@@ -34,7 +34,7 @@ pub(super) struct Starter {
     errors: Guarded<BTreeMap<String, StartError>>,
     /// Names that the runtime holds though it has nothing under them.
     reserved: Guarded<ReservedAttempts>,
-    /// Which containers ended of late.
+    /// Which containers ended recently.
     crashes: Guarded<CrashBackoff>,
     /// When the pod was first seen, until all of it has been started once.
     first_seen: Guarded<Option<Mono>>,

@@ -7,7 +7,6 @@ use oarsman_cri::ErrorCode;
 
 use super::*;
 
-/// An empty store.
 pub(crate) fn empty_report_store() -> Arc<ReportStore> {
     ReportStore::new(Arc::new(SystemClock::start()), NodeReport::default())
 }

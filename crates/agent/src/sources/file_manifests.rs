@@ -29,13 +29,13 @@ pub(super) struct FileManifests<R: ManifestReader> {
     told: bool,
 }
 
-/// One file.
+/// A file that was read, and its objects.
 #[derive(Debug)]
 struct CachedManifest<T> {
     seen: FileRead,
     /// Its objects when it was last valid.
     items: Vec<T>,
-    /// Its problems now.
+    /// The problems of its current content.
     wrong: Vec<ManifestProblem>,
 }
 
@@ -54,7 +54,7 @@ impl<T> Default for ManifestUpdate<T> {
 }
 
 impl<R: ManifestReader> FileManifests<R> {
-    /// An empty one.
+    /// No file is read yet.
     pub(super) fn new(path: PathBuf, reader: R) -> Self {
         Self { reader, path, manifests: BTreeMap::new(), path_problem: None, told: false }
     }

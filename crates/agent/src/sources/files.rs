@@ -48,7 +48,7 @@ pub(super) struct FileSource<R: ManifestReader> {
 }
 
 impl<R: ManifestReader> FileSource<R> {
-    /// Not scanned yet.
+    /// A path that is not scanned yet.
     pub(super) fn at(path: &Path, reader: R) -> Self {
         // Without slashes at its end, so that a manifest's path, and with it its pod's UID, does not depend on them.
         let path: PathBuf = path.components().collect();

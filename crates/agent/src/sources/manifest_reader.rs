@@ -93,7 +93,7 @@ fn unknown_field_hint(unknown_fields: &[String]) -> String {
     }
 }
 
-/// What is told of many things: a manifest of others must not fill the log.
+/// The first of several texts, and how many more there are: a manifest that others wrote must not fill the log.
 fn first_of(texts: &[String], separator: &str) -> String {
     const MOST: usize = 20;
     let cut = |text: &String| text.chars().take(160).collect::<String>();

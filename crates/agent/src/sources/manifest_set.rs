@@ -40,7 +40,7 @@ const ALL_PLACES: &str = "all manifests together";
 pub struct PollPeriods {
     /// Of files and directories, besides on every notification of a change.
     pub rescan: Duration,
-    /// Of URLs.
+    /// How often URLs are fetched.
     pub fetch: Duration,
 }
 
@@ -48,15 +48,15 @@ pub struct PollPeriods {
 pub struct ManifestSet {
     pods: Vec<Pod>,
     warnings: Vec<ManifestProblem>,
-    names: PlaceNames,
+    names: LocationNames,
     /// The places with their state after the first read; taken by the first call of `follow`.
-    places: Guarded<Option<Vec<ManifestPlace>>>,
+    places: Guarded<Option<Vec<ManifestLocation>>>,
     current: Arc<Guarded<CurrentObjects>>,
     objects: Arc<watch::Sender<Lookup>>,
 }
 
 /// Places as they were named.
-struct PlaceNames {
+struct LocationNames {
     texts: Vec<String>,
     node: String,
     network: Arc<dyn Network>,
@@ -66,13 +66,13 @@ struct PlaceNames {
 struct CurrentObjects {
     merged: MergedObjects,
     /// By place, its last valid objects.
-    parsed_by_place: Vec<Vec<LocatedObject>>,
+    parsed_by_location: Vec<Vec<LocatedObject>>,
     /// The problems of the set as a whole that were logged last.
     reported: Vec<ManifestProblem>,
 }
 
 /// One place that was named.
-enum ManifestPlace {
+enum ManifestLocation {
     FileSource(FileSource<ObjectReader>),
     Url(UrlSource<ObjectReader>),
 }
@@ -88,9 +88,9 @@ pub async fn read_once(
     network: Arc<dyn Network>,
 ) -> Result<ManifestSet, Vec<ManifestProblem>> {
     let (mut wrong, mut warnings) = (Vec::new(), Vec::new());
-    let (mut read, mut parsed_by_place) = (Vec::new(), Vec::new());
+    let (mut read, mut parsed_by_location) = (Vec::new(), Vec::new());
     for named in places {
-        let mut place = match ManifestPlace::named(named, node, &network) {
+        let mut place = match ManifestLocation::named(named, node, &network) {
             Ok(place) => place,
             Err(error) => {
                 wrong.push(ManifestProblem::new(without_login(named), error.to_string()));
@@ -100,25 +100,25 @@ pub async fn read_once(
         let ManifestUpdate { items, messages } = place.read().await;
         sort_messages(messages, &mut wrong, &mut warnings);
         read.push(place);
-        parsed_by_place.push(items.unwrap_or_default());
+        parsed_by_location.push(items.unwrap_or_default());
     }
     if !wrong.is_empty() {
         return Err(wrong);
     }
-    let merged = union(parsed_by_place.iter().flatten())?;
+    let merged = union(parsed_by_location.iter().flatten())?;
     if merged.pods.is_empty() {
         let why = "there is no Pod in it: add one (apiVersion: v1, kind: Pod)";
-        return Err(vec![ManifestProblem::new(shown_places(places), why)]);
+        return Err(vec![ManifestProblem::new(shown_locations(places), why)]);
     }
     Ok(ManifestSet {
         pods: merged.pods.clone(),
         warnings,
-        names: PlaceNames { texts: places.to_vec(), node: node.to_owned(), network },
+        names: LocationNames { texts: places.to_vec(), node: node.to_owned(), network },
         places: Guarded::new(Some(read)),
         objects: Arc::new(watch::Sender::new(merged.objects.clone())),
         current: Arc::new(Guarded::new(CurrentObjects {
             merged,
-            parsed_by_place,
+            parsed_by_location,
             reported: Vec::new(),
         })),
     })
@@ -146,7 +146,7 @@ impl ManifestSet {
         let read = self.places.lock().take();
         let places = read.unwrap_or_else(|| self.names.places());
         places.iter().for_each(|place| place.report(report_store));
-        let numbered = |(number, place): (usize, ManifestPlace)| {
+        let numbered = |(number, place): (usize, ManifestLocation)| {
             place
                 .sets(periods, report_store)
                 .map(move |located_objects| (number, located_objects))
@@ -165,15 +165,15 @@ impl ManifestSet {
     }
 }
 
-impl PlaceNames {
+impl LocationNames {
     /// Opens the places again. All of them were read once, so none is refused.
-    fn places(&self) -> Vec<ManifestPlace> {
-        let place = |text: &String| ManifestPlace::named(text, &self.node, &self.network).ok();
+    fn places(&self) -> Vec<ManifestLocation> {
+        let place = |text: &String| ManifestLocation::named(text, &self.node, &self.network).ok();
         self.texts.iter().filter_map(place).collect()
     }
 }
 
-impl ManifestPlace {
+impl ManifestLocation {
     fn named(text: &str, node: &str, network: &Arc<dyn Network>) -> Result<Self, UrlError> {
         let reader = ObjectReader { node: node.to_owned(), base: base() };
         if text.contains("://") {
@@ -216,7 +216,7 @@ fn base() -> PathBuf {
 
 /// A URL that cannot be parsed is shown without what may be a password.
 /// All places as errors name them: no password, and no token of a query.
-fn shown_places(places: &[String]) -> String {
+fn shown_locations(places: &[String]) -> String {
     let shown = |place: &String| match place.split_once("://") {
         Some(_) => without_login(place.split('?').next().unwrap_or_default()),
         None => place.clone(),
@@ -259,7 +259,7 @@ impl ManifestSetWatch {
         loop {
             let (number, located_objects) = self.changes.next().await?;
             let mut current = self.current.lock();
-            if let Some(parsed) = current.parsed_by_place.get_mut(number) {
+            if let Some(parsed) = current.parsed_by_location.get_mut(number) {
                 *parsed = located_objects;
             }
             let Some(merged) = current.merge(&self.report_store) else { continue };
@@ -278,7 +278,7 @@ impl ManifestSetWatch {
 impl CurrentObjects {
     /// The merged objects, if they are consistent.
     fn merge(&mut self, report_store: &ReportStore) -> Option<MergedObjects> {
-        let read = union(self.parsed_by_place.iter().flatten());
+        let read = union(self.parsed_by_location.iter().flatten());
         let problems = read.as_ref().err().cloned().unwrap_or_default();
         let broken = problems.iter().map(|problem| problem.broken(true)).collect();
         report_store

@@ -17,7 +17,7 @@ mod tests;
 /// What was found at a source's path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Scan {
-    /// Nothing is there.
+    /// The path does not exist.
     Missing,
     /// The path exists and cannot be read.
     Unreadable(String),

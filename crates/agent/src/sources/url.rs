@@ -27,7 +27,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// A URL that cannot be fetched. The error does not show it: there may be a password in it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
-    /// It is none.
+    /// The text is no URL.
     #[error("the URL of manifests is none: {0}; write http://host/path or https://host/path")]
     Malformed(String),
     /// It is not one that can be asked over HTTP.
@@ -74,7 +74,7 @@ pub(super) struct UrlSource<R: ManifestReader> {
 }
 
 impl<R: ManifestReader> UrlSource<R> {
-    /// Not fetched yet.
+    /// A URL that is not fetched yet.
     pub(super) fn at(
         url: &str,
         headers: Vec<(String, String)>,
@@ -138,7 +138,7 @@ impl<R: ManifestReader> UrlSource<R> {
 
 fn request(url: &str, mut headers: Vec<(String, String)>) -> Result<HttpGet, UrlError> {
     let malformed = |why: &str| UrlError::Malformed(why.to_owned());
-    // A fragment is for the one who reads, and is never sent.
+    // A fragment is never sent to a server.
     let uri: Uri =
         url.split('#').next().unwrap_or_default().parse().map_err(
             |error: hyper::http::uri::InvalidUri| UrlError::Malformed(error.to_string()),

@@ -1,4 +1,4 @@
-//! Admission of new pods: who is asked and when, and what is done with the answer.
+//! Admission of new pods: which handlers are asked and when, and what is done with the answer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use oarsman_core::active_pods::PodStage;
 use oarsman_core::admission::{
-    AdmissionNode, AdmitContext, AdmitHandler, AdmitRefusal, NodeKnowledge, PodAdmission,
+    AdmissionNode, AdmitContext, AdmitHandler, AdmitRefusal, NodeObjectState, PodAdmission,
     PodAdmitAttributes, PodAdmitResult, Rejection, resize_event, victim_event, victim_kill,
 };
 use oarsman_core::ids::PodUid;
@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use super::Supervisor;
 use crate::decisions::Decisions;
 
-/// How long the node's object may take to be read for a pod that only its labels are against.
+/// The deadline of reading the node's object for a pod that only node affinity rejects.
 const NODE_READ_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a critical pod waits at least for its victims.
 const SHORTEST_ROOM_TIMEOUT: Duration = Duration::from_secs(10);
@@ -45,7 +45,8 @@ impl Supervisor {
     /// Before the first relist no pod is admitted, and before the node's object was read none of a cluster's: what runs and what the
     /// node's labels are is not known then. Pods of checkpoints are not kept waiting for an API server that does not answer.
     fn can_be_asked(&self, pod: &Pod) -> bool {
-        let knows_node = self.admission_node.knowledge != NodeKnowledge::Unread || self.recalled;
+        let knows_node =
+            self.admission_node.object_state != NodeObjectState::Unread || self.recalled;
         let ran_before = self.ran_before.as_ref().is_some_and(|uids| uids.contains(&pod.uid()));
         let needs_no_node = ran_before || pod.is_static() || pod.is_deleting();
         self.ran_before.is_some() && (knows_node || needs_no_node)
@@ -152,26 +153,26 @@ impl Supervisor {
     pub(super) fn on_node_read(&mut self, read: Result<Option<Node>, JoinError>) {
         let own = &self.node.config.admission_node;
         let mut fresh = match read {
-            Ok(Some(node)) => own.with_object(&node, NodeKnowledge::Fresh),
+            Ok(Some(node)) => own.with_object(&node, NodeObjectState::Fresh),
             Ok(None) | Err(_) => self.admission_node.clone(),
         };
         // A read that began before a pod came may be older than the pod: the last one counts.
         if !self.node_reads.is_empty() {
             return;
         }
-        let watched = self.admission_node.knowledge;
-        fresh.knowledge = NodeKnowledge::Fresh;
+        let watched = self.admission_node.object_state;
+        fresh.object_state = NodeObjectState::Fresh;
         self.admission_node = fresh;
         let results = self.with_admission(PodAdmission::ask_again);
-        self.admission_node.knowledge = watched;
+        self.admission_node.object_state = watched;
         self.handle_admissions(results);
     }
 
     /// The node is known, or known to be different.
     pub(super) fn on_admission_node(&mut self, node: AdmissionNode) {
-        let was_unread = self.admission_node.knowledge == NodeKnowledge::Unread;
+        let was_unread = self.admission_node.object_state == NodeObjectState::Unread;
         self.admission_node = node;
-        if was_unread && self.admission_node.knowledge != NodeKnowledge::Unread {
+        if was_unread && self.admission_node.object_state != NodeObjectState::Unread {
             self.admit_held_pods();
         }
     }

@@ -151,7 +151,7 @@ async fn a_worker_that_panics_is_replaced_after_a_while_and_its_containers_go_on
     fixture.set_sources(&[], &[&web, &pod("other", &["forever"])]).await;
     fixture.test.log.panic_at("Wanted");
     fixture.set_sources(&[], &[&labelled(&web, "a"), &pod("other", &["forever"])]).await;
-    assert_eq!(fixture.test.node.metrics.panics.counts(), [("pod worker", 1)].into());
+    assert_eq!(fixture.test.node.metrics.panics.counts(), [(TaskName::PodWorker, 1)].into());
     let panicked = Duration::from_secs(5);
     assert_eq!(fixture.begins("uid-web"), [Duration::ZERO, panicked + WORKER_RESTART_DELAY]);
     assert_eq!(fixture.begins("uid-other").len(), 1);
@@ -213,9 +213,26 @@ async fn a_relist_that_panics_is_repeated_soon_and_one_that_fails_when_the_next_
             let sandboxes = world.runtime.list_pod_sandboxes(None).await.unwrap();
             assert_eq!(sandboxes.len(), left, "panics: {panics}, second {at}");
         }
-        let counted = fixture.test.node.metrics.panics.counts().get("relist").copied();
+        let counted = fixture.test.node.metrics.panics.counts().get(&TaskName::Relist).copied();
         assert_eq!(counted, panics.then_some(1));
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_orphan_is_killed_once_every_source_has_sent_its_pods_and_not_before() {
+    let fixture = SupervisorFixture::new().await;
+    let orphan = fixture.test.start(&Arc::new(pod("orphan", &["forever"])));
+    seconds(5).await;
+    orphan.task.abort();
+    let runtime = &fixture.test.world.runtime;
+    for (source, left) in [(&fixture.files, 1), (&fixture.api, 0)] {
+        source.send(Vec::new()).unwrap();
+        // There is a relist every minute.
+        seconds(125).await;
+        let sandboxes = runtime.list_pod_sandboxes(None).await.unwrap();
+        assert_eq!(sandboxes.len(), left);
+    }
+    assert_eq!(fixture.test.called("StopContainer").len(), 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -55,11 +55,11 @@ impl RequestRate {
 /// order in which they were made.
 pub(super) fn limited(client: Client, rate: RequestRate) -> Client {
     let default = client.default_namespace().to_owned();
-    let turns = Arc::new(Turns::new(rate));
+    let limiter = Arc::new(RateLimiter::new(rate));
     let service = tower::service_fn(move |request: Request<Body>| {
-        let (client, turns) = (client.clone(), Arc::clone(&turns));
+        let (client, limiter) = (client.clone(), Arc::clone(&limiter));
         async move {
-            turns.wait(namespace(request.uri().path())).await;
+            limiter.wait(namespace(request.uri().path())).await;
             client.send(request).await
         }
     });
@@ -71,34 +71,34 @@ fn namespace(path: &str) -> &str {
     path.split('/').skip_while(|part| *part != "namespaces").nth(1).unwrap_or_default()
 }
 
-struct Turns {
+struct RateLimiter {
     began: Instant,
     /// Where the requests of a namespace wait until they are the first of it.
-    lanes: Guarded<BTreeMap<String, Arc<Mutex<()>>>>,
+    queues: Guarded<BTreeMap<String, Arc<Mutex<()>>>>,
     /// Held while its holder waits, so that those behind it wait for their turn: one request of each namespace.
     left: Mutex<TokenBucket>,
 }
 
-impl Turns {
+impl RateLimiter {
     fn new(rate: RequestRate) -> Self {
-        let (lanes, left) = (Guarded::default(), Mutex::new(rate.allowance()));
-        Self { began: Instant::now(), lanes, left }
+        let (queues, left) = (Guarded::default(), Mutex::new(rate.allowance()));
+        Self { began: Instant::now(), queues, left }
     }
 
     async fn wait(&self, namespace: &str) {
-        let lane = self.lane(namespace);
-        let _first = lane.lock().await;
+        let queue = self.queue(namespace);
+        let _first = queue.lock().await;
         let mut left = self.left.lock().await;
         while let Err(wait) = left.take(Mono(self.began.elapsed())) {
             sleep(wait).await;
         }
     }
 
-    /// Lanes in which no request waits any more are removed.
-    fn lane(&self, namespace: &str) -> Arc<Mutex<()>> {
-        let mut lanes = self.lanes.lock();
-        lanes.retain(|name, lane| name == namespace || Arc::strong_count(lane) > 1);
-        Arc::clone(lanes.entry(namespace.to_owned()).or_default())
+    /// Queues in which no request waits any more are removed.
+    fn queue(&self, namespace: &str) -> Arc<Mutex<()>> {
+        let mut queues = self.queues.lock();
+        queues.retain(|name, queue| name == namespace || Arc::strong_count(queue) > 1);
+        Arc::clone(queues.entry(namespace.to_owned()).or_default())
     }
 }
 
@@ -115,26 +115,26 @@ mod tests {
             (RequestRate { per_second: 10, burst: 20 }, 10, 20),
             (RequestRate { per_second: 0, burst: 0 }, 5, 10),
         ] {
-            let turns = Turns::new(rate);
+            let limiter = RateLimiter::new(rate);
             for _ in 0..burst {
-                turns.wait("a").await;
+                limiter.wait("a").await;
             }
-            assert_eq!(turns.began.elapsed(), Duration::ZERO, "{rate:?}");
+            assert_eq!(limiter.began.elapsed(), Duration::ZERO, "{rate:?}");
             for _ in 0..per_second * 3 {
-                turns.wait("a").await;
+                limiter.wait("a").await;
             }
-            assert_eq!(turns.began.elapsed().as_millis().div_ceil(1000), 3, "{rate:?}");
+            assert_eq!(limiter.began.elapsed().as_millis().div_ceil(1000), 3, "{rate:?}");
         }
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_namespace_with_many_requests_does_not_delay_those_of_others() {
-        let turns = Turns::new(RequestRate { per_second: 10, burst: 1 });
+        let limiter = RateLimiter::new(RequestRate { per_second: 10, burst: 1 });
         let sent = |namespace: &'static str| {
-            let turns = &turns;
+            let limiter = &limiter;
             async move {
-                turns.wait(namespace).await;
-                turns.began.elapsed()
+                limiter.wait(namespace).await;
+                limiter.began.elapsed()
             }
         };
         let many = join_all((0..1000).map(|_| sent("many")));
@@ -143,8 +143,8 @@ mod tests {
         let tenths = |number: u32| Duration::from_millis(100) * number;
         assert!(others.iter().all(|at| *at <= tenths(5)), "{others:?}");
         assert!(many.is_sorted() && *many.last().unwrap() >= tenths(1002), "{many:?}");
-        turns.wait("many").await;
-        assert_eq!(turns.lanes.lock().len(), 1, "of those that wait");
+        limiter.wait("many").await;
+        assert_eq!(limiter.queues.lock().len(), 1, "of those that wait");
     }
 
     #[test]

@@ -46,7 +46,7 @@ impl PodStore {
         }
     }
 
-    /// Every pod.
+    /// All pods of the node that the watch holds.
     pub(super) fn pods(&self) -> Vec<Arc<Pod>> {
         self.0.lock().values().map(|entry| Arc::clone(&entry.pod)).collect()
     }
@@ -220,14 +220,14 @@ mod tests {
         assert_eq!(phases(&store), ["Failed"]);
         store.apply_update(WatchUpdate::Deleted(pod("1", 9, "Failed")));
         write(&store, pod("1", 10, "Running"));
-        assert_eq!(phases(&store), [""; 0], "nobody comes back that way");
+        assert_eq!(phases(&store), [""; 0], "a removed pod does not come back that way");
     }
 
     #[test]
     fn a_status_is_certain_unless_a_write_got_no_response() {
         let store = PodStore::default();
         let phase = |status: Option<PodStatus>| status.and_then(|status| status.phase);
-        assert_eq!(store.status_to_change(&uid()), None, "nobody told of it");
+        assert_eq!(store.status_to_change(&uid()), None, "it was not reported");
         store.apply_update(WatchUpdate::Listed(vec![pod("1", 5, "Pending")]));
         assert_eq!(phase(store.status_to_change(&uid())).as_deref(), Some("Pending"));
         assert_eq!(store.status_to_change(&uid()), None, "no answer came");

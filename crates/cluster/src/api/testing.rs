@@ -104,7 +104,7 @@ impl TestRequest {
     }
 
     fn send(self, response: Response<TestResponseBody>) {
-        self.answer.send(response).expect("somebody waits for the answer");
+        self.answer.send(response).expect("a client waits for the answer");
     }
 }
 
@@ -121,7 +121,7 @@ impl Watching {
 
     pub(super) fn tell_text(&self, text: &str) {
         let frame = Frame::data(Bytes::from(text.to_owned()));
-        self.0.unbounded_send(Ok(frame)).expect("somebody reads");
+        self.0.unbounded_send(Ok(frame)).expect("a client reads");
     }
 
     /// Says that the list is complete.
@@ -133,7 +133,7 @@ impl Watching {
     }
 
     pub(super) fn break_off(self) {
-        self.0.unbounded_send(Err("connection reset".into())).expect("somebody reads");
+        self.0.unbounded_send(Err("connection reset".into())).expect("a client reads");
     }
 
     /// Whether the reader is gone.

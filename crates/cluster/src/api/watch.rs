@@ -70,7 +70,6 @@ enum WatchState<K> {
     Open(OpenWatch<K>),
 }
 
-/// An open watch.
 struct OpenWatch<K> {
     events: WatchEventStream<K>,
     version: String,

@@ -27,7 +27,7 @@ use initial_identity::{initial_identity, set_first_identity};
 const PATIENCE: Duration = Duration::from_secs(60 * 60);
 /// After a try that failed.
 const BACKOFF: Backoff = Backoff::new(Duration::from_secs(2), Duration::from_secs(32));
-/// After a certificate that was signed, and is to be renewed at once nevertheless.
+/// The wait after a certificate that was just signed and has to be renewed already, such as one that is too short-lived.
 const UNFIT_BACKOFF: Backoff = Backoff::new(Duration::from_secs(60), Duration::from_secs(60 * 60));
 /// How often an expired or wrong certificate is logged.
 const REMINDER_PERIOD: Duration = Duration::from_secs(5 * 60);

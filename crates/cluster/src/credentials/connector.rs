@@ -31,7 +31,7 @@ const KEEPALIVE_TRIES: u32 = 3;
 /// So long what we send may go unanswered by the other machine's kernel.
 const LONGEST_UNACKNOWLEDGED: Duration = Duration::from_secs(30);
 
-/// Makes connections.
+/// Connects to the API server, with the identity that is current when it does.
 #[derive(Clone)]
 pub(super) struct Connector {
     tcp: HttpConnector,

@@ -32,19 +32,18 @@ const PATIENCE: Duration = Duration::from_secs(15 * 60);
 /// After a try that failed.
 const BACKOFF: Backoff = Backoff::new(Duration::from_secs(2), Duration::from_secs(32));
 
-/// After a certificate that was signed, and is to be renewed at once nevertheless.
+/// The wait after a certificate that was just signed and has to be renewed already, such as one that is too short-lived.
 const UNFIT_BACKOFF: Backoff = Backoff::new(Duration::from_secs(60), Duration::from_secs(60 * 60));
 
 /// Returns the node's current addresses.
 pub type AddressSource = Box<dyn Fn() -> Vec<NodeAddress> + Send + Sync>;
 
 /// Where the certificate comes from.
+#[expect(missing_docs, reason = "the fields' names say what they are")]
 pub enum ServingCertificateSource {
     /// Files that others provide and may renew.
     Files {
-        /// The certificate.
         certificate: PathBuf,
-        /// Its key.
         key: PathBuf,
         /// Whether they are loaded again when they are renewed (`ReloadKubeletServerCertificateFile`).
         reloads: bool,

@@ -7,7 +7,7 @@ use super::PodActionsInput;
 /// How often a container of this name was started before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RestartCount {
-    /// So often.
+    /// The runtime or the published status has the count.
     Known(u32),
     /// Neither runtime nor status know of one: the names of the files in its log directory tell, by
     /// [`count_from_logs`].

@@ -10,7 +10,7 @@ use crate::restart::has_failed;
 pub(super) enum InitProgress {
     /// Regular containers may run.
     Done,
-    /// Not there yet.
+    /// An init container has still to start or to end, so regular containers wait.
     Pending,
     /// This init container failed for good.
     Failed(String),

@@ -67,14 +67,13 @@ pub enum PodEndReason {
 /// A container to stop: its hook runs, then the containers it comes after are waited for, then the runtime is asked;
 /// the first two are paid from the grace period.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the fields' names say what they are")]
 pub struct ContainerToKill {
-    /// The runtime's id.
+    /// The id that the runtime gave the container.
     pub id: ContainerId,
-    /// Its name.
     pub name: String,
     /// Its role; none when the spec does not know it.
     pub kind: Option<ContainerKind>,
-    /// Why.
     pub why: ContainerKillReason,
     /// Whether one of its name is started again afterwards.
     pub restarts: bool,
@@ -109,12 +108,11 @@ pub enum ContainerKillReason {
 
 /// A container to remove from the runtime.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the fields' names say what they are")]
 pub struct ContainerToRemove {
-    /// The runtime's id.
+    /// The id that the runtime gave the container.
     pub id: ContainerId,
-    /// Its name.
     pub name: String,
-    /// Why.
     pub why: RemoveReason,
 }
 
@@ -138,7 +136,7 @@ pub enum RemoveReason {
 pub struct ContainerToStart {
     /// Its name in the spec.
     pub name: String,
-    /// Its role.
+    /// Init container, sidecar, regular or ephemeral.
     pub kind: ContainerKind,
     /// How often one of its name was started before; the attempt of its CRI metadata too.
     pub restart_count: RestartCount,
@@ -149,13 +147,13 @@ pub struct ContainerToStart {
 pub struct ContainerInBackOff {
     /// Its name in the spec.
     pub name: String,
-    /// Its role.
+    /// Init container, sidecar, regular or ephemeral.
     pub kind: ContainerKind,
     /// When to sync again.
     pub until: Mono,
     /// How long it waits in all.
     pub delay: Duration,
-    /// The waiting message.
+    /// The message of the waiting state in the status.
     pub message: String,
     /// The end it waits after.
     pub crash: Crash,

@@ -17,7 +17,7 @@ use crate::view::PodView;
 /// A sandbox to make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewSandbox {
-    /// Its attempt number.
+    /// One more than the highest attempt of the pod, because the runtime reserves the name of each.
     pub attempt: u32,
     /// Why the one there is will not do.
     pub why: SandboxChange,
@@ -26,7 +26,7 @@ pub struct NewSandbox {
 /// Why a pod needs another sandbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SandboxChange {
-    /// It has none.
+    /// The runtime has no sandbox of the pod.
     Missing,
     /// More than one is ready.
     SeveralReady,

@@ -48,7 +48,7 @@ impl ActivePod {
         self.pod.spec().and_then(|spec| spec.priority).unwrap_or_default()
     }
 
-    /// Its quality-of-service class.
+    /// The QoS class, by which eviction ranks pods.
     pub fn qos(&self) -> QosClass {
         qos::class(&self.pod)
     }

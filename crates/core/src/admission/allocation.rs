@@ -87,7 +87,7 @@ fn given(status: &ContainerStatus) -> Option<ResourceRequirements> {
     Some(ResourceRequirements { requests, limits: resources.limits, claims: None })
 }
 
-/// Sets the resources to those that were given. Whether they were others.
+/// Sets the resources to those that were given. Returns whether that changed them.
 fn replace(resources: &mut Option<ResourceRequirements>, given: &ResourceRequirements) -> bool {
     let mut changed = resources.clone().unwrap_or_default();
     let differs = take_over(&mut changed, given);

@@ -17,7 +17,7 @@ pub struct Rejection {
 }
 
 impl Rejection {
-    /// For that reason.
+    /// A rejection with the reason and message of the status.
     pub fn new(reason: impl Into<String>, message: impl Into<String>) -> Self {
         Self { reason: reason.into(), message: message.into() }
     }
@@ -36,12 +36,11 @@ impl From<Rejection> for PodFailure {
 
 /// What a handler decides by: `lifecycle.PodAdmitAttributes` of the Go kubelet, and the node.
 #[derive(Clone, Copy, Debug)]
+#[expect(missing_docs, reason = "the fields' names say what they are")]
 pub struct PodAdmitAttributes<'a> {
-    /// The pod.
     pub pod: &'a Pod,
     /// The pods that are admitted already and have not stopped.
     pub others: &'a [&'a Pod],
-    /// The node.
     pub node: &'a AdmissionNode,
 }
 

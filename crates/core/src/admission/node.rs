@@ -9,9 +9,9 @@ use crate::node::conditions::Pressures;
 use crate::node::{MachineInfo, NodeProfile, object};
 use crate::resources::amounts::read;
 
-/// How far what is known of the node can be relied on.
+/// Where the labels, taints and resources of the node come from, and how current they are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum NodeKnowledge {
+pub enum NodeObjectState {
     /// There is no API server: what the node knows of itself is all there is.
     #[default]
     Standalone,
@@ -25,12 +25,10 @@ pub enum NodeKnowledge {
 
 /// What pods are admitted by: labels, taints and amounts.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[expect(missing_docs, reason = "the fields' names say what they are")]
 pub struct AdmissionNode {
-    /// Its name.
     pub name: String,
-    /// Its labels.
     pub labels: BTreeMap<String, String>,
-    /// Its taints.
     pub taints: Vec<Taint>,
     /// What it has for pods. A resource that is not named is not counted by this node, except for extended ones and huge pages, of which it
     /// then has none.
@@ -40,7 +38,7 @@ pub struct AdmissionNode {
     /// Whether its runtime heeds `supplementalGroupsPolicy`; none while the runtime was not asked.
     pub supplemental_groups_policy: Option<bool>,
     /// Where this comes from.
-    pub knowledge: NodeKnowledge,
+    pub object_state: NodeObjectState,
 }
 
 impl AdmissionNode {
@@ -54,14 +52,14 @@ impl AdmissionNode {
             allocatable: amounts::allocatable(&profile.reserved, &capacity),
             pressures: Pressures::default(),
             supplemental_groups_policy: None,
-            knowledge: NodeKnowledge::Standalone,
+            object_state: NodeObjectState::Standalone,
         }
     }
 
     /// The same node with what the API server knows of it. Amounts that the node itself measures stay its own: those of its object may be
     /// older than its configuration.
     #[must_use]
-    pub fn with_object(&self, object: &Node, knowledge: NodeKnowledge) -> Self {
+    pub fn with_object(&self, object: &Node, object_state: NodeObjectState) -> Self {
         let status = object.status.as_ref();
         let mut allocatable = read(status.and_then(|status| status.allocatable.as_ref()));
         allocatable.retain(|name, _| name.contains('/'));
@@ -81,7 +79,7 @@ impl AdmissionNode {
             supplemental_groups_policy: features
                 .and_then(|features| features.supplemental_groups_policy)
                 .or(self.supplemental_groups_policy),
-            knowledge,
+            object_state,
         }
     }
 }

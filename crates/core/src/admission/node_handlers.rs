@@ -31,7 +31,7 @@ impl AdmitHandler for NodeAdmitHandlers {
     }
 }
 
-/// Under pressure only critical pods come in; if it is memory alone that is short, also pods that requested some of it.
+/// Under pressure only critical pods are admitted; under memory pressure alone, also pods that requested memory.
 fn check_pressures(pod: &Pod, pressures: Pressures) -> Result<(), Rejection> {
     let rows = [
         (pressures.memory, "MemoryPressure"),

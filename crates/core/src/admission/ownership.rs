@@ -7,21 +7,21 @@ use crate::labels::ROOT_ANNOTATION;
 use crate::view::from_cri::ListedPod;
 use crate::view::{PodView, SandboxView};
 
-/// How an agent lives on its machine.
+/// How an agent shares the runtime with other agents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// As a guest (`oarsman run`): only what carries its mark is its own.
-    Guest,
-    /// As the node's kubelet, which holds the runtime's lock: all but what carries another agent's mark is its own.
+    /// `oarsman run`: only sandboxes with the annotation of its root directory are its own.
+    Run,
+    /// The node's kubelet, which holds the runtime's lock: all sandboxes without the annotation of another agent are its own.
     Kubelet,
 }
 
 /// What on this machine is an agent's own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ownership {
-    /// How it lives here.
+    /// Whether sandboxes without an annotation are its own.
     pub mode: Mode,
-    /// Its root directory.
+    /// The root directory, which its sandboxes carry as an annotation.
     pub root: String,
 }
 
@@ -49,7 +49,7 @@ impl Ownership {
             |sandboxes: &[SandboxView], id: &SandboxId| sandboxes.iter().any(|s| s.id == *id);
         let mut containers = view.containers;
         containers.retain(|container| match self.mode {
-            Mode::Guest => within(&own, &container.sandbox),
+            Mode::Run => within(&own, &container.sandbox),
             Mode::Kubelet => !within(&others, &container.sandbox),
         });
         PodView { sandboxes: own, containers, ..view }
@@ -72,7 +72,7 @@ impl Ownership {
     fn owns_annotated(&self, annotations: &BTreeMap<String, String>) -> bool {
         match (annotations.get(ROOT_ANNOTATION), self.mode) {
             (Some(mark), _) => *mark == self.root,
-            (None, Mode::Guest) => false,
+            (None, Mode::Run) => false,
             (None, Mode::Kubelet) => true,
         }
     }

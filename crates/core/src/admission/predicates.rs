@@ -6,7 +6,7 @@ mod resources;
 mod taints;
 
 use super::handler::{AdmitRefusal, PodAdmitAttributes, Rejection};
-use super::node::NodeKnowledge;
+use super::node::NodeObjectState;
 use super::preemption;
 use crate::node::OS;
 use crate::node::object::OS_LABEL;
@@ -61,7 +61,7 @@ pub(super) fn admit(attributes: &PodAdmitAttributes<'_>) -> Result<(), AdmitRefu
     check_supplemental_groups(attributes)?;
     let failures = failures(attributes);
     let Some(first) = failures.first() else { return Ok(()) };
-    if failures == [NODE_AFFINITY] && attributes.node.knowledge == NodeKnowledge::Watched {
+    if failures == [NODE_AFFINITY] && attributes.node.object_state == NodeObjectState::Watched {
         return Err(AdmitRefusal::NodeOutdated);
     }
     if !attributes.pod.is_critical() {
@@ -98,13 +98,13 @@ fn preempt(
     }
 }
 
-/// What is against the pod, in the order in which the first one becomes the reason.
+/// The predicates that fail, in the order in which the first one becomes the reason.
 fn failures(attributes: &PodAdmitAttributes<'_>) -> Vec<PredicateFailure> {
     let PodAdmitAttributes { pod, others, node } = attributes;
     let resources = resources::insufficient(pod, others, node).into_iter();
     let named = pod.spec().and_then(|spec| spec.node_name.as_deref()).unwrap_or_default();
     // Labels and taints of a node that was never read are unknown, not absent.
-    let is_read = node.knowledge != NodeKnowledge::Unread;
+    let is_read = node.object_state != NodeObjectState::Unread;
     let rows = [
         (NODE_AFFINITY, is_read && !node_affinity::matches(pod, node)),
         (NODE_NAME, !named.is_empty() && named != node.name),

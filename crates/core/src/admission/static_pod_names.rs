@@ -54,7 +54,7 @@ impl StaticPodNames {
         })
     }
 
-    /// The pod gives its name up; the first in line, who comes out, has it now.
+    /// The pod gives its name up; the first pod that waits for the name, which is returned, has it now.
     pub(super) fn release(&mut self, uid: &PodUid) -> Option<Arc<Pod>> {
         let name = self.holders.iter().find(|(_, holders)| holders.by == *uid)?.0.clone();
         let holders = self.holders.get_mut(&name)?;

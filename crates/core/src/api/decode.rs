@@ -14,7 +14,7 @@ use entries::Entries;
 /// A pod as its JSON says it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decoded {
-    /// The pod.
+    /// The pod, without fields that it does not know.
     pub pod: Pod,
     /// Fields that no pod has, such as `spec.containers[0].imagePulPolicy`: most likely slips of
     /// the pen, which the caller warns about or refuses. One that holds null is not told.

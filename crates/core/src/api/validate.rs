@@ -182,7 +182,7 @@ fn check_new(at: &Path, spec: &PodSpec, errors: &mut Errors) {
     }
 }
 
-/// A token speaks for an account.
+/// A projected token needs the name of a service account.
 fn forbid_tokens(at: &Path, spec: &PodSpec, errors: &mut Errors) {
     for (i, volume) in spec.volumes.iter().flatten().enumerate() {
         let sources = volume.projected.as_ref().and_then(|projected| projected.sources.as_deref());

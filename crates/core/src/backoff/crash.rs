@@ -26,7 +26,7 @@ pub struct Crash {
     pub at: Timestamp,
 }
 
-/// The back-off of every container that has been restarted of late.
+/// The back-off of every container that has been restarted recently.
 #[derive(Clone, Debug)]
 pub struct CrashBackoff {
     backoff: Backoff,
@@ -40,7 +40,7 @@ struct Entry {
     restarts: Failures,
     /// The crash whose restart was let through last.
     let_through: ContainerId,
-    /// When that was.
+    /// When the back-off was last set.
     updated: Now,
     /// A wait that is going on.
     hold: Option<Hold>,
@@ -79,7 +79,7 @@ impl CrashBackoff {
     /// Whether the container may be started again after this crash.
     pub fn check(&self, crash: &Crash, now: Now) -> BackoffDecision {
         match self.entries.get(&crash.key) {
-            Some(entry) if !entry.lets_through(crash, now) => {
+            Some(entry) if !entry.allows(crash, now) => {
                 BackoffDecision::after(entry.restarts.wait(), entry.elapsed(crash, now))
             }
             _ => BackoffDecision::Ready,
@@ -124,7 +124,7 @@ impl CrashBackoff {
         self.entries.len()
     }
 
-    /// Whether none is.
+    /// Whether no container is in back-off.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
@@ -132,7 +132,7 @@ impl CrashBackoff {
 
 impl Entry {
     /// No wait for a restart that was let through already, nor after a long good time.
-    fn lets_through(&self, crash: &Crash, now: Now) -> bool {
+    fn allows(&self, crash: &Crash, now: Now) -> bool {
         self.let_through == crash.container || self.is_expired(crash, now)
     }
 

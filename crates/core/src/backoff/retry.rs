@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{Backoff, BackoffDecision, EXPIRY, Failures, MAX};
 use crate::time::Mono;
 
-/// The back-off of every key that has failed of late. For an image the key is pod and image.
+/// The back-off of every key that has failed recently. For an image the key is pod and image.
 #[derive(Clone, Debug)]
 pub struct RetryBackoff {
     backoff: Backoff,
@@ -53,7 +53,7 @@ impl RetryBackoff {
         self.failures.len()
     }
 
-    /// Whether none is.
+    /// Whether no key is in back-off.
     pub fn is_empty(&self) -> bool {
         self.failures.is_empty()
     }

@@ -19,10 +19,9 @@ use crate::view::{ContainerState, PodView};
 
 /// What a container is made from.
 #[derive(Clone, Copy, Debug)]
+#[expect(missing_docs, reason = "the fields' names say what they are")]
 pub struct ContainerConfigRequest<'a> {
-    /// Its pod.
     pub pod: &'a Pod,
-    /// Its spec.
     pub spec: &'a Container,
     /// How often one of its name was started before.
     pub restart_count: u32,
@@ -40,7 +39,6 @@ pub struct ContainerConfigRequest<'a> {
     pub lookup: &'a Lookup,
     /// What was decided about the pod beside its spec.
     pub grants: &'a PodGrants,
-    /// The node.
     pub node: &'a NodeContext<'a>,
 }
 
@@ -103,7 +101,7 @@ fn linux(request: &ContainerConfigRequest<'_>) -> Result<LinuxContainerConfig, C
     })
 }
 
-/// In a user namespace, what is mounted belongs to whom it belongs to outside.
+/// In a user namespace, mounted files keep their owners of outside (idmapped mounts).
 fn map_ids(config: &mut ContainerConfig, grants: &PodGrants) {
     let Some(granted) = &grants.user_namespace else { return };
     for mount in &mut config.mounts {

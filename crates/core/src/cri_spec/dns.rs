@@ -16,7 +16,7 @@ use crate::pod::PodExt;
 /// What the node knows about names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeDns {
-    /// The cluster's servers.
+    /// `clusterDNS` of the configuration.
     pub servers: Vec<String>,
     /// The cluster's domain, such as `cluster.local`.
     pub domain: String,
@@ -27,7 +27,7 @@ pub struct NodeDns {
 /// A pod's resolver, and what there is to say about it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Resolver {
-    /// For the runtime.
+    /// The name servers, searches and options that the runtime writes to resolv.conf.
     pub config: DnsConfig,
     /// Warnings to record as events of the pod.
     pub warnings: Vec<DnsWarning>,

@@ -33,15 +33,12 @@ use limits::{Entry, Field, LONGEST_VALUE, ProcessLimits};
 /// What variables are made from.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EnvContext<'a> {
-    /// The pod.
     pub pod: &'a Pod,
-    /// The container.
     pub spec: &'a Container,
     /// The pod's addresses, the primary one first.
     pub ips: &'a [String],
     /// What else there is to refer to.
     pub lookup: &'a Lookup,
-    /// The node.
     pub node: &'a NodeContext<'a>,
 }
 

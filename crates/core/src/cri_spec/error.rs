@@ -5,6 +5,7 @@ use crate::quantity::ParseQuantityError;
 
 /// What in a pod, or around it, cannot be turned into a message for the runtime.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum ConfigError {
     /// A host name with its domain is longer than the kernel takes.
     #[error(
@@ -32,9 +33,8 @@ pub enum ConfigError {
     /// A word that the field does not know.
     #[error("{field} cannot be {value:?}")]
     Unknown {
-        /// The field.
         field: &'static str,
-        /// What it says.
+        /// The value of that field.
         value: String,
     },
     /// A profile on the node is wanted, but not which. Taking that for none at all was CVE-2023-2431.
@@ -48,7 +48,7 @@ pub enum ConfigError {
     ProfilePath {
         /// `seccompProfile`.
         field: &'static str,
-        /// The profile's name.
+        /// The value of that field.
         value: String,
     },
     /// Each of them would be a watch on the API server.
@@ -95,82 +95,65 @@ pub enum ConfigError {
         resource: String,
         /// As it stands in the spec.
         amount: String,
-        /// Whose.
         container: String,
         /// What is wrong with it.
         why: ParseQuantityError,
     },
 }
 
-/// Why a user is root, or may be, who must not be.
+/// Why `runAsNonRoot` is violated, or may be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum NonRootError {
     /// The spec asks for both.
     #[error("container's runAsUser breaks non-root policy (pod: {pod:?}, container: {container})")]
-    RunAsUser {
-        /// The pod.
-        pod: String,
-        /// The container.
-        container: String,
-    },
+    RunAsUser { pod: String, container: String },
     /// A user name may stand for any user id, root included.
     #[error(
         "container has runAsNonRoot and image has non-numeric user ({user}), cannot verify user is non-root (pod: {pod:?}, container: {container})"
     )]
     NamedUser {
-        /// The image's user.
+        /// The user that the image is configured with.
         user: String,
-        /// The pod.
         pod: String,
-        /// The container.
         container: String,
     },
     /// The image does not say otherwise.
     #[error(
         "container has runAsNonRoot and image will run as root (pod: {pod:?}, container: {container})"
     )]
-    ImageIsRoot {
-        /// The pod.
-        pod: String,
-        /// The container.
-        container: String,
-    },
+    ImageIsRoot { pod: String, container: String },
     /// No user has such a number.
     #[error(
         "container has runAsNonRoot and image has an invalid user id ({user}). (Must be 1-({})) (pod: {pod:?}, container: {container})",
         i32::MAX
     )]
     InvalidUser {
-        /// The image's user.
+        /// The user that the image is configured with.
         user: i64,
-        /// The pod.
         pod: String,
-        /// The container.
         container: String,
     },
 }
 
 /// Why an environment variable has no value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum VariableError {
-    /// No such object.
+    /// The ConfigMap or Secret does not exist.
     #[error("{} {name:?} not found", kind.to_lowercase())]
     NotFound {
         /// `ConfigMap` or `Secret`.
         kind: &'static str,
-        /// Its name.
         name: String,
     },
     /// The object does not have the key.
     #[error("couldn't find key {key} in {kind} {namespace}/{name}")]
     NoKey {
-        /// The key.
         key: String,
         /// `ConfigMap` or `Secret`.
         kind: &'static str,
-        /// Its namespace.
         namespace: String,
-        /// Its name.
         name: String,
     },
     /// No list of services has been received yet.
@@ -188,11 +171,9 @@ pub enum VariableError {
     /// A file of variables that is not there.
     #[error("variable {variable}: no file {path:?} in volume {volume:?} (valueFrom.fileKeyRef)")]
     NoFile {
-        /// The variable.
         variable: String,
         /// The file, below its volume.
         path: String,
-        /// The volume.
         volume: String,
     },
     /// A file of variables that cannot be understood.
@@ -202,7 +183,6 @@ pub enum VariableError {
     File {
         /// The file, below its volume.
         path: String,
-        /// The volume.
         volume: String,
         /// Counted from 1.
         line: usize,
@@ -210,7 +190,6 @@ pub enum VariableError {
     /// A file of variables that lacks this one.
     #[error("environment variable key {key:?} not found in file {path:?}")]
     NoFileKey {
-        /// The key.
         key: String,
         /// The file, below its volume.
         path: String,
@@ -222,7 +201,6 @@ pub enum VariableError {
     TooLong {
         /// `env A`, `args[1]`.
         field: String,
-        /// The container.
         container: String,
         /// So many bytes are allowed.
         limit: usize,
@@ -234,7 +212,6 @@ pub enum VariableError {
     ExceedsTotal {
         /// `env A`, `args[1]`.
         field: String,
-        /// The container.
         container: String,
         /// So many bytes are allowed.
         limit: usize,
@@ -243,21 +220,18 @@ pub enum VariableError {
     #[error(
         "the command or an argument of container {container} holds a variable that is not text"
     )]
-    NotText {
-        /// The container.
-        container: String,
-    },
+    NotText { container: String },
 }
 
 /// Why the files of a volume could not be determined.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum PayloadError {
-    /// No such object.
+    /// The ConfigMap or Secret does not exist.
     #[error("{} {name:?} not found", kind.to_lowercase())]
     NotFound {
         /// `ConfigMap` or `Secret`.
         kind: &'static str,
-        /// Its name.
         name: String,
     },
     /// The object does not have a key that is listed.
@@ -267,7 +241,6 @@ pub enum PayloadError {
     NoKey {
         /// `ConfigMap` or `Secret`.
         kind: &'static str,
-        /// The key.
         key: String,
     },
     /// The API server gives out no token.
@@ -300,23 +273,14 @@ pub enum PayloadError {
 
 /// Why a volume cannot be mounted into a container.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum VolumeMountError {
     /// The volume was not set up.
     #[error("cannot find volume {volume:?} to mount into container {container:?}")]
-    NoVolume {
-        /// The volume.
-        volume: String,
-        /// The container.
-        container: String,
-    },
+    NoVolume { volume: String, container: String },
     /// The block volume was not set up.
     #[error("cannot find volume {volume:?} to pass into container {container:?}")]
-    NoDevice {
-        /// The volume.
-        volume: String,
-        /// The container.
-        container: String,
-    },
+    NoDevice { volume: String, container: String },
     /// A part of a volume is wanted.
     #[error(
         "{field} of volume {volume:?} in container {container:?}: parts of volumes cannot be mounted"
@@ -324,9 +288,7 @@ pub enum VolumeMountError {
     SubPath {
         /// `subPath` or `subPathExpr`.
         field: &'static str,
-        /// The volume.
         volume: String,
-        /// The container.
         container: String,
     },
     /// Read-only all the way down, yet not read-only.
@@ -336,12 +298,7 @@ pub enum VolumeMountError {
     #[error(
         "volume {volume:?} requested recursive read-only mode, but it is not compatible with propagation {propagation:?}"
     )]
-    Propagated {
-        /// The volume.
-        volume: String,
-        /// Its propagation.
-        propagation: String,
-    },
+    Propagated { volume: String, propagation: String },
     /// The runtime cannot.
     #[error(
         "volume {0:?} requested recursive read-only mode, but it is not supported by the runtime"

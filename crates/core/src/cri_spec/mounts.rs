@@ -18,7 +18,7 @@ use super::node_context::NodeContext;
 pub struct ContainerHostPaths {
     /// The file for its termination message.
     pub termination_log: Option<PathBuf>,
-    /// Its hosts file.
+    /// The file that is mounted as `/etc/hosts`.
     pub hosts: Option<PathBuf>,
     /// The volumes of its pod, by name.
     pub volumes: BTreeMap<String, VolumePath>,
@@ -29,7 +29,7 @@ pub struct ContainerHostPaths {
 /// Where a volume lies.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VolumePath {
-    /// On the machine.
+    /// The path on the machine, not in the container.
     pub path: PathBuf,
     /// Whether it is read-only, whatever a container asks for.
     pub read_only: bool,

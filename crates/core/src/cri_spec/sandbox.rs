@@ -21,7 +21,7 @@ use crate::resources;
 /// What a pod's sandbox is made with.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SandboxSpec {
-    /// The message.
+    /// The message of RunPodSandbox.
     pub config: PodSandboxConfig,
     /// What in the runtime makes it; empty for the usual one.
     pub handler: String,

@@ -37,7 +37,7 @@ pub type Payloads = BTreeMap<String, Payload>;
 /// The files of one volume, by their paths in it.
 pub type Payload = BTreeMap<String, PayloadFile>;
 
-/// One file.
+/// A file of a volume that is made of ConfigMaps, Secrets, tokens and fields.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct PayloadFile {
     /// What is in it; files that are made of one key share them.
@@ -61,7 +61,7 @@ impl fmt::Debug for PayloadFile {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("MountVolume.SetUp failed for volume {volume:?} : {why}")]
 pub struct VolumeFault {
-    /// The volume.
+    /// The name of the volume in the spec.
     pub volume: String,
     /// What stands in the way.
     pub why: ConfigError,

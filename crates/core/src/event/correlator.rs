@@ -65,7 +65,7 @@ struct CorrelatorKey {
 pub struct EventRecord {
     /// What its object is called.
     pub name: String,
-    /// What it says.
+    /// The message, which differs between the events of one aggregate.
     pub message: String,
     /// How often it happened.
     pub count: i32,

@@ -6,7 +6,7 @@ use super::container::ContainerSnapshot;
 use super::context::ExplainContext;
 use super::root_message::root_message;
 
-/// A refusal, and whom it is about.
+/// A refusal, and the container it is about.
 pub(super) struct ContainerFailure<'a> {
     pub(super) context: &'a ExplainContext<'a>,
     pub(super) seen: &'a ContainerSnapshot<'a>,

@@ -48,7 +48,7 @@ pub(super) fn next_step(
     )
 }
 
-/// The first line of it.
+/// The first line of a text.
 fn quoted(output: &str) -> String {
     let line = output.trim().lines().next().unwrap_or_default();
     line.chars().take(QUOTED).filter(|character| !character.is_control()).collect()

@@ -1,10 +1,10 @@
 //! The one line of a runtime's long message that matters.
 //!
-//! Runtimes tell an error with all who passed it on, outermost first. What is at the end is what a person can use.
+//! Runtimes prefix an error with every layer that passed it on, outermost first. The cause is at the end.
 
 /// How a known beginning goes on before the part that matters.
 enum Opening {
-    /// Not at all.
+    /// The rest follows the prefix as it is.
     Plain(&'static str),
     /// With a word in quotes and a colon.
     Quoted(&'static str),
@@ -65,7 +65,7 @@ const CODES: &[&str] = &[" (unknown)", " (unavailable)"];
 /// A longer message is cut.
 const LONGEST: usize = 300;
 
-/// What matters of a message: its first line, without those who passed it on.
+/// The cause in a message: its first line, without the prefixes of layers that passed it on.
 pub(super) fn root_message(message: &str) -> String {
     let mut rest = message.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
     while let Some(shorter) = OPENINGS.iter().find_map(|opening| opening.strip(rest)) {

@@ -89,7 +89,7 @@ fn is_failure(end: &ContainerStateTerminated) -> bool {
     end.exit_code != 0 || end.reason.as_deref() == Some("OOMKilled")
 }
 
-/// What it left behind for those who ask.
+/// Where the output of the ended container is found.
 fn termination_message(end: &ContainerStateTerminated) -> String {
     match end.message.as_deref().map(root_message).filter(|said| !said.is_empty()) {
         Some(said) if end.reason.as_deref() != Some("StartError") => format!(" and said: {said}"),

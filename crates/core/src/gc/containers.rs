@@ -17,7 +17,7 @@ pub struct ContainerGcPolicy {
     pub per_container: Option<usize>,
     /// On the whole node; none for no limit.
     pub total: Option<usize>,
-    /// Younger ones stay.
+    /// Dead containers younger than this stay.
     pub min_age: Duration,
 }
 
@@ -46,7 +46,7 @@ pub struct ContainerGcInput<'a> {
 pub struct DeadContainer {
     /// The pod it belongs to.
     pub pod: PodUid,
-    /// The runtime's id.
+    /// The id that the runtime gave the container.
     pub id: ContainerId,
     /// The runtime cannot tell whether it runs, so it must be stopped before it is removed.
     pub stop_first: bool,

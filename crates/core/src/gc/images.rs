@@ -31,7 +31,7 @@ impl Default for ImageGcPolicy {
 /// An image as the runtime lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GcImage {
-    /// The runtime's id.
+    /// The id that the runtime gave the image.
     pub id: String,
     /// How many bytes it takes.
     pub bytes: u64,
@@ -42,7 +42,7 @@ pub struct GcImage {
 /// The disk the images are on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ImageFsStats {
-    /// All its bytes.
+    /// The size of the file system of images, in bytes.
     pub capacity: u64,
     /// Its free bytes.
     pub available: u64,
@@ -73,7 +73,7 @@ struct ImageRecord {
 /// Images to delete, in this order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ImagesToDelete {
-    /// Their ids.
+    /// The ids of the images to delete, in order.
     pub images: Vec<String>,
     /// How many bytes were to be freed.
     pub wanted: u64,

@@ -97,7 +97,7 @@ pub fn joined_pull_errors(errors: &[String]) -> String {
     }
 }
 
-/// A pull begins.
+/// The event that is recorded before a pull.
 pub fn pulling(image: &str) -> PodEvent {
     PodEvent::normal("Pulling", format!("Pulling image {image:?}"))
 }

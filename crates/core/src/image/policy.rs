@@ -18,7 +18,7 @@ pub enum PullPolicy {
 pub enum PullDecision {
     /// Take the one the node has.
     UsePresent,
-    /// Ask the registry.
+    /// Pull the image, or let the registry confirm that the one on the node is current.
     Pull,
     /// The node does not have it and may not ask for it.
     Refuse,

@@ -14,7 +14,7 @@ pub struct PullTicket(u64);
 pub struct PullSlots {
     slots: usize,
     next: u64,
-    /// Namespaces by ticket.
+    /// The namespaces of pulls that wait, by ticket.
     waiting: BTreeMap<PullTicket, String>,
     running: BTreeMap<PullTicket, String>,
 }

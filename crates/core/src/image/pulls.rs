@@ -1,4 +1,4 @@
-//! Which pulls failed of late, and with what.
+//! Which pulls failed recently, and with what.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::ids::PodUid;
 use crate::start_error::StartError;
 use crate::time::Mono;
 
-/// The failed pulls of late, by pod and image: another pod's luck does not hold this one up.
+/// The pulls that failed recently, by pod and image: a failure for one pod does not delay another.
 #[derive(Clone, Debug, Default)]
 pub struct FailedPulls {
     backoff: RetryBackoff,

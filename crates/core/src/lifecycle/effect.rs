@@ -14,15 +14,12 @@ use super::grace::Grace;
 
 /// Something for the shell to do. Names that begin with `Start` are pieces of work that take time or can fail.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the fields' names say what they are")]
 pub enum Effect {
     /// Read the runtime's state of the pod and its record for the first time. Answered by [`super::Event::ReadDone`].
-    StartRead {
-        /// The pod.
-        pod: Option<Arc<Pod>>,
-    },
+    StartRead { pod: Option<Arc<Pod>> },
     /// Make the pod run as its spec says. Answered by [`super::Event::SyncDone`].
     StartSync {
-        /// The pod.
         pod: Arc<Pod>,
         /// What made us look.
         why: SyncReason,
@@ -49,7 +46,6 @@ pub enum Effect {
     StopProbes,
     /// Make the pod's status of what was last read, and hand it to the status manager. Nothing is waited for.
     Publish {
-        /// The pod.
         pod: Arc<Pod>,
         /// How far it has come.
         termination: TerminationStage,
@@ -69,10 +65,7 @@ pub enum Effect {
     /// not started again.
     Finished,
     /// Look whether anything runs of a pod that has ended, and kill it. Answered by [`super::Event::KillDone`].
-    StartKillLeftovers {
-        /// The pod.
-        pod: Option<Arc<Pod>>,
-    },
+    StartKillLeftovers { pod: Option<Arc<Pod>> },
     /// No source holds this pod any more: remove its containers, sandboxes and files. Answered by
     /// [`super::Event::CleanupDone`].
     StartCleanup,
@@ -80,9 +73,8 @@ pub enum Effect {
     Forget,
     /// Tell people what happened to the pod.
     Record {
-        /// The pod.
         pod: Arc<Pod>,
-        /// What happened.
+        /// The event to record.
         event: PodEvent,
     },
     /// Wake me then; replaces any earlier one.

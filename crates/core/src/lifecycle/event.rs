@@ -24,7 +24,7 @@ pub enum Event {
     ReadDone(Result<bool, String>),
     /// The sync has ended.
     SyncDone {
-        /// How.
+        /// The result, which decides when the next sync is.
         outcome: SyncOutcome,
         /// When the pod changes by itself, whatever the outcome: its active deadline.
         look_again: Option<Mono>,
@@ -42,8 +42,8 @@ pub enum Event {
 /// Why to read again. In order of how little each tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Hint {
-    /// The slow audit saw a difference.
-    Audit,
+    /// The relist found a difference.
+    Relist,
     /// The runtime said that a container or the sandbox changed.
     Runtime,
     /// A probe's result changed.
@@ -55,7 +55,7 @@ pub enum Hint {
 /// A request of a component of this node to kill a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KillRequest {
-    /// Who asks.
+    /// The part of the agent that asks.
     pub by: KillRequester,
     /// Seconds the pod has to stop by itself; none leaves it to the pod.
     pub grace: Option<i64>,

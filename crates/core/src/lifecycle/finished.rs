@@ -7,8 +7,8 @@ use k8s_openapi::api::core::v1::Pod;
 use crate::requeue::WorkResult;
 
 use super::effect::Effect;
+use super::ending_pod::EndingPod;
 use super::event::{Event, KillOutcome};
-use super::leaving::Leaving;
 use super::waiting::{WaitReason, Waiting};
 use super::{Context, State, Transition};
 
@@ -16,14 +16,14 @@ use super::{Context, State, Transition};
 /// given up may still take effect, so whatever is found running of it is killed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finished {
-    leaving: Leaving,
+    ending: EndingPod,
     delete_allowed: bool,
     progress: FinishedProgress,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 enum FinishedProgress {
-    /// Nothing.
+    /// Waits until the source drops the pod.
     Idle,
     /// What runs of the pod after all is being killed. A hint that came meanwhile is answered by another look.
     KillLeftovers { again: bool },
@@ -37,15 +37,15 @@ enum FinishedProgress {
 
 impl Finished {
     /// Everything the pod held is released.
-    pub(super) fn enter(leaving: Leaving) -> Transition {
-        let state = Self { leaving, delete_allowed: false, progress: FinishedProgress::Idle };
+    pub(super) fn enter(ending: EndingPod) -> Transition {
+        let state = Self { ending, delete_allowed: false, progress: FinishedProgress::Idle };
         let (state, delete) = state.allow_delete();
         let (state, next) = state.clean_up_if_gone();
         (state, delete.into_iter().chain([Effect::Finished]).chain(next).collect())
     }
 
     pub(super) fn pod(&self) -> Option<&Arc<Pod>> {
-        self.leaving.pod()
+        self.ending.pod()
     }
 
     pub(super) fn waiting(&self) -> Option<&Waiting> {
@@ -60,8 +60,8 @@ impl Finished {
 
     pub(super) fn step(self, event: Event, cx: &Context) -> Transition {
         match event {
-            Event::Wanted(pod) => self.source_changed(|leaving| leaving.wanted(pod)),
-            Event::Removed => self.source_changed(Leaving::removed),
+            Event::Wanted(pod) => self.source_changed(|ending| ending.wanted(pod)),
+            Event::Removed => self.source_changed(EndingPod::removed),
             Event::Hint(_) => self.hinted(cx),
             Event::Wake => self.woken(cx),
             Event::KillDone(outcome) => self.leftovers_killed(outcome, cx),
@@ -75,9 +75,9 @@ impl Finished {
     }
 
     /// The source says something new: the deletion of a completed pod, or that it has dropped the pod.
-    fn source_changed(self, change: impl FnOnce(Leaving) -> Leaving) -> Transition {
-        let was_held = self.leaving.is_held();
-        let (state, delete) = Self { leaving: change(self.leaving), ..self }.allow_delete();
+    fn source_changed(self, change: impl FnOnce(EndingPod) -> EndingPod) -> Transition {
+        let was_held = self.ending.is_held();
+        let (state, delete) = Self { ending: change(self.ending), ..self }.allow_delete();
         let is_free =
             matches!(state.progress, FinishedProgress::Idle | FinishedProgress::Waiting(_));
         let (state, next) =
@@ -114,7 +114,7 @@ impl Finished {
         let FinishedProgress::KillLeftovers { again } = self.progress else {
             return self.keep_state();
         };
-        if !self.leaving.is_held() {
+        if !self.ending.is_held() {
             return self.clean_up();
         }
         let reason = match outcome {
@@ -145,7 +145,7 @@ impl Finished {
     }
 
     fn try_again(self) -> Transition {
-        if self.leaving.is_held() { self.kill_leftovers() } else { self.clean_up() }
+        if self.ending.is_held() { self.kill_leftovers() } else { self.clean_up() }
     }
 
     fn kill_leftovers(self) -> Transition {
@@ -155,7 +155,7 @@ impl Finished {
     }
 
     fn clean_up_if_gone(self) -> Transition {
-        if self.leaving.is_held() { self.keep_state() } else { self.clean_up() }
+        if self.ending.is_held() { self.keep_state() } else { self.clean_up() }
     }
 
     fn clean_up(self) -> Transition {
@@ -166,7 +166,7 @@ impl Finished {
     }
 
     fn allow_delete(self) -> (Self, Option<Effect>) {
-        let allow = self.leaving.awaits_delete() && !self.delete_allowed;
+        let allow = self.ending.awaits_delete() && !self.delete_allowed;
         let state = Self { delete_allowed: self.delete_allowed || allow, ..self };
         (state, allow.then_some(Effect::AllowDelete))
     }

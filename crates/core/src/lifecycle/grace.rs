@@ -45,7 +45,7 @@ impl Grace {
         Duration::from_secs(self.0.unsigned_abs())
     }
 
-    /// How long the one who asked for a kill waits before calling it overdue.
+    /// How long a kill may take before the event that it is overdue.
     pub(super) fn overdue_after(self) -> Duration {
         let grace = self.as_duration();
         (grace + grace / 2).max(Duration::from_secs(10))

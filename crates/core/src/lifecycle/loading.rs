@@ -9,8 +9,8 @@ use crate::pod::PodExt;
 use crate::requeue::WorkResult;
 
 use super::effect::{Effect, KillReason};
+use super::ending_pod::EndingPod;
 use super::event::{Event, KillRequest, PodFailure};
-use super::leaving::Leaving;
 use super::syncing::Syncing;
 use super::terminated::Terminated;
 use super::terminating::{Terminating, TerminationRequest};
@@ -21,7 +21,7 @@ use super::{Context, State, Transition};
 /// recalled would run again.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loading {
-    leaving: Leaving,
+    ending: EndingPod,
     /// Set when the pod was not admitted.
     rejected: Option<PodFailure>,
     /// A request of this node to kill it that came meanwhile.
@@ -43,7 +43,7 @@ enum LoadingProgress {
 impl Loading {
     pub(super) fn begin(pod: Arc<Pod>, rejected: Option<PodFailure>) -> Transition {
         Self {
-            leaving: Leaving::Held(pod),
+            ending: EndingPod::Held(pod),
             rejected,
             kill: None,
             progress: LoadingProgress::Read { failed_before: false },
@@ -52,7 +52,7 @@ impl Loading {
     }
 
     pub(super) fn pod(&self) -> Option<&Arc<Pod>> {
-        self.leaving.pod()
+        self.ending.pod()
     }
 
     pub(super) fn waiting(&self) -> Option<&Waiting> {
@@ -64,9 +64,9 @@ impl Loading {
 
     pub(super) fn step(self, event: Event, cx: &Context) -> Transition {
         match event {
-            Event::Wanted(pod) => Self { leaving: self.leaving.wanted(pod), ..self }.keep_state(),
+            Event::Wanted(pod) => Self { ending: self.ending.wanted(pod), ..self }.keep_state(),
             Event::Removed => {
-                Self { leaving: self.leaving.removed(), ..self }.terminate_if_resting(cx)
+                Self { ending: self.ending.removed(), ..self }.terminate_if_resting(cx)
             }
             Event::Kill(request) => self.kill_requested(request).terminate_if_resting(cx),
             Event::Hint(_) => self.hinted(cx),
@@ -141,36 +141,36 @@ impl Loading {
     }
 
     fn must_terminate(&self) -> bool {
-        self.kill.is_some() || matches!(self.leaving, Leaving::Gone(_))
+        self.kill.is_some() || matches!(self.ending, EndingPod::Gone(_))
     }
 
     /// Where the pod's life begins, by what runs of it and what was said of it meanwhile.
     fn leave_loading(self, quiet: bool, cx: &Context) -> Transition {
-        let Self { leaving, rejected, kill, .. } = self;
-        let pod = match leaving {
-            Leaving::Held(pod) => pod,
-            gone @ Leaving::Gone(_) => {
+        let Self { ending, rejected, kill, .. } = self;
+        let pod = match ending {
+            EndingPod::Held(pod) => pod,
+            gone @ EndingPod::Gone(_) => {
                 return Terminating::begin(gone, TerminationRequest::plain(KillReason::Removed));
             }
         };
         if let Some(failure) = rejected {
             return match quiet {
-                true => Terminated::begin(Leaving::Held(pod), Some(failure)),
+                true => Terminated::begin(EndingPod::Held(pod), Some(failure)),
                 false => {
-                    Terminating::begin(Leaving::Held(pod), TerminationRequest::rejected(failure))
+                    Terminating::begin(EndingPod::Held(pod), TerminationRequest::rejected(failure))
                 }
             };
         }
         if quiet && pod.has_terminal_phase() {
-            return Terminated::begin(Leaving::Held(pod), None);
+            return Terminated::begin(EndingPod::Held(pod), None);
         }
         match (KillReason::of(&pod), kill) {
             (_, Some(request)) => Terminating::begin(
-                Leaving::Held(pod),
+                EndingPod::Held(pod),
                 TerminationRequest::from_kill_request(request, cx),
             ),
             (Some(why), None) => {
-                Terminating::begin(Leaving::Held(pod), TerminationRequest::plain(why))
+                Terminating::begin(EndingPod::Held(pod), TerminationRequest::plain(why))
             }
             (None, None) => Syncing::begin(pod),
         }

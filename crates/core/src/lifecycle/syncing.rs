@@ -8,9 +8,9 @@ use crate::requeue::WorkResult;
 use crate::time::Mono;
 
 use super::effect::{Effect, KillReason, SyncReason};
+use super::ending_pod::EndingPod;
 use super::event::{Event, Hint, KillOutcome, SyncOutcome};
 use super::grace::Grace;
-use super::leaving::Leaving;
 use super::terminating::{OngoingWork, Terminating, TerminationRequest};
 use super::waiting::{WaitReason, Waiting};
 use super::{Context, State, Transition};
@@ -147,13 +147,13 @@ impl Syncing {
 
     fn removed(self) -> Transition {
         let ongoing_work = self.progress.ongoing_work();
-        let leaving = Leaving::Gone(Some(self.pod));
-        Terminating::enter(leaving, TerminationRequest::plain(KillReason::Removed), ongoing_work)
+        let ending = EndingPod::Gone(Some(self.pod));
+        Terminating::enter(ending, TerminationRequest::plain(KillReason::Removed), ongoing_work)
     }
 
     fn terminate(self, order: TerminationRequest) -> Transition {
         let ongoing_work = self.progress.ongoing_work();
-        Terminating::enter(Leaving::Held(self.pod), order, ongoing_work)
+        Terminating::enter(EndingPod::Held(self.pod), order, ongoing_work)
     }
 
     /// Nothing to do but to wait: for the work under way or for the timer, which may as well be set twice.
@@ -179,7 +179,7 @@ fn start(pod: Arc<Pod>, why: SyncReason) -> Transition {
 }
 
 fn ended(pod: Arc<Pod>) -> Transition {
-    Terminating::begin(Leaving::Held(pod), TerminationRequest::plain(KillReason::Terminal))
+    Terminating::begin(EndingPod::Held(pod), TerminationRequest::plain(KillReason::Terminal))
 }
 
 fn reset(pod: Arc<Pod>, again: Option<SyncReason>) -> Transition {

@@ -7,16 +7,16 @@ use k8s_openapi::api::core::v1::Pod;
 use crate::requeue::WorkResult;
 
 use super::effect::{Effect, HeldResource, TerminationStage};
+use super::ending_pod::EndingPod;
 use super::event::{Event, PodFailure};
 use super::finished::Finished;
-use super::leaving::Leaving;
 use super::waiting::{WaitReason, Waiting};
 use super::{Context, State, Transition};
 
 /// A pod of which nothing runs any more, and the task it is at.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Terminated {
-    leaving: Leaving,
+    ending: EndingPod,
     failure: Option<PodFailure>,
     task: Task,
     progress: TerminatedProgress,
@@ -25,7 +25,7 @@ pub struct Terminated {
 /// What is to be done, one after the other.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Task {
-    /// Releasing a part.
+    /// Volumes or cgroup are being released.
     Release(HeldResource),
     /// Writing the pod's end to disk.
     Record,
@@ -41,21 +41,21 @@ enum TerminatedProgress {
 
 impl Terminated {
     /// A pod of which nothing runs.
-    pub(super) fn begin(leaving: Leaving, failure: Option<PodFailure>) -> Transition {
-        let status = leaving.publish(TerminationStage::Stopped, failure.as_ref());
-        let (state, start) = start(leaving, failure, Task::Release(HeldResource::Volumes));
+    pub(super) fn begin(ending: EndingPod, failure: Option<PodFailure>) -> Transition {
+        let status = ending.publish(TerminationStage::Stopped, failure.as_ref());
+        let (state, start) = start(ending, failure, Task::Release(HeldResource::Volumes));
         (state, [Effect::Stopped].into_iter().chain(status).chain(start).collect())
     }
 
     /// A pod that has just been stopped.
-    pub(super) fn enter(leaving: Leaving, failure: Option<PodFailure>) -> Transition {
-        let (state, mut effects) = Self::begin(leaving, failure);
+    pub(super) fn enter(ending: EndingPod, failure: Option<PodFailure>) -> Transition {
+        let (state, mut effects) = Self::begin(ending, failure);
         effects.insert(0, Effect::StopProbes);
         (state, effects)
     }
 
     pub(super) fn pod(&self) -> Option<&Arc<Pod>> {
-        self.leaving.pod()
+        self.ending.pod()
     }
 
     pub(super) fn waiting(&self) -> Option<&Waiting> {
@@ -67,8 +67,8 @@ impl Terminated {
 
     pub(super) fn step(self, event: Event, cx: &Context) -> Transition {
         match event {
-            Event::Wanted(pod) => Self { leaving: self.leaving.wanted(pod), ..self }.keep_state(),
-            Event::Removed => Self { leaving: self.leaving.removed(), ..self }.keep_state(),
+            Event::Wanted(pod) => Self { ending: self.ending.wanted(pod), ..self }.keep_state(),
+            Event::Removed => Self { ending: self.ending.removed(), ..self }.keep_state(),
             Event::Wake => self.woken(cx),
             Event::ReleaseDone(outcome) => self.released(outcome, cx),
             Event::RecordDone(outcome) => self.recorded(outcome, cx),
@@ -83,9 +83,7 @@ impl Terminated {
 
     fn woken(self, cx: &Context) -> Transition {
         match self.waiting() {
-            Some(waiting) if waiting.is_over(cx.now) => {
-                start(self.leaving, self.failure, self.task)
-            }
+            Some(waiting) if waiting.is_over(cx.now) => start(self.ending, self.failure, self.task),
             Some(_) | None => self.keep_state(),
         }
     }
@@ -93,7 +91,7 @@ impl Terminated {
     fn released(self, outcome: Result<(), String>, cx: &Context) -> Transition {
         match (&self.progress, self.task, outcome) {
             (TerminatedProgress::Task, Task::Release(HeldResource::Volumes), Ok(())) => {
-                start(self.leaving, self.failure, Task::Release(HeldResource::Cgroup))
+                start(self.ending, self.failure, Task::Release(HeldResource::Cgroup))
             }
             (TerminatedProgress::Task, Task::Release(HeldResource::Cgroup), Ok(())) => {
                 self.publish_final_status()
@@ -105,17 +103,17 @@ impl Terminated {
 
     /// The last status. A pod that no API server remembers is finished only when it is on disk.
     fn publish_final_status(self) -> Transition {
-        let status = self.leaving.publish(TerminationStage::Released, self.failure.as_ref());
-        let (state, next) = match self.leaving.needs_record() {
-            true => start(self.leaving, self.failure, Task::Record),
-            false => Finished::enter(self.leaving),
+        let status = self.ending.publish(TerminationStage::Released, self.failure.as_ref());
+        let (state, next) = match self.ending.needs_record() {
+            true => start(self.ending, self.failure, Task::Record),
+            false => Finished::enter(self.ending),
         };
         (state, status.into_iter().chain(next).collect())
     }
 
     fn recorded(self, outcome: Result<(), String>, cx: &Context) -> Transition {
         match (&self.progress, self.task, outcome) {
-            (TerminatedProgress::Task, Task::Record, Ok(())) => Finished::enter(self.leaving),
+            (TerminatedProgress::Task, Task::Record, Ok(())) => Finished::enter(self.ending),
             (TerminatedProgress::Task, Task::Record, Err(error)) => self.failed(error, cx),
             _ => self.keep_state(),
         }
@@ -133,11 +131,11 @@ impl Terminated {
     }
 }
 
-fn start(leaving: Leaving, failure: Option<PodFailure>, task: Task) -> Transition {
+fn start(ending: EndingPod, failure: Option<PodFailure>, task: Task) -> Transition {
     let effect = match task {
         Task::Release(part) => Effect::StartRelease(part),
         Task::Record => Effect::StartRecord,
     };
-    let state = Terminated { leaving, failure, task, progress: TerminatedProgress::Task };
+    let state = Terminated { ending, failure, task, progress: TerminatedProgress::Task };
     (State::Terminated(state), vec![effect])
 }

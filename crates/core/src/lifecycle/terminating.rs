@@ -9,9 +9,9 @@ use crate::requeue::WorkResult;
 use crate::time::Mono;
 
 use super::effect::{Effect, KillReason, TerminationStage};
+use super::ending_pod::EndingPod;
 use super::event::{Event, KillOutcome, KillRequest, PodFailure};
 use super::grace::{Grace, deletion_grace};
-use super::leaving::Leaving;
 use super::terminated::Terminated;
 use super::waiting::{WaitReason, Waiting};
 use super::{Context, State, Transition};
@@ -19,7 +19,7 @@ use super::{Context, State, Transition};
 /// A pod that is being brought down: why, with what grace, and how far that has come.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Terminating {
-    leaving: Leaving,
+    ending: EndingPod,
     why: KillReason,
     grace: Grace,
     failure: Option<PodFailure>,
@@ -41,9 +41,7 @@ enum TerminatingProgress {
 /// What was going on when a pod began to terminate.
 #[derive(Clone, Copy)]
 pub(super) enum OngoingWork {
-    /// Nothing.
     Nothing,
-    /// A sync.
     Sync,
     /// A kill, with this grace, after which the pod was to be built up again.
     Kill(Grace),
@@ -78,21 +76,21 @@ impl TerminationRequest {
 
 impl Terminating {
     /// Terminates a pod while no work on it is under way.
-    pub(super) fn begin(leaving: Leaving, order: TerminationRequest) -> Transition {
-        Self::enter(leaving, order, OngoingWork::Nothing)
+    pub(super) fn begin(ending: EndingPod, order: TerminationRequest) -> Transition {
+        Self::enter(ending, order, OngoingWork::Nothing)
     }
 
     /// Brings down a pod, whatever is under way.
     pub(super) fn enter(
-        leaving: Leaving,
+        ending: EndingPod,
         order: TerminationRequest,
         ongoing_work: OngoingWork,
     ) -> Transition {
         let TerminationRequest { why, grace, failure, asked_at } = order;
-        let grace = Grace::initial(leaving.pod().map(Arc::as_ref), grace);
+        let grace = Grace::initial(ending.pod().map(Arc::as_ref), grace);
         let overdue = asked_at.map(|at| at + grace.overdue_after());
         let state =
-            Self { leaving, why, grace, failure, overdue, progress: TerminatingProgress::Kill };
+            Self { ending, why, grace, failure, overdue, progress: TerminatingProgress::Kill };
         match ongoing_work {
             OngoingWork::Nothing => state.kill(),
             OngoingWork::Sync => {
@@ -105,7 +103,7 @@ impl Terminating {
     }
 
     pub(super) fn pod(&self) -> Option<&Arc<Pod>> {
-        self.leaving.pod()
+        self.ending.pod()
     }
 
     pub(super) fn waiting(&self) -> Option<&Waiting> {
@@ -133,11 +131,11 @@ impl Terminating {
 
     fn wanted(self, pod: Arc<Pod>) -> Transition {
         let asked = deletion_grace(&pod);
-        Self { leaving: self.leaving.wanted(pod), ..self }.shorten(asked)
+        Self { ending: self.ending.wanted(pod), ..self }.shorten(asked)
     }
 
     fn removed(self) -> Transition {
-        Self { leaving: self.leaving.removed(), ..self }.keep_state()
+        Self { ending: self.ending.removed(), ..self }.keep_state()
     }
 
     /// The latest failure counts; it is published at once if a status of the termination was published before.
@@ -218,7 +216,7 @@ impl Terminating {
             return self.keep_state();
         }
         let reason = match outcome {
-            KillOutcome::Ok => return Terminated::enter(self.leaving, self.failure),
+            KillOutcome::Ok => return Terminated::enter(self.ending, self.failure),
             KillOutcome::StillRunning => WaitReason::StillRunning,
             KillOutcome::Failed(error) => WaitReason::Failed(error),
         };
@@ -258,7 +256,7 @@ impl Terminating {
     }
 
     fn publish(&self) -> Option<Effect> {
-        self.leaving.publish(TerminationStage::Terminating, self.failure.as_ref())
+        self.ending.publish(TerminationStage::Terminating, self.failure.as_ref())
     }
 
     /// Nothing to do but to wait: for the work under way or for the timer, which may as well be set twice.

@@ -50,7 +50,7 @@ struct Entry {
 /// A request to the API server.
 #[derive(Clone, Debug, PartialEq)]
 pub enum MirrorAction {
-    /// Create this mirror.
+    /// Create this mirror pod at the API server.
     Create(Box<Pod>),
     /// Delete the mirror of this name and UID.
     Delete(FullName, PodUid),

@@ -29,7 +29,7 @@ fn name() -> FullName {
 }
 
 /// A static pod whose hash is its UID.
-fn living(uid: &str) -> Arc<Pod> {
+fn running_pod(uid: &str) -> Arc<Pod> {
     let annotations = [(HASH_ANNOTATION, uid), (crate::pod::SOURCE_ANNOTATION, "file")];
     let annotations = annotations.map(|(key, value)| (key.to_owned(), value.to_owned()));
     let spec = PodSpec { node_name: Some("n1".to_owned()), ..PodSpec::default() };
@@ -68,7 +68,7 @@ fn told(mirror: &str, phase: &str) -> MirrorStatus {
 
 #[test]
 fn a_reflection_is_owned_by_the_node_and_carries_the_hash() {
-    let mirror = mirror_pod(&living("one"), NODE);
+    let mirror = mirror_pod(&running_pod("one"), NODE);
     assert_eq!(mirror.annotation(MIRROR_ANNOTATION), Some("one"));
     assert_eq!(mirror.annotation(HASH_ANNOTATION), Some("one"), "all annotations are shown");
     assert_eq!(mirror.metadata.uid, None, "it is a pod of its own");
@@ -79,7 +79,7 @@ fn a_reflection_is_owned_by_the_node_and_carries_the_hash() {
 
 #[test]
 fn a_pod_gets_its_mirror_once_and_the_mirror_its_status() {
-    let (mut mirrors, pod) = (mirrors(), living("one"));
+    let (mut mirrors, pod) = (mirrors(), running_pod("one"));
     mirrors.add_static_pod(&pod);
     assert_eq!(
         mirrors.set_status(&pod.uid(), &name(), &status("Running")),
@@ -115,7 +115,7 @@ fn what_the_mirror_shows_is_known_of_the_pod_that_it_shows() {
 
 #[test]
 fn what_is_not_seen_in_time_or_failed_is_done_again() {
-    let (mut mirrors, pod) = (mirrors(), living("one"));
+    let (mut mirrors, pod) = (mirrors(), running_pod("one"));
     mirrors.add_static_pod(&pod);
     let mut now = at(0);
     for wait in [500, 1_000, 2_000, 4_000, 8_000, 10_000, 10_000] {
@@ -132,7 +132,7 @@ fn what_is_not_seen_in_time_or_failed_is_done_again() {
 
 #[test]
 fn a_mirror_pod_that_is_being_deleted_is_deleted_at_once_and_recreated() {
-    let (mut mirrors, pod) = (mirrors(), living("one"));
+    let (mut mirrors, pod) = (mirrors(), running_pod("one"));
     mirrors.add_static_pod(&pod);
     mirrors.set_status(&pod.uid(), &name(), &status("Running"));
     mirrors.observe(vec![stored(&pod, "m1")]);
@@ -148,7 +148,7 @@ fn a_mirror_pod_that_is_being_deleted_is_deleted_at_once_and_recreated() {
 
 #[test]
 fn the_mirror_of_an_edited_pod_is_replaced_once_its_successor_lives() {
-    let (mut mirrors, old, new) = (mirrors(), living("old"), living("new"));
+    let (mut mirrors, old, new) = (mirrors(), running_pod("old"), running_pod("new"));
     mirrors.add_static_pod(&old);
     mirrors.observe(vec![stored(&old, "m1")]);
     assert_eq!(mirrors.next(at(0)), None);
@@ -172,7 +172,7 @@ fn the_mirror_of_an_edited_pod_is_replaced_once_its_successor_lives() {
 
 #[test]
 fn a_mirror_pod_without_a_static_pod_is_deleted_once_all_sources_are_ready() {
-    let pod = living("one");
+    let pod = running_pod("one");
     let mut mirrors = mirrors();
     mirrors.observe(vec![stored(&pod, "m1")]);
     assert_eq!(mirrors.next(at(0)), None, "a source may yet tell of its pod");
@@ -189,7 +189,7 @@ fn a_mirror_pod_without_a_static_pod_is_deleted_once_all_sources_are_ready() {
 
 #[test]
 fn the_status_of_a_mirror_pod_is_compared_with_the_published_one() {
-    let (mut mirrors, pod) = (mirrors(), living("one"));
+    let (mut mirrors, pod) = (mirrors(), running_pod("one"));
     mirrors.add_static_pod(&pod);
     mirrors.observe(vec![stored(&pod, "m1")]);
     let mirror = Pod { status: Some(status("Pending")), ..stored(&pod, "m1") };
@@ -214,7 +214,7 @@ fn running(start: i64, conditions: &[(&str, &str, i64)]) -> PodStatus {
 
 #[test]
 fn an_adopted_pod_keeps_the_transition_times_of_its_mirror_pod() {
-    let (mut mirrors, pod) = (mirrors(), living("one"));
+    let (mut mirrors, pod) = (mirrors(), running_pod("one"));
     let before = running(5, &[("Ready", "True", 7), ("Initialized", "False", 6)]);
     let mirror = Pod { status: Some(before), ..stored(&pod, "m1") };
     mirrors.observe(vec![mirror]);
@@ -235,7 +235,7 @@ fn an_adopted_pod_keeps_the_transition_times_of_its_mirror_pod() {
 
 #[test]
 fn no_mirror_is_made_while_the_node_is_being_deleted() {
-    let (mut mirrors, pod) = (mirrors(), living("one"));
+    let (mut mirrors, pod) = (mirrors(), running_pod("one"));
     mirrors.set_node(NODE, true);
     mirrors.add_static_pod(&pod);
     assert_eq!(mirrors.next(at(0)), None);

@@ -14,7 +14,7 @@ pub(super) const PROVIDED: &str = "alpha.kubernetes.io/provided-node-ip";
 pub struct AddressSettings {
     /// `--node-ip`; an address of all zeros only says which family is preferred.
     pub given: Vec<IpAddr>,
-    /// The node's name.
+    /// The node's name, which may resolve to its address.
     pub name: String,
     /// Whether other machines must reach the node: then an address that only this machine reaches is none.
     pub in_cluster: bool,

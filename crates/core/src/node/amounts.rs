@@ -17,7 +17,7 @@ const STORAGE: &str = "ephemeral-storage";
 /// What is kept from pods.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReservedResources {
-    /// For the system.
+    /// `systemReserved` of the configuration.
     pub system: NodeResourceList,
     /// For the agent and the runtime.
     pub kube: NodeResourceList,
@@ -32,7 +32,7 @@ pub struct ReservedResources {
 /// An amount, or a part of all there is.
 #[derive(Clone, Debug, PartialEq)]
 pub enum EvictionThreshold {
-    /// So much.
+    /// An absolute amount.
     Amount(Quantity),
     /// So many hundredths of the whole.
     Percent(f32),

@@ -10,11 +10,11 @@ pub const READY: &str = "Ready";
 /// What a node is short of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pressures {
-    /// Memory.
+    /// Whether MemoryPressure is reported.
     pub memory: bool,
     /// Disk, or files on it.
     pub disk: bool,
-    /// Process ids.
+    /// Whether PIDPressure is reported.
     pub pids: bool,
 }
 

@@ -16,7 +16,7 @@ pub struct NodeEvent {
     pub message: String,
 }
 
-/// The agent begins.
+/// The event `Starting` of an agent that has begun.
 pub fn starting() -> NodeEvent {
     let message = "Starting kubelet.".to_owned();
     NodeEvent { kind: EventKind::Normal, reason: "Starting", message }

@@ -20,7 +20,7 @@ const NETWORK_TROUBLE_LASTS: Duration = Duration::from_secs(2);
 /// Whether a sandbox with a network of its own can be created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NetworkState {
-    /// It can.
+    /// The runtime reports NetworkReady.
     Ready,
     /// It cannot, for this reason.
     NotReady(String),
@@ -33,7 +33,7 @@ pub enum NetworkState {
 pub struct RuntimeHealth {
     /// What it calls itself.
     pub name: String,
-    /// Its version.
+    /// The version that the runtime reports.
     pub version: String,
     /// When it last said that it is well.
     pub last_good: Option<Mono>,

@@ -8,7 +8,7 @@ use super::outcome::ProbeOutcome;
 use crate::cri_spec::expand;
 use crate::duration::spell;
 
-/// An argument may become no longer: the kernel takes no longer one.
+/// The longest argument after the expansion of variables: the kernel refuses longer ones.
 const LONGEST_ARGUMENT: usize = 128 * 1024;
 
 /// The command of a probe. Only variables whose value stands in the spec are known: the others were made when the container was.

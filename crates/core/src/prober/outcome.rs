@@ -31,7 +31,7 @@ pub enum ProbeOutcome {
     },
 }
 
-/// How often probes came to what.
+/// Counts of the results of probes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProbeTally {
     /// Successes and warnings.

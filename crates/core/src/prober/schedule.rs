@@ -11,9 +11,9 @@ use crate::probe::ProbeKind;
 
 /// What follows the container's name in the prefix of the annotation of a period.
 const ANNOTATION_DOMAIN: &str = "probe-period.oarsman.dev";
-/// No probe is asked more often.
+/// The shortest period.
 const SHORTEST_PERIOD: Duration = Duration::from_millis(100);
-/// From here on the field `periodSeconds` can say it.
+/// Longer periods are set by the field `periodSeconds`.
 const SECOND: Duration = Duration::from_secs(1);
 
 /// The numbers of a probe, with the defaults of the API for those that are not set.
@@ -31,7 +31,7 @@ pub struct ProbeSchedule {
     pub failure_threshold: u32,
 }
 
-/// The annotation of a period has no use.
+/// The annotation of a period is not valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "annotation {key} is {value:?}, which is no period from 100ms to below 1s; write one such as 250ms, \

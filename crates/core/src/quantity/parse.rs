@@ -17,7 +17,7 @@ pub enum ParseQuantityError {
     /// The letters after the number mean nothing.
     #[error("{suffix:?} in {text:?} is no suffix: use n u m k M G T P E, Ki Mi Gi Ti Pi Ei or e3")]
     UnknownSuffix {
-        /// The whole text.
+        /// The text that was parsed, including its suffix.
         text: String,
         /// What followed the number.
         suffix: String,

@@ -2,7 +2,7 @@
 
 /// The least weight that a v1 group can have.
 pub const MIN_SHARES: u64 = 2;
-/// The greatest.
+/// The most that the kernel takes for `cpu.shares`.
 pub const MAX_SHARES: u64 = 262_144;
 
 const SHARES_PER_CPU: u64 = 1024;

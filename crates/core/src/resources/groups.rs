@@ -19,7 +19,7 @@ const UNLIMITED_HUGEPAGES: u64 = 1 << 62;
 pub enum CpuQuota {
     /// As much as there is.
     Unlimited,
-    /// So many microseconds.
+    /// Microseconds of CPU time in each period.
     Micros(u64),
 }
 
@@ -28,7 +28,7 @@ pub enum CpuQuota {
 pub struct CgroupValues {
     /// Its weight in v1 shares; [`cpu::weight`](super::weight) turns them into those of v2.
     pub shares: Option<u64>,
-    /// Its CPU limit.
+    /// The CPU limit as a quota; none leaves the quota as it is.
     pub quota: Option<CpuQuota>,
     /// The microseconds of the period the CPU limit is for.
     pub period: Option<u64>,

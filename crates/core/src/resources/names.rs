@@ -13,7 +13,7 @@ const ALL_PODS: &str = "kubepods";
 const POD_PREFIX: &str = "pod";
 const SLICE: &str = ".slice";
 
-/// Who makes groups, which is who decides on their names. The runtime and we must agree.
+/// What creates cgroups, which decides on their names. The runtime and the agent must agree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CgroupDriver {
     /// Directories are made in the file system: a name for each.

@@ -120,7 +120,7 @@ fn only_what_matters_is_a_change() {
     }
 }
 
-/// A pod that is ready only when others say so, who do.
+/// A pod with a readiness gate, whose condition is True.
 fn gated(gates: &[&str], conditions: &[(&str, &str)]) -> Pod {
     let gate = |it: &&str| PodReadinessGate { condition_type: (*it).to_owned() };
     let condition = |(type_, status): &(&str, &str)| PodCondition {

@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::{ContainerState, ContainerStateTerminated, Conta
 
 /// Accessors for the fields of a `ContainerStatus`.
 pub(crate) trait ContainerStatusExt {
-    /// Whether it runs.
+    /// Whether the state is running.
     fn is_running(&self) -> bool;
     /// Whether it waits to be started.
     fn is_waiting(&self) -> bool;

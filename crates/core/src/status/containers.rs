@@ -18,11 +18,11 @@ use crate::pod::{ContainerKind, PodContainer, PodExt};
 /// The three lists of a status.
 #[derive(Debug, Default)]
 pub(super) struct Lists {
-    /// By name.
+    /// Regular containers, sorted by name.
     pub(super) regular: Vec<ContainerStatus>,
     /// As in the spec.
     pub(super) init: Vec<ContainerStatus>,
-    /// By name.
+    /// Ephemeral containers, sorted by name.
     pub(super) ephemeral: Vec<ContainerStatus>,
 }
 

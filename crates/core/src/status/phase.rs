@@ -137,7 +137,7 @@ struct ContainerCounts {
     /// An init container has not done its work, or a sidecar has not come up.
     init_pending: bool,
     running: usize,
-    /// Never started.
+    /// Containers that wait and never ran.
     waiting: usize,
     stopped: usize,
     /// Stopped, and to be started again.

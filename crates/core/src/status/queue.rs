@@ -41,7 +41,7 @@ pub struct StatusQueue {
 /// Which pod a job is for: one that is forgotten and comes back is another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobKey {
-    /// Its UID.
+    /// The UID of the pod whose status is sent, or which is deleted.
     pub uid: PodUid,
     /// Which attempt in a row it is, from 1.
     pub attempt: u32,
@@ -53,7 +53,7 @@ pub struct JobKey {
 pub enum StatusJob {
     /// Patch the status of this pod.
     Patch(JobKey, FullName, Box<PodStatus>),
-    /// Delete this pod.
+    /// Delete the pod at the API server.
     Delete(JobKey, FullName),
 }
 
@@ -69,7 +69,7 @@ impl StatusJob {
 /// What came of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobResult {
-    /// It was accepted.
+    /// The API server has stored the status or taken the deletion.
     Accepted,
     /// The API server has no such pod, or not any more.
     Gone,

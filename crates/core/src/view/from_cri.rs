@@ -16,12 +16,11 @@ use crate::labels::{
 
 /// What the runtime lists of one pod; the statuses of these are what a view is made from.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the fields' names say what they are")]
 pub struct ListedPod {
     /// The pod's name and namespace.
     pub full_name: FullName,
-    /// Its sandboxes.
     pub sandboxes: Vec<v1::PodSandbox>,
-    /// Its containers.
     pub containers: Vec<v1::Container>,
 }
 
@@ -63,7 +62,7 @@ pub fn pod_view<'a>(
     PodView { uid, full_name, sandboxes, containers }.in_order()
 }
 
-/// One sandbox.
+/// The view of a sandbox, from its status.
 pub fn sandbox_view(status: &v1::PodSandboxStatus) -> SandboxView {
     let linux = status.linux.as_ref().and_then(|linux| linux.namespaces.as_ref());
     let network = linux.and_then(|namespaces| namespaces.options.as_ref()).map(|o| o.network());
@@ -79,7 +78,7 @@ pub fn sandbox_view(status: &v1::PodSandboxStatus) -> SandboxView {
     }
 }
 
-/// One container.
+/// The view of a container, from its entry in the list and its status.
 pub fn container_view(listed: &v1::Container, status: &v1::ContainerStatus) -> ContainerView {
     let metadata = status.metadata.clone().or_else(|| listed.metadata.clone()).unwrap_or_default();
     let name = status.labels.get(CONTAINER_NAME_LABEL).cloned().unwrap_or(metadata.name);

@@ -38,19 +38,19 @@ fn panicked(error: JoinError) -> JoinError {
 fn a_retry_waits_for_the_call_that_hangs_and_takes_no_second_thread() {
     let threads = threads(8);
     threads.block_on(async {
-        let lane = BlockingLane::with_threads(4);
+        let pool = BlockingPool::with_threads(4);
         let started = Arc::new(AtomicUsize::new(0));
         let (release, work) = hanging(&started);
-        assert!(timeout(SOON, lane.run("pod", work, panicked)).await.is_err());
+        assert!(timeout(SOON, pool.run("pod", work, panicked)).await.is_err());
         for _ in 0..3 {
             let (_release, work) = hanging(&started);
-            assert!(timeout(SOON, lane.run("pod", work, panicked)).await.is_err());
+            assert!(timeout(SOON, pool.run("pod", work, panicked)).await.is_err());
         }
         assert_eq!(started.load(Ordering::SeqCst), 1, "retries wait");
-        timeout(LATE, lane.run("other", || Ok(()), panicked)).await.unwrap().unwrap();
+        timeout(LATE, pool.run("other", || Ok(()), panicked)).await.unwrap().unwrap();
         drop(release);
-        timeout(LATE, lane.run("pod", || Ok(()), panicked)).await.unwrap().unwrap();
-        assert!(lane.turns.lock().is_empty(), "nothing is kept of objects without a call");
+        timeout(LATE, pool.run("pod", || Ok(()), panicked)).await.unwrap().unwrap();
+        assert!(pool.locks.lock().is_empty(), "nothing is kept of objects without a call");
     });
     threads.shutdown_background();
 }
@@ -59,7 +59,7 @@ fn a_retry_waits_for_the_call_that_hangs_and_takes_no_second_thread() {
 fn a_kind_whose_calls_all_hang_starves_no_other() {
     let threads = threads(3);
     threads.block_on(async {
-        let (hung, other) = (BlockingLane::with_threads(2), BlockingLane::with_threads(1));
+        let (hung, other) = (BlockingPool::with_threads(2), BlockingPool::with_threads(1));
         let started = Arc::new(AtomicUsize::new(0));
         let mut releases = Vec::new();
         for pod in ["a", "b", "c", "d"] {
@@ -75,10 +75,10 @@ fn a_kind_whose_calls_all_hang_starves_no_other() {
 
 #[tokio::test]
 async fn work_that_panics_gives_its_turn_back() {
-    let lane = BlockingLane::with_threads(1);
+    let pool = BlockingPool::with_threads(1);
     let fails = || -> Result<(), JoinError> { std::panic::resume_unwind(Box::new("on purpose")) };
-    assert!(lane.run("pod", fails, panicked).await.is_err());
-    timeout(LATE, lane.run("pod", || Ok(()), panicked)).await.unwrap().unwrap();
+    assert!(pool.run("pod", fails, panicked).await.is_err());
+    timeout(LATE, pool.run("pod", || Ok(()), panicked)).await.unwrap().unwrap();
 }
 
 #[test]
@@ -90,5 +90,5 @@ fn the_lanes_have_the_threads_that_are_made_for_them() {
     let files =
         [HostPaths, Volumes, PodFiles, StatusRecords, Checkpoints, NodeCredentials, NameFiles];
     let all = files.into_iter().chain([Cgroups, Resolver, NameLookups]);
-    assert_eq!(all.map(BlockingKind::threads).sum::<usize>(), LANE_THREADS);
+    assert_eq!(all.map(BlockingKind::threads).sum::<usize>(), POOL_THREADS);
 }

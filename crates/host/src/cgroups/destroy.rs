@@ -195,7 +195,10 @@ fn is_busy(error: &RemoveGroupError) -> bool {
     error.source.raw_os_error() == Some(Errno::BUSY.raw_os_error())
 }
 
-#[expect(clippy::disallowed_methods, reason = "the kernel tells nobody when a v1 group is free")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the kernel gives no notification when a v1 group is free"
+)]
 fn pause() {
     std::thread::sleep(BETWEEN_REMOVALS);
 }

@@ -9,6 +9,7 @@ use super::RemoveGroupError;
 
 /// A control group that could not be made, looked at or taken away.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum CgroupError {
     /// There is no hierarchy to make groups in.
     #[error("no control groups are mounted: mount cgroup2 at /sys/fs/cgroup")]
@@ -18,60 +19,26 @@ pub enum CgroupError {
     Mounts(#[source] io::Error),
     /// The group is outside of the root.
     #[error("the control group {} is not below {}, so it is left alone", .group.display(), .root.display())]
-    Outside {
-        /// The group.
-        group: PathBuf,
-        /// The root.
-        root: PathBuf,
-    },
+    Outside { group: PathBuf, root: PathBuf },
     /// A directory could not be made.
     #[error("cannot create the control group {}: {source}", .directory.display())]
-    Create {
-        /// The group's directory.
-        directory: PathBuf,
-        /// The kernel's error.
-        source: io::Error,
-    },
+    Create { directory: PathBuf, source: io::Error },
     /// A control file or a directory could not be read.
     #[error("cannot read {}: {source}", .path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// The kernel's error.
-        source: io::Error,
-    },
+    Read { path: PathBuf, source: io::Error },
     /// A control file did not take a value.
     #[error("cannot write {text:?} to {}: {source}", .path.display())]
-    Write {
-        /// The file.
-        path: PathBuf,
-        /// The value.
-        text: String,
-        /// The kernel's error.
-        source: io::Error,
-    },
+    Write { path: PathBuf, text: String, source: io::Error },
     /// This process is in the group that is to be destroyed.
     #[error("cannot destroy the control group {}: this process lives in it; move it out first", .group.display())]
-    Ourselves {
-        /// The group.
-        group: PathBuf,
-    },
+    Ourselves { group: PathBuf },
     /// A process could not be killed.
     #[error("cannot kill process {pid} in the control group {}: {source}", .group.display())]
-    Kill {
-        /// The group.
-        group: PathBuf,
-        /// The process.
-        pid: u32,
-        /// The kernel's error.
-        source: io::Error,
-    },
+    Kill { group: PathBuf, pid: u32, source: io::Error },
     /// A process did not die when it was killed; most often it waits for a disk or a network file system.
     #[error("cannot remove the control group {}: process {pid} ({name}) was killed and is still there", .group.display())]
     Survivor {
-        /// The group.
         group: PathBuf,
-        /// The process.
         pid: u32,
         /// The name of its program.
         name: String,

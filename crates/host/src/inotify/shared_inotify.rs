@@ -7,7 +7,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
-use oarsman_sync::{Guarded, TaskPanics, restarted};
+use oarsman_sync::{Guarded, TaskName, TaskPanics, restarted};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 use rustix::io::Errno;
 use tokio::io::Interest;
@@ -56,7 +56,7 @@ impl SharedInotify {
         let fd = unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }?;
         let watches = Arc::new(WatchTable { fd, senders: Guarded::default() });
         let delivered = Arc::clone(&watches);
-        let task = restarted("log watch", panics, move || deliver(Arc::clone(&delivered)));
+        let task = restarted(TaskName::LogWatch, panics, move || deliver(Arc::clone(&delivered)));
         Ok(Self { watches, task: tokio::spawn(task) })
     }
 

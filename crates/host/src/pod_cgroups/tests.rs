@@ -24,12 +24,12 @@ impl Drop for TestCgroupRoot {
 }
 
 #[tokio::test]
-async fn a_pods_cgroup_is_there_until_it_is_removed_and_a_guest_leaves_none_behind() {
+async fn a_pods_cgroup_is_there_until_it_is_removed_and_run_mode_leaves_none_behind() {
     let root = TestCgroupRoot(format!("/oarsman-pod-cgroups-{}", std::process::id()));
     let cgroups = HostCgroups::open(CgroupSettings {
         names: CgroupNames::new(CgroupDriver::Cgroupfs, &root.0),
         resources: NodeResources::of_memory(1 << 30),
-        is_guest: true,
+        is_run_mode: true,
     })
     .unwrap();
     let (a, uid) = (pod("a"), PodUid::from("a"));
@@ -44,7 +44,7 @@ async fn a_pods_cgroup_is_there_until_it_is_removed_and_a_guest_leaves_none_behi
     assert!(!cgroups.exists(&uid).await.unwrap());
     let left = hierarchies(&mounts::current().unwrap());
     let left = left.iter().map(|hierarchy| hierarchy.directory(Path::new(&root.0)));
-    assert_eq!(left.filter(|directory| directory.exists()).count(), 0, "a guest leaves no group");
+    assert_eq!(left.filter(|directory| directory.exists()).count(), 0, "run mode leaves no group");
     cgroups.ensure(&a).await.unwrap();
     assert!(cgroups.exists(&uid).await.unwrap(), "and makes them anew");
 }

@@ -7,7 +7,7 @@ use oarsman_host::files::{FileContents, read_regular};
 
 use super::{CredentialError, failed};
 
-/// No such file is longer.
+/// The most bytes of a file of credentials.
 const LIMIT: u64 = 1 << 20;
 
 /// The first file there is: Docker's configuration, then its older form.

@@ -256,5 +256,5 @@ fn the_help_names_every_flag_in_its_group() {
     assert!(config < help.find("  --max-pods=").unwrap(), "what is needed most comes first");
     assert!(help.contains("(default 110) [maxPods]"), "{help}");
     assert!(help.contains("Examples:"));
-    assert!(help.lines().all(|line| line.chars().count() < 170), "lines that nobody can read");
+    assert!(help.lines().all(|line| line.chars().count() < 170), "lines too long to read");
 }

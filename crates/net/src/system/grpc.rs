@@ -10,7 +10,7 @@ use super::with_causes;
 use crate::{GrpcCheck, GrpcResponse, NetworkError};
 
 const METHOD: &str = "/grpc.health.v1.Health/Check";
-/// An answer is a number.
+/// The most bytes of an answer, which is one number.
 const LONGEST_ANSWER: usize = 4096;
 const LONGEST_HEADERS: u32 = 16 * 1024;
 

@@ -1,15 +1,15 @@
-//! Addresses of hosts. A name server that never answers blocks a thread of the lane for lookups, one for each name, and nothing else:
+//! Addresses of hosts. A name server that never answers blocks a thread of the pool for lookups, one for each name, and nothing else:
 //! not the threads for files and volumes, nor the lookup of another name.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::sync::LazyLock;
 
-use oarsman_host::blocking::{BlockingKind, BlockingLane};
+use oarsman_host::blocking::{BlockingKind, BlockingPool};
 
-/// Of the process, as its threads are.
-static LOOKUPS: LazyLock<BlockingLane> =
-    LazyLock::new(|| BlockingLane::new(BlockingKind::NameLookups));
+/// One pool for the whole process, because threads belong to the process.
+static LOOKUPS: LazyLock<BlockingPool> =
+    LazyLock::new(|| BlockingPool::new(BlockingKind::NameLookups));
 
 /// The addresses of a name; an address is its own. The caller has the deadline: a lookup that it gives up goes on, and holds back only
 /// those of the same name.

@@ -50,7 +50,7 @@ pub(super) fn requirements(
         fails_on_swap: configuration.fail_swap_on,
         fails_on_cgroup_v1: configuration.fail_cgroup_v1,
         protects_kernel: configuration.protect_kernel_defaults,
-        ..Requirements::for_guest(root, Some(endpoint))
+        ..Requirements::for_run_mode(root, Some(endpoint))
     }
 }
 

@@ -25,7 +25,7 @@ pub(crate) struct Requirements {
 
 impl Requirements {
     /// The requirements of `oarsman run` below this root directory.
-    pub(crate) fn for_guest(root: PathBuf, runtime: Option<String>) -> Self {
+    pub(crate) fn for_run_mode(root: PathBuf, runtime: Option<String>) -> Self {
         Self {
             is_node: false,
             runtime,

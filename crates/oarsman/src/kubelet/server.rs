@@ -27,7 +27,7 @@ use oarsman_server::{
     AuthenticationSettings, AuthorizationSettings, HostInterface, LogDirectory, ServerSettings,
     TlsSettings,
 };
-use oarsman_sync::{TaskPanics, restarted};
+use oarsman_sync::{TaskName, TaskPanics, restarted};
 use serde_json::Value;
 use tokio::sync::Mutex;
 use tokio::time::sleep;
@@ -46,7 +46,7 @@ const RETRY_DELAY: Duration = Duration::from_secs(2);
 /// Stands for what is not shown, as in the Go kubelet's logs.
 const MASKED: &str = "<masked>";
 
-/// What is to be served, and as whom.
+/// What is to be served, and with which certificate.
 #[derive(Clone, Debug)]
 pub(super) struct ServingPlan {
     settings: ServerSettings,
@@ -189,7 +189,7 @@ pub(super) async fn serve(inputs: ServerInputs) -> Infallible {
                 let error = format!("{error:#}");
                 if told != error {
                     tracing::error!(
-                        task = "kubelet server",
+                        task = %TaskName::KubeletServer,
                         error,
                         "kubelet server not started, will retry"
                     );
@@ -204,7 +204,7 @@ pub(super) async fn serve(inputs: ServerInputs) -> Infallible {
 /// Keeps the serving certificate valid in a task of its own, so that a panic there ends no server.
 async fn keep_certificate(manager: ServingCertificateManager, panics: TaskPanics) -> Infallible {
     let manager = Arc::new(Mutex::new(manager));
-    let task = restarted("serving certificate", panics, move || {
+    let task = restarted(TaskName::ServingCertificate, panics, move || {
         let manager = Arc::clone(&manager);
         async move { manager.lock().await.run().await }
     });

@@ -16,7 +16,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use oarsman_agent::ReportStore;
 use oarsman_server::accept::{self, ConnectionLimits, HttpConnection};
-use oarsman_sync::{TaskPanics, ordered_watch, restarted};
+use oarsman_sync::{TaskName, TaskPanics, ordered_watch, restarted};
 use serde::Serialize;
 use tokio::net::{UnixListener, UnixStream};
 use tokio_util::sync::CancellationToken;
@@ -73,7 +73,7 @@ pub(crate) fn serve(root: &Path, api: LocalApi, panics: TaskPanics) -> Result<Lo
     let router = router(Arc::new(api));
     let end = CancellationToken::new();
     let until = end.clone();
-    tokio::spawn(restarted("local api", panics, move || {
+    tokio::spawn(restarted(TaskName::LocalApi, panics, move || {
         let router = router.clone();
         accept::serve(Arc::clone(&listener), LIMITS, until.clone(), move |stream| {
             prepare(stream, router.clone())

@@ -23,7 +23,7 @@ pub(super) fn check_request(
     request: &StopRequest,
 ) -> Result<Option<Vec<FullName>>, StopRefusal> {
     match (request.all, request.pods.as_slice()) {
-        (true, []) if node.is_guest => Ok(None),
+        (true, []) if node.is_run_mode => Ok(None),
         (true, []) => Err(StopRefusal::NotStoppable(kubelet_stop_all_message(node))),
         (true, [_, ..]) => Err(StopRefusal::InvalidRequest(
             "ask for all pods or for some, not for both".to_owned(),
@@ -42,7 +42,7 @@ fn check_pod(node: &NodeReport, name: &PodName) -> Result<FullName, StopRefusal>
             "there is no pod {}/{}",
             name.namespace, name.name
         ))),
-        Some(_) if node.is_guest => Ok(wanted),
+        Some(_) if node.is_run_mode => Ok(wanted),
         Some(pod) => Err(StopRefusal::NotStoppable(kubelet_pod_message(pod))),
     }
 }
@@ -74,7 +74,7 @@ mod tests {
 
     use super::*;
 
-    fn node(is_guest: bool) -> NodeReport {
+    fn node(is_run_mode: bool) -> NodeReport {
         let places =
             [("web-node", Some("/m/web.yaml")), ("url-node", Some("http://x/p")), ("api", None)];
         let pods = places.map(|(name, place)| {
@@ -83,7 +83,7 @@ mod tests {
             pod.metadata.namespace = Some("default".to_owned());
             PodReport { pod, place: place.map(str::to_owned), ..PodReport::default() }
         });
-        NodeReport { is_guest, pods: pods.into(), ..NodeReport::default() }
+        NodeReport { is_run_mode, pods: pods.into(), ..NodeReport::default() }
     }
 
     fn stop(name: &str) -> StopRequest {
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guest_stops_the_pods_it_has() {
+    fn run_mode_stops_the_pods_it_has() {
         let all = StopRequest { all: true, ..StopRequest::default() };
         assert_eq!(check_request(&node(true), &all), Ok(None));
         let web = FullName { namespace: "default".to_owned(), name: "web-node".to_owned() };

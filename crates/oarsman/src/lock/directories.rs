@@ -38,7 +38,7 @@ fn prepare(directory: &Path, mode: u32) -> Result<()> {
     directory.canonicalize()?.parent().map_or(Ok(()), check_all)
 }
 
-/// Whoever can write to a directory above ours can exchange ours.
+/// A user who can write to a directory above the root directory can exchange the root directory.
 fn check_all(above: &Path) -> Result<()> {
     above.canonicalize()?.ancestors().try_for_each(|directory| check(directory, STICKY))
 }

@@ -45,13 +45,13 @@ pub(super) async fn run_in_foreground(
         agent = assemble(settings, manifest_set, clock) => agent?,
         () = ending.received() => return Ok(ExitCode::SUCCESS),
     };
-    let leaving = agent.stop_requested();
+    let stopping = agent.stop_requested();
     let connection_holder = agent.connection_holder();
     let mut watcher = Foreground::of(&agent, ending, quiet);
     watcher.print_header(settings).await?;
     let ended = tokio::select! {
-        ended = Agent::run(agent.drain_on(&leaving)) => ended.map(|()| ExitCode::SUCCESS),
-        ended = watcher.watch(&leaving) => ended,
+        ended = Agent::run(agent.drain_on(&stopping)) => ended.map(|()| ExitCode::SUCCESS),
+        ended = watcher.watch(&stopping) => ended,
     };
     connection_holder.iter().for_each(|connection_holder| connection_holder.release());
     ended
@@ -143,7 +143,7 @@ impl Foreground {
     }
 
     /// Shows the pods until they have ended or the command is interrupted; and then until they are removed.
-    async fn watch(&mut self, leaving: &CancellationToken) -> Result<ExitCode> {
+    async fn watch(&mut self, stopping: &CancellationToken) -> Result<ExitCode> {
         let code = loop {
             let report = self.show().await?;
             if let Some(code) = exit_code::exit_code(&report) {
@@ -152,11 +152,11 @@ impl Foreground {
             let pause = self.pause();
             tokio::select! {
                 () = self.ending.received() => break 0,
-                () = leaving.cancelled() => break 0,
+                () = stopping.cancelled() => break 0,
                 () = wait_for_change(&mut self.changes, pause) => {}
             }
         };
-        leaving.cancel();
+        stopping.cancel();
         self.wait_until_gone().await?;
         Ok(ExitCode::from(code))
     }

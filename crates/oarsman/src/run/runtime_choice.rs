@@ -1,4 +1,4 @@
-//! Chooses the runtime of `oarsman run`: the named one, one that listens, or the workbench of the source tree.
+//! Chooses the runtime of `oarsman run`: the named one, one that listens, or the rig's containerd in a source tree.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -10,9 +10,9 @@ use anyhow::{Context, Result, bail};
 use super::source_tree;
 use crate::find_runtime::{DEFAULT_ENDPOINTS, find_default, listens};
 
-/// The program that sets up a runtime in the source tree that this program was built from.
-const WORKBENCH: &str = "xtask/workbench";
-/// The environment variable with directories that the workbench must not hide.
+/// The script of the source tree that runs a command beside the rig's containerd.
+const ON_RIG: &str = "xtask/on-rig";
+/// The environment variable with directories that the namespaces of the rig must not hide.
 const SHARED: &str = "OARSMAN_RIG_SHARED";
 
 /// The runtime that pods will run on.
@@ -21,7 +21,7 @@ pub(super) enum RuntimeChoice {
     /// A runtime that listens.
     Runtime(String),
     /// No runtime listens, but the source tree can set one up.
-    Workbench(PathBuf),
+    OnRig(PathBuf),
 }
 
 /// The runtime that is named, or the first that listens at a default socket.
@@ -39,9 +39,9 @@ pub(super) fn runtime(named: Option<&str>) -> Result<RuntimeChoice> {
         )
     };
     match source_tree::find() {
-        Some(tree) => source_tree::trusted_file(&tree, WORKBENCH)
-            .map(RuntimeChoice::Workbench)
-            .with_context(none),
+        Some(tree) => {
+            source_tree::trusted_file(&tree, ON_RIG).map(RuntimeChoice::OnRig).with_context(none)
+        }
         None => bail!(none()),
     }
 }
@@ -54,16 +54,16 @@ fn answers(endpoint: &str) -> Result<()> {
     })
 }
 
-/// Becomes the workbench, which sets up a runtime and starts this program anew beside it. Comes back only if it cannot.
-pub(super) fn become_workbench(workbench: &Path, root: &Path) -> Result<ExitCode> {
+/// Becomes the script, which sets up a runtime and starts this program anew beside it. Comes back only if it cannot.
+pub(super) fn exec_on_rig(script: &Path, root: &Path) -> Result<ExitCode> {
     print_stderr(
         "no container runtime was found: setting up the containerd of this source tree (minutes the first time)",
     );
     let program = std::env::current_exe().context("cannot tell where this program lies")?;
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     let error =
-        Command::new(workbench).env(SHARED, root).arg("--").arg(program).args(arguments).exec();
-    Err(error).with_context(|| format!("cannot run {}", workbench.display()))
+        Command::new(script).env(SHARED, root).arg("--").arg(program).args(arguments).exec();
+    Err(error).with_context(|| format!("cannot run {}", script.display()))
 }
 
 #[expect(clippy::print_stderr, reason = "a person at a terminal should know")]

@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn a_file_that_other_users_can_exchange_is_not_executed() {
         let tree = tempfile::tempdir().unwrap();
-        let (directory, name) = (tree.path().join("xtask"), "xtask/workbench");
+        let (directory, name) = (tree.path().join("xtask"), "xtask/on-rig");
         let file = tree.path().join(name);
         assert!(trusted_file(tree.path(), name).is_err(), "there is none");
         fs::create_dir(&directory).unwrap();

@@ -77,7 +77,7 @@ pub(super) async fn serve(
     let followed =
         FollowedContainer { host, pod: full_name, uid, container, start, log_directory: place };
     let (sender, receiver) = mpsc::channel(CHANNEL_CAPACITY);
-    // It ends with its reader: nothing can be sent to one who has gone.
+    // It ends with its client: nothing can be sent over a connection that is closed.
     tokio::spawn(sender::send(log, options.follow.then_some(followed), permit, sender));
     let stream = unfold(receiver, async |mut receiver| {
         let chunk: io::Result<Bytes> = receiver.recv().await?;

@@ -46,7 +46,7 @@ fn authority(issuer: u8, key: u16) -> CertificateDer<'static> {
 }
 
 /// Authorities that sign one another, each of which also leads to many dead ends, where all the others are looked through.
-fn entangled(authorities: u16, dead_ends: u16, fillers: u16) -> Vec<CertificateDer<'static>> {
+fn cross_signed(authorities: u16, dead_ends: u16, fillers: u16) -> Vec<CertificateDer<'static>> {
     let empty = der(0x30, &[]);
     let loops = (0..authorities).map(|key| authority(b'X', key));
     let ends = (authorities..authorities + dead_ends).map(|key| authority(b'Y', key));
@@ -54,8 +54,8 @@ fn entangled(authorities: u16, dead_ends: u16, fillers: u16) -> Vec<CertificateD
     loops.chain(ends).chain((0..fillers).map(|_| filler.clone())).collect()
 }
 
-/// A certificate of an authority of that name that nobody knows.
-fn of_stranger() -> (CertificateDer<'static>, PrivateKeyDer<'static>) {
+/// A certificate of an unknown authority of that name.
+fn of_unknown_client() -> (CertificateDer<'static>, PrivateKeyDer<'static>) {
     let mut params = CertificateParams::default();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     params.distinguished_name = DistinguishedName::new();
@@ -68,8 +68,8 @@ fn of_stranger() -> (CertificateDer<'static>, PrivateKeyDer<'static>) {
 async fn a_chain_that_takes_long_to_verify_is_refused_before_it_is_looked_at() {
     let authority = TestAuthority::new();
     let fixture = serve(ended, &authority, true).await;
-    let (own, key) = of_stranger();
-    let chain = [vec![own], entangled(8, 200, 700)].concat();
+    let (own, key) = of_unknown_client();
+    let chain = [vec![own], cross_signed(8, 200, 700)].concat();
     let total: usize = chain.iter().map(|it| it.len() + 5).sum();
     assert!(total < 0xffff, "{total} bytes are no handshake message");
     let asked = async {
@@ -90,8 +90,8 @@ async fn a_chain_that_takes_long_to_verify_is_refused_before_it_is_looked_at() {
 #[tokio::test]
 async fn the_longest_chain_that_is_taken_is_verified_within_a_moment() {
     let fixture = serve(ended, &TestAuthority::new(), true).await;
-    let (own, key) = of_stranger();
-    let chain = [vec![own], entangled(6, 0, 0)].concat();
+    let (own, key) = of_unknown_client();
+    let chain = [vec![own], cross_signed(6, 0, 0)].concat();
     let asked = async {
         let mut stream = fixture.connect_with(Some((chain, key))).await;
         send(&mut stream, "/healthz", None).await;

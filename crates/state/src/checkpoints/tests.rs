@@ -148,7 +148,7 @@ async fn a_key_that_cannot_be_read_is_not_replaced() {
     let root = tempfile::tempdir().unwrap();
     let keys = keys(root.path());
     let unreadable = keys.path(root.path());
-    // To read a directory fails whoever tries it.
+    // Reading a directory as a file fails for root, too.
     fs::create_dir_all(&unreadable).unwrap();
     assert!(EncryptedCheckpoints::open(root.path(), &keys).is_err());
     assert!(unreadable.is_dir() && !root.path().join("oarsman-vault/key").exists());

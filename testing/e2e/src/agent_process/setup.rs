@@ -23,7 +23,7 @@ pub struct AgentSetup {
     log_links: PathBuf,
     cgroup_root: String,
     flags: Vec<String>,
-    is_guest: bool,
+    is_run_mode: bool,
     config: Option<PathBuf>,
 }
 
@@ -49,7 +49,7 @@ impl AgentSetup {
             log_links: rig.agents().join(name).join("log-links"),
             cgroup_root: rig.cgroup_parent(),
             flags: Vec::new(),
-            is_guest: false,
+            is_run_mode: false,
             config: None,
         })
     }
@@ -61,10 +61,10 @@ impl AgentSetup {
         self
     }
 
-    /// As a guest on the runtime, by `oarsman run`.
+    /// By `oarsman run`, which touches no other agent's pods.
     #[must_use]
-    pub fn as_guest(mut self) -> Self {
-        self.is_guest = true;
+    pub fn in_run_mode(mut self) -> Self {
+        self.is_run_mode = true;
         self
     }
 
@@ -97,7 +97,7 @@ impl AgentSetup {
     }
 
     pub(super) fn arguments(&self) -> Vec<String> {
-        let mut arguments = if self.is_guest { self.as_run() } else { self.as_kubelet() };
+        let mut arguments = if self.is_run_mode { self.as_run() } else { self.as_kubelet() };
         arguments.extend(self.flags.iter().cloned());
         arguments
     }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use oarsman_cri::{CriError, Result};
+use oarsman_cri::CriError;
 use tokio::time::Instant;
 
 use super::subject::CallSubject;
@@ -102,11 +102,11 @@ impl CallJournal {
         calls.len() - 1
     }
 
-    /// Records the end of a call.
-    pub(super) fn end<T>(&self, number: usize, outcome: &Result<T>) {
+    /// Records the end of a call, and its error if it failed.
+    pub(super) fn end(&self, number: usize, error: Option<&CriError>) {
         if let Some(call) = self.lock().get_mut(number) {
             call.took = Some(call.at.elapsed());
-            call.error = outcome.as_ref().err().cloned();
+            call.error = error.cloned();
         }
     }
 

@@ -1,12 +1,15 @@
 //! The runtime of the proxy: each call is recorded, meets its rule, and is forwarded.
+//!
+//! The layer of the seam forwards all calls through [`CallRecorder`]. Calls are written here only where the proxy has to read the request or
+//! the answer: to tell the pod of a call that names no id, and to learn which pod an id belongs to.
 
-use std::collections::BTreeMap;
+use std::any::Any;
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
-use oarsman_cri::{EventStream, InfoTarget as About, Result, Runtime, StreamingEndpoint};
+use oarsman_cri::{CriError, Result, Runtime, RuntimeLayer};
 use oarsman_cri_types::v1 as cri;
+use oarsman_seam::{Call, CallFault, Middleware, SeamError};
 
 use super::calls::CallJournal;
 use super::rules::RuleSet;
@@ -14,6 +17,12 @@ use super::subject::{CallSubject, PodIndex};
 
 pub(super) struct ForwardingRuntime {
     runtime: Arc<dyn Runtime>,
+    recorder: CallRecorder,
+}
+
+/// Records every call and applies the rule that fits it.
+#[derive(Default)]
+pub(super) struct CallRecorder {
     journal: CallJournal,
     pod_index: PodIndex,
     rules: Arc<RuleSet>,
@@ -21,216 +30,145 @@ pub(super) struct ForwardingRuntime {
 
 impl ForwardingRuntime {
     pub(super) fn new(runtime: Arc<dyn Runtime>) -> Self {
-        let (journal, pod_index) = (CallJournal::default(), PodIndex::default());
-        Self { runtime, journal, pod_index, rules: Arc::default() }
+        Self { runtime, recorder: CallRecorder::default() }
     }
 
     pub(super) fn journal(&self) -> &CallJournal {
-        &self.journal
+        &self.recorder.journal
     }
 
     pub(super) fn rules(&self) -> &Arc<RuleSet> {
-        &self.rules
+        &self.recorder.rules
     }
 
-    async fn pass<T>(
-        &self,
-        name: &'static str,
-        subject: CallSubject,
-        call: impl Future<Output = Result<T>> + Send,
-    ) -> Result<T> {
-        let number = self.journal.begin(name, &subject);
-        let outcome = self.apply_rule(name, &subject, call).await;
-        self.journal.end(number, &outcome);
-        outcome
-    }
-
-    async fn apply_rule<T>(
-        &self,
-        name: &'static str,
-        subject: &CallSubject,
-        call: impl Future<Output = Result<T>> + Send,
-    ) -> Result<T> {
-        let Some(rule) = self.rules.find(name, subject) else { return call.await };
-        rule.before(name).await?;
-        let outcome = call.await;
-        rule.after(name).await?;
-        outcome
-    }
-
-    async fn pass_id<T>(
-        &self,
-        name: &'static str,
-        id: &str,
-        call: impl Future<Output = Result<T>> + Send,
-    ) -> Result<T> {
-        self.pass(name, self.pod_index.of_id(id), call).await
-    }
-
-    /// Forwards a call that concerns the runtime as a whole.
-    async fn pass_plain<T>(
-        &self,
-        name: &'static str,
-        call: impl Future<Output = Result<T>> + Send,
-    ) -> Result<T> {
-        self.pass(name, CallSubject::default(), call).await
+    fn pod_index(&self) -> &PodIndex {
+        &self.recorder.pod_index
     }
 }
 
+impl CallRecorder {
+    async fn record<T, E>(
+        &self,
+        name: &'static str,
+        subject: CallSubject,
+        answer: impl Future<Output = std::result::Result<T, E>> + Send,
+    ) -> std::result::Result<T, E>
+    where
+        T: Send,
+        E: SeamError,
+    {
+        let number = self.journal.begin(name, &subject);
+        let outcome = self.apply_rule(name, &subject, answer).await;
+        self.journal.end(number, outcome.as_ref().err().and_then(as_cri_error));
+        outcome
+    }
+
+    async fn apply_rule<T, E>(
+        &self,
+        name: &'static str,
+        subject: &CallSubject,
+        answer: impl Future<Output = std::result::Result<T, E>> + Send,
+    ) -> std::result::Result<T, E>
+    where
+        T: Send,
+        E: SeamError,
+    {
+        let Some(rule) = self.rules.find(name, subject) else { return answer.await };
+        let fail = |error| -> E { into_seam_error(name, error) };
+        rule.before(name).await.map_err(fail)?;
+        let outcome = answer.await;
+        rule.after(name).await.map_err(fail)?;
+        outcome
+    }
+}
+
+impl Middleware for CallRecorder {
+    async fn around<T, E>(
+        &self,
+        call: Call,
+        answer: impl Future<Output = std::result::Result<T, E>> + Send + 'static,
+    ) -> std::result::Result<T, E>
+    where
+        T: Send + 'static,
+        E: SeamError,
+    {
+        self.record(call.name, self.pod_index.of_id(&call.object), answer).await
+    }
+}
+
+/// A middleware does not know which seam it is used for. This one is used for `Runtime` only, whose error it is.
+fn as_cri_error<E: SeamError>(error: &E) -> Option<&CriError> {
+    let error: &dyn Any = error;
+    error.downcast_ref()
+}
+
+/// The same the other way round: a rule fails a call with a code of its own, which no [`CallFault`] has.
+fn into_seam_error<E: SeamError>(name: &'static str, error: CriError) -> E {
+    let mut error = Some(error);
+    let any: &mut dyn Any = &mut error;
+    let of_seam = any.downcast_mut::<Option<E>>().and_then(Option::take);
+    let call = Call { name, object: String::new() };
+    of_seam.unwrap_or_else(|| E::of_fault(&call, CallFault::Unknown))
+}
+
 #[async_trait]
-impl Runtime for ForwardingRuntime {
-    async fn version(&self) -> Result<cri::VersionResponse> {
-        self.pass_plain("Version", self.runtime.version()).await
+impl RuntimeLayer for ForwardingRuntime {
+    type Middleware = CallRecorder;
+
+    fn inner(&self) -> &Arc<dyn Runtime> {
+        &self.runtime
     }
 
-    async fn status(&self) -> Result<cri::StatusResponse> {
-        self.pass_plain("Status", self.runtime.status()).await
-    }
-
-    async fn runtime_config(&self) -> Result<cri::RuntimeConfigResponse> {
-        self.pass_plain("RuntimeConfig", self.runtime.runtime_config()).await
-    }
-
-    async fn update_runtime_config(&self, config: cri::RuntimeConfig) -> Result<()> {
-        let call = self.runtime.update_runtime_config(config);
-        self.pass_plain("UpdateRuntimeConfig", call).await
-    }
-
-    /// A part of a status call, which is recorded already.
-    async fn info(&self, about: About<'_>) -> Result<BTreeMap<String, String>> {
-        self.runtime.info(about).await
+    fn middleware(&self) -> &CallRecorder {
+        &self.recorder
     }
 
     async fn run_pod_sandbox(&self, request: cri::RunPodSandboxRequest) -> Result<String> {
         let metadata = request.config.as_ref().and_then(|config| config.metadata.clone());
         let subject = PodIndex::of_config(request.config.as_ref());
-        let call = async {
+        let answer = async {
             let id = self.runtime.run_pod_sandbox(request).await?;
-            self.pod_index.learn_sandbox(&id, metadata.as_ref());
+            self.pod_index().learn_sandbox(&id, metadata.as_ref());
             Ok(id)
         };
-        self.pass("RunPodSandbox", subject, call).await
-    }
-
-    async fn stop_pod_sandbox(&self, id: &str) -> Result<()> {
-        self.pass_id("StopPodSandbox", id, self.runtime.stop_pod_sandbox(id)).await
-    }
-
-    async fn remove_pod_sandbox(&self, id: &str) -> Result<()> {
-        self.pass_id("RemovePodSandbox", id, self.runtime.remove_pod_sandbox(id)).await
-    }
-
-    async fn pod_sandbox_status(&self, id: &str) -> Result<cri::PodSandboxStatus> {
-        self.pass_id("PodSandboxStatus", id, self.runtime.pod_sandbox_status(id)).await
+        self.recorder.record("RunPodSandbox", subject, answer).await
     }
 
     async fn list_pod_sandboxes(
         &self,
         filter: Option<cri::PodSandboxFilter>,
     ) -> Result<Vec<cri::PodSandbox>> {
-        let subject = self.pod_index.of_sandbox_filter(filter.as_ref());
-        let call = async {
+        let subject = self.pod_index().of_sandbox_filter(filter.as_ref());
+        let answer = async {
             let sandboxes = self.runtime.list_pod_sandboxes(filter).await?;
-            self.pod_index.learn_sandboxes(&sandboxes);
+            self.pod_index().learn_sandboxes(&sandboxes);
             Ok(sandboxes)
         };
-        self.pass("ListPodSandbox", subject, call).await
-    }
-
-    async fn update_pod_sandbox_resources(
-        &self,
-        request: cri::UpdatePodSandboxResourcesRequest,
-    ) -> Result<()> {
-        let id = request.pod_sandbox_id.clone();
-        let call = self.runtime.update_pod_sandbox_resources(request);
-        self.pass_id("UpdatePodSandboxResources", &id, call).await
+        self.recorder.record("ListPodSandbox", subject, answer).await
     }
 
     async fn create_container(&self, request: cri::CreateContainerRequest) -> Result<String> {
         let sandbox = request.pod_sandbox_id.clone();
-        let subject = self.pod_index.of_new_container(&request);
-        let call = async {
+        let subject = self.pod_index().of_new_container(&request);
+        let answer = async {
             let id = self.runtime.create_container(request).await?;
-            self.pod_index.learn_container(&id, &sandbox);
+            self.pod_index().learn_container(&id, &sandbox);
             Ok(id)
         };
-        self.pass("CreateContainer", subject, call).await
-    }
-
-    async fn start_container(&self, id: &str) -> Result<()> {
-        self.pass_id("StartContainer", id, self.runtime.start_container(id)).await
-    }
-
-    async fn stop_container(&self, id: &str, grace: Duration) -> Result<()> {
-        self.pass_id("StopContainer", id, self.runtime.stop_container(id, grace)).await
-    }
-
-    async fn remove_container(&self, id: &str) -> Result<()> {
-        self.pass_id("RemoveContainer", id, self.runtime.remove_container(id)).await
+        self.recorder.record("CreateContainer", subject, answer).await
     }
 
     async fn list_containers(
         &self,
         filter: Option<cri::ContainerFilter>,
     ) -> Result<Vec<cri::Container>> {
-        let subject = self.pod_index.of_container_filter(filter.as_ref());
-        let call = async {
+        let subject = self.pod_index().of_container_filter(filter.as_ref());
+        let answer = async {
             let containers = self.runtime.list_containers(filter).await?;
-            self.pod_index.learn_containers(&containers);
+            self.pod_index().learn_containers(&containers);
             Ok(containers)
         };
-        self.pass("ListContainers", subject, call).await
-    }
-
-    async fn container_status(&self, id: &str) -> Result<cri::ContainerStatus> {
-        self.pass_id("ContainerStatus", id, self.runtime.container_status(id)).await
-    }
-
-    async fn update_container_resources(
-        &self,
-        request: cri::UpdateContainerResourcesRequest,
-    ) -> Result<()> {
-        let id = request.container_id.clone();
-        let call = self.runtime.update_container_resources(request);
-        self.pass_id("UpdateContainerResources", &id, call).await
-    }
-
-    async fn reopen_container_log(&self, id: &str) -> Result<()> {
-        self.pass_id("ReopenContainerLog", id, self.runtime.reopen_container_log(id)).await
-    }
-
-    async fn checkpoint_container(&self, request: cri::CheckpointContainerRequest) -> Result<()> {
-        let id = request.container_id.clone();
-        self.pass_id("CheckpointContainer", &id, self.runtime.checkpoint_container(request)).await
-    }
-
-    async fn exec_sync(&self, request: cri::ExecSyncRequest) -> Result<cri::ExecSyncResponse> {
-        let id = request.container_id.clone();
-        self.pass_id("ExecSync", &id, self.runtime.exec_sync(request)).await
-    }
-
-    async fn exec(&self, request: cri::ExecRequest) -> Result<StreamingEndpoint> {
-        let id = request.container_id.clone();
-        self.pass_id("Exec", &id, self.runtime.exec(request)).await
-    }
-
-    async fn attach(&self, request: cri::AttachRequest) -> Result<StreamingEndpoint> {
-        let id = request.container_id.clone();
-        self.pass_id("Attach", &id, self.runtime.attach(request)).await
-    }
-
-    async fn port_forward(&self, request: cri::PortForwardRequest) -> Result<StreamingEndpoint> {
-        let id = request.pod_sandbox_id.clone();
-        self.pass_id("PortForward", &id, self.runtime.port_forward(request)).await
-    }
-
-    /// The stream itself is forwarded as it is, without any rule.
-    async fn container_events(&self) -> Result<EventStream> {
-        self.pass_plain("GetContainerEvents", self.runtime.container_events()).await
-    }
-
-    async fn container_stats(&self, id: &str) -> Result<cri::ContainerStats> {
-        self.pass_id("ContainerStats", id, self.runtime.container_stats(id)).await
+        self.recorder.record("ListContainers", subject, answer).await
     }
 
     async fn list_container_stats(
@@ -239,12 +177,9 @@ impl Runtime for ForwardingRuntime {
     ) -> Result<Vec<cri::ContainerStats>> {
         let asked = filter.clone().unwrap_or_default();
         let ids = [asked.id.as_str(), &asked.pod_sandbox_id];
-        let subject = self.pod_index.of_filter(&ids, &asked.label_selector);
-        self.pass("ListContainerStats", subject, self.runtime.list_container_stats(filter)).await
-    }
-
-    async fn pod_sandbox_stats(&self, id: &str) -> Result<cri::PodSandboxStats> {
-        self.pass_id("PodSandboxStats", id, self.runtime.pod_sandbox_stats(id)).await
+        let subject = self.pod_index().of_filter(&ids, &asked.label_selector);
+        let answer = self.runtime.list_container_stats(filter);
+        self.recorder.record("ListContainerStats", subject, answer).await
     }
 
     async fn list_pod_sandbox_stats(
@@ -252,42 +187,14 @@ impl Runtime for ForwardingRuntime {
         filter: Option<cri::PodSandboxStatsFilter>,
     ) -> Result<Vec<cri::PodSandboxStats>> {
         let asked = filter.clone().unwrap_or_default();
-        let subject = self.pod_index.of_filter(&[&asked.id], &asked.label_selector);
-        let call = self.runtime.list_pod_sandbox_stats(filter);
-        self.pass("ListPodSandboxStats", subject, call).await
-    }
-
-    async fn list_metric_descriptors(&self) -> Result<Vec<cri::MetricDescriptor>> {
-        let call = self.runtime.list_metric_descriptors();
-        self.pass_plain("ListMetricDescriptors", call).await
-    }
-
-    async fn list_pod_sandbox_metrics(&self) -> Result<Vec<cri::PodSandboxMetrics>> {
-        let call = self.runtime.list_pod_sandbox_metrics();
-        self.pass_plain("ListPodSandboxMetrics", call).await
-    }
-
-    async fn list_images(&self, filter: Option<cri::ImageFilter>) -> Result<Vec<cri::Image>> {
-        self.pass_plain("ListImages", self.runtime.list_images(filter)).await
-    }
-
-    async fn image_status(&self, image: cri::ImageSpec) -> Result<Option<cri::Image>> {
-        let subject = CallSubject::of_image(&image.image);
-        self.pass("ImageStatus", subject, self.runtime.image_status(image)).await
+        let subject = self.pod_index().of_filter(&[&asked.id], &asked.label_selector);
+        let answer = self.runtime.list_pod_sandbox_stats(filter);
+        self.recorder.record("ListPodSandboxStats", subject, answer).await
     }
 
     async fn pull_image(&self, request: cri::PullImageRequest) -> Result<String> {
         let image = request.image.as_ref().map_or("", |image| &image.image);
         let subject = PodIndex::of_config(request.sandbox_config.as_ref()).named(image);
-        self.pass("PullImage", subject, self.runtime.pull_image(request)).await
-    }
-
-    async fn remove_image(&self, image: cri::ImageSpec) -> Result<()> {
-        let subject = CallSubject::of_image(&image.image);
-        self.pass("RemoveImage", subject, self.runtime.remove_image(image)).await
-    }
-
-    async fn image_fs_info(&self) -> Result<cri::ImageFsInfoResponse> {
-        self.pass_plain("ImageFsInfo", self.runtime.image_fs_info()).await
+        self.recorder.record("PullImage", subject, self.runtime.pull_image(request)).await
     }
 }

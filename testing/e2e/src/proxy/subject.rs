@@ -37,10 +37,6 @@ impl CallSubject {
         }
         self
     }
-
-    pub(super) fn of_image(name: &str) -> Self {
-        Self::default().named(name)
-    }
 }
 
 /// The pods of sandboxes and containers, learned from the calls that pass by.
@@ -79,7 +75,7 @@ impl PodIndex {
         }
     }
 
-    /// A sandbox or a container by its id.
+    /// A sandbox or a container by its id, or an image by its name. Calls on the runtime as a whole have an empty one.
     pub(super) fn of_id(&self, id: &str) -> CallSubject {
         let known = self.lock();
         let sandbox = known.containers.get(id).map_or(id, String::as_str);

@@ -15,7 +15,6 @@ const ALONE: &str = "OARSMAN_SCENARIOS_ALONE";
 /// The scenarios of one process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ScenarioShare {
-    /// All.
     All,
     /// Those that no other process has taken, by a file for each in this directory; but none that must run alone.
     Taken(PathBuf),

@@ -17,7 +17,8 @@ use shows::{
 };
 use socket::{only_root_can_use_the_socket, two_agents_answer_at_their_own_sockets};
 use stops::{
-    a_guest_stops_a_pod_for_good, a_guest_stops_all_and_ends, a_kubelet_names_the_manifest_instead,
+    a_kubelet_names_the_manifest_instead, run_mode_stops_a_pod_for_good,
+    run_mode_stops_all_pods_and_ends,
 };
 
 /// A wait that is this long has failed.
@@ -29,8 +30,8 @@ fn main() -> ExitCode {
         pods_are_found_by_name_and_similar_names_suggested,
         logs_are_shown_in_parts,
         logs_are_followed_over_a_restart_to_the_end,
-        a_guest_stops_a_pod_for_good,
-        a_guest_stops_all_and_ends,
+        run_mode_stops_a_pod_for_good,
+        run_mode_stops_all_pods_and_ends,
         a_kubelet_names_the_manifest_instead,
         only_root_can_use_the_socket,
         two_agents_answer_at_their_own_sockets,

@@ -35,12 +35,15 @@ pub(super) async fn only_root_can_use_the_socket(cx: &ScenarioContext) -> Result
 pub(super) async fn two_agents_answer_at_their_own_sockets(cx: &ScenarioContext) -> Result<()> {
     let kubelet = cx.agent()?;
     kubelet.apply("ours", &pod("ours").container(script_container("main", &["forever"])))?;
-    let guest = cx.prepare(AgentSetup::on(cx.rig(), "guest")?.as_guest())?;
+    let run_mode = cx.prepare(AgentSetup::on(cx.rig(), "guest")?.in_run_mode())?;
     let theirs = pod("theirs").with("terminationGracePeriodSeconds", 1);
-    guest.apply("theirs", &theirs.container(script_container("main", &["forever"])))?;
-    guest.start()?;
+    run_mode.apply("theirs", &theirs.container(script_container("main", &["forever"])))?;
+    run_mode.start()?;
     let of_kubelet = until_shown(&kubelet, &[&["ours-node", "Running"]]).await?;
-    let of_guest = until_shown(&guest, &[&["theirs", "Running"]]).await?;
-    ensure!(!of_kubelet.contains("theirs") && !of_guest.contains("ours"), "{of_kubelet}{of_guest}");
+    let of_run_mode = until_shown(&run_mode, &[&["theirs", "Running"]]).await?;
+    ensure!(
+        !of_kubelet.contains("theirs") && !of_run_mode.contains("ours"),
+        "{of_kubelet}{of_run_mode}"
+    );
     Ok(())
 }

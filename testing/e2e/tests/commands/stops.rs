@@ -11,8 +11,8 @@ use oarsman_e2e::scenario::ScenarioContext;
 
 use super::shows::until_shown;
 
-fn guest(cx: &ScenarioContext, names: &[&str]) -> Result<Arc<AgentProcess>> {
-    let agent = cx.prepare(cx.setup()?.as_guest())?;
+fn run_mode(cx: &ScenarioContext, names: &[&str]) -> Result<Arc<AgentProcess>> {
+    let agent = cx.prepare(cx.setup()?.in_run_mode())?;
     for name in names {
         let main = script_container("main", &["forever"]);
         agent.apply(name, &pod(name).with("terminationGracePeriodSeconds", 2).container(main))?;
@@ -21,8 +21,8 @@ fn guest(cx: &ScenarioContext, names: &[&str]) -> Result<Arc<AgentProcess>> {
     Ok(agent)
 }
 
-pub(super) async fn a_guest_stops_a_pod_for_good(cx: &ScenarioContext) -> Result<()> {
-    let agent = guest(cx, &["web", "db"])?;
+pub(super) async fn run_mode_stops_a_pod_for_good(cx: &ScenarioContext) -> Result<()> {
+    let agent = run_mode(cx, &["web", "db"])?;
     until_shown(&agent, &[&["web", "Running"], &["db", "Running"]]).await?;
     let said = agent.command(&["stop", "web"]).await?.success()?;
     ensure!(said == "Stopped web.\n", "{said}");
@@ -38,8 +38,8 @@ pub(super) async fn a_guest_stops_a_pod_for_good(cx: &ScenarioContext) -> Result
     Ok(())
 }
 
-pub(super) async fn a_guest_stops_all_and_ends(cx: &ScenarioContext) -> Result<()> {
-    let agent = guest(cx, &["web", "db"])?;
+pub(super) async fn run_mode_stops_all_pods_and_ends(cx: &ScenarioContext) -> Result<()> {
+    let agent = run_mode(cx, &["web", "db"])?;
     until_shown(&agent, &[&["web", "Running"], &["db", "Running"]]).await?;
     let said = agent.command(&["stop", "--all"]).await?.success()?;
     ensure!(said == "Stopped db, web; the agent has ended.\n", "{said}");

@@ -5,7 +5,7 @@ mod container_observer;
 mod hangs;
 mod idle;
 mod kills;
-mod neighbours;
+mod other_clients;
 
 use std::process::ExitCode;
 
@@ -20,7 +20,7 @@ use kills::{
     containerd_killed_ten_times_under_twenty_pods_restarts_nothing,
     the_agent_killed_fifty_times_doubles_nothing_and_restarts_nothing,
 };
-use neighbours::{
+use other_clients::{
     a_runtime_has_one_kubelet, two_agents_and_a_foreign_sandbox_do_not_affect_each_other,
 };
 

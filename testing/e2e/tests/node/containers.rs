@@ -1,4 +1,4 @@
-//! Containers with special ways: an ephemeral one beside a running pod, and what containers leave behind when they end.
+//! Containers of special kinds: an ephemeral one beside a running pod, and what containers leave behind when they end.
 
 use anyhow::{Result, ensure};
 use oarsman_e2e::cluster::{MAX_WAIT, TestCluster};

@@ -30,7 +30,7 @@ fn secret(word: &str) -> String {
 pub(super) async fn a_root_behind_a_link_has_constant_mounts_over_100_syncs(
     cx: &ScenarioContext,
 ) -> Result<()> {
-    let setup = cx.setup()?.as_guest();
+    let setup = cx.setup()?.in_run_mode();
     let real = cx.scratch().join("real-root");
     fs::create_dir(&real)?;
     let link = cx.rig().agents().join("agent");

@@ -1,12 +1,12 @@
 //! Static pods on real containerd: how they start, change, fail and end, as seen in the runtime and the kernel.
 
 mod admission;
+mod agent_exit;
 mod configured;
 mod crashes;
 mod credentials;
 mod disks;
 mod endings;
-mod leaving;
 mod linked_root;
 mod order;
 mod probes;
@@ -23,6 +23,7 @@ use admission::{
     a_critical_pod_makes_one_of_lower_priority_leave,
     pods_that_do_not_fit_the_node_are_rejected_with_the_reason,
 };
+use agent_exit::an_agent_that_gets_sigterm_during_a_crash_ends_at_once_and_its_pods_stay;
 use configured::an_agent_is_configured_by_its_file_and_drop_ins;
 use crashes::{
     a_crash_loop_waits_nothing_then_ten_then_twenty_seconds,
@@ -43,7 +44,6 @@ use endings::{
     a_hook_and_its_container_share_one_grace, a_removed_manifest_ends_its_pod_within_grace,
     a_sidecar_outlives_the_others_and_goes_last,
 };
-use leaving::an_agent_that_gets_sigterm_during_a_crash_ends_at_once_and_its_pods_stay;
 use linked_root::a_root_behind_a_link_has_constant_mounts_over_100_syncs;
 use order::{init_containers_run_one_after_the_other, two_pods_of_one_name_run_in_turn};
 use probes::{

@@ -19,7 +19,7 @@ use machine::ReadmeMachine;
 const BUILDING: Duration = Duration::from_secs(45 * 60);
 const MAX_WAIT: Duration = Duration::from_secs(120);
 
-/// The terminals of the person who reads.
+/// The terminals of the reader of README.md.
 const FIRST: &str = "0";
 const SECOND: &str = "second";
 /// One in which commands are run on a machine that has containerd at its usual socket.
@@ -178,7 +178,7 @@ async fn read(place: &ReadmeMachine) -> Result<()> {
 
 async fn follow(terminal: &Terminal, step: &ReadmeStep) -> Result<()> {
     let typed = match step.window {
-        NODE => format!("xtask/workbench bash -c '{}'", step.command),
+        NODE => format!("xtask/on-rig bash -c '{}'", step.command),
         _ => step.command.to_owned(),
     };
     terminal.type_line(step.window, &typed)?;

@@ -6,7 +6,6 @@ const TOKEN_ID: &str = "0arsma";
 const TOKEN_SECRET: &str = "0123456789abcdef";
 const GROUP: &str = "rbac.authorization.k8s.io";
 
-/// The bootstrap token.
 pub(super) fn bootstrap_token() -> String {
     format!("{TOKEN_ID}.{TOKEN_SECRET}")
 }

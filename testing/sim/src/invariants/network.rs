@@ -9,7 +9,7 @@ use super::InvariantViolation;
 use super::timeline::Timeline;
 use crate::SimulationResult;
 
-/// How old the agent's knowledge may be: an answer that took ten seconds, is used for fifteen, and files that take thirty to read before the
+/// How old the agent's object_state may be: an answer that took ten seconds, is used for fifteen, and files that take thirty to read before the
 /// call; and some more.
 const KNOWN_AFTER: Duration = Duration::from_secs(60);
 

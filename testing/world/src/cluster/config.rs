@@ -1,4 +1,4 @@
-//! ConfigMaps, Secrets and RuntimeClasses: written by users, read by agents, who are notified of changes.
+//! ConfigMaps, Secrets and RuntimeClasses: written by users, read by agents, which are notified of changes.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use tokio::time::sleep;
 use super::client::ClusterLink;
 use super::watch::PAUSE;
 use super::{ApiFailure, FakeCluster};
-use crate::faults::EventFate;
+use crate::faults::EventDelivery;
 
 impl FakeCluster {
     /// Creates or replaces a ConfigMap.
@@ -81,7 +81,7 @@ impl ConfigWatch {
         let heard = self.heard;
         // The sender lives as long as the connection.
         let told = self.changed.wait_for(|told| told.len() > heard).await.ok()?;
-        if let EventFate::Late(stall) = self.connection.faults.next_event() {
+        if let EventDelivery::Late(stall) = self.connection.faults.next_event() {
             sleep(stall).await;
         }
         while self.connection.cluster.check_available().is_err() {

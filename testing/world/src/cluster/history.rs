@@ -12,23 +12,21 @@ const EVENTS: usize = 1024;
 
 /// A status that the server has accepted from an agent.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(missing_docs, reason = "the fields' names say what they are")]
 pub struct PublishedStatus {
     /// Virtual time since the world's start.
     pub at: Duration,
-    /// The pod's UID.
     pub uid: PodUid,
-    /// The status.
     pub status: PodStatus,
 }
 
 /// An object that an agent has deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the fields' names say what they are")]
 pub struct AgentDeletion {
     /// Virtual time since the world's start.
     pub at: Duration,
-    /// The pod's name.
     pub pod: FullName,
-    /// The pod's UID.
     pub uid: PodUid,
     /// The stored phase was a terminal one.
     pub terminal: bool,
@@ -38,12 +36,11 @@ pub struct AgentDeletion {
 
 /// An event that an agent has recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the fields' names say what they are")]
 pub struct RecordedEvent {
     /// Virtual time since the world's start.
     pub at: Duration,
-    /// The pod's UID.
     pub uid: PodUid,
-    /// The event.
     pub event: PodEvent,
     /// The name of its object.
     pub name: String,

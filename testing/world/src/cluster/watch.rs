@@ -10,7 +10,7 @@ use oarsman_sync::ordered_watch;
 use tokio::time::sleep;
 
 use super::client::ClusterLink;
-use crate::faults::EventFate;
+use crate::faults::EventDelivery;
 use crate::link::RemoteService;
 
 /// How long a broken watch waits before it tries again.
@@ -35,7 +35,7 @@ struct PodWatch {
 impl PodWatch {
     async fn next(&mut self) -> Vec<Arc<Pod>> {
         self.wait_for_change().await;
-        if let EventFate::Late(stall) = self.connection.faults.next_event() {
+        if let EventDelivery::Late(stall) = self.connection.faults.next_event() {
             sleep(stall).await;
         }
         loop {

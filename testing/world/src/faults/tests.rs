@@ -14,7 +14,7 @@ async fn a_quiet_plan_has_no_faults_and_takes_no_time() {
     for _ in 0..100 {
         let nothing = Fault { before: Duration::ZERO, after: Duration::ZERO, fault_kind: None };
         assert_eq!(faults.next_call(true), nothing);
-        assert_eq!(faults.next_event(), EventFate::Delivered);
+        assert_eq!(faults.next_event(), EventDelivery::Delivered);
         assert!(!faults.replays_events());
     }
 }
@@ -54,13 +54,13 @@ async fn every_kind_of_fault_occurs_in_the_rough_plan_and_none_after_its_end() {
     let fates = |faults: &Faults| (0..200).map(|_| faults.next_event()).collect::<Vec<_>>();
     assert_eq!(mishaps(&faults).len(), 9);
     let seen = fates(&faults);
-    for fate in [EventFate::Delivered, EventFate::Lost, EventFate::Doubled] {
+    for fate in [EventDelivery::Delivered, EventDelivery::Lost, EventDelivery::Doubled] {
         assert!(seen.contains(&fate), "{fate:?}");
     }
-    assert!(seen.iter().any(|fate| matches!(fate, EventFate::Late(_))));
+    assert!(seen.iter().any(|fate| matches!(fate, EventDelivery::Late(_))));
     tokio::time::sleep(SECOND).await;
     assert!(mishaps(&faults).is_empty());
-    assert!(fates(&faults).iter().all(|fate| *fate == EventFate::Delivered));
+    assert!(fates(&faults).iter().all(|fate| *fate == EventDelivery::Delivered));
 }
 
 #[tokio::test(start_paused = true)]

@@ -28,7 +28,6 @@ const KILLED: i32 = 128 + 9;
 /// Exit code of a container that the runtime lost track of.
 const LOST: i32 = 255;
 
-/// A container.
 pub(super) struct FakeContainer {
     pub(super) id: String,
     pub(super) sandbox: String,

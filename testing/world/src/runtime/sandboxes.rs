@@ -17,7 +17,6 @@ pub(super) const HANDLER: &str = "fake";
 /// What containerd says while no CNI plugin is configured.
 pub(super) const NO_NETWORK: &str = "Network plugin returns error: cni plugin not initialized";
 
-/// A sandbox.
 pub(super) struct FakeSandbox {
     pub(super) id: String,
     pub(super) metadata: PodSandboxMetadata,

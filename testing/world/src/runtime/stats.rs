@@ -54,7 +54,6 @@ impl FakeRuntimeState {
         PodSandboxStats { attributes: Some(attributes), linux: Some(linux), windows: None }
     }
 
-    /// Measures sandboxes.
     pub(super) fn measure_sandboxes(&self, filter: &PodSandboxStatsFilter) -> Vec<PodSandboxStats> {
         let wanted = |sandbox: &&FakeSandbox| {
             matches(&filter.id, &sandbox.id)

@@ -98,7 +98,7 @@ impl ObjectCheckpoints {
         let known = self.by_name.get_mut(&name);
         let number = match known {
             Some((_, known)) if known.is(&object) => {
-                // From here on it is shared with those who found it.
+                // From here on it is shared with the lookups that found it.
                 *known = object;
                 return None;
             }

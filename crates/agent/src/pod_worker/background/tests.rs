@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::future::pending;
 
 use oarsman_core::view::ContainerState;
-use oarsman_sync::Guarded;
+use oarsman_sync::{Guarded, TaskName};
 use tokio::time::{Duration, sleep};
 
 use super::*;
@@ -141,7 +141,11 @@ async fn a_panic_of_a_task_ends_neither_the_worker_nor_the_task_for_good() {
         *probes.panics_in.lock() = Some(place);
         let (test, _, worker) = start(&["forever"], &probes);
         seconds(10).await;
-        assert_eq!(test.node.metrics.panics.counts(), [(NAME, 1)].into(), "{place}");
+        assert_eq!(
+            test.node.metrics.panics.counts(),
+            [(TaskName::BackgroundTask, 1)].into(),
+            "{place}"
+        );
         assert!(!worker.task.is_finished(), "{place}");
         assert_eq!(test.log.times(UID, "Begin Wanted").len(), 1, "{place}");
         assert_eq!(probes.live(), ["liveness", "readiness"], "{place}");

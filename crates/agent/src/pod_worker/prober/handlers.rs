@@ -151,7 +151,7 @@ impl<'a> Handler<'a> {
     }
 }
 
-/// Certificates are not checked: who wrote the probe made the server too.
+/// Certificates are not checked: the author of the probe made the server too.
 fn http_get(request: &HttpRequest, timeout: Duration) -> HttpGet {
     HttpGet {
         scheme: if request.tls { Scheme::Https } else { Scheme::Http },

@@ -10,7 +10,6 @@ pub(crate) struct ProbeSlots {
 }
 
 impl ProbeSlots {
-    /// Of one pod.
     pub(crate) fn of_pod() -> Self {
         Self::new(8, 2)
     }

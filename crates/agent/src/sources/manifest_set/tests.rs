@@ -77,7 +77,7 @@ fn colour(objects: &Lookup) -> Option<String> {
 }
 
 #[tokio::test]
-async fn references_are_resolved_across_all_places() {
+async fn references_are_resolved_across_all_locations() {
     let both = format!("{POD}---\n{SETTINGS}");
     let list = "apiVersion: v1\nkind: ConfigMapList\nitems: [{metadata: {name: settings}}]";
     let rows: [&[(&str, &str)]; 4] = [
@@ -107,7 +107,7 @@ async fn references_are_resolved_across_all_places() {
 }
 
 #[tokio::test]
-async fn all_problems_are_reported_at_once_with_their_place() {
+async fn all_problems_are_reported_at_once_with_their_location() {
     let directory = ManifestDirectory::new(&[
         ("two.yaml", &format!("{SETTINGS}---\n{SETTINGS}---\n{POD}")),
         ("alone.yaml", POD),
@@ -181,7 +181,7 @@ async fn changes_are_reported_and_a_broken_manifest_keeps_its_objects() {
             pods = sets.next() => panic!("no pod has changed: {:?}", pods.map(|pods| names(&pods))),
         }
     };
-    timeout(PATIENCE, told).await.expect("nobody told of the edit");
+    timeout(PATIENCE, told).await.expect("the edit was not reported");
     assert_eq!(colour(&objects.borrow_and_update()).as_deref(), Some("blue"));
 
     // The broken manifest keeps its pod, and one that does not fit the others changes nothing.
@@ -197,7 +197,7 @@ async fn changes_are_reported_and_a_broken_manifest_keeps_its_objects() {
 }
 
 #[tokio::test]
-async fn a_url_is_a_place_and_its_password_is_not_shown() {
+async fn a_url_is_a_location_and_its_password_is_not_shown() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let both = format!("{SETTINGS}---\n{POD}");
@@ -229,6 +229,6 @@ async fn unknown_fields_are_warnings() {
 #[test]
 fn places_are_named_without_logins_and_queries() {
     let places = ["https://me:secret@host/pods?token=secret", "http://host/a?b=secret", "/etc/a?b"];
-    let shown = shown_places(&places.map(str::to_owned));
+    let shown = shown_locations(&places.map(str::to_owned));
     assert_eq!(shown, "https://host/pods, http://host/a, /etc/a?b");
 }

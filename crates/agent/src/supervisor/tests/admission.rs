@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::core::v1::{PodStatus, ResourceRequirements};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as WireQuantity;
-use oarsman_core::admission::{NodeAdmitHandlers, NodeKnowledge};
+use oarsman_core::admission::{NodeAdmitHandlers, NodeObjectState};
 use oarsman_core::quantity::Quantity;
 
 use super::*;
@@ -150,7 +150,7 @@ async fn a_resize_is_answered_infeasible_and_changes_nothing_that_runs() {
 async fn a_pod_that_only_labels_are_against_is_asked_again_with_the_node_as_it_is() {
     for labelled_meanwhile in [true, false] {
         let mut watched = with_cpus("2");
-        watched.knowledge = NodeKnowledge::Watched;
+        watched.object_state = NodeObjectState::Watched;
         let test = node_with(watched);
         let object = test.node.seams.cluster.node().unwrap();
         let mut node = Node::default();
@@ -175,13 +175,13 @@ async fn a_pod_that_only_labels_are_against_is_asked_again_with_the_node_as_it_i
 #[tokio::test(start_paused = true)]
 async fn pods_of_a_cluster_wait_for_the_node_and_static_ones_do_not() {
     let mut unread = with_cpus("2");
-    unread.knowledge = NodeKnowledge::Unread;
+    unread.object_state = NodeObjectState::Unread;
     let fixture = fixture(node_with(unread)).await;
     let (web, file) = (pod("web", &["forever"]), from_file(pod("file", &["forever"])));
     fixture.set_sources(&[&file], &[&web]).await;
     assert_eq!((fixture.starts("uid-web"), fixture.starts("uid-file")), (0, 1));
     let mut watched = with_cpus("2");
-    watched.knowledge = NodeKnowledge::Watched;
+    watched.object_state = NodeObjectState::Watched;
     fixture.test.admission_node.send_replace(watched);
     seconds(5).await;
     assert_eq!((fixture.starts("uid-web"), fixture.starts("uid-file")), (1, 1));

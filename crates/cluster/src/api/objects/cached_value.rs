@@ -18,7 +18,7 @@ enum ValueState<T> {
     Unknown,
     /// There were only failures; the last one.
     Failed(ClusterError),
-    /// The last answer.
+    /// The last answer of the API server.
     Known(T),
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::future::try_join_all;
 use kube::Client;
 use oarsman_core::ids::{FullName, PodUid};
-use oarsman_sync::{Guarded, TaskPanics, restarted};
+use oarsman_sync::{Guarded, TaskName, TaskPanics, restarted};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
@@ -105,7 +105,7 @@ impl<K: ApiObject> ObjectCache<K> {
         let (value, users) = (CachedValue::new(), watch::Sender::new(Users::new()));
         let refresher = ObjectRefresher { value: value.clone(), users: users.subscribe(), name };
         let (refresher, object_cache) = (Arc::new(refresher), Arc::downgrade(self));
-        let task = restarted("object refresh", self.panics.clone(), move || {
+        let task = restarted(TaskName::ObjectRefresh, self.panics.clone(), move || {
             refresh_while_used(Weak::clone(&object_cache), Arc::clone(&refresher))
         });
         CachedObject { value, users, _refresher: AbortOnDropHandle::new(tokio::spawn(task)) }

@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Api, Client};
 use oarsman_core::ids::FullName;
 use oarsman_core::pod::PodExt;
-use oarsman_sync::{TaskPanics, restarted};
+use oarsman_sync::{TaskName, TaskPanics, restarted};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::super::watch::{Watch, WatchProfile, WatchUpdate};
@@ -59,7 +59,7 @@ impl ServiceCache {
         let (cached_value, _) = self.watch.get_or_init(|| {
             let cached_value = CachedValue::new();
             let (client, value) = (self.client.clone(), cached_value.clone());
-            let task = restarted("service watch", self.panics.clone(), move || {
+            let task = restarted(TaskName::ServiceWatch, self.panics.clone(), move || {
                 watch(client.clone(), value.clone())
             });
             (cached_value, AbortOnDropHandle::new(tokio::spawn(task)))

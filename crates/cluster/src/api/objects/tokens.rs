@@ -13,7 +13,7 @@ use oarsman_core::ids::{FullName, PodUid};
 use oarsman_core::pod::PodExt;
 use oarsman_core::references::ObjectChange;
 use oarsman_core::token::{self, TokenRequestKey};
-use oarsman_sync::{Guarded, TaskPanics, restarted};
+use oarsman_sync::{Guarded, TaskName, TaskPanics, restarted};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
@@ -89,8 +89,9 @@ impl TokenManager {
             request_key,
             token: token.clone(),
         });
-        let task =
-            restarted("token refresh", self.panics.clone(), move || Arc::clone(&refresher).run());
+        let task = restarted(TaskName::TokenRefresh, self.panics.clone(), move || {
+            Arc::clone(&refresher).run()
+        });
         CachedToken { token, _refresher: AbortOnDropHandle::new(tokio::spawn(task)) }
     }
 }

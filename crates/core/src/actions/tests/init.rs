@@ -165,7 +165,7 @@ fn a_sidecar_is_restarted_for_its_probes_and_its_definition() {
         view.edit_container(|c| c.label.hash = hash.or(c.label.hash)).running("app").build()
     };
     let fixture = ActionsFixture::of(pod.clone(), view(None));
-    let failed = |kind| scene_with(&fixture, kind).describe_actions();
+    let failed = |kind| fixture_with_probe(&fixture, kind).describe_actions();
     assert_eq!(failed(ProbeKind::Liveness), "stop s-0 (Liveness, again); start s#1");
     assert_eq!(failed(ProbeKind::Startup), "stop s-0 (Startup, again); start s#1");
     assert_eq!(failed(ProbeKind::Readiness), "");
@@ -176,7 +176,7 @@ fn a_sidecar_is_restarted_for_its_probes_and_its_definition() {
     assert_eq!(said.field_path.as_deref(), Some("spec.initContainers{s}"));
 }
 
-fn scene_with(fixture: &ActionsFixture, kind: ProbeKind) -> ActionsFixture {
+fn fixture_with_probe(fixture: &ActionsFixture, kind: ProbeKind) -> ActionsFixture {
     let fresh = ActionsFixture::of(fixture.pod.clone(), fixture.view.clone());
     fresh.probed("s-0", kind, ProbeResult::Failure)
 }

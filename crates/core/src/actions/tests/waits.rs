@@ -42,7 +42,7 @@ fn a_container_in_back_off_waits_with_one_event() {
     assert_eq!(event.field_path.as_deref(), Some("spec.containers{app}"));
     actions.record(&mut fixture.backoff, fixture.now);
     fixture.now = now(1001);
-    assert_eq!(fixture.actions().events, [], "nobody has to be told again");
+    assert_eq!(fixture.actions().events, [], "the event is not repeated");
     fixture.now = now(995 + 160);
     assert_eq!(fixture.describe_actions(), "start app#1");
 }

@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::core::v1::Pod;
 
-use crate::admission::node::{AdmissionNode, NodeKnowledge};
+use crate::admission::node::{AdmissionNode, NodeObjectState};
 use crate::quantity::Quantity;
 use crate::resources::amounts::ResourceList;
 use crate::resources::{hugepages, pod_requests};
@@ -15,7 +15,7 @@ const STORAGE: &str = "ephemeral-storage";
 /// A resource of which too little is left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::admission) struct InsufficientResource {
-    /// Its name.
+    /// The name of the resource that is short.
     pub(in crate::admission) resource: String,
     /// What the pod asks for: CPU in thousandths, everything else in units.
     pub(in crate::admission) requested: i64,
@@ -78,7 +78,7 @@ fn counted(name: &str, amount: &Quantity) -> i64 {
 
 /// What the node has for pods; none when the resource is not counted here.
 fn capacity(node: &AdmissionNode, name: &str) -> Option<i64> {
-    let is_read = node.knowledge != NodeKnowledge::Unread;
+    let is_read = node.object_state != NodeObjectState::Unread;
     match node.allocatable.get(name) {
         Some(amount) => Some(counted(name, amount)),
         // Devices that no plugin serves here, and pages that the machine does not have.

@@ -56,7 +56,7 @@ fn pods_on_their_way_out_are_not_asked() {
 }
 
 #[test]
-fn the_gate_sees_pods_as_they_are_wanted_now() {
+fn the_admit_handler_sees_pods_as_they_are_wanted_now() {
     struct Labelled;
     impl AdmitHandler for Labelled {
         fn admit(&self, attributes: &PodAdmitAttributes<'_>) -> Result<(), AdmitRefusal> {
@@ -76,7 +76,7 @@ fn the_gate_sees_pods_as_they_are_wanted_now() {
 }
 
 #[test]
-fn an_update_of_a_pod_that_was_not_let_in_takes_no_room() {
+fn an_update_of_a_pod_that_was_not_admitted_takes_no_room() {
     let mut admission = admission();
     admit(&mut admission, 0, [pod("1", 1)]);
     admission.update(&Arc::new(pod("1", 1)));
@@ -165,7 +165,7 @@ fn the_room_of_a_victim_is_promised_only_once_and_what_is_left_of_it_is_for_othe
 }
 
 #[test]
-fn a_pod_that_waits_for_room_can_itself_be_preempted_removed_or_let_in_early() {
+fn a_pod_that_waits_for_room_can_itself_be_preempted_removed_or_admitted_early() {
     let (mut admission, node) = (admission(), node(&[("pods", "9"), ("cpu", "3")]));
     let of = |uid, created, cpu| requesting(pod(uid, created), &[("cpu", cpu)]);
     admit_on(&mut admission, &node, [of("victim", 1, "3")]);
@@ -187,7 +187,7 @@ fn a_pod_that_waits_for_room_can_itself_be_preempted_removed_or_let_in_early() {
 fn a_pod_that_only_labels_are_against_is_asked_again_with_a_fresh_node() {
     let mut admission = admission();
     let mut watched = node(&[("pods", "9")]);
-    watched.knowledge = NodeKnowledge::Watched;
+    watched.object_state = NodeObjectState::Watched;
     let mut selective = pod("1", 1);
     let selector = [("disk".to_owned(), "ssd".to_owned())];
     selective.spec.get_or_insert_default().node_selector = Some(selector.clone().into());
@@ -195,14 +195,14 @@ fn a_pod_that_only_labels_are_against_is_asked_again_with_a_fresh_node() {
     let handlers = NodeAdmitHandlers::default();
     let with = AdmissionNode {
         labels: selector.into(),
-        knowledge: NodeKnowledge::Fresh,
+        object_state: NodeObjectState::Fresh,
         ..watched.clone()
     };
     let again = admission.ask_again(&cx(&handlers, &with));
     assert_eq!(again.iter().map(brief).collect::<Vec<_>>(), ["1 admitted"]);
     selective.metadata.uid = Some("2".to_owned());
     admit_on(&mut admission, &watched, [selective]);
-    let without = AdmissionNode { knowledge: NodeKnowledge::Fresh, ..watched };
+    let without = AdmissionNode { object_state: NodeObjectState::Fresh, ..watched };
     let again = admission.ask_again(&cx(&handlers, &without));
     let failed = "2 rejected: Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector";
     assert_eq!(again.iter().map(brief).collect::<Vec<_>>(), [failed]);

@@ -49,7 +49,7 @@ fn the_api_server_adds_labels_taints_and_extended_resources_but_no_amounts_of_ou
     let labels = [("disk", "ssd"), ("kubernetes.io/os", "plan9")];
     object.metadata.labels =
         Some(labels.map(|(key, value)| (key.to_owned(), value.to_owned())).into());
-    let node = own().with_object(&object, NodeKnowledge::Watched);
+    let node = own().with_object(&object, NodeObjectState::Watched);
     assert_eq!(
         (node.labels["disk"].as_str(), node.labels["kubernetes.io/os"].as_str()),
         ("ssd", "linux")

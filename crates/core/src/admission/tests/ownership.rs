@@ -25,15 +25,15 @@ fn marked(marks: &[Option<&str>]) -> PodView {
 }
 
 #[test]
-fn a_guest_owns_what_it_marked_and_a_kubelet_all_but_what_others_marked() {
+fn run_mode_owns_what_it_marked_and_a_kubelet_all_but_what_others_marked() {
     let (ours, theirs, none) = (Some("/ours"), Some("/theirs"), None);
     let table = [
         ("ours", ours, true, true),
         ("another agent's", theirs, false, false),
         ("no mark", none, false, true),
     ];
-    for (name, mark, guest, kubelet) in table {
-        for (mode, want) in [(Mode::Guest, guest), (Mode::Kubelet, kubelet)] {
+    for (name, mark, run_mode, kubelet) in table {
+        for (mode, want) in [(Mode::Run, run_mode), (Mode::Kubelet, kubelet)] {
             let own = ownership(mode).own_part(marked(&[mark]));
             assert_eq!(!own.is_empty(), want, "{name}, as {mode:?}");
         }
@@ -42,7 +42,7 @@ fn a_guest_owns_what_it_marked_and_a_kubelet_all_but_what_others_marked() {
 
 #[test]
 fn each_of_two_agents_sees_its_own_sandboxes_of_a_pod() {
-    for mode in [Mode::Guest, Mode::Kubelet] {
+    for mode in [Mode::Run, Mode::Kubelet] {
         let both = marked(&[Some("/ours"), Some("/theirs")]);
         let own = ownership(mode).own_part(both);
         assert_eq!(own.sandboxes.len(), 1, "{mode:?}");
@@ -59,7 +59,7 @@ fn a_container_whose_sandbox_is_gone_belongs_to_the_kubelet() {
         view.sandboxes.clear();
         ownership(mode).own_part(view).containers.len()
     };
-    assert_eq!(stray(Mode::Guest), 0);
+    assert_eq!(stray(Mode::Run), 0);
     assert_eq!(stray(Mode::Kubelet), 1);
 }
 
@@ -99,7 +99,7 @@ fn lists_are_enough_to_find_what_we_own() {
         view
     });
     for view in [whole, strays, bare, homeless].concat() {
-        for mode in [Mode::Guest, Mode::Kubelet] {
+        for mode in [Mode::Run, Mode::Kubelet] {
             let owns = ownership(mode).owns_any_of(&listed(&view));
             let own = ownership(mode).own_part(view.clone());
             assert_eq!(owns, !own.is_empty(), "{mode:?} {view:?}");

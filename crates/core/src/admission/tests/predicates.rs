@@ -67,8 +67,10 @@ fn a_resource_that_the_node_does_not_count_is_no_reason() {
 
 #[test]
 fn of_a_node_that_was_never_read_only_its_own_facts_count() {
-    let unread =
-        AdmissionNode { knowledge: NodeKnowledge::Unread, ..node(&[("pods", "3"), ("cpu", "1")]) };
+    let unread = AdmissionNode {
+        object_state: NodeObjectState::Unread,
+        ..node(&[("pods", "3"), ("cpu", "1")])
+    };
     let mut selective = requesting(pod("1", 1), &[("example.com/dongle", "1")]);
     let selector = [("disk".to_owned(), "ssd".to_owned())];
     selective.spec.as_mut().unwrap().node_selector = Some(selector.into());

@@ -14,11 +14,10 @@ mod tests;
 /// What the values of a map are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Entries {
-    /// Text.
     Text,
     /// Secret text: errors do not repeat it.
     HiddenText,
-    /// Any bytes.
+    /// Bytes in base64, as in `data` of a Secret.
     Base64,
     /// Secret bytes: errors do not repeat them.
     HiddenBase64,

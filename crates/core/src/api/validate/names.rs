@@ -69,7 +69,6 @@ pub(super) fn qualified_name(value: &str) -> NameErrors {
     complaints
 }
 
-/// A label's value.
 pub(super) fn label_value(value: &str) -> NameErrors {
     let mut complaints = too_long(value, LABEL_MAX);
     if !value.is_empty() && !is_label_text(value) {

@@ -78,7 +78,7 @@ fn check_requirements(
             }
         }
     }
-    check_huge_pages_have_company(at, &limits, &requests, errors);
+    check_huge_pages_with_cpu_or_memory(at, &limits, &requests, errors);
 }
 
 fn check_amounts(
@@ -127,7 +127,7 @@ fn check_within(at: &Path, name: &str, request: &Quantity, limit: &Quantity, err
     }
 }
 
-fn check_huge_pages_have_company(
+fn check_huge_pages_with_cpu_or_memory(
     at: &Path,
     limits: &ResourceList,
     requests: &ResourceList,

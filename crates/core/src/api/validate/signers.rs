@@ -1,4 +1,4 @@
-//! Names of those who sign certificates, and of the bundles of trust they publish.
+//! Names of certificate signers, and of the trust bundles they publish.
 
 use super::names::{self, NameErrors};
 use crate::api::error::Errors;

@@ -40,7 +40,6 @@ impl ProcessLimits {
 /// Where in a container something is, for errors.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Field<'a> {
-    /// The container.
     pub(super) container: &'a str,
     /// `env`, `envFrom`, `command` or `args`.
     pub(super) list: &'static str,

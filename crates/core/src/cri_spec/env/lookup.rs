@@ -11,7 +11,7 @@ use crate::ids::FullName;
 use crate::references::{ObjectKind, ObjectName};
 use crate::token::TokenRequestKey;
 
-/// Names and values.
+/// The bytes of each variable by its name; not every value is UTF-8.
 pub(in crate::cri_spec) type Values = BTreeMap<String, Vec<u8>>;
 
 /// Config maps, secrets, services, files, runtime classes and tokens that pods refer to.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 
-/// Values by key.
+/// The values of an object by their keys.
 pub(in crate::cri_spec) type Entries<'a> = BTreeMap<&'a str, &'a [u8]>;
 
 /// An object that holds values by key.
@@ -12,7 +12,6 @@ pub(in crate::cri_spec) type Entries<'a> = BTreeMap<&'a str, &'a [u8]>;
 pub(in crate::cri_spec) enum ObjectData<'a> {
     /// A ConfigMap.
     ConfigMap(&'a ConfigMap),
-    /// A Secret.
     Secret(&'a Secret),
 }
 

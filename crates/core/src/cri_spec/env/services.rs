@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::{Service, ServicePort};
 
 use super::lookup::Values;
 
-/// The variables of all services that a pod of that namespace hears of: those beside it when it wants links to them,
+/// The variables of all services that a pod of that namespace gets: those of its namespace when it wants links to them,
 /// and always the API server.
 pub fn service_variables(services: &[Service], namespace: &str, links: bool) -> Values {
     let is_master = |service: &&Service| is_named(service, "default", "kubernetes");

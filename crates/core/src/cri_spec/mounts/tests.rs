@@ -27,7 +27,7 @@ fn volume(read_only: bool) -> VolumePath {
     VolumePath { path: "/r/data".into(), read_only, relabel: true }
 }
 
-fn furnished(volume: VolumePath) -> ContainerHostPaths {
+fn host_paths(volume: VolumePath) -> ContainerHostPaths {
     let volumes = BTreeMap::from([("data".to_owned(), volume)]);
     ContainerHostPaths { volumes, ..ContainerHostPaths::default() }
 }
@@ -52,7 +52,7 @@ fn made(
 fn one(mount: VolumeMount, volume: VolumePath, recursive: bool) -> Result<Mount, ConfigError> {
     let spec = container(vec![mount]);
     let edit = |facts: &mut NodeFacts, _: &mut NodeSettings| facts.recursive_read_only = recursive;
-    let mounts = made(&spec, &furnished(volume), edit)?;
+    let mounts = made(&spec, &host_paths(volume), edit)?;
     assert_eq!(mounts.len(), 1);
     Ok(mounts[0].clone())
 }
@@ -152,7 +152,7 @@ fn the_hosts_file_and_the_termination_message_are_mounted_after_the_volumes() {
     let host_paths = ContainerHostPaths {
         hosts: Some("/r/etc-hosts".into()),
         termination_log: Some("/r/containers/app/0a".into()),
-        ..furnished(volume(false))
+        ..host_paths(volume(false))
     };
     let paths = |spec: &Container| -> Vec<(String, String, bool)> {
         let mounts = made(spec, &host_paths, |_, _| ()).unwrap().into_iter();
@@ -175,7 +175,7 @@ fn the_hosts_file_and_the_termination_message_are_mounted_after_the_volumes() {
 #[test]
 fn what_is_ours_gets_the_pods_label_where_labels_count() {
     let host_paths =
-        ContainerHostPaths { hosts: Some("/r/etc-hosts".into()), ..furnished(volume(false)) };
+        ContainerHostPaths { hosts: Some("/r/etc-hosts".into()), ..host_paths(volume(false)) };
     let spec = container(vec![mount(|_| ())]);
     for selinux in [false, true] {
         let mounts = made(&spec, &host_paths, |_, settings| settings.selinux = selinux).unwrap();

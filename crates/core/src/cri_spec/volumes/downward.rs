@@ -59,7 +59,7 @@ fn lines(map: Option<&BTreeMap<String, String>>) -> String {
     map.into_iter().flatten().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// Text in quotes as Go writes it with `%q`, which is how those who read these files take it apart.
+/// Text in quotes as Go writes it with `%q`, which is what readers of these files parse.
 fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for c in text.chars() {

@@ -11,11 +11,11 @@ use crate::time::Mono;
 /// What an answer is good for besides the image that was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 pub enum Coverage {
-    /// Nothing.
+    /// The answer is for this image only.
     Image,
     /// All images of its registry.
     Registry,
-    /// All images.
+    /// The answer is for all images.
     Global,
 }
 

@@ -20,15 +20,15 @@ const API_VERSIONS: [&str; 3] = [
 /// What is wrong with such a file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProviderConfigError {
-    /// It is none.
+    /// The text is no CredentialProviderConfig.
     #[error("it is no {KIND} of {GROUP}v1: {0}")]
     Malformed(String),
     /// One program cannot be used as it stands there.
     #[error("provider {name:?}: {why}")]
     CredentialProvider {
-        /// Its name.
+        /// The name of the provider in the file.
         name: String,
-        /// What is wrong.
+        /// The field and what is wrong with it.
         why: String,
     },
 }

@@ -14,7 +14,7 @@ use crate::image::keyring::Keyring;
 /// The request to a plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CredentialProviderRequest {
-    /// What it reads.
+    /// The JSON that the plugin reads from its standard input.
     pub text: String,
 }
 
@@ -33,7 +33,7 @@ impl CredentialProviderRequest {
 /// Why an answer cannot be used. What it says is not repeated: it may be a password.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProviderResponseError {
-    /// It is none.
+    /// The output of the plugin is no CredentialProviderResponse.
     #[error("it is no CredentialProviderResponse in JSON (line {line}, column {column})")]
     Malformed {
         /// Counted from one.
@@ -48,7 +48,7 @@ pub enum ProviderResponseError {
     ObjectKind {
         /// What it says it is.
         kind: String,
-        /// Of which version.
+        /// The version that the plugin answered with.
         version: String,
         /// Of which version it should be.
         wanted: String,
@@ -61,11 +61,11 @@ pub enum ProviderResponseError {
 /// The response of a plugin.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CredentialProviderResponse {
-    /// The credentials.
+    /// The credentials by registry and path.
     pub keyring: Keyring,
     /// For what else they are good.
     pub coverage: Coverage,
-    /// For how long.
+    /// How long the answer may be cached.
     pub counts: Duration,
 }
 

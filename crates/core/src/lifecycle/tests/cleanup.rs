@@ -26,7 +26,7 @@ fn a_clean_up_that_fails_is_tried_again_and_its_wait_has_the_reason() {
         ("too early", Event::Wake, &["wake at 10"]),
         (
             "a hint may mean that it succeeds now, after a while",
-            Event::Hint(Hint::Audit),
+            Event::Hint(Hint::Relist),
             &["wake at 1"],
         ),
     ]);

@@ -1,23 +1,23 @@
-//! What holds in every life, whatever happens in it.
+//! What holds for every pod, whatever happens to it.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// One thing that happens in a life: to the pod, or to the work under way.
+/// Something that happens to the pod, or to the work under way.
 #[derive(Clone, Debug)]
 enum Occurrence {
-    Told(Event),
-    Answered(WorkAnswer),
-    Passed(u64),
+    Event(Event),
+    WorkEnds(WorkEnd),
+    TimePasses(u64),
 }
 
 /// How the work under way ends, whichever it is.
 #[derive(Clone, Copy, Debug)]
-enum WorkAnswer {
-    Well,
-    Badly,
-    Oddly,
+enum WorkEnd {
+    Succeeds,
+    Fails,
+    EndsOtherwise,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,30 +32,30 @@ enum Job {
 }
 
 impl Job {
-    fn answer(self, answer: WorkAnswer, now: Mono) -> Event {
+    fn done(self, answer: WorkEnd, now: Mono) -> Event {
         let error = || "no luck".to_owned();
         let plain = |answer| match answer {
-            WorkAnswer::Well => Ok(()),
-            WorkAnswer::Badly | WorkAnswer::Oddly => Err(error()),
+            WorkEnd::Succeeds => Ok(()),
+            WorkEnd::Fails | WorkEnd::EndsOtherwise => Err(error()),
         };
         match (self, answer) {
             (Self::Read, answer) => {
                 Event::ReadDone(plain(answer).map(|()| now.0.as_secs().is_multiple_of(2)))
             }
-            (Self::Sync, WorkAnswer::Well) => synced(SyncOutcome::Ok),
-            (Self::Sync, WorkAnswer::Badly) => synced(SyncOutcome::Failed(error())),
-            (Self::Sync, WorkAnswer::Oddly) => match now.0.as_secs() % 5 {
+            (Self::Sync, WorkEnd::Succeeds) => synced(SyncOutcome::Ok),
+            (Self::Sync, WorkEnd::Fails) => synced(SyncOutcome::Failed(error())),
+            (Self::Sync, WorkEnd::EndsOtherwise) => match now.0.as_secs() % 5 {
                 0 => synced(SyncOutcome::CgroupGone),
                 1 => synced(SyncOutcome::NetworkNotReady),
                 2 => synced(SyncOutcome::Terminal),
                 3 => synced(SyncOutcome::Cancelled),
                 _ => synced(SyncOutcome::BackOff { until: now }),
             },
-            (Self::Kill | Self::Leftovers, WorkAnswer::Well) => killed(),
-            (Self::Kill | Self::Leftovers, WorkAnswer::Badly) => {
+            (Self::Kill | Self::Leftovers, WorkEnd::Succeeds) => killed(),
+            (Self::Kill | Self::Leftovers, WorkEnd::Fails) => {
                 Event::KillDone(KillOutcome::Failed(error()))
             }
-            (Self::Kill | Self::Leftovers, WorkAnswer::Oddly) => {
+            (Self::Kill | Self::Leftovers, WorkEnd::EndsOtherwise) => {
                 Event::KillDone(KillOutcome::StillRunning)
             }
             (Self::Release, answer) => Event::ReleaseDone(plain(answer)),
@@ -65,8 +65,8 @@ impl Job {
     }
 }
 
-/// A shell that keeps its promises, and checks the machine's at every step.
-struct Shell {
+/// A pod worker that keeps its part of the contract, and checks the state machine's part at every step.
+struct WorkerModel {
     state: State,
     now: Mono,
     job: Option<Job>,
@@ -78,29 +78,29 @@ struct Shell {
     graces: Vec<Grace>,
 }
 
-impl Shell {
+impl WorkerModel {
     fn begin(how: WorkerStart) -> Self {
         let held = how != WorkerStart::Orphan;
         let (state, effects) = begin(how);
         let (now, graces) = (second(0), Vec::new());
         let (dropped, forgotten) = (!held, false);
-        let mut shell =
+        let mut worker =
             Self { state, now, job: None, timer: None, held, dropped, forgotten, graces };
-        shell.carry_out(effects);
-        shell
+        worker.carry_out(effects);
+        worker
     }
 
-    fn happen(&mut self, happening: Occurrence) {
-        match happening {
-            Occurrence::Told(event) => self.tell(event),
-            Occurrence::Answered(answer) => self.finish_job(answer),
-            Occurrence::Passed(seconds) => self.pass(Duration::from_secs(seconds)),
+    fn apply(&mut self, occurrence: Occurrence) {
+        match occurrence {
+            Occurrence::Event(event) => self.tell(event),
+            Occurrence::WorkEnds(answer) => self.finish_job(answer),
+            Occurrence::TimePasses(seconds) => self.pass(Duration::from_secs(seconds)),
         }
     }
 
-    fn finish_job(&mut self, answer: WorkAnswer) {
+    fn finish_job(&mut self, answer: WorkEnd) {
         if let Some(job) = self.job.take() {
-            self.tell(job.answer(answer, self.now));
+            self.tell(job.done(answer, self.now));
         }
     }
 
@@ -192,7 +192,7 @@ fn pods() -> impl Strategy<Value = Pod> {
     ]
 }
 
-fn happenings() -> impl Strategy<Value = Occurrence> {
+fn occurrences() -> impl Strategy<Value = Occurrence> {
     let told = prop_oneof![
         4 => pods().prop_map(wanted),
         1 => Just(Event::Removed),
@@ -201,15 +201,15 @@ fn happenings() -> impl Strategy<Value = Occurrence> {
         1 => Just(Event::Wake),
     ];
     let answered =
-        prop_oneof![Just(WorkAnswer::Well), Just(WorkAnswer::Badly), Just(WorkAnswer::Oddly)];
+        prop_oneof![Just(WorkEnd::Succeeds), Just(WorkEnd::Fails), Just(WorkEnd::EndsOtherwise)];
     prop_oneof![
-        3 => told.prop_map(Occurrence::Told),
-        3 => answered.prop_map(Occurrence::Answered),
-        2 => (0u64..70).prop_map(Occurrence::Passed),
+        3 => told.prop_map(Occurrence::Event),
+        3 => answered.prop_map(Occurrence::WorkEnds),
+        2 => (0u64..70).prop_map(Occurrence::TimePasses),
     ]
 }
 
-fn beginnings() -> impl Strategy<Value = WorkerStart> {
+fn worker_starts() -> impl Strategy<Value = WorkerStart> {
     let failure = || PodFailure::rejected("OutOfcpu", "too big");
     prop_oneof![
         4 => pods().prop_map(|pod| WorkerStart::Wanted(Arc::new(pod))),
@@ -219,18 +219,18 @@ fn beginnings() -> impl Strategy<Value = WorkerStart> {
     ]
 }
 
-fn live(how: WorkerStart, happenings: Vec<Occurrence>) -> Shell {
-    let mut shell = Shell::begin(how);
-    for happening in happenings {
-        shell.happen(happening);
+fn live(how: WorkerStart, occurrences: Vec<Occurrence>) -> WorkerModel {
+    let mut worker = WorkerModel::begin(how);
+    for occurrence in occurrences {
+        worker.apply(occurrence);
     }
-    shell
+    worker
 }
 
 /// Any event at all, also answers to work that was never started.
 fn any_event() -> impl Strategy<Value = Event> {
     let answer =
-        prop_oneof![Just(WorkAnswer::Well), Just(WorkAnswer::Badly), Just(WorkAnswer::Oddly)];
+        prop_oneof![Just(WorkEnd::Succeeds), Just(WorkEnd::Fails), Just(WorkEnd::EndsOtherwise)];
     let job = prop::sample::select(vec![
         Job::Read,
         Job::Sync,
@@ -239,49 +239,49 @@ fn any_event() -> impl Strategy<Value = Event> {
         Job::Record,
         Job::Cleanup,
     ]);
-    let stray = (job, answer, 0u64..5).prop_map(|(job, how, now)| job.answer(how, second(now)));
+    let stray = (job, answer, 0u64..5).prop_map(|(job, how, now)| job.done(how, second(now)));
     prop_oneof![stray, pods().prop_map(wanted), Just(Event::Removed), Just(evict(None))]
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
-    /// One work at a time, no sync of an unwanted pod, no way back, always something that will wake it: the shell
+    /// One work at a time, no sync of an unwanted pod, no way back, always something that will wake it: the worker
     /// checks these at every step.
     #[test]
     fn the_machine_keeps_its_promises(
-        how in beginnings(),
-        happenings in proptest::collection::vec(happenings(), 0..60),
+        how in worker_starts(),
+        occurrences in proptest::collection::vec(occurrences(), 0..60),
     ) {
-        live(how, happenings);
+        live(how, occurrences);
     }
 
     #[test]
     fn grace_never_grows(
-        how in beginnings(),
-        happenings in proptest::collection::vec(happenings(), 0..60),
+        how in worker_starts(),
+        occurrences in proptest::collection::vec(occurrences(), 0..60),
     ) {
-        let shell = live(how, happenings);
-        prop_assert!(shell.graces.is_sorted_by(|a, b| a >= b), "{:?}", shell.graces);
-        prop_assert!(shell.graces.iter().all(|grace| *grace >= Grace::SHORTEST));
+        let worker = live(how, occurrences);
+        prop_assert!(worker.graces.is_sorted_by(|a, b| a >= b), "{:?}", worker.graces);
+        prop_assert!(worker.graces.iter().all(|grace| *grace >= Grace::SHORTEST));
     }
 
     #[test]
     fn a_pod_that_must_go_is_finished_within_a_few_steps_once_work_succeeds(
-        how in beginnings(),
-        happenings in proptest::collection::vec(happenings(), 0..60),
+        how in worker_starts(),
+        occurrences in proptest::collection::vec(occurrences(), 0..60),
         removed in any::<bool>(),
     ) {
-        let mut shell = live(how, happenings);
-        shell.tell(if removed { Event::Removed } else { evict(None) });
+        let mut worker = live(how, occurrences);
+        worker.tell(if removed { Event::Removed } else { evict(None) });
         for _ in 0..12 {
-            match shell.job {
-                Some(_) => shell.finish_job(WorkAnswer::Well),
-                None => shell.pass(Duration::from_secs(16)),
+            match worker.job {
+                Some(_) => worker.finish_job(WorkEnd::Succeeds),
+                None => worker.pass(Duration::from_secs(16)),
             }
         }
-        prop_assert_eq!(shell.state.stage(), Stage::Finished);
-        prop_assert!(shell.forgotten || !shell.dropped);
+        prop_assert_eq!(worker.state.stage(), Stage::Finished);
+        prop_assert!(worker.forgotten || !worker.dropped);
     }
 
     #[test]

@@ -59,7 +59,7 @@ fn what_comes_during_a_sync_is_answered_by_one_more() {
     pod_under_test.at(3).tell(Event::Hint(Hint::Runtime));
     pod_under_test.at(4).tell(wanted(labelled(web(), "2")));
     pod_under_test.at(5).tell(wanted(labelled(web(), "3")));
-    pod_under_test.at(6).tell(Event::Hint(Hint::Audit));
+    pod_under_test.at(6).tell(Event::Hint(Hint::Relist));
     let (state, effects) = step(pod_under_test.state, synced(SyncOutcome::Ok), &context(second(7)));
     let newest = Arc::new(labelled(web(), "3"));
     let one = Effect::StartSync { pod: newest, why: SyncReason::Updated };

@@ -105,7 +105,7 @@ fn addresses_are_the_nodes_own_unless_a_cloud_knows_better() {
 
     fixture.profile.has_cloud = true;
     let unknown = fixture.look(object::registered);
-    assert_eq!(listed(&unknown), ["Hostname n1"], "nobody knows which one the cloud will choose");
+    assert_eq!(listed(&unknown), ["Hostname n1"], "the cloud has not chosen one");
     assert_eq!(annotations(&unknown), [ATTACHES]);
 
     fixture.profile.given_addresses = fixture.addresses.clone();

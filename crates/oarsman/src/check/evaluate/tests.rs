@@ -7,13 +7,13 @@ use super::super::finding::{Finding, FindingSeverity};
 use super::super::requirements::Requirements;
 
 /// The requirements of `oarsman run`.
-fn guest() -> Requirements {
-    Requirements::for_guest("/var/lib/oarsman".into(), None)
+fn run_mode() -> Requirements {
+    Requirements::for_run_mode("/var/lib/oarsman".into(), None)
 }
 
 /// The requirements of a kubelet with default configuration.
 fn node() -> Requirements {
-    Requirements { is_node: true, ..Requirements::for_guest("/var/lib/kubelet".into(), None) }
+    Requirements { is_node: true, ..Requirements::for_run_mode("/var/lib/kubelet".into(), None) }
 }
 
 /// Expected findings: the severity of each, and a part of its text.

@@ -17,12 +17,12 @@ struct LocalServerFixture {
     served: LocalServer,
 }
 
-fn fixture(is_guest: bool) -> LocalServerFixture {
-    at(tempdir().unwrap(), "", is_guest)
+fn fixture(is_run_mode: bool) -> LocalServerFixture {
+    at(tempdir().unwrap(), "", is_run_mode)
 }
 
-fn at(directory: TempDir, below: &str, is_guest: bool) -> LocalServerFixture {
-    let about = NodeReport { node: "n".to_owned(), is_guest, ..NodeReport::default() };
+fn at(directory: TempDir, below: &str, is_run_mode: bool) -> LocalServerFixture {
+    let about = NodeReport { node: "n".to_owned(), is_run_mode, ..NodeReport::default() };
     let report_store = ReportStore::new(Arc::new(SystemClock::start()), about);
     let (stopped, absentees) = ordered_watch::channel(StoppedPods::new());
     let leave = CancellationToken::new();
@@ -70,8 +70,8 @@ async fn a_root_directory_with_a_long_path_has_a_socket_too() {
 async fn a_request_to_stop_all_pods_reaches_the_agent_and_an_unknown_pod_is_refused() {
     let fixture = fixture(true);
     let client = LocalClient::new(fixture.directory.path());
-    let nobody = PodName { namespace: "default".to_owned(), name: "web".to_owned() };
-    let refused = client.stop(&StopRequest { pods: vec![nobody], all: false }).await.unwrap_err();
+    let unknown = PodName { namespace: "default".to_owned(), name: "web".to_owned() };
+    let refused = client.stop(&StopRequest { pods: vec![unknown], all: false }).await.unwrap_err();
     assert_eq!(refused.to_string(), "there is no pod default/web");
     assert_eq!(fixture.stopped.get(), StoppedPods::new());
     assert!(!fixture.leave.is_cancelled());

@@ -9,7 +9,7 @@ use super::*;
 
 fn node() -> NodeReport {
     let now = Timestamp::UNIX_EPOCH + SignedDuration::from_secs(1_000);
-    NodeReport { now, is_guest: true, ..NodeReport::default() }
+    NodeReport { now, is_run_mode: true, ..NodeReport::default() }
 }
 
 fn pod(stage: StageReport, what: Option<Activity>, status: &Value) -> PodReport {

@@ -1,4 +1,4 @@
-//! How many logs are read at once, so that those who read them leave threads and memory to the pods.
+//! How many logs are read at once, so that readers of logs leave threads and memory to the pods.
 
 use std::collections::BTreeMap;
 use std::io;

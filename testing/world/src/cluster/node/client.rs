@@ -15,7 +15,7 @@ use tokio::time::sleep;
 use super::super::FakeCluster;
 use super::super::client::{ClusterLink, MAX_WAIT, policy};
 use super::super::watch::PAUSE;
-use crate::faults::EventFate;
+use crate::faults::EventDelivery;
 use crate::link::LinkMiddleware;
 
 /// The object of calls, for errors.
@@ -109,7 +109,7 @@ impl NodeWatch {
             let state = self.connection.cluster.node();
             let is_served = self.connection.cluster.check_available().is_ok();
             if is_served && !(self.has_told && self.told == state) {
-                if let EventFate::Late(stall) = self.connection.faults.next_event() {
+                if let EventDelivery::Late(stall) = self.connection.faults.next_event() {
                     sleep(stall).await;
                 }
                 (self.has_told, self.told) = (true, state.clone());

@@ -7,7 +7,7 @@ use oarsman_cri::{EventStream, Result};
 use oarsman_cri_types::v1::ContainerEventResponse;
 use tokio::time::{Instant, sleep_until};
 
-use crate::faults::{EventFate, Faults};
+use crate::faults::{EventDelivery, Faults};
 
 /// The same events with faults.
 pub(super) fn with_faults(events: EventStream, faults: Faults) -> EventStream {
@@ -50,13 +50,13 @@ impl FaultyEvents {
         let now = Instant::now();
         self.count += 1;
         match self.faults.next_event() {
-            EventFate::Delivered => Some(event),
-            EventFate::Lost => None,
-            EventFate::Doubled => {
+            EventDelivery::Delivered => Some(event),
+            EventDelivery::Lost => None,
+            EventDelivery::Doubled => {
                 self.held.insert((now, self.count), event.clone());
                 Some(event)
             }
-            EventFate::Late(delay) => {
+            EventDelivery::Late(delay) => {
                 self.held.insert((now + delay, self.count), event);
                 None
             }

@@ -24,7 +24,6 @@ impl FakeContainer {
         }
     }
 
-    /// The status.
     pub(in crate::runtime) fn status(&self) -> ContainerStatus {
         let linux = LinuxContainerUser {
             uid: self.program.uid(),

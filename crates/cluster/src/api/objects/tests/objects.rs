@@ -138,7 +138,7 @@ async fn an_object_is_cached_until_no_pod_refers_to_it() {
     seconds(24 * 3600).await;
     objects.forget(&PodUid::from("a"));
     seconds(24 * 3600).await;
-    assert_eq!(objects.config_maps.len(), 1, "a pod that nobody has synced for a day refers to it");
+    assert_eq!(objects.config_maps.len(), 1, "a pod that was not synced for a day refers to it");
 
     objects.forget(&PodUid::from("b"));
     seconds(59).await;

@@ -1,6 +1,6 @@
 //! A panic while an object is refreshed: it is counted, the refresh is started again, and the pod gets what it refers to.
 
-use oarsman_sync::TaskPanics;
+use oarsman_sync::{TaskName, TaskPanics};
 
 use super::*;
 
@@ -19,9 +19,9 @@ fn with_map_and_token() -> Pod {
 #[tokio::test(start_paused = true)]
 async fn a_refresh_that_panics_is_counted_and_started_again() {
     let rows = [
-        ("configmaps", "object refresh"),
-        ("/token", "token refresh"),
-        ("services", "service watch"),
+        ("configmaps", TaskName::ObjectRefresh),
+        ("/token", TaskName::TokenRefresh),
+        ("services", TaskName::ServiceWatch),
     ];
     for (path, task) in rows {
         let server = FakeApiServer::default();

@@ -139,7 +139,7 @@ fn probe() -> impl Strategy<Value = (ProbeKind, ProbeResult)> {
     (kind, result)
 }
 
-/// A back-off in which every container has been restarted so often of late.
+/// A back-off in which every container has been restarted so often recently.
 fn restarted(pod: &Pod, restarts: u32) -> CrashBackoff {
     let mut backoff = CrashBackoff::default();
     for (wanted, n) in pod.all_containers().iter().flat_map(|c| (0..restarts).map(move |n| (c, n)))

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use oarsman_host::cgroups::CgroupLayout;
 
 use super::super::{cgroups, disk, host, kernel, limits, permissions, ports, resolver, root, swap};
-use super::{ExpectedFindings, assert_findings, guest, node};
+use super::{ExpectedFindings, assert_findings, node, run_mode};
 use crate::check::facts::cgroups::CgroupFacts;
 use crate::check::facts::disk::{DirectoryFacts, FreeSpace, MemoryFacts};
 use crate::check::facts::kernel::KernelFacts;
@@ -28,8 +28,8 @@ fn cgroups_must_be_there_whole_and_writable() {
     let rows: [(Option<CgroupLayout>, &str, &str, Requirements, ExpectedFindings<'_>); 8] = [
         (Some(CgroupLayout::V2), all, "", node(), &[]),
         (Some(CgroupLayout::V2), "cpu cpuset memory pids", "", node(), &[]),
-        (None, "", "", guest(), &[(Problem, "none are mounted")]),
-        (Some(CgroupLayout::V1), all, "", guest(), &[(Warning, "oarsman run takes it")]),
+        (None, "", "", run_mode(), &[(Problem, "none are mounted")]),
+        (Some(CgroupLayout::V1), all, "", run_mode(), &[(Warning, "oarsman run takes it")]),
         (Some(CgroupLayout::Hybrid), all, "", node(), &[(Problem, "hybrid")]),
         (
             Some(CgroupLayout::V1),
@@ -66,7 +66,7 @@ fn swap_is_refused_by_kubelets_only() {
     let rows: [(&[SwapDevice], Requirements, ExpectedFindings<'_>); 4] = [
         (&[], node(), &[]),
         (&swaps, node(), &[(Problem, "/swapfile (2048 MiB) is on")]),
-        (&swaps, guest(), &[(Warning, "oarsman run takes it")]),
+        (&swaps, run_mode(), &[(Warning, "oarsman run takes it")]),
         (&swaps, Requirements { fails_on_swap: false, ..node() }, &[]),
     ];
     for (swaps, requirements, want) in rows {
@@ -89,7 +89,7 @@ fn a_port_held_by_a_process_other_than_the_agent_is_a_problem() {
     let rows: [(PortHolder, Option<&str>, Requirements, ExpectedFindings<'_>); 5] = [
         (PortHolder::Free, None, node(), &[]),
         (kubelet(), None, node(), &[(Problem, "kubelet (process 12) listens at 10250")]),
-        (kubelet(), None, guest(), &[(Warning, "oarsman run does not")]),
+        (kubelet(), None, run_mode(), &[(Warning, "oarsman run does not")]),
         (PortHolder::Unknown, None, node(), &[(Problem, "somebody listens at 10250")]),
         (kubelet(), Some("process 12"), node(), &[]),
     ];
@@ -153,7 +153,7 @@ fn the_kernel_must_have_the_features_that_containers_need() {
     let protecting = Requirements { protects_kernel: true, ..node() };
     let rows: Vec<(KernelFacts, Requirements, ExpectedFindings<'_>)> = vec![
         (debian(), node(), &[]),
-        (debian(), guest(), &[]),
+        (debian(), run_mode(), &[]),
         (KernelFacts { release: "6.18.5".to_owned(), ..debian() }, node(), &[]),
         (
             KernelFacts { release: "4.9.0-6-amd64".to_owned(), ..debian() },
@@ -166,10 +166,10 @@ fn the_kernel_must_have_the_features_that_containers_need() {
             node(),
             &[(Problem, "no namespaces of these kinds: cgroup, pid")],
         ),
-        (with("net/ipv4/ip_forward", 0), guest(), &[(Warning, "does not forward packets")]),
+        (with("net/ipv4/ip_forward", 0), run_mode(), &[(Warning, "does not forward packets")]),
         (with("net/bridge/bridge-nf-call-iptables", 0), node(), &[(Warning, "pass iptables by")]),
         (unbridged.clone(), node(), &[(Warning, "br_netfilter is not loaded")]),
-        (unbridged, guest(), &[]),
+        (unbridged, run_mode(), &[]),
         (
             debian(),
             protecting,

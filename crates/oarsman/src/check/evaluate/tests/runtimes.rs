@@ -4,7 +4,7 @@ use oarsman_core::resources::names::CgroupDriver;
 use oarsman_cri::{CriError, ErrorCode};
 
 use super::super::runtime::evaluate;
-use super::{ExpectedFindings, assert_findings, guest, node};
+use super::{ExpectedFindings, assert_findings, node, run_mode};
 use crate::check::facts::runtime::{ConditionFact, RuntimeAnswer, RuntimeSearch};
 use crate::check::finding::FindingSeverity::{Problem, Warning};
 use crate::check::requirements::Requirements;
@@ -108,7 +108,7 @@ fn problems_of_a_runtime_are_reported_with_the_fix() {
     ];
     for (runtime, want, fix) in rows {
         let row = format!("{runtime:?}");
-        let findings = evaluate(&runtime, &guest());
+        let findings = evaluate(&runtime, &run_mode());
         assert_findings(&findings, want, &row);
         assert!(
             findings.iter().any(|f| f.fix.as_deref().unwrap_or_default().contains(fix)),

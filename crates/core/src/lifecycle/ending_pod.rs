@@ -1,4 +1,4 @@
-//! A pod on its way out, and what its source says of it meanwhile.
+//! A pod that ends, and whether its source still holds it.
 
 use std::sync::Arc;
 
@@ -9,17 +9,17 @@ use crate::pod::PodExt;
 use super::effect::{Effect, TerminationStage};
 use super::event::PodFailure;
 
-/// A pod on its way out.
+/// A pod that ends: it is deleted, killed or removed from its source.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Leaving {
+pub(super) enum EndingPod {
     /// Its source still holds it, as deleted, ended or killed pods are held.
     Held(Arc<Pod>),
-    /// Its source has dropped it; this is the last that was seen of it. Nothing was ever seen of an orphan. A pod that comes back is
-    /// not this life's: the supervisor knows what the sources hold, and begins a new life once this one is over.
+    /// Its source has dropped it; this is the last that was seen of it. Nothing was ever seen of an orphan. A pod that comes
+    /// back is not this worker's: the supervisor knows what the sources hold, and starts a new worker once this one has ended.
     Gone(Option<Arc<Pod>>),
 }
 
-impl Leaving {
+impl EndingPod {
     /// The source holds this pod.
     pub(super) fn wanted(self, pod: Arc<Pod>) -> Self {
         match self {
@@ -41,7 +41,7 @@ impl Leaving {
         matches!(self, Self::Held(_))
     }
 
-    /// The pod that leaves.
+    /// The pod that ends.
     pub(super) fn pod(&self) -> Option<&Arc<Pod>> {
         match self {
             Self::Held(pod) => Some(pod),
@@ -49,7 +49,7 @@ impl Leaving {
         }
     }
 
-    /// Whether an API object waits for its deletion. Static pods have none, and mirrors are not ours to end.
+    /// Whether an API object waits for its deletion. Static pods have no API object, and mirror pods are deleted by the mirror manager.
     pub(super) fn awaits_delete(&self) -> bool {
         match self {
             Self::Held(pod) => pod.is_deleting() && !pod.is_static() && !pod.is_mirror(),
@@ -57,7 +57,7 @@ impl Leaving {
         }
     }
 
-    /// Whether the end of this pod must be on disk before it counts: no API server remembers it, and its source would have it
+    /// Whether the end of this pod must be on disk before it counts: no API server stores it, so after a restart of the agent the pod would be
     /// started again.
     pub(super) fn needs_record(&self) -> bool {
         match self {

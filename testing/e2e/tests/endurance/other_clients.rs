@@ -46,8 +46,8 @@ pub(super) async fn two_agents_and_a_foreign_sandbox_do_not_affect_each_other(
     cx: &ScenarioContext,
 ) -> Result<()> {
     let kubelet = cx.start(cx.setup()?.flag("sync-frequency", "500ms"))?;
-    let guest = AgentSetup::on(cx.rig(), "guest")?.as_guest().flag("sync-frequency", "500ms");
-    let guest = cx.prepare(guest)?;
+    let run_mode = AgentSetup::on(cx.rig(), "guest")?.in_run_mode().flag("sync-frequency", "500ms");
+    let run_mode = cx.prepare(run_mode)?;
     let foreign_sandbox = foreign_sandbox(cx).await?;
     let quick = |name: &str| {
         pod(name)
@@ -55,13 +55,13 @@ pub(super) async fn two_agents_and_a_foreign_sandbox_do_not_affect_each_other(
             .container(script_container("main", &["forever"]))
     };
     kubelet.apply("ours", &quick("ours"))?;
-    guest.apply("theirs", &quick("theirs"))?;
-    guest.start()?;
+    run_mode.apply("theirs", &quick("theirs"))?;
+    run_mode.start()?;
     let look = async || Ok(names(&cx.inspector().pods().await?));
     let all = ["ours-node", "stranger", "theirs"];
     eventually(MAX_WAIT, "all three run", look, |names| names == &all).await?;
     // Both agents start anew without any state, and relist twice a second.
-    for agent in [&kubelet, &guest] {
+    for agent in [&kubelet, &run_mode] {
         agent.kill()?;
         agent.start()?;
     }
@@ -69,9 +69,9 @@ pub(super) async fn two_agents_and_a_foreign_sandbox_do_not_affect_each_other(
     kubelet.manifests().remove("ours")?;
     let left = &all[1..];
     eventually(MAX_WAIT, "only its own pod goes", look, |names| names == left).await?;
-    guest.manifests().remove("theirs")?;
+    run_mode.manifests().remove("theirs")?;
     let left = &all[1..2];
-    eventually(MAX_WAIT, "and the guest's", look, |names| names == left).await?;
+    eventually(MAX_WAIT, "and those of run mode", look, |names| names == left).await?;
     always(Duration::from_secs(2), "the stranger stays", look, |names| names == left).await?;
     let client = cx.rig().client()?;
     client.stop_pod_sandbox(&foreign_sandbox).await?;
