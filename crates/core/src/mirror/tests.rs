@@ -102,13 +102,13 @@ fn a_pod_gets_its_mirror_once_and_the_mirror_its_status() {
 
 #[test]
 fn what_the_mirror_shows_is_known_of_the_pod_that_it_shows() {
-    let (mut mirrors, pod) = (mirrors(), living("one"));
+    let (mut mirrors, pod) = (mirrors(), running_pod("one"));
     let mirror = Pod { status: Some(status("Running")), ..stored(&pod, "m1") };
     mirrors.observe(vec![mirror]);
     assert_eq!(mirrors.shown_status(&pod.uid(), &name()), None, "there is no pod yet");
     mirrors.add_static_pod(&pod);
     assert_eq!(mirrors.shown_status(&pod.uid(), &name()), Some(status("Running")));
-    let other = living("two");
+    let other = running_pod("two");
     mirrors.add_static_pod(&other);
     assert_eq!(mirrors.shown_status(&other.uid(), &name()), None, "it shows the pod before");
 }
