@@ -32,7 +32,7 @@ pub(crate) enum ClientCommand {
     Ps(ps::Flags),
     /// Show everything about one pod.
     Describe(describe::Flags),
-    /// Show what happened to pods recently.
+    /// Show what happened to pods of late.
     Events(events::Flags),
     /// Show what a pod's containers wrote.
     Logs(logs::Flags),
