@@ -138,13 +138,18 @@ pub(crate) fn leaked(
         .collect()
 }
 
+/// The cgroup of an agent with the default root directory. The test `readme` starts one outside of all namespaces, beside the rigs, on which
+/// every agent has a root directory of its own.
+const README_GROUP: &str = "/oarsman-var-lib-oarsman";
+
 /// Cgroups are the one resource that is not in a namespace of this run. A group below a top-level group that existed before, or that belongs to
-/// another run of a rig, is not this run's.
+/// another run of a rig or to the test `readme`, is not this run's.
 fn is_ours(hierarchy: &str, group: &Path, before: &BTreeSet<HostResource>, own: &str) -> bool {
     let top: PathBuf = group.components().take(2).collect();
     if top.to_string_lossy().starts_with(&format!("/{own}")) {
         return true;
     }
     let of_top = HostResource::Cgroup { hierarchy: hierarchy.to_owned(), group: top.clone() };
-    !run::is_group_of_a_rig(&top) && !before.contains(&of_top)
+    let is_of_others = run::is_group_of_a_rig(&top) || top == Path::new(README_GROUP);
+    !is_of_others && !before.contains(&of_top)
 }

@@ -28,6 +28,8 @@ fn a_new_cgroup_is_a_leak_unless_it_belongs_to_another_run() {
         ("/oarsman-rig-abc-2", true),
         ("/oarsman-rig-xyz-1", false),
         ("/oarsman-rig-xyz-1/pod1", false),
+        ("/oarsman-var-lib-oarsman/kubepods", false),
+        ("/oarsman-var-lib-other", true),
     ];
     for (group, counts) in rows {
         let after = [&before[..], &[cgroup(group)]].concat();
