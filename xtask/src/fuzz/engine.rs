@@ -58,6 +58,8 @@ impl Engine {
         let mut command = Command::new(&self.program);
         command.env("OARSMAN_FUZZ_TARGET", &target.name);
         command.arg(format!("-max_len={}", target.max_len));
+        // Targets that write files would wait for the disk most of the time.
+        command.env("TMPDIR", "/dev/shm");
         command
     }
 }
