@@ -164,7 +164,8 @@ fn divide_away_from_zero(dividend: i128, divisor: i128) -> i128 {
     if dividend % divisor == 0 { quotient } else { quotient + dividend.signum() }
 }
 
+/// The bounds are those of amounts that are read, which are the same above and below zero.
 fn saturate(amount: i128) -> i64 {
-    let bound = if amount < 0 { i64::MIN } else { i64::MAX };
-    i64::try_from(amount).unwrap_or(bound)
+    let bound = if amount < 0 { -i64::MAX } else { i64::MAX };
+    i64::try_from(amount).map_or(bound, |amount| amount.max(-i64::MAX))
 }
