@@ -243,7 +243,9 @@ pub(super) async fn a_probe_that_misbehaves_affects_its_own_pod_only(
     agent.apply("late", &short_pod("late").container(late))?;
     wait_for_readiness(&agent, "late", true).await?;
     for name in ["hangs", "nameless"] {
-        let told = events(&agent, name, "Unhealthy").await?;
+        let mut told = events(&agent, name, "Unhealthy").await?;
+        // The first probe may come before the container listens.
+        told.retain(|message| !message.contains("Connection refused"));
         ensure!(told.is_empty(), "the probe of {name} is still under way: {told:?}");
     }
     let memory = agent.pss()?;
