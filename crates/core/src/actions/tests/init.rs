@@ -23,7 +23,7 @@ fn init_containers_run_one_at_a_time_to_a_good_end() {
         row("the first failed", start().exited("a", 1), "start a#1"),
         row("the first was made and not started", start().created("a"), "remove a-0; start a#1"),
         row(
-            "nobody knows of the first",
+            "the state of the first is unknown",
             start().unknown("a"),
             "stop a-0 (Unknown, again); remove a-0; start a#1",
         ),
@@ -61,7 +61,7 @@ fn an_init_container_that_fails_is_tried_again_by_policy_or_ends_the_pod() {
         ("out of memory is a failure", on_failure.clone(), killed(&on_failure), "start a#1"),
         ("out of memory is a failure with Never too", never.clone(), killed(&never), end_reason),
         (
-            "with Never one that nobody knows of counts as failed",
+            "with Never one whose state is unknown counts as failed",
             never.clone(),
             view(&never).sandbox().unknown("a").build(),
             "stop a-0 (Pod); stop sandbox-0; over InitFailed(\"a\")",
