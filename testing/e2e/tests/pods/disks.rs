@@ -64,8 +64,24 @@ impl<'a> AgentOnDisk<'a> {
         Ok(usize::try_from(fs::metadata(self.agent.log())?.len())?)
     }
 
+    /// Waits until nothing is left of pods that have ended: an agent that is asked to end before leaves the rest to the next one.
+    async fn is_clean(&self) -> Result<()> {
+        let directories = [self.disk.path().join("root/pods"), self.cx.rig().pod_logs()];
+        let left = async || {
+            let mut left = Vec::new();
+            for directory in &directories {
+                let entries = fs::read_dir(directory)?;
+                left.extend(entries.filter_map(Result::ok).map(|entry| entry.path()));
+            }
+            Ok(left)
+        };
+        let what = "the directories of pods that have ended are removed";
+        eventually(MAX_WAIT, what, left, Vec::is_empty).await.map(drop)
+    }
+
     /// Ends the agent, and checks that nothing on its disk is damaged.
     async fn finish(self) -> Result<()> {
+        self.is_clean().await?;
         let status = self.agent.terminate(ENDING).await?;
         ensure!(status.success(), "the agent ended with {status}");
         let broken = fs::read_dir(self.disk.path().join("root/oarsman-statuses"))?
