@@ -13,6 +13,7 @@ use oarsman_core::node::events;
 use oarsman_cri::CriError;
 use oarsman_cri_types::v1::{Image, ImageSpec};
 use oarsman_host::host_info::HostInfoError;
+use oarsman_sync::TaskName;
 use tokio::time::sleep;
 
 use crate::node::AgentContext;
@@ -47,7 +48,7 @@ pub(crate) async fn run(node: Arc<AgentContext>) {
             Ok(()) => has_failed = false,
             Err(error) => {
                 // The first time the runtime may not have counted yet.
-                tracing::warn!(%error, "image garbage collection failed, is tried again in five minutes");
+                tracing::warn!(task = %TaskName::ImageGc, %error, "image garbage collection failed, is tried again in five minutes");
                 if has_failed {
                     node.node_events.send([events::image_gc_failed(&error)]);
                 }

@@ -146,7 +146,7 @@ impl PullManager {
         let intents = match self.records.intents().await {
             Ok(intents) => intents.images,
             Err(error) => {
-                tracing::warn!(%error, "pull intents not listed, they stay");
+                tracing::warn!(object = "pull intents", %error, "pull intents not listed, they stay");
                 return;
             }
         };
@@ -169,7 +169,7 @@ impl PullManager {
         let recorded = match self.records.recorded_images().await {
             Ok(recorded) => recorded,
             Err(error) => {
-                tracing::warn!(%error, "pull records not listed, those of images that are gone stay");
+                tracing::warn!(object = "pull records", %error, "pull records not listed, those of images that are gone stay");
                 return;
             }
         };
