@@ -8,6 +8,7 @@ mod container_lifecycle;
 mod decisions;
 mod event_recorder;
 mod evented_pleg;
+mod images;
 mod mailbox;
 mod metrics;
 mod mirror_manager;
@@ -46,6 +47,7 @@ use tokio::task::JoinSet;
 pub use active_pods::ActivePodsReader;
 pub use container_lifecycle::{ContainerHooks, ContainerLifecycle, ContainerRef, ContainerRefused};
 pub use decisions::{CoreDecisions, Decisions, Leftovers};
+pub use images::ImageManagerConfig;
 pub use metrics::{AgentMetrics, Histogram, HistogramSnapshot, Latency, ProbeMetrics, ProbeSeries};
 pub use node::{AgentConfig, NodeIdentity};
 pub use node_addresses::NodeAddresses;
@@ -58,9 +60,11 @@ pub use sync_loop_monitor::SyncLoopMonitor;
 
 use active_pods::{ActivePodsWriter, PodUpdates};
 use event_recorder::EventRecorder;
+use images::image_uses::ImageUses;
+use images::pull_manager::PullManager;
 use mirror_manager::MirrorManager;
 use node::{AgentContext, PendingResizes};
-use node_status::NodePublishers;
+use node_status::{NodeEventSender, NodePublishers};
 use pod_checkpoints::{PodCheckpoints, with_checkpoints};
 use pod_worker::Prober;
 use pull_queue::PullQueue;
@@ -188,6 +192,7 @@ async fn run_until_supervisor_ends(parts: &AgentParts) {
     let (send_identity, identity) = ordered_watch::channel(None);
     let (send_node, admission_node) = ordered_watch::channel(first_admission_node(config, seams));
     let root = config.ownership.root.clone().into();
+    let (pull_records, clock) = (Arc::clone(&seams.pull_records), Arc::clone(&seams.clock));
     let node = Arc::new(AgentContext {
         began: seams.clock.wall(),
         seams: seams.clone(),
@@ -202,6 +207,10 @@ async fn run_until_supervisor_ends(parts: &AgentParts) {
         sync_loop_monitor: parts.sync_loop_monitor.clone(),
         recorder: parts.recorder.clone(),
         pulls: PullQueue::new(config.parallel_pulls),
+        pull_manager: PullManager::new(pull_records, clock, &config.images),
+        image_uses: ImageUses::default(),
+        active_pods: parts.pods.clone(),
+        node_events: NodeEventSender::new(config, Arc::clone(&seams.clock)),
         container_lifecycle: parts.container_lifecycle.clone(),
         background: vec![Arc::new(Prober::default())],
         credentials: Guarded::default(),
@@ -261,6 +270,8 @@ fn spawn_loops(
     tasks.spawn(TaskName::MirrorManager, move || {
         mirror_manager::run(mirrors.clone(), seams.clone(), identity.clone())
     });
+    let collecting = Arc::clone(node);
+    tasks.spawn(TaskName::ImageGc, move || images::image_gc::run(Arc::clone(&collecting)));
     let listening = Arc::clone(node);
     tasks.spawn(TaskName::RuntimeEvents, move || {
         evented_pleg::listen(Arc::clone(&listening), pleg_events.clone())

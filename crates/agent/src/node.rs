@@ -17,14 +17,17 @@ use oarsman_core::requeue::Requeue;
 use oarsman_sync::Guarded;
 use tokio::sync::mpsc;
 
-use crate::active_pods::PodUpdates;
+use crate::active_pods::{ActivePodsReader, PodUpdates};
 use crate::container_lifecycle::ContainerHooks;
 use crate::decisions::Decisions;
 use crate::event_recorder::EventRecorder;
+use crate::images::ImageManagerConfig;
+use crate::images::image_uses::ImageUses;
+use crate::images::pull_manager::PullManager;
 use crate::metrics::AgentMetrics;
 use crate::mirror_manager::MirrorManager;
 use crate::node_addresses::NodeAddresses;
-use crate::node_status::NodeStatusConfig;
+use crate::node_status::{NodeEventSender, NodeStatusConfig};
 use crate::ordered_watch;
 use crate::pod_worker::BackgroundTasks;
 use crate::pull_queue::PullQueue;
@@ -58,6 +61,8 @@ pub struct AgentConfig {
     pub relist_period: Duration,
     /// How many images are pulled at once.
     pub parallel_pulls: usize,
+    /// How images are verified and removed, and how often registries are asked.
+    pub images: ImageManagerConfig,
     /// Credential provider plugins.
     pub providers: Vec<CredentialProvider>,
     /// What in the runtime is ours.
@@ -99,6 +104,13 @@ pub(crate) struct AgentContext {
     pub(crate) recorder: EventRecorder,
     pub(crate) volume_manager: VolumeManager,
     pub(crate) pulls: PullQueue,
+    pub(crate) pull_manager: PullManager,
+    /// Images that pods are about to use.
+    pub(crate) image_uses: ImageUses,
+    /// The pods of this node.
+    pub(crate) active_pods: ActivePodsReader,
+    /// Events of the node.
+    pub(crate) node_events: NodeEventSender,
     /// Resource managers around the life of containers.
     pub(crate) container_lifecycle: ContainerHooks,
     /// What makes the background tasks of pods.

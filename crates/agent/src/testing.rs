@@ -13,6 +13,7 @@ use oarsman_core::admission::{AdmissionNode, Mode, Ownership};
 use oarsman_core::cri_spec::NodeSettings;
 use oarsman_core::features::FeatureGates;
 use oarsman_core::ids::PodUid;
+use oarsman_core::image::verification::CredentialVerificationPolicy;
 use oarsman_core::lifecycle::WorkerStart;
 use oarsman_core::node::addresses::AddressSettings;
 use oarsman_core::pod::{HASH_ANNOTATION, PodExt, SOURCE_ANNOTATION};
@@ -28,13 +29,17 @@ use oarsman_world::trace::{ContainerTransition, TraceEntry};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use crate::active_pods::PodUpdates;
+use crate::active_pods::{ActivePodsReader, PodUpdates};
 use crate::container_lifecycle::ContainerHooks;
 use crate::event_recorder::EventRecorder;
+use crate::images::ImageManagerConfig;
+use crate::images::image_uses::ImageUses;
+use crate::images::pull_manager::PullManager;
 use crate::mailbox::Mailbox;
 use crate::mirror_manager::MirrorManager;
 use crate::node::{AgentConfig, AgentContext, PendingResizes, WorkerNotice};
 use crate::node_addresses::NodeAddresses;
+use crate::node_status::NodeEventSender;
 use crate::pull_queue::PullQueue;
 use crate::report_store::ReportStore;
 use crate::runtime_health::RuntimeHealthCache;
@@ -159,6 +164,7 @@ fn seams(world: &World, life: u32, calls: &Calls) -> Seams {
         host_info: world.host_info,
         pod_files: Arc::new(WithMiddleware::new(world.pod_files, calls.clone())),
         records: Arc::new(WithMiddleware::new(world.records, calls.clone())),
+        pull_records: Arc::new(WithMiddleware::new(world.pull_records, calls.clone())),
         credential_plugins: world.credential_plugins,
         clock: world.clock,
         network: world.network,
@@ -169,8 +175,13 @@ fn seams(world: &World, life: u32, calls: &Calls) -> Seams {
 fn node(seams: Seams, notices: mpsc::Sender<WorkerNotice>) -> AgentContext {
     let report_store = ReportStore::new(Arc::clone(&seams.clock), NodeReport::default());
     let statuses = StatusManager::new(Arc::clone(&seams.clock));
+    let (pull_records, clock) = (Arc::clone(&seams.pull_records), Arc::clone(&seams.clock));
     AgentContext {
         began: seams.clock.wall(),
+        pull_manager: PullManager::new(pull_records, clock, &config().images),
+        image_uses: ImageUses::default(),
+        active_pods: ActivePodsReader::default(),
+        node_events: NodeEventSender::new(&config(), Arc::clone(&seams.clock)),
         config: config(),
         decisions: Arc::new(crate::CoreDecisions),
         mirrors: MirrorManager::new(statuses.clone()),
@@ -207,6 +218,10 @@ fn config() -> AgentConfig {
         pod_logs: POD_LOGS.into(),
         relist_period: Duration::from_secs(60),
         parallel_pulls: 4,
+        images: ImageManagerConfig {
+            verification: Some(CredentialVerificationPolicy::default()),
+            ..ImageManagerConfig::default()
+        },
         providers: Vec::new(),
         ownership: Ownership { mode: Mode::Kubelet, root: ROOT.to_owned() },
         admission_node: AdmissionNode::default(),

@@ -12,7 +12,7 @@ use tokio::sync::{Mutex, OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinError;
 
 /// As many threads are in use when every pool is full.
-pub const POOL_THREADS: usize = 6 + 6 + 4 + 6 + 3 + 1 + 1 + 1 + 1 + 8;
+pub const POOL_THREADS: usize = 6 + 6 + 4 + 6 + 3 + 3 + 1 + 1 + 1 + 1 + 1 + 8;
 
 /// Does the work on a thread of its own; `panicked` makes the error of work that panicked.
 ///
@@ -42,12 +42,16 @@ pub enum BlockingKind {
     PodFiles,
     /// Statuses of pods.
     StatusRecords,
+    /// Records of image pulls.
+    PullRecords,
     /// Checkpoints of the cluster's pods.
     Checkpoints,
     /// The node's file of credentials for registries.
     NodeCredentials,
     /// The files by which the machine resolves names.
     NameFiles,
+    /// Sizes of file systems, such as that of images.
+    FileSystems,
     /// The machine's resolver, which may wait for servers that are gone.
     Resolver,
     /// Addresses of names, from a name server that may never answer.
@@ -60,8 +64,12 @@ impl BlockingKind {
             Self::HostPaths | Self::Volumes => 6,
             Self::Cgroups => 4,
             Self::PodFiles => 6,
-            Self::StatusRecords => 3,
-            Self::Checkpoints | Self::NodeCredentials | Self::NameFiles | Self::Resolver => 1,
+            Self::StatusRecords | Self::PullRecords => 3,
+            Self::Checkpoints
+            | Self::NodeCredentials
+            | Self::NameFiles
+            | Self::FileSystems
+            | Self::Resolver => 1,
             Self::NameLookups => 8,
         }
     }

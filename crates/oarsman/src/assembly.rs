@@ -30,7 +30,7 @@ use oarsman_host::host_info::MachineHostInfo;
 use oarsman_host::pod_cgroups::{self, HostCgroups};
 use oarsman_images::HostCredentialPlugins;
 use oarsman_net::SystemNetwork;
-use oarsman_state::{self as state, HostPodFiles, StatusFiles};
+use oarsman_state::{self as state, HostPodFiles, PullRecordFiles, StatusFiles};
 use oarsman_sync::{TaskName, TaskPanics, Tasks, ordered_watch, restarted};
 use oarsman_volumes::HostVolumes;
 use tokio::sync::{Mutex, mpsc};
@@ -189,6 +189,7 @@ pub(crate) async fn assemble(
         container_logs: settings.container_logs.clone(),
     })?;
     let records = StatusFiles::open(&settings.root)?;
+    let pull_records = PullRecordFiles::open(&settings.root)?;
     let joined = cluster::join(settings, manifest_set.as_ref(), clock, &metrics.panics).await?;
     let seams = Seams {
         runtime: Arc::new(client),
@@ -198,6 +199,7 @@ pub(crate) async fn assemble(
         host_info: Arc::new(MachineHostInfo::new(settings.resolv_conf.clone())),
         pod_files: Arc::new(pod_files),
         records: Arc::new(records),
+        pull_records: Arc::new(pull_records),
         credential_plugins: Arc::new(HostCredentialPlugins::new(
             settings.root.clone(),
             settings.providers.directory.clone(),
@@ -343,6 +345,7 @@ fn config(settings: &AgentSettings, facts: RuntimeFacts, pod_settings: PodSettin
         pod_logs: settings.pod_logs.clone(),
         relist_period: settings.relist_period,
         parallel_pulls: settings.parallel_pulls,
+        images: settings.images.clone(),
         providers: settings.providers.known.clone(),
         ownership: Ownership { mode: settings.mode, root: settings.root.display().to_string() },
         node_status_config: settings.cluster.as_ref().map(|_| settings.node_status.clone()),

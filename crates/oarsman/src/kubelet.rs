@@ -4,6 +4,7 @@ mod agent_settings;
 mod credential_providers;
 mod files;
 mod ignored_settings;
+mod image_settings;
 mod node_status;
 mod preflight;
 mod security_settings;

@@ -16,12 +16,13 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use oarsman_agent::NodeStatusConfig;
 use oarsman_agent::sources::manifest_set::{self, ManifestSet};
+use oarsman_agent::{ImageManagerConfig, NodeStatusConfig};
 use oarsman_clock::Clock;
 use oarsman_core::admission::Mode;
 use oarsman_core::duration;
 use oarsman_core::features::FeatureGates;
+use oarsman_core::image::verification::CredentialVerificationPolicy;
 use oarsman_core::node::NodeProfile;
 use oarsman_core::node::addresses::AddressSettings;
 use oarsman_net::SystemNetwork;
@@ -164,6 +165,11 @@ impl Flags {
             systemd_cgroups: false,
             relist_period: self.sync_frequency,
             parallel_pulls: 5,
+            // Images belong to all that use the runtime: none is removed.
+            images: ImageManagerConfig {
+                verification: Some(CredentialVerificationPolicy::default()),
+                ..ImageManagerConfig::default()
+            },
             providers: CredentialProviders::default(),
             longest_crash_backoff: Duration::from_secs(300),
             cluster_dns: Vec::new(),

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use oarsman_agent::NodeStatusConfig;
+use oarsman_agent::{ImageManagerConfig, NodeStatusConfig};
 use oarsman_cluster::{Freshness, RequestLimits};
 use oarsman_core::admission::Mode;
 use oarsman_core::features::FeatureGates;
@@ -40,6 +40,7 @@ pub(crate) struct AgentSettings {
     /// How often all pods of the runtime are listed.
     pub(crate) relist_period: Duration,
     pub(crate) parallel_pulls: usize,
+    pub(crate) images: ImageManagerConfig,
     pub(crate) providers: CredentialProviders,
     pub(crate) longest_crash_backoff: Duration,
     pub(crate) cluster_dns: Vec<String>,

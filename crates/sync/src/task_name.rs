@@ -56,6 +56,8 @@ task_names! {
     RuntimeHealth = "runtime health",
     /// Lists the images for the node's status.
     ImageList = "image list",
+    /// Removes images that nobody uses.
+    ImageGc = "image gc",
     /// Registers the node and updates its status.
     NodeStatus = "node status",
     /// Renews the node's lease.

@@ -7,13 +7,15 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Pod;
 use oarsman_agent::seams::Seams;
 use oarsman_agent::{
-    ActivePodsReader, AgentCommand, AgentConfig, ContainerHooks, Decisions, Inputs, NodeAddresses,
-    NodeStatusConfig, ReportStore, SyncLoopMonitor,
+    ActivePodsReader, AgentCommand, AgentConfig, ContainerHooks, Decisions, ImageManagerConfig,
+    Inputs, NodeAddresses, NodeStatusConfig, ReportStore, SyncLoopMonitor,
 };
 use oarsman_core::admission::{AdmissionNode, Mode, NodeAdmitHandlers, Ownership};
 use oarsman_core::cri_spec::NodeSettings;
 use oarsman_core::features::FeatureGates;
+use oarsman_core::gc::images::ImageGcPolicy;
 use oarsman_core::ids::{FullName, PodUid};
+use oarsman_core::image::verification::CredentialVerificationPolicy;
 use oarsman_core::labels::POD_UID_LABEL;
 use oarsman_core::lifecycle::{KillRequest, KillRequester, PodFailure};
 use oarsman_core::node::addresses::AddressSettings;
@@ -114,8 +116,15 @@ struct RunningAgent {
 
 impl Simulation {
     fn new(world: World, plan: SimulationPlan, decisions: Arc<dyn Decisions>) -> Self {
-        world.runtime.preload(ImageSource::script(PRESENT));
-        world.runtime.preload(ImageSource::script(PRESENT_TOO));
+        for image in [PRESENT, PRESENT_TOO] {
+            world.runtime.preload(ImageSource::script(image));
+            world.runtime.publish(ImageSource::script(image), ImageAccess::PUBLIC);
+        }
+        world
+            .runtime
+            .preload(ImageSource { pinned: true, ..ImageSource::script("world/pinned:1") });
+        // One more image, and the disk is full.
+        world.disk.set_capacity(4 << 20);
         let far = ImageAccess { time: Duration::from_secs(4), ..ImageAccess::PUBLIC };
         world.runtime.publish(ImageSource::script(PULLABLE), far);
         let owner = AuthConfig {
@@ -358,6 +367,7 @@ pub fn seams(world: &World, incarnation: u32) -> Seams {
         host_info: world.host_info,
         pod_files: world.pod_files,
         records: world.records,
+        pull_records: world.pull_records,
         credential_plugins: world.credential_plugins,
         clock: world.clock,
         network: world.network,
@@ -384,6 +394,12 @@ pub fn config() -> AgentConfig {
         pod_logs: PathBuf::from(POD_LOGS),
         relist_period: Duration::from_secs(60),
         parallel_pulls: 4,
+        images: ImageManagerConfig {
+            verification: Some(CredentialVerificationPolicy::default()),
+            pull_rate: None,
+            // An image that was just pulled may go too, unless a pod is about to use it.
+            gc: Some(ImageGcPolicy { min_age: Duration::ZERO, ..ImageGcPolicy::default() }),
+        },
         providers: Vec::new(),
         ownership: Ownership { mode: Mode::Kubelet, root: "/var/lib/world".to_owned() },
         node_status_config: Some(node_status_config("boot")),

@@ -69,6 +69,7 @@ fn panic_test(task: TaskName) -> PanicTest {
         TaskName::RuntimeEvents => AtFirstCall("GetContainerEvents", ""),
         TaskName::RuntimeHealth => AtFirstCall("Status", ""),
         TaskName::ImageList => AtFirstCall("ListImages", ""),
+        TaskName::ImageGc => AtFirstCall("ImageFsInfo", ""),
         TaskName::PodCheckpoints => AtFirstCall("write the checkpoint", ""),
         TaskName::Relist => AtFirstCall("list the records of pods", ""),
         TaskName::ApiSource => AtFirstCall("ListPods", ""),

@@ -8,6 +8,7 @@ mod checkpoints;
 mod credentials;
 mod host_info;
 mod pod_files;
+mod pull_records;
 mod records;
 #[cfg(test)]
 mod tests;
@@ -46,8 +47,12 @@ struct DiskInner {
     pods: Mutex<BTreeMap<PodUid, PodOnDisk>>,
     /// Never held across an await.
     checkpoints: Mutex<BTreeMap<String, checkpoints::StoredCheckpoint>>,
+    /// Never held across an await.
+    pull_records: Mutex<pull_records::StoredPullRecords>,
     /// The machine's addresses; never held across an await.
     addresses: Mutex<Vec<IpAddr>>,
+    /// The size of the disk in bytes; never held across an await.
+    capacity: Mutex<u64>,
     /// Counts how often the calls under way were broken.
     resets: watch::Sender<u64>,
 }
@@ -68,7 +73,8 @@ struct PodOnDisk {
 impl FakeDisk {
     /// A disk without pods. The runtime knows which processes run; log directories are below `pod_logs`.
     pub fn new(trace: Trace, files: FakeFiles, runtime: FakeRuntime, pod_logs: PathBuf) -> Self {
-        let (pods, checkpoints) = (Mutex::default(), Mutex::default());
+        let (pods, checkpoints, pull_records) =
+            (Mutex::default(), Mutex::default(), Mutex::default());
         let addresses = Mutex::new(vec![IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1))]);
         let resets = watch::Sender::new(0);
         Self(Arc::new(DiskInner {
@@ -78,7 +84,9 @@ impl FakeDisk {
             pod_logs,
             pods,
             checkpoints,
+            pull_records,
             addresses,
+            capacity: Mutex::new(1 << 40),
             resets,
         }))
     }

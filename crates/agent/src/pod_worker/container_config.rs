@@ -8,7 +8,7 @@ use oarsman_core::cri_spec::{
 use oarsman_core::ids::{ContainerId, SandboxId};
 use oarsman_core::pod::PodExt;
 use oarsman_core::references::runtime_class;
-use oarsman_cri_types::v1::CreateContainerRequest;
+use oarsman_cri_types::v1::{CreateContainerRequest, PodSandboxConfig};
 use oarsman_host::host_info::HostInfoError;
 use oarsman_state::FileError;
 
@@ -44,7 +44,7 @@ pub(super) async fn generate_container_config(
     pod: &Pod,
     sandbox: &SandboxId,
     spec: &Container,
-    image: &PresentImage,
+    image: &PresentImage<'_>,
     restart_count: u32,
 ) -> Result<CreateContainerRequest, GenerateConfigError> {
     let (attempt, ips) = sandbox_attempt_and_ips(context, sandbox);
@@ -71,6 +71,19 @@ pub(super) async fn generate_container_config(
         config: Some(cri_spec::generate_container_config(&request)?),
         sandbox_config: Some(existing_sandbox(context, &node, pod, attempt)?.config),
     })
+}
+
+/// The configuration of the sandbox that an image is pulled for. A pull does without it where it cannot be made: the container tells why.
+pub(super) async fn sandbox_of_pull(
+    context: &PodContext,
+    pod: &Pod,
+    sandbox: &SandboxId,
+) -> Option<PodSandboxConfig> {
+    let (attempt, _) = sandbox_attempt_and_ips(context, sandbox);
+    let facts = context.node.facts();
+    let name_files = context.node.seams.host_info.name_files().await.ok()?;
+    let node = context.node.node_context(&facts, &name_files);
+    existing_sandbox(context, &node, pod, attempt).ok().map(|sandbox| sandbox.config)
 }
 
 /// What the sandbox of a container was created with. Its runtime class may be gone by now, which changes nothing for it.

@@ -1,27 +1,36 @@
 //! Credentials for the pull of an image: the pod's, the node's, and those of credential provider plugins.
 
 use k8s_openapi::api::core::v1::Pod;
+use oarsman_core::image::credentials::TrackedAuthConfig;
 use oarsman_core::image::keyring::Keyring;
 use oarsman_core::image::providers::{
     CredentialProvider, CredentialProviderRequest, CredentialProviderResponse,
 };
 use oarsman_core::image::pull_secrets::pull_secrets;
-use oarsman_cri_types::v1::AuthConfig;
 
 use super::context::PodContext;
 
 impl PodContext {
-    /// Every credential for an image, those of the pod first; none twice.
-    pub(super) async fn credentials(&self, pod: &Pod, image: &str) -> Vec<AuthConfig> {
+    /// Every credential for an image, those of the pod first.
+    pub(super) async fn credentials(&self, pod: &Pod, image: &str) -> Vec<TrackedAuthConfig> {
         let (of_pod, _) = pull_secrets(pod, &self.objects.known());
         let mut found = of_pod.for_image(image);
         found.extend(self.node_keyring().await.for_image(image));
         for provider in self.node.config.providers.iter().filter(|one| one.matches_image(image)) {
             found.extend(self.provider_keyring(provider, image).await.for_image(image));
         }
-        let mut different: Vec<AuthConfig> = Vec::new();
-        for credential in found {
-            if !different.contains(&credential) {
+        found
+    }
+
+    /// The same, none twice: a registry that refused one refuses it again.
+    pub(super) async fn credentials_to_try(
+        &self,
+        pod: &Pod,
+        image: &str,
+    ) -> Vec<TrackedAuthConfig> {
+        let mut different: Vec<TrackedAuthConfig> = Vec::new();
+        for credential in self.credentials(pod, image).await {
+            if different.iter().all(|one| one.auth != credential.auth) {
                 different.push(credential);
             }
         }

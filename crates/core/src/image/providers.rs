@@ -13,7 +13,7 @@ pub use config::{ProviderConfigError, providers};
 pub use protocol::{CredentialProviderRequest, CredentialProviderResponse, ProviderResponseError};
 
 use super::keyring::matches;
-use crate::image_reference::registry_and_path;
+use crate::image_reference::repository_name;
 
 /// A program that knows credentials.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,18 +35,8 @@ pub struct CredentialProvider {
 impl CredentialProvider {
     /// Whether it is asked for an image.
     pub fn matches_image(&self, image: &str) -> bool {
-        let repository = repository(image);
+        let repository = repository_name(image);
         self.match_images.iter().any(|pattern| covers(pattern, &repository))
-    }
-}
-
-/// An image's repository with its registry, as programs are told: without tag and digest, and with what short names leave out.
-pub fn repository(image: &str) -> String {
-    let (registry, path) = registry_and_path(image);
-    match (registry, path.contains('/')) {
-        ("" | "docker.io", false) => format!("docker.io/library/{path}"),
-        ("", true) => format!("docker.io/{path}"),
-        (registry, _) => format!("{registry}/{path}"),
     }
 }
 

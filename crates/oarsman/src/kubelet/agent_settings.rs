@@ -14,7 +14,7 @@ use oarsman_kubelet_config::flags::ProgramFlags;
 use oarsman_kubelet_config::{KubeletConfiguration, LoadedConfig, is_enabled};
 use oarsman_state::CheckpointKeys;
 
-use super::credential_providers;
+use super::{credential_providers, image_settings};
 use crate::logging::{LogLineFormat, LogSettings, RotationLimits, Verbosity};
 use crate::machine;
 use crate::settings::{AgentSettings, ClusterSettings, ContainerSettings, SourceSettings};
@@ -103,6 +103,7 @@ pub(super) fn settings(loaded: &LoadedConfig, flags: &ProgramFlags) -> Result<Ag
         systemd_cgroups: kubelet.cgroup_driver == CgroupDriverSetting::Systemd,
         relist_period: kubelet.sync_frequency.or_zero(),
         parallel_pulls: pulls(loaded),
+        images: image_settings::images(kubelet),
         providers: credential_providers::read(flags)?,
         longest_crash_backoff: kubelet.crash_loop_back_off.max_container_restart_period.or_zero(),
         cluster_dns: kubelet.cluster_dns.iter().map(ToString::to_string).collect(),

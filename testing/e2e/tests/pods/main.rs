@@ -31,6 +31,7 @@ use crashes::{
     what_never_restarts_runs_once,
 };
 use credentials::{
+    a_private_image_is_for_those_who_can_pull_it_also_after_a_restart,
     a_private_image_is_pulled_with_a_credential_provider,
     a_private_image_is_pulled_with_a_secret_beside_its_pod,
 };
@@ -95,6 +96,7 @@ fn main() -> ExitCode {
         a_private_image_is_pulled_with_the_nodes_credentials,
         a_private_image_is_pulled_with_a_credential_provider,
         a_private_image_is_pulled_with_a_secret_beside_its_pod,
+        a_private_image_is_for_those_who_can_pull_it_also_after_a_restart,
         systemd_is_notified_of_the_agents_state,
         a_root_behind_a_link_has_constant_mounts_over_100_syncs,
         on_a_full_disk_the_agent_starts_and_pods_can_be_deleted,

@@ -203,7 +203,7 @@ impl Runtime for FakeRuntime {
     }
 
     async fn remove_image(&self, image: ImageSpec) -> Result<()> {
-        self.serve("RemoveImage")?.images.remove(&image.image);
+        self.serve("RemoveImage")?.remove_image(&image.image);
         Ok(())
     }
 

@@ -257,6 +257,11 @@ impl FakeRuntimeState {
 }
 
 impl FakeContainer {
+    /// Whether it was made from that image and has not ended.
+    pub(super) fn needs_image(&self, id: &str) -> bool {
+        self.image.id == id && !matches!(self.run_state, ContainerRunState::Exited(_))
+    }
+
     /// Whether its process runs, known to the runtime or not.
     pub(super) fn runs(&self) -> bool {
         matches!(self.run_state, ContainerRunState::Running(_))

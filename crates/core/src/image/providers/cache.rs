@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::{CredentialProvider, CredentialProviderResponse, repository};
+use super::{CredentialProvider, CredentialProviderResponse};
 use crate::image::keyring::Keyring;
+use crate::image_reference::repository_name;
 use crate::time::Mono;
 
 /// What an answer is good for besides the image that was asked for.
@@ -56,7 +57,7 @@ fn key(
     coverage: Coverage,
     image: &str,
 ) -> (String, Coverage, String) {
-    let repository = repository(image);
+    let repository = repository_name(image);
     let subject = match coverage {
         Coverage::Image => repository,
         Coverage::Registry => repository.split('/').next().unwrap_or_default().to_owned(),

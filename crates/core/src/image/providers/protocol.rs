@@ -7,9 +7,11 @@ use oarsman_cri_types::v1::AuthConfig;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Coverage, CredentialProvider, repository};
+use super::{Coverage, CredentialProvider};
 use crate::duration;
+use crate::image::credentials::{CredentialSource, TrackedAuthConfig};
 use crate::image::keyring::Keyring;
+use crate::image_reference::repository_name;
 
 /// The request to a plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +26,7 @@ impl CredentialProviderRequest {
         let question = json!({
             "kind": "CredentialProviderRequest",
             "apiVersion": provider.api_version,
-            "image": repository(image),
+            "image": repository_name(image),
         });
         Self { text: question.to_string() }
     }
@@ -118,7 +120,8 @@ impl CredentialProviderResponse {
             .map_err(|_| ProviderResponseError::Duration)?
             .unwrap_or(provider.default_cache);
         let auth = |(name, Auth { username, password })| {
-            (name, AuthConfig { username, password, ..AuthConfig::default() })
+            let auth = AuthConfig { username, password, ..AuthConfig::default() };
+            (name, TrackedAuthConfig::new(auth, "", CredentialSource::Node))
         };
         let keyring = response.auth.into_iter().map(auth).collect();
         Ok(Self { keyring, coverage: response.cache_key_type, counts })

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::image::keyring::Keyring;
 use crate::time::Mono;
 
 const API_VERSIONS: &str = "credentialprovider.kubelet.k8s.io/v1";
@@ -101,7 +102,7 @@ fn a_program_is_asked_by_the_repository_and_its_answer_is_read() {
         CredentialProviderResponse::parse(&provider, answer.to_string().as_bytes())
     };
     let read = answer(json!({})).unwrap();
-    assert_eq!(read.keyring.for_image("reg.io/a")[0].password, "s3cret");
+    assert_eq!(read.keyring.for_image("reg.io/a")[0].auth.password, "s3cret");
     assert_eq!((read.coverage, read.counts), (Coverage::Registry, Duration::from_secs(600)));
     assert_eq!(answer(json!({ "cacheDuration": "0s" })).unwrap().counts, Duration::ZERO);
     for wrong in [
@@ -119,8 +120,8 @@ fn a_program_is_asked_by_the_repository_and_its_answer_is_read() {
 fn a_response_is_cached_for_its_coverage_and_its_duration() {
     let at = |seconds| Mono(Duration::from_secs(seconds));
     let provider = provider(&["reg.io"]);
-    let keyring: crate::image::keyring::Keyring =
-        [("reg.io".to_owned(), Default::default())].into_iter().collect();
+    let keyring: Keyring =
+        Keyring::parse(r#"{"reg.io": {"username": "u", "password": "p"}}"#).unwrap();
     let rows = [
         (Coverage::Image, "reg.io/a:2", true),
         (Coverage::Image, "reg.io/b", false),
