@@ -25,10 +25,6 @@ const CONSEQUENCES: &[(&[&str], &str)] = &[
         "no pod is evicted: one pod can use up the node's memory, disk and processes",
     ),
     (
-        &["containerLogMaxSize", "containerLogMaxFiles"],
-        "container logs are not rotated: one container can fill the disk",
-    ),
-    (
         &["imageGCHighThresholdPercent", "imageGCLowThresholdPercent", "imageMaximumGCAge"],
         "unused images are not removed: pulls can fill the disk",
     ),
