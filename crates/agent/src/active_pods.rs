@@ -73,6 +73,11 @@ impl ActivePodsWriter {
         Self { pods, updates }
     }
 
+    /// The pods as readers see them.
+    pub(crate) fn reader(&self) -> &ActivePodsReader {
+        &self.pods
+    }
+
     /// Waits for reports of workers.
     pub(crate) async fn reported(&self) {
         self.updates.0.changed().await;

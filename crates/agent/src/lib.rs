@@ -5,6 +5,7 @@
 
 mod active_pods;
 mod container_lifecycle;
+mod container_log_manager;
 mod decisions;
 mod event_recorder;
 mod evented_pleg;
@@ -237,7 +238,7 @@ async fn run_until_supervisor_ends(parts: &AgentParts) {
         admission_node,
     };
     let mut tasks = Tasks::new(parts.metrics.panics.clone());
-    spawn_loops(&mut tasks, &node, send_pleg_events);
+    spawn_loops(&mut tasks, &node, parts.pods.clone(), send_pleg_events);
     let published = NodePublishers { identity: send_identity, admission_node: send_node };
     node_status::spawn(&mut tasks, &node, published);
     let mut supervising = JoinSet::new();
@@ -259,6 +260,7 @@ fn first_admission_node(config: &AgentConfig, seams: &Seams) -> AdmissionNode {
 fn spawn_loops(
     tasks: &mut Tasks,
     node: &Arc<AgentContext>,
+    pods: ActivePodsReader,
     pleg_events: mpsc::Sender<evented_pleg::PlegEvent>,
 ) {
     let (statuses, seams) = (node.statuses.clone(), node.seams.clone());
@@ -276,6 +278,12 @@ fn spawn_loops(
     tasks.spawn(TaskName::RuntimeEvents, move || {
         evented_pleg::listen(Arc::clone(&listening), pleg_events.clone())
     });
+    if node.config.log_rotation.is_some() {
+        let node = Arc::clone(node);
+        tasks.spawn(TaskName::ContainerLogManager, move || {
+            container_log_manager::run(Arc::clone(&node), pods.clone())
+        });
+    }
 }
 
 /// The sources that were given, and the API server of a cluster.

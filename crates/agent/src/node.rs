@@ -9,8 +9,10 @@ use jiff::Timestamp;
 use oarsman_core::admission::{AdmissionNode, Ownership};
 use oarsman_core::cri_spec::{NameFiles, NodeContext, NodeSettings};
 use oarsman_core::features::FeatureGates;
+use oarsman_core::gc::containers::ContainerGcPolicy;
 use oarsman_core::ids::PodUid;
 use oarsman_core::image::providers::{CredentialProvider, ProviderCache};
+use oarsman_core::log_rotation::LogRotationPolicy;
 use oarsman_core::node::NodeFacts;
 use oarsman_core::node::addresses::AddressSettings;
 use oarsman_core::requeue::Requeue;
@@ -57,6 +59,10 @@ pub struct AgentConfig {
     pub longest_crash_backoff: Duration,
     /// Where pods' log directories lie.
     pub pod_logs: PathBuf,
+    /// How container logs are rotated, if they are.
+    pub log_rotation: Option<LogRotationPolicy>,
+    /// Which dead containers are kept.
+    pub container_gc: ContainerGcPolicy,
     /// How often the runtime is relisted, to notice changes without an event.
     pub relist_period: Duration,
     /// How many images are pulled at once.

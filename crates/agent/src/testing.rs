@@ -12,6 +12,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use oarsman_core::admission::{AdmissionNode, Mode, Ownership};
 use oarsman_core::cri_spec::NodeSettings;
 use oarsman_core::features::FeatureGates;
+use oarsman_core::gc::containers::ContainerGcPolicy;
 use oarsman_core::ids::PodUid;
 use oarsman_core::image::verification::CredentialVerificationPolicy;
 use oarsman_core::lifecycle::WorkerStart;
@@ -216,6 +217,8 @@ fn config() -> AgentConfig {
         requeue: Requeue::default(),
         longest_crash_backoff: Duration::from_secs(300),
         pod_logs: POD_LOGS.into(),
+        log_rotation: None,
+        container_gc: ContainerGcPolicy::default(),
         relist_period: Duration::from_secs(60),
         parallel_pulls: 4,
         images: ImageManagerConfig {

@@ -53,6 +53,8 @@ pub struct PodActionsInput<'a> {
     pub backoff: &'a CrashBackoff,
     /// The status published last, so that restart counts survive containers that were lost.
     pub published: Option<&'a PodStatus>,
+    /// How many dead containers of each name are kept; the newest always is.
+    pub dead_kept: usize,
     /// The time of the sync, from which back-offs are counted.
     pub now: Now,
 }

@@ -28,6 +28,7 @@ pub mod image_reference;
 pub mod labels;
 pub mod lifecycle;
 pub mod log_request;
+pub mod log_rotation;
 pub mod mirror;
 pub mod node;
 pub mod pod;

@@ -12,7 +12,7 @@ use tokio::sync::{Mutex, OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinError;
 
 /// As many threads are in use when every pool is full.
-pub const POOL_THREADS: usize = 6 + 6 + 4 + 6 + 3 + 3 + 1 + 1 + 1 + 1 + 1 + 8;
+pub const POOL_THREADS: usize = 6 + 6 + 4 + 6 + 4 + 3 + 3 + 1 + 1 + 1 + 1 + 1 + 8;
 
 /// Does the work on a thread of its own; `panicked` makes the error of work that panicked.
 ///
@@ -40,6 +40,8 @@ pub enum BlockingKind {
     Cgroups,
     /// Directories, logs and termination messages of pods.
     PodFiles,
+    /// Sizes of container logs, and their rotation.
+    ContainerLogs,
     /// Statuses of pods.
     StatusRecords,
     /// Records of image pulls.
@@ -62,7 +64,7 @@ impl BlockingKind {
     fn threads(self) -> usize {
         match self {
             Self::HostPaths | Self::Volumes => 6,
-            Self::Cgroups => 4,
+            Self::Cgroups | Self::ContainerLogs => 4,
             Self::PodFiles => 6,
             Self::StatusRecords | Self::PullRecords => 3,
             Self::Checkpoints

@@ -343,6 +343,8 @@ fn config(settings: &AgentSettings, facts: RuntimeFacts, pod_settings: PodSettin
         requeue: Requeue::default(),
         longest_crash_backoff: settings.longest_crash_backoff,
         pod_logs: settings.pod_logs.clone(),
+        log_rotation: settings.log_rotation,
+        container_gc: settings.container_gc,
         relist_period: settings.relist_period,
         parallel_pulls: settings.parallel_pulls,
         images: settings.images.clone(),

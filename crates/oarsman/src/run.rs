@@ -23,6 +23,8 @@ use oarsman_core::admission::Mode;
 use oarsman_core::duration;
 use oarsman_core::features::FeatureGates;
 use oarsman_core::image::verification::CredentialVerificationPolicy;
+use oarsman_core::gc::containers::ContainerGcPolicy;
+use oarsman_core::log_rotation::LogRotationPolicy;
 use oarsman_core::node::NodeProfile;
 use oarsman_core::node::addresses::AddressSettings;
 use oarsman_net::SystemNetwork;
@@ -161,6 +163,8 @@ impl Flags {
             cluster: None,
             pod_logs: root.join("logs"),
             container_logs: None,
+            log_rotation: Some(LogRotationPolicy::default()),
+            container_gc: ContainerGcPolicy::default(),
             cgroup_root: self.cgroup_root.clone().unwrap_or_else(|| own_cgroup(&root)),
             systemd_cgroups: false,
             relist_period: self.sync_frequency,

@@ -7,7 +7,9 @@ use oarsman_agent::{ImageManagerConfig, NodeStatusConfig};
 use oarsman_cluster::{Freshness, RequestLimits};
 use oarsman_core::admission::Mode;
 use oarsman_core::features::FeatureGates;
+use oarsman_core::gc::containers::ContainerGcPolicy;
 use oarsman_core::image::providers::CredentialProvider;
+use oarsman_core::log_rotation::LogRotationPolicy;
 use oarsman_core::node::addresses::AddressSettings;
 use oarsman_state::CheckpointKeys;
 
@@ -34,6 +36,10 @@ pub(crate) struct AgentSettings {
     pub(crate) pod_logs: PathBuf,
     /// The directory with a link to each container's log, if there is one.
     pub(crate) container_logs: Option<PathBuf>,
+    /// How container logs are rotated, if they are.
+    pub(crate) log_rotation: Option<LogRotationPolicy>,
+    /// Which dead containers are kept.
+    pub(crate) container_gc: ContainerGcPolicy,
     pub(crate) cgroup_root: String,
     /// The cgroup driver for a runtime that does not report its own.
     pub(crate) systemd_cgroups: bool,

@@ -52,6 +52,8 @@ task_names! {
     MirrorManager = "mirror manager",
     /// Listens to the runtime's events.
     RuntimeEvents = "runtime events",
+    /// Checks and rotates container logs.
+    ContainerLogManager = "container log manager",
     /// Asks the runtime whether it is ready.
     RuntimeHealth = "runtime health",
     /// Lists the images for the node's status.

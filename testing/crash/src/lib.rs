@@ -30,7 +30,7 @@ const DIRECTORY: &str = "OARSMAN_CRASH_DIRECTORY";
 const MOST_CALLS: usize = 500;
 
 /// The calls that change files.
-const CALLS: [&str; 21] = [
+const CALLS: [&str; 23] = [
     "chmod",
     "fchmod",
     "fchmodat",
@@ -46,8 +46,10 @@ const CALLS: [&str; 21] = [
     "mkdir",
     "mkdirat",
     "openat",
+    "openat2",
     "rename",
     "renameat",
+    "renameat2",
     "symlink",
     "unlink",
     "unlinkat",

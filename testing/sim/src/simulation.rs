@@ -14,10 +14,12 @@ use oarsman_core::admission::{AdmissionNode, Mode, NodeAdmitHandlers, Ownership}
 use oarsman_core::cri_spec::NodeSettings;
 use oarsman_core::features::FeatureGates;
 use oarsman_core::gc::images::ImageGcPolicy;
+use oarsman_core::gc::containers::ContainerGcPolicy;
 use oarsman_core::ids::{FullName, PodUid};
 use oarsman_core::image::verification::CredentialVerificationPolicy;
 use oarsman_core::labels::POD_UID_LABEL;
 use oarsman_core::lifecycle::{KillRequest, KillRequester, PodFailure};
+use oarsman_core::log_rotation::LogRotationPolicy;
 use oarsman_core::node::addresses::AddressSettings;
 use oarsman_core::node::{MachineInfo, NodeProfile};
 use oarsman_core::pod::{HASH_ANNOTATION, PodExt};
@@ -392,6 +394,8 @@ pub fn config() -> AgentConfig {
         requeue: Requeue::default(),
         longest_crash_backoff: Duration::from_secs(300),
         pod_logs: PathBuf::from(POD_LOGS),
+        log_rotation: Some(LogRotationPolicy::default()),
+        container_gc: ContainerGcPolicy::default(),
         relist_period: Duration::from_secs(60),
         parallel_pulls: 4,
         images: ImageManagerConfig {

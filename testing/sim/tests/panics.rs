@@ -67,6 +67,7 @@ fn panic_test(task: TaskName) -> PanicTest {
         TaskName::NodeLease => AtFirstCall("the renewal", "lease"),
         TaskName::NodeAddresses => AtLaterCall("look for the addresses of", "n1"),
         TaskName::RuntimeEvents => AtFirstCall("GetContainerEvents", ""),
+        TaskName::ContainerLogManager => AtFirstCall("read the sizes of logs", ""),
         TaskName::RuntimeHealth => AtFirstCall("Status", ""),
         TaskName::ImageList => AtFirstCall("ListImages", ""),
         TaskName::ImageGc => AtFirstCall("ImageFsInfo", ""),

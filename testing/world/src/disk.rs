@@ -7,6 +7,7 @@ mod change;
 mod checkpoints;
 mod credentials;
 mod host_info;
+mod log_rotation;
 mod pod_files;
 mod pull_records;
 mod records;

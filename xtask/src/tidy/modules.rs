@@ -36,7 +36,7 @@ const LAYERS: &[&[&str]] = &[
         "termination_message",
     ],
     // Actions on a pod's containers, and their configuration.
-    &["actions", "admission", "cri_spec", "hook"],
+    &["actions", "admission", "cri_spec", "hook", "log_rotation"],
     // Results of actions, and the probes of what they started.
     &["image", "prober", "status", "volume_manager"],
     // Explanations for users.

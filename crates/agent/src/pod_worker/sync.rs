@@ -212,6 +212,7 @@ fn compute_pod_actions(
         probes: &context.probes.lock(),
         backoff: &crashes,
         published: Some(published),
+        dead_kept: context.node.config.container_gc.kept_of_container(),
         now,
     });
     plan.record(&mut crashes, now);

@@ -6,6 +6,8 @@ use anyhow::{Result, ensure};
 use oarsman_cluster::{Freshness, RequestLimits, RequestRate};
 use oarsman_core::admission::{Mode, without_namespace};
 use oarsman_core::features::FeatureGates;
+use oarsman_core::gc::containers::ContainerGcPolicy;
+use oarsman_core::log_rotation::LogRotationPolicy;
 use oarsman_core::node::addresses::AddressSettings;
 use oarsman_kubelet_config::enums::{
     CgroupDriverSetting, LogFormat, ResourceChangeDetectionStrategy, SwapBehaviorSetting,
@@ -99,6 +101,8 @@ pub(super) fn settings(loaded: &LoadedConfig, flags: &ProgramFlags) -> Result<Ag
         cluster: cluster(kubelet, flags)?,
         pod_logs: PathBuf::from(&kubelet.pod_logs_dir),
         container_logs: unless_empty(&flags.container_log_links_dir),
+        log_rotation: log_rotation(kubelet),
+        container_gc: container_gc(flags),
         cgroup_root: unless_empty(&kubelet.cgroup_root).unwrap_or_else(|| "/".to_owned()),
         systemd_cgroups: kubelet.cgroup_driver == CgroupDriverSetting::Systemd,
         relist_period: kubelet.sync_frequency.or_zero(),
@@ -113,6 +117,26 @@ pub(super) fn settings(loaded: &LoadedConfig, flags: &ProgramFlags) -> Result<Ag
         containers: containers(kubelet),
         allowed_unsafe_sysctls: allowed_unsafe_sysctls(kubelet)?,
     })
+}
+
+/// None for a negative size, as with the Go kubelet.
+fn log_rotation(kubelet: &KubeletConfiguration) -> Option<LogRotationPolicy> {
+    let number = |number: i32| usize::try_from(number).unwrap_or_default();
+    Some(LogRotationPolicy {
+        max_size: u64::try_from(kubelet.container_log_max_size.units()).ok()?,
+        max_files: number(kubelet.container_log_max_files),
+        workers: number(kubelet.container_log_max_workers),
+        interval: kubelet.container_log_monitor_interval.or_zero(),
+    })
+}
+
+/// Negative numbers are no limits.
+fn container_gc(flags: &ProgramFlags) -> ContainerGcPolicy {
+    ContainerGcPolicy {
+        per_container: usize::try_from(flags.maximum_dead_containers_per_container).ok(),
+        total: usize::try_from(flags.maximum_dead_containers).ok(),
+        min_age: flags.minimum_container_ttl_duration.or_zero(),
+    }
 }
 
 fn sources(kubelet: &KubeletConfiguration) -> SourceSettings {

@@ -21,10 +21,6 @@ const CONSEQUENCES: &[(&[&str], &str)] = &[
         "no pod is evicted: one pod can use up the node's memory, disk and processes",
     ),
     (
-        &["containerLogMaxSize", "containerLogMaxFiles"],
-        "container logs are not rotated: one container can fill the disk",
-    ),
-    (
         &["makeIPTablesUtilChains"],
         "no firewall chain is made: services of the node on 127.0.0.1 can be reached by neighbours on the network if the kernel routes such packets",
     ),

@@ -47,7 +47,12 @@ impl LogDirectories {
         Self { named: pod_logs.clone(), logs: resolved(pod_logs), links }
     }
 
-    fn root(&self) -> io::Result<RootDirectory> {
+    /// The directory of all logs, without links in its path.
+    pub(super) fn path(&self) -> &Path {
+        &self.logs
+    }
+
+    pub(super) fn root(&self) -> io::Result<RootDirectory> {
         RootDirectory::open_resolved(&self.logs)
     }
 

@@ -4,13 +4,16 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use async_trait::async_trait;
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 use oarsman_core::ids::{ContainerId, FullName, PodUid};
+use oarsman_core::log_rotation::{ContainerLogFile, LogFileState};
 use oarsman_core::pod::PodExt;
 use oarsman_core::view::ContainerView;
 use oarsman_core::{cri_spec, termination_message};
 use oarsman_state::{ContainerFiles, FileError, FoundFiles, PodFiles};
 
+use super::log_rotation::rotated_of;
 use super::{DiskChange, DiskViolation, FakeDisk, IN_USE, PodOnDisk};
 
 /// The directory of pods' directories.
@@ -72,8 +75,36 @@ impl PodFiles for FakeDisk {
     ) -> Result<(), FileError> {
         let directory = format!("{}_{}_{pod}", name.namespace, name.name);
         let log = cri_spec::log_path(&container.name, container.label.restart_count);
-        self.0.files.remove(&self.0.pod_logs.join(directory).join(log));
+        let log = self.0.pod_logs.join(directory).join(log);
+        self.0.files.remove(&log);
+        for rotated in rotated_of(&self.0.files, &log) {
+            self.0.files.remove(&rotated);
+        }
         Ok(())
+    }
+
+    async fn log_states(
+        &self,
+        logs: Vec<ContainerLogFile>,
+    ) -> Result<Vec<LogFileState>, FileError> {
+        Ok(logs.iter().map(|log| self.log_state(log)).collect())
+    }
+
+    async fn rotate_log(
+        &self,
+        log: &ContainerLogFile,
+        max_files: usize,
+        now: Timestamp,
+    ) -> Result<String, FileError> {
+        self.rotate(log, max_files, now).await
+    }
+
+    async fn restore_log(&self, log: &ContainerLogFile, rotated: &str) -> Result<(), FileError> {
+        self.restore(log, rotated)
+    }
+
+    async fn compress_logs(&self, log: &ContainerLogFile) -> Result<(), FileError> {
+        self.compress(log).await
     }
 
     async fn remove(&self, pod: &PodUid) -> Result<(), FileError> {
