@@ -30,6 +30,7 @@ pub mod lifecycle;
 pub mod log_request;
 pub mod mirror;
 pub mod node;
+pub mod persistent_volume;
 pub mod pod;
 pub mod probe;
 pub mod prober;
@@ -49,6 +50,7 @@ pub mod status;
 pub mod termination_message;
 pub mod time;
 pub mod token;
+pub mod user_namespace;
 pub mod view;
 pub mod volume_manager;
 
