@@ -30,6 +30,7 @@ mod supervisor;
 mod sync_loop_monitor;
 #[cfg(test)]
 mod testing;
+mod user_namespaces;
 mod volume_manager;
 mod work_queue;
 
@@ -75,6 +76,7 @@ use source_sets::SourceSets;
 use sources::PodSource;
 use status_manager::StatusManager;
 use supervisor::{Supervisor, SyncLoopInputs};
+use user_namespaces::UserNamespaceManager;
 use volume_manager::VolumeManager;
 
 /// The capacity of channels between loops.
@@ -203,6 +205,7 @@ async fn run_until_supervisor_ends(parts: &AgentParts) {
         mirrors: mirrors.clone(),
         pod_updates: pod_updates.clone(),
         identity,
+        admission_node: admission_node.clone(),
         addresses: parts.node_addresses.clone(),
         runtime_health: RuntimeHealthCache::default(),
         sync_loop_monitor: parts.sync_loop_monitor.clone(),
@@ -217,6 +220,10 @@ async fn run_until_supervisor_ends(parts: &AgentParts) {
         credentials: Guarded::default(),
         pulled: ordered_watch::Sender::new(0),
         volume_manager: VolumeManager::new(Arc::clone(&seams.volumes), root),
+        user_namespaces: UserNamespaceManager::new(
+            Arc::clone(&seams.pod_files),
+            config.user_namespaces,
+        ),
         resizes: PendingResizes::default(),
         metrics: Arc::clone(&parts.metrics),
         report_store: Arc::clone(&parts.report_store),

@@ -16,6 +16,7 @@ use oarsman_core::log_rotation::LogRotationPolicy;
 use oarsman_core::node::NodeFacts;
 use oarsman_core::node::addresses::AddressSettings;
 use oarsman_core::requeue::Requeue;
+use oarsman_core::user_namespace::UserNamespaceSettings;
 use oarsman_sync::Guarded;
 use tokio::sync::mpsc;
 
@@ -38,6 +39,7 @@ use crate::runtime_health::RuntimeHealthCache;
 use crate::seams::Seams;
 use crate::status_manager::StatusManager;
 use crate::sync_loop_monitor::SyncLoopMonitor;
+use crate::user_namespaces::UserNamespaceManager;
 use crate::volume_manager::VolumeManager;
 
 /// The agent's configuration.
@@ -47,6 +49,8 @@ pub struct AgentConfig {
     pub runtime_name: String,
     /// Whether the runtime can make a mount read-only all the way down.
     pub recursive_read_only: bool,
+    /// What ids user namespaces of pods have.
+    pub user_namespaces: UserNamespaceSettings,
     /// How the node's addresses are found.
     pub addresses: AddressSettings,
     /// Which features are on.
@@ -103,12 +107,15 @@ pub(crate) struct AgentContext {
     pub(crate) pod_updates: PodUpdates,
     /// Name and UID of the node's object, once they are known.
     pub(crate) identity: ordered_watch::Receiver<Option<NodeIdentity>>,
+    /// The node with what the API server knows of it.
+    pub(crate) admission_node: ordered_watch::Receiver<AdmissionNode>,
     pub(crate) addresses: NodeAddresses,
     /// What the runtime last said of itself.
     pub(crate) runtime_health: RuntimeHealthCache,
     pub(crate) sync_loop_monitor: SyncLoopMonitor,
     pub(crate) recorder: EventRecorder,
     pub(crate) volume_manager: VolumeManager,
+    pub(crate) user_namespaces: UserNamespaceManager,
     pub(crate) pulls: PullQueue,
     pub(crate) pull_manager: PullManager,
     /// Images that pods are about to use.

@@ -20,6 +20,7 @@ use oarsman_core::node::addresses::AddressSettings;
 use oarsman_core::pod::{HASH_ANNOTATION, PodExt, SOURCE_ANNOTATION};
 use oarsman_core::report::{NodeReport, PodReport};
 use oarsman_core::requeue::Requeue;
+use oarsman_core::user_namespace::UserNamespaceSettings;
 use oarsman_seam::WithMiddleware;
 use oarsman_sync::{Guarded, ordered_watch};
 use oarsman_world::World;
@@ -47,6 +48,7 @@ use crate::runtime_health::RuntimeHealthCache;
 use crate::seams::Seams;
 use crate::status_manager::{self, StatusManager};
 use crate::sync_loop_monitor::SyncLoopMonitor;
+use crate::user_namespaces::UserNamespaceManager;
 use crate::volume_manager::VolumeManager;
 use crate::{CHANNEL_CAPACITY, pod_worker};
 
@@ -189,11 +191,16 @@ fn node(seams: Seams, notices: mpsc::Sender<WorkerNotice>) -> AgentContext {
         statuses,
         pod_updates: PodUpdates::default(),
         identity: ordered_watch::channel(None).1,
+        admission_node: ordered_watch::channel(AdmissionNode::default()).1,
         addresses: NodeAddresses::default(),
         runtime_health: RuntimeHealthCache::default(),
         sync_loop_monitor: SyncLoopMonitor::default(),
         recorder: EventRecorder::new(Arc::clone(&report_store), Arc::clone(&seams.clock)),
         volume_manager: VolumeManager::new(Arc::clone(&seams.volumes), ROOT.into()),
+        user_namespaces: UserNamespaceManager::new(
+            Arc::clone(&seams.pod_files),
+            UserNamespaceSettings::new(65536, 110),
+        ),
         pulls: PullQueue::new(4),
         container_lifecycle: ContainerHooks::default(),
         background: vec![Arc::new(pod_worker::Prober::default())],
@@ -211,6 +218,7 @@ fn config() -> AgentConfig {
     AgentConfig {
         runtime_name: "world".to_owned(),
         recursive_read_only: false,
+        user_namespaces: UserNamespaceSettings::new(65536, 110),
         addresses: AddressSettings::default(),
         features: FeatureGates::default(),
         settings: NodeSettings::of_memory(1 << 30),

@@ -11,6 +11,7 @@ use futures::future::join_all;
 use k8s_openapi::api::core::v1::Pod;
 use oarsman_core::cri_spec::{Payloads, PodPaths};
 use oarsman_core::ids::PodUid;
+use oarsman_core::persistent_volume::{ClaimedVolumes, ExclusiveVolumes};
 use oarsman_core::pod::PodExt;
 use oarsman_core::volume_manager::{
     ActualStateOfWorld, DesiredStateOfWorld, reconcile, side_by_side,
@@ -33,12 +34,14 @@ pub(crate) struct VolumeManager {
     root: PathBuf,
     /// What this agent has set up, by pod. What an earlier one did is set up again, which changes nothing.
     actual: Guarded<BTreeMap<PodUid, ActualStateOfWorld>>,
+    /// Volumes that one pod uses at a time.
+    exclusive: Guarded<ExclusiveVolumes>,
 }
 
 impl VolumeManager {
     /// Sets up the volumes of pods below this root directory.
     pub(crate) fn new(volumes: Arc<dyn Volumes>, root: PathBuf) -> Self {
-        Self { volumes, root, actual: Guarded::default() }
+        Self { volumes, root, actual: Guarded::default(), exclusive: Guarded::default() }
     }
 
     /// Sets up what the pod lacks, refreshes what has other files now, and waits until all of it is done. Volumes that may hang do
@@ -47,9 +50,12 @@ impl VolumeManager {
         &self,
         pod: &Pod,
         payloads: Payloads,
+        claimed: &ClaimedVolumes,
     ) -> Result<(), MountError> {
         let uid = pod.uid();
-        let desired = DesiredStateOfWorld::of(pod, payloads);
+        let reserved = self.exclusive.lock().reserve(&uid, claimed);
+        reserved.map_err(|error| self.failed("set up", &uid)(error.into()))?;
+        let desired = DesiredStateOfWorld::of(pod, payloads, claimed);
         let todo = reconcile(&desired, self.actual.lock().entry(uid.clone()).or_default());
         let to_mount: Vec<_> = todo.set_up.into_iter().chain(todo.refresh).collect();
         if to_mount.is_empty() {
@@ -77,7 +83,9 @@ impl VolumeManager {
         };
         // Also when some of them could not be torn down, those that were are not there any more.
         self.actual.lock().remove(uid);
-        unmount.await.map_err(self.failed("give back", uid))
+        unmount.await.map_err(self.failed("give back", uid))?;
+        self.exclusive.lock().release(uid);
+        Ok(())
     }
 
     fn failed(&self, doing: &'static str, uid: &PodUid) -> impl FnOnce(VolumeError) -> MountError {

@@ -22,7 +22,9 @@ mod volumes;
 
 pub use container::{ContainerConfigRequest, generate_container_config, target_container_id};
 pub use env::{Lookup, expand, service_variables};
-pub use error::{ConfigError, NonRootError, PayloadError, VariableError, VolumeMountError};
+pub use error::{
+    ClaimError, ConfigError, NonRootError, PayloadError, VariableError, VolumeMountError,
+};
 pub use hostname::{Hostname, hostname};
 pub use mounts::{ContainerHostPaths, VolumePath};
 pub use node_context::{NameFiles, NodeContext, NodeSettings};

@@ -31,6 +31,7 @@ pub mod log_request;
 pub mod log_rotation;
 pub mod mirror;
 pub mod node;
+pub mod persistent_volume;
 pub mod pod;
 pub mod probe;
 pub mod prober;
@@ -50,6 +51,7 @@ pub mod status;
 pub mod termination_message;
 pub mod time;
 pub mod token;
+pub mod user_namespace;
 pub mod view;
 pub mod volume_manager;
 

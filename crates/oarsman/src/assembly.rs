@@ -337,6 +337,7 @@ fn config(settings: &AgentSettings, facts: RuntimeFacts, pod_settings: PodSettin
         },
         runtime_name: facts.runtime_name,
         recursive_read_only: facts.recursive_read_only,
+        user_namespaces: settings.user_namespaces,
         addresses: settings.addresses.clone(),
         features: settings.features,
         settings: pod_settings,

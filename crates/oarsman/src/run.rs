@@ -27,6 +27,7 @@ use oarsman_core::gc::containers::ContainerGcPolicy;
 use oarsman_core::log_rotation::LogRotationPolicy;
 use oarsman_core::node::NodeProfile;
 use oarsman_core::node::addresses::AddressSettings;
+use oarsman_core::user_namespace::UserNamespaceSettings;
 use oarsman_net::SystemNetwork;
 
 use crate::logging::{LogLineFormat, LogSettings, RotationLimits, Verbosity};
@@ -36,6 +37,8 @@ use crate::{lock, machine, threads};
 use runtime_choice::RuntimeChoice;
 use screen::Screen;
 
+/// How many pods one agent runs.
+const MAX_PODS: u32 = 110;
 /// The default root directory.
 const ROOT: &str = "/var/lib/oarsman";
 /// The name of the log file below the root directory.
@@ -182,6 +185,7 @@ impl Flags {
             pod_pids_limit: None,
             containers: ContainerSettings::default(),
             allowed_unsafe_sysctls: Vec::new(),
+            user_namespaces: UserNamespaceSettings::of_root(&root.display().to_string(), MAX_PODS),
             root,
         }
     }
@@ -193,7 +197,7 @@ fn node_status_config(root: &Path, name: &str) -> NodeStatusConfig {
     NodeStatusConfig {
         profile: NodeProfile {
             name,
-            max_pods: 110,
+            max_pods: MAX_PODS,
             counts_storage: true,
             ..NodeProfile::default()
         },

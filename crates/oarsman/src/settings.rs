@@ -11,6 +11,7 @@ use oarsman_core::gc::containers::ContainerGcPolicy;
 use oarsman_core::image::providers::CredentialProvider;
 use oarsman_core::log_rotation::LogRotationPolicy;
 use oarsman_core::node::addresses::AddressSettings;
+use oarsman_core::user_namespace::UserNamespaceSettings;
 use oarsman_state::CheckpointKeys;
 
 /// Everything that decides how an agent behaves.
@@ -57,6 +58,8 @@ pub(crate) struct AgentSettings {
     pub(crate) containers: ContainerSettings,
     /// Sysctls that pods may set besides those that are safe, as names or patterns that end in `*`.
     pub(crate) allowed_unsafe_sysctls: Vec<String>,
+    /// What ids user namespaces of pods have.
+    pub(crate) user_namespaces: UserNamespaceSettings,
 }
 
 /// The credential provider plugins for image registries.

@@ -6,6 +6,7 @@ mod logs;
 mod termination_message;
 #[cfg(test)]
 mod tests;
+mod user_namespaces;
 
 #[cfg(test)]
 pub(crate) use log_rotation::tests as log_rotation_tests;
@@ -101,6 +102,18 @@ pub trait PodFiles: Send + Sync + 'static {
     /// Compresses the rotated logs, except the newest.
     #[seam(call = "compress the logs of", object = log.pod)]
     async fn compress_logs(&self, log: &ContainerLogFile) -> Result<(), FileError>;
+
+    /// The content of the files with the ids of user namespaces, of all pods that have one.
+    #[seam(call = "read the user namespaces of the pods in the root directory")]
+    async fn user_namespaces(&self) -> Result<BTreeMap<PodUid, String>, FileError>;
+
+    /// Writes the file with the ids of a pod's user namespace, for good.
+    #[seam(call = "write the user namespace of", object = pod)]
+    async fn write_user_namespace(&self, pod: &PodUid, content: &str) -> Result<(), FileError>;
+
+    /// Removes the file with the ids of a pod's user namespace, for good.
+    #[seam(call = "remove the user namespace of", object = pod)]
+    async fn remove_user_namespace(&self, pod: &PodUid) -> Result<(), FileError>;
 
     /// Removes the pod's directories. What is mounted in them stays, and so does the way to it.
     #[seam(call = "remove the directory of", object = pod)]
@@ -295,6 +308,20 @@ impl PodFiles for HostPodFiles {
         // Between two files, others have their turn.
         while self.with_log(log, LogDirectories::compress_next).await? {}
         Ok(())
+    }
+
+    async fn user_namespaces(&self) -> Result<BTreeMap<PodUid, String>, FileError> {
+        self.blocking("", PodDirectories::user_namespaces).await
+    }
+
+    async fn write_user_namespace(&self, pod: &PodUid, content: &str) -> Result<(), FileError> {
+        let (uid, content) = (pod.clone(), content.to_owned());
+        self.blocking(pod.as_str(), move |all| all.write_user_namespace(&uid, &content)).await
+    }
+
+    async fn remove_user_namespace(&self, pod: &PodUid) -> Result<(), FileError> {
+        let uid = pod.clone();
+        self.blocking(pod.as_str(), move |all| all.remove_user_namespace(&uid)).await
     }
 
     async fn remove(&self, pod: &PodUid) -> Result<(), FileError> {

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use oarsman_core::persistent_volume::VolumeInUse;
 use oarsman_host::tree;
 use oarsman_seam::{Call, CallFault, SeamError};
 
@@ -65,9 +66,39 @@ pub enum VolumeError {
         /// What the volume says.
         medium: String,
     },
+    /// What a local volume is on the node cannot be mounted.
+    #[error("volume {volume:?}: {} of its local PersistentVolume {why}", path.display())]
+    LocalPath {
+        volume: String,
+        /// The path on the node.
+        path: PathBuf,
+        why: &'static str,
+    },
+    /// The directory that a volume is mounted at holds something, and it is not known whose it is.
+    #[error(
+        "volume {volume:?}: {} is not empty though nothing is mounted there: move away what was written into it",
+        path.display()
+    )]
+    NotEmpty { volume: String, path: PathBuf },
+    /// An option that could do anything.
+    #[error(
+        "volume {volume:?}: {option:?} is not a mount option of nfs volumes: take it out of the PersistentVolume's mountOptions"
+    )]
+    MountOption { volume: String, option: String },
+    /// The server of a volume has no address.
+    #[error("volume {volume:?}: the address of the nfs server {server:?} is not known: {source}")]
+    Server {
+        volume: String,
+        server: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Another pod has the volume.
+    #[error(transparent)]
+    InUse(#[from] VolumeInUse),
     /// The kind of volume is not supported.
     #[error(
-        "volume {volume:?}: this agent has no {kind} volumes; use emptyDir, hostPath, configMap, secret, downwardAPI or projected"
+        "volume {volume:?}: this agent has no {kind} volumes; use emptyDir, hostPath, configMap, secret, downwardAPI, projected, nfs or persistentVolumeClaim"
     )]
     Unknown {
         volume: String,

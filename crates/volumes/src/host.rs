@@ -123,16 +123,16 @@ impl VolumePlugins {
         let plugin = self.all.iter().find(|plugin| plugin.name() == wanted.plugin);
         let mut specs = pod.spec().and_then(|spec| spec.volumes.as_ref()).into_iter().flatten();
         let volume = specs.find(|volume| volume.name == wanted.name).ok_or_else(unknown)?;
-        let path = Self::path(paths, &wanted.plugin, &wanted.name)?;
-        let payload = wanted.payload.as_deref();
-        let mount = VolumeToSetUp { pod, volume, payload, path, now };
+        let path = Self::path(paths, &wanted.plugin, &wanted.directory_name())?;
+        let (payload, claimed) = (wanted.payload.as_deref(), wanted.claimed.as_deref());
+        let mount = VolumeToSetUp { pod, volume, payload, claimed, path, now };
         plugin.ok_or_else(unknown)?.set_up(&mount)
     }
 
     fn tear_down(&self, uid: &PodUid, volumes: &[MountedVolume]) -> Result<(), VolumeError> {
         let paths = self.paths(uid)?;
         first_error(volumes.iter().map(|MountedVolume { name, plugin, .. }| {
-            plugin::tear_down(name, &Self::path(&paths, plugin, name)?)
+            plugin::tear_down(plugin, name, &Self::path(&paths, plugin, name)?)
         }))
     }
 

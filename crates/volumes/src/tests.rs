@@ -5,12 +5,13 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{
-    ConfigMapVolumeSource, Container, EmptyDirVolumeSource, HostPathVolumeSource, NFSVolumeSource,
-    PodSecurityContext, PodSpec, SecretVolumeSource, VolumeMount,
+    ConfigMapVolumeSource, Container, EmptyDirVolumeSource, HostPathVolumeSource,
+    ISCSIVolumeSource, PodSecurityContext, PodSpec, SecretVolumeSource, VolumeMount,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use oarsman_core::cri_spec::{Payload, PayloadFile};
 use oarsman_core::ids::PodUid;
+use oarsman_core::persistent_volume::ClaimedVolumes;
 use oarsman_crash::HungMount;
 use tokio::time::timeout;
 
@@ -21,6 +22,8 @@ use oarsman_core::volume_manager::{ActualStateOfWorld, DesiredStateOfWorld, reco
 use oarsman_host::mounts;
 
 use super::*;
+
+mod persistent;
 
 fn pod(volumes: Vec<Volume>) -> Pod {
     let mount = |volume: &Volume| VolumeMount { name: volume.name.clone(), ..Default::default() };
@@ -58,7 +61,7 @@ async fn make(pod: &Pod, root: &Path) -> Result<(), VolumeError> {
 }
 
 async fn set_up(pod: &Pod, root: &Path, payloads: Payloads) -> Result<(), VolumeError> {
-    let desired = DesiredStateOfWorld::of(pod, payloads);
+    let desired = DesiredStateOfWorld::of(pod, payloads, &ClaimedVolumes::new());
     let todo = reconcile(&desired, &ActualStateOfWorld::default());
     volumes_in(root).set_up(&Arc::new(pod.clone()), todo.set_up).await
 }
@@ -176,11 +179,11 @@ async fn a_host_path_is_checked_against_its_type_or_created() {
 #[tokio::test]
 async fn only_mounted_volumes_are_set_up_and_unsupported_ones_are_named() {
     let root = tempfile::tempdir().unwrap();
-    let nfs = NFSVolumeSource::default();
-    let nfs = Volume { name: "far".to_owned(), nfs: Some(nfs), ..Volume::default() };
-    let mut pod = pod(vec![nfs]);
+    let iscsi = ISCSIVolumeSource::default();
+    let iscsi = Volume { name: "far".to_owned(), iscsi: Some(iscsi), ..Volume::default() };
+    let mut pod = pod(vec![iscsi]);
     let refused = make(&pod, root.path()).await.unwrap_err().to_string();
-    assert!(refused.contains("\"far\"") && refused.contains("nfs"), "{refused}");
+    assert!(refused.contains("\"far\"") && refused.contains("iscsi"), "{refused}");
     pod.spec.as_mut().unwrap().containers[0].volume_mounts = None;
     make(&pod, root.path()).await.unwrap();
 }
@@ -330,7 +333,7 @@ async fn pods_whose_host_paths_hang_keep_no_other_pod_from_its_volumes() {
     let Some(mount) = HungMount::at(&point) else { return };
     let volumes = volumes_in(root.path());
     let make = async |pod: Pod| {
-        let desired = DesiredStateOfWorld::of(&pod, Payloads::new());
+        let desired = DesiredStateOfWorld::of(&pod, Payloads::new(), &ClaimedVolumes::new());
         let todo = reconcile(&desired, &ActualStateOfWorld::default());
         volumes.set_up(&Arc::new(pod), todo.set_up).await
     };

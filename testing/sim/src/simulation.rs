@@ -25,6 +25,7 @@ use oarsman_core::node::{MachineInfo, NodeProfile};
 use oarsman_core::pod::{HASH_ANNOTATION, PodExt};
 use oarsman_core::report::NodeReport;
 use oarsman_core::requeue::Requeue;
+use oarsman_core::user_namespace::UserNamespaceSettings;
 use oarsman_cri::Runtime;
 use oarsman_cri_types::v1::{AuthConfig, ContainerState, PodSandboxMetadata, PodSandboxState};
 use oarsman_net::HttpGet;
@@ -262,6 +263,11 @@ impl Simulation {
             }),
             ExternalAction::PutConfigMap(map) => cluster.put_config_map(map.clone()),
             ExternalAction::PutSecret(secret) => cluster.put_secret(secret.clone()),
+            ExternalAction::PutClaim(claim) => cluster.put_claim(claim.clone()),
+            ExternalAction::DeleteClaim { claim } => cluster.delete_claim(&full_name(claim)),
+            ExternalAction::PutPersistentVolume(volume) => {
+                cluster.put_persistent_volume(volume.clone());
+            }
             ExternalAction::CreateRuntimeClass { class, handler } => {
                 cluster.put_runtime_class(class, handler);
             }
@@ -297,6 +303,9 @@ impl Simulation {
             ExternalAction::PutConfigMap(_)
             | ExternalAction::DeleteMirror { .. }
             | ExternalAction::PutSecret(_)
+            | ExternalAction::PutClaim(_)
+            | ExternalAction::DeleteClaim { .. }
+            | ExternalAction::PutPersistentVolume(_)
             | ExternalAction::CreateRuntimeClass { .. }
             | ExternalAction::ApiServerOutage(_)
             | ExternalAction::NetworkOutage(_)
@@ -384,6 +393,7 @@ pub fn config() -> AgentConfig {
         admission_node: AdmissionNode::of_machine(&profile, &machine),
         runtime_name: "world".to_owned(),
         recursive_read_only: false,
+        user_namespaces: UserNamespaceSettings::new(65536, 110),
         addresses: AddressSettings {
             name: "n1".to_owned(),
             in_cluster: true,

@@ -20,6 +20,7 @@ mod sandboxes;
 mod state;
 mod stats;
 mod stop;
+mod user_namespaces;
 
 use std::sync::{Arc, Mutex, MutexGuard};
 

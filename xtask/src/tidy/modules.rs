@@ -16,7 +16,7 @@ const LAYERS: &[&[&str]] = &[
     // What probes find, which reports tell too.
     &["probe"],
     // Single objects and single counters.
-    &["certificates", "features", "healthz", "pod", "rate", "report", "requeue"],
+    &["certificates", "features", "healthz", "pod", "rate", "report", "requeue", "user_namespace"],
     // Parts of a pod's spec, and records about a pod.
     &["backoff", "event", "labels", "log_request", "qos", "references", "token"],
     // The desired state of a pod, and its state in the runtime.
@@ -37,6 +37,8 @@ const LAYERS: &[&[&str]] = &[
     ],
     // Actions on a pod's containers, and their configuration.
     &["actions", "admission", "cri_spec", "hook", "log_rotation"],
+    // What the claims of a pod are bound to.
+    &["persistent_volume"],
     // Results of actions, and the probes of what they started.
     &["image", "prober", "status", "volume_manager"],
     // Explanations for users.

@@ -1,4 +1,4 @@
-//! What pods refer to: ConfigMaps, Secrets, runtime classes, services and tokens, kept up to date so that most questions are
+//! What pods refer to: ConfigMaps, Secrets, runtime classes, services, tokens and claims of volumes, kept up to date so that most questions are
 //! answered from memory.
 //!
 //! An object is asked for when the first pod refers to it and kept until no pod does that still runs: [`ObjectManager::forget`] tells of
@@ -7,6 +7,7 @@
 
 mod cached_value;
 mod change_feed;
+mod claims;
 mod freshness;
 mod kinds;
 mod object_cache;
@@ -33,6 +34,7 @@ pub use freshness::Freshness;
 use super::rate_limit::{RequestRate, limited};
 use crate::{ObjectChanges, Result};
 use change_feed::ChangeFeed;
+use claims::ClaimReader;
 use object_cache::ObjectCache;
 use services::ServiceCache;
 use tokens::TokenManager;
@@ -58,6 +60,7 @@ pub(crate) struct ObjectManager {
     classes: Arc<ObjectCache<RuntimeClass>>,
     services: ServiceCache,
     tokens: TokenManager,
+    claims: ClaimReader,
     changes: ChangeFeed,
 }
 
@@ -84,6 +87,7 @@ impl ObjectManager {
                 panics.clone(),
             ),
             services: ServiceCache::new(client.clone(), panics.clone()),
+            claims: ClaimReader::new(client.clone()),
             tokens: TokenManager::new(client, changes.clone(), panics),
             changes,
         }
@@ -94,13 +98,15 @@ impl ObjectManager {
     pub(crate) async fn lookup(&self, pod: &Pod) -> Result<Lookup> {
         let uid = pod.uid();
         let class = runtime_class(pod).map(kinds::cluster_scoped_name).into_iter().collect();
-        let (config_maps, secrets, classes, tokens, services) = futures::join!(
+        let (config_maps, secrets, classes, tokens, services, claims) = futures::join!(
             self.config_maps.get_objects(named(pod, ObjectKind::ConfigMap), &uid),
             self.secrets.get_objects(named(pod, ObjectKind::Secret), &uid),
             self.classes.get_objects(class, &uid),
             self.tokens.get_service_account_tokens(pod),
             self.services.for_pod(pod),
+            self.claims.get_claims(pod),
         );
+        let claims = claims?;
         let handler =
             |(name, class): (FullName, Arc<RuntimeClass>)| (name.name, class.handler.clone());
         Ok(Lookup {
@@ -109,6 +115,8 @@ impl ObjectManager {
             runtime_classes: classes?.into_iter().map(handler).collect(),
             tokens: tokens?,
             services: services?,
+            claims: claims.claims,
+            persistent_volumes: claims.volumes,
             ..Lookup::default()
         })
     }
@@ -119,6 +127,7 @@ impl ObjectManager {
         self.secrets.forget(pod);
         self.classes.forget(pod);
         self.tokens.forget(pod);
+        self.claims.forget(pod);
     }
 
     /// Changes from now on.

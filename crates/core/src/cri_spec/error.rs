@@ -27,6 +27,12 @@ pub enum ConfigError {
     /// A user namespace is wanted, and there is none.
     #[error("spec.hostUsers is false, and this node gives no user namespaces: unset the field")]
     NoUserNamespace,
+    /// A user namespace is wanted, and a namespace of the node, which belongs to the node's own users.
+    #[error("spec.hostUsers is false, which does not go with spec.{field}: unset one of them")]
+    HostNamespace {
+        /// `hostNetwork`, `hostPID` or `hostIPC`.
+        field: &'static str,
+    },
     /// The handler of a runtime class is not known.
     #[error("spec.runtimeClassName: no RuntimeClass {0:?} is known")]
     NoRuntimeClass(String),
@@ -82,6 +88,9 @@ pub enum ConfigError {
     /// The files of a volume cannot be had.
     #[error(transparent)]
     Payload(#[from] PayloadError),
+    /// A claim does not give the pod a volume.
+    #[error(transparent)]
+    Claim(#[from] ClaimError),
     /// A mount cannot be made.
     #[error(transparent)]
     Mount(#[from] VolumeMountError),
@@ -269,6 +278,81 @@ pub enum PayloadError {
     /// Only a cluster gives it out.
     #[error("{0} comes from a cluster, and this node has none: take the source out")]
     NoCluster(&'static str),
+}
+
+/// Why a claim does not give a pod a volume. Claims and pods are named with their namespace.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
+pub enum ClaimError {
+    /// There is no claim of that name.
+    #[error("error processing PVC {claim}: failed to fetch PVC from API server: not found")]
+    NotFound { claim: String },
+    /// New pods do not use it.
+    #[error("error processing PVC {claim}: PVC is being deleted")]
+    BeingDeleted { claim: String },
+    /// It has no volume yet.
+    #[error("error processing PVC {claim}: PVC is not bound")]
+    NotBound { claim: String },
+    /// A claim that happens to have the name of an ephemeral volume's.
+    #[error("error processing PVC {claim}: PVC was not created for pod {pod} (pod is not owner)")]
+    NotOwned { claim: String, pod: String },
+    /// The volume that it names does not exist.
+    #[error("error processing PVC {claim}: failed to fetch PV {volume} from API server: not found")]
+    NoVolume {
+        claim: String,
+        /// The name of the volume.
+        volume: String,
+    },
+    /// The volume was bound to another claim, which may have had the same name.
+    #[error(
+        "error processing PVC {claim}: PV {volume:?} is bound to the claim of UID {bound:?}, and this one's is {uid:?}"
+    )]
+    BoundToAnother {
+        claim: String,
+        /// The name of the volume.
+        volume: String,
+        /// The UID in the volume's claimRef.
+        bound: String,
+        /// The UID of the claim.
+        uid: String,
+    },
+    /// A device is mounted, or a directory is used as a device.
+    #[error("PVC {claim} has volumeMode {mode}, but is specified in {field}")]
+    WrongMode {
+        claim: String,
+        /// `Block` or `Filesystem`.
+        mode: &'static str,
+        /// `volumeMounts` or `volumeDevices`.
+        field: &'static str,
+    },
+    /// Devices are not passed into containers.
+    #[error(
+        "PV {volume:?} has volumeMode Block, and this agent has no block volumes: use one with volumeMode Filesystem"
+    )]
+    BlockVolume {
+        /// The name of the volume.
+        volume: String,
+    },
+    /// The volume is on other nodes.
+    #[error(
+        "Storage node affinity check failed for volume {volume:?}: no matching NodeSelectorTerms for node {node:?}"
+    )]
+    NodeAffinity {
+        /// The name of the volume.
+        volume: String,
+        node: String,
+    },
+    /// No plugin is there for volumes of this type.
+    #[error(
+        "PV {volume:?} is of type {kind}, and this agent mounts local, hostPath and nfs volumes only{}",
+        if kind == "csi" { ": CSI drivers are not built in yet" } else { "" }
+    )]
+    NoPlugin {
+        /// The name of the volume.
+        volume: String,
+        /// The field of its spec.
+        kind: String,
+    },
 }
 
 /// Why a volume cannot be mounted into a container.

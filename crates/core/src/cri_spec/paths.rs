@@ -104,7 +104,9 @@ impl PodPaths {
             return Some(VolumePath { path, read_only: false, relabel: false });
         }
         let (plugin, read_only) = plugin(volume)?;
-        Some(VolumePath { path: self.volume(plugin, &volume.name), read_only, relabel: true })
+        // What lies on a server is not ours to label.
+        let (path, relabel) = (self.volume(plugin, &volume.name), volume.nfs.is_none());
+        Some(VolumePath { path, read_only, relabel })
     }
 }
 
@@ -126,7 +128,9 @@ fn source_field(volume: &Volume) -> String {
 
 /// The plugin of a volume that the agent makes itself, and whether the volume is read-only.
 fn plugin(volume: &Volume) -> Option<(&'static str, bool)> {
+    let nfs = volume.nfs.as_ref();
     let kinds = [
+        (nfs.is_some(), "kubernetes.io/nfs", nfs.is_some_and(|nfs| nfs.read_only == Some(true))),
         (volume.empty_dir.is_some(), "kubernetes.io/empty-dir", false),
         (volume.config_map.is_some(), "kubernetes.io/configmap", true),
         (volume.secret.is_some(), "kubernetes.io/secret", true),

@@ -9,6 +9,7 @@ use oarsman_core::features::FeatureGates;
 use oarsman_core::gc::containers::ContainerGcPolicy;
 use oarsman_core::log_rotation::LogRotationPolicy;
 use oarsman_core::node::addresses::AddressSettings;
+use oarsman_core::user_namespace::UserNamespaceSettings;
 use oarsman_kubelet_config::enums::{
     CgroupDriverSetting, LogFormat, ResourceChangeDetectionStrategy, SwapBehaviorSetting,
 };
@@ -116,6 +117,7 @@ pub(super) fn settings(loaded: &LoadedConfig, flags: &ProgramFlags) -> Result<Ag
         pod_pids_limit: u64::try_from(kubelet.pod_pids_limit).ok().filter(|limit| *limit > 0),
         containers: containers(kubelet),
         allowed_unsafe_sysctls: allowed_unsafe_sysctls(kubelet)?,
+        user_namespaces: user_namespaces(kubelet),
     })
 }
 
@@ -137,6 +139,12 @@ fn container_gc(flags: &ProgramFlags) -> ContainerGcPolicy {
         total: usize::try_from(flags.maximum_dead_containers).ok(),
         min_age: flags.minimum_container_ttl_duration.or_zero(),
     }
+}
+
+fn user_namespaces(kubelet: &KubeletConfiguration) -> UserNamespaceSettings {
+    // Both were validated: what is no number cannot be here.
+    let ids_per_pod = u32::try_from(kubelet.user_namespaces.ids_per_pod).unwrap_or_default();
+    UserNamespaceSettings::new(ids_per_pod, u32::try_from(kubelet.max_pods).unwrap_or_default())
 }
 
 fn sources(kubelet: &KubeletConfiguration) -> SourceSettings {

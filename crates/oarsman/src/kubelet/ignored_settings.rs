@@ -75,6 +75,7 @@ const IMPLEMENTED: &[&str] = &[
     "tlsCipherSuites",
     "tlsMinVersion",
     "tlsPrivateKeyFile",
+    "userNamespaces",
 ];
 
 /// Feature gates that have an effect, and the names that stand for many of them; tests of `core::features` have those of fields of pods.

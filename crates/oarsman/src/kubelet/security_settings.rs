@@ -24,7 +24,6 @@ const CONSEQUENCES: &[(&[&str], &str)] = &[
         &["makeIPTablesUtilChains"],
         "no firewall chain is made: services of the node on 127.0.0.1 can be reached by neighbours on the network if the kernel routes such packets",
     ),
-    (&["userNamespaces"], "pods with hostUsers: false do not start: no user namespaces are given"),
     (
         &["enforceNodeAllocatable", "systemReservedCgroup", "kubeReservedCgroup"],
         "pods together can use what is reserved for the system",

@@ -302,3 +302,29 @@ fn on_a_full_disk_the_hosts_file_of_running_containers_stays_as_it_was() {
     assert_eq!(kept.unwrap(), "first\n");
     assert_eq!(shorter.unwrap(), "2\n");
 }
+
+#[tokio::test]
+async fn the_ids_of_a_user_namespace_lie_where_a_go_kubelet_looks_for_them_and_go_with_the_pod() {
+    let fixture = PodFilesFixture::new();
+    let files = &fixture.files;
+    for name in ["a", "b", "c"] {
+        files.make_directories(&pod(name)).await.unwrap();
+    }
+    files.write_user_namespace(&uid("a"), "old").await.unwrap();
+    files.write_user_namespace(&uid("a"), "new").await.unwrap();
+    files.write_user_namespace(&uid("b"), "other").await.unwrap();
+    let file = fixture.at("root/pods/a/userns");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "new");
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    fs::create_dir(fixture.at("root/pods/c/userns")).unwrap();
+    fs::write(fixture.at("root/pods/stray"), "").unwrap();
+    let read = async || files.user_namespaces().await.unwrap();
+    let content = |name: &str, content: &str| (uid(name), content.to_owned());
+    let expected = [content("a", "new"), content("b", "other"), content("c", "")];
+    assert_eq!(read().await, BTreeMap::from(expected));
+    files.remove_user_namespace(&uid("b")).await.unwrap();
+    files.remove_user_namespace(&uid("b")).await.unwrap();
+    files.remove(&uid("a")).await.unwrap();
+    assert_eq!(read().await.into_keys().collect::<Vec<_>>(), [uid("c")]);
+    assert!(files.write_user_namespace(&uid("../a"), "").await.is_err());
+}

@@ -10,6 +10,7 @@ mod objects;
 mod outage;
 mod reboot;
 mod server_load;
+mod stateful_set;
 mod swap;
 
 use std::process::ExitCode;
@@ -35,12 +36,14 @@ use objects::config_maps_and_secrets_of_a_pod_are_mounted_and_updated;
 use outage::statuses_of_an_outage_of_the_api_server_are_sent_afterwards;
 use reboot::pods_come_back_after_a_reboot_without_an_api_server;
 use server_load::stalled_log_readers_and_unfinished_requests_delay_neither_a_new_pod_nor_the_lease;
+use stateful_set::a_stateful_set_on_local_volumes_keeps_its_data;
 use swap::our_agent_takes_over_from_the_go_kubelet_and_gives_back;
 
 fn main() -> ExitCode {
     let mut scenarios = scenarios![
         a_deployment_is_scaled_updated_and_deleted_and_its_events_read_right,
         config_maps_and_secrets_of_a_pod_are_mounted_and_updated,
+        a_stateful_set_on_local_volumes_keeps_its_data,
         an_ephemeral_container_sees_the_processes_of_its_target_and_runs_once,
         termination_messages_come_from_the_file_or_from_the_log,
         our_agent_takes_over_from_the_go_kubelet_and_gives_back,

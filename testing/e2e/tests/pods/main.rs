@@ -13,6 +13,7 @@ mod probes;
 mod starts;
 mod systemd;
 mod trouble;
+mod user_namespaces;
 
 use std::process::ExitCode;
 
@@ -65,6 +66,7 @@ use trouble::{
     a_pod_cgroup_removed_by_another_program_comes_back,
     a_private_image_is_pulled_with_the_nodes_credentials,
 };
+use user_namespaces::pods_in_user_namespaces_have_ids_of_their_own_over_a_restart;
 
 fn main() -> ExitCode {
     let mut scenarios = scenarios![
@@ -73,6 +75,7 @@ fn main() -> ExitCode {
         an_edited_image_restarts_that_container_only,
         an_edited_manifest_without_a_uid_replaces_the_pod,
         fifty_pods_start_at_once,
+        pods_in_user_namespaces_have_ids_of_their_own_over_a_restart,
         on_failure_restarts_failures_only,
         what_never_restarts_runs_once,
         exit_code_rules_come_before_the_policy,

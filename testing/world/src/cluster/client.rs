@@ -13,7 +13,7 @@ use oarsman_core::cri_spec::Lookup;
 use oarsman_core::event_queue::CountedEvent;
 use oarsman_core::ids::{FullName, PodUid};
 use oarsman_core::pod::PodExt;
-use oarsman_core::references::{references, runtime_class};
+use oarsman_core::references::{claims, references, runtime_class};
 use oarsman_core::token;
 use oarsman_seam::{self as seam, Middleware};
 
@@ -74,7 +74,7 @@ impl ClusterLayer for LinkedCluster {
     /// Services are not read here, so that only objects that a pod refers to have to be asked for.
     async fn lookup(&self, pod: &Pod) -> Result<Lookup> {
         let is_alone = references(pod).is_empty() && token::token_requests(pod).is_empty();
-        if is_alone && runtime_class(pod).is_none() {
+        if is_alone && runtime_class(pod).is_none() && claims(pod).is_empty() {
             return Ok(Lookup::default());
         }
         let call = seam::Call { name: LOOKUP, object: ClusterError::pod(&pod.full_name()) };

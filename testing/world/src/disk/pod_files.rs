@@ -1,7 +1,7 @@
 //! The seam to pods' directories, logs and termination messages, on the fake disk.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -107,6 +107,24 @@ impl PodFiles for FakeDisk {
         self.compress(log).await
     }
 
+    async fn user_namespaces(&self) -> Result<BTreeMap<PodUid, String>, FileError> {
+        let uids: Vec<PodUid> = self.lock_pods().keys().cloned().collect();
+        let read = |uid: PodUid| {
+            let content = self.0.files.read(&user_namespace_file(&uid)).ok()?;
+            Some((uid, String::from_utf8_lossy(&content).into_owned()))
+        };
+        Ok(uids.into_iter().filter_map(read).collect())
+    }
+
+    async fn write_user_namespace(&self, pod: &PodUid, content: &str) -> Result<(), FileError> {
+        self.write(&user_namespace_file(pod), content)
+    }
+
+    async fn remove_user_namespace(&self, pod: &PodUid) -> Result<(), FileError> {
+        self.0.files.remove(&user_namespace_file(pod));
+        Ok(())
+    }
+
     async fn remove(&self, pod: &PodUid) -> Result<(), FileError> {
         let directory = Path::new(PODS).join(pod.as_str());
         if self.has_directory(pod) && (self.has_volumes(pod) || self.runs(pod)) {
@@ -139,6 +157,11 @@ impl FakeDisk {
             FileError { doing: "write", path, why }
         })
     }
+}
+
+/// The file with the ids of a pod's user namespace.
+fn user_namespace_file(pod: &PodUid) -> PathBuf {
+    Path::new(PODS).join(pod.as_str()).join("userns")
 }
 
 /// The name of a file directly in that directory.

@@ -65,7 +65,7 @@ impl FakeDisk {
         let mut on_disk = self.lock_pods();
         let volumes = &mut on_disk.entry(uid.clone()).or_default().volumes;
         let is_first = volumes.is_empty();
-        let volume = volumes.entry(wanted.name).or_default();
+        let volume = volumes.entry(wanted.directory_name()).or_default();
         let has_other_files = wanted.payload.is_some() && volume.files != wanted.payload;
         volume.plugin = wanted.plugin;
         volume.files = wanted.payload.or(volume.files.take());

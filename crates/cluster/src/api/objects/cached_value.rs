@@ -9,7 +9,7 @@ use crate::{ClusterError, Result};
 
 /// How long callers wait for the first answer; a request that is refused at first may succeed a moment later, when the node authorizer
 /// has seen the pod's binding.
-const PATIENCE: Duration = Duration::from_secs(3);
+pub(super) const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The state of a value.
 #[derive(Clone, Debug)]

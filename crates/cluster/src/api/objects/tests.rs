@@ -1,5 +1,6 @@
 //! Lookups against an API server in memory, in paused time: time advances when all tasks wait.
 
+mod claims;
 mod objects;
 mod panics;
 mod server;
