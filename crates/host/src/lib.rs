@@ -17,3 +17,4 @@ pub mod namespaces;
 pub mod pod_cgroups;
 pub mod processes;
 pub mod tree;
+pub mod volume_part;

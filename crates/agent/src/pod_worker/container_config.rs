@@ -11,6 +11,7 @@ use oarsman_core::references::runtime_class;
 use oarsman_cri_types::v1::CreateContainerRequest;
 use oarsman_host::host_info::HostInfoError;
 use oarsman_state::FileError;
+use oarsman_volumes::VolumeError;
 
 use super::context::PodContext;
 use super::image::PresentImage;
@@ -24,6 +25,8 @@ pub(super) enum GenerateConfigError {
     Files(#[from] FileError),
     #[error(transparent)]
     HostInfo(#[from] HostInfoError),
+    #[error(transparent)]
+    SubPath(#[from] VolumeError),
 }
 
 /// What the pod's sandbox is created with.
@@ -53,6 +56,7 @@ pub(super) async fn generate_container_config(
         (context.node.facts(), context.node.seams.host_info.name_files().await?);
     let node = context.node.node_context(&facts, &name_files);
     let files = container_files(context, &node, pod, spec, &ips, restart_count).await?;
+    let (known, grants) = (context.objects.known(), grants(context, pod));
     let request = ContainerConfigRequest {
         pod,
         spec,
@@ -62,10 +66,14 @@ pub(super) async fn generate_container_config(
         ips: &ips,
         target: target.as_ref(),
         host_paths: &files,
-        lookup: &context.objects.known(),
-        grants: &grants(context, pod),
+        lookup: &known,
+        grants: &grants,
         node: &node,
     };
+    let parts = cri_spec::sub_paths(&request)?;
+    let sub_paths = context.node.volume_manager.set_up_sub_paths(&context.uid, parts).await?;
+    let files = ContainerHostPaths { sub_paths, ..files.clone() };
+    let request = ContainerConfigRequest { host_paths: &files, ..request };
     Ok(CreateContainerRequest {
         pod_sandbox_id: sandbox.to_string(),
         config: Some(cri_spec::generate_container_config(&request)?),

@@ -11,6 +11,7 @@ mod linked_root;
 mod order;
 mod probes;
 mod starts;
+mod sub_paths;
 mod systemd;
 mod trouble;
 
@@ -57,6 +58,7 @@ use starts::{
     a_pod_starts_with_all_fields_of_its_spec, an_edited_image_restarts_that_container_only,
     an_edited_manifest_without_a_uid_replaces_the_pod, fifty_pods_start_at_once,
 };
+use sub_paths::parts_of_volumes_outlive_containers_and_agents_and_go_with_the_pod;
 use systemd::systemd_is_notified_of_the_agents_state;
 use trouble::{
     a_broken_manifest_keeps_its_pod_and_hides_no_other,
@@ -72,6 +74,7 @@ fn main() -> ExitCode {
         an_edited_image_restarts_that_container_only,
         an_edited_manifest_without_a_uid_replaces_the_pod,
         fifty_pods_start_at_once,
+        parts_of_volumes_outlive_containers_and_agents_and_go_with_the_pod,
         on_failure_restarts_failures_only,
         what_never_restarts_runs_once,
         exit_code_rules_come_before_the_policy,
