@@ -9,6 +9,7 @@ pub mod blocking;
 pub mod cgroups;
 mod descriptor_reserve;
 pub mod files;
+pub mod group_ownership;
 pub mod host_info;
 pub mod hugepages;
 pub mod inotify;

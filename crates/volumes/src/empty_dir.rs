@@ -49,7 +49,7 @@ pub(crate) fn set_up(
     {
         mount_medium(path, fs_type, &options).map_err(failed("mount"))?;
     }
-    ownership::set_volume_ownership(mount.pod, path).map_err(failed("give to the pod's group"))
+    ownership::set_volume_ownership(mount, path).map_err(failed("give to the pod's group"))
 }
 
 /// The medium, if it is known and the machine has pages of its size.
