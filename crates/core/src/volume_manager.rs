@@ -65,7 +65,9 @@ impl DesiredStateOfWorld {
             let payload = payloads.remove(&name).map(Arc::new);
             (name.clone(), VolumeToMount { name, plugin, payload })
         };
-        Self(volumes.iter().filter(|volume| mounted.contains(&volume.name)).map(wanted).collect())
+        // An image is mounted by the runtime.
+        let is_ours = |volume: &&Volume| mounted.contains(&volume.name) && volume.image.is_none();
+        Self(volumes.iter().filter(is_ours).map(wanted).collect())
     }
 }
 

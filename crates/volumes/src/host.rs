@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 use oarsman_clock::Clock;
-use oarsman_core::cri_spec::{PodPaths, SubPathToMount};
+use oarsman_core::cri_spec::{EnvFile, PodPaths, SubPathToMount};
 use oarsman_core::ids::PodUid;
 use oarsman_core::pod::PodExt;
 use oarsman_core::volume_manager::{MountedVolume, VolumeToMount, is_local};
@@ -20,7 +20,7 @@ use oarsman_host::tree::{self, RemoveTreeError};
 
 use crate::host_path::HostPathPlugin;
 use crate::plugin::{self, VolumePlugin, VolumeToSetUp};
-use crate::{VolumeError, Volumes, sub_path};
+use crate::{VolumeError, Volumes, env_file, sub_path};
 
 /// The volumes of this machine.
 #[derive(Clone)]
@@ -119,6 +119,20 @@ impl Volumes for HostVolumes {
         let uid = pod.clone();
         let work = move |plugins: &VolumePlugins| plugins.tear_down_sub_paths(&uid);
         self.blocking(&self.0.pool, pod.as_str(), work).await
+    }
+
+    async fn read_env_file(
+        &self,
+        pod: &PodUid,
+        file: &EnvFile,
+    ) -> Result<Option<String>, VolumeError> {
+        let (uid, file) = (pod.clone(), file.clone());
+        self.blocking(&self.0.pool, pod.as_str(), move |plugins| {
+            let paths = plugins.paths(&uid)?;
+            let volume = VolumePlugins::path(&paths, &file.plugin, &file.volume)?;
+            env_file::read(&volume, &file)
+        })
+        .await
     }
 
     async fn mounted(&self, pod: &PodUid) -> Result<Vec<MountedVolume>, VolumeError> {

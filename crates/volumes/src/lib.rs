@@ -5,6 +5,7 @@
 
 mod atomic_writer;
 mod empty_dir;
+mod env_file;
 mod error;
 mod host;
 mod host_path;
@@ -23,7 +24,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Pod;
-use oarsman_core::cri_spec::SubPathToMount;
+use oarsman_core::cri_spec::{EnvFile, SubPathToMount};
 use oarsman_core::ids::PodUid;
 use oarsman_core::volume_manager::{MountedVolume, VolumeToMount};
 use oarsman_seam::seam;
@@ -57,6 +58,14 @@ pub trait Volumes: Send + Sync + 'static {
     /// the volumes are torn down.
     #[seam(call = "unmount parts of the volumes of", object = pod)]
     async fn tear_down_sub_paths(&self, pod: &PodUid) -> Result<(), VolumeError>;
+
+    /// The text of a file of variables in a volume of the pod; none when there is no such file.
+    #[seam(call = "read the variables in", object = format!("{:?} of volume {:?}", file.path, file.volume))]
+    async fn read_env_file(
+        &self,
+        pod: &PodUid,
+        file: &EnvFile,
+    ) -> Result<Option<String>, VolumeError>;
 
     /// The volumes of a pod that are found on disk.
     #[seam(call = "look for the volumes of", object = pod)]

@@ -1,8 +1,10 @@
 //! Generates the CRI configuration of a pod's sandbox and containers from the pod, the node and the pod's files.
 
+use std::sync::Arc;
+
 use k8s_openapi::api::core::v1::{Container, Pod};
 use oarsman_core::cri_spec::{
-    self, ConfigError, ContainerConfigRequest, ContainerHostPaths, NodeContext, PodGrants,
+    self, ConfigError, ContainerConfigRequest, ContainerHostPaths, Lookup, NodeContext, PodGrants,
     PodPaths, SandboxSpec, hosts,
 };
 use oarsman_core::ids::{ContainerId, SandboxId};
@@ -14,7 +16,7 @@ use oarsman_state::FileError;
 use oarsman_volumes::VolumeError;
 
 use super::context::PodContext;
-use super::image::PresentImage;
+use super::image_volumes::ContainerImages;
 
 /// Why the configuration of a sandbox or a container could not be generated.
 #[derive(Debug, thiserror::Error)]
@@ -26,7 +28,7 @@ pub(super) enum GenerateConfigError {
     #[error(transparent)]
     HostInfo(#[from] HostInfoError),
     #[error(transparent)]
-    SubPath(#[from] VolumeError),
+    Volume(#[from] VolumeError),
 }
 
 /// What the pod's sandbox is created with.
@@ -47,16 +49,18 @@ pub(super) async fn generate_container_config(
     pod: &Pod,
     sandbox: &SandboxId,
     spec: &Container,
-    image: &PresentImage,
+    images: &ContainerImages,
     restart_count: u32,
 ) -> Result<CreateContainerRequest, GenerateConfigError> {
+    let image = &images.own;
     let (attempt, ips) = sandbox_attempt_and_ips(context, sandbox);
     let target = target(context, pod, &spec.name)?;
     let (facts, name_files) =
         (context.node.facts(), context.node.seams.host_info.name_files().await?);
     let node = context.node.node_context(&facts, &name_files);
     let files = container_files(context, &node, pod, spec, &ips, restart_count).await?;
-    let (known, grants) = (context.objects.known(), grants(context, pod));
+    let files = ContainerHostPaths { images: images.volumes.clone(), ..files };
+    let (known, grants) = (known_objects(context, pod, spec).await?, grants(context, pod));
     let request = ContainerConfigRequest {
         pod,
         spec,
@@ -71,7 +75,8 @@ pub(super) async fn generate_container_config(
         node: &node,
     };
     let parts = cri_spec::sub_paths(&request)?;
-    let sub_paths = context.node.volume_manager.set_up_sub_paths(&context.uid, parts).await?;
+    let set_up = context.node.volume_manager.set_up_sub_paths(&context.uid, parts.to_mount);
+    let sub_paths = set_up.await?.into_iter().chain(parts.of_images).collect();
     let files = ContainerHostPaths { sub_paths, ..files.clone() };
     let request = ContainerConfigRequest { host_paths: &files, ..request };
     Ok(CreateContainerRequest {
@@ -79,6 +84,22 @@ pub(super) async fn generate_container_config(
         config: Some(cri_spec::generate_container_config(&request)?),
         sandbox_config: Some(existing_sandbox(context, &node, pod, attempt)?.config),
     })
+}
+
+/// What the container's variables refer to: objects as they were last read, and files as they are now. Init containers write the files.
+async fn known_objects(
+    context: &PodContext,
+    pod: &Pod,
+    spec: &Container,
+) -> Result<Arc<Lookup>, VolumeError> {
+    let mut known = context.objects.known();
+    for file in cri_spec::env_files(pod, spec) {
+        let text = context.node.seams.volumes.read_env_file(&context.uid, &file).await?;
+        if let Some(text) = text {
+            Arc::make_mut(&mut known).files.insert((file.volume, file.path), text);
+        }
+    }
+    Ok(known)
 }
 
 /// What the sandbox of a container was created with. Its runtime class may be gone by now, which changes nothing for it.

@@ -21,7 +21,8 @@ use oarsman_sync::Guarded;
 
 use super::context::PodContext;
 use super::handler::HandlerRunner;
-use super::image::{ImageRequest, PresentImage};
+use super::image::ImageRequest;
+use super::image_volumes::ContainerImages;
 use super::sync::SyncError;
 use super::work::{Cancel, Cancelled};
 use super::{container_config, stopper};
@@ -145,11 +146,11 @@ impl ContainerStart<'_> {
     async fn run(&self) -> Result<(), NotStarted> {
         let Self { context, pod, start, spec, cancel, .. } = *self;
         let image = ImageRequest { context, pod, kind: start.kind, spec, cancel };
-        let image = image.ensure_image_exists().await?;
+        let images = image.ensure_images_exist().await?;
         cancel.check()?;
         let starting = context.begin_container_activity(&start.name, Activity::Starting);
         let attempt = self.attempt().await?;
-        let id = self.create(&image, attempt).await?;
+        let id = self.create(&images, attempt).await?;
         self.record(PodEvent::normal("Created", "Container created"));
         cancel.check()?;
         let hooks = &context.node.container_lifecycle;
@@ -165,10 +166,14 @@ impl ContainerStart<'_> {
         self.post_start(&id).await
     }
 
-    async fn create(&self, image: &PresentImage, attempt: u32) -> Result<ContainerId, NotStarted> {
+    async fn create(
+        &self,
+        images: &ContainerImages,
+        attempt: u32,
+    ) -> Result<ContainerId, NotStarted> {
         let Self { context, pod, sandbox, start, spec, .. } = *self;
         let request = container_config::generate_container_config(
-            context, pod, sandbox, spec, image, attempt,
+            context, pod, sandbox, spec, images, attempt,
         )
         .await;
         let mut request = match request {

@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::{
     ConfigMapVolumeSource, Container, EmptyDirVolumeSource, HostPathVolumeSource, PodSpec, Volume,
     VolumeMount,
 };
-use oarsman_core::cri_spec::{Payload, PayloadFile};
+use oarsman_core::cri_spec::{EnvFile, Payload, PayloadFile};
 use oarsman_core::volume_manager::{MountedVolume, VolumeToMount};
 use tokio::time::timeout;
 
@@ -54,6 +54,10 @@ impl Volumes for FakeVolumes {
         assert!(!self.mounted.lock().unwrap().is_empty(), "it comes before the volumes");
         self.sub_paths.lock().unwrap().clear();
         Ok(())
+    }
+
+    async fn read_env_file(&self, _: &PodUid, _: &EnvFile) -> Result<Option<String>, VolumeError> {
+        Ok(None)
     }
 
     async fn mounted(&self, _: &PodUid) -> Result<Vec<MountedVolume>, VolumeError> {

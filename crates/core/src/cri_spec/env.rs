@@ -19,6 +19,7 @@ use oarsman_cri_types::v1::KeyValue;
 
 pub use expand::expand;
 pub(super) use field::subscript;
+pub use file::{EnvFile, env_files};
 pub use lookup::Lookup;
 pub(super) use lookup::Values;
 pub(super) use object_data::{Entries, ObjectData};

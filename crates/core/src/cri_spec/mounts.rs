@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use k8s_openapi::api::core::v1::{Container, VolumeDevice, VolumeMount};
-use oarsman_cri_types::v1::{Device, Mount, MountPropagation};
+use oarsman_cri_types::v1::{Device, ImageSpec, Mount, MountPropagation};
 
 use super::error::{ConfigError, VolumeMountError};
 use super::hosts::HOSTS_PATH;
@@ -23,10 +23,21 @@ pub struct ContainerHostPaths {
     pub hosts: Option<PathBuf>,
     /// The volumes of its pod, by name.
     pub volumes: BTreeMap<String, VolumePath>,
-    /// The parts of volumes that were mounted for it, by the mount's place in its list.
+    /// The parts of volumes that were mounted for it, by the mount's place in its list; of an image, the path within it.
     pub sub_paths: BTreeMap<usize, PathBuf>,
+    /// The volumes of its pod that are images, by name.
+    pub images: BTreeMap<String, ImageVolume>,
     /// The block volumes of its pod, by name.
     pub devices: BTreeMap<String, VolumePath>,
+}
+
+/// An image that is mounted as a volume.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ImageVolume {
+    /// What the runtime knows it as.
+    pub id: String,
+    /// As the spec names it.
+    pub reference: String,
 }
 
 /// Where a volume lies.
@@ -49,6 +60,11 @@ pub(super) fn mounts(
     let wanted = spec.volume_mounts.as_deref().unwrap_or_default();
     let mut mounts = Vec::new();
     for (index, mount) in wanted.iter().enumerate() {
+        if let Some(image) = host_paths.images.get(&mount.name) {
+            let sub_path = host_paths.sub_paths.get(&index).map(PathBuf::as_path);
+            mounts.push(image_mount(mount, image, sub_path, node)?);
+            continue;
+        }
         let missing = || VolumeMountError::NoVolume {
             volume: mount.name.clone(),
             container: spec.name.clone(),
@@ -116,6 +132,29 @@ fn volume_mount(
         recursive_read_only: recursive,
         selinux_relabel: volume.relabel && node.settings.selinux,
         propagation: propagation(mount)?.into(),
+        ..Mount::default()
+    })
+}
+
+/// An image, which the runtime mounts; nothing can be written to it.
+fn image_mount(
+    mount: &VolumeMount,
+    image: &ImageVolume,
+    sub_path: Option<&Path>,
+    node: &NodeContext<'_>,
+) -> Result<Mount, ConfigError> {
+    Ok(Mount {
+        container_path: absolute(&mount.mount_path),
+        readonly: true,
+        recursive_read_only: recursive_read_only(mount, node.facts.recursive_read_only)?,
+        selinux_relabel: node.settings.selinux,
+        propagation: propagation(mount)?.into(),
+        image: Some(ImageSpec {
+            image: image.id.clone(),
+            user_specified_image: image.reference.clone(),
+            ..ImageSpec::default()
+        }),
+        image_sub_path: sub_path.map(text).unwrap_or_default(),
         ..Mount::default()
     })
 }

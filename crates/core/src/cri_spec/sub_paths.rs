@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
@@ -33,17 +34,28 @@ pub struct SubPathToMount {
 }
 
 /// The parts of volumes that a container mounts.
-pub fn sub_paths(request: &ContainerConfigRequest<'_>) -> Result<Vec<SubPathToMount>, ConfigError> {
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ContainerSubPaths {
+    /// Those of volumes that lie on this machine.
+    pub to_mount: Vec<SubPathToMount>,
+    /// Those of images, by the mount's place in the container's list: the runtime finds them within the image.
+    pub of_images: BTreeMap<usize, PathBuf>,
+}
+
+/// The parts of volumes that a container mounts.
+pub fn sub_paths(request: &ContainerConfigRequest<'_>) -> Result<ContainerSubPaths, ConfigError> {
     let mounts = request.spec.volume_mounts.as_deref().unwrap_or_default();
     // Most containers mount whole volumes, and need no environment for that.
     let environment = match mounts.iter().any(|mount| !expression(mount).is_empty()) {
         true => make_environment_variables(request)?,
         false => Environment::default(),
     };
-    let mut parts = Vec::new();
+    let mut parts = ContainerSubPaths::default();
     for (index, mount) in mounts.iter().enumerate() {
-        if let Some(sub_path) = sub_path(request, mount, &environment)? {
-            parts.push(part(request, index, mount, sub_path)?);
+        let Some(sub_path) = sub_path(request, mount, &environment)? else { continue };
+        match request.host_paths.images.contains_key(&mount.name) {
+            true => drop(parts.of_images.insert(index, sub_path)),
+            false => parts.to_mount.push(part(request, index, mount, sub_path)?),
         }
     }
     Ok(parts)

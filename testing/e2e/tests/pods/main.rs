@@ -14,6 +14,7 @@ mod starts;
 mod sub_paths;
 mod systemd;
 mod trouble;
+mod volume_sources;
 
 use std::process::ExitCode;
 
@@ -66,6 +67,7 @@ use trouble::{
     a_pod_cgroup_removed_by_another_program_comes_back,
     a_private_image_is_pulled_with_the_nodes_credentials,
 };
+use volume_sources::a_container_has_variables_of_a_file_and_an_image_as_a_volume;
 
 fn main() -> ExitCode {
     let mut scenarios = scenarios![
@@ -75,6 +77,7 @@ fn main() -> ExitCode {
         an_edited_manifest_without_a_uid_replaces_the_pod,
         fifty_pods_start_at_once,
         parts_of_volumes_outlive_containers_and_agents_and_go_with_the_pod,
+        a_container_has_variables_of_a_file_and_an_image_as_a_volume,
         on_failure_restarts_failures_only,
         what_never_restarts_runs_once,
         exit_code_rules_come_before_the_policy,

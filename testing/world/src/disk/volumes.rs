@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use k8s_openapi::api::core::v1::Pod;
-use oarsman_core::cri_spec::{Payload, SubPathToMount};
+use oarsman_core::cri_spec::{EnvFile, Payload, SubPathToMount};
 use oarsman_core::ids::PodUid;
 use oarsman_core::pod::PodExt;
 use oarsman_core::volume_manager::{MountedVolume, VolumeToMount};
@@ -82,6 +82,11 @@ impl Volumes for FakeDisk {
             }
         }
         Ok(())
+    }
+
+    /// Scripts write no files into volumes.
+    async fn read_env_file(&self, _: &PodUid, _: &EnvFile) -> Result<Option<String>, VolumeError> {
+        Ok(None)
     }
 
     async fn mounted(&self, pod: &PodUid) -> Result<Vec<MountedVolume>, VolumeError> {

@@ -163,6 +163,25 @@ fn a_part_of_a_volume_is_mounted_from_where_it_was_set_up() {
 }
 
 #[test]
+fn an_image_is_mounted_read_only_by_the_runtime() {
+    let part = mount(|mount| mount.sub_path = Some("weights".to_owned()));
+    let spec = container(vec![mount(|_| ()), part]);
+    let image = ImageVolume { id: "sha256:1".to_owned(), reference: "model:1".to_owned() };
+    let host_paths = ContainerHostPaths {
+        images: BTreeMap::from([("data".to_owned(), image)]),
+        sub_paths: BTreeMap::from([(1, "weights".into())]),
+        ..ContainerHostPaths::default()
+    };
+    let mounts = made(&spec, &host_paths, |_, _| ()).unwrap();
+    for (mount, sub_path) in mounts.iter().zip(["", "weights"]) {
+        let image = mount.image.as_ref().unwrap();
+        assert_eq!((&*image.image, &*image.user_specified_image), ("sha256:1", "model:1"));
+        assert_eq!((&*mount.host_path, &*mount.image_sub_path), ("", sub_path));
+        assert!(mount.readonly && mount.container_path == "/data");
+    }
+}
+
+#[test]
 fn the_hosts_file_and_the_termination_message_are_mounted_after_the_volumes() {
     let host_paths = ContainerHostPaths {
         hosts: Some("/r/etc-hosts".into()),

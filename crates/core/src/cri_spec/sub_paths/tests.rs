@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::{
 
 use super::*;
 use crate::cri_spec::tests::node;
-use crate::cri_spec::{ContainerHostPaths, ImageUser, Lookup, PodGrants, VolumePath};
+use crate::cri_spec::{ContainerHostPaths, ImageUser, ImageVolume, Lookup, PodGrants, VolumePath};
 use crate::fixture::pod;
 
 fn mount(volume: &str, plain: Option<&str>, expression: Option<&str>) -> VolumeMount {
@@ -40,12 +40,13 @@ fn pod_with(mounts: Vec<VolumeMount>) -> Pod {
     pod().regular_with("app", edit).spec(|spec| spec.volumes = Some(vec![data, host])).build()
 }
 
-fn of(mounts: Vec<VolumeMount>) -> Result<Vec<SubPathToMount>, ConfigError> {
+fn of(mounts: Vec<VolumeMount>) -> Result<ContainerSubPaths, ConfigError> {
     let (pod, node) = (pod_with(mounts), node());
     let place = |path: &str| VolumePath { path: path.into(), ..VolumePath::default() };
     let volumes = [("data", place("/r/data")), ("host", place("/srv"))];
     let volumes = volumes.map(|(name, place)| (name.to_owned(), place));
     let volumes = BTreeMap::from(volumes);
+    let images = BTreeMap::from([("model".to_owned(), ImageVolume::default())]);
     sub_paths(&ContainerConfigRequest {
         pod: &pod,
         spec: &pod.regular()[0],
@@ -54,7 +55,7 @@ fn of(mounts: Vec<VolumeMount>) -> Result<Vec<SubPathToMount>, ConfigError> {
         image_user: &ImageUser::default(),
         ips: &[],
         target: None,
-        host_paths: &ContainerHostPaths { volumes, ..ContainerHostPaths::default() },
+        host_paths: &ContainerHostPaths { volumes, images, ..ContainerHostPaths::default() },
         lookup: &Lookup::default(),
         grants: &PodGrants::default(),
         node: &node.context(),
@@ -68,6 +69,7 @@ fn parts_are_numbered_as_their_mounts_and_whole_volumes_are_none() {
         mount("data", Some("x/y"), None),
         mount("host", Some(""), Some("")),
         mount("host", None, Some("$(A)/$(B)-$$(A)")),
+        mount("model", None, Some("$(A)/weights")),
     ];
     let part = |volume: &str, plugin: &str, index, volume_path: &str, sub_path: &str| {
         let (volume, plugin) = (volume.to_owned(), format!("kubernetes.io/{plugin}"));
@@ -79,7 +81,9 @@ fn parts_are_numbered_as_their_mounts_and_whole_volumes_are_none() {
         part("data", "empty-dir", 1, "/r/data", "x/y"),
         part("host", "host-path", 3, "/srv", "a/b/c-$(A)"),
     ];
-    assert_eq!(of(mounts).unwrap(), expected);
+    let found = of(mounts).unwrap();
+    assert_eq!(found.to_mount, expected);
+    assert_eq!(found.of_images, BTreeMap::from([(4, "a/weights".into())]));
 }
 
 #[test]
