@@ -75,7 +75,9 @@ impl DesiredStateOfWorld {
             let wanted = VolumeToMount { name, plugin, payload, claimed };
             (wanted.key(), wanted)
         };
-        Self(volumes.iter().filter(|volume| mounted.contains(&volume.name)).map(wanted).collect())
+        // An image is mounted by the runtime.
+        let is_ours = |volume: &&Volume| mounted.contains(&volume.name) && volume.image.is_none();
+        Self(volumes.iter().filter(is_ours).map(wanted).collect())
     }
 }
 

@@ -194,7 +194,11 @@ pub(crate) async fn assemble(
     let seams = Seams {
         runtime: Arc::new(client),
         cluster: joined.cluster,
-        volumes: Arc::new(HostVolumes::new(settings.root.clone(), Arc::clone(clock))),
+        volumes: Arc::new(HostVolumes::on_node(
+            settings.root.clone(),
+            Arc::clone(clock),
+            allocatable_memory(&pod_settings),
+        )),
         cgroups: Arc::new(cgroups),
         host_info: Arc::new(MachineHostInfo::new(settings.resolv_conf.clone())),
         pod_files: Arc::new(pod_files),
@@ -297,6 +301,11 @@ fn locks(settings: &AgentSettings) -> Result<Vec<FileLock>> {
         locks.push(FileLock::of_runtime(&settings.runtime_endpoint)?);
     }
     Ok(locks)
+}
+
+fn allocatable_memory(settings: &PodSettings) -> Option<u64> {
+    let memory = settings.allocatable.get("memory")?;
+    u64::try_from(memory.units()).ok()
 }
 
 fn pod_settings(settings: &AgentSettings, facts: &RuntimeFacts) -> Result<PodSettings> {

@@ -10,17 +10,17 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 use oarsman_clock::Clock;
-use oarsman_core::cri_spec::PodPaths;
+use oarsman_core::cri_spec::{EnvFile, PodPaths, SubPathToMount};
 use oarsman_core::ids::PodUid;
 use oarsman_core::pod::PodExt;
 use oarsman_core::volume_manager::{MountedVolume, VolumeToMount, is_local};
 use oarsman_host::blocking::{BlockingKind, BlockingPool};
 use oarsman_host::files::is_plain_name;
-use oarsman_host::tree::RemoveTreeError;
+use oarsman_host::tree::{self, RemoveTreeError};
 
 use crate::host_path::HostPathPlugin;
 use crate::plugin::{self, VolumePlugin, VolumeToSetUp};
-use crate::{VolumeError, Volumes};
+use crate::{VolumeError, Volumes, env_file, sub_path};
 
 /// The volumes of this machine.
 #[derive(Clone)]
@@ -29,6 +29,7 @@ pub struct HostVolumes(Arc<VolumePlugins>);
 struct VolumePlugins {
     root: PathBuf,
     clock: Arc<dyn Clock>,
+    allocatable_memory: Option<u64>,
     all: Vec<Box<dyn VolumePlugin>>,
     pool: BlockingPool,
     /// One that hangs must not hold up what lies on our own disk. In either pool, there is one call at a time for a pod: a late one
@@ -39,9 +40,16 @@ struct VolumePlugins {
 impl HostVolumes {
     /// Those below this root directory. Directories of files that are replaced all at once are named after the time.
     pub fn new(root: PathBuf, clock: Arc<dyn Clock>) -> Self {
+        Self::on_node(root, clock, None)
+    }
+
+    /// The same on a node that has so many bytes of memory for pods; no volume in memory is larger.
+    pub fn on_node(root: PathBuf, clock: Arc<dyn Clock>, allocatable_memory: Option<u64>) -> Self {
         let pool = BlockingPool::new(BlockingKind::Volumes);
         let host_path_pool = BlockingPool::new(BlockingKind::HostPaths);
-        Self(Arc::new(VolumePlugins { root, clock, all: plugin::all(), pool, host_path_pool }))
+        let all = plugin::all();
+        let plugins = VolumePlugins { root, clock, allocatable_memory, all, pool, host_path_pool };
+        Self(Arc::new(plugins))
     }
 
     async fn blocking<T: Send + 'static>(
@@ -92,6 +100,41 @@ impl Volumes for HostVolumes {
         }
     }
 
+    async fn set_up_sub_paths(
+        &self,
+        pod: &PodUid,
+        sub_paths: Vec<SubPathToMount>,
+    ) -> Result<(), VolumeError> {
+        let is_local = sub_paths.iter().all(|part| is_local(&part.plugin));
+        let pool = if is_local { &self.0.pool } else { &self.0.host_path_pool };
+        let uid = pod.clone();
+        self.blocking(pool, pod.as_str(), move |plugins| {
+            let paths = plugins.paths(&uid)?;
+            first_error(sub_paths.iter().map(|part| sub_path::set_up(&paths, part)))
+        })
+        .await
+    }
+
+    async fn tear_down_sub_paths(&self, pod: &PodUid) -> Result<(), VolumeError> {
+        let uid = pod.clone();
+        let work = move |plugins: &VolumePlugins| plugins.tear_down_sub_paths(&uid);
+        self.blocking(&self.0.pool, pod.as_str(), work).await
+    }
+
+    async fn read_env_file(
+        &self,
+        pod: &PodUid,
+        file: &EnvFile,
+    ) -> Result<Option<String>, VolumeError> {
+        let (uid, file) = (pod.clone(), file.clone());
+        self.blocking(&self.0.pool, pod.as_str(), move |plugins| {
+            let paths = plugins.paths(&uid)?;
+            let volume = VolumePlugins::path(&paths, &file.plugin, &file.volume)?;
+            env_file::read(&volume, &file)
+        })
+        .await
+    }
+
     async fn mounted(&self, pod: &PodUid) -> Result<Vec<MountedVolume>, VolumeError> {
         let uid = pod.clone();
         self.blocking(&self.0.pool, pod.as_str(), move |plugins| plugins.mounted(&uid)).await
@@ -125,7 +168,8 @@ impl VolumePlugins {
         let volume = specs.find(|volume| volume.name == wanted.name).ok_or_else(unknown)?;
         let path = Self::path(paths, &wanted.plugin, &wanted.directory_name())?;
         let (payload, claimed) = (wanted.payload.as_deref(), wanted.claimed.as_deref());
-        let mount = VolumeToSetUp { pod, volume, payload, claimed, path, now };
+        let allocatable_memory = self.allocatable_memory;
+        let mount = VolumeToSetUp { pod, volume, payload, claimed, path, now, allocatable_memory };
         plugin.ok_or_else(unknown)?.set_up(&mount)
     }
 
@@ -134,6 +178,16 @@ impl VolumePlugins {
         first_error(volumes.iter().map(|MountedVolume { name, plugin, .. }| {
             plugin::tear_down(plugin, name, &Self::path(&paths, plugin, name)?)
         }))
+    }
+
+    /// What is mounted is found in the table of mounts, so that nothing is asked of a volume whose server is gone.
+    fn tear_down_sub_paths(&self, uid: &PodUid) -> Result<(), VolumeError> {
+        let directory = self.paths(uid)?.subpaths();
+        let volumes = names_in(&directory)?;
+        let torn_down =
+            volumes.iter().map(|volume| plugin::tear_down(volume, &directory.join(volume)));
+        first_error(torn_down)?;
+        Ok(tree::remove_tree(&directory)?)
     }
 
     fn mounted(&self, uid: &PodUid) -> Result<Vec<MountedVolume>, VolumeError> {

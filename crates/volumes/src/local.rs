@@ -30,7 +30,7 @@ impl VolumePlugin for LocalPlugin {
         if mount_point::prepare(volume, path)? {
             check_source(volume, source)?;
             if !claimed.read_only && !is_used_by_another(path) {
-                let owned = ownership::set_volume_ownership(mount.pod, source);
+                let owned = ownership::set_volume_ownership(mount, source);
                 owned.map_err(failed(volume, "give to the pod's group", source))?;
             }
             mount_bind(source, path).map_err(failed(volume, "mount for the pod", source))?;

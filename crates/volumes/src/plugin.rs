@@ -39,6 +39,8 @@ pub(crate) struct VolumeToSetUp<'a> {
     pub(crate) claimed: Option<&'a ClaimedVolume>,
     pub(crate) path: PathBuf,
     pub(crate) now: Timestamp,
+    /// The memory that the node has for pods, in bytes.
+    pub(crate) allocatable_memory: Option<u64>,
 }
 
 /// The plugins of all kinds of volumes.

@@ -117,6 +117,40 @@ async fn an_empty_dir_in_memory_is_mounted_once_with_its_size_and_unmounted() {
 }
 
 #[tokio::test]
+async fn one_in_memory_has_the_nodes_size_and_is_never_swapped_where_the_kernel_can_tell() {
+    let root = tempfile::tempdir().unwrap();
+    let source = EmptyDirVolumeSource { medium: Some("Memory".to_owned()), size_limit: None };
+    let pod = Arc::new(pod(vec![empty_dir("fast", source)]));
+    let clock = Arc::new(SystemClock::start());
+    let volumes = HostVolumes::on_node(root.path().to_owned(), clock, Some(8 << 20));
+    let desired = DesiredStateOfWorld::of(&pod, Payloads::new());
+    let todo = reconcile(&desired, &ActualStateOfWorld::default());
+    volumes.set_up(&pod, todo.set_up).await.unwrap();
+    let directory = paths(root.path()).volume("kubernetes.io/empty-dir", "fast");
+    let all = mounts::current().unwrap();
+    let mounted = all.iter().find(|mount| mount.point == directory).unwrap();
+    assert!(mounted.super_options.contains("size=8192k"), "{mounted:?}");
+    // The kernel of the tests is newer than 6.4; in a user namespace it refuses the option.
+    let in_user_namespace =
+        !fs::read_to_string("/proc/self/uid_map").unwrap().contains("4294967295");
+    assert!(in_user_namespace || mounted.super_options.contains("noswap"), "{mounted:?}");
+    tear_down(root.path()).await.unwrap();
+}
+
+#[tokio::test]
+async fn huge_pages_of_a_size_that_the_node_lacks_are_refused_with_those_it_has() {
+    let root = tempfile::tempdir().unwrap();
+    let medium = Some("HugePages-64Ki".to_owned());
+    let source = EmptyDirVolumeSource { medium, size_limit: None };
+    let refused = make(&pod(vec![empty_dir("v", source)]), root.path()).await.unwrap_err();
+    let refused = refused.to_string();
+    assert!(
+        refused.starts_with("volume \"v\": this node has no huge pages of 64Ki, but "),
+        "{refused}"
+    );
+}
+
+#[tokio::test]
 async fn behind_a_link_one_in_memory_is_mounted_once_too_and_unmounted() {
     let directory = tempfile::tempdir().unwrap();
     let (real, link) = (directory.path().join("real"), directory.path().join("link"));

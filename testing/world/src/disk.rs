@@ -65,6 +65,8 @@ struct PodOnDisk {
     cgroup: bool,
     /// Its volumes, by name.
     volumes: BTreeMap<String, volumes::StoredVolume>,
+    /// The parts of volumes that are mounted, by volume, container and place.
+    sub_paths: BTreeSet<(String, String, usize)>,
     /// The status that a reader sees.
     written: Option<PodStatus>,
     /// The status that survives a crash of the machine.
@@ -103,11 +105,12 @@ impl FakeDisk {
         self.clear_part(uid, |pod| &mut pod.cgroup, DiskChange::CgroupVanished);
     }
 
-    /// Every pod that has a directory, a cgroup or a record.
+    /// Every pod that has a directory, a cgroup, a record, or a part of a volume that is mounted.
     pub fn pods(&self) -> BTreeSet<PodUid> {
         let on_disk = self.lock_pods();
-        let held =
-            on_disk.iter().filter(|(_, pod)| pod.directory || pod.cgroup || pod.written.is_some());
+        let held = on_disk.iter().filter(|(_, pod)| {
+            pod.directory || pod.cgroup || pod.written.is_some() || !pod.sub_paths.is_empty()
+        });
         held.map(|(uid, _)| uid.clone()).collect()
     }
 

@@ -1,8 +1,10 @@
 //! Generates the CRI configuration of a pod's sandbox and containers from the pod, the node and the pod's files.
 
+use std::sync::Arc;
+
 use k8s_openapi::api::core::v1::{Container, Pod};
 use oarsman_core::cri_spec::{
-    self, ConfigError, ContainerConfigRequest, ContainerHostPaths, NodeContext, PodGrants,
+    self, ConfigError, ContainerConfigRequest, ContainerHostPaths, Lookup, NodeContext, PodGrants,
     PodPaths, SandboxSpec, hosts,
 };
 use oarsman_core::ids::{ContainerId, SandboxId};
@@ -11,9 +13,10 @@ use oarsman_core::references::runtime_class;
 use oarsman_cri_types::v1::{CreateContainerRequest, PodSandboxConfig, UserNamespace};
 use oarsman_host::host_info::HostInfoError;
 use oarsman_state::FileError;
+use oarsman_volumes::VolumeError;
 
 use super::context::PodContext;
-use super::image::PresentImage;
+use super::image_volumes::ContainerImages;
 use crate::runtime_health::RuntimeUnknown;
 use crate::user_namespaces::UserNamespaceError;
 
@@ -30,6 +33,8 @@ pub(super) enum GenerateConfigError {
     UserNamespace(#[from] UserNamespaceError),
     #[error("the runtime's status is not known: {0}")]
     RuntimeUnknown(#[from] RuntimeUnknown),
+    #[error(transparent)]
+    Volume(#[from] VolumeError),
 }
 
 /// What the pod's sandbox is created with.
@@ -51,9 +56,10 @@ pub(super) async fn generate_container_config(
     pod: &Pod,
     sandbox: &SandboxId,
     spec: &Container,
-    image: &PresentImage<'_>,
+    images: &ContainerImages<'_>,
     restart_count: u32,
 ) -> Result<CreateContainerRequest, GenerateConfigError> {
+    let image = &images.own;
     let (attempt, ips) = sandbox_attempt_and_ips(context, sandbox);
     let target = target(context, pod, &spec.name)?;
     let (facts, name_files) =
@@ -61,6 +67,8 @@ pub(super) async fn generate_container_config(
     let node = context.node.node_context(&facts, &name_files);
     let grants = grants(context, pod).await?;
     let files = container_files(context, &node, pod, spec, &ips, restart_count).await?;
+    let files = ContainerHostPaths { images: images.volumes.clone(), ..files };
+    let known = known_objects(context, pod, spec).await?;
     let request = ContainerConfigRequest {
         pod,
         spec,
@@ -70,10 +78,15 @@ pub(super) async fn generate_container_config(
         ips: &ips,
         target: target.as_ref(),
         host_paths: &files,
-        lookup: &context.objects.known(),
+        lookup: &known,
         grants: &grants,
         node: &node,
     };
+    let parts = cri_spec::sub_paths(&request)?;
+    let set_up = context.node.volume_manager.set_up_sub_paths(&context.uid, parts.to_mount);
+    let sub_paths = set_up.await?.into_iter().chain(parts.of_images).collect();
+    let files = ContainerHostPaths { sub_paths, ..files.clone() };
+    let request = ContainerConfigRequest { host_paths: &files, ..request };
     Ok(CreateContainerRequest {
         pod_sandbox_id: sandbox.to_string(),
         config: Some(cri_spec::generate_container_config(&request)?),
@@ -93,6 +106,22 @@ pub(super) async fn sandbox_of_pull(
     let node = context.node.node_context(&facts, &name_files);
     let grants = grants(context, pod).await.ok()?;
     existing_sandbox(grants, &node, pod, attempt).ok().map(|sandbox| sandbox.config)
+}
+
+/// What the container's variables refer to: objects as they were last read, and files as they are now. Init containers write the files.
+async fn known_objects(
+    context: &PodContext,
+    pod: &Pod,
+    spec: &Container,
+) -> Result<Arc<Lookup>, VolumeError> {
+    let mut known = context.objects.known();
+    for file in cri_spec::env_files(pod, spec) {
+        let text = context.node.seams.volumes.read_env_file(&context.uid, &file).await?;
+        if let Some(text) = text {
+            Arc::make_mut(&mut known).files.insert((file.volume, file.path), text);
+        }
+    }
+    Ok(known)
 }
 
 /// What the sandbox of a container was created with. Its runtime class may be gone by now, which changes nothing for it.

@@ -22,7 +22,8 @@ use oarsman_sync::Guarded;
 
 use super::context::PodContext;
 use super::handler::HandlerRunner;
-use super::image::{ImageRequest, PresentImage};
+use super::image::ImageRequest;
+use super::image_volumes::ContainerImages;
 use super::sync::SyncError;
 use super::work::{Cancel, Cancelled};
 use super::{container_config, stopper};
@@ -154,13 +155,13 @@ impl ContainerStart<'_> {
             sandbox: self.sandbox,
             cancel,
         };
-        let image = image.ensure_image_exists().await?;
+        let images = image.ensure_images_exist(spec).await?;
         cancel.check()?;
         let starting = context.begin_container_activity(&start.name, Activity::Starting);
         let attempt = self.attempt().await?;
-        let id = self.create(&image, attempt).await?;
-        // The container keeps it from here on.
-        drop(image);
+        let id = self.create(&images, attempt).await?;
+        // The container keeps them from here on.
+        drop(images);
         self.record(PodEvent::normal("Created", "Container created"));
         cancel.check()?;
         let hooks = &context.node.container_lifecycle;
@@ -178,12 +179,12 @@ impl ContainerStart<'_> {
 
     async fn create(
         &self,
-        image: &PresentImage<'_>,
+        images: &ContainerImages<'_>,
         attempt: u32,
     ) -> Result<ContainerId, NotStarted> {
         let Self { context, pod, sandbox, start, spec, .. } = *self;
         let request = container_config::generate_container_config(
-            context, pod, sandbox, spec, image, attempt,
+            context, pod, sandbox, spec, images, attempt,
         )
         .await;
         let mut request = match request {

@@ -147,12 +147,14 @@ async fn make_pod_resources(
     pod: &Pod,
     sources: VolumeSources,
 ) -> Result<(), SyncError> {
-    let node = &context.node;
-    node.seams.pod_files.make_directories(pod).await?;
+    let (node, recorder) = (&context.node, &context.node.recorder);
+    let directories = node.seams.pod_files.make_directories(pod).await;
+    directories.inspect_err(|error| recorder.record(pod, [event::no_directories(error)]))?;
     let VolumeSources { payloads, claimed } = sources;
     let volumes = node.volume_manager.wait_for_attach_and_mount(pod, payloads, &claimed);
     let (cgroup, volumes) = futures::join!(node.seams.cgroups.ensure(pod), volumes);
-    cgroup?;
+    let volumes = volumes.inspect_err(|error| recorder.record(pod, error.events()));
+    cgroup.inspect_err(|error| recorder.record(pod, [event::no_pod_cgroup(error)]))?;
     Ok(volumes?)
 }
 

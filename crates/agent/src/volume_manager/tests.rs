@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::{
     ConfigMapVolumeSource, Container, EmptyDirVolumeSource, HostPathVolumeSource, PersistentVolume,
     PersistentVolumeClaimVolumeSource, PersistentVolumeSpec, PodSpec, Volume, VolumeMount,
 };
-use oarsman_core::cri_spec::{Payload, PayloadFile};
+use oarsman_core::cri_spec::{EnvFile, Payload, PayloadFile};
 use oarsman_core::persistent_volume::{ClaimedVolume, PersistentVolumePlugin};
 use oarsman_core::volume_manager::{MountedVolume, VolumeToMount};
 use tokio::time::timeout;
@@ -21,6 +21,8 @@ struct FakeVolumes {
     /// Every set-up that was done, by the names of its volumes.
     set_ups: Mutex<Vec<Vec<String>>>,
     mounted: Mutex<BTreeMap<String, String>>,
+    /// The volumes of which parts are mounted.
+    sub_paths: Mutex<Vec<String>>,
 }
 
 #[oarsman_seam::async_trait]
@@ -38,6 +40,25 @@ impl Volumes for FakeVolumes {
     async fn tear_down(&self, _: &PodUid, volumes: Vec<MountedVolume>) -> Result<(), VolumeError> {
         self.mounted.lock().unwrap().retain(|name, _| volumes.iter().all(|v| v.name != *name));
         Ok(())
+    }
+
+    async fn set_up_sub_paths(
+        &self,
+        _: &PodUid,
+        sub_paths: Vec<SubPathToMount>,
+    ) -> Result<(), VolumeError> {
+        self.sub_paths.lock().unwrap().extend(sub_paths.into_iter().map(|part| part.volume));
+        Ok(())
+    }
+
+    async fn tear_down_sub_paths(&self, _: &PodUid) -> Result<(), VolumeError> {
+        assert!(!self.mounted.lock().unwrap().is_empty(), "it comes before the volumes");
+        self.sub_paths.lock().unwrap().clear();
+        Ok(())
+    }
+
+    async fn read_env_file(&self, _: &PodUid, _: &EnvFile) -> Result<Option<String>, VolumeError> {
+        Ok(None)
     }
 
     async fn mounted(&self, _: &PodUid) -> Result<Vec<MountedVolume>, VolumeError> {
@@ -146,4 +167,23 @@ async fn a_volume_of_one_pod_is_mounted_for_the_next_when_the_first_has_given_it
     manager.wait_for_unmount(&first.uid()).await.unwrap();
     manager.wait_for_attach_and_mount(&second, files("old"), &claimed).await.unwrap();
     assert_eq!(fake.set_ups().concat().len(), 3);
+}
+
+#[tokio::test]
+async fn parts_of_volumes_are_where_the_layout_says_and_go_before_the_volumes() {
+    let ((manager, fake), pod) = (manager(), pod(&[]));
+    manager.wait_for_attach_and_mount(&pod, files("old"), &ClaimedVolumes::new()).await.unwrap();
+    let part = SubPathToMount {
+        volume: "dir".to_owned(),
+        plugin: "kubernetes.io/empty-dir".to_owned(),
+        container: "app".to_owned(),
+        index: 2,
+        volume_path: "/v".into(),
+        sub_path: "a".into(),
+    };
+    let places = manager.set_up_sub_paths(&pod.uid(), vec![part]).await.unwrap();
+    let expected = PathBuf::from("/root/pods/u/volume-subpaths/dir/app/2");
+    assert_eq!(places, BTreeMap::from([(2, expected)]));
+    manager.wait_for_unmount(&pod.uid()).await.unwrap();
+    assert!(fake.sub_paths.lock().unwrap().is_empty() && fake.mounted.lock().unwrap().is_empty());
 }

@@ -365,16 +365,22 @@ pub enum VolumeMountError {
     /// The block volume was not set up.
     #[error("cannot find volume {volume:?} to pass into container {container:?}")]
     NoDevice { volume: String, container: String },
-    /// A part of a volume is wanted.
+    /// A part of a volume cannot be.
     #[error(
-        "{field} of volume {volume:?} in container {container:?}: parts of volumes cannot be mounted"
+        "failed to prepare subPath for volumeMount {volume:?} of container {container:?}: {field} {text:?} {why}"
     )]
     SubPath {
-        /// `subPath` or `subPathExpr`.
-        field: &'static str,
         volume: String,
         container: String,
+        /// `subPath` or `subPathExpr`.
+        field: &'static str,
+        /// As it stands in the spec.
+        text: String,
+        why: SubPathFault,
     },
+    /// The part of the volume was not set up.
+    #[error("cannot find the subPath of volume {volume:?} to mount into container {container:?}")]
+    NoSubPath { volume: String, container: String },
     /// Read-only all the way down, yet not read-only.
     #[error("volume {0:?} requested recursive read-only mode, but it is not read-only")]
     NotReadOnly(String),
@@ -388,4 +394,27 @@ pub enum VolumeMountError {
         "volume {0:?} requested recursive read-only mode, but it is not supported by the runtime"
     )]
     NoRecursiveReadOnly(String),
+}
+
+/// What is wrong with the part of a volume that a container mounts.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SubPathFault {
+    /// Nothing is left when its variables are replaced.
+    #[error("is empty once it is expanded")]
+    Empty,
+    /// It would not lie in the volume.
+    #[error("must not be an absolute path")]
+    Absolute,
+    /// It could lie outside of the volume.
+    #[error("must not contain '..'")]
+    Backsteps,
+    /// Variables that the container does not have, or that are empty.
+    #[error("is missing value for {}", .0.join(", "))]
+    NoValue(Vec<String>),
+    /// No path is that long.
+    #[error("has more than {limit} bytes once it is expanded")]
+    TooLong {
+        /// So many are allowed.
+        limit: usize,
+    },
 }

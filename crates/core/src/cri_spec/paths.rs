@@ -66,6 +66,11 @@ impl PodPaths {
         self.directory.join("volume-subpaths")
     }
 
+    /// One part of a volume, by the container that mounts it and the mount's place in the container's list.
+    pub fn subpath(&self, volume: &str, container: &str, index: usize) -> PathBuf {
+        self.subpaths().join(volume).join(container).join(index.to_string())
+    }
+
     /// Block volumes, by plugin.
     pub fn devices(&self) -> PathBuf {
         self.directory.join("volumeDevices")
@@ -161,6 +166,7 @@ mod tests {
             (paths.volumes(), "/volumes"),
             (paths.volume("example.com/disk", "data"), "/volumes/example.com~disk/data"),
             (paths.subpaths(), "/volume-subpaths"),
+            (paths.subpath("data", "app", 2), "/volume-subpaths/data/app/2"),
             (paths.devices(), "/volumeDevices"),
             (paths.plugins(), "/plugins"),
             (paths.container("app"), "/containers/app"),

@@ -115,13 +115,15 @@ fn only_volumes_that_a_container_mounts_are_desired_each_with_its_plugin() {
     };
     pod.spec = Some(PodSpec {
         containers: vec![Container {
-            volume_mounts: Some(["dir", "host", "nfs"].map(mount).to_vec()),
+            volume_mounts: Some(["dir", "host", "nfs", "model"].map(mount).to_vec()),
             ..Container::default()
         }],
         volumes: Some(vec![
             volume("dir", |v| v.empty_dir = Some(Default::default())),
             volume("host", |v| v.host_path = Some(Default::default())),
             volume("nfs", |v| v.nfs = Some(Default::default())),
+            // The runtime mounts it.
+            volume("model", |v| v.image = Some(Default::default())),
             volume("unused", |v| v.empty_dir = Some(Default::default())),
         ]),
         ..PodSpec::default()

@@ -11,9 +11,11 @@ mod linked_root;
 mod order;
 mod probes;
 mod starts;
+mod sub_paths;
 mod systemd;
 mod trouble;
 mod user_namespaces;
+mod volume_sources;
 
 use std::process::ExitCode;
 
@@ -59,6 +61,7 @@ use starts::{
     a_pod_starts_with_all_fields_of_its_spec, an_edited_image_restarts_that_container_only,
     an_edited_manifest_without_a_uid_replaces_the_pod, fifty_pods_start_at_once,
 };
+use sub_paths::parts_of_volumes_outlive_containers_and_agents_and_go_with_the_pod;
 use systemd::systemd_is_notified_of_the_agents_state;
 use trouble::{
     a_broken_manifest_keeps_its_pod_and_hides_no_other,
@@ -67,6 +70,7 @@ use trouble::{
     a_private_image_is_pulled_with_the_nodes_credentials,
 };
 use user_namespaces::pods_in_user_namespaces_have_ids_of_their_own_over_a_restart;
+use volume_sources::a_container_has_variables_of_a_file_and_an_image_as_a_volume;
 
 fn main() -> ExitCode {
     let mut scenarios = scenarios![
@@ -76,6 +80,8 @@ fn main() -> ExitCode {
         an_edited_manifest_without_a_uid_replaces_the_pod,
         fifty_pods_start_at_once,
         pods_in_user_namespaces_have_ids_of_their_own_over_a_restart,
+        parts_of_volumes_outlive_containers_and_agents_and_go_with_the_pod,
+        a_container_has_variables_of_a_file_and_an_image_as_a_volume,
         on_failure_restarts_failures_only,
         what_never_restarts_runs_once,
         exit_code_rules_come_before_the_policy,

@@ -127,7 +127,8 @@ impl PodFiles for FakeDisk {
 
     async fn remove(&self, pod: &PodUid) -> Result<(), FileError> {
         let directory = Path::new(PODS).join(pod.as_str());
-        if self.has_directory(pod) && (self.has_volumes(pod) || self.runs(pod)) {
+        let holds = self.has_volumes(pod) || self.has_sub_paths(pod) || self.runs(pod);
+        if self.has_directory(pod) && holds {
             self.trace_change(pod, DiskChange::Violated(DiskViolation::DirectoryInUse));
             let (doing, why) = ("remove the directory", IN_USE.to_owned());
             return Err(FileError { doing, path: directory, why });
