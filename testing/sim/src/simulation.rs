@@ -13,8 +13,8 @@ use oarsman_agent::{
 use oarsman_core::admission::{AdmissionNode, Mode, NodeAdmitHandlers, Ownership};
 use oarsman_core::cri_spec::NodeSettings;
 use oarsman_core::features::FeatureGates;
-use oarsman_core::gc::images::ImageGcPolicy;
 use oarsman_core::gc::containers::ContainerGcPolicy;
+use oarsman_core::gc::images::ImageGcPolicy;
 use oarsman_core::ids::{FullName, PodUid};
 use oarsman_core::image::verification::CredentialVerificationPolicy;
 use oarsman_core::labels::POD_UID_LABEL;
