@@ -103,7 +103,7 @@ impl Environment {
 
     /// The path that a text with variables stands for. A variable that is not there or is empty would lead to another part of the
     /// volume than is meant.
-    pub(super) fn expand_path(&self, text: &str) -> Result<Vec<u8>, SubPathFault> {
+    pub(super) fn expand_path(&self, text: &str) -> Result<String, SubPathFault> {
         let without_value = RefCell::new(BTreeSet::new());
         let visible = |name: &str| {
             let value = self.values.get(name).filter(|value| !value.is_empty());
@@ -115,7 +115,10 @@ impl Environment {
         let expanded = expand(text, LONGEST_PATH, visible);
         match without_value.into_inner() {
             names if !names.is_empty() => Err(SubPathFault::NoValue(names.into_iter().collect())),
-            _ => expanded.ok_or(SubPathFault::TooLong { limit: LONGEST_PATH }),
+            _ => {
+                let bytes = expanded.ok_or(SubPathFault::TooLong { limit: LONGEST_PATH })?;
+                String::from_utf8(bytes).map_err(|_| SubPathFault::NotText)
+            }
         }
     }
 

@@ -411,6 +411,9 @@ pub enum SubPathFault {
     /// Variables that the container does not have, or that are empty.
     #[error("is missing value for {}", .0.join(", "))]
     NoValue(Vec<String>),
+    /// A value of a Secret may be any bytes.
+    #[error("is no UTF-8 text once it is expanded")]
+    NotText,
     /// No path is that long.
     #[error("has more than {limit} bytes once it is expanded")]
     TooLong {

@@ -4,8 +4,6 @@
 mod tests;
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
 
 use k8s_openapi::api::core::v1::VolumeMount;
@@ -97,7 +95,7 @@ fn sub_path(
     environment: &Environment,
 ) -> Result<Option<PathBuf>, ConfigError> {
     let (field, text, path) = match expression(mount) {
-        "" => ("subPath", plain(mount), Ok(plain(mount).as_bytes().to_vec())),
+        "" => ("subPath", plain(mount), Ok(plain(mount).to_owned())),
         text => ("subPathExpr", text, environment.expand_path(text)),
     };
     if text.is_empty() {
@@ -110,7 +108,7 @@ fn sub_path(
         text: text.to_owned(),
         why,
     };
-    let path = path.map(|bytes| PathBuf::from(OsString::from_vec(bytes))).map_err(failed)?;
+    let path = path.map(PathBuf::from).map_err(failed)?;
     match fault(&path) {
         None => Ok(Some(path)),
         Some(why) => Err(failed(why).into()),
