@@ -62,7 +62,7 @@ pub fn parse_mappings_file(text: &str) -> Result<HostIds, UserNamespaceFileError
         return Err(UserNamespaceFileError::NotOneRange);
     }
     let FileMapping { host_id: first, length, .. } = mapping;
-    let is_whole = |number: u32| number >= FIRST_ID && number % FIRST_ID == 0;
+    let is_whole = |number: u32| number >= FIRST_ID && number.is_multiple_of(FIRST_ID);
     match is_whole(first) && is_whole(length) && first.checked_add(length - 1).is_some() {
         true => Ok(HostIds { first, length }),
         false => Err(UserNamespaceFileError::Range { first, length }),
