@@ -50,7 +50,10 @@ async fn while_the_ids_of_one_pod_are_not_known_no_other_gets_new_ones() {
     assert_eq!(first(&manager(&world, 1), "uid-a").await, 65536);
     let files = world.seams(1).pod_files;
     files.write_user_namespace(&uid("uid-bad"), "{").await.unwrap();
-    let manager = manager(&world, 2);
+    // What the agent before this one calls has no answer any more.
+    let files = world.seams(2).pod_files;
+    let settings = UserNamespaceSettings::new(65536, 3);
+    let manager = UserNamespaceManager::new(Arc::clone(&files), settings);
     let said = manager.get_or_create(&uid("uid-b")).await.unwrap_err().to_string();
     assert!(
         said.contains("the file userns of pod uid-bad: it is not what a kubelet writes"),
