@@ -176,7 +176,7 @@ fn a_private_image_is_for_those_who_can_pull_it() {
 }
 
 #[test]
-fn a_secret_that_has_changed_is_recognised_and_one_of_another_name_with_the_same_content_too() {
+fn a_secret_that_has_changed_is_recognised() {
     in_world(async |world| {
         let agent = start_agent(&world, 1, usual());
         world.cluster.create(named("owner", PRIVATE, "IfNotPresent"));
