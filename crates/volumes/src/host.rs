@@ -184,9 +184,9 @@ impl VolumePlugins {
     fn tear_down_sub_paths(&self, uid: &PodUid) -> Result<(), VolumeError> {
         let directory = self.paths(uid)?.subpaths();
         let volumes = names_in(&directory)?;
-        let torn_down =
-            volumes.iter().map(|volume| plugin::tear_down(volume, &directory.join(volume)));
-        first_error(torn_down)?;
+        // Directories of mount points are ours, whatever plugin their volume is of.
+        let torn_down = |volume: &String| plugin::tear_down("", volume, &directory.join(volume));
+        first_error(volumes.iter().map(torn_down))?;
         Ok(tree::remove_tree(&directory)?)
     }
 

@@ -85,7 +85,7 @@ impl VolumePlugin for NfsPlugin {
         }
         match options.read_only {
             true => Ok(()),
-            false => ownership::set_volume_ownership(mount.pod, &mount.path).map_err(failed(
+            false => ownership::set_volume_ownership(mount, &mount.path).map_err(failed(
                 volume,
                 "give to the pod's group",
                 &mount.path,

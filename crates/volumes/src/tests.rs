@@ -123,7 +123,7 @@ async fn one_in_memory_has_the_nodes_size_and_is_never_swapped_where_the_kernel_
     let pod = Arc::new(pod(vec![empty_dir("fast", source)]));
     let clock = Arc::new(SystemClock::start());
     let volumes = HostVolumes::on_node(root.path().to_owned(), clock, Some(8 << 20));
-    let desired = DesiredStateOfWorld::of(&pod, Payloads::new());
+    let desired = DesiredStateOfWorld::of(&pod, Payloads::new(), &ClaimedVolumes::new());
     let todo = reconcile(&desired, &ActualStateOfWorld::default());
     volumes.set_up(&pod, todo.set_up).await.unwrap();
     let directory = paths(root.path()).volume("kubernetes.io/empty-dir", "fast");

@@ -61,7 +61,7 @@ pub enum ExternalAction {
         claim: String,
     },
     /// A persistent volume is created or changed.
-    PutPersistentVolume(PersistentVolume),
+    PutPersistentVolume(Box<PersistentVolume>),
     /// A RuntimeClass is created.
     CreateRuntimeClass {
         /// Its name.

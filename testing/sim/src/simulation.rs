@@ -266,7 +266,7 @@ impl Simulation {
             ExternalAction::PutClaim(claim) => cluster.put_claim(claim.clone()),
             ExternalAction::DeleteClaim { claim } => cluster.delete_claim(&full_name(claim)),
             ExternalAction::PutPersistentVolume(volume) => {
-                cluster.put_persistent_volume(volume.clone());
+                cluster.put_persistent_volume(volume.as_ref().clone());
             }
             ExternalAction::CreateRuntimeClass { class, handler } => {
                 cluster.put_runtime_class(class, handler);

@@ -1,4 +1,5 @@
 //! Pods whose volumes are made by claims: not bound yet, deleted, made again under their names, and needed after a kill of the agent.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
 
 use std::time::Duration;
 
@@ -40,7 +41,7 @@ fn volume() -> ExternalAction {
         "metadata": { "name": "pv-1", "annotations": { "pv.beta.kubernetes.io/gid": "1234" } },
         "spec": { "claimRef": { "uid": "claim-1" }, "local": { "path": "/mnt/disks/1" } },
     }));
-    ExternalAction::PutPersistentVolume(volume)
+    ExternalAction::PutPersistentVolume(Box::new(volume))
 }
 
 fn object<T: serde::de::DeserializeOwned>(value: Value) -> T {

@@ -1,4 +1,5 @@
 //! Dead containers are kept and removed as the deprecated flags of a kubelet say.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
 
 use std::collections::BTreeMap;
 use std::path::Path;

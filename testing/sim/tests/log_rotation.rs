@@ -1,4 +1,5 @@
 //! Container logs are rotated under faults, kills of the agent and restarts of containers, and no line is lost.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -40,14 +40,14 @@ fn claim(name: &str) -> Value {
     })
 }
 
-fn volume(source: Value) -> Value {
+fn volume(source: &Value) -> Value {
     let mut spec = json!({"claimRef": {"uid": "claim-1"}, "accessModes": ["ReadWriteOnce"]});
     spec.as_object_mut().unwrap().extend(source.as_object().unwrap().clone());
     json!({"metadata": {"name": "pv-1"}, "spec": spec})
 }
 
 fn local() -> Value {
-    volume(json!({"local": {"path": "/mnt/disks/1"}}))
+    volume(&json!({"local": {"path": "/mnt/disks/1"}}))
 }
 
 fn lookup(claims: &[Value], volumes: &[Value]) -> Lookup {
@@ -98,41 +98,32 @@ fn resolve(pod: &Pod, lookup: &Lookup, context: ClaimContext<'_>) -> Result<Clai
 
 #[test]
 fn a_claim_must_be_there_bound_and_the_one_that_its_volume_is_bound_to() {
-    let (bound, local) = (claim("disk"), local());
+    let (bound, local) = (claim("disk"), [local()]);
+    let with_claim = |at: &str, value: Value| [with(bound.clone(), at, value)];
+    let only = [bound.clone()];
+    let unclaimed = [with(local[0].clone(), "/spec/claimRef", Value::Null)];
     let rows: [(&[Value], &[Value], &str); 9] = [
         (
             &[],
             &[],
             "error processing PVC shop/disk: failed to fetch PVC from API server: not found",
         ),
+        (&with_claim("/status/phase", json!("Pending")), &local, "PVC is not bound"),
+        (&with_claim("/status", Value::Null), &local, "PVC is not bound"),
+        (&with_claim("/spec/volumeName", Value::Null), &local, "PVC is not bound"),
         (
-            &[with(bound.clone(), "/status/phase", json!("Pending"))],
-            &[local.clone()],
-            "PVC is not bound",
-        ),
-        (&[with(bound.clone(), "/status", Value::Null)], &[local.clone()], "PVC is not bound"),
-        (
-            &[with(bound.clone(), "/spec/volumeName", Value::Null)],
-            &[local.clone()],
-            "PVC is not bound",
-        ),
-        (
-            &[with(bound.clone(), "/metadata/deletionTimestamp", json!("2026-01-01T00:00:00Z"))],
-            &[local.clone()],
+            &with_claim("/metadata/deletionTimestamp", json!("2026-01-01T00:00:00Z")),
+            &local,
             "PVC is being deleted",
         ),
-        (&[bound.clone()], &[], "failed to fetch PV pv-1 from API server: not found"),
+        (&only, &[], "failed to fetch PV pv-1 from API server: not found"),
         (
-            &[with(bound.clone(), "/metadata/uid", json!("claim-2"))],
-            &[local.clone()],
+            &with_claim("/metadata/uid", json!("claim-2")),
+            &local,
             "is bound to the claim of UID \"claim-1\", and this one's is \"claim-2\"",
         ),
-        (
-            &[bound.clone()],
-            &[with(local.clone(), "/spec/claimRef", Value::Null)],
-            "the claim of UID \"\"",
-        ),
-        (&[with(bound.clone(), "/metadata/namespace", json!("shop"))], &[local.clone()], ""),
+        (&only, &unclaimed, "the claim of UID \"\""),
+        (&only, &local, ""),
     ];
     for (claims, volumes, expected) in rows {
         match resolve(&pod(), &lookup(claims, volumes), on_node(Some(&node()))) {
@@ -154,7 +145,7 @@ fn a_claim_must_be_there_bound_and_the_one_that_its_volume_is_bound_to() {
 #[test]
 fn a_pod_that_runs_keeps_a_volume_whose_claim_is_being_deleted() {
     let deleted = with(claim("disk"), "/metadata/deletionTimestamp", json!("2026-01-01T00:00:00Z"));
-    let lookup = lookup(&[deleted.clone()], &[local()]);
+    let lookup = lookup(std::slice::from_ref(&deleted), &[local()]);
     let context = ClaimContext { node: Some(&node()), pod_runs: true };
     assert!(resolve(&pod(), &lookup, context).is_ok());
     assert!(!is_settled(&object(deleted), &object(local())), "it is read again for the next pod");
@@ -228,7 +219,7 @@ fn the_type_of_a_volume_says_its_plugin_and_others_are_refused_by_name() {
         (json!({}), Err("is of type unknown")),
     ];
     for (source, expected) in rows {
-        let lookup = lookup(&[claim("disk")], &[volume(source)]);
+        let lookup = lookup(&[claim("disk")], &[volume(&source)]);
         match (resolve(&pod(), &lookup, on_node(None)), expected) {
             (Ok(claimed), Ok(plugin)) => assert_eq!(claimed.plugin.name(), plugin),
             (Err(said), Err(text)) => assert!(said.contains(text), "{said}"),
@@ -268,7 +259,7 @@ fn devices_and_directories_are_not_taken_for_each_other() {
 fn a_volume_is_found_by_its_own_name_and_read_only_when_the_claim_is() {
     let reading = json!({"persistentVolumeClaim": {"claimName": "disk", "readOnly": true}});
     let paths = PodPaths::new(Path::new("/r"), &PodUid::from("u"));
-    let host = volume(json!({"hostPath": {"path": "/srv"}}));
+    let host = volume(&json!({"hostPath": {"path": "/srv"}}));
     let at = "/r/pods/u/volumes/kubernetes.io~local-volume/pv-1";
     let rows = [
         (pod(), local(), at, false, true),

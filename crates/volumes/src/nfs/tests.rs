@@ -66,6 +66,7 @@ fn set_up(
         claimed,
         path: root.path().join("files"),
         now: jiff::Timestamp::UNIX_EPOCH,
+        allocatable_memory: None,
     };
     let ended = NfsPlugin(Box::new(recorded)).set_up(&mount);
     let calls = calls.lock().unwrap().clone();

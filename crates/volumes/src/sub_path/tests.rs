@@ -11,6 +11,7 @@ use k8s_openapi::api::core::v1::{
 use oarsman_clock::SystemClock;
 use oarsman_core::cri_spec::{Payloads, PodPaths};
 use oarsman_core::ids::PodUid;
+use oarsman_core::persistent_volume::ClaimedVolumes;
 use oarsman_core::volume_manager::{ActualStateOfWorld, DesiredStateOfWorld, reconcile};
 use oarsman_crash::kill_at_every_change;
 use oarsman_host::mounts;
@@ -77,7 +78,7 @@ fn pod(medium: Option<&str>) -> Arc<Pod> {
 
 async fn set_up_volume(root: &Path, medium: Option<&str>) {
     let pod = pod(medium);
-    let desired = DesiredStateOfWorld::of(&pod, Payloads::new());
+    let desired = DesiredStateOfWorld::of(&pod, Payloads::new(), &ClaimedVolumes::new());
     let todo = reconcile(&desired, &ActualStateOfWorld::default());
     volumes_in(root).set_up(&pod, todo.set_up).await.unwrap();
 }

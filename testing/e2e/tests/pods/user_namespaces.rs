@@ -36,7 +36,8 @@ pub(super) async fn pods_in_user_namespaces_have_ids_of_their_own_over_a_restart
         let seen = cx.inspector().pod(name).await?;
         let file = agent.root().join("pods").join(seen.uid()).join("userns");
         let file: Value = serde_json::from_str(&fs::read_to_string(&file)?)?;
-        ensure!(file["uidMappings"][0]["hostId"].to_string() == *ids, "{file}");
+        let host_id = file["uidMappings"][0]["hostId"].to_string();
+        ensure!(host_id == *ids, "{file}");
         ensure!(first_id(cx, name, 2).await? == *ids, "the same ids after a restart of both");
     }
     Ok(())

@@ -115,15 +115,16 @@ fn of_the_node_the_oldest_go_but_never_the_newest_of_an_active_pod() {
     let (views, kept) = ([p, q], uids(&["p", "q"]));
     let input = ContainerGcInput { views: &views, kept: &kept, sources_ready: true, now: at(100) };
     let second = Duration::from_secs(1);
-    let rows: [(Option<usize>, Option<usize>, Duration, &[&str]); 5] = [
-        (None, None, Duration::ZERO, &[]),
-        (Some(1), None, Duration::ZERO, &["p/a-0"]),
-        (Some(1), None, 100 * second, &[]),
-        (None, Some(2), Duration::ZERO, &["p/a-0", "q/a-0"]),
-        (None, Some(0), Duration::ZERO, &["p/a-0", "p/b-0", "q/a-0"]),
+    let policy =
+        |per_container, total, min_age| ContainerGcPolicy { per_container, total, min_age };
+    let rows: [(ContainerGcPolicy, &[&str]); 5] = [
+        (policy(None, None, Duration::ZERO), &[]),
+        (policy(Some(1), None, Duration::ZERO), &["p/a-0"]),
+        (policy(Some(1), None, 100 * second), &[]),
+        (policy(None, Some(2), Duration::ZERO), &["p/a-0", "q/a-0"]),
+        (policy(None, Some(0), Duration::ZERO), &["p/a-0", "p/b-0", "q/a-0"]),
     ];
-    for (per_container, total, min_age, want) in rows {
-        let policy = ContainerGcPolicy { per_container, total, min_age };
+    for (policy, want) in rows {
         let dead = dead_on_node(&input, &policy, |uid| uid.as_str() == "p");
         let mut dead: Vec<String> =
             dead.iter().map(|dead| format!("{}/{}", dead.pod, dead.container.id)).collect();

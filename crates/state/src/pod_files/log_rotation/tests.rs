@@ -36,12 +36,12 @@ pub(crate) fn kept_lines(directory: &Path, log: &str) -> Vec<String> {
 }
 
 fn lines(path: &Path) -> Vec<String> {
-    let Ok(mut file) = File::open(path) else { return Vec::new() };
+    let Ok(bytes) = fs::read(path) else { return Vec::new() };
     let mut text = String::new();
     if path.extension().is_some_and(|extension| extension == "gz") {
-        GzDecoder::new(file).read_to_string(&mut text).unwrap();
+        GzDecoder::new(bytes.as_slice()).read_to_string(&mut text).unwrap();
     } else {
-        file.read_to_string(&mut text).unwrap();
+        bytes.as_slice().read_to_string(&mut text).unwrap();
     }
     text.lines().map(str::to_owned).collect()
 }
@@ -129,7 +129,7 @@ async fn sizes_are_those_of_regular_files_and_no_link_is_followed() {
     fs::write(site.home.path().join("other"), "outside").unwrap();
     let other = |restart_count| ContainerLogFile { restart_count, ..numbered_log() };
     symlink(site.home.path().join("other"), site.at("1.log")).unwrap();
-    mknodat(CWD, &site.at("2.log"), FileType::Fifo, Mode::RWXU, 0).unwrap();
+    mknodat(CWD, site.at("2.log"), FileType::Fifo, Mode::RWXU, 0).unwrap();
     let behind_link = ContainerLogFile { container: "linked".to_owned(), ..numbered_log() };
     symlink(site.at(""), site.at("").parent().unwrap().join("linked")).unwrap();
     let logs = vec![numbered_log(), other(1), other(2), other(3), behind_link.clone()];
