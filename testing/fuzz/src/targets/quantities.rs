@@ -28,6 +28,10 @@ fn run(bytes: &[u8]) {
 fn round_trip(amount: &Quantity) {
     let text = amount.to_string();
     match Quantity::parse(&text) {
+        // A sum that is too large is written as it is, and read as the greatest amount, as by the Go kubelet.
+        Ok(again) if amount.units().abs() == i64::MAX => {
+            assert_eq!(again.units(), amount.units(), "{text} is read as {again:?}");
+        }
         Ok(again) => assert_eq!(&again, amount, "{text} is read as {again:?}"),
         // A sum or a rounded amount may be beyond what can be read.
         Err(error) => assert!(text.len() > 20, "{text}: {error}"),
