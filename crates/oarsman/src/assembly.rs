@@ -189,7 +189,7 @@ pub(crate) async fn assemble(
         container_logs: settings.container_logs.clone(),
     })?;
     let records = StatusFiles::open(&settings.root)?;
-    let pull_records = PullRecordFiles::open(&settings.root)?;
+    let pull_records = PullRecordFiles::open(&settings.root);
     let joined = cluster::join(settings, manifest_set.as_ref(), clock, &metrics.panics).await?;
     let seams = Seams {
         runtime: Arc::new(client),

@@ -43,7 +43,7 @@ fn pulled_with(secret: &str) -> CompletedPull {
 
 /// The pull of a private image, as the agent records it; with the image on the node before its record.
 fn pull(root: &Path, secret: &str) {
-    let records = PullRecordFiles::open(root).unwrap();
+    let records = PullRecordFiles::open(root);
     runtime().block_on(async {
         records.write_intent(IMAGE).await.unwrap();
         records.record_pulled(&pulled_with(secret)).await.unwrap();
@@ -53,7 +53,7 @@ fn pull(root: &Path, secret: &str) {
 
 /// What the disk says of the image.
 fn history(root: &Path) -> PullHistory {
-    let records = PullRecordFiles::open(root).unwrap();
+    let records = PullRecordFiles::open(root);
     runtime().block_on(async {
         match (records.pulled(IMAGE_REF).await, records.intents().await) {
             (Ok(record), Ok(intents)) => PullHistory::Known { record, intents },
@@ -83,7 +83,7 @@ fn a_kill_at_any_write_of_a_pull_opens_the_image_to_nobody() {
     let mut seen = [false; 3];
     let begun = |root: &Path| {
         // The image comes after the intent is on the disk: until then there is none to open.
-        let records = PullRecordFiles::open(root).unwrap();
+        let records = PullRecordFiles::open(root);
         runtime().block_on(records.write_intent(IMAGE)).unwrap();
     };
     let kills = kill_at_every_change(child, begun, |root, moment| {

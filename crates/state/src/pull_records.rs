@@ -74,24 +74,19 @@ struct PullRecordDirectories {
 }
 
 impl PullRecordFiles {
-    /// Those below this root directory.
-    ///
-    /// # Errors
-    /// When a directory cannot be made.
-    pub fn open(root: &Path) -> Result<Self, FileError> {
+    /// Those below this root directory. An agent starts though its disk is full or read-only: what cannot be made now is made with the
+    /// first record.
+    pub fn open(root: &Path) -> Self {
         let place = root.join("image_manager");
         let directories = PullRecordDirectories {
             pulling: place.join("pulling"),
             pulled: place.join("pulled"),
             pool: BlockingPool::new(BlockingKind::PullRecords),
         };
-        make_directory(&directories.pulling, DIRECTORY_MODE)?;
-        make_directory(&directories.pulled, DIRECTORY_MODE)?;
-        // Records are lost with a directory that a crash of the machine takes back.
-        for made in [&directories.pulled, &place] {
-            sync_parent(made).map_err(failed("sync the directory of", made))?;
+        if let Err(error) = directories.make(&place) {
+            tracing::warn!(path = %place.display(), %error, "directories of pull records not made, will retry with the next record");
         }
-        Ok(Self(Arc::new(directories)))
+        Self(Arc::new(directories))
     }
 
     /// One call at a time for each image: a record is read and written in one.
@@ -147,6 +142,16 @@ impl PullRecords for PullRecordFiles {
 }
 
 impl PullRecordDirectories {
+    /// Records are lost with a directory that a crash of the machine takes back.
+    fn make(&self, place: &Path) -> Result<(), FileError> {
+        make_directory(&self.pulling, DIRECTORY_MODE)?;
+        make_directory(&self.pulled, DIRECTORY_MODE)?;
+        for made in [&self.pulled, place] {
+            sync_parent(made).map_err(failed("sync the directory of", made))?;
+        }
+        Ok(())
+    }
+
     fn write_intent(&self, image: &str) -> Result<bool, FileError> {
         let path = self.pulling.join(file_name(image));
         let was_there = path.try_exists().map_err(failed("read", &path))?;

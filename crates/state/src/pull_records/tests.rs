@@ -22,7 +22,7 @@ fn at(second: i64) -> Timestamp {
 #[tokio::test]
 async fn intents_and_records_are_where_the_go_kubelet_looks_for_them() {
     let root = tempfile::tempdir().unwrap();
-    let records = PullRecordFiles::open(root.path()).unwrap();
+    let records = PullRecordFiles::open(root.path());
     assert!(!records.write_intent("r.io/a:1").await.unwrap());
     assert!(records.write_intent("r.io/a:1").await.unwrap(), "it is there already");
     records.record_pulled(&pull("r.io/a:1", "sha256:a")).await.unwrap();
@@ -33,7 +33,7 @@ async fn intents_and_records_are_where_the_go_kubelet_looks_for_them() {
         let directory = fs::metadata(path.parent().unwrap()).unwrap();
         assert_eq!(directory.permissions().mode() & 0o7777, 0o700);
     }
-    let again = PullRecordFiles::open(root.path()).unwrap();
+    let again = PullRecordFiles::open(root.path());
     assert_eq!(again.intents().await.unwrap().images, ["r.io/a:1".to_owned()].into());
     let record = again.pulled("sha256:a").await.unwrap().unwrap();
     assert!(record.credential_mapping["r.io/a"].node_pods_accessible);
@@ -47,7 +47,7 @@ async fn intents_and_records_are_where_the_go_kubelet_looks_for_them() {
 #[tokio::test]
 async fn a_record_that_cannot_be_read_is_an_error_until_the_next_pull_replaces_it() {
     let root = tempfile::tempdir().unwrap();
-    let records = PullRecordFiles::open(root.path()).unwrap();
+    let records = PullRecordFiles::open(root.path());
     records.record_pulled(&pull("r.io/a:1", "sha256:a")).await.unwrap();
     let path = root.path().join("image_manager/pulled").join(file_name("sha256:a"));
     let whole = fs::read_to_string(&path).unwrap();
@@ -67,7 +67,7 @@ async fn a_record_that_cannot_be_read_is_an_error_until_the_next_pull_replaces_i
 #[tokio::test]
 async fn an_intent_that_cannot_be_read_counts_by_the_name_of_its_file() {
     let root = tempfile::tempdir().unwrap();
-    let records = PullRecordFiles::open(root.path()).unwrap();
+    let records = PullRecordFiles::open(root.path());
     let place = root.path().join("image_manager/pulling");
     fs::write(place.join(file_name("r.io/a:1")), "{").unwrap();
     fs::write(place.join(file_name("r.io/b:1") + ".tmp"), "{").unwrap();
@@ -78,7 +78,7 @@ async fn an_intent_that_cannot_be_read_counts_by_the_name_of_its_file() {
 #[tokio::test]
 async fn records_of_images_that_are_gone_are_removed_unless_they_are_new() {
     let root = tempfile::tempdir().unwrap();
-    let records = PullRecordFiles::open(root.path()).unwrap();
+    let records = PullRecordFiles::open(root.path());
     records.record_pulled(&pull("r.io/a:1", "sha256:a")).await.unwrap();
     assert_eq!(records.recorded_images().await.unwrap(), ["sha256:a".to_owned()].into());
     records.remove_pulled("sha256:a", at(100)).await.unwrap();
@@ -93,7 +93,7 @@ async fn records_of_images_that_are_gone_are_removed_unless_they_are_new() {
 #[tokio::test]
 async fn pulls_at_the_same_time_are_all_in_the_record() {
     let root = tempfile::tempdir().unwrap();
-    let records = PullRecordFiles::open(root.path()).unwrap();
+    let records = PullRecordFiles::open(root.path());
     let mut tasks = tokio::task::JoinSet::new();
     for number in 0..20 {
         let (records, image) = (records.clone(), format!("r.io/a{number}"));
