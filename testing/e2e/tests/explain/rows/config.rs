@@ -75,10 +75,10 @@ pub(super) fn rows(_: &RowContext) -> Vec<CauseRow> {
         ),
         row(
             "network-disk",
-            volume("network-disk", json!({ "nfs": { "server": "nowhere", "path": "/x" } })),
+            volume("network-disk", json!({ "iscsi": { "targetPortal": "127.0.0.1:3260", "iqn": "iqn.2026-11.example:x", "lun": 0 } })),
             ExplanationCause::VolumeKind,
-            "Volume v is of the kind nfs, which this agent does not have.",
-            "Use emptyDir, hostPath, configMap, secret, downwardAPI or projected for volume v in {place}.",
+            "Volume v is of the kind iscsi, which this agent does not have.",
+            "Use emptyDir, hostPath, configMap, secret, downwardAPI, projected, nfs or persistentVolumeClaim for volume v in {place}.",
         ),
         row(
             "no-env-file",
