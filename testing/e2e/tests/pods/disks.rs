@@ -65,7 +65,7 @@ impl<'a> AgentOnDisk<'a> {
     }
 
     /// Waits until nothing is left of pods that have ended: an agent that is asked to end before leaves the rest to the next one.
-    async fn is_clean(&self) -> Result<()> {
+    async fn wait_until_clean(&self) -> Result<()> {
         let directories = [self.disk.path().join("root/pods"), self.cx.rig().pod_logs()];
         let left = async || {
             let mut left = Vec::new();
@@ -81,7 +81,7 @@ impl<'a> AgentOnDisk<'a> {
 
     /// Ends the agent, and checks that nothing on its disk is damaged.
     async fn finish(self) -> Result<()> {
-        self.is_clean().await?;
+        self.wait_until_clean().await?;
         let status = self.agent.terminate(ENDING).await?;
         ensure!(status.success(), "the agent ended with {status}");
         let broken = fs::read_dir(self.disk.path().join("root/oarsman-statuses"))?

@@ -28,7 +28,7 @@ fn run(bytes: &[u8]) {
 fn round_trip(amount: &Quantity) {
     let text = amount.to_string();
     match Quantity::parse(&text) {
-        // A sum that is too large is written as it is, and read as the greatest amount, as by the Go kubelet.
+        // A sum that is too large is written as it is, and read as the greatest amount.
         Ok(again) if amount.units().abs() == i64::MAX => {
             assert_eq!(again.units(), amount.units(), "{text} is read as {again:?}");
         }
