@@ -37,6 +37,11 @@ impl ActivePodsReader {
     pub fn all(&self) -> Vec<Arc<ActivePod>> {
         self.0.lock().all().cloned().collect()
     }
+
+    /// Waits for a change since the last call of this. One task at most may wait: the container log manager.
+    pub(crate) async fn changed(&self) {
+        self.0.changed().await;
+    }
 }
 
 /// What workers reported and the supervisor has not applied yet: for each pod the latest, so that no worker has to wait.
@@ -73,6 +78,11 @@ impl ActivePodsWriter {
         Self { pods, updates }
     }
 
+    /// The pods as readers see them.
+    pub(crate) fn reader(&self) -> &ActivePodsReader {
+        &self.pods
+    }
+
     /// Waits for reports of workers.
     pub(crate) async fn reported(&self) {
         self.updates.0.changed().await;
@@ -82,11 +92,12 @@ impl ActivePodsWriter {
     /// of its successor.
     pub(crate) fn update(&self, change: impl FnOnce(&mut ActivePods)) {
         let updates = take(&mut *self.updates.0.lock());
-        let mut pods = self.pods.0.lock();
-        for (uid, update) in updates {
-            pods.apply(&uid, update);
-        }
-        change(&mut pods);
+        self.pods.0.update(|pods| {
+            for (uid, update) in updates {
+                pods.apply(&uid, update);
+            }
+            change(pods);
+        });
     }
 
     /// Applies what workers reported.

@@ -1,10 +1,15 @@
 //! What the agent asks `core`. It is handed in like the seams are, so that a simulation can hand in wrong decisions and
 //! see whether its invariants notice.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use oarsman_core::actions::{self, PodActions, Teardown};
+use oarsman_core::active_pods::ActivePod;
 use oarsman_core::admission::{AdmitHandler, AdmitRefusal, PodAdmitAttributes};
+use oarsman_core::gc::images::images_in_use;
 use oarsman_core::ids::{ContainerId, SandboxId};
 use oarsman_core::lifecycle::{
     self, Context, Event, State, TerminationStage, Transition, WorkerStart,
@@ -17,6 +22,7 @@ use oarsman_core::status::merge::merge;
 use oarsman_core::status::probe_recovery;
 use oarsman_core::time::Mono;
 use oarsman_core::view::PodView;
+use oarsman_cri_types::v1::{Container, Image};
 
 /// The decisions of `core`. A simulation overrides single ones.
 pub trait Decisions: Send + Sync + 'static {
@@ -116,6 +122,16 @@ pub trait Decisions: Send + Sync + 'static {
         attempt: u32,
     ) -> Option<ContainerId> {
         actions::adopted_container(view, sandbox, name, attempt)
+    }
+
+    /// The images that must not be removed.
+    fn images_in_use(
+        &self,
+        images: &[Image],
+        containers: &[Container],
+        pods: &[Arc<ActivePod>],
+    ) -> BTreeSet<String> {
+        images_in_use(images, containers, pods.iter().map(|pod| &*pod.pod))
     }
 
     /// What is removed of a pod that no source has any more.

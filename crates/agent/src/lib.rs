@@ -5,9 +5,11 @@
 
 mod active_pods;
 mod container_lifecycle;
+mod container_log_manager;
 mod decisions;
 mod event_recorder;
 mod evented_pleg;
+mod images;
 mod mailbox;
 mod metrics;
 mod mirror_manager;
@@ -28,6 +30,7 @@ mod supervisor;
 mod sync_loop_monitor;
 #[cfg(test)]
 mod testing;
+mod user_namespaces;
 mod volume_manager;
 mod work_queue;
 
@@ -46,6 +49,7 @@ use tokio::task::JoinSet;
 pub use active_pods::ActivePodsReader;
 pub use container_lifecycle::{ContainerHooks, ContainerLifecycle, ContainerRef, ContainerRefused};
 pub use decisions::{CoreDecisions, Decisions, Leftovers};
+pub use images::ImageManagerConfig;
 pub use metrics::{AgentMetrics, Histogram, HistogramSnapshot, Latency, ProbeMetrics, ProbeSeries};
 pub use node::{AgentConfig, NodeIdentity};
 pub use node_addresses::NodeAddresses;
@@ -58,9 +62,11 @@ pub use sync_loop_monitor::SyncLoopMonitor;
 
 use active_pods::{ActivePodsWriter, PodUpdates};
 use event_recorder::EventRecorder;
+use images::image_uses::ImageUses;
+use images::pull_manager::PullManager;
 use mirror_manager::MirrorManager;
 use node::{AgentContext, PendingResizes};
-use node_status::NodePublishers;
+use node_status::{NodeEventSender, NodePublishers};
 use pod_checkpoints::{PodCheckpoints, with_checkpoints};
 use pod_worker::Prober;
 use pull_queue::PullQueue;
@@ -70,6 +76,7 @@ use source_sets::SourceSets;
 use sources::PodSource;
 use status_manager::StatusManager;
 use supervisor::{Supervisor, SyncLoopInputs};
+use user_namespaces::UserNamespaceManager;
 use volume_manager::VolumeManager;
 
 /// The capacity of channels between loops.
@@ -188,6 +195,7 @@ async fn run_until_supervisor_ends(parts: &AgentParts) {
     let (send_identity, identity) = ordered_watch::channel(None);
     let (send_node, admission_node) = ordered_watch::channel(first_admission_node(config, seams));
     let root = config.ownership.root.clone().into();
+    let (pull_records, clock) = (Arc::clone(&seams.pull_records), Arc::clone(&seams.clock));
     let node = Arc::new(AgentContext {
         began: seams.clock.wall(),
         seams: seams.clone(),
@@ -197,16 +205,25 @@ async fn run_until_supervisor_ends(parts: &AgentParts) {
         mirrors: mirrors.clone(),
         pod_updates: pod_updates.clone(),
         identity,
+        admission_node: admission_node.clone(),
         addresses: parts.node_addresses.clone(),
         runtime_health: RuntimeHealthCache::default(),
         sync_loop_monitor: parts.sync_loop_monitor.clone(),
         recorder: parts.recorder.clone(),
         pulls: PullQueue::new(config.parallel_pulls),
+        pull_manager: PullManager::new(pull_records, clock, &config.images),
+        image_uses: ImageUses::default(),
+        active_pods: parts.pods.clone(),
+        node_events: NodeEventSender::new(config, Arc::clone(&seams.clock)),
         container_lifecycle: parts.container_lifecycle.clone(),
         background: vec![Arc::new(Prober::default())],
         credentials: Guarded::default(),
         pulled: ordered_watch::Sender::new(0),
         volume_manager: VolumeManager::new(Arc::clone(&seams.volumes), root),
+        user_namespaces: UserNamespaceManager::new(
+            Arc::clone(&seams.pod_files),
+            config.user_namespaces,
+        ),
         resizes: PendingResizes::default(),
         metrics: Arc::clone(&parts.metrics),
         report_store: Arc::clone(&parts.report_store),
@@ -228,7 +245,7 @@ async fn run_until_supervisor_ends(parts: &AgentParts) {
         admission_node,
     };
     let mut tasks = Tasks::new(parts.metrics.panics.clone());
-    spawn_loops(&mut tasks, &node, send_pleg_events);
+    spawn_loops(&mut tasks, &node, parts.pods.clone(), send_pleg_events);
     let published = NodePublishers { identity: send_identity, admission_node: send_node };
     node_status::spawn(&mut tasks, &node, published);
     let mut supervising = JoinSet::new();
@@ -250,6 +267,7 @@ fn first_admission_node(config: &AgentConfig, seams: &Seams) -> AdmissionNode {
 fn spawn_loops(
     tasks: &mut Tasks,
     node: &Arc<AgentContext>,
+    pods: ActivePodsReader,
     pleg_events: mpsc::Sender<evented_pleg::PlegEvent>,
 ) {
     let (statuses, seams) = (node.statuses.clone(), node.seams.clone());
@@ -261,10 +279,18 @@ fn spawn_loops(
     tasks.spawn(TaskName::MirrorManager, move || {
         mirror_manager::run(mirrors.clone(), seams.clone(), identity.clone())
     });
+    let collecting = Arc::clone(node);
+    tasks.spawn(TaskName::ImageGc, move || images::image_gc::run(Arc::clone(&collecting)));
     let listening = Arc::clone(node);
     tasks.spawn(TaskName::RuntimeEvents, move || {
         evented_pleg::listen(Arc::clone(&listening), pleg_events.clone())
     });
+    if node.config.log_rotation.is_some() {
+        let node = Arc::clone(node);
+        tasks.spawn(TaskName::ContainerLogManager, move || {
+            container_log_manager::run(Arc::clone(&node), pods.clone())
+        });
+    }
 }
 
 /// The sources that were given, and the API server of a cluster.

@@ -9,22 +9,28 @@ use jiff::Timestamp;
 use oarsman_core::admission::{AdmissionNode, Ownership};
 use oarsman_core::cri_spec::{NameFiles, NodeContext, NodeSettings};
 use oarsman_core::features::FeatureGates;
+use oarsman_core::gc::containers::ContainerGcPolicy;
 use oarsman_core::ids::PodUid;
 use oarsman_core::image::providers::{CredentialProvider, ProviderCache};
+use oarsman_core::log_rotation::LogRotationPolicy;
 use oarsman_core::node::NodeFacts;
 use oarsman_core::node::addresses::AddressSettings;
 use oarsman_core::requeue::Requeue;
+use oarsman_core::user_namespace::UserNamespaceSettings;
 use oarsman_sync::Guarded;
 use tokio::sync::mpsc;
 
-use crate::active_pods::PodUpdates;
+use crate::active_pods::{ActivePodsReader, PodUpdates};
 use crate::container_lifecycle::ContainerHooks;
 use crate::decisions::Decisions;
 use crate::event_recorder::EventRecorder;
+use crate::images::ImageManagerConfig;
+use crate::images::image_uses::ImageUses;
+use crate::images::pull_manager::PullManager;
 use crate::metrics::AgentMetrics;
 use crate::mirror_manager::MirrorManager;
 use crate::node_addresses::NodeAddresses;
-use crate::node_status::NodeStatusConfig;
+use crate::node_status::{NodeEventSender, NodeStatusConfig};
 use crate::ordered_watch;
 use crate::pod_worker::BackgroundTasks;
 use crate::pull_queue::PullQueue;
@@ -33,6 +39,7 @@ use crate::runtime_health::RuntimeHealthCache;
 use crate::seams::Seams;
 use crate::status_manager::StatusManager;
 use crate::sync_loop_monitor::SyncLoopMonitor;
+use crate::user_namespaces::UserNamespaceManager;
 use crate::volume_manager::VolumeManager;
 
 /// The agent's configuration.
@@ -42,6 +49,8 @@ pub struct AgentConfig {
     pub runtime_name: String,
     /// Whether the runtime can make a mount read-only all the way down.
     pub recursive_read_only: bool,
+    /// What ids user namespaces of pods have.
+    pub user_namespaces: UserNamespaceSettings,
     /// How the node's addresses are found.
     pub addresses: AddressSettings,
     /// Which features are on.
@@ -54,10 +63,16 @@ pub struct AgentConfig {
     pub longest_crash_backoff: Duration,
     /// Where pods' log directories lie.
     pub pod_logs: PathBuf,
+    /// How container logs are rotated, if they are.
+    pub log_rotation: Option<LogRotationPolicy>,
+    /// Which dead containers are kept.
+    pub container_gc: ContainerGcPolicy,
     /// How often the runtime is relisted, to notice changes without an event.
     pub relist_period: Duration,
     /// How many images are pulled at once.
     pub parallel_pulls: usize,
+    /// How images are verified and removed, and how often registries are asked.
+    pub images: ImageManagerConfig,
     /// Credential provider plugins.
     pub providers: Vec<CredentialProvider>,
     /// What in the runtime is ours.
@@ -92,13 +107,23 @@ pub(crate) struct AgentContext {
     pub(crate) pod_updates: PodUpdates,
     /// Name and UID of the node's object, once they are known.
     pub(crate) identity: ordered_watch::Receiver<Option<NodeIdentity>>,
+    /// The node with what the API server knows of it.
+    pub(crate) admission_node: ordered_watch::Receiver<AdmissionNode>,
     pub(crate) addresses: NodeAddresses,
     /// What the runtime last said of itself.
     pub(crate) runtime_health: RuntimeHealthCache,
     pub(crate) sync_loop_monitor: SyncLoopMonitor,
     pub(crate) recorder: EventRecorder,
     pub(crate) volume_manager: VolumeManager,
+    pub(crate) user_namespaces: UserNamespaceManager,
     pub(crate) pulls: PullQueue,
+    pub(crate) pull_manager: PullManager,
+    /// Images that pods are about to use.
+    pub(crate) image_uses: ImageUses,
+    /// The pods of this node.
+    pub(crate) active_pods: ActivePodsReader,
+    /// Events of the node.
+    pub(crate) node_events: NodeEventSender,
     /// Resource managers around the life of containers.
     pub(crate) container_lifecycle: ContainerHooks,
     /// What makes the background tasks of pods.

@@ -111,6 +111,7 @@ mod tests {
     use std::collections::VecDeque;
 
     use oarsman_core::cri_spec::NameFiles;
+    use oarsman_core::gc::images::ImageFsStats;
     use oarsman_sync::Guarded;
 
     use super::*;
@@ -137,6 +138,10 @@ mod tests {
                 Some(answer) => answer.map_err(|()| failed),
                 None => pending().await,
             }
+        }
+
+        async fn file_system(&self, _: &str) -> Result<ImageFsStats, HostInfoError> {
+            pending().await
         }
     }
 

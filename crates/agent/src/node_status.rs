@@ -24,7 +24,7 @@ use oarsman_sync::{TaskName, Tasks};
 use crate::node::{AgentContext, NodeIdentity};
 use crate::ordered_watch;
 
-use events::NodeEventSender;
+pub(crate) use events::NodeEventSender;
 use reporter::NodeStatusReporter;
 
 /// How the node registers with the API server and reports its status.
@@ -68,7 +68,6 @@ struct NodeStatusContext {
     admission_node: ordered_watch::Sender<AdmissionNode>,
     /// None before they were listed.
     images: ordered_watch::Sender<Option<Vec<ContainerImage>>>,
-    events: NodeEventSender,
 }
 
 /// Starts the loops that look after the node's object; none for a node that belongs to no cluster.
@@ -84,8 +83,6 @@ pub(crate) fn spawn(tasks: &mut Tasks, node: &Arc<AgentContext>, published: Node
         });
         return;
     };
-    let clock = Arc::clone(&node.seams.clock);
-    let events = NodeEventSender::new(&node_status_config.profile.name, clock);
     let node = Arc::clone(node);
     let context = Arc::new(NodeStatusContext {
         node,
@@ -94,7 +91,6 @@ pub(crate) fn spawn(tasks: &mut Tasks, node: &Arc<AgentContext>, published: Node
         identity,
         admission_node,
         images: ordered_watch::Sender::new(None),
-        events,
     });
     let of = Arc::clone(&context);
     tasks.spawn(TaskName::RuntimeHealth, move || health::run(Arc::clone(&of)));

@@ -13,6 +13,7 @@ mod garbage;
 mod grace_budget;
 mod handler;
 mod image;
+mod image_volumes;
 mod kill;
 mod objects;
 mod prober;

@@ -13,7 +13,7 @@ use oarsman_host::host_info::HostInfo;
 use oarsman_host::pod_cgroups::Cgroups;
 use oarsman_images::CredentialPlugins;
 use oarsman_net::Network;
-use oarsman_state::{CheckpointStore, PodFiles, StatusRecords};
+use oarsman_state::{CheckpointStore, PodFiles, PullRecords, StatusRecords};
 use oarsman_volumes::Volumes;
 
 pub(crate) use with_deadlines::with_deadlines;
@@ -35,6 +35,8 @@ pub struct Seams {
     pub pod_files: Arc<dyn PodFiles>,
     /// Statuses that no API server remembers.
     pub records: Arc<dyn StatusRecords>,
+    /// With whose credentials images were pulled.
+    pub pull_records: Arc<dyn PullRecords>,
     /// The node's own credentials for registries, and programs that know others.
     pub credential_plugins: Arc<dyn CredentialPlugins>,
     /// Wall clock, monotonic clock and random draws.

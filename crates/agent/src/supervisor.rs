@@ -4,6 +4,7 @@
 //! messages go into a mailbox that cannot fill up.
 
 mod admit;
+mod container_gc;
 mod pleg;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,7 +35,7 @@ use crate::pod_checkpoints::RestoredPods;
 use crate::pod_worker;
 use crate::report_store::placeholder_pod;
 
-use pleg::PlegRecords;
+use pleg::{PlegRecords, Relist};
 
 #[cfg(test)]
 mod tests;
@@ -86,7 +87,9 @@ pub(crate) struct Supervisor {
     tasks: JoinSet<()>,
     worker_tasks: BTreeMap<Id, WorkerTask>,
     /// At most one relist, so that a runtime that hangs delays nothing else.
-    relists: JoinSet<Option<PlegRecords>>,
+    relists: JoinSet<Option<Relist>>,
+    /// At most one removal of dead containers.
+    collections: JoinSet<()>,
     /// Whether another relist is due once this one has ended.
     relist_again: bool,
     pod_records: PlegRecords,
@@ -140,6 +143,7 @@ impl Supervisor {
             tasks: JoinSet::new(),
             worker_tasks: BTreeMap::new(),
             relists: JoinSet::new(),
+            collections: JoinSet::new(),
             relist_again: false,
             pod_records: PlegRecords::default(),
             orphans_wait: false,
@@ -388,12 +392,13 @@ impl Supervisor {
     }
 
     /// Handles a relist, as `HandlePodCleanups` does: workers of changed pods get a hint, and orphans of ours are terminated.
-    fn handle_pod_cleanups(&mut self, relisted: Result<Option<PlegRecords>, JoinError>) {
+    fn handle_pod_cleanups(&mut self, relisted: Result<Option<Relist>, JoinError>) {
         // A relist that became due while this one was under way may see more than this one.
         if self.relist_again {
             self.start_relist();
         }
-        let Ok(Some(records)) = relisted else { return };
+        let Ok(Some(Relist { records, views })) = relisted else { return };
+        self.collect_dead_containers(&views);
         if self.ran_before.is_none() {
             self.ran_before = Some(records.running());
             self.admit_held_pods();

@@ -12,12 +12,15 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use oarsman_core::admission::{AdmissionNode, Mode, Ownership};
 use oarsman_core::cri_spec::NodeSettings;
 use oarsman_core::features::FeatureGates;
+use oarsman_core::gc::containers::ContainerGcPolicy;
 use oarsman_core::ids::PodUid;
+use oarsman_core::image::verification::CredentialVerificationPolicy;
 use oarsman_core::lifecycle::WorkerStart;
 use oarsman_core::node::addresses::AddressSettings;
 use oarsman_core::pod::{HASH_ANNOTATION, PodExt, SOURCE_ANNOTATION};
 use oarsman_core::report::{NodeReport, PodReport};
 use oarsman_core::requeue::Requeue;
+use oarsman_core::user_namespace::UserNamespaceSettings;
 use oarsman_seam::WithMiddleware;
 use oarsman_sync::{Guarded, ordered_watch};
 use oarsman_world::World;
@@ -28,19 +31,24 @@ use oarsman_world::trace::{ContainerTransition, TraceEntry};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use crate::active_pods::PodUpdates;
+use crate::active_pods::{ActivePodsReader, PodUpdates};
 use crate::container_lifecycle::ContainerHooks;
 use crate::event_recorder::EventRecorder;
+use crate::images::ImageManagerConfig;
+use crate::images::image_uses::ImageUses;
+use crate::images::pull_manager::PullManager;
 use crate::mailbox::Mailbox;
 use crate::mirror_manager::MirrorManager;
 use crate::node::{AgentConfig, AgentContext, PendingResizes, WorkerNotice};
 use crate::node_addresses::NodeAddresses;
+use crate::node_status::NodeEventSender;
 use crate::pull_queue::PullQueue;
 use crate::report_store::ReportStore;
 use crate::runtime_health::RuntimeHealthCache;
 use crate::seams::Seams;
 use crate::status_manager::{self, StatusManager};
 use crate::sync_loop_monitor::SyncLoopMonitor;
+use crate::user_namespaces::UserNamespaceManager;
 use crate::volume_manager::VolumeManager;
 use crate::{CHANNEL_CAPACITY, pod_worker};
 
@@ -159,6 +167,7 @@ fn seams(world: &World, life: u32, calls: &Calls) -> Seams {
         host_info: world.host_info,
         pod_files: Arc::new(WithMiddleware::new(world.pod_files, calls.clone())),
         records: Arc::new(WithMiddleware::new(world.records, calls.clone())),
+        pull_records: Arc::new(WithMiddleware::new(world.pull_records, calls.clone())),
         credential_plugins: world.credential_plugins,
         clock: world.clock,
         network: world.network,
@@ -169,19 +178,29 @@ fn seams(world: &World, life: u32, calls: &Calls) -> Seams {
 fn node(seams: Seams, notices: mpsc::Sender<WorkerNotice>) -> AgentContext {
     let report_store = ReportStore::new(Arc::clone(&seams.clock), NodeReport::default());
     let statuses = StatusManager::new(Arc::clone(&seams.clock));
+    let (pull_records, clock) = (Arc::clone(&seams.pull_records), Arc::clone(&seams.clock));
     AgentContext {
         began: seams.clock.wall(),
+        pull_manager: PullManager::new(pull_records, clock, &config().images),
+        image_uses: ImageUses::default(),
+        active_pods: ActivePodsReader::default(),
+        node_events: NodeEventSender::new(&config(), Arc::clone(&seams.clock)),
         config: config(),
         decisions: Arc::new(crate::CoreDecisions),
         mirrors: MirrorManager::new(statuses.clone()),
         statuses,
         pod_updates: PodUpdates::default(),
         identity: ordered_watch::channel(None).1,
+        admission_node: ordered_watch::channel(AdmissionNode::default()).1,
         addresses: NodeAddresses::default(),
         runtime_health: RuntimeHealthCache::default(),
         sync_loop_monitor: SyncLoopMonitor::default(),
         recorder: EventRecorder::new(Arc::clone(&report_store), Arc::clone(&seams.clock)),
         volume_manager: VolumeManager::new(Arc::clone(&seams.volumes), ROOT.into()),
+        user_namespaces: UserNamespaceManager::new(
+            Arc::clone(&seams.pod_files),
+            UserNamespaceSettings::new(65536, 110),
+        ),
         pulls: PullQueue::new(4),
         container_lifecycle: ContainerHooks::default(),
         background: vec![Arc::new(pod_worker::Prober::default())],
@@ -199,14 +218,21 @@ fn config() -> AgentConfig {
     AgentConfig {
         runtime_name: "world".to_owned(),
         recursive_read_only: false,
+        user_namespaces: UserNamespaceSettings::new(65536, 110),
         addresses: AddressSettings::default(),
         features: FeatureGates::default(),
         settings: NodeSettings::of_memory(1 << 30),
         requeue: Requeue::default(),
         longest_crash_backoff: Duration::from_secs(300),
         pod_logs: POD_LOGS.into(),
+        log_rotation: None,
+        container_gc: ContainerGcPolicy::default(),
         relist_period: Duration::from_secs(60),
         parallel_pulls: 4,
+        images: ImageManagerConfig {
+            verification: Some(CredentialVerificationPolicy::default()),
+            ..ImageManagerConfig::default()
+        },
         providers: Vec::new(),
         ownership: Ownership { mode: Mode::Kubelet, root: ROOT.to_owned() },
         admission_node: AdmissionNode::default(),

@@ -9,8 +9,10 @@ use std::sync::Arc;
 
 use futures::future::join_all;
 use k8s_openapi::api::core::v1::Pod;
-use oarsman_core::cri_spec::{Payloads, PodPaths};
+use oarsman_core::cri_spec::{Payloads, PodPaths, SubPathToMount};
+use oarsman_core::event::PodEvent;
 use oarsman_core::ids::PodUid;
+use oarsman_core::persistent_volume::{ClaimedVolumes, ExclusiveVolumes};
 use oarsman_core::pod::PodExt;
 use oarsman_core::volume_manager::{
     ActualStateOfWorld, DesiredStateOfWorld, reconcile, side_by_side,
@@ -24,7 +26,16 @@ use oarsman_volumes::{VolumeError, Volumes};
 pub(crate) struct MountError {
     doing: &'static str,
     directory: PathBuf,
-    source: VolumeError,
+    source: Box<VolumeError>,
+    /// What else failed at the same time.
+    others: Vec<VolumeError>,
+}
+
+impl MountError {
+    /// One for each volume that was not set up.
+    pub(crate) fn events(&self) -> impl Iterator<Item = PodEvent> {
+        std::iter::once(&*self.source).chain(&self.others).map(VolumeError::event)
+    }
 }
 
 /// The volumes of all pods.
@@ -33,12 +44,14 @@ pub(crate) struct VolumeManager {
     root: PathBuf,
     /// What this agent has set up, by pod. What an earlier one did is set up again, which changes nothing.
     actual: Guarded<BTreeMap<PodUid, ActualStateOfWorld>>,
+    /// Volumes that one pod uses at a time.
+    exclusive: Guarded<ExclusiveVolumes>,
 }
 
 impl VolumeManager {
     /// Sets up the volumes of pods below this root directory.
     pub(crate) fn new(volumes: Arc<dyn Volumes>, root: PathBuf) -> Self {
-        Self { volumes, root, actual: Guarded::default() }
+        Self { volumes, root, actual: Guarded::default(), exclusive: Guarded::default() }
     }
 
     /// Sets up what the pod lacks, refreshes what has other files now, and waits until all of it is done. Volumes that may hang do
@@ -47,9 +60,12 @@ impl VolumeManager {
         &self,
         pod: &Pod,
         payloads: Payloads,
+        claimed: &ClaimedVolumes,
     ) -> Result<(), MountError> {
         let uid = pod.uid();
-        let desired = DesiredStateOfWorld::of(pod, payloads);
+        let reserved = self.exclusive.lock().reserve(&uid, claimed);
+        self.all_or_errors("set up", &uid, vec![reserved.map_err(VolumeError::from)])?;
+        let desired = DesiredStateOfWorld::of(pod, payloads, claimed);
         let todo = reconcile(&desired, self.actual.lock().entry(uid.clone()).or_default());
         let to_mount: Vec<_> = todo.set_up.into_iter().chain(todo.refresh).collect();
         if to_mount.is_empty() {
@@ -62,26 +78,57 @@ impl VolumeManager {
                 self.actual.lock().entry(pod.uid()).or_default().mark_as_mounted(volumes);
                 Ok(())
             });
-        let mounted = join_all(mounts).await.into_iter().collect::<Result<(), VolumeError>>();
-        mounted.map_err(self.failed("set up", &uid))
+        self.all_or_errors("set up", &uid, join_all(mounts).await)
+    }
+
+    /// Mounts the parts of volumes that a container of the pod mounts, and gives where they are, by the mount's place in the
+    /// container's list.
+    pub(crate) async fn set_up_sub_paths(
+        &self,
+        uid: &PodUid,
+        parts: Vec<SubPathToMount>,
+    ) -> Result<BTreeMap<usize, PathBuf>, VolumeError> {
+        if parts.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let paths = PodPaths::new(&self.root, uid);
+        let place = |part: &SubPathToMount| {
+            (part.index, paths.subpath(&part.volume, &part.container, part.index))
+        };
+        let places = parts.iter().map(place).collect();
+        self.volumes.set_up_sub_paths(uid, parts).await?;
+        Ok(places)
     }
 
     /// Tears down every volume of the pod that is found on disk, and waits until that is done.
     pub(crate) async fn wait_for_unmount(&self, uid: &PodUid) -> Result<(), MountError> {
         let unmount = async {
+            // They are parts of the volumes.
+            self.volumes.tear_down_sub_paths(uid).await?;
             let found = ActualStateOfWorld::found(self.volumes.mounted(uid).await?);
             let todo = reconcile(&DesiredStateOfWorld::default(), &found);
             let parts = side_by_side(todo.tear_down, |volume| &volume.plugin).into_iter();
             let unmounts = parts.map(|volumes| self.volumes.tear_down(uid, volumes));
-            join_all(unmounts).await.into_iter().collect::<Result<(), VolumeError>>()
+            Ok(join_all(unmounts).await)
         };
         // Also when some of them could not be torn down, those that were are not there any more.
         self.actual.lock().remove(uid);
-        unmount.await.map_err(self.failed("give back", uid))
+        let results = unmount.await.unwrap_or_else(|error: VolumeError| vec![Err(error)]);
+        self.all_or_errors("give back", uid, results)?;
+        self.exclusive.lock().release(uid);
+        Ok(())
     }
 
-    fn failed(&self, doing: &'static str, uid: &PodUid) -> impl FnOnce(VolumeError) -> MountError {
+    /// The first error, and those that came with it.
+    fn all_or_errors(
+        &self,
+        doing: &'static str,
+        uid: &PodUid,
+        results: Vec<Result<(), VolumeError>>,
+    ) -> Result<(), MountError> {
+        let mut errors = results.into_iter().filter_map(Result::err);
+        let Some(source) = errors.next().map(Box::new) else { return Ok(()) };
         let directory = PodPaths::new(&self.root, uid).volumes();
-        move |source| MountError { doing, directory, source }
+        Err(MountError { doing, directory, source, others: errors.collect() })
     }
 }

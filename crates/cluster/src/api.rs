@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use k8s_openapi::NamespaceResourceScope;
-use k8s_openapi::api::core::v1::{Pod, PodStatus};
+use k8s_openapi::api::core::v1::{Pod, PodStatus, ServiceAccount};
 use kube::{Api, Client, Resource};
 use oarsman_clock::Clock;
 use oarsman_core::cri_spec::Lookup;
@@ -37,7 +37,7 @@ use objects::ObjectManager;
 use rate_limit::limited;
 use store::PodStore;
 
-pub use objects::{Freshness, ObjectSettings};
+pub use objects::{Freshness, ObjectSettings, ProjectionGates};
 pub use rate_limit::{RequestLimits, RequestRate};
 
 /// The field manager that the API server records for what we write.
@@ -62,7 +62,12 @@ impl ApiServer {
     pub fn new(client: Client, node: &str, clock: Arc<dyn Clock>) -> Self {
         let client = retry_after::with_retry_after(client);
         Self {
-            objects: ObjectManager::new(client.clone(), ObjectSettings::default()),
+            objects: ObjectManager::new(
+                client.clone(),
+                node,
+                Arc::clone(&clock),
+                ObjectSettings::default(),
+            ),
             events: client.clone(),
             unlimited: client.clone(),
             client,
@@ -83,7 +88,12 @@ impl ApiServer {
                 Some(rate) => limited(client.clone(), rate),
                 None => client.clone(),
             },
-            objects: ObjectManager::new(client.clone(), settings),
+            objects: ObjectManager::new(
+                client.clone(),
+                &self.node,
+                Arc::clone(&self.clock),
+                settings,
+            ),
             ..self
         }
     }
@@ -112,6 +122,19 @@ impl Cluster for ApiServer {
 
     async fn lookup(&self, pod: &Pod) -> Result<Lookup> {
         self.objects.lookup(pod).await
+    }
+
+    async fn service_account(&self, name: &FullName) -> Result<ServiceAccount> {
+        self.objects.service_account(name).await
+    }
+
+    async fn service_account_token(
+        &self,
+        pod: &Pod,
+        account: &str,
+        audience: &str,
+    ) -> Result<String> {
+        self.objects.provider_token(pod, account, audience).await
     }
 
     fn forget(&self, pod: &PodUid) {

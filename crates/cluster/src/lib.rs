@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::stream::BoxStream;
-use k8s_openapi::api::core::v1::{Pod, PodStatus};
+use k8s_openapi::api::core::v1::{Pod, PodStatus, ServiceAccount};
 use oarsman_core::cri_spec::Lookup;
 use oarsman_core::event_queue::CountedEvent;
 use oarsman_core::ids::{FullName, PodUid};
@@ -21,7 +21,7 @@ use oarsman_core::pod::PodExt;
 use oarsman_core::references::ObjectChange;
 use oarsman_seam::{Call, CallFault, SeamError, seam};
 
-pub use api::{ApiServer, Freshness, ObjectSettings, RequestLimits, RequestRate};
+pub use api::{ApiServer, Freshness, ObjectSettings, ProjectionGates, RequestLimits, RequestRate};
 pub use node::{NodeObject, NodeObjectLayer, NodeStates, Registration};
 pub use standalone::Standalone;
 
@@ -42,11 +42,25 @@ pub trait Cluster: Send + Sync + 'static {
     /// stream outlives every loss of the connection.
     fn pods(&self) -> Option<PodSets>;
 
-    /// The ConfigMaps, Secrets and runtime class that a pod refers to, as far as they exist, the tokens of its account that its
-    /// volumes hold, and the services that its variables tell of. It is asked for at each sync of the pod. A static pod that refers
+    /// The ConfigMaps, Secrets and runtime class that a pod refers to, as far as they exist, the tokens of its account, the
+    /// trust bundles and the certificates that its volumes hold, and the services that its variables tell of. It is asked for at each sync of the pod. A static pod that refers
     /// to nothing is answered also while the API server is away.
     #[seam(call = "the objects", object = ClusterError::pod(&pod.full_name()))]
     async fn lookup(&self, pod: &Pod) -> Result<Lookup>;
+
+    /// A service account as the API server has it now; credential providers are shown some of its annotations.
+    #[seam(call = "the account", object = ClusterError::service_account(name))]
+    async fn service_account(&self, name: &FullName) -> Result<ServiceAccount>;
+
+    /// A token of a pod's service account for that audience, bound to the pod, for a credential provider. The UID of the account is a
+    /// precondition.
+    #[seam(call = "a token", object = ClusterError::pod(&pod.full_name()))]
+    async fn service_account_token(
+        &self,
+        pod: &Pod,
+        account: &str,
+        audience: &str,
+    ) -> Result<String>;
 
     /// Nothing of that pod runs any more: objects that no other pod refers to need not be watched any longer.
     fn forget(&self, pod: &PodUid);
@@ -135,5 +149,10 @@ impl ClusterError {
     /// A pod as errors name it.
     pub fn pod(name: &FullName) -> String {
         format!("pod {name}")
+    }
+
+    /// A service account as errors name it.
+    pub fn service_account(name: &FullName) -> String {
+        format!("serviceaccount {}/{}", name.namespace, name.name)
     }
 }

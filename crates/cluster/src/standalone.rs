@@ -3,14 +3,15 @@
 use async_trait::async_trait;
 use futures::StreamExt;
 use futures::stream::{iter, pending, unfold};
-use k8s_openapi::api::core::v1::{Pod, PodStatus};
+use k8s_openapi::api::core::v1::{Pod, PodStatus, ServiceAccount};
 use oarsman_core::cri_spec::Lookup;
 use oarsman_core::event_queue::CountedEvent;
 use oarsman_core::ids::{FullName, PodUid};
+use oarsman_core::pod::PodExt;
 use oarsman_core::references::ObjectChange;
 use tokio::sync::watch;
 
-use crate::{Cluster, ObjectChanges, PodSets, Result};
+use crate::{Cluster, ClusterError, ObjectChanges, PodSets, Result};
 
 #[cfg(test)]
 mod tests;
@@ -37,6 +38,14 @@ impl Cluster for Standalone {
 
     async fn lookup(&self, _: &Pod) -> Result<Lookup> {
         Ok(self.given.as_ref().map(|given| given.borrow().clone()).unwrap_or_default())
+    }
+
+    async fn service_account(&self, name: &FullName) -> Result<ServiceAccount> {
+        Err(ClusterError::Gone { object: ClusterError::service_account(name) })
+    }
+
+    async fn service_account_token(&self, pod: &Pod, _: &str, _: &str) -> Result<String> {
+        Err(ClusterError::Gone { object: ClusterError::pod(&pod.full_name()) })
     }
 
     fn forget(&self, _: &PodUid) {}

@@ -33,18 +33,23 @@ const PARTS: [(&str, &[&str]); 10] = [
     ("/configz", &["configz", "proxy"]),
 ];
 
+/// Paths by which a client acts in a container or connects to it. With WebSocket that begins with a GET, and who may read does not
+/// yet have the right to execute: the verb is `create` whatever the method.
+const ACTIONS: [&str; 4] = ["/exec", "/attach", "/portForward", "/run"];
+
 /// What has to be allowed for a request.
 pub fn attributes(method: &str, path: &str) -> Attributes {
+    let below = |root: &str| {
+        path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
     let verb = match method {
+        _ if ACTIONS.iter().any(|root| below(root)) => "create",
         "POST" => "create",
         "GET" => "get",
         "PUT" => "update",
         "PATCH" => "patch",
         "DELETE" => "delete",
         _ => "",
-    };
-    let below = |root: &str| {
-        path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
     let part = PARTS.iter().find(|(root, _)| below(root));
     let subresources = part.map_or(&["proxy"][..], |(_, parts)| *parts).to_vec();

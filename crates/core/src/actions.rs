@@ -53,6 +53,8 @@ pub struct PodActionsInput<'a> {
     pub backoff: &'a CrashBackoff,
     /// The status published last, so that restart counts survive containers that were lost.
     pub published: Option<&'a PodStatus>,
+    /// How many dead containers of each name are kept; the newest always is.
+    pub dead_kept: usize,
     /// The time of the sync, from which back-offs are counted.
     pub now: Now,
 }
@@ -74,6 +76,7 @@ pub fn compute_pod_actions(input: &PodActionsInput<'_>) -> PodActions {
 
 /// The sandbox is as it should be: containers are started, watched and restarted in it.
 fn compute_container_actions(builder: &mut PodActionsBuilder<'_>) {
+    sandbox::stop_others(builder);
     leftovers::stop_strays(builder);
     regular::start_ephemeral(builder);
     match init::compute_init_container_actions(builder) {

@@ -68,6 +68,18 @@ pub fn sandbox_status_unknown(error: impl fmt::Display) -> PodEvent {
     PodEvent::warning("FailedPodSandBoxStatus", message)
 }
 
+/// The pod's directories could not be made.
+pub fn no_directories(error: impl fmt::Display) -> PodEvent {
+    let message = format!("error making pod data directories: {error}");
+    PodEvent::warning("FailedToMakePodDataDirectories", message)
+}
+
+/// The pod's cgroup could not be made.
+pub fn no_pod_cgroup(error: impl fmt::Display) -> PodEvent {
+    let message = format!("unable to ensure pod container exists: {error}");
+    PodEvent::warning("FailedCreatePodContainer", message)
+}
+
 /// The runtime has no network for pods, so that no sandbox is created.
 pub fn network_not_ready(error: impl fmt::Display) -> PodEvent {
     PodEvent::warning("NetworkNotReady", format!("network is not ready: {error}"))
@@ -105,6 +117,18 @@ mod tests {
                 Warning,
                 "NetworkNotReady",
                 "network is not ready: container runtime network not ready: so",
+            ),
+            (
+                no_directories("full"),
+                Warning,
+                "FailedToMakePodDataDirectories",
+                "error making pod data directories: full",
+            ),
+            (
+                no_pod_cgroup("busy"),
+                Warning,
+                "FailedCreatePodContainer",
+                "unable to ensure pod container exists: busy",
             ),
             (PodEvent::normal("Killing", "so"), Normal, "Killing", "so"),
         ];

@@ -1,6 +1,9 @@
 //! Hashes that others must be able to make again, so that a node changes hands without a container restarting.
 
+use std::fmt::Write;
+
 use k8s_openapi::api::core::v1::Container;
+use sha2::{Digest, Sha256};
 
 /// FNV-1a in 32 bits.
 pub fn fnv32a(bytes: &[u8]) -> u32 {
@@ -12,6 +15,16 @@ pub fn fnv64a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })
+}
+
+/// SHA-256 in lower-case hexadecimal digits.
+pub fn sha256_hex(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(64);
+    for byte in Sha256::digest(bytes) {
+        // Writing to a string does not fail.
+        write!(text, "{byte:02x}").ok();
+    }
+    text
 }
 
 /// The hash of a container's definition. Only name and image are in it: a change to one of them is the only edit that
@@ -27,7 +40,7 @@ fn definition_json(name: &str, image: &str) -> String {
 }
 
 /// A JSON string as Go writes it: what could be taken for HTML or would break a line of a script is escaped.
-fn go_json_string(text: &str) -> String {
+pub(crate) fn go_json_string(text: &str) -> String {
     let quoted = serde_json::Value::from(text).to_string();
     quoted
         .replace('&', "\\u0026")

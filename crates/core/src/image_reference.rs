@@ -36,6 +36,28 @@ pub fn registry_and_path(image: &str) -> (&str, &str) {
     (registry, path.split(':').next().unwrap_or(path))
 }
 
+/// The full name of an image's repository, without tag and digest and with what short names leave out, such as
+/// `docker.io/library/busybox`.
+pub fn repository_name(image: &str) -> String {
+    let (registry, path) = registry_and_path(image);
+    match (registry, path.contains('/')) {
+        ("" | "docker.io" | "index.docker.io", false) => format!("docker.io/library/{path}"),
+        ("" | "docker.io" | "index.docker.io", true) => format!("docker.io/{path}"),
+        (registry, _) => format!("{registry}/{path}"),
+    }
+}
+
+/// The full name of an image: its repository with its digest, or else with its tag. Two spellings of one image have the same.
+pub fn full_name(image: &str) -> String {
+    let repository = repository_name(image);
+    if let Some((_, digest)) = image.split_once('@') {
+        return format!("{repository}@{digest}");
+    }
+    let last_component = image.rfind('/').map_or(0, |slash| slash + 1);
+    let tag = image[last_component..].split_once(':').map_or("latest", |(_, tag)| tag);
+    format!("{repository}:{tag}")
+}
+
 /// Whether a valid name says which image of its repository it means.
 fn is_tagged(image: &str) -> Result<bool, &'static str> {
     let (named, digest) = split_optional(image, image.find('@'));

@@ -1,6 +1,7 @@
 //! What a pod refers to outside itself, wherever in it that is: ConfigMaps and Secrets, its runtime class, tokens of its account.
 
 mod change;
+mod claim;
 
 use k8s_openapi::api::core::v1::{
     ConfigMapEnvSource, ConfigMapKeySelector, ConfigMapProjection, ConfigMapVolumeSource,
@@ -13,6 +14,7 @@ use crate::ids::FullName;
 use crate::pod::PodExt;
 
 pub use change::ObjectChange;
+pub use claim::{ClaimReference, claims};
 
 #[cfg(test)]
 mod tests;

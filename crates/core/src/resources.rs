@@ -19,7 +19,10 @@ use std::time::Duration;
 
 pub use container::container;
 pub use cpu::{MAX_SHARES, MIN_SHARES, quota, shares, weight};
-pub use groups::{CgroupValues, CpuQuota, QosCpuClaim, pod_cgroup, qos_cgroup, qos_cgroup_shares};
+pub use groups::{
+    CgroupValues, CpuQuota, QosCpuClaim, memory_volume_size, pod_cgroup, qos_cgroup,
+    qos_cgroup_shares,
+};
 pub use oom::oom_score_adj;
 pub use sandbox::{SandboxResources, sandbox};
 pub use totals::{pod_limits, pod_requests};

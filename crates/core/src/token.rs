@@ -30,6 +30,13 @@ pub struct TokenRequestKey {
     pub seconds: i64,
 }
 
+impl TokenRequestKey {
+    /// A token of the usual lifetime.
+    pub fn for_audience(audience: &str) -> Self {
+        Self { audience: audience.to_owned(), seconds: USUAL_LIFETIME }
+    }
+}
+
 impl From<&ServiceAccountTokenProjection> for TokenRequestKey {
     fn from(wanted: &ServiceAccountTokenProjection) -> Self {
         Self {

@@ -10,18 +10,23 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::{Pod, Volume};
 
 use crate::cri_spec::{Payload, Payloads, volume_plugin};
+use crate::persistent_volume::{ClaimedVolume, ClaimedVolumes};
 use crate::pod::PodExt;
 
-/// The volumes that one pod should have, by name: those that a container mounts.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct DesiredStateOfWorld(BTreeMap<String, VolumeToMount>);
+/// The name of a volume's directory, and its plugin: a persistent volume may have the name of another volume of the pod, in the directory
+/// of another plugin, and two volumes of a pod may be the same persistent volume.
+type VolumeKey = (String, String);
 
-/// The volumes that one pod has, by name.
+/// The volumes that one pod should have: those that a container mounts.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DesiredStateOfWorld(BTreeMap<VolumeKey, VolumeToMount>);
+
+/// The volumes that one pod has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ActualStateOfWorld(BTreeMap<String, MountedVolume>);
+pub struct ActualStateOfWorld(BTreeMap<VolumeKey, MountedVolume>);
 
 /// A volume that a pod should have.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct VolumeToMount {
     /// Its name in the pod.
     pub name: String,
@@ -29,12 +34,14 @@ pub struct VolumeToMount {
     pub plugin: String,
     /// The files of a volume that is made of objects and fields; none while they are unknown: then it stays as it is.
     pub payload: Option<Arc<Payload>>,
+    /// What its claim is bound to, if it is made by one.
+    pub claimed: Option<Arc<ClaimedVolume>>,
 }
 
 /// A volume that a pod has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MountedVolume {
-    /// Its name in the pod.
+    /// The name of its directory: its name in the pod, or that of the persistent volume.
     pub name: String,
     /// The plugin that it is of.
     pub plugin: String,
@@ -44,7 +51,7 @@ pub struct MountedVolume {
 }
 
 /// What to do to the volumes of a pod.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reconciliation {
     /// Volumes that the pod should have and that are not set up.
     pub set_up: Vec<VolumeToMount>,
@@ -55,32 +62,51 @@ pub struct Reconciliation {
 }
 
 impl DesiredStateOfWorld {
-    /// The volumes that a container of the pod mounts, with these files.
-    pub fn of(pod: &Pod, payloads: Payloads) -> Self {
+    /// The volumes that a container of the pod mounts, with these files, and with what its claims are bound to.
+    pub fn of(pod: &Pod, payloads: Payloads, claimed: &ClaimedVolumes) -> Self {
         let mut payloads = payloads;
         let mounted = pod.mounted_volumes();
         let volumes = pod.spec().and_then(|spec| spec.volumes.as_deref()).unwrap_or_default();
         let wanted = |volume: &Volume| {
-            let (name, plugin) = (volume.name.clone(), volume_plugin(volume));
+            let (name, claimed) = (volume.name.clone(), claimed.get(&volume.name).cloned());
+            let of_claim = claimed.as_ref().map(|claimed| claimed.plugin.name().to_owned());
+            let plugin = of_claim.unwrap_or_else(|| volume_plugin(volume));
             let payload = payloads.remove(&name).map(Arc::new);
-            (name.clone(), VolumeToMount { name, plugin, payload })
+            let wanted = VolumeToMount { name, plugin, payload, claimed };
+            (wanted.key(), wanted)
         };
-        Self(volumes.iter().filter(|volume| mounted.contains(&volume.name)).map(wanted).collect())
+        // An image is mounted by the runtime.
+        let is_ours = |volume: &&Volume| mounted.contains(&volume.name) && volume.image.is_none();
+        Self(volumes.iter().filter(is_ours).map(wanted).collect())
+    }
+}
+
+impl VolumeToMount {
+    /// The name of its directory: that of the persistent volume, if it is one.
+    pub fn directory_name(&self) -> String {
+        self.claimed.as_ref().map_or_else(|| self.name.clone(), |claimed| claimed.name())
+    }
+
+    fn key(&self) -> VolumeKey {
+        (self.directory_name(), self.plugin.clone())
     }
 }
 
 impl ActualStateOfWorld {
     /// Volumes that were found on disk after a restart; when they were set up is unknown.
     pub fn found(volumes: impl IntoIterator<Item = MountedVolume>) -> Self {
-        Self(volumes.into_iter().map(|volume| (volume.name.clone(), volume)).collect())
+        let key = |volume: &MountedVolume| (volume.name.clone(), volume.plugin.clone());
+        Self(volumes.into_iter().map(|volume| (key(&volume), volume)).collect())
     }
 
     /// These volumes have been set up.
     pub fn mark_as_mounted(&mut self, volumes: impl IntoIterator<Item = VolumeToMount>) {
-        for VolumeToMount { name, plugin, payload } in volumes {
-            let before = self.0.remove(&name).and_then(|volume| volume.payload);
-            let payload = payload.as_deref().map(hash).or(before);
-            self.0.insert(name.clone(), MountedVolume { name, plugin, payload });
+        for volume in volumes {
+            let (key, payload) = (volume.key(), volume.payload.as_deref().map(hash));
+            let before = self.0.remove(&key).and_then(|volume| volume.payload);
+            let (name, plugin) = key.clone();
+            let mounted = MountedVolume { name, plugin, payload: payload.or(before) };
+            self.0.insert(key, mounted);
         }
     }
 }
@@ -94,17 +120,17 @@ impl MountedVolume {
 
 /// What makes the actual state the desired one.
 pub fn reconcile(desired: &DesiredStateOfWorld, actual: &ActualStateOfWorld) -> Reconciliation {
-    let is_there = |volume: &&VolumeToMount| actual.0.contains_key(&volume.name);
+    let is_there = |volume: &&VolumeToMount| actual.0.contains_key(&volume.key());
     let (there, missing): (Vec<_>, Vec<_>) = desired.0.values().partition(is_there);
     let has_other_files = |volume: &&VolumeToMount| {
-        let is = actual.0.get(&volume.name).and_then(|mounted| mounted.payload);
+        let is = actual.0.get(&volume.key()).and_then(|mounted| mounted.payload);
         volume.payload.as_deref().is_some_and(|wanted| is != Some(hash(wanted)))
     };
-    let unwanted = actual.0.values().filter(|volume| !desired.0.contains_key(&volume.name));
+    let unwanted = actual.0.iter().filter(|(key, _)| !desired.0.contains_key(*key));
     Reconciliation {
         set_up: missing.into_iter().cloned().collect(),
         refresh: there.into_iter().filter(has_other_files).cloned().collect(),
-        tear_down: unwanted.cloned().collect(),
+        tear_down: unwanted.map(|(_, volume)| volume.clone()).collect(),
     }
 }
 

@@ -8,7 +8,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
@@ -164,6 +164,12 @@ impl RootDirectory {
         let opened =
             rustix::fs::openat2(&self.0, below, flags | OFlags::CLOEXEC, Mode::empty(), how);
         opened.map_err(link_on_the_way)
+    }
+}
+
+impl AsFd for RootDirectory {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
     }
 }
 

@@ -5,14 +5,19 @@
 mod tests;
 
 use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use oarsman_core::disk_usage::DiskUsage;
 use oarsman_sync::Guarded;
 use tokio::sync::{Mutex, OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinError;
 
+use crate::disk_usage::UsageCount;
+
 /// As many threads are in use when every pool is full.
-pub const POOL_THREADS: usize = 6 + 6 + 4 + 6 + 3 + 1 + 1 + 1 + 1 + 8;
+pub const POOL_THREADS: usize = 6 + 6 + 4 + 6 + 4 + 3 + 3 + 1 + 1 + 1 + 1 + 1 + 8 + 1 + 1;
 
 /// Does the work on a thread of its own; `panicked` makes the error of work that panicked.
 ///
@@ -40,16 +45,26 @@ pub enum BlockingKind {
     Cgroups,
     /// Directories, logs and termination messages of pods.
     PodFiles,
+    /// Sizes of container logs, and their rotation.
+    ContainerLogs,
     /// Statuses of pods.
     StatusRecords,
+    /// Records of image pulls.
+    PullRecords,
     /// Checkpoints of the cluster's pods.
     Checkpoints,
     /// The node's file of credentials for registries.
     NodeCredentials,
     /// The files by which the machine resolves names.
     NameFiles,
+    /// Sizes of file systems, such as that of images.
+    FileSystems,
     /// The machine's resolver, which may wait for servers that are gone.
     Resolver,
+    /// Sizes of volumes, which may have any number of files.
+    VolumeUsage,
+    /// Sizes of files and logs of pods.
+    PodFileUsage,
     /// Addresses of names, from a name server that may never answer.
     NameLookups,
 }
@@ -58,14 +73,23 @@ impl BlockingKind {
     fn threads(self) -> usize {
         match self {
             Self::HostPaths | Self::Volumes => 6,
-            Self::Cgroups => 4,
+            Self::Cgroups | Self::ContainerLogs => 4,
             Self::PodFiles => 6,
-            Self::StatusRecords => 3,
-            Self::Checkpoints | Self::NodeCredentials | Self::NameFiles | Self::Resolver => 1,
+            Self::StatusRecords | Self::PullRecords => 3,
+            Self::Checkpoints
+            | Self::NodeCredentials
+            | Self::NameFiles
+            | Self::FileSystems
+            | Self::Resolver
+            | Self::VolumeUsage
+            | Self::PodFileUsage => 1,
             Self::NameLookups => 8,
         }
     }
 }
+
+/// Entries that are counted before others have their turn: work for less than a second.
+const COUNTED_AT_ONCE: usize = 10_000;
 
 /// Where work of one kind waits for its turn: at most one call at a time for each object, and a bounded number of threads for all.
 ///
@@ -111,6 +135,23 @@ impl BlockingPool {
             done
         };
         run(work, panicked).await
+    }
+
+    /// Counts what a file or a directory holds, part by part: between two parts others have their turn.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub async fn count_usage(&self, object: &str, path: PathBuf) -> io::Result<DiskUsage> {
+        let begin = move || UsageCount::of(&path);
+        let mut count = self.run(object, begin, io::Error::other).await?;
+        loop {
+            let step = move || count.step(COUNTED_AT_ONCE).map(|is_done| (is_done, count));
+            let (is_done, counted) = self.run(object, step, io::Error::other).await?;
+            if is_done {
+                return Ok(counted.usage());
+            }
+            count = counted;
+        }
     }
 
     async fn turn(&self, object: &str) -> ObjectLock {

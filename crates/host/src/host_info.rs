@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
 use oarsman_core::cri_spec::NameFiles;
+use oarsman_core::gc::images::ImageFsStats;
 use oarsman_core::node::addresses::AddressCandidates;
 use oarsman_seam::{Call, CallFault, SeamError, seam};
 use tokio::time::timeout;
@@ -34,6 +35,10 @@ pub trait HostInfo: Send + Sync + 'static {
     /// The addresses of a node of that name on this machine. A resolver that does not answer delays this for two seconds at most.
     #[seam(call = "look for the addresses of", object = name)]
     async fn address_candidates(&self, name: &str) -> Result<AddressCandidates, HostInfoError>;
+
+    /// The size of the file system that holds a directory, and what is free of it.
+    #[seam(call = "read the size of the file system of", object = directory)]
+    async fn file_system(&self, directory: &str) -> Result<ImageFsStats, HostInfoError>;
 }
 
 /// The machine did not say something of itself.
@@ -69,6 +74,7 @@ pub struct MachineHostInfo {
     hosts: PathBuf,
     files: BlockingPool,
     resolver: BlockingPool,
+    file_systems: BlockingPool,
 }
 
 impl MachineHostInfo {
@@ -80,7 +86,8 @@ impl MachineHostInfo {
     fn with_files(resolv_conf: Option<PathBuf>, hosts: PathBuf) -> Self {
         let (files, resolver) =
             (BlockingPool::new(BlockingKind::NameFiles), BlockingPool::new(BlockingKind::Resolver));
-        Self { resolv_conf, hosts, files, resolver }
+        let file_systems = BlockingPool::new(BlockingKind::FileSystems);
+        Self { resolv_conf, hosts, files, resolver, file_systems }
     }
 
     /// What the resolver says; none when it does not answer in time. The call that hangs keeps its thread, and the next ones wait for it, so
@@ -111,6 +118,18 @@ impl HostInfo for MachineHostInfo {
             by_name: self.resolve(name).await.map(on_interface),
             by_route: routed(),
         })
+    }
+
+    async fn file_system(&self, directory: &str) -> Result<ImageFsStats, HostInfoError> {
+        let owned = directory.to_owned();
+        let read = move || {
+            let room = rustix::fs::statvfs(&owned).map_err(failed("read the size of", &owned))?;
+            Ok(ImageFsStats {
+                capacity: room.f_blocks.saturating_mul(room.f_frsize),
+                available: room.f_bavail.saturating_mul(room.f_frsize),
+            })
+        };
+        self.file_systems.run(directory, read, failed("read the size of", directory)).await
     }
 }
 

@@ -39,6 +39,18 @@ pub struct Mount {
     pub super_options: String,
 }
 
+impl Mount {
+    /// Whether mounts below it pass to its peers, and theirs to it.
+    pub fn is_shared(&self) -> bool {
+        self.propagation.iter().any(|field| field.starts_with("shared:"))
+    }
+
+    /// Whether mounts of another one pass to it.
+    pub fn is_slave(&self) -> bool {
+        self.propagation.iter().any(|field| field.starts_with("master:"))
+    }
+}
+
 /// A line of mountinfo that is not one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not a line of mountinfo: {line:?}")]
@@ -99,6 +111,12 @@ pub fn resolve_parent(path: &Path) -> io::Result<PathBuf> {
 /// The mounts at `directory` and below it.
 pub fn beneath<'a>(mounts: &'a [Mount], directory: &'a Path) -> impl Iterator<Item = &'a Mount> {
     mounts.iter().filter(move |mount| mount.point.starts_with(directory))
+}
+
+/// The mount that a path without links lies on: of several at one point the newest.
+pub fn mount_of<'a>(mounts: &'a [Mount], path: &Path) -> Option<&'a Mount> {
+    let above = mounts.iter().filter(|mount| path.starts_with(&mount.point));
+    above.max_by_key(|mount| mount.point.components().count())
 }
 
 /// Fields are separated by exactly one space (a source may be empty), and a lone `-` ends the

@@ -6,6 +6,7 @@ mod sources;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use futures::StreamExt;
@@ -25,12 +26,14 @@ use oarsman_core::node::amounts::{allocatable, capacity};
 use oarsman_core::report::{NodeReport, RuntimeReport};
 use oarsman_core::requeue::Requeue;
 use oarsman_core::resources::names::CgroupNames;
+use oarsman_cri::Runtime;
 use oarsman_host::cgroups::CgroupManager;
 use oarsman_host::host_info::MachineHostInfo;
 use oarsman_host::pod_cgroups::{self, HostCgroups};
 use oarsman_images::HostCredentialPlugins;
 use oarsman_net::SystemNetwork;
-use oarsman_state::{self as state, HostPodFiles, StatusFiles};
+use oarsman_server::StreamingService;
+use oarsman_state::{self as state, HostPodFiles, PullRecordFiles, StatusFiles};
 use oarsman_sync::{TaskName, TaskPanics, Tasks, ordered_watch, restarted};
 use oarsman_volumes::HostVolumes;
 use tokio::sync::{Mutex, mpsc};
@@ -77,6 +80,11 @@ impl Agent {
 
     pub(crate) fn pods(&self) -> ActivePodsReader {
         self.inputs.pods.clone()
+    }
+
+    /// exec, attach and port-forward on its pods; a connection that is idle for so long is closed, or never if it is zero.
+    pub(crate) fn streaming(&self, idle_timeout: Duration) -> Arc<StreamingService> {
+        streaming(&self.inputs.pods, Arc::clone(&self.seams.runtime), idle_timeout)
     }
 
     pub(crate) fn node_addresses(&self) -> NodeAddresses {
@@ -160,6 +168,15 @@ async fn keep_client_certificate(connection: Option<Connection>, panics: TaskPan
     Err(AbortOnDropHandle::new(tokio::spawn(task)).await?.into())
 }
 
+fn streaming(
+    pods: &ActivePodsReader,
+    runtime: Arc<dyn Runtime>,
+    idle_timeout: Duration,
+) -> Arc<StreamingService> {
+    let pods = pods.clone();
+    StreamingService::new(Arc::new(move |name| pods.by_name(name)), runtime, idle_timeout)
+}
+
 /// Builds an agent; waits for the runtime if it does not answer yet.
 /// `manifest_set` holds the manifests that were named on the command line.
 pub(crate) async fn assemble(
@@ -171,11 +188,17 @@ pub(crate) async fn assemble(
     let report_store = ReportStore::new(Arc::clone(clock), initial_report(settings));
     let (stopped, stopped_pods) = ordered_watch::channel(StoppedPods::new());
     let leave = CancellationToken::new();
-    let api = LocalApi { report_store: Arc::clone(&report_store), stopped, leave: leave.clone() };
-    let metrics = Arc::<AgentMetrics>::default();
-    let socket = serve_local_api(settings, api, &metrics);
     let connection_holder = connection_holder();
     let client = runtime::client(settings, connection_holder.clone())?;
+    let pods = ActivePodsReader::default();
+    let api = LocalApi {
+        report_store: Arc::clone(&report_store),
+        stopped,
+        leave: leave.clone(),
+        streaming: streaming(&pods, Arc::new(client.clone()), Duration::ZERO),
+    };
+    let metrics = Arc::<AgentMetrics>::default();
+    let socket = serve_local_api(settings, api, &metrics);
     let facts = runtime::wait_for_runtime(&client, settings, &report_store).await;
     let pod_settings = pod_settings(settings, &facts)?;
     let cgroups = HostCgroups::open(pod_cgroups::CgroupSettings {
@@ -189,15 +212,21 @@ pub(crate) async fn assemble(
         container_logs: settings.container_logs.clone(),
     })?;
     let records = StatusFiles::open(&settings.root)?;
+    let pull_records = PullRecordFiles::open(&settings.root);
     let joined = cluster::join(settings, manifest_set.as_ref(), clock, &metrics.panics).await?;
     let seams = Seams {
         runtime: Arc::new(client),
         cluster: joined.cluster,
-        volumes: Arc::new(HostVolumes::new(settings.root.clone(), Arc::clone(clock))),
+        volumes: Arc::new(HostVolumes::on_node(
+            settings.root.clone(),
+            Arc::clone(clock),
+            allocatable_memory(&pod_settings),
+        )),
         cgroups: Arc::new(cgroups),
         host_info: Arc::new(MachineHostInfo::new(settings.resolv_conf.clone())),
         pod_files: Arc::new(pod_files),
         records: Arc::new(records),
+        pull_records: Arc::new(pull_records),
         credential_plugins: Arc::new(HostCredentialPlugins::new(
             settings.root.clone(),
             settings.providers.directory.clone(),
@@ -216,7 +245,7 @@ pub(crate) async fn assemble(
         decisions: Arc::new(CoreDecisions),
         metrics,
         report_store,
-        pods: ActivePodsReader::default(),
+        pods,
         node_addresses: NodeAddresses::default(),
         sync_loop_monitor: SyncLoopMonitor::default(),
         container_lifecycle: ContainerHooks::default(),
@@ -297,6 +326,11 @@ fn locks(settings: &AgentSettings) -> Result<Vec<FileLock>> {
     Ok(locks)
 }
 
+fn allocatable_memory(settings: &PodSettings) -> Option<u64> {
+    let memory = settings.allocatable.get("memory")?;
+    u64::try_from(memory.units()).ok()
+}
+
 fn pod_settings(settings: &AgentSettings, facts: &RuntimeFacts) -> Result<PodSettings> {
     let root = PathBuf::from(&settings.cgroup_root);
     let cgroups =
@@ -335,14 +369,18 @@ fn config(settings: &AgentSettings, facts: RuntimeFacts, pod_settings: PodSettin
         },
         runtime_name: facts.runtime_name,
         recursive_read_only: facts.recursive_read_only,
+        user_namespaces: settings.user_namespaces,
         addresses: settings.addresses.clone(),
         features: settings.features,
         settings: pod_settings,
         requeue: Requeue::default(),
         longest_crash_backoff: settings.longest_crash_backoff,
         pod_logs: settings.pod_logs.clone(),
+        log_rotation: settings.log_rotation,
+        container_gc: settings.container_gc,
         relist_period: settings.relist_period,
         parallel_pulls: settings.parallel_pulls,
+        images: settings.images.clone(),
         providers: settings.providers.known.clone(),
         ownership: Ownership { mode: settings.mode, root: settings.root.display().to_string() },
         node_status_config: settings.cluster.as_ref().map(|_| settings.node_status.clone()),

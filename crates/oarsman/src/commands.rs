@@ -1,9 +1,12 @@
 //! The commands that ask a running agent over its local socket: each fetches the agent's report and shows a part of it.
 
 mod age;
+mod attach;
 mod completions;
+mod cp;
 mod describe;
 mod events;
+mod exec;
 mod explain;
 mod find_pod;
 pub(crate) mod logs;
@@ -11,11 +14,15 @@ pub(crate) mod logs;
 mod manual;
 mod output;
 mod pod_summary;
+mod port_forward;
 mod ps;
+mod raw_terminal;
+mod remote_command;
 mod stop;
 mod table;
 
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
@@ -38,6 +45,14 @@ pub(crate) enum ClientCommand {
     Logs(logs::Flags),
     /// Tell why a pod is as it is, and what to do about it.
     Explain(explain::Flags),
+    /// Run a command in a container.
+    Exec(exec::Flags),
+    /// Talk to the process that a container runs.
+    Attach(attach::Flags),
+    /// Copy files to a container or from one; it needs a tar.
+    Cp(cp::Flags),
+    /// Make ports of a pod ports of this machine, until interrupted.
+    PortForward(port_forward::Flags),
     /// Take pods of `oarsman run` down, and wait until they are gone.
     Stop(stop::Flags),
     /// Write what a shell needs to complete commands and flags.
@@ -46,8 +61,12 @@ pub(crate) enum ClientCommand {
 
 impl ClientCommand {
     /// Runs the command; `program` is the whole program with all its commands.
-    pub(crate) fn run(&self, program: fn() -> clap::Command) -> Result<()> {
+    pub(crate) fn run(&self, program: fn() -> clap::Command) -> Result<ExitCode> {
         match self {
+            Self::Exec(flags) => return exec::run(flags),
+            Self::Attach(flags) => return attach::run(flags),
+            Self::Cp(flags) => cp::run(flags),
+            Self::PortForward(flags) => port_forward::run(flags),
             Self::Ps(flags) => ps::run(flags),
             Self::Describe(flags) => describe::run(flags),
             Self::Events(flags) => events::run(flags),
@@ -56,6 +75,7 @@ impl ClientCommand {
             Self::Stop(flags) => stop::run(flags),
             Self::Completions(flags) => completions::run(flags, program()),
         }
+        .map(|()| ExitCode::SUCCESS)
     }
 }
 

@@ -4,6 +4,7 @@ mod agent_settings;
 mod credential_providers;
 mod files;
 mod ignored_settings;
+mod image_settings;
 mod node_status;
 mod preflight;
 mod security_settings;
@@ -73,7 +74,7 @@ fn start(given: &ParsedFlags, clock: &Arc<dyn Clock>) -> Result<ExitCode> {
     let loaded = files::load(given)?;
     let logging = agent_settings::logging(&loaded, &given.program);
     let is_on_stderr = logging.file.is_none();
-    logging.start(clock);
+    let _flush = logging.start(clock).context("cannot start the log")?;
     let Err(error) = run_agent(given, &loaded, clock) else { return Ok(ExitCode::SUCCESS) };
     tracing::error!(task = "kubelet", error = format!("{error:#}"), "kubelet failed, exiting");
     if is_on_stderr { Ok(ExitCode::FAILURE) } else { Err(error) }
@@ -108,6 +109,7 @@ async fn run_until_signalled(
         flush_statuses(&commands).await;
     };
     let inputs = ServerInputs {
+        streaming: serving.streaming(&agent),
         plan: serving,
         host: Arc::new(AgentHost::new(&agent, settings, clock)),
         client: agent.client(),

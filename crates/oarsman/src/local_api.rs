@@ -7,16 +7,20 @@ mod server;
 mod socket_path;
 mod stop;
 mod stopped_pods;
+mod stream_client;
 
 use serde::{Deserialize, Serialize};
 
 pub(crate) use client::{ClientError, LocalClient};
 pub(crate) use server::{LocalApi, LocalServer, serve};
 pub(crate) use stopped_pods::{StoppedPods, without_stopped_pods};
+pub(crate) use stream_client::CommandRequest;
 
 /// The paths that are served.
 const REPORT: &str = "/v1/report";
 const STOP: &str = "/v1/stop";
+/// Below it are the kubelet server's paths of exec, attach and port-forward, too.
+const VERSION: &str = "/v1";
 
 /// The body of a request to stop pods.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,27 +1,29 @@
 //! The agent's log: text by default or JSON, to stderr or to a file.
 //!
-//! Every line is written at once. Nothing is buffered, so nothing is lost when the agent is killed, and there is nothing to flush.
+//! Lines pass a bounded queue and are written at once by a thread of their own: a terminal, pipe or disk that takes none stops no pod.
 
 mod file;
 mod json;
+mod queue;
 mod single_line;
 mod verbosity;
 
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use oarsman_clock::Clock;
 use tracing_subscriber::fmt::MakeWriter;
-use tracing_subscriber::fmt::writer::BoxMakeWriter;
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 
 pub(crate) use file::RotationLimits;
+pub(crate) use queue::LogFlush;
 pub(crate) use verbosity::Verbosity;
 
 use file::LogFile;
 use json::JsonLayer;
+use queue::LogQueue;
 use single_line::SingleLine;
 
 /// How and where the agent speaks.
@@ -46,10 +48,18 @@ pub(crate) enum LogLineFormat {
 impl LogSettings {
     /// Installs the log for the whole process. A disk that is full or read-only must not keep pods from being looked after: a log file that
     /// cannot be opened is replaced by stderr.
-    pub(crate) fn start(self, clock: &Arc<dyn Clock>) {
+    ///
+    /// # Errors
+    /// When the thread that writes lines cannot be started.
+    pub(crate) fn start(self, clock: &Arc<dyn Clock>) -> io::Result<LogFlush> {
         let colours = self.file.is_none() && io::stderr().is_terminal();
         let (file, failure) = open(self.file, clock);
-        let writer = file.map_or_else(|| BoxMakeWriter::new(io::stderr), BoxMakeWriter::new);
+        let log: Box<dyn Write + Send> = match file {
+            Some(file) => Box::new(file),
+            None => Box::new(io::stderr()),
+        };
+        let writer = LogQueue::start(log)?;
+        let flush = writer.flush_at_end();
         let loudness = self.verbosity.filter();
         let lines = match self.format {
             LogLineFormat::Text => {
@@ -62,6 +72,7 @@ impl LogSettings {
         if let Some((path, error)) = failure {
             tracing::error!(path = %path.display(), %error, "log file not opened, logging to stderr");
         }
+        Ok(flush)
     }
 }
 
@@ -79,7 +90,7 @@ fn open(
 
 /// Writes one line; a log that cannot be written is no reason to stop.
 fn write_line<'a>(writer: &'a impl MakeWriter<'a>, line: &[u8]) {
-    io::Write::write_all(&mut writer.make_writer(), line).ok();
+    writer.make_writer().write_all(line).ok();
 }
 
 #[cfg(test)]

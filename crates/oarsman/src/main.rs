@@ -55,7 +55,7 @@ fn main() -> ExitCode {
         Command::Kubelet(words) => kubelet::run(&words, &clock),
         Command::Run(flags) => run::run(&flags, &clock),
         Command::HoldConnections => connection_holder::run_holder().map(|()| ExitCode::SUCCESS),
-        Command::Question(question) => question.run(Arguments::command).map(|()| ExitCode::SUCCESS),
+        Command::Question(question) => question.run(Arguments::command),
     };
     match done {
         Ok(code) => code,

@@ -14,16 +14,20 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::Args;
-use oarsman_agent::NodeStatusConfig;
 use oarsman_agent::sources::manifest_set::{self, ManifestSet};
+use oarsman_agent::{ImageManagerConfig, NodeStatusConfig};
 use oarsman_clock::Clock;
 use oarsman_core::admission::Mode;
 use oarsman_core::duration;
 use oarsman_core::features::FeatureGates;
+use oarsman_core::gc::containers::ContainerGcPolicy;
+use oarsman_core::image::verification::CredentialVerificationPolicy;
+use oarsman_core::log_rotation::LogRotationPolicy;
 use oarsman_core::node::NodeProfile;
 use oarsman_core::node::addresses::AddressSettings;
+use oarsman_core::user_namespace::UserNamespaceSettings;
 use oarsman_net::SystemNetwork;
 
 use crate::logging::{LogLineFormat, LogSettings, RotationLimits, Verbosity};
@@ -33,6 +37,8 @@ use crate::{lock, machine, threads};
 use runtime_choice::RuntimeChoice;
 use screen::Screen;
 
+/// How many pods one agent runs.
+const MAX_PODS: u32 = 110;
 /// The default root directory.
 const ROOT: &str = "/var/lib/oarsman";
 /// The name of the log file below the root directory.
@@ -103,7 +109,7 @@ pub(crate) fn run(flags: &Flags, clock: &Arc<dyn Clock>) -> Result<ExitCode> {
             RuntimeChoice::Runtime(endpoint) => {
                 // The log is the first file in it.
                 lock::prepare_root(&root)?;
-                flags.logging(&root).start(clock);
+                let _flush = flags.logging(&root).start(clock).context("cannot start the log")?;
                 // A command in the background has no terminal; containers' output is in their logs.
                 let quiet = flags.quiet || flags.in_background;
                 let settings = flags.settings(root, node, endpoint);
@@ -160,10 +166,17 @@ impl Flags {
             cluster: None,
             pod_logs: root.join("logs"),
             container_logs: None,
+            log_rotation: Some(LogRotationPolicy::default()),
+            container_gc: ContainerGcPolicy::default(),
             cgroup_root: self.cgroup_root.clone().unwrap_or_else(|| own_cgroup(&root)),
             systemd_cgroups: false,
             relist_period: self.sync_frequency,
             parallel_pulls: 5,
+            // Images belong to all that use the runtime: none is removed.
+            images: ImageManagerConfig {
+                verification: Some(CredentialVerificationPolicy::default()),
+                ..ImageManagerConfig::default()
+            },
             providers: CredentialProviders::default(),
             longest_crash_backoff: Duration::from_secs(300),
             cluster_dns: Vec::new(),
@@ -172,6 +185,7 @@ impl Flags {
             pod_pids_limit: None,
             containers: ContainerSettings::default(),
             allowed_unsafe_sysctls: Vec::new(),
+            user_namespaces: UserNamespaceSettings::of_root(&root.display().to_string(), MAX_PODS),
             root,
         }
     }
@@ -183,7 +197,7 @@ fn node_status_config(root: &Path, name: &str) -> NodeStatusConfig {
     NodeStatusConfig {
         profile: NodeProfile {
             name,
-            max_pods: 110,
+            max_pods: MAX_PODS,
             counts_storage: true,
             ..NodeProfile::default()
         },

@@ -3,12 +3,15 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use oarsman_agent::NodeStatusConfig;
-use oarsman_cluster::{Freshness, RequestLimits};
+use oarsman_agent::{ImageManagerConfig, NodeStatusConfig};
+use oarsman_cluster::{Freshness, ProjectionGates, RequestLimits};
 use oarsman_core::admission::Mode;
 use oarsman_core::features::FeatureGates;
+use oarsman_core::gc::containers::ContainerGcPolicy;
 use oarsman_core::image::providers::CredentialProvider;
+use oarsman_core::log_rotation::LogRotationPolicy;
 use oarsman_core::node::addresses::AddressSettings;
+use oarsman_core::user_namespace::UserNamespaceSettings;
 use oarsman_state::CheckpointKeys;
 
 /// Everything that decides how an agent behaves.
@@ -34,12 +37,17 @@ pub(crate) struct AgentSettings {
     pub(crate) pod_logs: PathBuf,
     /// The directory with a link to each container's log, if there is one.
     pub(crate) container_logs: Option<PathBuf>,
+    /// How container logs are rotated, if they are.
+    pub(crate) log_rotation: Option<LogRotationPolicy>,
+    /// Which dead containers are kept.
+    pub(crate) container_gc: ContainerGcPolicy,
     pub(crate) cgroup_root: String,
     /// The cgroup driver for a runtime that does not report its own.
     pub(crate) systemd_cgroups: bool,
     /// How often all pods of the runtime are listed.
     pub(crate) relist_period: Duration,
     pub(crate) parallel_pulls: usize,
+    pub(crate) images: ImageManagerConfig,
     pub(crate) providers: CredentialProviders,
     pub(crate) longest_crash_backoff: Duration,
     pub(crate) cluster_dns: Vec<String>,
@@ -50,6 +58,8 @@ pub(crate) struct AgentSettings {
     pub(crate) containers: ContainerSettings,
     /// Sysctls that pods may set besides those that are safe, as names or patterns that end in `*`.
     pub(crate) allowed_unsafe_sysctls: Vec<String>,
+    /// What ids user namespaces of pods have.
+    pub(crate) user_namespaces: UserNamespaceSettings,
 }
 
 /// The credential provider plugins for image registries.
@@ -77,6 +87,8 @@ pub(crate) struct ClusterSettings {
     pub(crate) checkpoint_keys: CheckpointKeys,
     /// How ConfigMaps and Secrets are kept up to date.
     pub(crate) freshness: Freshness,
+    /// Which sources of projected volumes are on.
+    pub(crate) projections: ProjectionGates,
     /// How often the API server is asked.
     pub(crate) request_limits: RequestLimits,
 }

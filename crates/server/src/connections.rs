@@ -162,6 +162,11 @@ impl ConnectionHandle {
         self.0.table.0.lock().keep(self.0.number, user);
     }
 
+    /// The connection is upgraded: it sends no more requests, and the number of such connections has a limit of its own.
+    pub(crate) fn leave_table(&self) {
+        self.0.table.0.lock().remove(self.0.number);
+    }
+
     /// Waits until the connection has to go.
     pub(crate) async fn evicted(&self) {
         self.0.evicted.cancelled().await;
@@ -242,6 +247,20 @@ mod tests {
         let last = kept("monitor");
         assert!(is_evicted(&all[1]) && evicted(&all) == 1, "the first was used since");
         assert!(!is_evicted(&api) && !is_evicted(&last));
+    }
+
+    #[test]
+    fn an_upgraded_connection_neither_counts_nor_goes() {
+        let table = ConnectionTable::default();
+        let upgraded = table.add(address(1));
+        upgraded.keep("api");
+        upgraded.leave_table();
+        let all: Vec<_> = (0..MAX_KEPT_OF_A_USER)
+            .map(|_| table.add(address(1)))
+            .inspect(|connection| connection.keep("api"))
+            .collect();
+        assert_eq!(evicted(&all), 0);
+        assert!(!is_evicted(&upgraded));
     }
 
     #[test]

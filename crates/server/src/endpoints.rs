@@ -1,4 +1,4 @@
-//! The endpoints and their routers: health, pods, logs, configuration.
+//! The endpoints and their routers: health, pods, logs, configuration; those of streaming come from `streaming`.
 
 mod container_logs;
 mod health;
@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
 use crate::host_interface::HostInterface;
+use crate::streaming::StreamingService;
 pub(crate) use container_logs::LogLimits;
 
 /// What the endpoints answer from.
@@ -55,18 +56,21 @@ pub(crate) fn read_only(
     read_routes().with_state(endpoint_state).merge(health)
 }
 
-/// The router of the HTTPS port.
+/// The router of the HTTPS port; without streaming, no debugging handler is served.
 pub(crate) fn all(
     host: Arc<dyn HostInterface>,
     clock: Arc<dyn Clock>,
     log_limits: Arc<LogLimits>,
-    debugging: bool,
+    debugging: Option<Arc<StreamingService>>,
     configuration: Value,
 ) -> Router {
     let endpoint_state = EndpointState::new(host, clock, configuration, log_limits);
-    let rest = if debugging { debug_routes() } else { disabled_routes() };
+    let (rest, streaming) = match debugging {
+        Some(streaming) => (debug_routes(), streaming.routes()),
+        None => (disabled_routes(), Router::new()),
+    };
     let health = health::routes(Arc::clone(&endpoint_state.host));
-    read_routes().merge(rest).with_state(endpoint_state).merge(health)
+    read_routes().merge(rest).with_state(endpoint_state).merge(health).merge(streaming)
 }
 
 fn read_routes() -> Router<Arc<EndpointState>> {

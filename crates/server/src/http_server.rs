@@ -19,6 +19,7 @@ use crate::accept::{self, ConnectionLimits, HttpConnection};
 use crate::authenticator::ClientCertificates;
 use crate::connections::{ConnectionHandle, ConnectionTable, MAX_CONNECTIONS};
 use crate::listen;
+use crate::streaming::MAX_SESSIONS;
 
 /// How long a client may take for the TLS handshake.
 const LONGEST_HANDSHAKE: Duration = Duration::from_secs(10);
@@ -28,7 +29,7 @@ const RETRY_DELAY: Duration = Duration::from_secs(2);
 /// rights can hold: heads with a certificate's worth of token are a few KiB, and come at once. A person may look at a page of a log
 /// for minutes before the next is wanted.
 const LIMITS: ConnectionLimits = ConnectionLimits {
-    connections: MAX_CONNECTIONS + 256,
+    connections: MAX_CONNECTIONS + MAX_SESSIONS + 256,
     header_timeout: Duration::from_secs(10),
     max_head_bytes: 32 * 1024,
     write_timeout: Duration::from_secs(5 * 60),

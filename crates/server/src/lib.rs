@@ -1,7 +1,7 @@
 //! The kubelet's HTTP servers: HTTPS for the API server and other clients, the read-only port, and the health port.
 //!
 //! Clients over HTTPS are authenticated by certificate or token (`authenticator`) and authorized by the API server (`authorizer`). The data
-//! comes from the [`HostInterface`]. exec, attach and port-forward are not served yet.
+//! comes from the [`HostInterface`]; exec, attach and port-forward are relayed to the runtime (`streaming`).
 
 pub mod accept;
 mod auth_filter;
@@ -12,9 +12,11 @@ mod endpoints;
 mod host_interface;
 mod http_server;
 pub mod logs;
-mod query;
+mod pod_quota;
+pub mod query;
 mod review_throttle;
 mod server_thread;
+mod streaming;
 mod tls;
 mod ttl_cache;
 
@@ -39,6 +41,7 @@ use tokio_rustls::rustls::server::ResolvesServerCert;
 use tokio_util::sync::CancellationToken;
 
 pub use host_interface::{HostInterface, LogDirectory};
+pub use streaming::{PodLookup, StreamingService};
 
 use auth_filter::AuthFilter;
 use endpoints::LogLimits;
@@ -119,6 +122,7 @@ pub struct Servers {
 pub async fn open(
     settings: ServerSettings,
     host: Arc<dyn HostInterface>,
+    streaming: Arc<StreamingService>,
     reviewer: Option<Arc<dyn Reviewer>>,
     certificate: Arc<dyn ResolvesServerCert>,
     clock: Arc<dyn Clock>,
@@ -150,8 +154,8 @@ pub async fn open(
         let tls = tls::config(&settings.encryption, certificate, asks_for_certificate)
             .map_err(io::Error::other)?;
         let guard = AuthFilter::new(&settings.authentication, settings.authorization, reviewer);
-        let (debugging, configuration) = (settings.debugging, settings.configuration);
-        let router = endpoints::all(host, clock, log_limits, debugging, configuration);
+        let debugging = settings.debugging.then_some(streaming);
+        let router = endpoints::all(host, clock, log_limits, debugging, settings.configuration);
         let router = auth_filter::with_auth(router, guard);
         let (listener, tls) = (listen(address).await?, TlsAcceptor::from(Arc::new(tls)));
         http_servers.push(HttpServer::encrypted(TaskName::HttpsServer, listener, tls, router));

@@ -4,6 +4,7 @@ pub mod files;
 mod follow;
 mod line;
 mod printer;
+mod rotated;
 mod tail;
 
 pub use follow::{LogFollower, ReadProgress};

@@ -1,7 +1,7 @@
 //! Parses the query of a request's URL.
 
 /// Names and values in order, percent-decoded.
-pub(crate) fn read(query: &str) -> Vec<(String, String)> {
+pub fn read(query: &str) -> Vec<(String, String)> {
     let parts = query.split('&').filter(|part| !part.is_empty());
     let pair = |part: &str| {
         let (name, value) = part.split_once('=').unwrap_or((part, ""));

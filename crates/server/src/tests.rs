@@ -12,6 +12,7 @@ use oarsman_cluster::review::User;
 use oarsman_core::active_pods::{ActivePod, ActivePods, PodStage};
 use oarsman_core::ids::FullName;
 use oarsman_core::lifecycle::Stage;
+use oarsman_cri::{Deadlines, RemoteRuntime};
 use oarsman_sync::Guarded;
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType,
@@ -190,7 +191,9 @@ async fn serve_with_health_at(
     let source = node(directory.path());
     let reviewer: Arc<dyn Reviewer> = Arc::clone(&fake_reviewer) as _;
     let (certificate, panics) = (Arc::new(certificate), TaskPanics::default());
-    let opened = open(settings, source, Some(reviewer), certificate, clock(), panics).await;
+    let streaming = streaming();
+    let opened =
+        open(settings, source, streaming, Some(reviewer), certificate, clock(), panics).await;
     let mut servers = opened.unwrap();
     // What blocks a thread of the server would block the test.
     servers.thread = None;
@@ -223,6 +226,12 @@ fn settings(
         debugging,
         configuration: json!({ "port": 10250 }),
     }
+}
+
+/// No pod has a container, and no runtime answers.
+fn streaming() -> Arc<StreamingService> {
+    let runtime = RemoteRuntime::new("unix:///nonexistent", None, Deadlines::default()).unwrap();
+    StreamingService::new(Arc::new(|_| None), Arc::new(runtime), LONG)
 }
 
 fn clock() -> Arc<dyn Clock> {
@@ -399,7 +408,8 @@ async fn certificates_tokens_and_anonymous_requests_are_distinguished() {
         ),
         (api(), "/runningpods/", None, 200, "\"items\":[]"),
         (api(), "/healthz", None, 200, "ok"),
-        (api(), "/exec/default/web/c", None, 404, ""),
+        // A WebSocket begins with a GET, and who may read may not execute by it.
+        (api(), "/exec/default/web/c", None, 403, "verb=create, resource=nodes"),
     ];
     for (who, path, token, status, said) in rows {
         let answer = fixture.ask(who, path, token).await;

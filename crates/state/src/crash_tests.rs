@@ -1,14 +1,17 @@
 //! Records and checkpoints after a kill at any of their writes, and with any bit flipped: they open, and what was there before is there.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::Path;
 
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::PodStatus;
 use oarsman_core::ids::PodUid;
 use oarsman_crash::{Change, changes, each_flip, kill_at_every_change};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::checkpoints::{CheckpointKeys, CheckpointStore, EncryptedCheckpoints};
+use crate::pod_files::log_rotation_tests::{kept_lines, numbered_log};
+use crate::pod_files::{HostPodFiles, PodFileSettings, PodFiles};
 use crate::records::{StatusFiles, StatusRecords};
 
 fn runtime() -> Runtime {
@@ -116,6 +119,55 @@ fn a_checkpoint_is_on_the_disk_before_it_has_its_name_and_the_name_after_it() {
     let (content, rename) = (at("fdatasync", "a.sealed.new"), at("rename", "a.sealed.new"));
     assert!(at("write", "a.sealed.new") < content && content < rename, "{changes:#?}");
     assert!(rename < at("fsync", "oarsman-vault"), "{changes:#?}");
+}
+
+fn pod_files(root: &Path) -> HostPodFiles {
+    let settings = PodFileSettings {
+        root: root.join("root"),
+        pod_logs: root.join("logs"),
+        container_logs: None,
+    };
+    HostPodFiles::open(settings).unwrap()
+}
+
+fn rotate(root: &Path) {
+    let (files, log) = (pod_files(root), numbered_log());
+    runtime().block_on(async {
+        files.rotate_log(&log, 5, Timestamp::UNIX_EPOCH).await.unwrap();
+        fs::write(root.join("logs").join(log.directory()).join("0.log"), "").unwrap();
+        files.compress_logs(&log).await.unwrap();
+    });
+}
+
+#[test]
+#[ignore = "the child of the test below"]
+fn child_rotates_a_log() {
+    rotate(&oarsman_crash::directory());
+}
+
+#[test]
+fn every_line_of_a_log_is_there_once_wherever_its_rotation_was_killed() {
+    let directory = |root: &Path| root.join("logs").join(numbered_log().directory());
+    let prepare = |root: &Path| {
+        fs::create_dir_all(directory(root)).unwrap();
+        for (name, line) in [("0.log", "3\n"), ("0.log.20200102-000000", "2\n")] {
+            fs::write(directory(root).join(name), line).unwrap();
+        }
+        fs::write(directory(root).join("0.log.20200101-000000"), "1\n").unwrap();
+    };
+    let kills =
+        kill_at_every_change("crash_tests::child_rotates_a_log", prepare, |root, moment| {
+            assert_eq!(kept_lines(&directory(root), "0.log"), ["1", "2", "3"], "{moment}");
+            // The runtime opens the log again where that was cut off.
+            File::options().append(true).create(true).open(directory(root).join("0.log")).unwrap();
+            rotate(root);
+            assert_eq!(kept_lines(&directory(root), "0.log"), ["1", "2", "3"], "{moment}, again");
+            let names = fs::read_dir(directory(root)).unwrap();
+            let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+            let unfinished: Vec<String> = names.filter(|name| name.ends_with(".tmp")).collect();
+            assert!(unfinished.is_empty(), "{moment}: {unfinished:?}");
+        });
+    assert!(kills >= 8, "killed {kills} times");
 }
 
 #[test]

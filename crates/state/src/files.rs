@@ -101,8 +101,19 @@ pub(crate) fn tail(root: &RootDirectory, below: &Path, limit: u64) -> io::Result
 /// Replaces a file as a whole: a reader sees the old or the new content, also after a crash of the machine; of a lasting one it is the
 /// new content then.
 pub(crate) fn replace(path: &Path, content: &[u8], mode: u32, lasting: bool) -> io::Result<()> {
+    replace_through(UNFINISHED, path, content, mode, lasting)
+}
+
+/// The same with another ending of the name of the unfinished file.
+pub(crate) fn replace_through(
+    unfinished: &str,
+    path: &Path,
+    content: &[u8],
+    mode: u32,
+    lasting: bool,
+) -> io::Result<()> {
     let mut name = path.as_os_str().to_owned();
-    name.push(UNFINISHED);
+    name.push(unfinished);
     let fresh = Path::new(&name);
     // Of an earlier try there may be a remainder, with the mode it had then.
     unless_gone(fs::remove_file(fresh))?;
@@ -125,7 +136,8 @@ pub(crate) fn remove_for_good(path: &Path) -> io::Result<()> {
     unless_gone(fs::remove_file(path).and_then(|()| sync_parent(path)))
 }
 
-fn sync_parent(path: &Path) -> io::Result<()> {
+/// Makes sure that the name of a file or directory survives a crash of the machine.
+pub(crate) fn sync_parent(path: &Path) -> io::Result<()> {
     path.parent().map_or(Ok(()), |parent| File::open(parent)?.sync_all())
 }
 

@@ -1,7 +1,8 @@
 //! Files and records of pods below the root directory.
 //!
-//! Three seams, each with the machine's own files behind it: [`PodFiles`] (directories, files for containers, logs), [`StatusRecords`]
-//! (statuses that no API server remembers) and [`CheckpointStore`] (what brings the cluster's pods back without an API server).
+//! Four seams, each with the machine's own files behind it: [`PodFiles`] (directories, files for containers, logs), [`StatusRecords`]
+//! (statuses that no API server remembers), [`PullRecords`] (with whose credentials images were pulled) and [`CheckpointStore`] (what
+//! brings the cluster's pods back without an API server).
 
 mod checkpoints;
 #[cfg(test)]
@@ -9,6 +10,9 @@ mod crash_tests;
 mod error;
 mod files;
 mod pod_files;
+#[cfg(test)]
+mod pull_record_crash_tests;
+mod pull_records;
 mod records;
 
 pub use checkpoints::{
@@ -18,4 +22,5 @@ pub use error::FileError;
 pub use pod_files::{
     ContainerFiles, FoundFiles, HostPodFiles, PodFileSettings, PodFiles, PodFilesLayer,
 };
+pub use pull_records::{PullRecordFiles, PullRecords, PullRecordsLayer};
 pub use records::{StatusFiles, StatusRecords, StatusRecordsLayer};

@@ -52,10 +52,14 @@ task_names! {
     MirrorManager = "mirror manager",
     /// Listens to the runtime's events.
     RuntimeEvents = "runtime events",
+    /// Checks and rotates container logs.
+    ContainerLogManager = "container log manager",
     /// Asks the runtime whether it is ready.
     RuntimeHealth = "runtime health",
     /// Lists the images for the node's status.
     ImageList = "image list",
+    /// Removes unused images.
+    ImageGc = "image gc",
     /// Registers the node and updates its status.
     NodeStatus = "node status",
     /// Renews the node's lease.
@@ -68,6 +72,12 @@ task_names! {
     TokenRefresh = "token refresh",
     /// Watches the services of pods' namespaces.
     ServiceWatch = "service watch",
+    /// Watches trust bundles.
+    TrustBundleWatch = "trust bundle watch",
+    /// Watches the certificate requests of this node's pods.
+    PodCertificateWatch = "pod certificate watch",
+    /// Renews one certificate of one pod.
+    PodCertificateRefresh = "pod certificate refresh",
     /// Passes changes of log files to the requests that follow them.
     LogWatch = "log watch",
     /// Binds the servers of the kubelet's ports.

@@ -48,10 +48,10 @@ pub(crate) fn write(writer: &AtomicWriter<'_>, files: &Payload) -> io::Result<()
     let current = current(directory)?;
     let files = &with_kept(current.as_ref().map(|name| directory.join(name)).as_deref(), files);
     let holds = |name: &String| compare::holds_exactly(&directory.join(name), files);
-    let name = match current.filter(holds) {
+    let name = match current.clone().filter(holds) {
         Some(name) => name,
         None => {
-            let name = new_directory(writer)?;
+            let name = new_directory(writer, current.as_deref())?;
             let at = directory.join(&name);
             fill(writer, &name, files).inspect_err(|_| remove_unused(&at))?;
             name
@@ -103,11 +103,13 @@ fn current(directory: &Path) -> io::Result<Option<String>> {
     Ok(name.filter(|name| !matches!(*name, ".." | DATA | NEXT)).map(str::to_owned))
 }
 
-/// A new directory named after the time; its name.
-fn new_directory(writer: &AtomicWriter<'_>) -> io::Result<String> {
-    let time = writer.now.strftime("%Y_%m_%d_%H_%M_%S");
-    for number in 0_u32.. {
-        let name = format!("..{time}.{number:010}");
+/// A new directory named after the time; its name. Within one second names count up from the current one: a container that has resolved
+/// the link before two changes must not find the files of the second under the name that it knows.
+fn new_directory(writer: &AtomicWriter<'_>, current: Option<&str>) -> io::Result<String> {
+    let prefix = format!("..{}.", writer.now.strftime("%Y_%m_%d_%H_%M_%S"));
+    let used = current.and_then(|name| name.strip_prefix(&prefix)?.parse::<u32>().ok());
+    for number in used.map_or(0, |used| used.saturating_add(1))..=u32::MAX {
+        let name = format!("{prefix}{number:010}");
         let path = writer.directory.join(&name);
         match DirBuilder::new().mode(DIRECTORY).create(&path) {
             Ok(()) => {

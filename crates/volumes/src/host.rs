@@ -10,17 +10,22 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 use oarsman_clock::Clock;
-use oarsman_core::cri_spec::PodPaths;
+use oarsman_core::cri_spec::{EnvFile, PodPaths, PropagatedMount, SubPathToMount};
+use oarsman_core::disk_usage::{DiskUsage, EmptyDirUsage, empty_dirs, size_limit};
 use oarsman_core::ids::PodUid;
 use oarsman_core::pod::PodExt;
 use oarsman_core::volume_manager::{MountedVolume, VolumeToMount, is_local};
 use oarsman_host::blocking::{BlockingKind, BlockingPool};
+use oarsman_host::disk_usage;
 use oarsman_host::files::is_plain_name;
-use oarsman_host::tree::RemoveTreeError;
+use oarsman_host::mounts;
+use oarsman_host::tree::{self, RemoveTreeError};
 
+use crate::empty_dir::EmptyDirPlugin;
 use crate::host_path::HostPathPlugin;
 use crate::plugin::{self, VolumePlugin, VolumeToSetUp};
-use crate::{VolumeError, Volumes};
+use crate::storage_medium::StorageMedium;
+use crate::{VolumeError, Volumes, env_file, propagation, sub_path};
 
 /// The volumes of this machine.
 #[derive(Clone)]
@@ -29,19 +34,55 @@ pub struct HostVolumes(Arc<VolumePlugins>);
 struct VolumePlugins {
     root: PathBuf,
     clock: Arc<dyn Clock>,
+    allocatable_memory: Option<u64>,
     all: Vec<Box<dyn VolumePlugin>>,
     pool: BlockingPool,
     /// One that hangs must not hold up what lies on our own disk. In either pool, there is one call at a time for a pod: a late one
     /// must not undo what a newer one has done, and a pod with many hanging volumes holds one thread.
     host_path_pool: BlockingPool,
+    /// Counting takes long where there are many files, and holds up nothing else.
+    usage_pool: BlockingPool,
 }
 
 impl HostVolumes {
     /// Those below this root directory. Directories of files that are replaced all at once are named after the time.
     pub fn new(root: PathBuf, clock: Arc<dyn Clock>) -> Self {
+        Self::on_node(root, clock, None)
+    }
+
+    /// The same on a node that has so many bytes of memory for pods; no volume in memory is larger.
+    pub fn on_node(root: PathBuf, clock: Arc<dyn Clock>, allocatable_memory: Option<u64>) -> Self {
         let pool = BlockingPool::new(BlockingKind::Volumes);
         let host_path_pool = BlockingPool::new(BlockingKind::HostPaths);
-        Self(Arc::new(VolumePlugins { root, clock, all: plugin::all(), pool, host_path_pool }))
+        let all = plugin::all();
+        let usage_pool = BlockingPool::new(BlockingKind::VolumeUsage);
+        Self(Arc::new(VolumePlugins {
+            root,
+            clock,
+            allocatable_memory,
+            all,
+            pool,
+            host_path_pool,
+            usage_pool,
+        }))
+    }
+
+    /// What a volume holds. One that is a file system of its own has it counted by the kernel.
+    async fn usage_of(
+        &self,
+        uid: &PodUid,
+        path: PathBuf,
+        is_on_disk: bool,
+    ) -> io::Result<DiskUsage> {
+        let pool = &self.0.usage_pool;
+        if is_on_disk {
+            return pool.count_usage(uid.as_str(), path).await;
+        }
+        let of_file_system = move || match mounts::is_mount_point(&path)? {
+            true => disk_usage::of_file_system(&path),
+            false => Ok(DiskUsage::default()),
+        };
+        pool.run(uid.as_str(), of_file_system, io::Error::other).await
     }
 
     async fn blocking<T: Send + 'static>(
@@ -92,6 +133,67 @@ impl Volumes for HostVolumes {
         }
     }
 
+    async fn set_up_sub_paths(
+        &self,
+        pod: &PodUid,
+        sub_paths: Vec<SubPathToMount>,
+    ) -> Result<(), VolumeError> {
+        let is_local = sub_paths.iter().all(|part| is_local(&part.plugin));
+        let pool = if is_local { &self.0.pool } else { &self.0.host_path_pool };
+        let uid = pod.clone();
+        self.blocking(pool, pod.as_str(), move |plugins| {
+            let paths = plugins.paths(&uid)?;
+            first_error(sub_paths.iter().map(|part| sub_path::set_up(&paths, part)))
+        })
+        .await
+    }
+
+    async fn tear_down_sub_paths(&self, pod: &PodUid) -> Result<(), VolumeError> {
+        let uid = pod.clone();
+        let work = move |plugins: &VolumePlugins| plugins.tear_down_sub_paths(&uid);
+        self.blocking(&self.0.pool, pod.as_str(), work).await
+    }
+
+    async fn read_env_file(
+        &self,
+        pod: &PodUid,
+        file: &EnvFile,
+    ) -> Result<Option<String>, VolumeError> {
+        let (uid, file) = (pod.clone(), file.clone());
+        self.blocking(&self.0.pool, pod.as_str(), move |plugins| {
+            let paths = plugins.paths(&uid)?;
+            let volume = VolumePlugins::path(&paths, &file.plugin, &file.volume)?;
+            env_file::read(&volume, &file)
+        })
+        .await
+    }
+
+    async fn empty_dir_usage(&self, pod: &Arc<Pod>) -> Result<Vec<EmptyDirUsage>, VolumeError> {
+        let (uid, mut all) = (pod.uid(), Vec::new());
+        let paths = self.0.paths(&uid)?;
+        for (volume, source) in empty_dirs(pod) {
+            let path = VolumePlugins::path(&paths, EmptyDirPlugin.name(), volume)?;
+            let medium = source.medium.as_deref().unwrap_or_default();
+            let is_on_disk = StorageMedium::parse(medium) == Some(StorageMedium::Default);
+            let counted = self.usage_of(&uid, path.clone(), is_on_disk).await;
+            let failed = |source| {
+                let volume = volume.to_owned();
+                VolumeError::System { volume, doing: "count", path, source }
+            };
+            let (usage, size_limit) = (counted.map_err(failed)?, size_limit(source));
+            all.push(EmptyDirUsage { volume: volume.to_owned(), usage, size_limit, is_on_disk });
+        }
+        Ok(all)
+    }
+
+    async fn check_propagation(&self, mounts: Vec<PropagatedMount>) -> Result<(), VolumeError> {
+        // A path of the host may lie on a mount of a server that is gone.
+        let object = mounts.iter().map(|mount| mount.host_path.display().to_string());
+        let object = object.collect::<Vec<_>>().join(" ");
+        let work = move |_: &VolumePlugins| propagation::check(&mounts);
+        self.blocking(&self.0.host_path_pool, &object, work).await
+    }
+
     async fn mounted(&self, pod: &PodUid) -> Result<Vec<MountedVolume>, VolumeError> {
         let uid = pod.clone();
         self.blocking(&self.0.pool, pod.as_str(), move |plugins| plugins.mounted(&uid)).await
@@ -123,17 +225,28 @@ impl VolumePlugins {
         let plugin = self.all.iter().find(|plugin| plugin.name() == wanted.plugin);
         let mut specs = pod.spec().and_then(|spec| spec.volumes.as_ref()).into_iter().flatten();
         let volume = specs.find(|volume| volume.name == wanted.name).ok_or_else(unknown)?;
-        let path = Self::path(paths, &wanted.plugin, &wanted.name)?;
-        let payload = wanted.payload.as_deref();
-        let mount = VolumeToSetUp { pod, volume, payload, path, now };
+        let path = Self::path(paths, &wanted.plugin, &wanted.directory_name())?;
+        let (payload, claimed) = (wanted.payload.as_deref(), wanted.claimed.as_deref());
+        let allocatable_memory = self.allocatable_memory;
+        let mount = VolumeToSetUp { pod, volume, payload, claimed, path, now, allocatable_memory };
         plugin.ok_or_else(unknown)?.set_up(&mount)
     }
 
     fn tear_down(&self, uid: &PodUid, volumes: &[MountedVolume]) -> Result<(), VolumeError> {
         let paths = self.paths(uid)?;
         first_error(volumes.iter().map(|MountedVolume { name, plugin, .. }| {
-            plugin::tear_down(name, &Self::path(&paths, plugin, name)?)
+            plugin::tear_down(plugin, name, &Self::path(&paths, plugin, name)?)
         }))
+    }
+
+    /// What is mounted is found in the table of mounts, so that nothing is asked of a volume whose server is gone.
+    fn tear_down_sub_paths(&self, uid: &PodUid) -> Result<(), VolumeError> {
+        let directory = self.paths(uid)?.subpaths();
+        let volumes = names_in(&directory)?;
+        // Directories of mount points are ours, whatever plugin their volume is of.
+        let torn_down = |volume: &String| plugin::tear_down("", volume, &directory.join(volume));
+        first_error(volumes.iter().map(torn_down))?;
+        Ok(tree::remove_tree(&directory)?)
     }
 
     fn mounted(&self, uid: &PodUid) -> Result<Vec<MountedVolume>, VolumeError> {

@@ -19,7 +19,9 @@ impl VolumePlugin for HostPathPlugin {
     }
 
     fn set_up(&self, mount: &VolumeToSetUp<'_>) -> Result<(), VolumeError> {
-        let source = mount.volume.host_path.as_ref();
+        let claimed = mount.claimed.and_then(|claimed| claimed.volume.spec.as_ref());
+        let claimed = claimed.and_then(|spec| spec.host_path.as_ref());
+        let source = mount.volume.host_path.as_ref().or(claimed);
         source.map_or(Ok(()), |source| check(&mount.volume.name, source))
     }
 }

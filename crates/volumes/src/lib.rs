@@ -4,14 +4,22 @@
 //! Everything may be repeated, and nothing that is mounted is ever removed as if it were a directory.
 
 mod atomic_writer;
+#[cfg(test)]
+mod crash_tests;
 mod empty_dir;
+mod env_file;
 mod error;
 mod host;
 mod host_path;
+mod local;
+mod mount_point;
+mod nfs;
 mod ownership;
 mod payload;
 mod plugin;
+mod propagation;
 mod storage_medium;
+mod sub_path;
 #[cfg(test)]
 mod tests;
 
@@ -22,7 +30,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Pod;
+use oarsman_core::cri_spec::{EnvFile, PropagatedMount, SubPathToMount};
+use oarsman_core::disk_usage::EmptyDirUsage;
 use oarsman_core::ids::PodUid;
+use oarsman_core::pod::PodExt;
 use oarsman_core::volume_manager::{MountedVolume, VolumeToMount};
 use oarsman_seam::seam;
 
@@ -41,6 +52,36 @@ pub trait Volumes: Send + Sync + 'static {
     #[seam(call = "tear down the volumes", object = names(volumes.iter().map(|volume| &volume.name)))]
     async fn tear_down(&self, pod: &PodUid, volumes: Vec<MountedVolume>)
     -> Result<(), VolumeError>;
+
+    /// Mounts parts of a pod's volumes where the runtime finds them, below `volume-subpaths` in the pod's directory. The volumes are
+    /// set up. All of them are tried; the error is that of the first that could not be mounted.
+    #[seam(call = "mount parts of the volumes", object = names(sub_paths.iter().map(|part| &part.volume)))]
+    async fn set_up_sub_paths(
+        &self,
+        pod: &PodUid,
+        sub_paths: Vec<SubPathToMount>,
+    ) -> Result<(), VolumeError>;
+
+    /// Unmounts every part of a volume that is mounted for containers of the pod, also by an agent before this one. It comes before
+    /// the volumes are torn down.
+    #[seam(call = "unmount parts of the volumes of", object = pod)]
+    async fn tear_down_sub_paths(&self, pod: &PodUid) -> Result<(), VolumeError>;
+
+    /// The text of a file of variables in a volume of the pod; none when there is no such file.
+    #[seam(call = "read the variables in", object = format!("{:?} of volume {:?}", file.path, file.volume))]
+    async fn read_env_file(
+        &self,
+        pod: &PodUid,
+        file: &EnvFile,
+    ) -> Result<Option<String>, VolumeError>;
+
+    /// What the emptyDir volumes of a pod hold, with their limits. Those that are not set up hold nothing.
+    #[seam(call = "count the volumes of", object = pod.uid())]
+    async fn empty_dir_usage(&self, pod: &Arc<Pod>) -> Result<Vec<EmptyDirUsage>, VolumeError>;
+
+    /// Checks that the mounts which these paths lie on let mounts through as containers ask for.
+    #[seam(call = "look at the mounts of", object = names(mounts.iter().map(|mount| &mount.container_path)))]
+    async fn check_propagation(&self, mounts: Vec<PropagatedMount>) -> Result<(), VolumeError>;
 
     /// The volumes of a pod that are found on disk.
     #[seam(call = "look for the volumes of", object = pod)]

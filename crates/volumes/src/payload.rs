@@ -25,7 +25,7 @@ impl VolumePlugin for PayloadPlugin {
         let medium = self.in_memory.then(|| "Memory".to_owned());
         let source = EmptyDirVolumeSource { medium, size_limit: None };
         check_paths(volume, files)?;
-        empty_dir::set_up(mount.pod, volume, &source, path)?;
+        empty_dir::set_up(mount, &source)?;
         let failed = |source| {
             let (volume, path) = (volume.clone(), path.clone());
             VolumeError::System { volume, doing: "write the files of", path, source }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Pod, Volume};
 use oarsman_core::cri_spec::Payload;
+use oarsman_core::persistent_volume::ClaimedVolume;
 use oarsman_host::mounts;
 use oarsman_host::tree::{self, RemoveTreeError};
 use rustix::io::Errno;
@@ -14,6 +15,9 @@ use rustix::mount::{UnmountFlags, unmount};
 use crate::VolumeError;
 use crate::empty_dir::EmptyDirPlugin;
 use crate::host_path::HostPathPlugin;
+use crate::local::LocalPlugin;
+use crate::mount_point;
+use crate::nfs::NfsPlugin;
 use crate::payload::PayloadPlugin;
 
 /// One kind of volumes.
@@ -31,8 +35,12 @@ pub(crate) struct VolumeToSetUp<'a> {
     pub(crate) volume: &'a Volume,
     /// The files that it should hold, if it is made of objects and fields and they are known.
     pub(crate) payload: Option<&'a Payload>,
+    /// What its claim is bound to, if it is made by one.
+    pub(crate) claimed: Option<&'a ClaimedVolume>,
     pub(crate) path: PathBuf,
     pub(crate) now: Timestamp,
+    /// The memory that the node has for pods, in bytes.
+    pub(crate) allocatable_memory: Option<u64>,
 }
 
 /// The plugins of all kinds of volumes.
@@ -41,6 +49,8 @@ pub(crate) fn all() -> Vec<Box<dyn VolumePlugin>> {
     vec![
         Box::new(EmptyDirPlugin),
         Box::new(HostPathPlugin),
+        Box::new(LocalPlugin),
+        Box::new(NfsPlugin::of_kernel()),
         // What is secret never gets to a disk; a ConfigMap is not.
         payload("kubernetes.io/configmap", false),
         payload("kubernetes.io/secret", true),
@@ -49,9 +59,12 @@ pub(crate) fn all() -> Vec<Box<dyn VolumePlugin>> {
     ]
 }
 
-/// Gives back what lies at a volume's path: what is mounted there is unmounted, what is on disk is removed.
+/// Gives back what lies at a volume's path: what is mounted there is unmounted, and what is on disk is removed unless it outlives the pod.
 /// The table of mounts is read only when something is mounted below it: with many pods it is long.
-pub(crate) fn tear_down(volume: &str, path: &Path) -> Result<(), VolumeError> {
+pub(crate) fn tear_down(plugin: &str, volume: &str, path: &Path) -> Result<(), VolumeError> {
+    if mount_point::is_plugin_of_mounts(plugin) {
+        return mount_point::tear_down(volume, path);
+    }
     // The last mounted may lie upon one mounted before.
     while mounts::is_mount_point(path).map_err(failed(volume, "look at the mounts of", path))? {
         match unmount(path, UnmountFlags::NOFOLLOW) {
@@ -66,7 +79,7 @@ pub(crate) fn tear_down(volume: &str, path: &Path) -> Result<(), VolumeError> {
     Ok(tree::remove_tree(path)?)
 }
 
-fn unmount_beneath(volume: &str, path: &Path) -> Result<(), VolumeError> {
+pub(crate) fn unmount_beneath(volume: &str, path: &Path) -> Result<(), VolumeError> {
     let read = || Ok::<_, io::Error>((mounts::current()?, mounts::resolve_parent(path)?));
     let (all, path) = read().map_err(failed(volume, "read the mounts below", path))?;
     let beneath: Vec<_> = mounts::beneath(&all, &path).collect();
@@ -77,7 +90,7 @@ fn unmount_beneath(volume: &str, path: &Path) -> Result<(), VolumeError> {
     Ok(())
 }
 
-fn failed<E: Into<io::Error>>(
+pub(crate) fn failed<E: Into<io::Error>>(
     volume: &str,
     doing: &'static str,
     path: &Path,

@@ -1,9 +1,7 @@
 //! What an emptyDir lies on, and how that is mounted. A pod's author writes the medium as text; none of it gets to mount(2) but numbers
 //! that were understood.
 
-use k8s_openapi::api::core::v1::{EmptyDirVolumeSource, Pod};
 use oarsman_core::quantity::Quantity;
-use oarsman_core::resources::pod_limits;
 
 /// What the medium of huge pages is called, and one with the size of its pages.
 const HUGE_PAGES: &str = "HugePages";
@@ -32,18 +30,23 @@ impl StorageMedium {
         }
     }
 
-    /// The type of the file system, and its options; none for what is not mounted.
-    pub(crate) fn mount_options(
-        self,
-        pod: &Pod,
-        source: &EmptyDirVolumeSource,
-    ) -> Option<(&'static str, String)> {
+    /// The type of the file system, and its options; none for what is not mounted. One in memory has at most so many bytes.
+    pub(crate) fn mount_options(self, size: Option<u64>) -> Option<(&'static str, String)> {
         let (fs_type, number) = match self {
             Self::Default => return None,
-            Self::Memory => ("tmpfs", size(pod, source).map(|bytes| format!(",size={bytes}"))),
+            Self::Memory => ("tmpfs", size.map(|bytes| format!(",size={bytes}"))),
             Self::HugePages(page) => ("hugetlbfs", page.map(|bytes| format!(",pagesize={bytes}"))),
         };
         Some((fs_type, format!("mode=0777{}", number.unwrap_or_default())))
+    }
+
+    /// With the size of its pages: when none is named, the one that the pod asks for.
+    #[must_use]
+    pub(crate) fn with_page_size(self, of_pod: &[u64]) -> Self {
+        match (self, of_pod) {
+            (Self::HugePages(None), [only]) => Self::HugePages(Some(*only)),
+            (medium, _) => medium,
+        }
     }
 }
 
@@ -51,14 +54,6 @@ impl StorageMedium {
 fn page_size(text: &str) -> Option<u64> {
     let bytes = u64::try_from(Quantity::parse(text).ok()?.units()).ok()?;
     (bytes >= SMALLEST_PAGE && bytes.is_power_of_two()).then_some(bytes)
-}
-
-/// No more than the volume's own limit, and no more than the pod may use.
-fn size(pod: &Pod, source: &EmptyDirVolumeSource) -> Option<i64> {
-    let own = source.size_limit.as_ref().and_then(|limit| Quantity::try_from(limit).ok());
-    let of_pod = pod_limits(pod).get("memory").map(Quantity::units);
-    let limits = [own.map(|limit| limit.units()), of_pod];
-    limits.into_iter().flatten().filter(|bytes| *bytes > 0).min()
 }
 
 #[cfg(test)]
@@ -89,11 +84,27 @@ mod tests {
 
     #[test]
     fn options_are_numbers() {
-        let (pod, source) = (Pod::default(), EmptyDirVolumeSource::default());
-        let options = |medium: StorageMedium| medium.mount_options(&pod, &source);
-        assert_eq!(options(StorageMedium::Default), None);
-        assert_eq!(options(StorageMedium::Memory), Some(("tmpfs", "mode=0777".to_owned())));
+        let options = |medium: StorageMedium, size| medium.mount_options(size);
+        let memory = |options: &str| Some(("tmpfs", options.to_owned()));
+        assert_eq!(options(StorageMedium::Default, Some(1)), None);
+        assert_eq!(options(StorageMedium::Memory, None), memory("mode=0777"));
+        assert_eq!(options(StorageMedium::Memory, Some(4096)), memory("mode=0777,size=4096"));
         let huge = Some(("hugetlbfs", "mode=0777,pagesize=2097152".to_owned()));
-        assert_eq!(options(StorageMedium::HugePages(Some(2 << 20))), huge);
+        assert_eq!(options(StorageMedium::HugePages(Some(2 << 20)), Some(1)), huge);
+    }
+
+    #[test]
+    fn pages_that_are_not_named_are_those_that_the_pod_asks_for() {
+        use StorageMedium::{HugePages, Memory};
+        let rows = [
+            (HugePages(None), vec![1 << 30], HugePages(Some(1 << 30))),
+            (HugePages(None), vec![], HugePages(None)),
+            (HugePages(None), vec![2 << 20, 1 << 30], HugePages(None)),
+            (HugePages(Some(2 << 20)), vec![1 << 30], HugePages(Some(2 << 20))),
+            (Memory, vec![1 << 30], Memory),
+        ];
+        for (medium, of_pod, expected) in rows {
+            assert_eq!(medium.with_page_size(&of_pod), expected, "{medium:?} {of_pod:?}");
+        }
     }
 }

@@ -5,12 +5,13 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{
-    ConfigMapVolumeSource, Container, EmptyDirVolumeSource, HostPathVolumeSource, NFSVolumeSource,
-    PodSecurityContext, PodSpec, SecretVolumeSource, VolumeMount,
+    ConfigMapVolumeSource, Container, EmptyDirVolumeSource, HostPathVolumeSource,
+    ISCSIVolumeSource, PodSecurityContext, PodSpec, SecretVolumeSource, VolumeMount,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use oarsman_core::cri_spec::{Payload, PayloadFile};
 use oarsman_core::ids::PodUid;
+use oarsman_core::persistent_volume::ClaimedVolumes;
 use oarsman_crash::HungMount;
 use tokio::time::timeout;
 
@@ -21,6 +22,9 @@ use oarsman_core::volume_manager::{ActualStateOfWorld, DesiredStateOfWorld, reco
 use oarsman_host::mounts;
 
 use super::*;
+
+mod persistent;
+mod usage;
 
 fn pod(volumes: Vec<Volume>) -> Pod {
     let mount = |volume: &Volume| VolumeMount { name: volume.name.clone(), ..Default::default() };
@@ -58,7 +62,7 @@ async fn make(pod: &Pod, root: &Path) -> Result<(), VolumeError> {
 }
 
 async fn set_up(pod: &Pod, root: &Path, payloads: Payloads) -> Result<(), VolumeError> {
-    let desired = DesiredStateOfWorld::of(pod, payloads);
+    let desired = DesiredStateOfWorld::of(pod, payloads, &ClaimedVolumes::new());
     let todo = reconcile(&desired, &ActualStateOfWorld::default());
     volumes_in(root).set_up(&Arc::new(pod.clone()), todo.set_up).await
 }
@@ -111,6 +115,40 @@ async fn an_empty_dir_in_memory_is_mounted_once_with_its_size_and_unmounted() {
     assert!(mounted[0].super_options.contains("size=1024k"), "{:?}", mounted[0]);
     tear_down(root.path()).await.unwrap();
     assert!(!is_mounted(&directory) && !directory.exists());
+}
+
+#[tokio::test]
+async fn one_in_memory_has_the_nodes_size_and_is_never_swapped_where_the_kernel_can_tell() {
+    let root = tempfile::tempdir().unwrap();
+    let source = EmptyDirVolumeSource { medium: Some("Memory".to_owned()), size_limit: None };
+    let pod = Arc::new(pod(vec![empty_dir("fast", source)]));
+    let clock = Arc::new(SystemClock::start());
+    let volumes = HostVolumes::on_node(root.path().to_owned(), clock, Some(8 << 20));
+    let desired = DesiredStateOfWorld::of(&pod, Payloads::new(), &ClaimedVolumes::new());
+    let todo = reconcile(&desired, &ActualStateOfWorld::default());
+    volumes.set_up(&pod, todo.set_up).await.unwrap();
+    let directory = paths(root.path()).volume("kubernetes.io/empty-dir", "fast");
+    let all = mounts::current().unwrap();
+    let mounted = all.iter().find(|mount| mount.point == directory).unwrap();
+    assert!(mounted.super_options.contains("size=8192k"), "{mounted:?}");
+    // The kernel of the tests is newer than 6.4; in a user namespace it refuses the option.
+    let in_user_namespace =
+        !fs::read_to_string("/proc/self/uid_map").unwrap().contains("4294967295");
+    assert!(in_user_namespace || mounted.super_options.contains("noswap"), "{mounted:?}");
+    tear_down(root.path()).await.unwrap();
+}
+
+#[tokio::test]
+async fn huge_pages_of_a_size_that_the_node_lacks_are_refused_with_those_it_has() {
+    let root = tempfile::tempdir().unwrap();
+    let medium = Some("HugePages-64Ki".to_owned());
+    let source = EmptyDirVolumeSource { medium, size_limit: None };
+    let refused = make(&pod(vec![empty_dir("v", source)]), root.path()).await.unwrap_err();
+    let refused = refused.to_string();
+    assert!(
+        refused.starts_with("volume \"v\": this node has no huge pages of 64Ki, but "),
+        "{refused}"
+    );
 }
 
 #[tokio::test]
@@ -176,11 +214,11 @@ async fn a_host_path_is_checked_against_its_type_or_created() {
 #[tokio::test]
 async fn only_mounted_volumes_are_set_up_and_unsupported_ones_are_named() {
     let root = tempfile::tempdir().unwrap();
-    let nfs = NFSVolumeSource::default();
-    let nfs = Volume { name: "far".to_owned(), nfs: Some(nfs), ..Volume::default() };
-    let mut pod = pod(vec![nfs]);
+    let iscsi = ISCSIVolumeSource::default();
+    let iscsi = Volume { name: "far".to_owned(), iscsi: Some(iscsi), ..Volume::default() };
+    let mut pod = pod(vec![iscsi]);
     let refused = make(&pod, root.path()).await.unwrap_err().to_string();
-    assert!(refused.contains("\"far\"") && refused.contains("nfs"), "{refused}");
+    assert!(refused.contains("\"far\"") && refused.contains("iscsi"), "{refused}");
     pod.spec.as_mut().unwrap().containers[0].volume_mounts = None;
     make(&pod, root.path()).await.unwrap();
 }
@@ -330,7 +368,7 @@ async fn pods_whose_host_paths_hang_keep_no_other_pod_from_its_volumes() {
     let Some(mount) = HungMount::at(&point) else { return };
     let volumes = volumes_in(root.path());
     let make = async |pod: Pod| {
-        let desired = DesiredStateOfWorld::of(&pod, Payloads::new());
+        let desired = DesiredStateOfWorld::of(&pod, Payloads::new(), &ClaimedVolumes::new());
         let todo = reconcile(&desired, &ActualStateOfWorld::default());
         volumes.set_up(&Arc::new(pod), todo.set_up).await
     };

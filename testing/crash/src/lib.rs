@@ -29,8 +29,8 @@ const DIRECTORY: &str = "OARSMAN_CRASH_DIRECTORY";
 /// The greatest number of calls of one kind, so that a child which is always killed fails the test.
 const MOST_CALLS: usize = 500;
 
-/// The calls that change files.
-const CALLS: [&str; 21] = [
+/// The calls that change files and mounts.
+const CALLS: [&str; 27] = [
     "chmod",
     "fchmod",
     "fchmodat",
@@ -45,10 +45,16 @@ const CALLS: [&str; 21] = [
     "linkat",
     "mkdir",
     "mkdirat",
+    "mount",
+    "move_mount",
     "openat",
+    "openat2",
     "rename",
     "renameat",
+    "renameat2",
+    "rmdir",
     "symlink",
+    "umount2",
     "unlink",
     "unlinkat",
     "write",

@@ -140,6 +140,11 @@ impl AgentProcess {
         Ok(processes::pss(self.pid()?)?)
     }
 
+    /// The program that it runs.
+    pub fn program(&self) -> &Path {
+        &self.setup.program
+    }
+
     /// The agent's root directory.
     pub fn root(&self) -> &Path {
         &self.setup.root

@@ -35,6 +35,8 @@ pub struct Scenario {
     pub run: fn(Arc<ScenarioContext>) -> LocalBoxFuture<'static, Result<()>>,
     /// Whether it compares times, so that nothing else may use the processors meanwhile.
     pub is_alone: bool,
+    /// Whether it takes minutes: it is ignored unless it is asked for.
+    pub is_long: bool,
 }
 
 impl Scenario {
@@ -42,6 +44,12 @@ impl Scenario {
     #[must_use]
     pub fn alone(self) -> Self {
         Self { is_alone: true, ..self }
+    }
+
+    /// The same, to be run only when it is asked for, as by `--ignored`, and with more time.
+    #[must_use]
+    pub fn long(self) -> Self {
+        Self { is_long: true, ..self }
     }
 }
 
@@ -53,6 +61,7 @@ macro_rules! scenarios {
             name: stringify!($name),
             run: |cx| ::std::boxed::Box::pin(async move { $name(&cx).await }),
             is_alone: false,
+            is_long: false,
         }),*]
     };
 }
@@ -118,14 +127,15 @@ fn trial(
 ) -> Trial {
     let (shared_rig, share, tokio) = (Arc::clone(shared_rig), share.clone(), tokio.clone());
     let name = format!("{}::{}", shared_rig.name(), scenario.name);
-    Trial::ignorable_test(name.clone(), move || {
+    let trial = Trial::ignorable_test(name.clone(), move || {
         if !share.take(&name)? {
             return Ok(Completion::ignored_with("another process plays it"));
         }
         let played = tokio.block_on(shared_rig.run(scenario));
         played.map_err(|error| Failed::from(format!("{error:#}")))?;
         Ok(Completion::Completed)
-    })
+    });
+    trial.with_ignored_flag(scenario.is_long)
 }
 
 #[expect(clippy::print_stderr, reason = "this is a test binary's own main")]

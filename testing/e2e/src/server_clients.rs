@@ -1,5 +1,6 @@
-//! Clients of the kubelet server that send half of a request, or read nothing of the response.
+//! Clients of the kubelet server that send half of a request, read nothing of the response, or keep commands running.
 
+mod exec_sessions;
 mod stalled_log_readers;
 mod unfinished_requests;
 
@@ -22,6 +23,7 @@ use tokio_rustls::rustls::{
     ClientConfig, DigitallySignedStruct, Error as TlsError, SignatureScheme,
 };
 
+pub use exec_sessions::ExecSessions;
 pub use stalled_log_readers::StalledLogReaders;
 pub use unfinished_requests::UnfinishedRequests;
 

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -16,6 +17,8 @@ const PROMPT: &str = "oarsman-test> ";
 /// A tmux server. It and all that runs in it end when this is dropped.
 pub struct Terminal {
     socket: PathBuf,
+    /// How many exit codes were asked for.
+    commands: AtomicU32,
 }
 
 impl Terminal {
@@ -28,7 +31,7 @@ impl Terminal {
         directory: &Path,
         variables: &[(&str, String)],
     ) -> Result<Self> {
-        let terminal = Self { socket: socket.to_owned() };
+        let terminal = Self { socket: socket.to_owned(), commands: AtomicU32::new(0) };
         let mut tmux = terminal.tmux(&["new-session", "-d", "-x", "160", "-y", "50", "-n", "0"]);
         tmux.arg("-c").arg(directory).env("PS1", PROMPT).env("HISTFILE", "/dev/null");
         tmux.envs(variables.iter().map(|(name, value)| (name, value)));
@@ -66,6 +69,15 @@ impl Terminal {
         run(&mut self.tmux(&["send-keys", "-t", window, key])).map(drop)
     }
 
+    /// Changes the size of a window.
+    ///
+    /// # Errors
+    /// When there is no such window.
+    pub fn resize(&self, window: &str, columns: u16, rows: u16) -> Result<()> {
+        let (columns, rows) = (columns.to_string(), rows.to_string());
+        run(&mut self.tmux(&["resize-window", "-t", window, "-x", &columns, "-y", &rows])).map(drop)
+    }
+
     /// All text of a window, scrolled lines included.
     ///
     /// # Errors
@@ -87,13 +99,14 @@ impl Terminal {
     /// # Errors
     /// With all text of the window when the time is over.
     pub async fn exit_code(&self, window: &str, max_wait: Duration) -> Result<u8> {
-        self.type_line(window, "echo ended with $?.")?;
-        let code = |screen: &str| {
-            let told = screen.rsplit_once("\nended with ")?.1;
-            told.split('.').next()?.parse::<u8>().ok()
-        };
-        let told = |screen: &str| code(screen).is_some();
-        let screen = self.see_that(window, "the command's exit code", max_wait, told).await?;
+        // With a number of its own: what an earlier command ended with may still be on the screen.
+        let number = self.commands.fetch_add(1, Ordering::Relaxed);
+        self.type_line(window, &format!("echo command {number} ended with $?."))?;
+        let told = format!("\ncommand {number} ended with ");
+        let code =
+            |screen: &str| screen.rsplit_once(&told)?.1.split('.').next()?.parse::<u8>().ok();
+        let is_told = |screen: &str| code(screen).is_some();
+        let screen = self.see_that(window, "the command's exit code", max_wait, is_told).await?;
         run(&mut self.tmux(&["send-keys", "-t", window, "-l", "clear"]))?;
         self.press(window, "Enter")?;
         run(&mut self.tmux(&["clear-history", "-t", window]))?;

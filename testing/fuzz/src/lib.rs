@@ -31,7 +31,10 @@ pub const TARGETS: &[FuzzTarget] = &[
     targets::manifests::TARGET,
     targets::mountinfo::TARGET,
     targets::quantities::TARGET,
+    targets::spdy_frames::TARGET,
+    targets::streaming_queries::TARGET,
     targets::termination_messages::TARGET,
+    targets::websocket_frames::TARGET,
 ];
 
 /// The target of this name.

@@ -11,7 +11,10 @@ pub(crate) mod log_lines;
 pub(crate) mod manifests;
 pub(crate) mod mountinfo;
 pub(crate) mod quantities;
+pub(crate) mod spdy_frames;
+pub(crate) mod streaming_queries;
 pub(crate) mod termination_messages;
+pub(crate) mod websocket_frames;
 
 /// Texts as seeds.
 fn texts(texts: &[&str]) -> Vec<Vec<u8>> {

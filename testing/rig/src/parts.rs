@@ -34,17 +34,19 @@ pub struct Parts {
     pub busybox: PathBuf,
     /// The upstream description of CRI v1, to compare ours with.
     pub cri_proto: PathBuf,
-    /// Debian's containerd and runc; not on a machine without apt.
+    /// Programs of Debian's packages; not on a machine without apt.
     pub debian: Option<Debian>,
 }
 
-/// The paths of Debian's containerd 1.6.20 and runc 1.1.5.
+/// The paths of Debian's containerd 1.6.20, runc 1.1.5 and kubectl 1.20.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Debian {
     /// The directory of containerd, its runc shim and ctr.
     pub containerd: PathBuf,
     /// The directory of runc.
     pub runc: PathBuf,
+    /// kubectl.
+    pub kubectl: PathBuf,
 }
 
 /// Builds what is not in the cache, and prints to stderr what was built and how long it took.

@@ -4,6 +4,7 @@ mod cni;
 mod config;
 mod containerd;
 mod flavour;
+mod image_disk;
 mod layout;
 mod reboot;
 mod teardown;
@@ -41,6 +42,8 @@ pub struct RigOptions {
     pub images: Vec<OciImage>,
     /// Which containerd.
     pub flavour: ContainerdFlavour,
+    /// The size in bytes of a file system of its own for containerd's root directory, with all images and snapshots; none for the machine's.
+    pub image_disk: Option<u64>,
 }
 
 /// A containerd with root, state, socket, network and cgroup parent of its own, and the standard
@@ -62,6 +65,9 @@ impl Rig {
         let parts = options.flavour.choose(run.parts()?)?;
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let layout = RigLayout::create(&run, number, options.flavour)?;
+        if let Some(bytes) = options.image_disk {
+            image_disk::mount(&layout, bytes)?;
+        }
         fs::write(layout.config(), options.flavour.config(&layout, &parts))?;
         let rig = Self { layout, parts, containerd: ContainerdProcess::default() };
         fs::write(rig.cni_configuration(), cni::bridge(&rig.layout))?;
@@ -95,6 +101,11 @@ impl Rig {
     /// The configuration of the pods' network, for tests that break it and mend it again.
     pub fn cni_configuration(&self) -> PathBuf {
         self.layout.cni_configuration().join("10-rig.conflist")
+    }
+
+    /// containerd's root directory, which has all images.
+    pub fn images(&self) -> PathBuf {
+        self.layout.root()
     }
 
     /// A directory for the logs of pods.

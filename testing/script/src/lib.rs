@@ -9,6 +9,7 @@
 //! | `err:TEXT`          | a line on stderr                                                    |
 //! | `raw:TEXT`          | the text on stdout, with no newline after it                        |
 //! | `fill:BYTES`        | that many bytes on stdout, in lines of 64 (see [`filler`])          |
+//! | `numbers:BYTES/TIME` | numbered lines of 64 bytes on stdout, that many bytes a second for that long (see [`NumberedLines`]) |
 //! | `cat:PATH`          | the file on stdout                                                  |
 //! | `env:NAME`          | the variable's value as a line; fails if it is not set              |
 //! | `id`                | `UID:GID` as a line                                                 |
@@ -39,7 +40,7 @@ mod script;
 mod values;
 
 pub use script::{ScriptStep, parse};
-pub use values::filler;
+pub use values::{NumberedLines, filler};
 
 /// Exit code of a program whose script cannot be read.
 pub const EXIT_BAD_SCRIPT: u8 = 2;

@@ -17,6 +17,7 @@ pub enum ScriptStep {
     Err(String),
     Raw(String),
     Fill(u64),
+    Numbers { per_second: u64, time: Duration },
     Cat(PathBuf),
     Env(String),
     Id,
@@ -57,6 +58,11 @@ fn parse_step(argument: &str) -> Result<ScriptStep, ScriptError> {
         ("err", Some(text)) => ScriptStep::Err(text.to_owned()),
         ("raw", Some(text)) => ScriptStep::Raw(text.to_owned()),
         ("fill", Some(size)) => ScriptStep::Fill(bytes(size).ok_or_else(a_size)?),
+        ("numbers", Some(value)) => {
+            let (size, time) = value.split_once('/').ok_or_else(|| needs("BYTES/DURATION"))?;
+            let per_second = bytes(size).ok_or_else(a_size)?;
+            ScriptStep::Numbers { per_second, time: duration(time).ok_or_else(a_duration)? }
+        }
         ("cat", Some(path)) => ScriptStep::Cat(path.into()),
         ("env", Some(name)) => ScriptStep::Env(name.to_owned()),
         ("id", None) => ScriptStep::Id,

@@ -45,6 +45,37 @@ pub fn filler(bytes: u64) -> impl Iterator<Item = &'static [u8]> {
     whole.chain((rest > 0).then_some(&FILLER[..rest]))
 }
 
+/// The output of `numbers:BYTES/TIME`, tick by tick: lines of 63 digits and a newline, which count from 1.
+#[derive(Debug, Clone)]
+pub struct NumberedLines {
+    lines_of_tick: u64,
+    ticks: u64,
+    next: u64,
+}
+
+impl NumberedLines {
+    /// From one tick to the next.
+    pub const TICK: Duration = Duration::from_millis(50);
+
+    /// That many bytes a second for that long, in whole lines, of which each tick has at least one.
+    pub fn new(per_second: u64, time: Duration) -> Self {
+        let lines_of_tick = (per_second / (64 * 20)).max(1);
+        let ticks = u64::try_from(time.as_millis() / Self::TICK.as_millis()).unwrap_or(u64::MAX);
+        Self { lines_of_tick, ticks, next: 1 }
+    }
+}
+
+impl Iterator for NumberedLines {
+    type Item = Vec<u8>;
+
+    fn next(&mut self) -> Option<Vec<u8>> {
+        self.ticks = self.ticks.checked_sub(1)?;
+        let numbers = self.next..self.next + self.lines_of_tick;
+        self.next = numbers.end;
+        Some(numbers.flat_map(|number| format!("{number:063}\n").into_bytes()).collect())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -81,6 +112,16 @@ mod tests {
         for (text, number) in rows {
             assert_eq!(bytes(text), number, "{text}");
         }
+    }
+
+    #[test]
+    fn numbered_lines_count_on_at_the_rate_that_was_asked_for() {
+        let ticks: Vec<Vec<u8>> = NumberedLines::new(64 * 40, Duration::from_millis(150)).collect();
+        assert_eq!(ticks.iter().map(Vec::len).collect::<Vec<_>>(), [128, 128, 128]);
+        let text = String::from_utf8(ticks.concat()).unwrap();
+        let numbers: Vec<u64> = text.lines().map(|line| line.parse().unwrap()).collect();
+        assert_eq!(numbers, [1, 2, 3, 4, 5, 6]);
+        assert_eq!(NumberedLines::new(1, Duration::from_secs(1)).count(), 20);
     }
 
     #[test]

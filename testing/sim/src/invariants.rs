@@ -3,6 +3,7 @@
 mod convergence;
 mod deletion;
 mod hooks;
+mod images;
 mod network;
 mod order;
 mod probes;
@@ -45,6 +46,7 @@ pub fn check(result: &SimulationResult) -> Vec<InvariantViolation> {
         starts::the_restart_policy_is_obeyed,
         starts::crashes_are_followed_by_a_wait,
         starts::what_was_made_is_used,
+        images::no_image_goes_that_is_needed,
         network::no_sandbox_is_tried_without_a_network,
         room::no_more_starts_than_there_is_room_for,
         room::what_runs_is_not_rejected,

@@ -9,6 +9,7 @@ pub mod mistakes;
 mod plan;
 mod random_pods;
 mod random_probes;
+mod random_volumes;
 pub mod scenario;
 mod simulation;
 mod tight_node;

@@ -1,6 +1,6 @@
 //! Wrong decisions, one at a time, that the invariants must notice. An invariant that none of them violates proves nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,6 +10,7 @@ use oarsman_agent::{CoreDecisions, Decisions, Leftovers};
 use oarsman_core::actions::{
     self, ContainerToStart, PodActions, RestartCount, SandboxAction, Teardown,
 };
+use oarsman_core::active_pods::ActivePod;
 use oarsman_core::admission::{AdmitHandler, AdmitRefusal, PodAdmitAttributes};
 use oarsman_core::ids::{ContainerId, PodUid, SandboxId};
 use oarsman_core::lifecycle::{
@@ -21,6 +22,7 @@ use oarsman_core::probe::{ProbeKind, ProbeResult, ProbeResults};
 use oarsman_core::prober::{ProbeOutcome, ProbeWorker, WantedProbe};
 use oarsman_core::time::Mono;
 use oarsman_core::view::{ContainerState, PodView};
+use oarsman_cri_types::v1::{Container, Image};
 
 /// The message of a panic that is itself the mistake.
 pub const ON_PURPOSE: &str = "a mistake on purpose";
@@ -70,6 +72,8 @@ pub enum Mistake {
     ForgetsProbeResults,
     /// Liveness is probed before a container has started.
     ProbesBeforeStartup,
+    /// Images of containers are garbage too.
+    RemovesUsedImages,
 }
 
 impl Mistake {
@@ -96,6 +100,7 @@ impl Mistake {
         Self::RestartsBelowThreshold,
         Self::ForgetsProbeResults,
         Self::ProbesBeforeStartup,
+        Self::RemovesUsedImages,
     ];
 
     /// Decisions with this mistake in them.
@@ -284,6 +289,18 @@ impl Decisions for MistakenDecisions {
             return None;
         }
         CoreDecisions.adopted_container(view, sandbox, name, attempt)
+    }
+
+    fn images_in_use(
+        &self,
+        images: &[Image],
+        containers: &[Container],
+        pods: &[Arc<ActivePod>],
+    ) -> BTreeSet<String> {
+        match self.mistake {
+            Mistake::RemovesUsedImages => BTreeSet::new(),
+            _ => CoreDecisions.images_in_use(images, containers, pods),
+        }
     }
 
     fn leftovers(&self, view: &PodView) -> Leftovers {

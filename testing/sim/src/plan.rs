@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use jiff::SignedDuration;
-use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
+use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolume, PersistentVolumeClaim, Pod, Secret};
 use oarsman_world::faults::FaultPlan;
 use oarsman_world::network::FakeServer;
 use oarsman_world::rng::{Probability, Rng};
@@ -53,6 +53,15 @@ pub enum ExternalAction {
     PutConfigMap(ConfigMap),
     /// A user creates or replaces a Secret.
     PutSecret(Secret),
+    /// A claim of a volume is created, bound or otherwise changed.
+    PutClaim(PersistentVolumeClaim),
+    /// A claim of a volume is deleted.
+    DeleteClaim {
+        /// Its name.
+        claim: String,
+    },
+    /// A persistent volume is created or changed.
+    PutPersistentVolume(Box<PersistentVolume>),
     /// A RuntimeClass is created.
     CreateRuntimeClass {
         /// Its name.

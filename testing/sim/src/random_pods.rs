@@ -5,7 +5,7 @@ use k8s_openapi::api::core::v1::{
 };
 use oarsman_world::rng::{Probability, Rng};
 
-use crate::random_probes;
+use crate::{random_probes, random_volumes};
 
 /// An image that is on the node from the beginning.
 pub(crate) const PRESENT: &str = "world/script:1";
@@ -74,6 +74,7 @@ pub(crate) fn pod(rng: &mut Rng, name: &str, uid: &str) -> Pod {
     pod.metadata.name = Some(name.to_owned());
     pod.metadata.namespace = Some("default".to_owned());
     pod.metadata.uid = Some(uid.to_owned());
+    random_volumes::add(&mut rng.fork(&format!("volumes of {uid}")), &mut pod);
     random_probes::add(&mut rng.fork(&format!("probes of {uid}")), &mut pod);
     pod
 }

@@ -7,20 +7,25 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Pod;
 use oarsman_agent::seams::Seams;
 use oarsman_agent::{
-    ActivePodsReader, AgentCommand, AgentConfig, ContainerHooks, Decisions, Inputs, NodeAddresses,
-    NodeStatusConfig, ReportStore, SyncLoopMonitor,
+    ActivePodsReader, AgentCommand, AgentConfig, ContainerHooks, Decisions, ImageManagerConfig,
+    Inputs, NodeAddresses, NodeStatusConfig, ReportStore, SyncLoopMonitor,
 };
 use oarsman_core::admission::{AdmissionNode, Mode, NodeAdmitHandlers, Ownership};
 use oarsman_core::cri_spec::NodeSettings;
 use oarsman_core::features::FeatureGates;
+use oarsman_core::gc::containers::ContainerGcPolicy;
+use oarsman_core::gc::images::ImageGcPolicy;
 use oarsman_core::ids::{FullName, PodUid};
+use oarsman_core::image::verification::CredentialVerificationPolicy;
 use oarsman_core::labels::POD_UID_LABEL;
 use oarsman_core::lifecycle::{KillRequest, KillRequester, PodFailure};
+use oarsman_core::log_rotation::LogRotationPolicy;
 use oarsman_core::node::addresses::AddressSettings;
 use oarsman_core::node::{MachineInfo, NodeProfile};
 use oarsman_core::pod::{HASH_ANNOTATION, PodExt};
 use oarsman_core::report::NodeReport;
 use oarsman_core::requeue::Requeue;
+use oarsman_core::user_namespace::UserNamespaceSettings;
 use oarsman_cri::Runtime;
 use oarsman_cri_types::v1::{AuthConfig, ContainerState, PodSandboxMetadata, PodSandboxState};
 use oarsman_net::HttpGet;
@@ -114,8 +119,15 @@ struct RunningAgent {
 
 impl Simulation {
     fn new(world: World, plan: SimulationPlan, decisions: Arc<dyn Decisions>) -> Self {
-        world.runtime.preload(ImageSource::script(PRESENT));
-        world.runtime.preload(ImageSource::script(PRESENT_TOO));
+        for image in [PRESENT, PRESENT_TOO] {
+            world.runtime.preload(ImageSource::script(image));
+            world.runtime.publish(ImageSource::script(image), ImageAccess::PUBLIC);
+        }
+        world
+            .runtime
+            .preload(ImageSource { pinned: true, ..ImageSource::script("world/pinned:1") });
+        // One more image, and the disk is full.
+        world.disk.set_capacity(4 << 20);
         let far = ImageAccess { time: Duration::from_secs(4), ..ImageAccess::PUBLIC };
         world.runtime.publish(ImageSource::script(PULLABLE), far);
         let owner = AuthConfig {
@@ -251,6 +263,11 @@ impl Simulation {
             }),
             ExternalAction::PutConfigMap(map) => cluster.put_config_map(map.clone()),
             ExternalAction::PutSecret(secret) => cluster.put_secret(secret.clone()),
+            ExternalAction::PutClaim(claim) => cluster.put_claim(claim.clone()),
+            ExternalAction::DeleteClaim { claim } => cluster.delete_claim(&full_name(claim)),
+            ExternalAction::PutPersistentVolume(volume) => {
+                cluster.put_persistent_volume(volume.as_ref().clone());
+            }
             ExternalAction::CreateRuntimeClass { class, handler } => {
                 cluster.put_runtime_class(class, handler);
             }
@@ -286,6 +303,9 @@ impl Simulation {
             ExternalAction::PutConfigMap(_)
             | ExternalAction::DeleteMirror { .. }
             | ExternalAction::PutSecret(_)
+            | ExternalAction::PutClaim(_)
+            | ExternalAction::DeleteClaim { .. }
+            | ExternalAction::PutPersistentVolume(_)
             | ExternalAction::CreateRuntimeClass { .. }
             | ExternalAction::ApiServerOutage(_)
             | ExternalAction::NetworkOutage(_)
@@ -358,6 +378,7 @@ pub fn seams(world: &World, incarnation: u32) -> Seams {
         host_info: world.host_info,
         pod_files: world.pod_files,
         records: world.records,
+        pull_records: world.pull_records,
         credential_plugins: world.credential_plugins,
         clock: world.clock,
         network: world.network,
@@ -372,6 +393,7 @@ pub fn config() -> AgentConfig {
         admission_node: AdmissionNode::of_machine(&profile, &machine),
         runtime_name: "world".to_owned(),
         recursive_read_only: false,
+        user_namespaces: UserNamespaceSettings::new(65536, 110),
         addresses: AddressSettings {
             name: "n1".to_owned(),
             in_cluster: true,
@@ -382,8 +404,16 @@ pub fn config() -> AgentConfig {
         requeue: Requeue::default(),
         longest_crash_backoff: Duration::from_secs(300),
         pod_logs: PathBuf::from(POD_LOGS),
+        log_rotation: Some(LogRotationPolicy::default()),
+        container_gc: ContainerGcPolicy::default(),
         relist_period: Duration::from_secs(60),
         parallel_pulls: 4,
+        images: ImageManagerConfig {
+            verification: Some(CredentialVerificationPolicy::default()),
+            pull_rate: None,
+            // An image that was just pulled may go too, unless a pod is about to use it.
+            gc: Some(ImageGcPolicy { min_age: Duration::ZERO, ..ImageGcPolicy::default() }),
+        },
         providers: Vec::new(),
         ownership: Ownership { mode: Mode::Kubelet, root: "/var/lib/world".to_owned() },
         node_status_config: Some(node_status_config("boot")),

@@ -67,8 +67,10 @@ fn panic_test(task: TaskName) -> PanicTest {
         TaskName::NodeLease => AtFirstCall("the renewal", "lease"),
         TaskName::NodeAddresses => AtLaterCall("look for the addresses of", "n1"),
         TaskName::RuntimeEvents => AtFirstCall("GetContainerEvents", ""),
+        TaskName::ContainerLogManager => AtFirstCall("read the sizes of logs", ""),
         TaskName::RuntimeHealth => AtFirstCall("Status", ""),
         TaskName::ImageList => AtFirstCall("ListImages", ""),
+        TaskName::ImageGc => AtFirstCall("ImageFsInfo", ""),
         TaskName::PodCheckpoints => AtFirstCall("write the checkpoint", ""),
         TaskName::Relist => AtFirstCall("list the records of pods", ""),
         TaskName::ApiSource => AtFirstCall("ListPods", ""),
@@ -83,9 +85,12 @@ fn panic_test(task: TaskName) -> PanicTest {
         TaskName::PodWorker => Here(
             "a_pod_worker_that_panics_is_replaced_within_five_seconds_and_its_containers_go_on",
         ),
-        TaskName::ObjectRefresh | TaskName::TokenRefresh | TaskName::ServiceWatch => {
-            In(OF_OBJECTS, REFRESH)
-        }
+        TaskName::ObjectRefresh
+        | TaskName::TokenRefresh
+        | TaskName::ServiceWatch
+        | TaskName::TrustBundleWatch
+        | TaskName::PodCertificateWatch
+        | TaskName::PodCertificateRefresh => In(OF_OBJECTS, REFRESH),
         TaskName::KubeletServer | TaskName::SystemdWatchdog => In(OF_PROGRAM, LOOP),
         TaskName::LogWatch
         | TaskName::HttpsServer

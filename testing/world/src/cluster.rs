@@ -3,6 +3,7 @@
 //! All its pods count as bound to the one node. Users call its own methods, which never fail; an agent calls it through [`connect`], over a link
 //! that does.
 
+mod certificates;
 mod change;
 mod client;
 mod config;

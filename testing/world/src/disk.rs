@@ -7,7 +7,9 @@ mod change;
 mod checkpoints;
 mod credentials;
 mod host_info;
+mod log_rotation;
 mod pod_files;
+mod pull_records;
 mod records;
 #[cfg(test)]
 mod tests;
@@ -46,8 +48,14 @@ struct DiskInner {
     pods: Mutex<BTreeMap<PodUid, PodOnDisk>>,
     /// Never held across an await.
     checkpoints: Mutex<BTreeMap<String, checkpoints::StoredCheckpoint>>,
+    /// Never held across an await.
+    pull_records: Mutex<pull_records::StoredPullRecords>,
+    /// Credential provider programs; never held across an await.
+    plugins: Mutex<credentials::FakePlugins>,
     /// The machine's addresses; never held across an await.
     addresses: Mutex<Vec<IpAddr>>,
+    /// The size of the disk in bytes; never held across an await.
+    capacity: Mutex<u64>,
     /// Counts how often the calls under way were broken.
     resets: watch::Sender<u64>,
 }
@@ -59,6 +67,8 @@ struct PodOnDisk {
     cgroup: bool,
     /// Its volumes, by name.
     volumes: BTreeMap<String, volumes::StoredVolume>,
+    /// The parts of volumes that are mounted, by volume, container and place.
+    sub_paths: BTreeSet<(String, String, usize)>,
     /// The status that a reader sees.
     written: Option<PodStatus>,
     /// The status that survives a crash of the machine.
@@ -68,7 +78,8 @@ struct PodOnDisk {
 impl FakeDisk {
     /// A disk without pods. The runtime knows which processes run; log directories are below `pod_logs`.
     pub fn new(trace: Trace, files: FakeFiles, runtime: FakeRuntime, pod_logs: PathBuf) -> Self {
-        let (pods, checkpoints) = (Mutex::default(), Mutex::default());
+        let (pods, checkpoints, pull_records) =
+            (Mutex::default(), Mutex::default(), Mutex::default());
         let addresses = Mutex::new(vec![IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1))]);
         let resets = watch::Sender::new(0);
         Self(Arc::new(DiskInner {
@@ -78,7 +89,10 @@ impl FakeDisk {
             pod_logs,
             pods,
             checkpoints,
+            pull_records,
+            plugins: Mutex::default(),
             addresses,
+            capacity: Mutex::new(1 << 40),
             resets,
         }))
     }
@@ -94,11 +108,12 @@ impl FakeDisk {
         self.clear_part(uid, |pod| &mut pod.cgroup, DiskChange::CgroupVanished);
     }
 
-    /// Every pod that has a directory, a cgroup or a record.
+    /// Every pod that has a directory, a cgroup, a record, or a part of a volume that is mounted.
     pub fn pods(&self) -> BTreeSet<PodUid> {
         let on_disk = self.lock_pods();
-        let held =
-            on_disk.iter().filter(|(_, pod)| pod.directory || pod.cgroup || pod.written.is_some());
+        let held = on_disk.iter().filter(|(_, pod)| {
+            pod.directory || pod.cgroup || pod.written.is_some() || !pod.sub_paths.is_empty()
+        });
         held.map(|(uid, _)| uid.clone()).collect()
     }
 

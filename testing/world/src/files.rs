@@ -86,6 +86,22 @@ impl FakeFiles {
         Ok(())
     }
 
+    /// Renames a file, unless there is one of the new name.
+    ///
+    /// # Errors
+    /// When there is none of the old name, or one of the new name.
+    pub fn rename_to_free_name(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let mut by_path = lock(&self.0.by_path);
+        if by_path.contains_key(to) {
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, to.display().to_string()));
+        }
+        let file = by_path.remove(from).ok_or_else(|| not_found(from))?;
+        by_path.insert(to.to_owned(), file);
+        drop(by_path);
+        self.0.appeared.notify_waiters();
+        Ok(())
+    }
+
     /// Removes a file, or a directory with all below it; not an error when there is none.
     pub fn remove(&self, path: &Path) {
         lock(&self.0.by_path).retain(|name, _| !name.starts_with(path));

@@ -20,10 +20,12 @@ mod sandboxes;
 mod state;
 mod stats;
 mod stop;
+mod user_namespaces;
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use oarsman_cri::{CriError, ErrorCode, Result};
+use oarsman_cri_types::v1::PullImageRequest;
 use oarsman_sync::ordered_watch as watch;
 use tokio::runtime::Handle;
 
@@ -64,6 +66,21 @@ impl FakeRuntime {
     /// Adds an image to the node.
     pub fn preload(&self, image: ImageSource) {
         self.state().images.preload(image);
+    }
+
+    /// How many bytes the images on the node take.
+    pub fn image_bytes(&self) -> u64 {
+        self.state().images.size()
+    }
+
+    /// The requests of all pulls so far.
+    pub fn pull_requests(&self) -> Vec<PullImageRequest> {
+        self.state().images.requests.clone()
+    }
+
+    /// The names of the images on the node.
+    pub fn image_names(&self) -> Vec<String> {
+        self.state().images.list().into_iter().flat_map(|image| image.repo_tags).collect()
     }
 
     /// Adds an image to a registry, in place of the one of its name.

@@ -13,7 +13,7 @@ use oarsman_host::pod_cgroups::Cgroups;
 use oarsman_images::CredentialPlugins;
 use oarsman_net::Network;
 use oarsman_seam::WithMiddleware;
-use oarsman_state::{CheckpointStore, PodFiles, StatusRecords};
+use oarsman_state::{CheckpointStore, PodFiles, PullRecords, StatusRecords};
 use oarsman_volumes::Volumes;
 use tokio::time::Instant;
 
@@ -76,6 +76,8 @@ pub struct WorldSeams {
     pub pod_files: Arc<dyn PodFiles>,
     /// Recorded statuses, on the disk.
     pub records: Arc<dyn StatusRecords>,
+    /// Records of image pulls, on the disk.
+    pub pull_records: Arc<dyn PullRecords>,
     /// Credentials of the node.
     pub credential_plugins: Arc<dyn CredentialPlugins>,
     /// Both clocks and random numbers.
@@ -98,6 +100,10 @@ impl World {
             host_info: Arc::new(WithMiddleware::new(disk.clone() as Arc<dyn HostInfo>, link())),
             pod_files: Arc::new(WithMiddleware::new(disk.clone() as Arc<dyn PodFiles>, link())),
             records: Arc::new(WithMiddleware::new(disk.clone() as Arc<dyn StatusRecords>, link())),
+            pull_records: Arc::new(WithMiddleware::new(
+                disk.clone() as Arc<dyn PullRecords>,
+                link(),
+            )),
             credential_plugins: Arc::new(WithMiddleware::new(
                 disk.clone() as Arc<dyn CredentialPlugins>,
                 link(),

@@ -58,6 +58,15 @@ pub enum TraceEntry {
     Container { target: TracedContainer, change: ContainerTransition },
     /// A sandbox changed.
     Sandbox { target: TracedSandbox, change: SandboxTransition },
+    /// An image was removed from the node.
+    ImageRemoved {
+        /// The name of the image.
+        image: String,
+        /// Whether the runtime had said that it must stay.
+        is_pinned: bool,
+        /// A container that uses it and has not ended.
+        user: Option<String>,
+    },
     /// A pod's object changed.
     Cluster {
         /// UID of the pod.
@@ -241,6 +250,11 @@ impl fmt::Display for TraceEntry {
             Self::Answered { caller, outcome } => write!(f, "{caller} {outcome}"),
             Self::Container { target, change } => write!(f, "container {target} {change}"),
             Self::Sandbox { target, change } => write!(f, "sandbox {target} {change}"),
+            Self::ImageRemoved { image, is_pinned, user } => {
+                let pinned = if *is_pinned { ", which is pinned" } else { "" };
+                let user = user.as_deref().unwrap_or("nobody");
+                write!(f, "image {image}{pinned} removed, used by {user}")
+            }
             Self::Cluster { uid, name, change } => write!(f, "object {uid} {name} {change}"),
             Self::Disk { uid, change } => write!(f, "pod {uid} {change}"),
             Self::Asked { url } => write!(f, "asked for {url}"),

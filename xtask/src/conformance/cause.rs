@@ -45,8 +45,8 @@ const KNOWN: &[KnownCause] = &[
         messages: &[],
     },
     KnownCause {
-        cause: "exec is not served yet: issue 20",
-        of: &[(KubeletKind::Oarsman, EVERY_RUN)],
+        cause: "exec was not served (built since)",
+        of: &[(KubeletKind::Oarsman, 2)],
         tests: &[
             "remote command execution over websockets",
             // The test's own pods ask each other by commands.
@@ -55,8 +55,8 @@ const KNOWN: &[KnownCause] = &[
         messages: &["unable to upgrade connection"],
     },
     KnownCause {
-        cause: "subPath is not built yet: issue 19",
-        of: &[(KubeletKind::Oarsman, EVERY_RUN)],
+        cause: "subPath was not built (built since)",
+        of: &[(KubeletKind::Oarsman, 2)],
         tests: &["HostPath should support subPath", "nonexistent volume subPath"],
         messages: &[],
     },
@@ -156,7 +156,8 @@ mod tests {
             (KubeletKind::Oarsman, 1, &probe, true),
             (KubeletKind::Oarsman, 2, &probe, false),
             (KubeletKind::Go, 1, &probe, false),
-            (KubeletKind::Oarsman, 7, &exec, true),
+            (KubeletKind::Oarsman, 2, &exec, true),
+            (KubeletKind::Oarsman, 3, &exec, false),
             (KubeletKind::Oarsman, 1, &test("any", "else"), false),
         ];
         for (kubelet, run, test, want) in rows {

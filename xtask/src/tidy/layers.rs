@@ -2,7 +2,7 @@
 
 use cargo_metadata::{DependencyKind, Metadata, Package};
 
-/// The layers of ARCHITECTURE.md, lowest first. Planned crates (streaming, runtime, dockershim) have theirs already.
+/// The layers of ARCHITECTURE.md, lowest first. Planned crates (runtime, dockershim) have theirs already.
 const LAYERS: &[&[&str]] = &[
     &["oarsman-seam-macros"],
     &["oarsman-cri-types", "oarsman-manifest", "oarsman-seam"],

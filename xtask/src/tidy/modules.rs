@@ -12,13 +12,36 @@ const CRATE: &str = "oarsman-core";
 /// The top-level modules of `core`, lowest layer first. `docs/adr/0013-order-of-modules-in-core.md` says why.
 const LAYERS: &[&[&str]] = &[
     // Values: names, numbers, times.
-    &["access", "duration", "hash", "ids", "image_reference", "quantity", "start_error", "time"],
+    &[
+        "access",
+        "duration",
+        "hash",
+        "ids",
+        "image_reference",
+        "pem",
+        "quantity",
+        "start_error",
+        "time",
+    ],
     // What probes find, which reports tell too.
     &["probe"],
     // Single objects and single counters.
-    &["certificates", "features", "healthz", "pod", "rate", "report", "requeue"],
+    &["certificates", "features", "healthz", "pod", "rate", "report", "requeue", "user_namespace"],
     // Parts of a pod's spec, and records about a pod.
-    &["backoff", "event", "labels", "log_request", "qos", "references", "token"],
+    &[
+        "backoff",
+        "disk_usage",
+        "event",
+        "labels",
+        "log_request",
+        "pod_certificate",
+        "qos",
+        "streaming_request",
+        "token",
+        "trust_bundle",
+    ],
+    // What a pod refers to.
+    &["references"],
     // The desired state of a pod, and its state in the runtime.
     &["lifecycle", "queue", "resources", "sources", "view"],
     // Rules about one aspect of both.
@@ -36,7 +59,9 @@ const LAYERS: &[&[&str]] = &[
         "termination_message",
     ],
     // Actions on a pod's containers, and their configuration.
-    &["actions", "admission", "cri_spec", "hook"],
+    &["actions", "admission", "cri_spec", "hook", "log_rotation"],
+    // What the claims of a pod are bound to.
+    &["persistent_volume"],
     // Results of actions, and the probes of what they started.
     &["image", "prober", "status", "volume_manager"],
     // Explanations for users.

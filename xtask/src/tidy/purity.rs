@@ -21,6 +21,7 @@ const PURE: &[(&str, &[&str])] = &[
             "serde",
             "serde_json",
             "serde_path_to_error",
+            "sha2",
             "thiserror",
         ],
     ),

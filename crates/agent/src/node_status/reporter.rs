@@ -50,10 +50,10 @@ impl NodeStatusReporter {
 
     /// Registers the node, then updates its status until it is dropped.
     pub(super) async fn run(mut self) {
-        self.context.events.send([events::starting()]);
+        self.context.node.node_events.send([events::starting()]);
         let resources = &self.context.node.config.settings.resources;
         let is_old = resources.cgroups == CgroupVersion::V1;
-        self.context.events.send(is_old.then(events::old_cgroups));
+        self.context.node.node_events.send(is_old.then(events::old_cgroups));
         let mut images = self.context.images.subscribe();
         let first_words = async { (self.health.changed().await, images.changed().await) };
         timeout(FIRST_STATUS_WAIT, first_words).await.ok();
@@ -153,7 +153,7 @@ impl NodeStatusReporter {
     fn on_patched(&mut self, before: Option<&Object>, right: &Object, changed: bool) {
         let clock = &self.context.node.seams.clock;
         self.reports.reported(changed, clock.mono(), clock.jitter());
-        self.context.events.send(events::between(before, right));
+        self.context.node.node_events.send(events::between(before, right));
     }
 
     /// Waits until the next update is due, or until the runtime's health or the node's addresses change. Changes that others make to the
@@ -195,7 +195,11 @@ impl NodeStatusReporter {
         self.publish_admission_node(Some(node));
         let is_cordoned = node.spec.as_ref().and_then(|spec| spec.unschedulable).unwrap_or(false);
         let was_cordoned = std::mem::replace(&mut self.is_cordoned, is_cordoned);
-        self.context.events.send(events::cordoned(self.name(), was_cordoned, is_cordoned));
+        self.context.node.node_events.send(events::cordoned(
+            self.name(),
+            was_cordoned,
+            is_cordoned,
+        ));
     }
 
     /// Has pods admitted by this object of the node, or by the node's own facts if it has none.

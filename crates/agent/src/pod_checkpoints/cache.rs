@@ -121,8 +121,11 @@ impl CheckpointCache {
         let cached = self.cached.lock();
         let checkpoint = cached.by_pod.get(uid).filter(|_| !cached.api_server_answered)?;
         let found = checkpoint.found.as_ref()?;
-        let lookup = cached.objects.lookup(found.names(&checkpoint.pod.full_name().namespace))?;
+        let namespace = checkpoint.pod.full_name().namespace;
+        let lookup = cached.objects.lookup(found.names(&namespace))?;
         Some(Lookup {
+            claims: found.full_claims(&namespace),
+            persistent_volumes: found.shared_volumes(),
             services: cached.services.clone().or_else(|| Some(Vec::new())),
             runtime_classes: found.runtime_classes.clone(),
             tokens_later: true,

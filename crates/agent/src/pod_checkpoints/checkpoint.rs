@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::{Pod, PodStatus};
+use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Pod, PodStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use oarsman_core::cri_spec::Lookup;
 use oarsman_core::ids::FullName;
@@ -33,6 +33,11 @@ pub(super) struct FoundObjects {
     pub(super) config_maps: BTreeSet<String>,
     pub(super) secrets: BTreeSet<String>,
     pub(super) runtime_classes: BTreeMap<String, String>,
+    /// Claims in the pod's namespace, by name, and the volumes that they are bound to.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) claims: BTreeMap<String, PersistentVolumeClaim>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) persistent_volumes: BTreeMap<String, PersistentVolume>,
 }
 
 impl PodCheckpoint {
@@ -81,7 +86,24 @@ impl FoundObjects {
             config_maps: names_in(namespace, lookup.config_maps.keys()),
             secrets: names_in(namespace, lookup.secrets.keys()),
             runtime_classes: lookup.runtime_classes.clone(),
+            claims: copied(lookup.claims.iter().map(|(name, claim)| (&name.name, claim))),
+            persistent_volumes: copied(&lookup.persistent_volumes),
         }
+    }
+
+    /// The claims by their full names.
+    pub(super) fn full_claims(
+        &self,
+        namespace: &str,
+    ) -> BTreeMap<FullName, Arc<PersistentVolumeClaim>> {
+        let full = |name: &String| FullName { name: name.clone(), namespace: namespace.to_owned() };
+        self.claims.iter().map(|(name, claim)| (full(name), Arc::new(claim.clone()))).collect()
+    }
+
+    /// The volumes that the claims are bound to.
+    pub(super) fn shared_volumes(&self) -> BTreeMap<String, Arc<PersistentVolume>> {
+        let volumes = self.persistent_volumes.iter();
+        volumes.map(|(name, volume)| (name.clone(), Arc::new(volume.clone()))).collect()
     }
 
     /// Their full names.
@@ -93,6 +115,12 @@ impl FoundObjects {
             ObjectName { kind, name }
         })
     }
+}
+
+fn copied<'a, T: Clone + 'a>(
+    objects: impl IntoIterator<Item = (&'a String, &'a Arc<T>)>,
+) -> BTreeMap<String, T> {
+    objects.into_iter().map(|(name, object)| (name.clone(), T::clone(object))).collect()
 }
 
 fn names_in<'a>(namespace: &str, names: impl Iterator<Item = &'a FullName>) -> BTreeSet<String> {

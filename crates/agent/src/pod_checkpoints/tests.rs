@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{
+    ConfigMap, PersistentVolume, PersistentVolumeClaim, ServiceAccount,
+};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use oarsman_cluster::{ClusterError, Standalone};
 use oarsman_core::pod::MIRROR_ANNOTATION;
@@ -79,11 +81,24 @@ impl Cluster for ScriptedCluster {
         };
         let map = ConfigMap { metadata, ..ConfigMap::default() };
         let wish = TokenRequestKey { audience: String::new(), seconds: 3600 };
+        let claim = PersistentVolumeClaim::default();
+        let disk = FullName { name: "disk".to_owned(), namespace: "default".to_owned() };
+        let volume = PersistentVolume::default();
         Ok(Lookup {
+            claims: BTreeMap::from([(disk, Arc::new(claim))]),
+            persistent_volumes: BTreeMap::from([("pv".to_owned(), Arc::new(volume))]),
             config_maps: BTreeMap::from([(name, Arc::new(map))]),
             tokens: BTreeMap::from([(wish, Ok("the token".to_owned()))]),
             ..Lookup::default()
         })
+    }
+
+    async fn service_account(&self, name: &FullName) -> Result<ServiceAccount> {
+        Err(ClusterError::Gone { object: ClusterError::service_account(name) })
+    }
+
+    async fn service_account_token(&self, pod: &Pod, _: &str, _: &str) -> Result<String> {
+        Err(ClusterError::Gone { object: ClusterError::pod(&pod.full_name()) })
     }
 
     fn forget(&self, _: &PodUid) {}

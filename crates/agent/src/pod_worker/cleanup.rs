@@ -28,6 +28,7 @@ async fn remove_everything(context: &PodContext) -> Result<(), SyncError> {
     node.volume_manager.wait_for_unmount(&context.uid).await?;
     node.seams.cgroups.remove(&context.uid).await?;
     node.seams.pod_files.remove(&context.uid).await?;
+    node.user_namespaces.forget(&context.uid).await;
     // The record goes last: what is left of a pod is found by it.
     Ok(node.seams.records.remove(&context.uid).await?)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use oarsman_core::gc::containers::{self, ContainerGcInput, ContainerGcPolicy};
+use oarsman_core::gc::containers::{self, ContainerGcInput};
 use oarsman_core::ids::ContainerId;
 use oarsman_core::view::PodView;
 use oarsman_cri::CriError;
@@ -20,9 +20,8 @@ impl PodContext {
     async fn try_to_remove_garbage(&self) -> Result<(), CriError> {
         let runtime = &self.node.seams.runtime;
         let dead = self.reader.with(|view, _| {
-            self.choose(view, |scene| {
-                containers::containers_to_remove(scene, &ContainerGcPolicy::default())
-            })
+            let policy = self.node.config.container_gc.of_pod();
+            self.choose(view, |scene| containers::containers_to_remove(scene, &policy))
         });
         for container in &dead {
             if container.stop_first {

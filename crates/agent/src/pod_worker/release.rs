@@ -15,6 +15,8 @@ pub(super) async fn release(context: &PodContext, part: HeldResource) -> Result<
         HeldResource::Cgroup => {
             let removed = context.node.seams.cgroups.remove(&context.uid).await;
             removed.map_err(|error| error.to_string())?;
+            let released = context.node.user_namespaces.release(&context.uid).await;
+            released.map_err(|error| error.to_string())?;
             // The last work on the pod while its source holds it: what is kept now is kept for long.
             context.remove_garbage().await;
             Ok(())

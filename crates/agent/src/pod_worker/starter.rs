@@ -13,6 +13,7 @@ use oarsman_core::actions::{
 use oarsman_core::backoff::CrashBackoff;
 use oarsman_core::event::PodEvent;
 use oarsman_core::ids::{ContainerId, SandboxId};
+use oarsman_core::image::policy::PullPolicy;
 use oarsman_core::pod::{ContainerKind, PodExt};
 use oarsman_core::report::Activity;
 use oarsman_core::start_error::{StartError, StartReason};
@@ -21,7 +22,8 @@ use oarsman_sync::Guarded;
 
 use super::context::PodContext;
 use super::handler::HandlerRunner;
-use super::image::{ImageRequest, PresentImage};
+use super::image::ImageRequest;
+use super::image_volumes::ContainerImages;
 use super::sync::SyncError;
 use super::work::{Cancel, Cancelled};
 use super::{container_config, stopper};
@@ -144,12 +146,22 @@ struct ContainerStart<'a> {
 impl ContainerStart<'_> {
     async fn run(&self) -> Result<(), NotStarted> {
         let Self { context, pod, start, spec, cancel, .. } = *self;
-        let image = ImageRequest { context, pod, kind: start.kind, spec, cancel };
-        let image = image.ensure_image_exists().await?;
+        let image = ImageRequest {
+            context,
+            pod,
+            image: spec.image.as_deref().unwrap_or_default(),
+            policy: PullPolicy::of(spec),
+            container: Some((start.kind, &start.name)),
+            sandbox: self.sandbox,
+            cancel,
+        };
+        let images = image.ensure_images_exist(spec).await?;
         cancel.check()?;
         let starting = context.begin_container_activity(&start.name, Activity::Starting);
         let attempt = self.attempt().await?;
-        let id = self.create(&image, attempt).await?;
+        let id = self.create(&images, attempt).await?;
+        // The container keeps them from here on.
+        drop(images);
         self.record(PodEvent::normal("Created", "Container created"));
         cancel.check()?;
         let hooks = &context.node.container_lifecycle;
@@ -165,10 +177,14 @@ impl ContainerStart<'_> {
         self.post_start(&id).await
     }
 
-    async fn create(&self, image: &PresentImage, attempt: u32) -> Result<ContainerId, NotStarted> {
+    async fn create(
+        &self,
+        images: &ContainerImages<'_>,
+        attempt: u32,
+    ) -> Result<ContainerId, NotStarted> {
         let Self { context, pod, sandbox, start, spec, .. } = *self;
         let request = container_config::generate_container_config(
-            context, pod, sandbox, spec, image, attempt,
+            context, pod, sandbox, spec, images, attempt,
         )
         .await;
         let mut request = match request {

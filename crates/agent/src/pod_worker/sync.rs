@@ -5,7 +5,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use oarsman_cluster::ClusterError;
 use oarsman_core::actions::{self, PodActions, SandboxAction, StartResults};
-use oarsman_core::cri_spec::{ConfigError, Payloads, VolumeFault};
+use oarsman_core::cri_spec::{ConfigError, VolumeFault};
 use oarsman_core::event;
 use oarsman_core::ids::SandboxId;
 use oarsman_core::lifecycle::SyncOutcome;
@@ -20,6 +20,7 @@ use oarsman_state::FileError;
 
 use super::container_config::GenerateConfigError;
 use super::context::PodContext;
+use super::objects::VolumeSources;
 use super::work::{Cancel, Cancelled};
 use super::{sandbox, starter, stopper};
 use crate::runtime_health::RuntimeUnknown;
@@ -107,7 +108,7 @@ async fn try_sync_pod(
     }
     cancel.check()?;
     let read_at = context.now();
-    prepare(context, pod, cancel).await?;
+    prepare(context, pod, runs, cancel).await?;
     // A call that was given up long ago may have started a container meanwhile: a stale read is repeated.
     let is_fresh = context.now().since(read_at) < STALE;
     let view = if is_fresh { view } else { cancel.race(context.read()).await?? };
@@ -126,10 +127,15 @@ async fn try_sync_pod(
 }
 
 /// Makes what the pod holds besides its containers: its directories, then its cgroup and its volumes side by side.
-async fn prepare(context: &PodContext, pod: &Pod, cancel: &Cancel) -> Result<(), SyncError> {
-    let payloads = cancel.race(context.payloads(pod)).await??;
+async fn prepare(
+    context: &PodContext,
+    pod: &Pod,
+    pod_runs: bool,
+    cancel: &Cancel,
+) -> Result<(), SyncError> {
+    let sources = cancel.race(context.volume_sources(pod, pod_runs)).await??;
     let preparing = context.begin_activity(Activity::Preparing);
-    make_pod_resources(context, pod, payloads).await?;
+    make_pod_resources(context, pod, sources).await?;
     drop(preparing);
     context.objects.set_volumes_made();
     context.publisher.set_sync_error(None);
@@ -139,13 +145,16 @@ async fn prepare(context: &PodContext, pod: &Pod, cancel: &Cancel) -> Result<(),
 async fn make_pod_resources(
     context: &PodContext,
     pod: &Pod,
-    payloads: Payloads,
+    sources: VolumeSources,
 ) -> Result<(), SyncError> {
-    let node = &context.node;
-    node.seams.pod_files.make_directories(pod).await?;
-    let volumes = node.volume_manager.wait_for_attach_and_mount(pod, payloads);
+    let (node, recorder) = (&context.node, &context.node.recorder);
+    let directories = node.seams.pod_files.make_directories(pod).await;
+    directories.inspect_err(|error| recorder.record(pod, [event::no_directories(error)]))?;
+    let VolumeSources { payloads, claimed } = sources;
+    let volumes = node.volume_manager.wait_for_attach_and_mount(pod, payloads, &claimed);
     let (cgroup, volumes) = futures::join!(node.seams.cgroups.ensure(pod), volumes);
-    cgroup?;
+    let volumes = volumes.inspect_err(|error| recorder.record(pod, error.events()));
+    cgroup.inspect_err(|error| recorder.record(pod, [event::no_pod_cgroup(error)]))?;
     Ok(volumes?)
 }
 
@@ -212,6 +221,7 @@ fn compute_pod_actions(
         probes: &context.probes.lock(),
         backoff: &crashes,
         published: Some(published),
+        dead_kept: context.node.config.container_gc.kept_of_container(),
         now,
     });
     plan.record(&mut crashes, now);

@@ -25,6 +25,7 @@ pub(crate) fn with_deadlines(seams: Seams) -> Seams {
         host_info: Arc::new(WithMiddleware::new(seams.host_info, HOST_INFO)),
         pod_files: Arc::new(WithMiddleware::new(seams.pod_files, FILES)),
         records: Arc::new(WithMiddleware::new(seams.records, FILES)),
+        pull_records: Arc::new(WithMiddleware::new(seams.pull_records, FILES)),
         checkpoints: seams.checkpoints.map(|store| {
             let store: Arc<dyn CheckpointStore> = Arc::new(WithMiddleware::new(store, FILES));
             store

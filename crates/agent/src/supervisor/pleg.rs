@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use oarsman_core::admission::Ownership;
 use oarsman_core::ids::{FullName, PodUid};
+use oarsman_core::view::PodView;
 use oarsman_core::view::from_cri::{self, ListedPod};
 use oarsman_cri_types::v1::{ContainerState, PodSandboxState};
 
@@ -61,14 +62,29 @@ async fn host_records(seams: &Seams) -> Result<BTreeMap<PodUid, HostRecord>, Str
     Ok(files.chain(records).chain(cgroups).collect())
 }
 
+/// What a relist gives.
+#[derive(Debug)]
+pub(super) struct Relist {
+    pub(super) records: PlegRecords,
+    /// The containers of this agent's pods, if dead ones are looked for.
+    pub(super) views: Vec<PodView>,
+}
+
 /// Lists runtime and disk; none when one of them does not answer.
-pub(super) async fn relist(node: Arc<AgentContext>) -> Option<PlegRecords> {
+pub(super) async fn relist(node: Arc<AgentContext>) -> Option<Relist> {
     let runtime = &node.seams.runtime;
     let lists = futures::try_join!(runtime.list_pod_sandboxes(None), runtime.list_containers(None));
     node.report_store.record_runtime_response(&lists);
     let (sandboxes, containers) = log_failure(lists)?;
     let on_disk = log_failure(host_records(&node.seams).await)?;
-    Some(PlegRecords::of(from_cri::by_pod(sandboxes, containers), on_disk, &node.config.ownership))
+    let (listed, ownership) = (from_cri::by_pod(sandboxes, containers), &node.config.ownership);
+    let ours = listed.iter().filter(|(uid, pod)| {
+        node.config.container_gc.concerns_node()
+            && pod.is_labelled(uid)
+            && ownership.owns_any_of(pod)
+    });
+    let views = ours.map(|(uid, pod)| from_cri::listed_view(uid, pod)).collect();
+    Some(Relist { records: PlegRecords::of(listed, on_disk, ownership), views })
 }
 
 fn log_failure<T, E: std::fmt::Display>(answer: Result<T, E>) -> Option<T> {

@@ -273,7 +273,7 @@ async fn what_looks_like_logs_of_many_pods_gets_a_bounded_number_of_workers() {
     let pods = ActivePodsWriter::new(pods, node.pod_updates.clone());
     let mut supervisor = Supervisor::new(node, &[Source::File], Arc::new(AdmitAll), pods);
     supervisor.on_source_update(Source::File, Vec::new());
-    supervisor.handle_pod_cleanups(Ok(Some(records)));
+    supervisor.handle_pod_cleanups(Ok(Some(Relist { records, views: Vec::new() })));
     assert_eq!(supervisor.workers.len(), 64);
     let are_own = supervisor.workers.keys().all(|uid| uid.as_str().starts_with('z'));
     assert!(are_own && supervisor.orphans_wait, "those that have more than logs come first");

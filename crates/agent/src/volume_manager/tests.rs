@@ -5,10 +5,12 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{
-    ConfigMapVolumeSource, Container, EmptyDirVolumeSource, HostPathVolumeSource, PodSpec, Volume,
-    VolumeMount,
+    ConfigMapVolumeSource, Container, EmptyDirVolumeSource, HostPathVolumeSource, PersistentVolume,
+    PersistentVolumeClaimVolumeSource, PersistentVolumeSpec, PodSpec, Volume, VolumeMount,
 };
-use oarsman_core::cri_spec::{Payload, PayloadFile};
+use oarsman_core::cri_spec::{EnvFile, Payload, PayloadFile, PropagatedMount};
+use oarsman_core::disk_usage::EmptyDirUsage;
+use oarsman_core::persistent_volume::{ClaimedVolume, PersistentVolumePlugin};
 use oarsman_core::volume_manager::{MountedVolume, VolumeToMount};
 use tokio::time::timeout;
 
@@ -20,6 +22,8 @@ struct FakeVolumes {
     /// Every set-up that was done, by the names of its volumes.
     set_ups: Mutex<Vec<Vec<String>>>,
     mounted: Mutex<BTreeMap<String, String>>,
+    /// The volumes of which parts are mounted.
+    sub_paths: Mutex<Vec<String>>,
 }
 
 #[oarsman_seam::async_trait]
@@ -36,6 +40,33 @@ impl Volumes for FakeVolumes {
 
     async fn tear_down(&self, _: &PodUid, volumes: Vec<MountedVolume>) -> Result<(), VolumeError> {
         self.mounted.lock().unwrap().retain(|name, _| volumes.iter().all(|v| v.name != *name));
+        Ok(())
+    }
+
+    async fn set_up_sub_paths(
+        &self,
+        _: &PodUid,
+        sub_paths: Vec<SubPathToMount>,
+    ) -> Result<(), VolumeError> {
+        self.sub_paths.lock().unwrap().extend(sub_paths.into_iter().map(|part| part.volume));
+        Ok(())
+    }
+
+    async fn tear_down_sub_paths(&self, _: &PodUid) -> Result<(), VolumeError> {
+        assert!(!self.mounted.lock().unwrap().is_empty(), "it comes before the volumes");
+        self.sub_paths.lock().unwrap().clear();
+        Ok(())
+    }
+
+    async fn read_env_file(&self, _: &PodUid, _: &EnvFile) -> Result<Option<String>, VolumeError> {
+        Ok(None)
+    }
+
+    async fn empty_dir_usage(&self, _: &Arc<Pod>) -> Result<Vec<EmptyDirUsage>, VolumeError> {
+        Ok(Vec::new())
+    }
+
+    async fn check_propagation(&self, _: Vec<PropagatedMount>) -> Result<(), VolumeError> {
         Ok(())
     }
 
@@ -81,6 +112,11 @@ fn manager() -> (VolumeManager, Arc<FakeVolumes>) {
     (VolumeManager::new(Arc::clone(&fake) as Arc<dyn Volumes>, "/root".into()), fake)
 }
 
+/// Without claims.
+async fn mount(manager: &VolumeManager, pod: &Pod, payloads: Payloads) -> Result<(), MountError> {
+    manager.wait_for_attach_and_mount(pod, payloads, &ClaimedVolumes::new()).await
+}
+
 #[tokio::test]
 async fn volumes_are_set_up_once_and_refreshed_when_their_files_change() {
     let ((manager, fake), pod) = (manager(), pod(&[]));
@@ -91,22 +127,72 @@ async fn volumes_are_set_up_once_and_refreshed_when_their_files_change() {
         (Payloads::new(), vec![]),
     ];
     for (payloads, expected) in rows {
-        manager.wait_for_attach_and_mount(&pod, payloads.clone()).await.unwrap();
+        mount(&manager, &pod, payloads.clone()).await.unwrap();
         assert_eq!(fake.set_ups(), expected, "{payloads:?}");
     }
     manager.wait_for_unmount(&pod.uid()).await.unwrap();
     assert!(fake.mounted.lock().unwrap().is_empty());
-    manager.wait_for_attach_and_mount(&pod, files("new")).await.unwrap();
+    mount(&manager, &pod, files("new")).await.unwrap();
     assert_eq!(fake.set_ups().concat(), ["dir", "map"], "what was torn down is set up again");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_hanging_volume_does_not_delay_the_others() {
     let ((manager, fake), pod) = (manager(), pod(&[host_path("stuck"), host_path("host")]));
-    let mounting = manager.wait_for_attach_and_mount(&pod, files("old"));
+    let mounting = mount(&manager, &pod, files("old"));
     assert!(timeout(Duration::from_secs(60), mounting).await.is_err(), "it waits for all");
     assert_eq!(fake.set_ups(), [vec!["dir", "map"], vec!["host"]]);
-    let again = manager.wait_for_attach_and_mount(&pod, files("old"));
+    let again = mount(&manager, &pod, files("old"));
     assert!(timeout(Duration::from_secs(60), again).await.is_err());
     assert!(fake.set_ups().is_empty(), "what is there is not set up again");
+}
+
+/// A claim `disk` of the pod with this UID, on a volume that one pod uses at a time.
+fn with_claim(uid: &str) -> (Pod, ClaimedVolumes) {
+    let (name, claim) = ("disk".to_owned(), Some(PersistentVolumeClaimVolumeSource::default()));
+    let mut pod = pod(&[Volume { name, persistent_volume_claim: claim, ..Volume::default() }]);
+    pod.metadata.uid = Some(uid.to_owned());
+    let spec = PersistentVolumeSpec {
+        access_modes: Some(vec!["ReadWriteOncePod".to_owned()]),
+        ..PersistentVolumeSpec::default()
+    };
+    let mut volume = PersistentVolume { spec: Some(spec), ..PersistentVolume::default() };
+    volume.metadata.name = Some("pv-1".to_owned());
+    let plugin = PersistentVolumePlugin::Local;
+    let claimed = ClaimedVolume { volume: Arc::new(volume), plugin, read_only: false };
+    (pod, ClaimedVolumes::from([("disk".to_owned(), Arc::new(claimed))]))
+}
+
+#[tokio::test]
+async fn a_volume_of_one_pod_is_mounted_for_the_next_when_the_first_has_given_it_back() {
+    let (manager, fake) = manager();
+    let ((first, claimed), (second, _)) = (with_claim("first"), with_claim("second"));
+    manager.wait_for_attach_and_mount(&first, files("old"), &claimed).await.unwrap();
+    assert_eq!(fake.set_ups(), [vec!["dir", "map"], vec!["disk"]]);
+    let refused = manager.wait_for_attach_and_mount(&second, files("old"), &claimed).await;
+    let said = refused.unwrap_err().to_string();
+    assert!(said.contains("already in use by another pod, first"), "{said}");
+    assert!(fake.set_ups().is_empty());
+    manager.wait_for_unmount(&first.uid()).await.unwrap();
+    manager.wait_for_attach_and_mount(&second, files("old"), &claimed).await.unwrap();
+    assert_eq!(fake.set_ups().concat().len(), 3);
+}
+
+#[tokio::test]
+async fn parts_of_volumes_are_where_the_layout_says_and_go_before_the_volumes() {
+    let ((manager, fake), pod) = (manager(), pod(&[]));
+    manager.wait_for_attach_and_mount(&pod, files("old"), &ClaimedVolumes::new()).await.unwrap();
+    let part = SubPathToMount {
+        volume: "dir".to_owned(),
+        plugin: "kubernetes.io/empty-dir".to_owned(),
+        container: "app".to_owned(),
+        index: 2,
+        volume_path: "/v".into(),
+        sub_path: "a".into(),
+    };
+    let places = manager.set_up_sub_paths(&pod.uid(), vec![part]).await.unwrap();
+    let expected = PathBuf::from("/root/pods/u/volume-subpaths/dir/app/2");
+    assert_eq!(places, BTreeMap::from([(2, expected)]));
+    manager.wait_for_unmount(&pod.uid()).await.unwrap();
+    assert!(fake.sub_paths.lock().unwrap().is_empty() && fake.mounted.lock().unwrap().is_empty());
 }

@@ -1,4 +1,4 @@
-//! What pods refer to: ConfigMaps, Secrets, runtime classes, services and tokens, kept up to date so that most questions are
+//! What pods refer to: ConfigMaps, Secrets, runtime classes, services, tokens and claims of volumes, kept up to date so that most questions are
 //! answered from memory.
 //!
 //! An object is asked for when the first pod refers to it and kept until no pod does that still runs: [`ObjectManager::forget`] tells of
@@ -7,24 +7,33 @@
 
 mod cached_value;
 mod change_feed;
+mod claims;
 mod freshness;
 mod kinds;
 mod object_cache;
+mod pod_certificates;
+mod pod_key;
+mod provider_tokens;
 mod services;
 #[cfg(test)]
 mod tests;
+mod token_request;
 mod tokens;
+mod trust_bundles;
+mod watched_set;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
+use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret, ServiceAccount};
 use k8s_openapi::api::node::v1::RuntimeClass;
 use kube::Client;
+use oarsman_clock::Clock;
 use oarsman_core::cri_spec::Lookup;
 use oarsman_core::ids::{FullName, PodUid};
 use oarsman_core::pod::PodExt;
+use oarsman_core::pod_certificate::{POD_CERTIFICATE_GATE, certificate_sources};
 use oarsman_core::references::{ObjectKind, references, runtime_class};
 use oarsman_sync::TaskPanics;
 
@@ -33,9 +42,13 @@ pub use freshness::Freshness;
 use super::rate_limit::{RequestRate, limited};
 use crate::{ObjectChanges, Result};
 use change_feed::ChangeFeed;
+use claims::ClaimReader;
 use object_cache::ObjectCache;
+use pod_certificates::{PodCertificateManager, PodCertificates};
+use provider_tokens::ProviderTokens;
 use services::ServiceCache;
 use tokens::TokenManager;
+use trust_bundles::TrustBundleCache;
 
 /// The deadline of a single call.
 const CALL: Duration = Duration::from_secs(10);
@@ -47,8 +60,19 @@ pub struct ObjectSettings {
     pub freshness: Freshness,
     /// How often the API server may be asked.
     pub rate: RequestRate,
+    /// Which sources of projected volumes are on.
+    pub projections: ProjectionGates,
     /// Where panics of the refreshing tasks are counted.
     pub panics: TaskPanics,
+}
+
+/// Sources of projected volumes that have gates.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProjectionGates {
+    /// `ClusterTrustBundleProjection`.
+    pub trust_bundles: bool,
+    /// `PodCertificateRequest`.
+    pub pod_certificates: bool,
 }
 
 /// What pods of this node refer to.
@@ -58,13 +82,24 @@ pub(crate) struct ObjectManager {
     classes: Arc<ObjectCache<RuntimeClass>>,
     services: ServiceCache,
     tokens: TokenManager,
+    /// Accounts and tokens that credential providers are shown.
+    provider_tokens: ProviderTokens,
+    trust_bundles: TrustBundleCache,
+    /// None if the gate is off.
+    pod_certificates: Option<PodCertificateManager>,
+    claims: ClaimReader,
     changes: ChangeFeed,
 }
 
 impl ObjectManager {
     /// Makes no request yet.
-    pub(crate) fn new(client: Client, settings: ObjectSettings) -> Self {
-        let ObjectSettings { freshness, rate, panics } = settings;
+    pub(crate) fn new(
+        client: Client,
+        node: &str,
+        clock: Arc<dyn Clock>,
+        settings: ObjectSettings,
+    ) -> Self {
+        let ObjectSettings { freshness, rate, projections, panics } = settings;
         let changes = ChangeFeed::default();
         // Of its own: what pods refer to must not delay their statuses.
         let client = limited(client, rate);
@@ -84,6 +119,18 @@ impl ObjectManager {
                 panics.clone(),
             ),
             services: ServiceCache::new(client.clone(), panics.clone()),
+            claims: ClaimReader::new(client.clone()),
+            trust_bundles: TrustBundleCache::new(
+                client.clone(),
+                projections.trust_bundles,
+                changes.clone(),
+                panics.clone(),
+            ),
+            pod_certificates: projections.pod_certificates.then(|| {
+                let (client, changes) = (client.clone(), changes.clone());
+                PodCertificateManager::new(client, node, clock, changes, panics.clone())
+            }),
+            provider_tokens: ProviderTokens::new(client.clone()),
             tokens: TokenManager::new(client, changes.clone(), panics),
             changes,
         }
@@ -94,13 +141,17 @@ impl ObjectManager {
     pub(crate) async fn lookup(&self, pod: &Pod) -> Result<Lookup> {
         let uid = pod.uid();
         let class = runtime_class(pod).map(kinds::cluster_scoped_name).into_iter().collect();
-        let (config_maps, secrets, classes, tokens, services) = futures::join!(
+        let (config_maps, secrets, classes, tokens, services, claims, bundles, certificates) = futures::join!(
             self.config_maps.get_objects(named(pod, ObjectKind::ConfigMap), &uid),
             self.secrets.get_objects(named(pod, ObjectKind::Secret), &uid),
             self.classes.get_objects(class, &uid),
             self.tokens.get_service_account_tokens(pod),
             self.services.for_pod(pod),
+            self.claims.get_claims(pod),
+            self.trust_bundles.get_trust_bundles(pod),
+            self.get_pod_certificates(pod),
         );
+        let claims = claims?;
         let handler =
             |(name, class): (FullName, Arc<RuntimeClass>)| (name.name, class.handler.clone());
         Ok(Lookup {
@@ -109,6 +160,10 @@ impl ObjectManager {
             runtime_classes: classes?.into_iter().map(handler).collect(),
             tokens: tokens?,
             services: services?,
+            trust_bundles: bundles?,
+            pod_certificates: certificates?,
+            claims: claims.claims,
+            persistent_volumes: claims.volumes,
             ..Lookup::default()
         })
     }
@@ -119,12 +174,47 @@ impl ObjectManager {
         self.secrets.forget(pod);
         self.classes.forget(pod);
         self.tokens.forget(pod);
+        self.claims.forget(pod);
+        self.provider_tokens.forget(pod);
+        self.pod_certificates.iter().for_each(|certificates| certificates.forget(pod));
+    }
+
+    async fn get_pod_certificates(&self, pod: &Pod) -> Result<PodCertificates> {
+        match &self.pod_certificates {
+            Some(certificates) => certificates.get_certificates(pod).await,
+            None => {
+                let off = |(source, _)| (source, Err(gate_is_off(POD_CERTIFICATE_GATE)));
+                Ok(certificate_sources(pod).into_iter().map(off).collect())
+            }
+        }
+    }
+
+    /// A service account as it is now.
+    pub(crate) async fn service_account(&self, name: &FullName) -> Result<ServiceAccount> {
+        self.provider_tokens.service_account(name).await
+    }
+
+    /// A token of the pod's service account, if that has this UID.
+    pub(crate) async fn provider_token(
+        &self,
+        pod: &Pod,
+        account: &str,
+        audience: &str,
+    ) -> Result<String> {
+        self.provider_tokens.token(pod, account, audience).await
     }
 
     /// Changes from now on.
     pub(crate) fn changes(&self) -> ObjectChanges {
         self.changes.subscribe()
     }
+}
+
+/// Why there is nothing of a kind whose gate is off.
+fn gate_is_off(gate: &str) -> String {
+    format!(
+        "the feature gate {gate} is off on this node: switch it on in the kubelet's featureGates"
+    )
 }
 
 /// The objects of one kind that a pod refers to.

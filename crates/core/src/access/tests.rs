@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn requests_are_judged_by_method_and_path() {
-    let rows: [(&str, &str, &str, &[&str]); 20] = [
+    let rows: [(&str, &str, &str, &[&str]); 26] = [
         ("GET", "/pods", "get", &["pods", "proxy"]),
         ("GET", "/pods/", "get", &["pods", "proxy"]),
         ("GET", "/podsandmore", "get", &["proxy"]),
@@ -19,6 +19,12 @@ fn requests_are_judged_by_method_and_path() {
         ("GET", "/logs/", "get", &["log"]),
         ("GET", "/containerLogs/ns/pod/c", "get", &["proxy"]),
         ("POST", "/exec/ns/pod/c", "create", &["proxy"]),
+        ("GET", "/exec/ns/pod/c", "create", &["proxy"]),
+        ("GET", "/attach/ns/pod/uid/c", "create", &["proxy"]),
+        ("GET", "/portForward/ns/pod", "create", &["proxy"]),
+        ("PUT", "/run/ns/pod/c", "create", &["proxy"]),
+        ("GET", "/run", "create", &["proxy"]),
+        ("GET", "/executions", "get", &["proxy"]),
         ("POST", "/checkpoint/ns/pod/c", "create", &["checkpoint"]),
         ("GET", "/statusz", "get", &["statusz"]),
         ("GET", "/flagz", "get", &["configz"]),

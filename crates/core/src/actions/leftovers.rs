@@ -54,7 +54,7 @@ pub(super) fn replaced(builder: &PodActionsBuilder<'_>) -> Vec<ContainerToRemove
     in_the_way.collect()
 }
 
-/// Containers that are dead once the kills are done, but for the newest of each name.
+/// Containers that are dead once the kills are done, but for the newest of each name, of which some are kept.
 pub(super) fn older_dead(builder: &PodActionsBuilder<'_>) -> Vec<ContainerToRemove> {
     let removed = removed(builder);
     let stopped: BTreeSet<&ContainerId> =
@@ -63,7 +63,7 @@ pub(super) fn older_dead(builder: &PodActionsBuilder<'_>) -> Vec<ContainerToRemo
         let dead = container.state.exit().is_some() || stopped.contains(&container.id);
         dead && is_ours(container) && !removed.contains(&container.id)
     });
-    beyond_newest(dead, 1)
+    beyond_newest(dead, builder.input.dead_kept.max(1))
 }
 
 fn removed<'d>(builder: &'d PodActionsBuilder<'_>) -> BTreeSet<&'d ContainerId> {

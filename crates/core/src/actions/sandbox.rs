@@ -12,7 +12,7 @@ use super::teardown::teardown;
 use crate::event::PodEvent;
 use crate::pod::{ContainerKind, PodExt, init_kind};
 use crate::restart::{AfterExit, after_exit, has_failed};
-use crate::view::PodView;
+use crate::view::{PodView, SandboxView};
 
 /// A sandbox to make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub struct NewSandbox {
 pub enum SandboxChange {
     /// The runtime has no sandbox of the pod.
     Missing,
-    /// More than one is ready.
+    /// More than one is ready, and containers run in an older one.
     SeveralReady,
     /// The newest has stopped.
     NotReady,
@@ -55,7 +55,10 @@ pub fn pod_sandbox_changed(pod: &Pod, view: &PodView) -> Option<NewSandbox> {
     let Some(newest) = view.newest_sandbox() else {
         return Some(NewSandbox { attempt: 0, why: SandboxChange::Missing });
     };
-    let why = if view.sandboxes.iter().filter(|sandbox| sandbox.ready).count() > 1 {
+    let runs_in = |sandbox: &SandboxView| {
+        view.possibly_running().any(|container| container.sandbox == sandbox.id)
+    };
+    let why = if newest.ready && ready_beside_newest(view).any(runs_in) {
         SandboxChange::SeveralReady
     } else if !newest.ready {
         SandboxChange::NotReady
@@ -67,6 +70,18 @@ pub fn pod_sandbox_changed(pod: &Pod, view: &PodView) -> Option<NewSandbox> {
         return None;
     };
     Some(NewSandbox { attempt: newest.attempt.saturating_add(1), why })
+}
+
+/// Sandboxes that are ready beside the newest. An agent that is killed while the runtime makes a sandbox does not learn of it, and its
+/// successor makes another.
+fn ready_beside_newest(view: &PodView) -> impl Iterator<Item = &SandboxView> {
+    view.sandboxes.iter().skip(1).filter(|sandbox| sandbox.ready)
+}
+
+/// Stops sandboxes that are ready beside the newest, in which nothing runs; the containers of the newest go on.
+pub(super) fn stop_others(builder: &mut PodActionsBuilder<'_>) {
+    let others = ready_beside_newest(builder.input.view).map(|sandbox| sandbox.id.clone());
+    builder.actions.stop_sandboxes = others.collect();
 }
 
 /// Everything of the old sandbox is stopped, and the pod begins anew in the new one, if there is anything left to begin.

@@ -25,6 +25,7 @@ struct ActionsFixture {
     probes: ProbeResults,
     backoff: CrashBackoff,
     published: Option<PodStatus>,
+    dead_kept: usize,
     now: Now,
 }
 
@@ -51,7 +52,7 @@ impl std::fmt::Debug for ActionsFixture {
 impl ActionsFixture {
     fn of(pod: Pod, view: PodView) -> Self {
         let (probes, backoff) = (ProbeResults::default(), CrashBackoff::default());
-        Self { pod, view, probes, backoff, published: None, now: now(1000) }
+        Self { pod, view, probes, backoff, published: None, dead_kept: 1, now: now(1000) }
     }
 
     fn probed(mut self, container: &str, kind: ProbeKind, result: ProbeResult) -> Self {
@@ -66,6 +67,7 @@ impl ActionsFixture {
             probes: &self.probes,
             backoff: &self.backoff,
             published: self.published.as_ref(),
+            dead_kept: self.dead_kept,
             now: self.now,
         })
     }

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::core::v1::{Node, Taint};
+use k8s_openapi::api::core::v1::{Node, NodeSelector, Taint};
 
+use super::predicates::node_affinity;
 use crate::node::amounts::{self, NodeResourceList};
 use crate::node::conditions::Pressures;
 use crate::node::{MachineInfo, NodeProfile, object};
@@ -54,6 +55,11 @@ impl AdmissionNode {
             supplemental_groups_policy: None,
             object_state: NodeObjectState::Standalone,
         }
+    }
+
+    /// Whether it is one of the nodes that are selected.
+    pub fn is_selected_by(&self, selector: &NodeSelector) -> bool {
+        node_affinity::is_selected(self, selector)
     }
 
     /// The same node with what the API server knows of it. Amounts that the node itself measures stay its own: those of its object may be

@@ -39,6 +39,7 @@ use super::path::Path;
 use context::{ContainerPosition, PodValidationContext};
 
 pub use config_objects::{validate_config_map, validate_secret};
+pub(crate) use names::qualified_name;
 pub(super) use profiles::MAX_PROFILE_LENGTH;
 pub(super) use resource_names::{is_huge_page, is_overcommittable, is_pod_level_resource};
 
@@ -116,7 +117,7 @@ fn check_names(at: &Path, spec: &PodSpec, errors: &mut Errors) {
     }
     for (i, gate) in spec.readiness_gates.iter().flatten().enumerate() {
         let at = at.child("readinessGates").index(i).child("conditionType");
-        let complaints = names::qualified_name(&gate.condition_type);
+        let complaints = qualified_name(&gate.condition_type);
         errors.invalid_for(&at, &gate.condition_type, complaints);
     }
     if let Some(group) = &spec.scheduling_group {
@@ -160,7 +161,7 @@ fn check_scheduling(at: &Path, spec: &PodSpec, errors: &mut Errors) {
     let gates = spec.scheduling_gates.as_deref().unwrap_or_default();
     for (i, gate) in gates.iter().enumerate() {
         let at = at.child("schedulingGates").index(i);
-        errors.invalid_for(&at, &gate.name, names::qualified_name(&gate.name));
+        errors.invalid_for(&at, &gate.name, qualified_name(&gate.name));
         if gates[..i].iter().any(|earlier| earlier.name == gate.name) {
             errors.duplicate(&at, &gate.name);
         }

@@ -84,7 +84,7 @@ pub fn target_container_id(view: &PodView, name: &str) -> Result<ContainerId, Co
     newest.map(|c| c.id.clone()).ok_or_else(|| ConfigError::NoTarget(name.to_owned()))
 }
 
-fn make_environment_variables(
+pub(super) fn make_environment_variables(
     request: &ContainerConfigRequest<'_>,
 ) -> Result<Environment, ConfigError> {
     let ContainerConfigRequest { pod, spec, lookup, node, .. } = *request;

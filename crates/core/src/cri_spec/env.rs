@@ -11,24 +11,29 @@ mod services;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::core::v1::{Container, EnvFromSource, EnvVar, EnvVarSource, Pod};
 use oarsman_cri_types::v1::KeyValue;
 
 pub use expand::expand;
 pub(super) use field::subscript;
+pub use file::{EnvFile, env_files};
 pub use lookup::Lookup;
 pub(super) use lookup::Values;
 pub(super) use object_data::{Entries, ObjectData};
 pub(super) use resource::value as resource_value;
 pub use services::service_variables;
 
-use super::error::{ConfigError, VariableError};
+use super::error::{ConfigError, SubPathFault, VariableError};
 use super::node_context::NodeContext;
 use crate::pod::PodExt;
 use crate::references::ObjectKind;
 use limits::{Entry, Field, LONGEST_VALUE, ProcessLimits};
+
+/// No path of the kernel is longer, in bytes.
+const LONGEST_PATH: usize = 4096;
 
 /// What variables are made from.
 #[derive(Clone, Copy, Debug)]
@@ -94,6 +99,27 @@ impl Environment {
             expanded.push(String::from_utf8(bytes).map_err(not_text)?);
         }
         Ok(expanded)
+    }
+
+    /// The path that a text with variables stands for. A variable that is not there or is empty would lead to another part of the
+    /// volume than is meant.
+    pub(super) fn expand_path(&self, text: &str) -> Result<String, SubPathFault> {
+        let without_value = RefCell::new(BTreeSet::new());
+        let visible = |name: &str| {
+            let value = self.values.get(name).filter(|value| !value.is_empty());
+            if value.is_none() {
+                without_value.borrow_mut().insert(name.to_owned());
+            }
+            value
+        };
+        let expanded = expand(text, LONGEST_PATH, visible);
+        match without_value.into_inner() {
+            names if !names.is_empty() => Err(SubPathFault::NoValue(names.into_iter().collect())),
+            _ => {
+                let bytes = expanded.ok_or(SubPathFault::TooLong { limit: LONGEST_PATH })?;
+                String::from_utf8(bytes).map_err(|_| SubPathFault::NotText)
+            }
+        }
     }
 
     /// As the runtime wants it.

@@ -2,6 +2,7 @@
 //! kubelet and search for it, it is the same one.
 
 use crate::quantity::ParseQuantityError;
+use crate::trust_bundle::TrustBundleError;
 
 /// What in a pod, or around it, cannot be turned into a message for the runtime.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -27,6 +28,12 @@ pub enum ConfigError {
     /// A user namespace is wanted, and there is none.
     #[error("spec.hostUsers is false, and this node gives no user namespaces: unset the field")]
     NoUserNamespace,
+    /// A user namespace is wanted, and a namespace of the node, which belongs to the node's own users.
+    #[error("spec.hostUsers is false, which does not go with spec.{field}: unset one of them")]
+    HostNamespace {
+        /// `hostNetwork`, `hostPID` or `hostIPC`.
+        field: &'static str,
+    },
     /// The handler of a runtime class is not known.
     #[error("spec.runtimeClassName: no RuntimeClass {0:?} is known")]
     NoRuntimeClass(String),
@@ -82,6 +89,9 @@ pub enum ConfigError {
     /// The files of a volume cannot be had.
     #[error(transparent)]
     Payload(#[from] PayloadError),
+    /// A claim does not give the pod a volume.
+    #[error(transparent)]
+    Claim(#[from] ClaimError),
     /// A mount cannot be made.
     #[error(transparent)]
     Mount(#[from] VolumeMountError),
@@ -246,6 +256,15 @@ pub enum PayloadError {
     /// The API server gives out no token.
     #[error("failed to fetch token: {0}")]
     NoToken(String),
+    /// Trust bundles are missing or damaged.
+    #[error(transparent)]
+    TrustBundle(TrustBundleError),
+    /// The API server gives out no trust bundles.
+    #[error("failed to fetch clustertrustbundles: {0}")]
+    NoTrustBundles(String),
+    /// There is no certificate for the pod.
+    #[error("failed to get the pod certificate: {0}")]
+    NoCertificate(String),
     /// The files of the pod's volumes are too large together.
     #[error(
         "with the file {path:?}, the volumes of the pod have more than {limit} bytes: list fewer or smaller items"
@@ -271,6 +290,81 @@ pub enum PayloadError {
     NoCluster(&'static str),
 }
 
+/// Why a claim does not give a pod a volume. Claims and pods are named with their namespace.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
+pub enum ClaimError {
+    /// There is no claim of that name.
+    #[error("error processing PVC {claim}: failed to fetch PVC from API server: not found")]
+    NotFound { claim: String },
+    /// New pods do not use it.
+    #[error("error processing PVC {claim}: PVC is being deleted")]
+    BeingDeleted { claim: String },
+    /// It has no volume yet.
+    #[error("error processing PVC {claim}: PVC is not bound")]
+    NotBound { claim: String },
+    /// A claim that happens to have the name of an ephemeral volume's.
+    #[error("error processing PVC {claim}: PVC was not created for pod {pod} (pod is not owner)")]
+    NotOwned { claim: String, pod: String },
+    /// The volume that it names does not exist.
+    #[error("error processing PVC {claim}: failed to fetch PV {volume} from API server: not found")]
+    NoVolume {
+        claim: String,
+        /// The name of the volume.
+        volume: String,
+    },
+    /// The volume was bound to another claim, which may have had the same name.
+    #[error(
+        "error processing PVC {claim}: PV {volume:?} is bound to the claim of UID {bound:?}, and this one's is {uid:?}"
+    )]
+    BoundToAnother {
+        claim: String,
+        /// The name of the volume.
+        volume: String,
+        /// The UID in the volume's claimRef.
+        bound: String,
+        /// The UID of the claim.
+        uid: String,
+    },
+    /// A device is mounted, or a directory is used as a device.
+    #[error("PVC {claim} has volumeMode {mode}, but is specified in {field}")]
+    WrongMode {
+        claim: String,
+        /// `Block` or `Filesystem`.
+        mode: &'static str,
+        /// `volumeMounts` or `volumeDevices`.
+        field: &'static str,
+    },
+    /// Devices are not passed into containers.
+    #[error(
+        "PV {volume:?} has volumeMode Block, and this agent has no block volumes: use one with volumeMode Filesystem"
+    )]
+    BlockVolume {
+        /// The name of the volume.
+        volume: String,
+    },
+    /// The volume is on other nodes.
+    #[error(
+        "Storage node affinity check failed for volume {volume:?}: no matching NodeSelectorTerms for node {node:?}"
+    )]
+    NodeAffinity {
+        /// The name of the volume.
+        volume: String,
+        node: String,
+    },
+    /// No plugin is there for volumes of this type.
+    #[error(
+        "PV {volume:?} is of type {kind}, and this agent mounts local, hostPath and nfs volumes only{}",
+        if kind == "csi" { ": CSI drivers are not built in yet" } else { "" }
+    )]
+    NoPlugin {
+        /// The name of the volume.
+        volume: String,
+        /// The field of its spec.
+        kind: String,
+    },
+}
+
 /// Why a volume cannot be mounted into a container.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say what the fields are")]
@@ -281,16 +375,22 @@ pub enum VolumeMountError {
     /// The block volume was not set up.
     #[error("cannot find volume {volume:?} to pass into container {container:?}")]
     NoDevice { volume: String, container: String },
-    /// A part of a volume is wanted.
+    /// A part of a volume cannot be.
     #[error(
-        "{field} of volume {volume:?} in container {container:?}: parts of volumes cannot be mounted"
+        "failed to prepare subPath for volumeMount {volume:?} of container {container:?}: {field} {text:?} {why}"
     )]
     SubPath {
-        /// `subPath` or `subPathExpr`.
-        field: &'static str,
         volume: String,
         container: String,
+        /// `subPath` or `subPathExpr`.
+        field: &'static str,
+        /// As it stands in the spec.
+        text: String,
+        why: SubPathFault,
     },
+    /// The part of the volume was not set up.
+    #[error("cannot find the subPath of volume {volume:?} to mount into container {container:?}")]
+    NoSubPath { volume: String, container: String },
     /// Read-only all the way down, yet not read-only.
     #[error("volume {0:?} requested recursive read-only mode, but it is not read-only")]
     NotReadOnly(String),
@@ -304,4 +404,30 @@ pub enum VolumeMountError {
         "volume {0:?} requested recursive read-only mode, but it is not supported by the runtime"
     )]
     NoRecursiveReadOnly(String),
+}
+
+/// What is wrong with the part of a volume that a container mounts.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SubPathFault {
+    /// Nothing is left when its variables are replaced.
+    #[error("is empty once it is expanded")]
+    Empty,
+    /// It would not lie in the volume.
+    #[error("must not be an absolute path")]
+    Absolute,
+    /// It could lie outside of the volume.
+    #[error("must not contain '..'")]
+    Backsteps,
+    /// Variables that the container does not have, or that are empty.
+    #[error("is missing value for {}", .0.join(", "))]
+    NoValue(Vec<String>),
+    /// A value of a Secret may be any bytes.
+    #[error("is no UTF-8 text once it is expanded")]
+    NotText,
+    /// No path is that long.
+    #[error("has more than {limit} bytes once it is expanded")]
+    TooLong {
+        /// So many are allowed.
+        limit: usize,
+    },
 }

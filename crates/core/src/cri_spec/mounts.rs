@@ -7,11 +7,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use k8s_openapi::api::core::v1::{Container, VolumeDevice, VolumeMount};
-use oarsman_cri_types::v1::{Device, Mount, MountPropagation};
+use oarsman_cri_types::v1::{ContainerConfig, Device, ImageSpec, Mount, MountPropagation};
 
 use super::error::{ConfigError, VolumeMountError};
 use super::hosts::HOSTS_PATH;
 use super::node_context::NodeContext;
+use super::sub_paths::is_part;
 
 /// Host paths that were made for one container.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,8 +23,21 @@ pub struct ContainerHostPaths {
     pub hosts: Option<PathBuf>,
     /// The volumes of its pod, by name.
     pub volumes: BTreeMap<String, VolumePath>,
+    /// The parts of volumes that were mounted for it, by the mount's place in its list; of an image, the path within it.
+    pub sub_paths: BTreeMap<usize, PathBuf>,
+    /// The volumes of its pod that are images, by name.
+    pub images: BTreeMap<String, ImageVolume>,
     /// The block volumes of its pod, by name.
     pub devices: BTreeMap<String, VolumePath>,
+}
+
+/// An image that is mounted as a volume.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ImageVolume {
+    /// What the runtime knows it as.
+    pub id: String,
+    /// As the spec names it.
+    pub reference: String,
 }
 
 /// Where a volume lies.
@@ -37,6 +51,33 @@ pub struct VolumePath {
     pub relabel: bool,
 }
 
+/// A mount of a container through which other mounts are to pass.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PropagatedMount {
+    /// Where it is in the container.
+    pub container_path: String,
+    /// Where it is on the machine.
+    pub host_path: PathBuf,
+    /// Whether mounts of the container are to reach the host, too.
+    pub is_bidirectional: bool,
+}
+
+/// The mounts of a container through which other mounts are to pass. Images are the runtime's own.
+pub fn propagated_mounts(config: &ContainerConfig) -> Vec<PropagatedMount> {
+    let of = |mount: &Mount| {
+        let is_bidirectional = match mount.propagation() {
+            MountPropagation::PropagationPrivate => return None,
+            MountPropagation::PropagationHostToContainer => false,
+            MountPropagation::PropagationBidirectional => true,
+        };
+        let (container_path, host_path) = (mount.container_path.clone(), mount.host_path.as_str());
+        let host_path = PathBuf::from(host_path);
+        let is_of_host = !host_path.as_os_str().is_empty();
+        is_of_host.then_some(PropagatedMount { container_path, host_path, is_bidirectional })
+    };
+    config.mounts.iter().filter_map(of).collect()
+}
+
 /// Every mount of a container.
 pub(super) fn mounts(
     spec: &Container,
@@ -45,13 +86,19 @@ pub(super) fn mounts(
 ) -> Result<Vec<Mount>, ConfigError> {
     let wanted = spec.volume_mounts.as_deref().unwrap_or_default();
     let mut mounts = Vec::new();
-    for mount in wanted {
+    for (index, mount) in wanted.iter().enumerate() {
+        if let Some(image) = host_paths.images.get(&mount.name) {
+            let sub_path = host_paths.sub_paths.get(&index).map(PathBuf::as_path);
+            mounts.push(image_mount(mount, image, sub_path, node)?);
+            continue;
+        }
         let missing = || VolumeMountError::NoVolume {
             volume: mount.name.clone(),
             container: spec.name.clone(),
         };
         let volume = host_paths.volumes.get(&mount.name).ok_or_else(missing)?;
-        mounts.push(volume_mount(spec, mount, volume, node)?);
+        let path = mounted_path(spec, index, mount, volume, host_paths)?;
+        mounts.push(volume_mount(mount, path, volume, node)?);
     }
     let covered = wanted.iter().any(|mount| mount.mount_path == HOSTS_PATH);
     let hosts = host_paths.hosts.as_deref().filter(|_| !covered);
@@ -82,21 +129,59 @@ pub(super) fn devices(
     spec.volume_devices.iter().flatten().map(device).collect()
 }
 
-fn volume_mount(
+/// What of the machine is mounted: the volume, or where its part was mounted.
+fn mounted_path<'a>(
     spec: &Container,
+    index: usize,
     mount: &VolumeMount,
+    volume: &'a VolumePath,
+    host_paths: &'a ContainerHostPaths,
+) -> Result<&'a Path, VolumeMountError> {
+    if !is_part(mount) {
+        return Ok(&volume.path);
+    }
+    let missing =
+        || VolumeMountError::NoSubPath { volume: mount.name.clone(), container: spec.name.clone() };
+    host_paths.sub_paths.get(&index).map(PathBuf::as_path).ok_or_else(missing)
+}
+
+fn volume_mount(
+    mount: &VolumeMount,
+    path: &Path,
     volume: &VolumePath,
     node: &NodeContext<'_>,
 ) -> Result<Mount, ConfigError> {
-    refuse_parts(spec, mount)?;
     let recursive = recursive_read_only(mount, node.facts.recursive_read_only)?;
     Ok(Mount {
         container_path: absolute(&mount.mount_path),
-        host_path: text(&volume.path),
+        host_path: text(path),
         readonly: mount.read_only.unwrap_or_default() || volume.read_only,
         recursive_read_only: recursive,
         selinux_relabel: volume.relabel && node.settings.selinux,
         propagation: propagation(mount)?.into(),
+        ..Mount::default()
+    })
+}
+
+/// An image, which the runtime mounts; nothing can be written to it.
+fn image_mount(
+    mount: &VolumeMount,
+    image: &ImageVolume,
+    sub_path: Option<&Path>,
+    node: &NodeContext<'_>,
+) -> Result<Mount, ConfigError> {
+    Ok(Mount {
+        container_path: absolute(&mount.mount_path),
+        readonly: true,
+        recursive_read_only: recursive_read_only(mount, node.facts.recursive_read_only)?,
+        selinux_relabel: node.settings.selinux,
+        propagation: propagation(mount)?.into(),
+        image: Some(ImageSpec {
+            image: image.id.clone(),
+            user_specified_image: image.reference.clone(),
+            ..ImageSpec::default()
+        }),
+        image_sub_path: sub_path.map(text).unwrap_or_default(),
         ..Mount::default()
     })
 }
@@ -108,18 +193,6 @@ fn file_mount(container_path: &str, file: &Path, node: &NodeContext<'_>) -> Moun
         host_path: text(file),
         selinux_relabel: node.settings.selinux,
         ..Mount::default()
-    }
-}
-
-fn refuse_parts(spec: &Container, mount: &VolumeMount) -> Result<(), VolumeMountError> {
-    let fields = [("subPath", &mount.sub_path), ("subPathExpr", &mount.sub_path_expr)];
-    let is_set = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.is_empty());
-    match fields.into_iter().find(|(_, text)| is_set(text)) {
-        None => Ok(()),
-        Some((field, _)) => {
-            let (volume, container) = (mount.name.clone(), spec.name.clone());
-            Err(VolumeMountError::SubPath { field, volume, container })
-        }
     }
 }
 

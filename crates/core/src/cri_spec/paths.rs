@@ -66,6 +66,11 @@ impl PodPaths {
         self.directory.join("volume-subpaths")
     }
 
+    /// One part of a volume, by the container that mounts it and the mount's place in the container's list.
+    pub fn subpath(&self, volume: &str, container: &str, index: usize) -> PathBuf {
+        self.subpaths().join(volume).join(container).join(index.to_string())
+    }
+
     /// Block volumes, by plugin.
     pub fn devices(&self) -> PathBuf {
         self.directory.join("volumeDevices")
@@ -79,6 +84,11 @@ impl PodPaths {
     /// The termination messages of one container's instances.
     pub fn container(&self, name: &str) -> PathBuf {
         self.directory.join("containers").join(name)
+    }
+
+    /// The termination messages of all containers.
+    pub fn containers(&self) -> PathBuf {
+        self.directory.join("containers")
     }
 
     /// What containers have as `/etc/hosts`.
@@ -104,7 +114,9 @@ impl PodPaths {
             return Some(VolumePath { path, read_only: false, relabel: false });
         }
         let (plugin, read_only) = plugin(volume)?;
-        Some(VolumePath { path: self.volume(plugin, &volume.name), read_only, relabel: true })
+        // What lies on a server is not ours to label.
+        let (path, relabel) = (self.volume(plugin, &volume.name), volume.nfs.is_none());
+        Some(VolumePath { path, read_only, relabel })
     }
 }
 
@@ -126,7 +138,9 @@ fn source_field(volume: &Volume) -> String {
 
 /// The plugin of a volume that the agent makes itself, and whether the volume is read-only.
 fn plugin(volume: &Volume) -> Option<(&'static str, bool)> {
+    let nfs = volume.nfs.as_ref();
     let kinds = [
+        (nfs.is_some(), "kubernetes.io/nfs", nfs.is_some_and(|nfs| nfs.read_only == Some(true))),
         (volume.empty_dir.is_some(), "kubernetes.io/empty-dir", false),
         (volume.config_map.is_some(), "kubernetes.io/configmap", true),
         (volume.secret.is_some(), "kubernetes.io/secret", true),
@@ -157,6 +171,7 @@ mod tests {
             (paths.volumes(), "/volumes"),
             (paths.volume("example.com/disk", "data"), "/volumes/example.com~disk/data"),
             (paths.subpaths(), "/volume-subpaths"),
+            (paths.subpath("data", "app", 2), "/volume-subpaths/data/app/2"),
             (paths.devices(), "/volumeDevices"),
             (paths.plugins(), "/plugins"),
             (paths.container("app"), "/containers/app"),

@@ -11,10 +11,11 @@ use super::env::Lookup;
 use super::error::ConfigError;
 use crate::ids::FullName;
 use crate::pod::PodExt;
+use crate::pod_certificate::certificate_sources;
 use crate::references::{ObjectKind, references};
 use crate::token;
 
-/// ConfigMaps, Secrets and tokens of one pod.
+/// ConfigMaps, Secrets, tokens and certificates of one pod.
 const MOST_REFERENCES: usize = 512;
 /// The bytes of all ConfigMaps and Secrets of one pod: as many as its volumes may hold.
 const MOST_BYTES: usize = 64 * 1024 * 1024;
@@ -27,7 +28,7 @@ pub fn check_references(pod: &Pod) -> Result<(), ConfigError> {
     let references = references(pod);
     let objects: BTreeSet<_> =
         references.iter().map(|reference| (reference.kind, reference.name.as_str())).collect();
-    let count = objects.len() + token::token_requests(pod).len();
+    let count = objects.len() + token::token_requests(pod).len() + certificate_sources(pod).len();
     match count > MOST_REFERENCES {
         true => Err(ConfigError::TooManyReferences { count, limit: MOST_REFERENCES }),
         false => Ok(()),

@@ -202,8 +202,21 @@ fn users(spec: &PodSpec, grants: &PodGrants) -> Result<UserNamespace, ConfigErro
         (None | Some(true), _) => {
             Ok(UserNamespace { mode: NamespaceMode::Node.into(), ..UserNamespace::default() })
         }
-        (Some(false), Some(granted)) => Ok(granted.clone()),
+        (Some(false), Some(granted)) => check_host_namespaces(spec).map(|()| granted.clone()),
         (Some(false), None) => Err(ConfigError::NoUserNamespace),
+    }
+}
+
+/// API servers refuse it; the pod may come from elsewhere.
+fn check_host_namespaces(spec: &PodSpec) -> Result<(), ConfigError> {
+    let fields = [
+        ("hostNetwork", spec.host_network),
+        ("hostPID", spec.host_pid),
+        ("hostIPC", spec.host_ipc),
+    ];
+    match fields.into_iter().find(|(_, is)| *is == Some(true)) {
+        None => Ok(()),
+        Some((field, _)) => Err(ConfigError::HostNamespace { field }),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Volumes made of what is known about a pod and what it refers to: which files, with which bytes and modes.
 
 mod downward;
+mod issued;
 mod limits;
 mod shared;
 #[cfg(test)]
@@ -12,24 +13,21 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{
     ConfigMapProjection, DownwardAPIProjection, KeyToPath, Pod, ProjectedVolumeSource,
-    SecretProjection, ServiceAccountTokenProjection, Volume, VolumeProjection,
+    SecretProjection, Volume, VolumeProjection,
 };
 
 use super::env::{Lookup, ObjectData};
 use super::error::{ConfigError, PayloadError};
 use super::node_context::NodeContext;
-use super::security;
 use crate::event::PodEvent;
 use crate::pod::PodExt;
+use crate::pod_certificate::CertificateSource;
 use crate::references::ObjectKind;
-use crate::token::TokenRequestKey;
 use limits::PayloadLimits;
 use shared::SharedValues;
 
 /// What a volume's files may be done with, unless it says otherwise.
 const DEFAULT_MODE: i32 = 0o644;
-/// A token is for the one user or the one group that the pod names.
-const PRIVATE: i32 = 0o600;
 
 /// The files of volumes that are made of objects and fields, by volume.
 pub type Payloads = BTreeMap<String, Payload>;
@@ -141,14 +139,19 @@ impl VolumeContext<'_> {
             let items = downward.items.as_deref().unwrap_or_default();
             return Some(downward::payload(self, items, downward.default_mode));
         }
-        volume.projected.as_ref().map(|projected| self.projected(projected))
+        volume.projected.as_ref().map(|projected| self.projected(&volume.name, projected))
     }
 
     /// Later sources go over earlier ones.
-    fn projected(&self, projected: &ProjectedVolumeSource) -> Result<Payload, ConfigError> {
+    fn projected(
+        &self,
+        volume: &str,
+        projected: &ProjectedVolumeSource,
+    ) -> Result<Payload, ConfigError> {
         let mut payload = Payload::new();
-        for source in projected.sources.iter().flatten() {
-            payload.extend(self.projection(source, projected.default_mode)?);
+        for (index, source) in projected.sources.iter().flatten().enumerate() {
+            let at = CertificateSource { volume: volume.to_owned(), index };
+            payload.extend(self.projection(source, &at, projected.default_mode)?);
         }
         Ok(payload)
     }
@@ -156,6 +159,7 @@ impl VolumeContext<'_> {
     fn projection(
         &self,
         source: &VolumeProjection,
+        at: &CertificateSource,
         mode: Option<i32>,
     ) -> Result<Payload, ConfigError> {
         if let Some(ConfigMapProjection { name, items, optional }) = &source.config_map {
@@ -180,34 +184,13 @@ impl VolumeContext<'_> {
         if let Some(wanted) = &source.service_account_token {
             return self.token(wanted, mode);
         }
-        let kinds = [
-            (source.cluster_trust_bundle.is_some(), "clusterTrustBundle"),
-            (source.pod_certificate.is_some(), "podCertificate"),
-        ];
-        let refused = kinds.into_iter().find(|(is, _)| *is);
-        refused.map_or(Ok(Payload::new()), |(_, kind)| Err(PayloadError::NoCluster(kind).into()))
-    }
-
-    /// A file with a token. If all containers run as one user, or the pod has an fsGroup, only those may read it.
-    fn token(
-        &self,
-        wanted: &ServiceAccountTokenProjection,
-        mode: Option<i32>,
-    ) -> Result<Payload, ConfigError> {
-        let found = self.lookup.tokens.get(&TokenRequestKey::from(wanted));
-        let keep = found.is_none() && self.lookup.tokens_later;
-        let text = match found {
-            Some(Ok(text)) => text.as_bytes().into(),
-            Some(Err(why)) => return Err(PayloadError::NoToken(why.clone()).into()),
-            None if keep => Arc::default(),
-            None => return Err(PayloadError::NoCluster("serviceAccountToken").into()),
-        };
-        let user = security::common_user(self.pod);
-        let own = (user.is_some() || security::group(self.pod).is_some()).then_some(PRIVATE);
-        let owner = user.and_then(|user| u32::try_from(user).ok());
-        let path = plain(&wanted.path);
-        let file = PayloadFile { owner, keep, ..self.file(&path, text, own, mode)? };
-        Ok(Payload::from([(path, file)]))
+        if let Some(wanted) = &source.cluster_trust_bundle {
+            return self.trust_bundle(wanted, mode);
+        }
+        match &source.pod_certificate {
+            Some(wanted) => self.certificate(wanted, at, mode),
+            None => Ok(Payload::new()),
+        }
     }
 
     /// The files of a ConfigMap or Secret: all its keys, or those that are listed.

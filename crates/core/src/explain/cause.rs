@@ -116,7 +116,7 @@ causes! {
     SeccompMissing => "seccomp-missing",
     /// The machine has no AppArmor, or not that profile.
     AppArmor => "app-armor",
-    /// Parts of volumes cannot be mounted.
+    /// A part of a volume cannot be mounted.
     SubPath => "sub-path",
     /// A container cannot be described to the runtime for another reason.
     ConfigRefused => "config-refused",

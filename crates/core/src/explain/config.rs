@@ -55,15 +55,16 @@ fn root(it: &ContainerFailure<'_>) -> &'static str {
 }
 
 fn sub_path(it: &ContainerFailure<'_>) -> Option<Explanation> {
-    if !it.says(&["parts of volumes cannot be mounted"]) {
-        return None;
-    }
-    let capitalized_label = it.seen.capitalized_label();
+    let failed = it.message.split_once("failed to prepare subPath for volumeMount \"")?.1;
+    let (volume, why) = failed.split_once("\" of container ")?;
+    let why = why.split_once("\": ")?.1;
     let sentence = format!(
-        "{capitalized_label} mounts a part of a volume (subPath), which this agent cannot do"
+        "{} mounts a part of volume {volume} that cannot be had: {why}",
+        it.seen.capitalized_label()
     );
     let (field, place) = (it.seen.field("volumeMounts"), it.context.manifest_path());
-    let next = format!("Mount the whole volume: take subPath out of {field} in {place}.");
+    let next =
+        format!("Correct subPath or subPathExpr in {field} in {place}, or what the volume holds.");
     Some(it.explain(ExplanationCause::SubPath, &sentence, next))
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::ids::{ContainerId, PodUid, SandboxId};
+use crate::ids::{ContainerId, FullName, PodUid, SandboxId};
 use crate::time::wall_between;
 use crate::view::{ContainerState, ContainerView, PodView};
 
@@ -19,6 +19,25 @@ pub struct ContainerGcPolicy {
     pub total: Option<usize>,
     /// Dead containers younger than this stay.
     pub min_age: Duration,
+}
+
+impl ContainerGcPolicy {
+    /// How many dead containers of one name stay beside a pod that is there: at least one, from which the end and the back-off of a
+    /// container that waits for its restart are read.
+    pub fn kept_of_container(&self) -> usize {
+        self.per_container.unwrap_or(usize::MAX).max(1)
+    }
+
+    /// What the worker of a pod removes by itself.
+    #[must_use]
+    pub fn of_pod(&self) -> Self {
+        Self { per_container: Some(self.kept_of_container()), total: None, ..*self }
+    }
+
+    /// Whether something is to be removed that no change of its pod shows: what has become too old, or one too many on the node.
+    pub fn concerns_node(&self) -> bool {
+        self.total.is_some() || !self.min_age.is_zero()
+    }
 }
 
 impl Default for ContainerGcPolicy {
@@ -73,6 +92,40 @@ pub fn containers_to_remove(
     }
     garbage.extend(policy.total.map(|total| beyond_total(kept, total)).unwrap_or_default());
     garbage
+}
+
+/// A dead container to remove, with what its log is found by.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeadContainerOnNode {
+    /// The pod it belongs to.
+    pub pod: PodUid,
+    /// The name of that pod.
+    pub pod_name: FullName,
+    /// The container.
+    pub container: ContainerView,
+}
+
+/// Dead containers of the whole node to remove, oldest first. Of a pod that is active, the newest container of each name stays.
+pub fn dead_on_node(
+    input: &ContainerGcInput<'_>,
+    policy: &ContainerGcPolicy,
+    is_active: impl Fn(&PodUid) -> bool,
+) -> Vec<DeadContainerOnNode> {
+    let per_container = Some(policy.kept_of_container());
+    let chosen = containers_to_remove(input, &ContainerGcPolicy { per_container, ..*policy });
+    let removable = |dead: DeadContainer| {
+        let view = input.views.iter().find(|view| view.uid == dead.pod)?;
+        let container = view.containers.iter().find(|container| container.id == dead.id)?;
+        let newest = view.newest(&container.name).is_some_and(|newest| newest.id == dead.id);
+        let stays = newest && is_active(&dead.pod);
+        let is_dead = container.state.exit().is_some();
+        (is_dead && !stays).then(|| DeadContainerOnNode {
+            pod: dead.pod,
+            pod_name: view.full_name.clone(),
+            container: container.clone(),
+        })
+    };
+    chosen.into_iter().filter_map(removable).collect()
 }
 
 /// Sandboxes to remove, of every pod the oldest first: not ready, without containers, and not the newest of

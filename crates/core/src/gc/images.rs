@@ -3,8 +3,12 @@
 //! Ages are counted on the monotonic clock from when the agent first saw an image. So a clock that jumps deletes
 //! nothing, and an agent that has not run for long takes nothing for old.
 
+mod usage;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
+
+pub use usage::{gc_images, images_in_use};
 
 use crate::time::Mono;
 
@@ -50,10 +54,20 @@ pub struct ImageFsStats {
 
 /// A disk whose size is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "the image disk says it holds 0 bytes: check what the runtime reports as its image file system"
-)]
+#[error("invalid capacity 0 on image filesystem")]
 pub struct InvalidCapacity;
+
+/// There are not enough images that may go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "Failed to garbage collect required amount of images. Attempted to free {wanted} bytes, but only found {freed} bytes eligible to free."
+)]
+pub struct NotEnoughImages {
+    /// How many bytes were to be freed.
+    pub wanted: u64,
+    /// How many were freed.
+    pub freed: u64,
+}
 
 /// What the agent remembers of images.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -70,11 +84,22 @@ struct ImageRecord {
     last_used: Option<Mono>,
 }
 
+/// An image that may go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnusedImage {
+    /// The id that the runtime gave the image.
+    pub id: String,
+    /// How many bytes it takes.
+    pub bytes: u64,
+}
+
 /// Images to delete, in this order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ImagesToDelete {
-    /// The ids of the images to delete, in order.
-    pub images: Vec<String>,
+    /// The images to delete, in order.
+    pub images: Vec<UnusedImage>,
+    /// Further ones, in order, for those that cannot be deleted.
+    pub spare: Vec<UnusedImage>,
     /// How many bytes were to be freed.
     pub wanted: u64,
     /// How many bytes these images take.
@@ -114,8 +139,9 @@ impl ImageRecords {
         let (old, rest): (Vec<_>, Vec<_>) = deletable.partition(|(_, image)| too_old(image));
         old.into_iter().for_each(|image| garbage.add(image));
         for image in rest {
-            if garbage.freed < garbage.wanted {
-                garbage.add(image);
+            match garbage.freed < garbage.wanted {
+                true => garbage.add(image),
+                false => garbage.spare.push(unused(image)),
             }
         }
         Ok(garbage)
@@ -144,10 +170,14 @@ impl ImageRecord {
 }
 
 impl ImagesToDelete {
-    fn add(&mut self, (id, image): (&String, &ImageRecord)) {
-        self.images.push(id.clone());
-        self.freed = self.freed.saturating_add(image.bytes);
+    fn add(&mut self, image: (&String, &ImageRecord)) {
+        self.freed = self.freed.saturating_add(image.1.bytes);
+        self.images.push(unused(image));
     }
+}
+
+fn unused((id, image): (&String, &ImageRecord)) -> UnusedImage {
+    UnusedImage { id: id.clone(), bytes: image.bytes }
 }
 
 /// How many bytes must go so that the low mark is reached; none while the high mark is not.

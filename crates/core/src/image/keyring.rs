@@ -13,6 +13,7 @@ use base64::engine::general_purpose::STANDARD;
 use oarsman_cri_types::v1::AuthConfig;
 use serde_json::Value;
 
+use super::credentials::{CredentialSource, TrackedAuthConfig};
 use crate::image_reference::registry_and_path;
 
 /// What the default registry is called in configuration files.
@@ -36,14 +37,14 @@ pub enum KeyringError {
         limit: usize,
     },
     /// One entry cannot be understood. What it says is not repeated: it may be a password.
-    #[error("the entry for {0:?} has neither `auth` in base64 nor `username` and `password`")]
+    #[error("the entry for {0:?} has an `auth` that is not `username:password` in base64")]
     Entry(String),
 }
 
 /// Credentials by registry and path, those for the longest names first.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Keyring {
-    entries: Vec<(String, AuthConfig)>,
+    entries: Vec<(String, TrackedAuthConfig)>,
 }
 
 impl Keyring {
@@ -57,26 +58,36 @@ impl Keyring {
             return Err(KeyringError::TooManyEntries { count: auths.len(), limit: MOST_ENTRIES });
         }
         let entry = |(name, entry): (&String, &Value)| {
-            let auth = auth(entry).ok_or_else(|| KeyringError::Entry(name.clone()))?;
-            Ok((name.clone(), auth))
+            let credential = credential(entry).map_err(|_| KeyringError::Entry(name.clone()))?;
+            Ok(credential.map(|credential| (name.clone(), credential)))
         };
-        Ok(auths.iter().map(entry).collect::<Result<Vec<_>, _>>()?.into_iter().collect())
+        let entries = auths.iter().map(entry).collect::<Result<Vec<_>, _>>()?;
+        // Tools write empty entries beside a `credsStore`: they open nothing and void no other.
+        Ok(entries.into_iter().flatten().collect())
+    }
+
+    /// The same credentials, which come from there.
+    #[must_use]
+    pub fn from_source(mut self, source: &CredentialSource) -> Self {
+        self.entries.iter_mut().for_each(|(_, credential)| credential.source = source.clone());
+        self
     }
 
     /// The credentials to try for an image, best first.
-    pub fn for_image(&self, image: &str) -> Vec<AuthConfig> {
+    pub fn for_image(&self, image: &str) -> Vec<TrackedAuthConfig> {
         let (registry, path) = registry_and_path(image);
         let registries: &[&str] = if registry.is_empty() { &DOCKER_HUB } else { &[registry] };
         let opens = |name: &str| registries.iter().any(|registry| fits(name, registry, path));
         let fitting = self.entries.iter().filter(|(name, _)| opens(name));
-        fitting.map(|(_, auth)| auth.clone()).collect()
+        fitting.map(|(_, credential)| credential.clone()).collect()
     }
 }
 
 /// By the names of their entries; of two with one name the first is tried first.
-impl FromIterator<(String, AuthConfig)> for Keyring {
-    fn from_iter<T: IntoIterator<Item = (String, AuthConfig)>>(entries: T) -> Self {
-        let bare = |(name, auth): (String, AuthConfig)| (bare(&name).to_owned(), auth);
+impl FromIterator<(String, TrackedAuthConfig)> for Keyring {
+    fn from_iter<T: IntoIterator<Item = (String, TrackedAuthConfig)>>(entries: T) -> Self {
+        let bare =
+            |(name, credential): (String, TrackedAuthConfig)| (bare(&name).to_owned(), credential);
         let mut entries: Vec<_> = entries.into_iter().map(bare).collect();
         entries.sort_by(|(a, _), (b, _)| b.len().cmp(&a.len()).then(b.cmp(a)));
         Self { entries }
@@ -96,28 +107,29 @@ fn bare(name: &str) -> &str {
     name.trim_end_matches('/').trim_end_matches("/v1").trim_end_matches("/v2").trim_end_matches('/')
 }
 
-fn auth(entry: &Value) -> Option<AuthConfig> {
+/// An `auth` that is no pair of a name and a password.
+struct MalformedAuth;
+
+/// What an entry holds; none of an empty one.
+fn credential(entry: &Value) -> Result<Option<TrackedAuthConfig>, MalformedAuth> {
     let text =
         |field: &str| entry.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let decoded = || {
-        let bytes = STANDARD.decode(text("auth").trim_end_matches('\0')).ok()?;
-        let both = String::from_utf8(bytes).ok()?;
-        let (username, password) = both.trim_end_matches('\0').split_once(':')?;
-        Some((username.to_owned(), password.to_owned()))
-    };
     let (username, password) = match text("username").as_str() {
-        "" if !text("auth").is_empty() => decoded()?,
+        "" if !text("auth").is_empty() => decoded(&text("auth")).ok_or(MalformedAuth)?,
         _ => (text("username"), text("password")),
     };
     let (identity_token, registry_token) = (text("identitytoken"), text("registrytoken"));
     let known = !username.is_empty() || !identity_token.is_empty() || !registry_token.is_empty();
-    known.then(|| AuthConfig {
-        username,
-        password,
-        identity_token,
-        registry_token,
-        ..AuthConfig::default()
-    })
+    let auth =
+        AuthConfig { username, password, identity_token, registry_token, ..AuthConfig::default() };
+    Ok(known.then(|| TrackedAuthConfig::new(auth, &text("email"), CredentialSource::Node)))
+}
+
+fn decoded(auth: &str) -> Option<(String, String)> {
+    let bytes = STANDARD.decode(auth.trim_end_matches('\0')).ok()?;
+    let both = String::from_utf8(bytes).ok()?;
+    let (username, password) = both.trim_end_matches('\0').split_once(':')?;
+    Some((username.to_owned(), password.to_owned()))
 }
 
 /// Whether an entry's name covers a repository.

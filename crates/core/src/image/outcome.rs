@@ -1,5 +1,6 @@
 //! How getting an image went: the events to record and, when it failed, what the container waits for.
 
+use std::fmt;
 use std::time::Duration;
 
 use crate::duration;
@@ -102,11 +103,18 @@ pub fn pulling(image: &str) -> PodEvent {
     PodEvent::normal("Pulling", format!("Pulling image {image:?}"))
 }
 
-/// The node has the image already.
-pub fn present(image: &str) -> PodEvent {
-    let sentence = format!(
-        "Container image {image:?} already present on machine and can be accessed by the pod"
-    );
+/// Registries were asked too often.
+pub const PULL_QPS_EXCEEDED: &str = "pull QPS exceeded";
+
+/// The error of a pull that could not be recorded, and therefore was not made.
+pub fn intent_not_recorded(image: &str, error: impl fmt::Display) -> String {
+    format!("Failed to record image pull intent for container image {image:?}: {error}")
+}
+
+/// The node has the image already, and the pod may use it, if that is verified on this node.
+pub fn present(image: &str, is_verified: bool) -> PodEvent {
+    let access = if is_verified { " and can be accessed by the pod" } else { "" };
+    let sentence = format!("Container image {image:?} already present on machine{access}");
     PodEvent::normal("Pulled", sentence)
 }
 
@@ -237,6 +245,8 @@ mod tests {
         assert_eq!(pulling("x"), PodEvent::normal("Pulling", "Pulling image \"x\""));
         let sentence =
             "Container image \"x\" already present on machine and can be accessed by the pod";
-        assert_eq!(present("x"), PodEvent::normal("Pulled", sentence));
+        assert_eq!(present("x", true), PodEvent::normal("Pulled", sentence));
+        let sentence = "Container image \"x\" already present on machine";
+        assert_eq!(present("x", false), PodEvent::normal("Pulled", sentence));
     }
 }

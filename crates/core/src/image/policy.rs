@@ -27,7 +27,12 @@ pub enum PullDecision {
 impl PullPolicy {
     /// The container's policy. Defaulting has filled it in, so the case of none hardly matters.
     pub fn of(container: &Container) -> Self {
-        match container.image_pull_policy.as_deref() {
+        Self::named(container.image_pull_policy.as_deref())
+    }
+
+    /// The policy of that name.
+    pub fn named(name: Option<&str>) -> Self {
+        match name {
             Some("Always") => Self::Always,
             Some("Never") => Self::Never,
             _ => Self::IfNotPresent,

@@ -5,15 +5,17 @@ mod config;
 mod protocol;
 #[cfg(test)]
 mod tests;
+mod token_attributes;
 
 use std::time::Duration;
 
-pub use cache::{Coverage, ProviderCache};
-pub use config::{ProviderConfigError, providers};
+pub use cache::{Coverage, ProviderCache, ProviderQuestion};
+pub use config::{ProviderConfigError, TOKENS_GATE, providers};
 pub use protocol::{CredentialProviderRequest, CredentialProviderResponse, ProviderResponseError};
+pub use token_attributes::{ShownServiceAccount, TokenAttributes, TokenCacheType};
 
 use super::keyring::matches;
-use crate::image_reference::registry_and_path;
+use crate::image_reference::repository_name;
 
 /// A program that knows credentials.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,23 +32,15 @@ pub struct CredentialProvider {
     pub args: Vec<String>,
     /// Variables that it gets besides the agent's own.
     pub env: Vec<(String, String)>,
+    /// Which token of the pod's service account it gets; none if it gets none.
+    pub token_attributes: Option<TokenAttributes>,
 }
 
 impl CredentialProvider {
     /// Whether it is asked for an image.
     pub fn matches_image(&self, image: &str) -> bool {
-        let repository = repository(image);
+        let repository = repository_name(image);
         self.match_images.iter().any(|pattern| covers(pattern, &repository))
-    }
-}
-
-/// An image's repository with its registry, as programs are told: without tag and digest, and with what short names leave out.
-pub fn repository(image: &str) -> String {
-    let (registry, path) = registry_and_path(image);
-    match (registry, path.contains('/')) {
-        ("" | "docker.io", false) => format!("docker.io/library/{path}"),
-        ("", true) => format!("docker.io/{path}"),
-        (registry, _) => format!("{registry}/{path}"),
     }
 }
 

@@ -5,6 +5,7 @@ mod tests;
 
 use k8s_openapi::api::core::v1::Pod;
 
+use super::credentials::{CredentialSource, SecretCoordinates};
 use super::keyring::{Keyring, KeyringError};
 use crate::cri_spec::Lookup;
 use crate::event::PodEvent;
@@ -72,5 +73,10 @@ fn open(lookup: &Lookup, namespace: &str, name: &str) -> Result<Keyring, PullSec
         .ok_or(PullSecretError::NoKey(key))?;
     let text = String::from_utf8(bytes);
     let text = text.map_err(|error| KeyringError::Malformed(error.utf8_error().to_string()))?;
-    Ok(Keyring::parse(&text)?)
+    let source = CredentialSource::Secret(SecretCoordinates {
+        uid: secret.metadata.uid.clone().unwrap_or_default(),
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
+    });
+    Ok(Keyring::parse(&text)?.from_source(&source))
 }

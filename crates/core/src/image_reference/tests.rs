@@ -62,3 +62,21 @@ fn what_no_registry_could_serve_is_refused_with_the_reason() {
         assert_eq!(with_default_tag(image), Err(expected), "{image}");
     }
 }
+
+#[test]
+fn short_names_are_spelled_out() {
+    let rows = [
+        ("busybox", "docker.io/library/busybox", ":latest"),
+        ("busybox:1", "docker.io/library/busybox", ":1"),
+        ("docker.io/busybox", "docker.io/library/busybox", ":latest"),
+        ("index.docker.io/team/app:2", "docker.io/team/app", ":2"),
+        ("team/app", "docker.io/team/app", ":latest"),
+        ("r.io:5000/app", "r.io:5000/app", ":latest"),
+        ("r.io:5000/app:3@sha256:00", "r.io:5000/app", "@sha256:00"),
+        ("localhost/app:4", "localhost/app", ":4"),
+    ];
+    for (image, repository, rest) in rows {
+        assert_eq!(repository_name(image), repository, "{image}");
+        assert_eq!(full_name(image), format!("{repository}{rest}"), "{image}");
+    }
+}

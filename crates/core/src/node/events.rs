@@ -1,5 +1,7 @@
 //! Events of the node.
 
+use std::fmt;
+
 use k8s_openapi::api::core::v1::{Node, NodeCondition};
 
 use super::conditions;
@@ -26,6 +28,23 @@ pub fn starting() -> NodeEvent {
 pub fn old_cgroups() -> NodeEvent {
     let message = "cgroup v1 detected: support for it is deprecated, and goes with a future release. Boot with cgroup v2.";
     NodeEvent { kind: EventKind::Warning, reason: "CgroupV1", message: message.to_owned() }
+}
+
+/// Images could not be removed, twice in a row.
+pub fn image_gc_failed(error: impl fmt::Display) -> NodeEvent {
+    NodeEvent { kind: EventKind::Warning, reason: "ImageGCFailed", message: error.to_string() }
+}
+
+/// There are not enough images that may go.
+pub fn free_disk_space_failed(error: impl fmt::Display) -> NodeEvent {
+    let message = error.to_string();
+    NodeEvent { kind: EventKind::Warning, reason: "FreeDiskSpaceFailed", message }
+}
+
+/// The size of the disk of images is not known.
+pub fn invalid_disk_capacity(error: impl fmt::Display) -> NodeEvent {
+    let message = error.to_string();
+    NodeEvent { kind: EventKind::Warning, reason: "InvalidDiskCapacity", message }
 }
 
 /// What happened between two states of the object; before there was any, nothing was said of it.

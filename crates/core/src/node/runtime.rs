@@ -91,6 +91,13 @@ impl RuntimeHealth {
         self.last_good = Some(now);
     }
 
+    /// Whether the sandboxes of a handler can have user namespaces.
+    pub fn has_user_namespaces(&self, handler: &str) -> bool {
+        let named = self.handlers.iter().find(|known| known.name == handler);
+        let features = named.and_then(|known| known.features.as_ref());
+        features.is_some_and(|features| features.user_namespaces)
+    }
+
     /// What is wrong with the runtime, the worst first.
     pub fn errors(&self, now: Mono) -> Vec<String> {
         let silence = match self.last_good {

@@ -5,6 +5,7 @@ use k8s_openapi::api::core::v1::Pod;
 use super::{ObjectName, runtime_class};
 use crate::ids::PodUid;
 use crate::pod::PodExt;
+use crate::trust_bundle::TrustBundleName;
 
 /// What is not as it was.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -15,6 +16,10 @@ pub enum ObjectChange {
     RuntimeClass(String),
     /// A token of this pod: there is a newer one.
     Token(PodUid),
+    /// A certificate of this pod: there is one, a newer one, or none any more.
+    PodCertificate(PodUid),
+    /// A trust bundle.
+    TrustBundle(TrustBundleName),
 }
 
 impl ObjectChange {
@@ -23,7 +28,8 @@ impl ObjectChange {
         match self {
             Self::Object(object) => object.is_used_by(pod),
             Self::RuntimeClass(class) => runtime_class(pod) == Some(class),
-            Self::Token(uid) => pod.uid() == *uid,
+            Self::Token(uid) | Self::PodCertificate(uid) => pod.uid() == *uid,
+            Self::TrustBundle(bundle) => bundle.is_used_by(pod),
         }
     }
 }

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{Container, Pod};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity as WireQuantity;
 
 use crate::pod::PodExt;
 use crate::qos::{self, QosClass};
+use crate::quantity::Quantity;
 use crate::resources::amounts::read;
 
 use super::totals::{amount, own_limits, pod_limits, pod_requests};
@@ -69,6 +71,20 @@ fn limit(values: &mut CgroupValues, pod: &Pod, class: QosClass, node: &NodeResou
         let bytes = u64::try_from(amount(&limits, "memory").units()).unwrap_or_default();
         values.memory_max = Some(bytes).filter(|bytes| *bytes > 0);
     }
+}
+
+/// How many bytes a volume in memory may hold: its own limit, the pod's if everything in the pod is limited, and what the node has for
+/// pods, whichever is least. None when there is none of them.
+pub fn memory_volume_size(
+    pod: &Pod,
+    own: Option<&WireQuantity>,
+    allocatable: Option<u64>,
+) -> Option<u64> {
+    let own = own.and_then(|limit| Quantity::try_from(limit).ok());
+    let own = own.and_then(|limit| u64::try_from(limit.units()).ok());
+    // Nothing of the node is in a limit of memory.
+    let of_pod = pod_cgroup(pod, &NodeResources::of_memory(0)).memory_max;
+    [own, of_pod, allocatable].into_iter().flatten().filter(|bytes| *bytes > 0).min()
 }
 
 fn cpu_quota(millis: i64, node: &NodeResources) -> Option<CpuQuota> {

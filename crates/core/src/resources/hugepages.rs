@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use k8s_openapi::api::core::v1::Pod;
+
 use crate::quantity::{Format, Quantity};
 use crate::resources::amounts::ResourceList;
+use crate::resources::totals::pod_requests;
 
 /// What a resource of huge pages is called, before the size of the page.
 const PREFIX: &str = "hugepages-";
@@ -42,6 +45,11 @@ pub fn size_text(bytes: u64) -> String {
         (amount, unit) = (amount / 1024, larger);
     }
     format!("{amount}{unit}")
+}
+
+/// The sizes of pages in bytes that a pod asks for.
+pub fn sizes_of_pod(pod: &Pod) -> Vec<u64> {
+    by_size(&pod_requests(pod)).into_keys().collect()
 }
 
 /// The bytes of each size of page among some amounts.

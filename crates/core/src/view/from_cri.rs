@@ -62,6 +62,22 @@ pub fn pod_view<'a>(
     PodView { uid, full_name, sandboxes, containers }.in_order()
 }
 
+/// What the list alone tells of a pod's containers: which there are, how old they are and whether they run, but not how they ended.
+pub fn listed_view(uid: &PodUid, pod: &ListedPod) -> PodView {
+    let status = |listed: &v1::Container| v1::ContainerStatus {
+        id: listed.id.clone(),
+        metadata: listed.metadata.clone(),
+        state: listed.state,
+        created_at: listed.created_at,
+        labels: listed.labels.clone(),
+        annotations: listed.annotations.clone(),
+        ..v1::ContainerStatus::default()
+    };
+    let containers = pod.containers.iter().map(|listed| container_view(listed, &status(listed)));
+    let (uid, full_name) = (uid.clone(), pod.full_name.clone());
+    PodView { uid, full_name, sandboxes: Vec::new(), containers: containers.collect() }.in_order()
+}
+
 /// The view of a sandbox, from its status.
 pub fn sandbox_view(status: &v1::PodSandboxStatus) -> SandboxView {
     let linux = status.linux.as_ref().and_then(|linux| linux.namespaces.as_ref());

@@ -15,11 +15,12 @@ fn payload(text: &str) -> Payload {
 
 fn wanted(name: &str, plugin: &str, text: Option<&str>) -> VolumeToMount {
     let payload = text.map(payload).map(Arc::new);
-    VolumeToMount { name: name.to_owned(), plugin: plugin.to_owned(), payload }
+    let (name, plugin) = (name.to_owned(), plugin.to_owned());
+    VolumeToMount { name, plugin, payload, claimed: None }
 }
 
 fn desired(volumes: &[VolumeToMount]) -> DesiredStateOfWorld {
-    DesiredStateOfWorld(volumes.iter().map(|v| (v.name.clone(), v.clone())).collect())
+    DesiredStateOfWorld(volumes.iter().map(|v| (v.key(), v.clone())).collect())
 }
 
 fn actual(volumes: &[VolumeToMount]) -> ActualStateOfWorld {
@@ -114,20 +115,23 @@ fn only_volumes_that_a_container_mounts_are_desired_each_with_its_plugin() {
     };
     pod.spec = Some(PodSpec {
         containers: vec![Container {
-            volume_mounts: Some(["dir", "host", "nfs"].map(mount).to_vec()),
+            volume_mounts: Some(["dir", "host", "nfs", "model"].map(mount).to_vec()),
             ..Container::default()
         }],
         volumes: Some(vec![
             volume("dir", |v| v.empty_dir = Some(Default::default())),
             volume("host", |v| v.host_path = Some(Default::default())),
             volume("nfs", |v| v.nfs = Some(Default::default())),
+            // The runtime mounts it.
+            volume("model", |v| v.image = Some(Default::default())),
             volume("unused", |v| v.empty_dir = Some(Default::default())),
         ]),
         ..PodSpec::default()
     });
-    let desired = DesiredStateOfWorld::of(&pod, Payloads::new());
+    let desired = DesiredStateOfWorld::of(&pod, Payloads::new(), &ClaimedVolumes::new());
     let plugins: Vec<_> =
         desired.0.values().map(|v| (v.name.as_str(), v.plugin.as_str())).collect();
-    let expected = [("dir", EMPTY_DIR), ("host", "kubernetes.io/host-path"), ("nfs", "nfs")];
+    let expected =
+        [("dir", EMPTY_DIR), ("host", "kubernetes.io/host-path"), ("nfs", "kubernetes.io/nfs")];
     assert_eq!(plugins, expected);
 }

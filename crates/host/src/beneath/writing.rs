@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use rustix::fs::{Mode, OFlags, ResolveFlags};
+use rustix::fs::{Mode, OFlags, RenameFlags, ResolveFlags};
 
 use super::{RootDirectory, require_regular};
 
@@ -39,7 +39,19 @@ impl RootDirectory {
         Ok(rustix::fs::renameat(&self.0, from, &self.0, to)?)
     }
 
-    fn create_file(&self, below: &Path, mode: u32) -> io::Result<File> {
+    /// Renames what is directly in this directory, unless there is something of the new name.
+    ///
+    /// # Errors
+    /// When there is nothing of the old name, or something of the new one.
+    pub fn rename_to_free_name(&self, from: &Path, to: &Path) -> io::Result<()> {
+        Ok(rustix::fs::renameat_with(&self.0, from, &self.0, to, RenameFlags::NOREPLACE)?)
+    }
+
+    /// Creates a file to append to it.
+    ///
+    /// # Errors
+    /// When there is something of that name, or a link is on the way to it.
+    pub fn create_file(&self, below: &Path, mode: u32) -> io::Result<File> {
         let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL;
         let how = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
         let (flags, mode) = (flags | OFlags::CLOEXEC, Mode::from_raw_mode(mode));

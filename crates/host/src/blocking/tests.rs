@@ -84,11 +84,22 @@ async fn work_that_panics_gives_its_turn_back() {
 #[test]
 fn the_lanes_have_the_threads_that_are_made_for_them() {
     use BlockingKind::{
-        Cgroups, Checkpoints, HostPaths, NameFiles, NameLookups, NodeCredentials, PodFiles,
-        Resolver, StatusRecords, Volumes,
+        Cgroups, Checkpoints, ContainerLogs, FileSystems, HostPaths, NameFiles, NameLookups,
+        NodeCredentials, PodFileUsage, PodFiles, PullRecords, Resolver, StatusRecords, VolumeUsage,
+        Volumes,
     };
     let files =
         [HostPaths, Volumes, PodFiles, StatusRecords, Checkpoints, NodeCredentials, NameFiles];
-    let all = files.into_iter().chain([Cgroups, Resolver, NameLookups]);
+    let others = [
+        Cgroups,
+        ContainerLogs,
+        FileSystems,
+        PullRecords,
+        Resolver,
+        NameLookups,
+        VolumeUsage,
+        PodFileUsage,
+    ];
+    let all = files.into_iter().chain(others);
     assert_eq!(all.map(BlockingKind::threads).sum::<usize>(), POOL_THREADS);
 }

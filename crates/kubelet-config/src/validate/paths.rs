@@ -25,7 +25,8 @@ pub(super) fn validate(kubelet: &KubeletConfiguration, found: &mut ProblemCollec
         );
     }
     let size = &kubelet.container_log_max_size;
-    if size.is_zero() || size.is_negative() {
+    // A negative one turns rotation off.
+    if size.is_zero() {
         found.wrong(
             "containerLogMaxSize",
             format!("{size} is too little; write a size such as 10Mi"),

@@ -37,6 +37,7 @@ pub(super) async fn join(
     let objects = ObjectSettings {
         freshness: joining.freshness,
         rate: joining.request_limits.requests,
+        projections: joining.projections,
         panics: panics.clone(),
     };
     let server = server.with_settings(objects, joining.request_limits.events);

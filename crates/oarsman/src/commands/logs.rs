@@ -1,6 +1,6 @@
 //! `oarsman logs`: prints containers' logs, from the files that the runtime writes.
 
-mod choose;
+pub(super) mod choose;
 
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use anyhow::Result;
 use clap::ValueEnum;
+use oarsman_streaming::command_client::CommandError;
 use serde::Serialize;
 
 use crate::control_sequences::strip_control_sequences;
@@ -37,6 +38,9 @@ pub(super) fn formatted(what: &impl Serialize, format: OutputFormat) -> Result<S
 
 /// Whether an error is only that the reader of our output has closed the pipe.
 pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    let error = error.downcast_ref::<io::Error>();
+    let error = match error.downcast_ref::<CommandError>() {
+        Some(CommandError::Output(error)) => Some(error),
+        _ => error.downcast_ref::<io::Error>(),
+    };
     error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }

@@ -130,7 +130,12 @@ async fn wait_until_gone(
             Ok(node) => node,
             // An agent that has ended has stopped its pods before.
             Err(ClientError::NotRunning(_)) => return Ok(()),
-            Err(silence) => return Err(silence.into()),
+            // One that ends cuts the connection that asks it.
+            Err(ClientError::Other(..)) => {
+                wait.pause(|| "the agent to answer".to_owned()).await?;
+                continue;
+            }
+            Err(refusal) => return Err(refusal.into()),
         };
         let left: Vec<&PodReport> =
             node.pods.iter().filter(|pod| names.contains(&find_pod::display_name(pod))).collect();

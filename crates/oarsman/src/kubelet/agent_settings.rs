@@ -3,10 +3,16 @@
 use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
-use oarsman_cluster::{Freshness, RequestLimits, RequestRate};
+use oarsman_cluster::{Freshness, ProjectionGates, RequestLimits, RequestRate};
 use oarsman_core::admission::{Mode, without_namespace};
 use oarsman_core::features::FeatureGates;
+use oarsman_core::gc::containers::ContainerGcPolicy;
+use oarsman_core::image::providers::TOKENS_GATE;
+use oarsman_core::log_rotation::LogRotationPolicy;
 use oarsman_core::node::addresses::AddressSettings;
+use oarsman_core::pod_certificate::POD_CERTIFICATE_GATE;
+use oarsman_core::trust_bundle::TRUST_BUNDLE_GATE;
+use oarsman_core::user_namespace::UserNamespaceSettings;
 use oarsman_kubelet_config::enums::{
     CgroupDriverSetting, LogFormat, ResourceChangeDetectionStrategy, SwapBehaviorSetting,
 };
@@ -14,7 +20,7 @@ use oarsman_kubelet_config::flags::ProgramFlags;
 use oarsman_kubelet_config::{KubeletConfiguration, LoadedConfig, is_enabled};
 use oarsman_state::CheckpointKeys;
 
-use super::credential_providers;
+use super::{credential_providers, image_settings};
 use crate::logging::{LogLineFormat, LogSettings, RotationLimits, Verbosity};
 use crate::machine;
 use crate::settings::{AgentSettings, ClusterSettings, ContainerSettings, SourceSettings};
@@ -99,11 +105,17 @@ pub(super) fn settings(loaded: &LoadedConfig, flags: &ProgramFlags) -> Result<Ag
         cluster: cluster(kubelet, flags)?,
         pod_logs: PathBuf::from(&kubelet.pod_logs_dir),
         container_logs: unless_empty(&flags.container_log_links_dir),
+        log_rotation: log_rotation(kubelet),
+        container_gc: container_gc(flags),
         cgroup_root: unless_empty(&kubelet.cgroup_root).unwrap_or_else(|| "/".to_owned()),
         systemd_cgroups: kubelet.cgroup_driver == CgroupDriverSetting::Systemd,
         relist_period: kubelet.sync_frequency.or_zero(),
         parallel_pulls: pulls(loaded),
-        providers: credential_providers::read(flags)?,
+        images: image_settings::images(kubelet),
+        providers: credential_providers::read(
+            flags,
+            is_enabled(&kubelet.feature_gates, TOKENS_GATE),
+        )?,
         longest_crash_backoff: kubelet.crash_loop_back_off.max_container_restart_period.or_zero(),
         cluster_dns: kubelet.cluster_dns.iter().map(ToString::to_string).collect(),
         cluster_domain: kubelet.cluster_domain.clone(),
@@ -111,7 +123,34 @@ pub(super) fn settings(loaded: &LoadedConfig, flags: &ProgramFlags) -> Result<Ag
         pod_pids_limit: u64::try_from(kubelet.pod_pids_limit).ok().filter(|limit| *limit > 0),
         containers: containers(kubelet),
         allowed_unsafe_sysctls: allowed_unsafe_sysctls(kubelet)?,
+        user_namespaces: user_namespaces(kubelet),
     })
+}
+
+/// None for a negative size, as with the Go kubelet.
+fn log_rotation(kubelet: &KubeletConfiguration) -> Option<LogRotationPolicy> {
+    let number = |number: i32| usize::try_from(number).unwrap_or_default();
+    Some(LogRotationPolicy {
+        max_size: u64::try_from(kubelet.container_log_max_size.units()).ok()?,
+        max_files: number(kubelet.container_log_max_files),
+        workers: number(kubelet.container_log_max_workers),
+        interval: kubelet.container_log_monitor_interval.or_zero(),
+    })
+}
+
+/// Negative numbers are no limits.
+fn container_gc(flags: &ProgramFlags) -> ContainerGcPolicy {
+    ContainerGcPolicy {
+        per_container: usize::try_from(flags.maximum_dead_containers_per_container).ok(),
+        total: usize::try_from(flags.maximum_dead_containers).ok(),
+        min_age: flags.minimum_container_ttl_duration.or_zero(),
+    }
+}
+
+fn user_namespaces(kubelet: &KubeletConfiguration) -> UserNamespaceSettings {
+    // Both were validated: what is no number cannot be here.
+    let ids_per_pod = u32::try_from(kubelet.user_namespaces.ids_per_pod).unwrap_or_default();
+    UserNamespaceSettings::new(ids_per_pod, u32::try_from(kubelet.max_pods).unwrap_or_default())
 }
 
 fn sources(kubelet: &KubeletConfiguration) -> SourceSettings {
@@ -148,6 +187,10 @@ fn cluster(
         rotates: kubelet.rotate_certificates,
         remembers_pods: flags.remember_pods,
         checkpoint_keys: checkpoint_keys(),
+        projections: ProjectionGates {
+            trust_bundles: is_enabled(&kubelet.feature_gates, TRUST_BUNDLE_GATE),
+            pod_certificates: is_enabled(&kubelet.feature_gates, POD_CERTIFICATE_GATE),
+        },
         freshness: freshness(kubelet.config_map_and_secret_change_detection_strategy),
         request_limits: request_limits(kubelet),
     }))

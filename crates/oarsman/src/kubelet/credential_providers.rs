@@ -15,7 +15,7 @@ const FLAG: &str = "--image-credential-provider-config";
 const SUFFIXES: [&str; 3] = ["json", "yaml", "yml"];
 
 /// The plugins. All programs must exist: a missing one would only be noticed by pulls that fail.
-pub(super) fn read(flags: &ProgramFlags) -> Result<CredentialProviders> {
+pub(super) fn read(flags: &ProgramFlags, tokens_enabled: bool) -> Result<CredentialProviders> {
     if flags.image_credential_provider_config.is_empty() {
         return Ok(CredentialProviders::default());
     }
@@ -23,7 +23,7 @@ pub(super) fn read(flags: &ProgramFlags) -> Result<CredentialProviders> {
     let cannot = || format!("cannot use {} ({FLAG})", config.display());
     let files = files(config).with_context(cannot)?;
     let texts = files.iter().map(|path| text(path)).collect::<Result<Vec<_>>>()?;
-    let known = providers(&texts).with_context(cannot)?;
+    let known = providers(&texts, tokens_enabled).with_context(cannot)?;
     let directory = PathBuf::from(&flags.image_credential_provider_bin_dir);
     for provider in &known {
         let path = directory.join(&provider.name);
@@ -95,7 +95,7 @@ mod tests {
         for (file, name) in [("b.yaml", "second"), ("a.json", "first"), ("notes.txt", "none")] {
             fs::write(config.join(file), written(name)).unwrap();
         }
-        let missing = read(&flags(&config, &bin)).unwrap_err().to_string();
+        let missing = read(&flags(&config, &bin), true).unwrap_err().to_string();
         assert!(missing.contains("first") && missing.contains("bin-dir"), "{missing}");
         for name in ["first", "second"] {
             fs::write(bin.join(name), "").unwrap();
@@ -103,10 +103,10 @@ mod tests {
         let names = |found: CredentialProviders| {
             found.known.into_iter().map(|one| one.name).collect::<Vec<_>>()
         };
-        assert_eq!(names(read(&flags(&config, &bin)).unwrap()), ["first", "second"]);
-        assert_eq!(names(read(&flags(&config.join("b.yaml"), &bin)).unwrap()), ["second"]);
-        assert_eq!(names(read(&ProgramFlags::default()).unwrap()), [""; 0]);
-        let gone = format!("{:#}", read(&flags(&at.path().join("gone"), &bin)).unwrap_err());
+        assert_eq!(names(read(&flags(&config, &bin), true).unwrap()), ["first", "second"]);
+        assert_eq!(names(read(&flags(&config.join("b.yaml"), &bin), true).unwrap()), ["second"]);
+        assert_eq!(names(read(&ProgramFlags::default(), true).unwrap()), [""; 0]);
+        let gone = format!("{:#}", read(&flags(&at.path().join("gone"), &bin), true).unwrap_err());
         assert!(gone.contains(FLAG), "{gone}");
     }
 }

@@ -14,8 +14,8 @@ use oarsman_kubelet_config::{KubeletConfiguration, is_enabled};
 
 use crate::machine::{cpus, facts};
 
-/// Feature gates that the node declares to the scheduler, because not every node of this version has them.
-const DECLARED: [&str; 1] = ["RestartAllContainersOnContainerExits"];
+/// Feature gates that the node declares to the scheduler and the API server, because not every node of this version has them.
+const DECLARED: [&str; 2] = ["ExtendWebSocketsToKubelet", "RestartAllContainersOnContainerExits"];
 
 /// Percentages that switch an eviction signal off.
 const OFF: [f64; 2] = [0.0, 100.0];
@@ -118,7 +118,7 @@ mod tests {
             max_pods: 110,
             max_images: Some(50),
             counts_storage: true,
-            declared_features: vec!["RestartAllContainersOnContainerExits".to_owned()],
+            declared_features: DECLARED.map(str::to_owned).to_vec(),
             ..NodeProfile::default()
         };
         assert_eq!(profile, expected);
@@ -126,9 +126,14 @@ mod tests {
 
     #[test]
     fn features_are_declared_where_their_gates_and_the_declaration_itself_are_on() {
-        for gate in ["NodeDeclaredFeatures", "RestartAllContainersOnContainerExits"] {
+        let rows: [(&str, &[&str]); 3] = [
+            ("NodeDeclaredFeatures", &[]),
+            ("RestartAllContainersOnContainerExits", &DECLARED[..1]),
+            ("ExtendWebSocketsToKubelet", &DECLARED[1..]),
+        ];
+        for (gate, want) in rows {
             let declared = settings_for(&[&format!("--feature-gates={gate}=false")]);
-            assert!(declared.profile.declared_features.is_empty(), "{gate}");
+            assert_eq!(declared.profile.declared_features, want, "{gate}");
         }
     }
 
@@ -169,7 +174,7 @@ mod tests {
         assert_eq!(profile.given_addresses.len(), 2);
         assert_eq!((profile.pods_per_core, profile.max_pods), (Some(4), 7));
         assert_eq!((profile.max_images, profile.port), (None, 0));
-        assert!(profile.declared_features.is_empty());
+        assert_eq!(profile.declared_features, DECLARED[..1]);
         let ReservedResources { system, kube, cpus, free_memory, free_disk } = profile.reserved;
         assert_eq!(
             (system["memory"].to_string(), kube["cpu"].to_string()),

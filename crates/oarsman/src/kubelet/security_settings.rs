@@ -7,10 +7,6 @@ use oarsman_kubelet_config::enums::KubeletAuthorizationMode;
 /// never looked up here again.
 const CONSEQUENCES: &[(&[&str], &str)] = &[
     (
-        &["imagePullCredentialsVerificationPolicy", "preloadedImagesVerificationAllowlist"],
-        "images pulled with one tenant's credentials can be used by all pods",
-    ),
-    (
         &["protectKernelDefaults"],
         "kernel settings that differ from what a kubelet expects are neither refused nor changed",
     ),
@@ -25,26 +21,15 @@ const CONSEQUENCES: &[(&[&str], &str)] = &[
         "no pod is evicted: one pod can use up the node's memory, disk and processes",
     ),
     (
-        &["containerLogMaxSize", "containerLogMaxFiles"],
-        "container logs are not rotated: one container can fill the disk",
-    ),
-    (
-        &["imageGCHighThresholdPercent", "imageGCLowThresholdPercent", "imageMaximumGCAge"],
-        "unused images are not removed: pulls can fill the disk",
-    ),
-    (
         &["makeIPTablesUtilChains"],
         "no firewall chain is made: services of the node on 127.0.0.1 can be reached by neighbours on the network if the kernel routes such packets",
     ),
-    (&["userNamespaces"], "pods with hostUsers: false do not start: no user namespaces are given"),
     (
         &["enforceNodeAllocatable", "systemReservedCgroup", "kubeReservedCgroup"],
         "pods together can use what is reserved for the system",
     ),
     (&["reservedMemory", "qosReserved"], "no memory is set aside for pods that reserve it"),
     (&["tlsCurvePreferences"], "every key exchange of the TLS library is accepted"),
-    (&["streamingConnectionIdleTimeout"], "streaming connections are not closed for being idle"),
-    (&["registryPullQPS", "registryBurst"], "image pulls are not limited in rate"),
     (&["featureGates"], "a protection that a feature gate turns on is not there"),
 ];
 
@@ -86,8 +71,8 @@ mod tests {
 
     #[test]
     fn a_setting_without_effect_is_told_with_its_consequence() {
-        let images = consequence("imagePullCredentialsVerificationPolicy").unwrap();
-        assert!(images.contains("can be used by all pods"));
+        let kernel = consequence("protectKernelDefaults").unwrap();
+        assert!(kernel.contains("neither refused nor changed"));
         assert_eq!(consequence("volumeStatsAggPeriod"), None, "it protects nothing");
     }
 

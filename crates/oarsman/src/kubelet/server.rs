@@ -25,7 +25,7 @@ use oarsman_kubelet_config::flags::ProgramFlags;
 use oarsman_kubelet_config::{KubeletConfiguration, is_enabled};
 use oarsman_server::{
     AuthenticationSettings, AuthorizationSettings, HostInterface, LogDirectory, ServerSettings,
-    TlsSettings,
+    StreamingService, TlsSettings,
 };
 use oarsman_sync::{TaskName, TaskPanics, restarted};
 use serde_json::Value;
@@ -57,6 +57,7 @@ pub(super) struct ServingPlan {
     reloads_files: bool,
     cert_dir: PathBuf,
     node: String,
+    streaming_idle_timeout: Duration,
 }
 
 impl ServingPlan {
@@ -72,7 +73,13 @@ impl ServingPlan {
             files,
             cert_dir: flags.cert_dir.clone().into(),
             node: node.to_owned(),
+            streaming_idle_timeout: kubelet.streaming_connection_idle_timeout.or_zero(),
         }
+    }
+
+    /// exec, attach and port-forward on the agent's pods.
+    pub(super) fn streaming(&self, agent: &Agent) -> Arc<StreamingService> {
+        agent.streaming(self.streaming_idle_timeout)
     }
 
     fn origin(
@@ -167,6 +174,7 @@ fn socket_addr(address: IpAddr, port: i32) -> Option<SocketAddr> {
 pub(super) struct ServerInputs {
     pub(super) plan: ServingPlan,
     pub(super) host: Arc<dyn HostInterface>,
+    pub(super) streaming: Arc<StreamingService>,
     /// The client of the API server; none without a cluster.
     pub(super) client: Option<kube::Client>,
     pub(super) addresses: NodeAddresses,
@@ -218,7 +226,7 @@ async fn keep_certificate(manager: ServingCertificateManager, panics: TaskPanics
 async fn open(
     inputs: &ServerInputs,
 ) -> Result<(oarsman_server::Servers, ServingCertificateManager)> {
-    let ServerInputs { plan, host, client, addresses, clock, panics, .. } = inputs;
+    let ServerInputs { plan, host, streaming, client, addresses, clock, panics, .. } = inputs;
     let reviewer = client.as_ref().map(|client| {
         let reviewer: Arc<dyn Reviewer> = Arc::new(ApiReviewer::new(client.clone(), &plan.node));
         reviewer
@@ -228,6 +236,7 @@ async fn open(
     let servers = oarsman_server::open(
         plan.settings.clone(),
         Arc::clone(host),
+        Arc::clone(streaming),
         reviewer,
         Arc::new(certificate),
         Arc::clone(clock),

@@ -68,7 +68,7 @@ impl LocalClient {
         let (status, answer) = talk.unwrap_or_else(late)?;
         match status {
             StatusCode::OK | StatusCode::ACCEPTED => Ok(answer),
-            StatusCode::FORBIDDEN => Err(ClientError::Forbidden(self.root.clone())),
+            StatusCode::FORBIDDEN => Err(self.forbidden()),
             status => Err(ClientError::Refused(
                 serde_json::from_slice(&answer)
                     .map_or_else(|_| format!("it answered {status}"), |ErrorBody { error }| error),
@@ -82,7 +82,7 @@ impl LocalClient {
         what: &str,
         body: Bytes,
     ) -> Result<(StatusCode, Bytes), ClientError> {
-        let socket = SocketPath::below(&self.root).map_err(|error| self.connect_error(&error))?;
+        let socket = self.socket()?;
         let stream =
             UnixStream::connect(socket.path()).await.map_err(|error| self.connect_error(&error))?;
         let other = |error: &dyn std::fmt::Display| self.other(error);
@@ -98,8 +98,16 @@ impl LocalClient {
         Ok((status, body.map_err(|error| other(&error))?.to_bytes()))
     }
 
+    pub(super) fn socket(&self) -> Result<SocketPath, ClientError> {
+        SocketPath::below(&self.root).map_err(|error| self.connect_error(&error))
+    }
+
+    pub(super) fn forbidden(&self) -> ClientError {
+        ClientError::Forbidden(self.root.clone())
+    }
+
     /// Why the socket could not be connected.
-    fn connect_error(&self, error: &io::Error) -> ClientError {
+    pub(super) fn connect_error(&self, error: &io::Error) -> ClientError {
         match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
                 ClientError::NotRunning(self.root.clone())
@@ -109,7 +117,7 @@ impl LocalClient {
         }
     }
 
-    fn other(&self, error: &(impl std::fmt::Display + ?Sized)) -> ClientError {
+    pub(super) fn other(&self, error: &(impl std::fmt::Display + ?Sized)) -> ClientError {
         ClientError::Other(self.root.clone(), error.to_string())
     }
 }

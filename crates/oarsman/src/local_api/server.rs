@@ -15,6 +15,7 @@ use axum::http::{Extensions, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use oarsman_agent::ReportStore;
+use oarsman_server::StreamingService;
 use oarsman_server::accept::{self, ConnectionLimits, HttpConnection};
 use oarsman_sync::{TaskName, TaskPanics, ordered_watch, restarted};
 use serde::Serialize;
@@ -24,18 +25,19 @@ use tokio_util::sync::CancellationToken;
 use super::socket_path::SocketPath;
 use super::stop::{StopRefusal, check_request};
 use super::stopped_pods::StoppedPods;
-use super::{ErrorBody, REPORT, STOP, StopRequest};
+use super::{ErrorBody, REPORT, STOP, StopRequest, VERSION};
 
 #[cfg(test)]
 mod tests;
 
 /// The largest body of a request, in bytes.
 const LONGEST_BODY: usize = 64 * 1024;
+/// A user of exec may read nothing for hours; a connection that is not upgraded ends with its lifetime.
 const LIMITS: ConnectionLimits = ConnectionLimits {
     connections: 32,
     header_timeout: Duration::from_secs(10),
     max_head_bytes: LONGEST_BODY,
-    write_timeout: Duration::from_secs(60),
+    write_timeout: Duration::from_secs(4 * 60 * 60),
     lifetime: Duration::from_secs(60),
 };
 
@@ -48,6 +50,8 @@ pub(crate) struct LocalApi {
     pub(crate) stopped: ordered_watch::Sender<StoppedPods>,
     /// Cancelled when the agent is asked to stop all pods and to end.
     pub(crate) leave: CancellationToken,
+    /// exec, attach and port-forward.
+    pub(crate) streaming: Arc<StreamingService>,
 }
 
 /// The socket exists, and is served, until this is dropped.
@@ -109,12 +113,14 @@ fn is_trusted(peer: u32, own: u32) -> bool {
 }
 
 fn router(api: Arc<LocalApi>) -> Router {
+    let streaming = Router::new().nest(VERSION, api.streaming.routes());
     Router::new()
         .route(REPORT, get(report))
         .route(STOP, post(stop))
         .fallback(not_found)
         .layer(DefaultBodyLimit::max(LONGEST_BODY))
         .with_state(api)
+        .merge(streaming)
 }
 
 async fn report(State(api): State<Arc<LocalApi>>) -> Response {

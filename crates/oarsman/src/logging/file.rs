@@ -15,7 +15,6 @@ use std::sync::Arc;
 use oarsman_clock::Clock;
 use oarsman_host::beneath::RootDirectory;
 use oarsman_sync::Guarded;
-use tracing_subscriber::fmt::MakeWriter;
 
 /// Logs may hold what not every user should read.
 const MODE: u32 = 0o640;
@@ -142,16 +141,8 @@ fn second(clock: &dyn Clock) -> i64 {
     clock.wall().as_second()
 }
 
-impl<'a> MakeWriter<'a> for LogFile {
-    type Writer = &'a Self;
-
-    fn make_writer(&'a self) -> Self::Writer {
-        self
-    }
-}
-
 /// Lines come whole, one at a time.
-impl Write for &LogFile {
+impl Write for LogFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.write_line(bytes)?;
         Ok(bytes.len())

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
+use oarsman_core::log_rotation::rotated_in_order;
 use oarsman_host::beneath::RootDirectory;
 
 /// No kubelet leaves as many files in a container's log directory: a container that fills it does not fill the agent's memory.
@@ -45,6 +46,21 @@ pub fn name(attempt: u32) -> String {
 fn number(file: &str) -> Option<u32> {
     let number = file.strip_suffix(".log")?.parse().ok()?;
     (name(number) == file).then_some(number)
+}
+
+/// One file for each rotation of the log of a start, oldest first.
+pub(super) fn rotated(directory: &Path, attempt: u32) -> io::Result<Vec<String>> {
+    let (mut names, log) = (Vec::new(), name(attempt));
+    open_directory(directory)?.each_name(&mut |name| {
+        names.extend(name.to_str().filter(|name| name.starts_with(&log)).map(str::to_owned));
+        names.len() < MAX_ENTRIES
+    })?;
+    Ok(rotated_in_order(&log, &names))
+}
+
+/// Opens a file in a container's log directory, which must be a regular one and not lie behind a link.
+pub(super) fn open_named(directory: &Path, name: &str) -> io::Result<File> {
+    open_directory(directory)?.open_file(Path::new(name))
 }
 
 /// Opens the log of a start, which must be a regular file and not lie behind a link.

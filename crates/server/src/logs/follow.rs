@@ -1,13 +1,13 @@
-//! Reads a log as it grows: a file that was rotated away is read to its end first, and when the container is started again its next log follows.
+//! Reads a log as it grows: a file that was rotated away is read to its end first, then those that were rotated since, and when the
+//! container is started again its next log follows.
 
-use std::fs::File;
 use std::io::{self, ErrorKind, Read};
 use std::ops::Bound;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::files;
 use super::line::LineSplitter;
+use super::rotated::{OpenLog, next_rotated};
 use super::tail::TailSearch;
 
 #[cfg(test)]
@@ -33,12 +33,12 @@ type Reader<'a> = &'a mut dyn FnMut(&[u8]) -> io::Result<()>;
 pub struct LogFollower {
     directory: PathBuf,
     attempt: u32,
-    file: File,
+    log: OpenLog,
     lines: LineSplitter,
     /// The search for the last lines, until it is done.
     tail: Option<TailSearch>,
     /// What is read when this file has been read to its end.
-    following: Option<(u32, File)>,
+    following: Option<(u32, OpenLog)>,
 }
 
 impl LogFollower {
@@ -49,8 +49,9 @@ impl LogFollower {
     pub fn at(directory: &Path, attempt: u32, tail: Option<usize>) -> io::Result<Self> {
         let mut file = files::open(directory, attempt)?;
         let tail = tail.map(|lines| TailSearch::new(&mut file, lines)).transpose()?;
+        let log = OpenLog::current(directory, attempt, file)?;
         let directory = directory.to_owned();
-        Ok(Self { directory, attempt, file, lines: LineSplitter::default(), tail, following: None })
+        Ok(Self { directory, attempt, log, lines: LineSplitter::default(), tail, following: None })
     }
 
     /// At the log of the last start; none when there is none yet.
@@ -114,7 +115,7 @@ impl LogFollower {
     pub fn read_start(&mut self, is_over: bool, each: Reader<'_>) -> io::Result<ReadProgress> {
         // Kept from piece to piece: a log may be rotated twice before a slow reader has read the first file.
         if self.following.is_none() {
-            self.following = self.rotated()?.map(|file| (self.attempt, file));
+            self.following = self.rotated()?.map(|log| (self.attempt, log));
         }
         if self.read_piece(each)? == ReadProgress::More || self.switch(each)? {
             return Ok(ReadProgress::More);
@@ -127,43 +128,40 @@ impl LogFollower {
 
     /// Goes on with the file that follows, if there is one.
     fn switch(&mut self, each: Reader<'_>) -> io::Result<bool> {
-        let Some((attempt, file)) = self.following.take() else { return Ok(false) };
+        let Some((attempt, log)) = self.following.take() else { return Ok(false) };
         self.lines.end(each)?;
-        (self.attempt, self.file) = (attempt, file);
+        (self.attempt, self.log) = (attempt, log);
         Ok(true)
     }
 
     /// The file after this one: the one that was created when this one was rotated, or the log of the next start.
-    fn next(&self) -> io::Result<Option<(u32, File)>> {
-        if let Some(file) = self.rotated()? {
-            return Ok(Some((self.attempt, file)));
+    fn next(&self) -> io::Result<Option<(u32, OpenLog)>> {
+        if let Some(log) = self.rotated()? {
+            return Ok(Some((self.attempt, log)));
         }
         let attempts = files::attempts(&self.directory)?;
         let later = (Bound::Excluded(self.attempt), Bound::Unbounded);
         let Some(next) = attempts.range(later).next() else { return Ok(None) };
-        let file = unless_gone(files::open(&self.directory, *next))?;
-        Ok(file.map(|file| (*next, file)))
+        let opened = files::open(&self.directory, *next);
+        let log = opened.and_then(|file| OpenLog::current(&self.directory, *next, file));
+        Ok(unless_gone(log)?.map(|log| (*next, log)))
     }
 
-    /// Another file of the same name, once something is written to it: until then the old one may still grow.
-    fn rotated(&self) -> io::Result<Option<File>> {
-        let opened = unless_gone(files::open(&self.directory, self.attempt))?;
-        let Some(opened) = opened else { return Ok(None) };
-        let (found, same) = (opened.metadata()?, self.file.metadata()?);
-        let is_same = (found.dev(), found.ino()) == (same.dev(), same.ino());
-        Ok((!is_same && found.len() > 0).then_some(opened))
+    /// What follows on this file in the log of the same start.
+    fn rotated(&self) -> io::Result<Option<OpenLog>> {
+        next_rotated(&self.directory, self.attempt, &self.log)
     }
 
     fn read_piece(&mut self, each: Reader<'_>) -> io::Result<ReadProgress> {
         if let Some(search) = &mut self.tail {
-            if search.step(&mut self.file)? {
+            if search.step(self.log.file_mut())? {
                 self.tail = None;
             }
             return Ok(ReadProgress::More);
         }
         let mut piece = vec![0; PIECE_BYTES];
         loop {
-            match self.file.read(&mut piece) {
+            match self.log.read(&mut piece) {
                 Ok(0) => return Ok(ReadProgress::CaughtUp),
                 Ok(read) => {
                     self.lines.feed(&piece[..read], each)?;
@@ -176,7 +174,7 @@ impl LogFollower {
     }
 }
 
-fn unless_gone<T>(found: io::Result<T>) -> io::Result<Option<T>> {
+pub(super) fn unless_gone<T>(found: io::Result<T>) -> io::Result<Option<T>> {
     match found {
         Ok(found) => Ok(Some(found)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),

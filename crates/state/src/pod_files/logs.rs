@@ -4,6 +4,7 @@
 //! from then on no link is followed on the way to them or below them. What is wrong with them concerns pods that need them, and not the
 //! agent.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -23,6 +24,8 @@ use crate::files::{make_directory, names_of, resolved, tail, unless_gone};
 
 /// Log collectors of any user go through them.
 const MODE: u32 = 0o755;
+/// No pod has more containers; a container that writes to the log directories may make any number.
+const MAX_CONTAINERS: usize = 4096;
 
 /// The directory of logs, and that of links to them.
 #[derive(Debug)]
@@ -47,7 +50,12 @@ impl LogDirectories {
         Self { named: pod_logs.clone(), logs: resolved(pod_logs), links }
     }
 
-    fn root(&self) -> io::Result<RootDirectory> {
+    /// The directory of all logs, without links in its path.
+    pub(super) fn path(&self) -> &Path {
+        &self.logs
+    }
+
+    pub(super) fn root(&self) -> io::Result<RootDirectory> {
         RootDirectory::open_resolved(&self.logs)
     }
 
@@ -78,6 +86,25 @@ impl LogDirectories {
         let below = below(pod, Some(container));
         let opened = self.root().and_then(|root| root.open_directory(&below));
         names_of(opened, &self.logs.join(below))
+    }
+
+    /// The log directories of a pod's containers, by container.
+    pub(super) fn of_containers(
+        &self,
+        uid: &PodUid,
+    ) -> Result<BTreeMap<String, PathBuf>, FileError> {
+        let read = || {
+            let root = self.root()?;
+            let Some(name) = Self::directory_of(&root, uid)? else { return Ok(BTreeMap::new()) };
+            let mut found = BTreeMap::new();
+            root.open_directory(Path::new(&name))?.each_name(&mut |container| {
+                let path = self.logs.join(&name).join(container);
+                found.extend(container.to_str().map(|container| (container.to_owned(), path)));
+                found.len() < MAX_CONTAINERS
+            })?;
+            Ok(found)
+        };
+        unless_gone(read()).map_err(failed("list the logs in", &self.logs))
     }
 
     /// The last bytes of a container's log.

@@ -302,3 +302,56 @@ fn on_a_full_disk_the_hosts_file_of_running_containers_stays_as_it_was() {
     assert_eq!(kept.unwrap(), "first\n");
     assert_eq!(shorter.unwrap(), "2\n");
 }
+
+#[tokio::test]
+async fn the_ids_of_a_user_namespace_lie_where_a_go_kubelet_looks_for_them_and_go_with_the_pod() {
+    let fixture = PodFilesFixture::new();
+    let files = &fixture.files;
+    for name in ["a", "b", "c"] {
+        files.make_directories(&pod(name)).await.unwrap();
+    }
+    files.write_user_namespace(&uid("a"), "old").await.unwrap();
+    files.write_user_namespace(&uid("a"), "new").await.unwrap();
+    files.write_user_namespace(&uid("b"), "other").await.unwrap();
+    let file = fixture.at("root/pods/a/userns");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "new");
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    fs::create_dir(fixture.at("root/pods/c/userns")).unwrap();
+    fs::write(fixture.at("root/pods/stray"), "").unwrap();
+    let read = async || files.user_namespaces().await.unwrap();
+    let content = |name: &str, content: &str| (uid(name), content.to_owned());
+    let expected = [content("a", "new"), content("b", "other"), content("c", "")];
+    assert_eq!(read().await, BTreeMap::from(expected));
+    files.remove_user_namespace(&uid("b")).await.unwrap();
+    files.remove_user_namespace(&uid("b")).await.unwrap();
+    files.remove(&uid("a")).await.unwrap();
+    assert_eq!(read().await.into_keys().collect::<Vec<_>>(), [uid("c")]);
+    assert!(files.write_user_namespace(&uid("../a"), "").await.is_err());
+}
+
+#[tokio::test]
+async fn the_files_of_a_pod_are_counted_by_what_they_are_for() {
+    let fixture = PodFilesFixture::new();
+    let pod = pod(UUID);
+    assert_eq!(fixture.files.usage(&uid(UUID)).await.unwrap(), PodFileUsage::default());
+    fixture.files.make_directories(&pod).await.unwrap();
+    for container in ["a", "b"] {
+        let hosts = Some("127.0.0.1 localhost\n".to_owned());
+        let made = fixture.files.make_container_files(&pod, container, 0, hosts).await.unwrap();
+        fs::write(&made.termination_message, "ended").unwrap();
+    }
+    let logs = format!("logs/default_web_{UUID}");
+    for name in ["0.log", "0.log.20260101-000000", "1.log"] {
+        fs::write(fixture.at(&logs).join("a").join(name), vec![b'x'; 100_000]).unwrap();
+    }
+    let usage = fixture.files.usage(&uid(UUID)).await.unwrap();
+    assert_eq!(usage.hosts.inodes, 1);
+    // Two messages, their directories, and the one above.
+    assert_eq!(usage.termination_messages.inodes, 5);
+    assert!(usage.termination_messages.bytes > 0 && usage.hosts.bytes > 0, "{usage:?}");
+    let inodes: Vec<_> =
+        usage.logs.iter().map(|(name, usage)| (name.as_str(), usage.inodes)).collect();
+    assert_eq!(inodes, [("a", 4), ("b", 1)]);
+    assert!(usage.logs["a"].bytes >= 300_000, "{usage:?}");
+    assert_eq!(usage.total().inodes, 11);
+}

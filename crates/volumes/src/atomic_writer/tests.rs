@@ -1,6 +1,9 @@
 //! Files replaced all at once, on a real directory.
 
 use std::os::unix::fs::MetadataExt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use oarsman_core::cri_spec::PayloadFile;
 use tempfile::{TempDir, tempdir};
@@ -179,4 +182,100 @@ fn files_that_another_write_has_put_there_meanwhile_are_not_removed() {
     let pruned = prune_if_current(directory, &BTreeSet::from(["a"]), &own);
     assert!(pruned.is_err());
     assert_eq!(fs::read_to_string(directory.join("a")).unwrap(), "2");
+}
+
+#[test]
+fn the_name_of_a_directory_is_not_used_again_within_its_second() {
+    let volume = tempdir().unwrap();
+    let directory = volume.path();
+    let writer = AtomicWriter { directory, group: None, now: Timestamp::UNIX_EPOCH };
+    let mut names = BTreeSet::new();
+    for number in 0..5 {
+        write(&writer, &version(number)).unwrap();
+        assert!(names.insert(fs::read_link(directory.join(DATA)).unwrap()), "{names:?}");
+    }
+}
+
+const KEYS: usize = 1_000;
+const VERSIONS: usize = 100;
+/// Between two reads, so that the directory is not locked all the time.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Every key has the version and its own name as text.
+fn version(number: usize) -> Payload {
+    let text = |key: &str| format!("{number:03} {key}");
+    let key = |index: usize| format!("key-{index:04}");
+    let file = |key: String| {
+        let bytes = text(&key).into_bytes().into();
+        (key, PayloadFile { bytes, mode: 0o644, owner: None, keep: false })
+    };
+    (0..KEYS).map(key).map(file).collect()
+}
+
+/// The version that a file has, which must be whole; none when it is just being removed.
+fn version_of(path: &Path) -> Option<usize> {
+    let text = match fs::read_to_string(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return None,
+        text => text.unwrap(),
+    };
+    let (number, key) = text.split_once(' ').unwrap_or_else(|| panic!("{text:?}"));
+    assert_eq!(Some(key), path.file_name().and_then(|name| name.to_str()));
+    Some(number.parse().unwrap())
+}
+
+/// Reads all files of the directory that the link leads to now; the version of all of them, none when they were removed meanwhile.
+fn read_all(directory: &Path) -> Option<usize> {
+    let data = directory.join(fs::read_link(directory.join(DATA)).unwrap());
+    let mut versions = BTreeSet::new();
+    for index in 0..KEYS {
+        versions.insert(version_of(&data.join(format!("key-{index:04}")))?);
+    }
+    assert_eq!(versions.len(), 1, "versions are mixed: {versions:?}");
+    versions.pop_first()
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "readers on threads of their own wait for nothing: they leave room for the writer"
+)]
+#[test]
+fn a_reader_of_1000_keys_sees_one_version_at_a_time_while_they_change_100_times() {
+    // In memory, as that of a Secret: a disk that others use would take minutes.
+    let volume = tempfile::tempdir_in("/dev/shm").unwrap();
+    let directory = volume.path();
+    let writer = AtomicWriter { directory, group: None, now: Timestamp::UNIX_EPOCH };
+    write(&writer, &version(0)).unwrap();
+    let is_over = AtomicBool::new(false);
+    let (whole, single) = thread::scope(|threads| {
+        let whole = threads.spawn(|| {
+            let mut seen = Vec::new();
+            while !is_over.load(Ordering::Relaxed) {
+                seen.extend(read_all(directory));
+                thread::sleep(PAUSE);
+            }
+            seen
+        });
+        // By the names that containers use: each is always there, whole, and never of an older version than before.
+        let single = threads.spawn(|| {
+            let mut seen = vec![0];
+            for index in (0..KEYS).cycle().take_while(|_| !is_over.load(Ordering::Relaxed)) {
+                seen.extend(version_of(&directory.join(format!("key-{index:04}"))));
+                thread::sleep(PAUSE / 20);
+            }
+            seen
+        });
+        let written = (1..=VERSIONS).try_for_each(|number| {
+            write(&writer, &version(number))?;
+            let found = read_all(directory);
+            (found == Some(number))
+                .then_some(())
+                .ok_or_else(|| io::Error::other(format!("{found:?}")))
+        });
+        is_over.store(true, Ordering::Relaxed);
+        written.unwrap();
+        (whole.join().unwrap(), single.join().unwrap())
+    });
+    assert!(whole.is_sorted() && single.is_sorted(), "a version came back");
+    assert!(single.len() > 100, "{} reads", single.len());
+    assert_eq!((read_all(directory), names_in(directory).len()), (Some(VERSIONS), KEYS + 2));
 }

@@ -50,7 +50,7 @@ impl CommandOutput {
 }
 
 impl AgentProcess {
-    /// Runs `oarsman ARGUMENTS --root-dir ROOT` to its end.
+    /// Runs `oarsman COMMAND --root-dir ROOT ARGUMENTS` to its end.
     ///
     /// # Errors
     /// When it cannot be started.
@@ -63,9 +63,19 @@ impl AgentProcess {
     /// # Errors
     /// When it cannot be started.
     pub fn begin(&self, arguments: &[&str]) -> Result<Child> {
+        self.begin_with(arguments, Stdio::null())
+    }
+
+    /// The same with an input.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn begin_with(&self, arguments: &[&str], input: Stdio) -> Result<Child> {
         let mut command = Command::new(&self.setup.program);
-        command.args(arguments).arg("--root-dir").arg(self.root());
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // Before the others: words after `--` are not the command's own.
+        let (name, rest) = arguments.split_first().context("a command has a name")?;
+        command.arg(name).arg("--root-dir").arg(self.root()).args(rest);
+        command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped());
         let what = || format!("cannot start oarsman {arguments:?}");
         command.kill_on_drop(true).spawn().with_context(what)
     }

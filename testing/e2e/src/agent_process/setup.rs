@@ -129,6 +129,8 @@ impl AgentSetup {
             // Machines that run tests may have cgroup v1 and swap.
             "--fail-cgroupv1=false".to_owned(),
             "--fail-swap-on=false".to_owned(),
+            // How full the machine's disk is must not matter to the tests.
+            "--image-gc-high-threshold=100".to_owned(),
             format!("--hostname-override={NAME}"),
         ]
     }

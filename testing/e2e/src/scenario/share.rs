@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     fn scenario() -> Scenario {
-        Scenario { name: "x", run: |_| Box::pin(async { Ok(()) }), is_alone: false }
+        Scenario { name: "x", run: |_| Box::pin(async { Ok(()) }), is_alone: false, is_long: false }
     }
 
     #[test]

@@ -14,6 +14,8 @@ use super::{Scenario, ScenarioContext};
 
 /// No scenario takes this long on a loaded machine.
 const DEADLINE: Duration = Duration::from_secs(240);
+/// Nor does one that is long.
+const LONG_DEADLINE: Duration = Duration::from_secs(1200);
 
 pub(super) struct SharedRig {
     flavour: ContainerdFlavour,
@@ -74,10 +76,11 @@ impl SharedRig {
 /// With a deadline; a panic is a failure like others.
 async fn run_scenario(scenario: Scenario, cx: &Arc<ScenarioContext>) -> Result<()> {
     let playing = AssertUnwindSafe((scenario.run)(Arc::clone(cx))).catch_unwind();
-    match tokio::time::timeout(DEADLINE, playing).await {
+    let deadline = if scenario.is_long { LONG_DEADLINE } else { DEADLINE };
+    match tokio::time::timeout(deadline, playing).await {
         Ok(Ok(outcome)) => outcome,
         Ok(Err(panic)) => Err(anyhow!("{}", panic_message(panic.as_ref()))),
-        Err(_) => Err(anyhow!("not done after {DEADLINE:?}")),
+        Err(_) => Err(anyhow!("not done after {deadline:?}")),
     }
 }
 

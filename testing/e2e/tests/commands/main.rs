@@ -4,6 +4,7 @@ mod logs;
 mod shows;
 mod socket;
 mod stops;
+mod streams;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -20,6 +21,7 @@ use stops::{
     a_kubelet_names_the_manifest_instead, run_mode_stops_a_pod_for_good,
     run_mode_stops_all_pods_and_ends,
 };
+use streams::commands_talk_to_containers_and_their_ports;
 
 /// A wait that is this long has failed.
 const MAX_WAIT: Duration = Duration::from_secs(60);
@@ -35,6 +37,7 @@ fn main() -> ExitCode {
         a_kubelet_names_the_manifest_instead,
         only_root_can_use_the_socket,
         two_agents_answer_at_their_own_sockets,
+        commands_talk_to_containers_and_their_ports,
     ];
     scenario::main(&scenario::flavours(), &scenarios)
 }

@@ -7,7 +7,7 @@ use oarsman_e2e::agent_process::AgentProcess;
 use oarsman_e2e::inspect::{ObservedPod, eventually};
 use oarsman_e2e::manifest::{PodManifest, pod, script_container};
 use oarsman_e2e::scenario::ScenarioContext;
-use oarsman_rig::images::{self, OciImage};
+use oarsman_rig::images::{self, ImageConfig};
 use oarsman_rig::{Registry, RepositoryBehaviour};
 use tokio::time::{Instant, sleep};
 
@@ -82,10 +82,10 @@ fn short(name: &str, round: u64) -> PodManifest {
 }
 
 fn slow_registry(cx: &ScenarioContext) -> Result<Registry> {
-    let all = images::standard(cx.rig().parts())?.into_iter();
-    let actors = all.filter(|image| image.name == images::SCRIPT);
-    let far = actors.map(|image| OciImage { name: "far:1".to_owned(), ..image }).collect();
-    let registry = Registry::start(far)?;
+    // Not the content of the preloaded image under another name: a pull of that is a record of the preloaded one too, whose pods then have to
+    // prove their right to it.
+    let config = ImageConfig { env: vec!["FAR=yes".to_owned()], ..ImageConfig::default() };
+    let registry = Registry::start(vec![images::script_image(cx.rig().parts(), "far:1", config)?])?;
     registry.set(
         "far",
         RepositoryBehaviour { delay: Duration::from_millis(200), ..RepositoryBehaviour::default() },

@@ -28,6 +28,10 @@ const EXCUSED: &[(ExplanationCause, &str)] = &[
         "admission rejects such a pod on a machine without AppArmor, as this one is",
     ),
     (
+        ExplanationCause::UserNamespace,
+        "the usual handler of containerd has user namespaces, and without an API server there are no runtime classes",
+    ),
+    (
         ExplanationCause::Starting,
         "it is what is said for a moment while nothing is known, and lasts no longer than that",
     ),

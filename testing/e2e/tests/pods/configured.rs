@@ -17,7 +17,7 @@ pub(super) async fn an_agent_is_configured_by_its_file_and_drop_ins(
     let scratch = cx.scratch();
     let (file, drop_ins) = (scratch.join("kubelet.yaml"), scratch.join("kubelet.d"));
     fs::create_dir_all(&drop_ins)?;
-    fs::write(&file, format!("{HEAD}podPidsLimit: 77\nimageMinimumGCAge: 3m\nmaxPod: 3\n"))?;
+    fs::write(&file, format!("{HEAD}podPidsLimit: 77\nvolumeStatsAggPeriod: 3m\nmaxPod: 3\n"))?;
     fs::write(drop_ins.join("10-pids.conf"), format!("{HEAD}podPidsLimit: 88\n"))?;
     let setup = cx.setup()?.flag("config", &file.display().to_string());
     let agent = cx.start(setup.flag("config-dir", &drop_ins.display().to_string()))?;
@@ -33,6 +33,6 @@ pub(super) async fn an_agent_is_configured_by_its_file_and_drop_ins(
         said.contains("maxPod: is no field that the kubelet has (did you mean maxPods?)"),
         "{said}"
     );
-    ensure!(said.contains("without effect yet setting=imageMinimumGCAge"), "{said}");
+    ensure!(said.contains("without effect yet setting=volumeStatsAggPeriod"), "{said}");
     Ok(())
 }

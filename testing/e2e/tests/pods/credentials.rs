@@ -2,6 +2,7 @@
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
@@ -97,5 +98,68 @@ pub(super) async fn a_private_image_is_pulled_with_a_secret_beside_its_pod(
     person.interrupt()?;
     ensure!(person.wait_exit(MAX_WAIT).await? == 0, "{}", person.output()?);
     ensure!(!person.output()?.contains("s3cret"), "the password is shown");
+    Ok(())
+}
+
+/// A pod of the private image in a directory of its own, with the Secret beside it if it has one.
+fn tenant(
+    cx: &ScenarioContext,
+    registry: &Registry,
+    name: &str,
+    has_login: bool,
+) -> Result<PathBuf> {
+    let main = script_container("main", &[&format!("out:{name}-rows"), "forever"])
+        .with("image", registry.name("private:1").into())
+        .with("imagePullPolicy", "IfNotPresent".into());
+    let place = cx.scratch().join(name);
+    fs::create_dir_all(&place)?;
+    let mut web = pod(name).container(main);
+    if has_login {
+        let entry = json!({ "username": "rower", "password": "s3cret" });
+        let auths = json!({ "auths": { registry.address().to_string(): entry } });
+        let login = json!({
+            "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "login" },
+            "type": "kubernetes.io/dockerconfigjson", "stringData": { ".dockerconfigjson": auths.to_string() },
+        });
+        fs::write(place.join("login.json"), login.to_string())?;
+        web = web.add("imagePullSecrets", json!({ "name": "login" }));
+    }
+    fs::write(place.join("pod.json"), web.text())?;
+    Ok(place)
+}
+
+/// Row C9 of docs/security.md.
+pub(super) async fn a_private_image_is_for_those_who_can_pull_it_also_after_a_restart(
+    cx: &ScenarioContext,
+) -> Result<()> {
+    let registry = registry(cx)?;
+    let owner = tenant(cx, &registry, "owner", true)?;
+    let thief = tenant(cx, &registry, "thief", false)?;
+    let mut first = RunProcess::start(cx, &[&owner], &[])?;
+    first.wait_for_output("owner-rows", MAX_WAIT).await?;
+    let pulled = first.root().join("image_manager/pulled");
+    ensure!(fs::read_dir(&pulled)?.count() == 1, "the pull is not recorded");
+    ensure!(fs::read_dir(first.root().join("image_manager/pulling"))?.count() == 0);
+    first.interrupt()?;
+    ensure!(first.wait_exit(MAX_WAIT).await? == 0, "{}", first.output()?);
+    // The image stays on the node, and the root directory until `first` is dropped.
+    let mut second = RunProcess::start(cx, &[&thief], &[])?;
+    let log = second.root().join("oarsman.log");
+    let said = async || Ok(fs::read_to_string(&log).unwrap_or_default());
+    eventually(MAX_WAIT, "the pull is refused", said, |log| {
+        log.contains("Failed to pull image") && log.contains("ErrImagePull")
+    })
+    .await?;
+    second.interrupt()?;
+    second.wait_exit(MAX_WAIT).await?;
+    ensure!(!second.output()?.contains("thief-rows"), "it runs without credentials");
+    registry.set(
+        "private",
+        RepositoryBehaviour { failure: Some(500), ..RepositoryBehaviour::default() },
+    );
+    let mut third = RunProcess::start(cx, &[&owner], &[])?;
+    third.wait_for_output("owner-rows", MAX_WAIT).await?;
+    third.interrupt()?;
+    ensure!(third.wait_exit(MAX_WAIT).await? == 0, "{}", third.output()?);
     Ok(())
 }

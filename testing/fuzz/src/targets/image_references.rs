@@ -1,7 +1,8 @@
 //! Names of images.
 
-use oarsman_core::image::providers::repository;
-use oarsman_core::image_reference::{registry_and_path, with_default_tag};
+use oarsman_core::image_reference::{
+    full_name, registry_and_path, repository_name, with_default_tag,
+};
 
 use super::texts;
 use crate::FuzzTarget;
@@ -12,14 +13,15 @@ pub(crate) const TARGET: FuzzTarget =
 fn run(bytes: &[u8]) {
     let Ok(image) = str::from_utf8(bytes) else { return };
     let parts = registry_and_path(image);
-    drop(repository(image));
+    drop((repository_name(image), full_name(image)));
     let Ok(tagged) = with_default_tag(image) else { return };
     assert!(tagged.starts_with(image), "{image:?} became {tagged:?}");
     assert!(tagged.is_ascii(), "{tagged:?} is no name of a registry");
     assert_eq!(with_default_tag(&tagged).as_ref(), Ok(&tagged), "a tagged name is changed again");
     assert_eq!(registry_and_path(&tagged), parts, "the default tag moves {image:?}");
+    assert_eq!(full_name(&tagged), full_name(image), "the default tag makes another name");
     assert!(!parts.1.is_empty(), "{image:?} has no path");
-    assert!(repository(image).ends_with(parts.1), "{image:?} is asked for by another path");
+    assert!(repository_name(image).ends_with(parts.1), "{image:?} is asked for by another path");
 }
 
 fn seeds() -> Vec<Vec<u8>> {

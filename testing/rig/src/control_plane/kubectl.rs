@@ -27,6 +27,30 @@ impl Kubectl {
         Ok(Self { program: KUBECTL.path()?, kubeconfig: kubeconfig.to_owned() })
     }
 
+    /// Another kubectl with the same kubeconfig.
+    #[must_use]
+    pub fn with_program(self, program: &Path) -> Self {
+        Self { program: program.to_owned(), ..self }
+    }
+
+    /// The program.
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
+
+    /// The variables that it needs. Its cache is in the home directory, and the real one is outside of the rig.
+    pub fn variables(&self) -> [(&'static str, String); 2] {
+        let path = |path: &Path| path.display().to_string();
+        [("KUBECONFIG", path(&self.kubeconfig)), ("HOME", path(&self.home()))]
+    }
+
+    /// The command with these arguments, which is killed when its child is dropped.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(arguments).envs(self.variables()).kill_on_drop(true);
+        command
+    }
+
     /// Runs it with these arguments, and returns its stdout.
     ///
     /// # Errors
@@ -71,10 +95,7 @@ impl Kubectl {
     }
 
     async fn output(&self, arguments: &[&str], input: Option<&str>) -> Result<String> {
-        let mut command = Command::new(&self.program);
-        command.args(arguments).env("KUBECONFIG", &self.kubeconfig);
-        // Its cache would be in the home directory, outside of the rig.
-        command.env("KUBECACHEDIR", self.cache()).kill_on_drop(true);
+        let mut command = self.command(arguments);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn()?;
         if let Some(mut stdin) = child.stdin.take() {
@@ -87,7 +108,7 @@ impl Kubectl {
         Ok(String::from_utf8(output.stdout)?)
     }
 
-    fn cache(&self) -> PathBuf {
-        self.kubeconfig.with_file_name(OsStr::new("kubectl-cache"))
+    fn home(&self) -> PathBuf {
+        self.kubeconfig.with_file_name(OsStr::new("kubectl-home"))
     }
 }

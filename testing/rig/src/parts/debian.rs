@@ -9,23 +9,38 @@ use anyhow::{Context, Result};
 use super::tools::{is_on_path, output};
 use super::{Debian, PartsCache};
 
-/// The packages of Debian 12. The end of a version is Debian's own and changes with its fixes.
-const PACKAGES: [&str; 2] = ["containerd=1.6.20*", "runc=1.1.5*"];
-const PART: &str = "debian-containerd-1.6.20-runc-1.1.5";
+/// Packages of Debian 12 that are unpacked into one directory. The end of a version is Debian's own and changes with its fixes.
+struct PackageSet {
+    part: &'static str,
+    packages: &'static [&'static str],
+}
 
-/// containerd and runc; none where there is no apt.
+const CONTAINERD: PackageSet = PackageSet {
+    part: "debian-containerd-1.6.20-runc-1.1.5",
+    packages: &["containerd=1.6.20*", "runc=1.1.5*"],
+};
+/// The kubectl of 2021, which knows SPDY alone.
+const KUBECTL: PackageSet =
+    PackageSet { part: "debian-kubectl-1.20", packages: &["kubernetes-client=1.20*"] };
+
+/// containerd, runc and kubectl; none where there is no apt.
 pub(super) fn fetch(cache: &PartsCache) -> Result<Option<Debian>> {
     if !["apt-get", "dpkg"].iter().all(|program| is_on_path(program)) {
         return Ok(None);
     }
-    let part = cache.part(PART, unpack)?;
-    Ok(Some(Debian { containerd: part.join("usr/bin"), runc: part.join("usr/sbin") }))
+    let runtime = cache.part(CONTAINERD.part, |directory| unpack(&CONTAINERD, directory))?;
+    let client = cache.part(KUBECTL.part, |directory| unpack(&KUBECTL, directory))?;
+    Ok(Some(Debian {
+        containerd: runtime.join("usr/bin"),
+        runc: runtime.join("usr/sbin"),
+        kubectl: client.join("usr/bin/kubectl"),
+    }))
 }
 
-fn unpack(directory: &Path) -> Result<()> {
+fn unpack(set: &PackageSet, directory: &Path) -> Result<()> {
     let packages = directory.join("packages");
     fs::create_dir(&packages)?;
-    download(&packages)?;
+    download(set, &packages)?;
     for entry in fs::read_dir(&packages)? {
         output(Command::new("dpkg").arg("--extract").arg(entry?.path()).arg(directory))?;
     }
@@ -41,13 +56,13 @@ fn unpack(directory: &Path) -> Result<()> {
 }
 
 /// A new machine has no package lists, and those of an old one may name packages that are gone.
-fn download(into: &Path) -> Result<()> {
-    let known = || output(apt_get().arg("download").args(PACKAGES).current_dir(into));
+fn download(set: &PackageSet, into: &Path) -> Result<()> {
+    let known = || output(apt_get().arg("download").args(set.packages).current_dir(into));
     if known().is_ok() {
         return Ok(());
     }
     output(apt_get().arg("update")).context("apt-get update")?;
-    known().map(drop).with_context(|| format!("apt-get download {}", PACKAGES.join(" ")))
+    known().map(drop).with_context(|| format!("apt-get download {}", set.packages.join(" ")))
 }
 
 /// Downloads as root: apt's own user may not enter the directory.

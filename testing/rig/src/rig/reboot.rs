@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use rustix::mount::mount_bind;
+use oarsman_host::mounts;
+use rustix::mount::{UnmountFlags, mount_bind, unmount};
 
 use super::teardown::{detach_mounts, end_processes, remove_bridge, remove_groups};
 use crate::rig::RigLayout;
@@ -48,7 +49,10 @@ fn empty(directory: &Path) -> Result<()> {
 /// Shows another boot id to all processes in our mount namespace.
 fn show_another_boot_id(layout: &RigLayout) -> Result<()> {
     let file: PathBuf = layout.directory().join("boot_id");
-    // Mounted over an earlier one: the newest is seen.
+    // A mount on top of an earlier one would show at that one's file too, and fails when that file is gone with its rig.
+    while mounts::is_mount_point(Path::new(BOOT_ID))? {
+        unmount(BOOT_ID, UnmountFlags::DETACH)?;
+    }
     fs::write(&file, fs::read_to_string(NEW_UUID)?)?;
     mount_bind(&file, BOOT_ID).with_context(|| format!("cannot mount over {BOOT_ID}"))
 }

@@ -17,6 +17,7 @@ fn every_step_is_read() {
         ("err:oh", ScriptStep::Err(text("oh"))),
         ("raw:half a line", ScriptStep::Raw(text("half a line"))),
         ("fill:64Ki", ScriptStep::Fill(65536)),
+        ("numbers:2Mi/3s", ScriptStep::Numbers { per_second: 2 << 20, time: 3 * second }),
         ("cat:/etc/hosts", ScriptStep::Cat("/etc/hosts".into())),
         ("env:HOME", ScriptStep::Env(text("HOME"))),
         ("id", ScriptStep::Id),

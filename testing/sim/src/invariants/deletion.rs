@@ -35,7 +35,10 @@ pub(super) fn objects_go_last(
                 (!asked, "nobody asked for it"),
                 (!terminal && !timeline.gave_up_a_status, "its phase was not terminal"),
                 (runs, "a container still ran"),
-                (holds(timeline, uid, at), "it still held a cgroup or volumes"),
+                (
+                    holds(timeline, uid, at),
+                    "it still held a cgroup, volumes or mounts of their parts",
+                ),
             ];
             let broken = rows.into_iter().filter(|(broken, _)| *broken);
             let violation = |(_, why)| InvariantViolation {
@@ -62,15 +65,17 @@ pub(super) fn objects_go_last(
 /// Whether the machine still has resources of the pod at that moment.
 fn holds(timeline: &Timeline, uid: &str, at: Duration) -> bool {
     let before = timeline.disk.iter().filter(|(when, of, _)| of == uid && *when <= at);
-    let (mut cgroup, mut volumes) = (false, false);
+    let (mut cgroup, mut volumes, mut sub_paths) = (false, false, false);
     for (_, _, change) in before {
         match change {
             DiskChange::CgroupMade => cgroup = true,
             DiskChange::CgroupRemoved | DiskChange::CgroupVanished => cgroup = false,
             DiskChange::VolumesMade => volumes = true,
             DiskChange::VolumesReleased => volumes = false,
+            DiskChange::SubPathsMounted => sub_paths = true,
+            DiskChange::SubPathsUnmounted => sub_paths = false,
             _ => {}
         }
     }
-    cgroup || volumes
+    cgroup || volumes || sub_paths
 }

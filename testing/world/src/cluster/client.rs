@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::{StreamExt, stream};
-use k8s_openapi::api::core::v1::{Pod, PodStatus};
+use k8s_openapi::api::core::v1::{Pod, PodStatus, ServiceAccount};
 use oarsman_cluster::{
     Cluster, ClusterError, ClusterLayer, NodeObject, ObjectChanges, PodSets, Result,
 };
@@ -13,8 +13,10 @@ use oarsman_core::cri_spec::Lookup;
 use oarsman_core::event_queue::CountedEvent;
 use oarsman_core::ids::{FullName, PodUid};
 use oarsman_core::pod::PodExt;
-use oarsman_core::references::{references, runtime_class};
+use oarsman_core::pod_certificate::certificate_sources;
+use oarsman_core::references::{claims, references, runtime_class};
 use oarsman_core::token;
+use oarsman_core::trust_bundle::projections;
 use oarsman_seam::{self as seam, Middleware};
 
 use super::node::LinkedNode;
@@ -36,7 +38,7 @@ pub fn connect(cluster: FakeCluster, link: Link, faults: Faults) -> Arc<dyn Clus
 /// Reads may be cancelled; everything else takes effect also when its caller is gone.
 pub(super) fn policy(call: &str) -> AbandonPolicy {
     match call {
-        "the objects" | "the reading" => AbandonPolicy::Read,
+        "the objects" | "the reading" | "the account" => AbandonPolicy::Read,
         _ => AbandonPolicy::Change,
     }
 }
@@ -74,7 +76,9 @@ impl ClusterLayer for LinkedCluster {
     /// Services are not read here, so that only objects that a pod refers to have to be asked for.
     async fn lookup(&self, pod: &Pod) -> Result<Lookup> {
         let is_alone = references(pod).is_empty() && token::token_requests(pod).is_empty();
-        if is_alone && runtime_class(pod).is_none() {
+        let is_alone =
+            is_alone && projections(pod).is_empty() && certificate_sources(pod).is_empty();
+        if is_alone && runtime_class(pod).is_none() && claims(pod).is_empty() {
             return Ok(Lookup::default());
         }
         let call = seam::Call { name: LOOKUP, object: ClusterError::pod(&pod.full_name()) };
@@ -102,6 +106,21 @@ impl Cluster for ClusterBackend {
 
     async fn lookup(&self, pod: &Pod) -> Result<Lookup> {
         self.0.config(pod).map_err(|failure| failure.of(LOOKUP, &pod.full_name()))
+    }
+
+    async fn service_account(&self, name: &FullName) -> Result<ServiceAccount> {
+        let found = self.0.service_account(name);
+        found.map_err(|failure| failure.about("the account", &ClusterError::service_account(name)))
+    }
+
+    async fn service_account_token(
+        &self,
+        pod: &Pod,
+        account: &str,
+        audience: &str,
+    ) -> Result<String> {
+        let token = self.0.provider_token(pod, account, audience);
+        token.map_err(|failure| failure.of("a token", &pod.full_name()))
     }
 
     /// It has no watches to end.

@@ -1,14 +1,18 @@
-//! ConfigMaps, Secrets and RuntimeClasses: written by users, read by agents, which are notified of changes.
+//! ConfigMaps, Secrets, RuntimeClasses and claims of volumes: written by users, read by agents, which are notified of changes, except for
+//! claims, which nodes may not watch.
 
 use std::sync::Arc;
 
 use futures::{StreamExt, stream};
-use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
+use k8s_openapi::api::certificates::v1beta1::ClusterTrustBundle;
+use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolume, PersistentVolumeClaim, Pod, Secret};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use oarsman_cluster::ObjectChanges;
 use oarsman_core::cri_spec::Lookup;
 use oarsman_core::ids::FullName;
-use oarsman_core::references::ObjectChange;
+use oarsman_core::persistent_volume::bound_name;
+use oarsman_core::references::{ObjectChange, claims};
+use oarsman_core::trust_bundle::{TrustBundleName, projections};
 use oarsman_sync::ordered_watch;
 use tokio::time::sleep;
 
@@ -32,11 +36,42 @@ impl FakeCluster {
         });
     }
 
-    /// All ConfigMaps, Secrets and RuntimeClasses, and the tokens of a pod.
+    /// Creates or replaces a claim.
+    pub fn put_claim(&self, claim: PersistentVolumeClaim) {
+        self.state().config.claims.insert(full_name(&claim.metadata), Arc::new(claim));
+    }
+
+    /// Deletes a claim.
+    pub fn delete_claim(&self, name: &FullName) {
+        self.state().config.claims.remove(name);
+    }
+
+    /// Creates or replaces a persistent volume.
+    pub fn put_persistent_volume(&self, volume: PersistentVolume) {
+        let name = volume.metadata.name.clone().unwrap_or_default();
+        self.state().config.persistent_volumes.insert(name, Arc::new(volume));
+    }
+
+    /// All ConfigMaps, Secrets and RuntimeClasses, and the tokens and claims of a pod.
     pub(super) fn config(&self, pod: &Pod) -> Result<Lookup, ApiFailure> {
         self.check_available()?;
-        let config = self.state().config.clone();
-        Ok(Lookup { tokens: self.tokens(pod), ..config })
+        let mut config = self.state().config.clone();
+        let claims = claims(pod);
+        config.claims.retain(|name, _| claims.iter().any(|reference| reference.claim == *name));
+        let bound: Vec<_> = config.claims.values().filter_map(|claim| bound_name(claim)).collect();
+        config.persistent_volumes.retain(|name, _| bound.contains(&name.as_str()));
+        let has_bundles = !projections(pod).is_empty();
+        let trust_bundles = has_bundles.then(|| Ok(self.state().trust_bundles.clone()));
+        let pod_certificates = self.pod_certificates(pod);
+        Ok(Lookup { tokens: self.tokens(pod), trust_bundles, pod_certificates, ..config })
+    }
+
+    /// Creates or replaces a trust bundle.
+    pub fn put_trust_bundle(&self, bundle: ClusterTrustBundle) {
+        let name = bundle.metadata.name.clone().unwrap_or_default();
+        let signer = bundle.spec.signer_name.clone().unwrap_or_default();
+        self.state().trust_bundles.insert(name.clone(), Arc::new(bundle));
+        self.notify_watchers(ObjectChange::TrustBundle(TrustBundleName { name, signer }));
     }
 
     /// Creates or replaces a RuntimeClass with this handler.

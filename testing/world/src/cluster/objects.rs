@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Pod, PodStatus};
+use k8s_openapi::api::core::v1::{Pod, PodStatus, ServiceAccount};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use oarsman_core::cri_spec::Lookup;
 use oarsman_core::event_queue::CountedEvent;
 use oarsman_core::ids::{FullName, PodUid};
 use oarsman_core::pod::PodExt;
 use oarsman_core::qos;
+use oarsman_core::trust_bundle::TrustBundles;
 
+use super::certificates::IssuedCertificates;
 use super::history::{History, PublishedStatus, RecordedEvent};
 use super::node::NodeState;
 use super::tokens::IssuedTokens;
@@ -28,6 +30,12 @@ pub(super) struct FakeClusterState {
     pub(super) pods: BTreeMap<FullName, Pod>,
     /// ConfigMaps and Secrets.
     pub(super) config: Lookup,
+    /// Service accounts that were created.
+    pub(super) accounts: BTreeMap<FullName, ServiceAccount>,
+    /// Trust bundles by name.
+    pub(super) trust_bundles: TrustBundles,
+    /// Certificates that were issued.
+    pub(super) certificates: IssuedCertificates,
     /// Tokens that were issued.
     pub(super) tokens: IssuedTokens,
     /// The newest resource version.
@@ -46,6 +54,9 @@ impl FakeClusterState {
             rng,
             pods: BTreeMap::new(),
             config: Lookup::default(),
+            accounts: BTreeMap::new(),
+            trust_bundles: TrustBundles::new(),
+            certificates: IssuedCertificates::default(),
             tokens: IssuedTokens::default(),
             version: 0,
             history: History::default(),

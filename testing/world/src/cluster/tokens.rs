@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::Pod;
-use oarsman_core::ids::PodUid;
+use k8s_openapi::api::core::v1::{Pod, ServiceAccount};
+use oarsman_core::ids::{FullName, PodUid};
 use oarsman_core::pod::PodExt;
 use oarsman_core::references::ObjectChange;
-use oarsman_core::token::{TokenRequestKey, refresh_after, token_requests};
+use oarsman_core::token::{TokenRequestKey, refresh_after, service_account_name, token_requests};
 
-use super::FakeCluster;
+use super::{ApiFailure, FakeCluster};
 
 /// Tokens by pod, and until when each is used.
 #[derive(Default)]
@@ -26,6 +26,34 @@ impl FakeCluster {
             (request_key, Ok(token))
         };
         token_requests(pod).into_iter().map(token).collect()
+    }
+
+    /// Creates or replaces a service account.
+    pub fn put_service_account(&self, account: ServiceAccount) {
+        let (name, namespace) = (account.metadata.name.clone(), account.metadata.namespace.clone());
+        let name =
+            FullName { name: name.unwrap_or_default(), namespace: namespace.unwrap_or_default() };
+        self.state().accounts.insert(name, account);
+    }
+
+    pub(super) fn service_account(&self, name: &FullName) -> Result<ServiceAccount, ApiFailure> {
+        self.check_available()?;
+        self.state().accounts.get(name).cloned().ok_or(ApiFailure::Gone)
+    }
+
+    /// A token for a credential provider; none unless the pod's account has that UID.
+    pub(super) fn provider_token(
+        &self,
+        pod: &Pod,
+        account: &str,
+        audience: &str,
+    ) -> Result<String, ApiFailure> {
+        let (name, namespace) = (service_account_name(pod).to_owned(), pod.full_name().namespace);
+        let found = self.service_account(&FullName { name, namespace })?;
+        match found.metadata.uid.as_deref() == Some(account) {
+            true => Ok(self.token(&pod.uid(), &TokenRequestKey::for_audience(audience))),
+            false => Err(ApiFailure::Gone),
+        }
     }
 
     fn token(&self, uid: &PodUid, request_key: &TokenRequestKey) -> String {

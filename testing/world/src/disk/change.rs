@@ -21,6 +21,10 @@ pub enum DiskChange {
     FilesReplaced,
     /// Its volumes were torn down.
     VolumesReleased,
+    /// Parts of its volumes were mounted.
+    SubPathsMounted,
+    /// The last part of its volumes was unmounted.
+    SubPathsUnmounted,
     /// The agent tried what it must never do, and was refused.
     Violated(DiskViolation),
 }
@@ -32,7 +36,9 @@ pub enum DiskViolation {
     CgroupInUse,
     /// Tear down the volumes of a running process.
     VolumesInUse,
-    /// Remove the directory of a running process, or one with volumes in it, whose content would be lost.
+    /// Unmount parts of volumes of a running process, or tear down a volume of which a part is mounted.
+    SubPathsInUse,
+    /// Remove the directory of a running process, or one with volumes or mounts in it, whose content would be lost.
     DirectoryInUse,
 }
 
@@ -49,6 +55,9 @@ impl fmt::Display for DiskChange {
             Self::VolumesReleased => "volumes released",
             Self::Violated(DiskViolation::CgroupInUse) => "cgroup in use, yet to be removed",
             Self::Violated(DiskViolation::VolumesInUse) => "volumes in use, yet to be released",
+            Self::SubPathsMounted => "sub paths mounted",
+            Self::SubPathsUnmounted => "sub paths unmounted",
+            Self::Violated(DiskViolation::SubPathsInUse) => "sub paths in use, yet to be unmounted",
             Self::Violated(DiskViolation::DirectoryInUse) => "directory in use, yet to be removed",
         })
     }

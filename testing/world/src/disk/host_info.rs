@@ -5,6 +5,7 @@ use std::path::Path;
 
 use async_trait::async_trait;
 use oarsman_core::cri_spec::NameFiles;
+use oarsman_core::gc::images::ImageFsStats;
 use oarsman_core::node::addresses::AddressCandidates;
 use oarsman_host::host_info::{HostInfo, HostInfoError};
 
@@ -20,6 +21,11 @@ impl FakeDisk {
     /// Gives the machine other addresses.
     pub fn set_addresses(&self, ips: &[IpAddr]) {
         *lock(&self.0.addresses) = ips.to_vec();
+    }
+
+    /// Gives the disk another size.
+    pub fn set_capacity(&self, bytes: u64) {
+        *lock(&self.0.capacity) = bytes;
     }
 
     fn text_or_empty(&self, path: &str) -> String {
@@ -38,5 +44,12 @@ impl HostInfo for FakeDisk {
     async fn address_candidates(&self, _: &str) -> Result<AddressCandidates, HostInfoError> {
         let by_name = Some(lock(&self.0.addresses).clone());
         Ok(AddressCandidates { by_name, ..AddressCandidates::default() })
+    }
+
+    /// There is one file system, and images are all that is on it.
+    async fn file_system(&self, _: &str) -> Result<ImageFsStats, HostInfoError> {
+        let capacity = *lock(&self.0.capacity);
+        let available = capacity.saturating_sub(self.0.runtime.image_bytes());
+        Ok(ImageFsStats { capacity, available })
     }
 }

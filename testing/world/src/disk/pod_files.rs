@@ -1,16 +1,20 @@
 //! The seam to pods' directories, logs and termination messages, on the fake disk.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
+use oarsman_core::disk_usage::{DiskUsage, PodFileUsage};
 use oarsman_core::ids::{ContainerId, FullName, PodUid};
+use oarsman_core::log_rotation::{ContainerLogFile, LogFileState};
 use oarsman_core::pod::PodExt;
 use oarsman_core::view::ContainerView;
 use oarsman_core::{cri_spec, termination_message};
 use oarsman_state::{ContainerFiles, FileError, FoundFiles, PodFiles};
 
+use super::log_rotation::rotated_of;
 use super::{DiskChange, DiskViolation, FakeDisk, IN_USE, PodOnDisk};
 
 /// The directory of pods' directories.
@@ -72,13 +76,66 @@ impl PodFiles for FakeDisk {
     ) -> Result<(), FileError> {
         let directory = format!("{}_{}_{pod}", name.namespace, name.name);
         let log = cri_spec::log_path(&container.name, container.label.restart_count);
-        self.0.files.remove(&self.0.pod_logs.join(directory).join(log));
+        let log = self.0.pod_logs.join(directory).join(log);
+        self.0.files.remove(&log);
+        for rotated in rotated_of(&self.0.files, &log) {
+            self.0.files.remove(&rotated);
+        }
         Ok(())
+    }
+
+    async fn log_states(
+        &self,
+        logs: Vec<ContainerLogFile>,
+    ) -> Result<Vec<LogFileState>, FileError> {
+        Ok(logs.iter().map(|log| self.log_state(log)).collect())
+    }
+
+    async fn rotate_log(
+        &self,
+        log: &ContainerLogFile,
+        max_files: usize,
+        now: Timestamp,
+    ) -> Result<String, FileError> {
+        self.rotate(log, max_files, now).await
+    }
+
+    async fn restore_log(&self, log: &ContainerLogFile, rotated: &str) -> Result<(), FileError> {
+        self.restore(log, rotated)
+    }
+
+    async fn compress_logs(&self, log: &ContainerLogFile) -> Result<(), FileError> {
+        self.compress(log).await
+    }
+
+    async fn user_namespaces(&self) -> Result<BTreeMap<PodUid, String>, FileError> {
+        let uids: Vec<PodUid> = self.lock_pods().keys().cloned().collect();
+        let read = |uid: PodUid| {
+            let content = self.0.files.read(&user_namespace_file(&uid)).ok()?;
+            Some((uid, String::from_utf8_lossy(&content).into_owned()))
+        };
+        Ok(uids.into_iter().filter_map(read).collect())
+    }
+
+    async fn write_user_namespace(&self, pod: &PodUid, content: &str) -> Result<(), FileError> {
+        self.write(&user_namespace_file(pod), content)
+    }
+
+    async fn remove_user_namespace(&self, pod: &PodUid) -> Result<(), FileError> {
+        self.0.files.remove(&user_namespace_file(pod));
+        Ok(())
+    }
+
+    /// Only whether there are files: their sizes are not kept.
+    async fn usage(&self, pod: &PodUid) -> Result<PodFileUsage, FileError> {
+        let inodes = self.has_directory(pod).into();
+        Ok(PodFileUsage { hosts: DiskUsage { bytes: 0, inodes }, ..PodFileUsage::default() })
     }
 
     async fn remove(&self, pod: &PodUid) -> Result<(), FileError> {
         let directory = Path::new(PODS).join(pod.as_str());
-        if self.has_directory(pod) && (self.has_volumes(pod) || self.runs(pod)) {
+        let holds = self.has_volumes(pod) || self.has_sub_paths(pod) || self.runs(pod);
+        if self.has_directory(pod) && holds {
             self.trace_change(pod, DiskChange::Violated(DiskViolation::DirectoryInUse));
             let (doing, why) = ("remove the directory", IN_USE.to_owned());
             return Err(FileError { doing, path: directory, why });
@@ -108,6 +165,11 @@ impl FakeDisk {
             FileError { doing: "write", path, why }
         })
     }
+}
+
+/// The file with the ids of a pod's user namespace.
+fn user_namespace_file(pod: &PodUid) -> PathBuf {
+    Path::new(PODS).join(pod.as_str()).join("userns")
 }
 
 /// The name of a file directly in that directory.

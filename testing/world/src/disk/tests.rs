@@ -54,8 +54,12 @@ fn changes(world: &World) -> Vec<DiskChange> {
 /// Volumes of these names, without files.
 fn volumes(names: &[&str]) -> Vec<VolumeToMount> {
     let plugin = || "kubernetes.io/empty-dir".to_owned();
-    let volume =
-        |name: &&str| VolumeToMount { name: (*name).to_owned(), plugin: plugin(), payload: None };
+    let volume = |name: &&str| VolumeToMount {
+        name: (*name).to_owned(),
+        plugin: plugin(),
+        payload: None,
+        claimed: None,
+    };
     names.iter().map(volume).collect()
 }
 

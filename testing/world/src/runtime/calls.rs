@@ -11,8 +11,8 @@ use oarsman_cri_types::v1::{
     ImageFilter, ImageFsInfoResponse, ImageSpec, LinuxRuntimeConfiguration, PodSandbox,
     PodSandboxFilter, PodSandboxStats, PodSandboxStatsFilter, PodSandboxStatus, PortForwardRequest,
     PullImageRequest, RunPodSandboxRequest, RuntimeCondition, RuntimeConfig, RuntimeConfigResponse,
-    RuntimeHandler, RuntimeStatus, StatusResponse, UpdateContainerResourcesRequest,
-    UpdatePodSandboxResourcesRequest, VersionResponse,
+    RuntimeHandler, RuntimeHandlerFeatures, RuntimeStatus, StatusResponse,
+    UpdateContainerResourcesRequest, UpdatePodSandboxResourcesRequest, VersionResponse,
 };
 use tokio_stream::wrappers::ReceiverStream;
 
@@ -50,7 +50,12 @@ impl Runtime for FakeRuntime {
         };
         let conditions =
             vec![condition("RuntimeReady", true), condition("NetworkReady", has_network)];
-        let handler = |name: &str| RuntimeHandler { name: name.to_owned(), features: None };
+        // Only sandboxes of the runtime class have user namespaces.
+        let handler = |name: &str| {
+            let user_namespaces = name == HANDLER;
+            let features = RuntimeHandlerFeatures { user_namespaces, ..Default::default() };
+            RuntimeHandler { name: name.to_owned(), features: Some(features) }
+        };
         Ok(StatusResponse {
             status: Some(RuntimeStatus { conditions }),
             runtime_handlers: ["", HANDLER].map(handler).to_vec(),
@@ -203,7 +208,7 @@ impl Runtime for FakeRuntime {
     }
 
     async fn remove_image(&self, image: ImageSpec) -> Result<()> {
-        self.serve("RemoveImage")?.images.remove(&image.image);
+        self.serve("RemoveImage")?.remove_image(&image.image);
         Ok(())
     }
 

@@ -19,6 +19,7 @@ use super::names;
 use super::program::ContainerProgram;
 use super::sandboxes::missing_field;
 use super::state::FakeRuntimeState;
+use super::user_namespaces;
 use crate::trace::{ContainerTransition, TraceEntry, TracedContainer};
 
 /// Exit code of a program that cannot be started.
@@ -94,6 +95,7 @@ impl FakeRuntimeState {
     ) -> Result<FakeContainer> {
         let sandbox = self.ready_sandbox(call, &request.pod_sandbox_id)?;
         let config = request.config.unwrap_or_default();
+        user_namespaces::check_container(call, sandbox, &config)?;
         let metadata =
             config.metadata.clone().ok_or_else(|| missing_field(call, "config.metadata"))?;
         let asked = config.image.clone().unwrap_or_default().image;
@@ -257,6 +259,11 @@ impl FakeRuntimeState {
 }
 
 impl FakeContainer {
+    /// Whether it was made from that image and has not ended.
+    pub(super) fn needs_image(&self, id: &str) -> bool {
+        self.image.id == id && !matches!(self.run_state, ContainerRunState::Exited(_))
+    }
+
     /// Whether its process runs, known to the runtime or not.
     pub(super) fn runs(&self) -> bool {
         matches!(self.run_state, ContainerRunState::Running(_))

@@ -12,6 +12,7 @@ use oarsman_cri_types::v1::{
 use super::FakeRuntime;
 use super::state::{FakeRuntimeState, hexadecimal};
 use crate::fnv::Fnv;
+use crate::trace::TraceEntry;
 
 const CALL: &str = "PullImage";
 
@@ -28,6 +29,8 @@ pub struct ImageSource {
     pub working_dir: String,
     /// Its size in bytes.
     pub size: u64,
+    /// Whether the runtime says that it must not be removed.
+    pub pinned: bool,
 }
 
 /// The credentials that an image needs, and how long its pull takes.
@@ -44,6 +47,8 @@ pub struct ImageAccess {
 pub(super) struct ImageStore {
     on_node: BTreeMap<String, StoredImage>,
     registry: BTreeMap<String, (ImageSource, ImageAccess)>,
+    /// The requests of all pulls.
+    pub(super) requests: Vec<PullImageRequest>,
 }
 
 /// An image with its id and digest.
@@ -64,6 +69,7 @@ impl ImageSource {
             environment: BTreeMap::new(),
             working_dir: String::new(),
             size: 1 << 20,
+            pinned: false,
         }
     }
 }
@@ -101,12 +107,6 @@ impl ImageStore {
         self.on_node.values().map(StoredImage::described).collect()
     }
 
-    pub(super) fn remove(&mut self, name: &str) {
-        if let Some(id) = self.find(name).map(|image| image.id.clone()) {
-            self.on_node.remove(&id);
-        }
-    }
-
     /// The image that a pull with these credentials gives, and how long the pull takes: no time for an image that is on the node already, though
     /// a registry that has it still needs its credentials.
     fn offer(&self, name: &str, auth: Option<&AuthConfig>) -> Result<(ImageSource, Duration)> {
@@ -122,7 +122,7 @@ impl ImageStore {
         }
     }
 
-    fn size(&self) -> u64 {
+    pub(super) fn size(&self) -> u64 {
         self.on_node.values().map(|image| image.source.size).sum()
     }
 }
@@ -145,6 +145,7 @@ impl StoredImage {
             repo_digests: vec![self.digest.clone()],
             size: self.source.size,
             uid: self.source.user.map(|value| Int64Value { value }),
+            pinned: self.source.pinned,
             ..Image::default()
         }
     }
@@ -153,14 +154,28 @@ impl StoredImage {
 impl FakeRuntime {
     /// Waits for the registry, then adds the image to the node.
     pub(super) async fn pull(&self, request: PullImageRequest) -> Result<String> {
-        let name = request.image.unwrap_or_default().image;
-        let (source, time) = self.serve(CALL)?.images.offer(&name, request.auth.as_ref())?;
+        let name = request.image.clone().unwrap_or_default().image;
+        let (source, time) = {
+            let mut state = self.serve(CALL)?;
+            state.images.requests.push(request.clone());
+            state.images.offer(&name, request.auth.as_ref())?
+        };
         tokio::time::sleep(time).await;
         Ok(self.serve(CALL)?.images.preload(source))
     }
 }
 
 impl FakeRuntimeState {
+    /// Removes an image, also one in use, as real runtimes do.
+    pub(super) fn remove_image(&mut self, name: &str) {
+        let Some(image) = self.images.find(name).cloned() else { return };
+        let user = self.containers.values().find(|container| container.needs_image(&image.id));
+        let user = user.map(|container| container.id.clone());
+        self.images.on_node.remove(&image.id);
+        let StoredImage { source: ImageSource { name, pinned, .. }, .. } = image;
+        self.trace.append(TraceEntry::ImageRemoved { image: name, is_pinned: pinned, user });
+    }
+
     pub(super) fn image_fs_info(&self) -> ImageFsInfoResponse {
         let images = FilesystemUsage {
             timestamp: self.clock.stamp(),

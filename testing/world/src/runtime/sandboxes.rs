@@ -49,6 +49,7 @@ impl FakeRuntimeState {
             let message = format!("no runtime for {handler:?} is configured");
             return Err(CriError::new(CALL, ErrorCode::Unknown, message));
         }
+        self.check_user_namespace(CALL, &config, &handler)?;
         if !self.has_network() && !on_host_network(&config) {
             return Err(CriError::new(CALL, ErrorCode::Unknown, NO_NETWORK));
         }

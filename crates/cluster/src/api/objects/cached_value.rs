@@ -9,7 +9,7 @@ use crate::{ClusterError, Result};
 
 /// How long callers wait for the first answer; a request that is refused at first may succeed a moment later, when the node authorizer
 /// has seen the pod's binding.
-const PATIENCE: Duration = Duration::from_secs(3);
+pub(super) const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The state of a value.
 #[derive(Clone, Debug)]
@@ -66,6 +66,22 @@ impl<T: Clone + PartialEq> CachedValue<T> {
     /// Replaces a value that is no longer valid by an error.
     pub(super) fn expire(&self, error: ClusterError) {
         self.state.send_replace(ValueState::Failed(error));
+    }
+
+    /// Waits until `found` finds something in the value.
+    pub(super) async fn wait_until<U>(&self, mut found: impl FnMut(&T) -> Option<U>) -> U {
+        let mut state = self.state.subscribe();
+        loop {
+            let known = match &*state.borrow_and_update() {
+                ValueState::Known(known) => found(known),
+                ValueState::Unknown | ValueState::Failed(_) => None,
+            };
+            match known {
+                Some(known) => return known,
+                // The sender is our own, so there will be a change or none.
+                None => drop(state.changed().await),
+            }
+        }
     }
 
     /// The value, if it is known.

@@ -1,15 +1,20 @@
 //! Lookups against an API server in memory, in paused time: time advances when all tasks wait.
 
+mod certificates;
+mod claims;
 mod objects;
 mod panics;
+mod provider_tokens;
 mod server;
 mod services;
 mod tokens;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{FutureExt, StreamExt};
 use k8s_openapi::api::core::v1::Pod;
+use oarsman_clock::SystemClock;
 use oarsman_core::references::ObjectChange;
 use serde_json::{Value, json};
 
@@ -19,7 +24,12 @@ use server::FakeApiServer;
 
 /// Objects of a server, as they are kept by watches.
 fn objects(server: &FakeApiServer) -> ObjectManager {
-    ObjectManager::new(server.client(), ObjectSettings::default())
+    objects_with(server, ObjectSettings::default())
+}
+
+/// The same, kept in another way. The node is `n1`.
+fn objects_with(server: &FakeApiServer, settings: ObjectSettings) -> ObjectManager {
+    ObjectManager::new(server.client(), "n1", Arc::new(SystemClock::start()), settings)
 }
 
 /// A pod of namespace `ns` with these volumes, all mounted.

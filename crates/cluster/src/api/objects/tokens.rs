@@ -2,26 +2,22 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures::future::try_join_all;
-use k8s_openapi::api::authentication::v1::{BoundObjectReference, TokenRequest, TokenRequestSpec};
-use k8s_openapi::api::core::v1::{Pod, ServiceAccount};
-use kube::api::PostParams;
-use kube::{Api, Client};
-use oarsman_core::ids::{FullName, PodUid};
+use k8s_openapi::api::core::v1::Pod;
+use kube::Client;
+use oarsman_core::ids::PodUid;
 use oarsman_core::pod::PodExt;
 use oarsman_core::references::ObjectChange;
 use oarsman_core::token::{self, TokenRequestKey};
 use oarsman_sync::{Guarded, TaskName, TaskPanics, restarted};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::super::error::failed;
 use super::super::jitter::{JitteredBackoff, random};
-use super::CALL;
 use super::cached_value::CachedValue;
 use super::change_feed::ChangeFeed;
+use super::token_request::TokenRequester;
 use crate::{ClusterError, Result};
 
 /// Tokens by the pod that they are bound to.
@@ -81,12 +77,8 @@ impl TokenManager {
     fn start_refresh(&self, pod: &Pod, request_key: TokenRequestKey) -> CachedToken {
         let token = CachedValue::new();
         let refresher = Arc::new(TokenRefresher {
-            client: self.client.clone(),
+            requester: TokenRequester::new(&self.client, pod, request_key),
             changes: self.changes.clone(),
-            pod: pod.full_name(),
-            uid: pod.uid(),
-            account: token::service_account_name(pod).to_owned(),
-            request_key,
             token: token.clone(),
         });
         let task = restarted(TaskName::TokenRefresh, self.panics.clone(), move || {
@@ -98,12 +90,8 @@ impl TokenManager {
 
 /// Refreshes one token of one pod.
 struct TokenRefresher {
-    client: Client,
+    requester: TokenRequester,
     changes: ChangeFeed,
-    pod: FullName,
-    uid: PodUid,
-    account: String,
-    request_key: TokenRequestKey,
     token: CachedValue<Arc<str>>,
 }
 
@@ -114,18 +102,18 @@ impl TokenRefresher {
         let mut expires = None;
         loop {
             let asked = Instant::now();
-            match self.request_token().await {
+            match self.requester.request_token().await {
                 Ok((token, lifetime)) => {
                     (backoff, failures) = (JitteredBackoff::SLOW, 0);
                     // A lifetime beyond what the clock can count is one without end.
                     expires = asked.checked_add(lifetime);
                     if self.token.set(token) {
-                        self.changes.publish(&ObjectChange::Token(self.uid.clone()));
+                        self.changes.publish(&ObjectChange::Token(self.requester.uid.clone()));
                     }
                     sleep(token::refresh_after(lifetime, random())).await;
                 }
                 Err(error) => {
-                    tracing::debug!(pod = %self.pod, uid = %self.uid, %error, "service account token not renewed, will retry");
+                    tracing::debug!(pod = %self.requester.pod, uid = %self.requester.uid, %error, "service account token not renewed, will retry");
                     match expires.is_some_and(|expires| expires <= asked) {
                         true => self.token.expire(error),
                         false => self.token.set_failed(error),
@@ -135,51 +123,6 @@ impl TokenRefresher {
                 }
             }
         }
-    }
-
-    /// A new token, and how long it is good for.
-    async fn request_token(&self) -> Result<(Arc<str>, Duration)> {
-        let accounts: Api<ServiceAccount> =
-            Api::namespaced(self.client.clone(), &self.pod.namespace);
-        let (asked, params) = (self.token_request(), PostParams::default());
-        let answer = accounts.create_token_request(&self.account, &params, &asked);
-        let object = format!("serviceaccount {}/{}", self.pod.namespace, self.account);
-        let given = match timeout(CALL, answer).await {
-            Ok(Ok(given)) => given,
-            Ok(Err(error)) => return Err(failed("token", &object, &error)),
-            Err(_) => {
-                let why = format!("no answer within {CALL:?}");
-                return Err(ClusterError::Unavailable { call: "token", object, why });
-            }
-        };
-        // It may be good for longer or shorter than was asked for.
-        let said = given.spec.and_then(|spec| spec.expiration_seconds);
-        let seconds = said.unwrap_or(self.request_key.seconds);
-        let lifetime = Duration::from_secs(u64::try_from(seconds).unwrap_or_default());
-        let token = given.status.and_then(|status| status.token);
-        match token.filter(|token| !token.is_empty()) {
-            Some(token) => Ok((token.into(), lifetime)),
-            None => {
-                let why = "the answer holds no token".to_owned();
-                Err(ClusterError::Unavailable { call: "token", object, why })
-            }
-        }
-    }
-
-    fn token_request(&self) -> TokenRequest {
-        let audience = Some(&self.request_key.audience).filter(|audience| !audience.is_empty());
-        let bound = BoundObjectReference {
-            api_version: Some("v1".to_owned()),
-            kind: Some("Pod".to_owned()),
-            name: Some(self.pod.name.clone()),
-            uid: Some(self.uid.to_string()),
-        };
-        let spec = TokenRequestSpec {
-            audiences: audience.map(|audience| vec![audience.clone()]),
-            bound_object_ref: Some(bound),
-            expiration_seconds: Some(self.request_key.seconds),
-        };
-        TokenRequest { spec: Some(spec), ..TokenRequest::default() }
     }
 }
 

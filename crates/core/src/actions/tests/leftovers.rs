@@ -64,6 +64,21 @@ fn only_the_newest_dead_container_of_a_name_is_kept() {
 }
 
 #[test]
+fn as_many_dead_of_a_name_are_kept_as_the_node_says_and_one_always() {
+    let pod = pod().regular("app").build();
+    let dead = view(&pod).sandbox().exited("app", 1).exited("app", 1).exited("app", 1);
+    let mut fixture = ActionsFixture::of(pod, dead.running("app").build());
+    for (dead_kept, want) in
+        [(0, "remove app-1; remove app-0"), (1, "remove app-1; remove app-0"), (2, "remove app-0")]
+    {
+        fixture.dead_kept = dead_kept;
+        assert_eq!(fixture.describe_actions(), want, "{dead_kept}");
+    }
+    fixture.dead_kept = usize::MAX;
+    assert_eq!(fixture.describe_actions(), "");
+}
+
+#[test]
 fn one_that_is_stopped_now_counts_as_the_newest_dead() {
     let pod = pod().regular("app").build();
     let view = view(&pod).sandbox().exited("app", 1).running("app").build();

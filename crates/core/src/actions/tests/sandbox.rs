@@ -20,7 +20,13 @@ fn a_new_sandbox_is_needed_for_these_reasons_and_no_other() {
         (&plain, view(&plain).dead_sandbox().sandbox(), None),
         (&plain, view(&plain).dead_sandbox(), Some((SandboxChange::NotReady, 1))),
         (&plain, view(&plain).sandbox().dead_sandbox(), Some((SandboxChange::NotReady, 2))),
-        (&plain, view(&plain).sandbox().sandbox(), Some((SandboxChange::SeveralReady, 2))),
+        (&plain, view(&plain).sandbox().sandbox(), None),
+        (&plain, view(&plain).sandbox().sandbox().running("app"), None),
+        (
+            &plain,
+            view(&plain).sandbox().running("app").sandbox(),
+            Some((SandboxChange::SeveralReady, 2)),
+        ),
         (&plain, view(&host).sandbox(), Some((SandboxChange::Network, 1))),
         (&host, view(&plain).sandbox(), Some((SandboxChange::Network, 1))),
         (&host, view(&host).sandbox(), None),
@@ -48,6 +54,23 @@ fn a_new_sandbox_is_needed_for_these_reasons_and_no_other() {
         let change = pod_sandbox_changed(pod, &view.build()).map(|new| (new.why, new.attempt));
         assert_eq!(change, expected);
     }
+}
+
+/// An agent was killed while the runtime made the first: its successor made the second, and then both became ready.
+#[test]
+fn an_empty_sandbox_that_is_ready_beside_the_newest_is_stopped_and_containers_go_on() {
+    let pod = app().build();
+    let two = || view(&pod).sandbox().sandbox();
+    check([
+        ("it runs in the newest", pod.clone(), two().running("app").build(), "stop sandbox-0"),
+        ("nothing runs yet", pod.clone(), two().build(), "stop sandbox-0; start app"),
+        (
+            "it runs in the older one",
+            pod.clone(),
+            view(&pod).sandbox().running("app").sandbox().build(),
+            "stop app-0 (Pod, again); stop sandbox-1; stop sandbox-0; create 2; start app#1",
+        ),
+    ]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Whether a node is one that a pod selects.
 
-use k8s_openapi::api::core::v1::{NodeSelectorRequirement, NodeSelectorTerm, Pod};
+use k8s_openapi::api::core::v1::{NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Pod};
 
 use crate::admission::node::AdmissionNode;
 use crate::pod::PodExt;
@@ -16,9 +16,12 @@ pub(in crate::admission) fn matches(pod: &Pod, node: &AdmissionNode) -> bool {
     let required =
         affinity.and_then(|node| node.required_during_scheduling_ignored_during_execution.as_ref());
     selector.all(|(key, value)| node.labels.get(key) == Some(value))
-        && required.is_none_or(|required| {
-            required.node_selector_terms.iter().any(|term| meets(node, term))
-        })
+        && required.is_none_or(|required| is_selected(node, required))
+}
+
+/// Whether the node meets one of the terms.
+pub(in crate::admission) fn is_selected(node: &AdmissionNode, selector: &NodeSelector) -> bool {
+    selector.node_selector_terms.iter().any(|term| meets(node, term))
 }
 
 /// A term without any requirement selects no node.

@@ -46,7 +46,7 @@ pub(super) fn dns_subdomain_with_underscores(value: &str) -> NameErrors {
 }
 
 /// A label's key, which may have a domain before it: `example.com/name`.
-pub(super) fn qualified_name(value: &str) -> NameErrors {
+pub(crate) fn qualified_name(value: &str) -> NameErrors {
     let parts: Vec<&str> = value.split('/').collect();
     let (prefix, name) = match parts[..] {
         [name] => (None, name),

@@ -3,10 +3,39 @@
 //! The form is strict: `NAME='value'` a line, everything between the quotes counts, lines breaks too. Blanks before the
 //! name, empty lines and comments do not; blanks after the `=` leave the variable empty, as in a shell.
 
-use k8s_openapi::api::core::v1::FileKeySelector;
+use std::collections::BTreeSet;
+
+use k8s_openapi::api::core::v1::{Container, FileKeySelector, Pod, Volume};
 
 use super::lookup::Lookup;
 use crate::cri_spec::error::{ConfigError, VariableError};
+use crate::cri_spec::paths::volume_plugin;
+use crate::pod::PodExt;
+
+/// A file of variables in a volume of the pod.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct EnvFile {
+    /// The name of the volume in the pod.
+    pub volume: String,
+    /// The plugin that the volume is of.
+    pub plugin: String,
+    /// The file, below the volume.
+    pub path: String,
+}
+
+/// The files that variables of a container stand in, each once. Only an emptyDir holds such files: another volume is none that the pod's
+/// own containers have made.
+pub fn env_files(pod: &Pod, spec: &Container) -> BTreeSet<EnvFile> {
+    let volumes = pod.spec().and_then(|spec| spec.volumes.as_deref()).unwrap_or_default();
+    let named = |wanted: &FileKeySelector| {
+        let is_it = |volume: &&Volume| volume.name == wanted.volume_name;
+        let volume = volumes.iter().find(is_it).filter(|volume| volume.empty_dir.is_some())?;
+        let (volume, plugin) = (volume.name.clone(), volume_plugin(volume));
+        Some(EnvFile { volume, plugin, path: wanted.path.clone() })
+    };
+    let sources = spec.env.iter().flatten().filter_map(|variable| variable.value_from.as_ref());
+    sources.filter_map(|source| source.file_key_ref.as_ref().and_then(named)).collect()
+}
 
 const BLANKS: [char; 2] = [' ', '\t'];
 
@@ -74,7 +103,54 @@ fn quoted<'a>(
 
 #[cfg(test)]
 mod tests {
-    use super::find;
+    use std::collections::BTreeSet;
+
+    use k8s_openapi::api::core::v1::{
+        EmptyDirVolumeSource, EnvVar, EnvVarSource, FileKeySelector, SecretVolumeSource, Volume,
+    };
+
+    use super::{EnvFile, env_files, find};
+    use crate::fixture::pod;
+    use crate::pod::PodExt;
+
+    #[test]
+    fn each_file_of_an_empty_dir_that_variables_stand_in_is_read_once() {
+        let variable = |volume: &str, path: &str, key: &str| EnvVar {
+            name: key.to_owned(),
+            value: None,
+            value_from: Some(EnvVarSource {
+                file_key_ref: Some(FileKeySelector {
+                    volume_name: volume.to_owned(),
+                    path: path.to_owned(),
+                    key: key.to_owned(),
+                    optional: None,
+                }),
+                ..EnvVarSource::default()
+            }),
+        };
+        let variables = vec![
+            variable("data", "env", "A"),
+            variable("data", "env", "B"),
+            variable("data", "deep/env", "C"),
+            variable("secret", "env", "D"),
+            variable("none", "env", "E"),
+        ];
+        let data = Some(EmptyDirVolumeSource::default());
+        let data = Volume { name: "data".to_owned(), empty_dir: data, ..Volume::default() };
+        let secret = Some(SecretVolumeSource::default());
+        let secret = Volume { name: "secret".to_owned(), secret, ..Volume::default() };
+        let pod = pod()
+            .regular_with("app", |spec| spec.env = Some(variables))
+            .spec(|spec| spec.volumes = Some(vec![data, secret]))
+            .build();
+        let file = |path: &str| EnvFile {
+            volume: "data".to_owned(),
+            plugin: "kubernetes.io/empty-dir".to_owned(),
+            path: path.to_owned(),
+        };
+        let expected = BTreeSet::from([file("deep/env"), file("env")]);
+        assert_eq!(env_files(&pod, &pod.regular()[0]), expected);
+    }
 
     #[test]
     fn a_value_stands_between_single_quotes() {

@@ -4,17 +4,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::{ConfigMap, Secret, Service};
+use k8s_openapi::api::core::v1::{
+    ConfigMap, PersistentVolume, PersistentVolumeClaim, Secret, Service,
+};
 
 use super::object_data::ObjectData;
 use crate::ids::FullName;
+use crate::pod_certificate::{CertificateSource, PodCertificate};
 use crate::references::{ObjectKind, ObjectName};
 use crate::token::TokenRequestKey;
+use crate::trust_bundle::TrustBundles;
 
 /// The bytes of each variable by its name; not every value is UTF-8.
 pub(in crate::cri_spec) type Values = BTreeMap<String, Vec<u8>>;
 
-/// Config maps, secrets, services, files, runtime classes and tokens that pods refer to.
+/// Config maps, secrets, services, files, runtime classes, tokens, claims and their volumes that pods refer to.
 #[derive(Clone, PartialEq)]
 pub struct Lookup {
     /// By namespace and name. Shared by all pods that refer to them: a copy for each would fill the memory.
@@ -31,6 +35,14 @@ pub struct Lookup {
     pub tokens: BTreeMap<TokenRequestKey, Result<String, String>>,
     /// Whether tokens come later: the pod was recalled without an API server, and tokens are not remembered.
     pub tokens_later: bool,
+    /// The trust bundles that the pod may have in its volumes, or why the API server gives out none; none where there is no cluster.
+    pub trust_bundles: Option<Result<TrustBundles, String>>,
+    /// Certificates of the pod, or why it has none.
+    pub pod_certificates: BTreeMap<CertificateSource, Result<PodCertificate, String>>,
+    /// Claims of persistent volumes, by namespace and name.
+    pub claims: BTreeMap<FullName, Arc<PersistentVolumeClaim>>,
+    /// The persistent volumes that those claims name, by name.
+    pub persistent_volumes: BTreeMap<String, Arc<PersistentVolume>>,
 }
 
 /// Everything has been read, and nothing is there.
@@ -44,6 +56,10 @@ impl Default for Lookup {
             runtime_classes: BTreeMap::new(),
             tokens: BTreeMap::new(),
             tokens_later: false,
+            trust_bundles: None,
+            pod_certificates: BTreeMap::new(),
+            claims: BTreeMap::new(),
+            persistent_volumes: BTreeMap::new(),
         }
     }
 }
@@ -58,6 +74,9 @@ impl fmt::Debug for Lookup {
             .field("files", &self.files.keys())
             .field("runtime_classes", &self.runtime_classes.keys())
             .field("tokens", &self.tokens.keys())
+            .field("pod_certificates", &self.pod_certificates.keys())
+            .field("claims", &self.claims.keys())
+            .field("persistent_volumes", &self.persistent_volumes.keys())
             .finish()
     }
 }

@@ -135,15 +135,49 @@ fn what_cannot_be_mounted_is_named() {
         ),
         (
             mount(|mount| mount.sub_path = Some("a".to_owned())),
-            "subPath of volume \"data\" in container \"app\": parts of volumes cannot be mounted",
+            "cannot find the subPath of volume \"data\" to mount into container \"app\"",
         ),
         (
             mount(|mount| mount.sub_path_expr = Some("$(A)".to_owned())),
-            "subPathExpr of volume \"data\" in container \"app\": parts of volumes cannot be mounted",
+            "cannot find the subPath of volume \"data\" to mount into container \"app\"",
         ),
     ];
     for (mount, expected) in rows {
         assert_eq!(one(mount, volume(false), false).unwrap_err().to_string(), expected);
+    }
+}
+
+#[test]
+fn a_part_of_a_volume_is_mounted_from_where_it_was_set_up() {
+    let part = mount(|mount| {
+        mount.sub_path = Some("a".to_owned());
+        mount.read_only = Some(true);
+    });
+    let spec = container(vec![mount(|_| ()), part]);
+    let sub_paths = BTreeMap::from([(1, "/r/volume-subpaths/data/app/1".into())]);
+    let host_paths = ContainerHostPaths { sub_paths, ..host_paths(volume(false)) };
+    let mounts = made(&spec, &host_paths, |_, _| ()).unwrap().into_iter();
+    let paths: Vec<_> = mounts.map(|mount| (mount.host_path, mount.readonly)).collect();
+    let expected = [("/r/data", false), ("/r/volume-subpaths/data/app/1", true)];
+    assert_eq!(paths, expected.map(|(path, read_only)| (path.to_owned(), read_only)));
+}
+
+#[test]
+fn an_image_is_mounted_read_only_by_the_runtime() {
+    let part = mount(|mount| mount.sub_path = Some("weights".to_owned()));
+    let spec = container(vec![mount(|_| ()), part]);
+    let image = ImageVolume { id: "sha256:1".to_owned(), reference: "model:1".to_owned() };
+    let host_paths = ContainerHostPaths {
+        images: BTreeMap::from([("data".to_owned(), image)]),
+        sub_paths: BTreeMap::from([(1, "weights".into())]),
+        ..ContainerHostPaths::default()
+    };
+    let mounts = made(&spec, &host_paths, |_, _| ()).unwrap();
+    for (mount, sub_path) in mounts.iter().zip(["", "weights"]) {
+        let image = mount.image.as_ref().unwrap();
+        assert_eq!((&*image.image, &*image.user_specified_image), ("sha256:1", "model:1"));
+        assert_eq!((&*mount.host_path, &*mount.image_sub_path), ("", sub_path));
+        assert!(mount.readonly && mount.container_path == "/data");
     }
 }
 
@@ -202,4 +236,24 @@ fn a_block_volume_is_a_device() {
         };
         assert_eq!(made, Ok(vec![device]));
     }
+}
+
+#[test]
+fn mounts_through_which_others_pass_are_found() {
+    let mount = |path: &str, host: &str, propagation: MountPropagation| Mount {
+        container_path: path.to_owned(),
+        host_path: host.to_owned(),
+        propagation: propagation.into(),
+        ..Mount::default()
+    };
+    let mounts = vec![
+        mount("/private", "/h/a", MountPropagation::PropagationPrivate),
+        mount("/in", "/h/b", MountPropagation::PropagationHostToContainer),
+        mount("/both", "/h/c", MountPropagation::PropagationBidirectional),
+        mount("/image", "", MountPropagation::PropagationBidirectional),
+    ];
+    let found = propagated_mounts(&ContainerConfig { mounts, ..ContainerConfig::default() });
+    let found: Vec<_> =
+        found.iter().map(|one| (one.container_path.as_str(), one.is_bidirectional)).collect();
+    assert_eq!(found, [("/in", false), ("/both", true)]);
 }

@@ -100,6 +100,24 @@ fn a_user_namespace_is_never_silently_missing() {
 }
 
 #[test]
+fn a_user_namespace_does_not_go_with_namespaces_of_the_node() {
+    let grants =
+        PodGrants { user_namespace: Some(UserNamespace::default()), ..PodGrants::default() };
+    type Edit = fn(&mut PodSpec);
+    let rows: [(Edit, Option<&str>); 4] = [
+        (|_| (), None),
+        (|spec| spec.host_network = Some(true), Some("hostNetwork")),
+        (|spec| spec.host_pid = Some(true), Some("hostPID")),
+        (|spec| spec.host_ipc = Some(true), Some("hostIPC")),
+    ];
+    for (edit, field) in rows {
+        let pod = with(None, None).spec(|spec| spec.host_users = Some(false)).spec(edit);
+        let error = sandbox(&pod.build(), &grants).err();
+        assert_eq!(error, field.map(|field| ConfigError::HostNamespace { field }));
+    }
+}
+
+#[test]
 fn the_security_context_of_a_container_overrides_that_of_its_pod() {
     let pod = with(
         shared(|context| {

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::cri_spec::tests::node;
+use crate::token::TokenRequestKey;
 
 /// A pod with that volume, mounted.
 fn pod(volume: Value) -> Pod {
@@ -201,4 +202,63 @@ fn a_token_file_is_readable_by_the_pods_user_or_group_only() {
     let refused = pod(projected(json!({ "path": "t", "audience": "x", "expirationSeconds": 600 })));
     let (_, faults) = payloads(&refused, &lookup, &node().context());
     assert_eq!(faults[0].why.to_string(), "failed to fetch token: no such account");
+}
+
+/// A projected volume of one source.
+fn of_source(source: &Value) -> Pod {
+    pod(json!({ "projected": { "sources": [source], "defaultMode": 420 } }))
+}
+
+#[test]
+fn trust_anchors_are_a_file_or_the_reason_why_not() {
+    let source = |name: &str, optional: bool| {
+        let wanted = json!({ "name": name, "path": "ca.pem", "optional": optional });
+        of_source(&json!({ "clusterTrustBundle": wanted }))
+    };
+    let text = crate::pem::block("CERTIFICATE", b"ca");
+    let bundle = json!({ "metadata": { "name": "ca" }, "spec": { "trustBundle": text } });
+    let bundle = Arc::new(serde_json::from_value(bundle).unwrap());
+    let with = |bundles| Lookup { trust_bundles: bundles, ..lookup() };
+    let found = with(Some(Ok([("ca".to_owned(), bundle)].into())));
+    let (made, faults) = payloads(&source("ca", false), &found, &node().context());
+    assert_eq!((faults, &*made["v"]["ca.pem"].bytes), (vec![], text.as_bytes()));
+    let (made, _) = payloads(&source("gone", true), &found, &node().context());
+    assert!(made["v"]["ca.pem"].bytes.is_empty(), "an optional one is an empty file");
+    let rows = [
+        (found, "clustertrustbundle \"gone\" not found"),
+        (with(Some(Err("forbidden".to_owned()))), "failed to fetch clustertrustbundles: forbidden"),
+        (with(None), "clusterTrustBundle comes from a cluster"),
+    ];
+    for (lookup, why) in rows {
+        let (_, faults) = payloads(&source("gone", false), &lookup, &node().context());
+        assert!(faults[0].why.to_string().starts_with(why), "{:?}", faults[0]);
+    }
+}
+
+#[test]
+fn a_certificate_of_the_pod_is_in_the_files_that_it_names() {
+    let source = || {
+        let wanted = json!({
+            "signerName": "acme/ca", "keyType": "ED25519", "keyPath": "tls.key",
+            "certificateChainPath": "tls.crt", "credentialBundlePath": "both.pem",
+        });
+        of_source(&json!({ "podCertificate": wanted }))
+    };
+    let at = CertificateSource { volume: "v".to_owned(), index: 0 };
+    let certificate =
+        crate::pod_certificate::PodCertificate { key: "key\n".into(), chain: "chain\n".into() };
+    let with = |found| Lookup { pod_certificates: [(at.clone(), found)].into(), ..lookup() };
+    let (made, faults) = payloads(&source(), &with(Ok(certificate)), &node().context());
+    assert_eq!(faults, []);
+    for (path, text) in [("tls.key", "key\n"), ("tls.crt", "chain\n"), ("both.pem", "key\nchain\n")]
+    {
+        assert_eq!(*made["v"][path].bytes, *text.as_bytes(), "{path}");
+    }
+    let (_, faults) = payloads(&source(), &with(Err("denied".to_owned())), &node().context());
+    assert_eq!(faults[0].why.to_string(), "failed to get the pod certificate: denied");
+    let (_, faults) = payloads(&source(), &lookup(), &node().context());
+    assert!(faults[0].why.to_string().starts_with("podCertificate comes from a cluster"));
+    let later = Lookup { tokens_later: true, ..lookup() };
+    let (made, faults) = payloads(&source(), &later, &node().context());
+    assert!(faults.is_empty() && made["v"]["tls.key"].keep);
 }

@@ -97,6 +97,43 @@ fn a_limit_for_the_node_takes_an_equal_share_first_and_the_oldest_then() {
 }
 
 #[test]
+fn a_negative_or_missing_limit_keeps_all_and_none_keeps_the_newest() {
+    let policy = |per_container| ContainerGcPolicy { per_container, ..Default::default() };
+    for (limit, kept) in [(None, usize::MAX), (Some(0), 1), (Some(1), 1), (Some(3), 3)] {
+        assert_eq!(policy(limit).kept_of_container(), kept, "{limit:?}");
+        assert_eq!(policy(limit).of_pod().per_container, Some(kept), "{limit:?}");
+    }
+    assert!(!policy(Some(2)).concerns_node());
+    assert!(ContainerGcPolicy { total: Some(9), ..policy(None) }.concerns_node());
+    assert!(ContainerGcPolicy { min_age: Duration::from_secs(1), ..policy(None) }.concerns_node());
+}
+
+#[test]
+fn of_the_node_the_oldest_go_but_never_the_newest_of_an_active_pod() {
+    let p = of("p").exited("a", 0).exited("a", 0).exited("b", 0).running("b").build();
+    let q = of("q").exited("a", 0).created("b").build();
+    let (views, kept) = ([p, q], uids(&["p", "q"]));
+    let input = ContainerGcInput { views: &views, kept: &kept, sources_ready: true, now: at(100) };
+    let second = Duration::from_secs(1);
+    let policy =
+        |per_container, total, min_age| ContainerGcPolicy { per_container, total, min_age };
+    let rows: [(ContainerGcPolicy, &[&str]); 5] = [
+        (policy(None, None, Duration::ZERO), &[]),
+        (policy(Some(1), None, Duration::ZERO), &["p/a-0"]),
+        (policy(Some(1), None, 100 * second), &[]),
+        (policy(None, Some(2), Duration::ZERO), &["p/a-0", "q/a-0"]),
+        (policy(None, Some(0), Duration::ZERO), &["p/a-0", "p/b-0", "q/a-0"]),
+    ];
+    for (policy, want) in rows {
+        let dead = dead_on_node(&input, &policy, |uid| uid.as_str() == "p");
+        let mut dead: Vec<String> =
+            dead.iter().map(|dead| format!("{}/{}", dead.pod, dead.container.id)).collect();
+        dead.sort();
+        assert_eq!(dead, want, "{policy:?}");
+    }
+}
+
+#[test]
 fn what_may_run_is_stopped_before_it_is_removed() {
     let (kept, views) = (BTreeSet::new(), [of("p").exited("a", 0).unknown("a").build()]);
     let input = ContainerGcInput { views: &views, kept: &kept, sources_ready: true, now: at(9) };

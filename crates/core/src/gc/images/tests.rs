@@ -16,6 +16,10 @@ fn set(ids: &[&str]) -> BTreeSet<String> {
     ids.iter().map(|id| (*id).to_owned()).collect()
 }
 
+fn ids(images: &[UnusedImage]) -> Vec<&str> {
+    images.iter().map(|image| image.id.as_str()).collect()
+}
+
 /// 100 bytes, so that bytes are percents.
 fn disk(available: u64) -> ImageFsStats {
     ImageFsStats { capacity: 100, available }
@@ -43,7 +47,7 @@ fn space_is_made_from_the_high_mark_down_to_the_low_one() {
     for (available, expected) in rows {
         let garbage =
             memory().garbage(&ImageGcPolicy::default(), disk(available), at(300)).unwrap();
-        assert_eq!(garbage.images, expected, "{available} bytes free");
+        assert_eq!(ids(&garbage.images), expected, "{available} bytes free");
     }
 }
 
@@ -51,7 +55,16 @@ fn space_is_made_from_the_high_mark_down_to_the_low_one() {
 fn the_caller_learns_when_there_is_not_enough_to_delete() {
     let garbage = memory().garbage(&ImageGcPolicy::default(), disk(0), at(300)).unwrap();
     assert_eq!((garbage.wanted, garbage.freed), (20, 16));
-    assert_eq!(garbage.images, ["never", "later", "early", "late"]);
+    assert_eq!(ids(&garbage.images), ["never", "later", "early", "late"]);
+}
+
+#[test]
+fn the_next_in_order_are_spare_for_those_that_cannot_be_deleted() {
+    let garbage = memory().garbage(&ImageGcPolicy::default(), disk(12), at(300)).unwrap();
+    assert_eq!(ids(&garbage.images), ["never", "later"]);
+    assert_eq!(ids(&garbage.spare), ["early", "late"]);
+    let garbage = memory().garbage(&ImageGcPolicy::default(), disk(50), at(300)).unwrap();
+    assert_eq!((garbage.images.len(), garbage.wanted), (0, 0), "there is space");
 }
 
 #[test]
@@ -83,7 +96,7 @@ fn the_old_go_even_when_there_is_space_but_only_after_the_agent_has_run_that_lon
     ];
     for (now, expected) in rows {
         let garbage = memory().garbage(&policy, disk(100), at(now)).unwrap();
-        assert_eq!(garbage.images, expected, "at {now} s");
+        assert_eq!(ids(&garbage.images), expected, "at {now} s");
     }
 }
 
@@ -110,12 +123,11 @@ proptest! {
         let mut memory = ImageRecords::default();
         memory.detect_images(&images, &used, at(0));
         let garbage = memory.garbage(&ImageGcPolicy::default(), disk(available), at(1000)).unwrap();
-        for id in &garbage.images {
-            let image = images.iter().find(|image| image.id == *id).unwrap();
-            prop_assert!(!image.pinned && !used.contains(id));
+        for one in garbage.images.iter().chain(&garbage.spare) {
+            let image = images.iter().find(|image| image.id == one.id).unwrap();
+            prop_assert!(!image.pinned && !used.contains(&one.id));
         }
-        let last = garbage.images.last().and_then(|id| images.iter().find(|i| i.id == *id));
-        let without_last = garbage.freed - last.map_or(0, |image| image.bytes);
+        let without_last = garbage.freed - garbage.images.last().map_or(0, |image| image.bytes);
         prop_assert!(garbage.images.is_empty() || without_last < garbage.wanted);
     }
 }

@@ -3,7 +3,7 @@
 use super::*;
 
 fn users(keyring: &Keyring, image: &str) -> Vec<String> {
-    keyring.for_image(image).into_iter().map(|auth| auth.username).collect()
+    keyring.for_image(image).into_iter().map(|found| found.auth.username).collect()
 }
 
 fn with(names: &[&str]) -> Keyring {
@@ -58,9 +58,9 @@ fn credentials_are_read_however_they_are_written() {
         assert_eq!(found.len(), 1, "{text}");
         assert_eq!(
             (
-                found[0].username.as_str(),
-                found[0].password.as_str(),
-                found[0].identity_token.as_str()
+                found[0].auth.username.as_str(),
+                found[0].auth.password.as_str(),
+                found[0].auth.identity_token.as_str()
             ),
             (username, password, identity_token)
         );
@@ -73,13 +73,20 @@ fn a_file_that_is_none_is_refused_without_repeating_a_secret() {
         ("not json", "it is not a Docker configuration"),
         (r#"["auths"]"#, "it is not a Docker configuration"),
         (r#"{"auths": {"r.io": {"auth": "s3cret!"}}}"#, "r.io"),
-        (r#"{"auths": {"r.io": {}}}"#, "r.io"),
     ];
     for (text, told) in rows {
         let error = Keyring::parse(text).unwrap_err().to_string();
         assert!(error.contains(told) && !error.contains("s3cret"), "{error}");
     }
     assert_eq!(Keyring::parse("{}").unwrap(), Keyring::default());
+}
+
+#[test]
+fn an_entry_without_credentials_opens_nothing_and_voids_no_other() {
+    let text = r#"{"auths": {"r.io": {}, "s.io": {"email": "x"}, "t.io": {"username": "t", "password": "p"}}, "credsStore": "desktop"}"#;
+    let keyring = Keyring::parse(text).unwrap();
+    assert!(keyring.for_image("r.io/a").is_empty() && keyring.for_image("s.io/a").is_empty());
+    assert_eq!(users(&keyring, "t.io/a"), ["t"]);
 }
 
 #[test]

@@ -6,13 +6,18 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::CredentialProvider;
+use super::token_attributes::TokenAttributesEntry;
 use crate::duration;
 
 const KIND: &str = "CredentialProviderConfig";
 const GROUP: &str = "kubelet.config.k8s.io/";
+/// The version whose requests hold tokens.
+const WITH_TOKENS: &str = "credentialprovider.kubelet.k8s.io/v1";
+/// The gate of tokens for providers.
+pub const TOKENS_GATE: &str = "KubeletServiceAccountTokenForCredentialProviders";
 /// The words that programs and we understand.
 const API_VERSIONS: [&str; 3] = [
-    "credentialprovider.kubelet.k8s.io/v1",
+    WITH_TOKENS,
     "credentialprovider.kubelet.k8s.io/v1beta1",
     "credentialprovider.kubelet.k8s.io/v1alpha1",
 ];
@@ -54,7 +59,7 @@ struct Entry {
     args: Vec<String>,
     #[serde(default)]
     env: Vec<Variable>,
-    token_attributes: Option<Value>,
+    token_attributes: Option<TokenAttributesEntry>,
 }
 
 #[derive(Deserialize)]
@@ -65,17 +70,18 @@ struct Variable {
     value: String,
 }
 
-/// The programs that files name, in their order.
+/// The programs that files name, in their order. `tokens_enabled` says whether they may ask for tokens ([`TOKENS_GATE`]).
 ///
 /// # Errors
 /// With the first thing that is wrong: a program that is left out silently would be looked for in vain.
 pub fn providers<'a>(
     files: impl IntoIterator<Item = &'a Value>,
+    tokens_enabled: bool,
 ) -> Result<Vec<CredentialProvider>, ProviderConfigError> {
     let (mut all, mut names) = (Vec::new(), BTreeSet::new());
     for file in files {
         for entry in read(file)?.providers {
-            let provider = provider(entry)?;
+            let provider = provider(entry, tokens_enabled)?;
             if !names.insert(provider.name.clone()) {
                 return Err(wrong(&provider.name, "it is there twice: take one out"));
             }
@@ -102,7 +108,7 @@ fn wrong(name: &str, why: impl Into<String>) -> ProviderConfigError {
     ProviderConfigError::CredentialProvider { name: name.to_owned(), why: why.into() }
 }
 
-fn provider(entry: Entry) -> Result<CredentialProvider, ProviderConfigError> {
+fn provider(entry: Entry, tokens_enabled: bool) -> Result<CredentialProvider, ProviderConfigError> {
     let name = entry.name.clone();
     if matches!(name.as_str(), "" | "." | "..") || name.contains(['/', ' ', '\0']) {
         return Err(wrong(&name, "name must be the plain name of a file"));
@@ -115,12 +121,22 @@ fn provider(entry: Entry) -> Result<CredentialProvider, ProviderConfigError> {
             format!("apiVersion {:?} is none of {}", entry.api_version, API_VERSIONS.join(", "));
         return Err(wrong(&name, why));
     }
-    if entry.token_attributes.is_some() {
-        return Err(wrong(
-            &name,
-            "tokenAttributes: this agent hands no tokens to providers; take them out",
-        ));
-    }
+    let token_attributes = match entry.token_attributes {
+        None => None,
+        Some(_) if !tokens_enabled => {
+            let why = format!(
+                "tokenAttributes: switch the feature gate {TOKENS_GATE} on, or take them out"
+            );
+            return Err(wrong(&name, why));
+        }
+        Some(_) if entry.api_version != WITH_TOKENS => {
+            return Err(wrong(&name, format!("tokenAttributes need apiVersion {WITH_TOKENS}")));
+        }
+        Some(written) => {
+            let told = |why| wrong(&name, format!("tokenAttributes: {why}"));
+            Some(written.validated().map_err(told)?)
+        }
+    };
     let stated =
         entry.default_cache_duration.ok_or_else(|| wrong(&name, "set defaultCacheDuration"))?;
     let default_cache = duration::parse(&stated)
@@ -133,5 +149,6 @@ fn provider(entry: Entry) -> Result<CredentialProvider, ProviderConfigError> {
         api_version: entry.api_version,
         args: entry.args,
         env,
+        token_attributes,
     })
 }

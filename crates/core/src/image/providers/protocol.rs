@@ -1,31 +1,51 @@
 //! Request and response of a credential provider plugin.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::time::Duration;
 
 use oarsman_cri_types::v1::AuthConfig;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Coverage, CredentialProvider, repository};
+use super::{Coverage, CredentialProvider, ShownServiceAccount};
 use crate::duration;
+use crate::image::credentials::{CredentialSource, TrackedAuthConfig};
 use crate::image::keyring::Keyring;
+use crate::image_reference::repository_name;
 
 /// The request to a plugin.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct CredentialProviderRequest {
     /// The JSON that the plugin reads from its standard input.
     pub text: String,
 }
 
+/// Without its text, which may hold a token.
+impl fmt::Debug for CredentialProviderRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CredentialProviderRequest").finish_non_exhaustive()
+    }
+}
+
 impl CredentialProviderRequest {
-    /// Asks for the credentials of an image.
-    pub fn new(provider: &CredentialProvider, image: &str) -> Self {
-        let question = json!({
+    /// Asks for the credentials of an image, for a service account if the provider gets tokens.
+    pub fn new(
+        provider: &CredentialProvider,
+        image: &str,
+        account: Option<&ShownServiceAccount>,
+    ) -> Self {
+        let mut question = json!({
             "kind": "CredentialProviderRequest",
             "apiVersion": provider.api_version,
-            "image": repository(image),
+            "image": repository_name(image),
         });
+        if let Some(account) = account {
+            question["serviceAccountToken"] = json!(account.token);
+        }
+        if let Some(account) = account.filter(|account| !account.annotations.is_empty()) {
+            question["serviceAccountAnnotations"] = json!(account.annotations);
+        }
         Self { text: question.to_string() }
     }
 }
@@ -89,13 +109,14 @@ struct Auth {
 }
 
 impl CredentialProviderResponse {
-    /// Reads what a program wrote.
+    /// Reads what a program wrote. Credentials that it gave for a service account's token are that account's, and all others the node's.
     ///
     /// # Errors
     /// When it is not what was agreed on.
     pub fn parse(
         provider: &CredentialProvider,
         text: &[u8],
+        account: Option<&ShownServiceAccount>,
     ) -> Result<Self, ProviderResponseError> {
         let malformed = |error: serde_json::Error| {
             let (line, column) = (error.line(), error.column());
@@ -117,8 +138,10 @@ impl CredentialProviderResponse {
         let counts = cache_duration_text
             .map_err(|_| ProviderResponseError::Duration)?
             .unwrap_or(provider.default_cache);
+        let source = account.map_or(CredentialSource::Node, ShownServiceAccount::source);
         let auth = |(name, Auth { username, password })| {
-            (name, AuthConfig { username, password, ..AuthConfig::default() })
+            let auth = AuthConfig { username, password, ..AuthConfig::default() };
+            (name, TrackedAuthConfig::new(auth, "", source.clone()))
         };
         let keyring = response.auth.into_iter().map(auth).collect();
         Ok(Self { keyring, coverage: response.cache_key_type, counts })

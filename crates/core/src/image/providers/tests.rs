@@ -1,8 +1,11 @@
 //! Which program is asked for what, and what becomes of its answer.
 
+mod tokens;
+
 use serde_json::{Value, json};
 
 use super::*;
+use crate::image::keyring::Keyring;
 use crate::time::Mono;
 
 const API_VERSIONS: &str = "credentialprovider.kubelet.k8s.io/v1";
@@ -16,7 +19,7 @@ fn file(entries: &[Value]) -> Value {
 }
 
 fn provider(images: &[&str]) -> CredentialProvider {
-    providers([&file(&[entry("p", images)])]).unwrap().remove(0)
+    providers([&file(&[entry("p", images)])], true).unwrap().remove(0)
 }
 
 #[test]
@@ -52,7 +55,7 @@ fn a_config_file_names_providers_and_its_errors_are_reported() {
     let mut whole = entry("b", &["reg.io"]);
     whole["args"] = json!(["--fast"]);
     whole["env"] = json!([{ "name": "REGION", "value": "eu" }]);
-    let found = providers([&file(&[entry("a", &["x.io"])]), &file(&[whole])]).unwrap();
+    let found = providers([&file(&[entry("a", &["x.io"])]), &file(&[whole])], true).unwrap();
     assert_eq!(found.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), ["a", "b"]);
     assert_eq!(found[1].args, ["--fast"]);
     assert_eq!(found[1].env, [("REGION".to_owned(), "eu".to_owned())]);
@@ -73,10 +76,9 @@ fn a_config_file_names_providers_and_its_errors_are_reported() {
         (with("defaultCacheDuration", Value::Null), "defaultCacheDuration"),
         (with("defaultCacheDuration", json!("soon")), "defaultCacheDuration"),
         (with("matchImage", json!([])), "matchImage"),
-        (with("tokenAttributes", json!({ "cacheType": "Token" })), "tokenAttributes"),
     ];
     for (file, told) in rows {
-        let error = providers([&file]).unwrap_err().to_string();
+        let error = providers([&file], true).unwrap_err().to_string();
         assert!(error.contains(told), "{error} does not say {told}");
     }
 }
@@ -85,7 +87,8 @@ fn a_config_file_names_providers_and_its_errors_are_reported() {
 fn a_program_is_asked_by_the_repository_and_its_answer_is_read() {
     let provider = provider(&["reg.io"]);
     let asked: Value =
-        serde_json::from_str(&CredentialProviderRequest::new(&provider, "busybox:1").text).unwrap();
+        serde_json::from_str(&CredentialProviderRequest::new(&provider, "busybox:1", None).text)
+            .unwrap();
     let image = "docker.io/library/busybox";
     assert_eq!(
         asked,
@@ -98,10 +101,10 @@ fn a_program_is_asked_by_the_repository_and_its_answer_is_read() {
             "auth": { "reg.io": { "username": "u", "password": "s3cret" } },
         });
         answer.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
-        CredentialProviderResponse::parse(&provider, answer.to_string().as_bytes())
+        CredentialProviderResponse::parse(&provider, answer.to_string().as_bytes(), None)
     };
     let read = answer(json!({})).unwrap();
-    assert_eq!(read.keyring.for_image("reg.io/a")[0].password, "s3cret");
+    assert_eq!(read.keyring.for_image("reg.io/a")[0].auth.password, "s3cret");
     assert_eq!((read.coverage, read.counts), (Coverage::Registry, Duration::from_secs(600)));
     assert_eq!(answer(json!({ "cacheDuration": "0s" })).unwrap().counts, Duration::ZERO);
     for wrong in [
@@ -112,15 +115,15 @@ fn a_program_is_asked_by_the_repository_and_its_answer_is_read() {
         let error = answer(wrong).unwrap_err().to_string();
         assert!(!error.contains("s3cret"), "{error}");
     }
-    assert!(CredentialProviderResponse::parse(&provider, b"s3cret").is_err());
+    assert!(CredentialProviderResponse::parse(&provider, b"s3cret", None).is_err());
 }
 
 #[test]
 fn a_response_is_cached_for_its_coverage_and_its_duration() {
     let at = |seconds| Mono(Duration::from_secs(seconds));
     let provider = provider(&["reg.io"]);
-    let keyring: crate::image::keyring::Keyring =
-        [("reg.io".to_owned(), Default::default())].into_iter().collect();
+    let keyring: Keyring =
+        Keyring::parse(r#"{"reg.io": {"username": "u", "password": "p"}}"#).unwrap();
     let rows = [
         (Coverage::Image, "reg.io/a:2", true),
         (Coverage::Image, "reg.io/b", false),
@@ -135,13 +138,15 @@ fn a_response_is_cached_for_its_coverage_and_its_duration() {
             coverage,
             counts: Duration::from_secs(60),
         };
-        cache.keep(&provider, "reg.io/a:1", &answer, at(10));
-        assert_eq!(cache.find(&provider, image, at(69)).is_some(), counts, "{coverage:?} {image}");
-        assert!(cache.find(&provider, image, at(70)).is_none());
+        let about = |image| ProviderQuestion { provider: &provider, image, account: None };
+        cache.keep(about("reg.io/a:1"), &answer, at(10));
+        assert_eq!(cache.find(about(image), at(69)).is_some(), counts, "{coverage:?} {image}");
+        assert!(cache.find(about(image), at(70)).is_none());
         let other = CredentialProvider { name: "other".to_owned(), ..provider.clone() };
-        assert!(cache.find(&other, image, at(11)).is_none());
+        let about = ProviderQuestion { provider: &other, image, account: None };
+        assert!(cache.find(about, at(11)).is_none());
         let never = CredentialProviderResponse { counts: Duration::ZERO, ..answer };
-        cache.keep(&other, image, &never, at(11));
-        assert!(cache.find(&other, image, at(11)).is_none());
+        cache.keep(about, &never, at(11));
+        assert!(cache.find(about, at(11)).is_none());
     }
 }

@@ -34,7 +34,7 @@ fn config(registry: &str, user: &str) -> String {
 }
 
 fn users(keyring: &Keyring, image: &str) -> Vec<String> {
-    keyring.for_image(image).into_iter().map(|auth| auth.username).collect()
+    keyring.for_image(image).into_iter().map(|found| found.auth.username).collect()
 }
 
 const JSON: &str = "kubernetes.io/dockerconfigjson";

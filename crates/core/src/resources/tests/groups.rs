@@ -145,3 +145,32 @@ fn the_groups_of_classes_leave_huge_pages_to_their_pods() {
     let hugetlb = BTreeMap::from([("2MB".to_owned(), 4_611_686_018_427_387_904)]);
     assert_eq!(found, CgroupValues { hugetlb, ..values(2, None, None) });
 }
+
+#[test]
+fn a_volume_in_memory_is_no_larger_than_its_limit_the_pods_and_the_nodes() {
+    use k8s_openapi::apimachinery::pkg::api::resource::Quantity as WireQuantity;
+    const MIB: u64 = 1 << 20;
+    let memory = |amount: &str| json!({"limits": {"memory": amount}});
+    let one = containers(&[memory("64Mi")]);
+    let some = containers(&[memory("64Mi"), json!({})]);
+    let all = containers(&[memory("64Mi"), memory("32Mi")]);
+    let none = containers(&[json!({})]);
+    let whole = with(some.clone(), &json!({"resources": {"limits": {"memory": "200Mi"}}}));
+    let node = Some(GIB);
+    let rows = [
+        ("the node's", &none, None, node, Some(GIB)),
+        ("nothing is known", &none, None, None, None),
+        ("its own", &none, Some("1Mi"), node, Some(MIB)),
+        ("its own is larger than the node's", &none, Some("2Gi"), node, Some(GIB)),
+        ("none of its own", &none, Some("0"), node, Some(GIB)),
+        ("the only container's", &one, None, node, Some(64 * MIB)),
+        ("a sidecar's limit is not the pod's", &some, None, node, Some(GIB)),
+        ("the sum of all containers'", &all, None, node, Some(96 * MIB)),
+        ("the pod's own", &whole, None, node, Some(200 * MIB)),
+        ("its own below the pod's", &whole, Some("1Mi"), node, Some(MIB)),
+    ];
+    for (what, spec, own, node, expected) in rows {
+        let own = own.map(|amount: &str| WireQuantity(amount.to_owned()));
+        assert_eq!(memory_volume_size(&pod(spec), own.as_ref(), node), expected, "{what}");
+    }
+}

@@ -11,6 +11,7 @@ fn shell(script: &str) -> CredentialProvider {
         api_version: "credentialprovider.kubelet.k8s.io/v1".to_owned(),
         args: ["-c", script, "sh", "one two"].map(str::to_owned).to_vec(),
         env: vec![("REGION".to_owned(), "eu".to_owned())],
+        token_attributes: None,
     }
 }
 

@@ -22,5 +22,13 @@ pub(super) fn evaluate(root: &RootFacts) -> Vec<Finding> {
         (None, None) if root.is_there => Finding::ok(CHECK, format!("{path} can be written")),
         (None, None) => Finding::ok(CHECK, format!("{path} is made when it is needed")),
     };
-    vec![finding]
+    let unshared = root.unshared_mount.as_ref().map(|point| {
+        let point = point.display();
+        Finding::warning(
+            "mount propagation",
+            format!("{path} lies on the mount {point}, which is not shared: pods with mountPropagation do not start"),
+            format!("mount --make-rshared {point} (systemd does so for / at boot)"),
+        )
+    });
+    std::iter::once(finding).chain(unshared).collect()
 }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use oarsman_host::mounts;
 use rustix::fs::{Access, access};
 
 use crate::lock;
@@ -15,6 +16,8 @@ pub(crate) struct RootFacts {
     pub(crate) unwritable: Option<String>,
     /// The agent that holds the lock of the directory.
     pub(crate) holder: Option<String>,
+    /// The mount point that the directory lies on, if that is not shared: mounts of containers do not reach the host then.
+    pub(crate) unshared_mount: Option<PathBuf>,
 }
 
 impl RootFacts {
@@ -26,8 +29,15 @@ impl RootFacts {
             is_there: there == path,
             unwritable: unwritable.map(|error| format!("{}: {error}", there.display())),
             holder: lock::holder_of_root(path),
+            unshared_mount: unshared_mount(there),
         }
     }
+}
+
+fn unshared_mount(path: &Path) -> Option<PathBuf> {
+    let (path, table) = (path.canonicalize().ok()?, mounts::current().ok()?);
+    let on = mounts::mount_of(&table, &path)?;
+    (!on.is_shared()).then(|| on.point.clone())
 }
 
 /// A path, or its nearest parent directory that exists.

@@ -8,23 +8,23 @@ const DEFAULT: &str = "kubectl.kubernetes.io/default-container";
 
 /// The chosen containers.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct ChosenContainers {
-    pub(super) containers: Vec<String>,
+pub(in crate::commands) struct ChosenContainers {
+    pub(in crate::commands) containers: Vec<String>,
     /// A remark to print for the user, such as which container was chosen by default.
-    pub(super) remark: Option<String>,
+    pub(in crate::commands) remark: Option<String>,
 }
 
 /// The pod has no container of that name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("pod {pod} has no container {name}; it has {there}")]
-pub(super) struct NoSuchContainer {
+pub(in crate::commands) struct NoSuchContainer {
     pod: String,
     name: String,
     there: String,
 }
 
 /// The named container, all of them, or the default one.
-pub(super) fn containers(
+pub(in crate::commands) fn containers(
     pod: &Pod,
     named: Option<&str>,
     all: bool,

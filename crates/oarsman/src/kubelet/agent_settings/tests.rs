@@ -27,6 +27,29 @@ fn defaults_are_those_of_the_go_kubelet_but_for_parallel_pulls() {
     assert_eq!(settings.longest_crash_backoff, Duration::from_secs(300));
     assert_eq!(settings.containers, ContainerSettings::default());
     assert_eq!(settings.container_logs, Some(PathBuf::from("/var/log/containers")));
+    assert_eq!(settings.log_rotation, Some(LogRotationPolicy::default()));
+}
+
+#[test]
+fn deprecated_flags_say_how_many_dead_containers_are_kept() {
+    assert_eq!(settings_for(&[]).container_gc, ContainerGcPolicy::default());
+    let given = settings_for(&[
+        "--maximum-dead-containers-per-container=-1",
+        "--maximum-dead-containers=7",
+        "--minimum-container-ttl-duration=1m",
+    ]);
+    let min_age = Duration::from_secs(60);
+    let want = ContainerGcPolicy { per_container: None, total: Some(7), min_age };
+    assert_eq!(given.container_gc, want);
+}
+
+#[test]
+fn a_negative_log_size_turns_rotation_off() {
+    let policy = |words: &[&str]| settings_for(words).log_rotation;
+    assert_eq!(policy(&["--container-log-max-size=-1"]), None);
+    let flags = ["--container-log-max-size=64Ki", "--container-log-max-files=3"];
+    let want = LogRotationPolicy { max_size: 65_536, max_files: 3, ..LogRotationPolicy::default() };
+    assert_eq!(policy(&flags), Some(want));
 }
 
 #[test]

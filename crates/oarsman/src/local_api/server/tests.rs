@@ -4,6 +4,7 @@ use std::os::unix::fs::FileTypeExt;
 
 use oarsman_clock::SystemClock;
 use oarsman_core::report::NodeReport;
+use oarsman_cri::{Deadlines, RemoteRuntime};
 use tempfile::{TempDir, tempdir};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -26,7 +27,9 @@ fn at(directory: TempDir, below: &str, is_run_mode: bool) -> LocalServerFixture 
     let report_store = ReportStore::new(Arc::new(SystemClock::start()), about);
     let (stopped, absentees) = ordered_watch::channel(StoppedPods::new());
     let leave = CancellationToken::new();
-    let api = LocalApi { report_store, stopped, leave: leave.clone() };
+    let runtime = RemoteRuntime::new("unix:///nonexistent", None, Deadlines::default()).unwrap();
+    let streaming = StreamingService::new(Arc::new(|_| None), Arc::new(runtime), Duration::ZERO);
+    let api = LocalApi { report_store, stopped, leave: leave.clone(), streaming };
     let root = directory.path().join(below);
     fs::create_dir_all(&root).unwrap();
     let served = serve(&root, api, TaskPanics::default()).unwrap();

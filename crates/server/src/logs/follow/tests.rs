@@ -1,12 +1,14 @@
 //! Log files that grow, are rotated, and follow each other.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::symlink;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
 use tempfile::{TempDir, tempdir};
 
@@ -31,6 +33,14 @@ impl LogFixture {
 
     fn write(&self, name: &str, text: &str) {
         self.open(name).write_all(text.as_bytes()).unwrap();
+    }
+
+    fn compress(&self, name: &str) {
+        let packed = File::create(self.path(&format!("{name}.gz"))).unwrap();
+        let mut packed = GzEncoder::new(packed, Compression::fast());
+        packed.write_all(&fs::read(self.path(name)).unwrap()).unwrap();
+        packed.finish().unwrap();
+        fs::remove_file(self.path(name)).unwrap();
     }
 
     fn follower(&self, tail: Option<usize>) -> LogFollower {
@@ -79,6 +89,49 @@ fn over_a_rotation_nothing_is_lost_and_nothing_comes_twice() {
     assert_eq!(read(&mut follower), ["four", "five"]);
     log.write("0.log", "six\n");
     assert_eq!(read(&mut follower), ["six"]);
+}
+
+#[test]
+fn a_slow_reader_reads_all_files_that_were_rotated_meanwhile() {
+    for compressed in [0, 1, 2] {
+        let log = LogFixture::new();
+        let rotate = |number: u32| {
+            fs::rename(log.path("0.log"), log.path(&format!("0.log.20260101-00000{number}")))
+        };
+        log.write("0.log", "earlier\n");
+        rotate(0).unwrap();
+        log.write("0.log", "one\n");
+        let mut follower = log.follower(None);
+        assert_eq!(read(&mut follower), ["one"]);
+        log.write("0.log", "two\n");
+        for (number, text) in [(1, "three\n"), (2, "four\n"), (3, "five\n")] {
+            rotate(number).unwrap();
+            log.write("0.log", text);
+        }
+        for number in (0..=2).take(compressed + 1).skip(usize::from(compressed == 0)) {
+            log.compress(&format!("0.log.20260101-00000{number}"));
+        }
+        let want = ["two", "three", "four", "five"];
+        assert_eq!(read(&mut follower), want, "{compressed} of them are compressed");
+        rotate(4).unwrap();
+        log.write("0.log", "six\n");
+        assert_eq!(read(&mut follower), ["six"]);
+    }
+}
+
+#[test]
+fn a_reader_goes_on_with_what_is_left_when_its_file_has_been_removed() {
+    let log = LogFixture::new();
+    log.write("0.log", "one\n");
+    let mut follower = log.follower(None);
+    fs::rename(log.path("0.log"), log.path("0.log.20260101-000001")).unwrap();
+    log.write("0.log.20260101-000002", "lost\n");
+    log.write("0.log.20260101-000003", "three\n");
+    log.write("0.log", "four\n");
+    for removed in ["0.log.20260101-000001", "0.log.20260101-000002"] {
+        fs::remove_file(log.path(removed)).unwrap();
+    }
+    assert_eq!(read(&mut follower), ["one", "three", "four"]);
 }
 
 #[test]
@@ -155,7 +208,7 @@ fn the_log_of_the_greatest_number_has_no_next_one() {
 fn open_within_seconds(directory: &Path) -> io::Result<Option<LogFollower>> {
     let (sender, receiver) = mpsc::channel();
     let directory = directory.to_owned();
-    thread::spawn(move || sender.send(LogFollower::at_last(&directory, None)));
+    thread::spawn(move || sender.send(LogFollower::at_last(&directory, None)).is_ok());
     receiver.recv_timeout(Duration::from_secs(5)).unwrap_or_else(|_| panic!("it hangs"))
 }
 

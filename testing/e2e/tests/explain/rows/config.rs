@@ -22,7 +22,7 @@ fn secured(name: &str, context: Value) -> PodManifest {
 pub(super) fn rows(_: &RowContext) -> Vec<CauseRow> {
     let again = "; the next try is in N seconds";
     let host = "Make it so on this machine, or correct path and type of volume v in {place}.";
-    let sub_path = json!([{ "name": "v", "mountPath": "/v", "subPath": "x" }]);
+    let sub_path = json!([{ "name": "v", "mountPath": "/v", "subPathExpr": "$(A)" }]);
     vec![
         row(
             "root",
@@ -49,8 +49,8 @@ pub(super) fn rows(_: &RowContext) -> Vec<CauseRow> {
             "part",
             of("part", forever().with("volumeMounts", sub_path)).add("volumes", json!({ "name": "v", "emptyDir": {} })),
             ExplanationCause::SubPath,
-            "Container main mounts a part of a volume (subPath), which this agent cannot do.",
-            "Mount the whole volume: take subPath out of spec.containers[0].volumeMounts in {place}.",
+            "Container main mounts a part of volume v that cannot be had: subPathExpr \"$(A)\" is missing value for A.",
+            "Correct subPath or subPathExpr in spec.containers[0].volumeMounts in {place}, or what the volume holds.",
         ),
         row(
             "no-directory",
@@ -75,10 +75,10 @@ pub(super) fn rows(_: &RowContext) -> Vec<CauseRow> {
         ),
         row(
             "network-disk",
-            volume("network-disk", json!({ "nfs": { "server": "nowhere", "path": "/x" } })),
+            volume("network-disk", json!({ "iscsi": { "targetPortal": "127.0.0.1:3260", "iqn": "iqn.2026-11.example:x", "lun": 0 } })),
             ExplanationCause::VolumeKind,
-            "Volume v is of the kind nfs, which this agent does not have.",
-            "Use emptyDir, hostPath, configMap, secret, downwardAPI or projected for volume v in {place}.",
+            "Volume v is of the kind iscsi, which this agent does not have.",
+            "Use emptyDir, hostPath, configMap, secret, downwardAPI, projected, nfs or persistentVolumeClaim for volume v in {place}.",
         ),
         row(
             "no-env-file",

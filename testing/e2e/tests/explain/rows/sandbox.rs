@@ -21,15 +21,6 @@ pub(super) fn rows(_: &RowContext) -> Vec<CauseRow> {
             "Take spec.runtimeClassName out of {place}: without an API server there are no runtime classes.",
         ),
         row(
-            "users",
-            of("users", forever()).with("hostUsers", false),
-            ExplanationCause::UserNamespace,
-            &format!(
-                "The pod asks for a user namespace (spec.hostUsers is false), and this node gives none{again}."
-            ),
-            "Take spec.hostUsers out of {place}.",
-        ),
-        row(
             "long-name",
             of("long-name", forever())
                 .with("setHostnameAsFQDN", true)

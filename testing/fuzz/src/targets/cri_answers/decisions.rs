@@ -64,6 +64,7 @@ fn of_view(view: &PodView, now: Timestamp) {
             probes,
             backoff,
             published,
+            dead_kept: 1,
             now,
         }));
         drop(teardown(Some(&pod), view, Some(i64::MAX)));

@@ -61,11 +61,15 @@ fn listening_sockets(directory: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(paths.filter(|path| bound.contains(path.as_path())).collect())
 }
 
+/// The directory of an agent's root with the records of image pulls, which are about images and outlive pods.
+const IMAGE_RECORDS: &str = "image_manager";
+
 /// The directories directly below an agent's root: they are made by the agent and stay, what is in them belongs to a pod.
 fn agents_directories(layout: &RigLayout) -> io::Result<Vec<PathBuf>> {
     let mut directories = Vec::new();
     for agent in entries(&layout.agents())?.iter().filter(|entry| entry.path().is_dir()) {
         let inside = entries(&agent.path())?.into_iter();
+        let inside = inside.filter(|entry| entry.file_name() != IMAGE_RECORDS);
         directories.extend(inside.map(|entry| entry.path()).filter(|path| path.is_dir()));
     }
     Ok(directories)

@@ -6,9 +6,9 @@ use std::net::{Ipv6Addr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::Command;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use oarsman_script::{ScriptStep, filler};
+use oarsman_script::{NumberedLines, ScriptStep, filler};
 use rustix::process::{getgid, getuid};
 
 use crate::signals::TermHandler;
@@ -39,6 +39,9 @@ fn run_step(step: &ScriptStep, on_term: &TermHandler) -> io::Result<()> {
         ScriptStep::Err(text) => io::stderr().write_all(format!("{text}\n").as_bytes()),
         ScriptStep::Raw(text) => print(text.as_bytes()),
         ScriptStep::Fill(bytes) => filler(*bytes).try_for_each(print),
+        ScriptStep::Numbers { per_second, time } => {
+            print_paced(NumberedLines::new(*per_second, *time))
+        }
         ScriptStep::Cat(path) => print(&fs::read(path)?),
         ScriptStep::Env(name) => print(format!("{}\n", variable(name)?).as_bytes()),
         ScriptStep::Id => {
@@ -77,6 +80,18 @@ pub(crate) fn print(bytes: &[u8]) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(bytes)?;
     stdout.flush()
+}
+
+/// A tick that came late is made up for.
+#[expect(clippy::disallowed_methods, reason = "the actor is what tests wait for: its time is real")]
+fn print_paced(lines: NumberedLines) -> io::Result<()> {
+    let mut due = Instant::now();
+    for tick in lines {
+        print(&tick)?;
+        due += NumberedLines::TICK;
+        rest(due.saturating_duration_since(Instant::now()));
+    }
+    Ok(())
 }
 
 fn variable(name: &str) -> io::Result<String> {

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Mutex;
 
-use oarsman_script::{EXIT_BAD_SCRIPT, EXIT_FAILED_STEP, ScriptStep, filler, parse};
+use oarsman_script::{EXIT_BAD_SCRIPT, EXIT_FAILED_STEP, NumberedLines, ScriptStep, filler, parse};
 use tokio::sync::mpsc;
 
 use crate::lock;
@@ -98,6 +98,12 @@ impl ScriptRunner {
                 files.until_exists(&self.program.resolve(path).path).await;
             }
             ScriptStep::Sleep(time) => tokio::time::sleep(*time).await,
+            ScriptStep::Numbers { per_second, time } => {
+                for tick in NumberedLines::new(*per_second, *time) {
+                    self.print(&tick);
+                    tokio::time::sleep(NumberedLines::TICK).await;
+                }
+            }
             ScriptStep::Forever => pending().await,
             ScriptStep::Alloc(bytes) => {
                 if !self.runtime.state().take_memory(&self.container, *bytes) {

@@ -172,7 +172,7 @@ async fn each_change_detection_strategy_requests_at_its_own_rate() {
     {
         let server = with_a_map("old");
         let settings = ObjectSettings { freshness, ..ObjectSettings::default() };
-        let objects = ObjectManager::new(server.client(), settings);
+        let objects = objects_with(&server, settings);
         let mut changes = objects.changes();
         assert_eq!(says(&objects, &with_map("a")).await.as_deref(), Some("old"));
         server.put(MAPS, map("new"));
@@ -209,7 +209,8 @@ async fn a_server_that_never_answers_is_an_error_in_time() {
         std::future::pending::<Result<hyper::http::Response<kube::client::Body>, tower::BoxError>>()
     });
     let client = kube::Client::new(silent, "default");
-    let objects = ObjectManager::new(client, ObjectSettings::default());
+    let objects =
+        ObjectManager::new(client, "n1", Arc::new(SystemClock::start()), ObjectSettings::default());
     let error = objects.lookup(&with_map("a")).await.unwrap_err();
     assert!(matches!(error, ClusterError::Unavailable { .. }), "{error}");
 }

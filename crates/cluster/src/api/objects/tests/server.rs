@@ -7,7 +7,7 @@ use futures::channel::mpsc::{UnboundedSender, unbounded};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::{Bytes, Frame};
-use hyper::http::{Request, Response};
+use hyper::http::{Method, Request, Response};
 use kube::Client;
 use kube::client::Body;
 use serde_json::{Value, json};
@@ -47,7 +47,12 @@ impl FakeApiServer {
                 let body = body.collect().await?.to_bytes();
                 let body = serde_json::from_slice(&body).unwrap_or_default();
                 assert!(!server.takes_panic(head.uri.path()), "a panic on purpose");
-                Ok::<_, BoxError>(server.state().answer(head.uri.path(), head.uri.query(), body))
+                Ok::<_, BoxError>(server.state().answer(
+                    &head.method,
+                    head.uri.path(),
+                    head.uri.query(),
+                    body,
+                ))
             }
         });
         Client::new(service, "default")
@@ -74,6 +79,13 @@ impl FakeApiServer {
         let kind = if state.objects.contains_key(&key) { "MODIFIED" } else { "ADDED" };
         state.tell(path, &name, kind, &object);
         state.objects.insert(key, object);
+    }
+
+    /// The objects of a collection.
+    pub(super) fn objects(&self, path: &str) -> Vec<Value> {
+        let state = self.state();
+        let of_path = state.objects.iter().filter(|((at, _), _)| at == path);
+        of_path.map(|(_, object)| object.clone()).collect()
     }
 
     pub(super) fn remove(&self, path: &str, name: &str) {
@@ -134,6 +146,7 @@ impl FakeApiServer {
 impl FakeApiServerState {
     fn answer(
         &mut self,
+        method: &Method,
         path: &str,
         query: Option<&str>,
         body: Value,
@@ -145,6 +158,7 @@ impl FakeApiServerState {
         let verb = match (query.contains("watch=true"), path.ends_with("/token"), query) {
             (true, ..) => "watch",
             (_, true, _) => "token",
+            _ if method == Method::POST => "create",
             (_, _, "") => "get",
             _ => "list",
         };
@@ -156,6 +170,7 @@ impl FakeApiServerState {
         match verb {
             "watch" => self.watch(path, name),
             "token" => self.token(body),
+            "create" => self.create(path, body),
             "get" => self.get(path),
             _ => self.list(path, name),
         }
@@ -179,6 +194,19 @@ impl FakeApiServerState {
             Some(object) => whole(200, object),
             None => refusal(404),
         }
+    }
+
+    /// Stores an object of a namespace where the list of all namespaces finds it, under a name of its own.
+    fn create(&mut self, path: &str, mut object: Value) -> Response<FakeResponseBody> {
+        self.version += 1;
+        let prefix = object["metadata"]["generateName"].as_str().unwrap_or_default().to_owned();
+        let name = format!("{prefix}{}", self.version);
+        object["metadata"]["name"] = json!(name);
+        object["metadata"]["resourceVersion"] = json!(self.version.to_string());
+        let path = path.replace("/namespaces/ns", "");
+        self.tell(&path, &name, "ADDED", &object);
+        self.objects.insert((path, name), object.clone());
+        whole(201, &object)
     }
 
     fn watch(&mut self, path: &str, name: &str) -> Response<FakeResponseBody> {

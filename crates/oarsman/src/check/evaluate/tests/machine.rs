@@ -80,6 +80,7 @@ fn root_held_by(holder: Option<&str>) -> RootFacts {
         is_there: true,
         unwritable: None,
         holder: holder.map(str::to_owned),
+        unshared_mount: None,
     }
 }
 
@@ -102,10 +103,14 @@ fn a_port_held_by_a_process_other_than_the_agent_is_a_problem() {
 
 #[test]
 fn a_root_directory_held_by_an_agent_is_ok() {
-    let rows: [(RootFacts, ExpectedFindings<'_>); 4] = [
+    let rows: [(RootFacts, ExpectedFindings<'_>); 5] = [
         (root_held_by(None), &[]),
         (root_held_by(Some("process 7")), &[]),
         (RootFacts { is_there: false, ..root_held_by(None) }, &[]),
+        (
+            RootFacts { unshared_mount: Some("/data".into()), ..root_held_by(None) },
+            &[(Warning, "lies on the mount /data, which is not shared")],
+        ),
         (
             RootFacts {
                 unwritable: Some("/var: Read-only file system".to_owned()),

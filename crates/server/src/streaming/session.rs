@@ -1,0 +1,99 @@
+//! One relayed connection: connects to the runtime, switches the client's protocol, and relays until either side ends.
+
+use std::time::Duration;
+
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::response::Response;
+use hyper_util::rt::TokioIo;
+use oarsman_core::ids::FullName;
+use oarsman_streaming::connect::{self, ConnectError, UpgradedStream};
+use oarsman_streaming::relay::{self, Relay};
+use tokio::time::Instant;
+
+use super::StreamingRefusal;
+use super::client_protocol::ClientProtocol;
+use crate::connections::ConnectionHandle;
+use crate::pod_quota::QuotaPermit;
+
+/// What a session is about, for logs.
+#[derive(Debug)]
+pub(super) struct SessionTarget {
+    pub(super) endpoint: &'static str,
+    pub(super) pod: FullName,
+    /// Empty for a port-forward.
+    pub(super) container: String,
+}
+
+/// A connection that is to be relayed.
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) target: SessionTarget,
+    pub(super) protocol: ClientProtocol,
+    pub(super) idle_timeout: Duration,
+    pub(super) permit: QuotaPermit,
+}
+
+impl Session {
+    /// Connects to the runtime's URL. The client's connection switches only if the runtime's has switched.
+    pub(super) async fn begin(
+        self,
+        url: Option<String>,
+        relay: Box<dyn Relay>,
+        mut request: Request,
+    ) -> Result<Response, StreamingRefusal> {
+        let Some(url) = url else {
+            let said = "the runtime's kind of streaming endpoint is unknown".to_owned();
+            return Err(StreamingRefusal(StatusCode::INTERNAL_SERVER_ERROR, said));
+        };
+        let connected = connect::spdy_to_url(&url, &self.protocol.runtime_protocols()).await;
+        let UpgradedStream { stream: runtime, stream_protocol } =
+            connected.map_err(|error| refusal(&error))?;
+        let response = self.protocol.switching(stream_protocol);
+        let client = hyper::upgrade::on(&mut request);
+        if let Some(connection) = request.extensions().get::<ConnectionHandle>() {
+            connection.leave_table();
+        }
+        // It ends with either side, when it is idle, or with the server's thread.
+        tokio::spawn(async move {
+            match client.await {
+                Ok(client) => self.relay(TokioIo::new(client), runtime, relay).await,
+                Err(error) => {
+                    tracing::debug!(pod = %self.target.pod, %error, "streaming connection not upgraded");
+                }
+            }
+        });
+        Ok(response)
+    }
+
+    async fn relay(
+        self,
+        client: TokioIo<hyper::upgrade::Upgraded>,
+        runtime: TokioIo<hyper::upgrade::Upgraded>,
+        relay: Box<dyn Relay>,
+    ) {
+        let SessionTarget { endpoint, pod, container } = &self.target;
+        let (protocol, began) = (self.protocol.name(), Instant::now());
+        tracing::info!(%pod, container, call = endpoint, detail = protocol, "streaming connection opened");
+        let error = tokio::select! {
+            report = relay::run(client, runtime, relay, self.idle_timeout) => {
+                report.outcome.err().map(|error| error.to_string())
+            }
+            () = self.permit.revoked() => Some("other namespaces need connections".to_owned()),
+        };
+        let seconds = began.elapsed().as_secs();
+        let error = error.unwrap_or_default();
+        tracing::info!(%pod, container, call = endpoint, seconds, error, "streaming connection closed");
+    }
+}
+
+/// A refusal of the runtime is passed on, unless it is a redirect: nothing follows those.
+fn refusal(error: &ConnectError) -> StreamingRefusal {
+    let status = match error {
+        ConnectError::Refused { status: status @ 400..=599, .. } => {
+            StatusCode::from_u16(*status).unwrap_or(StatusCode::BAD_GATEWAY)
+        }
+        _ => StatusCode::BAD_GATEWAY,
+    };
+    StreamingRefusal(status, error.to_string())
+}
