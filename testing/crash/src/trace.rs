@@ -1,6 +1,6 @@
 //! The changes of a child in their order, for tests of what must be on the disk before what.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
@@ -24,10 +24,8 @@ pub fn changes(child: &str, place: &Path) -> Vec<Change> {
     let output = strace(child, place, &["-y", "-o", &log.path().display().to_string()]);
     assert!(output.status.success(), "{child}: {output:?}");
     let text = fs::read_to_string(log.path()).unwrap();
-    text.lines()
-        .filter_map(change)
-        .filter(|it| it.arguments.contains(&place.display().to_string()))
-        .collect()
+    let place = place.display().to_string();
+    parse(&text).into_iter().filter(|it| it.arguments.contains(&place)).collect()
 }
 
 /// The paths below a directory that changes name.
@@ -38,12 +36,35 @@ pub(crate) fn changed_paths(changes: &[Change], place: &Path) -> Vec<String> {
     paths.into_iter().map(str::to_owned).collect()
 }
 
-/// A line is `PID CALL(ARGUMENTS) = RESULT`.
-fn change(line: &str) -> Option<Change> {
-    let (_, rest) = line.trim_start().split_once(' ')?;
-    let (call, rest) = rest.trim_start().split_once('(')?;
+/// What ends the first line of a call during which strace wrote a line of another thread.
+const UNFINISHED: &str = " <unfinished ...>";
+
+/// The calls of a log of strace, in the order in which they ended. A line is `PID CALL(ARGUMENTS) = RESULT`, or two lines are,
+/// `PID CALL(ARGUMENTS <unfinished ...>` and `PID <... CALL resumed>REST) = RESULT`.
+fn parse(log: &str) -> Vec<Change> {
+    let mut unfinished = BTreeMap::new();
+    let mut changes = Vec::new();
+    for line in log.lines() {
+        let Some((pid, text)) = line.trim_start().split_once(' ') else { continue };
+        let text = text.trim_start();
+        if let Some(begin) = text.strip_suffix(UNFINISHED) {
+            unfinished.insert(pid, begin);
+        } else if let Some((_, end)) = text.strip_prefix("<... ").and_then(|it| it.split_once('>'))
+        {
+            let begin = unfinished.remove(pid).unwrap_or_default();
+            changes.extend(change(&format!("{begin}{end}")));
+        } else {
+            changes.extend(change(text));
+        }
+    }
+    changes
+}
+
+/// A call is `CALL(ARGUMENTS) = RESULT`.
+fn change(text: &str) -> Option<Change> {
+    let (call, rest) = text.split_once('(')?;
     let (arguments, _) = rest.rsplit_once(" = ")?;
-    Some(Change { call: call.to_owned(), arguments: arguments.to_owned() })
+    Some(Change { call: call.to_owned(), arguments: arguments.trim_end().to_owned() })
 }
 
 #[cfg(test)]
@@ -63,12 +84,27 @@ mod tests {
         assert_eq!(paths, ["/a/deep/y", "/a/x", "/a/x.new"]);
     }
 
+    fn of(call: &str, arguments: &str) -> Change {
+        Change { call: call.to_owned(), arguments: arguments.to_owned() }
+    }
+
     #[test]
     fn a_line_of_strace_is_a_call_and_its_arguments() {
-        let line = r#"12    rename("/a/x.new", "/a/x") = 0"#;
-        let want =
-            Change { call: "rename".to_owned(), arguments: r#""/a/x.new", "/a/x")"#.to_owned() };
-        assert_eq!(change(line), Some(want));
-        assert_eq!(change("12 +++ exited with 0 +++"), None);
+        let log = r#"12    rename("/a/x.new", "/a/x") = 0
+12    fsync(3</a>)        = 0
+12 +++ exited with 0 +++
+"#;
+        let want = [of("rename", "\"/a/x.new\", \"/a/x\")"), of("fsync", "3</a>)")];
+        assert_eq!(parse(log), want);
+    }
+
+    #[test]
+    fn a_call_that_another_thread_interrupts_in_the_log_counts_once_when_it_ends() {
+        let log = r#"12    unlink("/a/x" <unfinished ...>
+13    fsync(3</a> <unfinished ...>
+12    <... unlink resumed>) = 0
+13    <... fsync resumed>) = 0
+"#;
+        assert_eq!(parse(log), [of("unlink", "\"/a/x\")"), of("fsync", "3</a>)")]);
     }
 }
