@@ -50,7 +50,7 @@ pub use active_pods::ActivePodsReader;
 pub use container_lifecycle::{ContainerHooks, ContainerLifecycle, ContainerRef, ContainerRefused};
 pub use decisions::{CoreDecisions, Decisions, Leftovers};
 pub use images::ImageManagerConfig;
-pub use metrics::{AgentMetrics, Histogram, HistogramSnapshot, Latency, ProbeMetrics, ProbeSeries};
+pub use metrics::{AgentMetrics, Histogram, Latency, ProbeMetrics, ProbeSeries};
 pub use node::{AgentConfig, NodeIdentity};
 pub use node_addresses::NodeAddresses;
 pub use node_status::NodeStatusConfig;

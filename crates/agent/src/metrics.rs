@@ -5,6 +5,7 @@ mod probes;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use oarsman_core::exposition::HistogramSnapshot;
 use oarsman_sync::{Guarded, TaskPanics};
 
 pub use probes::{ProbeMetrics, ProbeSeries};
@@ -86,17 +87,6 @@ struct Buckets<const N: usize> {
     counts: [u64; N],
     count: u64,
     sum: f64,
-}
-
-/// A histogram as it was at one moment.
-#[derive(Clone, Debug, PartialEq)]
-pub struct HistogramSnapshot {
-    /// The upper bound of each bucket, and how many values are at most that.
-    pub buckets: Vec<(f64, u64)>,
-    /// How many values there are.
-    pub count: u64,
-    /// The sum of all values, from which a mean is computed.
-    pub sum: f64,
 }
 
 impl<const N: usize> Default for Histogram<N> {

@@ -16,6 +16,7 @@ pub mod duration;
 pub mod event;
 pub mod event_queue;
 pub mod explain;
+pub mod exposition;
 pub mod features;
 pub mod gc;
 pub mod grace;

@@ -15,6 +15,7 @@ const LAYERS: &[&[&str]] = &[
     &[
         "access",
         "duration",
+        "exposition",
         "hash",
         "ids",
         "image_reference",
