@@ -17,7 +17,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use futures::future::LocalBoxFuture;
 use libtest_mimic::{Arguments, Completion, Conclusion, Failed, Trial};
-use oarsman_rig::parts::kubernetes;
+use oarsman_rig::parts::{self, kubernetes};
 use oarsman_rig::{ContainerdFlavour, namespace};
 
 use crate::program;
@@ -86,6 +86,7 @@ pub fn main_with_cluster(flavours: &[ContainerdFlavour], scenarios: &[Scenario])
     let ready = || {
         kubernetes::prepare(&kubernetes::CONTROL_PLANE)?;
         kubernetes::prepare(&[kubernetes::KUBELET])?;
+        parts::metrics_server()?;
         program::build()
     };
     main_after(ready, flavours, scenarios)
@@ -105,15 +106,15 @@ fn main_after(
 fn run_all(flavours: &[ContainerdFlavour], scenarios: &[Scenario]) -> Result<Conclusion> {
     let arguments = Arguments { test_threads: Some(1), ..Arguments::from_args() };
     let tokio = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let theatres: Vec<Arc<SharedRig>> =
+    let rigs: Vec<Arc<SharedRig>> =
         flavours.iter().map(|flavour| Arc::new(SharedRig::new(*flavour))).collect();
     let share = ScenarioShare::of_this_process();
     let scenarios: Vec<&Scenario> = scenarios.iter().filter(|it| share.has(it)).collect();
-    let trials = theatres.iter().flat_map(|shared_rig| {
+    let trials = rigs.iter().flat_map(|shared_rig| {
         scenarios.iter().map(|scenario| trial(shared_rig, **scenario, &share, tokio.handle()))
     });
     let conclusion = libtest_mimic::run(&arguments, trials.collect());
-    for shared_rig in &theatres {
+    for shared_rig in &rigs {
         tokio.block_on(shared_rig.close())?;
     }
     Ok(conclusion)

@@ -8,6 +8,7 @@ mod bootstrap_objects;
 mod certificates;
 mod kubeconfig;
 mod kubectl;
+mod metrics_server;
 mod programs;
 
 use std::fs;
@@ -30,6 +31,7 @@ pub use certificates::CertificateFiles;
 use certificates::{CertificateAuthority, token_key};
 use kubeconfig::{ClientIdentity, kubeconfig};
 pub use kubectl::Kubectl;
+pub use metrics_server::MetricsServer;
 use programs::ComponentOptions;
 
 /// The range of services' addresses, and its first one, which is the API server's.
@@ -40,6 +42,8 @@ const API_PORT: u16 = 6443;
 const ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
 /// The group of cluster administrators.
 const MASTERS: &str = "system:masters";
+/// The name by which the API server is known to servers of aggregated APIs.
+const AGGREGATOR: &str = "front-proxy-client";
 /// How many lines of each log an error carries.
 const TAIL_LINES: usize = 12;
 /// How long each program may take to come up on a busy machine.
@@ -94,6 +98,8 @@ impl ControlPlane {
         let own = authority.write("apiserver", &authority.server(address.get())?)?;
         let to_kubelets = authority.client("kube-apiserver-kubelet-client", MASTERS)?;
         let to_kubelets = authority.write("apiserver-kubelet-client", &to_kubelets)?;
+        let to_aggregated = authority.client(AGGREGATOR, AGGREGATOR)?;
+        let to_aggregated = authority.write(AGGREGATOR, &to_aggregated)?;
         let config = |file: &str, user: &str, group: &str| {
             let pair = authority.client(user, group)?;
             write_kubeconfig(
@@ -111,7 +117,7 @@ impl ControlPlane {
         Ok(Self {
             scheduler: common.scheduler(&scheduler)?,
             controller_manager: common.controller_manager(&controllers)?,
-            api_server: common.api_server(&own, &to_kubelets)?,
+            api_server: common.api_server(&own, &to_kubelets, &to_aggregated)?,
             etcd: common.etcd()?,
             kubelet_client: to_kubelets,
             kubectl: Kubectl::new(&admin)?,

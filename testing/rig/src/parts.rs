@@ -67,6 +67,14 @@ pub fn prepare() -> Result<Parts> {
     })
 }
 
+/// Builds metrics-server, unless it is in the cache.
+///
+/// # Errors
+/// With the end of a failed build's output.
+pub fn metrics_server() -> Result<PathBuf> {
+    Ok(go::METRICS_SERVER.install(&PartsCache::open()?)?.join("metrics-server"))
+}
+
 /// Builds the program that tells how Go judges the subjects of client certificates, unless it is in the cache.
 ///
 /// # Errors

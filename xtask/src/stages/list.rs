@@ -211,6 +211,7 @@ fn parts(_root: &Path) -> Result<()> {
     oarsman_rig::parts::prepare()?;
     kubernetes::prepare(&kubernetes::CONTROL_PLANE)?;
     kubernetes::prepare(&[kubernetes::KUBELET])?;
+    oarsman_rig::parts::metrics_server()?;
     oarsman_rig::parts::client_names().map(drop)
 }
 

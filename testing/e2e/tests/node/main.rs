@@ -2,6 +2,7 @@
 //! while the API server is away.
 
 mod admission;
+mod autoscaling;
 mod containers;
 mod credentials;
 mod deployment;
@@ -22,6 +23,7 @@ use oarsman_e2e::scenario::Scenario;
 use oarsman_e2e::{scenario, scenarios};
 
 use admission::pods_that_the_node_has_no_room_for_are_rejected_with_the_reason;
+use autoscaling::kubectl_top_and_the_autoscaler_work_by_metrics_of_the_agent;
 use containers::{
     an_ephemeral_container_sees_the_processes_of_its_target_and_runs_once,
     termination_messages_come_from_the_file_or_from_the_log,
@@ -73,6 +75,7 @@ fn main() -> ExitCode {
         an_image_of_another_tenant_is_refused_by_both_agents_unless_it_is_exempt,
         an_image_of_another_tenant_is_refused_by_both_agents_unless_none_is_verified,
         the_agent_killed_twenty_times_among_volumes_leaks_and_deletes_nothing,
+        kubectl_top_and_the_autoscaler_work_by_metrics_of_the_agent,
     ];
     let alone = scenarios![
         followers_of_logs_and_commands_delay_no_pod_and_leave_nothing,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 
 use super::certificates::CertificateFiles;
-use super::{API_PORT, ISSUER, SERVICES};
+use super::{AGGREGATOR, API_PORT, ISSUER, SERVICES};
 use crate::parts::kubernetes::{API_SERVER, CONTROLLER_MANAGER, ETCD, SCHEDULER};
 use crate::process::ManagedProcess;
 
@@ -43,11 +43,13 @@ impl ComponentOptions {
         Ok(self.process(ETCD.name, &ETCD.path()?, &arguments))
     }
 
-    /// With all authorization and admission on that a node agent has to work with.
+    /// With all authorization and admission on that a node agent has to work with. Requests for aggregated APIs are forwarded to
+    /// endpoints, because the addresses of services lead nowhere.
     pub(super) fn api_server(
         &self,
         own: &CertificateFiles,
         to_kubelets: &CertificateFiles,
+        to_aggregated: &CertificateFiles,
     ) -> Result<ManagedProcess> {
         let arguments = [
             ("etcd-servers", self.etcd_url(2379)),
@@ -69,12 +71,21 @@ impl ComponentOptions {
             ("service-account-key-file", shown(&self.token_key.1)),
             ("service-cluster-ip-range", SERVICES.to_owned()),
             ("allow-privileged", "true".to_owned()),
+            ("enable-aggregator-routing", "true".to_owned()),
+            ("proxy-client-cert-file", shown(&to_aggregated.certificate)),
+            ("proxy-client-key-file", shown(&to_aggregated.key)),
+            ("requestheader-client-ca-file", shown(&self.authority.certificate)),
+            ("requestheader-allowed-names", AGGREGATOR.to_owned()),
+            ("requestheader-username-headers", "X-Remote-User".to_owned()),
+            ("requestheader-group-headers", "X-Remote-Group".to_owned()),
+            ("requestheader-extra-headers-prefix", "X-Remote-Extra-".to_owned()),
             ("profiling", "false".to_owned()),
         ];
         Ok(self.process(API_SERVER.name, &API_SERVER.path()?, &arguments))
     }
 
-    /// Also signs certificates of nodes: those of clients are approved automatically, serving ones by an administrator.
+    /// Also signs certificates of nodes: those of clients are approved automatically, serving ones by an administrator. The
+    /// autoscaler believes in metrics of pods from their start on, so that tests need not wait for minutes.
     pub(super) fn controller_manager(&self, kubeconfig: &Path) -> Result<ManagedProcess> {
         let arguments = [
             ("kubeconfig", shown(kubeconfig)),
@@ -85,6 +96,9 @@ impl ComponentOptions {
             ("leader-elect", "false".to_owned()),
             ("secure-port", "0".to_owned()),
             ("profiling", "false".to_owned()),
+            ("horizontal-pod-autoscaler-sync-period", "5s".to_owned()),
+            ("horizontal-pod-autoscaler-cpu-initialization-period", "0s".to_owned()),
+            ("horizontal-pod-autoscaler-initial-readiness-delay", "0s".to_owned()),
         ];
         Ok(self.process(CONTROLLER_MANAGER.name, &CONTROLLER_MANAGER.path()?, &arguments))
     }

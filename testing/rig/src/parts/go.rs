@@ -48,6 +48,15 @@ pub(super) const CNI: GoPart = GoPart {
     tags: "",
 };
 
+/// Scrapes kubelets for `kubectl top` and the autoscaler.
+pub(super) const METRICS_SERVER: GoPart = GoPart {
+    name: "metrics-server",
+    module: "sigs.k8s.io/metrics-server",
+    version: "v0.9.0",
+    packages: &["cmd/metrics-server"],
+    tags: "",
+};
+
 const CRI_API: &str = "k8s.io/cri-api@v0.36.3";
 
 impl GoPart {
