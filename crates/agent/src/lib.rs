@@ -50,7 +50,9 @@ pub use active_pods::ActivePodsReader;
 pub use container_lifecycle::{ContainerHooks, ContainerLifecycle, ContainerRef, ContainerRefused};
 pub use decisions::{CoreDecisions, Decisions, Leftovers};
 pub use images::ImageManagerConfig;
-pub use metrics::{AgentMetrics, Histogram, Latency, ProbeMetrics, ProbeSeries};
+pub use metrics::{
+    AgentMetrics, ProbeMetrics, ProbeSeries, measured_cgroups, measured_runtime, write_pod_counts,
+};
 pub use node::{AgentConfig, NodeIdentity};
 pub use node_addresses::NodeAddresses;
 pub use node_status::NodeStatusConfig;
@@ -189,7 +191,7 @@ async fn run_until_supervisor_ends(parts: &AgentParts) {
     let AgentParts { seams, config, .. } = parts;
     let (notices, worker_notices) = mpsc::channel(CHANNEL_CAPACITY);
     let (send_pleg_events, pleg_events) = mpsc::channel(CHANNEL_CAPACITY);
-    let statuses = StatusManager::new(Arc::clone(&seams.clock));
+    let statuses = StatusManager::new(Arc::clone(&seams.clock), Arc::clone(&parts.metrics));
     let mirrors = MirrorManager::new(statuses.clone());
     let pod_updates = PodUpdates::default();
     let (send_identity, identity) = ordered_watch::channel(None);
@@ -219,7 +221,11 @@ async fn run_until_supervisor_ends(parts: &AgentParts) {
         background: vec![Arc::new(Prober::default())],
         credentials: Guarded::default(),
         pulled: ordered_watch::Sender::new(0),
-        volume_manager: VolumeManager::new(Arc::clone(&seams.volumes), root),
+        volume_manager: VolumeManager::new(
+            Arc::clone(&seams.volumes),
+            root,
+            Arc::clone(&parts.metrics),
+        ),
         user_namespaces: UserNamespaceManager::new(
             Arc::clone(&seams.pod_files),
             config.user_namespaces,

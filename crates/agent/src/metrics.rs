@@ -1,134 +1,212 @@
-//! Metrics of the agent: durations and counts, read by the metrics endpoint and by benchmarks.
+//! Metrics of the agent: what is counted and measured as it happens. The endpoints read it when they are asked; [`AgentMetrics::write`]
+//! is the list of families.
 
+mod calls;
+mod families;
 mod probes;
+mod series;
+mod startup;
+#[cfg(test)]
+mod tests;
+mod volumes;
 
-use std::collections::BTreeMap;
-use std::time::Duration;
+use std::sync::Arc;
 
-use oarsman_core::exposition::HistogramSnapshot;
+use jiff::Timestamp;
+use oarsman_core::exposition::DEFAULT_SECONDS;
+use oarsman_core::pod::ContainerKind;
+use oarsman_core::start_error::StartReason;
+use oarsman_core::time::{Mono, Now};
 use oarsman_sync::{Guarded, TaskPanics};
 
+pub use calls::{measured_cgroups, measured_runtime};
+pub use families::write_pod_counts;
 pub use probes::{ProbeMetrics, ProbeSeries};
-
-/// The agent's metrics.
-#[derive(Debug, Default)]
-pub struct AgentMetrics {
-    /// From when a pod was first seen until all its containers have been started.
-    pub pod_start: Latency,
-    /// One sync of a pod.
-    pub sync: Latency,
-    /// Creating a sandbox.
-    pub sandbox: Latency,
-    /// Pulling an image, without the wait for a slot.
-    pub pull: Latency,
-    /// One probe of a container, without the wait for a slot.
-    pub probe: Latency,
-    /// What probes came to, by container and kind.
-    pub probes: ProbeMetrics,
-    /// The number of containers of each admitted pod.
-    pub containers_per_pod: Histogram<6>,
-    /// How many pods were rejected, by reason.
-    rejections: Guarded<BTreeMap<String, u64>>,
-    /// How often each task has panicked.
-    pub panics: TaskPanics,
-}
-
-impl AgentMetrics {
-    /// A pod was not admitted.
-    pub(crate) fn pod_rejected(&self, reason: &str) {
-        *self.rejections.lock().entry(reason.to_owned()).or_default() += 1;
-    }
-
-    /// How many pods were rejected so far, by reason (`kubelet_admission_rejections_total`).
-    pub fn admission_rejections(&self) -> BTreeMap<String, u64> {
-        self.rejections.lock().clone()
-    }
-}
+pub(crate) use series::{Counter, CounterVec, Histogram, HistogramVec};
+pub(crate) use startup::PodStartTracker;
+pub(crate) use volumes::VolumeCounts;
 
 /// The upper bounds of counts of containers.
-const CONTAINERS: [f64; 6] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0];
-/// The upper bounds of durations, in seconds.
-const SECONDS: [f64; 12] = [0.005, 0.02, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0];
+const CONTAINERS: &[f64] = &[1.0, 2.0, 4.0, 8.0, 16.0];
+/// The upper bounds of the starts of pods, in seconds.
+const POD_START: &[f64] = &[
+    0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 20.0, 30.0, 45.0, 60.0, 120.0, 180.0, 240.0,
+    300.0, 360.0, 480.0, 600.0, 900.0, 1200.0, 1800.0, 2700.0, 3600.0,
+];
+/// The upper bounds of the time that a status takes to reach the API server, in seconds.
+const STATUS_SYNC: &[f64] = &[0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 20.0, 30.0, 45.0, 60.0];
+/// The upper bounds of runtime calls, in seconds: each is two and a half times the one before.
+const RUNTIME_CALL: &[f64] = &[
+    0.005,
+    0.0125,
+    0.03125,
+    0.078125,
+    0.1953125,
+    0.48828125,
+    1.220703125,
+    3.0517578125,
+    7.62939453125,
+    19.073486328125,
+    47.6837158203125,
+    119.20928955078125,
+    298.0232238769531,
+    745.0580596923828,
+];
+/// The upper bounds of image pulls, in seconds.
+const IMAGE_PULL: &[f64] =
+    &[1.0, 5.0, 10.0, 20.0, 30.0, 60.0, 180.0, 300.0, 600.0, 900.0, 1200.0, 1800.0, 2700.0, 3600.0];
 
-/// A histogram of durations.
-#[derive(Debug, Default)]
-pub struct Latency(Histogram<12>);
-
-impl Latency {
-    /// Adds a duration.
-    pub fn observe(&self, duration: Duration) {
-        self.0.add(&SECONDS, duration.as_secs_f64());
-    }
-
-    /// What was measured so far.
-    pub fn snapshot(&self) -> HistogramSnapshot {
-        self.0.snapshot(&SECONDS)
-    }
-}
-
-impl Histogram<6> {
-    /// Adds the number of containers of a pod.
-    pub fn count(&self, containers: usize) {
-        self.add(&CONTAINERS, f64::from(u32::try_from(containers).unwrap_or(u32::MAX)));
-    }
-
-    /// What was counted so far.
-    pub fn snapshot_counts(&self) -> HistogramSnapshot {
-        self.snapshot(&CONTAINERS)
-    }
-}
-
-/// Values sorted into buckets.
+/// The agent's metrics.
 #[derive(Debug)]
-pub struct Histogram<const N: usize>(Guarded<Buckets<N>>);
-
-#[derive(Debug)]
-struct Buckets<const N: usize> {
-    counts: [u64; N],
-    count: u64,
-    sum: f64,
+pub struct AgentMetrics {
+    /// How often each task has panicked.
+    pub panics: TaskPanics,
+    /// What probes came to, by container and kind, and how long they took.
+    pub probes: ProbeMetrics,
+    /// The number of containers of each admitted pod.
+    pub(crate) containers_per_pod: Histogram,
+    /// From when a pod was first seen until all its containers have been started.
+    pub(crate) pod_start: Histogram,
+    /// From the creation of a pod until the API server shows that all of it runs.
+    pub(crate) startup: PodStartTracker,
+    /// One piece of work of a pod worker: create, update, sync or kill.
+    pub(crate) pod_worker: HistogramVec<&'static str>,
+    /// From when a pod was first seen until its worker began to sync it.
+    pub(crate) pod_worker_start: Histogram,
+    /// From the change of a status until the API server has it.
+    pub(crate) status_sync: Histogram,
+    /// The relists.
+    pub(crate) relists: RelistMetrics,
+    /// Calls to the runtime by operation; how often each was made is the count of its histogram.
+    pub(crate) runtime_calls: HistogramVec<&'static str>,
+    /// Those that failed.
+    pub(crate) runtime_errors: CounterVec<&'static str>,
+    /// Work on cgroups of pods by operation.
+    pub(crate) cgroup_calls: HistogramVec<&'static str>,
+    /// Creating a sandbox, by runtime handler.
+    pub(crate) sandboxes: HistogramVec<String>,
+    /// Sandboxes that were not created, by runtime handler.
+    pub(crate) sandbox_errors: CounterVec<String>,
+    /// Starts of containers, also of those that failed.
+    pub(crate) started_containers: CounterVec<&'static str>,
+    /// Starts that failed, by reason.
+    pub(crate) start_errors: CounterVec<(&'static str, StartReason)>,
+    /// Pulls of images that succeeded, by the size of the image.
+    pub(crate) pulls: HistogramVec<&'static str>,
+    /// Unused images that were removed, by reason.
+    pub(crate) removed_images: CounterVec<&'static str>,
+    /// Pods that were rejected, by reason.
+    pub(crate) rejections: CounterVec<&'static str>,
+    /// Pods that were preempted, by the resource that was needed.
+    pub(crate) preemptions: CounterVec<&'static str>,
+    /// Pods that only the runtime or the disk knew of.
+    pub(crate) orphaned_pods: Counter,
+    /// Pods that came back while they were being terminated, by whether they are static.
+    pub(crate) restarted_pods: CounterVec<bool>,
+    /// Volumes that pods should have and have.
+    pub(crate) volumes: VolumeCounts,
 }
 
-impl<const N: usize> Default for Histogram<N> {
+impl Default for AgentMetrics {
     fn default() -> Self {
-        Self(Guarded::new(Buckets { counts: [0; N], count: 0, sum: 0.0 }))
-    }
-}
-
-impl<const N: usize> Histogram<N> {
-    fn add(&self, bounds: &[f64; N], value: f64) {
-        let mut buckets = self.0.lock();
-        let above = bounds.iter().zip(&mut buckets.counts).filter(|(bound, _)| value <= **bound);
-        above.for_each(|(_, count)| *count += 1);
-        buckets.count += 1;
-        buckets.sum += value;
-    }
-
-    fn snapshot(&self, bounds: &[f64; N]) -> HistogramSnapshot {
-        let buckets = self.0.lock();
-        let pairs = bounds.iter().copied().zip(buckets.counts);
-        HistogramSnapshot { buckets: pairs.collect(), count: buckets.count, sum: buckets.sum }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_bucket_counts_all_that_is_at_most_its_bound() {
-        let metrics = AgentMetrics::default();
-        for millis in [4, 5, 600, 400_000] {
-            metrics.sync.observe(Duration::from_millis(millis));
+        Self {
+            panics: TaskPanics::default(),
+            probes: ProbeMetrics::default(),
+            containers_per_pod: Histogram::new(CONTAINERS),
+            pod_start: Histogram::new(POD_START),
+            startup: PodStartTracker::new(POD_START),
+            pod_worker: HistogramVec::new(DEFAULT_SECONDS),
+            pod_worker_start: Histogram::new(DEFAULT_SECONDS),
+            status_sync: Histogram::new(STATUS_SYNC),
+            relists: RelistMetrics::default(),
+            runtime_calls: HistogramVec::new(RUNTIME_CALL),
+            runtime_errors: CounterVec::default(),
+            cgroup_calls: HistogramVec::new(DEFAULT_SECONDS),
+            sandboxes: HistogramVec::new(DEFAULT_SECONDS),
+            sandbox_errors: CounterVec::default(),
+            started_containers: CounterVec::default(),
+            start_errors: CounterVec::default(),
+            pulls: HistogramVec::new(IMAGE_PULL),
+            removed_images: CounterVec::default(),
+            rejections: CounterVec::default(),
+            preemptions: CounterVec::default(),
+            orphaned_pods: Counter::default(),
+            restarted_pods: CounterVec::default(),
+            volumes: VolumeCounts::default(),
         }
-        let snapshot = metrics.sync.snapshot();
-        let at = |bound: f64| snapshot.buckets.iter().find(|(b, _)| *b == bound).map(|(_, n)| *n);
-        assert_eq!((at(0.005), at(0.5), at(1.0), at(300.0)), (Some(2), Some(2), Some(3), Some(3)));
-        assert_eq!(snapshot.count, 4);
-        assert!((snapshot.sum - 400.609).abs() < 1e-9);
-        [1, 3, 40].into_iter().for_each(|containers| metrics.containers_per_pod.count(containers));
-        let counts = metrics.containers_per_pod.snapshot_counts();
-        assert_eq!(counts.buckets.first(), Some(&(1.0, 1)));
-        assert_eq!((counts.buckets.last(), counts.count), (Some(&(32.0, 2)), 3));
     }
+}
+
+/// How often and how long runtime and disk are listed.
+#[derive(Debug)]
+pub(crate) struct RelistMetrics {
+    durations: Histogram,
+    intervals: Histogram,
+    last: Guarded<Option<Now>>,
+}
+
+impl Default for RelistMetrics {
+    fn default() -> Self {
+        let durations = Histogram::new(DEFAULT_SECONDS);
+        let intervals = Histogram::new(DEFAULT_SECONDS);
+        Self { durations, intervals, last: Guarded::default() }
+    }
+}
+
+impl RelistMetrics {
+    /// A relist begins.
+    pub(crate) fn begin(&self, now: Now) {
+        if let Some(last) = self.last.lock().replace(now) {
+            self.intervals.observe_duration(now.mono.since(last.mono));
+        }
+    }
+
+    /// It has ended, with whatever result.
+    pub(crate) fn end(&self, began: Mono, now: Mono) {
+        self.durations.observe_duration(now.since(began));
+    }
+
+    fn last_seen(&self) -> Option<Timestamp> {
+        self.last.lock().map(|last| last.wall)
+    }
+}
+
+/// Metrics that several parts of the agent write.
+pub(crate) type SharedMetrics = Arc<AgentMetrics>;
+
+/// The value of the label `container_type`.
+pub(crate) fn container_type(kind: ContainerKind) -> &'static str {
+    match kind {
+        ContainerKind::Init | ContainerKind::Sidecar => "init_container",
+        ContainerKind::Regular => "container",
+        ContainerKind::Ephemeral => "ephemeral_container",
+    }
+}
+
+/// The value of the label `preemption_signal`: resources that only some nodes have are not told apart.
+pub(crate) fn preemption_signal(resource: &str) -> &'static str {
+    let known = ["cpu", "memory", "ephemeral-storage", "pods"];
+    known.into_iter().find(|known| *known == resource).unwrap_or("other")
+}
+
+/// The value of the label `image_size_in_bytes`: the range that the size lies in, or that it is unknown.
+pub(crate) fn image_size_range(bytes: u64) -> &'static str {
+    const MIB: u64 = 1024 * 1024;
+    const GIB: u64 = 1024 * MIB;
+    const RANGES: [(u64, &str); 12] = [
+        (0, "N/A"),
+        (10 * MIB, "0-10MB"),
+        (100 * MIB, "10MB-100MB"),
+        (500 * MIB, "100MB-500MB"),
+        (GIB, "500MB-1GB"),
+        (5 * GIB, "1GB-5GB"),
+        (10 * GIB, "5GB-10GB"),
+        (20 * GIB, "10GB-20GB"),
+        (30 * GIB, "20GB-30GB"),
+        (40 * GIB, "30GB-40GB"),
+        (60 * GIB, "40GB-60GB"),
+        (100 * GIB, "60GB-100GB"),
+    ];
+    let range = RANGES.iter().find(|(end, _)| bytes < *end || bytes == 0);
+    range.map_or("GT100GB", |(_, label)| label)
 }

@@ -160,7 +160,7 @@ impl PodWorker {
             Effect::StartRead { pod } => self.work = Some(Work::read(context, pod)),
             Effect::StartSync { pod, why } => {
                 tracing::debug!(pod = %context.name, uid = %context.uid, reason = ?why, "pod sync started");
-                self.work = Some(Work::sync(context, pod));
+                self.work = Some(Work::sync(context, pod, why));
             }
             Effect::CancelSync => self.work.iter().for_each(Work::cancel),
             Effect::StartKill { pod, grace, why } => {

@@ -2,6 +2,7 @@
 //!
 //! Workers hand statuses over and go on. The rules of the queue are in `oarsman_core::status::queue`.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::PodStatus;
@@ -14,6 +15,7 @@ use oarsman_core::time::Mono;
 use oarsman_sync::Guarded;
 use tokio::sync::oneshot;
 
+use crate::metrics::SharedMetrics;
 use crate::seams::Seams;
 use crate::work_queue;
 
@@ -30,51 +32,76 @@ pub(crate) struct StatusManager {
 #[derive(Debug, Default)]
 struct StatusManagerState {
     queue: StatusQueue,
+    /// Since when the API server is to get another status of a pod than it has.
+    changed: BTreeMap<PodUid, Mono>,
+    metrics: SharedMetrics,
     /// Wait until the API server has accepted everything.
     waiting: Vec<oneshot::Sender<()>>,
 }
 
 impl StatusManager {
-    pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
-        Self { state: Arc::default(), clock }
+    pub(crate) fn new(clock: Arc<dyn Clock>, metrics: SharedMetrics) -> Self {
+        let state = StatusManagerState { metrics, ..StatusManagerState::default() };
+        Self { state: Arc::new(Guarded::new(state)), clock }
     }
 
     /// The pod has this status now.
     pub(crate) fn publish(&self, uid: &PodUid, name: &FullName, status: PodStatus) {
-        self.update(|queue, now| queue.publish(uid, name, status, now));
+        self.update(|state, now| {
+            state.queue.publish(uid, name, status, now);
+            if state.queue.is_unsent(uid) {
+                state.changed.entry(uid.clone()).or_insert(now);
+            }
+        });
     }
 
     /// The API server shows this status of the pod.
     pub(crate) fn reconcile(&self, uid: &PodUid, shown: &PodStatus) {
-        self.update(|queue, now| queue.reconcile(uid, shown, now));
+        self.update(|state, now| state.queue.reconcile(uid, shown, now));
     }
 
     /// The pod's object may be deleted once its last status was accepted.
     pub(crate) fn allow_delete(&self, uid: &PodUid, name: &FullName) {
-        self.update(|queue, now| queue.allow_delete(uid, name, now));
+        self.update(|state, now| state.queue.allow_delete(uid, name, now));
     }
 
     /// There is nothing to send about this pod any more.
     pub(crate) fn forget(&self, uid: &PodUid) {
-        self.update(|queue, _| queue.forget(uid));
+        self.update(|state, _| {
+            state.queue.forget(uid);
+            state.changed.remove(uid);
+        });
     }
 
     /// Sends everything without delay, and signals once the API server has accepted it.
     pub(crate) fn flush(&self, flushed: oneshot::Sender<()>) {
         self.state.lock().waiting.push(flushed);
-        self.update(StatusQueue::flush);
+        self.update(|state, now| state.queue.flush(now));
     }
 
-    fn update(&self, change: impl FnOnce(&mut StatusQueue, Mono)) {
+    fn update(&self, change: impl FnOnce(&mut StatusManagerState, Mono)) {
         let now = self.clock.mono();
         self.state.update(|state| {
-            change(&mut state.queue, now);
+            change(state, now);
             state.signal_if_empty();
         });
     }
 }
 
 impl StatusManagerState {
+    /// Measures how long it took until the API server had the latest status of a pod.
+    fn measure(&mut self, (key, result): &(JobKey, JobResult), now: Mono) {
+        match result {
+            JobResult::Accepted if !self.queue.is_unsent(&key.uid) => {
+                if let Some(since) = self.changed.remove(&key.uid) {
+                    self.metrics.status_sync.observe_duration(now.since(since));
+                }
+            }
+            JobResult::Gone => drop(self.changed.remove(&key.uid)),
+            JobResult::Accepted | JobResult::Failed(_) => {}
+        }
+    }
+
     fn signal_if_empty(&mut self) {
         if self.queue.is_empty() {
             // A receiver that is gone has given up.
@@ -92,7 +119,8 @@ impl JobQueue for StatusManagerState {
     }
 
     fn done(&mut self, outcome: (JobKey, JobResult), now: Mono) {
-        self.queue.done(outcome, now);
+        self.queue.done(outcome.clone(), now);
+        self.measure(&outcome, now);
         self.signal_if_empty();
     }
 

@@ -248,7 +248,10 @@ impl Supervisor {
                 let only_waited = self.admission.remove_waiting(&uid);
                 self.remove_pending(&uid);
                 match self.workers.get(&uid).filter(|_| !only_waited) {
-                    Some(mailbox) => mailbox.remove_pod(),
+                    Some(mailbox) => {
+                        self.pods.update(|pods| pods.mark_dropped(&uid));
+                        mailbox.remove_pod();
+                    }
                     None => {
                         self.pods.update(|pods| pods.remove(&uid));
                         self.node.report_store.remove_pod(&uid);
@@ -275,6 +278,7 @@ impl Supervisor {
     /// Compares the status that the API server has with the one we published.
     fn reconcile_status(&self, pod: &Pod) {
         if let Some(status) = pod.status.as_ref().filter(|_| !pod.is_static()) {
+            self.node.metrics.startup.observe(pod, self.node.seams.clock.wall());
             self.node.statuses.reconcile(&pod.uid(), status);
         }
     }
@@ -345,8 +349,12 @@ impl Supervisor {
                 self.node.resizes.set(&uid, false);
                 self.pods.update(|pods| pods.remove(&uid));
                 self.node.report_store.remove_pod(&uid);
+                self.node.metrics.startup.forget(&uid);
                 // A source may have added it again while it was terminating.
                 let back = self.pod_config.pod(&uid).cloned();
+                if let Some(back) = &back {
+                    self.node.metrics.restarted_pods.increment(back.is_static());
+                }
                 self.handle_pod_additions(back.into_iter().collect());
                 self.signal_if_empty();
             }
@@ -418,6 +426,7 @@ impl Supervisor {
             }
             room -= 1;
             tracing::info!(pod = %name, %uid, "orphaned pod found, will be terminated");
+            self.node.metrics.orphaned_pods.increment();
             self.spawn_worker(uid.clone(), name.clone(), WorkerStart::Orphan);
         }
         self.pod_records = records;

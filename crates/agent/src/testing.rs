@@ -38,6 +38,7 @@ use crate::images::ImageManagerConfig;
 use crate::images::image_uses::ImageUses;
 use crate::images::pull_manager::PullManager;
 use crate::mailbox::Mailbox;
+use crate::metrics::AgentMetrics;
 use crate::mirror_manager::MirrorManager;
 use crate::node::{AgentConfig, AgentContext, PendingResizes, WorkerNotice};
 use crate::node_addresses::NodeAddresses;
@@ -177,7 +178,8 @@ fn seams(world: &World, life: u32, calls: &Calls) -> Seams {
 
 fn node(seams: Seams, notices: mpsc::Sender<WorkerNotice>) -> AgentContext {
     let report_store = ReportStore::new(Arc::clone(&seams.clock), NodeReport::default());
-    let statuses = StatusManager::new(Arc::clone(&seams.clock));
+    let metrics = Arc::<AgentMetrics>::default();
+    let statuses = StatusManager::new(Arc::clone(&seams.clock), Arc::clone(&metrics));
     let (pull_records, clock) = (Arc::clone(&seams.pull_records), Arc::clone(&seams.clock));
     AgentContext {
         began: seams.clock.wall(),
@@ -196,7 +198,11 @@ fn node(seams: Seams, notices: mpsc::Sender<WorkerNotice>) -> AgentContext {
         runtime_health: RuntimeHealthCache::default(),
         sync_loop_monitor: SyncLoopMonitor::default(),
         recorder: EventRecorder::new(Arc::clone(&report_store), Arc::clone(&seams.clock)),
-        volume_manager: VolumeManager::new(Arc::clone(&seams.volumes), ROOT.into()),
+        volume_manager: VolumeManager::new(
+            Arc::clone(&seams.volumes),
+            ROOT.into(),
+            Arc::clone(&metrics),
+        ),
         user_namespaces: UserNamespaceManager::new(
             Arc::clone(&seams.pod_files),
             UserNamespaceSettings::new(65536, 110),
@@ -207,7 +213,7 @@ fn node(seams: Seams, notices: mpsc::Sender<WorkerNotice>) -> AgentContext {
         credentials: Guarded::default(),
         pulled: ordered_watch::Sender::new(0),
         resizes: PendingResizes::default(),
-        metrics: Arc::default(),
+        metrics,
         report_store,
         notices,
         seams,

@@ -15,10 +15,12 @@ use oarsman_core::ids::PodUid;
 use oarsman_core::persistent_volume::{ClaimedVolumes, ExclusiveVolumes};
 use oarsman_core::pod::PodExt;
 use oarsman_core::volume_manager::{
-    ActualStateOfWorld, DesiredStateOfWorld, reconcile, side_by_side,
+    ActualStateOfWorld, DesiredStateOfWorld, VolumeToMount, reconcile, side_by_side,
 };
 use oarsman_sync::Guarded;
 use oarsman_volumes::{VolumeError, Volumes};
+
+use crate::metrics::SharedMetrics;
 
 /// The volumes of a pod are not what they should be.
 #[derive(Debug, thiserror::Error)]
@@ -46,12 +48,13 @@ pub(crate) struct VolumeManager {
     actual: Guarded<BTreeMap<PodUid, ActualStateOfWorld>>,
     /// Volumes that one pod uses at a time.
     exclusive: Guarded<ExclusiveVolumes>,
+    metrics: SharedMetrics,
 }
 
 impl VolumeManager {
     /// Sets up the volumes of pods below this root directory.
-    pub(crate) fn new(volumes: Arc<dyn Volumes>, root: PathBuf) -> Self {
-        Self { volumes, root, actual: Guarded::default(), exclusive: Guarded::default() }
+    pub(crate) fn new(volumes: Arc<dyn Volumes>, root: PathBuf, metrics: SharedMetrics) -> Self {
+        Self { volumes, root, actual: Guarded::default(), exclusive: Guarded::default(), metrics }
     }
 
     /// Sets up what the pod lacks, refreshes what has other files now, and waits until all of it is done. Volumes that may hang do
@@ -66,6 +69,7 @@ impl VolumeManager {
         let reserved = self.exclusive.lock().reserve(&uid, claimed);
         self.all_or_errors("set up", &uid, vec![reserved.map_err(VolumeError::from)])?;
         let desired = DesiredStateOfWorld::of(pod, payloads, claimed);
+        self.metrics.volumes.set_desired(&uid, desired.plugins());
         let todo = reconcile(&desired, self.actual.lock().entry(uid.clone()).or_default());
         let to_mount: Vec<_> = todo.set_up.into_iter().chain(todo.refresh).collect();
         if to_mount.is_empty() {
@@ -75,10 +79,17 @@ impl VolumeManager {
         let mounts =
             side_by_side(to_mount, |volume| &volume.plugin).into_iter().map(|volumes| async {
                 self.volumes.set_up(pod, volumes.clone()).await?;
-                self.actual.lock().entry(pod.uid()).or_default().mark_as_mounted(volumes);
+                self.mark_as_mounted(&pod.uid(), volumes);
                 Ok(())
             });
         self.all_or_errors("set up", &uid, join_all(mounts).await)
+    }
+
+    fn mark_as_mounted(&self, uid: &PodUid, volumes: Vec<VolumeToMount>) {
+        let mut pods = self.actual.lock();
+        let actual = pods.entry(uid.clone()).or_default();
+        actual.mark_as_mounted(volumes);
+        self.metrics.volumes.set_actual(uid, actual.plugins());
     }
 
     /// Mounts the parts of volumes that a container of the pod mounts, and gives where they are, by the mount's place in the
@@ -113,6 +124,7 @@ impl VolumeManager {
         };
         // Also when some of them could not be torn down, those that were are not there any more.
         self.actual.lock().remove(uid);
+        self.metrics.volumes.forget(uid);
         let results = unmount.await.unwrap_or_else(|error: VolumeError| vec![Err(error)]);
         self.all_or_errors("give back", uid, results)?;
         self.exclusive.lock().release(uid);

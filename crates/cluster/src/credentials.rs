@@ -5,6 +5,7 @@
 //! connections are closed.
 
 pub mod certificate;
+mod certificate_record;
 mod certificate_store;
 mod client_certificate_manager;
 mod client_service;
@@ -26,6 +27,7 @@ use std::time::Duration;
 use oarsman_clock::Clock;
 use ring::rand::{SecureRandom, SystemRandom};
 
+pub use certificate_record::CertificateRecord;
 use client_certificate_manager::ClientCertificateManager;
 pub use serving_certificate_manager::{
     AddressSource, ServingCertificate, ServingCertificateManager, ServingCertificateSource, serving,
@@ -135,6 +137,11 @@ impl Connection {
     /// The client that all parts of the agent share.
     pub fn client(&self) -> kube::Client {
         self.manager.client()
+    }
+
+    /// What is known of the client certificate.
+    pub fn certificate_record(&self) -> CertificateRecord {
+        self.manager.record()
     }
 
     /// Requests the first certificate if necessary, rotates it, and reloads files that others renew. To be polled for as long as the

@@ -3,6 +3,7 @@
 //! Each pod is one immutable entry behind an [`Arc`]; a change replaces the entry of one pod and touches no other. Reports for display
 //! are separate from it (`report`).
 
+mod counts;
 mod entry;
 #[cfg(test)]
 mod tests;
@@ -16,6 +17,7 @@ use crate::ids::{ContainerId, FullName, PodUid};
 use crate::lifecycle::Stage;
 use crate::pod::PodExt;
 
+pub use counts::{PodConfigState, PodCounts, WorkingPods};
 pub use entry::{ActivePod, PodStage};
 
 /// What a pod worker reports of its pod. What is none has not changed.
@@ -61,7 +63,8 @@ impl ActivePods {
     pub fn set_pod(&mut self, pod: &Arc<Pod>, stage: PodStage) {
         let known = self.pods.get(&pod.uid());
         let worker_status = known.and_then(|known| known.worker_status.clone());
-        self.insert(ActivePod { pod: Arc::clone(pod), stage, worker_status });
+        let pod = Arc::clone(pod);
+        self.insert(ActivePod { pod, stage, is_dropped: false, worker_status });
     }
 
     /// Replaces what the source wants of a pod. One that is not there stays away.
@@ -71,14 +74,22 @@ impl ActivePods {
         }
     }
 
+    /// The pod's source holds it no more.
+    pub fn mark_dropped(&mut self, uid: &PodUid) {
+        let dropped = self.pods.get(uid).filter(|known| !known.is_dropped).cloned();
+        if let Some(known) = dropped {
+            self.insert(ActivePod { is_dropped: true, ..Arc::unwrap_or_clone(known) });
+        }
+    }
+
     /// Applies the report of a pod's worker. One that comes after the pod was removed is ignored.
     pub fn apply(&mut self, uid: &PodUid, update: PodUpdate) {
         let Some(known) = self.pods.get(uid) else { return };
         let stage = update.stage.map_or(known.stage, PodStage::Worker);
         let worker_status = update.status.or_else(|| known.worker_status.clone());
         if (stage, &worker_status) != (known.stage, &known.worker_status) {
-            let pod = Arc::clone(&known.pod);
-            self.insert(ActivePod { pod, stage, worker_status });
+            let (pod, is_dropped) = (Arc::clone(&known.pod), known.is_dropped);
+            self.insert(ActivePod { pod, stage, is_dropped, worker_status });
         }
     }
 

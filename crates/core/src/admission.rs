@@ -47,9 +47,18 @@ pub enum PodAdmitResult {
     /// Nothing yet: another pod has its name and is not finished. It is announced when its turn has come.
     Waits(Arc<Pod>),
     /// Kill these pods. The pod is announced when they and those that are being killed already have stopped.
-    Preempts(Arc<Pod>, Vec<Arc<Pod>>),
+    Preempts(Arc<Pod>, Preemption),
     /// Read the node's object, and then ask again with [`PodAdmission::ask_again`].
     NeedsNode(Arc<Pod>),
+}
+
+/// The pods that make room for a critical one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Preemption {
+    /// The pods to kill; none if enough of them are being killed already.
+    pub victims: Vec<Arc<Pod>>,
+    /// The resource that the critical pod lacks first of all; empty without victims.
+    pub resource: String,
 }
 
 /// What pods are admitted by.
@@ -99,7 +108,9 @@ impl PodAdmission {
                 self.pending.wait_for_node(pod.uid(), Arc::clone(&pod));
                 vec![PodAdmitResult::NeedsNode(pod)]
             }
-            Err(AdmitRefusal::Preempts(victims)) => self.preempt(&pod, &victims),
+            Err(AdmitRefusal::Preempts(victims, resource)) => {
+                self.preempt(&pod, &victims, resource)
+            }
         }
     }
 
@@ -119,11 +130,16 @@ impl PodAdmission {
             return PodAdmitResult::Admitted(pod);
         }
         self.pending.wait_for_room(pod.uid(), []);
-        PodAdmitResult::Preempts(pod, Vec::new())
+        PodAdmitResult::Preempts(pod, Preemption::default())
     }
 
     /// The pod has the room of its victims from now on. One of them that was itself waiting to be started is rejected.
-    fn preempt(&mut self, pod: &Arc<Pod>, victims: &[PodUid]) -> Vec<PodAdmitResult> {
+    fn preempt(
+        &mut self,
+        pod: &Arc<Pod>,
+        victims: &[PodUid],
+        resource: String,
+    ) -> Vec<PodAdmitResult> {
         let (waiting, running): (Vec<&PodUid>, Vec<&PodUid>) =
             victims.iter().partition(|uid| self.pending.waits_for_room(uid));
         let mut results = Vec::new();
@@ -137,7 +153,8 @@ impl PodAdmission {
         let killed = running.iter().filter_map(|uid| self.admitted.get(uid).cloned()).collect();
         let pod = self.admitted.insert(pod, false);
         self.pending.wait_for_room(pod.uid(), running.into_iter().cloned());
-        results.push(PodAdmitResult::Preempts(pod, killed));
+        let preemption = Preemption { victims: killed, resource };
+        results.push(PodAdmitResult::Preempts(pod, preemption));
         results
     }
 

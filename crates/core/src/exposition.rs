@@ -1,11 +1,16 @@
 //! The text format of Prometheus (version 0.0.4), which all metrics endpoints answer with.
 
+mod histogram;
+#[doc(hidden)]
+pub mod strict;
 #[cfg(test)]
 mod tests;
 
 use std::fmt::Write;
 
 use jiff::Timestamp;
+
+pub use histogram::{DEFAULT_SECONDS, HistogramBuckets};
 
 /// The content type of the format.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -172,5 +177,5 @@ fn write_number(text: &mut String, value: f64) {
 
 fn write_text(text: &mut String, arguments: std::fmt::Arguments<'_>) {
     // Writing to a String does not fail.
-    let _ = text.write_fmt(arguments);
+    text.write_fmt(arguments).ok();
 }

@@ -58,6 +58,19 @@ impl FeatureGates {
         }
     }
 
+    /// Every gate by its name, and whether it is on.
+    pub fn named(self) -> [(&'static str, bool); 7] {
+        [
+            ("ContainerRestartRules", self.container_restart_rules),
+            ("ContainerStopSignals", self.container_stop_signals),
+            ("EnvFiles", self.env_files),
+            ("HostnameOverride", self.hostname_override),
+            ("PodLevelResources", self.pod_level_resources),
+            ("PodReadyToStartContainersCondition", self.ready_to_start_condition),
+            ("RestartAllContainersOnContainerExits", self.restart_all_containers),
+        ]
+    }
+
     /// The pod without the fields whose gates are off; the same one if it has none of them.
     pub fn without_disabled_fields(self, mut pod: Arc<Pod>) -> Arc<Pod> {
         for field in self.fields().into_iter().filter(|field| !field.is_on) {

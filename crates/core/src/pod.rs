@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Container, EphemeralContainer, Pod, PodSpec};
 
 use crate::ids::{FullName, PodUid};
@@ -52,6 +53,8 @@ pub trait PodExt {
     fn spec(&self) -> Option<&PodSpec>;
     /// The value of an annotation; none when the pod has no such key.
     fn annotation(&self, key: &str) -> Option<&str>;
+    /// When its source first had it, as far as this agent knows.
+    fn first_seen(&self) -> Option<Timestamp>;
     /// Whether it came from a file or a URL rather than from the API server.
     fn is_static(&self) -> bool;
     /// Whether it is the API server's reflection of a static pod.
@@ -108,6 +111,10 @@ impl PodExt for Pod {
 
     fn annotation(&self, key: &str) -> Option<&str> {
         annotations(self).and_then(|all| all.get(key)).map(String::as_str)
+    }
+
+    fn first_seen(&self) -> Option<Timestamp> {
+        self.annotation(SEEN_ANNOTATION)?.parse().ok()
     }
 
     fn is_static(&self) -> bool {

@@ -11,6 +11,7 @@ pub mod phase;
 pub mod probe_recovery;
 pub mod queue;
 pub mod rejected;
+pub mod startup;
 
 mod addresses;
 mod conditions;

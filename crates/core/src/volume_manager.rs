@@ -79,6 +79,11 @@ impl DesiredStateOfWorld {
         let is_ours = |volume: &&Volume| mounted.contains(&volume.name) && volume.image.is_none();
         Self(volumes.iter().filter(is_ours).map(wanted).collect())
     }
+
+    /// The plugin of each volume.
+    pub fn plugins(&self) -> impl Iterator<Item = &str> {
+        self.0.values().map(|volume| volume.plugin.as_str())
+    }
 }
 
 impl VolumeToMount {
@@ -97,6 +102,11 @@ impl ActualStateOfWorld {
     pub fn found(volumes: impl IntoIterator<Item = MountedVolume>) -> Self {
         let key = |volume: &MountedVolume| (volume.name.clone(), volume.plugin.clone());
         Self(volumes.into_iter().map(|volume| (key(&volume), volume)).collect())
+    }
+
+    /// The plugin of each volume.
+    pub fn plugins(&self) -> impl Iterator<Item = &str> {
+        self.0.values().map(|volume| volume.plugin.as_str())
     }
 
     /// These volumes have been set up.

@@ -16,6 +16,7 @@ pub mod hugepages;
 pub mod inotify;
 pub mod mounts;
 pub mod namespaces;
+pub mod own_process;
 pub mod pod_cgroups;
 pub mod processes;
 pub mod tree;

@@ -35,6 +35,15 @@ pub fn is_enabled(switched: &BTreeMap<String, bool>, name: &str) -> bool {
     *switched.get(name).or(by_group).unwrap_or(by_default)
 }
 
+/// The maturity of a feature as metrics tell it: `ALPHA`, `BETA`, or nothing once it is generally available or deprecated.
+pub fn feature_stage(name: &str) -> &'static str {
+    match GATES.iter().find(|(gate, ..)| *gate == name) {
+        Some((_, _, FeatureStage::Alpha)) => "ALPHA",
+        Some((_, _, FeatureStage::Beta)) => "BETA",
+        Some((_, _, FeatureStage::GaOrDeprecated | FeatureStage::LockedToDefault)) | None => "",
+    }
+}
+
 /// The problems of configured feature gates.
 pub(crate) fn problems(switched: &BTreeMap<String, bool>) -> Vec<Problem> {
     switched.iter().filter_map(|(name, to)| problem(name, *to)).collect()

@@ -22,7 +22,7 @@ mod validate;
 
 pub use configuration::KubeletConfiguration;
 pub use decode::ConfigFile;
-pub use feature_gates::is_enabled;
+pub use feature_gates::{feature_stage, is_enabled};
 pub use field_path::FieldPath;
 pub use go_duration::GoDuration;
 pub use layers::{ConfigLayer, LoadedConfig, check, load};

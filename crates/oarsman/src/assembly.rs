@@ -15,16 +15,18 @@ use oarsman_agent::sources::PodSource;
 use oarsman_agent::sources::manifest_set::ManifestSet;
 use oarsman_agent::{
     ActivePodsReader, AgentCommand, AgentConfig, AgentMetrics, ContainerHooks, CoreDecisions,
-    Inputs, NodeAddresses, NodeStatusConfig, ReportStore, SyncLoopMonitor,
+    Inputs, NodeAddresses, NodeStatusConfig, ReportStore, SyncLoopMonitor, measured_cgroups,
+    measured_runtime,
 };
 use oarsman_clock::Clock;
-use oarsman_cluster::credentials::Connection;
+use oarsman_cluster::credentials::{CertificateRecord, Connection};
 use oarsman_core::admission::{AdmissionNode, Mode, NodeAdmitHandlers, Ownership, SysctlAllowlist};
 use oarsman_core::cri_spec::NodeSettings as PodSettings;
 use oarsman_core::cri_spec::dns::NodeDns;
 use oarsman_core::node::amounts::{allocatable, capacity};
 use oarsman_core::report::{NodeReport, RuntimeReport};
 use oarsman_core::requeue::Requeue;
+use oarsman_core::resources::CgroupVersion;
 use oarsman_core::resources::names::CgroupNames;
 use oarsman_cri::Runtime;
 use oarsman_host::cgroups::CgroupManager;
@@ -126,6 +128,21 @@ impl Agent {
         self
     }
 
+    /// What it counts and measures.
+    pub(crate) fn metrics(&self) -> Arc<AgentMetrics> {
+        Arc::clone(&self.inputs.metrics)
+    }
+
+    /// The version of the cgroup hierarchies of pods.
+    pub(crate) fn cgroup_version(&self) -> CgroupVersion {
+        self.config.settings.resources.cgroups
+    }
+
+    /// What is known of the client certificate, if the node belongs to a cluster.
+    pub(crate) fn client_certificate(&self) -> Option<CertificateRecord> {
+        self.connection.as_ref().map(Connection::certificate_record)
+    }
+
     /// Where panics of its tasks are counted.
     pub(crate) fn panics(&self) -> TaskPanics {
         self.inputs.metrics.panics.clone()
@@ -190,14 +207,15 @@ pub(crate) async fn assemble(
     let leave = CancellationToken::new();
     let connection_holder = connection_holder();
     let client = runtime::client(settings, connection_holder.clone())?;
+    let metrics = Arc::<AgentMetrics>::default();
+    let runtime = measured_runtime(Arc::new(client.clone()), Arc::clone(clock), &metrics);
     let pods = ActivePodsReader::default();
     let api = LocalApi {
         report_store: Arc::clone(&report_store),
         stopped,
         leave: leave.clone(),
-        streaming: streaming(&pods, Arc::new(client.clone()), Duration::ZERO),
+        streaming: streaming(&pods, Arc::clone(&runtime), Duration::ZERO),
     };
-    let metrics = Arc::<AgentMetrics>::default();
     let socket = serve_local_api(settings, api, &metrics);
     let facts = runtime::wait_for_runtime(&client, settings, &report_store).await;
     let pod_settings = pod_settings(settings, &facts)?;
@@ -215,14 +233,14 @@ pub(crate) async fn assemble(
     let pull_records = PullRecordFiles::open(&settings.root);
     let joined = cluster::join(settings, manifest_set.as_ref(), clock, &metrics.panics).await?;
     let seams = Seams {
-        runtime: Arc::new(client),
+        runtime,
         cluster: joined.cluster,
         volumes: Arc::new(HostVolumes::on_node(
             settings.root.clone(),
             Arc::clone(clock),
             allocatable_memory(&pod_settings),
         )),
-        cgroups: Arc::new(cgroups),
+        cgroups: measured_cgroups(Arc::new(cgroups), Arc::clone(clock), &metrics),
         host_info: Arc::new(MachineHostInfo::new(settings.resolv_conf.clone())),
         pod_files: Arc::new(pod_files),
         records: Arc::new(records),

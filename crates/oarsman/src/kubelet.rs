@@ -5,6 +5,7 @@ mod credential_providers;
 mod files;
 mod ignored_settings;
 mod image_settings;
+mod metrics;
 mod node_status;
 mod preflight;
 mod security_settings;
@@ -28,6 +29,7 @@ use crate::settings::AgentSettings;
 use crate::signals::ShutdownSignals;
 use crate::{assembly, threads};
 
+use metrics::KubeletMetrics;
 use server::{AgentHost, ServerInputs, ServingPlan};
 
 /// The version of Kubernetes whose kubelet this one behaves like, with the version of Oarsman, in the form that tools parse.
@@ -112,6 +114,7 @@ async fn run_until_signalled(
         streaming: serving.streaming(&agent),
         plan: serving,
         host: Arc::new(AgentHost::new(&agent, settings, clock)),
+        metrics: Arc::new(KubeletMetrics::new(&agent, settings, clock)),
         client: agent.client(),
         addresses: agent.node_addresses(),
         clock: Arc::clone(clock),

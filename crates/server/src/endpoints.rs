@@ -2,6 +2,7 @@
 
 mod container_logs;
 mod health;
+mod metrics;
 mod pods;
 
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
 use crate::host_interface::HostInterface;
+use crate::server_metrics::{ServerMetrics, ServerType, with_metrics};
 use crate::streaming::StreamingService;
 pub(crate) use container_logs::LogLimits;
 
@@ -26,6 +28,7 @@ pub(crate) struct EndpointState {
     configuration: Value,
     log_limits: Arc<LogLimits>,
     lists: Arc<Semaphore>,
+    metrics: Arc<ServerMetrics>,
 }
 
 impl EndpointState {
@@ -34,15 +37,16 @@ impl EndpointState {
         clock: Arc<dyn Clock>,
         configuration: Value,
         log_limits: Arc<LogLimits>,
+        metrics: Arc<ServerMetrics>,
     ) -> Arc<Self> {
         let lists = Arc::new(Semaphore::new(pods::MAX_LISTS));
-        Arc::new(Self { host, clock, configuration, log_limits, lists })
+        Arc::new(Self { host, clock, configuration, log_limits, lists, metrics })
     }
 }
 
 /// The router of the health port.
-pub(crate) fn health(host: Arc<dyn HostInterface>) -> Router {
-    health::routes(host)
+pub(crate) fn health(host: Arc<dyn HostInterface>, metrics: Arc<ServerMetrics>) -> Router {
+    health::routes(host, metrics)
 }
 
 /// The router of the read-only port, which needs no authentication.
@@ -50,10 +54,13 @@ pub(crate) fn read_only(
     host: Arc<dyn HostInterface>,
     clock: Arc<dyn Clock>,
     log_limits: Arc<LogLimits>,
+    metrics: &Arc<ServerMetrics>,
 ) -> Router {
-    let endpoint_state = EndpointState::new(host, clock, Value::Null, log_limits);
-    let health = health::routes(Arc::clone(&endpoint_state.host));
-    read_routes().with_state(endpoint_state).merge(health)
+    let endpoint_state =
+        EndpointState::new(host, clock, Value::Null, log_limits, Arc::clone(metrics));
+    let health = health::routes(Arc::clone(&endpoint_state.host), Arc::clone(metrics));
+    let router = read_routes().with_state(endpoint_state).merge(health);
+    with_metrics(router, metrics, ServerType::ReadOnly)
 }
 
 /// The router of the HTTPS port; without streaming, no debugging handler is served.
@@ -63,18 +70,23 @@ pub(crate) fn all(
     log_limits: Arc<LogLimits>,
     debugging: Option<Arc<StreamingService>>,
     configuration: Value,
+    metrics: Arc<ServerMetrics>,
 ) -> Router {
-    let endpoint_state = EndpointState::new(host, clock, configuration, log_limits);
+    let endpoint_state =
+        EndpointState::new(host, clock, configuration, log_limits, Arc::clone(&metrics));
     let (rest, streaming) = match debugging {
         Some(streaming) => (debug_routes(), streaming.routes()),
         None => (disabled_routes(), Router::new()),
     };
-    let health = health::routes(Arc::clone(&endpoint_state.host));
+    let health = health::routes(Arc::clone(&endpoint_state.host), metrics);
     read_routes().merge(rest).with_state(endpoint_state).merge(health).merge(streaming)
 }
 
 fn read_routes() -> Router<Arc<EndpointState>> {
-    Router::new().route("/pods", get(pods::all)).route("/pods/", get(pods::all))
+    Router::new()
+        .route("/pods", get(pods::all))
+        .route("/pods/", get(pods::all))
+        .merge(metrics::routes())
 }
 
 fn debug_routes() -> Router<Arc<EndpointState>> {

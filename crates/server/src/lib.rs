@@ -12,9 +12,11 @@ mod endpoints;
 mod host_interface;
 mod http_server;
 pub mod logs;
+mod metrics_source;
 mod pod_quota;
 pub mod query;
 mod review_throttle;
+mod server_metrics;
 mod server_thread;
 mod streaming;
 mod tls;
@@ -41,11 +43,13 @@ use tokio_rustls::rustls::server::ResolvesServerCert;
 use tokio_util::sync::CancellationToken;
 
 pub use host_interface::{HostInterface, LogDirectory};
+pub use metrics_source::MetricsSource;
 pub use streaming::{PodLookup, StreamingService};
 
 use auth_filter::AuthFilter;
 use endpoints::LogLimits;
 use http_server::{HttpServer, UnboundServer};
+use server_metrics::{ServerMetrics, ServerType, with_metrics};
 use server_thread::ServerThread;
 
 /// The settings of all servers.
@@ -103,6 +107,17 @@ pub struct TlsSettings {
     pub ciphers: Vec<String>,
 }
 
+/// What the endpoints answer from.
+#[derive(Clone)]
+pub struct ServerSources {
+    /// The agent's state.
+    pub host: Arc<dyn HostInterface>,
+    /// exec, attach and port-forward.
+    pub streaming: Arc<StreamingService>,
+    /// The agent's numbers.
+    pub metrics: Arc<dyn MetricsSource>,
+}
+
 /// Servers whose addresses are bound, and that serve once they are run.
 #[derive(Debug)]
 pub struct Servers {
@@ -121,23 +136,24 @@ pub struct Servers {
 /// When the address of HTTPS is in use or does not belong to this machine, which the error names, or when its thread cannot be started.
 pub async fn open(
     settings: ServerSettings,
-    host: Arc<dyn HostInterface>,
-    streaming: Arc<StreamingService>,
+    sources: ServerSources,
     reviewer: Option<Arc<dyn Reviewer>>,
     certificate: Arc<dyn ResolvesServerCert>,
     clock: Arc<dyn Clock>,
     panics: TaskPanics,
 ) -> io::Result<Servers> {
     let (mut http_servers, mut unbound, mut thread) = (Vec::new(), Vec::new(), None);
+    let ServerSources { host, streaming, metrics } = sources;
+    let metrics = ServerMetrics::new(metrics);
     let log_limits = LogLimits::new(panics.clone());
     let mut plain = Vec::new();
     if let Some(address) = settings.health {
-        let (name, router) = (TaskName::HealthServer, endpoints::health(Arc::clone(&host)));
-        plain.push(UnboundServer { name, address, router });
+        let router = endpoints::health(Arc::clone(&host), Arc::clone(&metrics));
+        plain.push(UnboundServer { name: TaskName::HealthServer, address, router });
     }
     if let Some(address) = settings.read_only {
         let (host, clock) = (Arc::clone(&host), Arc::clone(&clock));
-        let router = endpoints::read_only(host, clock, Arc::clone(&log_limits));
+        let router = endpoints::read_only(host, clock, Arc::clone(&log_limits), &metrics);
         plain.push(UnboundServer { name: TaskName::ReadOnlyServer, address, router });
     }
     for server in plain {
@@ -155,8 +171,10 @@ pub async fn open(
             .map_err(io::Error::other)?;
         let guard = AuthFilter::new(&settings.authentication, settings.authorization, reviewer);
         let debugging = settings.debugging.then_some(streaming);
-        let router = endpoints::all(host, clock, log_limits, debugging, settings.configuration);
+        let (configuration, shared) = (settings.configuration, Arc::clone(&metrics));
+        let router = endpoints::all(host, clock, log_limits, debugging, configuration, shared);
         let router = auth_filter::with_auth(router, guard);
+        let router = with_metrics(router, &metrics, ServerType::ReadWrite);
         let (listener, tls) = (listen(address).await?, TlsAcceptor::from(Arc::new(tls)));
         http_servers.push(HttpServer::encrypted(TaskName::HttpsServer, listener, tls, router));
         thread = Some(ServerThread::start()?);

@@ -10,6 +10,7 @@ use oarsman_clock::SystemClock;
 use oarsman_cluster::credentials::{ServingCertificateSource, serving};
 use oarsman_cluster::review::User;
 use oarsman_core::active_pods::{ActivePod, ActivePods, PodStage};
+use oarsman_core::exposition::{Exposition, MetricKind};
 use oarsman_core::ids::FullName;
 use oarsman_core::lifecycle::Stage;
 use oarsman_cri::{Deadlines, RemoteRuntime};
@@ -34,6 +35,7 @@ use super::*;
 mod hostile_chains;
 mod hostile_clients;
 mod log_readers;
+mod metrics;
 mod pod_lists;
 mod server_thread;
 
@@ -191,9 +193,8 @@ async fn serve_with_health_at(
     let source = node(directory.path());
     let reviewer: Arc<dyn Reviewer> = Arc::clone(&fake_reviewer) as _;
     let (certificate, panics) = (Arc::new(certificate), TaskPanics::default());
-    let streaming = streaming();
     let opened =
-        open(settings, source, streaming, Some(reviewer), certificate, clock(), panics).await;
+        open(settings, sources(source), Some(reviewer), certificate, clock(), panics).await;
     let mut servers = opened.unwrap();
     // What blocks a thread of the server would block the test.
     servers.thread = None;
@@ -226,6 +227,23 @@ fn settings(
         debugging,
         configuration: json!({ "port": 10250 }),
     }
+}
+
+/// One number of the agent and one of its probes.
+struct FakeMetrics;
+
+impl MetricsSource for FakeMetrics {
+    fn write_kubelet_metrics(&self, out: &mut Exposition) {
+        out.single("kubelet_running_pods", MetricKind::Gauge, "Pods.", 2.0);
+    }
+
+    fn write_probe_metrics(&self, out: &mut Exposition) {
+        out.single("prober_probe_total", MetricKind::Counter, "Probes.", 7.0);
+    }
+}
+
+fn sources(host: Arc<dyn HostInterface>) -> ServerSources {
+    ServerSources { host, streaming: streaming(), metrics: Arc::new(FakeMetrics) }
 }
 
 /// No pod has a container, and no runtime answers.

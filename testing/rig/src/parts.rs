@@ -83,6 +83,14 @@ pub fn client_names() -> Result<PathBuf> {
     go::client_names(&PartsCache::open()?)
 }
 
+/// Debian's promtool, which checks metrics, unless it is in the cache; none on a machine without apt.
+///
+/// # Errors
+/// When its package cannot be downloaded or unpacked.
+pub fn promtool() -> Result<Option<PathBuf>> {
+    debian::promtool(&PartsCache::open()?)
+}
+
 /// The directory in which built parts are kept, each in a directory named after all that it
 /// depends on.
 struct PartsCache {

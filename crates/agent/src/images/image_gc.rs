@@ -138,6 +138,7 @@ impl ImageCollector<'_> {
             Ok(()) => {
                 let detail = format!("{} bytes", image.bytes);
                 tracing::info!(image = image.id, detail, "unused image removed");
+                self.node.metrics.removed_images.increment(image.why.label());
                 image.bytes
             }
             Err(error) => {

@@ -50,7 +50,7 @@ impl PodContext {
             reader: PodStateReader::new(&uid, &name),
             objects: ReferencedObjects::default(),
             puller: ImagePuller::default(),
-            starter: Starter::new(node.config.longest_crash_backoff, node.seams.clock.mono()),
+            starter: Starter::new(node.config.longest_crash_backoff),
             publisher: Publisher::default(),
             probes: Guarded::default(),
             probe_slots: ProbeSlots::of_pod(),

@@ -26,6 +26,7 @@ use super::context::PodContext;
 use super::starter::NotStarted;
 use super::work::{Cancel, Cancelled};
 use crate::images::image_uses::ImageLease;
+use crate::metrics::image_size_range;
 use crate::report_store::ActivityGuard;
 
 /// A registry that refuses a credential does so within seconds. After this time no other one is tried: a registry that lets each of
@@ -188,6 +189,7 @@ impl<'a> ImageRequest<'a> {
         self.record([outcome::pulling(self.image)]);
         let pulled = self.cancel.race(self.recorded_pull(image)).await?;
         drop((slot, pulling));
+        context.node.metrics.startup.add_pull(&context.uid, context.now().since(asked));
         let id = match pulled {
             Ok(id) => id,
             Err(error) => return Ok(Err(ImageFailure::Pull(error))),
@@ -197,8 +199,8 @@ impl<'a> ImageRequest<'a> {
         let seen = context.node.seams.runtime.image_status(self.image_spec(image)).await;
         let bytes = seen.as_ref().ok().and_then(|seen| seen.as_ref()).map(|seen| seen.size);
         let now = context.now();
-        context.node.metrics.pull.observe(now.since(begun));
         let bytes = bytes.unwrap_or_default();
+        context.node.metrics.pulls.observe_duration(image_size_range(bytes), now.since(begun));
         self.record([outcome::pulled(self.image, now.since(begun), now.since(asked), bytes)]);
         // Without its user it would run as root, which the image may not be meant for.
         Ok(match seen {

@@ -157,8 +157,7 @@ impl ContainerProbe {
     fn report(&self, outcome: &ProbeOutcome, began: Mono) {
         let PodContext { node, uid, .. } = &*self.context;
         let ProbeSeries { kind, container, .. } = &self.series;
-        node.metrics.probe.observe(self.context.now().since(began));
-        node.metrics.probes.count(&self.series, outcome);
+        node.metrics.probes.count(&self.series, outcome, self.context.now().since(began));
         let event = outcome.event(*kind).map(|event| event.about(self.container_kind, container));
         self.context.record_events(Some(&self.pod), event);
         let answer = ProbeReport {

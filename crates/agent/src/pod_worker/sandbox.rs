@@ -22,17 +22,19 @@ pub(super) async fn create_pod_sandbox(
 ) -> Result<SandboxId, SyncError> {
     let attempt = context.starter.reserved().free_sandbox(attempt);
     let request = request(context, pod, attempt).await?;
-    let began = context.now();
+    let (began, handler) = (context.now(), request.runtime_handler.clone());
     let creating = context.begin_activity(Activity::MakingSandbox);
     let answer = context.node.seams.runtime.run_pod_sandbox(request).await;
     drop(creating);
     let error = match answer {
         Ok(id) => {
-            context.node.metrics.sandbox.observe(context.now().since(began));
+            let duration = context.now().since(began);
+            context.node.metrics.sandboxes.observe_duration(handler, duration);
             return Ok(SandboxId::from(id));
         }
         Err(error) => error,
     };
+    context.node.metrics.sandbox_errors.increment(handler);
     let view = context.read().await?;
     if let Some(id) = context.node.decisions.adopted_sandbox(&view, attempt) {
         return Ok(id);

@@ -28,6 +28,7 @@ use super::sync::SyncError;
 use super::work::{Cancel, Cancelled};
 use super::{container_config, stopper};
 use crate::container_lifecycle::ContainerRef;
+use crate::metrics::container_type;
 
 /// What is known about the starts of the pod's containers.
 #[derive(Debug)]
@@ -38,17 +39,14 @@ pub(super) struct Starter {
     reserved: Guarded<ReservedAttempts>,
     /// Which containers ended recently.
     crashes: Guarded<CrashBackoff>,
-    /// When the pod was first seen, until all of it has been started once.
-    first_seen: Guarded<Option<Mono>>,
 }
 
 impl Starter {
-    pub(super) fn new(longest_crash_backoff: Duration, now: Mono) -> Self {
+    pub(super) fn new(longest_crash_backoff: Duration) -> Self {
         Self {
             errors: Guarded::default(),
             reserved: Guarded::default(),
             crashes: Guarded::new(CrashBackoff::new(longest_crash_backoff)),
-            first_seen: Guarded::new(Some(now)),
         }
     }
 
@@ -70,11 +68,6 @@ impl Starter {
         with: impl FnOnce(&BTreeMap<String, StartError>) -> T,
     ) -> T {
         with(&self.errors.lock())
-    }
-
-    /// Since when the pod has been waiting for its first complete start; returned once.
-    pub(super) fn take_first_seen(&self) -> Option<Mono> {
-        self.first_seen.lock().take()
     }
 }
 
@@ -108,7 +101,7 @@ pub(super) async fn start_containers(
         let Some(wanted) = pod.container(&start.name) else { continue };
         results.read = false;
         let this = ContainerStart { context, pod, sandbox, start, spec: &wanted.spec, cancel };
-        match this.run().await {
+        match this.measured_run().await {
             Ok(()) => {
                 context.starter.errors.lock().remove(&start.name);
                 context.read().await?;
@@ -144,6 +137,18 @@ struct ContainerStart<'a> {
 }
 
 impl ContainerStart<'_> {
+    /// Starts the container, and counts that and its failure.
+    async fn measured_run(&self) -> Result<(), NotStarted> {
+        let metrics = &self.context.node.metrics;
+        let container_type = container_type(self.start.kind);
+        metrics.started_containers.increment(container_type);
+        let started = self.run().await;
+        if let Err(NotStarted::Failed(error) | NotStarted::Held(error, _)) = &started {
+            metrics.start_errors.increment((container_type, error.reason));
+        }
+        started
+    }
+
     async fn run(&self) -> Result<(), NotStarted> {
         let Self { context, pod, start, spec, cancel, .. } = *self;
         let image = ImageRequest {

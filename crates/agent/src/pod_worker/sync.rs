@@ -9,10 +9,11 @@ use oarsman_core::cri_spec::{ConfigError, VolumeFault};
 use oarsman_core::event;
 use oarsman_core::ids::SandboxId;
 use oarsman_core::lifecycle::SyncOutcome;
+use oarsman_core::pod::PodExt;
 use oarsman_core::report::Activity;
 use oarsman_core::start_error::{StartError, StartReason};
 use oarsman_core::status::phase::Phase;
-use oarsman_core::time::Mono;
+use oarsman_core::time::{Mono, wall_between};
 use oarsman_core::view::PodView;
 use oarsman_cri::CriError;
 use oarsman_host::pod_cgroups::PodCgroupError;
@@ -117,11 +118,12 @@ async fn try_sync_pod(
     if results.as_ref().map_or(true, |results| plan.changed_since_read(results)) {
         context.read().await?;
     }
+    let before = Phase::of(&status);
     let status = context.publish_and_record(pod).await;
-    let outcome = plan.sync_outcome(is_terminal(&status), results?);
-    if outcome == SyncOutcome::Ok && !plan.start.is_empty() {
-        measure_first_start(context);
+    if (before, Phase::of(&status)) == (Some(Phase::Pending), Some(Phase::Running)) {
+        measure_start(context, pod);
     }
+    let outcome = plan.sync_outcome(is_terminal(&status), results?);
     context.remove_garbage().await;
     Ok(outcome)
 }
@@ -233,9 +235,10 @@ fn compute_pod_actions(
     plan
 }
 
-/// All of the pod has been started: how long that took counts the first time.
-fn measure_first_start(context: &PodContext) {
-    if let Some(since) = context.starter.take_first_seen() {
-        context.node.metrics.pod_start.observe(context.now().since(since));
+/// All of the pod has been started for the first time.
+fn measure_start(context: &PodContext, pod: &Pod) {
+    if let Some(seen) = pod.first_seen() {
+        let duration = wall_between(seen, context.node.seams.clock.wall());
+        context.node.metrics.pod_start.observe_duration(duration);
     }
 }

@@ -6,7 +6,11 @@ use std::sync::Arc;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use k8s_openapi::api::core::v1::Pod;
-use oarsman_core::lifecycle::{Event, Grace, HeldResource, KillOutcome, KillReason, SyncOutcome};
+use oarsman_core::lifecycle::{
+    Event, Grace, HeldResource, KillOutcome, KillReason, SyncOutcome, SyncReason,
+};
+use oarsman_core::pod::PodExt;
+use oarsman_core::time::{Mono, wall_between};
 use oarsman_sync::ordered_watch;
 
 use super::context::PodContext;
@@ -54,13 +58,16 @@ impl Work {
         )
     }
 
-    pub(super) fn sync(context: Arc<PodContext>, pod: Arc<Pod>) -> Self {
+    pub(super) fn sync(context: Arc<PodContext>, pod: Arc<Pod>, why: SyncReason) -> Self {
         Self::start(
             Grace::SHORTEST,
-            |cancel, _| async move {
+            move |cancel, _| async move {
+                if why == SyncReason::First {
+                    measure_worker_start(&context, &pod);
+                }
                 let began = context.now();
                 let synced = sync::sync_pod(&context, &pod, &cancel).await;
-                context.node.metrics.sync.observe(context.now().since(began));
+                measure_work(&context, sync_operation(why), began);
                 synced
             },
             |synced| {
@@ -78,8 +85,11 @@ impl Work {
         why: KillReason,
     ) -> Self {
         let kill = |_, grace| async move {
+            let began = context.now();
             context.record_unless_recorded().await;
-            kill::kill_pod(&context, pod.as_deref(), why, grace).await
+            let killed = kill::kill_pod(&context, pod.as_deref(), why, grace).await;
+            measure_work(&context, "kill", began);
+            killed
         };
         Self::start(grace, kill, kill_done)
     }
@@ -133,6 +143,28 @@ impl Work {
 
     pub(super) fn shorten(&self, grace: Grace) {
         self.grace.send_replace(grace);
+    }
+}
+
+/// The value of the label `operation_type`.
+fn sync_operation(why: SyncReason) -> &'static str {
+    match why {
+        SyncReason::First => "create",
+        SyncReason::Updated => "update",
+        SyncReason::Due | SyncReason::Hinted(_) | SyncReason::Reset => "sync",
+    }
+}
+
+fn measure_work(context: &PodContext, operation: &'static str, began: Mono) {
+    let duration = context.now().since(began);
+    context.node.metrics.pod_worker.observe_duration(operation, duration);
+}
+
+/// How long the pod has waited for its worker since it was first seen.
+fn measure_worker_start(context: &PodContext, pod: &Pod) {
+    if let Some(seen) = pod.first_seen() {
+        let waited = wall_between(seen, context.node.seams.clock.wall());
+        context.node.metrics.pod_worker_start.observe_duration(waited);
     }
 }
 

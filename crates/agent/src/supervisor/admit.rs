@@ -7,7 +7,8 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 use oarsman_core::active_pods::PodStage;
 use oarsman_core::admission::{
     AdmissionNode, AdmitContext, AdmitHandler, AdmitRefusal, NodeObjectState, PodAdmission,
-    PodAdmitAttributes, PodAdmitResult, Rejection, resize_event, victim_event, victim_kill,
+    PodAdmitAttributes, PodAdmitResult, Preemption, Rejection, resize_event, victim_event,
+    victim_kill,
 };
 use oarsman_core::ids::PodUid;
 use oarsman_core::lifecycle::WorkerStart;
@@ -17,6 +18,7 @@ use tokio::time::timeout;
 
 use super::Supervisor;
 use crate::decisions::Decisions;
+use crate::metrics::preemption_signal;
 
 /// The deadline of reading the node's object for a pod that only node affinity rejects.
 const NODE_READ_TIMEOUT: Duration = Duration::from_secs(10);
@@ -87,7 +89,7 @@ impl Supervisor {
     fn handle_admission(&mut self, result: PodAdmitResult) {
         match result {
             PodAdmitResult::Admitted(pod) => {
-                self.node.metrics.containers_per_pod.count(pod.all_containers().len());
+                self.measure_admission(&pod);
                 self.set_resize(&pod, false);
                 self.spawn_worker(pod.uid(), pod.full_name(), WorkerStart::Wanted(pod));
             }
@@ -96,7 +98,7 @@ impl Supervisor {
                 self.show_waiting(&pod);
                 tracing::info!(pod = %pod.full_name(), uid = %pod.uid(), "pod waits for the end of the previous pod of its name");
             }
-            PodAdmitResult::Preempts(pod, victims) => self.preempt(&pod, &victims),
+            PodAdmitResult::Preempts(pod, preemption) => self.preempt(&pod, &preemption),
             PodAdmitResult::NeedsNode(pod) => {
                 self.show_waiting(&pod);
                 self.read_node();
@@ -104,9 +106,16 @@ impl Supervisor {
         }
     }
 
+    fn measure_admission(&self, pod: &Pod) {
+        let metrics = &self.node.metrics;
+        let containers = u32::try_from(pod.all_containers().len()).unwrap_or(u32::MAX);
+        metrics.containers_per_pod.observe(f64::from(containers));
+        metrics.startup.begin(pod);
+    }
+
     fn handle_rejection(&mut self, pod: &Arc<Pod>, rejection: Rejection) {
         self.node.recorder.record(pod, [rejection.event()]);
-        self.node.metrics.pod_rejected(&rejection.reason);
+        self.node.metrics.rejections.increment(rejection.counted_as());
         let begin = WorkerStart::Rejected(Arc::clone(pod), rejection.into());
         self.spawn_worker(pod.uid(), pod.full_name(), begin);
     }
@@ -117,9 +126,10 @@ impl Supervisor {
     }
 
     /// Has the victims killed. The pod is started when they have stopped, or when that takes too long.
-    fn preempt(&mut self, pod: &Arc<Pod>, victims: &[Arc<Pod>]) {
+    fn preempt(&mut self, pod: &Arc<Pod>, Preemption { victims, resource }: &Preemption) {
         self.show_waiting(pod);
         for victim in victims {
+            self.node.metrics.preemptions.increment(preemption_signal(resource));
             tracing::info!(pod = %victim.full_name(), uid = %victim.uid(), object = %pod.full_name(), "pod preempted, a critical pod needs its room");
             self.node.recorder.record(victim, [victim_event()]);
             self.kill(&victim.uid(), victim_kill());

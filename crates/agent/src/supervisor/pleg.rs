@@ -70,8 +70,16 @@ pub(super) struct Relist {
     pub(super) views: Vec<PodView>,
 }
 
-/// Lists runtime and disk; none when one of them does not answer.
+/// Lists runtime and disk, and measures it; none when one of them does not answer.
 pub(super) async fn relist(node: Arc<AgentContext>) -> Option<Relist> {
+    let (metrics, began) = (&node.metrics.relists, node.seams.clock.now());
+    metrics.begin(began);
+    let relisted = list(&node).await;
+    metrics.end(began.mono, node.seams.clock.mono());
+    relisted
+}
+
+async fn list(node: &AgentContext) -> Option<Relist> {
     let runtime = &node.seams.runtime;
     let lists = futures::try_join!(runtime.list_pod_sandboxes(None), runtime.list_containers(None));
     node.report_store.record_runtime_response(&lists);

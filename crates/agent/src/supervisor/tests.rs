@@ -186,8 +186,8 @@ async fn a_pod_that_is_rejected_is_published_as_failed_and_not_started_even_afte
         let told = (shown.phase.as_deref(), shown.reason.as_deref());
         assert_eq!(told, (Some("Failed"), Some("OutOfcpu")), "{panics}");
         assert_eq!(fixture.test.called("RunPodSandbox"), [""; 0], "{panics}");
-        let counted = fixture.test.node.metrics.admission_rejections();
-        assert_eq!(counted, [("OutOfcpu".to_owned(), 1)].into(), "{panics}");
+        let counted = fixture.test.node.metrics.rejections.snapshot();
+        assert_eq!(counted, [("OutOfcpu", 1)].into(), "{panics}");
         let lives = fixture.test.log.times("uid-web", "Begin Rejected").len();
         assert_eq!(lives, 1 + usize::from(panics));
     }

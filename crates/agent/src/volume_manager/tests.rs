@@ -109,7 +109,8 @@ fn files(text: &str) -> Payloads {
 
 fn manager() -> (VolumeManager, Arc<FakeVolumes>) {
     let fake = Arc::new(FakeVolumes::default());
-    (VolumeManager::new(Arc::clone(&fake) as Arc<dyn Volumes>, "/root".into()), fake)
+    let volumes = Arc::clone(&fake) as Arc<dyn Volumes>;
+    (VolumeManager::new(volumes, "/root".into(), Arc::default()), fake)
 }
 
 /// Without claims.

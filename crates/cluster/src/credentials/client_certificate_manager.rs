@@ -13,6 +13,7 @@ use oarsman_core::certificates::{
 };
 use tokio::time::{Instant, sleep};
 
+use super::certificate_record::CertificateRecord;
 use super::certificate_store::CertificateStore;
 use super::client_service::{self, ClientService};
 use super::file_stamp::{self, CredentialFileStamp};
@@ -42,6 +43,7 @@ pub(super) struct ClientCertificateManager {
     clock: Arc<dyn Clock>,
     /// What is used now; none until the first certificate is there.
     active: Option<ActiveIdentity>,
+    record: CertificateRecord,
     next_try: Instant,
     failures: Failures,
     unfit: Failures,
@@ -75,6 +77,10 @@ impl ActiveIdentity {
         });
         Self { access, files, seen, own }
     }
+
+    fn certificate(&self) -> Option<&Certificate> {
+        self.own.as_ref().map(|own| &own.certificate)
+    }
 }
 
 impl fmt::Debug for ClientCertificateManager {
@@ -100,6 +106,8 @@ impl ClientCertificateManager {
                 .set_unavailable("we have no client certificate yet: it waits to be approved"),
         }
         let (next_try, failures) = (Instant::now(), Failures::new(BACKOFF));
+        let record = CertificateRecord::default();
+        record.set(active.as_ref().and_then(ActiveIdentity::certificate));
         Ok(Self {
             config,
             template,
@@ -108,6 +116,7 @@ impl ClientCertificateManager {
             client,
             clock,
             active,
+            record,
             next_try,
             failures,
             unfit: Failures::new(UNFIT_BACKOFF),
@@ -117,6 +126,10 @@ impl ClientCertificateManager {
 
     pub(super) fn client(&self) -> kube::Client {
         self.client.clone()
+    }
+
+    pub(super) fn record(&self) -> CertificateRecord {
+        self.record.clone()
     }
 
     #[cfg(test)]
@@ -141,6 +154,7 @@ impl ClientCertificateManager {
                     %error,
                     "client certificate not renewed, will retry"
                 );
+                self.record.renew_failed();
                 self.next_try = Instant::now() + self.failures.next_wait();
             }
             sleep(file_stamp::CHECK_PERIOD).await;
@@ -161,7 +175,9 @@ impl ClientCertificateManager {
             Ok(old) => {
                 let path = access.file.display();
                 tracing::info!(certificate = "client", %path, "client certificate files changed, new certificate in use");
-                self.active = Some(ActiveIdentity::new(access));
+                let identity = ActiveIdentity::new(access);
+                self.record.set(identity.certificate());
+                self.active = Some(identity);
                 client_service::close_after_drain(old).await;
             }
             Err(error) => {
@@ -194,7 +210,9 @@ impl ClientCertificateManager {
             node = self.config.node,
             "client certificate issued"
         );
-        let is_first = self.active.replace(ActiveIdentity::new(access)).is_none();
+        let identity = ActiveIdentity::new(access);
+        self.record.set(identity.certificate());
+        let is_first = self.active.replace(identity).is_none();
         self.failures.reset();
         self.next_try = Instant::now() + self.unfit.next_wait();
         if !is_first {

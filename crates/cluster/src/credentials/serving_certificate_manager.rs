@@ -22,6 +22,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::server::{ClientHello, ResolvesServerCert};
 use tokio_rustls::rustls::sign::CertifiedKey;
 
+use super::certificate_record::CertificateRecord;
 use super::certificate_store::{self, CertificateStore, file_error, key_error};
 use super::file_stamp::{self, CredentialFileStamp};
 use super::key::Key;
@@ -117,6 +118,8 @@ pub struct ServingCertificateManager {
     seen: Vec<CredentialFileStamp>,
     request: Option<CertificateRequester>,
     reloads: bool,
+    record: CertificateRecord,
+    clock: Arc<dyn Clock>,
 }
 
 struct CertificateRequester {
@@ -167,7 +170,7 @@ pub fn serving(
                 addresses,
                 client,
                 store,
-                clock,
+                clock: Arc::clone(&clock),
                 own: None,
                 next_try,
                 failures,
@@ -177,13 +180,24 @@ pub fn serving(
         }
     };
     let seen = file_stamp::file_stamps(&files);
-    let mut manager =
-        ServingCertificateManager { shown: shown.clone(), files, seen, request, reloads };
+    let record = CertificateRecord::default();
+    let mut manager = ServingCertificateManager {
+        shown: shown.clone(),
+        files,
+        seen,
+        request,
+        reloads,
+        record,
+        clock,
+    };
     match (manager.shown.load(&manager.files), &mut manager.request) {
-        (Ok(known), Some(request)) => request.set_current(known),
+        (Ok(known), request) => {
+            manager.record.set(Some(&known));
+            request.iter_mut().for_each(|request| request.set_current(known.clone()));
+        }
         (Err(error), None) => return Err(error),
         // The one that is asked for will be there in time.
-        (Ok(_), None) | (Err(_), Some(_)) => {}
+        (Err(_), Some(_)) => {}
     }
     Ok((shown, manager))
 }
@@ -202,12 +216,19 @@ fn self_signed(cert_dir: &Path, host: &str, now: Timestamp) -> Result<[PathBuf; 
 }
 
 impl ServingCertificateManager {
+    /// What is known of the serving certificate.
+    pub fn record(&self) -> CertificateRecord {
+        self.record.clone()
+    }
+
     /// Follows files that are renewed, and asks for a certificate where the cluster signs it. It never ends.
     pub async fn run(&mut self) -> Infallible {
         loop {
             self.reload_changed_files();
             if let Some(request) = &mut self.request {
-                request.rotate_if_due().await;
+                if !request.rotate_if_due().await {
+                    self.record.renew_failed();
+                }
                 self.reload_changed_files();
             }
             sleep(file_stamp::CHECK_PERIOD).await;
@@ -224,6 +245,7 @@ impl ServingCertificateManager {
         match (self.shown.load(&self.files), &mut self.request) {
             (Ok(known), request) => {
                 tracing::info!(certificate = "serving", path = %self.files[0].display(), "serving certificate loaded");
+                self.record.rotate(&known, self.clock.wall());
                 request.iter_mut().for_each(|request| request.set_current(known.clone()));
             }
             (Err(error), _) => {
@@ -240,17 +262,18 @@ impl CertificateRequester {
         self.own = Some((known, deadline));
     }
 
-    async fn rotate_if_due(&mut self) {
+    /// Asks for a certificate if one is needed; whether that did not fail.
+    async fn rotate_if_due(&mut self) -> bool {
         let Some(template) = CertificateTemplate::serving(&self.node, &(self.addresses)()) else {
-            return;
+            return true;
         };
         if !self.is_due(&template) {
             self.unfit.reset();
             self.next_try = Instant::now();
-            return;
+            return true;
         }
         if Instant::now() < self.next_try {
-            return;
+            return true;
         }
         match signing::request_certificate(
             &self.client,
@@ -264,6 +287,7 @@ impl CertificateRequester {
             Ok(()) => {
                 self.failures.reset();
                 self.next_try = Instant::now() + self.unfit.next_wait();
+                true
             }
             Err(error) => {
                 let attempt = self.failures.count().saturating_add(1);
@@ -274,6 +298,7 @@ impl CertificateRequester {
                     "serving certificate not signed, will retry"
                 );
                 self.next_try = Instant::now() + self.failures.next_wait();
+                false
             }
         }
     }

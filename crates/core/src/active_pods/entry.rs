@@ -28,6 +28,8 @@ pub struct ActivePod {
     pub pod: Arc<Pod>,
     /// How far it has come.
     pub stage: PodStage,
+    /// Whether its source holds it no more: what is left of it is taken down.
+    pub is_dropped: bool,
     /// The status that its worker made last.
     pub(super) worker_status: Option<Arc<PodStatus>>,
 }

@@ -5,7 +5,7 @@ pub(super) mod node_affinity;
 mod resources;
 mod taints;
 
-use super::handler::{AdmitRefusal, PodAdmitAttributes, Rejection};
+use super::handler::{AdmitRefusal, OUT_OF, PodAdmitAttributes, Rejection};
 use super::node::NodeObjectState;
 use super::preemption;
 use crate::node::OS;
@@ -28,7 +28,7 @@ impl PredicateFailure {
     fn rejection(&self) -> Rejection {
         match self {
             Self::Resource(missing) => {
-                let reason = format!("OutOf{}", missing.resource);
+                let reason = format!("{OUT_OF}{}", missing.resource);
                 Rejection::new(reason, missing.message())
             }
             Self::Predicate { name, detail } => {
@@ -88,7 +88,10 @@ fn preempt(
     missing: &[InsufficientResource],
 ) -> Result<(), AdmitRefusal> {
     match preemption::victims(attributes.pod, attributes.others, missing) {
-        Ok(victims) => Err(AdmitRefusal::Preempts(victims.iter().map(|pod| pod.uid()).collect())),
+        Ok(victims) => {
+            let resource = missing.first().map(|it| it.resource.clone()).unwrap_or_default();
+            Err(AdmitRefusal::Preempts(victims.iter().map(|pod| pod.uid()).collect(), resource))
+        }
         Err(error) => {
             let message = format!(
                 "Unexpected error while attempting to recover from admission failure: {error}"

@@ -127,7 +127,7 @@ fn brief(result: &PodAdmitResult) -> String {
         PodAdmitResult::Admitted(pod) => format!("{} admitted", pod.uid()),
         PodAdmitResult::Rejected(pod, why) => format!("{} rejected: {}", pod.uid(), why.message),
         PodAdmitResult::Waits(pod) => format!("{} waits", pod.uid()),
-        PodAdmitResult::Preempts(pod, victims) => {
+        PodAdmitResult::Preempts(pod, Preemption { victims, .. }) => {
             let victims: Vec<String> = victims.iter().map(|pod| pod.uid().to_string()).collect();
             format!("{} preempts [{}]", pod.uid(), victims.join(" "))
         }

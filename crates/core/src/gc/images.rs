@@ -91,6 +91,27 @@ pub struct UnusedImage {
     pub id: String,
     /// How many bytes it takes.
     pub bytes: u64,
+    /// Why it goes.
+    pub why: ImageGcReason,
+}
+
+/// Why an unused image is removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ImageGcReason {
+    /// It was unused for longer than images may be.
+    Age,
+    /// The disk is full.
+    Space,
+}
+
+impl ImageGcReason {
+    /// The value of the label `reason`.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Age => "age",
+            Self::Space => "space",
+        }
+    }
 }
 
 /// Images to delete, in this order.
@@ -137,11 +158,12 @@ impl ImageRecords {
             |image: &ImageRecord| policy.max_age.is_some_and(|limit| image.unused_for(now) > limit);
         let deletable = self.deletable(policy, now).into_iter();
         let (old, rest): (Vec<_>, Vec<_>) = deletable.partition(|(_, image)| too_old(image));
-        old.into_iter().for_each(|image| garbage.add(image));
+        old.into_iter().for_each(|image| garbage.add(unused(image, ImageGcReason::Age)));
         for image in rest {
+            let image = unused(image, ImageGcReason::Space);
             match garbage.freed < garbage.wanted {
                 true => garbage.add(image),
-                false => garbage.spare.push(unused(image)),
+                false => garbage.spare.push(image),
             }
         }
         Ok(garbage)
@@ -170,14 +192,14 @@ impl ImageRecord {
 }
 
 impl ImagesToDelete {
-    fn add(&mut self, image: (&String, &ImageRecord)) {
-        self.freed = self.freed.saturating_add(image.1.bytes);
-        self.images.push(unused(image));
+    fn add(&mut self, image: UnusedImage) {
+        self.freed = self.freed.saturating_add(image.bytes);
+        self.images.push(image);
     }
 }
 
-fn unused((id, image): (&String, &ImageRecord)) -> UnusedImage {
-    UnusedImage { id: id.clone(), bytes: image.bytes }
+fn unused((id, image): (&String, &ImageRecord), why: ImageGcReason) -> UnusedImage {
+    UnusedImage { id: id.clone(), bytes: image.bytes, why }
 }
 
 /// How many bytes must go so that the low mark is reached; none while the high mark is not.

@@ -135,6 +135,11 @@ impl StatusQueue {
         uids.iter().for_each(|uid| self.schedule(uid, now));
     }
 
+    /// Whether the API server is still to get the latest status of a pod.
+    pub fn is_unsent(&self, uid: &PodUid) -> bool {
+        self.pods.get(uid).is_some_and(|entry| entry.status.is_some() && !entry.is_sent)
+    }
+
     /// Whether the API server has accepted everything.
     pub fn is_empty(&self) -> bool {
         !self.pods.values().any(|entry| entry.in_flight.is_some() || entry.has_work())

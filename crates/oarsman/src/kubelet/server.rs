@@ -24,8 +24,8 @@ use oarsman_kubelet_config::enums::{KubeletAuthorizationMode, TlsVersion};
 use oarsman_kubelet_config::flags::ProgramFlags;
 use oarsman_kubelet_config::{KubeletConfiguration, is_enabled};
 use oarsman_server::{
-    AuthenticationSettings, AuthorizationSettings, HostInterface, LogDirectory, ServerSettings,
-    StreamingService, TlsSettings,
+    AuthenticationSettings, AuthorizationSettings, HostInterface, LogDirectory, MetricsSource,
+    ServerSettings, ServerSources, StreamingService, TlsSettings,
 };
 use oarsman_sync::{TaskName, TaskPanics, restarted};
 use serde_json::Value;
@@ -34,6 +34,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
+use super::metrics::KubeletMetrics;
 use crate::assembly::Agent;
 use crate::settings::AgentSettings;
 
@@ -175,6 +176,7 @@ pub(super) struct ServerInputs {
     pub(super) plan: ServingPlan,
     pub(super) host: Arc<dyn HostInterface>,
     pub(super) streaming: Arc<StreamingService>,
+    pub(super) metrics: Arc<KubeletMetrics>,
     /// The client of the API server; none without a cluster.
     pub(super) client: Option<kube::Client>,
     pub(super) addresses: NodeAddresses,
@@ -182,6 +184,15 @@ pub(super) struct ServerInputs {
     pub(super) panics: TaskPanics,
     /// Cancelled when the kubelet ends.
     pub(super) end: CancellationToken,
+}
+
+impl ServerInputs {
+    /// What the endpoints answer from.
+    fn sources(&self) -> ServerSources {
+        let Self { host, streaming, metrics, .. } = self;
+        let metrics: Arc<dyn MetricsSource> = Arc::clone(metrics) as _;
+        ServerSources { host: Arc::clone(host), streaming: Arc::clone(streaming), metrics }
+    }
 }
 
 /// Serves until the kubelet ends, and does not return. Failures are logged and tried again: pods run without the servers.
@@ -226,17 +237,17 @@ async fn keep_certificate(manager: ServingCertificateManager, panics: TaskPanics
 async fn open(
     inputs: &ServerInputs,
 ) -> Result<(oarsman_server::Servers, ServingCertificateManager)> {
-    let ServerInputs { plan, host, streaming, client, addresses, clock, panics, .. } = inputs;
+    let ServerInputs { plan, client, addresses, clock, panics, metrics, .. } = inputs;
     let reviewer = client.as_ref().map(|client| {
         let reviewer: Arc<dyn Reviewer> = Arc::new(ApiReviewer::new(client.clone(), &plan.node));
         reviewer
     });
     let (certificate, certificate_manager): (ServingCertificate, _) =
         serving(plan.origin(client.as_ref(), addresses), Arc::clone(clock))?;
+    metrics.set_serving_certificate(certificate_manager.record());
     let servers = oarsman_server::open(
         plan.settings.clone(),
-        Arc::clone(host),
-        Arc::clone(streaming),
+        inputs.sources(),
         reviewer,
         Arc::new(certificate),
         Arc::clone(clock),

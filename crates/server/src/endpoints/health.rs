@@ -11,14 +11,20 @@ use oarsman_core::healthz::{self, HealthAnswer, HealthCheck, HealthQuery};
 
 use crate::host_interface::HostInterface;
 use crate::query;
+use crate::server_metrics::ServerMetrics;
 
-pub(super) fn routes(host: Arc<dyn HostInterface>) -> Router {
-    Router::new().route("/healthz", get(all)).route("/healthz/{check}", get(one)).with_state(host)
+type HealthState = (Arc<dyn HostInterface>, Arc<ServerMetrics>);
+
+pub(super) fn routes(host: Arc<dyn HostInterface>, metrics: Arc<ServerMetrics>) -> Router {
+    Router::new()
+        .route("/healthz", get(all))
+        .route("/healthz/{check}", get(one))
+        .with_state((host, metrics))
 }
 
 /// Every check, in the Go kubelet's order. That this is answered is what `ping` says; lines of the log are written as they are made, so that
 /// nothing of it can be stuck.
-fn checks(host: &dyn HostInterface) -> [HealthCheck; 3] {
+pub(super) fn checks(host: &dyn HostInterface) -> [HealthCheck; 3] {
     [
         HealthCheck { name: "ping", result: Ok(()) },
         HealthCheck { name: "log", result: Ok(()) },
@@ -26,11 +32,13 @@ fn checks(host: &dyn HostInterface) -> [HealthCheck; 3] {
     ]
 }
 
-async fn all(State(host): State<Arc<dyn HostInterface>>, RawQuery(query): RawQuery) -> Response {
-    response(healthz::all(&checks(&*host), &health_query(query.as_deref())))
+async fn all(State((host, metrics)): State<HealthState>, RawQuery(query): RawQuery) -> Response {
+    let checks = checks(&*host);
+    metrics.record_health(&checks);
+    response(healthz::all(&checks, &health_query(query.as_deref())))
 }
 
-async fn one(State(host): State<Arc<dyn HostInterface>>, Path(name): Path<String>) -> Response {
+async fn one(State((host, _)): State<HealthState>, Path(name): Path<String>) -> Response {
     match checks(&*host).iter().find(|check| check.name == name) {
         Some(check) => response(healthz::one(check)),
         None => StatusCode::NOT_FOUND.into_response(),

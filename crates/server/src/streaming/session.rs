@@ -15,6 +15,7 @@ use super::StreamingRefusal;
 use super::client_protocol::ClientProtocol;
 use crate::connections::ConnectionHandle;
 use crate::pod_quota::QuotaPermit;
+use crate::server_metrics::RequestMeasurement;
 
 /// What a session is about, for logs.
 #[derive(Debug)]
@@ -54,8 +55,10 @@ impl Session {
         if let Some(connection) = request.extensions().get::<ConnectionHandle>() {
             connection.leave_table();
         }
+        let measurement = request.extensions().get::<RequestMeasurement>().cloned();
         // It ends with either side, when it is idle, or with the server's thread.
         tokio::spawn(async move {
+            let _measurement = measurement;
             match client.await {
                 Ok(client) => self.relay(TokioIo::new(client), runtime, relay).await,
                 Err(error) => {

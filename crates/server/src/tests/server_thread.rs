@@ -30,8 +30,7 @@ async fn a_handshake_that_takes_a_processor_for_long_delays_no_other_task() {
     let blocked = Arc::new(BlockedHandshake { begun, released: Guarded::new(released) });
     let settings = settings(directory.path(), "127.0.0.1:0".parse().unwrap(), &authority, true);
     let host = ended(directory.path());
-    let opened =
-        open(settings, host, streaming(), None, blocked, clock(), TaskPanics::default()).await;
+    let opened = open(settings, sources(host), None, blocked, clock(), TaskPanics::default()).await;
     let servers = opened.unwrap();
     let [health, secure] = servers.addresses()[..] else { panic!("health and HTTPS") };
     let end = CancellationToken::new();

@@ -7,6 +7,7 @@ mod containers;
 mod credentials;
 mod deployment;
 mod kills;
+mod metrics;
 mod objects;
 mod outage;
 mod reboot;
@@ -37,6 +38,7 @@ use kills::{
     the_agent_killed_fifty_times_under_twenty_probed_pods_is_not_noticed,
     the_agent_killed_ten_times_under_twenty_ready_pods_is_not_noticed,
 };
+use metrics::the_kubelets_metrics_say_what_the_test_knows;
 use objects::config_maps_and_secrets_of_a_pod_are_mounted_and_updated;
 use outage::statuses_of_an_outage_of_the_api_server_are_sent_afterwards;
 use reboot::pods_come_back_after_a_reboot_without_an_api_server;
@@ -76,6 +78,7 @@ fn main() -> ExitCode {
         an_image_of_another_tenant_is_refused_by_both_agents_unless_none_is_verified,
         the_agent_killed_twenty_times_among_volumes_leaks_and_deletes_nothing,
         kubectl_top_and_the_autoscaler_work_by_metrics_of_the_agent,
+        the_kubelets_metrics_say_what_the_test_knows,
     ];
     let alone = scenarios![
         followers_of_logs_and_commands_delay_no_pod_and_leave_nothing,

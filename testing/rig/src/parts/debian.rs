@@ -1,7 +1,7 @@
 //! Parts that are Debian packages, unpacked into the cache and never installed.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
@@ -23,9 +23,25 @@ const CONTAINERD: PackageSet = PackageSet {
 const KUBECTL: PackageSet =
     PackageSet { part: "debian-kubectl-1.20", packages: &["kubernetes-client=1.20*"] };
 
+const PROMETHEUS: PackageSet =
+    PackageSet { part: "debian-prometheus-2.42", packages: &["prometheus=2.42*"] };
+
+/// promtool, which checks metrics; none where there is no apt.
+pub(super) fn promtool(cache: &PartsCache) -> Result<Option<PathBuf>> {
+    if !has_apt() {
+        return Ok(None);
+    }
+    let directory = cache.part(PROMETHEUS.part, |directory| unpack(&PROMETHEUS, directory))?;
+    Ok(Some(directory.join("usr/bin/promtool")))
+}
+
+fn has_apt() -> bool {
+    ["apt-get", "dpkg"].iter().all(|program| is_on_path(program))
+}
+
 /// containerd, runc and kubectl; none where there is no apt.
 pub(super) fn fetch(cache: &PartsCache) -> Result<Option<Debian>> {
-    if !["apt-get", "dpkg"].iter().all(|program| is_on_path(program)) {
+    if !has_apt() {
         return Ok(None);
     }
     let runtime = cache.part(CONTAINERD.part, |directory| unpack(&CONTAINERD, directory))?;

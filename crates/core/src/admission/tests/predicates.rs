@@ -269,9 +269,9 @@ fn a_critical_pod_preempts_for_resources_only() {
     let there = requesting(on_port("there", None, None, 80), &[("cpu", "1")]);
     let ported = on_port("there", None, None, 80);
     let big = critical(requesting(pod("1", 1), &[("cpu", "1")]));
-    assert_eq!(answer(&node, &[&there], &big), "Preempts([PodUid(\"there\")])");
+    assert_eq!(answer(&node, &[&there], &big), "Preempts([PodUid(\"there\")], \"cpu\")");
     let static_pod = requesting(from_file("s", "s"), &[("cpu", "1")]);
-    assert_eq!(answer(&node, &[&there], &static_pod), "Preempts([PodUid(\"there\")])");
+    assert_eq!(answer(&node, &[&there], &static_pod), "Preempts([PodUid(\"there\")], \"cpu\")");
     let both = critical(on_port("1", None, None, 80));
     let taken = answer(&node, &[&ported], &both);
     assert!(taken.starts_with("NodePorts: "), "{taken}");

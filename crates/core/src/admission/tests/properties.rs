@@ -44,8 +44,8 @@ impl Run {
         for result in results {
             match result {
                 PodAdmitResult::Admitted(pod) => drop(self.running.insert(pod.uid(), pod)),
-                PodAdmitResult::Preempts(_, victims) => {
-                    self.stopping.extend(victims.iter().map(|pod| pod.uid()));
+                PodAdmitResult::Preempts(_, preemption) => {
+                    self.stopping.extend(preemption.victims.iter().map(|pod| pod.uid()));
                 }
                 PodAdmitResult::Rejected(..) | PodAdmitResult::Waits(_) => {}
                 PodAdmitResult::NeedsNode(_) => panic!("no selectors were drawn"),
