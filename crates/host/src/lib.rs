@@ -18,5 +18,6 @@ pub mod mounts;
 pub mod namespaces;
 pub mod pod_cgroups;
 pub mod processes;
+pub mod stats;
 pub mod tree;
 pub mod volume_part;

@@ -41,9 +41,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::connection_holder::ConnectionHolderHandle;
-use crate::local_api::{self, LocalApi, LocalServer, StoppedPods};
+use crate::local_api::{self, LateStats, LocalApi, LocalServer, StoppedPods};
 use crate::lock::FileLock;
 use crate::machine;
+use crate::node_stats::NodeStats;
 use crate::settings::AgentSettings;
 use crate::systemd::SystemdNotifier;
 
@@ -63,6 +64,7 @@ pub(crate) struct Agent {
     connection_holder: Option<Arc<ConnectionHolderHandle>>,
     leave: CancellationToken,
     connection: Option<Connection>,
+    stats: Arc<NodeStats>,
     _socket: Option<LocalServer>,
     _locks: Vec<FileLock>,
 }
@@ -80,6 +82,11 @@ impl Agent {
 
     pub(crate) fn pods(&self) -> ActivePodsReader {
         self.inputs.pods.clone()
+    }
+
+    /// What measures the node and its pods.
+    pub(crate) fn stats(&self) -> Arc<NodeStats> {
+        Arc::clone(&self.stats)
     }
 
     /// exec, attach and port-forward on its pods; a connection that is idle for so long is closed, or never if it is zero.
@@ -190,12 +197,13 @@ pub(crate) async fn assemble(
     let leave = CancellationToken::new();
     let connection_holder = connection_holder();
     let client = runtime::client(settings, connection_holder.clone())?;
-    let pods = ActivePodsReader::default();
+    let (pods, late_stats) = (ActivePodsReader::default(), LateStats::default());
     let api = LocalApi {
         report_store: Arc::clone(&report_store),
         stopped,
         leave: leave.clone(),
         streaming: streaming(&pods, Arc::new(client.clone()), Duration::ZERO),
+        stats: Arc::clone(&late_stats),
     };
     let metrics = Arc::<AgentMetrics>::default();
     let socket = serve_local_api(settings, api, &metrics);
@@ -235,6 +243,8 @@ pub(crate) async fn assemble(
         network: Arc::new(SystemNetwork),
         checkpoints: joined.checkpoints,
     };
+    let stats = Arc::new(NodeStats::open(settings, &pod_settings.cgroups, &pods, &seams)?);
+    late_stats.get_or_init(|| Arc::clone(&stats));
     let (commands, receiver) = mpsc::channel(COMMAND_CAPACITY);
     let inputs = Inputs {
         sources: without_stopped_pods(
@@ -260,6 +270,7 @@ pub(crate) async fn assemble(
         connection_holder,
         leave,
         connection: joined.connection,
+        stats,
         _socket: socket,
         _locks: locks,
     })

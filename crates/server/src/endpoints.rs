@@ -1,8 +1,9 @@
-//! The endpoints and their routers: health, pods, logs, configuration; those of streaming come from `streaming`.
+//! The endpoints and their routers: health, pods, statistics, logs, configuration; those of streaming come from `streaming`.
 
 mod container_logs;
 mod health;
 mod pods;
+mod stats;
 
 use std::sync::Arc;
 
@@ -74,7 +75,10 @@ pub(crate) fn all(
 }
 
 fn read_routes() -> Router<Arc<EndpointState>> {
-    Router::new().route("/pods", get(pods::all)).route("/pods/", get(pods::all))
+    Router::new()
+        .route("/pods", get(pods::all))
+        .route("/pods/", get(pods::all))
+        .merge(stats::routes())
 }
 
 fn debug_routes() -> Router<Arc<EndpointState>> {

@@ -16,6 +16,7 @@ mod pod_quota;
 pub mod query;
 mod review_throttle;
 mod server_thread;
+mod stats_provider;
 mod streaming;
 mod tls;
 mod ttl_cache;
@@ -41,6 +42,7 @@ use tokio_rustls::rustls::server::ResolvesServerCert;
 use tokio_util::sync::CancellationToken;
 
 pub use host_interface::{HostInterface, LogDirectory};
+pub use stats_provider::{StatsError, StatsProvider};
 pub use streaming::{PodLookup, StreamingService};
 
 use auth_filter::AuthFilter;

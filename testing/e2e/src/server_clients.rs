@@ -1,6 +1,7 @@
-//! Clients of the kubelet server that send half of a request, read nothing of the response, or keep commands running.
+//! Clients of the kubelet server that send half of a request, read nothing of the response, keep commands running, or scrape.
 
 mod exec_sessions;
+mod scrape;
 mod stalled_log_readers;
 mod unfinished_requests;
 
@@ -24,6 +25,7 @@ use tokio_rustls::rustls::{
 };
 
 pub use exec_sessions::ExecSessions;
+pub use scrape::scrape;
 pub use stalled_log_readers::StalledLogReaders;
 pub use unfinished_requests::UnfinishedRequests;
 
