@@ -37,6 +37,26 @@ pub struct HistogramSnapshot {
     pub sum: f64,
 }
 
+/// Labels that many samples have, written once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CommonLabels {
+    text: String,
+}
+
+impl CommonLabels {
+    /// These labels, in this order.
+    pub fn new(labels: &[(&str, &str)]) -> Self {
+        let mut text = String::new();
+        for (name, value) in labels {
+            if !text.is_empty() {
+                text.push(',');
+            }
+            write_label(&mut text, name, value);
+        }
+        Self { text }
+    }
+}
+
 /// The families of one answer, in the order in which they are added.
 #[derive(Debug, Default)]
 pub struct Exposition {
@@ -88,6 +108,28 @@ impl MetricFamily<'_> {
         self
     }
 
+    /// Adds a value that was measured then, with labels of its own after the common ones.
+    pub fn sample_of(
+        &mut self,
+        common: &CommonLabels,
+        own: &[(&str, &str)],
+        value: f64,
+        at: Timestamp,
+    ) -> &mut Self {
+        self.write_header();
+        self.text.push_str(self.name);
+        self.text.push('{');
+        self.text.push_str(&common.text);
+        for (name, value) in own {
+            self.text.push(',');
+            write_label(self.text, name, value);
+        }
+        self.text.push_str("} ");
+        write_number(self.text, value);
+        write_text(self.text, format_args!(" {}\n", at.as_millisecond()));
+        self
+    }
+
     /// Adds a histogram.
     pub fn histogram(&mut self, labels: &[(&str, &str)], found: &HistogramSnapshot) -> &mut Self {
         for (bound, count) in &found.buckets {
@@ -135,9 +177,8 @@ impl MetricFamily<'_> {
     fn write_labels(&mut self, labels: &[(&str, &str)], bound: Option<f64>) {
         let mut separator = '{';
         for (name, value) in labels {
-            write_text(self.text, format_args!("{separator}{name}=\""));
-            write_escaped(self.text, value);
-            self.text.push('"');
+            self.text.push(separator);
+            write_label(self.text, name, value);
             separator = ',';
         }
         if let Some(bound) = bound {
@@ -150,6 +191,13 @@ impl MetricFamily<'_> {
             self.text.push('}');
         }
     }
+}
+
+fn write_label(text: &mut String, name: &str, value: &str) {
+    text.push_str(name);
+    text.push_str("=\"");
+    write_escaped(text, value);
+    text.push('"');
 }
 
 /// A value of a label has no quotes, backslashes and line ends of its own.

@@ -51,6 +51,7 @@ pub mod restart;
 pub mod sources;
 pub mod start_error;
 pub mod static_pod;
+pub mod stats;
 pub mod status;
 pub mod streaming_request;
 pub mod termination_message;

@@ -17,7 +17,7 @@ use tokio::task::JoinError;
 use crate::disk_usage::UsageCount;
 
 /// As many threads are in use when every pool is full.
-pub const POOL_THREADS: usize = 6 + 6 + 4 + 6 + 4 + 3 + 3 + 1 + 1 + 1 + 1 + 1 + 8 + 1 + 1;
+pub const POOL_THREADS: usize = 6 + 6 + 4 + 6 + 4 + 3 + 3 + 1 + 1 + 1 + 1 + 1 + 8 + 1 + 1 + 1 + 1;
 
 /// Does the work on a thread of its own; `panicked` makes the error of work that panicked.
 ///
@@ -65,6 +65,10 @@ pub enum BlockingKind {
     VolumeUsage,
     /// Sizes of files and logs of pods.
     PodFileUsage,
+    /// Numbers of control groups and of the machine.
+    Stats,
+    /// Sizes of the file systems that are shown with those numbers.
+    StatsFileSystems,
     /// Addresses of names, from a name server that may never answer.
     NameLookups,
 }
@@ -82,7 +86,9 @@ impl BlockingKind {
             | Self::FileSystems
             | Self::Resolver
             | Self::VolumeUsage
-            | Self::PodFileUsage => 1,
+            | Self::PodFileUsage
+            | Self::Stats
+            | Self::StatsFileSystems => 1,
             Self::NameLookups => 8,
         }
     }

@@ -19,5 +19,6 @@ pub mod namespaces;
 pub mod own_process;
 pub mod pod_cgroups;
 pub mod processes;
+pub mod stats;
 pub mod tree;
 pub mod volume_part;

@@ -43,9 +43,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::connection_holder::ConnectionHolderHandle;
-use crate::local_api::{self, LocalApi, LocalServer, StoppedPods};
+use crate::local_api::{self, LateStats, LocalApi, LocalServer, StoppedPods};
 use crate::lock::FileLock;
 use crate::machine;
+use crate::node_stats::NodeStats;
 use crate::settings::AgentSettings;
 use crate::systemd::SystemdNotifier;
 
@@ -65,6 +66,7 @@ pub(crate) struct Agent {
     connection_holder: Option<Arc<ConnectionHolderHandle>>,
     leave: CancellationToken,
     connection: Option<Connection>,
+    stats: Arc<NodeStats>,
     _socket: Option<LocalServer>,
     _locks: Vec<FileLock>,
 }
@@ -82,6 +84,11 @@ impl Agent {
 
     pub(crate) fn pods(&self) -> ActivePodsReader {
         self.inputs.pods.clone()
+    }
+
+    /// What measures the node and its pods.
+    pub(crate) fn stats(&self) -> Arc<NodeStats> {
+        Arc::clone(&self.stats)
     }
 
     /// exec, attach and port-forward on its pods; a connection that is idle for so long is closed, or never if it is zero.
@@ -209,12 +216,13 @@ pub(crate) async fn assemble(
     let client = runtime::client(settings, connection_holder.clone())?;
     let metrics = Arc::<AgentMetrics>::default();
     let runtime = measured_runtime(Arc::new(client.clone()), Arc::clone(clock), &metrics);
-    let pods = ActivePodsReader::default();
+    let (pods, late_stats) = (ActivePodsReader::default(), LateStats::default());
     let api = LocalApi {
         report_store: Arc::clone(&report_store),
         stopped,
         leave: leave.clone(),
         streaming: streaming(&pods, Arc::clone(&runtime), Duration::ZERO),
+        stats: Arc::clone(&late_stats),
     };
     let socket = serve_local_api(settings, api, &metrics);
     let facts = runtime::wait_for_runtime(&client, settings, &report_store).await;
@@ -253,6 +261,8 @@ pub(crate) async fn assemble(
         network: Arc::new(SystemNetwork),
         checkpoints: joined.checkpoints,
     };
+    let stats = Arc::new(NodeStats::open(settings, &pod_settings.cgroups, &pods, &seams)?);
+    late_stats.get_or_init(|| Arc::clone(&stats));
     let (commands, receiver) = mpsc::channel(COMMAND_CAPACITY);
     let inputs = Inputs {
         sources: without_stopped_pods(
@@ -278,6 +288,7 @@ pub(crate) async fn assemble(
         connection_holder,
         leave,
         connection: joined.connection,
+        stats,
         _socket: socket,
         _locks: locks,
     })

@@ -20,6 +20,7 @@ mod raw_terminal;
 mod remote_command;
 mod stop;
 mod table;
+mod top;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -39,6 +40,8 @@ pub(crate) enum ClientCommand {
     Ps(ps::Flags),
     /// Show everything about one pod.
     Describe(describe::Flags),
+    /// Show how much CPU time and memory pods or the node use.
+    Top(top::Flags),
     /// Show what happened to pods of late.
     Events(events::Flags),
     /// Show what a pod's containers wrote.
@@ -68,6 +71,7 @@ impl ClientCommand {
             Self::Cp(flags) => cp::run(flags),
             Self::PortForward(flags) => port_forward::run(flags),
             Self::Ps(flags) => ps::run(flags),
+            Self::Top(flags) => top::run(flags),
             Self::Describe(flags) => describe::run(flags),
             Self::Events(flags) => events::run(flags),
             Self::Logs(flags) => logs::run(flags),

@@ -12,13 +12,14 @@ mod stream_client;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use client::{ClientError, LocalClient};
-pub(crate) use server::{LocalApi, LocalServer, serve};
+pub(crate) use server::{LateStats, LocalApi, LocalServer, serve};
 pub(crate) use stopped_pods::{StoppedPods, without_stopped_pods};
 pub(crate) use stream_client::CommandRequest;
 
 /// The paths that are served.
 const REPORT: &str = "/v1/report";
 const STOP: &str = "/v1/stop";
+const STATS: &str = "/v1/stats";
 /// Below it are the kubelet server's paths of exec, attach and port-forward, too.
 const VERSION: &str = "/v1";
 

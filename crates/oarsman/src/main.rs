@@ -11,6 +11,7 @@ mod local_api;
 mod lock;
 mod logging;
 mod machine;
+mod node_stats;
 mod run;
 mod settings;
 mod signals;

@@ -1,9 +1,10 @@
-//! The endpoints and their routers: health, pods, logs, configuration; those of streaming come from `streaming`.
+//! The endpoints and their routers: health, pods, statistics, logs, configuration; those of streaming come from `streaming`.
 
 mod container_logs;
 mod health;
 mod metrics;
 mod pods;
+mod stats;
 
 use std::sync::Arc;
 
@@ -87,6 +88,7 @@ fn read_routes() -> Router<Arc<EndpointState>> {
         .route("/pods", get(pods::all))
         .route("/pods/", get(pods::all))
         .merge(metrics::routes())
+        .merge(stats::routes())
 }
 
 fn debug_routes() -> Router<Arc<EndpointState>> {

@@ -7,6 +7,8 @@ use k8s_openapi::api::core::v1::Pod;
 use oarsman_core::active_pods::ActivePod;
 use oarsman_core::ids::FullName;
 
+use crate::stats_provider::StatsProvider;
+
 /// The agent's state, as far as the server needs it.
 pub trait HostInterface: Send + Sync + 'static {
     /// Every pod of this node, in the order of namespaces and names.
@@ -23,6 +25,9 @@ pub trait HostInterface: Send + Sync + 'static {
 
     /// Where the logs of a pod's container are, one file for each start.
     fn log_directory(&self, pod: &Pod, container: &str) -> LogDirectory;
+
+    /// What measures the node.
+    fn stats_provider(&self) -> Arc<dyn StatsProvider>;
 }
 
 /// A directory of log files.

@@ -18,6 +18,7 @@ pub mod query;
 mod review_throttle;
 mod server_metrics;
 mod server_thread;
+mod stats_provider;
 mod streaming;
 mod tls;
 mod ttl_cache;
@@ -44,6 +45,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use host_interface::{HostInterface, LogDirectory};
 pub use metrics_source::MetricsSource;
+pub use stats_provider::{StatsError, StatsProvider};
 pub use streaming::{PodLookup, StreamingService};
 
 use auth_filter::AuthFilter;

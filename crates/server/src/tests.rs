@@ -13,6 +13,7 @@ use oarsman_core::active_pods::{ActivePod, ActivePods, PodStage};
 use oarsman_core::exposition::{Exposition, MetricKind};
 use oarsman_core::ids::FullName;
 use oarsman_core::lifecycle::Stage;
+use oarsman_core::stats::{StatsScope, StatsSnapshot};
 use oarsman_cri::{Deadlines, RemoteRuntime};
 use oarsman_sync::Guarded;
 use rcgen::{
@@ -158,6 +159,20 @@ impl HostInterface for FakeHost {
 
     fn log_directory(&self, _: &Pod, _: &str) -> LogDirectory {
         LogDirectory(self.logs.clone())
+    }
+
+    fn stats_provider(&self) -> Arc<dyn StatsProvider> {
+        Arc::new(UnreadableNode)
+    }
+}
+
+/// Cannot be measured.
+struct UnreadableNode;
+
+#[async_trait]
+impl StatsProvider for UnreadableNode {
+    async fn stats(&self, _: StatsScope) -> Result<Arc<StatsSnapshot>, StatsError> {
+        Err(StatsError("no files".to_owned()))
     }
 }
 

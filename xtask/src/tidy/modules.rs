@@ -59,8 +59,8 @@ const LAYERS: &[&[&str]] = &[
         "static_pod",
         "termination_message",
     ],
-    // Actions on a pod's containers, and their configuration.
-    &["actions", "admission", "cri_spec", "hook", "log_rotation"],
+    // Actions on a pod's containers, their configuration, and what they use.
+    &["actions", "admission", "cri_spec", "hook", "log_rotation", "stats"],
     // What the claims of a pod are bound to.
     &["persistent_volume"],
     // Results of actions, and the probes of what they started.

@@ -56,3 +56,23 @@ x_count{a=\"b\"} 3
 ";
     assert_eq!(exposition.into_text(), want);
 }
+
+#[test]
+fn common_labels_come_before_those_of_a_sample() {
+    let rows = [
+        (&[("id", "/a\"b"), ("pod", "")][..], &[][..], "x{id=\"/a\\\"b\",pod=\"\"} 2 1500\n"),
+        (
+            &[("id", "/")],
+            &[("device", "d"), ("e", "f")],
+            "x{id=\"/\",device=\"d\",e=\"f\"} 2 1500\n",
+        ),
+    ];
+    let at = Timestamp::from_millisecond(1_500).unwrap();
+    for (common, own, want) in rows {
+        let mut exposition = Exposition::default();
+        let mut family = exposition.family("x", MetricKind::Gauge, "X.");
+        family.sample_of(&CommonLabels::new(common), own, 2.0, at);
+        let text = exposition.into_text();
+        assert!(text.ends_with(want), "{text}");
+    }
+}

@@ -85,8 +85,8 @@ async fn work_that_panics_gives_its_turn_back() {
 fn the_lanes_have_the_threads_that_are_made_for_them() {
     use BlockingKind::{
         Cgroups, Checkpoints, ContainerLogs, FileSystems, HostPaths, NameFiles, NameLookups,
-        NodeCredentials, PodFileUsage, PodFiles, PullRecords, Resolver, StatusRecords, VolumeUsage,
-        Volumes,
+        NodeCredentials, PodFileUsage, PodFiles, PullRecords, Resolver, Stats, StatsFileSystems,
+        StatusRecords, VolumeUsage, Volumes,
     };
     let files =
         [HostPaths, Volumes, PodFiles, StatusRecords, Checkpoints, NodeCredentials, NameFiles];
@@ -99,6 +99,8 @@ fn the_lanes_have_the_threads_that_are_made_for_them() {
         NameLookups,
         VolumeUsage,
         PodFileUsage,
+        Stats,
+        StatsFileSystems,
     ];
     let all = files.into_iter().chain(others);
     assert_eq!(all.map(BlockingKind::threads).sum::<usize>(), POOL_THREADS);

@@ -25,7 +25,7 @@ use oarsman_kubelet_config::flags::ProgramFlags;
 use oarsman_kubelet_config::{KubeletConfiguration, is_enabled};
 use oarsman_server::{
     AuthenticationSettings, AuthorizationSettings, HostInterface, LogDirectory, MetricsSource,
-    ServerSettings, ServerSources, StreamingService, TlsSettings,
+    ServerSettings, ServerSources, StatsProvider, StreamingService, TlsSettings,
 };
 use oarsman_sync::{TaskName, TaskPanics, restarted};
 use serde_json::Value;
@@ -256,14 +256,14 @@ async fn open(
     Ok((servers.await?, certificate_manager))
 }
 
-/// What the servers need of the agent: its active pods, where their logs are, and whether its sync loop runs.
-#[derive(Debug)]
+/// What the servers need of the agent: its active pods, where their logs are, what they use, and whether its sync loop runs.
 pub(super) struct AgentHost {
     pods: ActivePodsReader,
     pod_logs: PathBuf,
     sync_loop_monitor: SyncLoopMonitor,
     sync_frequency: Duration,
     clock: Arc<dyn Clock>,
+    stats: Arc<dyn StatsProvider>,
 }
 
 impl AgentHost {
@@ -274,6 +274,7 @@ impl AgentHost {
             sync_loop_monitor: agent.sync_loop_monitor(),
             sync_frequency: settings.relist_period,
             clock: Arc::clone(clock),
+            stats: agent.stats(),
         }
     }
 }
@@ -294,6 +295,10 @@ impl HostInterface for AgentHost {
 
     fn log_directory(&self, pod: &Pod, container: &str) -> LogDirectory {
         LogDirectory(log_directory(&self.pod_logs, pod).join(container))
+    }
+
+    fn stats_provider(&self) -> Arc<dyn StatsProvider> {
+        Arc::clone(&self.stats)
     }
 }
 

@@ -10,11 +10,12 @@ use hyper::client::conn::http1;
 use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use oarsman_core::report::NodeReport;
+use oarsman_core::stats::StatsSummary;
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 
 use super::socket_path::SocketPath;
-use super::{ErrorBody, REPORT, STOP, StopRequest};
+use super::{ErrorBody, REPORT, STATS, STOP, StopRequest};
 
 /// An agent that runs answers at once.
 const MAX_WAIT: Duration = Duration::from_secs(10);
@@ -53,6 +54,12 @@ impl LocalClient {
     /// The agent's report.
     pub(crate) async fn report(&self) -> Result<NodeReport, ClientError> {
         let answer = self.request(Method::GET, REPORT, Bytes::new()).await?;
+        serde_json::from_slice(&answer).map_err(|error| self.other(&error))
+    }
+
+    /// CPU time and memory of the node and its pods, measured now.
+    pub(crate) async fn stats(&self) -> Result<StatsSummary, ClientError> {
+        let answer = self.request(Method::GET, STATS, Bytes::new()).await?;
         serde_json::from_slice(&answer).map_err(|error| self.other(&error))
     }
 

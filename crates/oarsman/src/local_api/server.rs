@@ -4,7 +4,7 @@ use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -15,8 +15,9 @@ use axum::http::{Extensions, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use oarsman_agent::ReportStore;
-use oarsman_server::StreamingService;
+use oarsman_core::stats::{StatsScope, cpu_and_memory_summary};
 use oarsman_server::accept::{self, ConnectionLimits, HttpConnection};
+use oarsman_server::{StatsProvider, StreamingService};
 use oarsman_sync::{TaskName, TaskPanics, ordered_watch, restarted};
 use serde::Serialize;
 use tokio::net::{UnixListener, UnixStream};
@@ -25,7 +26,8 @@ use tokio_util::sync::CancellationToken;
 use super::socket_path::SocketPath;
 use super::stop::{StopRefusal, check_request};
 use super::stopped_pods::StoppedPods;
-use super::{ErrorBody, REPORT, STOP, StopRequest, VERSION};
+use super::{ErrorBody, REPORT, STATS, STOP, StopRequest, VERSION};
+use crate::node_stats::NodeStats;
 
 #[cfg(test)]
 mod tests;
@@ -41,8 +43,10 @@ const LIMITS: ConnectionLimits = ConnectionLimits {
     lifetime: Duration::from_secs(60),
 };
 
+/// What measures the node, once the runtime has answered: before that, the names of cgroups are not known.
+pub(crate) type LateStats = Arc<OnceLock<Arc<NodeStats>>>;
+
 /// What the endpoints answer from.
-#[derive(Debug)]
 pub(crate) struct LocalApi {
     /// The agent's report.
     pub(crate) report_store: Arc<ReportStore>,
@@ -52,6 +56,8 @@ pub(crate) struct LocalApi {
     pub(crate) leave: CancellationToken,
     /// exec, attach and port-forward.
     pub(crate) streaming: Arc<StreamingService>,
+    /// CPU time and memory.
+    pub(crate) stats: LateStats,
 }
 
 /// The socket exists, and is served, until this is dropped.
@@ -117,6 +123,7 @@ fn router(api: Arc<LocalApi>) -> Router {
     Router::new()
         .route(REPORT, get(report))
         .route(STOP, post(stop))
+        .route(STATS, get(stats))
         .fallback(not_found)
         .layer(DefaultBodyLimit::max(LONGEST_BODY))
         .with_state(api)
@@ -125,6 +132,17 @@ fn router(api: Arc<LocalApi>) -> Router {
 
 async fn report(State(api): State<Arc<LocalApi>>) -> Response {
     json(StatusCode::OK, &api.report_store.report())
+}
+
+async fn stats(State(api): State<Arc<LocalApi>>) -> Response {
+    let Some(provider) = api.stats.get() else {
+        let why = "the runtime has not answered yet, so that the pods' cgroups are not known";
+        return error_response(StatusCode::SERVICE_UNAVAILABLE, why);
+    };
+    match provider.stats(StatsScope::CpuAndMemory).await {
+        Ok(snapshot) => json(StatusCode::OK, &cpu_and_memory_summary(&snapshot)),
+        Err(error) => error_response(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
+    }
 }
 
 async fn stop(State(api): State<Arc<LocalApi>>, body: Bytes) -> Response {
@@ -147,7 +165,7 @@ async fn stop(State(api): State<Arc<LocalApi>>, body: Bytes) -> Response {
 }
 
 async fn not_found() -> Response {
-    let there = format!("there is nothing here; ask for {REPORT} or {STOP}");
+    let there = format!("there is nothing here; ask for {REPORT}, {STATS} or {STOP}");
     error_response(StatusCode::NOT_FOUND, &there)
 }
 

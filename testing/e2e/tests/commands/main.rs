@@ -13,6 +13,7 @@ use oarsman_e2e::{scenario, scenarios};
 
 use logs::{logs_are_followed_over_a_restart_to_the_end, logs_are_shown_in_parts};
 use shows::{
+    containers_and_the_node_are_measured_without_a_cluster,
     pods_are_found_by_name_and_similar_names_suggested,
     pods_in_all_states_are_shown_as_kubectl_does,
 };
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
     let scenarios = scenarios![
         pods_in_all_states_are_shown_as_kubectl_does,
         pods_are_found_by_name_and_similar_names_suggested,
+        containers_and_the_node_are_measured_without_a_cluster,
         logs_are_shown_in_parts,
         logs_are_followed_over_a_restart_to_the_end,
         run_mode_stops_a_pod_for_good,

@@ -1,4 +1,4 @@
-//! The output of `ps`, `describe` and `events`.
+//! The output of `ps`, `top`, `describe` and `events`.
 
 use anyhow::{Context, Result, ensure};
 use oarsman_e2e::agent_process::AgentProcess;
@@ -18,6 +18,28 @@ pub(super) async fn until_shown(agent: &AgentProcess, lines: &[&[&str]]) -> Resu
     };
     let wanted = |text: &String| lines.iter().all(|words| has(text, words));
     eventually(MAX_WAIT, &format!("ps shows {lines:?}"), ps, wanted).await
+}
+
+pub(super) async fn containers_and_the_node_are_measured_without_a_cluster(
+    cx: &ScenarioContext,
+) -> Result<()> {
+    let agent = cx.agent()?;
+    let holder = script_container("holder", &["alloc:64Mi", "out:held", "forever"]);
+    agent.apply("web", &pod("web").container(holder))?;
+    until_shown(&agent, &[&["web-node", "1/1", "Running"]]).await?;
+    let top = async || agent.command(&["top"]).await?.success();
+    let bytes = |text: &str| -> Option<u64> {
+        let line = text.lines().find(|line| line.starts_with("web-node"))?;
+        line.split_whitespace().last()?.strip_suffix("Mi")?.parse().ok()
+    };
+    let is_held = |text: &String| bytes(text).is_some_and(|bytes| (64..80).contains(&bytes));
+    let shown = eventually(MAX_WAIT, "top shows what the container holds", top, is_held).await?;
+    ensure!(shown.starts_with("POD ") && shown.contains("holder"), "{shown}");
+    let node = agent.command(&["top", "node", "-o", "json"]).await?.success()?;
+    let node: serde_json::Value = serde_json::from_str(&node)?;
+    ensure!(node["memory"]["workingSetBytes"].as_u64() > Some(64 << 20), "{node:#}");
+    ensure!(node["cpu"]["usageNanoCores"].as_u64() > Some(0), "{node:#}");
+    Ok(())
 }
 
 fn several_states(agent: &AgentProcess) -> Result<()> {

@@ -13,6 +13,7 @@ mod outage;
 mod reboot;
 mod server_load;
 mod stateful_set;
+mod stats;
 mod streaming;
 mod swap;
 mod tenants;
@@ -47,6 +48,7 @@ use server_load::{
     stalled_log_readers_and_unfinished_requests_delay_neither_a_new_pod_nor_the_lease,
 };
 use stateful_set::a_stateful_set_on_local_volumes_keeps_its_data_over_restarts_of_the_node;
+use stats::the_numbers_of_pods_are_those_of_their_cgroups;
 use streaming::{
     kubectl_executes_attaches_copies_and_forwards_by_spdy,
     kubectl_executes_attaches_copies_and_forwards_by_websocket,
@@ -65,6 +67,7 @@ fn main() -> ExitCode {
         a_stateful_set_on_local_volumes_keeps_its_data_over_restarts_of_the_node,
         an_ephemeral_container_sees_the_processes_of_its_target_and_runs_once,
         termination_messages_come_from_the_file_or_from_the_log,
+        the_numbers_of_pods_are_those_of_their_cgroups,
         our_agent_takes_over_from_the_go_kubelet_and_gives_back,
         the_agent_killed_ten_times_under_twenty_ready_pods_is_not_noticed,
         statuses_of_an_outage_of_the_api_server_are_sent_afterwards,

@@ -4,7 +4,9 @@ use std::path::Path;
 
 use oarsman_core::active_pods::{ActivePods, PodStage};
 use oarsman_core::lifecycle::Stage;
+use oarsman_core::stats::{StatsScope, StatsSnapshot};
 use oarsman_kubelet_config::flags;
+use oarsman_server::StatsError;
 
 use super::*;
 
@@ -107,6 +109,17 @@ fn host() -> AgentHost {
         sync_loop_monitor: SyncLoopMonitor::default(),
         sync_frequency: Duration::from_secs(60),
         clock: Arc::new(oarsman_clock::SystemClock::start()),
+        stats: Arc::new(UnreadableNode),
+    }
+}
+
+/// Cannot be measured.
+struct UnreadableNode;
+
+#[async_trait::async_trait]
+impl StatsProvider for UnreadableNode {
+    async fn stats(&self, _: StatsScope) -> Result<Arc<StatsSnapshot>, StatsError> {
+        Err(StatsError("no files".to_owned()))
     }
 }
 

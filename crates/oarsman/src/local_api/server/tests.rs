@@ -29,7 +29,8 @@ fn at(directory: TempDir, below: &str, is_run_mode: bool) -> LocalServerFixture 
     let leave = CancellationToken::new();
     let runtime = RemoteRuntime::new("unix:///nonexistent", None, Deadlines::default()).unwrap();
     let streaming = StreamingService::new(Arc::new(|_| None), Arc::new(runtime), Duration::ZERO);
-    let api = LocalApi { report_store, stopped, leave: leave.clone(), streaming };
+    let stats = LateStats::default();
+    let api = LocalApi { report_store, stopped, leave: leave.clone(), streaming, stats };
     let root = directory.path().join(below);
     fs::create_dir_all(&root).unwrap();
     let served = serve(&root, api, TaskPanics::default()).unwrap();

@@ -1,0 +1,7 @@
+mod cgroup_files;
+mod cpu_rates;
+mod expositions;
+mod fixture;
+mod measured_pods;
+mod proc_files;
+mod summaries;
