@@ -1,8 +1,12 @@
 //! The endpoints and their routers: health, pods, logs, configuration; those of streaming come from `streaming`.
 
+mod agent_debugging;
+mod checkpoint;
 mod container_logs;
 mod health;
+mod node_logs;
 mod pods;
+mod zpages;
 
 use std::sync::Arc;
 
@@ -16,6 +20,7 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
 use crate::host_interface::HostInterface;
+use crate::node_endpoints::NodeEndpointSettings;
 use crate::streaming::StreamingService;
 pub(crate) use container_logs::LogLimits;
 
@@ -63,10 +68,14 @@ pub(crate) fn all(
     log_limits: Arc<LogLimits>,
     debugging: Option<Arc<StreamingService>>,
     configuration: Value,
+    node: &NodeEndpointSettings,
 ) -> Router {
     let endpoint_state = EndpointState::new(host, clock, configuration, log_limits);
     let (rest, streaming) = match debugging {
-        Some(streaming) => (debug_routes(), streaming.routes()),
+        Some(streaming) => {
+            let node_routes = node_routes(node, &endpoint_state, &streaming);
+            (debug_routes(), streaming.routes().merge(node_routes))
+        }
         None => (disabled_routes(), Router::new()),
     };
     let health = health::routes(Arc::clone(&endpoint_state.host));
@@ -83,6 +92,47 @@ fn debug_routes() -> Router<Arc<EndpointState>> {
         .route("/runningpods", get(pods::running))
         .route("/runningpods/", get(pods::running))
         .route("/configz", get(configz))
+}
+
+/// The endpoints of the node and of its agent.
+fn node_routes(
+    settings: &NodeEndpointSettings,
+    endpoint_state: &EndpointState,
+    containers: &Arc<StreamingService>,
+) -> Router {
+    let EndpointState { host, clock, log_limits, .. } = endpoint_state;
+    let checkpoint = settings.checkpoint_root.as_deref();
+    let checkpoint =
+        checkpoint.map(|root| checkpoint::routes(root, host, Arc::clone(containers) as _, clock));
+    Router::new()
+        .merge(zpages::routes(settings, clock, shown_paths(settings)))
+        .merge(agent_debugging::routes(settings, Arc::clone(host)))
+        .merge(node_logs::routes(settings.node_logs.as_ref(), log_limits))
+        .merge(checkpoint.unwrap_or_default())
+}
+
+/// The paths that `/statusz` names.
+fn shown_paths(settings: &NodeEndpointSettings) -> Vec<&'static str> {
+    let always = [
+        "/attach",
+        "/configz",
+        "/containerLogs",
+        "/exec",
+        "/healthz",
+        "/pods",
+        "/portForward",
+        "/run",
+        "/runningpods",
+        "/statusz",
+    ];
+    let optional = [
+        ("/checkpoint", settings.checkpoint_root.is_some()),
+        ("/debug", settings.debug_flags || settings.command_line.is_some()),
+        ("/flagz", settings.flags.is_some()),
+        ("/logs", settings.node_logs.is_some()),
+    ];
+    let optional = optional.into_iter().filter(|(_, is_served)| *is_served);
+    always.into_iter().chain(optional.map(|(path, _)| path)).collect()
 }
 
 /// The paths of the debugging handlers where those are switched off.

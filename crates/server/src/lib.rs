@@ -12,6 +12,7 @@ mod endpoints;
 mod host_interface;
 mod http_server;
 pub mod logs;
+mod node_endpoints;
 mod pod_quota;
 pub mod query;
 mod review_throttle;
@@ -41,6 +42,7 @@ use tokio_rustls::rustls::server::ResolvesServerCert;
 use tokio_util::sync::CancellationToken;
 
 pub use host_interface::{HostInterface, LogDirectory};
+pub use node_endpoints::{NodeEndpointSettings, NodeLogSettings};
 pub use streaming::{PodLookup, StreamingService};
 
 use auth_filter::AuthFilter;
@@ -67,6 +69,8 @@ pub struct ServerSettings {
     pub debugging: bool,
     /// The kubelet's configuration, for `/configz`.
     pub configuration: Value,
+    /// Which endpoints show the node and its agent.
+    pub node_endpoints: NodeEndpointSettings,
 }
 
 /// The settings of authentication.
@@ -155,7 +159,8 @@ pub async fn open(
             .map_err(io::Error::other)?;
         let guard = AuthFilter::new(&settings.authentication, settings.authorization, reviewer);
         let debugging = settings.debugging.then_some(streaming);
-        let router = endpoints::all(host, clock, log_limits, debugging, settings.configuration);
+        let (configuration, node) = (settings.configuration, &settings.node_endpoints);
+        let router = endpoints::all(host, clock, log_limits, debugging, configuration, node);
         let router = auth_filter::with_auth(router, guard);
         let (listener, tls) = (listen(address).await?, TlsAcceptor::from(Arc::new(tls)));
         http_servers.push(HttpServer::encrypted(TaskName::HttpsServer, listener, tls, router));

@@ -1,5 +1,7 @@
-//! Clients of the kubelet server that send half of a request, read nothing of the response, or keep commands running.
+//! Clients of the kubelet server that send half of a request, read nothing of the response, keep commands running, or ask for what they
+//! may not have.
 
+mod access_client;
 mod exec_sessions;
 mod stalled_log_readers;
 mod unfinished_requests;
@@ -23,6 +25,7 @@ use tokio_rustls::rustls::{
     ClientConfig, DigitallySignedStruct, Error as TlsError, SignatureScheme,
 };
 
+pub use access_client::AccessClient;
 pub use exec_sessions::ExecSessions;
 pub use stalled_log_readers::StalledLogReaders;
 pub use unfinished_requests::UnfinishedRequests;
