@@ -7,6 +7,9 @@ use crate::time::Mono;
 /// The sync loop may be silent for this long, whatever the frequency of syncs.
 const SHORTEST_SILENCE: Duration = Duration::from_secs(5 * 60);
 
+/// The agent's log may take no line for this long.
+const LONGEST_LOG_SILENCE: Duration = Duration::from_secs(2 * 60);
+
 /// A check and its result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HealthCheck {
@@ -43,6 +46,28 @@ pub fn sync_loop(last: Option<Mono>, now: Mono, sync_frequency: Duration) -> Res
         }
         Some(_) | None => Ok(()),
     }
+}
+
+/// How the agent's own log is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LogProgress {
+    /// Since when a line waits to be written, without any other being written.
+    pub waiting_since: Option<Mono>,
+    /// The first and the last line in a row that could not be written.
+    pub failures: Option<(Mono, Mono)>,
+}
+
+/// Whether the agent's log is written. That there is nothing to write is no failure, and neither is a single line that is lost.
+pub fn log(progress: LogProgress, now: Mono) -> Result<(), String> {
+    let is_long = |since: Mono, until: Mono| until.since(since) > LONGEST_LOG_SILENCE;
+    let seconds = LONGEST_LOG_SILENCE.as_secs();
+    if progress.waiting_since.is_some_and(|since| is_long(since, now)) {
+        return Err(format!("logging blocked: the log took no line for more than {seconds} s"));
+    }
+    if progress.failures.is_some_and(|(first, last)| is_long(first, last)) {
+        return Err(format!("logging failed: no line could be written for more than {seconds} s"));
+    }
+    Ok(())
 }
 
 /// The answer of `/healthz`. Reasons are withheld, since no permission to read them is asked for.
@@ -91,6 +116,37 @@ mod tests {
         for (last, now, frequency, expected) in rows {
             let result = sync_loop(last.map(at), at(now), Duration::from_secs(frequency));
             assert_eq!(result.is_ok(), expected, "{last:?} {now} {frequency}");
+        }
+    }
+
+    #[test]
+    fn the_log_fails_when_lines_wait_or_are_lost_for_more_than_two_minutes() {
+        let at = |seconds: u64| Mono(Duration::from_secs(seconds));
+        let rows = [
+            (None, None, 10_000, None),
+            (Some(100), None, 220, None),
+            (
+                Some(100),
+                None,
+                221,
+                Some("logging blocked: the log took no line for more than 120 s"),
+            ),
+            (None, Some((100, 100)), 10_000, None),
+            (None, Some((100, 220)), 10_000, None),
+            (
+                None,
+                Some((100, 221)),
+                221,
+                Some("logging failed: no line could be written for more than 120 s"),
+            ),
+        ];
+        for (waiting, failures, now, expected) in rows {
+            let progress = LogProgress {
+                waiting_since: waiting.map(at),
+                failures: failures.map(|(first, last)| (at(first), at(last))),
+            };
+            let expected = expected.map_or(Ok(()), |why| Err(why.to_owned()));
+            assert_eq!(log(progress, at(now)), expected, "{waiting:?} {failures:?} {now}");
         }
     }
 

@@ -33,6 +33,7 @@ pub mod log_request;
 pub mod log_rotation;
 pub mod mirror;
 pub mod node;
+pub mod node_log_query;
 pub mod pem;
 pub mod persistent_volume;
 pub mod pod;
@@ -61,6 +62,7 @@ pub mod trust_bundle;
 pub mod user_namespace;
 pub mod view;
 pub mod volume_manager;
+pub mod zpages;
 
 #[cfg(test)]
 mod fixture;

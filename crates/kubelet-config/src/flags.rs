@@ -4,6 +4,7 @@
 //! take a value only after `=`, values that begin with `-`, the last of several values that contradict each other, and maps and
 //! lists that grow with every repetition. Units and scripts that start kubelets rely on all of that.
 
+mod effective;
 mod help;
 mod parse;
 mod program;
@@ -11,6 +12,7 @@ mod removed;
 mod table;
 mod value;
 
+pub use effective::effective_values;
 pub use help::help;
 pub use parse::{ParsedFlags, RequestedAction, parse};
 pub use program::ProgramFlags;

@@ -6,6 +6,7 @@ mod files;
 mod ignored_settings;
 mod image_settings;
 mod metrics;
+mod node_endpoints;
 mod node_status;
 mod preflight;
 mod security_settings;
@@ -25,6 +26,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use crate::logging::LogControl;
 use crate::settings::AgentSettings;
 use crate::signals::ShutdownSignals;
 use crate::{assembly, threads};
@@ -76,25 +78,38 @@ fn start(given: &ParsedFlags, clock: &Arc<dyn Clock>) -> Result<ExitCode> {
     let loaded = files::load(given)?;
     let logging = agent_settings::logging(&loaded, &given.program);
     let is_on_stderr = logging.file.is_none();
-    let _flush = logging.start(clock).context("cannot start the log")?;
-    let Err(error) = run_agent(given, &loaded, clock) else { return Ok(ExitCode::SUCCESS) };
+    let log = logging.start(clock).context("cannot start the log")?;
+    let Err(error) = run_agent(given, &loaded, log.control(), clock) else {
+        return Ok(ExitCode::SUCCESS);
+    };
     tracing::error!(task = "kubelet", error = format!("{error:#}"), "kubelet failed, exiting");
     if is_on_stderr { Ok(ExitCode::FAILURE) } else { Err(error) }
 }
 
-fn run_agent(given: &ParsedFlags, loaded: &LoadedConfig, clock: &Arc<dyn Clock>) -> Result<()> {
+fn run_agent(
+    given: &ParsedFlags,
+    loaded: &LoadedConfig,
+    log: LogControl,
+    clock: &Arc<dyn Clock>,
+) -> Result<()> {
     log_warnings(given, loaded);
     preflight::check(&loaded.configuration)?;
     preflight::check_addresses(&given.program)?;
     agent_settings::prepare_process(loaded);
     let settings = agent_settings::settings(loaded, &given.program)?;
     let serving = ServingPlan::new(&loaded.configuration, &given.program, &settings.node_name);
-    threads::block_on(run_until_signalled(&settings, serving, clock))
+    let serving = serving.with_node_endpoints(node_endpoints::settings(
+        &loaded.configuration,
+        &given.program,
+        clock.wall(),
+    ));
+    threads::block_on(run_until_signalled(&settings, serving, log, clock))
 }
 
 async fn run_until_signalled(
     settings: &AgentSettings,
     serving: ServingPlan,
+    log: LogControl,
     clock: &Arc<dyn Clock>,
 ) -> Result<()> {
     let mut ending = ShutdownSignals::listen().context("cannot listen to signals")?;
@@ -113,7 +128,7 @@ async fn run_until_signalled(
     let inputs = ServerInputs {
         streaming: serving.streaming(&agent),
         plan: serving,
-        host: Arc::new(AgentHost::new(&agent, settings, clock)),
+        host: Arc::new(AgentHost::new(&agent, settings, log, clock)),
         metrics: Arc::new(KubeletMetrics::new(&agent, settings, clock)),
         client: agent.client(),
         addresses: agent.node_addresses(),

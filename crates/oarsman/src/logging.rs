@@ -13,18 +13,19 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use oarsman_clock::Clock;
+use oarsman_core::healthz::LogProgress;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 
 pub(crate) use file::RotationLimits;
-pub(crate) use queue::LogFlush;
 pub(crate) use verbosity::Verbosity;
 
 use file::LogFile;
 use json::JsonLayer;
-use queue::LogQueue;
+use queue::{LogFlush, LogQueue};
 use single_line::SingleLine;
+use verbosity::VerbosityControl;
 
 /// How and where the agent speaks.
 #[derive(Clone, Debug, Default)]
@@ -33,6 +34,46 @@ pub(crate) struct LogSettings {
     pub(crate) format: LogLineFormat,
     /// None for stderr.
     pub(crate) file: Option<(PathBuf, RotationLimits)>,
+}
+
+/// The log of this process; its last lines are written when it is dropped.
+#[derive(Debug)]
+#[must_use = "the last lines are lost when nothing waits for them"]
+pub(crate) struct AgentLog {
+    control: LogControl,
+    _flush: LogFlush,
+}
+
+impl AgentLog {
+    pub(crate) fn control(&self) -> LogControl {
+        self.control.clone()
+    }
+}
+
+/// What the running agent knows of its log, and changes of it.
+#[derive(Clone, Debug)]
+pub(crate) struct LogControl {
+    queue: LogQueue,
+    verbosity: VerbosityControl,
+}
+
+impl LogControl {
+    /// Of a log that is not written.
+    #[cfg(test)]
+    pub(crate) fn of_nothing() -> Self {
+        let queue = LogQueue::new(Arc::new(oarsman_clock::SystemClock::start()));
+        Self { queue, verbosity: Verbosity::default().filter().1 }
+    }
+
+    /// How lines are written.
+    pub(crate) fn progress(&self) -> LogProgress {
+        self.queue.progress()
+    }
+
+    /// Changes which lines are written, until the process ends.
+    pub(crate) fn set_verbosity(&self, verbosity: u32) {
+        self.verbosity.set(verbosity);
+    }
 }
 
 /// What lines look like.
@@ -51,16 +92,17 @@ impl LogSettings {
     ///
     /// # Errors
     /// When the thread that writes lines cannot be started.
-    pub(crate) fn start(self, clock: &Arc<dyn Clock>) -> io::Result<LogFlush> {
+    pub(crate) fn start(self, clock: &Arc<dyn Clock>) -> io::Result<AgentLog> {
         let colours = self.file.is_none() && io::stderr().is_terminal();
         let (file, failure) = open(self.file, clock);
         let log: Box<dyn Write + Send> = match file {
             Some(file) => Box::new(file),
             None => Box::new(io::stderr()),
         };
-        let writer = LogQueue::start(log)?;
+        let writer = LogQueue::start(log, Arc::clone(clock))?;
         let flush = writer.flush_at_end();
-        let loudness = self.verbosity.filter();
+        let (loudness, verbosity) = self.verbosity.filter();
+        let control = LogControl { queue: writer.clone(), verbosity };
         let lines = match self.format {
             LogLineFormat::Text => {
                 let writer = SingleLine { writer, colours };
@@ -72,7 +114,7 @@ impl LogSettings {
         if let Some((path, error)) = failure {
             tracing::error!(path = %path.display(), %error, "log file not opened, logging to stderr");
         }
-        Ok(flush)
+        Ok(AgentLog { control, _flush: flush })
     }
 }
 

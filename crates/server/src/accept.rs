@@ -3,6 +3,7 @@
 //! Connections are limited in number, silence and length, may be upgraded (which exec, attach and port-forward need), and end
 //! gracefully. Each is a task of its own, so that a client that hangs or sends garbage harms only its own connection.
 
+use std::convert::Infallible;
 use std::future::Future;
 use std::io;
 use std::pin::pin;
@@ -11,7 +12,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::http::StatusCode;
-use axum::response::IntoResponse;
+use axum::response::{IntoResponse, Response};
 use hyper::Request;
 use hyper::body::Incoming;
 use hyper::http::Extensions;
@@ -29,6 +30,7 @@ use tower::ServiceExt;
 use crate::connections::ConnectionHandle;
 use write_timeout::WriteTimeout;
 
+mod http2;
 #[cfg(test)]
 mod tests;
 mod write_timeout;
@@ -136,6 +138,8 @@ pub struct HttpConnection {
     pub router: Router,
     /// What is known of the client; each request gets it.
     pub extensions: Extensions,
+    /// Whether client and server have agreed on HTTP/2.
+    pub is_http2: bool,
 }
 
 /// Serves what `listener` accepts until `end` is cancelled; requests under way may finish, within a second.
@@ -192,39 +196,69 @@ async fn answer(
     limits: ConnectionLimits,
     end: CancellationToken,
 ) {
-    let Some(HttpConnection { stream, router, extensions }) = prepared.await else { return };
+    let Some(HttpConnection { stream, router, extensions, is_http2 }) = prepared.await else {
+        return;
+    };
+    let handle = extensions.get::<ConnectionHandle>().cloned();
+    let handler = RequestHandler { router, extensions, max_head_bytes: limits.max_head_bytes };
+    let answered = async {
+        if is_http2 {
+            let longest = limits.lifetime.saturating_mul(2);
+            timeout(longest, http2::serve(stream, handler, limits, end)).await.ok();
+        } else {
+            timeout(limits.lifetime, answer_http1(stream, handler, limits, end)).await.ok();
+        }
+    };
+    tokio::select! {
+        () = answered => {}
+        () = evicted(handle.as_ref()) => {}
+    }
+}
+
+async fn answer_http1(
+    stream: Box<dyn ByteStream>,
+    handler: RequestHandler,
+    limits: ConnectionLimits,
+    end: CancellationToken,
+) {
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new())
         .header_read_timeout(limits.header_timeout)
         .max_buf_size(limits.max_head_bytes);
-    let handle = extensions.get::<ConnectionHandle>().cloned();
-    let stream = WriteTimeout::new(stream, limits.write_timeout);
-    let service = service_fn(move |mut request: Request<Incoming>| {
-        request.extensions_mut().extend(extensions.clone());
-        let is_too_long = head_bytes(&request) > limits.max_head_bytes;
-        let router = router.clone();
+    let stream = TokioIo::new(WriteTimeout::new(stream, limits.write_timeout));
+    let service = service_fn(move |request| handler.answer(request));
+    let mut connection = pin!(http.serve_connection(stream, service).with_upgrades());
+    // A failure concerns the client, which has its answer or asks again.
+    tokio::select! {
+        _ = connection.as_mut() => {}
+        () = end.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await.ok();
+        }
+    }
+}
+
+/// Answers the requests of one connection.
+struct RequestHandler {
+    router: Router,
+    extensions: Extensions,
+    max_head_bytes: usize,
+}
+
+impl RequestHandler {
+    fn answer(
+        &self,
+        mut request: Request<Incoming>,
+    ) -> impl Future<Output = Result<Response, Infallible>> + Send + use<> {
+        request.extensions_mut().extend(self.extensions.clone());
+        let is_too_long = head_bytes(&request) > self.max_head_bytes;
+        let router = self.router.clone();
         async move {
             if is_too_long {
                 return Ok(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE.into_response());
             }
             router.oneshot(request).await
         }
-    });
-    let connection = http.serve_connection(TokioIo::new(stream), service).with_upgrades();
-    let mut connection = pin!(connection);
-    let answered = async {
-        tokio::select! {
-            result = connection.as_mut() => result,
-            () = end.cancelled() => {
-                connection.as_mut().graceful_shutdown();
-                connection.await
-            }
-        }
-    };
-    // A failure concerns the client, which has its answer or asks again.
-    tokio::select! {
-        _ = timeout(limits.lifetime, answered) => {}
-        () = evicted(handle.as_ref()) => {}
     }
 }
 

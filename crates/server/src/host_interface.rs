@@ -23,6 +23,15 @@ pub trait HostInterface: Send + Sync + 'static {
     /// The reason, in words.
     fn sync_loop_health(&self) -> Result<(), String>;
 
+    /// Whether the agent's own log is written, or why it is not.
+    ///
+    /// # Errors
+    /// The reason, in words.
+    fn log_health(&self) -> Result<(), String>;
+
+    /// Changes the verbosity of the agent's own log, until the agent ends.
+    fn set_log_verbosity(&self, verbosity: u32);
+
     /// Where the logs of a pod's container are, one file for each start.
     fn log_directory(&self, pod: &Pod, container: &str) -> LogDirectory;
 

@@ -20,6 +20,7 @@ use crate::authenticator::ClientCertificates;
 use crate::connections::{ConnectionHandle, ConnectionTable, MAX_CONNECTIONS};
 use crate::listen;
 use crate::streaming::MAX_SESSIONS;
+use crate::tls;
 
 /// How long a client may take for the TLS handshake.
 const LONGEST_HANDSHAKE: Duration = Duration::from_secs(10);
@@ -142,7 +143,7 @@ async fn prepare(
     extensions.insert(handle.clone());
     let Some(tls) = tls else {
         extensions.insert(ClientCertificates::default());
-        return Some(HttpConnection { stream: Box::new(tcp), router, extensions });
+        return Some(HttpConnection { stream: Box::new(tcp), router, extensions, is_http2: false });
     };
     let client = tcp.peer_addr().map(|address| address.to_string()).unwrap_or_default();
     let accepted = tokio::select! {
@@ -152,7 +153,8 @@ async fn prepare(
     match accepted {
         Ok(Ok(stream)) => {
             extensions.insert(peer_certificates(&stream));
-            Some(HttpConnection { stream: Box::new(stream), router, extensions })
+            let is_http2 = stream.get_ref().1.alpn_protocol() == Some(tls::HTTP2);
+            Some(HttpConnection { stream: Box::new(stream), router, extensions, is_http2 })
         }
         Ok(Err(error)) => {
             tracing::debug!(client, %error, "TLS handshake failed");

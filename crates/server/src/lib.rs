@@ -13,6 +13,7 @@ mod host_interface;
 mod http_server;
 pub mod logs;
 mod metrics_source;
+mod node_endpoints;
 mod pod_quota;
 pub mod query;
 mod review_throttle;
@@ -45,11 +46,12 @@ use tokio_util::sync::CancellationToken;
 
 pub use host_interface::{HostInterface, LogDirectory};
 pub use metrics_source::MetricsSource;
+pub use node_endpoints::{NodeEndpointSettings, NodeLogSettings};
 pub use stats_provider::{StatsError, StatsProvider};
 pub use streaming::{PodLookup, StreamingService};
 
 use auth_filter::AuthFilter;
-use endpoints::LogLimits;
+use endpoints::{EndpointState, ListLimit, LogLimits};
 use http_server::{HttpServer, UnboundServer};
 use server_metrics::{ServerMetrics, ServerType, with_metrics};
 use server_thread::ServerThread;
@@ -73,6 +75,8 @@ pub struct ServerSettings {
     pub debugging: bool,
     /// The kubelet's configuration, for `/configz`.
     pub configuration: Value,
+    /// Which endpoints show the node and its agent.
+    pub node_endpoints: NodeEndpointSettings,
 }
 
 /// The settings of authentication.
@@ -146,16 +150,21 @@ pub async fn open(
 ) -> io::Result<Servers> {
     let (mut http_servers, mut unbound, mut thread) = (Vec::new(), Vec::new(), None);
     let ServerSources { host, streaming, metrics } = sources;
-    let metrics = ServerMetrics::new(metrics);
-    let log_limits = LogLimits::new(panics.clone());
+    let endpoint_state = EndpointState {
+        host,
+        clock,
+        configuration: settings.configuration,
+        log_limits: LogLimits::new(panics.clone()),
+        list_limit: ListLimit::default(),
+        metrics: ServerMetrics::new(metrics),
+    };
     let mut plain = Vec::new();
     if let Some(address) = settings.health {
-        let router = endpoints::health(Arc::clone(&host), Arc::clone(&metrics));
+        let router = endpoints::health(&endpoint_state);
         plain.push(UnboundServer { name: TaskName::HealthServer, address, router });
     }
     if let Some(address) = settings.read_only {
-        let (host, clock) = (Arc::clone(&host), Arc::clone(&clock));
-        let router = endpoints::read_only(host, clock, Arc::clone(&log_limits), &metrics);
+        let router = endpoints::read_only(&endpoint_state);
         plain.push(UnboundServer { name: TaskName::ReadOnlyServer, address, router });
     }
     for server in plain {
@@ -173,10 +182,9 @@ pub async fn open(
             .map_err(io::Error::other)?;
         let guard = AuthFilter::new(&settings.authentication, settings.authorization, reviewer);
         let debugging = settings.debugging.then_some(streaming);
-        let (configuration, shared) = (settings.configuration, Arc::clone(&metrics));
-        let router = endpoints::all(host, clock, log_limits, debugging, configuration, shared);
+        let router = endpoints::all(&endpoint_state, debugging, &settings.node_endpoints);
         let router = auth_filter::with_auth(router, guard);
-        let router = with_metrics(router, &metrics, ServerType::ReadWrite);
+        let router = with_metrics(router, &endpoint_state.metrics, ServerType::ReadWrite);
         let (listener, tls) = (listen(address).await?, TlsAcceptor::from(Arc::new(tls)));
         http_servers.push(HttpServer::encrypted(TaskName::HttpsServer, listener, tls, router));
         thread = Some(ServerThread::start()?);

@@ -10,6 +10,11 @@ pub fn read(query: &str) -> Vec<(String, String)> {
     parts.map(pair).collect()
 }
 
+/// A path, percent-decoded; a plus sign stands for itself there.
+pub fn unescaped_path(path: &str) -> String {
+    percent_decode(&path.replace('+', "%2B"))
+}
+
 fn percent_decode(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -35,6 +40,11 @@ fn hex(digits: &[u8]) -> Option<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_plus_sign_stands_for_itself_in_a_path() {
+        assert_eq!(unescaped_path("/a+b%20c%2Fd"), "/a+b c/d");
+    }
 
     #[test]
     fn queries_are_read_with_what_is_escaped() {

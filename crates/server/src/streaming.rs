@@ -18,6 +18,7 @@ use axum::extract::{Path, RawQuery, Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post};
+use k8s_openapi::api::core::v1::Pod;
 use oarsman_core::active_pods::ActivePod;
 use oarsman_core::ids::FullName;
 use oarsman_core::pod::PodExt;
@@ -79,6 +80,16 @@ impl StreamingService {
             .route("/portForward/{namespace}/{pod}", forward.clone())
             .route("/portForward/{namespace}/{pod}/{uid}", forward)
             .with_state(Arc::clone(self))
+    }
+
+    pub(crate) fn runtime(&self) -> &dyn Runtime {
+        self.runtime.as_ref()
+    }
+
+    /// The id of the pod's container of that name that runs, or why there is none.
+    pub(crate) async fn container_id(&self, pod: &Pod, container: &str) -> Result<String, String> {
+        let found = find::container(self.runtime.as_ref(), pod, container).await;
+        found.map_err(|StreamingRefusal(_, said)| said)
     }
 
     fn pod(&self, path: &PathParts) -> Result<(FullName, Arc<ActivePod>), StreamingRefusal> {

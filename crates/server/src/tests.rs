@@ -14,6 +14,7 @@ use oarsman_core::exposition::{Exposition, MetricKind};
 use oarsman_core::ids::FullName;
 use oarsman_core::lifecycle::Stage;
 use oarsman_core::stats::{StatsScope, StatsSnapshot};
+use oarsman_core::zpages::StatusFacts;
 use oarsman_cri::{Deadlines, RemoteRuntime};
 use oarsman_sync::Guarded;
 use rcgen::{
@@ -33,10 +34,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::*;
 
+mod access_table;
 mod hostile_chains;
 mod hostile_clients;
+mod http2;
 mod log_readers;
 mod metrics;
+mod node_endpoints;
 mod pod_lists;
 mod server_thread;
 
@@ -85,29 +89,35 @@ impl Reviewer for FakeReviewer {
         subresource: &str,
     ) -> oarsman_cluster::Result<bool> {
         self.asked.fetch_add(1, Ordering::SeqCst);
-        let may = [("ann", "get", "pods"), ("api", "get", "proxy")];
+        let may = [("ann", "get", "pods"), ("api", "get", "proxy"), ("exec", "create", "proxy")];
         Ok(may.contains(&(user.name.as_str(), verb, subresource)))
     }
 }
 
 /// A pod with logs in a directory, and another one; counts queries.
-struct FakeHost {
+pub(crate) struct FakeHost {
     logs: PathBuf,
     pods: Guarded<ActivePods>,
     lists: AtomicUsize,
     lookups: AtomicUsize,
     /// Whether its sync loop does not run.
     is_stuck: AtomicBool,
+    /// Whether its log takes nothing.
+    is_log_blocked: AtomicBool,
+    /// The verbosity that was set last.
+    verbosity: AtomicUsize,
 }
 
 impl FakeHost {
-    fn with_state(logs: &Path, state: &Value) -> Arc<Self> {
+    pub(crate) fn with_state(logs: &Path, state: &Value) -> Arc<Self> {
         let node = Self {
             logs: logs.to_owned(),
             pods: Guarded::default(),
             lists: AtomicUsize::default(),
             lookups: AtomicUsize::default(),
             is_stuck: AtomicBool::default(),
+            is_log_blocked: AtomicBool::default(),
+            verbosity: AtomicUsize::default(),
         };
         node.set_state("web", state);
         node.set_state("idle", &json!({ "terminated": { "exitCode": 0 } }));
@@ -155,6 +165,15 @@ impl HostInterface for FakeHost {
     fn sync_loop_health(&self) -> Result<(), String> {
         let is_stuck = self.is_stuck.load(Ordering::SeqCst);
         if is_stuck { Err("it does not run".to_owned()) } else { Ok(()) }
+    }
+
+    fn log_health(&self) -> Result<(), String> {
+        let is_blocked = self.is_log_blocked.load(Ordering::SeqCst);
+        if is_blocked { Err("it takes nothing".to_owned()) } else { Ok(()) }
+    }
+
+    fn set_log_verbosity(&self, verbosity: u32) {
+        self.verbosity.store(usize::try_from(verbosity).unwrap(), Ordering::SeqCst);
     }
 
     fn log_directory(&self, _: &Pod, _: &str) -> LogDirectory {
@@ -241,6 +260,24 @@ fn settings(
         encryption: TlsSettings::default(),
         debugging,
         configuration: json!({ "port": 10250 }),
+        node_endpoints: node_endpoints(directory),
+    }
+}
+
+/// All of them.
+fn node_endpoints(directory: &Path) -> NodeEndpointSettings {
+    NodeEndpointSettings {
+        node_logs: Some(NodeLogSettings { directory: directory.to_owned(), query: true }),
+        flags: Some([("v".to_owned(), "2".to_owned())].into()),
+        status: Some(StatusFacts {
+            started: "2026-01-01T00:00:00Z".parse().unwrap(),
+            rust_version: "1".to_owned(),
+            binary_version: "2".to_owned(),
+            emulation_version: "3".to_owned(),
+        }),
+        checkpoint_root: Some(directory.to_owned()),
+        command_line: Some(vec!["kubelet".to_owned(), "--v=2".to_owned()]),
+        debug_flags: true,
     }
 }
 
@@ -306,14 +343,24 @@ impl ServerFixture {
         &self,
         who: Option<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)>,
     ) -> tokio_rustls::client::TlsStream<TcpStream> {
+        self.connect_by(who, &[]).await
+    }
+
+    /// Offers these protocols.
+    async fn connect_by(
+        &self,
+        who: Option<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)>,
+        protocols: &[&[u8]],
+    ) -> tokio_rustls::client::TlsStream<TcpStream> {
         let own = fs::read(self.directory.path().join("pki/kubelet.crt")).unwrap();
         let mut roots = RootCertStore::empty();
         roots.add(CertificateDer::from_pem_slice(&own).unwrap()).unwrap();
         let builder = ClientConfig::builder().with_root_certificates(roots);
-        let config = match who {
+        let mut config = match who {
             Some((chain, key)) => builder.with_client_auth_cert(chain, key).unwrap(),
             None => builder.with_no_client_auth(),
         };
+        config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
         let tcp = TcpStream::connect(self.secure).await.unwrap();
         let name = ServerName::try_from("localhost").unwrap();
         TlsConnector::from(Arc::new(config)).connect(name, tcp).await.unwrap()

@@ -22,6 +22,9 @@ const MAX_INTERMEDIATES: usize = 6;
 /// More than such certificates take. They are held twice, as long as the connection lasts.
 const MAX_CHAIN_BYTES: usize = 16 * 1024;
 
+/// The name of HTTP/2 in a TLS handshake.
+pub(crate) const HTTP2: &[u8] = b"h2";
+
 /// The TLS configuration of the server.
 pub(crate) fn config(
     encryption: &TlsSettings,
@@ -39,7 +42,8 @@ pub(crate) fn config(
         false => builder.with_no_client_auth(),
     };
     let mut config = builder.with_cert_resolver(certificate);
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    // A client that offers both gets HTTP/2. Those that upgrade their connections offer HTTP/1.1 alone.
+    config.alpn_protocols = vec![HTTP2.to_vec(), b"http/1.1".to_vec()];
     // A session to be resumed would hold the chain of a client that has gone.
     config.session_storage = Arc::new(NoServerSessionStorage {});
     config.send_tls13_tickets = 0;

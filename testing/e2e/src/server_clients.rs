@@ -1,5 +1,7 @@
-//! Clients of the kubelet server: one that reads a response, and others that send half of a request, read nothing, or keep commands running.
+//! Clients of the kubelet server: one that reads a response, and others that send half of a request, read nothing, keep commands running, or ask
+//! for what they may not have.
 
+mod access_client;
 mod exec_sessions;
 mod responses;
 mod stalled_log_readers;
@@ -24,6 +26,7 @@ use tokio_rustls::rustls::{
     ClientConfig, DigitallySignedStruct, Error as TlsError, SignatureScheme,
 };
 
+pub use access_client::AccessClient;
 pub use exec_sessions::ExecSessions;
 pub use responses::get_text;
 pub use stalled_log_readers::StalledLogReaders;

@@ -189,6 +189,19 @@ impl ControlPlane {
         self.write(file, &ClientIdentity::Certificate(&pair))
     }
 
+    /// The certificate of any user in a group, for requests to kubelets.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn client_certificate(
+        &self,
+        file: &str,
+        user: &str,
+        group: &str,
+    ) -> Result<CertificateFiles> {
+        self.authority.write(file, &self.authority.client(user, group)?)
+    }
+
     /// The kubeconfig of a node without a certificate, which may only request one.
     ///
     /// # Errors

@@ -19,10 +19,12 @@ const LAYERS: &[&[&str]] = &[
         "hash",
         "ids",
         "image_reference",
+        "node_log_query",
         "pem",
         "quantity",
         "start_error",
         "time",
+        "zpages",
     ],
     // What probes find, which reports tell too.
     &["probe"],

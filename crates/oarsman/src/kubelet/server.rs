@@ -25,7 +25,8 @@ use oarsman_kubelet_config::flags::ProgramFlags;
 use oarsman_kubelet_config::{KubeletConfiguration, is_enabled};
 use oarsman_server::{
     AuthenticationSettings, AuthorizationSettings, HostInterface, LogDirectory, MetricsSource,
-    ServerSettings, ServerSources, StatsProvider, StreamingService, TlsSettings,
+    NodeEndpointSettings, ServerSettings, ServerSources, StatsProvider, StreamingService,
+    TlsSettings,
 };
 use oarsman_sync::{TaskName, TaskPanics, restarted};
 use serde_json::Value;
@@ -36,6 +37,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::metrics::KubeletMetrics;
 use crate::assembly::Agent;
+use crate::logging::LogControl;
 use crate::settings::AgentSettings;
 
 #[cfg(test)]
@@ -45,7 +47,7 @@ mod tests;
 const RETRY_DELAY: Duration = Duration::from_secs(2);
 
 /// Stands for what is not shown, as in the Go kubelet's logs.
-const MASKED: &str = "<masked>";
+pub(super) const MASKED: &str = "<masked>";
 
 /// What is to be served, and with which certificate.
 #[derive(Clone, Debug)]
@@ -76,6 +78,12 @@ impl ServingPlan {
             node: node.to_owned(),
             streaming_idle_timeout: kubelet.streaming_connection_idle_timeout.or_zero(),
         }
+    }
+
+    /// With these endpoints of the node.
+    pub(super) fn with_node_endpoints(mut self, endpoints: NodeEndpointSettings) -> Self {
+        self.settings.node_endpoints = endpoints;
+        self
     }
 
     /// exec, attach and port-forward on the agent's pods.
@@ -139,12 +147,13 @@ fn settings(kubelet: &KubeletConfiguration) -> ServerSettings {
         },
         debugging: kubelet.enable_debugging_handlers,
         configuration: shown_configuration(kubelet),
+        node_endpoints: NodeEndpointSettings::default(),
     }
 }
 
 /// The configuration as /configz shows it. Headers for manifests carry passwords and tokens: their names are shown, their values
 /// are not. The URL of manifests may have a password and a token, too.
-fn shown_configuration(kubelet: &KubeletConfiguration) -> Value {
+pub(super) fn shown_configuration(kubelet: &KubeletConfiguration) -> Value {
     let mut shown = kubelet.clone();
     let values = shown.static_pod_url_header.values_mut().flatten();
     values.for_each(|value| MASKED.clone_into(value));
@@ -153,7 +162,7 @@ fn shown_configuration(kubelet: &KubeletConfiguration) -> Value {
 }
 
 /// A URL without login and query.
-fn without_secrets(url: &str) -> String {
+pub(super) fn without_secrets(url: &str) -> String {
     let (url, query) = url.split_once('?').map_or((url, None), |(url, query)| (url, Some(query)));
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
@@ -256,23 +265,30 @@ async fn open(
     Ok((servers.await?, certificate_manager))
 }
 
-/// What the servers need of the agent: its active pods, where their logs are, what they use, and whether its sync loop runs.
+/// What the servers need of the agent: its active pods, where their logs are, what they use, whether its sync loop runs, and its own log.
 pub(super) struct AgentHost {
     pods: ActivePodsReader,
     pod_logs: PathBuf,
     sync_loop_monitor: SyncLoopMonitor,
     sync_frequency: Duration,
+    log: LogControl,
     clock: Arc<dyn Clock>,
     stats: Arc<dyn StatsProvider>,
 }
 
 impl AgentHost {
-    pub(super) fn new(agent: &Agent, settings: &AgentSettings, clock: &Arc<dyn Clock>) -> Self {
+    pub(super) fn new(
+        agent: &Agent,
+        settings: &AgentSettings,
+        log: LogControl,
+        clock: &Arc<dyn Clock>,
+    ) -> Self {
         Self {
             pods: agent.pods(),
             pod_logs: settings.pod_logs.clone(),
             sync_loop_monitor: agent.sync_loop_monitor(),
             sync_frequency: settings.relist_period,
+            log,
             clock: Arc::clone(clock),
             stats: agent.stats(),
         }
@@ -291,6 +307,14 @@ impl HostInterface for AgentHost {
     fn sync_loop_health(&self) -> Result<(), String> {
         let (last, now) = (self.sync_loop_monitor.last_entry(), self.clock.mono());
         healthz::sync_loop(last, now, self.sync_frequency)
+    }
+
+    fn log_health(&self) -> Result<(), String> {
+        healthz::log(self.log.progress(), self.clock.mono())
+    }
+
+    fn set_log_verbosity(&self, verbosity: u32) {
+        self.log.set_verbosity(verbosity);
     }
 
     fn log_directory(&self, pod: &Pod, container: &str) -> LogDirectory {

@@ -105,7 +105,8 @@ fn listen(path: &Path) -> io::Result<UnixListener> {
 
 async fn prepare(stream: UnixStream, router: Router) -> Option<HttpConnection> {
     let router = if is_allowed(&stream) { router } else { Router::new().fallback(forbidden) };
-    Some(HttpConnection { stream: Box::new(stream), router, extensions: Extensions::new() })
+    let (extensions, is_http2) = (Extensions::new(), false);
+    Some(HttpConnection { stream: Box::new(stream), router, extensions, is_http2 })
 }
 
 /// Whether the client runs as root, or as the agent's own user.

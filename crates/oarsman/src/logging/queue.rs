@@ -9,6 +9,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use oarsman_clock::Clock;
+use oarsman_core::healthz::LogProgress;
+use oarsman_core::time::Mono;
 use tracing_subscriber::fmt::MakeWriter;
 
 /// What lines that wait to be written take at most.
@@ -27,9 +30,10 @@ pub(super) struct LogQueue(Arc<QueueState>);
 #[must_use = "the last lines are lost when nothing waits for them"]
 pub(crate) struct LogFlush(LogQueue);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct QueueState {
     lines: Mutex<QueuedLines>,
+    clock: Arc<dyn Clock>,
     /// Signalled when a line is queued.
     queued: Condvar,
     /// Signalled when the last queued line is written.
@@ -45,6 +49,7 @@ struct QueuedLines {
     is_writing: bool,
     /// Lines that found no room since that was last logged.
     dropped: u64,
+    progress: LogProgress,
 }
 
 /// What the writing thread does next.
@@ -59,11 +64,28 @@ impl LogQueue {
     ///
     /// # Errors
     /// When the thread cannot be started.
-    pub(super) fn start(log: impl Write + Send + 'static) -> io::Result<Self> {
-        let queue = Self(Arc::default());
+    pub(super) fn start(
+        log: impl Write + Send + 'static,
+        clock: Arc<dyn Clock>,
+    ) -> io::Result<Self> {
+        let queue = Self::new(clock);
         let writing = queue.clone();
         thread::Builder::new().name("log".to_owned()).spawn(move || writing.write_all_to(log))?;
         Ok(queue)
+    }
+
+    pub(super) fn new(clock: Arc<dyn Clock>) -> Self {
+        Self(Arc::new(QueueState {
+            lines: Mutex::default(),
+            clock,
+            queued: Condvar::default(),
+            written: Condvar::default(),
+        }))
+    }
+
+    /// How lines are written.
+    pub(super) fn progress(&self) -> LogProgress {
+        self.lock().progress
     }
 
     /// Has the end of the program wait for the last lines.
@@ -76,7 +98,8 @@ impl LogQueue {
     }
 
     fn push(&self, line: &[u8]) {
-        if self.lock().push(line) {
+        let now = self.0.clock.mono();
+        if self.lock().push(line, now) {
             self.0.queued.notify_one();
         }
     }
@@ -84,8 +107,12 @@ impl LogQueue {
     fn write_all_to(&self, mut log: impl Write) {
         loop {
             match self.next() {
-                // A log that cannot be written is no reason to stop.
-                NextWrite::Line(line) => log.write_all(&line).unwrap_or_default(),
+                NextWrite::Line(line) => {
+                    // A log that cannot be written is no reason to stop.
+                    let is_written = log.write_all(&line).is_ok();
+                    let now = self.0.clock.mono();
+                    self.lock().end_write(is_written, now);
+                }
                 NextWrite::Dropped(count) => {
                     tracing::error!(object = "log", count, "log lines dropped, the log took none");
                 }
@@ -96,7 +123,6 @@ impl LogQueue {
     /// Waits for something to write.
     fn next(&self) -> NextWrite {
         let mut lines = self.lock();
-        lines.is_writing = false;
         loop {
             if let Some(line) = lines.take() {
                 return NextWrite::Line(line);
@@ -120,7 +146,7 @@ impl LogQueue {
 
 impl QueuedLines {
     /// Whether there was room for the line.
-    fn push(&mut self, line: &[u8]) -> bool {
+    fn push(&mut self, line: &[u8], now: Mono) -> bool {
         let bytes = line.len() + LINE_OVERHEAD;
         // A line that is larger than the whole queue is taken alone.
         if self.bytes + bytes > MAX_BYTES && !self.waiting.is_empty() {
@@ -129,6 +155,7 @@ impl QueuedLines {
         }
         self.bytes += bytes;
         self.waiting.push_back(line.to_vec());
+        self.progress.waiting_since.get_or_insert(now);
         true
     }
 
@@ -137,6 +164,14 @@ impl QueuedLines {
         self.bytes -= line.len() + LINE_OVERHEAD;
         self.is_writing = true;
         Some(line)
+    }
+
+    /// The line that was taken is written, or lost.
+    fn end_write(&mut self, is_written: bool, now: Mono) {
+        self.is_writing = false;
+        let first = self.progress.failures.map_or(now, |(first, _)| first);
+        self.progress.failures = (!is_written).then_some((first, now));
+        self.progress.waiting_since = (!self.waiting.is_empty()).then_some(now);
     }
 }
 
@@ -170,6 +205,8 @@ impl Write for &LogQueue {
 mod tests {
     use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
+    use oarsman_clock::SystemClock;
+
     use super::*;
 
     const DEADLINE: Duration = Duration::from_secs(30);
@@ -193,9 +230,13 @@ mod tests {
         }
     }
 
+    fn clock() -> Arc<dyn Clock> {
+        Arc::new(SystemClock::start())
+    }
+
     fn held() -> (LogQueue, SyncSender<()>, Receiver<String>) {
         let ((permit, permits), (lines, written)) = (sync_channel(0), sync_channel(1_000_000));
-        (LogQueue::start(HeldLog { permits, lines }).unwrap(), permit, written)
+        (LogQueue::start(HeldLog { permits, lines }, clock()).unwrap(), permit, written)
     }
 
     #[test]
@@ -243,11 +284,45 @@ mod tests {
 
     #[test]
     fn how_many_lines_were_dropped_is_logged_after_those_that_were_kept() {
-        let queue = LogQueue(Arc::default());
+        let queue = LogQueue::new(clock());
         queue.push(b"kept");
         queue.lock().dropped = 7;
         assert!(matches!(queue.next(), NextWrite::Line(line) if line == b"kept"));
         assert!(matches!(queue.next(), NextWrite::Dropped(7)));
         assert_eq!(queue.lock().dropped, 0);
+    }
+
+    #[test]
+    fn a_line_waits_from_when_it_finds_an_idle_log_or_the_line_before_it_is_written() {
+        let at = |seconds| Mono(Duration::from_secs(seconds));
+        let mut lines = QueuedLines::default();
+        assert_eq!(lines.progress, LogProgress::default());
+        lines.push(b"one", at(1));
+        lines.push(b"two", at(2));
+        assert_eq!(lines.progress.waiting_since, Some(at(1)));
+        lines.take();
+        lines.end_write(true, at(5));
+        assert_eq!(lines.progress.waiting_since, Some(at(5)), "the second");
+        lines.take();
+        assert_eq!(lines.progress.waiting_since, Some(at(5)), "while it is written");
+        lines.end_write(true, at(6));
+        assert_eq!(lines.progress, LogProgress::default());
+    }
+
+    #[test]
+    fn lines_that_are_lost_in_a_row_are_remembered_until_one_is_written() {
+        let at = |seconds| Mono(Duration::from_secs(seconds));
+        let mut lines = QueuedLines::default();
+        for (now, is_written, expected) in [
+            (1, true, None),
+            (2, false, Some((at(2), at(2)))),
+            (9, false, Some((at(2), at(9)))),
+            (10, true, None),
+        ] {
+            lines.push(b"line", at(now));
+            lines.take();
+            lines.end_write(is_written, at(now));
+            assert_eq!(lines.progress.failures, expected, "{now}");
+        }
     }
 }

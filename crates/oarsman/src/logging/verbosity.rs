@@ -1,5 +1,8 @@
 //! Which log lines are written, by level and module.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use tracing::{Level, Metadata};
 use tracing_subscriber::filter::{FilterFn, filter_fn};
 
@@ -20,21 +23,39 @@ impl Verbosity {
         Self { verbosity, modules: Vec::new() }
     }
 
-    /// The filter of lines.
-    pub(super) fn filter(self) -> FilterFn<impl Fn(&Metadata<'_>) -> bool> {
-        filter_fn(move |line| *line.level() <= self.level(line))
+    /// The filter of lines, and what changes its verbosity.
+    pub(super) fn filter(self) -> (FilterFn<impl Fn(&Metadata<'_>) -> bool>, VerbosityControl) {
+        let current = Arc::new(AtomicU32::new(self.verbosity));
+        let control = VerbosityControl(Arc::clone(&current));
+        let modules = self.modules;
+        let is_written = move |line: &Metadata<'_>| {
+            *line.level() <= level_of(line, &modules, current.load(Ordering::Relaxed))
+        };
+        (filter_fn(is_written), control)
     }
+}
 
-    fn level(&self, line: &Metadata<'_>) -> Level {
-        let ours = line.target().starts_with("oarsman");
-        let said = self.modules.iter().find(|(pattern, _)| matches(pattern, line.target()));
-        match said {
-            Some((_, verbosity)) => level(*verbosity),
-            None if ours || self.verbosity >= LIBRARY_VERBOSITY => level(self.verbosity),
-            // Its warnings have the whole of an answer that cannot be decoded, such as a Secret.
-            None if line.target().starts_with("kube_client") => Level::ERROR,
-            None => Level::WARN,
-        }
+/// Changes the verbosity of a running log. Those of single modules stay.
+#[derive(Clone, Debug)]
+pub(super) struct VerbosityControl(Arc<AtomicU32>);
+
+impl VerbosityControl {
+    pub(super) fn set(&self, verbosity: u32) {
+        self.0.store(verbosity, Ordering::Relaxed);
+        // Each place that logs remembers whether its lines are wanted.
+        tracing::callsite::rebuild_interest_cache();
+    }
+}
+
+fn level_of(line: &Metadata<'_>, modules: &[(String, u32)], verbosity: u32) -> Level {
+    let ours = line.target().starts_with("oarsman");
+    let said = modules.iter().find(|(pattern, _)| matches(pattern, line.target()));
+    match said {
+        Some((_, verbosity)) => level(*verbosity),
+        None if ours || verbosity >= LIBRARY_VERBOSITY => level(verbosity),
+        // Its warnings have the whole of an answer that cannot be decoded, such as a Secret.
+        None if line.target().starts_with("kube_client") => Level::ERROR,
+        None => Level::WARN,
     }
 }
 
@@ -104,7 +125,7 @@ mod tests {
         use tracing_subscriber::layer::SubscriberExt;
         let seen = |verbosity: Verbosity| {
             let targets = SeenTargets::default();
-            let layer = targets.clone().with_filter(verbosity.filter());
+            let layer = targets.clone().with_filter(verbosity.filter().0);
             tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
                 tracing::warn!(target: "kube_client::client", "s3cret");
                 tracing::warn!(target: "hyper", "warning");
@@ -123,5 +144,22 @@ mod tests {
         for (verbosity, want) in rows.into_iter().chain([(8, Level::TRACE), (10, Level::TRACE)]) {
             assert_eq!(level(verbosity), want, "{verbosity}");
         }
+    }
+
+    /// The one test that changes a running filter: places that log remember per process whether their lines are wanted.
+    #[test]
+    fn a_verbosity_that_is_changed_counts_for_the_next_line() {
+        use tracing_subscriber::Layer;
+        use tracing_subscriber::layer::SubscriberExt;
+        let targets = SeenTargets::default();
+        let (filter, control) = Verbosity::of(2).filter();
+        let layer = targets.clone().with_filter(filter);
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
+            for (verbosity, expected) in [(2, 0), (4, 1), (2, 1), (8, 2)] {
+                control.set(verbosity);
+                tracing::debug!(target: "oarsman_agent::worker", "line");
+                assert_eq!(targets.0.lock().unwrap().len(), expected, "{verbosity}");
+            }
+        });
     }
 }

@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use axum::Extension;
 use axum::body::Body;
-use axum::response::Response;
 use axum::routing::get;
+use hyper::client::conn::http2::{self as client, SendRequest};
+use hyper_util::rt::TokioExecutor;
 use rustix::io::Errno;
 use tempfile::{TempDir, tempdir};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -24,6 +25,10 @@ struct AcceptFixture {
 }
 
 fn serving(router: Router, connections: usize) -> AcceptFixture {
+    serving_by(router, connections, false)
+}
+
+fn serving_by(router: Router, connections: usize, is_http2: bool) -> AcceptFixture {
     let directory = tempdir().unwrap();
     let socket = directory.path().join("socket");
     let listener = UnixListener::bind(&socket).unwrap();
@@ -40,7 +45,7 @@ fn serving(router: Router, connections: usize) -> AcceptFixture {
         let mut extensions = Extensions::new();
         extensions.insert("a client");
         let router = router.clone();
-        async { Some(HttpConnection { stream: Box::new(stream), router, extensions }) }
+        async move { Some(HttpConnection { stream: Box::new(stream), router, extensions, is_http2 }) }
     }));
     AcceptFixture { _directory: directory, socket, end, task }
 }
@@ -106,7 +111,9 @@ async fn wait_after(failures: usize, error: Errno) -> Duration {
     let router = Router::new().route("/", get(async || "answered"));
     tokio::spawn(serve(listener, limits, CancellationToken::new(), move |stream| {
         let (router, extensions) = (router.clone(), Extensions::new());
-        async { Some(HttpConnection { stream: Box::new(stream), router, extensions }) }
+        async {
+            Some(HttpConnection { stream: Box::new(stream), router, extensions, is_http2: false })
+        }
     }));
     let begin = tokio::time::Instant::now();
     let mut stream = UnixStream::connect(&socket).await.unwrap();
@@ -200,11 +207,10 @@ async fn a_connection_too_many_waits_until_another_ends() {
     assert!(rest(second).await.ends_with("answered"));
 }
 
-#[tokio::test]
-async fn a_client_that_takes_nothing_loses_its_connection() {
-    let (started, ended) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let signals = (Arc::clone(&started), Arc::clone(&ended));
-    let router = Router::new().route(
+/// Without an end; tells when it begins and when it is given up.
+fn endless(started: &Arc<Notify>, ended: &Arc<Notify>) -> Router {
+    let signals = (Arc::clone(started), Arc::clone(ended));
+    Router::new().route("/healthz", get(async || "ok")).route(
         "/",
         get(async move || {
             let (started, ended) = signals;
@@ -215,8 +221,13 @@ async fn a_client_that_takes_nothing_loses_its_connection() {
             });
             Body::from_stream(Box::pin(endless))
         }),
-    );
-    let served = serving(router, 8);
+    )
+}
+
+#[tokio::test]
+async fn a_client_that_takes_nothing_loses_its_connection() {
+    let (started, ended) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let served = serving(endless(&started, &ended), 8);
     let mut stream = UnixStream::connect(&served.socket).await.unwrap();
     ask(&mut stream, "").await;
     started.notified().await;
@@ -232,4 +243,75 @@ impl Drop for SignalOnDrop {
     fn drop(&mut self) {
         self.0.notify_one();
     }
+}
+
+async fn http2_client(
+    served: &AcceptFixture,
+) -> (SendRequest<Body>, JoinHandle<hyper::Result<()>>) {
+    let stream = UnixStream::connect(&served.socket).await.unwrap();
+    let mut builder = client::Builder::new(TokioExecutor::new());
+    builder.initial_stream_window_size(1024);
+    let (sender, connection) = builder.handshake(TokioIo::new(stream)).await.unwrap();
+    (sender, tokio::spawn(connection))
+}
+
+async fn ask_http2(sender: &SendRequest<Body>, path: &str) -> hyper::Response<Incoming> {
+    let request = Request::get(format!("http://localhost{path}")).body(Body::empty()).unwrap();
+    sender.clone().send_request(request).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_stream_of_which_nothing_is_taken_is_reset_and_others_of_its_connection_go_on() {
+    let (started, ended) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let served = serving_by(endless(&started, &ended), 8, true);
+    let (sender, _connection) = http2_client(&served).await;
+    let stalled = ask_http2(&sender, "/").await;
+    started.notified().await;
+    // The limit is a second here; it has ten.
+    timeout(Duration::from_secs(10), ended.notified()).await.unwrap();
+    assert_eq!(ask_http2(&sender, "/healthz").await.status(), StatusCode::OK);
+    drop(stalled);
+}
+
+#[tokio::test]
+async fn streams_end_with_their_connection() {
+    let (started, ended) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let served = serving_by(endless(&started, &ended), 8, true);
+    let (sender, connection) = http2_client(&served).await;
+    let response = ask_http2(&sender, "/").await;
+    started.notified().await;
+    connection.abort();
+    drop((sender, response));
+    timeout(Duration::from_secs(10), ended.notified()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_connection_without_a_request_is_closed_before_and_after_the_preface() {
+    let served = serving_by(Router::new(), 8, true);
+    let silent = UnixStream::connect(&served.socket).await.unwrap();
+    timeout(Duration::from_secs(10), rest(silent)).await.unwrap();
+    let (_sender, connection) = http2_client(&served).await;
+    timeout(Duration::from_secs(10), connection).await.unwrap().unwrap().ok();
+}
+
+#[tokio::test]
+async fn when_it_ends_streams_under_way_are_answered() {
+    let (asked, go_on) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let signals = (Arc::clone(&asked), Arc::clone(&go_on));
+    let router = Router::new().route(
+        "/",
+        get(async move || {
+            signals.0.notify_one();
+            signals.1.notified().await;
+            "answered"
+        }),
+    );
+    let served = serving_by(router, 8, true);
+    let (sender, _connection) = http2_client(&served).await;
+    let answer = tokio::spawn(async move { ask_http2(&sender, "/").await.status() });
+    asked.notified().await;
+    served.end.cancel();
+    go_on.notify_one();
+    assert_eq!(answer.await.unwrap(), StatusCode::OK);
+    served.task.await.unwrap();
 }

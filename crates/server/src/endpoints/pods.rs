@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
 use axum::extract::State;
-use axum::http::{StatusCode, header};
+use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use futures::stream::{self, StreamExt};
 use k8s_openapi::api::core::v1::ContainerStatus;
@@ -16,9 +16,6 @@ use oarsman_core::active_pods::ActivePod;
 use serde_json::json;
 
 use super::EndpointState;
-
-/// Lists that are sent at once: each holds one pod, which may have several MiB.
-pub(super) const MAX_LISTS: usize = 32;
 
 /// Writes a pod as JSON, if it is in the list.
 type WritePod = fn(&ActivePod) -> serde_json::Result<Option<Vec<u8>>>;
@@ -34,10 +31,9 @@ pub(super) async fn running(State(endpoint_state): State<Arc<EndpointState>>) ->
 }
 
 fn list(endpoint_state: &EndpointState, write: WritePod) -> Response {
-    let Ok(permit) = Arc::clone(&endpoint_state.lists).try_acquire_owned() else {
-        let headers = [(header::RETRY_AFTER, "1")];
-        let said = "too many lists of pods are read at once";
-        return (StatusCode::TOO_MANY_REQUESTS, headers, said).into_response();
+    let permit = match endpoint_state.list_limit.admit() {
+        Ok(permit) => permit,
+        Err(refused) => return refused.into_response(),
     };
     // Held until the whole list is sent or given up.
     let end = stream::once(async move {

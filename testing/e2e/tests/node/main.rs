@@ -1,6 +1,7 @@
 //! A node of a real cluster: what API clients see while pods come, change and go, while agents take over from each other or are killed, and
 //! while the API server is away.
 
+mod access;
 mod admission;
 mod autoscaling;
 mod containers;
@@ -24,6 +25,7 @@ use std::process::ExitCode;
 use oarsman_e2e::scenario::Scenario;
 use oarsman_e2e::{scenario, scenarios};
 
+use access::both_agents_authorize_every_request_alike_but_for_what_is_meant;
 use admission::pods_that_the_node_has_no_room_for_are_rejected_with_the_reason;
 use autoscaling::kubectl_top_and_the_autoscaler_work_by_metrics_of_the_agent;
 use containers::{
@@ -75,6 +77,7 @@ fn main() -> ExitCode {
         a_node_joins_by_a_token_and_its_logs_are_read,
         a_certificate_is_renewed_before_it_expires_without_a_disturbance,
         pods_that_the_node_has_no_room_for_are_rejected_with_the_reason,
+        both_agents_authorize_every_request_alike_but_for_what_is_meant,
         kubectl_executes_attaches_copies_and_forwards_by_websocket,
         kubectl_executes_attaches_copies_and_forwards_by_spdy,
         an_image_of_another_tenant_is_refused_by_both_agents_unless_it_is_exempt,

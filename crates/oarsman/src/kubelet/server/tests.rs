@@ -108,6 +108,7 @@ fn host() -> AgentHost {
         pod_logs: PathBuf::from("/logs"),
         sync_loop_monitor: SyncLoopMonitor::default(),
         sync_frequency: Duration::from_secs(60),
+        log: LogControl::of_nothing(),
         clock: Arc::new(oarsman_clock::SystemClock::start()),
         stats: Arc::new(UnreadableNode),
     }

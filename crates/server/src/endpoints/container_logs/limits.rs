@@ -77,7 +77,7 @@ impl LogLimits {
     }
 
     /// Does a bounded piece of reading on a thread for blocking work, when it is its turn.
-    pub(super) async fn read<T: Send + 'static>(
+    pub(in crate::endpoints) async fn read<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> io::Result<T> {
