@@ -14,9 +14,11 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use oarsman_core::exposition::DEFAULT_SECONDS;
+use oarsman_core::image::policy::PullPolicy;
 use oarsman_core::pod::ContainerKind;
 use oarsman_core::start_error::StartReason;
 use oarsman_core::time::{Mono, Now};
+use oarsman_core::view::Exit;
 use oarsman_sync::{Guarded, TaskPanics};
 
 pub use calls::{measured_cgroups, measured_runtime};
@@ -87,6 +89,14 @@ pub struct AgentMetrics {
     pub(crate) sandboxes: HistogramVec<String>,
     /// Sandboxes that were not created, by runtime handler.
     pub(crate) sandbox_errors: CounterVec<String>,
+    /// Sandboxes with a user namespace that were asked for.
+    pub(crate) started_user_namespaces: Counter,
+    /// Those of them that were not made.
+    pub(crate) user_namespace_errors: Counter,
+    /// Containers that have ended, by type, exit code and reason.
+    pub(crate) terminated_containers: CounterVec<(&'static str, u8, &'static str)>,
+    /// Images that containers need.
+    pub(crate) image_requests: CounterVec<ImageRequestLabels>,
     /// Starts of containers, also of those that failed.
     pub(crate) started_containers: CounterVec<&'static str>,
     /// Starts that failed, by reason.
@@ -124,6 +134,10 @@ impl Default for AgentMetrics {
             cgroup_calls: HistogramVec::new(DEFAULT_SECONDS),
             sandboxes: HistogramVec::new(DEFAULT_SECONDS),
             sandbox_errors: CounterVec::default(),
+            started_user_namespaces: Counter::default(),
+            user_namespace_errors: Counter::default(),
+            terminated_containers: CounterVec::default(),
+            image_requests: CounterVec::default(),
             started_containers: CounterVec::default(),
             start_errors: CounterVec::default(),
             pulls: HistogramVec::new(IMAGE_PULL),
@@ -140,7 +154,7 @@ impl Default for AgentMetrics {
 /// How often and how long runtime and disk are listed.
 #[derive(Debug)]
 pub(crate) struct RelistMetrics {
-    durations: Histogram,
+    pub(crate) durations: Histogram,
     intervals: Histogram,
     last: Guarded<Option<Now>>,
 }
@@ -166,7 +180,8 @@ impl RelistMetrics {
         self.durations.observe_duration(now.since(began));
     }
 
-    fn last_seen(&self) -> Option<Timestamp> {
+    /// When the last one began.
+    pub(crate) fn last_seen(&self) -> Option<Timestamp> {
         self.last.lock().map(|last| last.wall)
     }
 }
@@ -181,6 +196,33 @@ pub(crate) fn container_type(kind: ContainerKind) -> &'static str {
         ContainerKind::Regular => "container",
         ContainerKind::Ephemeral => "ephemeral_container",
     }
+}
+
+/// The labels of `kubelet_image_manager_ensure_image_requests_total`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ImageRequestLabels {
+    /// Whether the image was there; none if that is not known.
+    pub(crate) present_locally: Option<bool>,
+    pub(crate) pull_policy: &'static str,
+    /// Whether it had to be pulled; none if that is not known.
+    pub(crate) pull_required: Option<bool>,
+}
+
+/// The value of the label `pull_policy`.
+pub(crate) fn pull_policy(policy: PullPolicy) -> &'static str {
+    match policy {
+        PullPolicy::Always => "always",
+        PullPolicy::IfNotPresent => "ifnotpresent",
+        PullPolicy::Never => "never",
+    }
+}
+
+/// The values of the labels `exit_code` and `reason`. Runtimes give codes of one byte, and few reasons.
+pub(crate) fn exit_labels(exit: &Exit) -> (u8, &'static str) {
+    const REASONS: [&str; 5] =
+        ["Completed", "ContainerCannotRun", "Error", "OOMKilled", "StartError"];
+    let reason = REASONS.into_iter().find(|known| *known == exit.reason);
+    (u8::try_from(exit.code).unwrap_or(u8::MAX), reason.unwrap_or("Other"))
 }
 
 /// The value of the label `preemption_signal`: resources that only some nodes have are not told apart.

@@ -113,12 +113,32 @@ impl AgentMetrics {
         for (operation, count) in self.runtime_errors.snapshot() {
             family.sample(&[("operation_type", operation)], count as f64);
         }
+        self.write_event_streams(out);
         let help = "How long it took to make or to remove the cgroup of a pod, in seconds.";
         let name = "kubelet_cgroup_manager_duration_seconds";
         let mut family = out.family(name, MetricKind::Histogram, help);
         for (operation, found) in self.cgroup_calls.snapshot() {
             family.histogram(&[("operation_type", operation)], &found);
         }
+    }
+
+    /// The calls that begin a stream of the runtime's events.
+    fn write_event_streams(&self, out: &mut Exposition) {
+        const CALL: &str = "get_container_events";
+        let calls = self.runtime_calls.snapshot().get(CALL).map_or(0, |found| found.count);
+        let errors = self.runtime_errors.snapshot().get(CALL).copied().unwrap_or_default();
+        counter(
+            out,
+            "kubelet_evented_pleg_connection_success_count",
+            "Streams of the runtime's events that were begun.",
+            calls.saturating_sub(errors),
+        );
+        counter(
+            out,
+            "kubelet_evented_pleg_connection_error_count",
+            "Streams of the runtime's events that could not be begun.",
+            errors,
+        );
     }
 
     fn write_starts(&self, out: &mut Exposition) {
@@ -140,6 +160,26 @@ impl AgentMetrics {
         counter(out, "kubelet_started_pods_total", "Sandboxes that were asked for.", all);
         let help = "Sandboxes that were asked for and not made.";
         counter(out, "kubelet_started_pods_errors_total", help, errors);
+        self.write_user_namespaces(out);
+        self.write_containers(out);
+    }
+
+    fn write_user_namespaces(&self, out: &mut Exposition) {
+        counter(
+            out,
+            "kubelet_started_user_namespaced_pods_total",
+            "Sandboxes with a user namespace that were asked for.",
+            self.started_user_namespaces.get(),
+        );
+        counter(
+            out,
+            "kubelet_started_user_namespaced_pods_errors_total",
+            "Sandboxes with a user namespace that were asked for and not made.",
+            self.user_namespace_errors.get(),
+        );
+    }
+
+    fn write_containers(&self, out: &mut Exposition) {
         let help = "Starts of containers, also of those that failed.";
         let mut family = out.family("kubelet_started_containers_total", MetricKind::Counter, help);
         for (container_type, count) in self.started_containers.snapshot() {
@@ -152,9 +192,30 @@ impl AgentMetrics {
             let labels = [("container_type", container_type), ("code", &reason.to_string())];
             family.sample(&labels, count as f64);
         }
+        let help = "Containers that have ended.";
+        let name = "kubelet_terminated_containers_total";
+        let mut family = out.family(name, MetricKind::Counter, help);
+        for ((container_type, code, reason), count) in self.terminated_containers.snapshot() {
+            let code = code.to_string();
+            let labels =
+                [("container_type", container_type), ("exit_code", &code), ("reason", reason)];
+            family.sample(&labels, count as f64);
+        }
     }
 
     fn write_images(&self, out: &mut Exposition) {
+        let help =
+            "Images that containers needed, by whether they were there and had to be pulled.";
+        let name = "kubelet_image_manager_ensure_image_requests_total";
+        let mut family = out.family(name, MetricKind::Counter, help);
+        for (request, count) in self.image_requests.snapshot() {
+            let labels = [
+                ("present_locally", tristate(request.present_locally)),
+                ("pull_policy", request.pull_policy),
+                ("pull_required", tristate(request.pull_required)),
+            ];
+            family.sample(&labels, count as f64);
+        }
         let help = "How long pulls of images took that succeeded, in seconds.";
         let name = "kubelet_image_pull_duration_seconds";
         let mut family = out.family(name, MetricKind::Histogram, help);
@@ -232,6 +293,14 @@ pub fn write_pod_counts(counts: &PodCounts, has_cluster: bool, out: &mut Exposit
     }
     let help = "Ephemeral containers of the pods that the sources hold.";
     gauge(out, "kubelet_managed_ephemeral_containers", help, counts.ephemeral_containers);
+}
+
+fn tristate(answer: Option<bool>) -> &'static str {
+    match answer {
+        Some(true) => "true",
+        Some(false) => "false",
+        None => "unknown",
+    }
 }
 
 /// The Go kubelet leaves the label of other pods empty.

@@ -65,12 +65,12 @@ impl PodStartTracker {
     }
 
     /// The whole durations.
-    pub(super) fn total(&self) -> HistogramSnapshot {
+    pub(crate) fn total(&self) -> HistogramSnapshot {
         self.total.snapshot()
     }
 
     /// Those without image pulls and init containers.
-    pub(super) fn sli(&self) -> HistogramSnapshot {
+    pub(crate) fn sli(&self) -> HistogramSnapshot {
         self.sli.snapshot()
     }
 }

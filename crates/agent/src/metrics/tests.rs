@@ -37,8 +37,12 @@ fn an_agent_that_has_done_nothing_says_so() {
         "kubelet_pleg_relist_duration_seconds_count 0",
         "kubelet_pleg_relist_interval_seconds_sum 0",
         "kubelet_pleg_relist_interval_seconds_count 0",
+        "kubelet_evented_pleg_connection_success_count 0",
+        "kubelet_evented_pleg_connection_error_count 0",
         "kubelet_started_pods_total 0",
         "kubelet_started_pods_errors_total 0",
+        "kubelet_started_user_namespaced_pods_total 0",
+        "kubelet_started_user_namespaced_pods_errors_total 0",
     ];
     assert_eq!(samples(out), expected);
 }
@@ -56,6 +60,15 @@ fn every_family_with_labels_has_a_series_for_each_that_was_counted() {
     metrics.relists.begin(Now { mono: Mono(second * 61), ..now });
     metrics.runtime_calls.observe_duration("version", second * 2);
     metrics.runtime_errors.increment("version");
+    metrics.runtime_calls.observe_duration("get_container_events", second);
+    metrics.runtime_calls.observe_duration("get_container_events", second);
+    metrics.runtime_errors.increment("get_container_events");
+    metrics.terminated_containers.increment(("container", 139, "Error"));
+    metrics.image_requests.increment(ImageRequestLabels {
+        present_locally: Some(false),
+        pull_policy: pull_policy(PullPolicy::IfNotPresent),
+        pull_required: None,
+    });
     metrics.cgroup_calls.observe_duration("create", second);
     metrics.sandboxes.observe_duration(String::new(), second);
     metrics.sandbox_errors.increment("kata".to_owned());
@@ -83,6 +96,10 @@ fn every_family_with_labels_has_a_series_for_each_that_was_counted() {
         "kubelet_runtime_operations_total{operation_type=\"version\"} 1",
         "kubelet_runtime_operations_duration_seconds_sum{operation_type=\"version\"} 2",
         "kubelet_runtime_operations_errors_total{operation_type=\"version\"} 1",
+        "kubelet_evented_pleg_connection_success_count 1",
+        "kubelet_evented_pleg_connection_error_count 1",
+        "kubelet_terminated_containers_total{container_type=\"container\",exit_code=\"139\",reason=\"Error\"} 1",
+        "kubelet_image_manager_ensure_image_requests_total{present_locally=\"false\",pull_policy=\"ifnotpresent\",pull_required=\"unknown\"} 1",
         "kubelet_cgroup_manager_duration_seconds_count{operation_type=\"create\"} 1",
         "kubelet_run_podsandbox_duration_seconds_count{runtime_handler=\"\"} 1",
         "kubelet_run_podsandbox_errors_total{runtime_handler=\"kata\"} 1",
@@ -145,5 +162,12 @@ fn sizes_and_resources_have_bounded_labels() {
     for (bytes, want) in rows {
         assert_eq!(image_size_range(bytes), want, "{bytes}");
     }
+    let exits = [(0, "Completed"), (137, "OOMKilled"), (-1, "made up"), (70_000, "Error")];
+    let labels = exits.map(|(code, reason)| {
+        let (finished_at, reason) = (Timestamp::UNIX_EPOCH, reason.to_owned());
+        exit_labels(&Exit { started_at: None, finished_at, code, reason, message: String::new() })
+    });
+    let expected = [(0, "Completed"), (137, "OOMKilled"), (255, "Other"), (255, "Error")];
+    assert_eq!(labels, expected);
     assert_eq!(["cpu", "memory", "x.io/y"].map(preemption_signal), ["cpu", "memory", "other"]);
 }

@@ -26,7 +26,7 @@ use super::context::PodContext;
 use super::starter::NotStarted;
 use super::work::{Cancel, Cancelled};
 use crate::images::image_uses::ImageLease;
-use crate::metrics::image_size_range;
+use crate::metrics::{ImageRequestLabels, image_size_range, pull_policy};
 use crate::report_store::ActivityGuard;
 
 /// A registry that refuses a credential does so within seconds. After this time no other one is tried: a registry that lets each of
@@ -81,9 +81,13 @@ impl<'a> ImageRequest<'a> {
         self.context.record_missing_pull_secrets(self.pod);
         let image = match with_default_tag(self.image) {
             Ok(image) => image,
-            Err(error) => return Err(self.fail(&ImageFailure::InvalidName(error))),
+            Err(error) => {
+                self.count(None, None);
+                return Err(self.fail(&ImageFailure::InvalidName(error)));
+            }
         };
         let present = self.present(&image).await?;
+        let is_there = Some(present.is_some());
         let is_present = match &present {
             Some((present, _)) if self.policy != PullPolicy::Always => {
                 self.may_use(present).await?
@@ -93,13 +97,27 @@ impl<'a> ImageRequest<'a> {
         };
         match (self.policy.decide(is_present), present) {
             (PullDecision::UsePresent, Some((image, lease))) => {
+                self.count(is_there, Some(false));
                 let is_verified = self.context.node.pull_manager.verification().is_some();
                 self.record([outcome::present(self.image, is_verified)]);
                 Ok(PresentImage { user: ImageUser::from(&image), id: image.id, _lease: lease })
             }
-            (PullDecision::Refuse, _) => Err(self.fail(&ImageFailure::NeverPull)),
-            (PullDecision::Pull | PullDecision::UsePresent, _) => self.pull(&image).await,
+            (PullDecision::Refuse, _) => {
+                self.count(is_there, Some(true));
+                Err(self.fail(&ImageFailure::NeverPull))
+            }
+            (PullDecision::Pull | PullDecision::UsePresent, _) => {
+                self.count(is_there, Some(true));
+                self.pull(&image).await
+            }
         }
+    }
+
+    /// Counts the request by what is known of the image.
+    fn count(&self, present_locally: Option<bool>, pull_required: Option<bool>) {
+        let pull_policy = pull_policy(self.policy);
+        let labels = ImageRequestLabels { present_locally, pull_policy, pull_required };
+        self.context.node.metrics.image_requests.increment(labels);
     }
 
     /// The image if the node has it, which it keeps from now on. One that is being removed is looked at again afterwards.
@@ -108,7 +126,10 @@ impl<'a> ImageRequest<'a> {
             let status = self.context.node.seams.runtime.image_status(self.image_spec(image));
             let present = match self.cancel.race(status).await? {
                 Ok(present) => present,
-                Err(error) => return Err(self.fail(&ImageFailure::Inspect(error.to_string()))),
+                Err(error) => {
+                    self.count(None, None);
+                    return Err(self.fail(&ImageFailure::Inspect(error.to_string())));
+                }
             };
             let Some(present) = present else { return Ok(None) };
             match self.context.node.image_uses.lease(&present.id) {

@@ -5,14 +5,16 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Pod;
 use oarsman_core::ids::{ContainerId, FullName, PodUid};
+use oarsman_core::pod::PodExt;
 use oarsman_core::report::Activity;
 use oarsman_core::time::Mono;
-use oarsman_core::view::PodView;
+use oarsman_core::view::{Exit, PodView};
 use oarsman_cri::CriError;
 use oarsman_sync::Guarded;
 
 use super::context::PodContext;
 use crate::container_lifecycle::ContainerRef;
+use crate::metrics::{container_type, exit_labels};
 use crate::pod_reader;
 
 /// What was read last.
@@ -22,6 +24,8 @@ pub(super) struct PodStateReader(Guarded<ReaderState>);
 #[derive(Debug)]
 struct ReaderState {
     view: PodView,
+    /// Whether there was a read at all.
+    was_read: bool,
     /// When the first read was, until a sync has used it.
     first_read: Option<Mono>,
     /// What ended containers left.
@@ -35,6 +39,7 @@ impl PodStateReader {
         let view = PodView::empty(uid.clone(), name.clone());
         Self(Guarded::new(ReaderState {
             view,
+            was_read: false,
             first_read: None,
             termination_messages: BTreeMap::new(),
             post_stopped: BTreeSet::new(),
@@ -68,7 +73,37 @@ impl PodStateReader {
     }
 }
 
+impl ReaderState {
+    /// Takes in what was read now, and gives the containers that have ended since the read before. What had ended before the first read
+    /// was counted by an agent before this one.
+    fn replace(&mut self, view: PodView) -> Vec<(String, Exit)> {
+        let had_ended = |id: &ContainerId| {
+            self.view.containers.iter().any(|seen| seen.id == *id && seen.state.exit().is_some())
+        };
+        let ended = view.containers.iter().filter(|seen| self.was_read && !had_ended(&seen.id));
+        let ended = ended.filter_map(|seen| Some((seen.name.clone(), seen.state.exit()?.clone())));
+        let ended = ended.collect();
+        (self.view, self.was_read) = (view, true);
+        ended
+    }
+}
+
 impl PodContext {
+    /// Counts containers that have ended. Those of an orphan are of no known type.
+    fn count_ended(&self, ended: &[(String, Exit)]) {
+        if ended.is_empty() {
+            return;
+        }
+        let Some(known) = self.node.active_pods.by_uid(&self.uid) else { return };
+        for (name, exit) in ended {
+            if let Some(container) = known.pod.container(name) {
+                let (code, reason) = exit_labels(exit);
+                let labels = (container_type(container.kind), code, reason);
+                self.node.metrics.terminated_containers.increment(labels);
+            }
+        }
+    }
+
     /// Reads the runtime's state for the first time, and the record of an earlier agent. Tells whether nothing of the pod runs.
     pub(super) async fn first_read(&self, pod: Option<&Pod>) -> Result<bool, String> {
         // Probes begin with the read, and go on from what they had found before.
@@ -87,7 +122,8 @@ impl PodContext {
         drop(reading);
         // Another agent may run a pod of the same UID in sandboxes of its own.
         let view = self.node.config.ownership.own_part(answer?);
-        self.reader.0.update(|state| state.view = view.clone());
+        let ended = self.reader.0.update(|state| state.replace(view.clone()));
+        self.count_ended(&ended);
         self.read_termination_messages(&view).await;
         self.post_stop_ended(&view).await;
         Ok(view)

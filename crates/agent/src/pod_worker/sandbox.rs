@@ -23,6 +23,10 @@ pub(super) async fn create_pod_sandbox(
     let attempt = context.starter.reserved().free_sandbox(attempt);
     let request = request(context, pod, attempt).await?;
     let (began, handler) = (context.now(), request.runtime_handler.clone());
+    let has_user_namespace = pod.spec().and_then(|spec| spec.host_users) == Some(false);
+    if has_user_namespace {
+        context.node.metrics.started_user_namespaces.increment();
+    }
     let creating = context.begin_activity(Activity::MakingSandbox);
     let answer = context.node.seams.runtime.run_pod_sandbox(request).await;
     drop(creating);
@@ -35,6 +39,9 @@ pub(super) async fn create_pod_sandbox(
         Err(error) => error,
     };
     context.node.metrics.sandbox_errors.increment(handler);
+    if has_user_namespace {
+        context.node.metrics.user_namespace_errors.increment();
+    }
     let view = context.read().await?;
     if let Some(id) = context.node.decisions.adopted_sandbox(&view, attempt) {
         return Ok(id);

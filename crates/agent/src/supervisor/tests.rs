@@ -1,6 +1,7 @@
 //! The supervisor with real workers over the simulated world, in virtual time.
 
 mod admission;
+mod metrics;
 
 use futures::stream;
 use oarsman_core::admission::{AdmitRefusal, PodAdmitAttributes, Rejection};
@@ -45,7 +46,7 @@ impl SupervisorFixture {
             admission_node: test.admission_node.subscribe(),
         };
         let updates = test.node.pod_updates.clone();
-        let pods = ActivePodsWriter::new(ActivePodsReader::default(), updates);
+        let pods = ActivePodsWriter::new(test.node.active_pods.clone(), updates);
         let sources = [Source::File, Source::Api];
         let supervisor = Supervisor::new(Arc::clone(&test.node), &sources, admit_handler, pods);
         let task = tokio::spawn(supervisor.sync_loop(inputs));

@@ -19,8 +19,10 @@ const KUBELET_PORT: u16 = 10250;
 const PODS: usize = 3;
 const ENDPOINTS: [&str; 3] = ["/metrics", "/metrics/probes", "/metrics/slis"];
 /// What promtool holds against names of the Go kubelet, which are kept.
-const GO_NAMES: [&str; 3] = [
+const GO_NAMES: [&str; 5] = [
     "kubelet_certificate_manager_client_expiration_renew_errors",
+    "kubelet_evented_pleg_connection_error_count",
+    "kubelet_evented_pleg_connection_success_count",
     "kubelet_preemptions",
     "kubelet_server_expiration_renew_errors",
 ];
