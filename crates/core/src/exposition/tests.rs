@@ -1,3 +1,5 @@
+//! Tables of the text format.
+
 use super::*;
 
 #[test]
