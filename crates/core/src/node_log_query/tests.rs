@@ -2,7 +2,10 @@
 
 use super::*;
 
-fn read(pairs: &[(&str, &str)]) -> Result<Option<NodeLogQuery>, NodeLogQueryError> {
+/// Names and values of a query.
+type QueryPairs<'q> = &'q [(&'q str, &'q str)];
+
+fn read(pairs: QueryPairs<'_>) -> Result<Option<NodeLogQuery>, NodeLogQueryError> {
     let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
     NodeLogQuery::read(&pairs.iter().map(owned).collect::<Vec<_>>())
 }
@@ -12,7 +15,7 @@ fn a_query_names_services_or_a_file_and_other_requests_are_none() {
     let services = |names: &[&str]| {
         NodeLogTarget::Services(names.iter().map(|name| (*name).to_owned()).collect())
     };
-    let rows: [(&[(&str, &str)], Option<NodeLogTarget>); 6] = [
+    let rows: [(QueryPairs<'_>, Option<NodeLogTarget>); 6] = [
         (&[], None),
         (&[("other", "x"), ("tailLines", "")], None),
         (&[("query", "kubelet")], Some(services(&["kubelet"]))),
@@ -30,7 +33,7 @@ fn a_value_that_cannot_be_read_is_told_from_one_that_is_not_allowed() {
     use NodeLogQueryError::{Invalid, Malformed};
     let long_name = "x".repeat(257);
     let long_pattern = "x".repeat(1025);
-    let rows: [(&[(&str, &str)], NodeLogQueryError); 18] = [
+    let rows: [(QueryPairs<'_>, NodeLogQueryError); 18] = [
         (
             &[("query", " ")],
             Malformed("query=\"\" cannot be read; write the name of a service or a file".into()),

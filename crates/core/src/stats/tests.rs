@@ -1,3 +1,5 @@
+//! Tables of the parsers, and what is shown of their numbers.
+
 mod cgroup_files;
 mod cpu_rates;
 mod expositions;

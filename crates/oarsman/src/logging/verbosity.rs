@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[derive(Clone, Default)]
-    struct SeenTargets(std::sync::Arc<std::sync::Mutex<Vec<String>>>);
+    struct SeenTargets(Arc<std::sync::Mutex<Vec<String>>>);
 
     impl<S: tracing::Subscriber> tracing_subscriber::Layer<S> for SeenTargets {
         fn on_event(

@@ -1,3 +1,5 @@
+//! When the node is measured, and what is kept between requests.
+
 use jiff::Timestamp;
 use oarsman_core::stats::{CpuUsage, MachineStats};
 use oarsman_core::time::Now;

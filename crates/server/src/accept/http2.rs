@@ -16,7 +16,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::write_timeout::WriteTimeout;
@@ -60,16 +60,17 @@ pub(super) async fn serve(
     let io = TokioIo::new(WriteTimeout::new(stream, limits.write_timeout));
     let connection = builder(&executor, &limits).serve_connection(io, service);
     let mut connection = pin!(connection);
-    tokio::select! {
+    let rest = tokio::select! {
         _ = connection.as_mut() => return,
-        () = end.cancelled() => {}
-        () = close.cancelled() => {}
-        () = sleep(limits.lifetime) => {}
-        () = executor.idle(limits.header_timeout, IDLE_TIMEOUT) => {}
-    }
+        () = end.cancelled() => limits.lifetime,
+        () = close.cancelled() => limits.lifetime,
+        () = sleep(limits.lifetime) => limits.lifetime,
+        // No stream is under way. A client that has not even begun to speak HTTP/2 hears nothing of this.
+        () = executor.idle(limits.header_timeout, IDLE_TIMEOUT) => limits.header_timeout,
+    };
     connection.as_mut().graceful_shutdown();
     // A failure concerns the client, which has its answers or asks again.
-    connection.await.ok();
+    timeout(rest, connection).await.ok();
 }
 
 fn builder(executor: &StreamExecutor, limits: &ConnectionLimits) -> http2::Builder<StreamExecutor> {

@@ -48,7 +48,7 @@ async fn set_verbosity(State(host): State<Arc<dyn HostInterface>>, request: Requ
     let text = String::from_utf8_lossy(&body);
     match text.trim().parse() {
         Ok(verbosity) => {
-            tracing::info!(setting = "v", value = verbosity, "log verbosity changed by a client");
+            tracing::info!(setting = "v", detail = verbosity, "log verbosity changed by a client");
             host.set_log_verbosity(verbosity);
             format!("successfully set klog.logging.verbosity to {verbosity}\n").into_response()
         }

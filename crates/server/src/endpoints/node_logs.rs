@@ -113,7 +113,7 @@ impl NodeLogState {
         let found = self.reads.read(move || FoundLog::at(&root, &sought)).await;
         match found.flatten() {
             Ok(FoundLog::Directory(names)) => match path.ends_with('/') || path.is_empty() {
-                true => listing::page(names),
+                true => listing::page(&names),
                 // A browser resolves the links of the list against the path of the directory.
                 false => redirect(&format!("{}/", last_part(&below))),
             },

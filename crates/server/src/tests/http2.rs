@@ -125,24 +125,72 @@ async fn the_head_of_a_request_has_at_most_32_kib() {
     );
 }
 
+/// A frame of HTTP/2.
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
+    [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
+}
+
+/// The kinds and payloads of frames that have come whole.
+fn frames(mut bytes: &[u8]) -> Vec<(u8, Vec<u8>)> {
+    let mut frames = Vec::new();
+    while let Some((head, rest)) = bytes.split_at_checked(9) {
+        let length = usize::from(head[0]) << 16 | usize::from(head[1]) << 8 | usize::from(head[2]);
+        let Some((payload, rest)) = rest.split_at_checked(length) else { break };
+        frames.push((head[3], payload.to_vec()));
+        bytes = rest;
+    }
+    frames
+}
+
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+const SETTINGS: u8 = 4;
+const GOAWAY: u8 = 7;
+/// Of a GOAWAY: the client causes too much load.
+const ENHANCE_YOUR_CALM: [u8; 4] = [0, 0, 0, 11];
+
+/// The client has rights: nothing but the limit ends its connection.
 #[tokio::test]
 async fn streams_that_are_reset_at_once_end_the_connection_of_their_client_alone() {
     let authority = TestAuthority::new();
     let fixture = serve(ended, &authority, true).await;
-    let hostile = Http2Client::connect(&fixture, &authority, None).await;
-    for _ in 0..20_000 {
-        let request = Request::get("https://localhost/pods").body(Body::empty()).unwrap();
-        // Begun and given up.
-        let mut sender = hostile.sender.clone();
-        let sent = Box::pin(sender.send_request(request));
-        if futures::poll!(sent).is_ready() || hostile.connection.is_finished() {
-            break;
-        }
-        tokio::task::yield_now().await;
-    }
+    let mut hostile = fixture.connect_http2(Some(authority.client("api"))).await;
+    // GET https /, and the end of the request; then the reset.
+    let reset = |number: u32| {
+        let stream = 2 * number + 1;
+        [frame(1, 5, stream, &[0x82, 0x87, 0x84]), frame(3, 0, stream, &[0, 0, 0, 8])].concat()
+    };
+    let begin = [PREFACE.to_vec(), frame(SETTINGS, 0, 0, &[])].concat();
+    hostile.write_all(&[begin, (0..100).flat_map(reset).collect()].concat()).await.unwrap();
+    let mut answer = Vec::new();
+    timeout(SOON, hostile.read_to_end(&mut answer)).await.unwrap().ok();
+    let frames = frames(&answer);
+    let refusal = frames.iter().find(|(kind, _)| *kind == GOAWAY);
+    assert!(refusal.is_some_and(|(_, said)| said[4..8] == ENHANCE_YOUR_CALM), "{frames:?}");
     let other = Http2Client::connect(&fixture, &authority, Some("api")).await;
     assert_eq!(timeout(SOON, other.ask("/healthz")).await.unwrap().0, 200);
-    timeout(LONG, hostile.connection).await.unwrap().unwrap().ok();
+}
+
+#[tokio::test]
+async fn the_server_announces_its_limits() {
+    let authority = TestAuthority::new();
+    let fixture = serve(ended, &authority, true).await;
+    let mut stream = fixture.connect_http2(None).await;
+    let begin = [PREFACE.to_vec(), frame(SETTINGS, 0, 0, &[])].concat();
+    stream.write_all(&begin).await.unwrap();
+    let (mut answer, mut buffer) = (Vec::new(), [0; 1024]);
+    while frames(&answer).is_empty() {
+        let read = timeout(SOON, stream.read(&mut buffer)).await.unwrap().unwrap();
+        assert!(read > 0, "closed");
+        answer.extend_from_slice(&buffer[..read]);
+    }
+    let (kind, settings) = frames(&answer).remove(0);
+    let settings: Vec<&[u8]> = settings.chunks(6).collect();
+    assert_eq!(kind, SETTINGS);
+    // Streams, the window of a stream, and the size of a head.
+    for limit in [[0, 3, 0, 0, 0, 128], [0, 4, 0, 1, 0, 0], [0, 6, 0, 0, 128, 0]] {
+        assert!(settings.contains(&&limit[..]), "{limit:?} in {settings:?}");
+    }
 }
 
 #[tokio::test]

@@ -1,3 +1,5 @@
+//! Rates of CPU time between two readings.
+
 use std::time::Duration;
 
 use super::super::cpu_rates::*;

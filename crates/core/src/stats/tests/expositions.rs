@@ -1,3 +1,5 @@
+//! The text of `/metrics/resource` and `/metrics/cadvisor` for known numbers.
+
 use super::super::*;
 use super::fixture::snapshot;
 

@@ -1,3 +1,5 @@
+//! From cgroups to the numbers of pods.
+
 use std::sync::Arc;
 
 use serde_json::{Value, json};

@@ -1,3 +1,5 @@
+//! Tables of the parsers of `/proc`.
+
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;

@@ -1,3 +1,5 @@
+//! The JSON of `/stats/summary` for known numbers.
+
 use serde_json::{Value, json};
 
 use super::super::*;

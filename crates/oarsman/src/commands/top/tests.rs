@@ -1,3 +1,5 @@
+//! What `oarsman top` prints.
+
 use oarsman_core::stats::StatsSummary;
 use serde_json::json;
 

@@ -9,11 +9,11 @@ use axum::response::{IntoResponse, Response};
 use super::log_file::DirectoryNames;
 
 /// A page as Go's file server writes it.
-pub(super) fn page(found: DirectoryNames) -> Response {
+pub(super) fn page(found: &DirectoryNames) -> Response {
     ([(header::CONTENT_TYPE, "text/html; charset=utf-8")], text(found)).into_response()
 }
 
-fn text(found: DirectoryNames) -> String {
+fn text(found: &DirectoryNames) -> String {
     let mut text =
         "<!doctype html>\n<meta name=\"viewport\" content=\"width=device-width\">\n<pre>\n"
             .to_owned();
@@ -73,7 +73,7 @@ mod tests {
     #[test]
     fn names_are_links_that_cannot_be_anything_else() {
         let names = ["a b.log", "<script>", "pods/", "x:y"].map(Into::into).into();
-        let text = text(DirectoryNames { names, is_cut: false });
+        let text = text(&DirectoryNames { names, is_cut: false });
         let expected = "<pre>\n<a href=\"a%20b.log\">a b.log</a>\n\
                         <a href=\"%3Cscript%3E\">&lt;script&gt;</a>\n\
                         <a href=\"pods/\">pods/</a>\n\
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn a_list_that_is_cut_says_so() {
-        let text = text(DirectoryNames { names: vec!["a".into()], is_cut: true });
+        let text = text(&DirectoryNames { names: vec!["a".into()], is_cut: true });
         assert!(text.contains("There are more files"), "{text}");
     }
 }
