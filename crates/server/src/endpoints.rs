@@ -8,7 +8,7 @@ mod list_limit;
 mod metrics;
 mod node_logs;
 mod pods;
-mod stats;
+pub(crate) mod stats;
 mod zpages;
 
 use std::sync::Arc;

@@ -1,22 +1,15 @@
 //! The servers over loopback, with real TLS.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
-use k8s_openapi::api::core::v1::Pod;
 use oarsman_clock::SystemClock;
 use oarsman_cluster::credentials::{ServingCertificateSource, serving};
 use oarsman_cluster::review::User;
-use oarsman_core::active_pods::{ActivePod, ActivePods, PodStage};
-use oarsman_core::exposition::{Exposition, MetricKind};
-use oarsman_core::ids::FullName;
-use oarsman_core::lifecycle::Stage;
-use oarsman_core::stats::{StatsScope, StatsSnapshot};
 use oarsman_core::zpages::StatusFacts;
 use oarsman_cri::{Deadlines, RemoteRuntime};
-use oarsman_sync::Guarded;
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType,
     ExtendedKeyUsagePurpose, IsCa, KeyPair,
@@ -35,6 +28,7 @@ use tokio_util::sync::CancellationToken;
 use super::*;
 
 mod access_table;
+mod fake_host;
 mod hostile_chains;
 mod hostile_clients;
 mod http2;
@@ -43,6 +37,9 @@ mod metrics;
 mod node_endpoints;
 mod pod_lists;
 mod server_thread;
+
+pub(crate) use fake_host::FakeHost;
+use fake_host::FakeMetrics;
 
 const LONG: Duration = Duration::from_secs(20);
 
@@ -91,107 +88,6 @@ impl Reviewer for FakeReviewer {
         self.asked.fetch_add(1, Ordering::SeqCst);
         let may = [("ann", "get", "pods"), ("api", "get", "proxy"), ("exec", "create", "proxy")];
         Ok(may.contains(&(user.name.as_str(), verb, subresource)))
-    }
-}
-
-/// A pod with logs in a directory, and another one; counts queries.
-pub(crate) struct FakeHost {
-    logs: PathBuf,
-    pods: Guarded<ActivePods>,
-    lists: AtomicUsize,
-    lookups: AtomicUsize,
-    /// Whether its sync loop does not run.
-    is_stuck: AtomicBool,
-    /// Whether its log takes nothing.
-    is_log_blocked: AtomicBool,
-    /// The verbosity that was set last.
-    verbosity: AtomicUsize,
-}
-
-impl FakeHost {
-    pub(crate) fn with_state(logs: &Path, state: &Value) -> Arc<Self> {
-        let node = Self {
-            logs: logs.to_owned(),
-            pods: Guarded::default(),
-            lists: AtomicUsize::default(),
-            lookups: AtomicUsize::default(),
-            is_stuck: AtomicBool::default(),
-            is_log_blocked: AtomicBool::default(),
-            verbosity: AtomicUsize::default(),
-        };
-        node.set_state("web", state);
-        node.set_state("idle", &json!({ "terminated": { "exitCode": 0 } }));
-        Arc::new(node)
-    }
-
-    fn set_state(&self, pod: &str, state: &Value) {
-        self.set_pod(pod, pod, state);
-    }
-
-    /// Only a pod of that name and another UID.
-    fn replace(&self, pod: &str, state: &Value) {
-        *self.pods.lock() = ActivePods::default();
-        self.set_pod(pod, "another", state);
-    }
-
-    fn set_pod(&self, pod: &str, uid: &str, state: &Value) {
-        let pod = serde_json::from_value(json!({
-            "metadata": { "name": pod, "namespace": "default", "uid": uid },
-            "spec": { "containers": [{ "name": "c" }] },
-            "status": { "containerStatuses": [{
-                "name": "c", "image": "i", "imageID": "", "ready": true, "restartCount": 0, "state": state,
-            }]},
-        }));
-        let stage = PodStage::Worker(Stage::Syncing);
-        self.pods.lock().set_pod(&Arc::new(pod.unwrap()), stage);
-    }
-
-    fn queries(&self) -> (usize, usize) {
-        (self.lists.load(Ordering::SeqCst), self.lookups.load(Ordering::SeqCst))
-    }
-}
-
-impl HostInterface for FakeHost {
-    fn pods(&self) -> Vec<Arc<ActivePod>> {
-        self.lists.fetch_add(1, Ordering::SeqCst);
-        self.pods.lock().all().cloned().collect()
-    }
-
-    fn pod(&self, name: &FullName) -> Option<Arc<ActivePod>> {
-        self.lookups.fetch_add(1, Ordering::SeqCst);
-        self.pods.lock().by_name(name).cloned()
-    }
-
-    fn sync_loop_health(&self) -> Result<(), String> {
-        let is_stuck = self.is_stuck.load(Ordering::SeqCst);
-        if is_stuck { Err("it does not run".to_owned()) } else { Ok(()) }
-    }
-
-    fn log_health(&self) -> Result<(), String> {
-        let is_blocked = self.is_log_blocked.load(Ordering::SeqCst);
-        if is_blocked { Err("it takes nothing".to_owned()) } else { Ok(()) }
-    }
-
-    fn set_log_verbosity(&self, verbosity: u32) {
-        self.verbosity.store(usize::try_from(verbosity).unwrap(), Ordering::SeqCst);
-    }
-
-    fn log_directory(&self, _: &Pod, _: &str) -> LogDirectory {
-        LogDirectory(self.logs.clone())
-    }
-
-    fn stats_provider(&self) -> Arc<dyn StatsProvider> {
-        Arc::new(UnreadableNode)
-    }
-}
-
-/// Cannot be measured.
-struct UnreadableNode;
-
-#[async_trait]
-impl StatsProvider for UnreadableNode {
-    async fn stats(&self, _: StatsScope) -> Result<Arc<StatsSnapshot>, StatsError> {
-        Err(StatsError("no files".to_owned()))
     }
 }
 
@@ -281,19 +177,6 @@ fn node_endpoints(directory: &Path) -> NodeEndpointSettings {
     }
 }
 
-/// One number of the agent and one of its probes.
-struct FakeMetrics;
-
-impl MetricsSource for FakeMetrics {
-    fn write_kubelet_metrics(&self, out: &mut Exposition) {
-        out.single("kubelet_running_pods", MetricKind::Gauge, "Pods.", 2.0);
-    }
-
-    fn write_probe_metrics(&self, out: &mut Exposition) {
-        out.single("prober_probe_total", MetricKind::Counter, "Probes.", 7.0);
-    }
-}
-
 fn sources(host: Arc<dyn HostInterface>) -> ServerSources {
     ServerSources { host, streaming: streaming(), metrics: Arc::new(FakeMetrics) }
 }
@@ -302,6 +185,18 @@ fn sources(host: Arc<dyn HostInterface>) -> ServerSources {
 fn streaming() -> Arc<StreamingService> {
     let runtime = RemoteRuntime::new("unix:///nonexistent", None, Deadlines::default()).unwrap();
     StreamingService::new(Arc::new(|_| None), Arc::new(runtime), LONG)
+}
+
+/// What endpoints answer from that are asked without a server.
+pub(crate) fn endpoint_state(host: Arc<dyn HostInterface>) -> EndpointState {
+    EndpointState {
+        host,
+        clock: clock(),
+        configuration: json!({}),
+        log_limits: LogLimits::new(TaskPanics::default()),
+        list_limit: ListLimit::default(),
+        metrics: ServerMetrics::new(Arc::new(FakeMetrics)),
+    }
 }
 
 fn clock() -> Arc<dyn Clock> {

@@ -1,7 +1,7 @@
 //! `/stats/summary`, `/metrics/resource` and `/metrics/cadvisor`: what the node, its pods and containers use.
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::sync::Arc;
 

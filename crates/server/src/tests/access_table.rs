@@ -106,11 +106,8 @@ struct AccessFixture {
 fn fixture(anonymous: bool) -> AccessFixture {
     let directory = tempfile::tempdir().unwrap();
     let router = endpoints::all(
-        ended(directory.path()),
-        clock(),
-        LogLimits::new(TaskPanics::default()),
+        &endpoint_state(ended(directory.path())),
         Some(streaming()),
-        json!({}),
         &node_endpoints(directory.path()),
     );
     let authentication = AuthenticationSettings { client_ca: None, tokens: Some(LONG), anonymous };

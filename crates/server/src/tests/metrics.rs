@@ -38,9 +38,7 @@ async fn read(router: &Router, path: &str) -> (StatusCode, String, String) {
 }
 
 fn read_only(host: Arc<FakeHost>) -> Router {
-    let limits = LogLimits::new(TaskPanics::default());
-    let metrics = ServerMetrics::new(Arc::new(FakeMetrics));
-    endpoints::read_only(host, clock(), limits, &metrics)
+    endpoints::read_only(&endpoint_state(host))
 }
 
 #[tokio::test]

@@ -18,14 +18,8 @@ fn fixture(change: impl FnOnce(&mut NodeEndpointSettings)) -> EndpointFixture {
     let host = ended(directory.path());
     let mut settings = node_endpoints(directory.path());
     change(&mut settings);
-    let router = endpoints::all(
-        Arc::clone(&host) as Arc<dyn HostInterface>,
-        clock(),
-        LogLimits::new(TaskPanics::default()),
-        Some(streaming()),
-        json!({}),
-        &settings,
-    );
+    let state = endpoint_state(Arc::clone(&host) as Arc<dyn HostInterface>);
+    let router = endpoints::all(&state, Some(streaming()), &settings);
     EndpointFixture { _directory: directory, host, router }
 }
 

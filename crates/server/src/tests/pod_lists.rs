@@ -9,13 +9,7 @@ use super::*;
 #[tokio::test]
 async fn lists_of_pods_are_limited_and_make_room_when_they_end() {
     let directory = tempfile::tempdir().unwrap();
-    let limits = LogLimits::new(TaskPanics::default());
-    let router = endpoints::read_only(
-        ended(directory.path()),
-        clock(),
-        limits,
-        &ServerMetrics::new(Arc::new(FakeMetrics)),
-    );
+    let router = endpoints::read_only(&endpoint_state(ended(directory.path())));
     let ask = || {
         let request = Request::get("/pods").body(Body::empty()).unwrap();
         let router = router.clone();

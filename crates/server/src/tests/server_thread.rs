@@ -2,6 +2,7 @@
 
 use std::sync::mpsc;
 
+use oarsman_sync::Guarded;
 use tokio_rustls::rustls::server::ClientHello;
 use tokio_rustls::rustls::sign::CertifiedKey;
 

@@ -4,25 +4,24 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use axum::body::to_bytes;
-use axum::http::Request;
+use axum::body::{Body, to_bytes};
+use axum::http::{Request, header};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
-use oarsman_clock::SystemClock;
 use oarsman_core::active_pods::ActivePod;
 use oarsman_core::ids::FullName;
 use oarsman_core::stats::{
     CgroupStats, CpuUsage, MachineStats, MeasuredCgroup, MemoryUsage, StatsSnapshot,
 };
 use oarsman_core::time::{Mono, Now};
-use oarsman_sync::{Guarded, TaskPanics};
+use oarsman_sync::Guarded;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
 use super::*;
-use crate::endpoints::LogLimits;
 use crate::host_interface::{HostInterface, LogDirectory};
 use crate::stats_provider::StatsProvider;
+use crate::tests::endpoint_state;
 
 /// Answers with a node that used five seconds of CPU time, or not at all; records what it is asked.
 #[derive(Clone, Default)]
@@ -52,6 +51,12 @@ impl HostInterface for FakeStats {
         Ok(())
     }
 
+    fn log_health(&self) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn set_log_verbosity(&self, _: u32) {}
+
     fn log_directory(&self, _: &Pod, _: &str) -> LogDirectory {
         LogDirectory(Path::new("/").to_owned())
     }
@@ -61,7 +66,8 @@ impl HostInterface for FakeStats {
     }
 }
 
-fn snapshot() -> StatsSnapshot {
+/// A node that used five seconds of CPU time.
+pub(crate) fn snapshot() -> StatsSnapshot {
     let at = Now { wall: Timestamp::UNIX_EPOCH, mono: Mono(Duration::ZERO) };
     let stats = CgroupStats {
         cpu: Some(CpuUsage { total: 5_000_000_000, ..CpuUsage::default() }),
@@ -94,9 +100,7 @@ struct Answer {
 }
 
 async fn ask(stats: &FakeStats, method: &str, path: &str) -> Answer {
-    let clock = Arc::new(SystemClock::start());
-    let limits = LogLimits::new(TaskPanics::default());
-    let router = crate::endpoints::read_only(Arc::new(stats.clone()), clock, limits);
+    let router = crate::endpoints::read_only(&endpoint_state(Arc::new(stats.clone())));
     let request = Request::builder().method(method).uri(path).body(Body::empty()).unwrap();
     let response = router.oneshot(request).await.unwrap();
     let content_type = response.headers().get(header::CONTENT_TYPE).cloned();
