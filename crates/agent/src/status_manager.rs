@@ -172,3 +172,40 @@ fn log_failure(job: &StatusJob, pod: &FullName, error: &ClusterError) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use oarsman_clock::SystemClock;
+    use tokio::time::advance;
+
+    use super::*;
+    use crate::metrics::AgentMetrics;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_status_is_measured_from_its_first_change_until_the_api_server_has_the_latest() {
+        let metrics = Arc::<AgentMetrics>::default();
+        let manager = StatusManager::new(Arc::new(SystemClock::start()), Arc::clone(&metrics));
+        let (uid, name) = (PodUid::from("a"), FullName::default());
+        let publish = |phase: &str| {
+            let phase = Some(phase.to_owned());
+            manager.publish(&uid, &name, PodStatus { phase, ..PodStatus::default() });
+        };
+        let send = || manager.state.lock().next(manager.clock.mono()).unwrap().key().clone();
+        let answered = |key: JobKey, result| {
+            manager.state.lock().done((key, result), manager.clock.mono());
+            let found = metrics.status_sync.snapshot();
+            (found.count, found.sum)
+        };
+        publish("Pending");
+        advance(Duration::from_secs(20)).await;
+        assert_eq!(answered(send(), JobResult::Failed(None)), (0, 0.0), "nothing was stored");
+        advance(Duration::from_secs(20)).await;
+        let first = send();
+        publish("Running");
+        assert_eq!(answered(first, JobResult::Accepted), (0, 0.0), "a newer one waits");
+        advance(Duration::from_secs(20)).await;
+        assert_eq!(answered(send(), JobResult::Accepted), (1, 60.0));
+    }
+}

@@ -179,7 +179,7 @@ mod tests {
     use super::*;
     use crate::ids::PodUid;
 
-    fn pod(uid: &str, source: Option<&str>, status: Value) -> Arc<Pod> {
+    fn pod(uid: &str, source: Option<&str>, status: &Value) -> Arc<Pod> {
         let annotations = source.map(|source| json!({ "kubernetes.io/config.source": source }));
         let metadata = json!({ "uid": uid, "name": uid, "annotations": annotations });
         let spec = json!({ "containers": [], "ephemeralContainers": [{ "name": "e" }] });
@@ -214,9 +214,9 @@ mod tests {
         });
         let ended = json!({ "state": { "terminated": { "exitCode": 0 } } });
         let waiting = json!({ "state": { "waiting": {} } });
-        let worker = PodStage::Worker;
+        let (worker, one) = (PodStage::Worker, std::slice::from_ref(&running));
         let rows = [
-            ("a", Some("api"), worker(Stage::Syncing), status("Running", true, &[running.clone()])),
+            ("a", Some("api"), worker(Stage::Syncing), status("Running", true, one)),
             (
                 "b",
                 Some("file"),
@@ -225,13 +225,13 @@ mod tests {
             ),
             ("c", Some("api"), worker(Stage::Terminated), status("Succeeded", true, &[ended])),
             ("d", Some("api"), worker(Stage::Loading), status("Pending", false, &[waiting])),
-            ("e", None, worker(Stage::Terminating), status("Running", false, &[running])),
+            ("e", None, worker(Stage::Terminating), status("Running", false, one)),
             ("f", Some("file"), PodStage::Waiting, Value::Null),
             ("g", Some("api"), worker(Stage::Terminating), Value::Null),
         ];
         let mut pods = ActivePods::default();
         for (uid, source, stage, status) in rows {
-            pods.set_pod(&pod(uid, source, status), stage);
+            pods.set_pod(&pod(uid, source, &status), stage);
         }
         pods.mark_dropped(&PodUid::from("g"));
         let counts = PodCounts::of(&pods.all().cloned().collect::<Vec<_>>());
@@ -259,7 +259,7 @@ mod tests {
     #[test]
     fn a_pod_that_comes_back_is_wanted_again() {
         let (mut pods, uid) = (ActivePods::default(), PodUid::from("a"));
-        let wanted = pod("a", Some("api"), Value::Null);
+        let wanted = pod("a", Some("api"), &Value::Null);
         let state = |pods: &ActivePods| pods.by_uid(&uid).unwrap().config_state();
         pods.set_pod(&wanted, PodStage::Worker(Stage::Syncing));
         pods.mark_dropped(&uid);
