@@ -24,7 +24,7 @@ const UNKNOWN: &str = "<unknown>";
   oarsman top -n kube-system      of the pods of one namespace
   oarsman top -o json | jq .[].memory.workingSetBytes
 
-CPU is in thousandths of a core, over the time since the last time somebody asked, or over a tenth of a second.
+CPU is in thousandths of a core, over the time since the last request, or over a tenth of a second.
 Memory is the working set: what the kernel cannot simply take away.")]
 pub(crate) struct Flags {
     /// What is shown.
