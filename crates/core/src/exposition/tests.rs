@@ -1,3 +1,5 @@
+//! Families and samples as text.
+
 use super::*;
 
 #[test]

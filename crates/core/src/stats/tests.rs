@@ -1,3 +1,5 @@
+//! Parsers, rates and renderings of what a node uses.
+
 mod cgroup_files;
 mod cpu_rates;
 mod expositions;

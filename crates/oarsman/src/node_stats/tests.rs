@@ -1,3 +1,5 @@
+//! What is kept from one request to the next.
+
 use jiff::Timestamp;
 use oarsman_core::stats::{CpuUsage, MachineStats};
 use oarsman_core::time::Now;

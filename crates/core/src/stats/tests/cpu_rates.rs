@@ -1,3 +1,5 @@
+//! Rates from readings of one group and of several.
+
 use std::time::Duration;
 
 use super::super::cpu_rates::*;

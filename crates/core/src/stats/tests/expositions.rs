@@ -1,3 +1,5 @@
+//! The text of both metrics endpoints.
+
 use super::super::*;
 use super::fixture::snapshot;
 

@@ -1,3 +1,5 @@
+//! Which groups belong to a pod, and to which of its containers.
+
 use std::sync::Arc;
 
 use serde_json::{Value, json};

@@ -1,3 +1,5 @@
+//! Files of `/proc` as kernel 6.18 wrote them.
+
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;

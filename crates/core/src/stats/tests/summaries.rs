@@ -1,3 +1,5 @@
+//! The JSON of `/stats/summary`.
+
 use serde_json::{Value, json};
 
 use super::super::*;

@@ -1,3 +1,5 @@
+//! The tables of `oarsman top`.
+
 use oarsman_core::stats::StatsSummary;
 use serde_json::json;
 
