@@ -1,4 +1,4 @@
-//! Files of `/proc` as kernel 6.18 wrote them.
+//! Files of `/proc`, with lines that kernel 6.18 wrote and lines made up for the table.
 
 use std::collections::BTreeMap;
 
