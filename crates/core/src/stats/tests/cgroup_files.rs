@@ -1,4 +1,4 @@
-//! Files as kernels 5.15 and 6.18 wrote them.
+//! Files of groups: `memory.stat` and `cpuacct.stat` of v1 as kernel 6.18 wrote them, the others after its documentation.
 
 use super::super::cgroup_files::*;
 use super::super::cgroup_stats::{CpuThrottling, CpuUsage, DeviceIo, MemoryUsage};
