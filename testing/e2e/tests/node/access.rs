@@ -179,7 +179,9 @@ async fn results(
     let mut results = AccessResults::new();
     for (name, client) in clients {
         for (method, path) in REQUESTS {
-            let result = match client.status(method, path).await? {
+            let status = client.status(method, path).await?;
+            ensure!(status != 429, "{name} is still refused as too frequent: {method} {path}");
+            let result = match status {
                 401 => AccessResult::Unauthenticated,
                 403 => AccessResult::Forbidden,
                 _ => AccessResult::Allowed,

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use oarsman_e2e::cluster::{MAX_WAIT, TestCluster};
@@ -11,6 +12,7 @@ use oarsman_e2e::scenario::ScenarioContext;
 use oarsman_e2e::server_clients::get_text;
 use oarsman_rig::images;
 use serde_json::{Value, json};
+use tokio::time::sleep;
 
 const KUBELET_PORT: u16 = 10250;
 /// What one container keeps in memory.
@@ -19,6 +21,8 @@ const HELD_BYTES: f64 = (64 << 20) as f64;
 const SENT_BYTES: f64 = (4 << 20) as f64;
 /// How much the memory of a process that only waits may change while it is measured.
 const SPARE_BYTES: f64 = (1 << 20) as f64;
+/// For so long one measurement serves several requests.
+const SHARED_FOR: Duration = Duration::from_millis(1100);
 /// Counters are sent as seconds, with rounding.
 const SPARE_SECONDS: f64 = 1e-6;
 
@@ -41,14 +45,12 @@ pub(super) async fn the_numbers_of_pods_are_those_of_their_cgroups(
     eventually(MAX_WAIT, "what was sent has been received", look, received).await?;
 
     let groups = PodGroups::find(cx.inspector(), &status)?;
-    let before = groups.read()?;
-    let shown = [
-        ShownNumbers::of_summary(&summary(&cluster).await?)?,
-        ShownNumbers::of_metrics(&get(&cluster, "/metrics/resource").await?)?,
-        ShownNumbers::of_metrics(&get(&cluster, "/metrics/cadvisor").await?)?,
-    ];
-    let after = groups.read()?;
-    for shown in shown {
+    for endpoint in ["/metrics/resource", "/metrics/cadvisor", "/stats/summary"] {
+        // Requests within a second get the numbers of the one before.
+        sleep(SHARED_FOR).await;
+        let before = groups.read()?;
+        let shown = ShownNumbers::of(&get(&cluster, endpoint).await?)?;
+        let after = groups.read()?;
         ensure!(
             shown.burner_seconds + SPARE_SECONDS >= before.burner_seconds
                 && shown.burner_seconds <= after.burner_seconds + SPARE_SECONDS,
@@ -84,7 +86,8 @@ fn measured() -> PodManifest {
     let busy = image("burner", images::BUSYBOX)
         .with("command", json!(["sh", "-c", "while :; do :; done"]))
         .with("resources", json!({ "limits": { "cpu": "200m" } }));
-    let receive = "nc -l -p 9000 > /dev/null; exec sleep 100000";
+    // An input that stays open, so that the end of it does not end the connection.
+    let receive = "sleep 100000 | nc -l -p 9000 > /dev/null; exec sleep 100000";
     pod("measured")
         .with("terminationGracePeriodSeconds", 1)
         .container(busy)
@@ -143,6 +146,13 @@ struct ShownNumbers {
 }
 
 impl ShownNumbers {
+    fn of(text: &str) -> Result<Self> {
+        match serde_json::from_str::<Value>(text) {
+            Ok(summary) => Self::of_summary(&summary),
+            Err(_) => Self::of_metrics(text),
+        }
+    }
+
     fn of_summary(summary: &Value) -> Result<Self> {
         let pod = of_pod(summary, "measured")?;
         let nanos = &of_container(pod, "burner")?["cpu"]["usageCoreNanoSeconds"];

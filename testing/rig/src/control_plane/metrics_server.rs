@@ -37,6 +37,8 @@ impl ControlPlane {
             ("kubelet-preferred-address-types", "InternalIP".to_owned()),
             ("kubelet-use-node-status-port", "true".to_owned()),
             ("metric-resolution", "10s".to_owned()),
+            // It refuses a time-out that is not shorter than the resolution.
+            ("kubelet-request-timeout", "5s".to_owned()),
         ];
         let arguments = arguments.iter().map(|(flag, value)| format!("--{flag}={value}")).collect();
         let log = self.directory.join(format!("{NAME}.log"));
