@@ -8,8 +8,9 @@ use std::io;
 
 use tokio::runtime::{Builder, Handle, Runtime};
 
-/// Beside the few that read logs, some for files of certificate authorities.
-const MAX_BLOCKING_THREADS: usize = 6;
+/// Beside the four that read logs, some for files of certificate authorities, for statistics and file systems, of which each kind has one,
+/// and for checkpoints. A disk that hangs keeps those of its kind, and no others.
+const MAX_BLOCKING_THREADS: usize = 16;
 
 /// A runtime with one thread. Tasks on it end when it is dropped.
 #[derive(Debug)]

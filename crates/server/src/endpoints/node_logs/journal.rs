@@ -82,8 +82,10 @@ impl Journal {
         };
         let mut text = Vec::new();
         let limit = u64::try_from(MAX_UNITS_BYTES).unwrap_or(u64::MAX);
-        if let Some(output) = child.stdout.take() {
-            output.take(limit).read_to_end(&mut text).await.ok();
+        if let (Some(output), Some(errors)) = (child.stdout.take(), child.stderr.take()) {
+            let read = output.take(limit);
+            tokio::pin!(read);
+            drop(tokio::join!(read.read_to_end(&mut text), first_bytes(errors)));
         }
         String::from_utf8_lossy(&text).lines().map(str::to_owned).collect()
     }
@@ -95,15 +97,13 @@ impl Journal {
                 return tell(sender, format!("\njournalctl not started: {error}\n")).await;
             }
         };
+        let (Some(output), Some(errors)) = (child.stdout.take(), child.stderr.take()) else {
+            return;
+        };
         let mut left = MAX_OUTPUT_BYTES;
-        if let Some(output) = child.stdout.take() {
-            send_output(output, &mut left, sender).await;
-        }
-        // What is wrong with the query is on stderr, a few lines.
-        let mut said = Vec::new();
-        if let Some(errors) = child.stderr.take() {
-            errors.take(4096).read_to_end(&mut said).await.ok();
-        }
+        // Both at once: it waits for a reader of either.
+        let sent = send_output(output, &mut left, sender);
+        let ((), said) = tokio::join!(sent, first_bytes(errors));
         if !said.is_empty() {
             tell(sender, String::from_utf8_lossy(&said).into_owned()).await;
         }
@@ -121,6 +121,14 @@ impl Journal {
             .kill_on_drop(true)
             .spawn()
     }
+}
+
+/// The beginning of what is wrong with a query; the rest is read and dropped.
+async fn first_bytes(mut errors: impl AsyncRead + Unpin) -> Vec<u8> {
+    let mut said = Vec::new();
+    (&mut errors).take(4096).read_to_end(&mut said).await.ok();
+    tokio::io::copy(&mut errors, &mut tokio::io::sink()).await.ok();
+    said
 }
 
 async fn send_output(mut output: impl AsyncRead + Unpin, left: &mut usize, sender: &PieceSender) {
