@@ -216,13 +216,16 @@ impl<'a> StatsPass<'a> {
         pod: &PodToMeasure,
         below: &[(String, CgroupStats)],
     ) -> Option<Vec<InterfaceCounters>> {
-        let is_container = |directory: &str| {
-            let id = container_id_of_cgroup(directory);
-            pod.containers.iter().any(|container| Some(container.id.as_str()) == id)
-        };
-        let sandbox = below.iter().find(|(directory, _)| !is_container(directory));
-        let (directory, _) = sandbox.or(below.first())?;
-        let process = self.groups.first_process(&format!("{}/{directory}", pod.cgroup))?;
+        let is_container = |id: &str| pod.containers.iter().any(|container| container.id == id);
+        // The monitor of a container is in the node's network namespace.
+        let ids = below.iter().filter_map(|(directory, _)| {
+            container_id_of_cgroup(directory).map(|id| (is_container(id), directory))
+        });
+        let mut groups: Vec<(bool, &String)> = ids.collect();
+        groups.sort();
+        let process = groups.into_iter().find_map(|(_, directory)| {
+            self.groups.first_process(&format!("{}/{directory}", pod.cgroup))
+        })?;
         let path = self.files.machine.of_process(process, "net/dev");
         self.kernel_files.text(&path).map(interfaces)
     }

@@ -68,6 +68,13 @@ impl StatsState {
         let is_recent = now.since(*at) < SHARED_FOR;
         (is_recent && had.covers(scope)).then(|| Arc::clone(snapshot))
     }
+
+    /// Keeps a snapshot that was begun then. A disk may have delayed it until a newer one was made, before which no counter may fall back.
+    fn keep(&mut self, scope: StatsScope, began: Mono, snapshot: &Arc<StatsSnapshot>) {
+        if self.last.as_ref().is_none_or(|(_, at, _)| *at <= began) {
+            self.last = Some((scope, began, Arc::clone(snapshot)));
+        }
+    }
 }
 
 impl NodeStats {
@@ -108,17 +115,17 @@ impl NodeStats {
             StatsScope::Summary => Some(self.summaries.lock().await),
             StatsScope::Resources | StatsScope::CpuAndMemory | StatsScope::Containers => None,
         };
-        let mut snapshot = {
+        let (began, mut snapshot) = {
             let mut state = self.state.lock().await;
-            if let Some(snapshot) = state.shared(scope, self.clock.mono()) {
+            let began = self.clock.mono();
+            if let Some(snapshot) = state.shared(scope, began) {
                 return Ok(snapshot);
             }
-            self.measure(scope, &mut state.rates).await?
+            (began, self.measure(scope, &mut state.rates).await?)
         };
         self.add_disks(scope, &mut snapshot).await;
         let snapshot = Arc::new(snapshot);
-        let now = self.clock.mono();
-        self.state.lock().await.last = Some((scope, now, Arc::clone(&snapshot)));
+        self.state.lock().await.keep(scope, began, &snapshot);
         Ok(snapshot)
     }
 

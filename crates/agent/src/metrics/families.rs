@@ -5,6 +5,9 @@ use oarsman_core::exposition::{Exposition, HistogramSnapshot, MetricKind};
 
 use super::AgentMetrics;
 
+/// The call that begins a stream of the runtime's events.
+const EVENT_STREAM: &str = "get_container_events";
+
 impl AgentMetrics {
     /// Writes everything that is counted and measured, without the probes, which have an endpoint of their own.
     pub fn write(&self, out: &mut Exposition) {
@@ -110,35 +113,18 @@ impl AgentMetrics {
         let help = "Calls to the container runtime that failed.";
         let name = "kubelet_runtime_operations_errors_total";
         let mut family = out.family(name, MetricKind::Counter, help);
-        for (operation, count) in self.runtime_errors.snapshot() {
-            family.sample(&[("operation_type", operation)], count as f64);
+        let errors = self.runtime_errors.snapshot();
+        for (operation, count) in &errors {
+            family.sample(&[("operation_type", operation)], *count as f64);
         }
-        self.write_event_streams(out);
+        let begun = calls.get(EVENT_STREAM).map_or(0, |found| found.count);
+        write_event_streams(begun, errors.get(EVENT_STREAM).copied().unwrap_or_default(), out);
         let help = "How long it took to make or to remove the cgroup of a pod, in seconds.";
         let name = "kubelet_cgroup_manager_duration_seconds";
         let mut family = out.family(name, MetricKind::Histogram, help);
         for (operation, found) in self.cgroup_calls.snapshot() {
             family.histogram(&[("operation_type", operation)], &found);
         }
-    }
-
-    /// The calls that begin a stream of the runtime's events.
-    fn write_event_streams(&self, out: &mut Exposition) {
-        const CALL: &str = "get_container_events";
-        let calls = self.runtime_calls.snapshot().get(CALL).map_or(0, |found| found.count);
-        let errors = self.runtime_errors.snapshot().get(CALL).copied().unwrap_or_default();
-        counter(
-            out,
-            "kubelet_evented_pleg_connection_success_count",
-            "Streams of the runtime's events that were begun.",
-            calls.saturating_sub(errors),
-        );
-        counter(
-            out,
-            "kubelet_evented_pleg_connection_error_count",
-            "Streams of the runtime's events that could not be begun.",
-            errors,
-        );
     }
 
     fn write_starts(&self, out: &mut Exposition) {
@@ -318,4 +304,20 @@ fn counter(out: &mut Exposition, name: &str, help: &str, count: u64) {
 
 fn gauge(out: &mut Exposition, name: &str, help: &str, count: u64) {
     out.single(name, MetricKind::Gauge, help, count as f64);
+}
+
+/// Of the calls that begin a stream of the runtime's events, how many did and how many could not.
+fn write_event_streams(calls: u64, errors: u64, out: &mut Exposition) {
+    counter(
+        out,
+        "kubelet_evented_pleg_connection_success_count",
+        "Streams of the runtime's events that were begun.",
+        calls.saturating_sub(errors),
+    );
+    counter(
+        out,
+        "kubelet_evented_pleg_connection_error_count",
+        "Streams of the runtime's events that could not be begun.",
+        errors,
+    );
 }

@@ -90,7 +90,8 @@ impl<'a> ImageRequest<'a> {
         let is_there = Some(present.is_some());
         let is_present = match &present {
             Some((present, _)) if self.policy != PullPolicy::Always => {
-                self.may_use(present).await?
+                let may_use = self.may_use(present).await;
+                may_use.inspect_err(|_| self.count(is_there, None))?
             }
             Some(_) => true,
             None => false,

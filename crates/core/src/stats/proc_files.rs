@@ -74,10 +74,14 @@ pub struct InterfaceCounters {
     pub tx_dropped: u64,
 }
 
+/// As many interfaces are shown of a machine or a pod: each is several series, and a privileged container can make thousands.
+const MAX_INTERFACES: usize = 64;
+
 /// The interfaces of `/proc/PID/net/dev` that lead somewhere, in the kernel's order.
 pub fn interfaces(text: &str) -> Vec<InterfaceCounters> {
     let all = text.lines().filter_map(interface);
-    all.filter(|it| !INNER_INTERFACES.iter().any(|inner| it.name.starts_with(inner))).collect()
+    let outer = all.filter(|it| !INNER_INTERFACES.iter().any(|inner| it.name.starts_with(inner)));
+    outer.take(MAX_INTERFACES).collect()
 }
 
 fn interface(line: &str) -> Option<InterfaceCounters> {

@@ -132,6 +132,8 @@ fn unified() -> (FakeMachine, HostStats) {
         ("cgroup/kubepods/pod1/pids.max", "100\n"),
         ("cgroup/kubepods/pod1/io.stat", "8:0 rbytes=512 wbytes=0 rios=1 wios=0\n"),
         ("cgroup/kubepods/pod1/io.pressure", PRESSURE),
+        // A monitor of CRI-O, whose process is in the node's network.
+        ("cgroup/kubepods/pod1/crio-conmon-f00.scope/cgroup.procs", "77\n"),
         ("cgroup/kubepods/pod1/sandbox/cgroup.procs", "42\n"),
         ("cgroup/daemon/memory.stat", "anon 1\n"),
         ("cgroup/daemon/memory.current", "77\n"),

@@ -17,8 +17,8 @@ use oarsman_core::time::Mono;
 use oarsman_state::PodFiles;
 use oarsman_sync::Guarded;
 use oarsman_volumes::Volumes;
-use tokio::task::JoinHandle;
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 /// A count is this old at most, as with the Go kubelet.
@@ -32,7 +32,14 @@ const POD_TIMEOUT: Duration = Duration::from_secs(120);
 pub(super) struct DiskCounts {
     counter: Arc<PodCounter>,
     /// The counting that is under way.
-    under_way: Guarded<Option<AbortOnDropHandle<()>>>,
+    under_way: Guarded<Option<CountingTask>>,
+}
+
+/// A task that counts pods.
+struct CountingTask {
+    task: AbortOnDropHandle<()>,
+    /// Cancelled when the task has ended.
+    ended: CancellationToken,
 }
 
 struct PodCounter {
@@ -73,31 +80,34 @@ impl DiskCounts {
         }
     }
 
-    /// Waits for the counts, but not for ever.
+    /// Waits for the counts, but not for ever. The counting goes on when the request is given up.
     async fn count_old(&self, measured: &[MeasuredPod], pods: &[Arc<ActivePod>]) {
-        let under_way = self.under_way.lock().take().filter(|task| !task.is_finished());
-        let mut task = match under_way {
-            Some(task) => task,
-            None => {
+        let ended = {
+            let mut under_way = self.under_way.lock();
+            let current = under_way.take().filter(|it| !it.task.is_finished());
+            let counting = current.or_else(|| {
                 let old = self.counter.old(measured, pods);
-                if old.is_empty() {
-                    return;
-                }
-                AbortOnDropHandle::new(self.start(old))
-            }
+                (!old.is_empty()).then(|| self.start(old))
+            });
+            let ended = counting.as_ref().map(|it| it.ended.clone());
+            *under_way = counting;
+            ended
         };
-        if timeout(REQUEST_WAIT, &mut task).await.is_err() {
-            *self.under_way.lock() = Some(task);
-        }
+        let Some(ended) = ended else { return };
+        // One that takes longer is found by the next request.
+        timeout(REQUEST_WAIT, ended.cancelled()).await.ok();
     }
 
-    fn start(&self, pods: Vec<Arc<ActivePod>>) -> JoinHandle<()> {
-        let counter = Arc::clone(&self.counter);
-        tokio::spawn(async move {
+    fn start(&self, pods: Vec<Arc<ActivePod>>) -> CountingTask {
+        let (counter, ended) = (Arc::clone(&self.counter), CancellationToken::new());
+        let end = ended.clone().drop_guard();
+        let task = tokio::spawn(async move {
+            let _end = end;
             for pod in pods {
                 counter.count(&pod).await;
             }
-        })
+        });
+        CountingTask { task: AbortOnDropHandle::new(task), ended }
     }
 }
 

@@ -60,12 +60,12 @@ impl RuntimeDisks {
             return found;
         }
         let asked = answer("ImageFsInfo", self.runtime.image_fs_info()).await;
-        let Some(answer) = asked else { return RuntimeFileSystems::default() };
-        let found = RuntimeFileSystems {
+        // A runtime that hangs delays one request in a while, not each.
+        let found = asked.map_or_else(RuntimeFileSystems::default, |answer| RuntimeFileSystems {
             images: answer.image_filesystems.first().and_then(place),
             containers: answer.container_filesystems.first().and_then(place),
-        };
-        self.kept.lock().file_systems = Some((now, found.clone()));
+        });
+        self.kept.lock().file_systems = Some((self.clock.mono(), found.clone()));
         found
     }
 
@@ -86,12 +86,12 @@ impl RuntimeDisks {
             return found;
         }
         let asked = answer("ListContainerStats", self.runtime.list_container_stats(None)).await;
-        let Some(stats) = asked else { return Arc::default() };
+        let stats = asked.unwrap_or_default();
         let layer = |stats: oarsman_cri_types::v1::ContainerStats| {
             Some((stats.attributes?.id, usage(stats.writable_layer.as_ref()?)))
         };
         let found: Arc<BTreeMap<_, _>> = Arc::new(stats.into_iter().filter_map(layer).collect());
-        self.kept.lock().layers = Some((now, Arc::clone(&found)));
+        self.kept.lock().layers = Some((self.clock.mono(), Arc::clone(&found)));
         found
     }
 

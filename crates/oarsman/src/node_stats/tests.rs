@@ -43,6 +43,16 @@ fn a_snapshot_is_shared_for_a_second_with_requests_that_need_no_more() {
 }
 
 #[test]
+fn a_snapshot_that_a_disk_delayed_does_not_replace_a_newer_one() {
+    let mut state = StatsState::default();
+    let (newer, delayed) = (snapshot(), snapshot());
+    state.keep(StatsScope::Resources, at(9500), &newer);
+    state.keep(StatsScope::Summary, at(1000), &delayed);
+    let shared = state.shared(StatsScope::Resources, at(10_000)).unwrap();
+    assert!(Arc::ptr_eq(&shared, &newer));
+}
+
+#[test]
 fn every_group_of_a_pass_gets_a_rate() {
     let mut rates = CpuRates::default();
     for (millis, total) in [(0, 0), (2000, 1_000_000_000)] {

@@ -21,7 +21,7 @@ fn rate(readings: &[(u64, u64)]) -> Option<u64> {
 #[test]
 fn a_rate_needs_two_readings_of_the_same_group() {
     type Row<'a> = (&'a str, &'a [(u64, u64)], Option<u64>);
-    let rows: [Row<'_>; 9] = [
+    let rows: [Row<'_>; 10] = [
         ("one reading", &[(0, 5)], None),
         ("a short first window", &[(0, 0), (100, 50_000_000)], Some(500_000_000)),
         ("a later window", &[(0, 0), (10_000, 5_000_000_000)], Some(500_000_000)),
@@ -31,6 +31,7 @@ fn a_rate_needs_two_readings_of_the_same_group() {
         ("too long ago", &[(0, 0), (120_001, 1 << 40)], None),
         ("another group of the same name", &[(0, 500), (2000, 400)], None),
         ("no time has passed", &[(5, 1), (5, 2)], None),
+        ("twice in one pass", &[(0, 0), (1, 900), (100, 50_000_000)], Some(500_000_000)),
     ];
     for (what, readings, expected) in rows {
         assert_eq!(rate(readings), expected, "{what}");
