@@ -87,6 +87,7 @@ pub fn main_with_cluster(flavours: &[ContainerdFlavour], scenarios: &[Scenario])
         kubernetes::prepare(&kubernetes::CONTROL_PLANE)?;
         kubernetes::prepare(&[kubernetes::KUBELET])?;
         parts::metrics_server()?;
+        parts::promtool()?;
         program::build()
     };
     main_after(ready, flavours, scenarios)

@@ -212,6 +212,7 @@ fn parts(_root: &Path) -> Result<()> {
     kubernetes::prepare(&kubernetes::CONTROL_PLANE)?;
     kubernetes::prepare(&[kubernetes::KUBELET])?;
     oarsman_rig::parts::metrics_server()?;
+    oarsman_rig::parts::promtool()?;
     oarsman_rig::parts::client_names().map(drop)
 }
 
