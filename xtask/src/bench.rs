@@ -11,6 +11,7 @@ mod floor_workload;
 mod page;
 mod pods;
 mod process;
+mod scrapes;
 mod subject;
 mod targets;
 mod watch;

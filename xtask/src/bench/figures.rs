@@ -34,6 +34,19 @@ pub(super) struct Figures {
     /// Pods with probes; older figures do not have it.
     #[serde(default)]
     pub(super) probes: Option<Probes>,
+    /// Pods whose metrics are scraped; older figures do not have it.
+    #[serde(default)]
+    pub(super) scrapes: Option<Scrapes>,
+}
+
+/// What scrapes of all metrics cost.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(super) struct Scrapes {
+    pub(super) pods: usize,
+    /// The agent's share of one processor, in percent.
+    pub(super) cpu: f64,
+    /// The size of all answers together.
+    pub(super) mib: f64,
 }
 
 /// What probes cost.
@@ -131,6 +144,7 @@ impl Figures {
             WorkloadPart::Bursts => self.bursts = newer.bursts,
             WorkloadPart::Rest => (self.idle, self.restart) = (newer.idle, newer.restart),
             WorkloadPart::Probes => self.probes = newer.probes,
+            WorkloadPart::Scrapes => self.scrapes = newer.scrapes,
         }
         self.version = newer.version;
     }

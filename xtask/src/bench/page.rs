@@ -21,6 +21,8 @@ do not edit this page. `--quick` tries it in a minute or two and keeps nothing; 
   delete at the end.
 - CPU is in percent of one processor. That of containerd has its shims with it.
 - Pods with probes have both: an HTTP readiness probe and a TCP liveness probe. The containers count the HTTP probes that they got.
+- All metrics are `/metrics`, `/metrics/cadvisor`, `/metrics/resource`, `/metrics/probes`, `/metrics/slis` and `/stats/summary`, read through
+  the API server, for five minutes.
 ";
 
 /// To be rewritten whenever the figures are.

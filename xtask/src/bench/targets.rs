@@ -68,6 +68,7 @@ pub(super) fn rows(results: &Results) -> Vec<TargetRow> {
     rows.extend(idle(results));
     rows.extend(restart(results));
     rows.extend(probes(results));
+    rows.extend(scrapes(results));
     rows.retain(|row| row.values.iter().any(Option::is_some));
     rows
 }
@@ -181,6 +182,18 @@ fn probes(results: &Results) -> Vec<TargetRow> {
     vec![
         row(what("CPU of the agent"), Unit::Percent, cpu, Some(Target::OfGo(0.25))),
         row(what("HTTP probes a second"), Unit::Count, asked, None),
+    ]
+}
+
+fn scrapes(results: &Results) -> Vec<TargetRow> {
+    let first = results.0.values().find_map(|figures| figures.scrapes);
+    let Some(pods) = first.map(|scrapes| scrapes.pods) else { return Vec::new() };
+    let cpu = values(results, |figures| Some(figures.scrapes?.cpu));
+    let size = values(results, |figures| Some(figures.scrapes?.mib));
+    let what = |what: &str| format!("{what}, {pods} pods at rest and all metrics every 15 s");
+    vec![
+        row(what("CPU of the agent"), Unit::Percent, cpu, Some(Target::OfGo(0.1))),
+        row(what("size of all answers"), Unit::Mebibytes, size, None),
     ]
 }
 

@@ -23,6 +23,9 @@ const AT_A_TIME: usize = 10;
 /// In milliseconds: pods come at any phase of an agent's periodic work.
 const LONGEST_PAUSE: u64 = 1000;
 
+/// The usual interval of scrapes.
+pub(super) const SCRAPE_INTERVAL: Duration = Duration::from_secs(15);
+
 /// A part of the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum WorkloadPart {
@@ -34,6 +37,8 @@ pub(super) enum WorkloadPart {
     Rest,
     /// Pods with an HTTP and a TCP probe every second
     Probes,
+    /// Pods at rest, while all metrics are scraped
+    Scrapes,
 }
 
 /// The size of the workload.
@@ -46,9 +51,11 @@ pub(super) struct WorkloadSize {
     pub(super) idle: usize,
     /// Pods with probes.
     probed: usize,
+    /// How often all metrics are read.
+    pub(super) scrapes: u32,
     /// How long the idle node is measured, and how long it has to settle before.
     window: Duration,
-    settling: Duration,
+    pub(super) settling: Duration,
 }
 
 impl WorkloadSize {
@@ -57,6 +64,7 @@ impl WorkloadSize {
         bursts: [(50, Shape::Plain), (100, Shape::Volumes)],
         idle: 100,
         probed: 100,
+        scrapes: 20,
         window: Duration::from_secs(60),
         settling: Duration::from_secs(20),
     };
@@ -65,6 +73,7 @@ impl WorkloadSize {
         bursts: [(5, Shape::Plain), (5, Shape::Volumes)],
         idle: 5,
         probed: 5,
+        scrapes: 1,
         window: Duration::from_secs(5),
         settling: Duration::from_secs(2),
     };
@@ -92,6 +101,9 @@ impl Bench<'_> {
         }
         if self.wants(WorkloadPart::Probes) {
             figures.probes = Some(self.probes(pod_times, agent).await?);
+        }
+        if self.wants(WorkloadPart::Scrapes) {
+            figures.scrapes = Some(self.scrapes(pod_times, agent).await?);
         }
         if !self.wants(WorkloadPart::Rest) {
             return Ok(figures);

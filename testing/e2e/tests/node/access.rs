@@ -127,7 +127,7 @@ pub(super) async fn both_agents_authorize_every_request_alike_but_for_what_is_me
     let told: Vec<_> = others.iter().map(|row| (row, of_ours.get(*row), of_go.get(*row))).collect();
     ensure!(told.is_empty(), "ours and the Go kubelet's differ: {told:#?}");
     let (actions, unknown): (Vec<_>, Vec<_>) =
-        meant.iter().partition(|(client, method, path)| is_meant_action(client, method, path));
+        meant.into_iter().partition(|(client, method, path)| is_meant_action(client, method, path));
     ensure!(actions.len() == 2 * ACTIONS.len(), "of the actions that differ, only: {actions:?}");
     ensure!(!unknown.is_empty(), "the Go kubelet tells everyone what does not exist");
     Ok(())
