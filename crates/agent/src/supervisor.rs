@@ -255,6 +255,8 @@ impl Supervisor {
                     None => {
                         self.pods.update(|pods| pods.remove(&uid));
                         self.node.report_store.remove_pod(&uid);
+                        // It may have been the last pod that was held until the first relist.
+                        self.signal_if_empty();
                     }
                 }
             }

@@ -258,6 +258,21 @@ async fn commands_are_answered_while_every_worker_is_busy() {
     assert!(!fixture.task.is_finished());
 }
 
+/// `oarsman run`, interrupted before its first relist has ended.
+#[tokio::test(start_paused = true)]
+async fn empty_is_signalled_when_pods_are_removed_before_the_first_relist() {
+    let fixture = SupervisorFixture::new().await;
+    fixture.test.calls.hold("ListPodSandbox");
+    let (one, two) = (pod("one", &["forever"]), pod("two", &["forever"]));
+    fixture.set_sources(&[&one, &two], &[]).await;
+    let (reply, mut empty) = oneshot::channel();
+    fixture.commands.send(AgentCommand::NotifyWhenEmpty(reply)).await.unwrap();
+    fixture.set_sources(&[&two], &[]).await;
+    assert!(empty.try_recv().is_err(), "one pod is held");
+    fixture.set_sources(&[], &[]).await;
+    assert_eq!(empty.try_recv(), Ok(()));
+}
+
 /// Row H8 of docs/security.md.
 #[tokio::test(start_paused = true)]
 async fn what_looks_like_logs_of_many_pods_gets_a_bounded_number_of_workers() {
