@@ -150,6 +150,11 @@ impl AgentContext {
         }
     }
 
+    /// The primary address of the node.
+    pub(crate) fn host_ip(&self) -> Option<String> {
+        self.addresses.get().first().map(ToString::to_string)
+    }
+
     /// The node as pods are described for it.
     pub(crate) fn node_context<'a>(
         &'a self,

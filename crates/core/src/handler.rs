@@ -56,7 +56,7 @@ impl ContainerEndpoint {
         view: &PodView,
         name: &str,
         id: &ContainerId,
-        host_ips: &[String],
+        host_ip: impl FnOnce() -> Option<String>,
     ) -> Self {
         let seen = view.containers.iter().find(|container| container.id == *id);
         let wanted = pod.and_then(|pod| pod.container(name));
@@ -67,8 +67,12 @@ impl ContainerEndpoint {
         let home = seen.map(|container| &container.sandbox);
         let sandbox = view.sandboxes.iter().find(|sandbox| Some(&sandbox.id) == home);
         let sandbox = sandbox.or_else(|| view.newest_sandbox());
-        let ips = sandbox.map(|found| if found.host_network { host_ips } else { &found.ips });
-        Self { ports, address: ips.and_then(<[String]>::first).cloned() }
+        let address = match sandbox {
+            Some(found) if found.host_network => host_ip(),
+            Some(found) => found.ips.first().cloned(),
+            None => None,
+        };
+        Self { ports, address }
     }
 
     /// What an HTTP handler means.

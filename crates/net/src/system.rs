@@ -3,6 +3,7 @@
 //! No proxy is asked, no redirect followed and no connection kept: what a kubelet asks of pods and of a manifest's URL
 //! goes straight there and is over when it is answered.
 
+mod connect;
 mod grpc;
 mod names;
 #[cfg(test)]
@@ -20,8 +21,9 @@ use hyper::header::{HOST, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
 use tokio::time::timeout;
+
+use connect::{ClosedOnDrop, Connection, connect};
 
 use crate::{
     GrpcCheck, GrpcResponse, HttpGet, HttpResponse, Network, NetworkError, Scheme, TcpConnect,
@@ -66,18 +68,13 @@ async fn within<T>(
     timeout(limit, answer).await.unwrap_or(Err(NetworkError::TimedOut { url, limit }))
 }
 
-/// A connection to the first address of the host that takes one.
-async fn connect(host: &str, port: u16) -> io::Result<TcpStream> {
-    TcpStream::connect(names::addresses(host, port).await?.as_slice()).await
-}
-
 async fn send_request(request: &HttpGet) -> Result<HttpResponse, NetworkError> {
     // An invalid request fails before anything is connected.
     let http_request = build_request(request)?;
-    let socket = connect(&request.host, request.port).await;
+    let socket = connect(&request.host, request.port).await.and_then(Connection::into_stream);
     let socket = socket.map_err(|error| unreachable(request, &error))?;
     match request.scheme {
-        Scheme::Http => exchange(request, http_request, socket).await,
+        Scheme::Http => exchange(request, http_request, ClosedOnDrop(socket)).await,
         Scheme::Https => {
             exchange(request, http_request, tls::connect_tls(request, socket).await?).await
         }

@@ -91,11 +91,11 @@ impl HandlerRunner<'_> {
 
     /// Asks a server; an answer of any status will do.
     async fn http_get(&self, action: &HTTPGetAction) -> Result<(), HandlerError> {
-        let host_ips = &self.context.node.facts().host_ips;
+        let host_ip = || self.context.node.host_ip();
         let endpoint = self
             .context
             .reader
-            .with(|view, _| ContainerEndpoint::of(self.pod, view, self.name, self.id, host_ips));
+            .with(|view, _| ContainerEndpoint::of(self.pod, view, self.name, self.id, host_ip));
         let request = HttpRequest::of(action, &endpoint)?;
         match self.context.node.seams.network.get(&http_get(&request)).await {
             Ok(_) => Ok(()),

@@ -94,7 +94,6 @@ fn a_grpc_handler_means_a_port_of_the_pod() {
 
 #[test]
 fn a_container_has_the_address_of_its_sandbox_and_the_ports_of_its_spec() {
-    let host_ips = ["192.0.2.1".to_owned()];
     let wanted = pod().regular_with("app", |app| app.ports = Some(ports())).build();
     let seen = view(&wanted)
         .sandbox()
@@ -105,7 +104,7 @@ fn a_container_has_the_address_of_its_sandbox_and_the_ports_of_its_spec() {
     let id = seen.containers[0].id.clone();
     let address = Some("10.0.0.7".to_owned());
     let of = |pod, view: &PodView, id: &ContainerId| {
-        ContainerEndpoint::of(pod, view, "app", id, &host_ips)
+        ContainerEndpoint::of(pod, view, "app", id, || Some("192.0.2.1".to_owned()))
     };
     let whole = ContainerEndpoint::new(ports(), address.clone());
     assert_eq!(of(Some(&wanted), &seen, &id), whole);

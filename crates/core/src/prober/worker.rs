@@ -14,6 +14,11 @@ use crate::time::{Mono, Now, wall_between};
 /// more than the restart took and this.
 const SPREAD: Duration = Duration::from_millis(500);
 
+/// Probes are at most this much earlier than their period says.
+const LARGEST_GRID: Duration = Duration::from_millis(50);
+/// Of short periods it is this fraction.
+const GRID_POINTS: u32 = 20;
+
 /// What the time of the first probe is made from.
 #[derive(Clone, Copy, Debug)]
 pub struct ProbeStart {
@@ -74,7 +79,7 @@ impl ProbeWorker {
 
     /// Takes in what the probe that began then came to. Returns the result if it is a new one.
     pub fn record(&mut self, outcome: &ProbeOutcome, began: Mono) -> Option<ProbeResult> {
-        self.next = Some(began + self.schedule.period);
+        self.next = Some(aligned(began + self.schedule.period, self.schedule.period));
         let found = outcome.result()?;
         let length = match self.run {
             Some((same, length)) if same == found => length.saturating_add(1),
@@ -119,6 +124,14 @@ fn first_probe(schedule: &ProbeSchedule, start: &ProbeStart) -> Mono {
     }
     let spread = SPREAD.min(schedule.period);
     due + jittered_by(spread, 1.0, jitter).saturating_sub(spread)
+}
+
+/// Probes of all containers fall on common points in time, so that the agent wakes up once for several of them. Earlier, never later: what
+/// a probe began too late is not added to its period each time.
+fn aligned(due: Mono, period: Duration) -> Mono {
+    let grid = LARGEST_GRID.min(period / GRID_POINTS).as_nanos().max(1);
+    let late = due.0.as_nanos() % grid;
+    Mono(due.0.saturating_sub(Duration::from_nanos(u64::try_from(late).unwrap_or_default())))
 }
 
 #[cfg(test)]

@@ -144,10 +144,10 @@ impl<'a> Handler<'a> {
 
     fn endpoint(&self) -> ContainerEndpoint {
         let ContainerProbe { context, pod, id, spec, .. } = self.probe;
-        let host_ips = &context.node.facts().host_ips;
+        let host_ip = || context.node.host_ip();
         context
             .reader
-            .with(|view, _| ContainerEndpoint::of(Some(pod), view, &spec.name, id, host_ips))
+            .with(|view, _| ContainerEndpoint::of(Some(pod), view, &spec.name, id, host_ip))
     }
 }
 

@@ -108,6 +108,27 @@ fn probes_follow_each_other_by_the_period_from_beginning_to_beginning() {
 }
 
 #[test]
+fn probes_after_the_first_fall_on_common_points_in_time_and_do_not_drift() {
+    let rows = [
+        // Period, begin, and the next probe, in milliseconds.
+        (1_000, 200_000, 201_000),
+        (1_000, 200_007, 201_000),
+        (1_000, 200_049, 201_000),
+        (1_000, 200_050, 201_050),
+        (10_000, 200_049, 210_000),
+        (200, 200_009, 200_200),
+        (200, 200_011, 200_210),
+    ];
+    for (period, began, expected) in rows {
+        let schedule = ProbeSchedule { period: Duration::from_millis(period), ..schedule() };
+        let mut worker = worker(ProbeKind::Readiness, schedule);
+        worker.record(&outcome('+'), Mono(Duration::from_millis(began)));
+        let next = worker.next_probe().unwrap();
+        assert_eq!(next.0.as_millis(), expected, "{period} {began}");
+    }
+}
+
+#[test]
 fn as_many_equal_answers_in_a_row_as_the_threshold_says_make_a_result() {
     use ProbeKind::{Liveness, Readiness, Startup};
     let rows = [
