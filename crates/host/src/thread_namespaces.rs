@@ -17,10 +17,7 @@ use crate::namespaces::NamespaceKind;
 ///
 /// # Errors
 /// When the kernel refuses the namespaces, or no thread can be started.
-pub fn in_new<T: Send>(
-    kinds: &[NamespaceKind],
-    work: impl FnOnce() -> T + Send,
-) -> io::Result<T> {
+pub fn in_new<T: Send>(kinds: &[NamespaceKind], work: impl FnOnce() -> T + Send) -> io::Result<T> {
     let flags = kinds.iter().fold(UnshareFlags::empty(), |all, kind| all | kind.flag());
     on_thread(move || {
         #[expect(unsafe_code, reason = "rustix has no safe unshare: it cannot know the flags")]
@@ -58,7 +55,8 @@ pub fn in_existing<T: Send>(
 /// A panic of the work is a panic of the caller, as if there were no thread.
 fn on_thread<T: Send>(work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
     thread::scope(|scope| {
-        let thread = thread::Builder::new().name("namespaces".to_owned()).spawn_scoped(scope, work)?;
+        let thread =
+            thread::Builder::new().name("namespaces".to_owned()).spawn_scoped(scope, work)?;
         thread.join().unwrap_or_else(|panicked| panic::resume_unwind(panicked))
     })
 }
@@ -89,10 +87,9 @@ mod tests {
     #[test]
     fn a_descriptor_leads_back_into_a_namespace_that_nothing_else_holds() {
         let kind = NamespaceKind::Uts;
-        let (name, held) = in_new(&[kind], || {
-            (namespace(kind), File::open("/proc/thread-self/ns/uts").unwrap())
-        })
-        .unwrap();
+        let (name, held) =
+            in_new(&[kind], || (namespace(kind), File::open("/proc/thread-self/ns/uts").unwrap()))
+                .unwrap();
         assert_eq!(in_existing(held.as_fd(), kind, || namespace(kind)).unwrap(), name);
         assert!(in_existing(held.as_fd(), NamespaceKind::Network, || ()).is_err());
         assert!(in_existing(held.as_fd(), NamespaceKind::Mount, || ()).is_err());

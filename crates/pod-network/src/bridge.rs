@@ -63,9 +63,7 @@ fn ensure_link(socket: &mut RouteSocket, names: &Names) -> Result<LinkState, Pod
 fn check_owner(bridge: LinkState, names: &Names) -> Result<LinkState, PodNetworkError> {
     match bridge.alias.is_empty() || bridge.alias == names.alias {
         true => Ok(bridge),
-        false => {
-            Err(PodNetworkError::BridgeOfAnother { bridge: bridge.name, alias: bridge.alias })
-        }
+        false => Err(PodNetworkError::BridgeOfAnother { bridge: bridge.name, alias: bridge.alias }),
     }
 }
 
@@ -187,10 +185,7 @@ pub(crate) fn foreign_routes(
     Ok(routes)
 }
 
-fn find_link(
-    socket: &mut RouteSocket,
-    name: &str,
-) -> Result<Option<LinkState>, PodNetworkError> {
+fn find_link(socket: &mut RouteSocket, name: &str) -> Result<Option<LinkState>, PodNetworkError> {
     socket.link(name).map_err(refused(format!("look for the link {name}")))
 }
 

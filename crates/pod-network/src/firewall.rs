@@ -21,11 +21,7 @@ pub(crate) fn table(
     let bridge = names.bridge();
     let chains = vec![
         Chain { name: HOST_PORTS, hook: None, rules: host_port_rules(records) },
-        Chain {
-            name: "guard",
-            hook: Some(Hook::RAW_PREROUTING),
-            rules: guard_rules(&bridge),
-        },
+        Chain { name: "guard", hook: Some(Hook::RAW_PREROUTING), rules: guard_rules(&bridge) },
         Chain { name: "prerouting", hook: Some(Hook::NAT_PREROUTING), rules: to_host_ports() },
         Chain { name: "output", hook: Some(Hook::NAT_OUTPUT), rules: to_host_ports() },
         Chain {
@@ -59,9 +55,9 @@ fn masquerade_rules(bridge: &str, subnets: &[Subnet]) -> Vec<Rule> {
         rules.push(among_pods.with_changed_destination().masquerade());
     }
     // The host reaches a pod by a host port of 127.0.0.1: nobody could answer to that address.
-    rules.extend(loopback().map(|loopback| {
-        Rule::new().from_subnet(loopback).to_link(bridge).masquerade()
-    }));
+    rules.extend(
+        loopback().map(|loopback| Rule::new().from_subnet(loopback).to_link(bridge).masquerade()),
+    );
     rules
 }
 

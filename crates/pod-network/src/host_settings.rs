@@ -53,9 +53,8 @@ fn is_on_ipv6(socket: &mut RouteSocket, bridge: u32) -> Result<bool, PodNetworkE
 fn keep_announced_routes(socket: &mut RouteSocket) -> Result<Vec<HostChange>, PodNetworkError> {
     let routes = socket.routes().map_err(refused("list the routes of this host"))?;
     let links = socket.links().map_err(refused("list the links of this host"))?;
-    let announced = |index: u32| {
-        routes.iter().any(|route| route.is_announced && route.link == Some(index))
-    };
+    let announced =
+        |index: u32| routes.iter().any(|route| route.is_announced && route.link == Some(index));
     let mut changes = Vec::new();
     for link in links.iter().filter(|link| announced(link.index)) {
         let setting = ["net", "ipv6", "conf", &link.name, "accept_ra"];
@@ -75,7 +74,9 @@ pub(crate) fn set_of_link(
     value: &'static str,
 ) -> Result<(), PodNetworkError> {
     match switch(&["net", family, "conf", link, setting], value, "") {
-        Err(PodNetworkError::File { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(PodNetworkError::File { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+            Ok(())
+        }
         other => other.map(drop),
     }
 }

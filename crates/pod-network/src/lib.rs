@@ -7,6 +7,7 @@
 //! Pods that use the host's network need nothing of this but pinned namespaces of other kinds ([`NamespacePins`]).
 
 mod bridge;
+mod conntrack;
 mod error;
 mod faults;
 mod files;

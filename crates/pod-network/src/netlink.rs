@@ -10,6 +10,8 @@ mod socket;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use attributes::{Attributes, each_attribute, find_attribute, read_text, read_u32};
+#[cfg(test)]
+pub(crate) use attributes::each_attribute;
+pub(crate) use attributes::{Attributes, find_attribute, read_text, read_u32};
 pub(crate) use message::Message;
 pub(crate) use socket::{NetlinkFamily, NetlinkSocket, Reply};

@@ -4,7 +4,6 @@ mod base_chains;
 mod rule;
 mod table;
 
-
 use std::io;
 
 pub(crate) use base_chains::{BaseChain, forward_chains_that_drop};

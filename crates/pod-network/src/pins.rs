@@ -16,8 +16,7 @@ use crate::error::{PodNetworkError, file_error, refused};
 use crate::files::{make_directory, names_in, remove_directory, remove_file};
 
 /// The kinds that sandboxes share among their containers; of other kinds nothing is pinned.
-const KINDS: [NamespaceKind; 3] =
-    [NamespaceKind::Network, NamespaceKind::Ipc, NamespaceKind::Uts];
+const KINDS: [NamespaceKind; 3] = [NamespaceKind::Network, NamespaceKind::Ipc, NamespaceKind::Uts];
 /// A pin may have been mounted more than once by a process that was killed; not this often.
 const MAX_MOUNTS: usize = 64;
 
@@ -66,7 +65,9 @@ impl NamespacePins {
         let pin_all = || {
             if let Some(hostname) = hostname.filter(|_| kinds.contains(&NamespaceKind::Uts)) {
                 let action = format!("set the host name {hostname:?}");
-                sethostname(hostname.as_bytes()).map_err(io::Error::from).map_err(refused(action))?;
+                sethostname(hostname.as_bytes())
+                    .map_err(io::Error::from)
+                    .map_err(refused(action))?;
             }
             missing.iter().try_for_each(|(kind, point)| {
                 pin(&Path::new("/proc/thread-self/ns").join(kind.file_name()), point)

@@ -14,6 +14,7 @@ use oarsman_host::namespaces::NamespaceKind;
 pub use clean_up::ReconciledNetwork;
 
 use crate::bridge;
+use crate::conntrack::forget_others;
 use crate::error::{PodNetworkError, file_error, refused};
 use crate::faults::after_step;
 use crate::files::make_directory;
@@ -137,7 +138,7 @@ impl PodNetwork {
         bridge::connect(&mut socket, &self.names, &bridge, &record, namespace.as_fd())?;
         bridge::configure_pod(namespace.as_fd(), &record.addresses, &subnets)?;
         after_step("addresses")?;
-        self.ensure_rules(&state.store, &subnets, ports)?;
+        self.ensure_rules(&state.store, &subnets, &record)?;
         Ok(SandboxNetwork {
             addresses: record.addresses,
             namespace: self.pins.path(sandbox, NamespaceKind::Network)?,
@@ -150,7 +151,7 @@ impl PodNetwork {
         &self,
         store: &RecordStore,
         subnets: &[Subnet],
-        ports: &[HostPort],
+        SandboxRecord { ports, addresses, .. }: &SandboxRecord,
     ) -> Result<(), PodNetworkError> {
         let mut socket = open_nftables()?;
         let table = self.names.table();
@@ -162,7 +163,9 @@ impl PodNetwork {
         if ports.iter().any(|port| port.is_for(true)) {
             self.open_loopback_ports()?;
         }
-        after_step("loopback")
+        after_step("loopback")?;
+        let forgotten = forget_others(ports, addresses);
+        forgotten.map_err(refused("forget connections of earlier pods to the same host ports"))
     }
 
     /// Lets host ports answer at 127.0.0.1. The table's guard stands already: without it, pods would reach the host's loopback address.
@@ -194,8 +197,7 @@ impl PodNetwork {
         }
         let routes = bridge::foreign_routes(socket, &self.names)?;
         let (settings, names) = (&self.settings, &self.names);
-        let chosen =
-            PodSubnets::choose(settings, names, remembered.as_ref(), &routes, has_ipv6())?;
+        let chosen = PodSubnets::choose(settings, names, remembered.as_ref(), &routes, has_ipv6())?;
         if remembered.as_ref() != Some(&chosen) {
             // It would keep the addresses of the subnets before.
             delete_link(socket, &names.bridge())?;
@@ -218,9 +220,7 @@ impl PodNetwork {
             record.addresses.iter().any(|held| !chosen.0.iter().any(|all| all.contains(*held)))
         };
         match store.all().iter().find(|(_, record)| is_outside(record)) {
-            Some((sandbox, _)) => {
-                Err(PodNetworkError::SubnetChanged { sandbox: sandbox.clone() })
-            }
+            Some((sandbox, _)) => Err(PodNetworkError::SubnetChanged { sandbox: sandbox.clone() }),
             None => Ok(chosen.0),
         }
     }

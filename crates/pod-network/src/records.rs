@@ -117,7 +117,9 @@ impl RecordStore {
         let smallest = subnets.iter().copied().find(|subnet| subnet.is_ipv4());
         match smallest.or_else(|| subnets.first().copied()) {
             Some(subnet) => PodNetworkError::NoFreeAddress { subnet, held },
-            None => file_error("give an address of", &self.directory)(io::ErrorKind::NotFound.into()),
+            None => {
+                file_error("give an address of", &self.directory)(io::ErrorKind::NotFound.into())
+            }
         }
     }
 
@@ -196,12 +198,8 @@ mod tests {
     fn a_conflict_of_host_ports_names_the_pod_that_has_it() {
         let directory = tempfile::tempdir().unwrap();
         let mut store = RecordStore::open(directory.path(), "boot-1").unwrap();
-        let port = HostPort {
-            protocol: PortProtocol::Tcp,
-            host_ip: None,
-            host_port: 8080,
-            pod_port: 80,
-        };
+        let port =
+            HostPort { protocol: PortProtocol::Tcp, host_ip: None, host_port: 8080, pod_port: 80 };
         add(&mut store, "a", &[port]);
         add(&mut store, "a", &[port]);
         let error = store.plan("b", "default/b", &[port], &subnets()).unwrap_err().to_string();

@@ -5,7 +5,7 @@ mod links;
 
 use std::io;
 
-pub(crate) use addresses::{InterfaceAddress, RouteEntry, octets};
+pub(crate) use addresses::{RouteEntry, octets, read_address};
 pub(crate) use links::{LinkState, NewBridge, NewPair};
 
 use crate::netlink::{NetlinkFamily, NetlinkSocket};

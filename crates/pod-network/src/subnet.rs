@@ -16,7 +16,9 @@ pub struct Subnet {
 
 /// A text that is no subnet.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is no subnet: write it as 10.200.7.0/24 or fd00:1:2::/64, with zeros behind the prefix")]
+#[error(
+    "{text:?} is no subnet: write it as 10.200.7.0/24 or fd00:1:2::/64, with zeros behind the prefix"
+)]
 pub struct SubnetError {
     text: String,
 }

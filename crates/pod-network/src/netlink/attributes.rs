@@ -55,7 +55,12 @@ impl Attributes {
 
     /// Adds attributes as one value.
     pub(crate) fn nested(self, kind: u16, inner: &Self) -> Self {
-        self.bytes(kind | NESTED, &inner.0)
+        self.nested_bytes(kind, &inner.0)
+    }
+
+    /// Adds attributes as one value, as they were received.
+    pub(crate) fn nested_bytes(self, kind: u16, inner: &[u8]) -> Self {
+        self.bytes(kind | NESTED, inner)
     }
 
     /// What is sent.

@@ -124,9 +124,7 @@ impl Rule {
     /// Only connections whose destination was changed on this host.
     pub(crate) fn with_changed_destination(self) -> Self {
         let status = Attributes::new().network_number(1, FIRST).network_number(2, CT_STATUS);
-        self.expression("ct", &status)
-            .mask(&IPS_DST_NAT.to_ne_bytes())
-            .compare(NOT_EQUAL, &[0; 4])
+        self.expression("ct", &status).mask(&IPS_DST_NAT.to_ne_bytes()).compare(NOT_EQUAL, &[0; 4])
     }
 
     /// Throws the packet away.
@@ -171,8 +169,13 @@ impl Rule {
     fn address_in(self, offset: u32, subnet: Subnet) -> Self {
         let address = octets(subnet.address());
         let length = u32::try_from(address.len()).unwrap_or_default();
-        let loaded = self.payload(NETWORK_HEADER, offset, length);
-        loaded.mask(&prefix_mask(address.len(), subnet.prefix())).compare(EQUAL, &address)
+        let mask = prefix_mask(address.len(), subnet.prefix());
+        let mut rule = self.payload(NETWORK_HEADER, offset, length);
+        // A whole address is compared as it is.
+        if mask.last() != Some(&u8::MAX) {
+            rule = rule.mask(&mask);
+        }
+        rule.compare(EQUAL, &address)
     }
 
     fn meta(self, key: u32) -> Self {
@@ -220,8 +223,7 @@ impl Rule {
     }
 
     fn expression(self, name: &str, data: &Attributes) -> Self {
-        let expression =
-            Attributes::new().text(NFTA_EXPR_NAME, name).nested(NFTA_EXPR_DATA, data);
+        let expression = Attributes::new().text(NFTA_EXPR_NAME, name).nested(NFTA_EXPR_DATA, data);
         Self { expressions: self.expressions.nested(NFTA_LIST_ELEM, &expression), ..self }
     }
 }
@@ -241,7 +243,9 @@ fn link_name(name: &str) -> [u8; LINK_NAME] {
 
 fn prefix_mask(length: usize, prefix: u8) -> Vec<u8> {
     let bits = |byte: usize| usize::from(prefix).saturating_sub(byte * 8).min(8);
-    (0..length).map(|byte| !u8::MAX.checked_shr(bits(byte).try_into().unwrap_or(8)).unwrap_or(0)).collect()
+    (0..length)
+        .map(|byte| !u8::MAX.checked_shr(bits(byte).try_into().unwrap_or(8)).unwrap_or(0))
+        .collect()
 }
 
 #[cfg(test)]

@@ -67,16 +67,16 @@ impl Table {
     /// The messages that make it where there is none.
     pub(super) fn creation(&self) -> Vec<Message> {
         let chains = self.chains.iter().map(|chain| self.new_chain(chain));
-        let rules = self.chains.iter().flat_map(|chain| {
-            chain.rules.iter().map(|rule| self.new_rule(chain.name, rule))
-        });
+        let rules = self
+            .chains
+            .iter()
+            .flat_map(|chain| chain.rules.iter().map(|rule| self.new_rule(chain.name, rule)));
         [new_table(&self.name)].into_iter().chain(chains).chain(rules).collect()
     }
 
     fn new_chain(&self, chain: &Chain) -> Message {
-        let mut attributes = Attributes::new()
-            .text(NFTA_CHAIN_TABLE, &self.name)
-            .text(NFTA_CHAIN_NAME, chain.name);
+        let mut attributes =
+            Attributes::new().text(NFTA_CHAIN_TABLE, &self.name).text(NFTA_CHAIN_NAME, chain.name);
         if let Some(hook) = chain.hook {
             let place = Attributes::new()
                 .network_number(NFTA_HOOK_NUMBER, hook.number)

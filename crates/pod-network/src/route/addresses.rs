@@ -146,7 +146,8 @@ pub(crate) fn octets(address: IpAddr) -> Vec<u8> {
     }
 }
 
-fn read_address(bytes: &[u8]) -> Option<IpAddr> {
+/// An address as it is received.
+pub(crate) fn read_address(bytes: &[u8]) -> Option<IpAddr> {
     match bytes.len() {
         4 => bytes.first_chunk::<4>().map(|bytes| Ipv4Addr::from(*bytes).into()),
         16 => bytes.first_chunk::<16>().map(|bytes| Ipv6Addr::from(*bytes).into()),

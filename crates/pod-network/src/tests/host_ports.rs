@@ -60,6 +60,25 @@ fn a_host_port_of_udp_answers() {
 }
 
 #[test]
+fn a_client_of_udp_that_never_stops_sending_reaches_the_next_pod() {
+    on_private_host(|host| {
+        let outside = host.connect_outside();
+        let network = host.network();
+        let ports = [port(PortProtocol::Udp, 5353, 53)];
+        let client = outside.udp("0.0.0.0:0");
+        // Before there is a pod, after it, and with the next one.
+        client.send_to(b"lost", at(HOST[0], 5353)).unwrap();
+        for sandbox in ["one", "two"] {
+            let pod = set_up(&network, sandbox, &ports);
+            let server = Place::of(&pod).udp("[::]:53");
+            talk_udp(&client, at(HOST[0], 5353), &server);
+            network.tear_down(sandbox).unwrap();
+            client.send_to(b"lost", at(HOST[0], 5353)).unwrap();
+        }
+    });
+}
+
+#[test]
 fn a_host_port_of_one_address_answers_there_only() {
     on_private_host(|host| {
         let outside = host.connect_outside();
@@ -126,10 +145,7 @@ fn nft_shows_the_rules_that_were_meant() {
         let network = host.network();
         let ports = [
             port(PortProtocol::Tcp, 8080, 80),
-            HostPort {
-                host_ip: HOST[0].parse().ok(),
-                ..port(PortProtocol::Sctp, 9090, 90)
-            },
+            HostPort { host_ip: HOST[0].parse().ok(), ..port(PortProtocol::Sctp, 9090, 90) },
         ];
         let pod = set_up(&network, "one", &ports);
         let rules = run("nft list ruleset");
@@ -139,7 +155,11 @@ fn nft_shows_the_rules_that_were_meant() {
             format!("table inet {table} {{"),
             format!("meta nfproto ipv4 tcp dport 8080 dnat ip to {}", SocketAddr::new(ipv4, 80)),
             format!("meta nfproto ipv6 tcp dport 8080 dnat ip6 to {}", SocketAddr::new(ipv6, 80)),
-            format!("ip daddr {} sctp dport 9090 dnat ip to {}", HOST[0], SocketAddr::new(ipv4, 90)),
+            format!(
+                "ip daddr {} sctp dport 9090 dnat ip to {}",
+                HOST[0],
+                SocketAddr::new(ipv4, 90)
+            ),
             "comment \"default/web one\"".to_owned(),
             "type nat hook prerouting priority dstnat; policy accept;".to_owned(),
             "type nat hook postrouting priority srcnat; policy accept;".to_owned(),

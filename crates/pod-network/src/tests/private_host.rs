@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use oarsman_host::namespaces::NamespaceKind;
+use oarsman_host::namespaces::{NamespaceKind, cover_with_empty, detach};
 use oarsman_host::thread_namespaces;
 use rustix::mount::{MountPropagationFlags, mount_change};
 
@@ -44,13 +44,18 @@ pub(super) fn on_private_host(test: impl FnOnce(&PrivateHost) + Send) {
         run("ip link set lo up");
         write_setting("net/ipv4/ip_forward", "0");
         let directory = tempfile::tempdir().unwrap();
+        cover_with_empty(directory.path()).unwrap();
         let outside = NamespacePins::new(&directory.path().join("outside"));
-        let host = PrivateHost { directory, outside };
-        test(&host);
-        // A test that fails leaves this to the end of the mount namespace.
-        host.outside.remove_all("outside").unwrap();
+        test(&PrivateHost { directory, outside });
     };
     thread_namespaces::in_new(&[NamespaceKind::Mount, NamespaceKind::Network], work).unwrap();
+}
+
+impl Drop for PrivateHost {
+    /// All pins are below it.
+    fn drop(&mut self) {
+        detach(self.directory.path()).unwrap();
+    }
 }
 
 impl PrivateHost {
@@ -76,7 +81,7 @@ impl PrivateHost {
         configure_link("up0", HOST);
         outside.enter(|| configure_link("out0", OUTSIDE));
         run(&format!("ip route add default via {}", OUTSIDE[0]));
-        run(&format!("ip route add default via {} dev up0", OUTSIDE[1]));
+        run(&format!("ip -6 route add default via {} dev up0", OUTSIDE[1]));
         outside
     }
 }
