@@ -150,6 +150,7 @@ fn configure_here(
         set_of_link("ipv6", POD_LINK, "accept_dad", "0")?;
         set_of_link("ipv6", POD_LINK, "accept_ra", "0")?;
     }
+    socket.set_link_up(link.index).map_err(refused("set the pod's link up"))?;
     for (address, subnet) in addresses.iter().zip(subnets) {
         let added = socket.add_address(link.index, *address, *subnet);
         added.map_err(refused(format!("give the pod the address {address}")))?;

@@ -96,10 +96,11 @@ impl RouteSocket {
         self.create_link(&attributes)
     }
 
-    /// Makes a veth pair with all that can be said at once: a crash leaves all of it or nothing. Both ends are up.
+    /// Makes a veth pair with all that can be said at once: a crash leaves all of it or nothing. The host's end is up.
     pub(crate) fn add_pair(&mut self, pair: &NewPair<'_>) -> io::Result<()> {
         let namespace = u32::try_from(pair.namespace.as_raw_fd()).unwrap_or(u32::MAX);
-        let peer = Attributes::after(&header(AF_UNSPEC, 0, IFF_UP))
+        // This end cannot be up yet: the kernel connects the ends after it has made both.
+        let peer = Attributes::after(&header(AF_UNSPEC, 0, 0))
             .text(IFLA_IFNAME, pair.pod_name)
             .number(IFLA_MTU, pair.mtu)
             .bytes(IFLA_ADDRESS, &pair.pod_hardware_address)
