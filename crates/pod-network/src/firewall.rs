@@ -17,7 +17,7 @@ pub(crate) fn table(
     subnets: &[Subnet],
     records: &BTreeMap<String, SandboxRecord>,
 ) -> Table {
-    let to_host_ports = || vec![Rule::new().to_this_host().jump(HOST_PORTS)];
+    let to_host_ports = || vec![Rule::new().destination_is_local().jump(HOST_PORTS)];
     let bridge = names.bridge();
     let chains = vec![
         Chain { name: HOST_PORTS, hook: None, rules: host_port_rules(records) },
@@ -40,8 +40,8 @@ fn guard_rules(bridge: &str) -> Vec<Rule> {
         return Vec::new();
     };
     vec![
-        Rule::new().from_link(bridge).to_subnet(loopback).drop(),
-        Rule::new().from_link(bridge).from_subnet(loopback).drop(),
+        Rule::new().input_link(bridge).destination_in(loopback).drop(),
+        Rule::new().input_link(bridge).source_in(loopback).drop(),
     ]
 }
 
@@ -49,21 +49,21 @@ fn masquerade_rules(bridge: &str, subnets: &[Subnet]) -> Vec<Rule> {
     let mut rules = Vec::new();
     for subnet in subnets {
         // Other hosts have no route to pods.
-        rules.push(Rule::new().from_subnet(*subnet).to_other_link(bridge).masquerade());
+        rules.push(Rule::new().source_in(*subnet).output_other_link(bridge).masquerade());
         // A pod that reaches a pod by a host port: the answer must come back by the host, which knows the connection.
-        let among_pods = Rule::new().from_subnet(*subnet).to_link(bridge);
+        let among_pods = Rule::new().source_in(*subnet).output_link(bridge);
         rules.push(among_pods.with_changed_destination().masquerade());
     }
     // The host reaches a pod by a host port of 127.0.0.1: nobody could answer to that address.
     rules.extend(
-        loopback().map(|loopback| Rule::new().from_subnet(loopback).to_link(bridge).masquerade()),
+        loopback().map(|loopback| Rule::new().source_in(loopback).output_link(bridge).masquerade()),
     );
     rules
 }
 
 fn host_port_rules(records: &BTreeMap<String, SandboxRecord>) -> Vec<Rule> {
     // The kernel sends nothing from ::1 to another link, whatever its destination is changed to.
-    let mut rules = vec![Rule::new().to_address(Ipv6Addr::LOCALHOST.into()).leave()];
+    let mut rules = vec![Rule::new().destination_is(Ipv6Addr::LOCALHOST.into()).leave()];
     for (sandbox, record) in records {
         for port in &record.ports {
             let addresses = record.addresses.iter().filter(|pod| port.is_for(pod.is_ipv4()));
@@ -77,10 +77,10 @@ fn host_port_rules(records: &BTreeMap<String, SandboxRecord>) -> Vec<Rule> {
 
 fn host_port_rule(port: &HostPort, pod: IpAddr) -> Rule {
     let rule = match port.only_address() {
-        Some(address) => Rule::new().to_address(address),
+        Some(address) => Rule::new().destination_is(address),
         None => Rule::new().of_ip(pod.is_ipv4()),
     };
-    rule.to_port(port.protocol.number(), port.host_port).send_to(pod, port.pod_port)
+    rule.destination_port(port.protocol.number(), port.host_port).send_to(pod, port.pod_port)
 }
 
 fn loopback() -> Option<Subnet> {

@@ -63,17 +63,17 @@ impl Rule {
     }
 
     /// Only packets that come in by a link.
-    pub(crate) fn from_link(self, name: &str) -> Self {
+    pub(crate) fn input_link(self, name: &str) -> Self {
         self.meta(META_IIFNAME).compare(EQUAL, &link_name(name))
     }
 
     /// Only packets that go out by a link.
-    pub(crate) fn to_link(self, name: &str) -> Self {
+    pub(crate) fn output_link(self, name: &str) -> Self {
         self.meta(META_OIFNAME).compare(EQUAL, &link_name(name))
     }
 
     /// Only packets that go out by another link.
-    pub(crate) fn to_other_link(self, name: &str) -> Self {
+    pub(crate) fn output_other_link(self, name: &str) -> Self {
         self.meta(META_OIFNAME).compare(NOT_EQUAL, &link_name(name))
     }
 
@@ -84,28 +84,28 @@ impl Rule {
     }
 
     /// Only packets from a subnet.
-    pub(crate) fn from_subnet(self, subnet: Subnet) -> Self {
+    pub(crate) fn source_in(self, subnet: Subnet) -> Self {
         let offset = if subnet.is_ipv4() { 12 } else { 8 };
         self.of_ip(subnet.is_ipv4()).address_in(offset, subnet)
     }
 
     /// Only packets to a subnet.
-    pub(crate) fn to_subnet(self, subnet: Subnet) -> Self {
+    pub(crate) fn destination_in(self, subnet: Subnet) -> Self {
         let offset = if subnet.is_ipv4() { 16 } else { 24 };
         self.of_ip(subnet.is_ipv4()).address_in(offset, subnet)
     }
 
     /// Only packets to an address.
-    pub(crate) fn to_address(self, address: IpAddr) -> Self {
+    pub(crate) fn destination_is(self, address: IpAddr) -> Self {
         let whole = if address.is_ipv4() { 32 } else { 128 };
         match Subnet::of(address, whole) {
-            Some(subnet) => self.to_subnet(subnet),
+            Some(subnet) => self.destination_in(subnet),
             None => self,
         }
     }
 
     /// Only packets to an address of this host.
-    pub(crate) fn to_this_host(self) -> Self {
+    pub(crate) fn destination_is_local(self) -> Self {
         let fib = Attributes::new()
             .network_number(1, FIRST)
             .network_number(2, FIB_RESULT_ADDRTYPE)
@@ -114,7 +114,7 @@ impl Rule {
     }
 
     /// Only packets of a protocol to a port.
-    pub(crate) fn to_port(self, protocol: u8, port: u16) -> Self {
+    pub(crate) fn destination_port(self, protocol: u8, port: u16) -> Self {
         self.meta(META_L4PROTO)
             .compare(EQUAL, &[protocol])
             .payload(TRANSPORT_HEADER, 2, 2)
