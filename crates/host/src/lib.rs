@@ -20,5 +20,6 @@ pub mod own_process;
 pub mod pod_cgroups;
 pub mod processes;
 pub mod stats;
+pub mod thread_namespaces;
 pub mod tree;
 pub mod volume_part;

@@ -20,22 +20,31 @@ pub enum NamespaceKind {
     Network,
     /// Process numbers.
     Pid,
+    /// System V and POSIX message queues, semaphores and shared memory.
+    Ipc,
+    /// The host name.
+    Uts,
 }
 
 impl NamespaceKind {
-    fn flag(self) -> UnshareFlags {
+    pub(crate) fn flag(self) -> UnshareFlags {
         match self {
             Self::Mount => UnshareFlags::NEWNS,
             Self::Network => UnshareFlags::NEWNET,
             Self::Pid => UnshareFlags::NEWPID,
+            Self::Ipc => UnshareFlags::NEWIPC,
+            Self::Uts => UnshareFlags::NEWUTS,
         }
     }
 
-    fn file_name(self) -> &'static str {
+    /// The name of its file in `/proc/<pid>/ns`.
+    pub fn file_name(self) -> &'static str {
         match self {
             Self::Mount => "mnt",
             Self::Network => "net",
             Self::Pid => "pid",
+            Self::Ipc => "ipc",
+            Self::Uts => "uts",
         }
     }
 }
@@ -152,6 +161,8 @@ mod tests {
             (NamespaceKind::Mount, "mnt:["),
             (NamespaceKind::Network, "net:["),
             (NamespaceKind::Pid, "pid:["),
+            (NamespaceKind::Ipc, "ipc:["),
+            (NamespaceKind::Uts, "uts:["),
         ] {
             let name = of_process(std::process::id(), kind).unwrap();
             assert!(name.starts_with(prefix), "{name}");

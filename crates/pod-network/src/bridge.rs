@@ -1,0 +1,195 @@
+//! The bridge of the host, and the pod's end of a veth pair.
+
+use std::net::IpAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use oarsman_host::namespaces::NamespaceKind;
+use oarsman_host::thread_namespaces;
+
+use crate::error::{PodNetworkError, refused};
+use crate::faults::after_step;
+use crate::host_settings::set_of_link;
+use crate::names::Names;
+use crate::records::SandboxRecord;
+use crate::route::{LinkState, NewBridge, NewPair, RouteEntry, RouteSocket};
+use crate::subnet::Subnet;
+
+/// The pod's link, as containers expect it.
+pub(crate) const POD_LINK: &str = "eth0";
+const LOOPBACK: &str = "lo";
+/// The lease of the bridge's own address.
+const GATEWAY: u32 = 1;
+/// What Ethernet has.
+const USUAL_MTU: u32 = 1500;
+
+/// The bridge, made and completed where it is missing or half-made.
+pub(crate) fn ensure(
+    socket: &mut RouteSocket,
+    names: &Names,
+    subnets: &[Subnet],
+) -> Result<LinkState, PodNetworkError> {
+    let bridge = ensure_link(socket, names)?;
+    after_step("bridge")?;
+    if bridge.alias.is_empty() {
+        let named = socket.set_alias(bridge.index, &names.alias);
+        named.map_err(refused(format!("set the alias of {}", bridge.name)))?;
+    }
+    if subnets.iter().any(|subnet| !subnet.is_ipv4()) {
+        set_of_link("ipv6", &bridge.name, "disable_ipv6", "0")?;
+        // Pods are no routers.
+        set_of_link("ipv6", &bridge.name, "accept_ra", "0")?;
+    }
+    for (gateway, subnet) in gateways(subnets) {
+        let added = socket.add_address(bridge.index, gateway, subnet);
+        added.map_err(refused(format!("give {} the address {gateway}", bridge.name)))?;
+        after_step("bridge address")?;
+    }
+    Ok(bridge)
+}
+
+fn ensure_link(socket: &mut RouteSocket, names: &Names) -> Result<LinkState, PodNetworkError> {
+    let name = names.bridge();
+    let found = find_link(socket, &name)?;
+    if let Some(bridge) = found {
+        return check_owner(bridge, names);
+    }
+    let mtu = default_mtu(socket)?;
+    let new = NewBridge { name: &name, mtu, hardware_address: names.hardware_address(0) };
+    socket.add_bridge(&new).map_err(refused(format!("make the bridge {name}")))?;
+    find_link(socket, &name)?.ok_or_else(|| missing(&name))
+}
+
+/// A bridge without alias is one that we were about to name when we were killed.
+fn check_owner(bridge: LinkState, names: &Names) -> Result<LinkState, PodNetworkError> {
+    match bridge.alias.is_empty() || bridge.alias == names.alias {
+        true => Ok(bridge),
+        false => Err(PodNetworkError::BridgeOfAnother { bridge: bridge.name, alias: bridge.alias }),
+    }
+}
+
+/// The bridge, if there is one and it is ours.
+pub(crate) fn find(
+    socket: &mut RouteSocket,
+    names: &Names,
+) -> Result<Option<LinkState>, PodNetworkError> {
+    find_link(socket, &names.bridge())?.map(|bridge| check_owner(bridge, names)).transpose()
+}
+
+/// Connects a sandbox to the bridge. A link that an earlier try has left is replaced.
+pub(crate) fn connect(
+    socket: &mut RouteSocket,
+    names: &Names,
+    bridge: &LinkState,
+    record: &SandboxRecord,
+    namespace: BorrowedFd<'_>,
+) -> Result<(), PodNetworkError> {
+    let name = names.link(record.lease);
+    let action = || format!("make the link {name}");
+    socket.delete_link(&name).map_err(refused(format!("replace the link {name}")))?;
+    let pair = NewPair {
+        name: &name,
+        master: bridge.index,
+        mtu: if bridge.mtu == 0 { USUAL_MTU } else { bridge.mtu },
+        namespace,
+        pod_name: POD_LINK,
+        pod_hardware_address: names.hardware_address(record.lease),
+    };
+    socket.add_pair(&pair).map_err(refused(action()))?;
+    after_step("link")?;
+    let port = find_link(socket, &name)?.ok_or_else(|| missing(&name))?;
+    // With br_netfilter, what a pod sends to its own host port comes back by the port of the bridge that it came from.
+    socket.set_hairpin(port.index).map_err(refused(format!("let {name} send packets back")))?;
+    after_step("hairpin")
+}
+
+/// Makes the link of a sandbox a port of the bridge again, if it is not; false when the link is gone.
+pub(crate) fn reconnect(
+    socket: &mut RouteSocket,
+    names: &Names,
+    bridge: &LinkState,
+    record: &SandboxRecord,
+) -> Result<bool, PodNetworkError> {
+    let name = names.link(record.lease);
+    let Some(port) = find_link(socket, &name)? else {
+        return Ok(false);
+    };
+    if port.master != Some(bridge.index) {
+        let connected = socket.set_master(port.index, bridge.index);
+        connected.map_err(refused(format!("make {name} a port of {}", bridge.name)))?;
+        socket.set_hairpin(port.index).map_err(refused(format!("let {name} send packets back")))?;
+    }
+    Ok(true)
+}
+
+/// Gives the pod's link and its loopback link what they need, inside of its namespace.
+pub(crate) fn configure_pod(
+    namespace: BorrowedFd<'_>,
+    addresses: &[IpAddr],
+    subnets: &[Subnet],
+) -> Result<(), PodNetworkError> {
+    let configure = || {
+        let mut socket = RouteSocket::open().map_err(refused("open a netlink socket"))?;
+        configure_here(&mut socket, addresses, subnets)
+    };
+    thread_namespaces::in_existing(namespace.as_fd(), NamespaceKind::Network, configure)
+        .map_err(refused("enter the network namespace of the pod"))?
+}
+
+fn configure_here(
+    socket: &mut RouteSocket,
+    addresses: &[IpAddr],
+    subnets: &[Subnet],
+) -> Result<(), PodNetworkError> {
+    let loopback = find_link(socket, LOOPBACK)?.ok_or_else(|| missing(LOOPBACK))?;
+    socket.set_link_up(loopback.index).map_err(refused("set the pod's loopback link up"))?;
+    let link = find_link(socket, POD_LINK)?.ok_or_else(|| missing(POD_LINK))?;
+    if addresses.iter().any(IpAddr::is_ipv6) {
+        set_of_link("ipv6", LOOPBACK, "disable_ipv6", "0")?;
+        set_of_link("ipv6", POD_LINK, "disable_ipv6", "0")?;
+        // Addresses are leased by us, and another pod must not announce routes.
+        set_of_link("ipv6", POD_LINK, "accept_dad", "0")?;
+        set_of_link("ipv6", POD_LINK, "accept_ra", "0")?;
+    }
+    socket.set_link_up(link.index).map_err(refused("set the pod's link up"))?;
+    for (address, subnet) in addresses.iter().zip(subnets) {
+        let added = socket.add_address(link.index, *address, *subnet);
+        added.map_err(refused(format!("give the pod the address {address}")))?;
+    }
+    for (gateway, _) in gateways(subnets) {
+        let added = socket.add_default_route(link.index, gateway);
+        added.map_err(refused(format!("route the pod's packets to {gateway}")))?;
+    }
+    Ok(())
+}
+
+fn gateways(subnets: &[Subnet]) -> impl Iterator<Item = (IpAddr, Subnet)> {
+    subnets.iter().filter_map(|subnet| subnet.nth(GATEWAY).map(|gateway| (gateway, *subnet)))
+}
+
+/// The MTU of the link by which the host reaches the rest of the world: larger packets would not pass it.
+fn default_mtu(socket: &mut RouteSocket) -> Result<u32, PodNetworkError> {
+    let routes = socket.routes().map_err(refused("list the routes of this host"))?;
+    let links = socket.links().map_err(refused("list the links of this host"))?;
+    let leaving = routes.iter().filter(|route| route.is_default()).filter_map(|route| route.link);
+    let mtu = |index| links.iter().find(|link| link.index == index).map(|link| link.mtu);
+    Ok(leaving.filter_map(mtu).filter(|mtu| *mtu > 0).min().unwrap_or(USUAL_MTU))
+}
+
+/// The host's routes without those of our bridge.
+pub(crate) fn foreign_routes(
+    socket: &mut RouteSocket,
+    names: &Names,
+) -> Result<Vec<RouteEntry>, PodNetworkError> {
+    let bridge = find(socket, names)?.map(|bridge| bridge.index);
+    let mut routes = socket.routes().map_err(refused("list the routes of this host"))?;
+    routes.retain(|route| bridge.is_none() || route.link != bridge);
+    Ok(routes)
+}
+
+fn find_link(socket: &mut RouteSocket, name: &str) -> Result<Option<LinkState>, PodNetworkError> {
+    socket.link(name).map_err(refused(format!("look for the link {name}")))
+}
+
+fn missing(name: &str) -> PodNetworkError {
+    refused(format!("use the link {name}"))(std::io::ErrorKind::NotFound.into())
+}
