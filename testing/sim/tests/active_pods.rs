@@ -52,6 +52,7 @@ fn start_agent(world: &World, incarnation: u32, node: &NodeFixture) -> JoinHandl
         node_addresses: NodeAddresses::default(),
         sync_loop_monitor: SyncLoopMonitor::default(),
         container_lifecycle: ContainerHooks::default(),
+        tracer: None,
         commands,
     };
     tokio::spawn(oarsman_agent::run(seams, oarsman_sim::config(), inputs))
