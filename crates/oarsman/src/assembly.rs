@@ -24,6 +24,7 @@ use oarsman_cluster::credentials::{CertificateRecord, Connection};
 use oarsman_core::admission::{AdmissionNode, Mode, NodeAdmitHandlers, Ownership, SysctlAllowlist};
 use oarsman_core::cri_spec::NodeSettings as PodSettings;
 use oarsman_core::cri_spec::dns::NodeDns;
+use oarsman_core::ids::{FullName, PodUid};
 use oarsman_core::node::amounts::{allocatable, capacity};
 use oarsman_core::report::{NodeReport, RuntimeReport};
 use oarsman_core::requeue::Requeue;
@@ -213,7 +214,11 @@ fn streaming(
     idle_timeout: Duration,
 ) -> Arc<StreamingService> {
     let pods = pods.clone();
-    StreamingService::new(Arc::new(move |name| pods.by_name(name)), runtime, idle_timeout)
+    let find = move |name: &FullName, uid: Option<&PodUid>| match uid {
+        Some(uid) => pods.by_name_and_uid(name, uid),
+        None => pods.by_name(name),
+    };
+    StreamingService::new(Arc::new(find), runtime, idle_timeout)
 }
 
 /// Builds an agent; waits for the runtime if it does not answer yet.

@@ -106,6 +106,18 @@ fn with_running_pods(happens: impl AsyncFnOnce(&World, &NodeFixture, JoinHandle<
 }
 
 #[test]
+fn a_static_pod_is_found_by_the_uid_of_its_mirror_pod() {
+    with_running_pods(async |world, node, agent| {
+        let mirror = world.cluster.get(&name("static")).unwrap().metadata.uid.unwrap();
+        let found = node.pods.by_name_and_uid(&name("static"), &mirror.as_str().into()).unwrap();
+        assert_ne!(found.pod.metadata.uid.as_ref(), Some(&mirror));
+        assert_eq!(found.source(), Some(Source::File));
+        assert!(node.pods.by_name_and_uid(&name("web"), &mirror.as_str().into()).is_none());
+        agent.abort();
+    });
+}
+
+#[test]
 fn a_pod_that_runs_is_found_by_name_and_container_with_the_status_that_was_published() {
     with_running_pods(async |world, node, agent| {
         for (name, source) in [("web", Source::Api), ("static", Source::File)] {
