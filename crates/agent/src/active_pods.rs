@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::mem::take;
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::PodStatus;
+use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use oarsman_core::active_pods::{ActivePod, ActivePods, PodUpdate};
 use oarsman_core::ids::{ContainerId, FullName, PodUid};
 use oarsman_core::lifecycle::Stage;
+use oarsman_core::pod::PodExt;
 use oarsman_sync::Guarded;
 
 #[cfg(test)]
@@ -26,6 +27,11 @@ impl ActivePodsReader {
     /// The pod of that name; of several, the one that has come least far, and one that waits for the name last.
     pub fn by_name(&self, name: &FullName) -> Option<Arc<ActivePod>> {
         self.0.lock().by_name(name).cloned()
+    }
+
+    /// The pod of that name and UID, which may be that of its mirror pod.
+    pub fn by_name_and_uid(&self, name: &FullName, uid: &PodUid) -> Option<Arc<ActivePod>> {
+        self.0.lock().by_name_and_uid(name, uid).cloned()
     }
 
     /// The pod whose status names that container.
@@ -98,6 +104,12 @@ impl ActivePodsWriter {
             }
             change(pods);
         });
+    }
+
+    /// The API server has these mirror pods. Nothing waits for a change of them.
+    pub(crate) fn set_mirrors(&self, mirrors: &[Arc<Pod>]) {
+        let mirrors = mirrors.iter().map(|mirror| (mirror.full_name(), mirror.uid())).collect();
+        self.pods.0.lock().set_mirrors(mirrors);
     }
 
     /// Applies what workers reported.

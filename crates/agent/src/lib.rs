@@ -30,6 +30,7 @@ mod supervisor;
 mod sync_loop_monitor;
 #[cfg(test)]
 mod testing;
+mod traced_runtime;
 mod user_namespaces;
 mod volume_manager;
 mod work_queue;
@@ -42,6 +43,7 @@ use oarsman_core::admission::{
     AdmissionNode, AdmitHandler, AdmitRefusal, NodeObjectState, PodAdmitAttributes,
 };
 use oarsman_core::sources::Source;
+use oarsman_spans::Tracer;
 use oarsman_sync::{Guarded, RESTART_AFTER, TaskName, Tasks, ordered_watch};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -61,6 +63,7 @@ pub use oarsman_manifest as manifest;
 pub use report_store::{ReportStore, SourceReport};
 pub use supervisor::{AgentCommand, SharedAdmitHandler};
 pub use sync_loop_monitor::SyncLoopMonitor;
+pub use traced_runtime::traced_runtime;
 
 use active_pods::{ActivePodsWriter, PodUpdates};
 use event_recorder::EventRecorder;
@@ -104,6 +107,8 @@ pub struct Inputs {
     pub decisions: Arc<dyn Decisions>,
     /// The metrics that the agent writes and the endpoints read.
     pub metrics: Arc<AgentMetrics>,
+    /// What begins the spans of its work; none unless traces are configured.
+    pub tracer: Option<Arc<Tracer>>,
     /// The node report for people.
     pub report_store: Arc<ReportStore>,
     /// The readers of its active pods.
@@ -125,6 +130,7 @@ struct AgentParts {
     admit_handler: SharedAdmitHandler,
     decisions: Arc<dyn Decisions>,
     metrics: Arc<AgentMetrics>,
+    tracer: Option<Arc<Tracer>>,
     report_store: Arc<ReportStore>,
     pods: ActivePodsReader,
     node_addresses: NodeAddresses,
@@ -163,6 +169,7 @@ pub async fn run(seams: Seams, config: AgentConfig, inputs: Inputs) {
         admit_handler: inputs.admit_handler,
         decisions: inputs.decisions,
         metrics: inputs.metrics,
+        tracer: inputs.tracer,
         report_store: inputs.report_store,
         pods: inputs.pods,
         node_addresses: inputs.node_addresses,
@@ -232,6 +239,7 @@ async fn run_until_supervisor_ends(parts: &AgentParts) {
         ),
         resizes: PendingResizes::default(),
         metrics: Arc::clone(&parts.metrics),
+        tracer: parts.tracer.clone(),
         report_store: Arc::clone(&parts.report_store),
         notices,
     });

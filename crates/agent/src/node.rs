@@ -17,6 +17,7 @@ use oarsman_core::node::NodeFacts;
 use oarsman_core::node::addresses::AddressSettings;
 use oarsman_core::requeue::Requeue;
 use oarsman_core::user_namespace::UserNamespaceSettings;
+use oarsman_spans::Tracer;
 use oarsman_sync::Guarded;
 use tokio::sync::mpsc;
 
@@ -135,6 +136,8 @@ pub(crate) struct AgentContext {
     /// Pods whose spec asks for other resources than they were given.
     pub(crate) resizes: PendingResizes,
     pub(crate) metrics: Arc<AgentMetrics>,
+    /// None unless traces are configured.
+    pub(crate) tracer: Option<Arc<Tracer>>,
     pub(crate) report_store: Arc<ReportStore>,
     pub(crate) notices: mpsc::Sender<WorkerNotice>,
 }

@@ -21,6 +21,7 @@ mod publisher;
 mod reader;
 mod release;
 mod sandbox;
+mod spans;
 mod starter;
 mod stopper;
 mod sync;

@@ -236,6 +236,7 @@ impl Supervisor {
     fn without_mirrors(&self, source: Source, pods: Vec<Arc<Pod>>) -> Vec<Arc<Pod>> {
         let (mirrors, pods): (Vec<_>, Vec<_>) = pods.into_iter().partition(|pod| pod.is_mirror());
         if source == Source::Api {
+            self.pods.set_mirrors(&mirrors);
             self.node.mirrors.observe(mirrors.into_iter().map(Arc::unwrap_or_clone).collect());
         }
         pods

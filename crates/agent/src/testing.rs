@@ -214,6 +214,7 @@ fn node(seams: Seams, notices: mpsc::Sender<WorkerNotice>) -> AgentContext {
         pulled: ordered_watch::Sender::new(0),
         resizes: PendingResizes::default(),
         metrics,
+        tracer: None,
         report_store,
         notices,
         seams,

@@ -35,6 +35,8 @@ pub struct ActivePods {
     pods: BTreeMap<PodUid, Arc<ActivePod>>,
     names: BTreeMap<FullName, BTreeSet<PodUid>>,
     containers: BTreeMap<ContainerId, PodUid>,
+    /// The UIDs of the mirror pods that the API server has.
+    mirrors: BTreeMap<FullName, PodUid>,
 }
 
 impl ActivePods {
@@ -49,6 +51,14 @@ impl ActivePods {
         pods.min_by_key(|pod| pod.stage)
     }
 
+    /// The pod of that name and UID. A static pod has the UID of its mirror pod, too: clients of the API server know no other.
+    pub fn by_name_and_uid(&self, name: &FullName, uid: &PodUid) -> Option<&Arc<ActivePod>> {
+        if self.mirrors.get(name) == Some(uid) {
+            return self.by_name(name).filter(|pod| pod.pod.is_static());
+        }
+        self.by_uid(uid).filter(|pod| pod.pod.full_name() == *name)
+    }
+
     /// The pod whose status names that container.
     pub fn by_container(&self, id: &ContainerId) -> Option<&Arc<ActivePod>> {
         self.containers.get(id).and_then(|uid| self.pods.get(uid))
@@ -57,6 +67,11 @@ impl ActivePods {
     /// All pods, in the order of their UIDs.
     pub fn all(&self) -> impl Iterator<Item = &Arc<ActivePod>> {
         self.pods.values()
+    }
+
+    /// The API server has these mirror pods, and no others.
+    pub fn set_mirrors(&mut self, mirrors: BTreeMap<FullName, PodUid>) {
+        self.mirrors = mirrors;
     }
 
     /// Adds a pod that has come so far. A pod that gets another worker keeps the status that the last one made.

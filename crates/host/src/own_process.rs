@@ -3,7 +3,11 @@
 use std::time::Duration;
 use std::{fs, io};
 
+use jiff::Timestamp;
+use oarsman_core::stats::boot_time;
 use rustix::process::{Resource, getrlimit};
+
+use crate::processes::stat_fields;
 
 /// The kernel counts for programs in hundredths of a second.
 const TICKS_PER_SECOND: u32 = 100;
@@ -28,8 +32,8 @@ pub struct ProcessUsage {
 /// Reads what this process uses.
 #[derive(Clone, Copy, Debug)]
 pub struct ProcessReader {
-    /// When the machine was started, in seconds since 1970. Its file is long on machines with many processors, and read once.
-    booted: u64,
+    /// When the machine was started. Its file is long on machines with many processors, and read once.
+    booted: Timestamp,
 }
 
 impl ProcessReader {
@@ -57,7 +61,8 @@ impl ProcessReader {
             virtual_bytes: stat.virtual_bytes,
             open_files: u64::try_from(open_files).unwrap_or(u64::MAX),
             max_open_files: getrlimit(Resource::Nofile).current,
-            started: self.booted as f64 + stat.start_ticks as f64 / f64::from(TICKS_PER_SECOND),
+            started: self.booted.as_second() as f64
+                + stat.start_ticks as f64 / f64::from(TICKS_PER_SECOND),
         })
     }
 }
@@ -73,9 +78,8 @@ struct ProcessStat {
 }
 
 impl ProcessStat {
-    /// The fields from the 14th on, counted from the end of the name.
     fn parse(text: &str) -> Option<Self> {
-        let fields: Vec<&str> = text.rsplit_once(')')?.1.split_ascii_whitespace().collect();
+        let (_, fields) = stat_fields(text)?;
         let field = |at: usize| fields.get(at)?.parse::<u64>().ok();
         Some(Self {
             cpu_ticks: field(11)?.checked_add(field(12)?)?,
@@ -84,10 +88,6 @@ impl ProcessStat {
             resident_pages: field(21)?,
         })
     }
-}
-
-fn boot_time(stat: &str) -> Option<u64> {
-    stat.lines().find_map(|line| line.strip_prefix("btime "))?.trim().parse().ok()
 }
 
 fn page_size() -> u64 {
@@ -115,8 +115,6 @@ mod tests {
         };
         assert_eq!(ProcessStat::parse(text), Some(expected));
         assert_eq!(ProcessStat::parse("7 (a) S 1"), None);
-        assert_eq!(boot_time("cpu 1 2\nbtime 1700000000\n"), Some(1_700_000_000));
-        assert_eq!(boot_time("cpu 1 2\n"), None);
     }
 
     #[test]

@@ -25,15 +25,20 @@ pub struct Process {
     pub started: u64,
 }
 
-/// Reads the text of a `/proc/<pid>/stat` file; none if it is not one.
+/// Splits the text of a `/proc/<pid>/stat` file into what is before the end of the name, and the fields after it: the third of proc(5) is the first.
 ///
 /// The name stands in parentheses and may itself hold spaces and parentheses, so the last closing
 /// one ends it.
+pub(crate) fn stat_fields(text: &str) -> Option<(&str, Vec<&str>)> {
+    let (head, rest) = text.rsplit_once(") ")?;
+    Some((head, rest.split_ascii_whitespace().collect()))
+}
+
+/// Reads the text of a `/proc/<pid>/stat` file; none if it is not one.
 pub fn parse_stat(text: &[u8]) -> Option<Process> {
     let text = String::from_utf8_lossy(text);
-    let (pid, rest) = text.split_once(" (")?;
-    let (name, rest) = rest.rsplit_once(") ")?;
-    let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+    let (head, fields) = stat_fields(&text)?;
+    let (pid, name) = head.split_once(" (")?;
     Some(Process {
         pid: pid.parse().ok()?,
         name: name.to_owned(),
@@ -76,9 +81,8 @@ pub fn cpu_time(pid: u32) -> io::Result<Duration> {
 
 /// The 14th and 15th field, counted from the end of the name.
 fn ticks(stat: &str) -> Option<u32> {
-    let after_name = stat.rsplit_once(')')?.1;
-    let mut fields = after_name.split_ascii_whitespace().skip(11);
-    let (user, kernel): (u32, u32) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
+    let (_, fields) = stat_fields(stat)?;
+    let (user, kernel): (u32, u32) = (fields.get(11)?.parse().ok()?, fields.get(12)?.parse().ok()?);
     user.checked_add(kernel)
 }
 

@@ -3,6 +3,7 @@
 mod cluster;
 mod runtime;
 mod sources;
+mod tracing_export;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,13 +17,14 @@ use oarsman_agent::sources::manifest_set::ManifestSet;
 use oarsman_agent::{
     ActivePodsReader, AgentCommand, AgentConfig, AgentMetrics, ContainerHooks, CoreDecisions,
     Inputs, NodeAddresses, NodeStatusConfig, ReportStore, SyncLoopMonitor, measured_cgroups,
-    measured_runtime,
+    measured_runtime, traced_runtime,
 };
 use oarsman_clock::Clock;
 use oarsman_cluster::credentials::{CertificateRecord, Connection};
 use oarsman_core::admission::{AdmissionNode, Mode, NodeAdmitHandlers, Ownership, SysctlAllowlist};
 use oarsman_core::cri_spec::NodeSettings as PodSettings;
 use oarsman_core::cri_spec::dns::NodeDns;
+use oarsman_core::ids::{FullName, PodUid};
 use oarsman_core::node::amounts::{allocatable, capacity};
 use oarsman_core::report::{NodeReport, RuntimeReport};
 use oarsman_core::requeue::Requeue;
@@ -35,6 +37,7 @@ use oarsman_host::pod_cgroups::{self, HostCgroups};
 use oarsman_images::HostCredentialPlugins;
 use oarsman_net::SystemNetwork;
 use oarsman_server::StreamingService;
+use oarsman_spans::{SpanExporter, Tracer};
 use oarsman_state::{self as state, HostPodFiles, PullRecordFiles, StatusFiles};
 use oarsman_sync::{TaskName, TaskPanics, Tasks, ordered_watch, restarted};
 use oarsman_volumes::HostVolumes;
@@ -67,6 +70,8 @@ pub(crate) struct Agent {
     leave: CancellationToken,
     connection: Option<Connection>,
     stats: Arc<NodeStats>,
+    /// None unless traces are configured.
+    span_exporter: Option<Arc<SpanExporter>>,
     _socket: Option<LocalServer>,
     _locks: Vec<FileLock>,
 }
@@ -84,6 +89,11 @@ impl Agent {
 
     pub(crate) fn pods(&self) -> ActivePodsReader {
         self.inputs.pods.clone()
+    }
+
+    /// What begins spans, if traces are configured.
+    pub(crate) fn tracer(&self) -> Option<Arc<Tracer>> {
+        self.inputs.tracer.clone()
     }
 
     /// What measures the node and its pods.
@@ -171,6 +181,12 @@ impl Agent {
         tasks.spawn(TaskName::SystemdWatchdog, move || {
             systemd.clone().run_watchdog(commands.clone())
         });
+        if let Some(exporter) = self.span_exporter {
+            tasks.spawn(TaskName::SpanExporter, move || {
+                let exporter = Arc::clone(&exporter);
+                async move { exporter.run().await }
+            });
+        }
         let agent = oarsman_agent::run(self.seams, self.config, self.inputs);
         let agent = AbortOnDropHandle::new(tokio::spawn(agent));
         tokio::select! {
@@ -198,7 +214,11 @@ fn streaming(
     idle_timeout: Duration,
 ) -> Arc<StreamingService> {
     let pods = pods.clone();
-    StreamingService::new(Arc::new(move |name| pods.by_name(name)), runtime, idle_timeout)
+    let find = move |name: &FullName, uid: Option<&PodUid>| match uid {
+        Some(uid) => pods.by_name_and_uid(name, uid),
+        None => pods.by_name(name),
+    };
+    StreamingService::new(Arc::new(find), runtime, idle_timeout)
 }
 
 /// Builds an agent; waits for the runtime if it does not answer yet.
@@ -215,7 +235,13 @@ pub(crate) async fn assemble(
     let connection_holder = connection_holder();
     let client = runtime::client(settings, connection_holder.clone())?;
     let metrics = Arc::<AgentMetrics>::default();
+    let tracing = tracing_export::start(settings, clock)?;
+    let (tracer, span_exporter) = tracing.unzip();
     let runtime = measured_runtime(Arc::new(client.clone()), Arc::clone(clock), &metrics);
+    let runtime = match &tracer {
+        Some(tracer) => traced_runtime(runtime, tracer),
+        None => runtime,
+    };
     let (pods, late_stats) = (ActivePodsReader::default(), LateStats::default());
     let api = LocalApi {
         report_store: Arc::clone(&report_store),
@@ -272,6 +298,7 @@ pub(crate) async fn assemble(
         admit_handler: Arc::new(admit_handlers(settings)),
         decisions: Arc::new(CoreDecisions),
         metrics,
+        tracer,
         report_store,
         pods,
         node_addresses: NodeAddresses::default(),
@@ -289,6 +316,7 @@ pub(crate) async fn assemble(
         leave,
         connection: joined.connection,
         stats,
+        span_exporter,
         _socket: socket,
         _locks: locks,
     })

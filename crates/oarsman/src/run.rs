@@ -161,6 +161,7 @@ impl Flags {
             node_name,
             runtime_endpoint,
             image_endpoint: None,
+            tracing: None,
             request_timeout: Duration::from_secs(120),
             sources: SourceSettings::default(),
             cluster: None,

@@ -33,6 +33,16 @@ impl AuthFilter {
     }
 }
 
+/// The name of the user whose request it is, among the extensions of the request.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ClientUser(Arc<str>);
+
+impl From<&str> for ClientUser {
+    fn from(name: &str) -> Self {
+        Self(name.into())
+    }
+}
+
 /// Adds the filter to a router.
 pub(crate) fn with_auth(router: Router, filter: Arc<AuthFilter>) -> Router {
     router.layer(from_fn_with_state(filter, check_access))
@@ -40,7 +50,7 @@ pub(crate) fn with_auth(router: Router, filter: Arc<AuthFilter>) -> Router {
 
 async fn check_access(
     State(filter): State<Arc<AuthFilter>>,
-    request: Request,
+    mut request: Request,
     next: Next,
 ) -> Response {
     let certificates =
@@ -64,6 +74,7 @@ async fn check_access(
             if let Some(handle) = handle.filter(|_| user.name != ANONYMOUS) {
                 handle.keep(&user.name);
             }
+            request.extensions_mut().insert(ClientUser::from(user.name.as_str()));
             next.run(request).await
         }
         AccessDecision::Throttled => too_many_requests(client),

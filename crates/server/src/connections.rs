@@ -14,7 +14,8 @@ use tokio_util::sync::CancellationToken;
 
 /// Of one address. The API server may ask for many things at once, all from one address.
 const MAX_PENDING_OF_AN_ADDRESS: usize = 128;
-/// In all: with chains of certificates of 16 KiB, heads of 32 KiB and buffers for TLS this is some 40 MiB.
+/// In all. With a chain of certificates of 16 KiB, a head of 32 KiB and buffers for TLS, those of HTTP/1.1 have some 40 MiB together. One of HTTP/2 may
+/// have 256 KiB of bodies, and several heads while its requests are reviewed; the reviews are limited (`review_throttle`), and with them these heads.
 const MAX_PENDING: usize = 512;
 /// Of one user. All that is asked through the API server comes from one.
 const MAX_KEPT_OF_A_USER: usize = 512;

@@ -4,6 +4,7 @@
 //! socket serves the same routes, without authorization.
 
 mod client_protocol;
+mod command;
 mod find;
 mod session;
 #[cfg(test)]
@@ -20,16 +21,15 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post};
 use k8s_openapi::api::core::v1::Pod;
 use oarsman_core::active_pods::ActivePod;
-use oarsman_core::ids::FullName;
-use oarsman_core::pod::PodExt;
-use oarsman_core::streaming_request::{RemoteCommandOptions, has_terminal, read_ports};
-use oarsman_cri::{CriError, Runtime, StreamingEndpoint};
-use oarsman_cri_types::v1::{AttachRequest, ExecRequest, ExecSyncRequest, PortForwardRequest};
-use oarsman_streaming::relay::RemoteCommandStreams;
+use oarsman_core::ids::{FullName, PodUid};
+use oarsman_core::streaming_request::read_ports;
+use oarsman_cri::{CriError, Runtime};
+use oarsman_cri_types::v1::{ExecSyncRequest, PortForwardRequest};
 
 use crate::pod_quota::{PodQuota, QuotaPermit};
 use crate::query;
 use client_protocol::ClientProtocol;
+use command::{attach, exec};
 use session::{Session, SessionTarget};
 
 /// Connections that are relayed at once. Each has buffers of 32 KiB, and of 96 KiB at most for what waits, in either direction.
@@ -37,10 +37,11 @@ pub(crate) const MAX_SESSIONS: usize = 512;
 /// Of these, of one pod.
 const MAX_SESSIONS_OF_A_POD: usize = 128;
 /// How long a command of `/run` may take.
-const LONGEST_RUN: Duration = Duration::from_secs(2 * 60);
+pub const LONGEST_RUN: Duration = Duration::from_secs(2 * 60);
 
-/// Looks up a pod of this node by its name.
-pub type PodLookup = Arc<dyn Fn(&FullName) -> Option<Arc<ActivePod>> + Send + Sync>;
+/// Looks up a pod of this node by its name, and by its UID or that of its mirror pod where a request has one.
+pub type PodLookup =
+    Arc<dyn Fn(&FullName, Option<&PodUid>) -> Option<Arc<ActivePod>> + Send + Sync>;
 
 /// What the routes need.
 pub struct StreamingService {
@@ -95,14 +96,20 @@ impl StreamingService {
     fn pod(&self, path: &PathParts) -> Result<(FullName, Arc<ActivePod>), StreamingRefusal> {
         let part = |name: &str| path.get(name).cloned().unwrap_or_default();
         let name = FullName { namespace: part("namespace"), name: part("pod") };
-        let found = (self.pods)(&name);
-        let is_meant = |pod: &Arc<ActivePod>| {
-            path.get("uid").is_none_or(|uid| pod.pod.uid().to_string() == *uid)
-        };
-        match found.filter(is_meant) {
+        let uid = path.get("uid").map(|uid| PodUid::from(uid.as_str()));
+        match (self.pods)(&name, uid.as_ref()) {
             Some(pod) => Ok((name, pod)),
             None => Err(StreamingRefusal(StatusCode::NOT_FOUND, "pod does not exist".to_owned())),
         }
+    }
+
+    fn session(
+        &self,
+        target: SessionTarget,
+        protocol: ClientProtocol,
+        permit: QuotaPermit,
+    ) -> Session {
+        Session { target, protocol, idle_timeout: self.idle_timeout, permit }
     }
 
     fn permit(&self, pod: &FullName) -> Result<QuotaPermit, StreamingRefusal> {
@@ -140,65 +147,6 @@ impl IntoResponse for StreamingRefusal {
 
 type Answer = Result<Response, StreamingRefusal>;
 
-async fn exec(
-    State(service): State<Arc<StreamingService>>,
-    Path(path): Path<PathParts>,
-    RawQuery(query): RawQuery,
-    request: Request,
-) -> Answer {
-    let options = RemoteCommandOptions::read(&query::read(query.as_deref().unwrap_or_default()))
-        .map_err(StreamingRefusal::bad_request)?;
-    let (name, pod) = service.pod(&path)?;
-    let (protocol, permit) = (ClientProtocol::of_command(&request)?, service.permit(&name)?);
-    let container = path.get("container").map_or("", String::as_str);
-    let id = find::container(service.runtime.as_ref(), &pod.pod, container).await?;
-    let streams = streams(&options);
-    let asked = ExecRequest {
-        container_id: id,
-        cmd: options.command,
-        tty: options.tty,
-        stdin: options.stdin,
-        stdout: options.stdout,
-        stderr: options.stderr,
-    };
-    let found = service.runtime.exec(asked).await;
-    let endpoint = found.map_err(|error| StreamingRefusal::of_runtime(&error))?;
-    let target = SessionTarget { endpoint: "exec", pod: name, container: container.to_owned() };
-    let relay = protocol.command_relay(streams);
-    let session = Session { target, protocol, idle_timeout: service.idle_timeout, permit };
-    session.begin(url(endpoint), relay, request).await
-}
-
-async fn attach(
-    State(service): State<Arc<StreamingService>>,
-    Path(path): Path<PathParts>,
-    RawQuery(query): RawQuery,
-    request: Request,
-) -> Answer {
-    let options = RemoteCommandOptions::read(&query::read(query.as_deref().unwrap_or_default()))
-        .map_err(StreamingRefusal::bad_request)?;
-    let (name, pod) = service.pod(&path)?;
-    let (protocol, permit) = (ClientProtocol::of_command(&request)?, service.permit(&name)?);
-    let container = path.get("container").map_or("", String::as_str);
-    let options = options
-        .of_attach(has_terminal(&pod.pod, container))
-        .map_err(StreamingRefusal::bad_request)?;
-    let id = find::container(service.runtime.as_ref(), &pod.pod, container).await?;
-    let asked = AttachRequest {
-        container_id: id,
-        tty: options.tty,
-        stdin: options.stdin,
-        stdout: options.stdout,
-        stderr: options.stderr,
-    };
-    let found = service.runtime.attach(asked).await;
-    let endpoint = found.map_err(|error| StreamingRefusal::of_runtime(&error))?;
-    let target = SessionTarget { endpoint: "attach", pod: name, container: container.to_owned() };
-    let relay = protocol.command_relay(streams(&options));
-    let session = Session { target, protocol, idle_timeout: service.idle_timeout, permit };
-    session.begin(url(endpoint), relay, request).await
-}
-
 async fn port_forward(
     State(service): State<Arc<StreamingService>>,
     Path(path): Path<PathParts>,
@@ -216,12 +164,10 @@ async fn port_forward(
     let permit = service.permit(&name)?;
     let pod_sandbox_id = find::sandbox(service.runtime.as_ref(), &pod.pod).await?;
     let port = ports.iter().map(|port| i32::from(*port)).collect();
-    let found = service.runtime.port_forward(PortForwardRequest { pod_sandbox_id, port }).await;
-    let endpoint = found.map_err(|error| StreamingRefusal::of_runtime(&error))?;
     let relay = protocol.port_forward_relay(ports)?;
+    let found = service.runtime.port_forward(PortForwardRequest { pod_sandbox_id, port }).await;
     let target = SessionTarget { endpoint: "portForward", pod: name, container: String::new() };
-    let session = Session { target, protocol, idle_timeout: service.idle_timeout, permit };
-    session.begin(url(endpoint), relay, request).await
+    service.session(target, protocol, permit).begin(found, relay, request).await
 }
 
 /// Runs the command of the query to its end, and answers with its output.
@@ -254,16 +200,4 @@ async fn run(
         return Err(StreamingRefusal(StatusCode::INTERNAL_SERVER_ERROR, said));
     }
     Ok(output.into_response())
-}
-
-fn streams(options: &RemoteCommandOptions) -> RemoteCommandStreams {
-    let RemoteCommandOptions { stdin, stdout, stderr, tty, .. } = *options;
-    RemoteCommandStreams { stdin, stdout, stderr, tty }
-}
-
-fn url(endpoint: StreamingEndpoint) -> Option<String> {
-    match endpoint {
-        StreamingEndpoint::Url(url) => Some(url),
-        _ => None,
-    }
 }

@@ -184,7 +184,7 @@ fn sources(host: Arc<dyn HostInterface>) -> ServerSources {
 /// No pod has a container, and no runtime answers.
 fn streaming() -> Arc<StreamingService> {
     let runtime = RemoteRuntime::new("unix:///nonexistent", None, Deadlines::default()).unwrap();
-    StreamingService::new(Arc::new(|_| None), Arc::new(runtime), LONG)
+    StreamingService::new(Arc::new(|_, _| None), Arc::new(runtime), LONG)
 }
 
 /// What endpoints answer from that are asked without a server.

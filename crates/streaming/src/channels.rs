@@ -247,6 +247,11 @@ impl ChannelSocket {
         }
     }
 
+    /// Encodes a ping.
+    pub fn ping(&mut self, out: &mut Vec<u8>) {
+        self.encoder.ping(out);
+    }
+
     /// Encodes that no more comes at all.
     pub fn close(&mut self, out: &mut Vec<u8>) {
         self.encoder.close(CLOSE_NORMAL, out);

@@ -54,6 +54,9 @@ pub trait Relay: Send {
         out.is_done = true;
     }
 
+    /// The client is not read, because the runtime takes nothing: sends something that shows whether it is still there, where its protocol has that.
+    fn probe_client(&mut self, _out: &mut RelayOutput) {}
+
     /// Takes bytes of the runtime.
     ///
     /// # Errors

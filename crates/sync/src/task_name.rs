@@ -92,6 +92,8 @@ task_names! {
     ServingCertificate = "serving certificate",
     /// Renews the client certificate.
     ClientCertificate = "client certificate",
+    /// Sends spans to the collector.
+    SpanExporter = "span exporter",
     /// Tells systemd that the agent answers.
     SystemdWatchdog = "systemd watchdog",
     /// Answers commands on the local socket.

@@ -232,6 +232,7 @@ impl Simulation {
             node_addresses: NodeAddresses::default(),
             sync_loop_monitor: SyncLoopMonitor::default(),
             container_lifecycle: ContainerHooks::default(),
+            tracer: None,
             commands: receiver,
         };
         let task = tokio::spawn(oarsman_agent::run(seams, config(), inputs));

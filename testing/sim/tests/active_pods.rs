@@ -52,6 +52,7 @@ fn start_agent(world: &World, incarnation: u32, node: &NodeFixture) -> JoinHandl
         node_addresses: NodeAddresses::default(),
         sync_loop_monitor: SyncLoopMonitor::default(),
         container_lifecycle: ContainerHooks::default(),
+        tracer: None,
         commands,
     };
     tokio::spawn(oarsman_agent::run(seams, oarsman_sim::config(), inputs))
@@ -102,6 +103,18 @@ fn with_running_pods(happens: impl AsyncFnOnce(&World, &NodeFixture, JoinHandle<
         happens(&world, &node, agent).await;
     });
     assert!(lived.is_ok(), "the world did not run: {lived:?}");
+}
+
+#[test]
+fn a_static_pod_is_found_by_the_uid_of_its_mirror_pod() {
+    with_running_pods(async |world, node, agent| {
+        let mirror = world.cluster.get(&name("static")).unwrap().metadata.uid.unwrap();
+        let found = node.pods.by_name_and_uid(&name("static"), &mirror.as_str().into()).unwrap();
+        assert_ne!(found.pod.metadata.uid.as_ref(), Some(&mirror));
+        assert_eq!(found.source(), Some(Source::File));
+        assert!(node.pods.by_name_and_uid(&name("web"), &mirror.as_str().into()).is_none());
+        agent.abort();
+    });
 }
 
 #[test]

@@ -81,6 +81,7 @@ impl CleanupFixture {
             node_addresses: NodeAddresses::default(),
             sync_loop_monitor: SyncLoopMonitor::default(),
             container_lifecycle: ContainerHooks::default(),
+            tracer: None,
             commands: receiver,
         };
         let config = AgentConfig { node_status_config: None, ..oarsman_sim::config() };

@@ -36,6 +36,7 @@ fn start(world: &World, container_gc: ContainerGcPolicy) {
         node_addresses: NodeAddresses::default(),
         sync_loop_monitor: SyncLoopMonitor::default(),
         container_lifecycle: ContainerHooks::default(),
+        tracer: None,
         commands,
     };
     let config = AgentConfig { container_gc, ..oarsman_sim::config() };

@@ -50,6 +50,7 @@ fn start_agent(world: &World) -> JoinHandle<()> {
         node_addresses: NodeAddresses::default(),
         sync_loop_monitor: SyncLoopMonitor::default(),
         container_lifecycle: ContainerHooks::default(),
+        tracer: None,
         commands,
     };
     let config = AgentConfig { providers: configured_providers(), ..oarsman_sim::config() };

@@ -44,6 +44,7 @@ fn start_agent(world: &World, incarnation: u32, images: ImageManagerConfig) -> J
         node_addresses: NodeAddresses::default(),
         sync_loop_monitor: SyncLoopMonitor::default(),
         container_lifecycle: ContainerHooks::default(),
+        tracer: None,
         commands,
     };
     let config = AgentConfig { images, ..oarsman_sim::config() };

@@ -52,6 +52,7 @@ fn start(seams: Seams) -> JoinHandle<()> {
         node_addresses: NodeAddresses::default(),
         sync_loop_monitor: SyncLoopMonitor::default(),
         container_lifecycle: ContainerHooks::default(),
+        tracer: None,
         commands,
     };
     let config = AgentConfig { log_rotation: Some(POLICY), ..oarsman_sim::config() };

@@ -40,6 +40,7 @@ fn start_agent(world: &World, incarnation: u32, boot: &str) -> JoinHandle<()> {
         node_addresses: NodeAddresses::default(),
         sync_loop_monitor: SyncLoopMonitor::default(),
         container_lifecycle: ContainerHooks::default(),
+        tracer: None,
         commands,
     };
     let config = AgentConfig {

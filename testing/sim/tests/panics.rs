@@ -91,7 +91,9 @@ fn panic_test(task: TaskName) -> PanicTest {
         | TaskName::TrustBundleWatch
         | TaskName::PodCertificateWatch
         | TaskName::PodCertificateRefresh => In(OF_OBJECTS, REFRESH),
-        TaskName::KubeletServer | TaskName::SystemdWatchdog => In(OF_PROGRAM, LOOP),
+        TaskName::KubeletServer | TaskName::SpanExporter | TaskName::SystemdWatchdog => {
+            In(OF_PROGRAM, LOOP)
+        }
         TaskName::LogWatch
         | TaskName::HttpsServer
         | TaskName::ReadOnlyServer
@@ -191,6 +193,7 @@ impl PanicFixture {
             node_addresses: NodeAddresses::default(),
             sync_loop_monitor: SyncLoopMonitor::default(),
             container_lifecycle: ContainerHooks::default(),
+            tracer: None,
             commands,
         };
         tokio::spawn(oarsman_agent::run(seams, oarsman_sim::config(), inputs));

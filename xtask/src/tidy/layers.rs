@@ -8,6 +8,7 @@ const LAYERS: &[&[&str]] = &[
     &["oarsman-cri-types", "oarsman-manifest", "oarsman-seam"],
     &["oarsman-core"],
     &["oarsman-clock", "oarsman-sync"],
+    &["oarsman-spans"],
     &[
         "oarsman-kubelet-config",
         "oarsman-cri",

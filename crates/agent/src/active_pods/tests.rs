@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::Pod;
 use oarsman_core::active_pods::PodStage;
-use oarsman_core::pod::PodExt;
 use tokio::time::timeout;
 
 use super::*;

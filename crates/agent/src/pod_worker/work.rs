@@ -11,10 +11,11 @@ use oarsman_core::lifecycle::{
 };
 use oarsman_core::pod::PodExt;
 use oarsman_core::time::{Mono, wall_between};
+use oarsman_spans::in_span;
 use oarsman_sync::ordered_watch;
 
 use super::context::PodContext;
-use super::{cleanup, kill, release, sync};
+use super::{cleanup, kill, release, spans, sync};
 
 /// Work under way. It ends in the `…Done` event of the effect that started it, also when it panics.
 pub(super) struct Work {
@@ -66,7 +67,11 @@ impl Work {
                     measure_worker_start(&context, &pod);
                 }
                 let began = context.now();
-                let synced = sync::sync_pod(&context, &pod, &cancel).await;
+                let span = || spans::sync(&context, sync_operation(why));
+                let syncing = sync::sync_pod(&context, &pod, &cancel);
+                let tracer = context.node.tracer.as_ref();
+                let outcome = |synced: &(SyncOutcome, _)| spans::sync_outcome(&synced.0);
+                let synced = in_span(tracer, span, syncing, outcome).await;
                 measure_work(&context, sync_operation(why), began);
                 synced
             },
@@ -87,7 +92,9 @@ impl Work {
         let kill = |_, grace| async move {
             let began = context.now();
             context.record_unless_recorded().await;
-            let killed = kill::kill_pod(&context, pod.as_deref(), why, grace).await;
+            let killing = kill::kill_pod(&context, pod.as_deref(), why, grace);
+            let (tracer, span) = (context.node.tracer.as_ref(), || spans::kill(&context));
+            let killed = in_span(tracer, span, killing, spans::kill_outcome).await;
             measure_work(&context, "kill", began);
             killed
         };

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::pod::SOURCE_ANNOTATION;
 use crate::qos::QosClass;
 use crate::sources::Source;
 
@@ -35,6 +36,30 @@ fn reached(stage: Stage) -> PodUpdate {
 
 fn uid_of(found: Option<&Arc<ActivePod>>) -> Option<String> {
     found.map(|found| found.pod.uid().to_string())
+}
+
+#[test]
+fn a_static_pod_has_the_uid_of_its_mirror_pod_too() {
+    let mut pods = ActivePods::default();
+    let mut file = Pod::clone(&pod("1", "static"));
+    file.metadata.annotations = Some([(SOURCE_ANNOTATION.to_owned(), "file".to_owned())].into());
+    pods.set_pod(&Arc::new(file), SYNCING);
+    pods.set_pod(&pod("2", "web"), SYNCING);
+    let found = |pods: &ActivePods, of: &str, uid: &str| {
+        uid_of(pods.by_name_and_uid(&name(of), &PodUid::from(uid)))
+    };
+    assert_eq!(found(&pods, "static", "mirror"), None);
+    let mirrors = [("static", "mirror"), ("web", "no mirror of web")];
+    let mirrors = mirrors.map(|(of, uid)| (name(of), PodUid::from(uid)));
+    pods.set_mirrors(mirrors.into());
+    assert_eq!(found(&pods, "static", "mirror").as_deref(), Some("1"));
+    assert_eq!(found(&pods, "static", "1").as_deref(), Some("1"));
+    assert_eq!(found(&pods, "web", "2").as_deref(), Some("2"));
+    for (of, uid) in [("static", "2"), ("web", "mirror"), ("web", "no mirror of web")] {
+        assert_eq!(found(&pods, of, uid), None, "{of} {uid}");
+    }
+    pods.set_mirrors(BTreeMap::new());
+    assert_eq!(found(&pods, "static", "mirror"), None);
 }
 
 #[test]

@@ -31,6 +31,8 @@ pub struct CgroupStats {
     pub pressure: CgroupPressure,
 }
 
+pub(super) const NANOS_PER_SECOND: f64 = 1e9;
+
 impl CgroupStats {
     /// A reading without any number yet.
     pub fn at(at: Now) -> Self {
@@ -47,6 +49,11 @@ impl CgroupStats {
             io: Vec::new(),
             pressure: CgroupPressure::default(),
         }
+    }
+
+    /// One number of its memory, as metrics have it.
+    pub(super) fn of_memory(&self, value: fn(&MemoryUsage) -> Option<u64>) -> Option<f64> {
+        value(&self.memory?).map(|bytes| bytes as f64)
     }
 }
 

@@ -4,10 +4,8 @@ use jiff::Timestamp;
 
 use crate::exposition::{Exposition, MetricFamily, MetricKind};
 
-use super::cgroup_stats::{CgroupStats, MemoryUsage};
+use super::cgroup_stats::{CgroupStats, NANOS_PER_SECOND};
 use super::snapshot::{MeasuredContainer, MeasuredPod, StatsSnapshot};
-
-const NANOS_PER_SECOND: f64 = 1e9;
 
 /// The value of one family for a group.
 type GroupValue = fn(&CgroupStats) -> Option<f64>;
@@ -45,7 +43,7 @@ fn add_containers(exposition: &mut Exposition, snapshot: &StatsSnapshot) {
             "container_swap_limit_bytes",
             MetricKind::Gauge,
             "The most the container may swap, in bytes.",
-            |stats| of_memory(stats, |memory| memory.swap_limit),
+            |stats| stats.of_memory(|memory| memory.swap_limit),
         ),
         (
             "container_swap_usage_bytes",
@@ -156,15 +154,11 @@ fn cpu_seconds(stats: &CgroupStats) -> Option<f64> {
 }
 
 fn working_set(stats: &CgroupStats) -> Option<f64> {
-    of_memory(stats, |memory| Some(memory.working_set()))
+    stats.of_memory(|memory| Some(memory.working_set()))
 }
 
 fn swap(stats: &CgroupStats) -> Option<f64> {
-    of_memory(stats, |memory| Some(memory.swap))
-}
-
-fn of_memory(stats: &CgroupStats, value: fn(&MemoryUsage) -> Option<u64>) -> Option<f64> {
-    value(&stats.memory?).map(|bytes| bytes as f64)
+    stats.of_memory(|memory| Some(memory.swap))
 }
 
 fn seconds(at: Timestamp) -> f64 {

@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::time::Duration;
 
+use oarsman_spans::traceparent;
 use prost::Message;
 use tokio::time::timeout;
 use tonic::{Request, Response, Status};
@@ -71,9 +72,12 @@ impl PendingCall<'_> {
         }
     }
 
-    /// The message with the deadline for the runtime.
+    /// The message with the deadline for the runtime, and with the span that the call is in.
     fn request<Q>(&self, message: Q) -> Request<Q> {
         let mut request = Request::new(message);
+        if let Some(Ok(parent)) = traceparent().map(|parent| parent.parse()) {
+            request.metadata_mut().insert("traceparent", parent);
+        }
         if let Some(limit) = self.limit {
             request.set_timeout(limit.saturating_add(HEAD_START));
         }

@@ -14,3 +14,4 @@ mod large_lists;
 mod recording_runtime;
 mod round_trip;
 mod shutdown;
+mod trace_context;

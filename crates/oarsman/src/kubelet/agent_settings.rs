@@ -18,6 +18,7 @@ use oarsman_kubelet_config::enums::{
 };
 use oarsman_kubelet_config::flags::ProgramFlags;
 use oarsman_kubelet_config::{KubeletConfiguration, LoadedConfig, is_enabled};
+use oarsman_spans::TracingSettings;
 use oarsman_state::CheckpointKeys;
 
 use super::{credential_providers, image_settings};
@@ -100,6 +101,7 @@ pub(super) fn settings(loaded: &LoadedConfig, flags: &ProgramFlags) -> Result<Ag
         node_name: name,
         runtime_endpoint: kubelet.container_runtime_endpoint.clone(),
         image_endpoint: unless_empty(&kubelet.image_service_endpoint),
+        tracing: tracing_settings(kubelet),
         request_timeout: kubelet.runtime_request_timeout.or_zero(),
         sources: sources(kubelet),
         cluster: cluster(kubelet, flags)?,
@@ -125,6 +127,14 @@ pub(super) fn settings(loaded: &LoadedConfig, flags: &ProgramFlags) -> Result<Ag
         allowed_unsafe_sysctls: allowed_unsafe_sysctls(kubelet)?,
         user_namespaces: user_namespaces(kubelet),
     })
+}
+
+/// None if no trace is sampled: the default rate is zero, as with the Go kubelet.
+fn tracing_settings(kubelet: &KubeletConfiguration) -> Option<TracingSettings> {
+    let tracing = kubelet.tracing.as_ref()?;
+    let rate = tracing.sampling_rate_per_million.and_then(|rate| u32::try_from(rate).ok());
+    let sampling_rate_per_million = rate.filter(|rate| *rate > 0)?;
+    Some(TracingSettings { endpoint: tracing.endpoint.clone(), sampling_rate_per_million })
 }
 
 /// None for a negative size, as with the Go kubelet.

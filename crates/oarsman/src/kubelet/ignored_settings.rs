@@ -80,6 +80,7 @@ const IMPLEMENTED: &[&str] = &[
     "tlsCipherSuites",
     "tlsMinVersion",
     "tlsPrivateKeyFile",
+    "tracing",
     "userNamespaces",
 ];
 

@@ -15,6 +15,7 @@ use oarsman_core::resources::CgroupVersion;
 use oarsman_host::own_process::{ProcessReader, ProcessUsage};
 use oarsman_kubelet_config::feature_stage;
 use oarsman_server::MetricsSource;
+use oarsman_spans::Tracer;
 use oarsman_sync::Guarded;
 
 use super::kubernetes_version;
@@ -37,6 +38,8 @@ pub(super) struct KubeletMetrics {
     /// None until the servers have a certificate.
     serving_certificate: Guarded<Option<CertificateRecord>>,
     process: Option<ProcessReader>,
+    /// None unless traces are configured.
+    tracer: Option<Arc<Tracer>>,
     clock: Arc<dyn Clock>,
 }
 
@@ -51,6 +54,7 @@ impl KubeletMetrics {
             client_certificate: agent.client_certificate(),
             serving_certificate: Guarded::default(),
             process: ProcessReader::new().ok(),
+            tracer: agent.tracer(),
             clock: Arc::clone(clock),
         }
     }
@@ -117,6 +121,14 @@ impl KubeletMetrics {
         }
     }
 
+    fn write_spans(&self, out: &mut Exposition) {
+        if let Some(tracer) = &self.tracer {
+            let help = "Spans that the collector did not take.";
+            let dropped = tracer.dropped() as f64;
+            out.single("oarsman_spans_dropped_total", MetricKind::Counter, help, dropped);
+        }
+    }
+
     /// Without /proc nothing is known of the process.
     fn write_process(&self, out: &mut Exposition) {
         if let Some(usage) = self.process.and_then(|process| process.read().ok()) {
@@ -133,6 +145,7 @@ impl MetricsSource for KubeletMetrics {
         self.write_certificates(out);
         self.write_program(out);
         self.write_process(out);
+        self.write_spans(out);
     }
 
     fn write_probe_metrics(&self, out: &mut Exposition) {

@@ -17,7 +17,7 @@ use axum::routing::{get, post};
 use oarsman_agent::ReportStore;
 use oarsman_core::stats::{StatsScope, cpu_and_memory_summary};
 use oarsman_server::accept::{self, ConnectionLimits, HttpConnection};
-use oarsman_server::{StatsProvider, StreamingService};
+use oarsman_server::{LONGEST_RUN, StatsProvider, StreamingService};
 use oarsman_sync::{TaskName, TaskPanics, ordered_watch, restarted};
 use serde::Serialize;
 use tokio::net::{UnixListener, UnixStream};
@@ -34,13 +34,13 @@ mod tests;
 
 /// The largest body of a request, in bytes.
 const LONGEST_BODY: usize = 64 * 1024;
-/// A user of exec may read nothing for hours; a connection that is not upgraded ends with its lifetime.
+/// A user of exec may read nothing for hours; a connection that is not upgraded ends with its lifetime, in which a command of `/v1/run` can end.
 const LIMITS: ConnectionLimits = ConnectionLimits {
     connections: 32,
     header_timeout: Duration::from_secs(10),
     max_head_bytes: LONGEST_BODY,
     write_timeout: Duration::from_secs(4 * 60 * 60),
-    lifetime: Duration::from_secs(60),
+    lifetime: LONGEST_RUN.saturating_add(Duration::from_secs(30)),
 };
 
 /// What measures the node, once the runtime has answered: before that, the names of cgroups are not known.

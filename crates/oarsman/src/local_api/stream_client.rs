@@ -48,13 +48,18 @@ impl LocalClient {
             UnixStream::connect(socket.path()).await.map_err(|error| self.connect_error(&error))?;
         let upgraded = connect::upgrade(stream, "localhost", request).await;
         upgraded.map_err(|error| match error {
-            ConnectError::Refused { status: 403, .. } => self.forbidden(),
-            ConnectError::Refused { message, .. } => {
-                let told = serde_json::from_str(&message).map(|ErrorBody { error }| error);
-                ClientError::Refused(told.unwrap_or(message))
-            }
+            ConnectError::Refused { status, message, .. } => self.refusal(status, message),
             other => self.other(&other),
         })
+    }
+
+    /// Why the agent, or the runtime behind it, refused. Only refusals of the agent itself are JSON: a runtime that forbids something has nothing against the user.
+    fn refusal(&self, status: u16, message: String) -> ClientError {
+        match serde_json::from_str(&message) {
+            Ok(ErrorBody { .. }) if status == 403 => self.forbidden(),
+            Ok(ErrorBody { error }) => ClientError::Refused(error),
+            Err(_) => ClientError::Refused(message),
+        }
     }
 }
 
@@ -80,6 +85,24 @@ fn percent_encode(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_the_runtime_forbids_is_not_taken_for_a_lack_of_rights_of_the_user() {
+        let client = LocalClient::new("/root-dir".as_ref());
+        let rows = [
+            (
+                403,
+                r#"{"error":"only root may ask"}"#,
+                "the agent in /root-dir answers root only: run this as root",
+            ),
+            (403, "cannot enter the container", "cannot enter the container"),
+            (404, r#"{"error":"there is nothing here"}"#, "there is nothing here"),
+            (404, "pod does not exist", "pod does not exist"),
+        ];
+        for (status, message, expected) in rows {
+            assert_eq!(client.refusal(status, message.to_owned()).to_string(), expected);
+        }
+    }
 
     #[test]
     fn words_of_a_command_arrive_as_they_were_typed() {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use tracing::{Level, Metadata};
 use tracing_subscriber::filter::{FilterFn, filter_fn};
 
-/// From this verbosity on, lines of our libraries are written, too.
+/// A log that begins with this verbosity or more has lines of our libraries, too.
 const LIBRARY_VERBOSITY: u32 = 9;
 
 /// The verbosity, with the numbers of the Go kubelet. Up to 3 for the operation of a node, 4 and more for debugging, 8 and more for everything.
@@ -27,15 +27,28 @@ impl Verbosity {
     pub(super) fn filter(self) -> (FilterFn<impl Fn(&Metadata<'_>) -> bool>, VerbosityControl) {
         let current = Arc::new(AtomicU32::new(self.verbosity));
         let control = VerbosityControl(Arc::clone(&current));
-        let modules = self.modules;
         let is_written = move |line: &Metadata<'_>| {
-            *line.level() <= level_of(line, &modules, current.load(Ordering::Relaxed))
+            *line.level() <= self.level_of(line, current.load(Ordering::Relaxed))
         };
         (filter_fn(is_written), control)
     }
+
+    /// Up to which level lines from there are written at that current verbosity.
+    fn level_of(&self, line: &Metadata<'_>, current: u32) -> Level {
+        let said = self.modules.iter().find(|(pattern, _)| matches(pattern, line.target()));
+        match said {
+            Some((_, verbosity)) => level(*verbosity),
+            None if line.target().starts_with("oarsman") => level(current),
+            None if self.verbosity.min(current) >= LIBRARY_VERBOSITY => Level::TRACE,
+            // Its warnings have the whole of an answer that cannot be decoded, such as a Secret.
+            None if line.target().starts_with("kube_client") => Level::ERROR,
+            None => Level::WARN,
+        }
+    }
 }
 
-/// Changes the verbosity of a running log. Those of single modules stay.
+/// Changes the verbosity of a running log. Those of single modules stay, and so do those of libraries: their lines may have the bodies of requests and answers,
+/// such as Secrets, and a client that may change the verbosity must not read these in the log.
 #[derive(Clone, Debug)]
 pub(super) struct VerbosityControl(Arc<AtomicU32>);
 
@@ -44,18 +57,6 @@ impl VerbosityControl {
         self.0.store(verbosity, Ordering::Relaxed);
         // Each place that logs remembers whether its lines are wanted.
         tracing::callsite::rebuild_interest_cache();
-    }
-}
-
-fn level_of(line: &Metadata<'_>, modules: &[(String, u32)], verbosity: u32) -> Level {
-    let ours = line.target().starts_with("oarsman");
-    let said = modules.iter().find(|(pattern, _)| matches(pattern, line.target()));
-    match said {
-        Some((_, verbosity)) => level(*verbosity),
-        None if ours || verbosity >= LIBRARY_VERBOSITY => level(verbosity),
-        // Its warnings have the whole of an answer that cannot be decoded, such as a Secret.
-        None if line.target().starts_with("kube_client") => Level::ERROR,
-        None => Level::WARN,
     }
 }
 
@@ -160,6 +161,15 @@ mod tests {
                 tracing::debug!(target: "oarsman_agent::worker", "line");
                 assert_eq!(targets.0.lock().unwrap().len(), expected, "{verbosity}");
             }
+            // Row S28 of docs/security.md.
+            for verbosity in [9, 10, u32::MAX] {
+                control.set(verbosity);
+                tracing::warn!(target: "kube_client::client", "s3cret");
+                tracing::trace!(target: "hyper::proto", "s3cret");
+                tracing::trace!(target: "h2::codec", "s3cret");
+                tracing::trace!(target: "oarsman_agent::worker", "line");
+            }
+            assert_eq!(targets.0.lock().unwrap()[2..], ["oarsman_agent::worker"; 3]);
         });
     }
 }

@@ -8,7 +8,7 @@ use axum::response::Response;
 use axum::routing::get;
 use oarsman_core::exposition::CONTENT_TYPE;
 
-use super::list_limit::TooManyLists;
+use super::list_limit::ListPermit;
 use super::{EndpointState, health};
 
 pub(super) fn routes() -> Router<Arc<EndpointState>> {
@@ -18,18 +18,15 @@ pub(super) fn routes() -> Router<Arc<EndpointState>> {
         .route("/metrics/slis", get(slis))
 }
 
-async fn kubelet(State(state): State<Arc<EndpointState>>) -> Result<Response, TooManyLists> {
-    let permit = state.list_limit.admit()?;
-    Ok(permit.send(CONTENT_TYPE, state.metrics.kubelet_text()))
+async fn kubelet(State(state): State<Arc<EndpointState>>, permit: ListPermit) -> Response {
+    permit.send(CONTENT_TYPE, state.metrics.kubelet_text())
 }
 
-async fn probes(State(state): State<Arc<EndpointState>>) -> Result<Response, TooManyLists> {
-    let permit = state.list_limit.admit()?;
-    Ok(permit.send(CONTENT_TYPE, state.metrics.probe_text()))
+async fn probes(State(state): State<Arc<EndpointState>>, permit: ListPermit) -> Response {
+    permit.send(CONTENT_TYPE, state.metrics.probe_text())
 }
 
-async fn slis(State(state): State<Arc<EndpointState>>) -> Result<Response, TooManyLists> {
-    let permit = state.list_limit.admit()?;
+async fn slis(State(state): State<Arc<EndpointState>>, permit: ListPermit) -> Response {
     let checks = health::checks(&*state.host);
-    Ok(permit.send(CONTENT_TYPE, state.metrics.sli_text(&checks)))
+    permit.send(CONTENT_TYPE, state.metrics.sli_text(&checks))
 }

@@ -16,25 +16,28 @@ use oarsman_core::active_pods::ActivePod;
 use serde_json::json;
 
 use super::EndpointState;
+use super::list_limit::ListPermit;
 
 /// Writes a pod as JSON, if it is in the list.
 type WritePod = fn(&ActivePod) -> serde_json::Result<Option<Vec<u8>>>;
 
 /// Every pod with its spec, and its status as computed here.
-pub(super) async fn all(State(endpoint_state): State<Arc<EndpointState>>) -> Response {
-    list(&endpoint_state, with_status)
+pub(super) async fn all(
+    State(endpoint_state): State<Arc<EndpointState>>,
+    permit: ListPermit,
+) -> Response {
+    list(&endpoint_state, permit, with_status)
 }
 
 /// Pods with running containers: no more than names and images.
-pub(super) async fn running(State(endpoint_state): State<Arc<EndpointState>>) -> Response {
-    list(&endpoint_state, running_containers)
+pub(super) async fn running(
+    State(endpoint_state): State<Arc<EndpointState>>,
+    permit: ListPermit,
+) -> Response {
+    list(&endpoint_state, permit, running_containers)
 }
 
-fn list(endpoint_state: &EndpointState, write: WritePod) -> Response {
-    let permit = match endpoint_state.list_limit.admit() {
-        Ok(permit) => permit,
-        Err(refused) => return refused.into_response(),
-    };
+fn list(endpoint_state: &EndpointState, permit: ListPermit, write: WritePod) -> Response {
     // Held until the whole list is sent or given up.
     let end = stream::once(async move {
         drop(permit);

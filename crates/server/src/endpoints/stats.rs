@@ -16,7 +16,7 @@ use oarsman_core::stats::{
 };
 
 use super::EndpointState;
-use super::list_limit::TooManyLists;
+use super::list_limit::ListPermit;
 use crate::query;
 use crate::stats_provider::StatsError;
 
@@ -29,24 +29,25 @@ pub(super) fn routes() -> Router<Arc<EndpointState>> {
         .route("/metrics/cadvisor", get(cadvisor))
 }
 
-type Answer = Result<Response, TooManyLists>;
-
-async fn summary(State(state): State<Arc<EndpointState>>, RawQuery(query): RawQuery) -> Answer {
+async fn summary(
+    State(state): State<Arc<EndpointState>>,
+    RawQuery(query): RawQuery,
+    permit: ListPermit,
+) -> Response {
     let only_cpu_and_memory = only_cpu_and_memory(query.as_deref());
     let scope = if only_cpu_and_memory { StatsScope::CpuAndMemory } else { StatsScope::Summary };
-    let permit = state.list_limit.admit()?;
     let snapshot = match state.host.stats_provider().stats(scope).await {
         Ok(snapshot) => snapshot,
-        Err(error) => return Ok(internal_error(&error)),
+        Err(error) => return internal_error(&error),
     };
     let shown = match only_cpu_and_memory {
         true => cpu_and_memory_summary(&snapshot),
         false => full_summary(&snapshot),
     };
-    Ok(match serde_json::to_vec(&shown) {
+    match serde_json::to_vec(&shown) {
         Ok(text) => permit.send("application/json", text),
         Err(error) => internal_error(&StatsError(error.to_string())),
-    })
+    }
 }
 
 /// Only the word `true`, given once, means yes, as with the Go kubelet.
@@ -57,18 +58,16 @@ fn only_cpu_and_memory(query: Option<&str>) -> bool {
 }
 
 /// A node that cannot be measured has an answer as well, which says so.
-async fn resource(State(state): State<Arc<EndpointState>>) -> Answer {
-    let permit = state.list_limit.admit()?;
+async fn resource(State(state): State<Arc<EndpointState>>, permit: ListPermit) -> Response {
     let measured = state.host.stats_provider().stats(StatsScope::Resources).await;
-    Ok(permit.send(CONTENT_TYPE, resource_metrics(measured.as_deref().ok())))
+    permit.send(CONTENT_TYPE, resource_metrics(measured.as_deref().ok()))
 }
 
-async fn cadvisor(State(state): State<Arc<EndpointState>>) -> Answer {
-    let permit = state.list_limit.admit()?;
-    Ok(match state.host.stats_provider().stats(StatsScope::Containers).await {
+async fn cadvisor(State(state): State<Arc<EndpointState>>, permit: ListPermit) -> Response {
+    match state.host.stats_provider().stats(StatsScope::Containers).await {
         Ok(snapshot) => permit.send(CONTENT_TYPE, cadvisor_metrics(&snapshot)),
         Err(error) => internal_error(&error),
-    })
+    }
 }
 
 fn internal_error(error: &StatsError) -> Response {

@@ -7,6 +7,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use hyper_util::rt::TokioIo;
 use oarsman_core::ids::FullName;
+use oarsman_cri::{CriError, StreamingEndpoint};
 use oarsman_streaming::connect::{self, ConnectError, UpgradedStream};
 use oarsman_streaming::relay::{self, Relay};
 use tokio::time::Instant;
@@ -36,14 +37,15 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Connects to the runtime's URL. The client's connection switches only if the runtime's has switched.
+    /// Connects to the URL that the runtime has found. The client's connection switches only if the runtime's has switched.
     pub(super) async fn begin(
         self,
-        url: Option<String>,
+        found: Result<StreamingEndpoint, CriError>,
         relay: Box<dyn Relay>,
         mut request: Request,
     ) -> Result<Response, StreamingRefusal> {
-        let Some(url) = url else {
+        let found = found.map_err(|error| StreamingRefusal::of_runtime(&error))?;
+        let StreamingEndpoint::Url(url) = found else {
             let said = "the runtime's kind of streaming endpoint is unknown".to_owned();
             return Err(StreamingRefusal(StatusCode::INTERNAL_SERVER_ERROR, said));
         };

@@ -10,7 +10,8 @@ use tokio::task::JoinHandle;
 
 use super::*;
 
-const SOON: Duration = Duration::from_secs(5);
+/// For what happens at once: longer than a loaded machine needs, and much shorter than the five minutes after which a connection ends for other reasons.
+const DEADLINE: Duration = Duration::from_secs(120);
 
 struct Http2Client {
     sender: SendRequest<Body>,
@@ -101,7 +102,7 @@ async fn a_client_that_is_unknown_is_answered_and_its_connection_closed() {
     let fixture = serve(ended, &authority, true).await;
     let client = Http2Client::connect(&fixture, &authority, None).await;
     assert_eq!(client.ask("/pods").await, (401, "Unauthorized".to_owned()));
-    timeout(SOON, client.connection).await.unwrap().unwrap().ok();
+    timeout(DEADLINE, client.connection).await.unwrap().unwrap().ok();
 }
 
 #[tokio::test]
@@ -123,6 +124,35 @@ async fn the_head_of_a_request_has_at_most_32_kib() {
             || status.is_err(),
         "{status:?}"
     );
+}
+
+/// Row S27 of docs/security.md.
+#[tokio::test]
+async fn a_user_who_takes_none_of_many_answers_keeps_no_other_user_from_being_served() {
+    let authority = TestAuthority::new();
+    let fixture = serve(ended, &authority, true).await;
+    let stream = fixture.connect_http2(Some(authority.client("api"))).await;
+    // No byte of a body fits.
+    let handshake = http2::Builder::new(TokioExecutor::new())
+        .initial_stream_window_size(0)
+        .handshake(TokioIo::new(stream));
+    let (sender, connection) = handshake.await.unwrap();
+    let greedy = Http2Client { sender, connection: tokio::spawn(connection) };
+    let held = join_all((0..8).map(|_| greedy.get("/pods"))).await;
+    assert!(held.iter().all(|answer| answer.status() == StatusCode::OK));
+    for path in ["/pods", "/runningpods"] {
+        assert_eq!(greedy.get(path).await.status(), StatusCode::TOO_MANY_REQUESTS, "{path}");
+    }
+    let (status, list) = fixture.ask(None, "/pods", Some("secret")).await;
+    assert!(status == 200 && list.contains("PodList"), "{status} {list}");
+    // The places come back when the answers are given up.
+    drop(held);
+    let is_served = async {
+        while greedy.get("/pods").await.status() != StatusCode::OK {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(DEADLINE, is_served).await.unwrap();
 }
 
 /// A frame of HTTP/2.
@@ -163,12 +193,12 @@ async fn streams_that_are_reset_at_once_end_the_connection_of_their_client_alone
     let begin = [PREFACE.to_vec(), frame(SETTINGS, 0, 0, &[])].concat();
     hostile.write_all(&[begin, (0..100).flat_map(reset).collect()].concat()).await.unwrap();
     let mut answer = Vec::new();
-    timeout(SOON, hostile.read_to_end(&mut answer)).await.unwrap().ok();
+    timeout(DEADLINE, hostile.read_to_end(&mut answer)).await.unwrap().ok();
     let frames = frames(&answer);
     let refusal = frames.iter().find(|(kind, _)| *kind == GOAWAY);
     assert!(refusal.is_some_and(|(_, said)| said[4..8] == ENHANCE_YOUR_CALM), "{frames:?}");
     let other = Http2Client::connect(&fixture, &authority, Some("api")).await;
-    assert_eq!(timeout(SOON, other.ask("/healthz")).await.unwrap().0, 200);
+    assert_eq!(timeout(DEADLINE, other.ask("/healthz")).await.unwrap().0, 200);
 }
 
 #[tokio::test]
@@ -180,7 +210,7 @@ async fn the_server_announces_its_limits() {
     stream.write_all(&begin).await.unwrap();
     let (mut answer, mut buffer) = (Vec::new(), [0; 1024]);
     while frames(&answer).is_empty() {
-        let read = timeout(SOON, stream.read(&mut buffer)).await.unwrap().unwrap();
+        let read = timeout(DEADLINE, stream.read(&mut buffer)).await.unwrap().unwrap();
         assert!(read > 0, "closed");
         answer.extend_from_slice(&buffer[..read]);
     }

@@ -69,6 +69,10 @@ impl Relay for PortForwardRelay {
         Ok(())
     }
 
+    fn probe_client(&mut self, out: &mut RelayOutput) {
+        self.socket.ping(&mut out.to_client);
+    }
+
     fn finish(&mut self, out: &mut RelayOutput) {
         self.socket.close(&mut out.to_client);
     }

@@ -19,6 +19,8 @@ const LONGEST_ACCEPTANCE: Duration = Duration::from_secs(30);
 const LONGEST_RUNTIME_FLUSH: Duration = Duration::from_secs(10);
 /// How long a client may: its user may look at a page of output for long. A server's own limit for writes may end it earlier.
 const LONGEST_CLIENT_FLUSH: Duration = Duration::from_secs(4 * 60 * 60);
+/// A client that is not read, because the runtime takes nothing, is asked so often whether it is there: nothing else would tell that it is gone.
+const CLIENT_PROBE_INTERVAL: Duration = Duration::from_secs(15);
 /// Stands for never.
 const NEVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
@@ -114,6 +116,7 @@ impl<C: AsyncRead + AsyncWrite, R: AsyncRead + AsyncWrite> Pump<C, R> {
     async fn relay(&mut self, relay: &mut dyn Relay) -> Result<(), StreamingError> {
         let accept_by = Instant::now() + LONGEST_ACCEPTANCE;
         let mut last_use = Instant::now();
+        let mut probe_client_at = last_use + CLIENT_PROBE_INTERVAL;
         while !self.out.is_done {
             let is_accepted = relay.is_accepted();
             let Self { client, runtime, out, idle } = self;
@@ -121,6 +124,10 @@ impl<C: AsyncRead + AsyncWrite, R: AsyncRead + AsyncWrite> Pump<C, R> {
                 && is_accepted
                 && out.to_runtime.is_empty()
                 && out.to_client.len() < MAX_WAITING;
+            if reads_client {
+                probe_client_at = Instant::now() + CLIENT_PROBE_INTERVAL;
+            }
+            let probes_client = !reads_client && !client.has_ended && out.to_client.is_empty();
             let reads_runtime = out.to_client.is_empty() && out.to_runtime.len() < MAX_WAITING;
             let (writes_client, writes_runtime) = (
                 client.is_dirty || !out.to_client.is_empty(),
@@ -155,6 +162,10 @@ impl<C: AsyncRead + AsyncWrite, R: AsyncRead + AsyncWrite> Pump<C, R> {
                 }
                 written = write(&mut runtime.writer, &mut out.to_runtime, &mut runtime.is_dirty), if writes_runtime => {
                     written.map_err(|error| failure("runtime", &error))?;
+                }
+                () = sleep_until(probe_client_at), if probes_client => {
+                    relay.probe_client(out);
+                    probe_client_at = Instant::now() + CLIENT_PROBE_INTERVAL;
                 }
                 () = sleep_until(accept_by), if !is_accepted => return Err(StreamingError::NotAccepted),
                 () = sleep_until(last_use + *idle) => return Err(StreamingError::Idle),

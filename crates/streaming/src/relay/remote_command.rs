@@ -133,6 +133,10 @@ impl Relay for RemoteCommandRelay {
         Ok(())
     }
 
+    fn probe_client(&mut self, out: &mut RelayOutput) {
+        self.socket.ping(&mut out.to_client);
+    }
+
     fn finish(&mut self, out: &mut RelayOutput) {
         if !self.has_status {
             self.send_error(LOST_STATUS.as_bytes(), out);

@@ -239,6 +239,43 @@ async fn a_side_that_takes_nothing_holds_bounded_buffers() {
     relay.abort();
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_client_that_is_gone_is_noticed_while_the_runtime_takes_nothing() {
+    let relay = RemoteCommandRelay::new(ChannelProtocol::V5, ALL);
+    let mut it = Running::start(ChannelProtocol::V5, relay);
+    it.runtime_gets(4).await;
+    it.accept(&[1, 3, 5, 7]).await;
+    // More than the connection to the runtime holds.
+    for _ in 0..48 {
+        it.client_sends(STDIN, &"x".repeat(32 * 1024)).await;
+    }
+    drop(it.client);
+    let report = tokio::time::timeout(Duration::from_secs(50), it.relay).await.unwrap().unwrap();
+    assert!(
+        matches!(report.outcome, Err(StreamingError::Io { side: "client", .. })),
+        "{:?}",
+        report.outcome
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_is_there_goes_on_once_the_runtime_takes_its_input() {
+    let ((mut client, its), (mut runtime, other)) = (duplex(1 << 16), duplex(1024));
+    let relay = tokio::spawn(run(its, other, Box::new(TunnelRelay::default()), Duration::ZERO));
+    let sent = [7; 4096];
+    // Masked with zeros.
+    client.write_all(b"\x82\xfe\x10\x00\x00\x00\x00\x00").await.unwrap();
+    client.write_all(&sent).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(40)).await;
+    let mut got = vec![0; sent.len()];
+    runtime.read_exact(&mut got).await.unwrap();
+    assert_eq!(got, sent);
+    let mut pings = [0; 4];
+    client.read_exact(&mut pings).await.unwrap();
+    assert_eq!(&pings, b"\x89\x00\x89\x00");
+    relay.abort();
+}
+
 #[tokio::test]
 async fn a_tunnel_carries_bytes_both_ways() {
     let ((mut client, its), (mut runtime, other)) = (duplex(1 << 16), duplex(1 << 16));

@@ -45,6 +45,10 @@ impl Relay for TunnelRelay {
         Ok(())
     }
 
+    fn probe_client(&mut self, out: &mut RelayOutput) {
+        self.encoder.ping(&mut out.to_client);
+    }
+
     fn finish(&mut self, out: &mut RelayOutput) {
         self.encoder.close(CLOSE_NORMAL, &mut out.to_client);
     }

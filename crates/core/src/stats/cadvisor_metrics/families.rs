@@ -2,11 +2,10 @@
 
 use crate::exposition::MetricKind;
 
-use super::super::cgroup_stats::{CgroupStats, DeviceIo, MemoryUsage};
+use super::super::cgroup_stats::{CgroupStats, DeviceIo, NANOS_PER_SECOND};
 use super::super::pressure::Pressure;
 use super::super::proc_files::InterfaceCounters;
 
-const NANOS_PER_SECOND: f64 = 1e9;
 const MICROS_PER_SECOND: f64 = 1e6;
 
 /// A family with one value for each group.
@@ -69,32 +68,32 @@ pub(super) const GROUP_FAMILIES: &[GroupFamily] = &[
         |group| nanos(group.throttling?.throttled),
     ),
     gauge("container_memory_usage_bytes", "Memory in bytes, that of files included.", |group| {
-        of_memory(group, |memory| Some(memory.usage))
+        group.of_memory(|memory| Some(memory.usage))
     }),
     gauge(
         "container_memory_working_set_bytes",
         "Memory in bytes without file pages that have not been used for some time.",
-        |group| of_memory(group, |memory| Some(memory.working_set())),
+        |group| group.of_memory(|memory| Some(memory.working_set())),
     ),
     gauge("container_memory_rss", "Anonymous memory in bytes.", |group| {
-        of_memory(group, |memory| Some(memory.rss))
+        group.of_memory(|memory| Some(memory.rss))
     }),
     gauge("container_memory_cache", "Memory of files in bytes.", |group| {
-        of_memory(group, |memory| Some(memory.cache))
+        group.of_memory(|memory| Some(memory.cache))
     }),
     gauge("container_memory_mapped_file", "Memory of mapped files in bytes.", |group| {
-        of_memory(group, |memory| Some(memory.mapped_file))
+        group.of_memory(|memory| Some(memory.mapped_file))
     }),
     gauge("container_memory_swap", "What is swapped out, in bytes.", |group| {
-        of_memory(group, |memory| Some(memory.swap))
+        group.of_memory(|memory| Some(memory.swap))
     }),
     gauge(
         "container_memory_max_usage_bytes",
         "The most memory there ever was, in bytes.",
-        |group| of_memory(group, |memory| memory.max_usage),
+        |group| group.of_memory(|memory| memory.max_usage),
     ),
     counter("container_memory_failcnt", "How often the limit of memory was reached.", |group| {
-        of_memory(group, |memory| memory.fail_count)
+        group.of_memory(|memory| memory.fail_count)
     }),
     counter("container_oom_events_total", "Processes killed for lack of memory.", |group| {
         count(group.oom_kills?)
@@ -116,10 +115,10 @@ pub(super) const GROUP_FAMILIES: &[GroupFamily] = &[
     gauge(
         "container_spec_memory_limit_bytes",
         "The limit of memory in bytes; 0 for none.",
-        |group| of_memory(group, |memory| Some(memory.limit.unwrap_or_default())),
+        |group| group.of_memory(|memory| Some(memory.limit.unwrap_or_default())),
     ),
     gauge("container_spec_memory_swap_limit_bytes", "The limit of swap in bytes.", |group| {
-        of_memory(group, |memory| memory.swap_limit)
+        group.of_memory(|memory| memory.swap_limit)
     }),
     counter("container_pressure_cpu_waiting_seconds_total", WAITING, |group| {
         waiting(group.pressure.cpu)
@@ -180,10 +179,6 @@ fn nanos(nanos: u64) -> Option<f64> {
 
 fn count(count: u64) -> Option<f64> {
     Some(count as f64)
-}
-
-fn of_memory(group: &CgroupStats, value: fn(&MemoryUsage) -> Option<u64>) -> Option<f64> {
-    value(&group.memory?).map(|bytes| bytes as f64)
 }
 
 fn waiting(pressure: Option<Pressure>) -> Option<f64> {

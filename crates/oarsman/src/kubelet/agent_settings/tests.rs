@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use oarsman_kubelet_config::flags;
+use oarsman_kubelet_config::sections::Tracing;
 
 use super::*;
 
@@ -28,6 +29,23 @@ fn defaults_are_those_of_the_go_kubelet_but_for_parallel_pulls() {
     assert_eq!(settings.containers, ContainerSettings::default());
     assert_eq!(settings.container_logs, Some(PathBuf::from("/var/log/containers")));
     assert_eq!(settings.log_rotation, Some(LogRotationPolicy::default()));
+}
+
+#[test]
+fn spans_are_sent_only_if_some_are_sampled() {
+    let tracing = |endpoint: Option<&str>, rate| {
+        let endpoint = endpoint.map(str::to_owned);
+        let tracing = Tracing { endpoint, sampling_rate_per_million: rate };
+        tracing_settings(&KubeletConfiguration {
+            tracing: Some(tracing),
+            ..KubeletConfiguration::default()
+        })
+    };
+    assert_eq!(tracing_settings(&KubeletConfiguration::default()), None);
+    assert_eq!(tracing(Some("collector:4317"), None), None);
+    assert_eq!(tracing(None, Some(0)), None);
+    let all = TracingSettings { endpoint: None, sampling_rate_per_million: 1_000_000 };
+    assert_eq!(tracing(None, Some(1_000_000)), Some(all));
 }
 
 #[test]

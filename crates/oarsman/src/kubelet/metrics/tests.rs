@@ -17,6 +17,7 @@ fn metrics(is_in_cluster: bool) -> KubeletMetrics {
         client_certificate: is_in_cluster.then(CertificateRecord::default),
         serving_certificate: Guarded::new(Some(CertificateRecord::default())),
         process: ProcessReader::new().ok(),
+        tracer: None,
         clock: Arc::new(SystemClock::start()),
     }
 }

@@ -28,7 +28,7 @@ fn at(directory: TempDir, below: &str, is_run_mode: bool) -> LocalServerFixture 
     let (stopped, absentees) = ordered_watch::channel(StoppedPods::new());
     let leave = CancellationToken::new();
     let runtime = RemoteRuntime::new("unix:///nonexistent", None, Deadlines::default()).unwrap();
-    let streaming = StreamingService::new(Arc::new(|_| None), Arc::new(runtime), Duration::ZERO);
+    let streaming = StreamingService::new(Arc::new(|_, _| None), Arc::new(runtime), Duration::ZERO);
     let stats = LateStats::default();
     let api = LocalApi { report_store, stopped, leave: leave.clone(), streaming, stats };
     let root = directory.path().join(below);
