@@ -15,7 +15,7 @@ const LAYERS: &[&[&str]] = &[
         "oarsman-host",
         "oarsman-cluster",
     ],
-    &["oarsman-volumes", "oarsman-net", "oarsman-images", "oarsman-state"],
+    &["oarsman-volumes", "oarsman-net", "oarsman-images", "oarsman-image-store", "oarsman-state"],
     &["oarsman-runtime", "oarsman-dockershim"],
     &["oarsman-agent", "oarsman-server"],
     &["oarsman"],
