@@ -9,7 +9,6 @@ mod pax;
 mod reader;
 mod sparse;
 
-
 pub(crate) use reader::{Skip, SkipByReading, TarReader};
 
 /// What an entry is.

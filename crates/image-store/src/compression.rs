@@ -11,8 +11,11 @@ const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// What follows the first byte, 0x50 to 0x5f, of a frame of zstd that decoders skip.
 const ZSTD_SKIPPED: [u8; 3] = [0x2a, 0x4d, 0x18];
 /// What other programs compress with, and images do not.
-const OTHERS: [(&[u8], &str); 3] =
-    [(b"BZh", "bzip2"), (&[0xfd, b'7', b'z', b'X', b'Z'], "xz"), (&[0x04, 0x22, 0x4d, 0x18], "lz4")];
+const OTHERS: [(&[u8], &str); 3] = [
+    (b"BZh", "bzip2"),
+    (&[0xfd, b'7', b'z', b'X', b'Z'], "xz"),
+    (&[0x04, 0x22, 0x4d, 0x18], "lz4"),
+];
 const BUFFER: usize = 64 << 10;
 
 /// How bytes are compressed.
@@ -81,9 +84,10 @@ impl<R: BufRead> ZstdReader<R> {
                     self.is_in_frame = true;
                     return Ok(true);
                 }
-                Err(FrameDecoderError::ReadFrameHeaderError(
-                    ReadFrameHeaderError::SkipFrame { length, .. },
-                )) => u64::from(length),
+                Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame {
+                    length,
+                    ..
+                })) => u64::from(length),
                 Err(error) => return Err(io::Error::other(error)),
             };
             let read = io::copy(&mut (&mut self.inner).take(skipped), &mut io::sink())?;

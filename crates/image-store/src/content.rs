@@ -68,12 +68,7 @@ impl Content {
         written
     }
 
-    fn ingest(
-        &self,
-        ingest: &Path,
-        blob: &Descriptor,
-        from: impl Read,
-    ) -> Result<(), StoreError> {
+    fn ingest(&self, ingest: &Path, blob: &Descriptor, from: impl Read) -> Result<(), StoreError> {
         let mut file = File::create_new(ingest).map_err(failed("make", ingest))?;
         // One byte more tells that it is longer.
         let mut hashing = HashingReader::new(from.take(blob.size.saturating_add(1)));

@@ -47,7 +47,9 @@ pub enum StoreError {
         why: String,
     },
     /// Bytes that are not those their digest names.
-    #[error("the content of {what} has the digest {found}, not {wanted}: it was changed or cut off on its way, fetch it again")]
+    #[error(
+        "the content of {what} has the digest {found}, not {wanted}: it was changed or cut off on its way, fetch it again"
+    )]
     Mismatch {
         /// The blob or layer.
         what: String,

@@ -116,9 +116,10 @@ impl ImageIndex {
         };
         let repository = repository_name(name);
         let is_same = |other: &str| repository_name(other) == repository;
-        let has_tag = self.names.iter().any(|(other, of)| {
-            *of == id && !other.contains('@') && is_same(other)
-        });
+        let has_tag = self
+            .names
+            .iter()
+            .any(|(other, of)| *of == id && !other.contains('@') && is_same(other));
         if !has_tag {
             self.names.retain(|other, of| *of != id || !is_same(other));
         }

@@ -68,9 +68,8 @@ impl Layers {
         let path = self.directory.join(name).join(RECORD);
         let read = || read_bounded(File::open(&path)?, MAX_RECORD);
         let bytes = read().map_err(failed("read", &path))?;
-        let record: LayerRecord = serde_json::from_slice(&bytes).map_err(|error| {
-            StoreError::Damaged { path: path.clone(), why: error.to_string() }
-        })?;
+        let record: LayerRecord = serde_json::from_slice(&bytes)
+            .map_err(|error| StoreError::Damaged { path: path.clone(), why: error.to_string() })?;
         Ok(DiskUsage { bytes: record.bytes, inodes: record.inodes })
     }
 
@@ -100,8 +99,7 @@ impl Layers {
         // All files at once: one call for each costs more than the file system's own order.
         syncfs(open_directory(files)?).map_err(failed("sync", files))?;
         let usage = usage::of_tree(files)?;
-        let record =
-            LayerRecord { diff_id: new.diff_id, bytes: usage.bytes, inodes: usage.inodes };
+        let record = LayerRecord { diff_id: new.diff_id, bytes: usage.bytes, inodes: usage.inodes };
         let text = serde_json::to_vec(&record).map_err(|error| StoreError::Damaged {
             path: place.to_owned(),
             why: error.to_string(),

@@ -38,12 +38,9 @@ mod tests;
 mod unpack;
 mod usage;
 
-
 pub use digest::{Digest, InvalidDigest};
 pub use error::{LayerError, StoreError};
-pub use import::{
-    BlobSource, ImportOptions, ImportProgress, ImportedImage, LayoutDirectory,
-};
+pub use import::{BlobSource, ImportOptions, ImportProgress, ImportedImage, LayoutDirectory};
 pub use index::{ImageLayer, StoredImage};
 pub use lease::Lease;
 pub use oci::{Descriptor, ImageRunConfig, Platform};

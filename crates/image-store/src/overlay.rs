@@ -39,7 +39,9 @@ pub(crate) fn mount_at(
     let mut open = Vec::new();
     let context = fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
     match configure(&context, layers, &mut open) {
-        Err(Errno::INVAL) if !knows_lowerdir_plus() => return mount_old(layers, target, attributes),
+        Err(Errno::INVAL) if !knows_lowerdir_plus() => {
+            return mount_old(layers, target, attributes);
+        }
         configured => configured.map_err(|error| explained(&context, error))?,
     }
     let made = fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes);

@@ -91,8 +91,7 @@ impl ImageStore {
         let index = self.read_index()?;
         let none = || StoreError::NoImage { wanted: image.to_string() };
         let record = index.images.get(image).ok_or_else(none)?;
-        let layers: Vec<Digest> =
-            record.layers.iter().rev().map(|layer| layer.chain_id).collect();
+        let layers: Vec<Digest> = record.layers.iter().rev().map(|layer| layer.chain_id).collect();
         for layer in &layers {
             if !self.layers.has(layer)? {
                 return Err(StoreError::LayerGone { image: image.to_string(), layer: *layer });
@@ -133,7 +132,10 @@ impl ImageStore {
     }
 
     /// The directories that are mounted over each other.
-    pub(crate) fn overlay_layers(&self, root: &RootFilesystem) -> Result<OverlayLayers, StoreError> {
+    pub(crate) fn overlay_layers(
+        &self,
+        root: &RootFilesystem,
+    ) -> Result<OverlayLayers, StoreError> {
         let directory = self.root_directory(&root.key)?;
         let mut lower: Vec<PathBuf> =
             root.layers.iter().map(|layer| self.layers.files(layer)).collect();
@@ -241,9 +243,5 @@ impl RootFilesystem {
 
 fn in_use(found: &RootFilesystem, wanted: &RootFilesystem) -> StoreError {
     let shown = |root: &RootFilesystem| format!("{:?} use of image {}", root.kind, root.image);
-    StoreError::KeyInUse {
-        key: wanted.key.clone(),
-        found: shown(found),
-        wanted: shown(wanted),
-    }
+    StoreError::KeyInUse { key: wanted.key.clone(), found: shown(found), wanted: shown(wanted) }
 }

@@ -97,7 +97,8 @@ impl<'a> Unpacker<'a> {
         let mut reader = TarReader::new(SkipByReading(archive), self.bounds.header_bytes);
         let mut before = None;
         loop {
-            let next = reader.next().map_err(|error| UnpackError::after(before.as_deref(), error))?;
+            let next =
+                reader.next().map_err(|error| UnpackError::after(before.as_deref(), error))?;
             let Some(entry) = next else { break };
             if reader.headers() > self.bounds.entries {
                 let most = self.bounds.entries;

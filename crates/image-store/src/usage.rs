@@ -74,9 +74,7 @@ fn of_file(path: &Path) -> Result<DiskUsage, StoreError> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(DiskUsage::default()),
         Err(error) => Err(failed("look at", path)(error)),
-        Ok(found) => {
-            Ok(DiskUsage { bytes: found.blocks().saturating_mul(BLOCK), inodes: 1 })
-        }
+        Ok(found) => Ok(DiskUsage { bytes: found.blocks().saturating_mul(BLOCK), inodes: 1 }),
     }
 }
 

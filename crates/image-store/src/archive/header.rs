@@ -144,11 +144,16 @@ pub(super) fn number(field: &[u8]) -> Result<i64, String> {
 fn octal(field: &[u8]) -> Result<i64, String> {
     let text = field.trim_ascii_start();
     let text = until_zero(text.strip_prefix(b"\0").unwrap_or(text)).trim_ascii();
-    text.iter().try_fold(0_i64, |sum, digit| match digit {
-        b'0'..=b'7' => sum.checked_mul(8).and_then(|sum| sum.checked_add(i64::from(digit - b'0'))),
-        _ => None,
-    })
-    .ok_or_else(|| format!("{:?} is no octal number of 63 bits", String::from_utf8_lossy(field)))
+    text.iter()
+        .try_fold(0_i64, |sum, digit| match digit {
+            b'0'..=b'7' => {
+                sum.checked_mul(8).and_then(|sum| sum.checked_add(i64::from(digit - b'0')))
+            }
+            _ => None,
+        })
+        .ok_or_else(|| {
+            format!("{:?} is no octal number of 63 bits", String::from_utf8_lossy(field))
+        })
 }
 
 /// Two's complement, big-endian; the first bit only marks it.

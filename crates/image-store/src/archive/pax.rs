@@ -22,7 +22,8 @@ impl PaxRecords {
     pub(super) fn parse(mut text: &[u8]) -> Result<Self, String> {
         let mut records = Self::default();
         while !text.is_empty() {
-            let (key, value, rest) = record(text).ok_or("a record of its pax header is malformed")?;
+            let (key, value, rest) =
+                record(text).ok_or("a record of its pax header is malformed")?;
             records.keep(key, value)?;
             text = rest;
         }

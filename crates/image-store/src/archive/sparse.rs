@@ -148,5 +148,9 @@ pub(super) fn check(extents: &[Extent], size: u64, stored: u64) -> Result<(), St
         end = next.ok_or("its extents overlap or go beyond its end")?;
         sum = sum.saturating_add(*length);
     }
-    if sum == stored { Ok(()) } else { Err(format!("its extents hold {sum} bytes, but {stored} are stored")) }
+    if sum == stored {
+        Ok(())
+    } else {
+        Err(format!("its extents hold {sum} bytes, but {stored} are stored"))
+    }
 }

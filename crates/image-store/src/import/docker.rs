@@ -53,7 +53,13 @@ impl ImageStore {
             };
             let shown = names.first().map_or(shown, String::as_str);
             let image = DockerImage { manifest, names: &names, shown };
-            imported.push(self.import_docker_image(lease, archive, &image, options, on_progress)?);
+            imported.push(self.import_docker_image(
+                lease,
+                archive,
+                &image,
+                options,
+                on_progress,
+            )?);
         }
         if imported.is_empty() {
             return Err(wrong("it has no image".to_owned()));

@@ -65,7 +65,11 @@ fn choose(descriptors: &[Descriptor], platform: &Platform) -> Result<Descriptor,
             let offered: Vec<String> = offered
                 .map(|it| it.platform.as_ref().map_or("no platform".to_owned(), Platform::shown))
                 .collect();
-            Err(format!("it has no image for {}, only for {}", platform.shown(), offered.join(", ")))
+            Err(format!(
+                "it has no image for {}, only for {}",
+                platform.shown(),
+                offered.join(", ")
+            ))
         }
     }
 }

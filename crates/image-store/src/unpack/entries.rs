@@ -1,12 +1,12 @@
 //! Writes one entry.
 
+use std::ffi::OsStr;
 use std::fs::File;
+use std::io;
 use std::io::{Seek, SeekFrom, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::path::Path;
-use std::ffi::OsStr;
-use std::io;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use oarsman_host::beneath::RootDirectory;
 use oarsman_host::tree::RemoveTreeError;
@@ -251,8 +251,7 @@ fn regular<R: Skip>(
     name: &[u8],
     reader: &mut TarReader<R>,
 ) -> Result<(), UnpackReason> {
-    let flags =
-        OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let made = openat(parent, name, flags, Mode::from_raw_mode(0o600));
     let mut file = File::from(made.map_err(system("make the file"))?);
     match &entry.extents {

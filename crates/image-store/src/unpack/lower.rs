@@ -47,7 +47,8 @@ fn look(layer: BorrowedFd<'_>, path: &[u8]) -> Result<Found, Errno> {
         match openat2(&here, part, flags, Mode::empty(), how) {
             Ok(next) => {
                 let stat = stat_of(&next)?;
-                if is_whiteout(&stat) || FileType::from_raw_mode(stat.st_mode) != FileType::Directory
+                if is_whiteout(&stat)
+                    || FileType::from_raw_mode(stat.st_mode) != FileType::Directory
                 {
                     return Ok(Found::Hidden);
                 }

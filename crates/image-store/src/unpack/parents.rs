@@ -4,10 +4,14 @@ use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, fchmod, mkdirat, openat2, readlinkat};
+use rustix::fs::{
+    AtFlags, FileType, Mode, OFlags, ResolveFlags, fchmod, mkdirat, openat2, readlinkat,
+};
 use rustix::io::Errno;
 
-use super::attributes::{copy_directory, is_whiteout, path_in, readable, set_opaque, shown, stat_of};
+use super::attributes::{
+    copy_directory, is_whiteout, path_in, readable, set_opaque, shown, stat_of,
+};
 use super::reason::system;
 use super::{UnpackReason, Unpacker};
 
@@ -53,9 +57,11 @@ impl Unpacker<'_> {
 
     /// Goes step by step, as the kernel would, and makes what is missing: the target of a link, too.
     fn make_parents(&mut self, path: &[u8]) -> Result<OwnedFd, UnpackReason> {
-        let mut open = vec![self.root.try_clone().map_err(|source| {
-            UnpackReason::System { doing: "open its directory", source }
-        })?];
+        let mut open = vec![
+            self.root
+                .try_clone()
+                .map_err(|source| UnpackReason::System { doing: "open its directory", source })?,
+        ];
         let mut here: Vec<Vec<u8>> = Vec::new();
         let mut ahead: VecDeque<Vec<u8>> = split(path);
         let mut links = 0;
@@ -117,7 +123,9 @@ impl Unpacker<'_> {
                     .map_err(system("replace a whiteout on the way to it"))?;
                 self.make(directory, here, part, true)
             }
-            _ => Err(UnpackReason::NotADirectory { part: shown(&path_in(&here.join(&b'/'), part)) }),
+            _ => {
+                Err(UnpackReason::NotADirectory { part: shown(&path_in(&here.join(&b'/'), part)) })
+            }
         }
     }
 
@@ -132,7 +140,8 @@ impl Unpacker<'_> {
         let doing = "make its directory";
         mkdirat(directory, part, Mode::from_raw_mode(0o755)).map_err(system(doing))?;
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let made = openat2(directory, part, flags, Mode::empty(), ONE_STEP).map_err(system(doing))?;
+        let made =
+            openat2(directory, part, flags, Mode::empty(), ONE_STEP).map_err(system(doing))?;
         // The process's umask may have taken rights away.
         let opened = readable(&made).map_err(system(doing))?;
         fchmod(&opened, Mode::from_raw_mode(0o755)).map_err(system(doing))?;

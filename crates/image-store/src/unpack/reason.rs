@@ -75,7 +75,9 @@ pub enum UnpackReason {
         target: String,
     },
     /// A hard link to nothing.
-    #[error("it is a hard link to {target:?}, which is not in this layer: links to files of lower layers are not supported")]
+    #[error(
+        "it is a hard link to {target:?}, which is not in this layer: links to files of lower layers are not supported"
+    )]
     NoLinkTarget {
         /// The target.
         target: String,
@@ -117,7 +119,9 @@ pub enum UnpackReason {
         most: u64,
     },
     /// The bound of compression.
-    #[error("{compressed} bytes of the layer decompress to more than {decompressed}: a decompression bomb")]
+    #[error(
+        "{compressed} bytes of the layer decompress to more than {decompressed}: a decompression bomb"
+    )]
     TooCompressed {
         /// Bytes that were read.
         compressed: u64,
