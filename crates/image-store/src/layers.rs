@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use oarsman_core::disk_usage::DiskUsage;
-use rustix::fs::{CWD, Mode, OFlags, RenameFlags, openat, renameat_with, syncfs};
+use rustix::fs::{CWD, Mode, OFlags, RenameFlags, lgetxattr, openat, renameat_with, syncfs};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +30,10 @@ pub(crate) struct Layers {
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub(crate) struct LayerRecord {
     pub(crate) diff_id: Digest,
+    /// The blob that it was unpacked from.
+    pub(crate) blob: Digest,
+    pub(crate) size: u64,
+    /// What it takes on the disk.
     pub(crate) bytes: u64,
     pub(crate) inodes: u64,
 }
@@ -64,13 +68,25 @@ impl Layers {
         path.try_exists().map_err(failed("look for", &path))
     }
 
-    pub(crate) fn usage(&self, name: &str) -> Result<DiskUsage, StoreError> {
+    /// What is known of the layer in a directory of this name.
+    pub(crate) fn record(&self, name: &str) -> Result<LayerRecord, StoreError> {
         let path = self.directory.join(name).join(RECORD);
         let read = || read_bounded(File::open(&path)?, MAX_RECORD);
         let bytes = read().map_err(failed("read", &path))?;
-        let record: LayerRecord = serde_json::from_slice(&bytes)
-            .map_err(|error| StoreError::Damaged { path: path.clone(), why: error.to_string() })?;
+        serde_json::from_slice(&bytes)
+            .map_err(|error| StoreError::Damaged { path: path.clone(), why: error.to_string() })
+    }
+
+    pub(crate) fn usage(&self, name: &str) -> Result<DiskUsage, StoreError> {
+        let record = self.record(name)?;
         Ok(DiskUsage { bytes: record.bytes, inodes: record.inodes })
+    }
+
+    /// Whether the layer's root hides all layers below, which overlayfs itself does not look at.
+    pub(crate) fn hides_all_below(&self, chain_id: &Digest) -> bool {
+        let mut value = [0_u8; 8];
+        let read = lgetxattr(self.files(chain_id), "trusted.overlay.opaque", &mut value[..]);
+        read.is_ok_and(|length| value[..length] == *b"y")
     }
 
     /// Unpacks a layer where nobody sees it. `check` says whether the digests are those that were announced; only then it appears,
@@ -92,14 +108,26 @@ impl Layers {
         let below: Vec<OwnedFd> = below.collect::<Result<_, _>>()?;
         let digests = unpack(new, root, &below, blob, on_read)?;
         check(&digests)?;
-        self.publish(&place, &files, new)
+        self.publish(&place, new, &digests)
     }
 
-    fn publish(&self, place: &Path, files: &Path, new: &NewLayer<'_>) -> Result<(), StoreError> {
+    fn publish(
+        &self,
+        place: &Path,
+        new: &NewLayer<'_>,
+        digests: &StreamDigests,
+    ) -> Result<(), StoreError> {
+        let files = &place.join("fs");
         // All files at once: one call for each costs more than the file system's own order.
         syncfs(open_directory(files)?).map_err(failed("sync", files))?;
         let usage = usage::of_tree(files)?;
-        let record = LayerRecord { diff_id: new.diff_id, bytes: usage.bytes, inodes: usage.inodes };
+        let record = LayerRecord {
+            diff_id: new.diff_id,
+            blob: digests.compressed,
+            size: digests.size,
+            bytes: usage.bytes,
+            inodes: usage.inodes,
+        };
         let text = serde_json::to_vec(&record).map_err(|error| StoreError::Damaged {
             path: place.to_owned(),
             why: error.to_string(),

@@ -52,3 +52,4 @@ pub use usage::ImageStoreUsage;
 
 pub use archive::fuzz_archive;
 pub use oci::fuzz_documents;
+pub use unpack::fuzz_unpack;

@@ -92,6 +92,8 @@ impl ImageStore {
         let none = || StoreError::NoImage { wanted: image.to_string() };
         let record = index.images.get(image).ok_or_else(none)?;
         let layers: Vec<Digest> = record.layers.iter().rev().map(|layer| layer.chain_id).collect();
+        let hiding = layers.iter().position(|layer| self.layers.hides_all_below(layer));
+        let layers = layers[..hiding.map_or(layers.len(), |at| at + 1)].to_vec();
         for layer in &layers {
             if !self.layers.has(layer)? {
                 return Err(StoreError::LayerGone { image: image.to_string(), layer: *layer });

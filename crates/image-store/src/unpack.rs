@@ -22,8 +22,10 @@ mod stream;
 mod tests;
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io::Read;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::rc::Rc;
 
 use rustix::fs::Timespec;
@@ -110,4 +112,20 @@ impl<'a> Unpacker<'a> {
         self.set_directory_times().map_err(|why| UnpackError::of(b"", why))?;
         Ok(reader.into_inner().0)
     }
+}
+
+/// Unpacks a layer of any bytes into a directory with small bounds, for fuzzing: what is around the directory must not change.
+#[doc(hidden)]
+pub fn fuzz_unpack(bytes: &[u8], directory: &Path) -> Result<(), UnpackError> {
+    let bounds = UnpackBounds {
+        entries: 64,
+        bytes: 1 << 20,
+        header_bytes: 4096,
+        free_bytes: 1 << 16,
+        ratio: 100,
+    };
+    let root = File::open(directory).map_err(UnpackError::of_stream)?;
+    let mut on_read = |_| {};
+    let stream = LayerStream::new(bytes, bounds, &mut on_read)?;
+    Unpacker::new(root.into(), &[], bounds).unpack(stream)?.finish().map(drop)
 }

@@ -122,7 +122,7 @@ mod tests {
     fn a_record_is_as_long_as_it_says() {
         let records = PaxRecords::parse(b"8 path=a\n".as_slice());
         assert!(records.is_err());
-        let records = PaxRecords::parse(b"9 path=a\n29 SCHILY.xattr.user.a=x\ny=z\n\n").unwrap();
+        let records = PaxRecords::parse(b"9 path=a\n30 SCHILY.xattr.user.a=x\ny=z\n\n").unwrap();
         assert_eq!(records.path.as_deref(), Some(b"a".as_slice()));
         assert_eq!(records.xattrs, [(b"user.a".to_vec(), b"x\ny=z\n".to_vec())]);
         for text in ["9 path=a", "999 path=a\n", "x path=a\n", "6 =ab\n", " 9 path=a\n", "0 "] {

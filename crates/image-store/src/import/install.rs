@@ -97,7 +97,12 @@ impl ImageStore {
             created: config.created,
         };
         self.change_index(lease, |index| {
-            index.images.insert(id, record);
+            // What it was imported from before stays: names with digests mean those blobs.
+            let before = index.images.remove(&id).map(|before| before.blobs).unwrap_or_default();
+            let known: Vec<Digest> =
+                before.into_iter().filter(|blob| !record.blobs.contains(blob)).collect();
+            let blobs = known.into_iter().chain(record.blobs).collect();
+            index.images.insert(id, ImageRecord { blobs, ..record });
             index.names.extend(names.iter().map(|name| (name.clone(), id)));
             Ok(())
         })?;
@@ -147,8 +152,8 @@ impl ImageStore {
         lease.need(Needed::Layer(new.chain_id))?;
         if self.layers.has(&new.chain_id)? {
             on_progress(ImportProgress::Present { layer });
-            // Of a layer without descriptor nothing but its content is known.
-            return Ok(announced.map_or((new.diff_id, 0), |it| (it.digest, it.size)));
+            let record = self.layers.record(&new.chain_id.hex())?;
+            return Ok(announced.map_or((record.blob, record.size), |it| (it.digest, it.size)));
         }
         let (blob, size) = source.open_layer(position).map_err(|error| StoreError::Image {
             image: new.image.to_owned(),

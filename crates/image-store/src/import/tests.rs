@@ -84,6 +84,13 @@ fn every_packing_gives_the_same_image() {
     let progress = progress.join(" ");
     assert!(progress.contains("Unpacked { layer: 2 }"), "{progress}");
     assert!(progress.contains("Present { layer: 2 }"), "{progress}");
+    // The same image from another packing: its manifest stays, and so does its size.
+    let before = store.image("reg.io/team/app:v1").unwrap();
+    import(&store, &docker, &ImportOptions::default()).unwrap();
+    store.prune().unwrap();
+    assert!(store.has_blob(&image.root().digest).unwrap());
+    let after = store.image("reg.io/team/app:v1").unwrap();
+    assert_eq!(after.layers, before.layers);
     let digest = format!("reg.io/team/app@{}", image.root().digest);
     assert_eq!(store.image(&digest).unwrap().digests, [digest]);
 }
@@ -210,7 +217,7 @@ fn the_image_for_this_machine_is_taken_from_an_index() {
     import(&store, &archive, &options).unwrap();
     assert_eq!(store.image("multi:1").unwrap().id, there.id());
     let mips = Platform { architecture: "mips".to_owned(), ..Platform::host() };
-    let options = ImportOptions { platform: mips.clone(), ..ImportOptions::default() };
+    let options = ImportOptions { platform: mips, ..ImportOptions::default() };
     let error = import(&store, &archive, &options).unwrap_err();
     assert!(error.to_string().contains("only for linux/s390x"), "{error}");
     let error = import(&store, &here.docker(&["a:1"]), &options).unwrap_err();

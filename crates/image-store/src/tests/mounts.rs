@@ -73,6 +73,29 @@ fn child_two_layers() {
 }
 
 #[test]
+fn a_layer_that_hides_the_whole_root_hides_all_below() {
+    let directory = tempfile::tempdir().unwrap();
+    in_own_mounts("tests::mounts::child_opaque_root", directory.path());
+}
+
+#[test]
+#[ignore = "runs in a mount namespace of its own"]
+fn child_opaque_root() {
+    let directory = own_directory();
+    let store = store(&directory);
+    let opaque = TarWriter::default().file(".wh..wh..opq", b"").file("new", b"");
+    let layer = |name: &str| TarWriter::default().file(name, b"").end();
+    let image = TestImage::plain(&[layer("lost"), opaque.end(), layer("above")]);
+    add(&store, &image, &["x"]);
+    store.prepare("c", &image.id(), RootKind::Writable).unwrap();
+    let target = directory.join("target");
+    fs::create_dir(&target).unwrap();
+    store.mount("c", &target).unwrap();
+    assert_eq!(names(&target), ["above", "new"]);
+    store.unmount(&target).unwrap();
+}
+
+#[test]
 fn more_layers_are_mounted_than_fit_a_page_of_options() {
     let directory = tempfile::tempdir().unwrap();
     in_own_mounts("tests::mounts::child_many_layers", directory.path());

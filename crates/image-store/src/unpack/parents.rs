@@ -55,31 +55,28 @@ impl Unpacker<'_> {
         Err(Errno::AGAIN)
     }
 
-    /// Goes step by step, as the kernel would, and makes what is missing: the target of a link, too.
+    /// Goes step by step, as the kernel would, and makes what is missing: the target of a link, too. One directory is open at a time,
+    /// however deep the path is.
     fn make_parents(&mut self, path: &[u8]) -> Result<OwnedFd, UnpackReason> {
-        let mut open = vec![
-            self.root
-                .try_clone()
-                .map_err(|source| UnpackReason::System { doing: "open its directory", source })?,
-        ];
+        let open = |here: &[Vec<u8>], unpacker: &Self| {
+            unpacker.resolve(&here.join(&b'/')).map_err(system("open its directory"))
+        };
         let mut here: Vec<Vec<u8>> = Vec::new();
-        let mut ahead: VecDeque<Vec<u8>> = split(path);
+        let mut directory = open(&here, self)?;
+        let mut ahead = split(path);
         let mut links = 0;
         while let Some(part) = ahead.pop_front() {
-            match part.as_slice() {
-                b"" | b"." => continue,
-                b".." => {
-                    if here.pop().is_some() {
-                        open.pop();
-                    }
-                    continue;
-                }
-                _ => {}
+            if matches!(part.as_slice(), b"" | b".") {
+                continue;
             }
-            let Some(directory) = open.last() else { break };
-            match self.step(directory, &here, &part)? {
+            if part == b".." {
+                here.pop();
+                directory = open(&here, self)?;
+                continue;
+            }
+            match self.step(&directory, &here, &part)? {
                 Step::Directory(next) => {
-                    open.push(next);
+                    directory = next;
                     here.push(part);
                 }
                 Step::Link(target) => {
@@ -88,16 +85,14 @@ impl Unpacker<'_> {
                         return Err(UnpackReason::TooManyLinks);
                     }
                     if target.starts_with(b"/") {
-                        open.truncate(1);
                         here.clear();
+                        directory = open(&here, self)?;
                     }
-                    for part in split(&target).into_iter().rev() {
-                        ahead.push_front(part);
-                    }
+                    split(&target).into_iter().rev().for_each(|part| ahead.push_front(part));
                 }
             }
         }
-        open.pop().ok_or(UnpackReason::TooManyLinks)
+        Ok(directory)
     }
 
     fn step(

@@ -169,6 +169,21 @@ fn a_directory_that_becomes_a_link_later_leads_nowhere_else() {
 }
 
 #[test]
+fn a_path_of_two_thousand_directories_is_made_with_few_descriptors() {
+    let place = Place::new();
+    let deep = format!("{}file", "d/".repeat(2000));
+    let link = format!("up{}", "/..".repeat(500));
+    let archive = tar().symlink("up", "d/d/d").long(b'L', &deep).file("cut", b"1");
+    let archive = archive.symlink("climb", &link[..99]).file("climb/there", b"2");
+    place.unpack(&archive.end()).unwrap();
+    assert_eq!(fs::read(place.layer("there")).unwrap(), b"2");
+    let mut here = place.path("layer");
+    (0..1000).for_each(|_| here.push("d"));
+    assert!(here.exists());
+    assert!(place.is_untouched());
+}
+
+#[test]
 fn device_nodes_are_made_with_their_owner_and_mode() {
     let place = Place::new();
     let null =
@@ -186,23 +201,9 @@ fn device_nodes_are_made_with_their_owner_and_mode() {
 #[test]
 fn whiteouts_hide_lower_layers_only() {
     let place = Place::new();
-    let archive = tar()
-        .file(".wh.gone", b"")
-        .file("kept", b"1")
-        .file(".wh.kept", b"")
-        .directory("dir")
-        .file(".wh.dir", b"")
-        .file(".wh.back", b"")
-        .directory("back")
-        .file(".wh.again", b"")
-        .file("again/file", b"2")
-        .file("opaque/.wh..wh..opq", b"")
-        .file("opaque/new", b"3")
-        .file(".wh..wh.plnk/x", b"")
-        .symlink("link", "etc")
-        .file("link/.wh.passwd", b"");
+    let archive = tar().file(".wh..wh.plnk/x", b"");
     // Names of AUFS are ignored as entries, but refused on the way.
-    let error = place.unpack(&archive.clone().end()).unwrap_err();
+    let error = place.unpack(&archive.end()).unwrap_err();
     assert!(matches!(error.reason, UnpackReason::WhiteoutOnTheWay), "{error}");
     let place = Place::new();
     let archive = tar()
