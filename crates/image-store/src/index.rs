@@ -36,7 +36,7 @@ pub(crate) struct ImageRecord {
     /// Its index, manifest and configuration, as far as they are known.
     pub(crate) blobs: Vec<Digest>,
     /// The lowest first.
-    pub(crate) layers: Vec<ImageLayer>,
+    pub(crate) layers: Vec<StoredLayer>,
     pub(crate) size: u64,
     pub(crate) config: ImageRunConfig,
     pub(crate) platform: Platform,
@@ -45,7 +45,7 @@ pub(crate) struct ImageRecord {
 
 /// A layer of an image.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub struct ImageLayer {
+pub struct StoredLayer {
     /// The digest of the uncompressed archive.
     pub diff_id: Digest,
     /// The digest of this layer and all below it.
@@ -66,7 +66,7 @@ pub struct StoredImage {
     /// Full names with digests.
     pub digests: Vec<String>,
     /// The lowest first.
-    pub layers: Vec<ImageLayer>,
+    pub layers: Vec<StoredLayer>,
     /// The bytes of its blobs, compressed, as containerd counts them.
     pub size: u64,
     /// How it wants to be run.

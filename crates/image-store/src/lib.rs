@@ -41,7 +41,7 @@ mod usage;
 pub use digest::{Digest, InvalidDigest};
 pub use error::{LayerError, StoreError};
 pub use import::{BlobSource, ImportOptions, ImportProgress, ImportedImage, LayoutDirectory};
-pub use index::{ImageLayer, StoredImage};
+pub use index::{StoredImage, StoredLayer};
 pub use lease::Lease;
 pub use oci::{Descriptor, ImageRunConfig, Platform};
 pub use prune::PruneReport;

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use crate::content::check;
 use crate::digest::{Digest, chain_id};
 use crate::error::StoreError;
-use crate::index::{ImageLayer, ImageRecord, normalised};
+use crate::index::{ImageRecord, StoredLayer, normalised};
 use crate::layers::NewLayer;
 use crate::lease::{Lease, Needed};
 use crate::oci::{ConfigFile, Descriptor, MAX_LAYERS, Platform};
@@ -116,8 +116,8 @@ impl ImageStore {
         config: &ConfigFile,
         source: &mut dyn LayerSource,
         on_progress: OnProgress<'_>,
-    ) -> Result<Vec<ImageLayer>, StoreError> {
-        let mut layers: Vec<ImageLayer> = Vec::new();
+    ) -> Result<Vec<StoredLayer>, StoreError> {
+        let mut layers: Vec<StoredLayer> = Vec::new();
         // The topmost first.
         let mut below: Vec<Digest> = Vec::new();
         for (position, diff_id) in config.rootfs.diff_ids.iter().enumerate() {
@@ -132,7 +132,7 @@ impl ImageStore {
             let announced = parts.layers.get(position).copied().flatten();
             let (blob, size) =
                 self.install_layer(lease, &new, position, announced, source, on_progress)?;
-            layers.push(ImageLayer { diff_id: *diff_id, chain_id, blob, size });
+            layers.push(StoredLayer { diff_id: *diff_id, chain_id, blob, size });
             below.insert(0, chain_id);
         }
         Ok(layers)
