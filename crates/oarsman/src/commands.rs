@@ -9,6 +9,7 @@ mod events;
 mod exec;
 mod explain;
 mod find_pod;
+mod image;
 pub(crate) mod logs;
 #[cfg(test)]
 mod manual;
@@ -58,6 +59,8 @@ pub(crate) enum ClientCommand {
     PortForward(port_forward::Flags),
     /// Take pods of `oarsman run` down, and wait until they are gone.
     Stop(stop::Flags),
+    /// Import, show and remove images of the embedded runtime.
+    Image(image::Flags),
     /// Write what a shell needs to complete commands and flags.
     Completions(completions::Flags),
 }
@@ -77,6 +80,7 @@ impl ClientCommand {
             Self::Logs(flags) => logs::run(flags),
             Self::Explain(flags) => explain::run(flags),
             Self::Stop(flags) => stop::run(flags),
+            Self::Image(flags) => image::run(flags),
             Self::Completions(flags) => completions::run(flags, program()),
         }
         .map(|()| ExitCode::SUCCESS)

@@ -24,6 +24,8 @@ pub const TARGETS: &[FuzzTarget] = &[
     targets::cgroup_files::TARGET,
     targets::cri_answers::TARGET,
     targets::credentials::TARGET,
+    targets::image_documents::TARGET,
+    targets::image_layers::TARGET,
     targets::image_references::TARGET,
     targets::kubeconfig::TARGET,
     targets::kubelet_configuration::TARGET,

@@ -4,6 +4,8 @@ pub(crate) mod certificates;
 pub(crate) mod cgroup_files;
 pub(crate) mod credentials;
 pub(crate) mod cri_answers;
+pub(crate) mod image_documents;
+pub(crate) mod image_layers;
 pub(crate) mod image_references;
 pub(crate) mod kubeconfig;
 pub(crate) mod kubelet_configuration;

@@ -21,6 +21,7 @@ const LAYERS: &[&[&str]] = &[
         "oarsman-net",
         "oarsman-pod-network",
         "oarsman-images",
+        "oarsman-image-store",
         "oarsman-state",
     ],
     &["oarsman-runtime", "oarsman-dockershim"],
