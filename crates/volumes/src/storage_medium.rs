@@ -32,12 +32,12 @@ impl StorageMedium {
 
     /// The type of the file system, and its options; none for what is not mounted. One in memory has at most so many bytes.
     pub(crate) fn mount_options(self, size: Option<u64>) -> Option<(&'static str, String)> {
-        let (fs_type, number) = match self {
+        let (fs_type, mode, number) = match self {
             Self::Default => return None,
-            Self::Memory => ("tmpfs", size.map(|bytes| format!(",size={bytes}"))),
-            Self::HugePages(page) => ("hugetlbfs", page.map(|bytes| format!(",pagesize={bytes}"))),
+            Self::Memory => ("tmpfs", "1777", size.map(|bytes| format!(",size={bytes}"))),
+            Self::HugePages(page) => ("hugetlbfs", "0777", page.map(|bytes| format!(",pagesize={bytes}"))),
         };
-        Some((fs_type, format!("mode=0777{}", number.unwrap_or_default())))
+        Some((fs_type, format!("mode={mode}{}", number.unwrap_or_default())))
     }
 
     /// With the size of its pages: when none is named, the one that the pod asks for.
@@ -87,8 +87,8 @@ mod tests {
         let options = |medium: StorageMedium, size| medium.mount_options(size);
         let memory = |options: &str| Some(("tmpfs", options.to_owned()));
         assert_eq!(options(StorageMedium::Default, Some(1)), None);
-        assert_eq!(options(StorageMedium::Memory, None), memory("mode=0777"));
-        assert_eq!(options(StorageMedium::Memory, Some(4096)), memory("mode=0777,size=4096"));
+        assert_eq!(options(StorageMedium::Memory, None), memory("mode=1777"));
+        assert_eq!(options(StorageMedium::Memory, Some(4096)), memory("mode=1777,size=4096"));
         let huge = Some(("hugetlbfs", "mode=0777,pagesize=2097152".to_owned()));
         assert_eq!(options(StorageMedium::HugePages(Some(2 << 20)), Some(1)), huge);
     }

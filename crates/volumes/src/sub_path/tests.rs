@@ -99,7 +99,8 @@ fn mounted(root: &Path) -> Vec<PathBuf> {
 
 #[tokio::test]
 async fn a_part_has_mode_and_group_of_its_volume_and_goes_before_it() {
-    for medium in [None, Some("Memory")] {
+    // A file system in memory has the sticky bit, as with the Go kubelet.
+    for (medium, mode) in [(None, 0o2777), (Some("Memory"), 0o3777)] {
         let root = TempDir::new().unwrap();
         set_up_volume(root.path(), medium).await;
         let wanted = vec![part(root.path(), "a/b", 0), part(root.path(), "c", 3)];
@@ -111,7 +112,7 @@ async fn a_part_has_mode_and_group_of_its_volume_and_goes_before_it() {
         let of_parts = mounted(root.path()).into_iter().filter(|it| it.ends_with("app/0"));
         assert_eq!(of_parts.count(), 1);
         let found = fs::metadata(&point).unwrap();
-        assert_eq!((found.permissions().mode() & 0o7777, found.gid()), (0o2777, 1234));
+        assert_eq!((found.permissions().mode() & 0o7777, found.gid()), (mode, 1234));
         let volume = paths(root.path()).volume(EMPTY_DIR, "data");
         fs::write(point.join("f"), "written").unwrap();
         assert_eq!(fs::read_to_string(volume.join("a/b/f")).unwrap(), "written");
