@@ -15,7 +15,7 @@ const LAYERS: &[&[&str]] = &[
         "oarsman-host",
         "oarsman-cluster",
     ],
-    &["oarsman-volumes", "oarsman-net", "oarsman-images", "oarsman-state"],
+    &["oarsman-volumes", "oarsman-net", "oarsman-images", "oarsman-state", "oarsman-shim"],
     &["oarsman-runtime", "oarsman-dockershim"],
     &["oarsman-agent", "oarsman-server"],
     &["oarsman"],
