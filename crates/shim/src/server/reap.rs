@@ -4,7 +4,7 @@ use std::io::Read;
 use std::os::unix::net::UnixStream;
 
 use oarsman_clock::Clock;
-use rustix::process::{Pid, Signal, WaitOptions, wait};
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, wait, waitpid};
 
 use super::container::{DRAIN_TIMEOUT, HeldContainer};
 use super::ShimServer;
@@ -18,6 +18,17 @@ const MOST_UNCLAIMED: usize = 4096;
 pub(super) struct RawExit {
     code: i32,
     signal: Option<i32>,
+}
+
+impl RawExit {
+    fn of(status: WaitStatus) -> Self {
+        let signal = status.terminating_signal();
+        Self { code: status.exit_status().unwrap_or_else(|| 128 + signal.unwrap_or(0)), signal }
+    }
+}
+
+fn raw_pid(pid: Pid) -> u32 {
+    u32::try_from(pid.as_raw_nonzero().get()).unwrap_or(0)
 }
 
 /// Empties the socket that signals write to.
@@ -40,10 +51,18 @@ impl ShimServer {
     /// Takes the exits of all children that have ended.
     pub(super) fn reap(&mut self) {
         while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
-            let signal = status.terminating_signal();
-            let code = status.exit_status().unwrap_or_else(|| 128 + signal.unwrap_or(0));
-            let pid = u32::try_from(pid.as_raw_nonzero().get()).unwrap_or(0);
-            self.child_ended(pid, RawExit { code, signal });
+            self.child_ended(raw_pid(pid), RawExit::of(status));
+        }
+    }
+
+    /// Takes the exit of a container whose control group is gone: its process is dead, or as good as.
+    pub(super) fn await_exit(&mut self, id: &str) {
+        let container = self.containers.get(id).filter(|container| container.exit.is_none());
+        let pid = container.and_then(|container| container.pid);
+        let Some(pid) = pid.and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?)) else { return };
+        // An error tells that it is not our child any more.
+        if let Ok(Some((_, status))) = waitpid(Some(pid), WaitOptions::empty()) {
+            self.child_ended(raw_pid(pid), RawExit::of(status));
         }
     }
 

@@ -143,8 +143,7 @@ impl ShimServer {
     }
 
     fn deleted(&mut self, id: &str, to: &[ReplyAddress], reply: &ShimReply) {
-        // Its process is dead; a signal that tells so may still be under way.
-        self.reap();
+        self.await_exit(id);
         if let Some(mut container) = self.containers.remove(id) {
             self.tell_exit(&mut container);
         }
