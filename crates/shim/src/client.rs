@@ -203,7 +203,7 @@ impl ShimCall {
             if let Some(message) = frame::take(&mut self.received).map_err(|error| self.broken(error))? {
                 return Ok(message);
             }
-            let mut buffer = [0; 16 << 10];
+            let mut buffer = vec![0; 16 << 10];
             let descriptors = &mut self.descriptors;
             let stream = &self.stream;
             let received = stream.async_io(Interest::READABLE, || socket::receive(stream.as_fd(), &mut buffer, descriptors));

@@ -23,7 +23,7 @@ fn calls_of_the_default_profile_are_known_here() {
     let unknown: Vec<_> = names.iter().filter(|name| numbers::of(name).is_none()).collect();
     for name in unknown {
         let is_old = ["32", "64", "_time64", "_llseek", "_newselect"].iter().any(|end| name.ends_with(end));
-        let others = ["ipc", "recv", "send", "sigprocmask", "sigreturn", "socketcall", "ugetrlimit", "waitpid"];
+        let others = ["ipc", "mmap2", "recv", "send", "sigprocmask", "sigreturn", "socketcall", "ugetrlimit", "waitpid"];
         assert!(is_old || others.contains(&name.as_str()) || cfg!(not(target_arch = "x86_64")), "{name}");
     }
 }

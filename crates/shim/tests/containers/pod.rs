@@ -29,7 +29,7 @@ static CGROUP: LazyLock<PathBuf> =
 pub(crate) fn case<F: Future<Output = ()>>(name: &str, test: impl FnOnce(Pod) -> F + Send + 'static) -> Trial {
     Trial::test(name.to_owned(), move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let test = async { test(Pod::new().await).await };
+        let test = Box::pin(async { Box::pin(test(Pod::new().await)).await });
         runtime.block_on(async { tokio::time::timeout(DEADLINE * 2, test).await }).map_err(Failed::from)
     })
 }
