@@ -85,14 +85,19 @@ pub enum ShimError {
 ///
 /// # Errors
 /// When it does not listen in time; a shim that lives there already is one reason.
-pub async fn spawn_shim(program: &Path, directory: &ShimDirectory, deadline: Duration) -> Result<(), ShimError> {
+pub async fn spawn_shim(
+    program: &Path,
+    directory: &ShimDirectory,
+    deadline: Duration,
+) -> Result<(), ShimError> {
     let path = || directory.path().to_owned();
     let mut command = Command::new(program);
     command.arg(shim::ARGUMENT).arg("launch").arg(directory.path());
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
     let output = timeout(deadline, command.output()).await;
     let output = output.map_err(|_| ShimError::Deadline { directory: path(), deadline })?;
-    let output = output.map_err(|error| ShimError::Spawn { directory: path(), message: error.to_string() })?;
+    let output = output
+        .map_err(|error| ShimError::Spawn { directory: path(), message: error.to_string() })?;
     if output.status.success() {
         return Ok(());
     }
@@ -136,7 +141,12 @@ impl ShimClient {
         let stream = socket::connect(&directory, ShimDirectory::SOCKET).map_err(gone)?;
         stream.set_nonblocking(true).map_err(gone)?;
         let stream = UnixStream::from_std(stream).map_err(gone)?;
-        let mut call = ShimCall { directory: directory.clone(), stream, received: Vec::new(), descriptors: Vec::new() };
+        let mut call = ShimCall {
+            directory: directory.clone(),
+            stream,
+            received: Vec::new(),
+            descriptors: Vec::new(),
+        };
         let hello: ShimHello = call.receive().await?;
         if (OLDEST_PROTOCOL..=PROTOCOL).contains(&hello.protocol) {
             return Ok((call, hello));
@@ -144,13 +154,23 @@ impl ShimClient {
         Err(ShimError::Version { directory, theirs: hello.protocol })
     }
 
-    async fn within<T>(&self, work: impl Future<Output = Result<T, ShimError>>) -> Result<T, ShimError> {
-        let late = |_| ShimError::Deadline { directory: self.directory.path().to_owned(), deadline: self.deadline };
+    async fn within<T>(
+        &self,
+        work: impl Future<Output = Result<T, ShimError>>,
+    ) -> Result<T, ShimError> {
+        let late = |_| ShimError::Deadline {
+            directory: self.directory.path().to_owned(),
+            deadline: self.deadline,
+        };
         timeout(self.deadline, work).await.map_err(late)?
     }
 
     /// Sends a request and waits for its first reply.
-    async fn begin(&self, request: &ShimRequest, passed: &[BorrowedFd<'_>]) -> Result<(ShimCall, ShimReply), ShimError> {
+    async fn begin(
+        &self,
+        request: &ShimRequest,
+        passed: &[BorrowedFd<'_>],
+    ) -> Result<(ShimCall, ShimReply), ShimError> {
         self.within(async {
             let (mut call, _) = self.connect().await?;
             call.send(request, passed).await?;
@@ -185,13 +205,21 @@ impl ShimCall {
         ShimError::Frame { directory: self.directory.clone(), source }
     }
 
-    async fn send(&self, request: &ShimRequest, passed: &[BorrowedFd<'_>]) -> Result<(), ShimError> {
+    async fn send(
+        &self,
+        request: &ShimRequest,
+        passed: &[BorrowedFd<'_>],
+    ) -> Result<(), ShimError> {
         let request = serde_json::to_value(request).map_err(|error| self.broken(error.into()))?;
-        let bytes = frame::encode(&RequestFrame { number: 1, request }).map_err(|error| self.broken(error))?;
+        let bytes = frame::encode(&RequestFrame { number: 1, request })
+            .map_err(|error| self.broken(error))?;
         let mut rest = bytes.as_slice();
         let mut passed = passed;
         while !rest.is_empty() {
-            let sent = self.stream.async_io(Interest::WRITABLE, || socket::send(self.stream.as_fd(), rest, passed)).await;
+            let sent = self
+                .stream
+                .async_io(Interest::WRITABLE, || socket::send(self.stream.as_fd(), rest, passed))
+                .await;
             rest = rest.get(sent.map_err(|error| self.gone(error))?..).unwrap_or_default();
             passed = &[];
         }
@@ -200,13 +228,17 @@ impl ShimCall {
 
     async fn receive<T: serde::de::DeserializeOwned>(&mut self) -> Result<T, ShimError> {
         loop {
-            if let Some(message) = frame::take(&mut self.received).map_err(|error| self.broken(error))? {
+            if let Some(message) =
+                frame::take(&mut self.received).map_err(|error| self.broken(error))?
+            {
                 return Ok(message);
             }
             let mut buffer = vec![0; 16 << 10];
             let descriptors = &mut self.descriptors;
             let stream = &self.stream;
-            let received = stream.async_io(Interest::READABLE, || socket::receive(stream.as_fd(), &mut buffer, descriptors));
+            let received = stream.async_io(Interest::READABLE, || {
+                socket::receive(stream.as_fd(), &mut buffer, descriptors)
+            });
             match received.await {
                 Ok(0) => return Err(self.gone(io::ErrorKind::UnexpectedEof.into())),
                 Ok(count) => self.received.extend_from_slice(&buffer[..count]),

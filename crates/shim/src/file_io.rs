@@ -24,9 +24,10 @@ pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> io::Result<Option<T
     let limit = u64::try_from(MOST_FRAME).unwrap_or(u64::MAX);
     match read_regular(path, limit) {
         Ok(FileContents::Bytes(bytes)) => Ok(Some(serde_json::from_slice(&bytes)?)),
-        Ok(FileContents::TooLong | FileContents::Other(_)) => {
-            Err(io::Error::new(io::ErrorKind::InvalidData, format!("{} is not a file of ours", path.display())))
-        }
+        Ok(FileContents::TooLong | FileContents::Other(_)) => Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            format!("{} is not a file of ours", path.display()),
+        )),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }

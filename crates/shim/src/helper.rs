@@ -107,13 +107,18 @@ pub fn main(arguments: &[String]) -> ExitCode {
     tell(&directory, name, result)
 }
 
-fn tell(directory: &ContainerDirectory, name: &str, result: Result<Option<u32>, HelperError>) -> ExitCode {
+fn tell(
+    directory: &ContainerDirectory,
+    name: &str,
+    result: Result<Option<u32>, HelperError>,
+) -> ExitCode {
     let result = match result {
         Ok(pid) => StepResult::Done { pid },
         Err(error) => StepResult::Failed { message: error.to_string() },
     };
     let is_done = matches!(result, StepResult::Done { .. });
     // A container that was deleted has no directory any more, which tells the same.
-    let told = write_json(&directory.of_step(name, "result"), &result).is_ok() || !directory.path().exists();
+    let told = write_json(&directory.of_step(name, "result"), &result).is_ok()
+        || !directory.path().exists();
     if is_done && told { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

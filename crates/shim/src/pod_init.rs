@@ -11,7 +11,10 @@ use rustix::mount::{MountPropagationFlags, UnmountFlags, mount_change, unmount};
 use rustix::process::{
     DumpableBehavior, Gid, Uid, WaitOptions, chdir, fchdir, pivot_root, set_dumpable_behavior, wait,
 };
-use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities, set_thread_groups, set_thread_res_gid, set_thread_res_uid};
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, set_capabilities, set_thread_groups, set_thread_res_gid,
+    set_thread_res_uid,
+};
 
 /// Nobody, as the pause images have it.
 const NOBODY: u32 = 65535;

@@ -8,9 +8,12 @@ use std::collections::BTreeMap;
 use std::io;
 
 use oarsman_host::seccomp::{FilterInstruction, install_filter};
-use oci_spec::runtime::{Arch, LinuxSeccomp, LinuxSeccompAction, LinuxSeccompArg, LinuxSeccompOperator, LinuxSyscall};
+use oci_spec::runtime::{
+    Arch, LinuxSeccomp, LinuxSeccompAction, LinuxSeccompArg, LinuxSeccompOperator, LinuxSyscall,
+};
 use seccompiler::{
-    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule, TargetArch,
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule, TargetArch,
 };
 
 mod numbers;
@@ -51,8 +54,9 @@ impl SeccompFilters {
                 jump_false: one.jf,
                 operand: one.k,
             });
-            install_filter(&instructions.collect::<Vec<_>>())
-                .map_err(|error| io::Error::new(error.kind(), format!("cannot install a seccomp filter: {error}")))?;
+            install_filter(&instructions.collect::<Vec<_>>()).map_err(|error| {
+                io::Error::new(error.kind(), format!("cannot install a seccomp filter: {error}"))
+            })?;
         }
         Ok(())
     }
@@ -85,14 +89,18 @@ pub fn compile(profile: &LinuxSeccomp) -> Result<SeccompFilters, SeccompError> {
             continue;
         }
         for number in rule.names().iter().filter_map(|name| numbers::of(name)) {
-            let (_, group) = groups.entry(u32::from(wanted.clone())).or_insert_with(|| (wanted.clone(), RuleSet::new()));
+            let (_, group) = groups
+                .entry(u32::from(wanted.clone()))
+                .or_insert_with(|| (wanted.clone(), RuleSet::new()));
             add(group, number, rule)?;
             add(&mut named, number, rule)?;
         }
     }
     let arch = target()?;
     let mut filters = Vec::new();
-    for (action, rules) in groups.into_values().filter(|(action, _)| *action != SeccompAction::Allow) {
+    for (action, rules) in
+        groups.into_values().filter(|(action, _)| *action != SeccompAction::Allow)
+    {
         filters.push(program(rules, SeccompAction::Allow, action, arch)?);
     }
     if default != SeccompAction::Allow {
@@ -101,7 +109,12 @@ pub fn compile(profile: &LinuxSeccomp) -> Result<SeccompFilters, SeccompError> {
     Ok(SeccompFilters(filters))
 }
 
-fn program(rules: RuleSet, otherwise: SeccompAction, matched: SeccompAction, arch: TargetArch) -> Result<BpfProgram, SeccompError> {
+fn program(
+    rules: RuleSet,
+    otherwise: SeccompAction,
+    matched: SeccompAction,
+    arch: TargetArch,
+) -> Result<BpfProgram, SeccompError> {
     // A call with a rule that has no condition needs none of its other rules.
     Ok(SeccompFilter::new(rules, otherwise, matched, arch)?.try_into()?)
 }
@@ -125,7 +138,9 @@ fn add(rules: &mut RuleSet, number: i64, rule: &LinuxSyscall) -> Result<(), Secc
 /// All conditions of a rule have to hold; but where one argument has several, each is a rule of its own, as in runc.
 fn conditions(arguments: &[LinuxSeccompArg]) -> Result<Vec<SeccompRule>, SeccompError> {
     let conditions = arguments.iter().map(condition).collect::<Result<Vec<_>, _>>()?;
-    let is_repeated = |one: &LinuxSeccompArg| arguments.iter().filter(|other| other.index() == one.index()).count() > 1;
+    let is_repeated = |one: &LinuxSeccompArg| {
+        arguments.iter().filter(|other| other.index() == one.index()).count() > 1
+    };
     if !arguments.iter().any(is_repeated) {
         return Ok(vec![SeccompRule::new(conditions)?]);
     }
@@ -150,7 +165,9 @@ fn condition(argument: &LinuxSeccompArg) -> Result<SeccompCondition, SeccompErro
 fn action(action: LinuxSeccompAction, errno: Option<u32>) -> Result<SeccompAction, SeccompError> {
     const EPERM: u32 = 1;
     Ok(match action {
-        LinuxSeccompAction::ScmpActKill | LinuxSeccompAction::ScmpActKillThread => SeccompAction::KillThread,
+        LinuxSeccompAction::ScmpActKill | LinuxSeccompAction::ScmpActKillThread => {
+            SeccompAction::KillThread
+        }
         LinuxSeccompAction::ScmpActKillProcess => SeccompAction::KillProcess,
         LinuxSeccompAction::ScmpActTrap => SeccompAction::Trap,
         LinuxSeccompAction::ScmpActErrno => SeccompAction::Errno(errno.unwrap_or(EPERM)),
@@ -170,7 +187,8 @@ fn check_whole(profile: &LinuxSeccomp) -> Result<(), SeccompError> {
     if profile.listener_path().is_some() {
         return Err(unsupported("it has a listenerPath"));
     }
-    let own = if cfg!(target_arch = "x86_64") { Arch::ScmpArchX86_64 } else { Arch::ScmpArchAarch64 };
+    let own =
+        if cfg!(target_arch = "x86_64") { Arch::ScmpArchX86_64 } else { Arch::ScmpArchAarch64 };
     let is_own = |arch: &Arch| *arch == own || *arch == Arch::ScmpArchNative;
     match profile.architectures() {
         Some(all) if !all.is_empty() && !all.iter().any(is_own) => {

@@ -24,8 +24,8 @@ mod output;
 mod pod_namespace;
 mod reap;
 mod requests;
-mod steps;
 mod stdin;
+mod steps;
 
 use connection::ShimConnection;
 use container::HeldContainer;
@@ -113,7 +113,8 @@ impl ShimServer {
 
     /// Told to end, and the answer to that has gone out.
     fn is_over(&self) -> bool {
-        self.ending && self.connections.values().all(|c| c.is_broken() || c.wants() == PollFlags::IN)
+        self.ending
+            && self.connections.values().all(|c| c.is_broken() || c.wants() == PollFlags::IN)
     }
 
     fn next_number(&mut self) -> u64 {

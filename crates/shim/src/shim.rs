@@ -32,7 +32,10 @@ pub fn main(arguments: &[String]) -> ExitCode {
         ["launch", directory] => launch(&ShimDirectory::new(*directory)),
         ["serve", directory] => serve(ShimDirectory::new(*directory)),
         ["init"] => pod_init::run(),
-        _ => Err(io::Error::new(io::ErrorKind::InvalidInput, format!("a shim has no arguments {arguments:?}"))),
+        _ => Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            format!("a shim has no arguments {arguments:?}"),
+        )),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -48,8 +51,9 @@ pub fn main(arguments: &[String]) -> ExitCode {
 /// Executes the shim from a read-only mount of our own file: a container that gets at `/proc/PID/exe` of shim, helper or its own first process
 /// before it executes its program cannot write to it (CVE-2019-5736), and no memory is spent on a copy.
 fn launch(directory: &ShimDirectory) -> io::Result<()> {
-    let program = open_read_only(Path::new("/proc/self/exe"))
-        .map_err(|error| io::Error::new(error.kind(), format!("cannot mount our own program read-only: {error}")))?;
+    let program = open_read_only(Path::new("/proc/self/exe")).map_err(|error| {
+        io::Error::new(error.kind(), format!("cannot mount our own program read-only: {error}"))
+    })?;
     let mut command = Command::new(format!("/proc/self/fd/{}", program.as_raw_fd()));
     command.arg0("oarsman-shim").arg(ARGUMENT).arg("serve").arg(directory.path());
     command.env_clear().current_dir("/").stdin(Stdio::null()).stdout(Stdio::piped());
@@ -62,7 +66,10 @@ fn launch(directory: &ShimDirectory) -> io::Result<()> {
         return Ok(());
     }
     let status = shim.wait()?;
-    Err(io::Error::other(format!("the shim of {} ended at once: {status}", directory.path().display())))
+    Err(io::Error::other(format!(
+        "the shim of {} ended at once: {status}",
+        directory.path().display()
+    )))
 }
 
 fn serve(directory: ShimDirectory) -> io::Result<()> {
@@ -85,7 +92,10 @@ pub(crate) fn lock(directory: &ShimDirectory) -> io::Result<File> {
     let file = File::options().create(true).truncate(false).write(true).open(directory.lock())?;
     flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|error| {
         let shown = directory.path().display();
-        io::Error::new(io::Error::from(error).kind(), format!("the shim of {shown} lives already: {error}"))
+        io::Error::new(
+            io::Error::from(error).kind(),
+            format!("the shim of {shown} lives already: {error}"),
+        )
     })?;
     Ok(file)
 }

@@ -35,7 +35,11 @@ pub struct AttachStreams {
 
 impl AttachStreams {
     fn set(&self) -> StreamSet {
-        StreamSet { stdin: self.stdin.is_some(), stdout: self.stdout.is_some(), stderr: self.stderr.is_some() }
+        StreamSet {
+            stdin: self.stdin.is_some(),
+            stdout: self.stdout.is_some(),
+            stderr: self.stderr.is_some(),
+        }
     }
 
     fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
@@ -53,7 +57,10 @@ impl ExecTerminal {
     /// # Errors
     /// When the terminal is gone.
     pub fn resize(&self, width: u16, height: u16) -> io::Result<()> {
-        Ok(tcsetwinsize(&self.0, Winsize { ws_row: height, ws_col: width, ws_xpixel: 0, ws_ypixel: 0 })?)
+        Ok(tcsetwinsize(
+            &self.0,
+            Winsize { ws_row: height, ws_col: width, ws_xpixel: 0, ws_ypixel: 0 },
+        )?)
     }
 
     /// The descriptor itself.
@@ -191,11 +198,14 @@ impl ShimClient {
         let gone = |source| ShimError::Gone { directory: self.directory.path().to_owned(), source };
         let pipe = || pipe_with(PipeFlags::CLOEXEC).map_err(io::Error::from).map_err(gone);
         let ((stdout, to_stdout), (stderr, to_stderr)) = (pipe()?, pipe()?);
-        let streams = AttachStreams { stdin: None, stdout: Some(to_stdout), stderr: Some(to_stderr) };
+        let streams =
+            AttachStreams { stdin: None, stdout: Some(to_stdout), stderr: Some(to_stderr) };
         let exec = self.exec(container, process, streams, limit).await?;
         let (mut kept_out, mut kept_err) = (Vec::new(), Vec::new());
         let exit = {
-            let both = async { tokio::join!(read_all(stdout, &mut kept_out), read_all(stderr, &mut kept_err)) };
+            let both = async {
+                tokio::join!(read_all(stdout, &mut kept_out), read_all(stderr, &mut kept_err))
+            };
             let (mut reading, mut ended) = (std::pin::pin!(both), std::pin::pin!(exec.wait()));
             tokio::select! {
                 exit = &mut ended => {
@@ -214,7 +224,8 @@ impl ShimClient {
     /// # Errors
     /// When it has ended, or has no stdin that is open.
     pub async fn attach(&self, container: &str, streams: &AttachStreams) -> Result<(), ShimError> {
-        let request = ShimRequest::Attach { container: container.to_owned(), streams: streams.set() };
+        let request =
+            ShimRequest::Attach { container: container.to_owned(), streams: streams.set() };
         match self.begin(&request, &streams.descriptors()).await? {
             (_, ShimReply::Done) => Ok(()),
             (_, other) => Err(unexpected(other)),
@@ -241,7 +252,11 @@ impl ShimClient {
     ///
     /// # Errors
     /// When the kernel does not take them.
-    pub async fn update(&self, container: &str, resources: LinuxResources) -> Result<(), ShimError> {
+    pub async fn update(
+        &self,
+        container: &str,
+        resources: LinuxResources,
+    ) -> Result<(), ShimError> {
         let resources = Box::new(resources);
         self.done(&ShimRequest::Update { container: container.to_owned(), resources }).await
     }

@@ -35,7 +35,10 @@ pub fn read_reports(directory: &ShimDirectory) -> io::Result<Vec<ContainerReport
 ///
 /// # Errors
 /// When the shim lives, or a process cannot be killed.
-pub fn clean_dead_shim(directory: &ShimDirectory, now: Timestamp) -> io::Result<Vec<ContainerReport>> {
+pub fn clean_dead_shim(
+    directory: &ShimDirectory,
+    now: Timestamp,
+) -> io::Result<Vec<ContainerReport>> {
     let _lock = shim::lock(directory)?;
     for id in container_ids(&directory.containers())? {
         let Some(container) = directory.container(&id) else { continue };

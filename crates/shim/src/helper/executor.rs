@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::rc::Rc;
 
-use libcontainer::workload::{Executor, ExecutorError, ExecutorSetEnvsError, ExecutorValidationError};
+use libcontainer::workload::{
+    Executor, ExecutorError, ExecutorSetEnvsError, ExecutorValidationError,
+};
 use oci_spec::runtime::{Process, Spec};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space, set_no_new_privs};
 
@@ -35,7 +37,12 @@ pub(super) struct ProcessExecutor {
 
 impl ProcessExecutor {
     pub(super) fn new(process: Process, filters: SeccompFilters) -> Self {
-        Self { process: Rc::new(process), filters: Rc::new(filters), user_namespace: None, group: None }
+        Self {
+            process: Rc::new(process),
+            filters: Rc::new(filters),
+            user_namespace: None,
+            group: None,
+        }
     }
 
     /// The order is the kernel's. Without `no_new_privs` a filter needs `CAP_SYS_ADMIN`, so it comes first, and it has to allow what follows. With
@@ -62,7 +69,12 @@ impl ProcessExecutor {
     }
 
     fn environment(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.process.env().iter().flatten().filter_map(|entry| entry.split_once('=')).filter(|(name, _)| !name.is_empty())
+        self.process
+            .env()
+            .iter()
+            .flatten()
+            .filter_map(|entry| entry.split_once('='))
+            .filter(|(name, _)| !name.is_empty())
     }
 
     fn variable(&self, wanted: &str) -> Option<&str> {
@@ -74,12 +86,18 @@ impl ProcessExecutor {
     fn find(&self, program: &str) -> Result<PathBuf, String> {
         if program.contains('/') {
             let path = self.process.cwd().join(program);
-            return check(&path).map(|()| PathBuf::from(program)).map_err(|error| format!("cannot execute {program:?}: {error}"));
+            return check(&path)
+                .map(|()| PathBuf::from(program))
+                .map_err(|error| format!("cannot execute {program:?}: {error}"));
         }
         let path = self.variable("PATH").unwrap_or(DEFAULT_PATH);
-        let places = path.split(':').map(|place| Path::new(if place.is_empty() { "." } else { place }).join(program));
+        let places = path
+            .split(':')
+            .map(|place| Path::new(if place.is_empty() { "." } else { place }).join(program));
         let found = places.into_iter().find(|place| check(place).is_ok());
-        found.ok_or_else(|| format!("cannot execute {program:?}: executable file not found in $PATH"))
+        found.ok_or_else(|| {
+            format!("cannot execute {program:?}: executable file not found in $PATH")
+        })
     }
 
     fn command(&self) -> Result<Command, String> {
@@ -98,7 +116,9 @@ impl Executor for ProcessExecutor {
         let mut command = self.command().map_err(ExecutorError::Other)?;
         let error = match self.take_away() {
             Ok(()) => command.exec(),
-            Err(error) => io::Error::new(error.kind(), format!("cannot give up privileges: {error}")),
+            Err(error) => {
+                io::Error::new(error.kind(), format!("cannot give up privileges: {error}"))
+            }
         };
         let message = format!("cannot execute {:?}: {error}", command.get_program());
         // Nothing reads our result any more when a container has started, so its log tells.
@@ -108,7 +128,8 @@ impl Executor for ProcessExecutor {
 
     fn validate(&self, _: &Spec) -> Result<(), ExecutorValidationError> {
         let invalid = ExecutorValidationError::ArgValidationError;
-        let (program, _) = self.arguments().ok_or_else(|| invalid("the process has no arguments".into()))?;
+        let (program, _) =
+            self.arguments().ok_or_else(|| invalid("the process has no arguments".into()))?;
         self.find(program).map(drop).map_err(invalid)
     }
 
@@ -137,9 +158,9 @@ fn home_of(uid: u32) -> String {
     };
     let users = String::from_utf8_lossy(&users);
     let fields = users.lines().map(|line| line.split(':').collect::<Vec<_>>());
-    let home = fields.filter(|fields| fields.get(2).is_some_and(|id| id.parse() == Ok(uid))).find_map(|fields| {
-        fields.get(5).map(|home| (*home).to_owned())
-    });
+    let home = fields
+        .filter(|fields| fields.get(2).is_some_and(|id| id.parse() == Ok(uid)))
+        .find_map(|fields| fields.get(5).map(|home| (*home).to_owned()));
     home.filter(|home| !home.is_empty()).unwrap_or_else(|| default_home(uid))
 }
 

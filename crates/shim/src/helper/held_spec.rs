@@ -2,7 +2,9 @@
 
 use std::io;
 
-use oci_spec::runtime::{LinuxCapabilities, PosixRlimit, PosixRlimitBuilder, PosixRlimitType, Process, Spec, UserBuilder};
+use oci_spec::runtime::{
+    LinuxCapabilities, PosixRlimit, PosixRlimitBuilder, PosixRlimitType, Process, Spec, UserBuilder,
+};
 use rustix::process::{Resource, getrlimit};
 use rustix::thread::CapabilitySet;
 
@@ -35,7 +37,8 @@ pub(super) fn adapt_process(process: &mut Process) -> Result<(), HelperError> {
     if !held.contains(CapabilitySet::SYS_RESOURCE) {
         let floor = read_oom_score().map_err(HelperError::io("cannot read our oom_score_adj"))?;
         process.set_oom_score_adj(process.oom_score_adj().map(|score| score.max(floor)));
-        let limits = process.rlimits().clone().map(|limits| limits.into_iter().map(clamp).collect());
+        let limits =
+            process.rlimits().clone().map(|limits| limits.into_iter().map(clamp).collect());
         process.set_rlimits(limits.transpose()?);
     }
     Ok(())
@@ -61,7 +64,10 @@ fn clamp(limit: PosixRlimit) -> Result<PosixRlimit, HelperError> {
         return Ok(limit);
     };
     let clamped = PosixRlimitBuilder::default().typ(limit.typ()).hard(limit.hard().min(maximum));
-    clamped.soft(limit.soft().min(maximum)).build().map_err(|error| HelperError::Invalid(error.to_string()))
+    clamped
+        .soft(limit.soft().min(maximum))
+        .build()
+        .map_err(|error| HelperError::Invalid(error.to_string()))
 }
 
 fn resource(kind: PosixRlimitType) -> Resource {

@@ -4,11 +4,12 @@ use std::io;
 
 use oci_spec::runtime::{LinuxCapabilities, Process, User};
 use rustix::fs::{FileType, fchown, fstat};
+use rustix::io::Errno;
 use rustix::process::{Gid, Uid};
 use rustix::thread::{
     CapabilitySet, CapabilitySets, capability_is_in_bounding_set, clear_ambient_capability_set,
-    configure_capability_in_ambient_set, remove_capability_from_bounding_set, set_capabilities, set_keep_capabilities,
-    set_thread_groups, set_thread_res_gid, set_thread_res_uid,
+    configure_capability_in_ambient_set, remove_capability_from_bounding_set, set_capabilities,
+    set_keep_capabilities, set_thread_groups, set_thread_res_gid, set_thread_res_uid,
 };
 
 use crate::capabilities;
@@ -79,15 +80,29 @@ fn set_user(user: &User) -> io::Result<()> {
     Ok(set_thread_res_uid(uid, uid, uid)?)
 }
 
-/// A process that opens `/dev/stdout` anew has to own the pipe behind it.
+/// A process that opens `/dev/stdout` anew has to own the pipe or terminal behind it.
+///
+/// In a user namespace only a terminal can be given away: it was made there. The helper has given pipes away before ([`give_pipes`]).
 fn give_streams(user: &User) -> io::Result<()> {
+    match give(user.uid(), |kind| kind == FileType::Fifo || kind == FileType::CharacterDevice) {
+        Err(Errno::PERM | Errno::INVAL) => Ok(()),
+        result => Ok(result?),
+    }
+}
+
+/// Gives our pipes to the user that a container's user is outside of its user namespace.
+pub(super) fn give_pipes(uid: u32) -> io::Result<()> {
+    Ok(give(uid, |kind| kind == FileType::Fifo)?)
+}
+
+fn give(uid: u32, is_given: impl Fn(FileType) -> bool) -> rustix::io::Result<()> {
     for stream in [rustix::stdio::stdin(), rustix::stdio::stdout(), rustix::stdio::stderr()] {
         let Ok(stat) = fstat(stream) else { continue };
         let kind = FileType::from_raw_mode(stat.st_mode);
-        // /dev/null is everybody's, and a socket has no owner that counts.
-        let is_terminal = kind == FileType::CharacterDevice && rustix::termios::isatty(stream);
-        if (kind == FileType::Fifo || is_terminal) && stat.st_uid != user.uid() {
-            fchown(stream, Some(Uid::from_raw(user.uid())), None)?;
+        // /dev/null is everybody's.
+        let is_device = kind == FileType::CharacterDevice && !rustix::termios::isatty(stream);
+        if is_given(kind) && !is_device && stat.st_uid != uid {
+            fchown(stream, Some(Uid::from_raw(uid)), None)?;
         }
     }
     Ok(())

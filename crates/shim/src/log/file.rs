@@ -108,7 +108,12 @@ impl LogFile {
 }
 
 fn open_regular(path: &Path) -> io::Result<File> {
-    let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOFOLLOW;
+    let flags = OFlags::WRONLY
+        | OFlags::APPEND
+        | OFlags::CREATE
+        | OFlags::CLOEXEC
+        | OFlags::NONBLOCK
+        | OFlags::NOFOLLOW;
     let file = File::from(open(path, flags, Mode::from_raw_mode(0o640))?);
     if file.metadata()?.is_file() {
         return Ok(file);

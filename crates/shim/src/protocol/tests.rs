@@ -48,9 +48,15 @@ fn the_first_shims_bytes_are_understood() {
     let reports = reports.unwrap();
     // What the first shims understand.
     assert_eq!(request, framed(br#"{"number":1,"request":{"call":"list"}}"#));
-    assert_eq!((reports[0].phase, reports[0].pid, &reports[0].exit), (ContainerPhase::Running, Some(4720), &None));
+    assert_eq!(
+        (reports[0].phase, reports[0].pid, &reports[0].exit),
+        (ContainerPhase::Running, Some(4720), &None)
+    );
     let exit = reports[1].exit.as_ref().unwrap();
-    assert_eq!((exit.exit_code, exit.signal, exit.oom_killed, reports[1].lost_log_bytes), (137, Some(9), true, 12));
+    assert_eq!(
+        (exit.exit_code, exit.signal, exit.oom_killed, reports[1].lost_log_bytes),
+        (137, Some(9), true, 12)
+    );
 }
 
 #[test]
@@ -66,7 +72,9 @@ fn versions_that_are_not_ours_are_told() {
         let (reports, _) = ask(&framed(format!(r#"{{"protocol":{version}}}"#).as_bytes()), LIST);
         match reports {
             Ok(_) => assert!(is_understood, "{version}"),
-            Err(ShimError::Version { theirs, .. }) => assert!(!is_understood && theirs == version, "{version}"),
+            Err(ShimError::Version { theirs, .. }) => {
+                assert!(!is_understood && theirs == version, "{version}")
+            }
             Err(other) => panic!("{version}: {other}"),
         }
     }
@@ -74,7 +82,9 @@ fn versions_that_are_not_ours_are_told() {
 
 #[test]
 fn requests_of_a_newer_agent_are_not_understood_rather_than_misunderstood() {
-    let known: ShimRequest = serde_json::from_str(r#"{"call":"kill","container":"c","signal":9,"politely":true}"#).unwrap();
+    let known: ShimRequest =
+        serde_json::from_str(r#"{"call":"kill","container":"c","signal":9,"politely":true}"#)
+            .unwrap();
     assert_eq!(known, ShimRequest::Kill { container: "c".into(), signal: 9, all: false });
     serde_json::from_str::<ShimRequest>(r#"{"call":"fly","container":"c"}"#).unwrap_err();
     let refusal: ShimReply =

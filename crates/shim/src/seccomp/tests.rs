@@ -19,12 +19,27 @@ fn the_default_profile_is_two_filters() {
 fn calls_of_the_default_profile_are_known_here() {
     // Those of 32-bit machines, and of other architectures, have no number on this one.
     let default = runtime_default(&Capabilities::new(), (6, 1)).unwrap();
-    let names: Vec<&String> = default.syscalls().iter().flatten().flat_map(LinuxSyscall::names).collect();
+    let names: Vec<&String> =
+        default.syscalls().iter().flatten().flat_map(LinuxSyscall::names).collect();
     let unknown: Vec<_> = names.iter().filter(|name| numbers::of(name).is_none()).collect();
     for name in unknown {
-        let is_old = ["32", "64", "_time64", "_llseek", "_newselect"].iter().any(|end| name.ends_with(end));
-        let others = ["ipc", "mmap2", "recv", "send", "sigprocmask", "sigreturn", "socketcall", "ugetrlimit", "waitpid"];
-        assert!(is_old || others.contains(&name.as_str()) || cfg!(not(target_arch = "x86_64")), "{name}");
+        let is_old =
+            ["32", "64", "_time64", "_llseek", "_newselect"].iter().any(|end| name.ends_with(end));
+        let others = [
+            "ipc",
+            "mmap2",
+            "recv",
+            "send",
+            "sigprocmask",
+            "sigreturn",
+            "socketcall",
+            "ugetrlimit",
+            "waitpid",
+        ];
+        assert!(
+            is_old || others.contains(&name.as_str()) || cfg!(not(target_arch = "x86_64")),
+            "{name}"
+        );
     }
 }
 
@@ -33,7 +48,10 @@ fn what_filters_cannot_do_is_refused_with_its_reason() {
     for (json, said) in [
         (r#"{"defaultAction":"SCMP_ACT_NOTIFY"}"#, "SCMP_ACT_NOTIFY"),
         (r#"{"defaultAction":"SCMP_ACT_ALLOW","flags":["SECCOMP_FILTER_FLAG_LOG"]}"#, "flags"),
-        (r#"{"defaultAction":"SCMP_ACT_ALLOW","architectures":["SCMP_ARCH_S390X"]}"#, "architectures"),
+        (
+            r#"{"defaultAction":"SCMP_ACT_ALLOW","architectures":["SCMP_ARCH_S390X"]}"#,
+            "architectures",
+        ),
         (r#"{"defaultAction":"SCMP_ACT_ALLOW","listenerPath":"/x"}"#, "listenerPath"),
     ] {
         let error = compile(&profile(json)).unwrap_err().to_string();

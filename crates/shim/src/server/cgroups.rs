@@ -75,7 +75,8 @@ impl ContainerCgroups {
     /// Whether the kernel has killed a process of the group for want of memory.
     pub(super) fn had_oom_kill(&self, cgroup: &Path) -> bool {
         let Some(memory) = &self.memory else { return false };
-        let file = if memory.kind == HierarchyKind::V2 { "memory.events" } else { "memory.oom_control" };
+        let file =
+            if memory.kind == HierarchyKind::V2 { "memory.events" } else { "memory.oom_control" };
         let text = fs::read_to_string(memory.directory(cgroup).join(file)).unwrap_or_default();
         let count = text.lines().find_map(|line| line.strip_prefix("oom_kill "));
         count.is_some_and(|count| count.trim() != "0")

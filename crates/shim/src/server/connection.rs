@@ -61,7 +61,9 @@ impl ShimConnection {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => break self.broken = true,
             }
-            if self.received.len() > MOST_FRAME + buffer.len() || self.descriptors.len() > 8 * MOST_DESCRIPTORS {
+            if self.received.len() > MOST_FRAME + buffer.len()
+                || self.descriptors.len() > 8 * MOST_DESCRIPTORS
+            {
                 break;
             }
         }

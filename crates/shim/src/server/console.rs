@@ -40,13 +40,17 @@ impl StepConsole {
                     Ok(()) => Self::Connected(stream).advance(),
                     Err(_) => Self::Failed,
                 },
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => Self::Listening(listener),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    Self::Listening(listener)
+                }
                 Err(_) => Self::Failed,
             },
             Self::Connected(stream) => {
                 let mut passed = Vec::new();
                 match socket::receive(&stream, &mut [0; 64], &mut passed) {
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => Self::Connected(stream),
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                        Self::Connected(stream)
+                    }
                     _ => passed.pop().map_or(Self::Failed, Self::Received),
                 }
             }

@@ -109,7 +109,11 @@ impl HeldContainer {
     }
 
     /// Writes the report to its file. A full memory file system is the only reason for it to fail, and the socket tells the same.
+    /// While it is deleted the directory is the helper's alone.
     pub(super) fn save(&self) {
+        if self.deleting {
+            return;
+        }
         write_json(&self.directory.report(), &self.report()).unwrap_or_default();
     }
 }

@@ -35,12 +35,20 @@ pub(super) struct ExecProcess {
 }
 
 impl ShimServer {
-    pub(super) fn exec(&mut self, to: ReplyAddress, request: ExecRequest, descriptors: Vec<OwnedFd>) {
+    pub(super) fn exec(
+        &mut self,
+        to: ReplyAddress,
+        request: ExecRequest,
+        descriptors: Vec<OwnedFd>,
+    ) {
         let Some(container) = self.containers.get(&request.container) else {
             return self.refuse_unknown(to, &request.container);
         };
         if container.phase != ContainerPhase::Running || container.deleting {
-            let message = format!("container {} does not run, so nothing can be executed in it", container.id);
+            let message = format!(
+                "container {} does not run, so nothing can be executed in it",
+                container.id
+            );
             return self.refuse(to, RefusalKind::WrongState, message);
         }
         let (directory, cgroup) = (container.directory.clone(), container.cgroup.clone());
@@ -136,7 +144,8 @@ impl ShimServer {
     /// Kills the execs whose time is over, again and again until nothing of them is left.
     pub(super) fn kill_late_execs(&mut self, now: Mono) {
         let late = |exec: &ExecProcess| exec.deadline.is_some_and(|at| at <= now);
-        let numbers: Vec<u64> = self.execs.iter().filter(|(_, exec)| late(exec)).map(|(number, _)| *number).collect();
+        let numbers: Vec<u64> =
+            self.execs.iter().filter(|(_, exec)| late(exec)).map(|(number, _)| *number).collect();
         for number in numbers {
             let Some(exec) = self.execs.get_mut(&number) else { continue };
             exec.timed_out = true;
@@ -177,5 +186,8 @@ impl ShimServer {
 
 /// Moves a process into a group.
 pub(super) fn move_into(group: &Path, pid: u32) -> std::io::Result<()> {
-    std::fs::File::options().write(true).open(group.join("cgroup.procs"))?.write_all(pid.to_string().as_bytes())
+    std::fs::File::options()
+        .write(true)
+        .open(group.join("cgroup.procs"))?
+        .write_all(pid.to_string().as_bytes())
 }

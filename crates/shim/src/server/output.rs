@@ -39,9 +39,13 @@ impl ShimServer {
         let Some(container) = self.containers.get_mut(id) else { return };
         let mut buffer = [0; CHUNK];
         for _ in 0..MOST_CHUNKS {
-            let Some(output) = container.outputs.get(at).filter(|output| !output.ended) else { break };
+            let Some(output) = container.outputs.get(at).filter(|output| !output.ended) else {
+                break;
+            };
             match read(&output.descriptor, &mut buffer) {
-                Ok(count) if count > 0 => take_bytes(container, at, &buffer[..count], self.clock.wall()),
+                Ok(count) if count > 0 => {
+                    take_bytes(container, at, &buffer[..count], self.clock.wall())
+                }
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => break,
                 // A terminal whose last process has gone answers EIO.

@@ -26,12 +26,16 @@ impl ShimServer {
         }
         if let Some(init) = &self.pod_init {
             let pid = init.id();
-            self.reply(to, ShimReply::PidNamespace { pid, path: PathBuf::from(format!("/proc/{pid}/ns/pid")) });
+            self.reply(
+                to,
+                ShimReply::PidNamespace { pid, path: PathBuf::from(format!("/proc/{pid}/ns/pid")) },
+            );
         }
     }
 
     pub(super) fn update(&mut self, to: ReplyAddress, id: &str, resources: &LinuxResources) {
-        let Some(container) = self.containers.get(id).filter(|container| container.exit.is_none()) else {
+        let Some(container) = self.containers.get(id).filter(|container| container.exit.is_none())
+        else {
             return self.refuse_unknown(to, id);
         };
         let config = CgroupConfig {
@@ -39,9 +43,15 @@ impl ShimServer {
             systemd_cgroup: false,
             container_name: id.to_owned(),
         };
-        let options = ControllerOpt { resources, disable_oom_killer: false, oom_score_adj: None, freezer_state: None };
+        let options = ControllerOpt {
+            resources,
+            disable_oom_killer: false,
+            oom_score_adj: None,
+            freezer_state: None,
+        };
         let result = create_cgroup_manager(config).map_err(|error| error.to_string());
-        let result = result.and_then(|manager| manager.apply(&options).map_err(|error| error.to_string()));
+        let result =
+            result.and_then(|manager| manager.apply(&options).map_err(|error| error.to_string()));
         match result {
             Ok(()) => self.reply(to, ShimReply::Done),
             Err(error) => {

@@ -6,8 +6,8 @@ use std::os::unix::net::UnixStream;
 use oarsman_clock::Clock;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, wait, waitpid};
 
-use super::container::{DRAIN_TIMEOUT, HeldContainer};
 use super::ShimServer;
+use super::container::{DRAIN_TIMEOUT, HeldContainer};
 use crate::protocol::{ContainerPhase, ProcessExit, ShimReply};
 
 /// How many ends are kept for helpers that have not told their children yet.
@@ -83,7 +83,8 @@ impl ShimServer {
             unknown: false,
         };
         let step = self.steps.iter().find(|(_, step)| step.pid == pid).map(|(number, _)| *number);
-        let exec = self.execs.iter().find(|(_, exec)| exec.pid == Some(pid)).map(|(number, _)| *number);
+        let exec =
+            self.execs.iter().find(|(_, exec)| exec.pid == Some(pid)).map(|(number, _)| *number);
         let is_running = |c: &&mut HeldContainer| c.pid == Some(pid) && c.exit.is_none();
         if let Some(number) = step {
             self.finish_step(number);
@@ -119,9 +120,11 @@ impl ShimServer {
     /// Tells the exits of those containers whose output has been read.
     pub(super) fn finish_exits(&mut self) {
         let now = self.now();
-        let is_drained = |c: &HeldContainer| c.outputs.is_empty() || c.drain_until.is_some_and(|at| at <= now);
+        let is_drained =
+            |c: &HeldContainer| c.outputs.is_empty() || c.drain_until.is_some_and(|at| at <= now);
         let ended = |c: &HeldContainer| c.exit.is_some() && !c.exit_told && is_drained(c);
-        let ids: Vec<String> = self.containers.values().filter(|c| ended(c)).map(|c| c.id.clone()).collect();
+        let ids: Vec<String> =
+            self.containers.values().filter(|c| ended(c)).map(|c| c.id.clone()).collect();
         for id in ids {
             let Some(mut container) = self.containers.remove(&id) else { continue };
             // What still holds the pipes open is not the container.

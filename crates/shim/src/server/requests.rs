@@ -22,7 +22,9 @@ use super::steps::{HelperStreams, StepWork};
 use super::{ReplyAddress, ShimServer};
 use crate::file_io::write_json;
 use crate::log::{LogFile, OutputStream};
-use crate::protocol::{ContainerPhase, CreateRequest, RefusalKind, ShimReply, ShimRequest, StreamSet};
+use crate::protocol::{
+    ContainerPhase, CreateRequest, RefusalKind, ShimReply, ShimRequest, StreamSet,
+};
 
 impl ShimServer {
     pub(super) fn reply(&mut self, to: ReplyAddress, reply: ShimReply) {
@@ -60,7 +62,9 @@ impl ShimServer {
             _ => 0,
         };
         let connection = self.connections.get_mut(&to.connection);
-        let Some(descriptors) = connection.and_then(|connection| connection.take_descriptors(expected)) else {
+        let Some(descriptors) =
+            connection.and_then(|connection| connection.take_descriptors(expected))
+        else {
             let message = format!("the request needs {expected} descriptors beside it");
             return self.refuse(to, RefusalKind::Invalid, message);
         };
@@ -75,8 +79,12 @@ impl ShimServer {
             ShimRequest::Wait { container } => self.wait_for(to, &container),
             ShimRequest::Delete { container } => self.delete(to, &container),
             ShimRequest::Exec(request) => self.exec(to, *request, descriptors),
-            ShimRequest::Attach { container, streams } => self.attach(to, &container, streams, descriptors),
-            ShimRequest::Resize { container, width, height } => self.resize(to, &container, width, height),
+            ShimRequest::Attach { container, streams } => {
+                self.attach(to, &container, streams, descriptors)
+            }
+            ShimRequest::Resize { container, width, height } => {
+                self.resize(to, &container, width, height)
+            }
             ShimRequest::ReopenLog { container } => self.reopen_log(to, &container),
             ShimRequest::Update { container, resources } => self.update(to, &container, &resources),
             ShimRequest::PidNamespace => self.pid_namespace(to),
@@ -91,13 +99,18 @@ impl ShimServer {
     fn create(&mut self, to: ReplyAddress, request: CreateRequest) {
         let id = request.container.clone();
         if self.containers.contains_key(&id) {
-            return self.refuse(to, RefusalKind::Exists, format!("there is a container {id} already"));
+            return self.refuse(
+                to,
+                RefusalKind::Exists,
+                format!("there is a container {id} already"),
+            );
         }
         match self.prepare(&request) {
             Ok((container, streams, console)) => {
                 self.containers.insert(id.clone(), container);
                 let work = StepWork::Create(to);
-                if let Err(error) = self.start_step("create", "create", &id, work, streams, console) {
+                if let Err(error) = self.start_step("create", "create", &id, work, streams, console)
+                {
                     let message = format!("cannot start the helper: {error}");
                     let reply = ShimReply::Refused { kind: RefusalKind::Failed, message };
                     self.start_delete(vec![to], &id, reply);
@@ -108,19 +121,28 @@ impl ShimServer {
                     // What has failed to be written may not be there.
                     std::fs::remove_dir_all(directory.path()).unwrap_or_default();
                 }
-                self.refuse(to, RefusalKind::Invalid, format!("cannot create container {id}: {error}"));
+                self.refuse(
+                    to,
+                    RefusalKind::Invalid,
+                    format!("cannot create container {id}: {error}"),
+                );
             }
         }
     }
 
-    fn prepare(&self, request: &CreateRequest) -> io::Result<(HeldContainer, HelperStreams, Option<StepConsole>)> {
-        let invalid = |message: &str| io::Error::new(io::ErrorKind::InvalidInput, message.to_owned());
+    fn prepare(
+        &self,
+        request: &CreateRequest,
+    ) -> io::Result<(HeldContainer, HelperStreams, Option<StepConsole>)> {
+        let invalid =
+            |message: &str| io::Error::new(io::ErrorKind::InvalidInput, message.to_owned());
         let directory = self.directory.container(&request.container);
         let directory = directory.ok_or_else(|| invalid("its id is not a plain name"))?;
         let linux = request.spec.linux().as_ref();
         let cgroup = linux.and_then(|linux| linux.cgroups_path().clone());
         let cgroup = cgroup.filter(|path| path.is_absolute() && path.parent().is_some());
-        let cgroup = cgroup.ok_or_else(|| invalid("linux.cgroupsPath has to be an absolute path"))?;
+        let cgroup =
+            cgroup.ok_or_else(|| invalid("linux.cgroupsPath has to be an absolute path"))?;
         std::fs::create_dir_all(directory.path())?;
         write_json(&directory.request(), request)?;
         let log = request.log.as_deref().map(LogFile::open).transpose()?;
@@ -164,11 +186,13 @@ impl ShimServer {
             return self.refuse_unknown(to, id);
         };
         if container.phase != ContainerPhase::Created {
-            let message = format!("container {id} is not waiting for its start: it is {:?}", container.phase);
+            let message =
+                format!("container {id} is not waiting for its start: it is {:?}", container.phase);
             return self.refuse(to, RefusalKind::WrongState, message);
         }
         let started_at = self.clock.wall();
-        let result = Container::load(self.directory.libcontainer().join(id)).and_then(|mut held| held.start());
+        let result = Container::load(self.directory.libcontainer().join(id))
+            .and_then(|mut held| held.start());
         // It changes our directory, and not back when it fails.
         std::env::set_current_dir("/").unwrap_or_default();
         match result {
@@ -179,7 +203,11 @@ impl ShimServer {
                 self.reply(to, ShimReply::Done);
             }
             Err(error) => {
-                self.refuse(to, RefusalKind::Failed, format!("cannot start container {id}: {error}"));
+                self.refuse(
+                    to,
+                    RefusalKind::Failed,
+                    format!("cannot start container {id}: {error}"),
+                );
             }
         }
     }
@@ -192,7 +220,9 @@ impl ShimServer {
             return self.refuse(to, RefusalKind::Invalid, format!("{signal} is no signal"));
         };
         match container.pid.filter(|_| container.exit.is_none()) {
-            Some(_) if all => self.cgroups.signal_container(&container.cgroup, |pid| signal_process(pid, signal)),
+            Some(_) if all => {
+                self.cgroups.signal_container(&container.cgroup, |pid| signal_process(pid, signal))
+            }
             Some(pid) => signal_process(pid, signal),
             None => {
                 let message = format!("container {id} has no process");
@@ -215,7 +245,9 @@ impl ShimServer {
     fn delete(&mut self, to: ReplyAddress, id: &str) {
         match self.containers.get(id) {
             None => self.refuse_unknown(to, id),
-            Some(container) if container.phase == ContainerPhase::Creating || container.deleting => {
+            Some(container)
+                if container.phase == ContainerPhase::Creating || container.deleting =>
+            {
                 let message = format!("container {id} is being created or deleted; ask again");
                 self.refuse(to, RefusalKind::WrongState, message);
             }
@@ -223,7 +255,13 @@ impl ShimServer {
         }
     }
 
-    fn attach(&mut self, to: ReplyAddress, id: &str, streams: StreamSet, descriptors: Vec<OwnedFd>) {
+    fn attach(
+        &mut self,
+        to: ReplyAddress,
+        id: &str,
+        streams: StreamSet,
+        descriptors: Vec<OwnedFd>,
+    ) {
         let Some(container) = self.containers.get_mut(id) else {
             return self.refuse_unknown(to, id);
         };
@@ -262,7 +300,10 @@ impl ShimServer {
 
     fn shut_down(&mut self, to: ReplyAddress) {
         if !self.containers.is_empty() || !self.steps.is_empty() {
-            let message = format!("the shim still has {} containers; delete them first", self.containers.len());
+            let message = format!(
+                "the shim still has {} containers; delete them first",
+                self.containers.len()
+            );
             return self.refuse(to, RefusalKind::WrongState, message);
         }
         if let Some(init) = self.pod_init.take() {
@@ -276,10 +317,13 @@ impl ShimServer {
 impl HeldContainer {
     fn attach(&mut self, streams: StreamSet, descriptors: Vec<OwnedFd>) -> io::Result<()> {
         let mut given = descriptors.into_iter();
-        if streams.stdin && let Some(source) = given.next() {
+        if streams.stdin
+            && let Some(source) = given.next()
+        {
             self.stdin.attach(source)?;
         }
-        let outputs = [(streams.stdout, OutputStream::Stdout), (streams.stderr, OutputStream::Stderr)];
+        let outputs =
+            [(streams.stdout, OutputStream::Stdout), (streams.stderr, OutputStream::Stderr)];
         for (_, stream) in outputs.into_iter().filter(|(wanted, _)| *wanted) {
             if let Some(descriptor) = given.next() {
                 self.attached.push(AttachedStream::new(stream, descriptor)?);
@@ -289,7 +333,10 @@ impl HeldContainer {
     }
 }
 
-fn make_pipes(stdin: &mut ContainerStdin, wanted: bool) -> io::Result<(Vec<ContainerOutput>, HelperStreams)> {
+fn make_pipes(
+    stdin: &mut ContainerStdin,
+    wanted: bool,
+) -> io::Result<(Vec<ContainerOutput>, HelperStreams)> {
     let pipe = || pipe_with(PipeFlags::CLOEXEC);
     let (stdout_reader, stdout) = pipe()?;
     let (stderr_reader, stderr) = pipe()?;

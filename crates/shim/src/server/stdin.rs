@@ -50,7 +50,11 @@ impl ContainerStdin {
         *self = Self::default();
     }
 
-    pub(super) fn add_waits<'a>(&'a self, id: &str, add: &mut impl FnMut(Waited, BorrowedFd<'a>, PollFlags)) {
+    pub(super) fn add_waits<'a>(
+        &'a self,
+        id: &str,
+        add: &mut impl FnMut(Waited, BorrowedFd<'a>, PollFlags),
+    ) {
         match (&self.sink, &self.source) {
             (Some(sink), _) if !self.held.is_empty() => {
                 add(Waited::StdinSink(id.to_owned()), sink.as_fd(), PollFlags::OUT);

@@ -97,13 +97,19 @@ impl ShimServer {
             (StepWork::Create(to), StepResult::Done { pid: Some(pid) }) => {
                 self.created(to, &step.container, pid, terminal);
             }
-            (StepWork::Create(to), result) => self.undo_create(to, &step.container, &result.to_string()),
+            (StepWork::Create(to), result) => {
+                self.undo_create(to, &step.container, &result.to_string())
+            }
             (StepWork::Exec(exec), StepResult::Done { pid: Some(pid) }) => {
                 self.exec_started(exec, pid, terminal);
             }
             (StepWork::Exec(exec), result) => self.exec_failed(exec, &result.to_string()),
-            (StepWork::Delete(to, reply), StepResult::Done { .. }) => self.deleted(&step.container, &to, &reply),
-            (StepWork::Delete(to, _), result) => self.delete_failed(&step.container, &to, &result.to_string()),
+            (StepWork::Delete(to, reply), StepResult::Done { .. }) => {
+                self.deleted(&step.container, &to, &reply)
+            }
+            (StepWork::Delete(to, _), result) => {
+                self.delete_failed(&step.container, &to, &result.to_string())
+            }
         }
         if self.steps.is_empty() {
             self.unclaimed.clear();
@@ -115,7 +121,8 @@ impl ShimServer {
         let Some(container) = self.containers.get_mut(id) else { return };
         (container.phase, container.pid) = (ContainerPhase::Created, Some(pid));
         container.created_at = Some(wall);
-        let failed = terminal.map(|terminal| container.use_terminal(terminal)).and_then(Result::err);
+        let failed =
+            terminal.map(|terminal| container.use_terminal(terminal)).and_then(Result::err);
         container.save();
         if let Some(error) = failed {
             return self.undo_create(to, id, &format!("cannot use its terminal: {error}"));
@@ -137,7 +144,9 @@ impl ShimServer {
             container.deleting = true;
         }
         let work = StepWork::Delete(to.clone(), reply);
-        if let Err(error) = self.start_step("delete", "delete", id, work, HelperStreams([None, None, None]), None) {
+        if let Err(error) =
+            self.start_step("delete", "delete", id, work, HelperStreams([None, None, None]), None)
+        {
             self.delete_failed(id, &to, &format!("cannot start the helper: {error}"));
         }
     }
@@ -155,6 +164,7 @@ impl ShimServer {
     fn delete_failed(&mut self, id: &str, to: &[ReplyAddress], message: &str) {
         if let Some(container) = self.containers.get_mut(id) {
             container.deleting = false;
+            container.save();
         }
         let message = format!("cannot delete container {id}: {message}");
         for to in to {
@@ -164,7 +174,8 @@ impl ShimServer {
 }
 
 fn spawn(directory: &Path, arguments: [&str; 3], streams: HelperStreams) -> io::Result<u32> {
-    let [stdin, stdout, stderr] = streams.0.map(|stream| stream.map_or_else(Stdio::null, Stdio::from));
+    let [stdin, stdout, stderr] =
+        streams.0.map(|stream| stream.map_or_else(Stdio::null, Stdio::from));
     let mut command = Command::new("/proc/self/exe");
     command.arg0("oarsman-shim-helper").arg(crate::helper::ARGUMENT).arg(directory).args(arguments);
     // Nothing of the agent's environment reaches a container, and a helper is killed with what it has cloned.

@@ -24,10 +24,14 @@ async fn exit_codes(pod: Pod) {
     for code in [0, 1, 42, 255] {
         let id = format!("code{code}");
         let exit = pod.run_to_end(&id, &format!("exit {code}")).await;
-        assert_eq!((exit.exit_code, exit.signal, exit.oom_killed, exit.unknown), (code, None, false, false));
+        assert_eq!(
+            (exit.exit_code, exit.signal, exit.oom_killed, exit.unknown),
+            (code, None, false, false)
+        );
     }
     let reports = oarsman_shim::client::read_reports(&pod.directory).unwrap();
-    let codes: Vec<i32> = reports.iter().map(|report| report.exit.as_ref().unwrap().exit_code).collect();
+    let codes: Vec<i32> =
+        reports.iter().map(|report| report.exit.as_ref().unwrap().exit_code).collect();
     assert_eq!(codes, [0, 1, 255, 42]);
     for report in &reports {
         let exit = report.exit.as_ref().unwrap();
@@ -38,7 +42,11 @@ async fn exit_codes(pod: Pod) {
 }
 
 async fn signals(pod: Pod) {
-    pod.run(pod.container("handles", "trap 'echo got it; exit 3' USR1; echo ready; while true; do sleep 0.01; done")).await;
+    pod.run(pod.container(
+        "handles",
+        "trap 'echo got it; exit 3' USR1; echo ready; while true; do sleep 0.01; done",
+    ))
+    .await;
     pod.until_said("handles", "ready").await;
     pod.client.kill("handles", 10, false).await.unwrap();
     let exit = pod.client.wait("handles").await.unwrap();
@@ -67,7 +75,12 @@ async fn log_lines(pod: Pod) {
     };
     assert_eq!(of("stdout"), ["F out", "P no endlast"]);
     let x = |count: usize| "x".repeat(count);
-    let expected = ["F err".to_owned(), format!("P {}", x(16384)), format!("P {}", x(16384)), format!("F {}", x(40000 - 2 * 16384))];
+    let expected = [
+        "F err".to_owned(),
+        format!("P {}", x(16384)),
+        format!("P {}", x(16384)),
+        format!("F {}", x(40000 - 2 * 16384)),
+    ];
     assert_eq!(of("stderr"), expected);
     let text = std::fs::read_to_string(pod.log("lines")).unwrap();
     for line in text.lines() {
@@ -81,7 +94,10 @@ async fn states(pod: Pod) {
     let pid = pod.client.create(pod.container("one", "sleep 1000").request()).await.unwrap();
     let one = || async { pod.client.list().await.unwrap().remove(0) };
     let report = one().await;
-    assert_eq!((report.phase, report.pid, report.started_at), (ContainerPhase::Created, Some(pid), None));
+    assert_eq!(
+        (report.phase, report.pid, report.started_at),
+        (ContainerPhase::Created, Some(pid), None)
+    );
     pod.client.start("one").await.unwrap();
     let mut exits = pod.client.exits().await.unwrap();
     let report = one().await;
@@ -107,12 +123,17 @@ async fn refusals(pod: Pod) {
     };
     let (kind, _) = kind_of(pod.client.start("none").await.unwrap_err());
     assert_eq!(kind, RefusalKind::NotFound);
-    let (kind, _) = kind_of(pod.client.create(pod.container("../x", "true").request()).await.unwrap_err());
+    let (kind, _) =
+        kind_of(pod.client.create(pod.container("../x", "true").request()).await.unwrap_err());
     assert_eq!(kind, RefusalKind::Invalid);
-    let missing = pod.container("missing", "true").with("/process/args", json!(["no-such-program"]));
+    let missing =
+        pod.container("missing", "true").with("/process/args", json!(["no-such-program"]));
     let (kind, message) = kind_of(pod.client.create(missing.request()).await.unwrap_err());
     assert_eq!(kind, RefusalKind::Failed);
-    assert!(message.contains("\"no-such-program\"") && message.contains("not found in $PATH"), "{message}");
+    assert!(
+        message.contains("\"no-such-program\"") && message.contains("not found in $PATH"),
+        "{message}"
+    );
     let directory = pod.container("directory", "true").with("/process/args", json!(["/etc"]));
     let (_, message) = kind_of(pod.client.create(directory.request()).await.unwrap_err());
     assert!(message.contains("is a directory"), "{message}");
@@ -123,7 +144,8 @@ async fn refusals(pod: Pod) {
     assert_eq!(pod.client.list().await.unwrap(), []);
     assert_eq!(pod.groups(), [""; 0]);
     pod.client.create(pod.container("missing", "true").request()).await.unwrap();
-    let (kind, _) = kind_of(pod.client.create(pod.container("missing", "true").request()).await.unwrap_err());
+    let (kind, _) =
+        kind_of(pod.client.create(pod.container("missing", "true").request()).await.unwrap_err());
     assert_eq!(kind, RefusalKind::Exists);
     let (kind, _) = kind_of(pod.client.shut_down().await.unwrap_err());
     assert_eq!(kind, RefusalKind::WrongState);
@@ -132,7 +154,9 @@ async fn refusals(pod: Pod) {
 
 async fn out_of_memory(pod: Pod) {
     let script = "x=y; while true; do x=$x$x; done";
-    let container = pod.container("big", script).with("/linux/resources/memory", json!({"limit": 16 << 20, "swap": 16 << 20}));
+    let container = pod
+        .container("big", script)
+        .with("/linux/resources/memory", json!({"limit": 16 << 20, "swap": 16 << 20}));
     pod.run(container).await;
     let exit = pod.client.wait("big").await.unwrap();
     assert_eq!((exit.exit_code, exit.oom_killed), (137, true));
@@ -140,10 +164,15 @@ async fn out_of_memory(pod: Pod) {
 }
 
 async fn update(pod: Pod) {
-    pod.run(pod.container("one", "sleep 1000").with("/linux/resources/pids", json!({"limit": 50}))).await;
+    pod.run(pod.container("one", "sleep 1000").with("/linux/resources/pids", json!({"limit": 50})))
+        .await;
     let files: Vec<std::path::PathBuf> = ["/sys/fs/cgroup/pids", "/sys/fs/cgroup"]
         .iter()
-        .map(|root| std::path::Path::new(root).join(pod.cgroup.strip_prefix("/").unwrap()).join("one/pids.max"))
+        .map(|root| {
+            std::path::Path::new(root)
+                .join(pod.cgroup.strip_prefix("/").unwrap())
+                .join("one/pids.max")
+        })
         .collect();
     let limit = || files.iter().find_map(|file| std::fs::read_to_string(file).ok()).unwrap();
     assert_eq!(limit().trim(), "50");
@@ -164,7 +193,12 @@ async fn measure(pod: Pod) {
     }
     times.sort();
     let pss = oarsman_host::processes::pss(pod.shim).unwrap();
-    println!("create and start: median {:?}, most {:?}; shim with 10 containers: PSS {} KiB", times[5], times[9], pss / 1024);
+    println!(
+        "create and start: median {:?}, most {:?}; shim with 10 containers: PSS {} KiB",
+        times[5],
+        times[9],
+        pss / 1024
+    );
     let begin = std::time::Instant::now();
     for _ in 0..10 {
         pod.client.exec_sync("c0", crate::pod::process("true"), None).await.unwrap();

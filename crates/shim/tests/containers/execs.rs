@@ -38,9 +38,15 @@ fn pipe() -> (OwnedFd, OwnedFd) {
 
 async fn streams(pod: Pod) {
     pod.run(pod.container("one", "sleep 1000")).await;
-    let ((stdin, to_stdin), (from_stdout, stdout), (from_stderr, stderr)) = (pipe(), pipe(), pipe());
+    let ((stdin, to_stdin), (from_stdout, stdout), (from_stderr, stderr)) =
+        (pipe(), pipe(), pipe());
     let streams = AttachStreams { stdin: Some(stdin), stdout: Some(stdout), stderr: Some(stderr) };
-    let exec = pod.client.exec("one", process("read x; echo out $x; echo err >&2; hostname; exit 7"), streams, None);
+    let exec = pod.client.exec(
+        "one",
+        process("read x; echo out $x; echo err >&2; hostname; exit 7"),
+        streams,
+        None,
+    );
     let exec = exec.await.unwrap();
     File::from(to_stdin).write_all(b"put\n").unwrap();
     let exit = exec.wait().await.unwrap();
@@ -50,7 +56,10 @@ async fn streams(pod: Pod) {
         File::from(from).read_to_string(&mut text).unwrap();
         text
     };
-    assert_eq!((read(from_stdout).as_str(), read(from_stderr).as_str()), ("out put\npod\n", "err\n"));
+    assert_eq!(
+        (read(from_stdout).as_str(), read(from_stderr).as_str()),
+        ("out put\npod\n", "err\n")
+    );
     let output = pod.client.exec_sync("one", process("echo $A; kill -9 $$"), None).await.unwrap();
     assert_eq!((output.exit.exit_code, output.exit.signal), (137, Some(9)));
     assert_eq!(output.stdout, b"1=2\n");
@@ -85,21 +94,36 @@ async fn too_slow(pod: Pod) {
     let before = pod.processes();
     let groups = pod.groups();
     let script = "echo begun; setsid sleep 1000 & (sleep 1000 &); while true; do sleep 0.01 & done";
-    let output = pod.client.exec_sync("one", process(script), Some(Duration::from_millis(400))).await.unwrap();
+    let output = pod
+        .client
+        .exec_sync("one", process(script), Some(Duration::from_millis(400)))
+        .await
+        .unwrap();
     assert!(output.exit.timed_out);
     assert_eq!((output.exit.exit_code, output.stdout.as_slice()), (137, b"begun\n".as_slice()));
     assert_eq!(pod.processes(), before);
     assert_eq!(pod.groups(), groups);
     // One that is fast enough is not killed.
-    let output = pod.client.exec_sync("one", process("exit 5"), Some(Duration::from_secs(30))).await.unwrap();
+    let output = pod
+        .client
+        .exec_sync("one", process("exit 5"), Some(Duration::from_secs(30)))
+        .await
+        .unwrap();
     assert_eq!((output.exit.exit_code, output.exit.timed_out), (5, false));
     pod.close().await;
 }
 
 async fn bounded_output(pod: Pod) {
     pod.run(pod.container("one", "sleep 1000")).await;
-    let output = pod.client.exec_sync("one", process("head -c 17000000 /dev/zero; echo end >&2"), None).await.unwrap();
-    assert_eq!((output.exit.exit_code, output.stdout.len(), output.stderr.as_slice()), (0, 16 << 20, b"end\n".as_slice()));
+    let output = pod
+        .client
+        .exec_sync("one", process("head -c 17000000 /dev/zero; echo end >&2"), None)
+        .await
+        .unwrap();
+    assert_eq!(
+        (output.exit.exit_code, output.stdout.len(), output.stderr.as_slice()),
+        (0, 16 << 20, b"end\n".as_slice())
+    );
     pod.close().await;
 }
 
@@ -107,7 +131,8 @@ async fn leftovers(pod: Pod) {
     pod.run(pod.container("one", "sleep 1000")).await;
     let script = "setsid sleep 1000 </dev/null >/dev/null 2>&1 & exit 0";
     pod.client.exec_sync("one", process(script), None).await.unwrap();
-    pod.until("the exec's process is in the container's group", || pod.processes().len() == 2).await;
+    pod.until("the exec's process is in the container's group", || pod.processes().len() == 2)
+        .await;
     let below = oarsman_host::cgroups::hierarchies(&oarsman_host::mounts::current().unwrap());
     let below = below.iter().flat_map(|h| h.below(&pod.cgroup.join("one")).unwrap()).count();
     assert_eq!(below, 0);
@@ -116,7 +141,11 @@ async fn leftovers(pod: Pod) {
 
 async fn user(pod: Pod) {
     pod.run(pod.container("one", "sleep 1000")).await;
-    let asked = changed(&process("id; echo $HOME; grep Cap /proc/self/status"), "/user", json!({"uid": 1000, "gid": 1001, "additionalGids": [5, 6]}));
+    let asked = changed(
+        &process("id; echo $HOME; grep Cap /proc/self/status"),
+        "/user",
+        json!({"uid": 1000, "gid": 1001, "additionalGids": [5, 6]}),
+    );
     let output = pod.client.exec_sync("one", asked, None).await.unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
     assert!(said.contains("uid=1000(user) gid=1001 groups=5,6"), "{said}");

@@ -35,6 +35,13 @@ fn main() -> ExitCode {
 }
 
 fn cases() -> Vec<Trial> {
-    let all = [basics::cases(), execs::cases(), failures::cases(), isolation::cases(), sharing::cases(), streams::cases()];
+    let all = [
+        basics::cases(),
+        execs::cases(),
+        failures::cases(),
+        isolation::cases(),
+        sharing::cases(),
+        streams::cases(),
+    ];
     all.into_iter().flatten().collect()
 }

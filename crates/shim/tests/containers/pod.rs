@@ -26,11 +26,16 @@ static CGROUP: LazyLock<PathBuf> =
     LazyLock::new(|| PathBuf::from(format!("/oarsman-test-shim-{}", std::process::id())));
 
 /// A test of its own name that runs on one pod.
-pub(crate) fn case<F: Future<Output = ()>>(name: &str, test: impl FnOnce(Pod) -> F + Send + 'static) -> Trial {
+pub(crate) fn case<F: Future<Output = ()>>(
+    name: &str,
+    test: impl FnOnce(Pod) -> F + Send + 'static,
+) -> Trial {
     Trial::test(name.to_owned(), move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let test = Box::pin(async { Box::pin(test(Pod::new().await)).await });
-        runtime.block_on(async { tokio::time::timeout(DEADLINE * 2, test).await }).map_err(Failed::from)
+        runtime
+            .block_on(async { tokio::time::timeout(DEADLINE * 2, test).await })
+            .map_err(Failed::from)
     })
 }
 
@@ -74,7 +79,13 @@ impl Pod {
     pub(crate) fn container(&self, id: &str, script: &str) -> Builder {
         let args = json!(["sh", "-c", script]);
         let spec = spec(&self.root(), &self.cgroup.join(id), &args);
-        Builder { id: id.to_owned(), log: Some(self.log(id)), spec, stdin: false, stdin_once: false }
+        Builder {
+            id: id.to_owned(),
+            log: Some(self.log(id)),
+            spec,
+            stdin: false,
+            stdin_once: false,
+        }
     }
 
     /// Creates and starts it.
@@ -105,7 +116,10 @@ impl Pod {
 
     /// Waits until a line of a container's log has that text.
     pub(crate) async fn until_said(&self, id: &str, text: &str) {
-        self.until(&format!("{id} says {text:?}"), || self.lines(id).iter().any(|line| line.contains(text))).await;
+        self.until(&format!("{id} says {text:?}"), || {
+            self.lines(id).iter().any(|line| line.contains(text))
+        })
+        .await;
     }
 
     pub(crate) async fn until(&self, what: &str, mut holds: impl FnMut() -> bool) {
@@ -141,15 +155,22 @@ impl Pod {
         assert_eq!(fs::read_dir(self.directory.path().join("libcontainer")).unwrap().count(), 0);
         self.client.shut_down().await.unwrap();
         let shim = self.shim;
-        self.until("the shim has ended", || processes::find(shim).is_none_or(|process| process.state == 'Z')).await;
+        self.until("the shim has ended", || {
+            processes::find(shim).is_none_or(|process| process.state == 'Z')
+        })
+        .await;
         assert!(!self.directory.path().exists());
     }
 }
 
 impl Drop for Pod {
     fn drop(&mut self) {
-        let is_ours = processes::arguments(self.shim).iter().any(|argument| argument == self.directory.path());
-        if is_ours && let Some(pid) = rustix::process::Pid::from_raw(i32::try_from(self.shim).unwrap()) {
+        let is_ours = processes::arguments(self.shim)
+            .iter()
+            .any(|argument| argument == self.directory.path());
+        if is_ours
+            && let Some(pid) = rustix::process::Pid::from_raw(i32::try_from(self.shim).unwrap())
+        {
             rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap_or_default();
         }
         CgroupManager::discover(&CGROUP).unwrap().destroy(&self.cgroup).unwrap();
@@ -159,7 +180,11 @@ impl Drop for Pod {
 pub(crate) fn read_lines(path: &Path) -> Vec<String> {
     let text = fs::read(path).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
-    text.lines().map(|line| line.split_once(' ').map_or_else(String::new, |(_, rest)| rest.to_owned())).collect()
+    // A carriage return belongs to the line.
+    let lines = text.split_terminator('\n');
+    lines
+        .map(|line| line.split_once(' ').map_or_else(String::new, |(_, rest)| rest.to_owned()))
+        .collect()
 }
 
 /// A container to be.
@@ -198,8 +223,20 @@ pub(crate) fn process(script: &str) -> Process {
 
 /// What containers have by default.
 pub(crate) const CAPABILITIES: [&str; 14] = [
-    "CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FSETID", "CAP_FOWNER", "CAP_MKNOD", "CAP_NET_RAW", "CAP_SETGID", "CAP_SETUID", "CAP_SETFCAP",
-    "CAP_SETPCAP", "CAP_NET_BIND_SERVICE", "CAP_SYS_CHROOT", "CAP_KILL", "CAP_AUDIT_WRITE",
+    "CAP_CHOWN",
+    "CAP_DAC_OVERRIDE",
+    "CAP_FSETID",
+    "CAP_FOWNER",
+    "CAP_MKNOD",
+    "CAP_NET_RAW",
+    "CAP_SETGID",
+    "CAP_SETUID",
+    "CAP_SETFCAP",
+    "CAP_SETPCAP",
+    "CAP_NET_BIND_SERVICE",
+    "CAP_SYS_CHROOT",
+    "CAP_KILL",
+    "CAP_AUDIT_WRITE",
 ];
 
 fn process_json(args: &Value) -> Value {
@@ -247,5 +284,9 @@ fn make_root(root: &Path) {
     for applet in applets.split_whitespace() {
         symlink("busybox", root.join("bin").join(applet)).unwrap();
     }
-    fs::write(root.join("etc/passwd"), "root:x:0:0:root:/root:/bin/sh\nuser:x:1000:1000:user:/home:/bin/sh\n").unwrap();
+    fs::write(
+        root.join("etc/passwd"),
+        "root:x:0:0:root:/root:/bin/sh\nuser:x:1000:1000:user:/home:/bin/sh\n",
+    )
+    .unwrap();
 }

@@ -44,7 +44,8 @@ async fn stdin_once(pod: Pod) {
 }
 
 async fn stdin_open(pod: Pod) {
-    pod.run(pod.container("one", "read a; echo got $a; read b; echo got $b").with_stdin(false)).await;
+    pod.run(pod.container("one", "read a; echo got $a; read b; echo got $b").with_stdin(false))
+        .await;
     for word in ["first", "second"] {
         let (reader, mut writer) = pipe();
         pod.client.attach("one", &stdin(reader)).await.unwrap();
@@ -73,7 +74,11 @@ async fn attach(pod: Pod) {
     pod.run(pod.container("one", script).with_stdin(true)).await;
     let ((out, to_out), (err, to_err), (slow, to_slow)) = (pipe(), pipe(), pipe());
     let (reader, mut writer) = pipe();
-    let first = AttachStreams { stdin: Some(reader), stdout: Some(to_out.into()), stderr: Some(to_err.into()) };
+    let first = AttachStreams {
+        stdin: Some(reader),
+        stdout: Some(to_out.into()),
+        stderr: Some(to_err.into()),
+    };
     pod.client.attach("one", &first).await.unwrap();
     drop(first);
     let second = AttachStreams { stdout: Some(to_slow.into()), ..AttachStreams::default() };
@@ -89,7 +94,8 @@ async fn attach(pod: Pod) {
     let (out, err) = (read(out), read(err));
     writer.write_all(b"go\n").unwrap();
     assert_eq!(pod.client.wait("one").await.unwrap().exit_code, 0);
-    let expected: String = (0..40000).map(|i| format!("line {i} of a text that is long enough\n")).collect();
+    let expected: String =
+        (0..40000).map(|i| format!("line {i} of a text that is long enough\n")).collect();
     assert!(pod.output("one") == expected);
     assert!(out.await.unwrap() == expected);
     assert_eq!(err.await.unwrap(), "e\n");
@@ -101,7 +107,8 @@ async fn attach(pod: Pod) {
 
 async fn terminal(pod: Pod) {
     let script = "tty; echo ready; read x; stty size; echo $x";
-    pod.run(pod.container("one", script).with("/process/terminal", json!(true)).with_stdin(false)).await;
+    pod.run(pod.container("one", script).with("/process/terminal", json!(true)).with_stdin(false))
+        .await;
     pod.until_said("one", "ready").await;
     pod.client.resize("one", 132, 50).await.unwrap();
     let (reader, mut writer) = pipe();
@@ -145,7 +152,8 @@ async fn full_disk(pod: Pod) {
     let flags = rustix::mount::MountFlags::empty();
     rustix::mount::mount("tmpfs", &small, "tmpfs", flags, Some(c"size=1m")).unwrap();
     let log = small.join("one.log");
-    let mut container = pod.container("one", "yes 'a line that fills the disk' | head -c 4000000; exit 6");
+    let mut container =
+        pod.container("one", "yes 'a line that fills the disk' | head -c 4000000; exit 6");
     container.log = Some(log.clone());
     pod.run(container).await;
     assert_eq!(pod.client.wait("one").await.unwrap().exit_code, 6);

@@ -23,7 +23,14 @@ fn lines_before_a_reopening_are_in_the_old_file_and_later_ones_in_the_new() {
 fn a_pipe_is_no_log() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("pipe");
-    rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &path,
+        rustix::fs::FileType::Fifo,
+        Mode::from_raw_mode(0o600),
+        0,
+    )
+    .unwrap();
     // Without a reader it cannot even be opened, and that must not wait.
     LogFile::open(&path).unwrap_err();
     let reader = open(&path, OFlags::RDONLY | OFlags::NONBLOCK, Mode::empty()).unwrap();
