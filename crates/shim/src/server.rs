@@ -20,6 +20,7 @@ mod connection;
 mod console;
 mod container;
 mod exec;
+mod lifecycle;
 mod output;
 mod pod_namespace;
 mod reap;
@@ -193,7 +194,7 @@ impl ShimServer {
         }
         for frame in connection.receive() {
             let to = ReplyAddress { connection: id, number: frame.number };
-            self.answer(to, frame.request);
+            self.answer(to, &frame.request);
         }
     }
 

@@ -30,7 +30,7 @@ pub fn main(arguments: &[String]) -> ExitCode {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let result = match arguments.as_slice() {
         ["launch", directory] => launch(&ShimDirectory::new(*directory)),
-        ["serve", directory] => serve(ShimDirectory::new(*directory)),
+        ["serve", directory] => serve(&ShimDirectory::new(*directory)),
         ["init"] => pod_init::run(),
         _ => Err(io::Error::new(
             io::ErrorKind::InvalidInput,
@@ -72,14 +72,14 @@ fn launch(directory: &ShimDirectory) -> io::Result<()> {
     )))
 }
 
-fn serve(directory: ShimDirectory) -> io::Result<()> {
+fn serve(directory: &ShimDirectory) -> io::Result<()> {
     rustix::thread::set_name(c"oarsman-shim")?;
     setsid()?;
     set_child_subreaper(Some(getpid()))?;
     for part in [directory.containers(), directory.libcontainer()] {
         std::fs::create_dir_all(part)?;
     }
-    let _lock = lock(&directory)?;
+    let _lock = lock(directory)?;
     let listener = socket::listen(directory.path(), ShimDirectory::SOCKET)?;
     let server = ShimServer::new(directory.clone(), listener)?;
     tell_ready()?;

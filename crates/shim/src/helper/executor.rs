@@ -1,6 +1,5 @@
 //! What a container's first process does when it is told to start: it takes from itself what it shall not have, and executes the program.
 
-use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
@@ -134,7 +133,14 @@ impl Executor for ProcessExecutor {
     }
 
     /// The environment is set for the program alone: what we do before does not depend on it.
-    fn setup_envs(&self, _: HashMap<String, String>) -> Result<(), ExecutorSetEnvsError> {
+    #[expect(
+        clippy::disallowed_types,
+        reason = "the trait has it, and nothing here depends on its order"
+    )]
+    fn setup_envs(
+        &self,
+        _: std::collections::HashMap<String, String>,
+    ) -> Result<(), ExecutorSetEnvsError> {
         Ok(())
     }
 }

@@ -73,7 +73,7 @@ fn versions_that_are_not_ours_are_told() {
         match reports {
             Ok(_) => assert!(is_understood, "{version}"),
             Err(ShimError::Version { theirs, .. }) => {
-                assert!(!is_understood && theirs == version, "{version}")
+                assert!(!is_understood && theirs == version, "{version}");
             }
             Err(other) => panic!("{version}: {other}"),
         }

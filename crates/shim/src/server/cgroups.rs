@@ -41,35 +41,10 @@ impl ContainerCgroups {
         Some(self.processes.as_ref()?.directory(cgroup).join(name))
     }
 
-    /// Kills what is in the directory of a group.
-    pub(super) fn kill(&self, group: &Path) {
-        for pid in members(group) {
-            kill_process(pid);
-        }
-    }
-
-    pub(super) fn is_empty(&self, group: &Path) -> bool {
-        members(group).is_empty()
-    }
-
     /// Kills everything of a container, its execs too.
     pub(super) fn signal_container(&self, cgroup: &Path, send: impl Fn(u32)) {
         let Some(hierarchy) = &self.processes else { return };
         hierarchy.processes(cgroup).unwrap_or_default().into_iter().for_each(send);
-    }
-
-    /// Removes an exec's group; what it has left behind belongs to the container.
-    pub(super) fn release(&self, group: &Path) {
-        let Some(parent) = group.parent() else { return };
-        for _ in 0..MOST_MOVES {
-            for pid in members(group) {
-                // One that has ended meanwhile cannot be moved.
-                move_into(parent, pid).unwrap_or_default();
-            }
-            if fs::remove_dir(group).is_ok() {
-                return;
-            }
-        }
     }
 
     /// Whether the kernel has killed a process of the group for want of memory.
@@ -86,4 +61,30 @@ impl ContainerCgroups {
 fn members(group: &Path) -> Vec<u32> {
     let text = fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
     text.lines().filter_map(|pid| pid.parse().ok()).filter(|pid| *pid != 0).collect()
+}
+
+/// Kills what is in an exec's group, which is given by its directory.
+pub(super) fn kill_exec(group: &Path) {
+    for pid in members(group) {
+        kill_process(pid);
+    }
+}
+
+/// Whether nothing of an exec is left.
+pub(super) fn is_exec_gone(group: &Path) -> bool {
+    members(group).is_empty()
+}
+
+/// Removes an exec's group; what it has left behind belongs to the container.
+pub(super) fn release_exec(group: &Path) {
+    let Some(parent) = group.parent() else { return };
+    for _ in 0..MOST_MOVES {
+        for pid in members(group) {
+            // One that has ended meanwhile cannot be moved.
+            move_into(parent, pid).unwrap_or_default();
+        }
+        if fs::remove_dir(group).is_ok() {
+            return;
+        }
+    }
 }

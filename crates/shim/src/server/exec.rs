@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use oarsman_core::time::Mono;
 
+use super::cgroups::{is_exec_gone, kill_exec, release_exec};
 use super::console::StepConsole;
 use super::steps::{HelperStreams, StepWork};
 use super::{ReplyAddress, ShimServer};
@@ -112,8 +113,8 @@ impl ShimServer {
         self.remove_exec_files(number);
         let Some(exec) = self.execs.remove(&number) else { return };
         if let Some(group) = &exec.group {
-            self.cgroups.kill(group);
-            self.cgroups.release(group);
+            kill_exec(group);
+            release_exec(group);
         }
         let message = format!("cannot execute in container {}: {message}", exec.container);
         self.refuse(exec.to, RefusalKind::Failed, message);
@@ -152,7 +153,7 @@ impl ShimServer {
             exec.rounds += 1;
             exec.deadline = Some(now + KILL_AGAIN);
             match (&exec.group, exec.pid) {
-                (Some(group), _) => self.cgroups.kill(group),
+                (Some(group), _) => kill_exec(group),
                 (None, Some(pid)) if exec.exit.is_none() => super::reap::kill_process(pid),
                 _ => {}
             }
@@ -165,11 +166,11 @@ impl ShimServer {
         let Some(exec) = self.execs.get(&number) else { return };
         let Some(exit) = exec.exit.clone() else { return };
         if let Some(group) = &exec.group {
-            let is_left = exec.timed_out && !self.cgroups.is_empty(group);
+            let is_left = exec.timed_out && !is_exec_gone(group);
             if is_left && exec.rounds < MOST_ROUNDS {
                 return;
             }
-            self.cgroups.release(group);
+            release_exec(group);
         }
         let to = exec.to;
         self.execs.remove(&number);

@@ -44,7 +44,7 @@ impl ShimServer {
             };
             match read(&output.descriptor, &mut buffer) {
                 Ok(count) if count > 0 => {
-                    take_bytes(container, at, &buffer[..count], self.clock.wall())
+                    take_bytes(container, at, &buffer[..count], self.clock.wall());
                 }
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => break,

@@ -26,7 +26,7 @@ pub(super) enum StepWork {
     Create(ReplyAddress),
     Exec(u64),
     /// With the answer that follows it.
-    Delete(Vec<ReplyAddress>, ShimReply),
+    Delete(ReplyAddress, ShimReply),
 }
 
 /// A helper that runs.
@@ -98,17 +98,17 @@ impl ShimServer {
                 self.created(to, &step.container, pid, terminal);
             }
             (StepWork::Create(to), result) => {
-                self.undo_create(to, &step.container, &result.to_string())
+                self.undo_create(to, &step.container, &result.to_string());
             }
             (StepWork::Exec(exec), StepResult::Done { pid: Some(pid) }) => {
                 self.exec_started(exec, pid, terminal);
             }
             (StepWork::Exec(exec), result) => self.exec_failed(exec, &result.to_string()),
             (StepWork::Delete(to, reply), StepResult::Done { .. }) => {
-                self.deleted(&step.container, &to, &reply)
+                self.deleted(&step.container, to, reply);
             }
             (StepWork::Delete(to, _), result) => {
-                self.delete_failed(&step.container, &to, &result.to_string())
+                self.delete_failed(&step.container, to, &result.to_string());
             }
         }
         if self.steps.is_empty() {
@@ -135,41 +135,36 @@ impl ShimServer {
     fn undo_create(&mut self, to: ReplyAddress, id: &str, message: &str) {
         let message = format!("cannot create container {id}: {message}");
         let reply = ShimReply::Refused { kind: RefusalKind::Failed, message };
-        self.start_delete(vec![to], id, reply);
+        self.start_delete(to, id, reply);
     }
 
     /// Starts the removal of a container, and answers when it is done.
-    pub(super) fn start_delete(&mut self, to: Vec<ReplyAddress>, id: &str, reply: ShimReply) {
+    pub(super) fn start_delete(&mut self, to: ReplyAddress, id: &str, reply: ShimReply) {
         if let Some(container) = self.containers.get_mut(id) {
             container.deleting = true;
         }
-        let work = StepWork::Delete(to.clone(), reply);
+        let work = StepWork::Delete(to, reply);
         if let Err(error) =
             self.start_step("delete", "delete", id, work, HelperStreams([None, None, None]), None)
         {
-            self.delete_failed(id, &to, &format!("cannot start the helper: {error}"));
+            self.delete_failed(id, to, &format!("cannot start the helper: {error}"));
         }
     }
 
-    fn deleted(&mut self, id: &str, to: &[ReplyAddress], reply: &ShimReply) {
+    fn deleted(&mut self, id: &str, to: ReplyAddress, reply: ShimReply) {
         self.await_exit(id);
         if let Some(mut container) = self.containers.remove(id) {
             self.tell_exit(&mut container);
         }
-        for to in to {
-            self.reply(*to, reply.clone());
-        }
+        self.reply(to, reply);
     }
 
-    fn delete_failed(&mut self, id: &str, to: &[ReplyAddress], message: &str) {
+    fn delete_failed(&mut self, id: &str, to: ReplyAddress, message: &str) {
         if let Some(container) = self.containers.get_mut(id) {
             container.deleting = false;
             container.save();
         }
-        let message = format!("cannot delete container {id}: {message}");
-        for to in to {
-            self.refuse(*to, RefusalKind::Failed, message.clone());
-        }
+        self.refuse(to, RefusalKind::Failed, format!("cannot delete container {id}: {message}"));
     }
 }
 

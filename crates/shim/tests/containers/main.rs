@@ -1,5 +1,12 @@
 //! Real containers in real shims, in a mount namespace and a control group of this test's own. Needs root and a static busybox.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "all of this is tests, whose harness is our own"
+)]
+
 use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Trial};

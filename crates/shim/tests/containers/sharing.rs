@@ -16,14 +16,14 @@ pub(crate) fn cases() -> Vec<Trial> {
     ]
 }
 
-fn namespaces(pid: serde_json::Value) -> serde_json::Value {
+fn namespaces(pid: &serde_json::Value) -> serde_json::Value {
     json!([pid, {"type": "ipc"}, {"type": "uts"}, {"type": "mount"}, {"type": "network"}])
 }
 
 async fn pid_namespace(pod: Pod) {
     let path = pod.client.pid_namespace().await.unwrap();
     assert_eq!(pod.client.pid_namespace().await.unwrap(), path);
-    let shared = namespaces(json!({"type": "pid", "path": path}));
+    let shared = namespaces(&json!({"type": "pid", "path": path}));
     pod.run(pod.container("one", "sleep 1234").with("/linux/namespaces", shared.clone())).await;
     // An orphan that ends at once, one that lives on, and a look at what the others are.
     let script = "(sh -c 'sleep 0.01; exit 3' &); (sleep 4321 &); sleep 0.3; ps -o pid,stat,args; ls /proc/1/root/ | wc -l; ls /proc/1/cwd/ | wc -l; exit 9";
