@@ -3,17 +3,17 @@
 mod file;
 mod lines;
 
-pub(crate) use file::LogFile;
-pub(crate) use lines::LineSplitter;
+pub(crate) use file::CriLogFile;
+pub(crate) use lines::CriLineSplitter;
 
 /// One of the two streams that a container writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum OutputStream {
+pub(crate) enum WrittenStream {
     Stdout,
     Stderr,
 }
 
-impl OutputStream {
+impl WrittenStream {
     fn name(self) -> &'static str {
         match self {
             Self::Stdout => "stdout",

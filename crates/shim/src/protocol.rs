@@ -206,7 +206,7 @@ pub enum ShimReply {
         /// The container.
         container: String,
         /// How.
-        exit: ProcessExit,
+        exit: ExitReport,
     },
     /// The process runs; [`ShimReply::ExecExited`] follows.
     ExecStarted {
@@ -216,7 +216,7 @@ pub enum ShimReply {
     /// The process has ended.
     ExecExited {
         /// How.
-        exit: ProcessExit,
+        exit: ExitReport,
     },
     /// The pid namespace.
     PidNamespace {
@@ -281,7 +281,7 @@ pub struct ContainerReport {
     pub started_at: Option<Timestamp>,
     /// How it ended.
     #[serde(default)]
-    pub exit: Option<ProcessExit>,
+    pub exit: Option<ExitReport>,
     /// Bytes of output that could not be written to the log.
     #[serde(default)]
     pub lost_log_bytes: u64,
@@ -289,7 +289,7 @@ pub struct ContainerReport {
 
 /// How a process ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ProcessExit {
+pub struct ExitReport {
     /// Its exit code; 128 and the signal's number if a signal ended it.
     pub exit_code: i32,
     /// The signal that ended it.

@@ -71,7 +71,7 @@ pub fn parse(text: &[u8]) -> Result<LinuxSeccomp, SeccompError> {
 }
 
 /// The calls of one action.
-type RuleSet = BTreeMap<i64, Vec<SeccompRule>>;
+type SeccompRules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// Compiles a profile for this machine. Calls that this machine does not have are left out, as other runtimes do.
 ///
@@ -81,8 +81,8 @@ pub fn compile(profile: &LinuxSeccomp) -> Result<SeccompFilters, SeccompError> {
     check_whole(profile)?;
     let default = action(profile.default_action(), profile.default_errno_ret())?;
     // Actions have no order; the number that the kernel knows them by has.
-    let mut groups: BTreeMap<u32, (SeccompAction, RuleSet)> = BTreeMap::new();
-    let mut named = RuleSet::new();
+    let mut groups: BTreeMap<u32, (SeccompAction, SeccompRules)> = BTreeMap::new();
+    let mut named = SeccompRules::new();
     for rule in profile.syscalls().iter().flatten() {
         let wanted = action(rule.action(), rule.errno_ret())?;
         if wanted == default {
@@ -91,7 +91,7 @@ pub fn compile(profile: &LinuxSeccomp) -> Result<SeccompFilters, SeccompError> {
         for number in rule.names().iter().filter_map(|name| numbers::of(name)) {
             let (_, group) = groups
                 .entry(u32::from(wanted.clone()))
-                .or_insert_with(|| (wanted.clone(), RuleSet::new()));
+                .or_insert_with(|| (wanted.clone(), SeccompRules::new()));
             add(group, number, rule)?;
             add(&mut named, number, rule)?;
         }
@@ -110,7 +110,7 @@ pub fn compile(profile: &LinuxSeccomp) -> Result<SeccompFilters, SeccompError> {
 }
 
 fn program(
-    rules: RuleSet,
+    rules: SeccompRules,
     otherwise: SeccompAction,
     matched: SeccompAction,
     arch: TargetArch,
@@ -120,7 +120,7 @@ fn program(
 }
 
 /// Adds a rule for a call. An empty list stands for the call whatever its arguments are.
-fn add(rules: &mut RuleSet, number: i64, rule: &LinuxSyscall) -> Result<(), SeccompError> {
+fn add(rules: &mut SeccompRules, number: i64, rule: &LinuxSyscall) -> Result<(), SeccompError> {
     let arguments = rule.args().as_deref().unwrap_or_default();
     let known = rules.entry(number);
     if arguments.is_empty() {

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 
 use super::{ShimCall, ShimClient, ShimError, unexpected};
 use crate::protocol::{
-    ContainerReport, CreateRequest, ExecRequest, ProcessExit, ShimReply, ShimRequest, StreamSet,
+    ContainerReport, CreateRequest, ExecRequest, ExitReport, ShimReply, ShimRequest, StreamSet,
 };
 
 /// How much output of an exec-sync is kept of each stream; the rest is read and dropped.
@@ -84,7 +84,7 @@ impl RunningExec {
     ///
     /// # Errors
     /// When the shim is gone.
-    pub async fn wait(mut self) -> Result<ProcessExit, ShimError> {
+    pub async fn wait(mut self) -> Result<ExitReport, ShimError> {
         match self.call.reply().await? {
             ShimReply::ExecExited { exit } => Ok(exit),
             other => Err(unexpected(other)),
@@ -96,7 +96,7 @@ impl RunningExec {
 #[derive(Debug)]
 pub struct ExecSyncOutput {
     /// How it ended; `timed_out` says that it was killed for want of time.
-    pub exit: ProcessExit,
+    pub exit: ExitReport,
     /// Its output, up to 16 MiB.
     pub stdout: Vec<u8>,
     /// Its errors, up to 16 MiB.
@@ -146,7 +146,7 @@ impl ShimClient {
     ///
     /// # Errors
     /// When the shim or the container goes away.
-    pub async fn wait(&self, container: &str) -> Result<ProcessExit, ShimError> {
+    pub async fn wait(&self, container: &str) -> Result<ExitReport, ShimError> {
         let (mut call, _) = self.within(self.connect()).await?;
         call.send(&ShimRequest::Wait { container: container.to_owned() }, &[]).await?;
         match call.reply().await? {
@@ -306,7 +306,7 @@ impl ContainerExits {
     ///
     /// # Errors
     /// When the shim is gone, which is how it is noticed.
-    pub async fn next(&mut self) -> Result<(String, ProcessExit), ShimError> {
+    pub async fn next(&mut self) -> Result<(String, ExitReport), ShimError> {
         match self.0.reply().await? {
             ShimReply::Exited { container, exit } => Ok((container, exit)),
             other => Err(unexpected(other)),

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use crate::directory::ShimDirectory;
 use crate::file_io::{read_json, write_json};
 use crate::helper::kill_container;
-use crate::protocol::{ContainerPhase, ContainerReport, ProcessExit};
+use crate::protocol::{ContainerPhase, ContainerReport, ExitReport};
 use crate::shim;
 
 /// 128 and SIGKILL.
@@ -54,8 +54,8 @@ pub fn clean_dead_shim(
     read_reports(directory)
 }
 
-fn unknown_exit(now: Timestamp) -> ProcessExit {
-    ProcessExit {
+fn unknown_exit(now: Timestamp) -> ExitReport {
+    ExitReport {
         exit_code: KILLED,
         signal: None,
         finished_at: now,

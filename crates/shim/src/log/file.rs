@@ -16,7 +16,7 @@ const MOST_WAITING: usize = 256 << 10;
 
 /// A log file, and the lines that could not be written to it yet.
 #[derive(Debug)]
-pub(crate) struct LogFile {
+pub(crate) struct CriLogFile {
     path: PathBuf,
     file: File,
     /// Whole lines, but for the first, of which `written` bytes are in the file.
@@ -26,7 +26,7 @@ pub(crate) struct LogFile {
     lost: u64,
 }
 
-impl LogFile {
+impl CriLogFile {
     /// Opens a log, at its end if there is one.
     ///
     /// # Errors
@@ -37,7 +37,7 @@ impl LogFile {
         Ok(Self { path: path.to_owned(), file, waiting, waiting_bytes: 0, written: 0, lost: 0 })
     }
 
-    /// Adds a line; it is written by [`LogFile::flush`].
+    /// Adds a line; it is written by [`CriLogFile::flush`].
     pub(crate) fn add(&mut self, line: &[u8]) {
         if self.waiting_bytes + line.len() > MOST_WAITING {
             self.flush();
@@ -81,7 +81,7 @@ impl LogFile {
     /// Continues in a new file at the same path. Lines that wait go there, but for the rest of one that the old file has a part of.
     ///
     /// # Errors
-    /// As [`LogFile::open`]; the old file stays then.
+    /// As [`CriLogFile::open`]; the old file stays then.
     pub(crate) fn reopen(&mut self) -> io::Result<()> {
         self.flush();
         let new = open_regular(&self.path)?;

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::OutputStream;
+use super::WrittenStream;
 
 #[cfg(test)]
 mod tests;
@@ -12,13 +12,13 @@ const MOST_TEXT: usize = 16 << 10;
 
 /// The line of one stream that is not complete yet.
 #[derive(Debug)]
-pub(crate) struct LineSplitter {
-    stream: OutputStream,
+pub(crate) struct CriLineSplitter {
+    stream: WrittenStream,
     begun: Vec<u8>,
 }
 
-impl LineSplitter {
-    pub(crate) fn new(stream: OutputStream) -> Self {
+impl CriLineSplitter {
+    pub(crate) fn new(stream: WrittenStream) -> Self {
         Self { stream, begun: Vec::new() }
     }
 

@@ -6,7 +6,7 @@ use rustix::event::PollFlags;
 use rustix::io::{Errno, write};
 
 use super::ShimServer;
-use crate::log::OutputStream;
+use crate::log::WrittenStream;
 
 /// How many bytes wait for a client that does not read. One that is further behind is detached: the container and its log go on, and a stream
 /// with a hole would be worse than one that ends.
@@ -15,7 +15,7 @@ const MOST_WAITING: usize = 1 << 20;
 /// One stream of one client.
 #[derive(Debug)]
 pub(super) struct AttachedStream {
-    pub(super) stream: OutputStream,
+    pub(super) stream: WrittenStream,
     pub(super) descriptor: OwnedFd,
     waiting: Vec<u8>,
     ended: bool,
@@ -23,7 +23,7 @@ pub(super) struct AttachedStream {
 }
 
 impl AttachedStream {
-    pub(super) fn new(stream: OutputStream, descriptor: OwnedFd) -> rustix::io::Result<Self> {
+    pub(super) fn new(stream: WrittenStream, descriptor: OwnedFd) -> rustix::io::Result<Self> {
         rustix::io::ioctl_fionbio(&descriptor, true)?;
         Ok(Self { stream, descriptor, waiting: Vec::new(), ended: false, broken: false })
     }

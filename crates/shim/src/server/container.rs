@@ -10,13 +10,13 @@ use oarsman_core::time::Mono;
 use rustix::event::PollFlags;
 
 use super::attach::AttachedStream;
-use super::output::ContainerOutput;
+use super::output::OutputPump;
 use super::stdin::ContainerStdin;
 use super::{ReplyAddress, Waited};
 use crate::directory::ContainerDirectory;
 use crate::file_io::write_json;
-use crate::log::{LogFile, OutputStream};
-use crate::protocol::{ContainerPhase, ContainerReport, ProcessExit};
+use crate::log::{CriLogFile, WrittenStream};
+use crate::protocol::{ContainerPhase, ContainerReport, ExitReport};
 
 /// How long the output of a container that has ended is read if something else holds its pipes open.
 pub(super) const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
@@ -33,11 +33,11 @@ pub(super) struct HeldContainer {
     pub(super) pid: Option<u32>,
     pub(super) created_at: Option<Timestamp>,
     pub(super) started_at: Option<Timestamp>,
-    pub(super) exit: Option<ProcessExit>,
+    pub(super) exit: Option<ExitReport>,
     /// The exit is known to all who asked.
     pub(super) exit_told: bool,
-    pub(super) outputs: Vec<ContainerOutput>,
-    pub(super) log: Option<LogFile>,
+    pub(super) outputs: Vec<OutputPump>,
+    pub(super) log: Option<CriLogFile>,
     pub(super) log_retry: Option<Mono>,
     pub(super) stdin: ContainerStdin,
     pub(super) terminal: Option<OwnedFd>,
@@ -95,14 +95,14 @@ impl HeldContainer {
             created_at: self.created_at,
             started_at: self.started_at,
             exit: self.exit.clone(),
-            lost_log_bytes: self.log.as_ref().map_or(0, LogFile::lost),
+            lost_log_bytes: self.log.as_ref().map_or(0, CriLogFile::lost),
         }
     }
 
     /// The terminal that libcontainer has made is where the container's output comes from and its input goes to.
     pub(super) fn use_terminal(&mut self, terminal: OwnedFd) -> io::Result<()> {
         let (output, input) = (terminal.try_clone()?, terminal.try_clone()?);
-        self.outputs.push(ContainerOutput::new(OutputStream::Stdout, output)?);
+        self.outputs.push(OutputPump::new(WrittenStream::Stdout, output)?);
         self.stdin.connect(input)?;
         self.terminal = Some(terminal);
         Ok(())

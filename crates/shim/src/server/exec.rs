@@ -14,7 +14,7 @@ use super::{ReplyAddress, ShimServer};
 use crate::directory::ContainerDirectory;
 use crate::file_io::write_json;
 use crate::helper::ExecStep;
-use crate::protocol::{ContainerPhase, ExecRequest, ProcessExit, RefusalKind, ShimReply};
+use crate::protocol::{ContainerPhase, ExecRequest, ExitReport, RefusalKind, ShimReply};
 
 /// How often what is left of an exec that was too slow is killed again.
 const KILL_AGAIN: Duration = Duration::from_millis(20);
@@ -32,7 +32,7 @@ pub(super) struct ExecProcess {
     pub(super) deadline: Option<Mono>,
     timed_out: bool,
     rounds: u32,
-    exit: Option<ProcessExit>,
+    exit: Option<ExitReport>,
 }
 
 impl ShimServer {
@@ -130,7 +130,7 @@ impl ShimServer {
         }
     }
 
-    pub(super) fn exec_ended(&mut self, number: u64, mut exit: ProcessExit) {
+    pub(super) fn exec_ended(&mut self, number: u64, mut exit: ExitReport) {
         let now = self.now();
         let Some(exec) = self.execs.get_mut(&number) else { return };
         exit.timed_out = exec.timed_out;

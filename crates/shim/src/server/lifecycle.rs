@@ -9,13 +9,13 @@ use rustix::pipe::{PipeFlags, pipe_with};
 
 use super::console::StepConsole;
 use super::container::HeldContainer;
-use super::output::ContainerOutput;
+use super::output::OutputPump;
 use super::reap::signal_process;
 use super::stdin::ContainerStdin;
 use super::steps::{HelperStreams, StepWork};
 use super::{ReplyAddress, ShimServer};
 use crate::file_io::write_json;
-use crate::log::{LogFile, OutputStream};
+use crate::log::{CriLogFile, WrittenStream};
 use crate::protocol::{ContainerPhase, CreateRequest, RefusalKind, ShimReply};
 
 impl ShimServer {
@@ -68,7 +68,7 @@ impl ShimServer {
             cgroup.ok_or_else(|| invalid("linux.cgroupsPath has to be an absolute path"))?;
         std::fs::create_dir_all(directory.path())?;
         write_json(&directory.request(), request)?;
-        let log = request.log.as_deref().map(LogFile::open).transpose()?;
+        let log = request.log.as_deref().map(CriLogFile::open).transpose()?;
         let process = request.spec.process().as_ref();
         let is_terminal = process.is_some_and(|process| process.terminal() == Some(true));
         let mut stdin = ContainerStdin::new(request.stdin, request.stdin_once);
@@ -182,7 +182,7 @@ impl ShimServer {
 fn make_pipes(
     stdin: &mut ContainerStdin,
     wanted: bool,
-) -> io::Result<(Vec<ContainerOutput>, HelperStreams)> {
+) -> io::Result<(Vec<OutputPump>, HelperStreams)> {
     let pipe = || pipe_with(PipeFlags::CLOEXEC);
     let (stdout_reader, stdout) = pipe()?;
     let (stderr_reader, stderr) = pipe()?;
@@ -194,8 +194,8 @@ fn make_pipes(
         None
     };
     let outputs = vec![
-        ContainerOutput::new(OutputStream::Stdout, stdout_reader)?,
-        ContainerOutput::new(OutputStream::Stderr, stderr_reader)?,
+        OutputPump::new(WrittenStream::Stdout, stdout_reader)?,
+        OutputPump::new(WrittenStream::Stderr, stderr_reader)?,
     ];
     Ok((outputs, HelperStreams([input, Some(stdout), Some(stderr)])))
 }

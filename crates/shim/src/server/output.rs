@@ -9,7 +9,7 @@ use rustix::io::{Errno, read};
 use super::ShimServer;
 use super::attach::AttachedStream;
 use super::container::HeldContainer;
-use crate::log::{LineSplitter, OutputStream};
+use crate::log::{CriLineSplitter, WrittenStream};
 
 /// How many bytes are read at once.
 const CHUNK: usize = 32 << 10;
@@ -18,18 +18,18 @@ const MOST_CHUNKS: usize = 8;
 
 /// The end of a pipe or terminal that a container writes to.
 #[derive(Debug)]
-pub(super) struct ContainerOutput {
-    pub(super) stream: OutputStream,
+pub(super) struct OutputPump {
+    pub(super) stream: WrittenStream,
     pub(super) descriptor: OwnedFd,
-    splitter: LineSplitter,
+    splitter: CriLineSplitter,
     /// Removed at the end of the round: the places of the others are still used in it.
     pub(super) ended: bool,
 }
 
-impl ContainerOutput {
-    pub(super) fn new(stream: OutputStream, descriptor: OwnedFd) -> io::Result<Self> {
+impl OutputPump {
+    pub(super) fn new(stream: WrittenStream, descriptor: OwnedFd) -> io::Result<Self> {
         rustix::io::ioctl_fionbio(&descriptor, true)?;
-        Ok(Self { stream, descriptor, splitter: LineSplitter::new(stream), ended: false })
+        Ok(Self { stream, descriptor, splitter: CriLineSplitter::new(stream), ended: false })
     }
 }
 

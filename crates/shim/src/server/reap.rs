@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, wait, waitpid};
 
 use super::ShimServer;
 use super::container::{DRAIN_TIMEOUT, HeldContainer};
-use crate::protocol::{ContainerPhase, ProcessExit, ShimReply};
+use crate::protocol::{ContainerPhase, ExitReport, ShimReply};
 
 /// How many ends are kept for helpers that have not told their children yet.
 const MOST_UNCLAIMED: usize = 4096;
@@ -74,7 +74,7 @@ impl ShimServer {
     }
 
     fn child_ended(&mut self, pid: u32, raw: RawExit) {
-        let exit = ProcessExit {
+        let exit = ExitReport {
             exit_code: raw.code,
             signal: raw.signal,
             finished_at: self.clock.wall(),

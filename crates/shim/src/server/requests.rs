@@ -12,7 +12,7 @@ use super::attach::AttachedStream;
 use super::container::HeldContainer;
 use super::reap::signal_process;
 use super::{ReplyAddress, ShimServer};
-use crate::log::{LogFile, OutputStream};
+use crate::log::{CriLogFile, WrittenStream};
 use crate::protocol::{RefusalKind, ShimReply, ShimRequest, StreamSet};
 
 impl ShimServer {
@@ -124,7 +124,7 @@ impl ShimServer {
         let Some(container) = self.containers.get_mut(id) else {
             return self.refuse_unknown(to, id);
         };
-        let result = container.log.as_mut().map_or(Ok(()), LogFile::reopen);
+        let result = container.log.as_mut().map_or(Ok(()), CriLogFile::reopen);
         self.finish(to, result, &format!("reopen the log of container {id}"));
     }
 
@@ -153,7 +153,7 @@ impl HeldContainer {
             self.stdin.attach(source)?;
         }
         let outputs =
-            [(streams.stdout, OutputStream::Stdout), (streams.stderr, OutputStream::Stderr)];
+            [(streams.stdout, WrittenStream::Stdout), (streams.stderr, WrittenStream::Stderr)];
         for (_, stream) in outputs.into_iter().filter(|(wanted, _)| *wanted) {
             if let Some(descriptor) = given.next() {
                 self.attached.push(AttachedStream::new(stream, descriptor)?);

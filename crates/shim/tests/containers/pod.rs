@@ -13,7 +13,7 @@ use oarsman_host::cgroups::CgroupManager;
 use oarsman_host::processes;
 use oarsman_shim::ShimDirectory;
 use oarsman_shim::client::{ShimClient, spawn_shim};
-use oarsman_shim::protocol::{CreateRequest, ProcessExit};
+use oarsman_shim::protocol::{CreateRequest, ExitReport};
 use oci_spec::runtime::{Process, Spec};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -97,7 +97,7 @@ impl Pod {
     }
 
     /// Creates and starts a container with that script, and waits for it.
-    pub(crate) async fn run_to_end(&self, id: &str, script: &str) -> ProcessExit {
+    pub(crate) async fn run_to_end(&self, id: &str, script: &str) -> ExitReport {
         self.run(self.container(id, script)).await;
         self.client.wait(id).await.unwrap()
     }

@@ -70,8 +70,16 @@ async fn stdin_closed(pod: Pod) {
 }
 
 async fn attach(pod: Pod) {
-    let script = "read x; i=0; while [ $i -lt 40000 ]; do echo line $i of a text that is long enough; i=$((i+1)); done; echo e >&2";
-    pod.run(pod.container("one", script).with_stdin(true)).await;
+    let lines = |count: usize| {
+        format!(
+            "i=0; while [ $i -lt {count} ]; do echo line $i of a text that is long enough; i=$((i+1)); done"
+        )
+    };
+    let script = format!("read x; {}; echo e >&2; read x; {}", lines(15_000), lines(60_000));
+    let text = |count: usize| {
+        (0..count).map(|i| format!("line {i} of a text that is long enough\n")).collect::<String>()
+    };
+    pod.run(pod.container("one", &script).with_stdin(true)).await;
     let ((out, to_out), (err, to_err), (slow, to_slow)) = (pipe(), pipe(), pipe());
     let (reader, mut writer) = pipe();
     let first = AttachStreams {
@@ -81,27 +89,30 @@ async fn attach(pod: Pod) {
     };
     pod.client.attach("one", &first).await.unwrap();
     drop(first);
-    let second = AttachStreams { stdout: Some(to_slow.into()), ..AttachStreams::default() };
-    pod.client.attach("one", &second).await.unwrap();
-    drop(second);
-    let read = |from: OwnedFd| {
+    let read = |from: OwnedFd, length: usize| {
         tokio::task::spawn_blocking(move || {
             let mut text = String::new();
-            File::from(from).read_to_string(&mut text).unwrap();
+            File::from(from)
+                .take(u64::try_from(length).unwrap())
+                .read_to_string(&mut text)
+                .unwrap();
             text
         })
     };
-    let (out, err) = (read(out), read(err));
+    // As much as a client may be behind: it gets all of it, however slowly it reads.
+    let (out, err) = (read(out, text(15_000).len()), read(err, 2));
+    writer.write_all(b"go\n").unwrap();
+    assert!(out.await.unwrap() == text(15_000));
+    assert_eq!(err.await.unwrap(), "e\n");
+    let second = AttachStreams { stdout: Some(to_slow.into()), ..AttachStreams::default() };
+    pod.client.attach("one", &second).await.unwrap();
+    drop(second);
+    // And more than that, which nobody reads.
     writer.write_all(b"go\n").unwrap();
     assert_eq!(pod.client.wait("one").await.unwrap().exit_code, 0);
-    let expected: String =
-        (0..40000).map(|i| format!("line {i} of a text that is long enough\n")).collect();
-    assert!(pod.output("one") == expected);
-    assert!(out.await.unwrap() == expected);
-    assert_eq!(err.await.unwrap(), "e\n");
-    // The slow one gets what fits, and then its end.
-    let seen = read(slow).await.unwrap();
-    assert!(expected.starts_with(&seen) && seen.len() < expected.len(), "{}", seen.len());
+    assert!(pod.output("one") == text(15_000) + &text(60_000));
+    let seen = read(slow, usize::MAX).await.unwrap();
+    assert!(text(60_000).starts_with(&seen) && seen.len() < text(60_000).len(), "{}", seen.len());
     pod.close().await;
 }
 

@@ -6,7 +6,7 @@ use super::*;
 fn lines_before_a_reopening_are_in_the_old_file_and_later_ones_in_the_new() {
     let directory = tempfile::tempdir().unwrap();
     let (path, rotated) = (directory.path().join("0.log"), directory.path().join("0.log.1"));
-    let mut log = LogFile::open(&path).unwrap();
+    let mut log = CriLogFile::open(&path).unwrap();
     log.add(b"one\n");
     log.flush();
     fs::rename(&path, &rotated).unwrap();
@@ -32,9 +32,9 @@ fn a_pipe_is_no_log() {
     )
     .unwrap();
     // Without a reader it cannot even be opened, and that must not wait.
-    LogFile::open(&path).unwrap_err();
+    CriLogFile::open(&path).unwrap_err();
     let reader = open(&path, OFlags::RDONLY | OFlags::NONBLOCK, Mode::empty()).unwrap();
-    let error = LogFile::open(&path).unwrap_err();
+    let error = CriLogFile::open(&path).unwrap_err();
     assert!(error.to_string().contains("not a regular file"), "{error}");
     drop(reader);
 }
@@ -43,7 +43,7 @@ fn a_pipe_is_no_log() {
 fn a_full_disk_costs_lines_and_nothing_else() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("0.log");
-    let mut log = LogFile::open(&path).unwrap();
+    let mut log = CriLogFile::open(&path).unwrap();
     log.file = File::options().write(true).open("/dev/full").unwrap();
     let line = vec![b'x'; 1023];
     let line = [line.as_slice(), b"\n"].concat();

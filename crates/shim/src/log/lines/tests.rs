@@ -1,7 +1,7 @@
 use super::*;
 
 fn split(chunks: &[&[u8]]) -> Vec<String> {
-    let mut splitter = LineSplitter::new(OutputStream::Stderr);
+    let mut splitter = CriLineSplitter::new(WrittenStream::Stderr);
     let mut found = Vec::new();
     let mut keep = |line: &[u8]| found.push(String::from_utf8_lossy(line).into_owned());
     for chunk in chunks {
