@@ -19,6 +19,8 @@ pub mod namespaces;
 pub mod own_process;
 pub mod pod_cgroups;
 pub mod processes;
+pub mod read_only_file;
+pub mod seccomp;
 pub mod stats;
 pub mod thread_namespaces;
 pub mod tree;

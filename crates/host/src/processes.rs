@@ -136,6 +136,17 @@ pub fn kill_group(leader: u32) {
     leader.map(|leader| kill_process_group(leader, Signal::KILL).ok());
 }
 
+/// The signal of that number, a real-time one too; none if there is no such signal, or if the C library keeps it for itself.
+pub fn signal_of(number: i32) -> Option<Signal> {
+    let real_time = 34..=64;
+    if !real_time.contains(&number) {
+        return Signal::from_named_raw(number);
+    }
+    #[expect(unsafe_code, reason = "rustix names no real-time signals")]
+    // SAFETY: the kernel has this signal, and it is none of those that the C library uses (32 and 33).
+    Some(unsafe { Signal::from_raw_unchecked(number) })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -178,6 +189,15 @@ mod tests {
         let own = std::process::id();
         assert!(pss(own).unwrap() > 1024);
         cpu_time(own).unwrap();
+    }
+
+    #[test]
+    fn signals_have_the_kernels_numbers() {
+        assert_eq!(signal_of(15), Some(Signal::TERM));
+        assert_eq!(signal_of(37).map(Signal::as_raw), Some(37));
+        for number in [-1, 0, 32, 33, 65] {
+            assert_eq!(signal_of(number), None);
+        }
     }
 
     #[test]

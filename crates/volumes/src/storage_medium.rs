@@ -35,7 +35,9 @@ impl StorageMedium {
         let (fs_type, mode, number) = match self {
             Self::Default => return None,
             Self::Memory => ("tmpfs", "1777", size.map(|bytes| format!(",size={bytes}"))),
-            Self::HugePages(page) => ("hugetlbfs", "0777", page.map(|bytes| format!(",pagesize={bytes}"))),
+            Self::HugePages(page) => {
+                ("hugetlbfs", "0777", page.map(|bytes| format!(",pagesize={bytes}")))
+            }
         };
         Some((fs_type, format!("mode={mode}{}", number.unwrap_or_default())))
     }

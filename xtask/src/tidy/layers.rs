@@ -23,6 +23,7 @@ const LAYERS: &[&[&str]] = &[
         "oarsman-images",
         "oarsman-image-store",
         "oarsman-state",
+        "oarsman-shim",
     ],
     &["oarsman-runtime", "oarsman-dockershim"],
     &["oarsman-agent", "oarsman-server"],

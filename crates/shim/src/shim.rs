@@ -1,0 +1,112 @@
+//! The shim as a program: started by the agent, and serving a pod from then on.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, ExitCode, Stdio};
+
+use oarsman_host::read_only_file::open_read_only;
+use rustix::fs::{FlockOperation, flock};
+use rustix::process::{getpid, set_child_subreaper, setsid};
+
+use crate::directory::ShimDirectory;
+use crate::server::ShimServer;
+use crate::{pod_init, socket};
+
+/// The program's first argument that makes it a shim.
+pub const ARGUMENT: &str = "shim";
+
+/// The line that a shim writes when it can be connected to.
+const READY: &str = "ready";
+
+/// Serves a pod. The arguments are those after [`ARGUMENT`]; to be called first thing in `main`, before there are threads.
+///
+/// - `launch DIRECTORY` starts a shim, waits until it listens, and ends: the shim is then nobody's child but init's.
+/// - `serve DIRECTORY` is the shim.
+/// - `init` is the first process of a pid namespace that containers share.
+pub fn main(arguments: &[String]) -> ExitCode {
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let result = match arguments.as_slice() {
+        ["launch", directory] => launch(&ShimDirectory::new(*directory)),
+        ["serve", directory] => serve(&ShimDirectory::new(*directory)),
+        ["init"] => pod_init::run(),
+        _ => Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            format!("a shim has no arguments {arguments:?}"),
+        )),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            use io::Write;
+            // The agent reads it; the shim itself has nowhere to write to.
+            writeln!(io::stderr(), "{error}").unwrap_or_default();
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Executes the shim from a read-only mount of our own file: a container that gets at `/proc/PID/exe` of shim, helper or its own first process
+/// before it executes its program cannot write to it (CVE-2019-5736), and no memory is spent on a copy.
+fn launch(directory: &ShimDirectory) -> io::Result<()> {
+    let program = open_read_only(Path::new("/proc/self/exe")).map_err(|error| {
+        io::Error::new(error.kind(), format!("cannot mount our own program read-only: {error}"))
+    })?;
+    let mut command = Command::new(format!("/proc/self/fd/{}", program.as_raw_fd()));
+    command.arg0("oarsman-shim").arg(ARGUMENT).arg("serve").arg(directory.path());
+    command.env_clear().current_dir("/").stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut shim = command.spawn()?;
+    let mut said = String::new();
+    if let Some(stdout) = shim.stdout.take() {
+        io::BufRead::read_line(&mut io::BufReader::new(stdout), &mut said)?;
+    }
+    if said.trim_end() == READY {
+        return Ok(());
+    }
+    let status = shim.wait()?;
+    Err(io::Error::other(format!(
+        "the shim of {} ended at once: {status}",
+        directory.path().display()
+    )))
+}
+
+fn serve(directory: &ShimDirectory) -> io::Result<()> {
+    rustix::thread::set_name(c"oarsman-shim")?;
+    setsid()?;
+    set_child_subreaper(Some(getpid()))?;
+    for part in [directory.containers(), directory.libcontainer()] {
+        std::fs::create_dir_all(part)?;
+    }
+    let _lock = lock(directory)?;
+    let listener = socket::listen(directory.path(), ShimDirectory::SOCKET)?;
+    let server = ShimServer::new(directory.clone(), listener)?;
+    tell_ready()?;
+    server.run()?;
+    std::fs::remove_dir_all(directory.path())
+}
+
+/// Held as long as the shim lives.
+pub(crate) fn lock(directory: &ShimDirectory) -> io::Result<File> {
+    let file = File::options().create(true).truncate(false).write(true).open(directory.lock())?;
+    flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|error| {
+        let shown = directory.path().display();
+        io::Error::new(
+            io::Error::from(error).kind(),
+            format!("the shim of {shown} lives already: {error}"),
+        )
+    })?;
+    Ok(file)
+}
+
+/// Tells the launcher, and closes what it could still read.
+fn tell_ready() -> io::Result<()> {
+    use io::Write;
+    let mut stdout = io::stdout();
+    writeln!(stdout, "{READY}")?;
+    stdout.flush()?;
+    let null = File::options().read(true).write(true).open("/dev/null")?;
+    rustix::stdio::dup2_stdout(&null)?;
+    Ok(rustix::stdio::dup2_stderr(&null)?)
+}

@@ -1,0 +1,138 @@
+//! Agents, shims and helpers that are killed.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use libtest_mimic::Trial;
+use oarsman_host::processes;
+use oarsman_shim::client::{ShimError, clean_dead_shim, spawn_shim};
+use oarsman_shim::protocol::ContainerPhase;
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::pod::{DEADLINE, Pod, case};
+
+pub(crate) fn cases() -> Vec<Trial> {
+    vec![
+        case("a_shim_outlives_the_agent_that_started_it", killed_agent),
+        case("what_a_killed_shim_leaves_is_ended_and_reported", killed_shim),
+        case("a_helper_killed_at_any_step_leaves_nothing", killed_helpers),
+        case("a_second_shim_in_the_same_directory_is_refused", second_shim),
+    ]
+}
+
+fn kill(pid: u32) {
+    let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+    kill_process(pid, Signal::KILL).unwrap_or_default();
+}
+
+/// The agent here is a client whose connections all break in the middle of what they wait for; the shim is nobody's child already.
+async fn killed_agent(pod: Pod) {
+    let shim = processes::find(pod.shim).unwrap();
+    assert_ne!(shim.parent, std::process::id());
+    pod.run(pod.container("one", "echo begun; sleep 0.5; echo done; exit 11")).await;
+    let (waiting, events) = (pod.client.wait("one"), pod.client.exits());
+    // Both are dropped with their connections while the container runs.
+    tokio::time::timeout(Duration::from_millis(50), async { tokio::join!(waiting, events) })
+        .await
+        .unwrap_err();
+    let create = pod.client.create(pod.container("two", "exit 12").request());
+    tokio::time::timeout(Duration::from_millis(1), create).await.ok();
+    pod.until("the first has ended", || pod.output("one").ends_with("done\n")).await;
+    let again = oarsman_shim::client::ShimClient::new(pod.directory.clone(), DEADLINE);
+    assert_eq!(again.wait("one").await.unwrap().exit_code, 11);
+    // The second was created all the same if its request had gone out, and can be used.
+    let mut reports = again.list().await.unwrap();
+    while reports.iter().any(|report| report.phase == ContainerPhase::Creating) {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        reports = again.list().await.unwrap();
+    }
+    if reports.len() == 2 {
+        again.start("two").await.unwrap();
+        assert_eq!(again.wait("two").await.unwrap().exit_code, 12);
+    }
+    pod.close().await;
+}
+
+async fn killed_shim(pod: Pod) {
+    pod.run(pod.container("runs", "echo written; sleep 1000")).await;
+    pod.run_to_end("ended", "exit 21").await;
+    pod.until_said("runs", "written").await;
+    let error = clean_dead_shim(&pod.directory, Timestamp::now()).unwrap_err();
+    assert!(error.to_string().contains("lives already"), "{error}");
+    let mut exits = pod.client.exits().await.unwrap();
+    kill(pod.shim);
+    let error = exits.next().await.unwrap_err();
+    assert!(matches!(error, ShimError::Gone { .. }), "{error}");
+    let shim = pod.shim;
+    pod.until("the shim is dead", || {
+        processes::find(shim).is_none_or(|process| process.state == 'Z')
+    })
+    .await;
+    let reports = clean_dead_shim(&pod.directory, Timestamp::now()).unwrap();
+    let told: Vec<_> = reports
+        .iter()
+        .map(|report| (report.container.as_str(), report.exit.as_ref().unwrap()))
+        .collect();
+    assert_eq!((told[0].0, told[0].1.exit_code, told[0].1.unknown), ("ended", 21, false));
+    assert_eq!((told[1].0, told[1].1.exit_code, told[1].1.unknown), ("runs", 137, true));
+    assert_eq!(pod.processes(), [0; 0]);
+    assert_eq!(pod.groups(), [""; 0]);
+    assert_eq!(pod.output("runs"), "written\n");
+    // The agent removes the directory, and the pod can have a new shim.
+    std::fs::remove_dir_all(pod.directory.path()).unwrap();
+    std::fs::create_dir(pod.directory.path()).unwrap();
+    spawn_shim(&std::env::current_exe().unwrap(), &pod.directory, DEADLINE).await.unwrap();
+    let mut pod = pod;
+    pod.shim = pod.client.hello().await.unwrap().pid;
+    assert_eq!(pod.run_to_end("ended", "exit 22").await.exit_code, 22);
+    pod.close().await;
+}
+
+async fn killed_helpers(pod: Pod) {
+    let (mut refused, mut created) = (0, 0);
+    for round in 0..60_u32 {
+        let create = pod.client.create(pod.container("one", "exit 1").request());
+        let shim = pod.shim;
+        let killer = std::thread::spawn(move || {
+            // From right after its start to about when it is done.
+            let helper = loop {
+                let children =
+                    std::fs::read_to_string(format!("/proc/{shim}/task/{shim}/children")).unwrap();
+                if let Some(child) = children.split_whitespace().next() {
+                    break child.parse::<u32>().unwrap();
+                }
+            };
+            std::thread::sleep(Duration::from_micros(u64::from(round) * 1500));
+            if processes::arguments(helper)
+                .iter()
+                .any(|argument| argument == oarsman_shim::helper::ARGUMENT)
+            {
+                kill(helper);
+            }
+        });
+        match create.await {
+            Ok(_) => created += 1,
+            Err(ShimError::Refused { .. }) => refused += 1,
+            Err(other) => panic!("{other}"),
+        }
+        killer.join().unwrap();
+        for report in pod.client.list().await.unwrap() {
+            pod.client.delete(&report.container).await.unwrap();
+        }
+        assert_eq!((pod.processes(), pod.groups()), (vec![], vec![]), "round {round}");
+        let children =
+            || std::fs::read_to_string(format!("/proc/{shim}/task/{shim}/children")).unwrap();
+        pod.until(&format!("round {round} has left no children"), || children().is_empty()).await;
+    }
+    println!("{refused} refused, {created} created");
+    assert!(refused > 10, "{refused} refused, {created} created");
+    pod.close().await;
+}
+
+async fn second_shim(pod: Pod) {
+    let error =
+        spawn_shim(&std::env::current_exe().unwrap(), &pod.directory, DEADLINE).await.unwrap_err();
+    assert!(error.to_string().contains("lives already"), "{error}");
+    assert_eq!(pod.run_to_end("one", "exit 3").await.exit_code, 3);
+    pod.close().await;
+}
