@@ -1,3 +1,5 @@
+//! Frames and messages, among them recorded ones of version 1.
+
 use std::io::{Read, Write};
 use std::os::unix::net::UnixListener;
 use std::thread::JoinHandle;

@@ -1,3 +1,5 @@
+//! Profiles and the filters that they become.
+
 use oci_spec::runtime::{Capabilities, Capability};
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Writing and reopening of log files.
+
 use std::fs;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Output becomes lines of the CRI log format.
+
 use super::*;
 
 fn split(chunks: &[&[u8]]) -> Vec<String> {
