@@ -7,7 +7,7 @@ use oarsman_host::files::is_plain_name;
 /// The directory of one shim. It cannot outlive a boot, and is best in memory.
 ///
 /// - `socket`: where it answers; `lock`: held as long as it lives; `shim.json`: what it is
-/// - `containers/ID`: [`ContainerDirectory`]
+/// - `containers/ID`: `ContainerDirectory`
 /// - `libcontainer/ID`: libcontainer's own state
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShimDirectory(PathBuf);
