@@ -29,8 +29,10 @@ impl ImageStore {
     /// When the store cannot be read or changed; what was found before is removed.
     pub fn prune(&self) -> Result<PruneReport, StoreError> {
         let lease = Lease::begin(&self.directory)?;
+        let space = || usage::of_tree(lease.directory()).map(|used| used.bytes);
+        let of_lease = space()?;
         let mut report = self.take_out_of_sight(&lease)?;
-        report.bytes = usage::of_tree(lease.directory())?.bytes;
+        report.bytes = space()?.saturating_sub(of_lease);
         // The end of the lease removes the files.
         drop(lease);
         self.remove_left_over()?;
