@@ -17,6 +17,8 @@ const MAX_HEAD_BYTES: usize = 8 * 1024;
 const STDIN: u8 = 0;
 const STDOUT: u8 = 1;
 /// A final frame with binary data.
+const PING: u8 = 0x89;
+const PONG: u8 = 0x8a;
 const BINARY: u8 = 0x82;
 /// The bit of a frame's length that says that it is masked, which frames of a client must be. The mask of these is zero.
 const MASKED: u8 = 0x80;
@@ -96,6 +98,10 @@ async fn read_output(stream: &mut TlsStream<TcpStream>, wanted: &[u8]) -> Result
         ensure!(length < 126, "an answer to a short line is in a short frame: {length}");
         let mut payload = vec![0; usize::from(length)];
         stream.read_exact(&mut payload).await?;
+        if kind == PING {
+            stream.write_all(&[&[PONG, MASKED][..], &MASK].concat()).await?;
+            continue;
+        }
         ensure!(kind == BINARY, "a frame of kind {kind:#x}: {payload:?}");
         match payload.split_first() {
             Some((&STDOUT, bytes)) => output.extend_from_slice(bytes),
