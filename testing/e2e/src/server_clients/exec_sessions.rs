@@ -16,9 +16,10 @@ const MAX_WAIT: Duration = Duration::from_secs(60);
 const MAX_HEAD_BYTES: usize = 8 * 1024;
 const STDIN: u8 = 0;
 const STDOUT: u8 = 1;
-/// A final frame with binary data.
+/// The frames by which a server asks whether the client is there, and by which it is answered.
 const PING: u8 = 0x89;
 const PONG: u8 = 0x8a;
+/// A final frame with binary data.
 const BINARY: u8 = 0x82;
 /// The bit of a frame's length that says that it is masked, which frames of a client must be. The mask of these is zero.
 const MASKED: u8 = 0x80;
