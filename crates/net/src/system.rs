@@ -39,7 +39,7 @@ pub struct SystemNetwork;
 #[async_trait]
 impl Network for SystemNetwork {
     async fn get(&self, request: &HttpGet) -> Result<HttpResponse, NetworkError> {
-        within(request.timeout, request.url(), send_request(request)).await
+        within(request.timeout, || request.url(), send_request(request)).await
     }
 
     async fn connect(&self, request: &TcpConnect) -> Result<(), NetworkError> {
@@ -51,21 +51,22 @@ impl Network for SystemNetwork {
             };
             socket.map(drop).map_err(failed)
         };
-        within(request.timeout, request.url(), connected).await
+        within(request.timeout, || request.url(), connected).await
     }
 
     async fn check_health(&self, request: &GrpcCheck) -> Result<GrpcResponse, NetworkError> {
-        within(request.timeout, request.url(), grpc::check(request)).await
+        within(request.timeout, || request.url(), grpc::check(request)).await
     }
 }
 
 /// The answer, if it comes in time.
 async fn within<T>(
     limit: Duration,
-    url: String,
+    url: impl FnOnce() -> String,
     answer: impl Future<Output = Result<T, NetworkError>>,
 ) -> Result<T, NetworkError> {
-    timeout(limit, answer).await.unwrap_or(Err(NetworkError::TimedOut { url, limit }))
+    let late = |_| Err(NetworkError::TimedOut { url: url(), limit });
+    timeout(limit, answer).await.unwrap_or_else(late)
 }
 
 async fn send_request(request: &HttpGet) -> Result<HttpResponse, NetworkError> {
