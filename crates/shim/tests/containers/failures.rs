@@ -8,6 +8,7 @@ use oarsman_host::processes;
 use oarsman_shim::client::{ShimError, clean_dead_shim, spawn_shim};
 use oarsman_shim::protocol::ContainerPhase;
 use rustix::process::{Pid, Signal, kill_process};
+use tokio::time::Instant;
 
 use crate::pod::{DEADLINE, Pod, case};
 
@@ -88,28 +89,50 @@ async fn killed_shim(pod: Pod) {
     pod.close().await;
 }
 
+/// How long a create takes when nothing disturbs it: the shortest of a few, so that a kill within it comes before the end on a machine
+/// of any speed and load.
+async fn undisturbed_create(pod: &Pod) -> Duration {
+    let mut shortest = Duration::MAX;
+    for _ in 0..5 {
+        let begun = Instant::now();
+        pod.client.create(pod.container("one", "exit 1").request()).await.unwrap();
+        shortest = shortest.min(begun.elapsed());
+        pod.client.delete("one").await.unwrap();
+    }
+    shortest
+}
+
+fn children(shim: u32) -> Vec<u32> {
+    let children = std::fs::read_to_string(format!("/proc/{shim}/task/{shim}/children")).unwrap();
+    children.split_whitespace().map(|child| child.parse().unwrap()).collect()
+}
+
+/// Kills the shim's helper that long after it is seen.
+fn kill_helper(shim: u32, delay: Duration) {
+    let deadline = Instant::now() + DEADLINE;
+    let helper = loop {
+        if let Some(helper) = children(shim).first() {
+            break *helper;
+        }
+        assert!(Instant::now() < deadline, "the shim started no helper");
+    };
+    std::thread::sleep(delay);
+    let arguments = processes::arguments(helper);
+    if arguments.iter().any(|argument| argument == oarsman_shim::helper::ARGUMENT) {
+        kill(helper);
+    }
+}
+
 async fn killed_helpers(pod: Pod) {
+    const ROUNDS: u32 = 60;
+    let shortest = undisturbed_create(&pod).await;
     let (mut refused, mut created) = (0, 0);
-    for round in 0..60_u32 {
+    for round in 0..ROUNDS {
         let create = pod.client.create(pod.container("one", "exit 1").request());
         let shim = pod.shim;
-        let killer = std::thread::spawn(move || {
-            // From right after its start to about when it is done.
-            let helper = loop {
-                let children =
-                    std::fs::read_to_string(format!("/proc/{shim}/task/{shim}/children")).unwrap();
-                if let Some(child) = children.split_whitespace().next() {
-                    break child.parse::<u32>().unwrap();
-                }
-            };
-            std::thread::sleep(Duration::from_micros(u64::from(round) * 1500));
-            if processes::arguments(helper)
-                .iter()
-                .any(|argument| argument == oarsman_shim::helper::ARGUMENT)
-            {
-                kill(helper);
-            }
-        });
+        // From right after its start to when it is done, or a little later.
+        let delay = shortest * round / (ROUNDS - 10);
+        let killer = std::thread::spawn(move || kill_helper(shim, delay));
         match create.await {
             Ok(_) => created += 1,
             Err(ShimError::Refused { .. }) => refused += 1,
@@ -120,12 +143,11 @@ async fn killed_helpers(pod: Pod) {
             pod.client.delete(&report.container).await.unwrap();
         }
         assert_eq!((pod.processes(), pod.groups()), (vec![], vec![]), "round {round}");
-        let children =
-            || std::fs::read_to_string(format!("/proc/{shim}/task/{shim}/children")).unwrap();
-        pod.until(&format!("round {round} has left no children"), || children().is_empty()).await;
+        pod.until(&format!("round {round} has left no children"), || children(shim).is_empty())
+            .await;
     }
-    println!("{refused} refused, {created} created");
-    assert!(refused > 10, "{refused} refused, {created} created");
+    println!("{refused} refused, {created} created, {shortest:?} undisturbed");
+    assert!(refused > 10, "{refused} refused, {created} created, {shortest:?} undisturbed");
     pod.close().await;
 }
 
