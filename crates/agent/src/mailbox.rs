@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Pod;
 use oarsman_core::lifecycle::{Event, Hint, KillRequest};
+use oarsman_core::view::from_cri::ListedStates;
 use oarsman_sync::Guarded;
 
 /// The mailbox of one worker; clones share the messages.
@@ -18,6 +19,8 @@ struct PendingMessages {
     source: Option<SourceUpdate>,
     kill: Option<KillRequest>,
     hint: Option<Hint>,
+    /// What the last relist found; news only to a worker that has read something else.
+    relisted: Option<ListedStates>,
 }
 
 #[derive(Debug)]
@@ -56,9 +59,14 @@ impl Mailbox {
         self.post(|pending| pending.hint = pending.hint.max(Some(hint)));
     }
 
-    /// The next message: updates of the source first, hints last.
-    pub(crate) async fn next(&self) -> Event {
-        self.pending.take_when(PendingMessages::take).await
+    /// A relist found the pod's sandboxes and containers in these states.
+    pub(crate) fn relisted(&self, states: ListedStates) {
+        self.post(|pending| pending.relisted = Some(states));
+    }
+
+    /// The next message: updates of the source first, hints last. Of a relist that found what `is_known` there is none.
+    pub(crate) async fn next(&self, is_known: impl Fn(&ListedStates) -> bool) -> Event {
+        self.pending.take_when(|pending| pending.take(&is_known)).await
     }
 
     fn post(&self, write: impl FnOnce(&mut PendingMessages)) {
@@ -67,13 +75,16 @@ impl Mailbox {
 }
 
 impl PendingMessages {
-    fn take(&mut self) -> Option<Event> {
+    fn take(&mut self, is_known: impl Fn(&ListedStates) -> bool) -> Option<Event> {
         let source = self.source.take().map(|update| match update {
             SourceUpdate::Wanted(pod) => Event::Wanted(pod),
             SourceUpdate::Removed => Event::Removed,
         });
         let kill = |pending: &mut Self| pending.kill.take().map(Event::Kill);
-        let hint = |pending: &mut Self| pending.hint.take().map(Event::Hint);
+        let hint = |pending: &mut Self| {
+            let relisted = pending.relisted.take().filter(|states| !is_known(states));
+            pending.hint.take().or(relisted.map(|_| Hint::Relist)).map(Event::Hint)
+        };
         source.or_else(|| kill(self)).or_else(|| hint(self))
     }
 }
@@ -91,7 +102,7 @@ mod tests {
     }
 
     fn read(mailbox: &Mailbox) -> Vec<Event> {
-        std::iter::from_fn(|| mailbox.pending.lock().take()).collect()
+        std::iter::from_fn(|| mailbox.pending.lock().take(|_| false)).collect()
     }
 
     #[test]
@@ -141,11 +152,29 @@ mod tests {
         assert_eq!(read(&mailbox), [Event::Hint(Hint::Probe)]);
     }
 
+    #[test]
+    fn a_relist_is_news_unless_its_states_are_known() {
+        let states = |state| ListedStates::from([("a".to_owned(), state)]);
+        let mailbox = Mailbox::default();
+        let take = |known: i32| mailbox.pending.lock().take(|listed| *listed == states(known));
+        mailbox.relisted(states(1));
+        assert_eq!(take(1), None);
+        assert_eq!(take(0), None, "it is not asked again");
+        mailbox.relisted(states(0));
+        mailbox.relisted(states(1));
+        assert_eq!(take(0), Some(Event::Hint(Hint::Relist)), "the last relist counts");
+        mailbox.relisted(states(1));
+        mailbox.hint(Hint::Runtime);
+        assert_eq!(take(1), Some(Event::Hint(Hint::Runtime)), "other hints stay");
+        assert_eq!(take(0), None);
+    }
+
     #[tokio::test]
     async fn a_reader_that_waits_is_woken() {
         let mailbox = Mailbox::default();
         let writer = mailbox.clone();
-        let (event, ()) = tokio::join!(mailbox.next(), async move { writer.hint(Hint::Runtime) });
+        let (event, ()) =
+            tokio::join!(mailbox.next(|_| false), async move { writer.hint(Hint::Runtime) });
         assert_eq!(event, Event::Hint(Hint::Runtime));
     }
 }

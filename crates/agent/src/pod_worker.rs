@@ -96,6 +96,7 @@ impl PodWorker {
     /// tasks, then the timer.
     async fn next(&mut self, state: &State) -> Event {
         let clock = Arc::clone(&self.context.node.seams.clock);
+        let reader = &self.context.reader;
         loop {
             tokio::select! {
                 biased;
@@ -103,12 +104,12 @@ impl PodWorker {
                     self.work = None;
                     return event;
                 }
-                event = self.mailbox.next() => return event,
+                event = self.mailbox.next(|listed| reader.is_acted_on(listed)) => return event,
                 hint = self.background.next() => {
                     self.publish_probe_result(state);
                     return Event::Hint(hint);
                 }
-                () = self.context.reader.was_read() => self.background.reconcile(state.pod()),
+                () = reader.was_read() => self.background.reconcile(state.pod()),
                 () = clock.until(self.wake) => {
                     self.wake = None;
                     return Event::Wake;

@@ -414,8 +414,12 @@ impl Supervisor {
             self.ran_before = Some(records.running());
             self.admit_held_pods();
         }
-        for uid in records.changed_since(&self.pod_records) {
-            self.hint(uid, Hint::Relist);
+        for (uid, states) in records.changed_since(&self.pod_records) {
+            match (self.workers.get(uid), states) {
+                (Some(mailbox), Some(states)) => mailbox.relisted(states.clone()),
+                (Some(mailbox), None) => mailbox.hint(Hint::Relist),
+                (None, _) => {}
+            }
         }
         let mut room = MAX_ORPHANS.saturating_sub(self.orphans());
         for (uid, name, is_ours) in records.pods() {

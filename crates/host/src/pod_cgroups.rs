@@ -28,9 +28,10 @@ pub trait Cgroups: Send + Sync + 'static {
     #[seam(call = "make the cgroup of", object = pod.uid())]
     async fn ensure(&self, pod: &Pod) -> Result<(), PodCgroupError>;
 
-    /// Whether the pod's cgroup is there.
-    #[seam(call = "look for the cgroup of", object = pod)]
-    async fn exists(&self, pod: &PodUid) -> Result<bool, PodCgroupError>;
+    /// Gives the cgroup of a pod that runs the same values, and returns whether it is there. A cgroup that is gone is not made again: the
+    /// containers would not be in it, and the next call would not notice.
+    #[seam(call = "update the cgroup of", object = pod.uid())]
+    async fn update(&self, pod: &Pod) -> Result<bool, PodCgroupError>;
 
     /// Kills what still runs in the pod's cgroup, and removes it.
     #[seam(call = "remove the cgroup of", object = pod)]
@@ -123,9 +124,10 @@ impl Cgroups for HostCgroups {
         self.blocking(object.as_str(), move |groups| groups.ensure(&pod)).await
     }
 
-    async fn exists(&self, pod: &PodUid) -> Result<bool, PodCgroupError> {
-        let uid = pod.clone();
-        self.blocking(pod.as_str(), move |groups| Ok(groups.exists(&uid))).await
+    async fn update(&self, pod: &Pod) -> Result<bool, PodCgroupError> {
+        let pod = pod.clone();
+        let object = pod.uid();
+        self.blocking(object.as_str(), move |groups| groups.update(&pod)).await
     }
 
     async fn remove(&self, pod: &PodUid) -> Result<(), PodCgroupError> {
@@ -151,6 +153,25 @@ struct PodCgroupManager {
 impl PodCgroupManager {
     /// Makes a pod's group and those above it.
     fn ensure(&self, pod: &Pod) -> Result<(), PodCgroupError> {
+        self.add_member(pod)?;
+        let group = PathBuf::from(self.settings.names.of_pod(pod));
+        self.set(&group, &pod_cgroup(pod, &self.settings.resources))
+    }
+
+    /// Sets the values of a pod's group, if it is there.
+    fn update(&self, pod: &Pod) -> Result<bool, PodCgroupError> {
+        let group = PathBuf::from(self.settings.names.of_pod(pod));
+        if !self.tree.exists(&group) {
+            return Ok(false);
+        }
+        self.add_member(pod)?;
+        let values = pod_cgroup(pod, &self.settings.resources);
+        self.tree.apply(&group, &values).map_err(failed("update the cgroup", &group))?;
+        Ok(true)
+    }
+
+    /// Counts a pod for the weights of the QoS classes, whose groups and those above them this makes.
+    fn add_member(&self, pod: &Pod) -> Result<(), PodCgroupError> {
         let mut members = self.members.lock();
         let claim = QosCpuClaim::of(pod);
         if members.get(&pod.uid()) != Some(&claim) {
@@ -163,12 +184,7 @@ impl PodCgroupManager {
                 return Err(error);
             }
         }
-        let group = PathBuf::from(self.settings.names.of_pod(pod));
-        self.set(&group, &pod_cgroup(pod, &self.settings.resources))
-    }
-
-    fn exists(&self, uid: &PodUid) -> bool {
-        self.candidate_paths(uid).iter().any(|group| self.tree.exists(group))
+        Ok(())
     }
 
     /// Kills what still runs in a pod's group, and removes it.

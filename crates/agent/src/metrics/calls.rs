@@ -46,7 +46,11 @@ const RUNTIME: MeasuredSeam = MeasuredSeam {
 };
 
 const CGROUPS: MeasuredSeam = MeasuredSeam {
-    operations: &[("make the cgroup of", "create"), ("remove the cgroup of", "destroy")],
+    operations: &[
+        ("make the cgroup of", "create"),
+        ("update the cgroup of", "update"),
+        ("remove the cgroup of", "destroy"),
+    ],
     durations: |metrics| &metrics.cgroup_calls,
     errors: None,
 };

@@ -8,6 +8,7 @@ use oarsman_core::ids::{ContainerId, FullName, PodUid};
 use oarsman_core::pod::PodExt;
 use oarsman_core::report::Activity;
 use oarsman_core::time::Mono;
+use oarsman_core::view::from_cri::ListedStates;
 use oarsman_core::view::{Exit, PodView};
 use oarsman_cri::CriError;
 use oarsman_sync::Guarded;
@@ -28,6 +29,8 @@ struct ReaderState {
     was_read: bool,
     /// When the first read was, until a sync has used it.
     first_read: Option<Mono>,
+    /// The states that the last actions were computed from.
+    acted_on: Option<ListedStates>,
     /// What ended containers left.
     termination_messages: BTreeMap<ContainerId, String>,
     /// Ended containers that resource managers know to have ended.
@@ -41,6 +44,7 @@ impl PodStateReader {
             view,
             was_read: false,
             first_read: None,
+            acted_on: None,
             termination_messages: BTreeMap::new(),
             post_stopped: BTreeSet::new(),
         }))
@@ -58,6 +62,19 @@ impl PodStateReader {
     ) -> T {
         let state = self.0.lock();
         with(&state.view, &state.termination_messages)
+    }
+
+    /// Actions were computed for the pod as it was read last.
+    pub(super) fn set_acted_on(&self) {
+        let mut state = self.0.lock();
+        state.acted_on = Some(state.view.listed_states());
+    }
+
+    /// Whether a relist tells nothing that was not read and acted on. What a sync reads after its own actions it has not acted on: the
+    /// event of a container that it started may be lost, and what comes after that container then waits for a relist.
+    pub(super) fn is_acted_on(&self, listed: &ListedStates) -> bool {
+        let state = self.0.lock();
+        state.acted_on.as_ref() == Some(listed) && state.view.listed_states() == *listed
     }
 
     /// Waits for a read since the last call of this.

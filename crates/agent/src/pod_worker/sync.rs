@@ -101,7 +101,7 @@ async fn try_sync_pod(
         return Ok(SyncOutcome::Terminal);
     }
     let runs = view.possibly_running().next().is_some();
-    if runs && !cancel.race(context.node.seams.cgroups.exists(&context.uid)).await?? {
+    if runs && !cancel.race(update_cgroup(context, pod)).await?? {
         return Ok(SyncOutcome::CgroupGone);
     }
     if !view.sandboxes.iter().any(|sandbox| sandbox.ready) {
@@ -113,6 +113,7 @@ async fn try_sync_pod(
     // A call that was given up long ago may have started a container meanwhile: a stale read is repeated.
     let is_fresh = context.now().since(read_at) < STALE;
     let view = if is_fresh { view } else { cancel.race(context.read()).await?? };
+    context.reader.set_acted_on();
     let plan = compute_pod_actions(context, pod, &view, &status);
     let results = execute_actions(context, pod, &plan, cancel).await;
     if results.as_ref().map_or(true, |results| plan.changed_since_read(results)) {
@@ -137,7 +138,7 @@ async fn prepare(
 ) -> Result<(), SyncError> {
     let sources = cancel.race(context.volume_sources(pod, pod_runs)).await??;
     let preparing = context.begin_activity(Activity::Preparing);
-    make_pod_resources(context, pod, sources).await?;
+    make_pod_resources(context, pod, pod_runs, sources).await?;
     drop(preparing);
     context.objects.set_volumes_made();
     context.publisher.set_sync_error(None);
@@ -147,6 +148,7 @@ async fn prepare(
 async fn make_pod_resources(
     context: &PodContext,
     pod: &Pod,
+    pod_runs: bool,
     sources: VolumeSources,
 ) -> Result<(), SyncError> {
     let (node, recorder) = (&context.node, &context.node.recorder);
@@ -154,10 +156,19 @@ async fn make_pod_resources(
     directories.inspect_err(|error| recorder.record(pod, [event::no_directories(error)]))?;
     let VolumeSources { payloads, claimed } = sources;
     let volumes = node.volume_manager.wait_for_attach_and_mount(pod, payloads, &claimed);
-    let (cgroup, volumes) = futures::join!(node.seams.cgroups.ensure(pod), volumes);
+    // The cgroup of a pod that runs was there at the beginning of this sync. Were it gone since, a new one would hide that from the next sync.
+    let cgroup = async { if pod_runs { Ok(()) } else { node.seams.cgroups.ensure(pod).await } };
+    let (cgroup, volumes) = futures::join!(cgroup, volumes);
     let volumes = volumes.inspect_err(|error| recorder.record(pod, error.events()));
     cgroup.inspect_err(|error| recorder.record(pod, [event::no_pod_cgroup(error)]))?;
     Ok(volumes?)
+}
+
+/// Sets the values of the cgroup of a pod that runs, and returns whether it is there.
+async fn update_cgroup(context: &PodContext, pod: &Pod) -> Result<bool, SyncError> {
+    let updated = context.node.seams.cgroups.update(pod).await;
+    let recorder = &context.node.recorder;
+    Ok(updated.inspect_err(|error| recorder.record(pod, [event::no_pod_cgroup(error)]))?)
 }
 
 async fn execute_actions(

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use oarsman_core::admission::Ownership;
 use oarsman_core::ids::{FullName, PodUid};
 use oarsman_core::view::PodView;
-use oarsman_core::view::from_cri::{self, ListedPod};
+use oarsman_core::view::from_cri::{self, ListedPod, ListedStates};
 use oarsman_cri_types::v1::{ContainerState, PodSandboxState};
 
 use crate::node::AgentContext;
@@ -22,8 +22,7 @@ pub(super) struct PlegRecords {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct PodRecord {
     pub(super) name: FullName,
-    /// Sandboxes and containers by id, with their state as the runtime numbers it.
-    pub(super) states: BTreeMap<String, i32>,
+    pub(super) states: ListedStates,
     /// What is on disk, if anything.
     pub(super) on_disk: Option<HostRecord>,
     pub(super) ours: bool,
@@ -38,6 +37,11 @@ pub(super) struct HostRecord {
     pub(super) cgroup: bool,
     /// Whether there is anything that only this agent can have made. Logs lie where those of other agents may lie, too.
     pub(super) own: bool,
+}
+
+impl HostRecord {
+    /// Of a pod that was set up.
+    const WHOLE: Self = Self { cgroup: true, own: true };
 }
 
 #[cfg(test)]
@@ -121,11 +125,18 @@ impl PlegRecords {
         Self { pods }
     }
 
-    /// Pods that are not as they were.
-    pub(super) fn changed_since<'a>(&'a self, before: &'a Self) -> Vec<&'a PodUid> {
+    /// Pods that are not as they were, with their states where nothing else can be news: a worker that has read them knows them.
+    pub(super) fn changed_since<'a>(
+        &'a self,
+        before: &'a Self,
+    ) -> Vec<(&'a PodUid, Option<&'a ListedStates>)> {
         let uids: BTreeSet<&PodUid> = self.pods.keys().chain(before.pods.keys()).collect();
-        let changed = |uid: &&PodUid| self.pods.get(*uid) != before.pods.get(*uid);
-        uids.into_iter().filter(changed).collect()
+        let records = uids.into_iter().map(|uid| (uid, self.pods.get(uid), before.pods.get(uid)));
+        let changed = records.filter(|(_, now, before)| now != before);
+        let states = |now: Option<&'a PodRecord>| {
+            now.filter(|now| now.on_disk == Some(HostRecord::WHOLE)).map(|now| &now.states)
+        };
+        changed.map(|(uid, now, _)| (uid, states(now))).collect()
     }
 
     /// All pods, and whether anything of each is this agent's own; those that have nothing but logs come last.
@@ -158,10 +169,7 @@ impl PodRecord {
         let runs =
             pod.containers.iter().any(|it| it.state == ContainerState::ContainerRunning as i32);
         let running = ours && (ready || runs);
-        let sandboxes = pod.sandboxes.into_iter().map(|sandbox| (sandbox.id, sandbox.state));
-        let containers =
-            pod.containers.into_iter().map(|container| (container.id, container.state));
-        let states = sandboxes.chain(containers).collect();
+        let states = pod.states();
         Self { name: pod.full_name, states, on_disk: None, ours, running }
     }
 }

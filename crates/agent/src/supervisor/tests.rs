@@ -273,6 +273,58 @@ async fn empty_is_signalled_when_pods_are_removed_before_the_first_relist() {
     assert_eq!(empty.try_recv(), Ok(()));
 }
 
+/// Events are not delivered here: only a relist tells.
+#[tokio::test(start_paused = true)]
+async fn a_relist_that_finds_what_a_worker_has_acted_on_causes_no_read_and_another_state_does() {
+    let (fixture, job) = (SupervisorFixture::new().await, pod("job", &["sleep:210s", "exit:3"]));
+    let reads = || fixture.test.called("PodSandboxStatus").len();
+    fixture.set_sources(&[], &[&job]).await;
+    // The first relist after the start is the first that the worker can act on.
+    seconds(70).await;
+    let started = reads();
+    assert!(started > 0 && fixture.starts("uid-job") == 1);
+    seconds(120).await;
+    assert!(fixture.test.node.metrics.relists.durations.snapshot().count >= 3);
+    assert_eq!(reads(), started, "two relists, which found the pod as it was");
+    seconds(60).await;
+    assert!(reads() > started, "the container has ended");
+}
+
+/// The event of the sidecar's start is lost, and the sync that started it has read it already.
+#[tokio::test(start_paused = true)]
+async fn a_relist_goes_on_with_a_pod_whose_sidecar_was_read_but_not_acted_on() {
+    let (fixture, mut web) = (SupervisorFixture::new().await, pod("web", &["forever"]));
+    let spec = web.spec.as_mut().unwrap();
+    let mut sidecar = spec.containers[0].clone();
+    sidecar.name = "sidecar".to_owned();
+    sidecar.restart_policy = Some("Always".to_owned());
+    spec.init_containers = Some(vec![sidecar]);
+    fixture.set_sources(&[], &[&web]).await;
+    seconds(10).await;
+    assert_eq!(fixture.starts("uid-web"), 1, "the sidecar");
+    seconds(60).await;
+    assert_eq!(fixture.starts("uid-web"), 2, "and the container after it");
+}
+
+/// A sync that finds the cgroup and makes one again after it was removed would hide that from every later sync.
+#[tokio::test(start_paused = true)]
+async fn a_cgroup_removed_in_the_middle_of_a_sync_is_noticed_by_the_next_relist() {
+    const CALL: &str = "make the directories of";
+    let (fixture, web) = (SupervisorFixture::new().await, pod("web", &["forever"]));
+    fixture.set_sources(&[], &[&web]).await;
+    seconds(30).await;
+    fixture.test.calls.hold(CALL);
+    seconds(40).await;
+    let calls = |name| fixture.test.called(name).len();
+    assert_eq!((calls("update the cgroup of"), calls(CALL)), (1, 1), "the second sync waits");
+    fixture.test.world.disk.remove_cgroup(&PodUid::from("uid-web"));
+    fixture.test.calls.release(CALL);
+    assert_eq!(fixture.starts("uid-web"), 1);
+    seconds(120).await;
+    assert_eq!(fixture.starts("uid-web"), 2, "it was started again, in a cgroup");
+    assert!(fixture.test.world.disk.has_cgroup(&PodUid::from("uid-web")));
+}
+
 /// Row H8 of docs/security.md.
 #[tokio::test(start_paused = true)]
 async fn what_looks_like_logs_of_many_pods_gets_a_bounded_number_of_workers() {

@@ -24,6 +24,44 @@ pub struct ListedPod {
     pub containers: Vec<v1::Container>,
 }
 
+/// Sandboxes and containers by id, with their state as the runtime numbers it: all that a list tells of how they are.
+pub type ListedStates = BTreeMap<String, i32>;
+
+impl ListedPod {
+    /// How its sandboxes and containers are.
+    pub fn states(&self) -> ListedStates {
+        let sandboxes = self.sandboxes.iter().map(|sandbox| (sandbox.id.clone(), sandbox.state));
+        let containers = self.containers.iter().map(|listed| (listed.id.clone(), listed.state));
+        sandboxes.chain(containers).collect()
+    }
+}
+
+impl PodView {
+    /// How a list of the runtime showed the same sandboxes and containers.
+    pub fn listed_states(&self) -> ListedStates {
+        let sandbox_state = |ready| match ready {
+            true => v1::PodSandboxState::SandboxReady as i32,
+            false => v1::PodSandboxState::SandboxNotready as i32,
+        };
+        let sandboxes =
+            self.sandboxes.iter().map(|it| (it.id.as_str().to_owned(), sandbox_state(it.ready)));
+        let containers =
+            self.containers.iter().map(|it| (it.id.as_str().to_owned(), listed_state(&it.state)));
+        sandboxes.chain(containers).collect()
+    }
+}
+
+/// The runtime's number of a state.
+fn listed_state(state: &ContainerState) -> i32 {
+    let state = match state {
+        ContainerState::Created => v1::ContainerState::ContainerCreated,
+        ContainerState::Running { .. } => v1::ContainerState::ContainerRunning,
+        ContainerState::Exited(_) => v1::ContainerState::ContainerExited,
+        ContainerState::Unknown => v1::ContainerState::ContainerUnknown,
+    };
+    state as i32
+}
+
 /// The runtime's lists, sorted by pod. A container belongs to the pod of its sandbox; if that is gone, to the pod it is
 /// labelled with.
 pub fn by_pod(

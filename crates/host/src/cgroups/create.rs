@@ -37,9 +37,19 @@ impl CgroupManager {
             if !self.is_ready(hierarchy, group) {
                 self.create_between(hierarchy, self.root(), group)?;
             }
-            files::apply(&hierarchy.directory(group), &self.settings(hierarchy, values))?;
         }
-        Ok(())
+        self.apply(group, values)
+    }
+
+    /// Gives a group below the root its values in every hierarchy.
+    ///
+    /// # Errors
+    /// When the group is not below the root or not there, or the kernel refuses.
+    pub fn apply(&self, group: &Path, values: &CgroupValues) -> Result<(), CgroupError> {
+        self.check_below_root(group)?;
+        self.needed.iter().try_for_each(|hierarchy| {
+            files::apply(&hierarchy.directory(group), &self.settings(hierarchy, values))
+        })
     }
 
     fn is_ready(&self, hierarchy: &Hierarchy, group: &Path) -> bool {

@@ -36,15 +36,24 @@ async fn a_pods_cgroup_is_there_until_it_is_removed_and_run_mode_leaves_none_beh
     for _ in 0..2 {
         cgroups.ensure(&a).await.unwrap();
     }
-    assert!(cgroups.exists(&uid).await.unwrap());
+    assert!(cgroups.update(&a).await.unwrap());
     assert_eq!(cgroups.pods().await.unwrap(), BTreeSet::from([uid.clone()]));
     for _ in 0..2 {
         cgroups.remove(&uid).await.unwrap();
     }
-    assert!(!cgroups.exists(&uid).await.unwrap());
+    assert!(!cgroups.update(&a).await.unwrap());
     let left = hierarchies(&mounts::current().unwrap());
     let left = left.iter().map(|hierarchy| hierarchy.directory(Path::new(&root.0)));
     assert_eq!(left.filter(|directory| directory.exists()).count(), 0, "run mode leaves no group");
     cgroups.ensure(&a).await.unwrap();
-    assert!(cgroups.exists(&uid).await.unwrap(), "and makes them anew");
+    assert!(cgroups.update(&a).await.unwrap(), "and makes them anew");
+    let group = PathBuf::from(CgroupNames::new(CgroupDriver::Cgroupfs, &root.0).of_pod(&a));
+    let of_pod: Vec<_> = hierarchies(&mounts::current().unwrap())
+        .iter()
+        .map(|hierarchy| hierarchy.directory(&group))
+        .filter(|directory| directory.exists())
+        .collect();
+    std::fs::remove_dir(&of_pod[0]).unwrap();
+    assert!(!cgroups.update(&a).await.unwrap(), "one hierarchy lacks it");
+    assert!(!of_pod[0].exists(), "an update makes no group");
 }

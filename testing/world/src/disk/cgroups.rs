@@ -17,8 +17,8 @@ impl Cgroups for FakeDisk {
         Ok(())
     }
 
-    async fn exists(&self, pod: &PodUid) -> Result<bool, PodCgroupError> {
-        Ok(self.has_cgroup(pod))
+    async fn update(&self, pod: &Pod) -> Result<bool, PodCgroupError> {
+        Ok(self.has_cgroup(&pod.uid()))
     }
 
     async fn remove(&self, pod: &PodUid) -> Result<(), PodCgroupError> {

@@ -82,14 +82,14 @@ async fn resources_exist_from_creation_to_removal_and_each_is_traced_once() {
     for _ in 0..2 {
         prepare(&seams, &["data", "more"]).await;
     }
-    assert!(seams.cgroups.exists(&a()).await.unwrap() && world.disk.has_volumes(&a()));
+    assert!(seams.cgroups.update(&pod_a()).await.unwrap() && world.disk.has_volumes(&a()));
     assert_eq!(seams.volumes.mounted(&a()).await.unwrap().len(), 2);
     assert_eq!(seams.cgroups.pods().await.unwrap(), BTreeSet::from([a()]));
     assert!(seams.pod_files.pods().await.unwrap()[&a()].directory);
     for _ in 0..2 {
         tear_down(&seams).await.unwrap();
         seams.cgroups.remove(&a()).await.unwrap();
-        assert!(!seams.cgroups.exists(&a()).await.unwrap());
+        assert!(!seams.cgroups.update(&pod_a()).await.unwrap());
         seams.pod_files.remove(&a()).await.unwrap();
     }
     assert_eq!(world.disk.pods(), BTreeSet::new());
@@ -123,7 +123,7 @@ async fn a_cgroup_that_vanished_is_missed_and_its_pod_still_listed() {
     let seams = world.seams(1);
     prepare(&seams, &[]).await;
     world.disk.remove_cgroup(&a());
-    assert!(!seams.cgroups.exists(&a()).await.unwrap());
+    assert!(!seams.cgroups.update(&pod_a()).await.unwrap());
     assert_eq!(world.disk.pods(), BTreeSet::from([a()]));
     assert_eq!(changes(&world).last(), Some(&DiskChange::CgroupVanished));
 }

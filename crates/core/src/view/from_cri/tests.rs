@@ -198,3 +198,55 @@ fn a_view_is_newest_first_by_attempt_even_if_the_clock_went_back() {
     let containers: Vec<&str> = view.containers.iter().map(|c| c.id.as_str()).collect();
     assert_eq!((sandboxes, containers), (vec!["second", "first"], vec!["c2", "c1", "c0"]));
 }
+
+#[test]
+fn a_list_tells_a_view_something_new_only_by_other_ids_or_states() {
+    let view = PodView {
+        sandboxes: vec![sandbox_view(&v1::PodSandboxStatus {
+            id: "s".to_owned(),
+            ..sandbox_status(None, &[])
+        })],
+        containers: vec![
+            container_view(
+                &container("c", "s"),
+                &status("c", v1::ContainerState::ContainerRunning),
+            ),
+            container_view(
+                &container("d", "s"),
+                &status("d", v1::ContainerState::ContainerCreated),
+            ),
+        ],
+        ..PodView::empty("u".into(), FullName::default())
+    };
+    let listed = |changes: &[(&str, Option<i32>)]| {
+        let ready = v1::PodSandboxState::SandboxReady as i32;
+        let mut states = ListedStates::from([
+            ("s".to_owned(), ready),
+            ("c".to_owned(), v1::ContainerState::ContainerRunning as i32),
+            ("d".to_owned(), v1::ContainerState::ContainerCreated as i32),
+        ]);
+        for (id, state) in changes {
+            match state {
+                Some(state) => states.insert((*id).to_owned(), *state),
+                None => states.remove(*id),
+            };
+        }
+        states
+    };
+    let exited = v1::ContainerState::ContainerExited as i32;
+    let rows = [
+        (listed(&[]), true),
+        (listed(&[("c", Some(exited))]), false),
+        (listed(&[("c", None)]), false),
+        (listed(&[("e", Some(exited))]), false),
+        (listed(&[("c", None), ("e", Some(exited))]), false),
+        (listed(&[("s", Some(v1::PodSandboxState::SandboxNotready as i32))]), false),
+    ];
+    for (listed, is_known) in rows {
+        assert_eq!(view.listed_states() == listed, is_known, "{listed:?}");
+    }
+}
+
+fn status(id: &str, state: v1::ContainerState) -> v1::ContainerStatus {
+    v1::ContainerStatus { id: id.to_owned(), state: state as i32, ..v1::ContainerStatus::default() }
+}
