@@ -36,8 +36,8 @@ const WHY: &str = "What is not reached yet, and why as far as it is known:
 - Memory: beside the program itself it is pods in the types of Kubernetes' API, which have room for every kind of volume in each volume.
   There are three copies of each pod: the watch's, the supervisor's, and the worker's if its status has changed since. What it refers to, what
   was seen of it and what was told come on top.
-- CPU at rest: the first count of all pods after many have started looks at each of them once more, since it is not as it was at the
-  count before. That was within the minute that was measured.
+- CPU at rest: the figure is older than the relist that reads no pod again whose worker has read what was listed. Before, the first relist
+  after many pods had started read all of them, within the minute that was measured.
 ";
 
 /// The whole page.
