@@ -14,15 +14,16 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail};
 use oarsman_rig::images::conformance as images;
 use oarsman_rig::parts::{self, kubernetes};
 use oarsman_rig::{ControlPlane, KubeletOptions, Rig, RigOptions, namespace};
 
 use crate::command::cache;
 use crate::kubelet_kind::KubeletKind;
-use record::{ConformanceRun, OutcomeCount, TestOutcome};
+use record::{ConformanceRun, OutcomeCount, TestOutcome, TestResult};
 use report::ConformanceReport;
+use suite::TestSuite;
 
 /// How long a node may take to become ready.
 const READY: Duration = Duration::from_secs(120);
@@ -35,6 +36,12 @@ pub(crate) struct ConformanceArguments {
     /// Only tests whose names match; such a run is not kept
     #[arg(long, value_name = "RE")]
     focus: Option<String>,
+    /// Which of the tests
+    #[arg(long, value_enum, default_value_t)]
+    suite: TestSuite,
+    /// Go on with a run that was given up, without the tests that it has done
+    #[arg(long, conflicts_with = "focus")]
+    resume: bool,
     /// Whose node
     #[arg(long, value_enum, default_value_t = KubeletKind::Oarsman)]
     kubelet: KubeletKind,
@@ -80,12 +87,15 @@ fn prepare(root: &Path, kubelet: KubeletKind) -> Result<()> {
 async fn inside(root: &Path, arguments: &ConformanceArguments) -> Result<()> {
     suite::check_images(&images::NAMES).await?;
     fs::create_dir_all(root.join("conformance"))?;
-    let kept = make_directory(arguments.kubelet)?;
+    let kept = make_directory(arguments)?;
+    let unfinished = record::unfinished(&cache()?, arguments.kubelet, arguments.suite);
+    let earlier = arguments.resume.then(|| record::read(&unfinished)).transpose()?;
     let rig = Rig::start(RigOptions::default()).await?;
     rig.import(&test_images(&rig)?).await?;
     let cluster = ControlPlane::start(&rig).await?;
     let began = versions::time()?;
-    let ran = against(&rig, &cluster, arguments, &kept).await;
+    let done = earlier.as_ref().map_or(&[][..], |run| &run.tests);
+    let ran = against(&rig, &cluster, arguments, (&kept, done)).await;
     cluster.stop()?;
     rig.stop().await?;
     let (report, took) = ran?;
@@ -94,7 +104,16 @@ async fn inside(root: &Path, arguments: &ConformanceArguments) -> Result<()> {
     if arguments.focus.is_some() {
         return Ok(());
     }
-    keep(root, arguments, report, (began, took))
+    let given_up = report.given_up.join("; ");
+    let mut record = to_record(root, arguments, report, (began, took))?;
+    if let Some(earlier) = earlier {
+        record.continue_from(earlier)?;
+    }
+    if !given_up.is_empty() {
+        record::write_to(unfinished, &record)?;
+        bail!("not kept, for it is not whole: {given_up}; go on with --resume");
+    }
+    keep(root, &record)
 }
 
 fn test_images(rig: &Rig) -> Result<Vec<oarsman_rig::images::OciImage>> {
@@ -109,7 +128,7 @@ async fn against(
     rig: &Rig,
     cluster: &ControlPlane,
     arguments: &ConformanceArguments,
-    kept: &Path,
+    (kept, done): (&Path, &[TestResult]),
 ) -> Result<(ConformanceReport, Duration)> {
     let which = arguments.kubelet.implementation()?;
     let agent = oarsman_rig::Kubelet::new(rig, cluster, &which, &KubeletOptions::default())?;
@@ -117,7 +136,9 @@ async fn against(
     let ran = async {
         cluster.until_node_is_ready(agent.name(), READY).await?;
         let chosen = suite::TestSelection {
+            suite: arguments.suite,
             focus: arguments.focus.as_deref(),
+            done,
             processes: arguments.processes,
             limit: Duration::from_secs(u64::from(arguments.minutes) * 60),
         };
@@ -133,8 +154,9 @@ async fn against(
 }
 
 /// The directory of a run's output; that of the last run is removed.
-fn make_directory(kubelet: KubeletKind) -> Result<PathBuf> {
-    let directory = cache()?.join("conformance").join(kubelet.to_string());
+fn make_directory(arguments: &ConformanceArguments) -> Result<PathBuf> {
+    let name = format!("{}{}", arguments.kubelet, arguments.suite.suffix());
+    let directory = cache()?.join("conformance").join(name);
     if directory.exists() {
         fs::remove_dir_all(&directory)?;
     }
@@ -156,37 +178,43 @@ fn print_summary(report: &ConformanceReport, took: Duration) {
     println!("conformance: {passed} passed, {failed} failed, {skipped} skipped in {seconds} s");
 }
 
-fn keep(
+/// The record of what was run now.
+fn to_record(
     root: &Path,
     arguments: &ConformanceArguments,
     report: ConformanceReport,
     (began, took): (String, Duration),
-) -> Result<()> {
-    let reasons = report.given_up.join("; ");
-    ensure!(
-        reasons.is_empty(),
-        "not kept, for it is not whole: {reasons} (--minutes gives more time)"
-    );
-    let directory = root.join("conformance");
-    let (kubelet, processes) = (arguments.kubelet, arguments.processes);
-    let record = ConformanceRun {
+) -> Result<ConformanceRun> {
+    let (kubelet, suite, processes) = (arguments.kubelet, arguments.suite, arguments.processes);
+    let suite_flag = match suite {
+        TestSuite::NodeConformance => "",
+        TestSuite::SigNode => " --suite sig-node",
+    };
+    Ok(ConformanceRun {
         kubelet,
-        number: record::next_number(&record::read_all(&directory)?, kubelet),
+        suite,
+        number: record::next_number(&record::read_all(&root.join("conformance"))?, kubelet, suite),
         began,
-        command: format!("cargo xtask conformance --kubelet {kubelet} --processes {processes}"),
+        command: format!(
+            "cargo xtask conformance{suite_flag} --kubelet {kubelet} --processes {processes}"
+        ),
         processes,
         seconds: took.as_secs(),
         versions: versions::all(root, kubelet)?,
         suite_failures: report.suite_failures,
         tests: report.tests,
-    };
-    println!("conformance: kept in {}", record::write(&directory, &record)?.display());
+    })
+}
+
+fn keep(root: &Path, record: &ConformanceRun) -> Result<()> {
+    let directory = root.join("conformance");
+    println!("conformance: kept in {}", record::write(&directory, record)?.display());
     write_page(&directory)
 }
 
 fn write_page(directory: &Path) -> Result<()> {
     fs::create_dir_all(directory)?;
     let path = directory.join("RESULTS.md");
-    let text = page::page(&record::read_all(directory)?);
+    let text = page::page(record::read_all(directory)?);
     fs::write(&path, text).with_context(|| format!("writing {}", path.display()))
 }

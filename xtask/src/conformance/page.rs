@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use super::cause::by_cause;
 use super::record::{ConformanceRun, OutcomeCount, TestOutcome};
+use super::suite::TestSuite;
 use crate::kubelet_kind::KubeletKind;
 
 const HEAD: &str = "# Conformance
@@ -16,9 +17,26 @@ The Go kubelet judges the harness. A test that it fails, too, is judged by its r
 good.
 ";
 
+const OTHERS_HEAD: &str = "# The other tests of sig-node
+
+Those without `[NodeConformance]`, and without Serial, Disruptive, Slow, Flaky and Alpha. Many of them need what a rig does not have: images of
+other programs, several nodes, features that are off. Here, too, the Go kubelet judges the harness.
+";
+
 /// The text of the page.
-pub(super) fn page(records: &[ConformanceRun]) -> String {
-    let mut text = HEAD.to_owned();
+pub(super) fn page(records: Vec<ConformanceRun>) -> String {
+    let (conformance, others): (Vec<_>, Vec<_>) =
+        records.into_iter().partition(|it| it.suite == TestSuite::NodeConformance);
+    let mut text = HEAD.to_owned() + &results(&conformance);
+    if !others.is_empty() {
+        text = text + "\n" + OTHERS_HEAD + &results(&others);
+    }
+    text
+}
+
+/// The runs of one suite.
+fn results(records: &[ConformanceRun]) -> String {
+    let mut text = String::new();
     for part in [runs(records), areas(records)] {
         text.push('\n');
         text.push_str(&part);
@@ -149,6 +167,7 @@ mod tests {
         });
         ConformanceRun {
             kubelet,
+            suite: TestSuite::NodeConformance,
             number,
             began: "2026-11-16 08:00".to_owned(),
             command: "cargo xtask conformance".to_owned(),
@@ -171,7 +190,9 @@ mod tests {
                 &[("a", TestOutcome::Skipped), ("b", TestOutcome::Failed)],
             ),
         ];
-        let page = page(&records);
+        let mut other = record(KubeletKind::Go, 1, &[("c", TestOutcome::Passed)]);
+        other.suite = TestSuite::SigNode;
+        let page = page(records.into_iter().chain([other]).collect());
         for line in [
             "| area | Go kubelet 1 | Go kubelet 2 | Oarsman 1 |",
             "| [sig-node] Pods | 1 / 1 / 0 | 2 / 0 / 0 | 0 / 1 / 1 |",
@@ -179,6 +200,8 @@ mod tests {
             "  - b: 1 of 2",
             "  - b: 1 of 1 (Go: 1 of 2)",
             "- runc: 1.5.2",
+            "# The other tests of sig-node",
+            "| area | Go kubelet 1 |",
         ] {
             assert!(page.lines().any(|it| it == line), "no line {line:?} in:\n{page}");
         }

@@ -4,16 +4,19 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
+use super::suite::TestSuite;
 use crate::kubelet_kind::KubeletKind;
 
 /// One whole run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct ConformanceRun {
     pub(super) kubelet: KubeletKind,
-    /// The number of the run for its agent, from one.
+    #[serde(default)]
+    pub(super) suite: TestSuite,
+    /// The number of the run for its agent and suite, from one.
     pub(super) number: u32,
     /// When it began, in UTC.
     pub(super) began: String,
@@ -74,23 +77,60 @@ pub(super) fn read_all(directory: &Path) -> Result<Vec<ConformanceRun>> {
     for entry in fs::read_dir(directory)? {
         let path = entry?.path();
         if path.extension().is_some_and(|kind| kind == "json") {
-            let record: ConformanceRun = serde_json::from_slice(&fs::read(&path)?)
-                .with_context(|| format!("reading {}", path.display()))?;
-            records.push(record);
+            records.push(read(&path)?);
         }
     }
     records.sort_by_key(|record| (record.kubelet, record.number));
     Ok(records)
 }
 
-/// The number of a kubelet's next run.
-pub(super) fn next_number(records: &[ConformanceRun], kubelet: KubeletKind) -> u32 {
-    let numbers = records.iter().filter(|it| it.kubelet == kubelet).map(|it| it.number);
-    numbers.max().unwrap_or(0) + 1
+/// One record.
+pub(super) fn read(path: &Path) -> Result<ConformanceRun> {
+    let failed = || format!("reading {}", path.display());
+    serde_json::from_slice(&fs::read(path).with_context(failed)?).with_context(failed)
 }
 
+/// The number of a kubelet's next run of a suite.
+pub(super) fn next_number(
+    records: &[ConformanceRun],
+    kubelet: KubeletKind,
+    suite: TestSuite,
+) -> u32 {
+    let of_both = records.iter().filter(|it| (it.kubelet, it.suite) == (kubelet, suite));
+    of_both.map(|it| it.number).max().unwrap_or(0) + 1
+}
+
+impl ConformanceRun {
+    /// Adds what an earlier part of the same run did.
+    pub(super) fn continue_from(&mut self, earlier: Self) -> Result<()> {
+        ensure!(
+            earlier.versions == self.versions && earlier.processes == self.processes,
+            "the unfinished run was of other versions or another number of processes: begin anew, without --resume"
+        );
+        self.began = earlier.began;
+        self.command = format!("{}, resumed", self.command);
+        self.seconds += earlier.seconds;
+        self.suite_failures.splice(0..0, earlier.suite_failures);
+        self.tests.extend(earlier.tests);
+        self.tests.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(())
+    }
+}
+
+/// The path of an unfinished run.
+pub(super) fn unfinished(directory: &Path, kubelet: KubeletKind, suite: TestSuite) -> PathBuf {
+    directory.join(format!("{kubelet}{}-unfinished.json", suite.suffix()))
+}
+
+/// Writes a whole run to the file of its number.
 pub(super) fn write(directory: &Path, record: &ConformanceRun) -> Result<PathBuf> {
-    let path = directory.join(format!("{}-{}.json", record.kubelet, record.number));
+    let (suffix, number) = (record.suite.suffix(), record.number);
+    let path = directory.join(format!("{}{suffix}-{number}.json", record.kubelet));
+    write_to(path, record)
+}
+
+/// Writes a run to a file.
+pub(super) fn write_to(path: PathBuf, record: &ConformanceRun) -> Result<PathBuf> {
     let text = serde_json::to_string_pretty(record)? + "\n";
     fs::write(&path, text).with_context(|| format!("writing {}", path.display()))?;
     Ok(path)

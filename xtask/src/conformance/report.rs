@@ -60,8 +60,10 @@ fn to_report(suites: Vec<GinkgoSuite>) -> ConformanceReport {
     for suite in suites {
         report.given_up.extend(suite.special_suite_failure_reasons.unwrap_or_default());
         for spec in suite.spec_reports.unwrap_or_default() {
+            // A run that was ended early is resumed with the tests that it interrupted.
+            let is_interrupted = !report.given_up.is_empty() && spec.is_interrupted();
             if spec.leaf_node_type == "It" {
-                report.tests.extend(spec.test());
+                report.tests.extend(spec.test().filter(|_| !is_interrupted));
             } else if let Some(failure) = &spec.failure {
                 let line = first_line(&failure.message);
                 report.suite_failures.push(format!("{}: {line}", spec.leaf_node_type));
@@ -73,6 +75,11 @@ fn to_report(suites: Vec<GinkgoSuite>) -> ConformanceReport {
 }
 
 impl GinkgoSpec {
+    /// Whether the end of the run ended it.
+    fn is_interrupted(&self) -> bool {
+        matches!(self.state.as_str(), "timedout" | "interrupted" | "aborted")
+    }
+
     /// None for a test that was not chosen: ginkgo calls it skipped too, but gives no reason.
     fn test(&self) -> Option<TestResult> {
         let outcome = match (self.state.as_str(), &self.failure) {
@@ -121,7 +128,9 @@ mod tests {
             { "ContainerHierarchyTexts": ["[sig-node] Pods"], "LeafNodeType": "It",
               "LeafNodeText": "needs more", "State": "skipped", "RunTime": 0, "Failure": { "Message": "too few" } },
             { "ContainerHierarchyTexts": ["[sig-node] Pods"], "LeafNodeType": "It",
-              "LeafNodeText": "hangs", "State": "timedout", "RunTime": 0, "Failure": { "Message": "\n  over\nmore" } }
+              "LeafNodeText": "breaks", "State": "failed", "RunTime": 0, "Failure": { "Message": "\n  over\nmore" } },
+            { "ContainerHierarchyTexts": ["[sig-node] Pods"], "LeafNodeType": "It",
+              "LeafNodeText": "ran at the end", "State": "timedout", "RunTime": 0, "Failure": { "Message": "late" } }
         ]
     }]"#;
 
@@ -141,7 +150,7 @@ mod tests {
                     TestOutcome::Passed,
                     None
                 ),
-                ("[sig-node] Pods hangs", TestOutcome::Failed, Some("over")),
+                ("[sig-node] Pods breaks", TestOutcome::Failed, Some("over")),
                 ("[sig-node] Pods needs more", TestOutcome::Skipped, Some("too few")),
             ]
         );

@@ -6,9 +6,13 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
+use clap::ValueEnum;
 use oarsman_rig::parts::kubernetes::Program;
+use serde::{Deserialize, Serialize};
 use tokio::process::Command;
 use tokio::time::{Instant, timeout};
+
+use super::record::TestResult;
 
 /// All tests of a cluster.
 pub(super) const E2E: Program =
@@ -26,16 +30,50 @@ pub(super) const PROGRAMS: [Program; 4] = [E2E, GINKGO, AGNHOST, NNP];
 /// The file ginkgo writes its report to.
 pub(super) const REPORT: &str = "report.json";
 const LOG: &str = "ginkgo.log";
-/// The label filter: the tests that a node has to pass, without those that need a node of their own, take long or fail at times.
-const LABELS: &str = "NodeConformance && !Serial && !Disruptive && !Slow && !Flaky";
 /// How long ginkgo may take to end after its deadline.
 const GRACE: Duration = Duration::from_secs(300);
 /// The deadline of a query to the test program.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(60);
 
+/// A part of the official tests.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum TestSuite {
+    /// What every node has to pass
+    #[default]
+    NodeConformance,
+    /// The other tests of sig-node
+    SigNode,
+}
+
+impl TestSuite {
+    /// The label filter. Left out is what needs a node of its own, takes long or fails at times.
+    fn labels(self) -> &'static str {
+        match self {
+            Self::NodeConformance => "NodeConformance && !Serial && !Disruptive && !Slow && !Flaky",
+            Self::SigNode => {
+                "sig-node && !NodeConformance && !Serial && !Disruptive && !Slow && !Flaky && !Alpha"
+            }
+        }
+    }
+
+    /// What names of files and commands of its runs have in addition.
+    pub(super) fn suffix(self) -> &'static str {
+        match self {
+            Self::NodeConformance => "",
+            Self::SigNode => "-sig-node",
+        }
+    }
+}
+
 /// The selection of tests, and how they are run.
 pub(super) struct TestSelection<'a> {
+    pub(super) suite: TestSuite,
     pub(super) focus: Option<&'a str>,
+    /// Tests that have run already.
+    pub(super) done: &'a [TestResult],
     pub(super) processes: u8,
     /// The deadline; what ran until then is reported.
     pub(super) limit: Duration,
@@ -68,12 +106,13 @@ fn arguments(kubeconfig: &Path, kept: &Path, chosen: &TestSelection<'_>) -> Resu
     let mut arguments = vec![
         format!("--procs={}", chosen.processes),
         format!("--timeout={}s", chosen.limit.as_secs()),
-        format!("--label-filter={LABELS}"),
+        format!("--label-filter={}", chosen.suite.labels()),
         format!("--output-dir={}", kept.display()),
         format!("--json-report={REPORT}"),
         "--no-color".to_owned(),
     ];
     arguments.extend(chosen.focus.map(|focus| format!("--focus={focus}")));
+    arguments.extend(chosen.done.iter().map(|test| format!("--skip={}$", escape(&test.name))));
     arguments.push(E2E.path()?.display().to_string());
     arguments.extend([
         "--".to_owned(),
@@ -86,6 +125,18 @@ fn arguments(kubeconfig: &Path, kept: &Path, chosen: &TestSelection<'_>) -> Resu
         format!("--e2e-output-dir={}", kept.display()),
     ]);
     Ok(arguments)
+}
+
+/// A regular expression that matches just this text.
+fn escape(text: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || c == ' ' || c == '_';
+    text.chars().fold(String::new(), |mut escaped, c| {
+        if !is_plain(c) {
+            escaped.push('\\');
+        }
+        escaped.push(c);
+        escaped
+    })
 }
 
 /// Fails when the tests need another version of one of our images.
@@ -103,4 +154,16 @@ pub(super) async fn check_images(names: &[&str]) -> Result<()> {
         );
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_a_test_that_has_run_matches_literally() {
+        let name = r#"[sig-node] Pods should run "a.b" (once) *not* twice"#;
+        let escaped = r#"\[sig\-node\] Pods should run \"a\.b\" \(once\) \*not\* twice"#;
+        assert_eq!(escape(name), escaped);
+    }
 }
