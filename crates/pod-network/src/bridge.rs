@@ -1,6 +1,6 @@
 //! The bridge of the host, and the pod's end of a veth pair.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use oarsman_host::namespaces::NamespaceKind;
@@ -19,6 +19,11 @@ pub(crate) const POD_LINK: &str = "eth0";
 const LOOPBACK: &str = "lo";
 /// The lease of the bridge's own address.
 const GATEWAY: u32 = 1;
+/// The bridge's link-local address beside the one that the kernel makes. The kernel asks for the hardware address of a pod from such an
+/// address when it forwards a packet of another host, and does not use its own one before it has looked for a duplicate: up to two seconds,
+/// more on a busy host. It gives a neighbour up after three seconds, and answers "address unreachable" for it. Ours is usable at once.
+const LINK_LOCAL: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1);
+const LINK_LOCAL_PREFIX: u8 = 64;
 /// What Ethernet has.
 const USUAL_MTU: u32 = 1500;
 
@@ -39,9 +44,9 @@ pub(crate) fn ensure(
         // Pods are no routers.
         set_of_link("ipv6", &bridge.name, "accept_ra", "0")?;
     }
-    for (gateway, subnet) in gateways(subnets) {
-        let added = socket.add_address(bridge.index, gateway, subnet);
-        added.map_err(refused(format!("give {} the address {gateway}", bridge.name)))?;
+    for (address, subnet) in gateways(subnets).chain(link_local(subnets)) {
+        let added = socket.add_address(bridge.index, address, subnet);
+        added.map_err(refused(format!("give {} the address {address}", bridge.name)))?;
         after_step("bridge address")?;
     }
     Ok(bridge)
@@ -164,6 +169,13 @@ fn configure_here(
 
 fn gateways(subnets: &[Subnet]) -> impl Iterator<Item = (IpAddr, Subnet)> {
     subnets.iter().filter_map(|subnet| subnet.nth(GATEWAY).map(|gateway| (gateway, *subnet)))
+}
+
+/// The link-local address of the bridge, if pods have IPv6.
+fn link_local(subnets: &[Subnet]) -> Option<(IpAddr, Subnet)> {
+    let has_ipv6 = subnets.iter().any(|subnet| !subnet.is_ipv4());
+    let subnet = Subnet::of(LINK_LOCAL.into(), LINK_LOCAL_PREFIX).filter(|_| has_ipv6)?;
+    Some((LINK_LOCAL.into(), subnet))
 }
 
 /// The MTU of the link by which the host reaches the rest of the world: larger packets would not pass it.
