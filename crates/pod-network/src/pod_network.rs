@@ -139,6 +139,7 @@ impl PodNetwork {
         bridge::configure_pod(namespace.as_fd(), &record.addresses, &subnets)?;
         after_step("addresses")?;
         self.ensure_rules(&state.store, &subnets, &record)?;
+        bridge::await_carrier(&mut socket, &self.names, record.lease, bridge::CARRIER_PATIENCE)?;
         Ok(SandboxNetwork {
             addresses: record.addresses,
             namespace: self.pins.path(sandbox, NamespaceKind::Network)?,
