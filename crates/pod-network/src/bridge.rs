@@ -48,6 +48,8 @@ pub(crate) fn ensure(
         // Another program has set it down, which has removed its addresses of IPv6 too.
         socket.set_link_up(bridge.index).map_err(refused(format!("set {} up", bridge.name)))?;
     }
+    // A host that forwards may have another default for new links.
+    set_of_link("ipv4", &bridge.name, "forwarding", "1")?;
     if subnets.iter().any(|subnet| !subnet.is_ipv4()) {
         set_of_link("ipv6", &bridge.name, "disable_ipv6", "0")?;
         // Pods are no routers.

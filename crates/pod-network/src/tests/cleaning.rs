@@ -261,6 +261,45 @@ fn a_bridge_that_was_set_down_is_up_again_with_its_addresses() {
     }
 }
 
+/// The file of the subnets, as a disk that was full or a person may leave it.
+fn damage_subnets(host: &PrivateHost) {
+    fs::write(host.state().join("subnets.json"), "{").unwrap();
+}
+
+#[test]
+fn pods_keep_their_network_when_the_file_of_the_subnets_is_damaged() {
+    on_private_host(|host| {
+        let one = set_up(&host.network(), "one", &[]);
+        damage_subnets(host);
+        let two = set_up(&host.network(), "two", &[]);
+        let listener = Place::of(&one).listen(80);
+        for address in one.addresses {
+            Place::of(&two).talk((address, 80).into(), &listener);
+        }
+    });
+}
+
+#[test]
+fn host_ports_are_removed_when_the_file_of_the_subnets_is_damaged() {
+    on_private_host(|host| {
+        let network = host.network();
+        set_up(&network, "one", &all_ports());
+        damage_subnets(host);
+        network.tear_down("one").unwrap();
+        assert!(!run("nft list ruleset").contains("8080"));
+    });
+}
+
+#[test]
+fn a_sandbox_that_is_set_up_again_without_host_ports_has_none() {
+    on_private_host(|host| {
+        let network = host.network();
+        set_up(&network, "one", &all_ports());
+        set_up(&network, "one", &[]);
+        assert!(!run("nft list ruleset").contains("8080"));
+    });
+}
+
 #[test]
 fn what_is_in_use_is_not_removed() {
     on_private_host(|host| {

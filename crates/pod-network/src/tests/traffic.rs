@@ -48,6 +48,18 @@ fn a_pod_reaches_other_hosts_by_the_address_of_this_one() {
 }
 
 #[test]
+fn a_pod_reaches_other_hosts_where_new_links_do_not_forward_by_default() {
+    on_private_host(|host| {
+        let outside = host.connect_outside();
+        write_setting("net/ipv4/ip_forward", "1");
+        write_setting("net/ipv4/conf/default/forwarding", "0");
+        let pod = set_up(&host.network(), "one", &[]);
+        let listener = outside.listen(80);
+        Place::of(&pod).talk(at(OUTSIDE[0], 80), &listener);
+    });
+}
+
+#[test]
 fn links_have_the_mtu_of_the_default_link() {
     on_private_host(|host| {
         let network = host.network();
