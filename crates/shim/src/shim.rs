@@ -7,6 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
+use oarsman_host::inherited_descriptors;
 use oarsman_host::read_only_file::open_read_only;
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{getpid, set_child_subreaper, setsid};
@@ -50,6 +51,9 @@ pub fn main(arguments: &[String]) -> ExitCode {
 
 /// Executes the shim from a read-only mount of our own file: a container that gets at `/proc/PID/exe` of shim, helper or its own first process
 /// before it executes its program cannot write to it (CVE-2019-5736), and no memory is spent on a copy.
+///
+/// The shim lives as long as its pod, so it gets nothing that whoever started the agent has left open: a lock would be held, and a pipe have no
+/// end, for as long.
 fn launch(directory: &ShimDirectory) -> io::Result<()> {
     let program = open_read_only(Path::new("/proc/self/exe")).map_err(|error| {
         io::Error::new(error.kind(), format!("cannot mount our own program read-only: {error}"))
@@ -57,6 +61,7 @@ fn launch(directory: &ShimDirectory) -> io::Result<()> {
     let mut command = Command::new(format!("/proc/self/fd/{}", program.as_raw_fd()));
     command.arg0("oarsman-shim").arg(ARGUMENT).arg("serve").arg(directory.path());
     command.env_clear().current_dir("/").stdin(Stdio::null()).stdout(Stdio::piped());
+    inherited_descriptors::close_on_exec()?;
     let mut shim = command.spawn()?;
     let mut said = String::new();
     if let Some(stdout) = shim.stdout.take() {
