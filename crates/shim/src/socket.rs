@@ -32,7 +32,7 @@ fn with_short_path<T>(
 
 /// Listens at `directory/name`, in the place of what was there.
 pub(crate) fn listen(directory: &Path, name: &str) -> io::Result<UnixListener> {
-    match std::fs::remove_file(directory.join(name)) {
+    match fs::remove_file(directory.join(name)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
