@@ -13,6 +13,7 @@ pub mod files;
 pub mod group_ownership;
 pub mod host_info;
 pub mod hugepages;
+pub mod inherited_descriptors;
 pub mod inotify;
 pub mod mounts;
 pub mod namespaces;

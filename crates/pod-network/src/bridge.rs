@@ -1,7 +1,8 @@
 //! The bridge of the host, and the pod's end of a veth pair.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
 
 use oarsman_host::namespaces::NamespaceKind;
 use oarsman_host::thread_namespaces;
@@ -11,7 +12,9 @@ use crate::faults::after_step;
 use crate::host_settings::set_of_link;
 use crate::names::Names;
 use crate::records::SandboxRecord;
-use crate::route::{LinkState, NewBridge, NewPair, RouteEntry, RouteSocket};
+use crate::route::{
+    LinkChanges, LinkOperation, LinkState, NewBridge, NewPair, RouteEntry, RouteSocket,
+};
 use crate::subnet::Subnet;
 
 /// The pod's link, as containers expect it.
@@ -19,6 +22,13 @@ pub(crate) const POD_LINK: &str = "eth0";
 const LOOPBACK: &str = "lo";
 /// The lease of the bridge's own address.
 const GATEWAY: u32 = 1;
+/// The bridge's link-local address beside the one that the kernel makes. The kernel asks for the hardware address of a pod from such an
+/// address when it forwards a packet of another host, and does not use its own one before it has looked for a duplicate: up to two seconds,
+/// more on a busy host. It gives a neighbour up after three seconds, and answers "address unreachable" for it. Ours is usable at once.
+const LINK_LOCAL: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1);
+const LINK_LOCAL_PREFIX: u8 = 64;
+/// How long a link has to carry packets. The kernel needs milliseconds, and more on a busy host.
+pub(crate) const CARRIER_PATIENCE: Duration = Duration::from_secs(10);
 /// What Ethernet has.
 const USUAL_MTU: u32 = 1500;
 
@@ -34,14 +44,20 @@ pub(crate) fn ensure(
         let named = socket.set_alias(bridge.index, &names.alias);
         named.map_err(refused(format!("set the alias of {}", bridge.name)))?;
     }
+    if !bridge.is_up {
+        // Another program has set it down, which has removed its addresses of IPv6 too.
+        socket.set_link_up(bridge.index).map_err(refused(format!("set {} up", bridge.name)))?;
+    }
+    // A host that forwards may have another default for new links.
+    set_of_link("ipv4", &bridge.name, "forwarding", "1")?;
     if subnets.iter().any(|subnet| !subnet.is_ipv4()) {
         set_of_link("ipv6", &bridge.name, "disable_ipv6", "0")?;
         // Pods are no routers.
         set_of_link("ipv6", &bridge.name, "accept_ra", "0")?;
     }
-    for (gateway, subnet) in gateways(subnets) {
-        let added = socket.add_address(bridge.index, gateway, subnet);
-        added.map_err(refused(format!("give {} the address {gateway}", bridge.name)))?;
+    for (address, subnet) in gateways(subnets).chain(link_local(subnets)) {
+        let added = socket.add_address(bridge.index, address, subnet);
+        added.map_err(refused(format!("give {} the address {address}", bridge.name)))?;
         after_step("bridge address")?;
     }
     Ok(bridge)
@@ -162,8 +178,43 @@ fn configure_here(
     Ok(())
 }
 
+/// Waits until packets pass the link of a sandbox and the bridge. The kernel sees by and by that the pod's end is up, and drops what is sent
+/// to the pod before: whoever looks for a neighbour tries again only after a second.
+pub(crate) fn await_carrier(
+    socket: &mut RouteSocket,
+    names: &Names,
+    lease: u16,
+    patience: Duration,
+) -> Result<(), PodNetworkError> {
+    let name = names.link(lease);
+    if carries(socket, names, &name)? {
+        return Ok(());
+    }
+    let action = || refused(format!("wait until packets pass the link {name}"));
+    let mut changes = LinkChanges::until(patience).map_err(action())?;
+    while !carries(socket, names, &name)? {
+        changes.wait().map_err(action())?;
+    }
+    Ok(())
+}
+
+/// The bridge has always carried packets if the kernel has not looked at it yet. A link has carried none before it was looked at.
+fn carries(socket: &mut RouteSocket, names: &Names, link: &str) -> Result<bool, PodNetworkError> {
+    // In this order: newer kernels look when they are asked, and the bridge is up with its first link.
+    let link = find_link(socket, link)?.ok_or_else(|| missing(link))?;
+    let bridge = find_link(socket, &names.bridge())?.ok_or_else(|| missing(&names.bridge()))?;
+    Ok(link.operation == LinkOperation::Up && bridge.operation != LinkOperation::Down)
+}
+
 fn gateways(subnets: &[Subnet]) -> impl Iterator<Item = (IpAddr, Subnet)> {
     subnets.iter().filter_map(|subnet| subnet.nth(GATEWAY).map(|gateway| (gateway, *subnet)))
+}
+
+/// The link-local address of the bridge, if pods have IPv6.
+fn link_local(subnets: &[Subnet]) -> Option<(IpAddr, Subnet)> {
+    let has_ipv6 = subnets.iter().any(|subnet| !subnet.is_ipv4());
+    let subnet = Subnet::of(LINK_LOCAL.into(), LINK_LOCAL_PREFIX).filter(|_| has_ipv6)?;
+    Some((LINK_LOCAL.into(), subnet))
 }
 
 /// The MTU of the link by which the host reaches the rest of the world: larger packets would not pass it.

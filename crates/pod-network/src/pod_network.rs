@@ -131,6 +131,7 @@ impl PodNetwork {
         let mut socket = RouteSocket::open().map_err(refused("open a netlink socket"))?;
         let subnets = self.decide_subnets(&state.store, &mut socket)?;
         let record = state.store.plan(sandbox, pod, ports, &subnets)?;
+        let had_ports = state.store.get(sandbox).is_some_and(|before| !before.ports.is_empty());
         state.store.put(sandbox, record.clone())?;
         after_step("record")?;
         let bridge = bridge::ensure(&mut socket, &self.names, &subnets)?;
@@ -138,7 +139,8 @@ impl PodNetwork {
         bridge::connect(&mut socket, &self.names, &bridge, &record, namespace.as_fd())?;
         bridge::configure_pod(namespace.as_fd(), &record.addresses, &subnets)?;
         after_step("addresses")?;
-        self.ensure_rules(&state.store, &subnets, &record)?;
+        self.ensure_rules(&state.store, &subnets, &record, had_ports)?;
+        bridge::await_carrier(&mut socket, &self.names, record.lease, bridge::CARRIER_PATIENCE)?;
         Ok(SandboxNetwork {
             addresses: record.addresses,
             namespace: self.pins.path(sandbox, NamespaceKind::Network)?,
@@ -146,17 +148,19 @@ impl PodNetwork {
         })
     }
 
-    /// The table needs no change for a sandbox without host ports, unless another program has removed it.
+    /// The table needs no change for a sandbox that has and had no host ports, unless another program has removed it.
     fn ensure_rules(
         &self,
         store: &RecordStore,
         subnets: &[Subnet],
         SandboxRecord { ports, addresses, .. }: &SandboxRecord,
+        had_ports: bool,
     ) -> Result<(), PodNetworkError> {
         let mut socket = open_nftables()?;
         let table = self.names.table();
         let asked = socket.has_table(&table);
-        if !ports.is_empty() || !asked.map_err(refused(format!("look for the table {table}")))? {
+        let is_there = asked.map_err(refused(format!("look for the table {table}")))?;
+        if had_ports || !ports.is_empty() || !is_there {
             self.replace_rules(&mut socket, subnets, store.all())?;
         }
         after_step("rules")?;
@@ -185,7 +189,7 @@ impl PodNetwork {
         replaced.map_err(refused(format!("replace the nftables table {}", table.name)))
     }
 
-    /// The subnets of pods. While a sandbox has an address of them, they stay.
+    /// The subnets of pods. While a sandbox has an address of them, they stay, and so does the bridge.
     fn decide_subnets(
         &self,
         store: &RecordStore,
@@ -199,8 +203,12 @@ impl PodNetwork {
         let (settings, names) = (&self.settings, &self.names);
         let chosen = PodSubnets::choose(settings, names, remembered.as_ref(), &routes, has_ipv6())?;
         if remembered.as_ref() != Some(&chosen) {
-            // It would keep the addresses of the subnets before.
-            delete_link(socket, &names.bridge())?;
+            // Without the file and with sandboxes, the file was lost or damaged, and what follows from the root is the same again.
+            refuse_addresses_outside(store, &chosen.0)?;
+            if store.all().is_empty() {
+                // It would keep the addresses of the subnets before.
+                delete_link(socket, &names.bridge())?;
+            }
             make_directory(&self.settings.directory)?;
             chosen.remember(&self.subnets_file())?;
         }
@@ -216,13 +224,8 @@ impl PodNetwork {
         let with_ipv6 = remembered.0.iter().any(|subnet| !subnet.is_ipv4());
         let (settings, names) = (&self.settings, &self.names);
         let chosen = PodSubnets::choose(settings, names, Some(remembered), &[], with_ipv6)?;
-        let is_outside = |record: &SandboxRecord| {
-            record.addresses.iter().any(|held| !chosen.0.iter().any(|all| all.contains(*held)))
-        };
-        match store.all().iter().find(|(_, record)| is_outside(record)) {
-            Some((sandbox, _)) => Err(PodNetworkError::SubnetChanged { sandbox: sandbox.clone() }),
-            None => Ok(chosen.0),
-        }
+        refuse_addresses_outside(store, &chosen.0)?;
+        Ok(chosen.0)
     }
 
     fn subnets_file(&self) -> PathBuf {
@@ -232,6 +235,19 @@ impl PodNetwork {
     pub(crate) fn lock(&self) -> MutexGuard<'_, NetworkState> {
         // Every change of the state is one assignment after all that can fail.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn refuse_addresses_outside(
+    store: &RecordStore,
+    subnets: &[Subnet],
+) -> Result<(), PodNetworkError> {
+    let is_outside = |record: &SandboxRecord| {
+        record.addresses.iter().any(|held| !subnets.iter().any(|all| all.contains(*held)))
+    };
+    match store.all().iter().find(|(_, record)| is_outside(record)) {
+        Some((sandbox, _)) => Err(PodNetworkError::SubnetChanged { sandbox: sandbox.clone() }),
+        None => Ok(()),
     }
 }
 

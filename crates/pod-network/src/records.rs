@@ -133,8 +133,10 @@ impl RecordStore {
         make_directory(&self.directory)?;
         let text = serde_json::to_vec(&record).map_err(io::Error::from);
         replace(&path, &text.map_err(file_error("encode", &path))?, false)?;
-        self.last = record.lease;
-        self.records.insert(sandbox.to_owned(), record);
+        let lease = record.lease;
+        if self.records.insert(sandbox.to_owned(), record).is_none() {
+            self.last = lease;
+        }
         Ok(())
     }
 
@@ -192,6 +194,17 @@ mod tests {
         assert_eq!(leases, [5, 6, 2]);
         let error = store.plan("g", "default/g", &[], &subnets()).unwrap_err().to_string();
         assert!(error.contains("10.200.7.0/29") && error.contains("5 sandboxes"), "{error}");
+    }
+
+    #[test]
+    fn an_address_that_was_just_freed_is_not_given_out_because_another_sandbox_is_set_up_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut store = RecordStore::open(directory.path(), "boot-1").unwrap();
+        let leases = ["a", "b", "c"].map(|sandbox| add(&mut store, sandbox, &[]).lease);
+        assert_eq!(leases, [2, 3, 4]);
+        store.remove("b").unwrap();
+        add(&mut store, "a", &[]);
+        assert_eq!(add(&mut store, "d", &[]).lease, 5);
     }
 
     #[test]

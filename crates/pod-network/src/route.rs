@@ -1,12 +1,14 @@
 //! Links, addresses and routes of a network namespace, by rtnetlink.
 
 mod addresses;
+mod link_changes;
 mod links;
 
 use std::io;
 
 pub(crate) use addresses::{RouteEntry, octets, read_address};
-pub(crate) use links::{LinkState, NewBridge, NewPair};
+pub(crate) use link_changes::LinkChanges;
+pub(crate) use links::{LinkOperation, LinkState, NewBridge, NewPair};
 
 use crate::netlink::{NetlinkFamily, NetlinkSocket};
 

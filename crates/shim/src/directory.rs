@@ -1,5 +1,7 @@
 //! Where a shim keeps what it knows.
 
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use oarsman_host::files::is_plain_name;
@@ -28,6 +30,21 @@ impl ShimDirectory {
 
     pub(crate) fn lock(&self) -> PathBuf {
         self.0.join("lock")
+    }
+
+    /// Removes it, the lock last: whoever comes before finds that its shim lives. Whoever comes after begins with a lock of his own, and keeps the
+    /// directory from being removed under him.
+    pub(crate) fn remove(&self) -> io::Result<()> {
+        for entry in fs::read_dir(&self.0)? {
+            let entry = entry?;
+            match entry.file_type()?.is_dir() {
+                true => fs::remove_dir_all(entry.path())?,
+                false if entry.path() == self.lock() => {}
+                false => fs::remove_file(entry.path())?,
+            }
+        }
+        fs::remove_file(self.lock())?;
+        fs::remove_dir(&self.0)
     }
 
     pub(crate) fn libcontainer(&self) -> PathBuf {
@@ -73,5 +90,22 @@ impl ContainerDirectory {
     /// The process of an exec, and what its helper tells. `name` is `create`, `delete` or an exec's.
     pub(crate) fn of_step(&self, name: &str, file: &str) -> PathBuf {
         self.0.join(format!("{name}.{file}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_is_removed_with_all_that_is_in_it() {
+        let files = tempfile::tempdir().unwrap();
+        let directory = ShimDirectory::new(files.path().join("shim"));
+        fs::create_dir_all(directory.containers().join("one")).unwrap();
+        for file in [directory.lock(), directory.containers().join("one/report.json")] {
+            fs::write(file, "").unwrap();
+        }
+        directory.remove().unwrap();
+        assert!(!directory.path().exists());
     }
 }

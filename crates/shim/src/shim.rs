@@ -3,10 +3,12 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
+use oarsman_host::inherited_descriptors;
 use oarsman_host::read_only_file::open_read_only;
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{getpid, set_child_subreaper, setsid};
@@ -50,6 +52,9 @@ pub fn main(arguments: &[String]) -> ExitCode {
 
 /// Executes the shim from a read-only mount of our own file: a container that gets at `/proc/PID/exe` of shim, helper or its own first process
 /// before it executes its program cannot write to it (CVE-2019-5736), and no memory is spent on a copy.
+///
+/// The shim lives as long as its pod, so it gets nothing that whoever started the agent has left open: a lock would be held, and a pipe have no
+/// end, for as long.
 fn launch(directory: &ShimDirectory) -> io::Result<()> {
     let program = open_read_only(Path::new("/proc/self/exe")).map_err(|error| {
         io::Error::new(error.kind(), format!("cannot mount our own program read-only: {error}"))
@@ -57,6 +62,7 @@ fn launch(directory: &ShimDirectory) -> io::Result<()> {
     let mut command = Command::new(format!("/proc/self/fd/{}", program.as_raw_fd()));
     command.arg0("oarsman-shim").arg(ARGUMENT).arg("serve").arg(directory.path());
     command.env_clear().current_dir("/").stdin(Stdio::null()).stdout(Stdio::piped());
+    inherited_descriptors::close_on_exec()?;
     let mut shim = command.spawn()?;
     let mut said = String::new();
     if let Some(stdout) = shim.stdout.take() {
@@ -76,20 +82,23 @@ fn serve(directory: &ShimDirectory) -> io::Result<()> {
     rustix::thread::set_name(c"oarsman-shim")?;
     setsid()?;
     set_child_subreaper(Some(getpid()))?;
+    std::fs::create_dir_all(directory.path())?;
+    // Nothing is made beside it before: a shim that lives there may be about to remove the directory.
+    let _lock = lock(directory)?;
     for part in [directory.containers(), directory.libcontainer()] {
         std::fs::create_dir_all(part)?;
     }
-    let _lock = lock(directory)?;
     let listener = socket::listen(directory.path(), ShimDirectory::SOCKET)?;
     let server = ShimServer::new(directory.clone(), listener)?;
     tell_ready()?;
     server.run()?;
-    std::fs::remove_dir_all(directory.path())
+    directory.remove()
 }
 
 /// Held as long as the shim lives.
 pub(crate) fn lock(directory: &ShimDirectory) -> io::Result<File> {
-    let file = File::options().create(true).truncate(false).write(true).open(directory.lock())?;
+    let path = directory.lock();
+    let file = File::options().create(true).truncate(false).write(true).open(&path)?;
     flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|error| {
         let shown = directory.path().display();
         io::Error::new(
@@ -97,7 +106,19 @@ pub(crate) fn lock(directory: &ShimDirectory) -> io::Result<File> {
             format!("the shim of {shown} lives already: {error}"),
         )
     })?;
+    refuse_removed(&file, &path)?;
     Ok(file)
+}
+
+/// A shim that ended between our opening and our locking has removed the file that we have. The next one would lock another file, and both
+/// would live.
+fn refuse_removed(file: &File, path: &Path) -> io::Result<()> {
+    let (ours, there) = (file.metadata()?, std::fs::metadata(path));
+    if there.is_ok_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino())) {
+        return Ok(());
+    }
+    let message = format!("the shim that held {} has just ended: try again", path.display());
+    Err(io::Error::new(io::ErrorKind::WouldBlock, message))
 }
 
 /// Tells the launcher, and closes what it could still read.
@@ -109,4 +130,24 @@ fn tell_ready() -> io::Result<()> {
     let null = File::options().read(true).write(true).open("/dev/null")?;
     rustix::stdio::dup2_stdout(&null)?;
     Ok(rustix::stdio::dup2_stderr(&null)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_that_another_shim_has_removed_or_replaced_is_not_ours() {
+        let files = tempfile::tempdir().unwrap();
+        let directory = ShimDirectory::new(files.path());
+        let path = directory.lock();
+        let opened = File::create(&path).unwrap();
+        refuse_removed(&opened, &path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert!(refuse_removed(&opened, &path).is_err());
+        let _next = lock(&directory).unwrap();
+        let error = refuse_removed(&opened, &path).unwrap_err().to_string();
+        assert!(error.contains("has just ended"), "{error}");
+        assert!(lock(&directory).unwrap_err().to_string().contains("lives already"));
+    }
 }

@@ -1,8 +1,10 @@
 //! Unix sockets at long paths, and descriptors that are passed over them.
 
+use std::fs::{self, Permissions};
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 
@@ -11,6 +13,8 @@ use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
+
+const SOCKET_MODE: u32 = 0o600;
 
 /// The most descriptors that come with one frame.
 pub(crate) const MOST_DESCRIPTORS: usize = 3;
@@ -28,11 +32,14 @@ fn with_short_path<T>(
 
 /// Listens at `directory/name`, in the place of what was there.
 pub(crate) fn listen(directory: &Path, name: &str) -> io::Result<UnixListener> {
-    match std::fs::remove_file(directory.join(name)) {
+    match fs::remove_file(directory.join(name)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    with_short_path(directory, name, |path| UnixListener::bind(path))
+    let listener = with_short_path(directory, name, |path| UnixListener::bind(path))?;
+    // Who connects can have programs run as root, and the file mode creation mask is whatever the agent was started with.
+    fs::set_permissions(directory.join(name), Permissions::from_mode(SOCKET_MODE))?;
+    Ok(listener)
 }
 
 /// Connects to what listens at `directory/name`.
@@ -73,4 +80,17 @@ pub(crate) fn receive(
         }
     }
     Ok(received.bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_owner_of_a_socket_may_connect_to_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let _listener = listen(directory.path(), "socket").unwrap();
+        let mode = fs::metadata(directory.path().join("socket")).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, SOCKET_MODE);
+    }
 }

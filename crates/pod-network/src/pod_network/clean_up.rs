@@ -64,13 +64,17 @@ impl PodNetwork {
         sandbox: &str,
         record: &SandboxRecord,
     ) -> Result<(), PodNetworkError> {
-        let remembered = PodSubnets::remembered(&self.subnets_file())?;
-        let Some(subnets) = remembered.filter(|_| !record.ports.is_empty()) else {
+        if record.ports.is_empty() {
             return Ok(());
+        }
+        // A configuration that has changed is no reason to keep the rules of a pod that is gone.
+        let subnets = match PodSubnets::remembered(&self.subnets_file())? {
+            Some(remembered) => remembered.0,
+            None => self.decide_subnets(&state.store, &mut open_route()?)?,
         };
         let mut others = state.store.all().clone();
         others.remove(sandbox);
-        self.replace_rules(&mut open_nftables()?, &subnets.0, &others)
+        self.replace_rules(&mut open_nftables()?, &subnets, &others)
     }
 
     /// Removes all that is ours and belongs to none of the sandboxes that exist or are being made, and makes whole what the others share:

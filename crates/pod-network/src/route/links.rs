@@ -18,6 +18,7 @@ const IFLA_IFNAME: u16 = 3;
 const IFLA_MTU: u16 = 4;
 const IFLA_MASTER: u16 = 10;
 const IFLA_PROTINFO: u16 = 12;
+const IFLA_OPERSTATE: u16 = 16;
 const IFLA_LINKINFO: u16 = 18;
 const IFLA_IFALIAS: u16 = 20;
 const IFLA_NET_NS_FD: u16 = 28;
@@ -29,6 +30,9 @@ const IFLA_BRPORT_MODE: u16 = 4;
 const AF_UNSPEC: u8 = 0;
 const AF_BRIDGE: u8 = 7;
 const IFF_UP: u32 = 1;
+/// States of operation (RFC 2863).
+const IF_OPER_UNKNOWN: u8 = 0;
+const IF_OPER_UP: u8 = 6;
 /// The length of the header of messages about links.
 const HEADER: usize = 16;
 
@@ -42,6 +46,22 @@ pub(crate) struct LinkState {
     pub(crate) alias: String,
     /// The bridge that it is a port of.
     pub(crate) master: Option<u32>,
+    /// Whether it is set up.
+    pub(crate) is_up: bool,
+    /// Whether the kernel sends by it: it drops packets from when it is set up to when it has looked at the other end.
+    pub(crate) operation: LinkOperation,
+}
+
+/// Whether the kernel sends by a link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum LinkOperation {
+    /// The other end is there, and the kernel has seen it.
+    Up,
+    /// The kernel has not looked, and sends meanwhile if it did before.
+    #[default]
+    Unknown,
+    /// Packets are dropped.
+    Down,
 }
 
 /// A bridge that is to be made.
@@ -179,11 +199,21 @@ fn link_state(reply: &Reply) -> Option<LinkState> {
     let of = |kind| find_attribute(attributes, kind);
     (reply.kind == RTM_NEWLINK).then_some(LinkState {
         index: read_u32(header.get(4..)?)?,
+        is_up: read_u32(header.get(8..)?)? & IFF_UP != 0,
+        operation: of(IFLA_OPERSTATE).map(operation).unwrap_or_default(),
         name: of(IFLA_IFNAME).map(read_text)?,
         mtu: of(IFLA_MTU).and_then(read_u32).unwrap_or_default(),
         alias: of(IFLA_IFALIAS).map(read_text).unwrap_or_default(),
         master: of(IFLA_MASTER).and_then(read_u32),
     })
+}
+
+fn operation(state: &[u8]) -> LinkOperation {
+    match state.first() {
+        Some(&IF_OPER_UP) => LinkOperation::Up,
+        None | Some(&IF_OPER_UNKNOWN) => LinkOperation::Unknown,
+        Some(_) => LinkOperation::Down,
+    }
 }
 
 fn is_no_device(error: &io::Error) -> bool {

@@ -53,7 +53,7 @@ fn all_ports() -> [HostPort; 2] {
     [port(PortProtocol::Tcp, 8080, 80), port(PortProtocol::Udp, 5353, 53)]
 }
 
-/// How what a crash has left is removed.
+/// What is done about what a crash or another program has left.
 type Removal = fn(&PrivateHost, &PodNetwork);
 
 const REMOVALS: [(&str, Removal); 3] = [
@@ -239,6 +239,64 @@ fn a_reconciliation_restores_the_bridge_and_the_rules() {
         // A link cannot be made again under running containers.
         run(&format!("ip link delete {}", network.names.link(2)));
         assert_eq!(network.reconcile(&existing).unwrap().broken_sandboxes, ["one"]);
+    });
+}
+
+#[test]
+fn a_bridge_that_was_set_down_is_up_again_with_its_addresses() {
+    let set_up_another: Removal = |_, network| drop(set_up(network, "two", &[]));
+    let reconcile: Removal =
+        |_, network| drop(network.reconcile(&BTreeSet::from(["one".to_owned()])).unwrap());
+    for repair in [set_up_another, reconcile] {
+        on_private_host(|host| {
+            let network = host.network();
+            let one = set_up(&network, "one", &[]);
+            run(&format!("ip link set {} down", network.names.bridge()));
+            repair(host, &network);
+            let listener = Place::of(&one).listen(80);
+            for address in one.addresses {
+                Place::Host.talk((address, 80).into(), &listener);
+            }
+        });
+    }
+}
+
+/// The file of the subnets, as a disk that was full or a person may leave it.
+fn damage_subnets(host: &PrivateHost) {
+    fs::write(host.state().join("subnets.json"), "{").unwrap();
+}
+
+#[test]
+fn pods_keep_their_network_when_the_file_of_the_subnets_is_damaged() {
+    on_private_host(|host| {
+        let one = set_up(&host.network(), "one", &[]);
+        damage_subnets(host);
+        let two = set_up(&host.network(), "two", &[]);
+        let listener = Place::of(&one).listen(80);
+        for address in one.addresses {
+            Place::of(&two).talk((address, 80).into(), &listener);
+        }
+    });
+}
+
+#[test]
+fn host_ports_are_removed_when_the_file_of_the_subnets_is_damaged() {
+    on_private_host(|host| {
+        let network = host.network();
+        set_up(&network, "one", &all_ports());
+        damage_subnets(host);
+        network.tear_down("one").unwrap();
+        assert!(!run("nft list ruleset").contains("8080"));
+    });
+}
+
+#[test]
+fn a_sandbox_that_is_set_up_again_without_host_ports_has_none() {
+    on_private_host(|host| {
+        let network = host.network();
+        set_up(&network, "one", &all_ports());
+        set_up(&network, "one", &[]);
+        assert!(!run("nft list ruleset").contains("8080"));
     });
 }
 

@@ -16,7 +16,6 @@ fn with_bridge_filter(value: &str) {
 }
 
 #[test]
-#[ignore = "one run in thirty, IPv6 from another host is answered 'No route to host'; the cause is not found"]
 fn a_host_port_answers_everyone_by_both_families() {
     for filter in BRIDGE_FILTERS {
         on_private_host(|host| {
@@ -41,6 +40,24 @@ fn a_host_port_answers_everyone_by_both_families() {
             network.tear_down("one").unwrap();
             assert!(!outside.can_connect(at(HOST[0], 8080)));
             assert!(!Place::Host.can_connect(at("127.0.0.1", 8080)));
+        });
+    }
+}
+
+/// The kernel does not use a link-local address for as long as it looks for a duplicate of it, and asks for the hardware address of a
+/// pod from no other address when it forwards.
+#[test]
+fn a_host_port_answers_at_once_however_long_the_host_looks_for_duplicate_addresses() {
+    for everywhere in ["0", "1"] {
+        on_private_host(|host| {
+            let outside = host.connect_outside();
+            // Longer than the kernel looks for a neighbour.
+            write_setting("net/ipv6/conf/default/dad_transmits", "20");
+            write_setting("net/ipv6/conf/all/accept_dad", everywhere);
+            let network = host.network();
+            let pod = set_up(&network, "one", &[port(PortProtocol::Tcp, 8080, 80)]);
+            let listener = Place::of(&pod).listen(80);
+            outside.talk(at(HOST[1], 8080), &listener);
         });
     }
 }
@@ -80,7 +97,6 @@ fn a_client_of_udp_that_never_stops_sending_reaches_the_next_pod() {
 }
 
 #[test]
-#[ignore = "one run in thirty, IPv6 from another host is answered 'No route to host'; the cause is not found"]
 fn a_host_port_of_one_address_answers_there_only() {
     on_private_host(|host| {
         let outside = host.connect_outside();

@@ -1,10 +1,13 @@
 //! Pods reach each other and the rest of the world.
 
 use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 
 use oarsman_host::namespaces::NamespaceKind;
 
 use super::private_host::{HOST, OUTSIDE, Place, at, on_private_host, run, set_up, write_setting};
+use crate::bridge::await_carrier;
+use crate::route::{LinkOperation, RouteSocket};
 
 #[test]
 fn two_pods_talk_to_each_other_by_both_families() {
@@ -45,6 +48,18 @@ fn a_pod_reaches_other_hosts_by_the_address_of_this_one() {
 }
 
 #[test]
+fn a_pod_reaches_other_hosts_where_new_links_do_not_forward_by_default() {
+    on_private_host(|host| {
+        let outside = host.connect_outside();
+        write_setting("net/ipv4/ip_forward", "1");
+        write_setting("net/ipv4/conf/default/forwarding", "0");
+        let pod = set_up(&host.network(), "one", &[]);
+        let listener = outside.listen(80);
+        Place::of(&pod).talk(at(OUTSIDE[0], 80), &listener);
+    });
+}
+
+#[test]
 fn links_have_the_mtu_of_the_default_link() {
     on_private_host(|host| {
         let network = host.network();
@@ -57,6 +72,39 @@ fn links_have_the_mtu_of_the_default_link() {
         let pod = set_up(&network, "one", &[]);
         assert!(Place::of(&pod).enter(|| run("ip link show eth0")).contains("mtu 1400"));
         assert!(run(&format!("ip link show {}", network.names.bridge())).contains("mtu 1400"));
+    });
+}
+
+/// Packets that are sent to a link before are dropped, and a neighbour is looked for again only after a second.
+#[test]
+fn a_pod_that_is_set_up_has_links_that_carry_packets() {
+    on_private_host(|host| {
+        let network = host.network();
+        for lease in 2..52 {
+            set_up(&network, &format!("pod-{lease}"), &[]);
+            // All of them are listed, because newer kernels bring a single link up to date when it is asked for.
+            let links = RouteSocket::open().unwrap().links().unwrap();
+            let of = |name: String| links.iter().find(|link| link.name == name).unwrap().operation;
+            assert_eq!(of(network.names.link(lease)), LinkOperation::Up, "{lease}");
+            assert_ne!(of(network.names.bridge()), LinkOperation::Down, "{lease}");
+        }
+    });
+}
+
+#[test]
+fn a_link_is_waited_for_until_it_carries_packets_or_the_deadline_is_over() {
+    on_private_host(|host| {
+        let network = host.network();
+        let pod = Place::of(&set_up(&network, "one", &[]));
+        pod.enter(|| run("ip link set eth0 down"));
+        let mut socket = RouteSocket::open().unwrap();
+        let short = Duration::from_millis(50);
+        let error = await_carrier(&mut socket, &network.names, 2, short).unwrap_err().to_string();
+        assert!(error.contains(&network.names.link(2)) && error.contains("timed out"), "{error}");
+        std::thread::scope(|scope| {
+            scope.spawn(|| pod.enter(|| run("ip link set eth0 up")));
+            await_carrier(&mut socket, &network.names, 2, Duration::from_secs(30)).unwrap();
+        });
     });
 }
 

@@ -1,5 +1,7 @@
 //! Agents, shims and helpers that are killed.
 
+use std::fs::File;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -7,6 +9,7 @@ use libtest_mimic::Trial;
 use oarsman_host::processes;
 use oarsman_shim::client::{ShimError, clean_dead_shim, spawn_shim};
 use oarsman_shim::protocol::ContainerPhase;
+use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::time::Instant;
 
@@ -18,6 +21,7 @@ pub(crate) fn cases() -> Vec<Trial> {
         case("what_a_killed_shim_leaves_is_ended_and_reported", killed_shim),
         case("a_helper_killed_at_any_step_leaves_nothing", killed_helpers),
         case("a_second_shim_in_the_same_directory_is_refused", second_shim),
+        case("a_shim_holds_nothing_open_of_whoever_started_it", inherited_descriptors),
     ]
 }
 
@@ -149,6 +153,29 @@ async fn killed_helpers(pod: Pod) {
     println!("{refused} refused, {created} created, {shortest:?} undisturbed");
     assert!(refused > 10, "{refused} refused, {created} created, {shortest:?} undisturbed");
     pod.close().await;
+}
+
+/// The files that a process has open.
+fn open_files(pid: u32) -> Vec<PathBuf> {
+    let descriptors = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap();
+    let files = descriptors.map(|descriptor| std::fs::read_link(descriptor.unwrap().path()));
+    files.filter_map(Result::ok).collect()
+}
+
+/// A shell script with a lock file, for one, starts programs like this.
+async fn inherited_descriptors(first: Pod) {
+    let path = first.files.path().join("lock-of-another-program");
+    let file = File::create(&path).unwrap();
+    fcntl_setfd(&file, FdFlags::empty()).unwrap();
+    let pod = Pod::new().await;
+    fcntl_setfd(&file, FdFlags::CLOEXEC).unwrap();
+    let container = pod.run(pod.container("one", "sleep 1000")).await;
+    for process in [pod.shim, container] {
+        let files = open_files(process);
+        assert!(!files.is_empty() && !files.contains(&path), "{process}: {files:?}");
+    }
+    pod.close().await;
+    first.close().await;
 }
 
 async fn second_shim(pod: Pod) {
