@@ -1,0 +1,2 @@
+//! The embedded container runtime.
+mod oci;
