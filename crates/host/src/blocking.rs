@@ -17,7 +17,8 @@ use tokio::task::JoinError;
 use crate::disk_usage::UsageCount;
 
 /// As many threads are in use when every pool is full.
-pub const POOL_THREADS: usize = 6 + 6 + 4 + 6 + 4 + 3 + 3 + 1 + 1 + 1 + 1 + 1 + 8 + 1 + 1 + 1 + 1 + 6 + 4 + 4;
+pub const POOL_THREADS: usize =
+    6 + 6 + 4 + 6 + 4 + 3 + 3 + 1 + 1 + 1 + 1 + 1 + 8 + 1 + 1 + 1 + 1 + 6 + 4 + 4;
 
 /// Does the work on a thread of its own; `panicked` makes the error of work that panicked.
 ///

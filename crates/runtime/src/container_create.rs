@@ -18,9 +18,7 @@ use crate::oci::resources::StoredResources;
 use crate::oci::signals::stop_signal;
 use crate::oci::spec::{SpecInput, security_context, spec};
 use crate::oci::users::ProcessUser;
-use crate::records::{
-    SandboxPhase, StoredContainer, StoredMount, StoredSandbox, container_name,
-};
+use crate::records::{SandboxPhase, StoredContainer, StoredMount, StoredSandbox, container_name};
 use crate::state_directory::{make_directory, write_json};
 
 impl RuntimeInner {
@@ -52,7 +50,7 @@ impl RuntimeInner {
                 let removed =
                     self.on_files(&id, move |inner| inner.remove_container_files(&key)).await;
                 if let Err(error) = removed {
-                    tracing::warn!(container = id, %error, "container that could not be made not removed");
+                    tracing::warn!(object = id, %error, "container that could not be made not removed");
                 }
                 Err(error)
             }
@@ -115,7 +113,7 @@ impl RuntimeInner {
         let ipc = context.namespace_options.unwrap_or_default().ipc();
         let mounts = self.make_mounts(id, config)?;
         let cgroup = sandbox.cgroup_parent.join(id);
-        let spec = spec(SpecInput {
+        let spec = spec(&SpecInput {
             config,
             mounts: &mounts,
             image: &image.config,
@@ -141,11 +139,13 @@ impl RuntimeInner {
         let Some(process) = spec.process() else { return Ok(()) };
         let below = process.cwd().strip_prefix("/").unwrap_or(process.cwd());
         let root = self.directory.rootfs(id);
-        let is_plain = below.components().all(|part| matches!(part, std::path::Component::Normal(_)));
+        let is_plain =
+            below.components().all(|part| matches!(part, std::path::Component::Normal(_)));
         if below.as_os_str().is_empty() || !is_plain {
             return Ok(());
         }
-        let opened = oarsman_host::beneath::RootDirectory::open(&root).map_err(failed("open", &root))?;
+        let opened =
+            oarsman_host::beneath::RootDirectory::open(&root).map_err(failed("open", &root))?;
         // With a link on the way the directory is there, or the start says that it is not.
         drop(opened.make_directory(below, 0o755));
         Ok(())
@@ -193,7 +193,9 @@ impl RuntimeInner {
 
 fn make_log_directory(log: &Path) -> Outcome<()> {
     match log.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-        Some(parent) => fs::create_dir_all(parent).map_err(failed("make the log directory", parent)),
+        Some(parent) => {
+            fs::create_dir_all(parent).map_err(failed("make the log directory", parent))
+        }
         None => Ok(()),
     }
 }

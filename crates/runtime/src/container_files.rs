@@ -36,7 +36,7 @@ impl RuntimeInner {
                     mount.host_path = self.make_image_volume(id, number, &image.image, mount)?;
                     mount.readonly = true;
                 }
-                None => self.prepare_source(mount)?,
+                None => prepare_source(mount)?,
             }
         }
         Ok(mounts)
@@ -65,23 +65,6 @@ impl RuntimeInner {
         }
     }
 
-    /// Finds what a link leads to, and makes a directory of what does not exist, as other runtimes do.
-    fn prepare_source(&self, mount: &mut Mount) -> Outcome<()> {
-        let path = PathBuf::from(&mount.host_path);
-        if !path.is_absolute() {
-            return Ok(());
-        }
-        if fs::metadata(&path).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
-            fs::create_dir_all(&path).map_err(failed("make the directory", &path))?;
-        }
-        let path = path.canonicalize().map_err(failed("find", &path))?;
-        if mount.propagation() == MountPropagation::PropagationBidirectional {
-            require_shared(&path)?;
-        }
-        mount.host_path = path.to_string_lossy().into_owned();
-        Ok(())
-    }
-
     /// Unmounts what a container has mounted; what was written to it stays.
     pub(crate) fn unmount_container(&self, id: &str) -> Outcome<()> {
         unmount_all(&self.directory.rootfs(id))?;
@@ -104,6 +87,23 @@ impl RuntimeInner {
 
 fn volume_key(id: &str, number: usize) -> String {
     format!("{id}-volume{number}")
+}
+
+/// Finds what a link leads to, and makes a directory of what does not exist, as other runtimes do.
+fn prepare_source(mount: &mut Mount) -> Outcome<()> {
+    let path = PathBuf::from(&mount.host_path);
+    if !path.is_absolute() {
+        return Ok(());
+    }
+    if fs::metadata(&path).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
+        fs::create_dir_all(&path).map_err(failed("make the directory", &path))?;
+    }
+    let path = path.canonicalize().map_err(failed("find", &path))?;
+    if mount.propagation() == MountPropagation::PropagationBidirectional {
+        require_shared(&path)?;
+    }
+    mount.host_path = path.to_string_lossy().into_owned();
+    Ok(())
 }
 
 /// A mount that passes mounts on to the node has to be on a mount that takes them.

@@ -37,12 +37,15 @@ impl RuntimeInner {
                     message: error.to_string(),
                     finished_at: self.now(),
                 };
-                self.delete_from_shim(&record.sandbox, &id).await?;
                 self.change_container(&id, |entry| {
                     entry.record.exit = Some(exit);
                     entry.ended.send_replace(true);
                 })
                 .await?;
+                // What is left of it goes with the container at the latest.
+                if let Err(left) = self.delete_from_shim(&record.sandbox, &id).await {
+                    tracing::debug!(object = id, error = %left, "unstarted container left in its shim");
+                }
                 return Err(error);
             }
         }
@@ -107,7 +110,11 @@ impl RuntimeInner {
     }
 
     /// Asks a container to stop, and kills it when its grace is over.
-    pub(crate) async fn stop_container(self: Arc<Self>, id: String, grace: Duration) -> Outcome<()> {
+    pub(crate) async fn stop_container(
+        self: Arc<Self>,
+        id: String,
+        grace: Duration,
+    ) -> Outcome<()> {
         let Ok((record, _)) = self.container(&id) else { return Ok(()) };
         if !record.is_running() {
             return Ok(());
@@ -196,7 +203,7 @@ impl RuntimeInner {
         if record.is_running() {
             self.shim(&record.sandbox).update(&id, limits).await?;
         } else if record.exit.is_none() {
-            self.update_spec(&id, limits).await?;
+            Box::pin(self.update_spec(&id, limits)).await?;
         }
         self.change_container(&id, |entry| entry.record.resources = asked).await
     }
@@ -278,8 +285,10 @@ impl RuntimeInner {
 /// A container may end between the look and the signal.
 fn allow_ended(signalled: Result<(), ShimError>) -> Outcome<()> {
     match signalled {
-        Err(ShimError::Refused { kind: RefusalKind::WrongState | RefusalKind::NotFound, .. })
-        | Err(ShimError::Gone { .. }) => Ok(()),
+        Err(
+            ShimError::Refused { kind: RefusalKind::WrongState | RefusalKind::NotFound, .. }
+            | ShimError::Gone { .. },
+        ) => Ok(()),
         other => Ok(other?),
     }
 }

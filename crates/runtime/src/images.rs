@@ -83,7 +83,7 @@ impl RuntimeInner {
         Ok(cri::ImageFsInfoResponse {
             image_filesystems: vec![usage(used.images.bytes, used.images.inodes)],
             // Writable layers are on the same file system; each container's stats have its own.
-            container_filesystems: vec![usage(0, 0)],
+            container_filesystems: vec![usage(used.images.bytes, used.images.inodes)],
         })
     }
 }

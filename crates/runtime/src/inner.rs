@@ -39,6 +39,7 @@ pub(crate) struct RuntimeInner {
     pub(crate) abilities: CgroupAbilities,
     pub(crate) kernel: (u32, u32),
     pub(crate) boot_id: String,
+    pub(crate) node_name: String,
     pub(crate) state: Guarded<RuntimeState>,
     pub(crate) events: broadcast::Sender<ContainerEventResponse>,
     pub(crate) pools: RuntimePools,
@@ -113,9 +114,11 @@ impl RuntimeInner {
         work: impl FnOnce(&Self) -> Outcome<T> + Send + 'static,
     ) -> Outcome<T> {
         let inner = Arc::clone(self);
-        let done = pool(&self.pools).run(object, move || work(&inner), |error| {
-            EmbeddedRuntimeError::Panicked(error.to_string())
-        });
+        let done = pool(&self.pools).run(
+            object,
+            move || work(&inner),
+            |error| EmbeddedRuntimeError::Panicked(error.to_string()),
+        );
         let late = |_| EmbeddedRuntimeError::Deadline {
             what: format!("work for {object}"),
             deadline: BLOCKING_DEADLINE,
@@ -220,9 +223,11 @@ pub(crate) fn nanoseconds(at: jiff::Timestamp) -> i64 {
 }
 
 /// Does work that goes on when its caller gives up: half of it would be worse than all.
-pub(crate) async fn to_the_end<T: Send + 'static>(
+pub(crate) fn to_the_end<T: Send + 'static>(
     work: impl Future<Output = Outcome<T>> + Send + 'static,
-) -> Outcome<T> {
-    let done = tokio::spawn(work).await;
-    done.unwrap_or_else(|error| Err(EmbeddedRuntimeError::Panicked(error.to_string())))
+) -> impl Future<Output = Outcome<T>> + Send {
+    let task = tokio::spawn(work);
+    async {
+        task.await.unwrap_or_else(|error| Err(EmbeddedRuntimeError::Panicked(error.to_string())))
+    }
 }

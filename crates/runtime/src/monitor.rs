@@ -37,7 +37,7 @@ impl RuntimeInner {
         };
         let key = id.to_owned();
         if let Err(error) = self.on_files(id, move |inner| inner.save_container(&key)).await {
-            tracing::warn!(container = id, %error, "end of container not written down");
+            tracing::warn!(object = id, %error, "end of container not written down");
         }
         if let Some(entry) = self.state.lock().containers.get(id) {
             entry.ended.send_replace(true);
@@ -65,10 +65,17 @@ impl RuntimeInner {
         }
     }
 
-    async fn clean_lost_shim(self: &Arc<Self>, sandbox: &str) -> Outcome<Vec<ContainerReport>> {
+    /// What a shim that is gone knew of its containers, none of which runs any more.
+    pub(crate) async fn clean_lost_shim(
+        self: &Arc<Self>,
+        sandbox: &str,
+    ) -> Outcome<Vec<ContainerReport>> {
         let key = sandbox.to_owned();
         self.on_files(sandbox, move |inner| {
             let directory = inner.directory.shim(&key);
+            if !directory.path().exists() {
+                return Ok(Vec::new());
+            }
             let cleaned = clean_dead_shim(&directory, inner.clock.wall());
             cleaned.map_err(failed("clean the shim's directory", directory.path()))
         })

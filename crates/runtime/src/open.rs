@@ -25,6 +25,7 @@ use crate::state_directory::{
 };
 
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+const HOSTNAME: &str = "/proc/sys/kernel/hostname";
 const RELEASE: &str = "/proc/sys/kernel/osrelease";
 /// Events that a subscriber may be behind.
 const EVENTS: usize = 4096;
@@ -36,10 +37,17 @@ pub(crate) async fn open(
     clock: Arc<dyn Clock>,
 ) -> Outcome<Arc<RuntimeInner>> {
     let begun = blocking::run(
-        move || RuntimeInner::begin(settings, clock).map(Arc::new),
+        move || {
+            let inner = Arc::new(RuntimeInner::begin(settings, clock)?);
+            let unfinished = inner.read_state()?;
+            Ok((inner, unfinished))
+        },
         |error| EmbeddedRuntimeError::Panicked(error.to_string()),
     );
-    let inner = begun.await?;
+    let (inner, unfinished) = begun.await?;
+    for id in unfinished {
+        inner.undo_sandbox(&id).await;
+    }
     let sandboxes: Vec<String> = inner.state.lock().sandboxes.keys().cloned().collect();
     for id in sandboxes {
         inner.reconnect(&id).await?;
@@ -48,10 +56,15 @@ pub(crate) async fn open(
     inner
         .on_network("reconcile", |inner| {
             let all = inner.state.lock();
-            let ready = all.sandboxes.values().filter(|it| it.record.phase != SandboxPhase::Stopped);
+            let ready =
+                all.sandboxes.values().filter(|it| it.record.phase != SandboxPhase::Stopped);
             let existing: BTreeSet<String> = ready.map(|it| it.record.id.clone()).collect();
             drop(all);
-            inner.network.reconcile(&existing)?;
+            let report = inner.network.reconcile(&existing)?;
+            // Without their link they need a new sandbox.
+            for id in &report.broken_sandboxes {
+                inner.set_phase(id, SandboxPhase::Lost);
+            }
             Ok(())
         })
         .await?;
@@ -70,13 +83,14 @@ impl RuntimeInner {
             make_directory(&part)?;
         }
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
-        let inner = Self {
+        Ok(Self {
             images: ImageStore::open(&directory.images(), UnpackBounds::default())?,
             network: PodNetwork::open(settings.network.clone())?,
             stats: HostStats::open(u32::try_from(cores).unwrap_or(1))?,
             abilities: abilities()?,
             kernel: kernel_version(&read(RELEASE)?),
             boot_id: read(BOOT_ID)?.trim().to_owned(),
+            node_name: read(HOSTNAME)?.trim().to_owned(),
             state: Guarded::new(RuntimeState::default()),
             events: broadcast::channel(EVENTS).0,
             pools: RuntimePools {
@@ -87,26 +101,26 @@ impl RuntimeInner {
             settings,
             clock,
             directory,
-        };
-        inner.read_sandboxes()?;
-        inner.read_containers()?;
-        inner.remove_unknown_roots()?;
-        Ok(inner)
+        })
     }
 
-    /// A sandbox that was being made is removed; one of another boot has nothing any more.
-    fn read_sandboxes(&self) -> Outcome<()> {
+    /// Reads all records, and gives the sandboxes that were being made. Blocks.
+    fn read_state(&self) -> Outcome<Vec<String>> {
+        let unfinished = self.read_sandboxes()?;
+        self.read_containers()?;
+        self.remove_unknown_roots()?;
+        Ok(unfinished)
+    }
+
+    /// A sandbox of another boot has nothing any more. Those that were being made are to be removed.
+    fn read_sandboxes(&self) -> Outcome<Vec<String>> {
+        let mut unfinished = Vec::new();
         for id in names_in(&self.directory.sandboxes())? {
             // What a power failure has damaged is of a boot that is over.
             let record = read_json::<StoredSandbox>(&self.directory.sandbox_record(&id));
             let record = record.unwrap_or_default();
             match record.filter(|record| record.phase != SandboxPhase::Making) {
-                None => {
-                    self.clean_shim(&id)?;
-                    self.tear_down_sandbox(&id)?;
-                    self.remove_sandbox_files(&id)?;
-                    tracing::info!(sandbox = id, "unfinished sandbox removed");
-                }
+                None => unfinished.push(id),
                 Some(mut record) => {
                     if record.boot_id != self.boot_id && record.phase != SandboxPhase::Stopped {
                         remove_tree(self.directory.shim(&id).path())?;
@@ -120,7 +134,7 @@ impl RuntimeInner {
                 }
             }
         }
-        Ok(())
+        Ok(unfinished)
     }
 
     /// A container without a record, or without its sandbox, is what a crash left of a create or a removal.
@@ -128,12 +142,13 @@ impl RuntimeInner {
         for id in names_in(&self.directory.containers())? {
             let record = read_json::<StoredContainer>(&self.directory.container_record(&id));
             let record = record.unwrap_or_default();
-            let is_known =
-                |record: &StoredContainer| self.state.lock().sandboxes.contains_key(&record.sandbox);
+            let is_known = |record: &StoredContainer| {
+                self.state.lock().sandboxes.contains_key(&record.sandbox)
+            };
             match record.filter(is_known) {
                 None => {
                     self.remove_container_files(&id)?;
-                    tracing::info!(container = id, "unfinished container removed");
+                    tracing::info!(object = id, "unfinished container removed");
                 }
                 Some(record) => {
                     let mut state = self.state.lock();

@@ -43,6 +43,7 @@ impl RuntimeInner {
     ) -> Outcome<()> {
         let place = self.directory.sandbox(&record.id);
         make_directory(&place)?;
+        make_directory(self.directory.shim(&record.id).path())?;
         write_json(&self.directory.sandbox_record(&record.id), record)?;
         let write = |name: &str, text: &[u8]| {
             let path = place.join(name);
@@ -96,13 +97,9 @@ impl RuntimeInner {
             let request = SandboxNetworkRequest { sandbox: &record.id, pod: &pod, ports: &ports };
             let network = self.network.set_up(request)?;
             for change in &network.host_changes {
-                tracing::info!(
-                    setting = change.setting,
-                    before = change.before,
-                    now = change.now,
-                    reason = change.reason,
-                    "setting of the host changed"
-                );
+                let detail = format!("from {} to {}", change.before, change.now);
+                let (setting, reason) = (&change.setting, change.reason);
+                tracing::info!(setting, detail, reason, "setting of the host changed");
             }
             record.addresses = network.addresses;
         }
@@ -172,9 +169,12 @@ fn host_ports(config: &PodSandboxConfig) -> Outcome<Vec<HostPort>> {
         let number = |port: i32| {
             u16::try_from(port).map_err(|_| invalid(format!("there is no port {port}")))
         };
-        let address = || mapping.host_ip.parse().map_err(|_| {
-            invalid(format!("the host IP {:?} is no address", mapping.host_ip))
-        });
+        let address = || {
+            mapping
+                .host_ip
+                .parse()
+                .map_err(|_| invalid(format!("the host IP {:?} is no address", mapping.host_ip)))
+        };
         ports.push(HostPort {
             protocol: match mapping.protocol() {
                 Protocol::Tcp => PortProtocol::Tcp,

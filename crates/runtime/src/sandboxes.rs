@@ -13,7 +13,7 @@ use crate::inner::{RuntimeInner, SHIM_DEADLINE, SandboxEntry};
 use crate::oci::namespaces::refuse_user_namespace;
 use crate::oci::sysctls::{self, PodSysctl};
 use crate::records::{SandboxPhase, StoredSandbox, sandbox_options};
-use crate::state_directory::{make_directory, write_json};
+use crate::state_directory::write_json;
 
 /// Where pods are whose agent names no control group.
 const DEFAULT_CGROUP: &str = "/oarsman";
@@ -59,7 +59,7 @@ impl RuntimeInner {
             labels: config.labels.clone(),
             annotations: config.annotations.clone(),
             handler: String::new(),
-            hostname: config.hostname.clone(),
+            hostname: self.hostname(config),
             log_directory: PathBuf::from(&config.log_directory),
             cgroup_parent: parent.unwrap_or_else(|| PathBuf::from(DEFAULT_CGROUP)),
             boot_id: self.boot_id.clone(),
@@ -67,6 +67,14 @@ impl RuntimeInner {
             modes: [options.network, options.pid, options.ipc],
             addresses: Vec::new(),
         })
+    }
+
+    /// A pod without a name of its own, such as one on the node's network, has the node's.
+    fn hostname(&self, config: &PodSandboxConfig) -> String {
+        match config.hostname.is_empty() {
+            true => self.node_name.clone(),
+            false => config.hostname.clone(),
+        }
     }
 
     /// The record comes first, so that whatever a crash leaves is found.
@@ -83,10 +91,7 @@ impl RuntimeInner {
         };
         let shim = async {
             let directory = self.directory.shim(&id);
-            make_directory(directory.path())?;
-            Ok::<_, EmbeddedRuntimeError>(
-                spawn_shim(&self.settings.program, &directory, SHIM_DEADLINE).await?,
-            )
+            spawn_shim(&self.settings.program, &directory, SHIM_DEADLINE).await
         };
         files.await?;
         let mut record = record;
@@ -111,7 +116,7 @@ impl RuntimeInner {
     }
 
     /// Removes what a failed run has made; what stays is removed at the next start.
-    async fn undo_sandbox(self: &Arc<Self>, id: &str) {
+    pub(crate) async fn undo_sandbox(self: &Arc<Self>, id: &str) {
         self.state.lock().sandboxes.remove(id);
         if let Err(error) = self.end_sandbox(id, true).await {
             tracing::warn!(sandbox = id, %error, "sandbox that could not be run not removed");
@@ -161,6 +166,10 @@ impl RuntimeInner {
         let Ok((record, _)) = self.sandbox(id) else { return Ok(()) };
         if record.phase == SandboxPhase::Stopped {
             return Ok(());
+        }
+        if let Err(ShimError::Gone { .. }) = self.shim(id).hello().await {
+            let reports = self.clean_lost_shim(id).await?;
+            self.apply_reports(&reports).await;
         }
         for container in self.containers_of(id) {
             self.kill_container(&container).await?;

@@ -104,7 +104,10 @@ impl RuntimeInner {
         }))
     }
 
-    pub(crate) async fn container_stats(self: &Arc<Self>, id: &str) -> Outcome<cri::ContainerStats> {
+    pub(crate) async fn container_stats(
+        self: &Arc<Self>,
+        id: &str,
+    ) -> Outcome<cri::ContainerStats> {
         let (record, _) = self.container(id)?;
         let measured = self.measured(vec![record]).await?;
         measured.into_iter().next().ok_or_else(|| EmbeddedRuntimeError::no_container(id))
@@ -128,10 +131,9 @@ impl RuntimeInner {
         let groups = self.read_groups(vec![group.clone()]).await?;
         let stats = groups.get(&group);
         let containers = self.measured(self.running_containers(|it| it.sandbox == id)).await?;
-        let processes = stats.and_then(|stats| stats.threads).map(|count| cri::ProcessUsage {
-            timestamp: self.now(),
-            process_count: number(count),
-        });
+        let processes = stats
+            .and_then(|stats| stats.threads)
+            .map(|count| cri::ProcessUsage { timestamp: self.now(), process_count: number(count) });
         Ok(cri::PodSandboxStats {
             attributes: Some(cri::PodSandboxAttributes {
                 id: sandbox.id.clone(),

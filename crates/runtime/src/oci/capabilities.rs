@@ -89,8 +89,7 @@ fn changed<'a>(
     mut set: BTreeSet<&'a str>,
     changes: &'a CapabilityChanges,
 ) -> Result<BTreeSet<&'a str>, SpecError> {
-    let (added, dropped) =
-        (names(&changes.add_capabilities)?, names(&changes.drop_capabilities)?);
+    let (added, dropped) = (names(&changes.add_capabilities)?, names(&changes.drop_capabilities)?);
     if added.contains(ALL) {
         set = KNOWN.into();
     }

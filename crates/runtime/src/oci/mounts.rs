@@ -197,7 +197,8 @@ mod tests {
         };
         let all = [asked("/a/b"), asked("/etc/hosts"), asked("/a"), asked("/dev/shm")];
         let found = mounts(&all, &pod, MountTraits::default()).unwrap();
-        let paths: Vec<_> = found.iter().map(|mount| mount.destination().to_str().unwrap()).collect();
+        let paths: Vec<_> =
+            found.iter().map(|mount| mount.destination().to_str().unwrap()).collect();
         let wanted = ["/proc", "/dev", "/dev/pts", "/dev/mqueue", "/sys", "/sys/fs/cgroup"];
         assert_eq!(paths[..6], wanted);
         assert_eq!(paths[6..], ["/a", "/a/b", "/etc/hosts", "/dev/shm"]);

@@ -59,7 +59,10 @@ pub(crate) fn namespaces(
     Ok(all)
 }
 
-fn namespace(kind: LinuxNamespaceType, path: Option<&Path>) -> Result<LinuxNamespace, OciSpecError> {
+fn namespace(
+    kind: LinuxNamespaceType,
+    path: Option<&Path>,
+) -> Result<LinuxNamespace, OciSpecError> {
     let namespace = LinuxNamespaceBuilder::default().typ(kind);
     match path {
         Some(path) => namespace.path(path),
@@ -85,7 +88,8 @@ mod tests {
 
     fn shown(options: &NamespaceOption, joinable: &JoinableNamespaces) -> Vec<String> {
         let all = namespaces(options, joinable, false).unwrap();
-        let path = |one: &LinuxNamespace| one.path().as_ref().map(|path| path.display().to_string());
+        let path =
+            |one: &LinuxNamespace| one.path().as_ref().map(|path| path.display().to_string());
         all.iter().map(|one| format!("{}={}", one.typ(), path(one).unwrap_or_default())).collect()
     }
 

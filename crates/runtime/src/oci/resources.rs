@@ -105,11 +105,11 @@ pub(crate) fn resources(
         }
         all = all.hugepage_limits(limits);
     }
+    let mut all = all.build()?;
     if abilities.is_unified && !asked.unified.is_empty() {
-        let unified = asked.unified.iter().map(|(name, value)| (name.clone(), value.clone()));
-        all = all.unified(unified.collect::<std::collections::hash_map::HashMap<_, _>>());
+        all.set_unified(Some(asked.unified.clone().into_iter().collect()));
     }
-    Ok(all.build()?)
+    Ok(all)
 }
 
 fn memory(
@@ -129,9 +129,8 @@ fn memory(
 }
 
 fn cpu(asked: &LinuxContainerResources) -> Result<Option<LinuxCpu>, SpecError> {
-    let positive = |field, value: i64| {
-        u64::try_from(value).map_err(|_| SpecError::Resource { field, value })
-    };
+    let positive =
+        |field, value: i64| u64::try_from(value).map_err(|_| SpecError::Resource { field, value });
     let mut cpu = LinuxCpuBuilder::default();
     let mut is_set = false;
     if asked.cpu_shares != 0 {

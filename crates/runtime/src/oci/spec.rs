@@ -43,7 +43,7 @@ pub(crate) fn security_context(config: &ContainerConfig) -> LinuxContainerSecuri
 }
 
 /// The spec of a container.
-pub(crate) fn spec(input: SpecInput<'_>) -> Result<Spec, SpecError> {
+pub(crate) fn spec(input: &SpecInput<'_>) -> Result<Spec, SpecError> {
     let context = security_context(input.config);
     let options = context.namespace_options.clone().unwrap_or_default();
     let caps =
@@ -75,7 +75,7 @@ pub(crate) fn spec(input: SpecInput<'_>) -> Result<Spec, SpecError> {
     let root = RootBuilder::default().path(input.root).readonly(context.readonly_rootfs);
     let spec = SpecBuilder::default()
         .version("1.0.2")
-        .process(process_of(&input, &context, caps, asked.oom_score_adj)?)
+        .process(process_of(input, &context, caps, asked.oom_score_adj)?)
         .root(root.build()?)
         .mounts(mounts::mounts(input.mounts, &input.pod_files, traits)?)
         .linux(linux.build()?);

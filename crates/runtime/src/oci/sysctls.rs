@@ -44,9 +44,8 @@ fn sysctl(name: &str, value: &str, own: OwnNamespaces) -> Result<PodSysctl, Spec
     if parts.iter().any(|part| part.is_empty() || *part == "." || *part == "..") {
         return Err(refused("it is no name of a setting"));
     }
-    let is_ipc_kernel = |name: &str| {
-        ["shm", "msg"].iter().any(|prefix| name.starts_with(prefix)) || name == "sem"
-    };
+    let is_ipc_kernel =
+        |name: &str| ["shm", "msg"].iter().any(|prefix| name.starts_with(prefix)) || name == "sem";
     let namespace = match parts.as_slice() {
         ["net", ..] if own.network => SysctlNamespace::Network,
         ["net", ..] => return Err(refused("the pod uses the node's network")),
@@ -72,7 +71,11 @@ mod tests {
         let none = OwnNamespaces { network: false, ipc: false };
         let rows = [
             ("net.core.somaxconn", all, Some("/proc/sys/net/core/somaxconn")),
-            ("net/ipv4/conf/eth0.1/forwarding", all, Some("/proc/sys/net/ipv4/conf/eth0.1/forwarding")),
+            (
+                "net/ipv4/conf/eth0.1/forwarding",
+                all,
+                Some("/proc/sys/net/ipv4/conf/eth0.1/forwarding"),
+            ),
             ("kernel.shm_rmid_forced", all, Some("/proc/sys/kernel/shm_rmid_forced")),
             ("kernel.sem", all, Some("/proc/sys/kernel/sem")),
             ("fs.mqueue.msg_max", all, Some("/proc/sys/fs/mqueue/msg_max")),

@@ -32,12 +32,8 @@ pub(crate) struct ProcessUser {
 impl ImageUsers {
     /// Reads the lists of a mounted root file system. Links in it lead nowhere outside of it.
     pub(crate) fn read(root: &Path) -> io::Result<Self> {
-        let directory = openat(
-            CWD,
-            root,
-            OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
-            Mode::empty(),
-        )?;
+        let directory =
+            openat(CWD, root, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
         let read = |path: &str| {
             let flags = OFlags::PATH | OFlags::CLOEXEC;
             let found = openat2(&directory, path, flags, Mode::empty(), ResolveFlags::IN_ROOT);
