@@ -167,7 +167,8 @@ mod tests {
 
     #[test]
     fn users_of_images_are_found_by_name_and_number() {
-        let rows: [(&str, Option<(u32, u32, &[u32])>); 9] = [
+        type Wanted = Option<(u32, u32, &'static [u32])>;
+        let rows: [(&str, Wanted); 9] = [
             ("", Some((0, 0, &[0]))),
             ("web", Some((33, 34, &[34, 40]))),
             ("33", Some((33, 34, &[34, 40]))),
