@@ -17,7 +17,8 @@ use tokio::task::JoinError;
 use crate::disk_usage::UsageCount;
 
 /// As many threads are in use when every pool is full.
-pub const POOL_THREADS: usize = 6 + 6 + 4 + 6 + 4 + 3 + 3 + 1 + 1 + 1 + 1 + 1 + 8 + 1 + 1 + 1 + 1;
+pub const POOL_THREADS: usize =
+    6 + 6 + 4 + 6 + 4 + 3 + 3 + 1 + 1 + 1 + 1 + 1 + 8 + 1 + 1 + 1 + 1 + 6 + 4 + 4;
 
 /// Does the work on a thread of its own; `panicked` makes the error of work that panicked.
 ///
@@ -71,14 +72,20 @@ pub enum BlockingKind {
     StatsFileSystems,
     /// Addresses of names, from a name server that may never answer.
     NameLookups,
+    /// Records, mounts and files of the embedded runtime's sandboxes and containers.
+    RuntimeFiles,
+    /// Images and root file systems of the embedded runtime.
+    ImageStore,
+    /// Networks of the embedded runtime's sandboxes.
+    PodNetworks,
 }
 
 impl BlockingKind {
     fn threads(self) -> usize {
         match self {
             Self::HostPaths | Self::Volumes => 6,
-            Self::Cgroups | Self::ContainerLogs => 4,
-            Self::PodFiles => 6,
+            Self::Cgroups | Self::ContainerLogs | Self::ImageStore | Self::PodNetworks => 4,
+            Self::PodFiles | Self::RuntimeFiles => 6,
             Self::StatusRecords | Self::PullRecords => 3,
             Self::Checkpoints
             | Self::NodeCredentials

@@ -84,9 +84,9 @@ async fn work_that_panics_gives_its_turn_back() {
 #[test]
 fn the_lanes_have_the_threads_that_are_made_for_them() {
     use BlockingKind::{
-        Cgroups, Checkpoints, ContainerLogs, FileSystems, HostPaths, NameFiles, NameLookups,
-        NodeCredentials, PodFileUsage, PodFiles, PullRecords, Resolver, Stats, StatsFileSystems,
-        StatusRecords, VolumeUsage, Volumes,
+        Cgroups, Checkpoints, ContainerLogs, FileSystems, HostPaths, ImageStore, NameFiles,
+        NameLookups, NodeCredentials, PodFileUsage, PodFiles, PodNetworks, PullRecords, Resolver,
+        RuntimeFiles, Stats, StatsFileSystems, StatusRecords, VolumeUsage, Volumes,
     };
     let files =
         [HostPaths, Volumes, PodFiles, StatusRecords, Checkpoints, NodeCredentials, NameFiles];
@@ -101,6 +101,9 @@ fn the_lanes_have_the_threads_that_are_made_for_them() {
         PodFileUsage,
         Stats,
         StatsFileSystems,
+        RuntimeFiles,
+        ImageStore,
+        PodNetworks,
     ];
     let all = files.into_iter().chain(others);
     assert_eq!(all.map(BlockingKind::threads).sum::<usize>(), POOL_THREADS);

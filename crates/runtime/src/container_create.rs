@@ -1,0 +1,201 @@
+//! Makes containers. Their process is made by the start: what is wrong with their program is an error of the start then, as with containerd.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use oarsman_cri_types::v1::{
+    ContainerConfig, ContainerEventType, CreateContainerRequest, NamespaceMode, NamespaceOption,
+};
+use oarsman_image_store::StoredImage;
+use oci_spec::runtime::Spec;
+
+use crate::error::{EmbeddedRuntimeError, Outcome, failed};
+use crate::ids::new_id;
+use crate::inner::{ContainerEntry, RuntimeInner};
+use crate::oci::namespaces::{JoinableNamespaces, refuse_user_namespace};
+use crate::oci::resources::StoredResources;
+use crate::oci::signals::stop_signal;
+use crate::oci::spec::{SpecInput, security_context, spec};
+use crate::oci::users::ProcessUser;
+use crate::records::{SandboxPhase, StoredContainer, StoredMount, StoredSandbox, container_name};
+use crate::state_directory::{make_directory, write_json};
+
+impl RuntimeInner {
+    pub(crate) async fn create_container(
+        self: Arc<Self>,
+        request: CreateContainerRequest,
+    ) -> Outcome<String> {
+        let (_, lock) = self.sandbox(&request.pod_sandbox_id)?;
+        let _shared = lock.read().await;
+        let (sandbox, _) = self.sandbox(&request.pod_sandbox_id)?;
+        if sandbox.phase != SandboxPhase::Ready {
+            return Err(EmbeddedRuntimeError::State {
+                kind: "sandbox",
+                id: sandbox.id,
+                state: "not ready",
+                why: "containers need one that is",
+            });
+        }
+        let config = request.config.unwrap_or_default();
+        let metadata = config.metadata.clone().unwrap_or_default();
+        let name = container_name(&sandbox.id, &metadata.name, metadata.attempt);
+        let id = new_id()?;
+        self.reserve(&name, &id)?;
+        match self.make_container(&id, sandbox, config).await {
+            Ok(()) => Ok(id),
+            Err(error) => {
+                self.release(&name);
+                let key = id.clone();
+                let removed =
+                    self.on_files(&id, move |inner| inner.remove_container_files(&key)).await;
+                if let Err(error) = removed {
+                    tracing::warn!(object = id, %error, "container that could not be made not removed");
+                }
+                Err(error)
+            }
+        }
+    }
+
+    async fn make_container(
+        self: &Arc<Self>,
+        id: &str,
+        sandbox: StoredSandbox,
+        config: ContainerConfig,
+    ) -> Outcome<()> {
+        let context = security_context(&config);
+        let options = context.namespace_options.unwrap_or_default();
+        refuse_user_namespace(&options)?;
+        let mut joinable = self.joinable(&sandbox)?;
+        joinable.pid = self.pid_namespace(&sandbox.id, &options).await?;
+        let (key, sandbox_id) = (id.to_owned(), sandbox.id.clone());
+        let record = self
+            .on_files(id, move |inner| inner.write_container(&key, &sandbox, &config, joinable))
+            .await?;
+        self.state.lock().containers.insert(id.to_owned(), ContainerEntry::new(record));
+        self.emit(&sandbox_id, id, ContainerEventType::ContainerCreatedEvent);
+        Ok(())
+    }
+
+    async fn pid_namespace(
+        &self,
+        sandbox: &str,
+        options: &NamespaceOption,
+    ) -> Outcome<Option<PathBuf>> {
+        match options.pid() {
+            NamespaceMode::Container | NamespaceMode::Node => Ok(None),
+            NamespaceMode::Pod => Ok(Some(self.shim(sandbox).pid_namespace().await?)),
+            NamespaceMode::Target => {
+                let target = &options.target_id;
+                let reports = self.shim(sandbox).list().await?;
+                let found = reports.iter().find(|report| report.container == *target);
+                let pid = found.filter(|report| report.exit.is_none()).and_then(|it| it.pid);
+                let pid = pid.ok_or_else(|| EmbeddedRuntimeError::no_container(target))?;
+                Ok(Some(PathBuf::from(format!("/proc/{pid}/ns/pid"))))
+            }
+        }
+    }
+
+    /// The record comes last: a directory without one is what a crash left of an unfinished create.
+    fn write_container(
+        &self,
+        id: &str,
+        sandbox: &StoredSandbox,
+        config: &ContainerConfig,
+        namespaces: JoinableNamespaces,
+    ) -> Outcome<StoredContainer> {
+        let asked = config.image.clone().unwrap_or_default();
+        let image = self.find_image(&asked.image)?;
+        make_directory(&self.directory.container(id))?;
+        let users = self.make_root(id, &image.id)?;
+        let context = security_context(config);
+        let user = users.resolve(&context, &image.config.user)?;
+        let ipc = context.namespace_options.unwrap_or_default().ipc();
+        let mounts = self.make_mounts(id, config)?;
+        let cgroup = sandbox.cgroup_parent.join(id);
+        let spec = spec(&SpecInput {
+            config,
+            mounts: &mounts,
+            image: &image.config,
+            user: &user,
+            hostname: &sandbox.hostname,
+            root: &self.directory.rootfs(id),
+            cgroup: cgroup.clone(),
+            pod_files: self.pod_files(sandbox, ipc),
+            namespaces,
+            abilities: self.abilities,
+            kernel: self.kernel,
+        })?;
+        self.make_working_directory(id, &spec)?;
+        write_json(&self.directory.spec(id), &spec)?;
+        let record = self.new_container(id, sandbox, config, &image, user, cgroup);
+        make_log_directory(&record.log_path)?;
+        write_json(&self.directory.container_record(id), &record)?;
+        Ok(record)
+    }
+
+    /// A working directory that the image does not have is made, as other runtimes do. Nothing is followed out of the root.
+    fn make_working_directory(&self, id: &str, spec: &Spec) -> Outcome<()> {
+        let Some(process) = spec.process() else { return Ok(()) };
+        let below = process.cwd().strip_prefix("/").unwrap_or(process.cwd());
+        let root = self.directory.rootfs(id);
+        let is_plain =
+            below.components().all(|part| matches!(part, std::path::Component::Normal(_)));
+        if below.as_os_str().is_empty() || !is_plain {
+            return Ok(());
+        }
+        let opened =
+            oarsman_host::beneath::RootDirectory::open(&root).map_err(failed("open", &root))?;
+        // With a link on the way the directory is there, or the start says that it is not.
+        drop(opened.make_directory(below, 0o755));
+        Ok(())
+    }
+
+    fn new_container(
+        &self,
+        id: &str,
+        sandbox: &StoredSandbox,
+        config: &ContainerConfig,
+        image: &StoredImage,
+        user: ProcessUser,
+        cgroup: PathBuf,
+    ) -> StoredContainer {
+        let metadata = config.metadata.clone().unwrap_or_default();
+        let resources = config.linux.as_ref().and_then(|linux| linux.resources.as_ref());
+        let log_path = match config.log_path.is_empty() {
+            true => PathBuf::new(),
+            false => sandbox.log_directory.join(&config.log_path),
+        };
+        StoredContainer {
+            id: id.to_owned(),
+            sandbox: sandbox.id.clone(),
+            name: metadata.name,
+            attempt: metadata.attempt,
+            created_at: self.now(),
+            started_at: None,
+            exit: None,
+            labels: config.labels.clone(),
+            annotations: config.annotations.clone(),
+            image: config.image.clone().unwrap_or_default().image,
+            image_id: image.id.to_string(),
+            log_path,
+            mounts: StoredMount::all_of(config),
+            resources: resources.map(StoredResources::of).unwrap_or_default(),
+            user,
+            stop_signal: stop_signal(config.stop_signal(), &image.config.stop_signal),
+            stdin: config.stdin,
+            stdin_once: config.stdin_once,
+            tty: config.tty,
+            cgroup,
+        }
+    }
+}
+
+fn make_log_directory(log: &Path) -> Outcome<()> {
+    match log.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        Some(parent) => {
+            fs::create_dir_all(parent).map_err(failed("make the log directory", parent))
+        }
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,201 @@
+//! Files, mounts and namespaces of a sandbox. All of this blocks.
+
+use std::fs;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+use oarsman_cri_types::v1::{NamespaceMode, PodSandboxConfig};
+use oarsman_host::thread_namespaces;
+use oarsman_pod_network::{HostPort, NamespaceKind, PortProtocol, SandboxNetworkRequest};
+use rustix::io::Errno;
+use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+
+use crate::error::{EmbeddedRuntimeError, Outcome, failed};
+use crate::inner::RuntimeInner;
+use crate::oci::mounts::PodFileMounts;
+use crate::oci::namespaces::JoinableNamespaces;
+use crate::oci::resolv_conf;
+use crate::oci::sysctls::{OwnNamespaces, PodSysctl, SysctlNamespace};
+use crate::records::StoredSandbox;
+use crate::state_directory::{make_directory, remove_tree, write_json};
+
+const NODE_RESOLV_CONF: &str = "/etc/resolv.conf";
+const NODE_HOSTS: &str = "/etc/hosts";
+const FILES: [(&str, &str); 3] =
+    [("/etc/hosts", "hosts"), ("/etc/hostname", "hostname"), ("/etc/resolv.conf", "resolv.conf")];
+
+impl StoredSandbox {
+    pub(crate) fn own(&self) -> OwnNamespaces {
+        let options = self.options();
+        OwnNamespaces {
+            network: options.network() != NamespaceMode::Node,
+            ipc: options.ipc() != NamespaceMode::Node,
+        }
+    }
+}
+
+impl RuntimeInner {
+    /// Makes what a sandbox needs beside its network and its shim.
+    pub(crate) fn make_sandbox_files(
+        &self,
+        record: &StoredSandbox,
+        config: &PodSandboxConfig,
+    ) -> Outcome<()> {
+        let place = self.directory.sandbox(&record.id);
+        make_directory(&place)?;
+        make_directory(self.directory.shim(&record.id).path())?;
+        write_json(&self.directory.sandbox_record(&record.id), record)?;
+        let write = |name: &str, text: &[u8]| {
+            let path = place.join(name);
+            fs::write(&path, text).map_err(failed("write", &path))
+        };
+        write("hostname", format!("{}\n", record.hostname).as_bytes())?;
+        // What the node does not have, the pod does not have either.
+        write("hosts", &fs::read(NODE_HOSTS).unwrap_or_default())?;
+        let dns = config.dns_config.clone().unwrap_or_default();
+        let resolv_conf = match resolv_conf::is_given(&dns) {
+            true => resolv_conf::text(&dns).into_bytes(),
+            false => fs::read(NODE_RESOLV_CONF).unwrap_or_default(),
+        };
+        write("resolv.conf", &resolv_conf)?;
+        if !record.log_directory.as_os_str().is_empty() {
+            fs::create_dir_all(&record.log_directory)
+                .map_err(failed("make the log directory", &record.log_directory))?;
+        }
+        self.pin_namespaces(record)
+    }
+
+    fn pin_namespaces(&self, record: &StoredSandbox) -> Outcome<()> {
+        let own = record.own();
+        let mut kinds = Vec::new();
+        if own.ipc {
+            kinds.push(NamespaceKind::Ipc);
+            let shm = self.directory.shm(&record.id);
+            make_directory(&shm)?;
+            let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+            mount("shm", &shm, "tmpfs", flags, Some(c"mode=1777,size=65536k"))
+                .map_err(failed("mount shared memory at", &shm))?;
+        }
+        if own.network {
+            // As with other runtimes, the host name follows the network.
+            kinds.push(NamespaceKind::Uts);
+        }
+        let hostname = Some(record.hostname.as_str()).filter(|name| !name.is_empty());
+        Ok(self.network.pins().create(&record.id, &kinds, hostname)?)
+    }
+
+    /// Gives a sandbox its network, and sets its settings of the kernel.
+    pub(crate) fn set_up_network(
+        &self,
+        record: &mut StoredSandbox,
+        config: &PodSandboxConfig,
+        sysctls: &[PodSysctl],
+    ) -> Outcome<()> {
+        if record.own().network {
+            let ports = host_ports(config)?;
+            let pod = record.pod();
+            let request = SandboxNetworkRequest { sandbox: &record.id, pod: &pod, ports: &ports };
+            let network = self.network.set_up(request)?;
+            for change in &network.host_changes {
+                let detail = format!("from {} to {}", change.before, change.now);
+                let (setting, reason) = (&change.setting, change.reason);
+                tracing::info!(setting, detail, reason, "setting of the host changed");
+            }
+            record.addresses = network.addresses;
+        }
+        self.set_sysctls(&record.id, sysctls)
+    }
+
+    fn set_sysctls(&self, sandbox: &str, sysctls: &[PodSysctl]) -> Outcome<()> {
+        for sysctl in sysctls {
+            let kind = match sysctl.namespace {
+                SysctlNamespace::Network => NamespaceKind::Network,
+                SysctlNamespace::Ipc => NamespaceKind::Ipc,
+            };
+            let namespace = self.network.pins().open(sandbox, kind)?;
+            let write = || fs::write(&sysctl.path, &sysctl.value);
+            let written = thread_namespaces::in_existing(namespace.as_fd(), kind, write);
+            written.and_then(|written| written).map_err(failed("set", &sysctl.path))?;
+        }
+        Ok(())
+    }
+
+    /// Removes the network, the namespaces and the mounts of a sandbox; fine when there are none. Its record stays.
+    pub(crate) fn tear_down_sandbox(&self, id: &str) -> Outcome<()> {
+        let network = self.network.tear_down(id).map_err(EmbeddedRuntimeError::from);
+        let pins = self.network.pins().remove_all(id).map_err(EmbeddedRuntimeError::from);
+        let shm = unmount_all(&self.directory.shm(id));
+        network.and(pins).and(shm)
+    }
+
+    /// Removes the record of a sandbox that was torn down, with all files.
+    pub(crate) fn remove_sandbox_files(&self, id: &str) -> Outcome<()> {
+        remove_tree(self.directory.shim(id).path())?;
+        remove_tree(&self.directory.sandbox(id))
+    }
+
+    /// What a container of the sandbox sees of it.
+    pub(crate) fn pod_files(&self, record: &StoredSandbox, ipc: NamespaceMode) -> PodFileMounts {
+        let place = self.directory.sandbox(&record.id);
+        let source = |(path, file): (&'static str, &str)| (path, place.join(file));
+        let shm = match ipc {
+            NamespaceMode::Container => None,
+            NamespaceMode::Node => Some(PathBuf::from("/dev/shm")),
+            NamespaceMode::Pod | NamespaceMode::Target => Some(self.directory.shm(&record.id)),
+        };
+        PodFileMounts { files: FILES.map(source).to_vec(), shm }
+    }
+
+    /// The sandbox's namespaces; that of processes is the shim's.
+    pub(crate) fn joinable(&self, record: &StoredSandbox) -> Outcome<JoinableNamespaces> {
+        let own = record.own();
+        let path = |wanted: bool, kind| {
+            wanted.then(|| self.network.pins().path(&record.id, kind)).transpose()
+        };
+        Ok(JoinableNamespaces {
+            network: path(own.network, NamespaceKind::Network)?,
+            ipc: path(own.ipc, NamespaceKind::Ipc)?,
+            uts: path(own.network, NamespaceKind::Uts)?,
+            pid: None,
+        })
+    }
+}
+
+fn host_ports(config: &PodSandboxConfig) -> Outcome<Vec<HostPort>> {
+    use oarsman_cri_types::v1::Protocol;
+    let invalid = |what: String| EmbeddedRuntimeError::Invalid(what);
+    let mut ports = Vec::new();
+    for mapping in config.port_mappings.iter().filter(|mapping| mapping.host_port != 0) {
+        let number = |port: i32| {
+            u16::try_from(port).map_err(|_| invalid(format!("there is no port {port}")))
+        };
+        let address = || {
+            mapping
+                .host_ip
+                .parse()
+                .map_err(|_| invalid(format!("the host IP {:?} is no address", mapping.host_ip)))
+        };
+        ports.push(HostPort {
+            protocol: match mapping.protocol() {
+                Protocol::Tcp => PortProtocol::Tcp,
+                Protocol::Udp => PortProtocol::Udp,
+                Protocol::Sctp => PortProtocol::Sctp,
+            },
+            host_ip: (!mapping.host_ip.is_empty()).then(address).transpose()?,
+            host_port: number(mapping.host_port)?,
+            pod_port: number(mapping.container_port)?,
+        });
+    }
+    Ok(ports)
+}
+
+/// Detaches everything that is mounted at a directory; fine when there is nothing.
+pub(crate) fn unmount_all(path: &Path) -> Outcome<()> {
+    loop {
+        match unmount(path, UnmountFlags::DETACH | UnmountFlags::NOFOLLOW) {
+            Ok(()) => {}
+            Err(Errno::INVAL | Errno::NOENT) => return Ok(()),
+            Err(error) => return Err(failed("unmount", path)(error)),
+        }
+    }
+}
