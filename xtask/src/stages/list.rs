@@ -13,7 +13,7 @@ use crate::command::{cache, cargo, cargo_with, run};
 const CARGO_DENY: &str = "0.20.2";
 
 /// The crates whose tests need root, namespaces and the rig's components.
-const NEED_THE_RIG: [&str; 2] = ["testing/rig", "testing/e2e"];
+const NEED_THE_RIG: [&str; 3] = ["testing/rig", "testing/e2e", "crates/runtime"];
 /// How many simulations `./test` runs; `cargo xtask sim --lives 5000` runs more (docs/testing.md).
 const LIVES: &str = "500";
 
@@ -97,6 +97,15 @@ pub(super) const STAGES: &[TestStage] = &[
         "what a CRI runtime does, on real containerd",
         &["contract_on_containerd", "parts", "scenario_harness"],
     ),
+    TestStage {
+        name: "embedded",
+        what: "what a CRI runtime does, on the embedded runtime",
+        work: StageWork::Tests(StageTests {
+            directory: "crates/runtime",
+            names: &[],
+            split: ProcessSplit::Whole,
+        }),
+    },
     TestStage {
         name: "pods",
         what: "pods from files live and die on real containerd",
