@@ -146,6 +146,6 @@ mod tests {
         assert_eq!(names_in(directory.path()).unwrap(), ["record.json"]);
         fs::write(&path, "").unwrap();
         assert!(read_json::<u32>(&path).unwrap_err().to_string().contains("record.json"));
-        remove_tree(&path.join("none")).unwrap();
+        remove_tree(&directory.path().join("none")).unwrap();
     }
 }
