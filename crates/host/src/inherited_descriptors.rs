@@ -6,7 +6,7 @@ use std::io;
 const FIRST: libc::c_uint = 3;
 
 /// Has every descriptor but stdin, stdout and stderr closed when this process executes another program. Our own are closed then in any case;
-/// this is about those that whoever started us has left open, such as the lock file of a shell script.
+/// this is about those that the program which started us left open, such as the lock file of a shell script.
 ///
 /// # Errors
 /// When the kernel is older than 5.11.

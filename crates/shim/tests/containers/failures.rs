@@ -93,14 +93,15 @@ async fn killed_shim(pod: Pod) {
     pod.close().await;
 }
 
-/// How long a create takes when nothing disturbs it: the shortest of a few, so that a kill within it comes before the end on a machine
-/// of any speed and load.
-async fn undisturbed_create(pod: &Pod) -> Duration {
+/// How long the helper of a create lives when nothing disturbs it: the shortest of a few, so that a kill within it comes before its end on a
+/// machine of any speed and load.
+async fn undisturbed_helper(pod: &Pod) -> Duration {
     let mut shortest = Duration::MAX;
     for _ in 0..5 {
-        let begun = Instant::now();
+        let shim = pod.shim;
+        let watcher = std::thread::spawn(move || helper_lifetime(shim));
         pod.client.create(pod.container("one", "exit 1").request()).await.unwrap();
-        shortest = shortest.min(begun.elapsed());
+        shortest = shortest.min(watcher.join().unwrap());
         pod.client.delete("one").await.unwrap();
     }
     shortest
@@ -111,15 +112,29 @@ fn children(shim: u32) -> Vec<u32> {
     children.split_whitespace().map(|child| child.parse().unwrap()).collect()
 }
 
-/// Kills the shim's helper that long after it is seen.
-fn kill_helper(shim: u32, delay: Duration) {
+/// The helper that the shim starts next.
+fn next_helper(shim: u32) -> u32 {
     let deadline = Instant::now() + DEADLINE;
-    let helper = loop {
+    loop {
         if let Some(helper) = children(shim).first() {
-            break *helper;
+            return *helper;
         }
         assert!(Instant::now() < deadline, "the shim started no helper");
-    };
+    }
+}
+
+fn helper_lifetime(shim: u32) -> Duration {
+    let helper = next_helper(shim);
+    let begun = Instant::now();
+    while children(shim).contains(&helper) {
+        assert!(begun.elapsed() < DEADLINE, "the helper does not end");
+    }
+    begun.elapsed()
+}
+
+/// Kills the shim's helper that long after it is seen.
+fn kill_helper(shim: u32, delay: Duration) {
+    let helper = next_helper(shim);
     std::thread::sleep(delay);
     let arguments = processes::arguments(helper);
     if arguments.iter().any(|argument| argument == oarsman_shim::helper::ARGUMENT) {
@@ -129,12 +144,12 @@ fn kill_helper(shim: u32, delay: Duration) {
 
 async fn killed_helpers(pod: Pod) {
     const ROUNDS: u32 = 60;
-    let shortest = undisturbed_create(&pod).await;
+    let shortest = undisturbed_helper(&pod).await;
     let (mut refused, mut created) = (0, 0);
     for round in 0..ROUNDS {
         let create = pod.client.create(pod.container("one", "exit 1").request());
         let shim = pod.shim;
-        // From right after its start to when it is done, or a little later.
+        // From right after its start to its end, or a little later.
         let delay = shortest * round / (ROUNDS - 10);
         let killer = std::thread::spawn(move || kill_helper(shim, delay));
         match create.await {
