@@ -16,7 +16,7 @@ use oarsman_cri_types::v1::{
 };
 use oarsman_seam::seam;
 
-use crate::{CriError, Result};
+use crate::{CriError, Result, StreamingSession};
 
 /// Container events as they happen.
 pub type EventStream = BoxStream<'static, Result<ContainerEventResponse>>;
@@ -27,6 +27,8 @@ pub type EventStream = BoxStream<'static, Result<ContainerEventResponse>>;
 pub enum StreamingEndpoint {
     /// At this URL of the runtime, once, and soon: runtimes forget it within a minute.
     Url(String),
+    /// In this process, once.
+    Session(StreamingSession),
 }
 
 /// What [`Runtime::info`] is asked about.

@@ -10,6 +10,7 @@ use oarsman_core::ids::FullName;
 use oarsman_cri::{CriError, StreamingEndpoint};
 use oarsman_streaming::connect::{self, ConnectError, UpgradedStream};
 use oarsman_streaming::relay::{self, Relay};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::Instant;
 
 use super::StreamingRefusal;
@@ -17,6 +18,11 @@ use super::client_protocol::ClientProtocol;
 use crate::connections::ConnectionHandle;
 use crate::pod_quota::QuotaPermit;
 use crate::server_metrics::RequestMeasurement;
+
+/// A connection to a runtime, over the network or within this process.
+trait RuntimeConnection: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> RuntimeConnection for T {}
 
 /// What a session is about, for logs.
 #[derive(Debug)]
@@ -45,13 +51,7 @@ impl Session {
         mut request: Request,
     ) -> Result<Response, StreamingRefusal> {
         let found = found.map_err(|error| StreamingRefusal::of_runtime(&error))?;
-        let StreamingEndpoint::Url(url) = found else {
-            let said = "the runtime's kind of streaming endpoint is unknown".to_owned();
-            return Err(StreamingRefusal(StatusCode::INTERNAL_SERVER_ERROR, said));
-        };
-        let connected = connect::spdy_to_url(&url, &self.protocol.runtime_protocols()).await;
-        let UpgradedStream { stream: runtime, stream_protocol } =
-            connected.map_err(|error| refusal(&error))?;
+        let (runtime, stream_protocol) = self.connect(found).await?;
         let response = self.protocol.switching(stream_protocol);
         let client = hyper::upgrade::on(&mut request);
         if let Some(connection) = request.extensions().get::<ConnectionHandle>() {
@@ -71,10 +71,36 @@ impl Session {
         Ok(response)
     }
 
+    /// The connection to the runtime, and the subprotocol that it has chosen.
+    async fn connect(
+        &self,
+        found: StreamingEndpoint,
+    ) -> Result<(Box<dyn RuntimeConnection>, Option<String>), StreamingRefusal> {
+        let protocols = self.protocol.runtime_protocols();
+        let refused =
+            |said: &str| StreamingRefusal(StatusCode::INTERNAL_SERVER_ERROR, said.to_owned());
+        match found {
+            StreamingEndpoint::Url(url) => {
+                let connected = connect::spdy_to_url(&url, &protocols).await;
+                let UpgradedStream { stream, stream_protocol } =
+                    connected.map_err(|error| refusal(&error))?;
+                Ok((Box::new(stream), stream_protocol))
+            }
+            StreamingEndpoint::Session(session) => {
+                let stream = session.take();
+                let stream =
+                    stream.ok_or_else(|| refused("the streaming session was used before"))?;
+                // A runtime of this process speaks the first that the client offers of those that we know.
+                Ok((Box::new(stream), protocols.first().map(|name| (*name).to_owned())))
+            }
+            _ => Err(refused("the runtime's kind of streaming endpoint is unknown")),
+        }
+    }
+
     async fn relay(
         self,
         client: TokioIo<hyper::upgrade::Upgraded>,
-        runtime: TokioIo<hyper::upgrade::Upgraded>,
+        runtime: Box<dyn RuntimeConnection>,
         relay: Box<dyn Relay>,
     ) {
         let SessionTarget { endpoint, pod, container } = &self.target;
