@@ -68,6 +68,12 @@ const KNOWN: &[KnownCause] = &[
         messages: &["dgtrwxrwxrwx"],
     },
     KnownCause {
+        cause: "containerd lost what the container wrote: its log says \"Failed to pipe stdout\", \"reading from a closed fifo\" (a compiler ran beside)",
+        of: &[(KubeletKind::Oarsman, 4)],
+        tests: &["EmptyDir volumes should support (non-root,0777,tmpfs)"],
+        messages: &[],
+    },
+    KnownCause {
         cause: "subPath was not built (built since)",
         of: &[(KubeletKind::Oarsman, 2)],
         tests: &["HostPath should support subPath", "nonexistent volume subPath"],
