@@ -179,7 +179,7 @@ fn configure_here(
 }
 
 /// Waits until packets pass the link of a sandbox and the bridge. The kernel sees by and by that the pod's end is up, and drops what is sent
-/// to the pod before: whoever looks for a neighbour tries again only after a second.
+/// to the pod before: a neighbour solicitation that was dropped is repeated only after a second.
 pub(crate) fn await_carrier(
     socket: &mut RouteSocket,
     names: &Names,

@@ -32,8 +32,8 @@ impl ShimDirectory {
         self.0.join("lock")
     }
 
-    /// Removes it, the lock last: whoever comes before finds that its shim lives. Whoever comes after begins with a lock of his own, and keeps the
-    /// directory from being removed under him.
+    /// Removes it, the lock last: a shim that is started before finds that another one lives. One that is started after makes a lock file of its
+    /// own, which keeps the directory from being removed.
     pub(crate) fn remove(&self) -> io::Result<()> {
         for entry in fs::read_dir(&self.0)? {
             let entry = entry?;

@@ -53,7 +53,7 @@ pub fn main(arguments: &[String]) -> ExitCode {
 /// Executes the shim from a read-only mount of our own file: a container that gets at `/proc/PID/exe` of shim, helper or its own first process
 /// before it executes its program cannot write to it (CVE-2019-5736), and no memory is spent on a copy.
 ///
-/// The shim lives as long as its pod, so it gets nothing that whoever started the agent has left open: a lock would be held, and a pipe have no
+/// The shim lives as long as its pod, so it gets nothing that the program which started the agent left open: a lock would be held, and a pipe have no
 /// end, for as long.
 fn launch(directory: &ShimDirectory) -> io::Result<()> {
     let program = open_read_only(Path::new("/proc/self/exe")).map_err(|error| {

@@ -42,7 +42,7 @@ impl LinkChanges {
         self.take_all()
     }
 
-    /// What has changed is asked for by whoever waits, so it does not matter when some of it was lost.
+    /// The waiting thread reads the state of the links itself, so it does not matter when some of the messages were lost.
     fn take_all(&self) -> io::Result<()> {
         let mut ignored = [0; 16];
         loop {

@@ -21,7 +21,7 @@ pub(crate) fn cases() -> Vec<Trial> {
         case("what_a_killed_shim_leaves_is_ended_and_reported", killed_shim),
         case("a_helper_killed_at_any_step_leaves_nothing", killed_helpers),
         case("a_second_shim_in_the_same_directory_is_refused", second_shim),
-        case("a_shim_holds_nothing_open_of_whoever_started_it", inherited_descriptors),
+        case("a_shim_holds_no_descriptor_of_the_program_that_started_it", inherited_descriptors),
     ]
 }
 

@@ -30,7 +30,7 @@ fn main() -> ExitCode {
     }
     let options = Arguments::from_args();
     if !rustix::process::getuid().is_root() || !std::path::Path::new(pod::BUSYBOX).exists() {
-        // Listed as ignored, so that nobody believes they have passed.
+        // Listed as ignored, so that they do not count as passed.
         let ignored = cases().into_iter().map(|case| case.with_ignored_flag(true)).collect();
         return libtest_mimic::run(&options, ignored).exit_code();
     }
